@@ -1,0 +1,112 @@
+//! The command line: the tree of commands, and one match to the functions that do the work.
+
+use anyhow::Result;
+use clap::{Parser, Subcommand};
+use std::fmt;
+use std::process::ExitCode;
+
+/// Which of your Claude Code sessions needs you now, and why.
+#[derive(Debug, Parser)]
+#[command(name = "headspace", version, max_term_width = 100, disable_help_subcommand = true)]
+pub struct Cli {
+    #[command(subcommand)]
+    pub command: Option<Command>,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    Up(crate::daemon::UpArgs),
+    Down(crate::daemon::DownArgs),
+    Status(crate::view::status::StatusArgs),
+    Top(crate::view::top::TopArgs),
+    Next(crate::view::jump::NextArgs),
+    Jump(crate::view::jump::JumpArgs),
+    Events(crate::view::events::EventsArgs),
+    Explain(crate::view::explain::ExplainArgs),
+    Rename(crate::view::rename::RenameArgs),
+    Open(crate::view::open::OpenArgs),
+    Install(crate::settings::InstallArgs),
+    Uninstall(crate::settings::UninstallArgs),
+    Serve(crate::server::ServeArgs),
+    /// Deliver one hook event (what Claude Code calls)
+    ///
+    /// Reads the event on standard input, adds what identifies the session, posts it to the server, and
+    /// spools it if the server is away. Always exits 0, prints nothing unless there is a decision to give.
+    #[command(after_help = "Example:\n  echo '{\"session_id\":\"s1\",\"hook_event_name\":\"Stop\"}' | headspace notify")]
+    Notify {
+        /// Event name, if not the payload's `hook_event_name`
+        event: Option<String>,
+    },
+    Statusline(crate::statusline::StatuslineArgs),
+    Hooks(crate::hook::command::HooksArgs),
+    Guard(crate::guard::command::GuardArgs),
+    Context(crate::context::ContextArgs),
+    Doctor(crate::doctor::DoctorArgs),
+    Service(crate::service::ServiceArgs),
+    Rebuild(crate::server::rebuild::RebuildArgs),
+    Prune(crate::server::prune::PruneArgs),
+    Wake(crate::tmux::WakeArgs),
+    NotifyWhen(crate::tmux::NotifyWhenArgs),
+    NotifyTest(crate::desktop::NotifyTestArgs),
+    Demo(crate::demo::DemoArgs),
+    Completions(crate::generate::CompletionsArgs),
+    #[command(hide = true)]
+    Generate(crate::generate::GenerateArgs),
+}
+
+/// Wrong usage: exit code 2.
+#[derive(Debug)]
+pub struct Usage(pub String);
+
+impl fmt::Display for Usage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Usage {}
+
+pub fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let Some(command) = cli.command else { return crate::notify::bare() };
+    match run(command) {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("headspace: {}", crate::terminal::plain(&format!("{error:#}")));
+            ExitCode::from(if error.is::<Usage>() { 2 } else { 1 })
+        }
+    }
+}
+
+fn run(command: Command) -> Result<ExitCode> {
+    match command {
+        Command::Up(args) => crate::daemon::up(&args),
+        Command::Down(args) => crate::daemon::down(&args),
+        Command::Status(args) => crate::view::status::run(&args),
+        Command::Top(args) => crate::view::top::run(&args),
+        Command::Next(args) => crate::view::jump::next(&args),
+        Command::Jump(args) => crate::view::jump::jump(&args),
+        Command::Events(args) => crate::view::events::run(&args),
+        Command::Explain(args) => crate::view::explain::run(&args),
+        Command::Rename(args) => crate::view::rename::run(&args),
+        Command::Open(args) => crate::view::open::run(&args),
+        Command::Install(args) => crate::settings::install(&args),
+        Command::Uninstall(args) => crate::settings::uninstall(&args),
+        Command::Serve(args) => crate::server::serve(&args),
+        Command::Notify { event } => Ok(crate::notify::main(event.map(Into::into))),
+        Command::Statusline(args) => crate::statusline::run(&args),
+        Command::Hooks(args) => crate::hook::command::run(&args),
+        Command::Guard(args) => crate::guard::command::run(&args),
+        Command::Context(args) => crate::context::run(&args),
+        Command::Doctor(args) => crate::doctor::run(&args),
+        Command::Service(args) => crate::service::run(&args),
+        Command::Rebuild(args) => crate::server::rebuild::run(&args),
+        Command::Prune(args) => crate::server::prune::run(&args),
+        Command::Wake(args) => crate::tmux::wake(&args),
+        Command::NotifyWhen(args) => crate::tmux::notify_when(&args),
+        Command::NotifyTest(args) => crate::desktop::notify_test(&args),
+        Command::Demo(args) => crate::demo::run(&args),
+        Command::Completions(args) => crate::generate::completions(&args),
+        Command::Generate(args) => crate::generate::run(&args),
+    }
+}

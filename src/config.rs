@@ -1,0 +1,337 @@
+//! Configuration: where things are and what the user chose. The only reader of the environment.
+
+use anyhow::{Context, Result};
+use fs_err as fs;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+pub const DEFAULT_PORT: u16 = 5055;
+pub const DEFAULT_HOST: &str = "127.0.0.1";
+
+/// The names of the environment variables headspace reads, and no others.
+pub mod var {
+    pub const URL: &str = "CLAUDE_HEADSPACE_URL";
+    pub const TMUX_SESSION: &str = "CLAUDE_HEADSPACE_TMUX_SESSION";
+    pub const HEADSPACE_SESSION_ID: &str = "CLAUDE_HEADSPACE_SESSION_ID";
+    pub const SESSION_ID: &str = "CLAUDE_SESSION_ID";
+    pub const SESSION_ROLE: &str = "CLAUDE_SESSION_ROLE";
+    pub const SESSION_MODE: &str = "CLAUDE_SESSION_MODE";
+    pub const CONFIG_DIR: &str = "CLAUDE_CONFIG_DIR";
+    pub const PID: &str = "CLAUDE_PID";
+    pub const ENTRYPOINT: &str = "CLAUDE_CODE_ENTRYPOINT";
+    pub const PROJECT_DIR: &str = "CLAUDE_PROJECT_DIR";
+    pub const PROJECT_PATH: &str = "PROJECT_PATH";
+    pub const TMUX_PANE: &str = "TMUX_PANE";
+    pub const TMUX: &str = "TMUX";
+    pub const DEBUG: &str = "HEADSPACE_DEBUG";
+}
+
+/// An environment variable that is set and not empty.
+pub fn env(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+/// As [`env`], for paths, which need not be UTF-8.
+pub fn env_path(name: &str) -> Option<PathBuf> {
+    std::env::var_os(name).filter(|value: &OsString| !value.is_empty()).map(PathBuf::from)
+}
+
+/// `$HOME`, or the file system's root for a process that has none.
+pub fn home() -> PathBuf {
+    env_path("HOME").or_else(|| env_path("USERPROFILE")).unwrap_or_else(|| PathBuf::from("/"))
+}
+
+/// `$XDG_STATE_HOME/headspace`: the database, the spool, the token, backups, the log.
+pub fn state_dir() -> PathBuf {
+    xdg("XDG_STATE_HOME", ".local/state").join("headspace")
+}
+
+/// `$XDG_CONFIG_HOME/headspace/config.jsonc`
+pub fn config_file() -> PathBuf {
+    xdg("XDG_CONFIG_HOME", ".config").join("headspace").join("config.jsonc")
+}
+
+/// Where Claude Code keeps its settings and transcripts.
+pub fn claude_dir() -> PathBuf {
+    env_path(var::CONFIG_DIR).unwrap_or_else(|| home().join(".claude"))
+}
+
+pub fn database() -> PathBuf {
+    state_dir().join("headspace.db")
+}
+
+pub fn spool_dir() -> PathBuf {
+    state_dir().join("spool")
+}
+
+pub fn token_file() -> PathBuf {
+    state_dir().join("token")
+}
+
+/// The secret that lets the command line and the hooks in; `None` where no server has run yet.
+pub fn token() -> Option<String> {
+    let text = fs::read_to_string(token_file()).ok()?;
+    Some(text.trim().to_owned()).filter(|token| !token.is_empty())
+}
+
+/// XDG asks that relative paths be ignored.
+fn xdg(name: &str, fallback: &str) -> PathBuf {
+    env_path(name).filter(|path| path.is_absolute()).unwrap_or_else(|| home().join(fallback))
+}
+
+/// What `config.jsonc` may say. Everything has a default; unknown keys are ignored here and reported by `doctor`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(default)]
+pub struct Config {
+    pub host: String,
+    pub port: u16,
+    /// Where `notify` and the command line find the server, if not on `host` and `port`.
+    pub url: Option<String>,
+    /// Names besides loopback that the `Host` header may carry.
+    pub names: Vec<String>,
+    pub reconcile: Reconcile,
+    pub context: ContextFiles,
+    pub guard: Guard,
+    pub notifications: Notifications,
+    pub webhooks: Vec<Webhook>,
+    pub retention: Retention,
+    /// Store no prompt, tool input or tool output.
+    pub paranoid: bool,
+    /// Put state and name of the agent into the terminal's title.
+    pub terminal_title: bool,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config {
+            host: DEFAULT_HOST.into(),
+            port: DEFAULT_PORT,
+            url: None,
+            names: Vec::new(),
+            reconcile: Reconcile::default(),
+            context: ContextFiles::default(),
+            guard: Guard::default(),
+            notifications: Notifications::default(),
+            webhooks: Vec::new(),
+            retention: Retention::default(),
+            paranoid: false,
+            terminal_title: false,
+        }
+    }
+}
+
+/// The pace of the reconciler, in seconds.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(default)]
+pub struct Reconcile {
+    pub polling_interval_with_hooks: f64,
+    pub polling_interval_fallback: f64,
+    pub fallback_timeout: f64,
+}
+
+impl Default for Reconcile {
+    fn default() -> Reconcile {
+        Reconcile { polling_interval_with_hooks: 60.0, polling_interval_fallback: 2.0, fallback_timeout: 300.0 }
+    }
+}
+
+/// Files given to the model at session start, and when to warn of a full context.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(default)]
+pub struct ContextFiles {
+    pub files: Vec<String>,
+    pub roles_dir: Option<String>,
+    pub warnings: Vec<u32>,
+    pub window: u64,
+    /// Also warn at Stop (shown to the user only).
+    pub warn_at_stop: bool,
+    pub reminders: bool,
+}
+
+impl Default for ContextFiles {
+    fn default() -> ContextFiles {
+        ContextFiles {
+            files: Vec::new(),
+            roles_dir: None,
+            warnings: vec![60, 80, 90, 95],
+            window: 200_000,
+            warn_at_stop: true,
+            reminders: false,
+        }
+    }
+}
+
+/// The guard's settings; `projects` holds the same per project directory.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct Guard {
+    /// Judge tool calls inside `notify` too, without an entry of the guard's own.
+    pub enabled: bool,
+    /// Rule id ▶ `on`, `off` or `ask`.
+    pub rules: BTreeMap<String, String>,
+    pub protected_paths: Vec<String>,
+    pub allowed_commands: Vec<String>,
+    /// `continue` or `block`: what the client does if the guard itself fails.
+    pub on_failure: Option<String>,
+    pub projects: BTreeMap<String, Guard>,
+}
+
+/// Desktop notifications.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(default)]
+pub struct Notifications {
+    pub desktop: bool,
+    pub on_attention: bool,
+    pub on_error: bool,
+    pub on_finished: bool,
+    /// A turn shorter than this rings no bell when it ends, in seconds.
+    pub finished_after: f64,
+    /// `"22:00-07:30"`, local time.
+    pub quiet_hours: Option<String>,
+    /// Projects (by name or path) that never ring.
+    pub mute_projects: Vec<String>,
+}
+
+impl Default for Notifications {
+    fn default() -> Notifications {
+        Notifications {
+            desktop: true,
+            on_attention: true,
+            on_error: true,
+            on_finished: true,
+            finished_after: 30.0,
+            quiet_hours: None,
+            mute_projects: Vec::new(),
+        }
+    }
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct Webhook {
+    pub url: String,
+    /// `json`, `ntfy` or `slack`.
+    pub format: String,
+    /// Send prompt and question texts, not only names and states.
+    pub include_text: bool,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(default)]
+pub struct Retention {
+    pub days: u32,
+    pub max_bytes: u64,
+}
+
+impl Default for Retention {
+    fn default() -> Retention {
+        Retention { days: 30, max_bytes: 1 << 30 }
+    }
+}
+
+impl Config {
+    /// Reads the user's configuration; no file means the defaults.
+    pub fn load() -> Result<Config> {
+        Config::read(&config_file())
+    }
+
+    pub fn read(path: &Path) -> Result<Config> {
+        let text = match fs::read_to_string(path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Config::default()),
+            Err(error) => return Err(error).context("could not read the configuration"),
+        };
+        Config::parse(&text)
+            .with_context(|| format!("could not read the configuration {}", path.display()))
+    }
+
+    pub fn parse(text: &str) -> Result<Config> {
+        let json = strict_json(text);
+        if json.trim().is_empty() {
+            return Ok(Config::default());
+        }
+        Ok(serde_json::from_str(&json)?)
+    }
+
+    /// Where the server is: `CLAUDE_HEADSPACE_URL`, the configuration, the default.
+    pub fn server_url(&self) -> String {
+        env(var::URL)
+            .or_else(|| self.url.clone())
+            .unwrap_or_else(|| format!("http://{}:{}", bracketed(&self.host), self.port))
+            .trim_end_matches('/')
+            .to_owned()
+    }
+}
+
+fn bracketed(host: &str) -> String {
+    if host.contains(':') && !host.starts_with('[') { format!("[{host}]") } else { host.to_owned() }
+}
+
+/// JSON with comments and trailing commas made strict JSON by overwriting them with blanks, so that every
+/// position an error names is the position in the user's file.
+pub fn strict_json(text: &str) -> String {
+    let mut out: Vec<u8> = text.strip_prefix('\u{feff}').unwrap_or(text).as_bytes().to_vec();
+    let mut comma: Option<usize> = None;
+    let mut i = 0;
+    while i < out.len() {
+        match out[i] {
+            b'"' => {
+                comma = None;
+                i += 1;
+                while i < out.len() && out[i] != b'"' {
+                    i += if out[i] == b'\\' { 2 } else { 1 };
+                }
+            }
+            b'/' if out.get(i + 1) == Some(&b'/') => {
+                while i < out.len() && out[i] != b'\n' {
+                    out[i] = b' ';
+                    i += 1;
+                }
+                continue;
+            }
+            b'/' if out.get(i + 1) == Some(&b'*') => {
+                let end = memchr::memmem::find(&out[i + 2..], b"*/").map_or(out.len(), |at| i + 4 + at);
+                for byte in &mut out[i..end] {
+                    if *byte != b'\n' {
+                        *byte = b' ';
+                    }
+                }
+                i = end;
+                continue;
+            }
+            b',' => comma = Some(i),
+            b'}' | b']' => {
+                if let Some(at) = comma.take() {
+                    out[at] = b' ';
+                }
+            }
+            byte if byte.is_ascii_whitespace() => {}
+            _ => comma = None,
+        }
+        i += 1;
+    }
+    // Only whole characters outside of strings were blanked, byte by byte.
+    String::from_utf8(out).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn comments_and_trailing_commas_are_read_and_positions_stay() {
+        let text = "{ // port\n  \"port\": 6000, /* ü */\n  \"names\": [\"a//b\",],\n}";
+        let config = Config::parse(text).unwrap();
+        assert_eq!((config.port, config.names), (6000, vec!["a//b".to_owned()]));
+        assert_eq!(strict_json(text).len(), text.len());
+        let error = Config::parse("{\n  // fine\n  \"port\": \"x\"\n}").unwrap_err().to_string();
+        assert!(error.contains("line 3 column 13"), "{error}");
+    }
+
+    #[test]
+    fn an_empty_file_means_the_defaults() {
+        assert_eq!(Config::parse(" // nothing\n").unwrap().port, DEFAULT_PORT);
+    }
+}

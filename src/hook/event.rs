@@ -1,0 +1,108 @@
+//! The events Claude Code fires: names, slugs, and what else is known of each.
+
+/// One event of the client's list.
+#[derive(Debug)]
+pub struct Spec {
+    pub name: &'static str,
+    pub slug: &'static str,
+    /// Installed unless the user chooses otherwise. The others replace git's behaviour or cost for nothing.
+    pub subscribed: bool,
+    /// The payload field a matcher is compared with; `None`: a matcher is ignored.
+    pub match_field: Option<&'static str>,
+    /// Exit code 2 of a hook stops what the client was about to do.
+    pub exit_2_blocks: bool,
+}
+
+const fn spec(
+    name: &'static str,
+    slug: &'static str,
+    subscribed: bool,
+    match_field: Option<&'static str>,
+    exit_2_blocks: bool,
+) -> Spec {
+    Spec { name, slug, subscribed, match_field, exit_2_blocks }
+}
+
+/// All 33, in the client's own order.
+pub const EVENTS: [Spec; 33] = [
+    spec("PreToolUse", "pre-tool-use", true, Some("tool_name"), true),
+    spec("PostToolUse", "post-tool-use", true, Some("tool_name"), false),
+    spec("PostToolUseFailure", "post-tool-use-failure", true, Some("tool_name"), false),
+    spec("PostToolBatch", "post-tool-batch", true, None, true),
+    spec("Notification", "notification", true, Some("notification_type"), false),
+    spec("UserPromptSubmit", "user-prompt-submit", true, None, true),
+    spec("UserPromptExpansion", "user-prompt-expansion", true, Some("command_name"), true),
+    spec("SessionStart", "session-start", true, Some("source"), false),
+    spec("SessionEnd", "session-end", true, Some("reason"), false),
+    spec("Stop", "stop", true, None, true),
+    spec("StopFailure", "stop-failure", true, Some("error"), false),
+    spec("SubagentStart", "subagent-start", true, Some("agent_type"), false),
+    spec("SubagentStop", "subagent-stop", true, Some("agent_type"), true),
+    spec("PreCompact", "pre-compact", true, Some("trigger"), true),
+    spec("PostCompact", "post-compact", true, Some("trigger"), false),
+    spec("PreModelSwitch", "pre-model-switch", true, Some("to_model"), true),
+    spec("PostModelSwitch", "post-model-switch", true, Some("to_model"), false),
+    spec("PermissionRequest", "permission-request", true, Some("tool_name"), false),
+    spec("PermissionDenied", "permission-denied", true, Some("tool_name"), false),
+    spec("Setup", "setup", true, Some("trigger"), false),
+    spec("TeammateIdle", "teammate-idle", true, None, true),
+    spec("TaskCreated", "task-created", true, None, true),
+    spec("TaskCompleted", "task-completed", true, None, true),
+    spec("Elicitation", "elicitation", true, Some("mcp_server_name"), true),
+    spec("ElicitationResult", "elicitation-result", true, Some("mcp_server_name"), false),
+    spec("ConfigChange", "config-change", true, Some("source"), true),
+    spec("WorktreeCreate", "worktree-create", false, None, false),
+    spec("WorktreeRemove", "worktree-remove", false, None, false),
+    spec("InstructionsLoaded", "instructions-loaded", false, Some("load_reason"), false),
+    spec("CwdChanged", "cwd-changed", true, None, false),
+    spec("FileChanged", "file-changed", false, Some("file_path"), false),
+    spec("DirectoryAdded", "directory-added", true, Some("source"), false),
+    spec("MessageDisplay", "message-display", false, None, false),
+];
+
+pub fn by_name(name: &str) -> Option<&'static Spec> {
+    EVENTS.iter().find(|spec| spec.name == name)
+}
+
+pub fn by_slug(slug: &str) -> Option<&'static Spec> {
+    EVENTS.iter().find(|spec| spec.slug == slug)
+}
+
+/// `PostToolUseFailure` ▶ `post-tool-use-failure`, also for names this build does not know.
+pub fn slug_of(name: &str) -> String {
+    let mut slug = String::with_capacity(name.len() + 4);
+    for (i, c) in name.chars().enumerate() {
+        if c.is_ascii_uppercase() {
+            if i > 0 {
+                slug.push('-');
+            }
+            slug.push(c.to_ascii_lowercase());
+        } else {
+            slug.push(c);
+        }
+    }
+    slug
+}
+
+/// `post-tool-use-failure` ▶ `PostToolUseFailure`, also for slugs this build does not know.
+pub fn name_of(slug: &str) -> String {
+    slug.split('-')
+        .flat_map(|part| {
+            let mut chars = part.chars();
+            chars.next().map(|c| c.to_ascii_uppercase()).into_iter().chain(chars).collect::<Vec<_>>()
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_slug_is_the_kebab_case_of_its_name() {
+        for spec in &EVENTS {
+            assert_eq!(slug_of(spec.name), spec.slug);
+            assert_eq!(name_of(spec.slug), spec.name);
+        }
+    }
+}

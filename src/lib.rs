@@ -1,0 +1,31 @@
+//! headspace: which of your Claude Code sessions needs you now, and why.
+//!
+//! One room per concern; dependencies point one way. `main` calls `cli`, `cli` calls the commands, the commands
+//! call the middle (`engine`, `guard`, `hook`, `settings::merge`), and the middle takes values and returns values.
+
+pub mod cli;
+pub mod clock;
+pub mod config;
+pub mod context;
+pub mod daemon;
+pub mod demo;
+pub mod desktop;
+pub mod doctor;
+pub mod engine;
+pub mod files;
+pub mod generate;
+pub mod guard;
+pub mod hook;
+pub mod mask;
+pub mod model;
+pub mod notify;
+pub mod server;
+pub mod service;
+pub mod settings;
+pub mod statusline;
+pub mod store;
+pub mod terminal;
+pub mod tmux;
+pub mod transcript;
+pub mod view;
+pub mod webhook;
