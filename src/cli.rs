@@ -32,7 +32,9 @@ pub enum Command {
     ///
     /// Reads the event on standard input, adds what identifies the session, posts it to the server, and
     /// spools it if the server is away. Always exits 0, prints nothing unless there is a decision to give.
-    #[command(after_help = "Example:\n  echo '{\"session_id\":\"s1\",\"hook_event_name\":\"Stop\"}' | headspace notify")]
+    #[command(
+        after_help = "Example:\n  echo '{\"session_id\":\"s1\",\"hook_event_name\":\"Stop\"}' | headspace notify"
+    )]
     Notify {
         /// Event name, if not the payload's `hook_event_name`
         event: Option<String>,

@@ -133,7 +133,11 @@ pub struct Reconcile {
 
 impl Default for Reconcile {
     fn default() -> Reconcile {
-        Reconcile { polling_interval_with_hooks: 60.0, polling_interval_fallback: 2.0, fallback_timeout: 300.0 }
+        Reconcile {
+            polling_interval_with_hooks: 60.0,
+            polling_interval_fallback: 2.0,
+            fallback_timeout: 300.0,
+        }
     }
 }
 
@@ -243,8 +247,7 @@ impl Config {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Config::default()),
             Err(error) => return Err(error).context("could not read the configuration"),
         };
-        Config::parse(&text)
-            .with_context(|| format!("could not read the configuration {}", path.display()))
+        Config::parse(&text).with_context(|| format!("could not read the configuration {}", path.display()))
     }
 
     pub fn parse(text: &str) -> Result<Config> {

@@ -13,4 +13,3 @@ pub struct DownArgs {}
 pub fn down(_args: &DownArgs) -> anyhow::Result<std::process::ExitCode> {
     anyhow::bail!("this build has no such command yet")
 }
-

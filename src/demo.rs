@@ -5,4 +5,3 @@ pub struct DemoArgs {}
 pub fn run(_args: &DemoArgs) -> anyhow::Result<std::process::ExitCode> {
     anyhow::bail!("this build has no such command yet")
 }
-

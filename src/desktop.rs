@@ -5,4 +5,3 @@ pub struct NotifyTestArgs {}
 pub fn notify_test(_args: &NotifyTestArgs) -> anyhow::Result<std::process::ExitCode> {
     anyhow::bail!("this build has no such command yet")
 }
-

@@ -5,4 +5,3 @@ pub struct DoctorArgs {}
 pub fn run(_args: &DoctorArgs) -> anyhow::Result<std::process::ExitCode> {
     anyhow::bail!("this build has no such command yet")
 }
-

@@ -13,4 +13,3 @@ pub struct GenerateArgs {}
 pub fn run(_args: &GenerateArgs) -> anyhow::Result<std::process::ExitCode> {
     anyhow::bail!("this build has no such command yet")
 }
-

@@ -5,4 +5,3 @@ pub struct ServiceArgs {}
 pub fn run(_args: &ServiceArgs) -> anyhow::Result<std::process::ExitCode> {
     anyhow::bail!("this build has no such command yet")
 }
-

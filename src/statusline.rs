@@ -5,4 +5,3 @@ pub struct StatuslineArgs {}
 pub fn run(_args: &StatuslineArgs) -> anyhow::Result<std::process::ExitCode> {
     anyhow::bail!("this build has no such command yet")
 }
-

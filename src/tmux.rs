@@ -13,4 +13,3 @@ pub struct NotifyWhenArgs {}
 pub fn notify_when(_args: &NotifyWhenArgs) -> anyhow::Result<std::process::ExitCode> {
     anyhow::bail!("this build has no such command yet")
 }
-

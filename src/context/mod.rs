@@ -5,4 +5,3 @@ pub struct ContextArgs {}
 pub fn run(_args: &ContextArgs) -> anyhow::Result<std::process::ExitCode> {
     anyhow::bail!("this build has no such command yet")
 }
-

@@ -5,4 +5,3 @@ pub struct GuardArgs {}
 pub fn run(_args: &GuardArgs) -> anyhow::Result<std::process::ExitCode> {
     anyhow::bail!("this build has no such command yet")
 }
-

@@ -5,4 +5,3 @@ pub struct HooksArgs {}
 pub fn run(_args: &HooksArgs) -> anyhow::Result<std::process::ExitCode> {
     anyhow::bail!("this build has no such command yet")
 }
-

@@ -8,4 +8,3 @@ pub struct ServeArgs {}
 pub fn serve(_args: &ServeArgs) -> anyhow::Result<std::process::ExitCode> {
     anyhow::bail!("this build has no such command yet")
 }
-

@@ -5,4 +5,3 @@ pub struct PruneArgs {}
 pub fn run(_args: &PruneArgs) -> anyhow::Result<std::process::ExitCode> {
     anyhow::bail!("this build has no such command yet")
 }
-

@@ -5,4 +5,3 @@ pub struct RebuildArgs {}
 pub fn run(_args: &RebuildArgs) -> anyhow::Result<std::process::ExitCode> {
     anyhow::bail!("this build has no such command yet")
 }
-

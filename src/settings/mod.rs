@@ -13,4 +13,3 @@ pub struct UninstallArgs {}
 pub fn uninstall(_args: &UninstallArgs) -> anyhow::Result<std::process::ExitCode> {
     anyhow::bail!("this build has no such command yet")
 }
-

@@ -5,4 +5,3 @@ pub struct EventsArgs {}
 pub fn run(_args: &EventsArgs) -> anyhow::Result<std::process::ExitCode> {
     anyhow::bail!("this build has no such command yet")
 }
-

@@ -5,4 +5,3 @@ pub struct ExplainArgs {}
 pub fn run(_args: &ExplainArgs) -> anyhow::Result<std::process::ExitCode> {
     anyhow::bail!("this build has no such command yet")
 }
-

@@ -13,4 +13,3 @@ pub struct JumpArgs {}
 pub fn jump(_args: &JumpArgs) -> anyhow::Result<std::process::ExitCode> {
     anyhow::bail!("this build has no such command yet")
 }
-

@@ -5,4 +5,3 @@ pub struct OpenArgs {}
 pub fn run(_args: &OpenArgs) -> anyhow::Result<std::process::ExitCode> {
     anyhow::bail!("this build has no such command yet")
 }
-

@@ -5,4 +5,3 @@ pub struct RenameArgs {}
 pub fn run(_args: &RenameArgs) -> anyhow::Result<std::process::ExitCode> {
     anyhow::bail!("this build has no such command yet")
 }
-

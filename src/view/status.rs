@@ -5,4 +5,3 @@ pub struct StatusArgs {}
 pub fn run(_args: &StatusArgs) -> anyhow::Result<std::process::ExitCode> {
     anyhow::bail!("this build has no such command yet")
 }
-

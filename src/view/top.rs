@@ -5,4 +5,3 @@ pub struct TopArgs {}
 pub fn run(_args: &TopArgs) -> anyhow::Result<std::process::ExitCode> {
     anyhow::bail!("this build has no such command yet")
 }
-
