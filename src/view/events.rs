@@ -3,7 +3,7 @@
 use super::board::duration;
 use super::client::{self, Client};
 use super::paint::Paint;
-use crate::clock::Stamp;
+use crate::clock::{Stamp, local_clock};
 use crate::config::Config;
 use crate::terminal::gist;
 use anyhow::{Context, Result};
@@ -123,7 +123,7 @@ fn percent_encoded(text: &str) -> String {
 /// `10:02:11  12 s ago  api#3  PreToolUse  Bash: npm test`
 fn line(event: &Value, at: Option<Stamp>, paint: Paint) -> String {
     let text = |name: &str| event[name].as_str().unwrap_or("");
-    let clock = at.map_or(String::new(), |at| at.to_string()[11..19].to_owned());
+    let clock = at.map_or(String::new(), local_clock);
     let ago = at.map_or(String::new(), |at| format!("{} ago", duration(Stamp::now().since(at))));
     let agent = event["agent_id"].as_i64().map_or(String::new(), |id| format!("#{id}"));
     format!(

@@ -2,6 +2,7 @@
 
 use super::client::{self, Client};
 use super::paint::Paint;
+use crate::clock::local_clock;
 use crate::config::Config;
 use crate::model::{AgentView, Transition};
 use crate::terminal::{gist, plain};
@@ -48,7 +49,7 @@ fn story(agent: &AgentView, transitions: &[Transition], steps: usize) -> String 
                 open.subagent.as_ref().map_or(String::new(), |id| format!(" (subagent {})", gist(id, 30)));
             format!(
                 "since {}: {}{asker} ({}, {}), not closed since",
-                clock(open.opened_at),
+                local_clock(open.opened_at),
                 gist(&open.text, 200),
                 agent.source,
                 agent.confidence
@@ -56,14 +57,14 @@ fn story(agent: &AgentView, transitions: &[Transition], steps: usize) -> String 
         }
         (None, Some(step)) => format!(
             "since {}: {} ({}, {})",
-            clock(step.at),
+            local_clock(step.at),
             gist(&step.why, 200),
             step.source,
             step.confidence
         ),
         (None, None) => format!(
             "since {}: its first sign ({}, {})",
-            clock(agent.source_at),
+            local_clock(agent.source_at),
             agent.source,
             agent.confidence
         ),
@@ -80,7 +81,7 @@ fn story(agent: &AgentView, transitions: &[Transition], steps: usize) -> String 
         };
         let line = format!(
             "  {}  {arrow:<28} {} ({}, {})",
-            clock(step.at),
+            local_clock(step.at),
             gist(&step.why, 100),
             step.source,
             step.confidence
@@ -89,9 +90,4 @@ fn story(agent: &AgentView, transitions: &[Transition], steps: usize) -> String 
         text.push('\n');
     }
     text
-}
-
-/// The time of day in UTC, as the stamp has it.
-fn clock(at: crate::clock::Stamp) -> String {
-    at.to_string()[11..19].to_owned()
 }
