@@ -9,8 +9,11 @@ use std::process::{Command, ExitCode, Stdio};
 
 pub struct Desktop;
 
+/// Title, text and alert ▶ the command's arguments.
+type Arguments = fn(&str, &str, &Alert) -> Vec<String>;
+
 /// The commands that can do it, in the order they are tried.
-const COMMANDS: &[(&str, fn(&str, &str, &Alert) -> Vec<String>)] =
+const COMMANDS: &[(&str, Arguments)] =
     &[("notify-send", notify_send), ("terminal-notifier", terminal_notifier), ("osascript", osascript)];
 
 fn notify_send(title: &str, text: &str, alert: &Alert) -> Vec<String> {
