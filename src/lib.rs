@@ -19,6 +19,7 @@ pub mod hook;
 pub mod mask;
 pub mod model;
 pub mod notify;
+pub mod process;
 pub mod server;
 pub mod service;
 pub mod settings;
