@@ -4,7 +4,7 @@
 //! something to say, over within two seconds whatever happens, and about as cheap as starting a process. It
 //! therefore goes from `main` straight to work, without argument parser, threads, or a look at store or engine.
 
-mod alarm;
+pub(crate) mod alarm;
 pub mod decide;
 pub mod envelope;
 mod log;
@@ -81,8 +81,20 @@ pub fn bare() -> ExitCode {
             _ => alarm::disarm(),
         }
     }
-    eprint!("{}", crate::cli::Cli::command().render_help());
+    let _ = write!(std::io::stderr(), "{}", crate::cli::Cli::command().render_help());
     ExitCode::from(2)
+}
+
+/// Posts what is worth knowing only while it is new: no spool, no word about the outcome.
+pub(crate) fn report(slug: &str, payload: &Payload, delivery: &Delivery) {
+    if !payload.has_text("session_id") {
+        return log::note("no session_id: nothing to report");
+    }
+    let body = envelope::splice(payload, &envelope::fields(delivery));
+    match send(&Config::load().unwrap_or_default(), slug, &body) {
+        Outcome::Acked(_) => log::note(format_args!("{slug} reported")),
+        Outcome::Refused(why) | Outcome::Away(why) => log::note(format_args!("{slug} not reported: {why}")),
+    }
 }
 
 /// A panic is a line in the debug log, and the hook a success.
