@@ -32,8 +32,11 @@ const LONGEST_CONTEXT: usize = 8000;
 const LONGEST_MESSAGE: usize = 4000;
 
 /// What this process decides itself, server or not: context files at SessionStart, the guard's verdict at PreToolUse.
-pub fn local(_event: &str, _payload: &Payload, _config: &Config) -> Option<Value> {
-    None
+pub fn local(event: &str, payload: &Payload, config: &Config) -> Option<Value> {
+    match event {
+        "SessionStart" => crate::context::session_start(config, payload.text("cwd")?.as_ref()),
+        _ => None,
+    }
 }
 
 /// A verdict must reach the client even if everything after it fails, so it is printed first and alone.
