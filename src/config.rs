@@ -148,7 +148,8 @@ pub struct ContextFiles {
     pub files: Vec<String>,
     pub roles_dir: Option<String>,
     pub warnings: Vec<u32>,
-    pub window: u64,
+    /// Tokens of the context window; where it is not set, the status line's word, else 200,000.
+    pub window: Option<u64>,
     /// Also warn at Stop (shown to the user only).
     pub warn_at_stop: bool,
     pub reminders: bool,
@@ -160,7 +161,7 @@ impl Default for ContextFiles {
             files: Vec::new(),
             roles_dir: None,
             warnings: vec![60, 80, 90, 95],
-            window: 200_000,
+            window: None,
             warn_at_stop: true,
             reminders: false,
         }
