@@ -7,6 +7,7 @@ pub mod lock;
 pub mod queries;
 pub mod schema;
 pub mod search;
+pub mod stats;
 pub mod write;
 
 use anyhow::{Context, Result};
@@ -102,7 +103,10 @@ pub fn open_to_read(path: &Path) -> Result<Connection> {
     db.pragma_update(None, "query_only", true)?;
     let found = schema::found_version(&db)?;
     anyhow::ensure!(found <= schema::version(), "the database is of a newer headspace: update headspace");
-    anyhow::ensure!(found == schema::version(), "the database is of an older headspace: start the server once");
+    anyhow::ensure!(
+        found == schema::version(),
+        "the database is of an older headspace: start the server once"
+    );
     Ok(db)
 }
 
@@ -189,7 +193,7 @@ mod tests {
     fn a_newer_database_is_kept_in_place() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("headspace.db");
-        open(&path).unwrap().pragma_update(None, "user_version", schema::version() + 1).unwrap();
+        open(&path).unwrap().pragma_update(None, "user_version", schema::version() as i64 + 1).unwrap();
         let why = format!("{:#}", open_or_start_afresh(&path).unwrap_err());
         assert!(why.contains("newer headspace"), "{why}");
         assert!(path.exists());

@@ -140,6 +140,9 @@ CREATE TABLE changes(
     data TEXT
 );
 
+-- Hook events per day of the user's calendar, kept as they come: counting them would read every event.
+CREATE TABLE days(day TEXT PRIMARY KEY, events INTEGER NOT NULL) WITHOUT ROWID;
+
 -- How far each transcript has been read.
 CREATE TABLE tails(
     path TEXT PRIMARY KEY,
@@ -170,7 +173,7 @@ pub fn migrate(db: &mut Connection) -> Result<()> {
     for (index, sql) in MIGRATIONS.iter().enumerate().skip(found) {
         let step = db.transaction()?;
         step.execute_batch(sql)
-            .and_then(|()| step.pragma_update(None, "user_version", index + 1))
+            .and_then(|()| step.pragma_update(None, "user_version", index as i64 + 1))
             .with_context(|| format!("could not bring the database to version {}", index + 1))?;
         step.commit()?;
     }
@@ -180,12 +183,12 @@ pub fn migrate(db: &mut Connection) -> Result<()> {
 /// The version of an open database; an error if it is somebody else's.
 pub fn found_version(db: &Connection) -> Result<usize> {
     let application: i32 = db.pragma_query_value(None, "application_id", |row| row.get(0))?;
-    let found: usize = db.pragma_query_value(None, "user_version", |row| row.get(0))?;
+    let found: u32 = db.pragma_query_value(None, "user_version", |row| row.get(0))?;
     let tables: i64 = db.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
     if tables > 0 && application != APPLICATION_ID {
         bail!("this is a database, but not one of headspace");
     }
-    Ok(found)
+    Ok(found as usize)
 }
 
 #[cfg(test)]
@@ -210,7 +213,7 @@ mod tests {
             let mut db = Connection::open_in_memory().unwrap();
             for (index, sql) in MIGRATIONS.iter().enumerate().take(older) {
                 db.execute_batch(sql).unwrap();
-                db.pragma_update(None, "user_version", index + 1).unwrap();
+                db.pragma_update(None, "user_version", index as i64 + 1).unwrap();
                 db.pragma_update(None, "application_id", APPLICATION_ID).unwrap();
             }
             if older > 0 {
@@ -232,7 +235,7 @@ mod tests {
     fn a_newer_database_is_refused_and_not_touched() {
         let mut db = Connection::open_in_memory().unwrap();
         migrate(&mut db).unwrap();
-        db.pragma_update(None, "user_version", version() + 1).unwrap();
+        db.pragma_update(None, "user_version", version() as i64 + 1).unwrap();
         let why = migrate(&mut db).unwrap_err().to_string();
         assert!(why.contains("newer headspace"), "{why}");
     }

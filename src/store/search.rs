@@ -41,7 +41,10 @@ fn collect(value: &Value, text: &mut String) {
         }
         Value::Array(items) => items.iter().for_each(|item| collect(item, text)),
         Value::Object(fields) => {
-            fields.iter().filter(|(key, _)| !SKIP.contains(&key.as_str())).for_each(|(_, v)| collect(v, text));
+            fields
+                .iter()
+                .filter(|(key, _)| !SKIP.contains(&key.as_str()))
+                .for_each(|(_, v)| collect(v, text));
         }
         _ => {}
     }
@@ -134,7 +137,9 @@ mod tests {
     fn database() -> Connection {
         let mut db = Connection::open_in_memory().unwrap();
         crate::store::schema::migrate(&mut db).unwrap();
-        for (id, prompt) in [(1, "the quick needlefish swims"), (2, "Über den Fluß"), (3, "a \"quoted\" word")] {
+        for (id, prompt) in
+            [(1, "the quick needlefish swims"), (2, "Über den Fluß"), (3, "a \"quoted\" word")]
+        {
             db.execute(
                 "INSERT INTO events(id, name, session_id, at, received_at, source, body)
                  VALUES (?1, 'UserPromptSubmit', 's', 1, 1, 'hook', ?2)",

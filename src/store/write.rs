@@ -159,12 +159,12 @@ pub fn rows(db: &Connection, rows: &Rows) -> Result<()> {
     for change in &rows.changes {
         db.prepare_cached("INSERT INTO changes(seq, kind, agent_id, ref, data) VALUES (?1, ?2, ?3, ?4, ?5)")?
             .execute(params![
-            change.seq,
-            change.kind,
-            change.agent_id,
-            change.turn,
-            if change.turn.is_some() { None } else { change.data.as_ref().map(Value::to_string) }
-        ])?;
+                change.seq,
+                change.kind,
+                change.agent_id,
+                change.turn,
+                if change.turn.is_some() { None } else { change.data.as_ref().map(Value::to_string) }
+            ])?;
     }
     Ok(())
 }
@@ -292,8 +292,20 @@ pub fn marks(db: &Connection, marks: &Marks) -> Result<()> {
     meta(db, "marks", &serde_json::to_string(marks)?)
 }
 
+/// Counts hook events for the day of `at`.
+pub fn day(db: &Connection, at: Stamp, events: u64) -> Result<()> {
+    db.prepare_cached(
+        "INSERT INTO days(day, events) VALUES (date(?1, 'unixepoch', 'localtime'), ?2)
+         ON CONFLICT(day) DO UPDATE SET events = events + ?2",
+    )?
+    .execute(params![at.0 / 1_000_000_000, events as i64])?;
+    Ok(())
+}
+
 pub fn meta(db: &Connection, key: &str, value: &str) -> Result<()> {
-    db.prepare_cached("INSERT INTO meta(key, value) VALUES (?1, ?2) ON CONFLICT(key) DO UPDATE SET value = ?2")?
-        .execute([key, value])?;
+    db.prepare_cached(
+        "INSERT INTO meta(key, value) VALUES (?1, ?2) ON CONFLICT(key) DO UPDATE SET value = ?2",
+    )?
+    .execute([key, value])?;
     Ok(())
 }
