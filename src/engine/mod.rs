@@ -23,17 +23,28 @@ impl Agent {
     }
 }
 
+/// The last id given to each kind of row. Part of the world, because ids must come out the same in a replay.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Counters {
+    pub agent: i64,
+    pub command: i64,
+    pub turn: i64,
+    pub interaction: i64,
+}
+
 /// All agents, and the ways to find them.
 #[derive(Clone, Debug, Default)]
 pub struct World {
     agents: BTreeMap<i64, Agent>,
+    counters: Counters,
     by_session: HashMap<String, i64>,
 }
 
 impl World {
     /// The world as the store remembers it.
-    pub fn load(agents: impl IntoIterator<Item = Agent>) -> World {
-        let mut world = World::default();
+    pub fn load(agents: impl IntoIterator<Item = Agent>, counters: Counters) -> World {
+        let mut world = World { counters, ..World::default() };
         for agent in agents {
             for session in &agent.sessions {
                 world.by_session.insert(session.clone(), agent.id);
@@ -41,6 +52,11 @@ impl World {
             world.agents.insert(agent.id, agent);
         }
         world
+    }
+
+    /// To be stored with every batch of events, in the same transaction.
+    pub fn counters(&self) -> Counters {
+        self.counters
     }
 
     pub fn agents(&self) -> impl Iterator<Item = &Agent> {
