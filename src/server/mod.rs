@@ -1,5 +1,6 @@
 pub mod prune;
 pub mod rebuild;
+pub mod watch;
 
 /// Receive, store and show the events
 #[derive(Debug, clap::Args)]

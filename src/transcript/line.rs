@@ -104,7 +104,9 @@ fn is_noise(line: &[u8]) -> bool {
     if let Some(rest) = head.strip_prefix(b"{\"type\":") {
         let rest = rest.trim_ascii_start();
         return !TYPES.iter().any(|kind| {
-            rest.strip_prefix(b"\"").and_then(|r| r.strip_prefix(kind.as_bytes())).is_some_and(|r| r.starts_with(b"\""))
+            rest.strip_prefix(b"\"")
+                .and_then(|r| r.strip_prefix(kind.as_bytes()))
+                .is_some_and(|r| r.starts_with(b"\""))
         });
     }
     !head.starts_with(b"{")
@@ -266,10 +268,11 @@ fn usage(message: &Message) -> Option<Usage> {
         cache_read_input_tokens: Option<u64>,
     }
     let counts: Counts = serde_json::from_str(message.usage?.get()).ok()?;
-    let used_tokens = [counts.input_tokens, counts.cache_creation_input_tokens, counts.cache_read_input_tokens]
-        .into_iter()
-        .flatten()
-        .fold(0, u64::saturating_add);
+    let used_tokens =
+        [counts.input_tokens, counts.cache_creation_input_tokens, counts.cache_read_input_tokens]
+            .into_iter()
+            .flatten()
+            .fold(0, u64::saturating_add);
     (used_tokens > 0 && !synthetic(message)).then(|| Usage {
         used_tokens,
         model: string(message.model),

@@ -126,7 +126,12 @@ impl Tail {
     }
 
     /// Reads on from the offset; `true` if it stopped before `size`.
-    fn read_lines(&mut self, file: &mut fs::File, size: u64, each: &mut impl FnMut(&[u8])) -> io::Result<bool> {
+    fn read_lines(
+        &mut self,
+        file: &mut fs::File,
+        size: u64,
+        each: &mut impl FnMut(&[u8]),
+    ) -> io::Result<bool> {
         let start = self.offset;
         file.seek(SeekFrom::Start(start))?;
         let mut pending: Vec<u8> = Vec::new();

@@ -276,7 +276,9 @@ fn a_prompt_with_a_picture_is_a_prompt() {
     let line = r#"{"type":"user","uuid":"u","promptId":"p","message":{"role":"user","content":[
         {"type":"image","source":{}},{"type":"text","text":"what is this?"}]}}"#;
     let seen = classify(line.as_bytes()).unwrap().seen;
-    assert!(matches!(&seen[..], [Seen::Prompt { text, prompt_id: Some(id) }] if text == "what is this?" && id == "p"));
+    assert!(
+        matches!(&seen[..], [Seen::Prompt { text, prompt_id: Some(id) }] if text == "what is this?" && id == "p")
+    );
 }
 
 #[test]
