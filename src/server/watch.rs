@@ -5,7 +5,7 @@
 //! out at once. Whether an event still changes anything is the engine's business, by its time.
 
 use crate::clock::Stamp;
-use crate::model::{Event, Source, observed};
+use crate::model::{Source, observed};
 use crate::transcript::{Entry, Mark, Read, Seen, Tail, Usage, classify};
 use serde_json::{Value, json};
 use std::collections::VecDeque;
@@ -35,6 +35,46 @@ pub struct Report {
     pub body: Value,
     /// How far the transcript was read; stored in the same transaction.
     pub tail: Option<Mark>,
+}
+
+/// What a hook's event means to whoever watches its session's transcript.
+#[derive(Clone, Debug)]
+pub struct Heard {
+    pub session_id: String,
+    pub at: Stamp,
+    pub transcript_path: Option<PathBuf>,
+    kind: Kind,
+    prompt_id: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Kind {
+    /// Says nothing of the main thread.
+    Subagent,
+    /// The turn is over.
+    End,
+    /// The turn is over, and its last words were not told.
+    EndWithoutText,
+    Other,
+}
+
+impl Heard {
+    pub fn new(name: &str, session_id: &str, at: Stamp, body: &Value) -> Heard {
+        let text = |field: &str| body.get(field).and_then(Value::as_str).filter(|text| !text.is_empty());
+        let kind = match name {
+            _ if text("agent_id").is_some() => Kind::Subagent,
+            "Stop" if text("last_assistant_message").is_none() => Kind::EndWithoutText,
+            "Stop" | "StopFailure" | "SessionEnd" => Kind::End,
+            _ => Kind::Other,
+        };
+        Heard {
+            session_id: session_id.to_owned(),
+            at,
+            transcript_path: text("transcript_path").map(PathBuf::from).filter(|path| path.is_absolute()),
+            kind,
+            prompt_id: text("prompt_id").map(str::to_owned),
+        }
+    }
 }
 
 /// What a watch needs to know of its agent at the moment.
@@ -230,26 +270,24 @@ impl Watch {
         self.tail.path()
     }
 
-    pub fn moved_to(&mut self, path: PathBuf) {
-        self.tail.moved_to(path);
-    }
-
     /// A hook spoke.
-    pub fn heard(&mut self, event: &Event) {
-        if event.source != Source::Hook || event.text("agent_id").is_some() {
+    pub fn heard(&mut self, event: Heard) {
+        if let Some(path) = event.transcript_path {
+            self.tail.moved_to(path);
+        }
+        if event.kind == Kind::Subagent {
             return;
         }
         self.hooks.at = self.hooks.at.max(Some(event.at));
         self.hooks.silent = false;
-        if let Some(id) = event.text("prompt_id").filter(|id| !self.hooks.prompts.iter().any(|p| p == id)) {
-            push_bounded(&mut self.hooks.prompts, id.to_owned(), REMEMBERED_PROMPTS);
+        if let Some(id) = event.prompt_id.filter(|id| !self.hooks.prompts.contains(id)) {
+            push_bounded(&mut self.hooks.prompts, id, REMEMBERED_PROMPTS);
         }
-        self.hooks.owe_text = event.name == "Stop" && event.text("last_assistant_message").is_none();
-        let ends = matches!(event.name.as_str(), "Stop" | "StopFailure" | "SessionEnd");
-        if ends && !self.hooks.owe_text {
+        self.hooks.owe_text = event.kind == Kind::EndWithoutText;
+        if event.kind == Kind::End {
             self.hooks.stop_at = self.hooks.stop_at.max(Some(event.at));
         }
-        self.usage.turn_ended |= ends;
+        self.usage.turn_ended |= event.kind != Kind::Other;
     }
 
     /// Reads what is new in the file; `true` if there is more than one reading takes.

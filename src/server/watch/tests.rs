@@ -1,5 +1,4 @@
 use super::*;
-use crate::model::Facts;
 use std::io::Write;
 
 const WORKING: Now = Now { idle: false, asks: false };
@@ -78,17 +77,7 @@ impl Scene {
 
     fn hook(&mut self, name: &str, body: Value) {
         self.pass(1);
-        self.watch.heard(&Event {
-            id: 0,
-            name: name.into(),
-            session_id: "s".into(),
-            at: self.now,
-            received_at: self.now,
-            source: Source::Hook,
-            body,
-            facts: Facts::default(),
-            agent_hint: None,
-        });
+        self.watch.heard(Heard::new(name, "s", self.now, &body));
     }
 
     fn reports(&mut self, agent: Now) -> Vec<Report> {
