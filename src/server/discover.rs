@@ -52,7 +52,7 @@ impl Discovery {
     pub fn look(&mut self, now: Stamp, known: &dyn Fn(&str) -> bool) -> Vec<Found> {
         self.list(now, known);
         self.candidates.retain(|session_id, candidate| {
-            !known(session_id) && modified(&candidate.path).is_some_and(|time| recent(time.into(), now))
+            !known(session_id) && modified(&candidate.path).is_some_and(|time| recent(Stamp::from(time), now))
         });
         let mut found: Vec<Found> = self
             .candidates
@@ -86,7 +86,7 @@ impl Discovery {
             }
             for path in entries(&directory) {
                 let Some(session_id) = session_of(&path) else { continue };
-                let fresh = || modified(&path).is_some_and(|time| recent(time.into(), now));
+                let fresh = || modified(&path).is_some_and(|time| recent(Stamp::from(time), now));
                 if !known(session_id) && self.candidates.len() < MOST_CANDIDATES && fresh() {
                     let since = now;
                     let session_id = session_id.to_owned();

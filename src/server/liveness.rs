@@ -1,7 +1,6 @@
 //! Which clients are gone without a word: killed, crashed, or lost with their terminal.
 
 use crate::clock::Stamp;
-use crate::model::Process;
 use std::collections::HashMap;
 use std::time::Duration;
 
@@ -39,7 +38,8 @@ impl Liveness {
     pub fn has_gone(&mut self, client: Client, busy: bool, now: Stamp, round: u64) -> bool {
         let seen = self.known.entry(client).or_default();
         seen.round = round;
-        let close = busy || seen.gone.is_some() || seen.close_look.is_none_or(|at| now.since(at) >= CLOSE_LOOK);
+        let close =
+            busy || seen.gone.is_some() || seen.close_look.is_none_or(|at| now.since(at) >= CLOSE_LOOK);
         let lives = if close { lives(client) } else { exists(client.pid) };
         if close {
             seen.close_look = Some(now);
@@ -68,9 +68,18 @@ impl Liveness {
 /// Whether this very client still runs.
 pub fn lives(client: Client) -> bool {
     match client.start {
-        Some(start) => super::facts::lives(Process { pid: client.pid, start }),
+        Some(start) => started(client.pid) == Some(start),
         None => exists(client.pid),
     }
+}
+
+fn started(pid: u32) -> Option<u64> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let mut fields = stat[stat.rfind(')')? + 1..].split_ascii_whitespace();
+    if matches!(fields.next()?, "Z" | "X") {
+        return None;
+    }
+    fields.nth(18)?.parse().ok()
 }
 
 /// Whether the pid is taken, by whomever.
@@ -93,7 +102,6 @@ fn exists(_: u32) -> bool {
 #[cfg(all(test, unix))]
 mod tests {
     use super::*;
-    use crate::server::facts::started;
     use std::process::{Child, Command};
 
     fn client() -> (Child, Client) {

@@ -1,5 +1,8 @@
+pub mod discover;
+pub mod liveness;
 pub mod prune;
 pub mod rebuild;
+pub mod reconcile;
 pub mod watch;
 
 /// Receive, store and show the events

@@ -75,6 +75,11 @@ impl Heard {
             prompt_id: text("prompt_id").map(str::to_owned),
         }
     }
+
+    /// A Stop that does not tell what the turn ended with.
+    pub fn lacks_text(&self) -> bool {
+        self.kind == Kind::EndWithoutText
+    }
 }
 
 /// What a watch needs to know of its agent at the moment.
@@ -268,6 +273,11 @@ impl Watch {
 
     pub fn path(&self) -> &Path {
         self.tail.path()
+    }
+
+    /// The client moves its file when the session moves.
+    pub fn moved_to(&mut self, path: PathBuf) {
+        self.tail.moved_to(path);
     }
 
     /// A hook spoke.
