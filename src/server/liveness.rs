@@ -99,7 +99,8 @@ fn exists(_: u32) -> bool {
     true
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
+#[cfg(unix)]
 mod tests {
     use super::*;
     use std::process::{Child, Command};
