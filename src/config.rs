@@ -26,6 +26,13 @@ pub mod var {
     pub const TMUX_PANE: &str = "TMUX_PANE";
     pub const TMUX: &str = "TMUX";
     pub const DEBUG: &str = "HEADSPACE_DEBUG";
+    /// Which window of which terminal: what a jump needs later.
+    pub const KITTY_WINDOW_ID: &str = "KITTY_WINDOW_ID";
+    pub const KITTY_LISTEN_ON: &str = "KITTY_LISTEN_ON";
+    pub const WEZTERM_PANE: &str = "WEZTERM_PANE";
+    pub const ITERM_SESSION_ID: &str = "ITERM_SESSION_ID";
+    pub const TERM_PROGRAM: &str = "TERM_PROGRAM";
+    pub const GHOSTTY: &str = "GHOSTTY_RESOURCES_DIR";
 }
 
 /// An environment variable that is set and not empty.
