@@ -1,3 +1,7 @@
+pub mod document;
+pub mod entry;
+mod layout;
+pub mod merge;
 /// Merge headspace's hooks into Claude Code's settings.json
 #[derive(Debug, clap::Args)]
 pub struct InstallArgs {}
