@@ -31,8 +31,7 @@ fn taken_out(text: &str, pristine: Option<&str>) -> String {
     merge(text, &Plan::nothing(Some(BIN.into())), pristine).unwrap_or_else(|e| panic!("{e}\n{text}")).text
 }
 
-const OURS: &str =
-    r#"{ "hooks": [{ "type": "command", "command": "/opt/hs/headspace", "args": ["notify"], "timeout": 5 }] }"#;
+const OURS: &str = r#"{ "hooks": [{ "type": "command", "command": "/opt/hs/headspace", "args": ["notify"], "timeout": 5 }] }"#;
 const TIGHT: &str =
     r#"{"hooks":[{"type":"command","command":"/opt/hs/headspace","args":["notify"],"timeout":5}]}"#;
 
@@ -60,10 +59,7 @@ fn entries_are_written_in_the_manner_of_the_file_and_come_out_again() {
             "{\n  \"hooks\": {\n    \"Stop\": [{\n      \"hooks\": []\n    }]\n  }\n}",
             "{\n  \"hooks\": {\n    \"Stop\": [{\n      \"hooks\": []\n    }, @]\n  }\n}",
         ),
-        (
-            "{\"hooks\":{\"Stop\":[{\"hooks\":[]}]}}",
-            "{\"hooks\":{\"Stop\":[{\"hooks\":[]},%]}}",
-        ),
+        ("{\"hooks\":{\"Stop\":[{\"hooks\":[]}]}}", "{\"hooks\":{\"Stop\":[{\"hooks\":[]},%]}}"),
         (
             "{\n  \"hooks\": {\n    // none yet\n    \"Setup\": [] // later\n  }\n}",
             "{\n  \"hooks\": {\n    // none yet\n    \"Setup\": [], // later\n    \"Stop\": [@]\n  }\n}",
@@ -83,7 +79,11 @@ fn entries_are_written_in_the_manner_of_the_file_and_come_out_again() {
 #[test]
 fn lists_that_were_empty_before_stay_when_the_file_as_it_was_is_known() {
     let plan = plan_for(&["Stop"], BIN);
-    for before in ["{\"hooks\":{}}", "{\n  \"hooks\": {},\n  \"a\": 1\n}", "{\n  \"hooks\": {\n    \"Stop\": []\n  }\n}"] {
+    for before in [
+        "{\"hooks\":{}}",
+        "{\n  \"hooks\": {},\n  \"a\": 1\n}",
+        "{\n  \"hooks\": {\n    \"Stop\": []\n  }\n}",
+    ] {
         let merged = put(before, &plan);
         assert_eq!(taken_out(&merged.text, Some(before)), before);
         let edited = merged.text.replacen('{', "{\"x\": 1,", 1);
@@ -95,7 +95,13 @@ fn lists_that_were_empty_before_stay_when_the_file_as_it_was_is_known() {
 fn a_blank_file_becomes_an_object() {
     let plan = plan_for(&["Stop"], BIN);
     let object = format!("{{\n  \"hooks\": {{\n    \"Stop\": [{OURS}]\n  }}\n}}\n");
-    let cases = [("", ""), ("\n", "\n"), ("// mine", "// mine\n"), ("// mine\n", "// mine\n"), ("/* x */", "/* x */\n")];
+    let cases = [
+        ("", ""),
+        ("\n", "\n"),
+        ("// mine", "// mine\n"),
+        ("// mine\n", "// mine\n"),
+        ("/* x */", "/* x */\n"),
+    ];
     for (before, lead) in cases {
         assert_eq!(put(before, &plan).text, format!("{lead}{object}"));
     }
@@ -116,7 +122,8 @@ fn other_forms_of_ours_become_the_one_we_write() {
             "{{\n  \"hooks\": {{\n    \"Stop\": [{{\"hooks\": [{{\"type\": \"command\", \"command\": \"{command}\"}}]}}]\n  }}\n}}"
         );
         let merged = put(&before, &plan_for(&["Stop"], BIN));
-        let entry = r#"{ "type": "command", "command": "/opt/hs/headspace", "args": ["notify"], "timeout": 5 }"#;
+        let entry =
+            r#"{ "type": "command", "command": "/opt/hs/headspace", "args": ["notify"], "timeout": 5 }"#;
         assert_eq!(
             merged.text,
             format!("{{\n  \"hooks\": {{\n    \"Stop\": [{{\"hooks\": [{entry}]}}]\n  }}\n}}")
@@ -188,7 +195,10 @@ fn the_guard_has_an_entry_of_its_own() {
     assert!(merged.text.contains(r#""args": ["guard", "hook"], "timeout": 5, "onFailure": "block""#));
     assert_eq!(put(&merged.text, &with).text, merged.text);
     // Without the flag it is brought up to date, not added and not removed.
-    let later = Plan { guard: Part::Refresh(Entry::new(Call::exec("/new/headspace", Role::Guard))), ..plan_for(&["PreToolUse", "Stop"], "/new/headspace") };
+    let later = Plan {
+        guard: Part::Refresh(Entry::new(Call::exec("/new/headspace", Role::Guard))),
+        ..plan_for(&["PreToolUse", "Stop"], "/new/headspace")
+    };
     assert_eq!(put(&merged.text, &later).text, merged.text.replace(BIN, "/new/headspace"));
     assert!(!put("{}", &later).text.contains("guard"));
     // And goes alone.
@@ -201,14 +211,20 @@ fn the_status_line_is_wrapped_and_given_back_as_it_was_spelt() {
     let with = Plan { status_line: Part::Put(BIN.into()), ..plan_for(&["Stop"], BIN) };
     let before = "{\n  \"statusLine\": {\"type\": \"command\", \"command\": \"~/l\\u00efne.sh | cat\", \"padding\": 0}\n}\n";
     let merged = put(before, &with);
-    assert!(merged.text.contains(r#""/opt/hs/headspace statusline -- '~/lïne.sh | cat'""#), "{}", merged.text);
+    assert!(
+        merged.text.contains(r#""/opt/hs/headspace statusline -- '~/lïne.sh | cat'""#),
+        "{}",
+        merged.text
+    );
     assert!(merged.status_line_changed);
     assert_eq!(put(&merged.text, &with).text, merged.text);
     assert_eq!(taken_out(&merged.text, Some(before)), before);
     assert_eq!(taken_out(&merged.text, None), before.replace("\\u00ef", "ï"));
 
     let none = put("{\n  \"a\": 1\n}", &with);
-    assert!(none.text.contains("\"statusLine\": { \"type\": \"command\", \"command\": \"/opt/hs/headspace statusline\" }"));
+    assert!(none.text.contains(
+        "\"statusLine\": { \"type\": \"command\", \"command\": \"/opt/hs/headspace statusline\" }"
+    ));
     assert_eq!(taken_out(&none.text, None), "{\n  \"a\": 1\n}");
 
     let odd = put("{\"statusLine\":\"x\"}", &with);
@@ -255,32 +271,45 @@ fn settings() -> impl Strategy<Value = String> {
         Just("{ \"type\": \"http\", \"url\": \"http://h/headspace\" }".to_owned()),
         Just("7".to_owned()),
     ];
-    let group = (prop::collection::vec(entry, 0..3), blank.clone(), any::<bool>())
-        .prop_map(|(entries, blank, comma)| {
+    let group = (prop::collection::vec(entry, 0..3), blank.clone(), any::<bool>()).prop_map(
+        |(entries, blank, comma)| {
             let hooks = list('[', ']', &entries, &blank, comma);
-            list('{', '}', &["\"matcher\":\"Bash\"".to_owned(), format!("\"hooks\":{blank}{hooks}")], &blank, comma)
-        });
-    let names = prop::sample::subsequence(vec!["Stop", "PreToolUse", "Notification", "WorktreeCreate", "_note"], 0..5);
-    let hooks = (names, prop::collection::vec((prop::collection::vec(group, 0..3), any::<bool>()), 5), blank.clone())
-        .prop_map(|(names, groups, blank)| {
-            let members: Vec<_> = names
-                .iter()
-                .zip(&groups)
-                .map(|(name, (groups, comma))| format!("\"{name}\":{blank}{}", list('[', ']', groups, &blank, *comma)))
-                .collect();
-            list('{', '}', &members, &blank, groups.first().is_some_and(|g| g.1))
-        });
+            list(
+                '{',
+                '}',
+                &["\"matcher\":\"Bash\"".to_owned(), format!("\"hooks\":{blank}{hooks}")],
+                &blank,
+                comma,
+            )
+        },
+    );
+    let names = prop::sample::subsequence(
+        vec!["Stop", "PreToolUse", "Notification", "WorktreeCreate", "_note"],
+        0..5,
+    );
+    let hooks =
+        (names, prop::collection::vec((prop::collection::vec(group, 0..3), any::<bool>()), 5), blank.clone())
+            .prop_map(|(names, groups, blank)| {
+                let members: Vec<_> = names
+                    .iter()
+                    .zip(&groups)
+                    .map(|(name, (groups, comma))| {
+                        format!("\"{name}\":{blank}{}", list('[', ']', groups, &blank, *comma))
+                    })
+                    .collect();
+                list('{', '}', &members, &blank, groups.first().is_some_and(|g| g.1))
+            });
     let members = prop::collection::vec(value, 0..4);
-    (members, prop::option::of((hooks, 0usize..4)), blank.clone(), blank, any::<bool>(), any::<bool>()).prop_map(
-        |(values, hooks, inside, around, comma, bom)| {
-            let mut members: Vec<_> = values.iter().enumerate().map(|(i, v)| format!("\"m{i}\":{inside}{v}")).collect();
+    (members, prop::option::of((hooks, 0usize..4)), blank.clone(), blank, any::<bool>(), any::<bool>())
+        .prop_map(|(values, hooks, inside, around, comma, bom)| {
+            let mut members: Vec<_> =
+                values.iter().enumerate().map(|(i, v)| format!("\"m{i}\":{inside}{v}")).collect();
             if let Some((hooks, at)) = hooks {
                 members.insert(at.min(members.len()), format!("\"hooks\":{inside}{hooks}"));
             }
             let bom = if bom { "\u{feff}" } else { "" };
             format!("{bom}{around}{}{around}", list('{', '}', &members, &inside, comma))
-        },
-    )
+        })
 }
 
 fn list(open: char, close: char, items: &[String], blank: &str, trailing: bool) -> String {
@@ -299,7 +328,9 @@ fn value_of(text: &str) -> serde_json::Value {
 fn fills_an_empty_list(text: &str) -> bool {
     let value = value_of(text);
     let hooks = value.get("hooks");
-    let empty = |v: &serde_json::Value| v.as_object().map_or(v.as_array().is_some_and(|a| a.is_empty()), |o| o.is_empty());
+    let empty = |v: &serde_json::Value| {
+        v.as_object().map_or(v.as_array().is_some_and(|a| a.is_empty()), |o| o.is_empty())
+    };
     empty(&value)
         || hooks.is_some_and(|hooks| empty(hooks) || hooks.as_object().is_some_and(|h| h.values().any(empty)))
 }

@@ -89,7 +89,9 @@ impl<'a> Document<'a> {
         let parsed = parse_to_ast(text, &collect, &DIALECT).map_err(|error| {
             // What is cut off is missing at the end, not where it began.
             let at = match error.kind() {
-                ParseErrorKind::UnterminatedObject | ParseErrorKind::UnterminatedArray => text.trim_end().len(),
+                ParseErrorKind::UnterminatedObject | ParseErrorKind::UnterminatedArray => {
+                    text.trim_end().len()
+                }
                 _ => error.range().start,
             };
             remark(text, at, format!("not valid JSON: {}", lower_first(&error.kind().to_string())))
@@ -233,7 +235,8 @@ impl Splices {
     /// Insertions at one place come out in the order they were asked for.
     pub fn apply(mut self, text: &str) -> String {
         self.0.sort_by_key(|(range, _)| (range.start, range.end));
-        let mut out = String::with_capacity(text.len() + self.0.iter().map(|(_, by)| by.len()).sum::<usize>());
+        let mut out =
+            String::with_capacity(text.len() + self.0.iter().map(|(_, by)| by.len()).sum::<usize>());
         let mut done = 0;
         for (range, by) in self.0 {
             debug_assert!(done <= range.start, "splices overlap");

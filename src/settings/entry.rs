@@ -53,11 +53,7 @@ impl Call {
     }
 
     pub fn for_role(program: &str, role: Role, shell: bool) -> Call {
-        if shell {
-            Call::shell(&[&[program], role.args()].concat())
-        } else {
-            Call::exec(program, role)
-        }
+        if shell { Call::shell(&[&[program], role.args()].concat()) } else { Call::exec(program, role) }
     }
 
     /// Program and arguments as they will arrive; `None` for a line only a shell understands.
@@ -266,7 +262,9 @@ fn split(line: &str) -> Option<Vec<String>> {
                 }
             }
             '\\' => word.get_or_insert_default().push(chars.next().filter(|c| *c != '\n')?),
-            '|' | '&' | ';' | '<' | '>' | '(' | ')' | '$' | '`' | '\n' | '*' | '?' | '[' | '#' => return None,
+            '|' | '&' | ';' | '<' | '>' | '(' | ')' | '$' | '`' | '\n' | '*' | '?' | '[' | '#' => {
+                return None;
+            }
             c => word.get_or_insert_default().push(c),
         }
     }
@@ -293,7 +291,10 @@ mod tests {
             (r#"{"type":"command","command":"'/a b/headspace' notify stop"}"#, Some(Notify)),
             (r#"{"type":"command","command":"\"/a b/headspace\" notify"}"#, Some(Notify)),
             (r#"{"type":"command","command":"~/.claude/hooks/notify-headspace.sh stop"}"#, Some(Notify)),
-            (r#"{"type":"command","command":"/h/.claude/hooks/notify-headspace.sh","args":[]}"#, Some(Notify)),
+            (
+                r#"{"type":"command","command":"/h/.claude/hooks/notify-headspace.sh","args":[]}"#,
+                Some(Notify),
+            ),
             (r#"{"type":"command","command":"/a/headspace","args":["guard","hook"]}"#, Some(Guard)),
             (r#"{"type":"command","command":"/opt/hs-dev","args":["notify"]}"#, Some(Notify)),
             (r#"{"type":"command","command":"/opt/hs-prod","args":["notify"]}"#, None),
@@ -304,7 +305,10 @@ mod tests {
             (r#"{"type":"command","command":"/a/headspace-notify"}"#, None),
             (r#"{"type":"command","command":"/a/headspace","args":["doctor"]}"#, None),
             (r#"{"type":"command","command":"/a/headspace"}"#, None),
-            (r#"{"type":"http","url":"http://x/headspace","command":"/a/headspace","args":["notify"]}"#, None),
+            (
+                r#"{"type":"http","url":"http://x/headspace","command":"/a/headspace","args":["notify"]}"#,
+                None,
+            ),
             (r#"{"type":"command","command":"/a/headspace","args":"notify"}"#, None),
         ];
         for (json, expected) in cases {

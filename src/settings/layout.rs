@@ -26,7 +26,9 @@ impl Layout {
             _ => "\n",
         };
         let mut layout = Layout { newline, unit: "  ".into(), one_line: false, spacing: Spacing::Spaced };
-        let Some(first) = document.root.as_ref().and_then(|root| root.properties.first()) else { return layout };
+        let Some(first) = document.root.as_ref().and_then(|root| root.properties.first()) else {
+            return layout;
+        };
         let root = document.root.as_ref().map_or(0..0, |root| Container::from(root).range);
         layout.one_line = !text[root].contains('\n');
         if layout.one_line && &text[first.name.end()..first.value.start()] == ":" {
@@ -57,7 +59,8 @@ impl Layout {
         let (nl, unit) = (self.newline, &self.unit);
         let (solid, line_comment) = document.solid_before(document.text.len());
         let broken = document.text[solid..].contains('\n');
-        let lead = if solid > 0 && !broken && (line_comment || solid == document.text.len()) { nl } else { "" };
+        let lead =
+            if solid > 0 && !broken && (line_comment || solid == document.text.len()) { nl } else { "" };
         format!("{lead}{{{nl}{unit}{}{nl}}}{nl}", members.join(&format!(",{nl}{unit}")))
     }
 }
@@ -79,7 +82,8 @@ pub fn append(
 
     let Some(last) = container.elements.last() else {
         let block = line_comment || tail_breaks || (is_object && !layout.one_line);
-        let separator = if block { format!("{}{outer}{}", layout.newline, layout.unit) } else { String::new() };
+        let separator =
+            if block { format!("{}{outer}{}", layout.newline, layout.unit) } else { String::new() };
         let between = if block { format!(",{separator}") } else { layout.spacing.comma().to_owned() };
         let end = if block && !tail_breaks { format!("{}{outer}", layout.newline) } else { String::new() };
         let tail = if tail_breaks { solid..solid } else { solid..close };
@@ -89,7 +93,8 @@ pub fn append(
     let blanks = blanks_before(text, last.start);
     let block = line_comment || text[blanks..last.start].contains('\n');
     let separator = if block {
-        let indent = own_line_indent(text, last.start).map_or_else(|| format!("{outer}{}", layout.unit), str::to_owned);
+        let indent = own_line_indent(text, last.start)
+            .map_or_else(|| format!("{outer}{}", layout.unit), str::to_owned);
         format!("{}{indent}", layout.newline)
     } else {
         layout.spacing.comma()[1..].to_owned()
@@ -146,7 +151,8 @@ pub fn remove(document: &Document<'_>, container: &Container, gone: &HashSet<usi
 /// A comment between the elements; one inside an element goes with it.
 fn has_own_comment(document: &Document<'_>, container: &Container) -> bool {
     let starts = container.elements.iter().map(|element| element.start).chain([container.range.end]);
-    let ends = [container.range.start].into_iter().chain(container.elements.iter().map(|element| element.end));
+    let ends =
+        [container.range.start].into_iter().chain(container.elements.iter().map(|element| element.end));
     ends.zip(starts).any(|(from, to)| document.has_comment(&(from..to)))
 }
 

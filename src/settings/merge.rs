@@ -194,7 +194,10 @@ fn warnings(document: &Document<'_>) -> Vec<Remark> {
         let name = event.name.as_str();
         let Some(groups) = event.value.as_array().filter(|_| STRICT_EVENTS.contains(&name)) else { continue };
         let bad = |group: &&Value<'_>| {
-            group.as_object().and_then(|g| member(g, "hooks")).is_none_or(|hooks| hooks.value.as_array().is_none())
+            group
+                .as_object()
+                .and_then(|g| member(g, "hooks"))
+                .is_none_or(|hooks| hooks.value.as_array().is_none())
         };
         if let Some(group) = groups.elements.iter().find(bad) {
             let message = format!(
@@ -258,7 +261,10 @@ fn cut(document: &Document<'_>, plan: &Plan, pristine: Option<&Document<'_>>, me
     let mut splices = Splices::default();
     let goes = |event: &ObjectProp<'_>, group: usize, index: usize| {
         found.iter().enumerate().any(|(i, our)| {
-            going.contains(&i) && our.event.start() == event.start() && our.group == group && our.index == index
+            going.contains(&i)
+                && our.event.start() == event.start()
+                && our.group == group
+                && our.index == index
         })
     };
     let had = |name: &str| pristine.and_then(hooks_of).is_some_and(|hooks| member(hooks, name).is_some());
@@ -282,7 +288,9 @@ fn cut(document: &Document<'_>, plan: &Plan, pristine: Option<&Document<'_>>, me
                         remove(document, &Container::from(entries), &gone, &mut splices);
                     }
                 }
-                let Some(groups) = event.value.as_array().filter(|_| !groups_gone.is_empty()) else { continue };
+                let Some(groups) = event.value.as_array().filter(|_| !groups_gone.is_empty()) else {
+                    continue;
+                };
                 if groups_gone.len() == groups.elements.len() && !had(event.name.as_str()) {
                     events_gone.insert(e);
                 } else {
@@ -350,8 +358,7 @@ fn put(document: &Document<'_>, plan: &Plan, pristine: Option<&Document<'_>>, me
     }
     match hooks {
         Some(hooks) if !events.is_empty() => {
-            let items: Vec<String> =
-                events.iter().map(|(name, value)| layout.member(name, value)).collect();
+            let items: Vec<String> = events.iter().map(|(name, value)| layout.member(name, value)).collect();
             append(document, &layout, &Container::from(hooks), &items, &mut splices);
         }
         None if !events.is_empty() => members.push(layout.member("hooks", &layout.nested_object(&events))),
@@ -362,7 +369,9 @@ fn put(document: &Document<'_>, plan: &Plan, pristine: Option<&Document<'_>>, me
         Some(root) if !members.is_empty() => {
             append(document, &layout, &Container::from(root), &members, &mut splices);
         }
-        None if !members.is_empty() => splices.insert(document.text.len(), layout.whole_file(document, &members)),
+        None if !members.is_empty() => {
+            splices.insert(document.text.len(), layout.whole_file(document, &members))
+        }
         _ => {}
     }
     splices.apply(document.text)
