@@ -105,21 +105,33 @@ impl Group {
 /// Events that no hook sends: what headspace itself saw or was told. They are stored like hook events, because
 /// whatever changes a state must be there when the events are replayed.
 pub mod observed {
-    /// A text of the main thread found in the transcript. Body: `text`, `uuid`, `timestamp`, `message_id`, `stop_reason`.
+    /// A text of the main thread found in the transcript. Body: `text`, `uuid`, `timestamp`, `message_id`,
+    /// `stop_reason`. With `stop_reason` `end_turn` it is a turn's last word only if the turn did end: it comes
+    /// right before a Stop without text, or because the turn went on after it.
     pub const TEXT: &str = "TranscriptText";
-    /// The transcript says that the turn was interrupted. Body: `uuid`, `timestamp`.
+    /// The transcript says that the turn was interrupted. Body: `uuid`, `timestamp`, `during_tool`; `agent_id` if
+    /// it was a subagent's.
     pub const INTERRUPTED: &str = "TranscriptInterrupted";
-    /// A tool call was refused by the user. Body: `tool_use_id`, `uuid`, `timestamp`.
+    /// A tool call was refused by the user; the turn may go on. Body: `tool_use_id`, `tool_name` (if known),
+    /// `uuid`, `timestamp`; `agent_id` if a subagent asked.
     pub const REFUSED: &str = "TranscriptRefused";
-    /// A tool call got its result, whatever the hooks said. Body: `tool_use_id`, `uuid`, `timestamp`.
+    /// A tool call got its result, whatever the hooks said: told while a question is open or the hooks are silent.
+    /// Body: `tool_use_id`, `tool_name` (if known), `is_error`, `uuid`, `timestamp`; `agent_id` if a subagent's.
     pub const TOOL_RESULT: &str = "TranscriptToolResult";
-    /// The turn is over. Body: `text` (the final answer, if any), `uuid`, `timestamp`.
+    /// A tool call began in a session whose hooks are silent. Body: `tool_use_id`, `tool_name`, `tool_input`,
+    /// `uuid`, `timestamp`.
+    pub const TOOL_USE: &str = "TranscriptToolUse";
+    /// The turn is over, and no hook said so within 2 s. Body: `text` (the final answer, if any), `message_id`,
+    /// `error` (if the API failed: the word StopFailure has), `uuid` and `timestamp` (of the answer's line, if
+    /// there is one). The event's own time is that of the end.
     pub const TURN_END: &str = "TranscriptTurnEnd";
-    /// A typed prompt that no hook reported. Body: `text`, `uuid`, `timestamp`.
+    /// A prompt that no hook reported within 2 s, also one that begins `<task-notification>`. Body: `text`,
+    /// `prompt_id`, `uuid`, `timestamp`.
     pub const PROMPT: &str = "TranscriptPrompt";
-    /// Tokens in use. Body: `used_tokens`, `model`, `timestamp`; after compaction `compacted: true`.
+    /// Tokens in use. Body: `used_tokens`, `model`, `timestamp`; after compaction `compacted: true` and no model.
     pub const USAGE: &str = "TranscriptUsage";
-    /// A session found on disk that hooks never reported. Body: `cwd`, `transcript_path`, `timestamp`, …
+    /// A session found on disk that hooks never reported. Body: `cwd`, `transcript_path`, `timestamp` (of its
+    /// newest line), `git_branch`, `entrypoint`, `version`.
     pub const SESSION_FOUND: &str = "SessionFound";
     /// The client's process is gone. Body: `claude_pid`, `claude_pid_start`.
     pub const PROCESS_GONE: &str = "ProcessGone";
@@ -325,7 +337,10 @@ pub struct AgentView {
     pub cost_usd: Option<f64>,
     pub rate_limits: Option<Value>,
     pub pr: Option<Value>,
+    pub worktree: Option<Value>,
     pub background: Vec<Value>,
+    /// Prompts the session has scheduled for itself.
+    pub crons: Vec<Value>,
     pub interactions: Vec<Interaction>,
     pub subagents: Vec<Subagent>,
     pub current_command: Option<CurrentCommand>,
@@ -344,13 +359,16 @@ pub enum Change {
     },
     /// The agent's own state or its status or detail changed.
     StateChanged(StateChanged),
+    /// New; or, with an id that came before, corrected (a progress text that proved to be the answer).
     Turn(Turn),
-    /// Opened or changed.
+    /// Opened or changed (same id).
     Command(Command),
+    /// Opened or closed (same id).
     Interaction {
         agent_id: i64,
         interaction: Interaction,
     },
+    /// New or changed; its key is (session_id, agent_id).
     Subagent {
         agent_id: i64,
         subagent: Subagent,
