@@ -26,7 +26,6 @@ pub struct ClientProcess {
 #[derive(Clone, Deserialize)]
 pub struct Recorded {
     pub at: f64,
-    pub process: u32,
     pub body: Value,
     pub as_of: Option<usize>,
     #[serde(default)]

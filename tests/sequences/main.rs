@@ -4,6 +4,7 @@ mod case;
 mod check;
 mod edge;
 mod player;
+mod replay;
 
 use case::Case;
 use player::{Player, Reading};
