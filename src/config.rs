@@ -26,6 +26,13 @@ pub mod var {
     pub const TMUX_PANE: &str = "TMUX_PANE";
     pub const TMUX: &str = "TMUX";
     pub const DEBUG: &str = "HEADSPACE_DEBUG";
+    /// Which window of which terminal: what a jump needs later.
+    pub const KITTY_WINDOW_ID: &str = "KITTY_WINDOW_ID";
+    pub const KITTY_LISTEN_ON: &str = "KITTY_LISTEN_ON";
+    pub const WEZTERM_PANE: &str = "WEZTERM_PANE";
+    pub const ITERM_SESSION_ID: &str = "ITERM_SESSION_ID";
+    pub const TERM_PROGRAM: &str = "TERM_PROGRAM";
+    pub const GHOSTTY: &str = "GHOSTTY_RESOURCES_DIR";
 }
 
 /// An environment variable that is set and not empty.
@@ -183,25 +190,28 @@ pub struct Guard {
     pub projects: BTreeMap<String, Guard>,
 }
 
-/// Desktop notifications.
+/// When to ring, and when not. The rules hold for the desktop and for webhooks.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(default)]
 pub struct Notifications {
+    /// The off switch of everything below.
+    pub enabled: bool,
     pub desktop: bool,
     pub on_attention: bool,
     pub on_error: bool,
     pub on_finished: bool,
     /// A turn shorter than this rings no bell when it ends, in seconds.
     pub finished_after: f64,
-    /// `"22:00-07:30"`, local time.
-    pub quiet_hours: Option<String>,
-    /// Projects (by name or path) that never ring.
+    /// `"22:00-07:30"`, local time: nothing rings.
+    pub quiet_hours: Option<QuietHours>,
+    /// Projects, by name or path, that never ring.
     pub mute_projects: Vec<String>,
 }
 
 impl Default for Notifications {
     fn default() -> Notifications {
         Notifications {
+            enabled: true,
             desktop: true,
             on_attention: true,
             on_error: true,
@@ -213,14 +223,56 @@ impl Default for Notifications {
     }
 }
 
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default)]
+/// A span of the day, in minutes after midnight; it may go over midnight.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub struct QuietHours {
+    pub from: u16,
+    pub to: u16,
+}
+
+impl QuietHours {
+    pub fn contains(self, minute: u16) -> bool {
+        if self.from <= self.to {
+            (self.from..self.to).contains(&minute)
+        } else {
+            minute >= self.from || minute < self.to
+        }
+    }
+}
+
+impl TryFrom<String> for QuietHours {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<QuietHours, String> {
+        let minutes = |clock: &str| {
+            let (hour, minute) = clock.trim().split_once(':')?;
+            let (hour, minute): (u16, u16) = (hour.parse().ok()?, minute.parse().ok()?);
+            (hour < 24 && minute < 60).then_some(hour * 60 + minute)
+        };
+        text.split_once('-')
+            .and_then(|(from, to)| Some(QuietHours { from: minutes(from)?, to: minutes(to)? }))
+            .ok_or_else(|| format!("quiet_hours is {text:?}; write it like \"22:00-07:30\""))
+    }
+}
+
+#[derive(Clone, Debug, Deserialize)]
 pub struct Webhook {
     pub url: String,
-    /// `json`, `ntfy` or `slack`.
-    pub format: String,
+    #[serde(default)]
+    pub format: WebhookFormat,
     /// Send prompt and question texts, not only names and states.
+    #[serde(default)]
     pub include_text: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum WebhookFormat {
+    #[default]
+    Json,
+    Ntfy,
+    Slack,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -332,6 +384,18 @@ mod tests {
         assert_eq!(strict_json(text).len(), text.len());
         let error = Config::parse("{\n  // fine\n  \"port\": \"x\"\n}").unwrap_err().to_string();
         assert!(error.contains("line 3 column 13"), "{error}");
+    }
+
+    #[test]
+    fn quiet_hours_may_go_over_midnight() {
+        let night = QuietHours::try_from("22:00-07:30".to_owned()).unwrap();
+        for (minute, quiet) in [(21 * 60 + 59, false), (22 * 60, true), (0, true), (449, true), (450, false)]
+        {
+            assert_eq!(night.contains(minute), quiet, "{minute}");
+        }
+        for bad in ["", "22-7", "25:00-07:00", "22:00"] {
+            assert!(QuietHours::try_from(bad.to_owned()).is_err(), "{bad}");
+        }
     }
 
     #[test]

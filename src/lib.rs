@@ -3,6 +3,7 @@
 //! One room per concern; dependencies point one way. `main` calls `cli`, `cli` calls the commands, the commands
 //! call the middle (`engine`, `guard`, `hook`, `settings::merge`), and the middle takes values and returns values.
 
+pub mod alerts;
 pub mod cli;
 pub mod clock;
 pub mod config;
@@ -18,7 +19,9 @@ pub mod guard;
 pub mod hook;
 pub mod mask;
 pub mod model;
+pub mod multiplexer;
 pub mod notify;
+pub mod process;
 pub mod server;
 pub mod service;
 pub mod settings;

@@ -1,11 +1,227 @@
-use std::ffi::OsString;
-use std::process::ExitCode;
+//! The hook command: stdin ▶ local decisions ▶ POST ▶ spool.
+//!
+//! It is called by Claude Code on every event and must never be noticed: exit code 0, nothing printed unless there is
+//! something to say, over within two seconds whatever happens, and about as cheap as starting a process. It
+//! therefore goes from `main` straight to work, without argument parser, threads, or a look at store or engine.
 
-pub fn main(_event: Option<OsString>) -> ExitCode {
+pub(crate) mod alarm;
+pub mod decide;
+pub mod envelope;
+mod log;
+mod post;
+pub mod scan;
+pub mod spool;
+pub mod stdin;
+
+use crate::config::{self, Config};
+use crate::hook::event;
+use clap::CommandFactory;
+use envelope::Delivery;
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use serde_json::Value;
+use spool::Spool;
+use std::borrow::Cow;
+use std::ffi::OsString;
+use std::io::{IsTerminal, Write};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::process::ExitCode;
+use std::time::Duration;
+use stdin::{Input, Payload};
+
+/// Reading and posting end here; what is left until [`HARD_DEADLINE`] is for the spool.
+const SOFT_DEADLINE: Duration = Duration::from_millis(1500);
+
+/// The process ends here, done or not.
+const HARD_DEADLINE: Duration = Duration::from_millis(1900);
+
+/// No event is called by a longer name than this.
+const LONGEST_NAME: usize = 200;
+
+/// What became of a posted event.
+#[derive(Debug)]
+enum Outcome {
+    /// Committed; perhaps the server has something to say.
+    Acked(Option<Value>),
+    /// Our server will never take this event: not kept either.
+    Refused(String),
+    /// Everything else, an answer that is not our server's included: kept in the spool.
+    Away(String),
+}
+
+/// `headspace notify [EVENT]`
+pub fn main(event: Option<OsString>) -> ExitCode {
+    let delivery = Delivery::now();
+    alarm::arm(SOFT_DEADLINE, Some(HARD_DEADLINE));
+    quietly(|| match Input::read() {
+        Input::Object(payload) => deliver(event, &payload, &delivery),
+        Input::Cut(bytes) => {
+            log::note(format_args!("payload not complete after {} bytes: dropped", bytes.len()))
+        }
+        Input::Garbage(_) => log::note("no JSON object on standard input: nothing to deliver"),
+    });
     ExitCode::SUCCESS
 }
 
-/// `headspace` without a command: a hook payload on stdin is delivered, a person gets the help.
+/// `headspace` without a command: a hook payload on standard input is delivered (clients before 2.1.139 run the bare
+/// path, because they do not know `args`), a person gets the help. A payload that did not arrive whole is no
+/// reason for exit code 2 either, which would block the client's tool call.
 pub fn bare() -> ExitCode {
-    ExitCode::SUCCESS
+    let delivery = Delivery::now();
+    if !std::io::stdin().is_terminal() {
+        alarm::arm(SOFT_DEADLINE, Some(HARD_DEADLINE));
+        match Input::read() {
+            Input::Object(payload)
+                if payload.has_text("hook_event_name") && payload.has_text("session_id") =>
+            {
+                quietly(|| deliver(None, &payload, &delivery));
+                return ExitCode::SUCCESS;
+            }
+            Input::Cut(_) => return ExitCode::SUCCESS,
+            _ => alarm::disarm(),
+        }
+    }
+    let _ = write!(std::io::stderr(), "{}", crate::cli::Cli::command().render_help());
+    ExitCode::from(2)
+}
+
+/// Posts what is worth knowing only while it is new: no spool, no word about the outcome.
+pub(crate) fn report(slug: &str, payload: &Payload, delivery: &Delivery) {
+    if !payload.has_text("session_id") {
+        return log::note("no session_id: nothing to report");
+    }
+    let body = envelope::splice(payload, &envelope::fields(delivery));
+    match send(&Config::load().unwrap_or_default(), slug, &body) {
+        Outcome::Acked(_) => log::note(format_args!("{slug} reported")),
+        Outcome::Refused(why) | Outcome::Away(why) => log::note(format_args!("{slug} not reported: {why}")),
+    }
+}
+
+/// A panic is a line in the debug log, and the hook a success.
+fn quietly(work: impl FnOnce()) {
+    alarm::exit_quietly_whatever_happens();
+    std::panic::set_hook(Box::new(|panic| log::note(panic)));
+    let _ = catch_unwind(AssertUnwindSafe(work));
+}
+
+fn deliver(event: Option<OsString>, payload: &Payload, delivery: &Delivery) {
+    let named = event.and_then(|name| name.into_string().ok()).filter(|name| !name.is_empty());
+    let Some(name) = named.or_else(|| payload.text("hook_event_name")).filter(|n| n.len() <= LONGEST_NAME)
+    else {
+        return log::note("no event name: nothing to deliver");
+    };
+    if !payload.has_text("session_id") {
+        return log::note("no session_id: nothing to deliver");
+    }
+    // The argument may be a slug as well.
+    let slug = event::slug_of(&name);
+    let name = event::by_slug(&slug).map_or(name.as_str(), |spec| spec.name);
+    let config = Config::load().unwrap_or_else(|error| {
+        log::note(format_args!("{error:#}"));
+        Config::default()
+    });
+
+    let verdict = decide::verdict(name, payload, &config);
+    print(verdict.as_ref());
+    let body = envelope::splice(payload, &envelope::fields(delivery));
+    let theirs = match send(&config, &slug, &body) {
+        Outcome::Acked(output) => {
+            log::note(format_args!("{name} delivered"));
+            output
+        }
+        Outcome::Refused(why) => {
+            log::note(format_args!("{name} refused: {why}: dropped"));
+            None
+        }
+        Outcome::Away(why) => {
+            keep(delivery, &slug, &body, &why);
+            None
+        }
+    };
+    if verdict.is_none() {
+        let ours = decide::words(name, payload, &config);
+        print(decide::combine(name, ours, theirs).as_ref());
+    }
+}
+
+/// Posts the event. A panic in here is an event not delivered, which is what the spool is for.
+fn send(config: &Config, slug: &str, body: &[u8]) -> Outcome {
+    let token = config::token();
+    let posted = catch_unwind(|| post::post(&config.server_url(), slug, token.as_deref(), body));
+    match posted {
+        Ok(Ok(answer)) => judge(&answer),
+        Ok(Err(error)) => Outcome::Away(format!("{error:#}")),
+        Err(_) => Outcome::Away("could not post: see above".into()),
+    }
+}
+
+/// Another program may listen on the port: only an answer that has our server's form counts, for good or ill.
+fn judge(answer: &post::Answer) -> Outcome {
+    #[derive(Deserialize)]
+    struct Body<'a> {
+        #[serde(borrow)]
+        status: Option<Cow<'a, str>>,
+        event_id: Option<IgnoredAny>,
+        message: Option<Cow<'a, str>>,
+        hook_output: Option<Value>,
+    }
+    let body: Option<Body<'_>> = serde_json::from_slice(&answer.body).ok();
+    match (answer.status, body) {
+        (200..=299, Some(Body { status: Some(status), event_id: Some(_), hook_output, .. }))
+            if status == "ok" =>
+        {
+            Outcome::Acked(hook_output)
+        }
+        (400 | 413, Some(Body { status: Some(status), message, .. })) if status == "error" => {
+            Outcome::Refused(message.map_or_else(|| answer.status.to_string(), Cow::into_owned))
+        }
+        (code, _) => Outcome::Away(format!("answer {code} is no acknowledgement")),
+    }
+}
+
+fn keep(delivery: &Delivery, slug: &str, body: &[u8], why: &str) {
+    match Spool::open(&config::spool_dir()).append(delivery, slug, body) {
+        Ok(()) => log::note(format_args!("{slug} spooled: {why}")),
+        Err(error) => log::note(format_args!("{slug} lost: {why}; {error:#}")),
+    }
+}
+
+fn print(output: Option<&Value>) {
+    let Some(output) = output else { return };
+    // Nobody may be there to read it; that is not our trouble.
+    let _ = writeln!(std::io::stdout().lock(), "{output}");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_our_servers_words_count() {
+        let judged = |status, body: &str| match judge(&post::Answer { status, body: body.into() }) {
+            Outcome::Acked(Some(_)) => "says",
+            Outcome::Acked(None) => "acked",
+            Outcome::Refused(_) => "refused",
+            Outcome::Away(_) => "away",
+        };
+        for (status, body, expected) in [
+            (200, r#"{"status":"ok","event_id":7}"#, "acked"),
+            (200, r#"{"event_id":"x","new":[1],"status":"ok","hook_output":{}}"#, "says"),
+            (200, r#"{"status":"ok","event_id":7,"hook_output":null}"#, "acked"),
+            (200, r#"{"status":"ok"}"#, "away"),
+            (200, r#"{"status":"ok","event_id":null}"#, "away"),
+            (200, r#"{"status":"error","event_id":7}"#, "away"),
+            (200, "<html>", "away"),
+            (204, "", "away"),
+            (302, r#"{"status":"ok","event_id":7}"#, "away"),
+            (400, r#"{"status":"error","message":"no session_id"}"#, "refused"),
+            (413, r#"{"status":"error"}"#, "refused"),
+            (400, "Bad Request", "away"),
+            (403, r#"{"status":"error","message":"x"}"#, "away"),
+            (500, r#"{"status":"error","message":"x"}"#, "away"),
+            (503, r#"{"status":"error"}"#, "away"),
+        ] {
+            assert_eq!(judged(status, body), expected, "{status} {body}");
+        }
+    }
 }

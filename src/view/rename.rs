@@ -1,7 +1,33 @@
+//! `headspace rename`
+
+use super::client::{self, Client};
+use crate::config::Config;
+use crate::terminal;
+use anyhow::{Context, Result};
+use serde_json::json;
+use std::process::ExitCode;
+
 /// Give an agent a name of your own
 #[derive(Debug, clap::Args)]
-pub struct RenameArgs {}
+#[command(
+    after_help = "Examples:\n  headspace rename 3 'auth rewrite'\n  headspace rename 3 ''      # the automatic name again"
+)]
+pub struct RenameArgs {
+    /// Id, or the beginning of a name, project or session id
+    agent: String,
+    /// The new name; empty for the automatic one
+    name: String,
+}
 
-pub fn run(_args: &RenameArgs) -> anyhow::Result<std::process::ExitCode> {
-    anyhow::bail!("this build has no such command yet")
+pub fn run(args: &RenameArgs) -> Result<ExitCode> {
+    let client = Client::new(&Config::load()?);
+    let agents = client.agents(true).context("could not reach the server: `headspace up` starts it")?;
+    let agent = client::find(&agents, &args.agent)?;
+    client.post(&format!("/api/agents/{}/name", agent.id), &json!({"name": args.name}))?;
+    println!(
+        "{} is now {}",
+        terminal::gist(&agent.name, 60),
+        if args.name.is_empty() { "named automatically".into() } else { terminal::gist(&args.name, 60) }
+    );
+    Ok(ExitCode::SUCCESS)
 }

@@ -1,7 +1,214 @@
-/// Show every agent, the ones that need you first
-#[derive(Debug, clap::Args)]
-pub struct StatusArgs {}
+//! `headspace status`: one screen, attention first, a line per agent.
 
-pub fn run(_args: &StatusArgs) -> anyhow::Result<std::process::ExitCode> {
-    anyhow::bail!("this build has no such command yet")
+use super::board::{self, Board, Show};
+use super::client::{self, Picture};
+use super::paint::Paint;
+use crate::clock::Stamp;
+use crate::config::Config;
+use crate::model::{AgentView, Group};
+use crate::terminal::gist;
+use anyhow::Result;
+use serde_json::json;
+use std::io::Write;
+use std::process::ExitCode;
+use std::time::Duration;
+
+/// Show every agent, the ones that need you first
+///
+/// Works with the server down, from what was last known.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Examples:\n  headspace status\n  headspace status --short        # !2 *4 +1\n  headspace status --exit-code    # 10 when something needs you\n\ntmux.conf:\n  set -g status-right '#(headspace status --tmux)'"
+)]
+pub struct StatusArgs {
+    /// Everything as JSON (`version` changes when a field's meaning does)
+    #[arg(long, group = "form")]
+    json: bool,
+    /// One word for prompts and bars: !2 *4 +1
+    #[arg(long, group = "form")]
+    short: bool,
+    /// As --short, in tmux colours
+    #[arg(long, group = "form")]
+    tmux: bool,
+    /// One line of JSON for waybar's custom module
+    #[arg(long, group = "form")]
+    waybar: bool,
+    /// Also show ended agents and runs without a person
+    #[arg(long, short)]
+    all: bool,
+    /// Refresh every second until interrupted
+    #[arg(long, short)]
+    watch: bool,
+    /// Exit with 10 if something needs you
+    #[arg(long)]
+    exit_code: bool,
+}
+
+/// The exit code of `--exit-code` when somebody waits.
+const NEEDS_YOU: u8 = 10;
+
+pub fn run(args: &StatusArgs) -> Result<ExitCode> {
+    let config = Config::load()?;
+    loop {
+        let picture = client::picture(&config, args.all || args.json)?;
+        let show = Show { ended: args.all, headless: args.all };
+        let board = Board::new(picture.agents.clone(), show);
+        let text = render(args, &picture, &board);
+        let mut out = std::io::stdout().lock();
+        if args.watch {
+            // Home, then clear to the end: no flicker of an empty screen.
+            write!(out, "\x1b[H\x1b[J")?;
+        }
+        if out.write_all(text.as_bytes()).and_then(|()| out.flush()).is_err() || !args.watch {
+            let waits = args.exit_code && board.count(Group::NeedsYou) > 0;
+            return Ok(if waits { ExitCode::from(NEEDS_YOU) } else { ExitCode::SUCCESS });
+        }
+        drop(out);
+        std::thread::sleep(Duration::from_secs(1));
+    }
+}
+
+fn render(args: &StatusArgs, picture: &Picture, board: &Board) -> String {
+    if args.json {
+        let mut agents = picture.agents.clone();
+        board::sort(&mut agents);
+        let value = json!({
+            "version": 1, "server_running": picture.receiver.is_some(), "url": picture.url,
+            "receiver": picture.receiver, "agents": agents,
+        });
+        return format!("{value:#}\n");
+    }
+    if args.short {
+        return format!("{}\n", board.short());
+    }
+    if args.tmux {
+        return format!("{}\n", tmux_line(board));
+    }
+    if args.waybar {
+        return format!("{}\n", waybar(board));
+    }
+    screen(picture, board, Paint::for_stdout(), Stamp::now())
+}
+
+fn tmux_line(board: &Board) -> String {
+    let parts: Vec<String> = Group::ALL
+        .iter()
+        .map(|group| (*group, board.count(*group)))
+        .filter(|(group, count)| *count > 0 && *group != Group::Idle)
+        .map(|(group, count)| Paint::Tmux.group(group, &format!("{}{count}", group.glyph())))
+        .collect();
+    if parts.is_empty() { Paint::Tmux.group(Group::Idle, &board.short()) } else { parts.join(" ") }
+}
+
+fn waybar(board: &Board) -> String {
+    let lines: Vec<String> = board
+        .agents
+        .iter()
+        .map(|agent| {
+            format!("{} {}: {}", agent.group.glyph(), gist(&agent.name, 40), gist(&board::about(agent), 80))
+        })
+        .collect();
+    let class = Group::ALL.iter().find(|group| board.count(**group) > 0).map_or("idle", |group| group.word());
+    json!({"text": board.short(), "tooltip": lines.join("\n"), "class": class}).to_string()
+}
+
+/// Columns: glyph, name, branch, what it is about, age, context.
+fn screen(picture: &Picture, board: &Board, paint: Paint, now: Stamp) -> String {
+    let mut out = String::new();
+    let width = width();
+    let name_width =
+        board.agents.iter().map(|agent| title(agent).chars().count()).max().unwrap_or(0).clamp(8, 28);
+    for agent in &board.agents {
+        out.push_str(&line(agent, name_width, width, paint, now));
+        for subagent in agent.subagents.iter().filter(|subagent| subagent.ended_at.is_none()) {
+            let detail = subagent.status_detail.as_deref().unwrap_or("");
+            let text = format!(
+                "    └ {} {}",
+                gist(&subagent.agent_type, 20),
+                gist(detail, width.saturating_sub(30))
+            );
+            out.push_str(&paint.dim(text.trim_end()));
+            out.push('\n');
+        }
+    }
+    if board.agents.is_empty() {
+        out.push_str("No agent yet. Start `claude` anywhere: it shows up here with its first event.\n");
+        out.push_str("Nothing shows? `headspace doctor` says why.\n");
+    }
+    out.push_str(&paint.dim(&footer(picture, board, now)));
+    out.push('\n');
+    out
+}
+
+fn line(agent: &AgentView, name_width: usize, width: usize, paint: Paint, now: Stamp) -> String {
+    let name = gist(&title(agent), name_width);
+    let age = if agent.ended_at.is_some() { "ended".to_owned() } else { board::age_words(agent, now) };
+    let context = agent.context.as_ref().map_or(String::new(), |context| format!("{:.0} %", context.percent));
+    let room = width.saturating_sub(name_width + 2 + 2 + 14 + 7).max(20);
+    let about = gist(&board::about(agent), room);
+    let word = if about.is_empty() { agent.group.label().to_owned() } else { about };
+    let head = format!("{} {name:<name_width$}", agent.group.glyph());
+    let text = format!("{word:<room$}");
+    let (head, text) = match agent.group {
+        _ if agent.stale || agent.ended_at.is_some() => (paint.dim(&head), paint.dim(&text)),
+        Group::NeedsYou => (paint.group(agent.group, &head), paint.bold(&text)),
+        group => (paint.group(group, &head), text),
+    };
+    format!("{head}  {text}  {} {}\n", paint.dim(&format!("{age:>13}")), paint.dim(&format!("{context:>6}")))
+}
+
+/// "api · fix-auth": the project, and what tells this agent from its neighbours there.
+fn title(agent: &AgentView) -> String {
+    match &agent.project {
+        Some(project) if *project != agent.name => format!("{project} · {}", agent.name),
+        _ => agent.name.clone(),
+    }
+}
+
+fn footer(picture: &Picture, board: &Board, now: Stamp) -> String {
+    let mut parts = Vec::new();
+    match &picture.receiver {
+        Some(receiver) => {
+            parts.push(if receiver.mode == "hooks_active" {
+                "hooks active".to_owned()
+            } else {
+                "no hooks lately, polling".to_owned()
+            });
+            if let Some(at) = receiver.last_event_at {
+                let kind = receiver.last_event_type.as_deref().unwrap_or("event");
+                parts.push(format!("last event {} ago ({})", board::duration(now.since(at)), gist(kind, 30)));
+            }
+            parts.push(format!("{} events", board::thousands(receiver.events_received)));
+            if receiver.spool_pending > 0 {
+                parts.push(format!("{} spooled", board::thousands(receiver.spool_pending)));
+            }
+            parts.push(picture.url.clone());
+        }
+        None => {
+            let last = board.agents.iter().map(|agent| agent.last_active_at).max();
+            let known = last
+                .map_or(String::new(), |at| format!(", last known {} ago", board::duration(now.since(at))));
+            parts.push(format!("server not running{known}"));
+            parts.push("`headspace up` starts it".to_owned());
+        }
+    }
+    if board.headless > 0 {
+        parts.push(format!("{} headless folded", board.headless));
+    }
+    parts.join(" · ")
+}
+
+fn width() -> usize {
+    terminal_width().unwrap_or(100).clamp(40, 240)
+}
+
+fn terminal_width() -> Option<usize> {
+    use std::io::IsTerminal;
+    if !std::io::stdout().is_terminal() {
+        return None;
+    }
+    ratatui::crossterm::terminal::size()
+        .ok()
+        .map(|(columns, _)| usize::from(columns))
+        .filter(|columns| *columns > 0)
 }

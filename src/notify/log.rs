@@ -1,0 +1,34 @@
+//! `HEADSPACE_DEBUG=1`: what `notify` did, in `notify.log` of the state directory. Never on the terminal.
+
+use crate::clock::Stamp;
+use crate::config::{self, var};
+use std::fmt::Display;
+use std::io::Write;
+
+/// A log nobody looks at must not fill the disk: beyond this it starts anew.
+const LIMIT: u64 = 4 << 20;
+
+/// Adds a line, if the user asked for it.
+pub fn note(what: impl Display) {
+    if config::env(var::DEBUG).is_some_and(|value| value != "0") {
+        let _ = append(&what.to_string());
+    }
+}
+
+fn append(line: &str) -> std::io::Result<()> {
+    let path = config::state_dir().join("notify.log");
+    let mut options = std::fs::OpenOptions::new();
+    options.append(true).create(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let open = || options.open(&path);
+    let mut file = open().or_else(|_| {
+        let _ = crate::files::private_dir(&config::state_dir());
+        open()
+    })?;
+    if file.metadata()?.len() > LIMIT {
+        file.set_len(0)?;
+    }
+    let line = format!("{} {} {}\n", Stamp::now(), std::process::id(), crate::terminal::plain(line));
+    file.write_all(line.as_bytes())
+}

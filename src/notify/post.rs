@@ -1,0 +1,339 @@
+//! One HTTP/1.1 POST, by hand: connect, write once, read the answer.
+//!
+//! Everything else in headspace speaks HTTP through ureq, tuned as well as it can be (fixed resolver, 4 KiB
+//! buffers, no proxy, no thread). Here that alone used up the whole budget of 1.6 × a do-nothing process, see
+//! FIGURES below; a hook that runs a hundred times per turn is worth these lines. No call has a timeout: the
+//! alarm interrupts whatever blocks.
+//!
+//! FIGURES
+
+use super::alarm;
+use anyhow::{Context, Result, bail, ensure};
+use std::io::{ErrorKind, Read, Write};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, ToSocketAddrs};
+use std::time::Duration;
+
+/// An answer longer than this is not from our server.
+const LARGEST_ANSWER: usize = 256 * 1024;
+
+/// The server's answer, whoever that is.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Answer {
+    pub status: u16,
+    pub body: Vec<u8>,
+}
+
+/// `http://host[:port][/prefix]`, taken apart.
+#[derive(Debug, PartialEq, Eq)]
+struct Url<'a> {
+    /// As the `Host` header wants it.
+    authority: &'a str,
+    host: &'a str,
+    port: u16,
+    prefix: &'a str,
+}
+
+/// Posts `body` to `<url>/hook/<slug>`.
+pub fn post(url: &str, slug: &str, token: Option<&str>, body: &[u8]) -> Result<Answer> {
+    let url = Url::parse(url)?;
+    let request = request(&url, slug, token, body);
+    let mut stream = connect(&url)?;
+    write_all(&mut stream, &request).context("could not send")?;
+    read_answer(&mut stream)
+}
+
+impl Url<'_> {
+    fn parse(text: &str) -> Result<Url<'_>> {
+        let rest = match text.split_once("://") {
+            Some((scheme, rest)) if scheme.eq_ignore_ascii_case("http") => rest,
+            Some((scheme, _)) => {
+                bail!("could not use the server's address: {scheme} is not spoken here, only http")
+            }
+            None => text,
+        };
+        let rest = &rest[..rest.find(['?', '#']).unwrap_or(rest.len())];
+        let (authority, prefix) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+        let authority = authority.rsplit('@').next().unwrap_or_default();
+        let port_at = authority.rfind(':').filter(|&at| !authority[at..].contains(']'));
+        let (host, port) = match port_at {
+            Some(at) => {
+                (&authority[..at], authority[at + 1..].parse().context("could not read the server's port")?)
+            }
+            None => (authority, 80),
+        };
+        let host = host.trim_start_matches('[').trim_end_matches(']');
+        let plain = |text: &str| text.bytes().all(|b| b.is_ascii_graphic());
+        ensure!(!host.is_empty() && plain(authority) && plain(prefix), "could not read the server's address");
+        Ok(Url { authority, host, port, prefix: prefix.trim_end_matches('/') })
+    }
+}
+
+fn request(url: &Url<'_>, slug: &str, token: Option<&str>, body: &[u8]) -> Vec<u8> {
+    let mut request = Vec::with_capacity(body.len() + 512);
+    let _ = write!(
+        request,
+        "POST {}/hook/{} HTTP/1.1\r\nhost: {}\r\ncontent-type: application/json\r\ncontent-length: {}\r\n",
+        url.prefix,
+        escaped(slug),
+        url.authority,
+        body.len()
+    );
+    // A token with a line break in it would be a second header.
+    if let Some(token) = token.filter(|token| token.bytes().all(|b| b.is_ascii_graphic())) {
+        let _ = write!(request, "authorization: Bearer {token}\r\n");
+    }
+    request.extend_from_slice(b"connection: close\r\n\r\n");
+    request.extend_from_slice(body);
+    request
+}
+
+/// A slug as part of a path: event names of the future may hold anything.
+fn escaped(slug: &str) -> String {
+    let mut path = String::with_capacity(slug.len());
+    for byte in slug.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' => path.push(char::from(byte)),
+            _ => path.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    path
+}
+
+fn connect(url: &Url<'_>) -> Result<TcpStream> {
+    let mut error = None;
+    for address in addresses(url.host, url.port)? {
+        match open(&address) {
+            Ok(stream) => {
+                // The last bytes of a large event must not wait for the acknowledgement of the first.
+                let _ = stream.set_nodelay(true);
+                return Ok(stream);
+            }
+            Err(e) => error = Some(e),
+        }
+    }
+    match error {
+        Some(error) => Err(error).context("could not connect"),
+        None => bail!("could not connect: {} has no address", url.host),
+    }
+}
+
+/// Literal addresses and `localhost` need nobody's help; only a real name costs a look-up, in a thread
+/// because that cannot be interrupted.
+fn addresses(host: &str, port: u16) -> Result<Vec<SocketAddr>> {
+    if let Ok(ip) = host.parse::<IpAddr>() {
+        return Ok(vec![SocketAddr::new(ip, port)]);
+    }
+    if host.eq_ignore_ascii_case("localhost") {
+        return Ok(vec![(Ipv4Addr::LOCALHOST, port).into(), (Ipv6Addr::LOCALHOST, port).into()]);
+    }
+    let (sender, receiver) = std::sync::mpsc::channel();
+    let name = host.to_owned();
+    std::thread::Builder::new().spawn(move || {
+        sender.send((name.as_str(), port).to_socket_addrs().map(Iterator::collect::<Vec<_>>))
+    })?;
+    while !alarm::late() {
+        if let Ok(found) = receiver.recv_timeout(Duration::from_millis(20)) {
+            return found.with_context(|| format!("could not find {host}"));
+        }
+    }
+    bail!("could not find {host} in time")
+}
+
+/// As `TcpStream::connect`, which however starts over when it is interrupted.
+#[cfg(unix)]
+fn open(address: &SocketAddr) -> std::io::Result<TcpStream> {
+    use std::io::Error;
+    use std::mem::{size_of, zeroed};
+    use std::os::fd::FromRawFd;
+
+    let family = if address.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 };
+    // SAFETY: a new descriptor that nobody else knows.
+    let (fd, stream) = unsafe {
+        let fd = libc::socket(family, libc::SOCK_STREAM, 0);
+        if fd < 0 {
+            return Err(Error::last_os_error());
+        }
+        (fd, TcpStream::from_raw_fd(fd))
+    };
+    // SAFETY: all-zero is a valid sockaddr, each is passed with its own size and outlives the call.
+    let failed = unsafe {
+        match address {
+            SocketAddr::V4(v4) => {
+                let mut raw: libc::sockaddr_in = zeroed();
+                raw.sin_family = libc::AF_INET as libc::sa_family_t;
+                raw.sin_port = v4.port().to_be();
+                raw.sin_addr.s_addr = u32::from_ne_bytes(v4.ip().octets());
+                libc::connect(fd, (&raw const raw).cast(), size_of::<libc::sockaddr_in>() as libc::socklen_t)
+            }
+            SocketAddr::V6(v6) => {
+                let mut raw: libc::sockaddr_in6 = zeroed();
+                raw.sin6_family = libc::AF_INET6 as libc::sa_family_t;
+                raw.sin6_port = v6.port().to_be();
+                raw.sin6_addr.s6_addr = v6.ip().octets();
+                raw.sin6_scope_id = v6.scope_id();
+                libc::connect(fd, (&raw const raw).cast(), size_of::<libc::sockaddr_in6>() as libc::socklen_t)
+            }
+        }
+    };
+    if failed == 0 { Ok(stream) } else { Err(Error::last_os_error()) }
+}
+
+#[cfg(not(unix))]
+fn open(address: &SocketAddr) -> std::io::Result<TcpStream> {
+    let limit = Duration::from_millis(1000);
+    let stream = TcpStream::connect_timeout(address, limit)?;
+    stream.set_read_timeout(Some(limit))?;
+    stream.set_write_timeout(Some(limit))?;
+    Ok(stream)
+}
+
+fn write_all(stream: &mut impl Write, mut bytes: &[u8]) -> Result<()> {
+    while !bytes.is_empty() {
+        ensure!(!alarm::late(), "time is up");
+        match stream.write(bytes) {
+            Ok(0) => bail!("the connection was closed"),
+            Ok(written) => bytes = &bytes[written..],
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
+}
+
+/// Reads until the answer is complete, the connection ends, or it is too long or too late to be ours.
+fn read_answer(stream: &mut impl Read) -> Result<Answer> {
+    let mut bytes = Vec::new();
+    let mut chunk = [0u8; 2048];
+    loop {
+        ensure!(!alarm::late(), "could not get an answer in time");
+        let read = match stream.read(&mut chunk) {
+            Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+            result => result.context("could not read the answer")?,
+        };
+        bytes.extend_from_slice(&chunk[..read]);
+        if let Some(answer) = parse_answer(&bytes, read == 0)? {
+            return Ok(answer);
+        }
+        ensure!(read > 0, "could not read the answer: it was cut off");
+        ensure!(bytes.len() < LARGEST_ANSWER, "could not read the answer: it is too long");
+    }
+}
+
+/// The answer, once it is complete; `ended`: nothing follows.
+fn parse_answer(bytes: &[u8], ended: bool) -> Result<Option<Answer>> {
+    let probe = &bytes[..bytes.len().min(5)];
+    ensure!(b"HTTP/".starts_with(probe), "could not read the answer: it is not HTTP");
+    let Some(head) = memchr::memmem::find(bytes, b"\r\n\r\n") else { return Ok(None) };
+    let body = &bytes[head + 4..];
+    let head = String::from_utf8_lossy(&bytes[..head]);
+    let mut lines = head.split("\r\n");
+    let status = lines.next().and_then(|line| line.split(' ').nth(1)).and_then(|code| code.parse().ok());
+    let status: u16 = status.context("could not read the answer: it has no status")?;
+    let (mut length, mut chunked) = (None, false);
+    for (name, value) in lines.filter_map(|line| line.split_once(':')) {
+        let value = value.trim();
+        if name.eq_ignore_ascii_case("content-length") {
+            length = Some(value.parse::<usize>().context("could not read the answer's length")?);
+        } else if name.eq_ignore_ascii_case("transfer-encoding") {
+            chunked = value.eq_ignore_ascii_case("chunked");
+        }
+    }
+    let body = match (chunked, length) {
+        (true, _) => dechunked(body)?,
+        (false, Some(length)) => body.get(..length).map(<[u8]>::to_vec),
+        (false, None) => ended.then(|| body.to_vec()),
+    };
+    Ok(body.map(|body| Answer { status, body }))
+}
+
+/// The body that was sent in chunks, if the last one is there.
+fn dechunked(mut rest: &[u8]) -> Result<Option<Vec<u8>>> {
+    let mut body = Vec::new();
+    loop {
+        let Some(end) = memchr::memmem::find(rest, b"\r\n") else { return Ok(None) };
+        let size = std::str::from_utf8(&rest[..end]).ok().and_then(|line| line.split(';').next());
+        let size = size.and_then(|size| usize::from_str_radix(size.trim(), 16).ok());
+        let size =
+            size.filter(|&size| size <= LARGEST_ANSWER).context("could not read the answer's chunks")?;
+        if size == 0 {
+            return Ok(Some(body));
+        }
+        let Some(chunk) = rest.get(end + 2..end + 2 + size) else { return Ok(None) };
+        body.extend_from_slice(chunk);
+        rest = rest.get(end + 4 + size..).unwrap_or_default();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_of_servers_are_read() {
+        let read = |text| Url::parse(text).map(|url| (url.host, url.port, url.prefix, url.authority)).ok();
+        for (text, expected) in [
+            ("http://127.0.0.1:5055", Some(("127.0.0.1", 5055, "", "127.0.0.1:5055"))),
+            ("HTTP://localhost:1/", Some(("localhost", 1, "", "localhost:1"))),
+            ("http://[::1]:5055/a/b/?x#y", Some(("::1", 5055, "/a/b", "[::1]:5055"))),
+            ("http://[::1]", Some(("::1", 80, "", "[::1]"))),
+            ("box.lan:70", Some(("box.lan", 70, "", "box.lan:70"))),
+            ("http://user:secret@h:2", Some(("h", 2, "", "h:2"))),
+            ("https://h", None),
+            ("http://", None),
+            ("http://h:99999", None),
+            ("http://h\r\nx: y", None),
+            ("", None),
+        ] {
+            assert_eq!(read(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn nothing_foreign_reaches_the_head_of_the_request() {
+        let url = Url::parse("http://h:1/p").unwrap();
+        let text = String::from_utf8(request(&url, "stop x\r\ny: z/..", Some("a\r\nb: c"), b"{}")).unwrap();
+        assert_eq!(
+            text,
+            "POST /p/hook/stop%20x%0D%0Ay%3A%20z%2F%2E%2E HTTP/1.1\r\nhost: h:1\r\ncontent-type: application/json\r\n\
+             content-length: 2\r\nconnection: close\r\n\r\n{}"
+        );
+        assert!(
+            String::from_utf8(request(&url, "s", Some("t0"), b""))
+                .unwrap()
+                .contains("authorization: Bearer t0\r\n")
+        );
+    }
+
+    #[test]
+    fn answers_are_read_in_every_form_and_at_every_cut() {
+        let ok = |body: &str| Some(Answer { status: 200, body: body.into() });
+        for (text, expected) in [
+            ("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}", ok("{}")),
+            ("HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n", ok("")),
+            (
+                "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n{\r\n1;x=y\r\n}\r\n0\r\n\r\n",
+                ok("{}"),
+            ),
+        ] {
+            let parsed = (0..=text.len()).map(|end| parse_answer(&text.as_bytes()[..end], false).unwrap());
+            let first = parsed.into_iter().flatten().next();
+            assert_eq!(first, expected, "{text}");
+        }
+        assert_eq!(parse_answer(b"HTTP/1.0 200 OK\r\n\r\n{}", false).unwrap(), None);
+        assert_eq!(parse_answer(b"HTTP/1.0 200 OK\r\n\r\n{}", true).unwrap(), ok("{}"));
+    }
+
+    #[test]
+    fn other_programs_are_told_from_http() {
+        for bad in [
+            &b"SSH-2.0-x\r\n"[..],
+            b"\x00\x01",
+            b"HTTP/1.1 abc\r\n\r\n",
+            b"HTTP/1.1 200 OK\r\ncontent-length: many\r\n\r\n",
+            b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n",
+            b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nffffffffffff\r\n",
+        ] {
+            assert!(parse_answer(bad, false).is_err(), "{}", String::from_utf8_lossy(bad));
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! This process and others, as the operating system sees them.
+
+use crate::model::Process;
+
+/// What a Rust program may rely on and a C `main` does not get: the standard descriptors are open (a closed one would be
+/// given to the next file or socket, and be printed into), and writing to a closed pipe is an error, not the end.
+#[cfg(unix)]
+pub fn prepare() {
+    let mut standard = [0, 1, 2].map(|fd| libc::pollfd { fd, events: 0, revents: 0 });
+    // SAFETY: three descriptors are named and given; a path and flags are constants.
+    unsafe {
+        if libc::poll(standard.as_mut_ptr(), 3, 0) > 0
+            && standard.iter().any(|fd| fd.revents & libc::POLLNVAL != 0)
+        {
+            // The lowest free number is taken, so this fills the gaps.
+            loop {
+                match libc::open(c"/dev/null".as_ptr(), libc::O_RDWR) {
+                    0..=2 => {}
+                    extra => {
+                        libc::close(extra);
+                        break;
+                    }
+                }
+            }
+        }
+        libc::signal(libc::SIGPIPE, libc::SIG_IGN);
+    }
+}
+
+/// What the system knows of one process.
+struct Info {
+    parent: u32,
+    /// In the system's own unit: on Linux clock ticks since boot (field 22 of `/proc/PID/stat`), on macOS
+    /// microseconds since 1970.
+    start: u64,
+}
+
+/// When process `pid` started. Together with the pid it names one process for good, for pids are used again.
+/// `None`: there is no such process (a zombie has ended), or this system does not tell.
+pub fn start_time(pid: u32) -> Option<u64> {
+    info(pid).map(|info| info.start)
+}
+
+/// The same process still runs, not another one that got its pid.
+pub fn lives(process: Process) -> bool {
+    start_time(process.pid) == Some(process.start)
+}
+
+/// `child` is `ancestor` or was started by it, directly or not.
+pub fn descends(child: u32, ancestor: u32) -> bool {
+    let mut pid = child;
+    for _ in 0..64 {
+        if pid == ancestor {
+            return true;
+        }
+        match info(pid) {
+            Some(Info { parent, .. }) if parent > 0 => pid = parent,
+            _ => return false,
+        }
+    }
+    false
+}
+
+#[cfg(target_os = "linux")]
+fn info(pid: u32) -> Option<Info> {
+    parse_stat(&std::fs::read(format!("/proc/{pid}/stat")).ok()?)
+}
+
+/// `PID (name) STATE PPID …`: the name may itself hold blanks and brackets, so what counts follows the last one.
+#[cfg(any(target_os = "linux", test))]
+fn parse_stat(stat: &[u8]) -> Option<Info> {
+    let after_name = stat.iter().rposition(|&b| b == b')')? + 1;
+    let mut fields = stat[after_name..].split(|&b| b == b' ').filter(|field| !field.is_empty());
+    let number = |field: &[u8]| std::str::from_utf8(field).ok()?.parse().ok();
+    let state = fields.next()?;
+    let parent = number(fields.next()?)?;
+    let start = number(fields.nth(17)?)?;
+    (!matches!(state, b"Z" | b"X")).then_some(Info { parent: u32::try_from(parent).ok()?, start })
+}
+
+#[cfg(target_os = "macos")]
+fn info(pid: u32) -> Option<Info> {
+    let size = size_of::<libc::proc_bsdinfo>() as i32;
+    // SAFETY: `info` is a plain struct of `size` bytes that the call fills.
+    let info = unsafe {
+        let mut info: libc::proc_bsdinfo = std::mem::zeroed();
+        let buffer = (&raw mut info).cast::<libc::c_void>();
+        let got = libc::proc_pidinfo(pid as i32, libc::PROC_PIDTBSDINFO, 0, buffer, size);
+        (got == size && info.pbi_status != libc::SZOMB).then_some(info)?
+    };
+    Some(Info { parent: info.pbi_ppid, start: info.pbi_start_tvsec * 1_000_000 + info.pbi_start_tvusec })
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "macos")))]
+fn info(_: u32) -> Option<Info> {
+    None
+}
+
+/// This machine's name.
+#[cfg(unix)]
+pub fn host_name() -> Option<String> {
+    let mut name = [0u8; 256];
+    // SAFETY: the buffer is one byte longer than what the call may fill.
+    let failed = unsafe { libc::gethostname(name.as_mut_ptr().cast(), name.len() - 1) };
+    let end = name.iter().position(|&b| b == 0)?;
+    (failed == 0 && end > 0).then(|| String::from_utf8_lossy(&name[..end]).into_owned())
+}
+
+#[cfg(not(unix))]
+pub fn host_name() -> Option<String> {
+    crate::config::env("COMPUTERNAME")
+}
+
+/// 64 bits nobody can guess.
+pub fn random() -> u64 {
+    let mut bytes = [0u8; 8];
+    #[cfg(unix)]
+    // SAFETY: the buffer has the length that is named.
+    if unsafe { libc::getentropy(bytes.as_mut_ptr().cast(), bytes.len()) } == 0 {
+        return u64::from_ne_bytes(bytes);
+    }
+    // The standard library's hash keys come from the system's random numbers too.
+    use std::hash::{BuildHasher, Hasher};
+    let mut hasher = std::hash::RandomState::new().build_hasher();
+    hasher.write(&std::mem::take(&mut bytes));
+    hasher.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[cfg(any(target_os = "linux", target_os = "macos"))]
+    fn a_process_has_one_start_time_and_a_missing_one_has_none() {
+        let own = start_time(std::process::id());
+        assert!(own.is_some_and(|ticks| ticks > 0));
+        assert_eq!(own, start_time(std::process::id()));
+        assert_eq!(start_time(u32::MAX - 1), None);
+    }
+
+    #[test]
+    fn names_with_brackets_do_not_confuse_the_reader() {
+        let line = "7 (a) b) (c) S 3 7 7 0 -1 0 0 0 0 0 1 2 0 0 20 0 1 0 4242 0 0";
+        let info = parse_stat(line.as_bytes()).unwrap();
+        assert_eq!((info.parent, info.start), (3, 4242));
+        assert!(parse_stat(line.replace(" S ", " Z ").as_bytes()).is_none());
+        assert!(parse_stat(b"nonsense").is_none());
+    }
+
+    #[test]
+    fn this_process_lives_and_does_not_descend_from_itself_upwards() {
+        let pid = std::process::id();
+        let start = start_time(pid).unwrap();
+        assert!(lives(Process { pid, start }));
+        assert!(!lives(Process { pid, start: start + 1_000_000 }));
+        assert!(descends(pid, pid) && !descends(1, pid));
+    }
+
+    #[test]
+    fn random_numbers_differ() {
+        assert_ne!(random(), random());
+    }
+}
