@@ -17,7 +17,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// Handed to every route.
 pub type Shared = Arc<App>;
 
-#[derive(Debug)]
 pub struct App {
     pub config: Config,
     pub ledger: Ledger,

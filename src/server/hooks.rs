@@ -3,14 +3,16 @@
 use super::answer::{Answered, Failed, ok};
 use super::app::Shared;
 use super::ledger::{NewEvent, Receipt};
-use super::payload;
 use super::routes::linger;
+use super::watch::Heard;
+use super::{ground, payload};
 use axum::body::Body;
 use axum::extract::{Path, State};
 use http_body_util::BodyExt;
 use hyper::StatusCode;
 use hyper::body::{Body as _, Bytes};
 use serde_json::{Map, Value, json};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// The largest body that is read.
@@ -47,30 +49,25 @@ pub async fn status_line(State(app): State<Shared>, body: Body) -> Answered {
     record(&app, event).await
 }
 
+/// Stores the event, after what the transcript has to say first, and answers when it is on disk.
 async fn record(app: &Shared, event: NewEvent) -> Answered {
-    if wants_transcript(app, &event) {
-        let (reconciler, session_id) = (app.reconciler.clone(), event.session_id.clone());
-        let _ = tokio::task::spawn_blocking(move || reconciler.read_now(&session_id)).await;
+    let heard = Heard::new(&event.name, &event.session_id, event.at, &event.body);
+    let mut events = Vec::new();
+    if app.reconciler.is_needed_before(&event.name, &heard) {
+        let (app, heard) = (Arc::clone(app), heard.clone());
+        let read = tokio::task::spawn_blocking(move || app.reconciler.read_now(&heard)).await;
+        events.extend(read.unwrap_or_default().into_iter().map(ground::new_event));
     }
-    let receipt = app.ledger.submit(event).answer().await?;
+    let from_hook = event.from_hook;
+    events.push(event);
+    let Some(last) = app.ledger.submit_all(events).pop() else {
+        return Err(Failed::bad("there was no event"));
+    };
+    let receipt = last.answer().await?;
+    if from_hook {
+        app.reconciler.heard(heard);
+    }
     Ok(ok(&answer(&receipt)))
-}
-
-/// Two events mean something else depending on what the transcript says: a prompt while a question is open (was it
-/// refused before?), and a Stop that does not say how the answer ended.
-fn wants_transcript(app: &Shared, event: &NewEvent) -> bool {
-    use crate::model::AgentState;
-    match event.name.as_str() {
-        "UserPromptSubmit" => {
-            let agent = app.ledger.snapshot().agent_of_session(&event.session_id);
-            agent.is_some_and(|agent| agent.view(event.received_at).state == AgentState::AwaitingInput)
-        }
-        "Stop" => {
-            let text = event.body.get("last_assistant_message").and_then(Value::as_str);
-            text.is_none_or(|text| text.trim().is_empty())
-        }
-        _ => false,
-    }
 }
 
 fn answer(receipt: &Receipt) -> Value {

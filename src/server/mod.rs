@@ -8,11 +8,14 @@ mod answer;
 mod api;
 mod app;
 mod assets;
+pub mod discover;
 pub mod facts;
+mod ground;
 mod hooks;
 mod http;
 mod keys;
 pub mod ledger;
+pub mod liveness;
 mod log;
 mod login;
 mod payload;
@@ -28,6 +31,7 @@ mod sse;
 pub mod status;
 mod stream;
 mod upkeep;
+pub mod watch;
 mod writer;
 
 use crate::clock::Stamp;
@@ -42,7 +46,6 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use tokio::sync::watch;
 
 /// Receive, store and show the events
 ///
@@ -90,15 +93,21 @@ pub fn serve(args: &ServeArgs) -> Result<ExitCode> {
     http::raise_descriptor_limit();
     quiet_panics();
 
+    let marks = ground::marks(&db)?;
     let ledger = Ledger::new(&config);
     let writer = writer::Writer::new(db, path.clone(), ledger.clone(), upkeep::Upkeep::new())?;
     let writing = std::thread::Builder::new()
         .name("writer".into())
         .spawn(move || writer.run())
         .context("could not start the writer")?;
+    ring_when_it_matters(&config, &ledger)?;
+    let projects = config::claude_dir().join("projects");
+    let ground = Arc::new(ground::ServerGround::new(ledger.clone()));
+    let reconciler = reconcile::Reconciler::start(ground, config.reconcile.clone(), projects, marks)
+        .context("could not start the reconciler")?;
     let app = Arc::new(App {
         names: access::Names::new(&config.names, bound),
-        reconciler: reconcile::Reconciler::start(&config, &ledger),
+        reconciler,
         readers: app::Readers::new(path),
         connections: Arc::default(),
         started_at: Stamp::now(),
@@ -116,17 +125,31 @@ pub fn serve(args: &ServeArgs) -> Result<ExitCode> {
     log::line(&format!("listening on http://{bound}"));
     let served = runtime.block_on(run(listener, app));
     // Whoever still waits for the store is answered before it closes.
-    runtime.shutdown_timeout(Duration::from_secs(1));
     ledger.queue.close();
+    runtime.shutdown_timeout(Duration::from_secs(1));
     let _ = writing.join();
     served?;
     Ok(ExitCode::SUCCESS)
 }
 
+/// Desktop and webhook notifications, in a thread of their own.
+fn ring_when_it_matters(config: &Config, ledger: &Ledger) -> Result<()> {
+    let changes = ledger.watch();
+    let now_there = ledger.snapshot().agents(false);
+    let config = config.clone();
+    let ring = move || {
+        let now = Stamp::now();
+        let now_there = now_there.iter().map(|agent| Arc::new(agent.view(now))).collect();
+        crate::alerts::run(&config, now_there, &changes);
+    };
+    std::thread::Builder::new().name("alerts".into()).spawn(ring).context("could not start the alerts")?;
+    Ok(())
+}
+
 /// Serves until a signal, then lets what is in flight end.
 async fn run(listener: TcpListener, app: Arc<App>) -> Result<()> {
     let listener = tokio::net::TcpListener::from_std(listener).context("could not listen")?;
-    let (stop, stopping) = watch::channel(false);
+    let (stop, stopping) = tokio::sync::watch::channel(false);
     let leaving = Arc::clone(&app);
     let mut signals = Signals::new()?;
     tokio::spawn(async move {
