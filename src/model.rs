@@ -337,7 +337,10 @@ pub struct AgentView {
     pub cost_usd: Option<f64>,
     pub rate_limits: Option<Value>,
     pub pr: Option<Value>,
+    pub worktree: Option<Value>,
     pub background: Vec<Value>,
+    /// Prompts the session has scheduled for itself.
+    pub crons: Vec<Value>,
     pub interactions: Vec<Interaction>,
     pub subagents: Vec<Subagent>,
     pub current_command: Option<CurrentCommand>,
@@ -356,13 +359,16 @@ pub enum Change {
     },
     /// The agent's own state or its status or detail changed.
     StateChanged(StateChanged),
+    /// New; or, with an id that came before, corrected (a progress text that proved to be the answer).
     Turn(Turn),
-    /// Opened or changed.
+    /// Opened or changed (same id).
     Command(Command),
+    /// Opened or closed (same id).
     Interaction {
         agent_id: i64,
         interaction: Interaction,
     },
+    /// New or changed; its key is (session_id, agent_id).
     Subagent {
         agent_id: i64,
         subagent: Subagent,

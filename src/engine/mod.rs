@@ -1,39 +1,53 @@
 //! Event + world ▶ changes. Pure: no clock, no files, no database; whatever an event needs to know of the outside
 //! stands in its [`Facts`](crate::model::Facts).
 
-use crate::clock::Stamp;
+pub mod agent;
+mod correlate;
+mod detail;
+mod duplicates;
+mod effects;
+mod fields;
+mod hash;
+pub mod intent;
+mod interactions;
+mod observations;
+pub mod state;
+mod step;
+mod subagents;
+mod turns;
+mod view;
+mod windows;
+
+pub use agent::Agent;
+
 use crate::model::*;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
+use step::Step;
 
-/// One agent as the engine remembers it; stored as a document, so that a restart knows all of it again.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Agent {
-    pub id: i64,
-    pub session_id: String,
-    pub sessions: Vec<String>,
-    pub started_at: Stamp,
-    pub ended_at: Option<Stamp>,
-}
-
-impl Agent {
-    /// The agent as a person sees it at `now` (staleness and patience with headless runs depend on the time).
-    pub fn view(&self, _now: Stamp) -> AgentView {
-        unreachable!("engine in progress")
-    }
+/// The last id given to each kind of row. Part of the world, because ids must come out the same in a replay.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Counters {
+    pub agent: i64,
+    pub command: i64,
+    pub turn: i64,
+    pub interaction: i64,
 }
 
 /// All agents, and the ways to find them.
 #[derive(Clone, Debug, Default)]
 pub struct World {
     agents: BTreeMap<i64, Agent>,
+    counters: Counters,
+    /// For looking up only: nothing depends on its order.
     by_session: HashMap<String, i64>,
 }
 
 impl World {
     /// The world as the store remembers it.
-    pub fn load(agents: impl IntoIterator<Item = Agent>) -> World {
-        let mut world = World::default();
+    pub fn load(agents: impl IntoIterator<Item = Agent>, counters: Counters) -> World {
+        let mut world = World { counters, ..World::default() };
         for agent in agents {
             for session in &agent.sessions {
                 world.by_session.insert(session.clone(), agent.id);
@@ -41,6 +55,11 @@ impl World {
             world.agents.insert(agent.id, agent);
         }
         world
+    }
+
+    /// To be stored with every batch of events, in the same transaction.
+    pub fn counters(&self) -> Counters {
+        self.counters
     }
 
     pub fn agents(&self) -> impl Iterator<Item = &Agent> {
@@ -56,13 +75,146 @@ impl World {
     }
 
     /// The processes whose life decides where this event belongs; the edge looks and puts the living into
-    /// [`Facts::alive`](crate::model::Facts::alive). Empty for a known session.
-    pub fn asks(&self, _event: &Event) -> Vec<Process> {
-        Vec::new()
+    /// [`Facts::alive`](crate::model::Facts::alive). Empty for the current session of an agent. Ask after
+    /// [`Facts::root`](crate::model::Facts::root) is known. They are processes of the event's own host; if that is not
+    /// this one, nobody can look: say that all of them live.
+    pub fn asks(&self, event: &Event) -> Vec<Process> {
+        correlate::asks(self, event)
+    }
+
+    /// The agent of this event, made if need be; `None` for an observation about nobody.
+    fn seat(&mut self, event: &Event) -> (Option<i64>, Method) {
+        let (found, method) = correlate::find(self, event);
+        if let Some(id) = found {
+            return (Some(id), method);
+        }
+        if !observations::creates(&event.name) {
+            return (None, method);
+        }
+        let id = event.agent_hint.unwrap_or(self.counters.agent + 1);
+        self.counters.agent = self.counters.agent.max(id);
+        let agent = Agent {
+            id,
+            session_id: event.session_id.clone(),
+            sessions: vec![event.session_id.clone()],
+            started_at: event.at,
+            last_active_at: event.at,
+            source: event.source,
+            source_at: event.at,
+            confidence: if event.source == Source::Hook { Confidence::High } else { Confidence::Medium },
+            ..Agent::default()
+        };
+        self.agents.insert(id, agent);
+        (Some(id), method)
+    }
+
+    /// A session that found another seat leaves its old one.
+    fn move_session(&mut self, session_id: &str, id: i64) -> Option<i64> {
+        let left = self.by_session.insert(session_id.to_string(), id).filter(|old| *old != id)?;
+        let old = self.agents.get_mut(&left)?;
+        old.sessions.retain(|session| session != session_id);
+        Some(left)
     }
 }
 
 /// Applies one event. Deterministic: the same events in the same order give the same world and the same changes.
-pub fn apply(_world: &mut World, _event: &Event) -> Outcome {
-    unreachable!("engine in progress")
+pub fn apply(world: &mut World, event: &Event) -> Outcome {
+    let (found, method) = world.seat(event);
+    let Some(id) = found else {
+        let (changes, touched) = (Vec::new(), Vec::new());
+        return Outcome { agent_id: None, is_new_agent: false, method, duplicate: false, changes, touched };
+    };
+    let is_new_agent = method == Method::Created;
+    let left = world.move_session(&event.session_id, id);
+    let World { agents, counters, .. } = world;
+    let Some(agent) = agents.get_mut(&id) else { unreachable!("a seat is always an agent's") };
+    if duplicates::heard(agent, event) {
+        let (changes, touched) = (Vec::new(), Vec::new());
+        return Outcome { agent_id: Some(id), is_new_agent, method, duplicate: true, changes, touched };
+    }
+    let before = (agent.state, agent.status(event.received_at));
+    let mut changes = Vec::new();
+    if is_new_agent {
+        changes.push(Change::AgentCreated { agent_id: id });
+    }
+    let mut step = Step { agent, counters, event, changes, fresh: true, marked: false };
+    take_seat(&mut step);
+    fields::take(step.agent, event);
+    step.fresh = is_fresh(step.agent, event);
+    match event.text("agent_id") {
+        _ if observations::is_observed(&event.name) => observations::apply(&mut step),
+        Some(child) => subagents::apply(&mut step, child),
+        None => effects::apply(&mut step),
+    }
+    tell(&mut step, before);
+    let changes = step.changes;
+    let touched = std::iter::once(id).chain(left).collect();
+    Outcome { agent_id: Some(id), is_new_agent, method, duplicate: false, changes, touched }
+}
+
+/// A session other than the current one sits down: what was open of the old one is over. A session that was here
+/// before comes back only by a start or a prompt; its stragglers are history.
+fn take_seat(step: &mut Step) {
+    let (agent, event) = (&mut *step.agent, step.event);
+    if agent.session_id == event.session_id {
+        return;
+    }
+    let was_here = agent.sessions.contains(&event.session_id);
+    if was_here && !correlate::returns(agent, event) {
+        return;
+    }
+    step.close_all();
+    step.revive();
+    let agent = &mut *step.agent;
+    agent.session_id = event.session_id.clone();
+    agent.sessions.retain(|session| *session != event.session_id);
+    agent.sessions.push(event.session_id.clone());
+    agent.children.clear();
+    agent.error = None;
+    agent.unseen = false;
+    agent.hooked = false;
+    agent.names.title = None;
+    agent.names.prompt = None;
+    let figures = &mut agent.figures;
+    (figures.used_tokens, figures.percent, figures.warned) = (None, None, None);
+    agent.memory = agent::Memory { heard: std::mem::take(&mut agent.memory.heard), ..Default::default() };
+}
+
+/// Whether the event may change the main thread's state.
+fn is_fresh(agent: &Agent, event: &Event) -> bool {
+    let revives = matches!(event.name.as_str(), "SessionStart" | "UserPromptSubmit" | observed::PROMPT);
+    let newer = match event.source {
+        // A turn cannot be over in the millisecond it began.
+        Source::Transcript => {
+            observations::later_or_same_ms(event.at, agent.state_at) && event.at >= agent.turn_at
+        }
+        Source::Hook | Source::Process => event.at >= agent.state_at,
+    };
+    event.session_id == agent.session_id && newer && (agent.ended_at.is_none() || revives)
+}
+
+/// Provenance, and the news that the agent looks different now.
+fn tell(step: &mut Step, before: (AgentState, (Status, Option<String>))) {
+    let (level, event) = (step.level(), step.event);
+    let agent = &mut *step.agent;
+    if step.marked {
+        agent.source = event.source;
+        agent.source_at = event.at;
+        let command = agent.command.as_ref().map_or(Confidence::High, |command| command.confidence);
+        agent.confidence = level.max(command);
+    }
+    let (from, (status, status_detail)) = (before.0, agent.status(event.received_at));
+    if (from, &before.1) != (agent.state, &(status, status_detail.clone())) {
+        step.changes.push(Change::StateChanged(StateChanged {
+            agent_id: agent.id,
+            project: agent.place.project.clone(),
+            from,
+            to: agent.state,
+            status,
+            status_detail,
+            confidence: agent.confidence,
+            source: agent.source,
+            timestamp: event.at,
+        }));
+    }
 }

@@ -1,14 +1,237 @@
-pub mod discover;
-pub mod liveness;
+//! `headspace serve`: receives, stores and shows the events.
+//!
+//! Top down: [`serve`] binds and starts the parts; [`http`] takes connections, [`routes`] says where requests go,
+//! [`ledger`] is the way to the one [`writer`], [`sse`] tells everybody what was committed.
+
+mod access;
+mod answer;
+mod api;
+mod app;
+mod assets;
+mod discover;
+pub mod facts;
+mod ground;
+mod hooks;
+mod http;
+mod keys;
+pub mod ledger;
+mod liveness;
+mod log;
+mod login;
+mod payload;
+mod peer;
+mod projection;
 pub mod prune;
+mod queue;
 pub mod rebuild;
 pub mod reconcile;
+mod routes;
+pub mod snapshot;
+mod sse;
+pub mod status;
+mod stream;
+mod upkeep;
 pub mod watch;
+mod writer;
+
+use crate::clock::Stamp;
+use crate::config::{self, Config};
+use crate::{files, store};
+use anyhow::{Context, Result, bail};
+use app::App;
+use ledger::Ledger;
+use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 /// Receive, store and show the events
+///
+/// Runs in the foreground until it is told to stop (Ctrl-C, SIGTERM). `headspace up` starts it in the background.
 #[derive(Debug, clap::Args)]
-pub struct ServeArgs {}
+#[command(after_help = "Examples:\n  headspace serve\n  headspace serve --port 6000 --db /tmp/try.db")]
+pub struct ServeArgs {
+    /// Address to listen on; any other than loopback needs the token
+    #[arg(long, value_name = "ADDRESS")]
+    pub host: Option<String>,
+    /// Port to listen on
+    #[arg(long)]
+    pub port: Option<u16>,
+    /// The database
+    #[arg(long, value_name = "FILE")]
+    pub db: Option<PathBuf>,
+}
 
-pub fn serve(_args: &ServeArgs) -> anyhow::Result<std::process::ExitCode> {
-    anyhow::bail!("this build has no such command yet")
+pub fn serve(args: &ServeArgs) -> Result<ExitCode> {
+    let config = Config::load()?;
+    let host = args.host.as_deref().unwrap_or(&config.host);
+    let address = resolve(host, args.port.unwrap_or(config.port))?;
+    files::private_dir(&config::state_dir())?;
+    let token_file = config::token_file();
+    if !address.ip().is_loopback() && config::token().is_none() {
+        bail!(
+            "could not listen on {host}: anybody on the network could ask, and there is no token yet; \
+             start once on 127.0.0.1, or write one to {}",
+            token_file.display()
+        );
+    }
+    let listener = listen(address)?;
+    let bound = listener.local_addr().context("could not listen")?;
+    let path = args.db.clone().unwrap_or_else(config::database);
+    let _lock = store::lock::take(&path).context("could not start")?;
+    let keys = keys::KeyRing::open(&token_file)?;
+    let (db, damaged) = store::open_or_start_afresh(&path)?;
+    if let Some(aside) = damaged {
+        let aside = aside.display();
+        log::line(&format!(
+            "the database was damaged: it is kept as {aside}, and a new one begun; \
+             `headspace rebuild --from {aside}` brings back what can be read"
+        ));
+    }
+    http::raise_descriptor_limit();
+    quiet_panics();
+
+    let tails = store::queries::tails(&db)?;
+    let ledger = Ledger::new(&config);
+    let writer = writer::Writer::new(db, path.clone(), ledger.clone(), upkeep::Upkeep::new())?;
+    let writing = std::thread::Builder::new()
+        .name("writer".into())
+        .spawn(move || writer.run())
+        .context("could not start the writer")?;
+    let reconciler = ground::start(&config, &ledger, tails).context("could not start the reconciler")?;
+    let app = Arc::new(App {
+        names: access::Names::new(&config.names, bound),
+        reconciler,
+        readers: app::Readers::new(path),
+        connections: Arc::default(),
+        started_at: Stamp::now(),
+        stopping: AtomicBool::new(false),
+        config,
+        ledger: ledger.clone(),
+        keys,
+    });
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .max_blocking_threads(8)
+        .thread_keep_alive(Duration::from_secs(10))
+        .build()
+        .context("could not start the server")?;
+    log::line(&format!("listening on http://{bound}"));
+    let served = runtime.block_on(run(listener, app));
+    // Whoever still waits for the store is answered before it closes.
+    runtime.shutdown_timeout(Duration::from_secs(1));
+    ledger.queue.close();
+    let _ = writing.join();
+    served?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Serves until a signal, then lets what is in flight end.
+async fn run(listener: TcpListener, app: Arc<App>) -> Result<()> {
+    let listener = tokio::net::TcpListener::from_std(listener).context("could not listen")?;
+    let (stop, stopping) = tokio::sync::watch::channel(false);
+    let leaving = Arc::clone(&app);
+    let mut signals = Signals::new()?;
+    tokio::spawn(async move {
+        signals.wait().await;
+        log::line("stopping");
+        leaving.stopping.store(true, Ordering::Relaxed);
+        leaving.ledger.hub().close();
+        let _ = stop.send(true);
+    });
+    let connections = Arc::clone(&app.connections);
+    http::serve(listener, routes::routes(app), connections, stopping).await;
+    Ok(())
+}
+
+/// The wish to stop.
+struct Signals {
+    #[cfg(unix)]
+    terminate: tokio::signal::unix::Signal,
+    #[cfg(unix)]
+    interrupt: tokio::signal::unix::Signal,
+}
+
+impl Signals {
+    fn new() -> Result<Signals> {
+        #[cfg(unix)]
+        {
+            use tokio::signal::unix::{SignalKind, signal};
+            Ok(Signals {
+                terminate: signal(SignalKind::terminate()).context("could not listen for signals")?,
+                interrupt: signal(SignalKind::interrupt()).context("could not listen for signals")?,
+            })
+        }
+        #[cfg(not(unix))]
+        Ok(Signals {})
+    }
+
+    async fn wait(&mut self) {
+        #[cfg(unix)]
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
+        #[cfg(not(unix))]
+        let _ = tokio::signal::ctrl_c().await;
+    }
+}
+
+fn resolve(host: &str, port: u16) -> Result<SocketAddr> {
+    let bare = host.trim_start_matches('[').trim_end_matches(']');
+    let addresses: Vec<SocketAddr> = (bare, port)
+        .to_socket_addrs()
+        .with_context(|| format!("could not find the address {host}"))?
+        .collect();
+    let v4 = addresses.iter().find(|address| address.is_ipv4());
+    v4.or(addresses.first()).copied().with_context(|| format!("could not find the address {host}"))
+}
+
+/// Binds, or says who is there already.
+fn listen(address: SocketAddr) -> Result<TcpListener> {
+    let listener = std_listener(address);
+    let listener = match listener {
+        Err(error) if error.kind() == std::io::ErrorKind::AddrInUse => {
+            bail!("could not listen on {address}: {}", who_is_there(address))
+        }
+        other => other.with_context(|| format!("could not listen on {address}"))?,
+    };
+    listener.set_nonblocking(true)?;
+    Ok(listener)
+}
+
+/// On Unix, std sets `SO_REUSEADDR` itself, so that a restart need not wait for old connections to fade.
+fn std_listener(address: SocketAddr) -> std::io::Result<TcpListener> {
+    TcpListener::bind(address)
+}
+
+fn who_is_there(address: SocketAddr) -> String {
+    let agent: ureq::Agent = ureq::Agent::config_builder()
+        .timeout_global(Some(Duration::from_millis(500)))
+        .proxy(None)
+        .build()
+        .into();
+    let asked = agent.get(format!("http://{address}/health")).call();
+    let answer =
+        asked.ok().and_then(|mut answer| answer.body_mut().with_config().limit(4096).read_to_string().ok());
+    let answer: Option<serde_json::Value> = answer.and_then(|text| serde_json::from_str(&text).ok());
+    match answer {
+        Some(health) if health["name"] == "headspace" => format!(
+            "headspace {} is running there already (pid {})",
+            health["version"].as_str().unwrap_or("?"),
+            health["pid"]
+        ),
+        _ => "another program is there already; choose a port with --port".into(),
+    }
+}
+
+/// A panic names its place, not the value it met: that could be anybody's text.
+fn quiet_panics() {
+    std::panic::set_hook(Box::new(|panic| {
+        let place =
+            panic.location().map_or_else(String::new, |at| format!(" at {}:{}", at.file(), at.line()));
+        log::line(&format!("a bug in headspace{place}; the event is kept"));
+    }));
 }

@@ -1,0 +1,285 @@
+//! What the engine remembers of one agent.
+
+use crate::clock::Stamp;
+use crate::model::*;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// One agent as the engine remembers it; stored as a document, so that a restart knows all of it again.
+/// Lists are bounded or hold only what is open: the document is written with every event.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Agent {
+    pub id: i64,
+    /// The current session; the others were here before.
+    pub session_id: String,
+    pub sessions: Vec<String>,
+    pub started_at: Stamp,
+    pub last_active_at: Stamp,
+    #[serde(skip_serializing_if = "empty")]
+    pub ended_at: Option<Stamp>,
+    #[serde(skip_serializing_if = "empty")]
+    pub end_reason: Option<String>,
+
+    /// Who and where.
+    pub place: Place,
+    /// What the client told beside its work.
+    #[serde(skip_serializing_if = "empty")]
+    pub figures: Figures,
+    #[serde(skip_serializing_if = "empty")]
+    pub names: Names,
+
+    pub state: AgentState,
+    /// The open command, which gives the state.
+    #[serde(skip_serializing_if = "empty")]
+    pub command: Option<Command>,
+    /// The open questions, oldest first.
+    #[serde(skip_serializing_if = "empty")]
+    pub interactions: Vec<Interaction>,
+    /// Tool calls that began and did not end, of the main thread and of subagents, oldest first.
+    #[serde(skip_serializing_if = "empty")]
+    pub calls: Vec<Call>,
+    #[serde(skip_serializing_if = "empty")]
+    pub children: Vec<Child>,
+    #[serde(skip_serializing_if = "empty")]
+    pub background: Vec<Value>,
+    #[serde(skip_serializing_if = "empty")]
+    pub crons: Vec<Value>,
+    /// What the client does beside a turn.
+    #[serde(skip_serializing_if = "empty")]
+    pub phase: Option<Phase>,
+    #[serde(skip_serializing_if = "empty")]
+    pub interrupted: bool,
+    #[serde(skip_serializing_if = "empty")]
+    pub error: Option<String>,
+    #[serde(skip_serializing_if = "empty")]
+    pub unseen: bool,
+
+    /// Where the state comes from.
+    pub source: Source,
+    pub source_at: Stamp,
+    pub confidence: Confidence,
+    /// Older events change history, not state.
+    pub state_at: Stamp,
+    /// When the last turn began.
+    pub turn_at: Stamp,
+    /// When the last turn began or ended: what lies before is over.
+    pub boundary_at: Stamp,
+    /// The current session was reported by hooks, not only found on disk.
+    pub hooked: bool,
+
+    pub turn_count: u64,
+    pub memory: Memory,
+}
+
+/// Whether a field has the value it starts with and need not be written.
+fn empty<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
+impl Default for Agent {
+    fn default() -> Agent {
+        Agent {
+            id: 0,
+            session_id: String::new(),
+            sessions: Vec::new(),
+            started_at: Stamp::default(),
+            last_active_at: Stamp::default(),
+            ended_at: None,
+            end_reason: None,
+            place: Place::default(),
+            figures: Figures::default(),
+            names: Names::default(),
+            state: AgentState::Idle,
+            command: None,
+            interactions: Vec::new(),
+            calls: Vec::new(),
+            children: Vec::new(),
+            background: Vec::new(),
+            crons: Vec::new(),
+            phase: None,
+            interrupted: false,
+            error: None,
+            unseen: false,
+            source: Source::Hook,
+            source_at: Stamp::default(),
+            confidence: Confidence::High,
+            state_at: Stamp::default(),
+            turn_at: Stamp::default(),
+            boundary_at: Stamp::default(),
+            hooked: false,
+            turn_count: 0,
+            memory: Memory::default(),
+        }
+    }
+}
+
+/// Where an agent sits: machine, process, terminal, directory, and the part it plays.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Place {
+    #[serde(skip_serializing_if = "empty")]
+    pub host: Option<String>,
+    /// Not an interactive `claude`: `-p`, an SDK.
+    #[serde(skip_serializing_if = "empty")]
+    pub headless: bool,
+    #[serde(skip_serializing_if = "empty")]
+    pub claude_pid: Option<u32>,
+    #[serde(skip_serializing_if = "empty")]
+    pub claude_pid_start: Option<u64>,
+    #[serde(skip_serializing_if = "empty")]
+    pub tmux_session: Option<String>,
+    #[serde(skip_serializing_if = "empty")]
+    pub tmux_pane: Option<String>,
+    #[serde(skip_serializing_if = "empty")]
+    pub terminal: Option<Value>,
+    #[serde(skip_serializing_if = "empty")]
+    pub headspace_session_id: Option<String>,
+    #[serde(skip_serializing_if = "empty")]
+    pub role: Option<String>,
+    #[serde(skip_serializing_if = "empty")]
+    pub mode: Option<String>,
+    #[serde(skip_serializing_if = "empty")]
+    pub cwd: Option<String>,
+    #[serde(skip_serializing_if = "empty")]
+    pub root: Option<String>,
+    #[serde(skip_serializing_if = "empty")]
+    pub project: Option<String>,
+    #[serde(skip_serializing_if = "empty")]
+    pub branch: Option<String>,
+    #[serde(skip_serializing_if = "empty")]
+    pub transcript_path: Option<String>,
+    #[serde(skip_serializing_if = "empty")]
+    pub permission_mode: Option<String>,
+    /// The newest event these fields were taken from; a late one does not turn them back.
+    pub told_at: Stamp,
+}
+
+impl Place {
+    pub fn process(&self) -> Option<Process> {
+        Some(Process { pid: self.claude_pid?, start: self.claude_pid_start? })
+    }
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Figures {
+    #[serde(skip_serializing_if = "empty")]
+    pub model: Option<String>,
+    #[serde(skip_serializing_if = "empty")]
+    pub used_tokens: Option<u64>,
+    /// The context window the client named, for the model it named with it.
+    #[serde(skip_serializing_if = "empty")]
+    pub window: Option<u64>,
+    #[serde(skip_serializing_if = "empty")]
+    pub percent: Option<f64>,
+    #[serde(skip_serializing_if = "empty")]
+    pub cost_usd: Option<f64>,
+    #[serde(skip_serializing_if = "empty")]
+    pub rate_limits: Option<Value>,
+    #[serde(skip_serializing_if = "empty")]
+    pub pr: Option<Value>,
+    #[serde(skip_serializing_if = "empty")]
+    pub worktree: Option<Value>,
+    /// The highest context warning already given.
+    #[serde(skip_serializing_if = "empty")]
+    pub warned: Option<u64>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Names {
+    /// By a person: wins, and outlives the session.
+    #[serde(skip_serializing_if = "empty")]
+    pub given: Option<String>,
+    /// By the client, for the session.
+    #[serde(skip_serializing_if = "empty")]
+    pub title: Option<String>,
+    /// The first words of the session's first prompt.
+    #[serde(skip_serializing_if = "empty")]
+    pub prompt: Option<String>,
+}
+
+/// A tool call that began.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Call {
+    pub tool_use_id: Option<String>,
+    pub tool_name: String,
+    /// "Bash: npm test".
+    pub detail: String,
+    /// Tells equal calls from others, because a PermissionRequest has no id.
+    pub input: u64,
+    pub subagent: Option<String>,
+    pub at: Stamp,
+}
+
+/// A subagent, and what only the engine needs to know of it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Child {
+    #[serde(flatten)]
+    pub subagent: Subagent,
+    /// The newest event of its own.
+    pub at: Stamp,
+    /// Launched to run beside the main thread: outlives an interrupted turn.
+    pub background: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Phase {
+    Setup,
+    Compacting,
+}
+
+/// What keeps things from counting twice.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Memory {
+    /// Payloads heard of late.
+    #[serde(skip_serializing_if = "empty")]
+    pub heard: Vec<(u64, Stamp)>,
+    /// Calls that ended of late, so that a late event does not open them again.
+    #[serde(skip_serializing_if = "empty")]
+    pub closed: Vec<(u64, Stamp)>,
+    /// When the main thread's tools last gave a sign.
+    pub tool_at: Stamp,
+    /// Commands of late, newest last: a late turn finds its own.
+    #[serde(skip_serializing_if = "empty")]
+    pub commands: Vec<(i64, Stamp)>,
+    /// Texts of the transcript that may be a turn's last.
+    #[serde(skip_serializing_if = "empty")]
+    pub tail: Vec<Said>,
+    /// Turns of late that a transcript entry may repeat, or did.
+    #[serde(skip_serializing_if = "empty")]
+    pub turns: Vec<Recorded>,
+    /// The last Stop had no text; the transcript may still tell it.
+    #[serde(skip_serializing_if = "empty")]
+    pub silent_stop: Option<Stamp>,
+    /// Transcript entries already taken.
+    #[serde(skip_serializing_if = "empty")]
+    pub entries: Vec<u64>,
+}
+
+/// A text of the transcript.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Said {
+    pub text: String,
+    pub uuid: Option<String>,
+    /// The message it is a block of.
+    pub message: Option<u64>,
+    pub at: Stamp,
+}
+
+/// A turn that both a hook and the transcript tell of: whoever comes second must not count it again.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Recorded {
+    pub turn_id: i64,
+    pub command_id: Option<i64>,
+    pub actor: Actor,
+    pub intent: Intent,
+    pub text: u64,
+    pub at: Stamp,
+    pub uuid: Option<String>,
+    pub by_hook: bool,
+    pub by_transcript: bool,
+}

@@ -1,0 +1,163 @@
+//! Whose event is it: six strategies, the first that answers.
+
+use super::agent::{Agent, Place};
+use super::{World, observations};
+use crate::model::*;
+
+/// The agent of an event, if one is known, and how it was found.
+pub(super) fn find(world: &World, event: &Event) -> (Option<i64>, Method) {
+    if let Some(agent) = world.agent_of_session(&event.session_id) {
+        if !seat_is_taken(agent, event) {
+            let method = if event.facts.first_since_start { Method::DbSessionId } else { Method::SessionId };
+            return (Some(agent.id), method);
+        }
+    }
+    let seat = Seat::of(event);
+    let newest = |fits: &dyn Fn(&Agent) -> bool| {
+        world
+            .agents
+            .values()
+            .filter(|agent| {
+                agent.place.host == seat.host && agent.session_id != event.session_id && fits(agent)
+            })
+            .max_by_key(|agent| (agent.last_active_at, agent.id))
+            .map(|agent| agent.id)
+    };
+    let strategies: [(Method, &dyn Fn(&Agent) -> bool); 3] = [
+        (Method::HeadspaceSessionId, &|agent| by_launcher(agent, &seat)),
+        (Method::TmuxPane, &|agent| by_process_or_pane(agent, &seat, event)),
+        (Method::WorkingDirectory, &|agent| by_directory(agent, &seat, event)),
+    ];
+    strategies
+        .iter()
+        .find_map(|(method, fits)| Some((Some(newest(fits)?), *method)))
+        .unwrap_or((None, Method::Created))
+}
+
+/// The processes whose life decides: those that hold a seat this session could take.
+pub(super) fn asks(world: &World, event: &Event) -> Vec<Process> {
+    let known = world.agent_of_session(&event.session_id);
+    if known.is_some_and(|agent| agent.session_id == event.session_id) {
+        return Vec::new();
+    }
+    let seat = Seat::of(event);
+    let could_take = |agent: &Agent| {
+        Some(agent.id) == known.map(|agent| agent.id)
+            || agent.place.tmux_pane.is_some() && agent.place.tmux_pane == seat.pane
+            || event.facts.root.is_none()
+            || agent.place.root == seat.root
+    };
+    let mut processes: Vec<Process> = world
+        .agents
+        .values()
+        .filter(|agent| agent.ended_at.is_none() && agent.place.host == seat.host && could_take(agent))
+        .filter_map(|agent| agent.place.process())
+        .collect();
+    processes.sort_by_key(|process| (process.pid, process.start));
+    processes.dedup();
+    processes
+}
+
+/// What an event says about where it comes from.
+struct Seat {
+    host: Option<String>,
+    launcher: Option<String>,
+    process: Option<Process>,
+    pid: Option<u32>,
+    pane: Option<String>,
+    root: Option<String>,
+    headless: bool,
+}
+
+impl Seat {
+    fn of(event: &Event) -> Seat {
+        let mut place = Place::default();
+        super::fields::take_place(&mut place, event);
+        Seat {
+            process: place.process(),
+            pid: place.claude_pid,
+            launcher: place.headspace_session_id.filter(|id| is_uuid(id)),
+            host: place.host,
+            pane: place.tmux_pane,
+            root: place.root,
+            headless: place.headless,
+        }
+    }
+}
+
+fn is_uuid(text: &str) -> bool {
+    text.len() == 36
+        && text.bytes().enumerate().all(|(i, byte)| match i {
+            8 | 13 | 18 | 23 => byte == b'-',
+            _ => byte.is_ascii_hexdigit(),
+        })
+}
+
+/// A session that left its seat comes back (resumed elsewhere, say) while another one works there: it needs a seat
+/// of its own.
+fn seat_is_taken(agent: &Agent, event: &Event) -> bool {
+    if agent.session_id == event.session_id
+        || agent.ended_at.is_some()
+        || !matches!(event.name.as_str(), "SessionStart" | "UserPromptSubmit")
+    {
+        return false;
+    }
+    let seat = Seat::of(event);
+    match (agent.place.process(), seat.process) {
+        (Some(theirs), Some(ours)) if theirs == ours => false,
+        (Some(theirs), _) => lives(theirs, event),
+        (None, _) => agent.command.is_some(),
+    }
+}
+
+/// Given by a launcher, so it holds even in mid-turn. But a `claude -p` that a session starts inherits its
+/// environment: the kind must be the same.
+fn by_launcher(agent: &Agent, seat: &Seat) -> bool {
+    seat.launcher.is_some()
+        && agent.place.headspace_session_id == seat.launcher
+        && agent.place.headless == seat.headless
+}
+
+/// The same process, or the same pane unless another living process sits in it (a suspended `claude`, or the one
+/// whose tool started this one).
+fn by_process_or_pane(agent: &Agent, seat: &Seat, event: &Event) -> bool {
+    if agent.ended_at.is_some() {
+        return false;
+    }
+    let same_process =
+        seat.pid.is_some() && agent.place.claude_pid == seat.pid && agent.place.process() == seat.process;
+    let same_pane = seat.pane.is_some()
+        && agent.place.tmux_pane == seat.pane
+        && agent.place.headless == seat.headless
+        && match (agent.place.process(), seat.process) {
+            (Some(theirs), Some(ours)) if theirs != ours => {
+                !lives(theirs, event) && agent.place.root == seat.root
+            }
+            _ => true,
+        };
+    same_process || same_pane
+}
+
+/// The same directory and kind, held by no living process, not in the middle of a turn, not in another known pane.
+fn by_directory(agent: &Agent, seat: &Seat, event: &Event) -> bool {
+    let other_pane =
+        seat.pane.is_some() && agent.place.tmux_pane.is_some() && agent.place.tmux_pane != seat.pane;
+    let held = agent.ended_at.is_none() && agent.place.process().is_some_and(|process| lives(process, event));
+    seat.root.is_some()
+        && agent.place.root == seat.root
+        && agent.place.headless == seat.headless
+        && agent.command.is_none()
+        && !other_pane
+        && !held
+}
+
+fn lives(process: Process, event: &Event) -> bool {
+    event.facts.alive.contains(&process)
+}
+
+/// Whether this event, of a session that is not the current one, brings it back to its seat.
+pub(super) fn returns(agent: &Agent, event: &Event) -> bool {
+    event.at >= agent.state_at
+        && !observations::is_observed(&event.name)
+        && matches!(event.name.as_str(), "SessionStart" | "UserPromptSubmit")
+}

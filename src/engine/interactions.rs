@@ -1,0 +1,178 @@
+//! Open questions to the user: opened and closed by id, in the thread that asks.
+
+use super::agent::Call;
+use super::step::{Step, remember};
+use super::{detail, hash};
+use crate::clock::Stamp;
+use crate::model::*;
+use serde_json::Value;
+
+/// What is asked, before it is an interaction.
+pub(super) struct Ask {
+    pub kind: InteractionKind,
+    pub tool_use_id: Option<String>,
+    pub tool_name: Option<String>,
+    pub subagent: Option<String>,
+    pub text: String,
+    pub options: Vec<String>,
+}
+
+/// The call an event speaks of.
+pub(super) struct Named<'a> {
+    pub tool: &'a str,
+    pub id: Option<&'a str>,
+    pub input: Option<&'a Value>,
+    /// The thread: a subagent, or the main thread.
+    pub subagent: Option<&'a str>,
+}
+
+impl<'a> Named<'a> {
+    pub fn of(event: &'a Event, subagent: Option<&'a str>) -> Named<'a> {
+        Named {
+            tool: event.text("tool_name").unwrap_or_default(),
+            id: event.text("tool_use_id"),
+            input: event.body.get("tool_input").filter(|input| !input.is_null()),
+            subagent,
+        }
+    }
+}
+
+impl Step<'_> {
+    pub fn open(&mut self, ask: Ask) {
+        self.counters.interaction += 1;
+        let interaction = Interaction {
+            id: self.counters.interaction,
+            kind: ask.kind,
+            tool_use_id: ask.tool_use_id,
+            tool_name: ask.tool_name,
+            subagent: ask.subagent,
+            text: ask.text,
+            options: ask.options,
+            opened_at: self.event.at,
+            closed_at: None,
+            event_id: self.event.id,
+        };
+        self.agent.interactions.push(interaction.clone());
+        self.changes.push(Change::Interaction { agent_id: self.agent.id, interaction });
+    }
+
+    /// Closes what fits; says how many there were.
+    pub fn close_interactions(&mut self, fits: impl Fn(&Interaction) -> bool) -> usize {
+        let (closed, open): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.agent.interactions).into_iter().partition(|one| fits(one));
+        self.agent.interactions = open;
+        let count = closed.len();
+        for mut interaction in closed {
+            interaction.closed_at = Some(self.event.at);
+            self.changes.push(Change::Interaction { agent_id: self.agent.id, interaction });
+        }
+        count
+    }
+
+    /// PreToolUse: the call is open from now on.
+    pub fn open_call(&mut self, call: &Named) {
+        self.agent.calls.retain(|old| {
+            old.subagent.as_deref() != call.subagent
+                || call.id.is_none()
+                || old.tool_use_id.as_deref() != call.id
+        });
+        self.agent.calls.push(Call {
+            tool_use_id: call.id.map(String::from),
+            tool_name: call.tool.to_string(),
+            detail: detail::call(call.tool, call.input),
+            input: call.input.map(hash::value).unwrap_or_default(),
+            subagent: call.subagent.map(String::from),
+            at: self.event.at,
+        });
+    }
+
+    /// The call a PermissionRequest is about. It has no id, so: the same input, else the newest of the same tool;
+    /// never one that already asks.
+    pub fn call_of_request(&self, request: &Named) -> Option<Call> {
+        let asking =
+            |call: &Call| {
+                call.tool_use_id.is_some()
+                    && self.agent.interactions.iter().any(|one| {
+                        one.tool_use_id == call.tool_use_id && one.kind == InteractionKind::Permission
+                    })
+            };
+        let input = request.input.map(hash::value).unwrap_or_default();
+        let fits = |call: &Call| call.tool_name == request.tool && call.at <= self.event.at && !asking(call);
+        self.newest_call(request.subagent, |call| fits(call) && call.input == input)
+            .or_else(|| self.newest_call(request.subagent, fits))
+            .cloned()
+    }
+
+    /// Opens the dialog of a tool: PreToolUse of a tool that is a question, or a PermissionRequest. Says whether it
+    /// is a new one: the request of a tool whose PreToolUse opened one already is the same.
+    pub fn open_dialog(&mut self, named: &Named) -> bool {
+        let call = match named.id {
+            Some(_) => None,
+            None => self.call_of_request(named),
+        };
+        let id = named.id.map(String::from).or_else(|| call.and_then(|call| call.tool_use_id));
+        let same = self.agent.interactions.iter().any(|one| {
+            one.subagent.as_deref() == named.subagent
+                && one.tool_name.as_deref() == Some(named.tool)
+                && one.tool_use_id == id
+                && (id.is_some() || one.text == detail::ask(named.tool, named.input))
+        });
+        if same {
+            return false;
+        }
+        self.open(Ask {
+            kind: detail::kind_of(named.tool),
+            tool_use_id: id,
+            tool_name: Some(named.tool).filter(|tool| !tool.is_empty()).map(String::from),
+            subagent: named.subagent.map(String::from),
+            text: detail::ask(named.tool, named.input),
+            options: detail::options(named.input),
+        });
+        true
+    }
+
+    /// The call is over, however: with it goes its question, or the one of its tool when that had no id.
+    pub fn close_call(&mut self, named: &Named) -> usize {
+        let at = self.event.at;
+        let mine = |thread: Option<&str>, opened: Stamp| thread == named.subagent && opened <= at;
+        match named.id {
+            Some(id) => {
+                let gone = |call: &Call| {
+                    mine(call.subagent.as_deref(), call.at) && call.tool_use_id.as_deref() == Some(id)
+                };
+                self.agent.calls.retain(|call| !gone(call));
+                remember(&mut self.agent.memory.closed, (hash::bytes(0, id.as_bytes()), at));
+            }
+            None => {
+                let newest = self.newest_call(named.subagent, |call| call.tool_name == named.tool).cloned();
+                self.agent.calls.retain(|call| Some(call) != newest.as_ref());
+            }
+        }
+        self.close_interactions(|one| {
+            mine(one.subagent.as_deref(), one.opened_at)
+                && match (&one.tool_use_id, named.id) {
+                    (Some(asked), Some(ended)) => asked == ended,
+                    _ => one.tool_name.as_deref() == Some(named.tool),
+                }
+        })
+    }
+
+    /// A dialog that only a notification told of, with no call to belong to: any sign of the main thread's tools
+    /// shows that it was answered.
+    pub fn close_loose(&mut self) {
+        let at = self.event.at;
+        self.close_interactions(|one| {
+            one.subagent.is_none()
+                && one.tool_use_id.is_none()
+                && one.tool_name.is_none()
+                && one.kind != InteractionKind::Reply
+                && one.opened_at <= at
+        });
+    }
+
+    /// Whether the call ended already: its PreToolUse or request comes late.
+    pub fn ended_before(&self, id: &str) -> bool {
+        let id = hash::bytes(0, id.as_bytes());
+        self.agent.memory.closed.iter().any(|(closed, _)| *closed == id)
+    }
+}

@@ -1,0 +1,196 @@
+//! What headspace itself saw or was told: transcript lines, processes, the status line, a person.
+
+use super::interactions::Named;
+use super::step::Step;
+use super::windows;
+use crate::model::*;
+use serde_json::Value;
+
+/// Whether a first contact of this kind makes an agent. A transcript line or a person's click needs one.
+pub(super) fn creates(name: &str) -> bool {
+    matches!(name, observed::SESSION_FOUND | observed::STATUS_LINE) || !is_observed(name)
+}
+
+/// Events that are no sign of life: a person looked, a process went.
+pub(super) fn is_quiet(name: &str) -> bool {
+    matches!(name, observed::SEEN | observed::RENAMED | observed::PROCESS_GONE | observed::WARNED)
+}
+
+const EFFECTS: &[(&str, fn(&mut Step))] = &[
+    (observed::TEXT, |step| step.transcript_text()),
+    (observed::INTERRUPTED, interrupted),
+    (observed::REFUSED, refused),
+    (observed::TOOL_RESULT, tool_result),
+    (observed::TURN_END, turn_end),
+    (observed::PROMPT, prompt),
+    (observed::USAGE, usage),
+    (observed::SESSION_FOUND, |_| ()),
+    (observed::PROCESS_GONE, process_gone),
+    (observed::STATUS_LINE, status_line),
+    (observed::SEEN, |step| step.agent.unseen = false),
+    (observed::RENAMED, renamed),
+    (observed::GUARD, |_| ()),
+    (observed::WARNED, warned),
+];
+
+pub(super) fn is_observed(name: &str) -> bool {
+    EFFECTS.iter().any(|(known, _)| *known == name)
+}
+
+pub(super) fn apply(step: &mut Step) {
+    if let Some((_, effect)) = EFFECTS.iter().find(|(name, _)| *name == step.event.name) {
+        effect(step);
+    }
+}
+
+/// Esc or Ctrl-C: no hook tells, the transcript does at once.
+fn interrupted(step: &mut Step) {
+    if step.new_entry() && step.fresh && step.agent.command.is_some() {
+        step.interrupt();
+    }
+}
+
+/// "No" in a dialog closes the question. Whether the turn goes on, the next lines tell.
+fn refused(step: &mut Step) {
+    if step.new_entry() {
+        call_over(step);
+    }
+}
+
+fn tool_result(step: &mut Step) {
+    if step.new_entry() {
+        step.flush_tail();
+        call_over(step);
+        if step.fresh && !step.agent.hooked {
+            step.work();
+        }
+    }
+}
+
+/// The transcript knows the end of a call whatever the hooks said; a question that never had an id goes with it,
+/// if it is the only one.
+fn call_over(step: &mut Step) {
+    if step.event.session_id != step.agent.session_id {
+        return;
+    }
+    let at = step.event.at;
+    let Some(id) = step.event.text("tool_use_id") else { return };
+    let closed = step.close_call(&Named { tool: "", id: Some(id), input: None, subagent: None });
+    let nameless = |one: &Interaction| {
+        one.subagent.is_none()
+            && one.tool_use_id.is_none()
+            && one.kind != InteractionKind::Reply
+            && later_or_same_ms(at, one.opened_at)
+    };
+    let alone = step.agent.interactions.iter().filter(|one| one.subagent.is_none()).count() == 1;
+    let refused = step.event.name == observed::REFUSED;
+    let closed = closed + if closed == 0 && alone && refused { step.close_interactions(nameless) } else { 0 };
+    if closed > 0 {
+        step.settle();
+        if step.fresh {
+            step.mark();
+        }
+    }
+}
+
+/// Transcript times have milliseconds: a line of the same one counts as newer.
+pub(super) fn later_or_same_ms(line: crate::clock::Stamp, event: crate::clock::Stamp) -> bool {
+    line.0.div_euclid(1_000_000) >= event.0.div_euclid(1_000_000)
+}
+
+/// A Stop that no hook told of.
+fn turn_end(step: &mut Step) {
+    if !step.new_entry() || !step.fresh || step.agent.command.is_none() {
+        return;
+    }
+    let waits_for_reply = step.agent.interactions.iter().any(|one| one.kind == InteractionKind::Reply);
+    if waits_for_reply {
+        return;
+    }
+    let text = step.event.text("text").map(String::from).or_else(|| step.tail_text());
+    step.turn_over(text.as_deref());
+}
+
+/// A prompt that no hook told of, or whose hook is still on its way.
+fn prompt(step: &mut Step) {
+    let text = step.event.text("text").unwrap_or_default();
+    let typed = !text.trim().is_empty() && !text.trim_start().starts_with('<');
+    if typed && step.new_entry() && step.already_told(Actor::User, text, true).is_none() {
+        step.prompt(text);
+    }
+}
+
+fn usage(step: &mut Step) {
+    let figures = &mut step.agent.figures;
+    if let Some(model) = step.event.text("model") {
+        if figures.model.as_deref().is_none_or(|known| !windows::same_model(known, model)) {
+            figures.model = Some(model.to_string());
+            figures.window = None;
+        }
+    }
+    if let Some(used) = step.event.body.get("used_tokens").and_then(Value::as_u64) {
+        figures.used_tokens = Some(used);
+        figures.percent = None;
+    }
+    windows::relax_warning(figures);
+}
+
+fn process_gone(step: &mut Step) {
+    let number = |field: &str| step.event.body.get(field).and_then(Value::as_u64);
+    let place = &step.agent.place;
+    let other = number("claude_pid").is_some_and(|pid| place.claude_pid.map(u64::from) != Some(pid))
+        || number("claude_pid_start").is_some_and(|start| place.claude_pid_start != Some(start));
+    if other || step.agent.ended_at.is_some() {
+        return;
+    }
+    step.end("process_gone");
+}
+
+/// Data only: never a sign of work.
+fn status_line(step: &mut Step) {
+    let body = &step.event.body;
+    let get = |path: &str| body.pointer(path).filter(|value| !value.is_null());
+    let figures = &mut step.agent.figures;
+    if let Some(model) = get("/model/id").or_else(|| get("/model/display_name")).and_then(Value::as_str) {
+        figures.model = Some(model.to_string());
+    }
+    if let Some(window) = get("/context_window/context_window_size").and_then(Value::as_u64) {
+        figures.window = Some(window).filter(|window| *window > 0).or(figures.window);
+    }
+    let tokens = |field: &str| {
+        get("/context_window/current_usage").and_then(|usage| usage.get(field)?.as_u64()).unwrap_or(0)
+    };
+    if get("/context_window/current_usage").is_some() {
+        let parts = ["input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"];
+        figures.used_tokens = Some(parts.iter().map(|part| tokens(part)).fold(0, u64::saturating_add));
+        figures.percent = None;
+    } else if let Some(percent) = get("/context_window/used_percentage").and_then(Value::as_f64) {
+        figures.percent = Some(percent);
+        figures.used_tokens = None;
+    }
+    for (slot, path) in [
+        (&mut figures.rate_limits, "/rate_limits"),
+        (&mut figures.pr, "/pr"),
+        (&mut figures.worktree, "/worktree"),
+    ] {
+        if let Some(value) = get(path) {
+            *slot = Some(value.clone());
+        }
+    }
+    if let Some(cost) = get("/cost/total_cost_usd").and_then(Value::as_f64) {
+        figures.cost_usd = Some(cost);
+    }
+    windows::relax_warning(figures);
+    if let Some(name) = step.event.text("session_name") {
+        step.agent.names.title = Some(name.to_string());
+    }
+}
+
+fn renamed(step: &mut Step) {
+    let name = step.event.text("name").map(str::trim).filter(|name| !name.is_empty());
+    step.agent.names.given = name.map(String::from);
+}
+
+fn warned(step: &mut Step) {
+    step.agent.figures.warned = step.event.body.get("level").and_then(Value::as_u64);
+}

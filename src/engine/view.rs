@@ -1,0 +1,169 @@
+//! The agent as a person sees it.
+
+use super::agent::{Agent, Phase};
+use super::{subagents, windows};
+use crate::clock::Stamp;
+use crate::model::*;
+use std::time::Duration;
+
+/// No sign of life for this long: dimmed, never a state.
+const STALE: Duration = Duration::from_secs(8 * 60 * 60);
+/// Nobody can answer a headless run; the client denies by itself at once. Only what stays open is a question.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// Branches every checkout has: as a name they tell nothing.
+const COMMON_BRANCHES: &[&str] = &["main", "master", "trunk", "develop", "HEAD"];
+
+impl Agent {
+    /// The agent as a person sees it at `now` (staleness and patience with headless runs depend on the time).
+    pub fn view(&self, now: Stamp) -> AgentView {
+        let (status, detail) = self.status(now);
+        let place = &self.place;
+        AgentView {
+            id: self.id,
+            session_id: self.session_id.clone(),
+            sessions: self.sessions.clone(),
+            name: self.name(),
+            project: place.project.clone(),
+            project_path: place.root.clone(),
+            cwd: place.cwd.clone(),
+            branch: place.branch.clone(),
+            state: self.state,
+            status,
+            status_detail: detail,
+            group: self.group(status),
+            error: self.error.clone(),
+            unseen: self.unseen,
+            stale: self.ended_at.is_none() && now.since(self.last_active_at) >= STALE,
+            headless: place.headless,
+            started_at: self.started_at,
+            last_active_at: self.last_active_at,
+            waiting_since: self.asked(now).map(|one| one.opened_at).min(),
+            ended_at: self.ended_at,
+            end_reason: self.end_reason.clone(),
+            tmux_session: place.tmux_session.clone(),
+            tmux_pane: place.tmux_pane.clone(),
+            terminal: place.terminal.clone(),
+            claude_pid: place.claude_pid,
+            claude_pid_start: place.claude_pid_start,
+            host: place.host.clone(),
+            role: place.role.clone(),
+            mode: place.mode.clone(),
+            model: self.figures.model.clone(),
+            permission_mode: place.permission_mode.clone(),
+            context: windows::context(&self.figures),
+            cost_usd: self.figures.cost_usd,
+            rate_limits: self.figures.rate_limits.clone(),
+            pr: self.figures.pr.clone(),
+            worktree: self.figures.worktree.clone(),
+            background: self.background.clone(),
+            crons: self.crons.clone(),
+            interactions: self.interactions.clone(),
+            subagents: self.children.iter().map(|child| self.child(child.subagent.clone(), now)).collect(),
+            current_command: self.command.as_ref().map(|command| CurrentCommand {
+                id: command.id,
+                state: command.state,
+                instruction: command.instruction.clone(),
+                started_at: command.started_at,
+            }),
+            turn_count: self.turn_count,
+            transcript_path: place.transcript_path.clone(),
+            source: self.source,
+            source_at: self.source_at,
+            confidence: self.confidence,
+        }
+    }
+
+    /// Status and detail alone: what most readers ask, and all that a change is judged by.
+    pub fn status(&self, now: Stamp) -> (Status, Option<String>) {
+        if self.ended_at.is_some() {
+            return (Status::Idle, None);
+        }
+        if let Some(one) = self.asked(now).last() {
+            return (Status::Attention, Some(one.text.clone()));
+        }
+        if let Some(phase) = self.phase {
+            let word = match phase {
+                Phase::Setup => "Setup",
+                Phase::Compacting => "Compacting",
+            };
+            return (Status::Working, Some(word.to_string()));
+        }
+        if self.state != AgentState::Idle {
+            let call = self.calls.iter().filter(|call| call.subagent.is_none()).max_by_key(|call| call.at);
+            let detail = call.map_or_else(|| "Thinking".to_string(), |call| call.detail.clone());
+            return (Status::Working, Some(detail));
+        }
+        match self.live_tasks() {
+            0 => (Status::Idle, self.interrupted.then(|| "interrupted".to_string())),
+            1 => (Status::Working, Some("1 background task".to_string())),
+            n => (Status::Working, Some(format!("{n} background tasks"))),
+        }
+    }
+
+    /// When the view will change by the time alone: the next open question of a headless run that patience ends for.
+    pub fn wakes_at(&self, now: Stamp) -> Option<Stamp> {
+        let waiting = self.interactions.iter().filter(|_| self.place.headless && self.ended_at.is_none());
+        waiting.map(|one| one.opened_at.plus(PATIENCE)).filter(|at| *at > now).min()
+    }
+
+    /// Background work that keeps an idle main thread busy: the client's list, and children it does not name.
+    /// A teammate's task counts only while the teammate works: it stays listed when it idles.
+    pub fn live_tasks(&self) -> usize {
+        let working: Vec<_> = self.children.iter().filter(|child| child.at_work()).collect();
+        let mates = working.iter().filter(|child| child.is_teammate()).count();
+        let tasks: Vec<_> = self.background.iter().filter(|task| subagents::is_live_task(task)).collect();
+        let listed = |id: &str| tasks.iter().any(|task| subagents::task_id(task) == Some(id));
+        let team = tasks.iter().filter(|task| subagents::is_team_task(task)).count();
+        let unlisted =
+            working.iter().filter(|child| !child.is_teammate() && !listed(&child.subagent.agent_id)).count();
+        (tasks.len() - team) + mates + unlisted
+    }
+
+    /// The questions that count at `now`.
+    fn asked(&self, now: Stamp) -> impl Iterator<Item = &Interaction> {
+        let patient = self.place.headless;
+        let ended = self.ended_at.is_some();
+        self.interactions
+            .iter()
+            .filter(move |one| !ended && (!patient || now >= one.opened_at.plus(PATIENCE)))
+    }
+
+    fn child(&self, mut subagent: Subagent, now: Stamp) -> Subagent {
+        let asks = self.asked(now).any(|one| one.subagent.as_deref() == Some(subagent.agent_id.as_str()));
+        if subagent.status == Status::Attention && !asks {
+            subagent.status = Status::Working;
+        }
+        subagent
+    }
+
+    fn group(&self, status: Status) -> Group {
+        let busy = self.state != AgentState::Idle || self.phase.is_some();
+        match status {
+            _ if self.ended_at.is_some() => Group::Idle,
+            Status::Attention => Group::NeedsYou,
+            Status::Working if busy => Group::Working,
+            _ if self.error.is_some() => Group::Error,
+            Status::Working => Group::Background,
+            Status::Idle if self.unseen => Group::Done,
+            Status::Idle => Group::Idle,
+        }
+    }
+
+    /// A name a person knows it by.
+    fn name(&self) -> String {
+        let branch = self.place.branch.as_deref().filter(|branch| !COMMON_BRANCHES.contains(branch));
+        let directory = self.place.root.as_deref().or(self.place.cwd.as_deref()).map(|path| {
+            let last = path.rsplit(['/', '\\']).find(|part| !part.is_empty());
+            last.unwrap_or(path)
+        });
+        let names = [
+            self.names.given.as_deref(),
+            self.names.title.as_deref(),
+            branch,
+            self.names.prompt.as_deref(),
+            directory,
+            Some(self.session_id.as_str()),
+        ];
+        names.into_iter().flatten().next().unwrap_or_default().to_string()
+    }
+}

@@ -1,0 +1,164 @@
+//! What the surfaces ask: agents, what they did and said, events, figures; and the little they may change.
+
+use super::answer::{Answered, Failed, ok};
+use super::app::Shared;
+use super::hooks::read_bytes;
+use super::ledger::NewEvent;
+use super::snapshot;
+use crate::clock::Stamp;
+use crate::engine::Agent;
+use crate::model::{Source, observed};
+use crate::store::queries::{self, EventQuery};
+use axum::body::Body;
+use axum::extract::{Path, Query, State};
+use hyper::StatusCode;
+use rusqlite::Connection;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+/// Events in one answer.
+const MOST_EVENTS: usize = 1000;
+const SMALL_BODY: usize = 64 << 10;
+
+#[derive(Deserialize)]
+pub struct Which {
+    all: Option<String>,
+}
+
+pub async fn agents(State(app): State<Shared>, Query(which): Query<Which>) -> Answered {
+    let with_ended = which.all.is_some_and(|all| !matches!(all.as_str(), "" | "0" | "false"));
+    let agents = app.ledger.snapshot().agents(with_ended);
+    Ok(ok(&json!({"agents": snapshot::views(&agents, Stamp::now())})))
+}
+
+pub async fn agent(State(app): State<Shared>, Path(id): Path<String>) -> Answered {
+    Ok(ok(&known(&app, &id)?.view(Stamp::now())))
+}
+
+fn known(app: &Shared, id: &str) -> Result<Arc<Agent>, Failed> {
+    let id: i64 = id.parse().map_err(|_| Failed::not_found("an agent's id is a number"))?;
+    app.ledger.snapshot().agent(id).ok_or_else(|| Failed::not_found("there is no such agent"))
+}
+
+/// A list of an agent's rows, under its name.
+async fn rows(
+    app: Shared,
+    id: String,
+    name: &'static str,
+    query: fn(&Connection, i64) -> anyhow::Result<Vec<Value>>,
+) -> Answered {
+    let id = known(&app, &id)?.id;
+    let rows = app.ask(move |db| query(db, id)).await?;
+    Ok(ok(&json!({ name: rows })))
+}
+
+pub async fn commands(State(app): State<Shared>, Path(id): Path<String>) -> Answered {
+    rows(app, id, "commands", queries::commands).await
+}
+
+pub async fn turns(State(app): State<Shared>, Path(id): Path<String>) -> Answered {
+    rows(app, id, "turns", queries::turns).await
+}
+
+pub async fn transitions(State(app): State<Shared>, Path(id): Path<String>) -> Answered {
+    rows(app, id, "transitions", queries::transitions).await
+}
+
+#[derive(Deserialize)]
+pub struct WhichEvents {
+    after: Option<String>,
+    before: Option<String>,
+    limit: Option<String>,
+    agent: Option<String>,
+    r#type: Option<String>,
+    q: Option<String>,
+}
+
+impl WhichEvents {
+    fn query(self) -> Result<EventQuery, Failed> {
+        fn number<T: std::str::FromStr>(name: &str, text: Option<String>) -> Result<Option<T>, Failed> {
+            let Some(text) = text.filter(|text| !text.is_empty()) else { return Ok(None) };
+            let bad = |_| Failed::bad(format!("`{name}` is not a number"));
+            text.parse().map(Some).map_err(bad)
+        }
+        let names = self.r#type.unwrap_or_default();
+        Ok(EventQuery {
+            after: number("after", self.after)?,
+            before: number("before", self.before)?,
+            agent: number("agent", self.agent)?,
+            limit: number("limit", self.limit)?.unwrap_or(100).clamp(1, MOST_EVENTS),
+            names: names.split(',').filter(|name| !name.is_empty()).map(event_name).collect(),
+            text: self.q.filter(|text| !text.trim().is_empty()),
+        })
+    }
+}
+
+/// Both spellings are understood: `PreToolUse` and `pre-tool-use`.
+fn event_name(name: &str) -> String {
+    if name.starts_with(|c: char| c.is_ascii_uppercase()) {
+        name.to_owned()
+    } else {
+        crate::hook::event::name_of(name)
+    }
+}
+
+pub async fn events(State(app): State<Shared>, Query(which): Query<WhichEvents>) -> Answered {
+    let query = which.query()?;
+    let events = app.ask(move |db| queries::events(db, &query)).await?;
+    Ok(ok(&json!({ "events": events })))
+}
+
+pub async fn agent_events(
+    State(app): State<Shared>,
+    Path(id): Path<String>,
+    Query(which): Query<WhichEvents>,
+) -> Answered {
+    let mut query = which.query()?;
+    query.agent = Some(known(&app, &id)?.id);
+    let events = app.ask(move |db| queries::events(db, &query)).await?;
+    Ok(ok(&json!({ "events": events })))
+}
+
+/// Somebody looked at it.
+pub async fn seen(State(app): State<Shared>, Path(id): Path<String>) -> Answered {
+    let agent = known(&app, &id)?;
+    told(&app, &agent, observed::SEEN, json!({})).await
+}
+
+/// An empty name gives the automatic one back.
+pub async fn name(State(app): State<Shared>, Path(id): Path<String>, body: Body) -> Answered {
+    let agent = known(&app, &id)?;
+    let bytes = read_bytes(body, SMALL_BODY).await?;
+    let fields = super::payload::decode(&bytes).map_err(Failed::bad)?;
+    let name = fields.get("name").and_then(Value::as_str);
+    let name = name
+        .ok_or_else(|| Failed::bad("`name` is missing: send it as a string, empty for the automatic one"))?;
+    let name = crate::terminal::gist(name, 100);
+    told(&app, &agent, observed::RENAMED, json!({ "name": name })).await
+}
+
+/// Records what a person said about an agent, and answers with the agent.
+async fn told(app: &Shared, agent: &Agent, name: &str, mut body: Value) -> Answered {
+    body["session_id"] = json!(agent.session_id);
+    let event = NewEvent::observed(name, &agent.session_id, Stamp::now(), Source::Hook, body);
+    let receipt = app.ledger.submit(event).answer().await?;
+    Ok(ok(&json!({"status": "ok", "event_id": receipt.event_id, "agent": receipt.agent.as_deref()})))
+}
+
+/// Brings the agent's terminal to the front.
+pub async fn jump(State(app): State<Shared>, Path(id): Path<String>) -> Answered {
+    known(&app, &id)?;
+    Err(Failed(StatusCode::NOT_IMPLEMENTED, "this build cannot jump yet".into()))
+}
+
+pub async fn stats(State(app): State<Shared>) -> Answered {
+    let stats = app.ask(crate::store::stats::by_day).await?;
+    Ok(ok(&stats))
+}
+
+/// Deletes what retention no longer keeps.
+pub async fn prune(State(app): State<Shared>) -> Answered {
+    app.ledger.prune().answer().await?;
+    Ok(ok(&json!({"status": "ok"})))
+}

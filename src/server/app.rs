@@ -1,0 +1,75 @@
+//! What the routes share.
+
+use super::access::Names;
+use super::http::Connections;
+use super::keys::KeyRing;
+use super::ledger::Ledger;
+use super::reconcile::Reconciler;
+use crate::clock::Stamp;
+use crate::config::Config;
+use crate::store;
+use anyhow::{Context, Result};
+use rusqlite::Connection;
+use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Handed to every route.
+pub type Shared = Arc<App>;
+
+#[derive(Debug)]
+pub struct App {
+    pub config: Config,
+    pub ledger: Ledger,
+    pub readers: Readers,
+    pub keys: KeyRing,
+    pub names: Names,
+    pub reconciler: Reconciler,
+    pub connections: Arc<Connections>,
+    pub started_at: Stamp,
+    pub stopping: AtomicBool,
+}
+
+/// Connections that read, used by one question at a time and kept for the next.
+#[derive(Debug)]
+pub struct Readers {
+    path: PathBuf,
+    idle: Mutex<Vec<Connection>>,
+}
+
+/// Connections kept; more questions than this at once open their own.
+const KEPT: usize = 2;
+
+impl Readers {
+    pub fn new(path: PathBuf) -> Readers {
+        Readers { path, idle: Mutex::default() }
+    }
+
+    /// Asks the database, on the calling thread.
+    pub fn ask<T>(&self, question: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
+        let kept = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let db = match kept {
+            Some(db) => db,
+            None => store::open_to_read(&self.path)?,
+        };
+        let answer = question(&db);
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        if idle.len() < KEPT && answer.is_ok() {
+            idle.push(db);
+        }
+        answer
+    }
+}
+
+impl App {
+    /// Asks the database on a thread that may wait for it.
+    pub async fn ask<T: Send + 'static>(
+        self: &Arc<Self>,
+        question: impl FnOnce(&Connection) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let app = Arc::clone(self);
+        tokio::task::spawn_blocking(move || app.readers.ask(question))
+            .await
+            .context("could not finish reading the database")?
+    }
+}

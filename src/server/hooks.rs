@@ -1,0 +1,135 @@
+//! `POST /hook/<slug>`: where events come in.
+
+use super::answer::{Answered, Failed, ok};
+use super::app::Shared;
+use super::ledger::{NewEvent, Receipt};
+use super::payload;
+use super::routes::linger;
+use super::watch::Heard;
+use axum::body::Body;
+use axum::extract::{Path, State};
+use http_body_util::BodyExt;
+use hyper::StatusCode;
+use hyper::body::{Body as _, Bytes};
+use serde_json::{Map, Value, json};
+use std::time::Duration;
+
+/// The largest body that is read.
+pub const MAX_BODY: usize = 16 << 20;
+/// From the head of a request to the last byte of its body.
+const BODY_TIMEOUT: Duration = Duration::from_secs(10);
+/// Bodies over this are decoded on a thread of their own: everybody else shares this one.
+const BIG: usize = 128 << 10;
+const LONGEST_SLUG: usize = 100;
+
+pub async fn receive(State(app): State<Shared>, Path(slug): Path<String>, body: Body) -> Answered {
+    if slug.len() > LONGEST_SLUG {
+        return Err(Failed::not_found("no event has such a name"));
+    }
+    let name = match crate::hook::event::by_slug(&slug) {
+        Some(spec) => spec.name.to_owned(),
+        None => crate::hook::event::name_of(&slug),
+    };
+    let (session_id, body) = read(body).await?;
+    record(&app, NewEvent::hook(name, session_id, Value::Object(body))).await
+}
+
+/// An event called "Status", though its path is also a question.
+pub async fn receive_status(app: State<Shared>, body: Body) -> Answered {
+    receive(app, Path("status".into()), body).await
+}
+
+/// The status line's input is data about a session, not a hook: it never shows that hooks work.
+pub async fn status_line(State(app): State<Shared>, body: Body) -> Answered {
+    let (session_id, body) = read(body).await?;
+    let mut event =
+        NewEvent::hook(crate::model::observed::STATUS_LINE.into(), session_id, Value::Object(body));
+    event.from_hook = false;
+    record(&app, event).await
+}
+
+async fn record(app: &Shared, event: NewEvent) -> Answered {
+    let heard = Heard::new(&event.name, &event.session_id, event.at, &event.body);
+    let mut events = Vec::new();
+    if app.reconciler.is_needed_before(&event.name, &heard) {
+        let (app, heard) = (app.clone(), heard.clone());
+        let said = tokio::task::spawn_blocking(move || app.reconciler.read_now(&heard)).await;
+        events.extend(said.unwrap_or_default().into_iter().map(NewEvent::from));
+    }
+    let from_hook = event.from_hook;
+    events.push(event);
+    let answer = app.ledger.submit_all(events).pop();
+    if from_hook {
+        app.reconciler.heard(heard);
+    }
+    let receipt = match answer {
+        Some(pending) => pending.answer().await?,
+        None => return Err(anyhow::anyhow!("no answer to an event").into()),
+    };
+    Ok(ok(&self::answer(&receipt)))
+}
+
+fn answer(receipt: &Receipt) -> Value {
+    let agent = receipt.agent.as_deref();
+    json!({
+        "status": "ok",
+        "event_id": receipt.event_id,
+        "agent_id": receipt.agent_id,
+        "is_new_agent": receipt.is_new_agent,
+        "correlation_method": receipt.method,
+        "state": agent.map(|agent| agent.state),
+        "status_now": agent.map(|agent| agent.status),
+    })
+}
+
+/// The body as an object with its session.
+async fn read(body: Body) -> Result<(String, Map<String, Value>), Failed> {
+    let bytes = read_bytes(body, MAX_BODY).await?;
+    let decode = |bytes: Bytes| {
+        let fields = payload::decode(&bytes)?;
+        payload::session_id(&fields).map(|session_id| (session_id, fields))
+    };
+    let decoded = if bytes.len() > BIG {
+        tokio::task::spawn_blocking(move || decode(bytes)).await.unwrap_or_else(|_| Err("unreadable".into()))
+    } else {
+        decode(bytes)
+    };
+    decoded.map_err(Failed::bad)
+}
+
+/// All of the body, if it is not too big and does not take too long.
+pub async fn read_bytes(mut body: Body, limit: usize) -> Result<Bytes, Failed> {
+    let too_big = || {
+        let limit = limit >> 20;
+        Failed(StatusCode::PAYLOAD_TOO_LARGE, format!("the body is over {limit} MiB: send less"))
+    };
+    if body.size_hint().lower() > limit as u64 {
+        linger(body);
+        return Err(too_big());
+    }
+    match tokio::time::timeout(BODY_TIMEOUT, collect(&mut body, limit)).await {
+        Ok(Ok(Some(bytes))) => Ok(bytes),
+        Ok(Ok(None)) => {
+            linger(body);
+            Err(too_big())
+        }
+        Ok(Err(_)) => Err(Failed::bad("the body ended too early: send it whole")),
+        Err(_) => Err(Failed(StatusCode::REQUEST_TIMEOUT, "the body took too long: send it at once".into())),
+    }
+}
+
+/// `None`: it is over the limit.
+async fn collect(body: &mut Body, limit: usize) -> Result<Option<Bytes>, axum::Error> {
+    let mut whole = Vec::new();
+    while let Some(frame) = body.frame().await {
+        let Ok(piece) = frame?.into_data() else { continue };
+        if whole.is_empty() && body.is_end_stream() && piece.len() <= limit {
+            return Ok(Some(piece));
+        }
+        if whole.len() + piece.len() > limit {
+            return Ok(None);
+        }
+        whole.extend_from_slice(&piece);
+    }
+    Ok(Some(whole.into()))
+}

@@ -1,0 +1,164 @@
+//! The token file, and the browsers that were let in with it.
+
+use super::access::{Keys, same_secret};
+use crate::files;
+use anyhow::{Context, Result};
+use fs_err as fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
+
+/// A code from `headspace open` is good for one login within this time.
+const CODE_LIVES: Duration = Duration::from_secs(60);
+/// Browsers remembered at a time.
+const MAX_LOGINS: usize = 32;
+
+/// The token as the file has it, one-time codes, and cookies that were given out.
+#[derive(Debug)]
+pub struct KeyRing {
+    token_file: PathBuf,
+    logins_file: PathBuf,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    token: String,
+    modified: Option<SystemTime>,
+    codes: Vec<(String, Instant)>,
+    logins: Vec<String>,
+}
+
+impl KeyRing {
+    /// Reads the token, or makes one that only this user can read. A new token forgets all logins.
+    pub fn open(token_file: &Path) -> Result<KeyRing> {
+        let logins_file = token_file.with_file_name("logins");
+        let ring = KeyRing { token_file: token_file.into(), logins_file, state: Mutex::default() };
+        let mut state = ring.lock();
+        ring.read(&mut state);
+        if state.token.is_empty() {
+            let token = random_hex(32)?;
+            files::replace(token_file, format!("{token}\n").as_bytes())
+                .context("could not write the token")?;
+            let _ = fs::remove_file(&ring.logins_file);
+            ring.read(&mut state);
+        }
+        let logins = fs::read_to_string(&ring.logins_file).unwrap_or_default();
+        state.logins = logins.lines().map(str::to_owned).collect();
+        drop(state);
+        Ok(ring)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn read(&self, state: &mut State) {
+        state.modified = modified(&self.token_file);
+        let text = fs::read_to_string(&self.token_file).unwrap_or_default();
+        state.token = text.trim().to_owned();
+    }
+
+    /// A code that opens the dashboard once.
+    pub fn new_code(&self) -> Result<String> {
+        let code = random_hex(16)?;
+        let mut state = self.lock();
+        state.codes.retain(|(_, made)| made.elapsed() < CODE_LIVES);
+        if state.codes.len() >= MAX_LOGINS {
+            state.codes.remove(0);
+        }
+        state.codes.push((code.clone(), Instant::now()));
+        Ok(code)
+    }
+
+    /// A cookie for a code, which is then used up.
+    pub fn redeem(&self, code: &str) -> Result<Option<String>> {
+        let mut state = self.lock();
+        let found = state
+            .codes
+            .iter()
+            .position(|(known, made)| same_secret(known, code) && made.elapsed() < CODE_LIVES);
+        let Some(found) = found else { return Ok(None) };
+        state.codes.remove(found);
+        let cookie = random_hex(32)?;
+        state.logins.push(cookie.clone());
+        let surplus = state.logins.len().saturating_sub(MAX_LOGINS);
+        state.logins.drain(..surplus);
+        files::replace(&self.logins_file, state.logins.join("\n").as_bytes())
+            .context("could not remember the login")?;
+        Ok(Some(cookie))
+    }
+}
+
+impl KeyRing {
+    /// The user may change the token while we run; then those who logged in with the old one are out too.
+    fn current(&self) -> MutexGuard<'_, State> {
+        let mut state = self.lock();
+        if modified(&self.token_file) != state.modified {
+            let old = std::mem::take(&mut state.token);
+            self.read(&mut state);
+            if state.token != old {
+                state.logins.clear();
+                let _ = fs::remove_file(&self.logins_file);
+            }
+        }
+        state
+    }
+}
+
+impl Keys for KeyRing {
+    fn token_fits(&self, given: &str) -> bool {
+        let state = self.current();
+        !state.token.is_empty() && same_secret(&state.token, given)
+    }
+
+    fn cookie_fits(&self, given: &str) -> bool {
+        self.current().logins.iter().any(|known| same_secret(known, given))
+    }
+}
+
+fn modified(path: &Path) -> Option<SystemTime> {
+    std::fs::metadata(path).ok()?.modified().ok()
+}
+
+/// `bytes` random bytes of the system, as hexadecimal digits.
+fn random_hex(bytes: usize) -> Result<String> {
+    let mut buffer = vec![0; bytes];
+    let mut source = fs::File::open("/dev/urandom").context("could not get random numbers")?;
+    source.read_exact(&mut buffer)?;
+    Ok(buffer.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_code_opens_once_and_the_cookie_outlives_a_restart() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("token");
+        let ring = KeyRing::open(&file).unwrap();
+        let code = ring.new_code().unwrap();
+        assert_eq!(ring.redeem("wrong").unwrap(), None);
+        let cookie = ring.redeem(&code).unwrap().unwrap();
+        assert_eq!(ring.redeem(&code).unwrap(), None);
+        assert!(ring.cookie_fits(&cookie) && !ring.cookie_fits(&code));
+        assert!(KeyRing::open(&file).unwrap().cookie_fits(&cookie));
+    }
+
+    #[test]
+    fn a_changed_token_counts_at_once_and_ends_logins() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("token");
+        let ring = KeyRing::open(&file).unwrap();
+        let old = std::fs::read_to_string(&file).unwrap();
+        assert!(ring.token_fits(old.trim()) && !ring.token_fits(""));
+        let code = ring.new_code().unwrap();
+        let cookie = ring.redeem(&code).unwrap().unwrap();
+        let later = SystemTime::now() + Duration::from_secs(5);
+        std::fs::write(&file, "another\n").unwrap();
+        std::fs::File::options().write(true).open(&file).unwrap().set_modified(later).unwrap();
+        assert!(ring.token_fits("another") && !ring.token_fits(old.trim()) && !ring.cookie_fits(&cookie));
+    }
+}

@@ -1,0 +1,267 @@
+//! The ledger: whoever has an event to record hands it in here and is answered when it is durable.
+//!
+//! A [`Ledger`] is a cheap handle that any thread may clone. Behind it one thread ([`super::writer`]) owns the
+//! database and the engine's world.
+
+use super::payload;
+use super::queue::{Queue, Refused};
+use super::snapshot::Snapshot;
+use super::sse::Hub;
+use crate::clock::Stamp;
+use crate::config::Config;
+use crate::model::*;
+use crate::store::write::{Marks, TailUpdate};
+use serde_json::Value;
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
+use tokio::sync::oneshot;
+
+/// Jobs that may wait; connections are limited far below this.
+const LINE: usize = 16_384;
+
+/// Something that happened, not yet recorded.
+#[derive(Clone, Debug)]
+pub struct NewEvent {
+    /// `PreToolUse`, or a name of [`observed`].
+    pub name: String,
+    pub session_id: String,
+    /// When it happened; what lies ahead of its arrival is taken for its arrival.
+    pub at: Stamp,
+    pub received_at: Stamp,
+    pub source: Source,
+    /// The same id a second time is the same event. What is found in transcripts has one made from the entry's uuid.
+    pub delivery_id: Option<String>,
+    /// It shows that hooks work: counted in `/hook/status`.
+    pub from_hook: bool,
+    pub body: Value,
+    /// How far a transcript was read to find this; committed together with it.
+    pub tail: Option<TailUpdate>,
+}
+
+impl NewEvent {
+    /// A hook's payload with what `notify` added to it.
+    pub fn hook(name: String, session_id: String, body: Value) -> NewEvent {
+        let received_at = Stamp::now();
+        let sent_at = body.get("sent_at").and_then(Value::as_str).and_then(Stamp::parse);
+        let delivery_id = body.get("delivery_id").and_then(Value::as_str);
+        NewEvent {
+            at: sent_at.unwrap_or(received_at).min(received_at),
+            delivery_id: delivery_id.filter(|id| !id.is_empty() && id.len() <= 200).map(str::to_owned),
+            name,
+            session_id,
+            received_at,
+            source: Source::Hook,
+            from_hook: true,
+            body,
+            tail: None,
+        }
+    }
+
+    /// Something headspace itself saw or was told.
+    pub fn observed(name: &str, session_id: &str, at: Stamp, source: Source, body: Value) -> NewEvent {
+        let received_at = Stamp::now();
+        NewEvent {
+            name: name.to_owned(),
+            session_id: session_id.to_owned(),
+            at: at.min(received_at),
+            received_at,
+            source,
+            delivery_id: None,
+            from_hook: false,
+            body,
+            tail: None,
+        }
+    }
+
+    pub fn with_delivery_id(mut self, id: impl Into<String>) -> NewEvent {
+        self.delivery_id = Some(id.into());
+        self
+    }
+
+    pub fn with_tail(mut self, tail: TailUpdate) -> NewEvent {
+        self.tail = Some(tail);
+        self
+    }
+}
+
+/// What became of an event; it is on disk.
+#[derive(Clone, Debug)]
+pub struct Receipt {
+    pub event_id: i64,
+    pub agent_id: Option<i64>,
+    pub is_new_agent: bool,
+    pub method: Method,
+    pub duplicate: bool,
+    /// The agent right after this event.
+    pub agent: Option<Arc<AgentView>>,
+}
+
+/// The event could not be recorded now; whoever has it must keep it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unavailable(pub String);
+
+impl std::fmt::Display for Unavailable {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Unavailable {}
+
+pub type Answer = Result<Receipt, Unavailable>;
+
+/// An answer on its way: await it, or [`wait`](Pending::wait) in a plain thread.
+#[derive(Debug)]
+pub struct Pending(oneshot::Receiver<Answer>);
+
+impl Pending {
+    /// Blocks this thread; not for use on the server's runtime.
+    pub fn wait(self) -> Answer {
+        self.0.blocking_recv().unwrap_or_else(|_| Err(gone()))
+    }
+
+    pub async fn answer(self) -> Answer {
+        self.0.await.unwrap_or_else(|_| Err(gone()))
+    }
+}
+
+fn gone() -> Unavailable {
+    Unavailable("the server is shutting down".into())
+}
+
+/// In line for the writer.
+#[derive(Debug)]
+pub enum Job {
+    Event(Box<EventJob>),
+    Tail(TailUpdate, oneshot::Sender<Answer>),
+    /// Delete what retention no longer keeps, now.
+    Prune(oneshot::Sender<Answer>),
+}
+
+#[derive(Debug)]
+pub struct EventJob {
+    pub event: Event,
+    pub delivery_id: Option<String>,
+    pub from_hook: bool,
+    pub tail: Option<TailUpdate>,
+    pub answer: oneshot::Sender<Answer>,
+}
+
+/// What the writer publishes for everybody to read, without waiting for it.
+#[derive(Debug, Default)]
+pub struct Published {
+    pub snapshot: RwLock<Snapshot>,
+    pub marks: RwLock<Marks>,
+    pub hub: Hub,
+    pub counts: Counts,
+}
+
+/// Figures for `/metrics`.
+#[derive(Debug, Default)]
+pub struct Counts {
+    pub commits: std::sync::atomic::AtomicU64,
+    pub commit_failures: std::sync::atomic::AtomicU64,
+    pub engine_failures: std::sync::atomic::AtomicU64,
+    pub duplicates: std::sync::atomic::AtomicU64,
+}
+
+/// The way to the ledger for everybody.
+#[derive(Clone, Debug)]
+pub struct Ledger {
+    pub(super) queue: Arc<Queue<Job>>,
+    pub(super) published: Arc<Published>,
+    paranoid: bool,
+}
+
+impl Ledger {
+    pub fn new(config: &Config) -> Ledger {
+        Ledger {
+            queue: Arc::new(Queue::new(LINE)),
+            published: Arc::new(Published::default()),
+            paranoid: config.paranoid,
+        }
+    }
+
+    /// Hands in an event. Secrets are masked and long texts cut here, on the caller's time: nothing else enters.
+    pub fn submit(&self, event: NewEvent) -> Pending {
+        let (job, pending) = self.job(event);
+        self.put(job);
+        pending
+    }
+
+    /// Several, with nothing of anybody else between them.
+    pub fn submit_all(&self, events: Vec<NewEvent>) -> Vec<Pending> {
+        let (jobs, pending): (Vec<_>, Vec<_>) = events.into_iter().map(|event| self.job(event)).unzip();
+        self.put_all(jobs);
+        pending
+    }
+
+    /// Records how far a transcript was read when that brought no event.
+    pub fn submit_tail(&self, tail: TailUpdate) -> Pending {
+        let (answer, pending) = oneshot::channel();
+        self.put(Job::Tail(tail, answer));
+        Pending(pending)
+    }
+
+    /// Deletes what retention no longer keeps; answered when it is done.
+    pub fn prune(&self) -> Pending {
+        let (answer, pending) = oneshot::channel();
+        self.put(Job::Prune(answer));
+        Pending(pending)
+    }
+
+    fn job(&self, mut new: NewEvent) -> (Job, Pending) {
+        if self.paranoid {
+            payload::forget_texts(&mut new.body);
+        }
+        crate::mask::value(&mut new.body);
+        payload::cut(&mut new.body);
+        let (answer, pending) = oneshot::channel();
+        let event = Event {
+            id: 0,
+            name: new.name,
+            session_id: new.session_id,
+            at: new.at,
+            received_at: new.received_at,
+            source: new.source,
+            body: new.body,
+            facts: Facts::default(),
+            agent_hint: None,
+        };
+        let job = EventJob {
+            event,
+            delivery_id: new.delivery_id,
+            from_hook: new.from_hook,
+            tail: new.tail,
+            answer,
+        };
+        (Job::Event(Box::new(job)), Pending(pending))
+    }
+
+    fn put(&self, job: Job) {
+        self.put_all(vec![job]);
+    }
+
+    /// A refused job is dropped, which its owner sees as an answer that never comes: "unavailable".
+    fn put_all(&self, jobs: Vec<Job>) {
+        if self.queue.put(jobs) == Err(Refused::Full) {
+            super::log::line("too many events at once: refused");
+        }
+    }
+
+    /// The agents as last committed.
+    pub fn snapshot(&self) -> RwLockReadGuard<'_, Snapshot> {
+        self.published.snapshot.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn marks(&self) -> Marks {
+        self.published.marks.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub fn hub(&self) -> &Hub {
+        &self.published.hub
+    }
+
+    pub fn counts(&self) -> &Counts {
+        &self.published.counts
+    }
+}

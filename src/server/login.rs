@@ -1,0 +1,38 @@
+//! How a browser gets in where the connection's owner is not known: a code that works once, then a cookie.
+
+use super::access::COOKIE_NAME;
+use super::answer::{Answered, Failed, ok};
+use super::app::Shared;
+use axum::body::Body;
+use axum::extract::{Query, State};
+use axum::response::Response;
+use hyper::StatusCode;
+use hyper::header::{LOCATION, SET_COOKIE};
+use serde::Deserialize;
+use serde_json::json;
+
+/// For `headspace open`, which has the token.
+pub async fn code(State(app): State<Shared>) -> Answered {
+    Ok(ok(&json!({"code": app.keys.new_code()?})))
+}
+
+#[derive(Deserialize)]
+pub struct Code {
+    code: String,
+}
+
+pub async fn login(State(app): State<Shared>, Query(given): Query<Code>) -> Answered {
+    let Some(cookie) = app.keys.redeem(&given.code)? else {
+        return Err(Failed(
+            StatusCode::FORBIDDEN,
+            "this link was used already or is too old: run `headspace open` again".into(),
+        ));
+    };
+    let cookie = format!("{COOKIE_NAME}={cookie}; HttpOnly; SameSite=Strict; Path=/; Max-Age=31536000");
+    let response = Response::builder()
+        .status(StatusCode::SEE_OTHER)
+        .header(LOCATION, "/")
+        .header(SET_COOKIE, cookie)
+        .body(Body::empty());
+    response.map_err(|error| anyhow::Error::from(error).into())
+}

@@ -1,0 +1,215 @@
+//! From bytes to an event's body: forgiving where a client's text was broken, strict about the shape. Pure.
+
+use serde_json::{Map, Value};
+use std::borrow::Cow;
+
+/// A text longer than this is stored cut.
+pub const MAX_LEAF: usize = 16 << 10;
+/// Of a cut text this much of its end is kept: a question usually comes last.
+const KEPT_TAIL: usize = 4 << 10;
+
+/// The JSON object in `bytes`. Invalid UTF-8 and lone surrogates become replacement characters, because the
+/// event around them is still true. The error says what to do.
+pub fn decode(bytes: &[u8]) -> Result<Map<String, Value>, String> {
+    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+    if bytes.iter().all(u8::is_ascii_whitespace) {
+        return Err("the body is empty: send the event as a JSON object".into());
+    }
+    let value = serde_json::from_slice::<Value>(bytes)
+        .or_else(|error| serde_json::from_str(&repaired(bytes)).map_err(|_| error))
+        .map_err(|error| format!("the body is not JSON ({error}): send the event as a JSON object"))?;
+    match value {
+        Value::Object(fields) => Ok(fields),
+        other => {
+            let what = match other {
+                Value::Array(_) => "an array",
+                Value::String(_) => "a string",
+                Value::Number(_) => "a number",
+                Value::Bool(_) => "a boolean",
+                _ => "null",
+            };
+            Err(format!("the body is {what}: send the event as a JSON object"))
+        }
+    }
+}
+
+/// The `session_id` every event must have.
+pub fn session_id(body: &Map<String, Value>) -> Result<String, String> {
+    match body.get("session_id") {
+        Some(Value::String(id)) if !id.is_empty() => Ok(id.clone()),
+        Some(Value::String(_)) => Err("`session_id` is empty: send the session's id".into()),
+        Some(_) => Err("`session_id` is not a string: send the session's id as a string".into()),
+        None => Err("`session_id` is missing: send the session's id".into()),
+    }
+}
+
+/// Valid text instead of broken: replacement characters for invalid UTF-8, and for `\uD800`-like escapes
+/// that are not part of a pair.
+fn repaired(bytes: &[u8]) -> String {
+    let text = String::from_utf8_lossy(bytes);
+    let mut out = String::with_capacity(text.len());
+    let mut rest: &str = &text;
+    while let Some(at) = rest.find('\\') {
+        let (before, escape) = rest.split_at(at);
+        out.push_str(before);
+        let (taken, put) = escape_at(escape);
+        out.push_str(&put);
+        rest = &escape[taken..];
+    }
+    out.push_str(rest);
+    out
+}
+
+/// How long the escape at the start of `text` is, and what stands for it.
+fn escape_at(text: &str) -> (usize, Cow<'_, str>) {
+    let Some(unit) = code_unit(text) else {
+        // Backslash and one more character, whatever it is.
+        let end = text.char_indices().nth(2).map_or(text.len(), |(at, _)| at);
+        return (end, text[..end].into());
+    };
+    match unit {
+        0xD800..=0xDBFF => match code_unit(&text[6..]) {
+            Some(0xDC00..=0xDFFF) => (12, text[..12].into()),
+            _ => (6, "\\ufffd".into()),
+        },
+        0xDC00..=0xDFFF => (6, "\\ufffd".into()),
+        _ => (6, text[..6].into()),
+    }
+}
+
+/// The value of a `\uXXXX` at the start of `text`.
+fn code_unit(text: &str) -> Option<u16> {
+    let digits = text.strip_prefix("\\u")?.get(..4)?;
+    if !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        return None;
+    }
+    u16::from_str_radix(digits, 16).ok()
+}
+
+/// Cuts every text over [`MAX_LEAF`] bytes in the middle, and says so there.
+pub fn cut(value: &mut Value) {
+    match value {
+        Value::String(text) if text.len() > MAX_LEAF => *text = cut_text(text),
+        Value::Array(items) => items.iter_mut().for_each(cut),
+        Value::Object(fields) => fields.values_mut().for_each(cut),
+        _ => {}
+    }
+}
+
+fn cut_text(text: &str) -> String {
+    let mark = format!("\n[… {} bytes cut …]\n", text.len() - MAX_LEAF);
+    let head = floor(text, MAX_LEAF - KEPT_TAIL - mark.len());
+    let tail = floor(text, text.len() - KEPT_TAIL);
+    format!("{}{mark}{}", &text[..head], &text[tail..])
+}
+
+/// The last character boundary at or before `at`.
+fn floor(text: &str, at: usize) -> usize {
+    (0..=at).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
+}
+
+/// What a paranoid configuration keeps of a body: that something was said and done, not what.
+pub fn forget_texts(body: &mut Value) {
+    const FORGOTTEN: &[&str] =
+        &["prompt", "tool_input", "tool_response", "last_assistant_message", "tool_calls", "text", "delta"];
+    const TASK: &str = "<task-notification>";
+    let Value::Object(fields) = body else { return };
+    for (key, value) in fields.iter_mut() {
+        if !FORGOTTEN.contains(&key.as_str()) {
+            continue;
+        }
+        // Whether a prompt came from a person or a finished task decides states, so that much stays.
+        if value.as_str().is_some_and(|text| text.starts_with(TASK)) {
+            *value = TASK.into();
+        } else {
+            forget(value);
+        }
+    }
+}
+
+fn forget(value: &mut Value) {
+    match value {
+        Value::String(text) if !text.is_empty() => *text = "[not stored]".into(),
+        Value::Array(items) => items.iter_mut().for_each(forget),
+        // Ids decide which call an answer belongs to.
+        Value::Object(fields) => {
+            fields.iter_mut().filter(|(key, _)| *key != "tool_use_id").for_each(|(_, v)| forget(v));
+        }
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn broken_text_becomes_replacement_characters() {
+        let table: &[(&[u8], &str)] = &[
+            (b"{\"a\":\"plain\"}", "plain"),
+            (b"{\"a\":\"a\xff\xfeb\"}", "a\u{fffd}\u{fffd}b"),
+            (br#"{"a":"a\ud800b"}"#, "a\u{fffd}b"),
+            (br#"{"a":"\udc00\ud83d\ude00\ud83d"}"#, "\u{fffd}\u{1f600}\u{fffd}"),
+            (br#"{"a":"\ud800\ud800\udc00"}"#, "\u{fffd}\u{10000}"),
+            (br#"{"a":"\\ud800\"\ud800\n"}"#, "\\ud800\"\u{fffd}\n"),
+            (b"\xef\xbb\xbf {\"a\":\"bom\"}", "bom"),
+        ];
+        for (bytes, expected) in table {
+            let fields = decode(bytes).unwrap();
+            assert_eq!(fields["a"], **expected, "{}", String::from_utf8_lossy(bytes));
+        }
+    }
+
+    #[test]
+    fn what_is_no_object_is_refused_with_advice() {
+        let deep = "[".repeat(100_000);
+        for bad in ["", " \n", "{not json", "[1]", "42", "null", "\"x\"", "true", "{\"a\":\"\\ud8", &deep] {
+            let why = decode(bad.as_bytes()).unwrap_err();
+            assert!(why.contains("JSON object"), "{why}");
+        }
+        assert!(decode(b"\xff\xfe{\0").is_err());
+    }
+
+    #[test]
+    fn sixty_levels_are_fine() {
+        let nested = format!("{}1{}", "{\"a\":".repeat(60), "}".repeat(60));
+        assert!(decode(nested.as_bytes()).is_ok());
+    }
+
+    #[test]
+    fn a_session_id_is_a_string_that_says_something() {
+        for bad in
+            [json!({}), json!({"session_id": null}), json!({"session_id": ""}), json!({"session_id": 5})]
+        {
+            assert!(session_id(bad.as_object().unwrap()).is_err(), "{bad}");
+        }
+        assert_eq!(session_id(json!({"session_id": "s"}).as_object().unwrap()).unwrap(), "s");
+    }
+
+    #[test]
+    fn a_long_text_is_cut_in_the_middle_and_marked() {
+        let mut body =
+            json!({"prompt": format!("Begin. {}ü Which one?", "é".repeat(50_000)), "n": ["short"]});
+        cut(&mut body);
+        let text = body["prompt"].as_str().unwrap();
+        assert!(text.len() <= MAX_LEAF + 4, "{}", text.len());
+        assert!(text.starts_with("Begin. é") && text.ends_with("Which one?") && text.contains("bytes cut"));
+        assert_eq!(body["n"][0], "short");
+    }
+
+    #[test]
+    fn paranoid_bodies_keep_shapes_and_ids_only() {
+        let mut body = json!({"prompt": "secret plan", "tool_name": "Bash", "tool_input": {"command": "ls"},
+            "tool_calls": [{"tool_use_id": "t1", "tool_response": "x"}]});
+        forget_texts(&mut body);
+        assert_eq!(
+            body,
+            json!({"prompt": "[not stored]", "tool_name": "Bash", "tool_input": {"command": "[not stored]"},
+                "tool_calls": [{"tool_use_id": "t1", "tool_response": "[not stored]"}]})
+        );
+        let mut task = json!({"prompt": "<task-notification><id>1</id>"});
+        forget_texts(&mut task);
+        assert_eq!(task["prompt"], "<task-notification>");
+    }
+}

@@ -1,0 +1,169 @@
+//! Who is at the other end of a loopback connection: the operating system knows the socket's owner.
+//!
+//! An owner is only believed while a process holds the socket (it has an inode): the kernel shows orphaned and
+//! waiting sockets as root's, and anybody could leave such a one behind.
+
+use std::net::SocketAddr;
+
+/// The user that owns the client's end of this connection; `None` if that cannot be known.
+///
+/// Where the system has no such table to ask (macOS, Windows) nobody is known, and every request needs the
+/// token or the browser's cookie.
+pub fn uid(peer: SocketAddr, local: SocketAddr) -> Option<u32> {
+    #[cfg(target_os = "linux")]
+    return linux::uid(peer, local);
+    #[cfg(not(target_os = "linux"))]
+    {
+        let _ = (peer, local);
+        None
+    }
+}
+
+/// The user this server runs as.
+pub fn own_uid() -> u32 {
+    #[cfg(unix)]
+    // SAFETY: geteuid has no arguments and cannot fail.
+    return unsafe { libc::geteuid() };
+    #[cfg(not(unix))]
+    0
+}
+
+#[cfg(target_os = "linux")]
+mod linux {
+    use std::net::{IpAddr, SocketAddr};
+
+    pub fn uid(peer: SocketAddr, local: SocketAddr) -> Option<u32> {
+        by_netlink(peer, local).or_else(|| by_proc(peer, local))
+    }
+
+    /// One question to the kernel, one answer: `sock_diag(7)`.
+    fn by_netlink(peer: SocketAddr, local: SocketAddr) -> Option<u32> {
+        use std::io::{Read, Write};
+        use std::os::fd::FromRawFd;
+        // SAFETY: plain system call; the descriptor is checked and owned by `file` from here on.
+        let fd = unsafe {
+            libc::socket(libc::AF_NETLINK, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, libc::NETLINK_SOCK_DIAG)
+        };
+        if fd < 0 {
+            return None;
+        }
+        // SAFETY: `fd` is open and nobody else's.
+        let mut file = unsafe { std::fs::File::from_raw_fd(fd) };
+        let wait = libc::timeval { tv_sec: 0, tv_usec: 200_000 };
+        // SAFETY: the pointer and the length describe `wait`.
+        unsafe {
+            libc::setsockopt(
+                fd,
+                libc::SOL_SOCKET,
+                libc::SO_RCVTIMEO,
+                std::ptr::from_ref(&wait).cast(),
+                size_of_val(&wait) as libc::socklen_t,
+            )
+        };
+        file.write_all(&request(peer, local)).ok()?;
+        let mut answer = [0; 512];
+        let length = file.read(&mut answer).ok()?;
+        owner(answer.get(..length)?)
+    }
+
+    const REQUEST_LENGTH: usize = 16 + 56;
+    const SOCK_DIAG_BY_FAMILY: u16 = 20;
+
+    /// `nlmsghdr` and `inet_diag_req_v2` for exactly this socket, seen from the client's side.
+    fn request(peer: SocketAddr, local: SocketAddr) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(REQUEST_LENGTH);
+        bytes.extend((REQUEST_LENGTH as u32).to_ne_bytes());
+        bytes.extend(SOCK_DIAG_BY_FAMILY.to_ne_bytes());
+        bytes.extend(1u16.to_ne_bytes()); // NLM_F_REQUEST
+        bytes.extend([0; 8]);
+        bytes.push(if peer.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 } as u8);
+        bytes.push(libc::IPPROTO_TCP as u8);
+        bytes.extend([0; 2]);
+        bytes.extend(u32::MAX.to_ne_bytes()); // every state
+        bytes.extend(peer.port().to_be_bytes());
+        bytes.extend(local.port().to_be_bytes());
+        for address in [peer.ip(), local.ip()] {
+            match address {
+                IpAddr::V4(v4) => {
+                    bytes.extend(v4.octets());
+                    bytes.extend([0; 12]);
+                }
+                IpAddr::V6(v6) => bytes.extend(v6.octets()),
+            }
+        }
+        bytes.extend([0; 4]); // any interface
+        bytes.extend([0xff; 8]); // no cookie
+        bytes
+    }
+
+    /// `idiag_uid` of an `inet_diag_msg`, if a process holds the socket.
+    fn owner(answer: &[u8]) -> Option<u32> {
+        let word = |at: usize| answer.get(at..at + 4)?.try_into().ok().map(u32::from_ne_bytes);
+        let kind = u16::from_ne_bytes(answer.get(4..6)?.try_into().ok()?);
+        // Header 16; family, state, timer, retransmits 4; socket id 48; expires, rqueue, wqueue 12.
+        let (uid, inode) = (word(16 + 64)?, word(16 + 68)?);
+        (kind == SOCK_DIAG_BY_FAMILY && inode != 0).then_some(uid)
+    }
+
+    /// The same from `/proc/net/tcp`, where netlink is not allowed.
+    fn by_proc(peer: SocketAddr, local: SocketAddr) -> Option<u32> {
+        let table = if peer.is_ipv4() { "/proc/net/tcp" } else { "/proc/net/tcp6" };
+        let (from, to) = (hex(peer), hex(local));
+        find(&std::fs::read_to_string(table).ok()?, &from, &to)
+    }
+
+    fn find(table: &str, from: &str, to: &str) -> Option<u32> {
+        table.lines().skip(1).find_map(|line| {
+            let fields: Vec<&str> = line.split_ascii_whitespace().collect();
+            let found = fields.get(1) == Some(&from) && fields.get(2) == Some(&to);
+            (found && *fields.get(9)? != "0").then(|| fields.get(7)?.parse().ok())?
+        })
+    }
+
+    /// As the table writes it: the address in words of the machine's byte order, then the port.
+    fn hex(address: SocketAddr) -> String {
+        let octets = match address.ip() {
+            IpAddr::V4(v4) => v4.octets().to_vec(),
+            IpAddr::V6(v6) => v6.octets().to_vec(),
+        };
+        let mut text = String::new();
+        for word in octets.chunks_exact(4) {
+            let word = u32::from_ne_bytes([word[0], word[1], word[2], word[3]]);
+            text.push_str(&format!("{word:08X}"));
+        }
+        format!("{text}:{:04X}", address.port())
+    }
+
+    #[cfg(test)]
+    mod tests {
+        use super::*;
+        use std::net::{TcpListener, TcpStream};
+
+        fn pair(address: &str) -> Option<(TcpStream, TcpStream)> {
+            let listener = TcpListener::bind(address).ok()?;
+            let client = TcpStream::connect(listener.local_addr().ok()?).ok()?;
+            Some((client, listener.accept().ok()?.0))
+        }
+
+        #[test]
+        fn both_tables_know_the_owner_of_a_living_connection() {
+            let me = crate::server::peer::own_uid();
+            for address in ["127.0.0.1:0", "[::1]:0"] {
+                let Some((client, server)) = pair(address) else { continue };
+                let (peer, local) = (server.peer_addr().unwrap(), server.local_addr().unwrap());
+                assert_eq!(by_proc(peer, local), Some(me), "{address}");
+                assert!(by_netlink(peer, local).is_none_or(|uid| uid == me));
+                assert_eq!(uid(peer, local), Some(me));
+                drop(client);
+                assert_eq!(uid(peer, local), None, "an orphan belongs to nobody");
+            }
+        }
+
+        #[test]
+        fn a_row_without_an_inode_is_not_believed() {
+            let row = |inode| format!("head\n  0: 0100007F:A000 0100007F:13BF 05 0:0 0:0 0 0 0 {inode} 1 0");
+            assert_eq!(find(&row("4711"), "0100007F:A000", "0100007F:13BF"), Some(0));
+            assert_eq!(find(&row("0"), "0100007F:A000", "0100007F:13BF"), None);
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! The line in front of the writer: bounded, and taken from all at once.
+
+use std::collections::VecDeque;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// A line of jobs for one taker.
+#[derive(Debug)]
+pub struct Queue<T> {
+    state: Mutex<State<T>>,
+    changed: Condvar,
+    capacity: usize,
+}
+
+#[derive(Debug)]
+struct State<T> {
+    jobs: VecDeque<T>,
+    closed: bool,
+}
+
+/// Why a job was not taken in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refused {
+    Full,
+    Closed,
+}
+
+/// What the taker finds.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Taken<T> {
+    Jobs(Vec<T>),
+    Nothing,
+    Closed,
+}
+
+impl<T> Queue<T> {
+    pub fn new(capacity: usize) -> Queue<T> {
+        Queue {
+            state: Mutex::new(State { jobs: VecDeque::new(), closed: false }),
+            changed: Condvar::new(),
+            capacity,
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State<T>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// All of them in one go, so that nothing comes between.
+    pub fn put(&self, jobs: impl IntoIterator<Item = T>) -> Result<(), Refused> {
+        let mut state = self.lock();
+        if state.closed {
+            return Err(Refused::Closed);
+        }
+        if state.jobs.len() >= self.capacity {
+            return Err(Refused::Full);
+        }
+        state.jobs.extend(jobs);
+        drop(state);
+        self.changed.notify_one();
+        Ok(())
+    }
+
+    /// Up to `most` jobs, at once if there are any; otherwise waits, `patience` long or for ever.
+    pub fn take(&self, most: usize, patience: Option<Duration>) -> Taken<T> {
+        let mut state = self.lock();
+        if state.jobs.is_empty() && !state.closed {
+            let empty = |state: &mut State<T>| state.jobs.is_empty() && !state.closed;
+            state = match patience {
+                None => self.changed.wait_while(state, empty).unwrap_or_else(PoisonError::into_inner),
+                Some(time) => {
+                    self.changed
+                        .wait_timeout_while(state, time, empty)
+                        .unwrap_or_else(PoisonError::into_inner)
+                        .0
+                }
+            };
+        }
+        if state.jobs.is_empty() {
+            return if state.closed { Taken::Closed } else { Taken::Nothing };
+        }
+        let count = state.jobs.len().min(most);
+        Taken::Jobs(state.jobs.drain(..count).collect())
+    }
+
+    /// Nothing more comes in; what is in line is still taken.
+    pub fn close(&self) {
+        self.lock().closed = true;
+        self.changed.notify_all();
+    }
+
+    pub fn len(&self) -> usize {
+        self.lock().jobs.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn jobs_are_taken_in_order_all_at_once_and_to_the_end() {
+        let queue = Queue::new(3);
+        queue.put([1, 2]).unwrap();
+        queue.put([3]).unwrap();
+        assert_eq!(queue.put([4]), Err(Refused::Full));
+        assert_eq!(queue.take(2, None), Taken::Jobs(vec![1, 2]));
+        queue.close();
+        assert_eq!(queue.put([5]), Err(Refused::Closed));
+        assert_eq!(queue.take(9, None), Taken::Jobs(vec![3]));
+        assert_eq!(queue.take(9, None), Taken::Closed);
+    }
+
+    #[test]
+    fn an_empty_line_gives_nothing_after_a_while() {
+        assert_eq!(Queue::<u8>::new(1).take(1, Some(Duration::from_millis(1))), Taken::Nothing);
+    }
+}

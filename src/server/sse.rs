@@ -1,0 +1,264 @@
+//! The stream of changes: one hub, any number of clients, and nobody is ever waited for.
+
+use hyper::body::{Body, Bytes, Frame, SizeHint};
+use serde::Serialize;
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::fmt::Write;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
+use std::time::Duration;
+use tokio::sync::mpsc;
+use tokio::time::{Instant, Interval, interval_at};
+
+/// A sign of life this often, for clients and for whatever sits between.
+pub const HEARTBEAT: Duration = Duration::from_secs(15);
+/// Batches a client may lag behind before it is dropped. It comes back with its `Last-Event-ID`.
+const MAX_BEHIND: usize = 256;
+
+/// One step of the stream, ready to send.
+#[derive(Debug)]
+pub struct Message {
+    /// What `Last-Event-ID` will name; `None` for what cannot be replayed.
+    pub seq: Option<i64>,
+    pub kind: &'static str,
+    pub agent_id: Option<i64>,
+    text: String,
+}
+
+impl Message {
+    pub fn new(
+        seq: Option<i64>,
+        kind: &'static str,
+        agent_id: Option<i64>,
+        data: &impl Serialize,
+    ) -> Message {
+        let json = serde_json::to_string(data).unwrap_or_else(|_| "null".into());
+        Message { seq, kind, agent_id, text: event_text(seq, kind, &json) }
+    }
+}
+
+/// JSON is one line whatever it holds, so it cannot break out of its `data:`.
+fn event_text(seq: Option<i64>, kind: &str, json: &str) -> String {
+    let mut text = String::with_capacity(json.len() + 64);
+    if let Some(seq) = seq {
+        let _ = writeln!(text, "id: {seq}");
+    }
+    let _ = write!(text, "event: {kind}\ndata: {json}\n\n");
+    text
+}
+
+/// What one COMMIT told, and all of it as one piece for those who filter nothing.
+#[derive(Debug)]
+pub struct Batch {
+    messages: Vec<Message>,
+    whole: Bytes,
+}
+
+impl Batch {
+    pub fn new(messages: Vec<Message>) -> Batch {
+        let whole = Bytes::from(messages.iter().map(|message| message.text.as_str()).collect::<String>());
+        Batch { messages, whole }
+    }
+
+    fn bytes(&self, filter: &Filter, after: i64) -> Bytes {
+        let news = |message: &Message| message.seq.is_none_or(|seq| seq > after);
+        if filter.everything() && self.messages.iter().all(news) {
+            return self.whole.clone();
+        }
+        let chosen = self.messages.iter().filter(|m| news(m) && filter.wants(m.kind, m.agent_id));
+        Bytes::from(chosen.map(|message| message.text.as_str()).collect::<String>())
+    }
+}
+
+/// What a client wants to hear.
+#[derive(Clone, Debug, Default)]
+pub struct Filter {
+    /// Empty: all.
+    pub kinds: Vec<String>,
+    pub agent_id: Option<i64>,
+}
+
+impl Filter {
+    fn everything(&self) -> bool {
+        self.kinds.is_empty() && self.agent_id.is_none()
+    }
+
+    fn wants(&self, kind: &str, agent_id: Option<i64>) -> bool {
+        (self.kinds.is_empty() || self.kinds.iter().any(|wanted| wanted == kind))
+            && (self.agent_id.is_none() || agent_id.is_none() || agent_id == self.agent_id)
+    }
+}
+
+/// Where batches come in and go out to all clients.
+#[derive(Debug, Default)]
+pub struct Hub {
+    clients: Mutex<Vec<mpsc::Sender<Arc<Batch>>>>,
+    connected: AtomicUsize,
+    pub dropped: AtomicU64,
+}
+
+impl Hub {
+    fn clients(&self) -> MutexGuard<'_, Vec<mpsc::Sender<Arc<Batch>>>> {
+        self.clients.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Nobody listening: spare yourself the work.
+    pub fn is_empty(&self) -> bool {
+        self.connected.load(Ordering::Relaxed) == 0
+    }
+
+    pub fn len(&self) -> usize {
+        self.connected.load(Ordering::Relaxed)
+    }
+
+    /// To everybody who keeps up; the others are let go.
+    pub fn publish(&self, messages: Vec<Message>) {
+        if messages.is_empty() {
+            return;
+        }
+        let batch = Arc::new(Batch::new(messages));
+        let mut clients = self.clients();
+        clients.retain(|client| match client.try_send(Arc::clone(&batch)) {
+            Ok(()) => true,
+            Err(mpsc::error::TrySendError::Full(_)) => {
+                self.dropped.fetch_add(1, Ordering::Relaxed);
+                false
+            }
+            Err(mpsc::error::TrySendError::Closed(_)) => false,
+        });
+        self.connected.store(clients.len(), Ordering::Relaxed);
+    }
+
+    /// From now on.
+    pub fn subscribe(&self) -> mpsc::Receiver<Arc<Batch>> {
+        let (sender, receiver) = mpsc::channel(MAX_BEHIND);
+        let mut clients = self.clients();
+        clients.push(sender);
+        self.connected.store(clients.len(), Ordering::Relaxed);
+        receiver
+    }
+
+    /// Ends every stream.
+    pub fn close(&self) {
+        self.clients().clear();
+        self.connected.store(0, Ordering::Relaxed);
+    }
+}
+
+/// The body of `GET /api/events/stream`: what was missed, then what happens.
+#[derive(Debug)]
+pub struct Stream {
+    filter: Filter,
+    missed: VecDeque<Bytes>,
+    /// What lies at or before this was in `missed`.
+    after: i64,
+    /// `None`: there was more to replay than fits; the client comes back for the rest.
+    live: Option<mpsc::Receiver<Arc<Batch>>>,
+    heartbeat: Interval,
+}
+
+impl Stream {
+    /// `missed` are the messages the client has not seen, `after` the last sequence number they cover.
+    pub fn new(
+        filter: Filter,
+        missed: Vec<(i64, String, i64, String)>,
+        after: i64,
+        live: Option<mpsc::Receiver<Arc<Batch>>>,
+    ) -> Stream {
+        // The first bytes tell a client that it is connected; `retry` how soon to come back.
+        let mut pieces = VecDeque::from([Bytes::from_static(b": connected\nretry: 1000\n\n")]);
+        let chosen = missed
+            .iter()
+            .filter(|(_, kind, agent_id, _)| filter.wants(kind, Some(*agent_id)))
+            .map(|(seq, kind, _, json)| event_text(Some(*seq), kind, json));
+        pieces.extend(chosen.map(Bytes::from));
+        Stream {
+            filter,
+            missed: pieces,
+            after,
+            live,
+            heartbeat: interval_at(Instant::now() + HEARTBEAT, HEARTBEAT),
+        }
+    }
+}
+
+impl Body for Stream {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        let this = &mut *self;
+        if let Some(piece) = this.missed.pop_front() {
+            return Poll::Ready(Some(Ok(Frame::data(piece))));
+        }
+        let Some(live) = &mut this.live else { return Poll::Ready(None) };
+        loop {
+            match live.poll_recv(cx) {
+                Poll::Ready(Some(batch)) => {
+                    let bytes = batch.bytes(&this.filter, this.after);
+                    if !bytes.is_empty() {
+                        return Poll::Ready(Some(Ok(Frame::data(bytes))));
+                    }
+                }
+                Poll::Ready(None) => return Poll::Ready(None),
+                Poll::Pending => break,
+            }
+        }
+        match this.heartbeat.poll_tick(cx) {
+            Poll::Ready(_) => Poll::Ready(Some(Ok(Frame::data(Bytes::from_static(b": still here\n\n"))))),
+            Poll::Pending => Poll::Pending,
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn message(seq: i64, kind: &'static str, agent: i64) -> Message {
+        Message::new(Some(seq), kind, Some(agent), &json!({"text": "a\nevent: fake\n\nb"}))
+    }
+
+    #[test]
+    fn a_message_cannot_break_out_of_its_line() {
+        assert_eq!(message(7, "turn_created", 1).text.lines().count(), 4);
+    }
+
+    #[test]
+    fn filters_and_what_was_replayed_are_left_out() {
+        let batch = Batch::new(vec![message(1, "turn_created", 1), message(2, "agent_updated", 2)]);
+        let text = |filter: &Filter, after| String::from_utf8(batch.bytes(filter, after).to_vec()).unwrap();
+        let all = Filter::default();
+        assert_eq!(text(&all, 0).matches("id: ").count(), 2);
+        assert!(!text(&all, 1).contains("id: 1\n"));
+        let turns = Filter { kinds: vec!["turn_created".into()], agent_id: None };
+        assert!(text(&turns, 0).contains("id: 1\n") && !text(&turns, 0).contains("id: 2\n"));
+        let second = Filter { kinds: vec![], agent_id: Some(2) };
+        assert!(text(&second, 0).contains("id: 2\n") && !text(&second, 0).contains("id: 1\n"));
+    }
+
+    #[test]
+    fn a_client_that_cannot_keep_up_is_let_go_and_the_others_are_not() {
+        let hub = Hub::default();
+        let slow = hub.subscribe();
+        let mut quick = hub.subscribe();
+        for seq in 0..=MAX_BEHIND as i64 {
+            hub.publish(vec![message(seq, "turn_created", 1)]);
+            assert!(quick.try_recv().is_ok());
+        }
+        assert_eq!(hub.len(), 1);
+        assert_eq!(hub.dropped.load(Ordering::Relaxed), 1);
+        drop(slow);
+    }
+}

@@ -1,0 +1,249 @@
+//! The tables, as a list of migrations that only ever grows: a released entry is never edited.
+
+use anyhow::{Context, Result, bail};
+use rusqlite::Connection;
+
+/// `PRAGMA application_id` of our databases: "hdsp".
+const APPLICATION_ID: i32 = 0x6864_7370;
+
+/// Each entry takes the database from version `index` to `index + 1`.
+pub const MIGRATIONS: &[&str] = &[V1];
+
+const V1: &str = "
+CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+
+-- Every accepted event, raw. `flags`: see store::flag. Times are nanoseconds since 1970.
+CREATE TABLE events(
+    id INTEGER PRIMARY KEY,
+    name TEXT NOT NULL,
+    session_id TEXT NOT NULL,
+    agent_id INTEGER,
+    at INTEGER NOT NULL,
+    received_at INTEGER NOT NULL,
+    source TEXT NOT NULL,
+    delivery_id TEXT,
+    flags INTEGER NOT NULL DEFAULT 0,
+    facts TEXT,
+    body TEXT NOT NULL
+);
+CREATE UNIQUE INDEX events_delivery ON events(delivery_id) WHERE delivery_id IS NOT NULL;
+CREATE INDEX events_agent ON events(agent_id);
+CREATE INDEX events_name ON events(name);
+
+-- Contentless: the text lives in events.body only. Filled in idle time up to meta.indexed.
+CREATE VIRTUAL TABLE events_text USING fts5(
+    text, content='', contentless_delete=1, detail=none, tokenize='unicode61 remove_diacritics 2'
+);
+
+CREATE TABLE agents(
+    id INTEGER PRIMARY KEY,
+    session_id TEXT NOT NULL,
+    project TEXT,
+    project_path TEXT,
+    state TEXT NOT NULL,
+    status TEXT NOT NULL,
+    last_active_at INTEGER NOT NULL,
+    ended_at INTEGER,
+    changed_seq INTEGER NOT NULL,
+    doc TEXT NOT NULL
+);
+CREATE INDEX agents_changed ON agents(changed_seq);
+
+CREATE TABLE sessions(
+    session_id TEXT PRIMARY KEY,
+    agent_id INTEGER NOT NULL,
+    started_at INTEGER NOT NULL,
+    ended_at INTEGER,
+    end_reason TEXT
+) WITHOUT ROWID;
+CREATE INDEX sessions_agent ON sessions(agent_id);
+
+CREATE TABLE commands(
+    id INTEGER PRIMARY KEY,
+    agent_id INTEGER NOT NULL,
+    session_id TEXT NOT NULL,
+    state TEXT NOT NULL,
+    instruction TEXT,
+    started_at INTEGER NOT NULL,
+    completed_at INTEGER,
+    confidence TEXT NOT NULL
+);
+CREATE INDEX commands_agent ON commands(agent_id);
+
+CREATE TABLE turns(
+    id INTEGER PRIMARY KEY,
+    agent_id INTEGER NOT NULL,
+    session_id TEXT NOT NULL,
+    command_id INTEGER,
+    actor TEXT NOT NULL,
+    intent TEXT NOT NULL,
+    text TEXT NOT NULL,
+    timestamp INTEGER NOT NULL,
+    timestamp_source TEXT NOT NULL,
+    confidence TEXT NOT NULL,
+    uuid TEXT,
+    event_id INTEGER NOT NULL
+);
+CREATE INDEX turns_agent ON turns(agent_id, timestamp);
+
+CREATE TABLE interactions(
+    id INTEGER PRIMARY KEY,
+    agent_id INTEGER NOT NULL,
+    kind TEXT NOT NULL,
+    tool_use_id TEXT,
+    tool_name TEXT,
+    subagent TEXT,
+    text TEXT NOT NULL,
+    options TEXT,
+    opened_at INTEGER NOT NULL,
+    closed_at INTEGER,
+    event_id INTEGER NOT NULL
+);
+CREATE INDEX interactions_agent ON interactions(agent_id);
+
+CREATE TABLE subagents(
+    agent_id INTEGER NOT NULL,
+    session_id TEXT NOT NULL,
+    subagent_id TEXT NOT NULL,
+    agent_type TEXT NOT NULL,
+    status TEXT NOT NULL,
+    status_detail TEXT,
+    started_at INTEGER NOT NULL,
+    ended_at INTEGER,
+    PRIMARY KEY(agent_id, session_id, subagent_id)
+) WITHOUT ROWID;
+
+CREATE TABLE transitions(
+    id INTEGER PRIMARY KEY,
+    agent_id INTEGER NOT NULL,
+    command_id INTEGER,
+    from_state TEXT NOT NULL,
+    to_state TEXT NOT NULL,
+    actor TEXT NOT NULL,
+    intent TEXT NOT NULL,
+    valid INTEGER NOT NULL,
+    confidence TEXT NOT NULL,
+    source TEXT NOT NULL,
+    event_id INTEGER NOT NULL,
+    at INTEGER NOT NULL,
+    why TEXT NOT NULL
+);
+CREATE INDEX transitions_agent ON transitions(agent_id);
+
+-- What the stream told, for Last-Event-ID. `agent_updated` has no rows here: agents.changed_seq says when an
+-- agent changed last, and its document is what a client needs. A turn is kept by its id in `ref`.
+CREATE TABLE changes(
+    seq INTEGER PRIMARY KEY,
+    kind TEXT NOT NULL,
+    agent_id INTEGER NOT NULL,
+    ref INTEGER,
+    data TEXT
+);
+
+-- Hook events per day of the user's calendar, kept as they come: counting them would read every event.
+CREATE TABLE days(day TEXT PRIMARY KEY, events INTEGER NOT NULL) WITHOUT ROWID;
+
+-- How far each transcript has been read.
+CREATE TABLE tails(
+    path TEXT PRIMARY KEY,
+    session_id TEXT NOT NULL,
+    offset INTEGER NOT NULL,
+    inode INTEGER NOT NULL,
+    data TEXT
+) WITHOUT ROWID;
+";
+
+/// The version this build writes.
+pub const fn version() -> usize {
+    MIGRATIONS.len()
+}
+
+/// Brings `db` to this build's version, each step in its own transaction.
+pub fn migrate(db: &mut Connection) -> Result<()> {
+    let found = found_version(db)?;
+    if found > version() {
+        bail!(
+            "the database is of a newer headspace (version {found}, this one knows up to {}): update headspace",
+            version()
+        );
+    }
+    if found == 0 {
+        db.pragma_update(None, "application_id", APPLICATION_ID)?;
+    }
+    for (index, sql) in MIGRATIONS.iter().enumerate().skip(found) {
+        let step = db.transaction()?;
+        step.execute_batch(sql)
+            .and_then(|()| step.pragma_update(None, "user_version", index as i64 + 1))
+            .with_context(|| format!("could not bring the database to version {}", index + 1))?;
+        step.commit()?;
+    }
+    Ok(())
+}
+
+/// The version of an open database; an error if it is somebody else's.
+pub fn found_version(db: &Connection) -> Result<usize> {
+    let application: i32 = db.pragma_query_value(None, "application_id", |row| row.get(0))?;
+    let found: u32 = db.pragma_query_value(None, "user_version", |row| row.get(0))?;
+    let tables: i64 = db.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+    if tables > 0 && application != APPLICATION_ID {
+        bail!("this is a database, but not one of headspace");
+    }
+    Ok(found as usize)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn columns(db: &Connection) -> Vec<String> {
+        let mut query = db
+            .prepare(
+                "SELECT m.name || '.' || c.name || ' ' || c.type
+                 FROM sqlite_schema m, pragma_table_info(m.name) c WHERE m.type = 'table' ORDER BY 1",
+            )
+            .unwrap();
+        query.query_map([], |row| row.get(0)).unwrap().collect::<Result<_, _>>().unwrap()
+    }
+
+    #[test]
+    fn every_older_version_becomes_the_newest() {
+        let mut newest = Connection::open_in_memory().unwrap();
+        migrate(&mut newest).unwrap();
+        for older in 0..=version() {
+            let mut db = Connection::open_in_memory().unwrap();
+            for (index, sql) in MIGRATIONS.iter().enumerate().take(older) {
+                db.execute_batch(sql).unwrap();
+                db.pragma_update(None, "user_version", index as i64 + 1).unwrap();
+                db.pragma_update(None, "application_id", APPLICATION_ID).unwrap();
+            }
+            if older > 0 {
+                db.execute_batch(
+                    "INSERT INTO events(id, name, session_id, at, received_at, source, body)
+                     VALUES (7, 'Stop', 's', 1, 1, 'hook', '{}')",
+                )
+                .unwrap();
+            }
+            migrate(&mut db).unwrap();
+            assert_eq!(columns(&db), columns(&newest), "from version {older}");
+            let kept: i64 = db.query_row("SELECT count(*) FROM events", [], |row| row.get(0)).unwrap();
+            assert_eq!(kept, i64::from(older > 0));
+            migrate(&mut db).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_newer_database_is_refused_and_not_touched() {
+        let mut db = Connection::open_in_memory().unwrap();
+        migrate(&mut db).unwrap();
+        db.pragma_update(None, "user_version", version() as i64 + 1).unwrap();
+        let why = migrate(&mut db).unwrap_err().to_string();
+        assert!(why.contains("newer headspace"), "{why}");
+    }
+
+    #[test]
+    fn another_programs_database_is_refused() {
+        let mut db = Connection::open_in_memory().unwrap();
+        db.execute_batch("CREATE TABLE bookmarks(id)").unwrap();
+        assert!(migrate(&mut db).is_err());
+    }
+}

@@ -1,0 +1,311 @@
+//! What one batch of events writes. Everything here runs inside the ledger's transaction.
+
+use crate::clock::Stamp;
+use crate::engine::{Agent, Counters};
+use crate::model::*;
+use anyhow::Result;
+use rusqlite::{Connection, OptionalExtension, params};
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// How far a transcript has been read; committed together with what was found there.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TailUpdate {
+    pub path: String,
+    pub session_id: String,
+    pub offset: u64,
+    pub inode: u64,
+    /// Whatever else the reader wants to remember.
+    pub data: Option<Value>,
+}
+
+/// A step of the stream of changes, as it is stored for those who come back with a `Last-Event-ID`.
+#[derive(Clone, Debug)]
+pub struct ChangeRow {
+    pub seq: i64,
+    pub kind: &'static str,
+    pub agent_id: i64,
+    /// The turn's id, whose row has the rest.
+    pub turn: Option<i64>,
+    pub data: Option<Value>,
+}
+
+/// The rows a batch of events leaves behind; what changed more than once is written once.
+#[derive(Debug, Default)]
+pub struct Rows {
+    pub touched: BTreeSet<i64>,
+    pub sessions: BTreeMap<String, SessionRow>,
+    pub commands: BTreeMap<i64, Command>,
+    pub turns: Vec<Turn>,
+    pub interactions: BTreeMap<i64, (i64, Interaction)>,
+    pub subagents: BTreeMap<(i64, String, String), Subagent>,
+    pub transitions: Vec<Transition>,
+    pub changes: Vec<ChangeRow>,
+}
+
+#[derive(Clone, Debug)]
+pub struct SessionRow {
+    pub agent_id: i64,
+    pub started_at: Stamp,
+    pub ended: Option<(Stamp, String)>,
+}
+
+/// An event ready to be stored.
+#[derive(Debug)]
+pub struct EventRow<'a> {
+    pub event: &'a Event,
+    pub agent_id: Option<i64>,
+    pub delivery_id: Option<&'a str>,
+    pub flags: i64,
+}
+
+pub fn event(db: &Connection, row: &EventRow) -> Result<()> {
+    let event = row.event;
+    let facts = serde_json::to_string(&event.facts)?;
+    db.prepare_cached(
+        "INSERT INTO events(id, name, session_id, agent_id, at, received_at, source, delivery_id, flags, facts, body)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+    )?
+    .execute(params![
+        event.id,
+        event.name,
+        event.session_id,
+        row.agent_id,
+        event.at.0,
+        event.received_at.0,
+        event.source.word(),
+        row.delivery_id,
+        row.flags,
+        (facts != "{}").then_some(facts),
+        serde_json::to_string(&event.body)?,
+    ])?;
+    Ok(())
+}
+
+/// The event that came with this delivery id, and its agent.
+pub fn delivered(db: &Connection, delivery_id: &str) -> Result<Option<(i64, Option<i64>)>> {
+    Ok(db
+        .prepare_cached("SELECT id, agent_id FROM events WHERE delivery_id = ?1")?
+        .query_row([delivery_id], |row| Ok((row.get(0)?, row.get(1)?)))
+        .optional()?)
+}
+
+pub fn tail(db: &Connection, tail: &TailUpdate) -> Result<()> {
+    db.prepare_cached(
+        "INSERT INTO tails(path, session_id, offset, inode, data) VALUES (?1, ?2, ?3, ?4, ?5)
+         ON CONFLICT(path) DO UPDATE SET session_id = ?2, offset = ?3, inode = ?4, data = ?5",
+    )?
+    .execute(params![
+        tail.path,
+        tail.session_id,
+        tail.offset as i64,
+        tail.inode as i64,
+        tail.data.as_ref().map(Value::to_string)
+    ])?;
+    Ok(())
+}
+
+/// An agent's document, and beside it what queries look for.
+pub fn agent(db: &Connection, agent: &Agent, view: &AgentView, changed_seq: i64) -> Result<()> {
+    db.prepare_cached(
+        "INSERT INTO agents(id, session_id, project, project_path, state, status, last_active_at, ended_at,
+                            changed_seq, doc)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)
+         ON CONFLICT(id) DO UPDATE SET session_id = ?2, project = ?3, project_path = ?4, state = ?5, status = ?6,
+             last_active_at = ?7, ended_at = ?8, changed_seq = ?9, doc = ?10",
+    )?
+    .execute(params![
+        view.id,
+        view.session_id,
+        view.project,
+        view.project_path,
+        view.state.word(),
+        view.status.word(),
+        view.last_active_at.0,
+        view.ended_at.map(|at| at.0),
+        changed_seq,
+        serde_json::to_string(agent)?,
+    ])?;
+    Ok(())
+}
+
+pub fn rows(db: &Connection, rows: &Rows) -> Result<()> {
+    for (session_id, row) in &rows.sessions {
+        let (ended_at, reason) = match &row.ended {
+            Some((at, reason)) => (Some(at.0), Some(reason.as_str())),
+            None => (None, None),
+        };
+        db.prepare_cached(
+            "INSERT INTO sessions(session_id, agent_id, started_at, ended_at, end_reason) VALUES (?1, ?2, ?3, ?4, ?5)
+             ON CONFLICT(session_id) DO UPDATE SET agent_id = ?2, ended_at = ?4, end_reason = ?5",
+        )?
+        .execute(params![session_id, row.agent_id, row.started_at.0, ended_at, reason])?;
+    }
+    for command in rows.commands.values() {
+        command_row(db, command)?;
+    }
+    for turn in &rows.turns {
+        turn_row(db, turn)?;
+    }
+    for (agent_id, interaction) in rows.interactions.values() {
+        interaction_row(db, *agent_id, interaction)?;
+    }
+    for ((agent_id, ..), subagent) in &rows.subagents {
+        subagent_row(db, *agent_id, subagent)?;
+    }
+    for transition in &rows.transitions {
+        transition_row(db, transition)?;
+    }
+    for change in &rows.changes {
+        db.prepare_cached("INSERT INTO changes(seq, kind, agent_id, ref, data) VALUES (?1, ?2, ?3, ?4, ?5)")?
+            .execute(params![
+                change.seq,
+                change.kind,
+                change.agent_id,
+                change.turn,
+                if change.turn.is_some() { None } else { change.data.as_ref().map(Value::to_string) }
+            ])?;
+    }
+    Ok(())
+}
+
+fn command_row(db: &Connection, command: &Command) -> Result<()> {
+    db.prepare_cached(
+        "INSERT OR REPLACE INTO commands(id, agent_id, session_id, state, instruction, started_at, completed_at, confidence)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+    )?
+    .execute(params![
+        command.id,
+        command.agent_id,
+        command.session_id,
+        command.state.word(),
+        command.instruction,
+        command.started_at.0,
+        command.completed_at.map(|at| at.0),
+        command.confidence.word(),
+    ])?;
+    Ok(())
+}
+
+fn turn_row(db: &Connection, turn: &Turn) -> Result<()> {
+    db.prepare_cached(
+        "INSERT OR REPLACE INTO turns(id, agent_id, session_id, command_id, actor, intent, text, timestamp,
+                                      timestamp_source, confidence, uuid, event_id)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
+    )?
+    .execute(params![
+        turn.id,
+        turn.agent_id,
+        turn.session_id,
+        turn.command_id,
+        turn.actor.word(),
+        turn.intent.word(),
+        turn.text,
+        turn.timestamp.0,
+        turn.timestamp_source.word(),
+        turn.confidence.word(),
+        turn.uuid,
+        turn.event_id,
+    ])?;
+    Ok(())
+}
+
+fn interaction_row(db: &Connection, agent_id: i64, interaction: &Interaction) -> Result<()> {
+    let options = (!interaction.options.is_empty()).then(|| serde_json::to_string(&interaction.options));
+    db.prepare_cached(
+        "INSERT OR REPLACE INTO interactions(id, agent_id, kind, tool_use_id, tool_name, subagent, text, options,
+                                             opened_at, closed_at, event_id)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+    )?
+    .execute(params![
+        interaction.id,
+        agent_id,
+        interaction.kind.word(),
+        interaction.tool_use_id,
+        interaction.tool_name,
+        interaction.subagent,
+        interaction.text,
+        options.transpose()?,
+        interaction.opened_at.0,
+        interaction.closed_at.map(|at| at.0),
+        interaction.event_id,
+    ])?;
+    Ok(())
+}
+
+fn subagent_row(db: &Connection, agent_id: i64, subagent: &Subagent) -> Result<()> {
+    db.prepare_cached(
+        "INSERT OR REPLACE INTO subagents(agent_id, session_id, subagent_id, agent_type, status, status_detail,
+                                          started_at, ended_at)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+    )?
+    .execute(params![
+        agent_id,
+        subagent.session_id,
+        subagent.agent_id,
+        subagent.agent_type,
+        subagent.status.word(),
+        subagent.status_detail,
+        subagent.started_at.0,
+        subagent.ended_at.map(|at| at.0),
+    ])?;
+    Ok(())
+}
+
+fn transition_row(db: &Connection, transition: &Transition) -> Result<()> {
+    db.prepare_cached(
+        "INSERT INTO transitions(agent_id, command_id, from_state, to_state, actor, intent, valid, confidence,
+                                 source, event_id, at, why)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
+    )?
+    .execute(params![
+        transition.agent_id,
+        transition.command_id,
+        transition.from.word(),
+        transition.to.word(),
+        transition.actor.word(),
+        transition.intent.word(),
+        transition.valid,
+        transition.confidence.word(),
+        transition.source.word(),
+        transition.event_id,
+        transition.at.0,
+        transition.why,
+    ])?;
+    Ok(())
+}
+
+/// What must survive a restart besides the rows: the ids given so far, in the same transaction as what got them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(default)]
+pub struct Marks {
+    pub event: i64,
+    pub seq: i64,
+    /// Hook events accepted, ever.
+    pub received: u64,
+    pub last_hook_at: Option<Stamp>,
+    pub last_hook: Option<String>,
+    pub world: Counters,
+}
+
+pub fn marks(db: &Connection, marks: &Marks) -> Result<()> {
+    meta(db, "marks", &serde_json::to_string(marks)?)
+}
+
+/// Counts hook events for the day of `at`.
+pub fn day(db: &Connection, at: Stamp, events: u64) -> Result<()> {
+    db.prepare_cached(
+        "INSERT INTO days(day, events) VALUES (date(?1, 'unixepoch', 'localtime'), ?2)
+         ON CONFLICT(day) DO UPDATE SET events = events + ?2",
+    )?
+    .execute(params![at.0 / 1_000_000_000, events as i64])?;
+    Ok(())
+}
+
+pub fn meta(db: &Connection, key: &str, value: &str) -> Result<()> {
+    db.prepare_cached(
+        "INSERT INTO meta(key, value) VALUES (?1, ?2) ON CONFLICT(key) DO UPDATE SET value = ?2",
+    )?
+    .execute([key, value])?;
+    Ok(())
+}
