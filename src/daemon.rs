@@ -1,15 +1,368 @@
-/// Install the hooks if needed, start the server, say where the dashboard is
-#[derive(Debug, clap::Args)]
-pub struct UpArgs {}
+//! `up` and `down`: everything in place and the server running in the background, and the end of it.
 
-pub fn up(_args: &UpArgs) -> anyhow::Result<std::process::ExitCode> {
-    anyhow::bail!("this build has no such command yet")
+use crate::config::{self, Config};
+use crate::files;
+use crate::settings::{self, locate};
+use crate::terminal::plain;
+use anyhow::{Context, Result, bail, ensure};
+use fs_err as fs;
+use serde::{Deserialize, Serialize};
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitCode, Stdio};
+use std::time::{Duration, Instant};
+
+/// Install the hooks if needed, start the server, say where the dashboard is
+///
+/// Run it as often as you like: what is already there is left alone. A binary from a build directory first
+/// copies itself to ~/.local/bin.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  headspace up\n  headspace down")]
+pub struct UpArgs {
+    /// Print the result as JSON
+    #[arg(long)]
+    pub json: bool,
 }
 
-/// Stop the server that `up` started
+/// Stop the server that is running in the background
+///
+/// It finishes what it has begun. Events that come later wait in the spool until the server is back.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  headspace down")]
 pub struct DownArgs {}
 
-pub fn down(_args: &DownArgs) -> anyhow::Result<std::process::ExitCode> {
-    anyhow::bail!("this build has no such command yet")
+/// How long a server may take to come up, and to go down.
+const PATIENCE: Duration = Duration::from_secs(15);
+
+/// A log that has grown beyond this is put aside when the server starts.
+const LOG_LIMIT: u64 = 4 << 20;
+
+/// What `GET /health` says of a headspace server.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub struct Health {
+    pub status: String,
+    pub name: String,
+    pub version: String,
+    pub pid: u32,
+}
+
+/// Asks the server who it is; `None` if there is none, or it is something else than headspace.
+pub fn health(url: &str, timeout: Duration) -> Option<Health> {
+    let config =
+        ureq::Agent::config_builder().timeout_global(Some(timeout)).proxy(None).max_redirects(0).build();
+    let mut request = ureq::Agent::new_with_config(config).get(format!("{url}/health"));
+    if let Some(token) = config::token() {
+        request = request.header("authorization", format!("Bearer {token}"));
+    }
+    let text = request.call().ok()?.body_mut().with_config().limit(64 * 1024).read_to_string().ok()?;
+    let health: Health = serde_json::from_str(&text).ok()?;
+    (health.name == "headspace").then_some(health)
+}
+
+pub fn up(args: &UpArgs) -> Result<ExitCode> {
+    let config = Config::load()?;
+    let own = PathBuf::from(locate::program()?);
+    let program = if locate::in_build_dir(&own) { settle(&own)? } else { own.clone() };
+    let installed = settings::ensure(&program)?;
+    let url = config.server_url();
+    let (server, started) = match health(&url, Duration::from_secs(1)) {
+        Some(server) => (server, false),
+        None => (start(&program, &config, &url)?, true),
+    };
+    if args.json {
+        let settled = (program != own).then_some(&program);
+        let said = serde_json::json!({
+            "url": url, "pid": server.pid, "version": server.version, "started": started,
+            "installed": installed, "program": program, "copied_to": settled, "log": log_file(),
+        });
+        println!("{said:#}");
+        return Ok(ExitCode::SUCCESS);
+    }
+    if program != own {
+        println!("program      {} (a build directory does not last)", settings::short(&program));
+    }
+    println!("hooks        {}", installed.as_deref().unwrap_or("installed"));
+    let state = if started { "started" } else { "already running" };
+    println!("server       {state}, version {}, pid {}", plain(&server.version), server.pid);
+    println!("log          {}", settings::short(&log_file()));
+    println!("\nDashboard:   {}/", plain(&url));
+    println!("To stop:     headspace down");
+    if server.version != env!("CARGO_PKG_VERSION") {
+        eprintln!(
+            "headspace: note: the server is version {}, this is {}: headspace down && headspace up",
+            plain(&server.version),
+            env!("CARGO_PKG_VERSION")
+        );
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+pub fn down(_args: &DownArgs) -> Result<ExitCode> {
+    let url = Config::load()?.server_url();
+    match stop(&url)? {
+        Some(pid) => println!("server stopped (pid {pid}); events wait in the spool until it is back"),
+        None => println!("no server is running at {}", plain(&url)),
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Ends the server at `url`, if it runs and is verifiably a headspace of this user; its pid.
+pub fn stop(url: &str) -> Result<Option<u32>> {
+    let Some(server) = health(url, Duration::from_secs(2)) else { return Ok(None) };
+    let place = Place::of(url);
+    ensure!(
+        place.is_some_and(|place| place.is_local()),
+        "could not stop the server at {url}: it is not on this machine"
+    );
+    ensure!(
+        process::is_our_server(server.pid),
+        "could not stop the server at {url}: process {} is not a headspace server of yours",
+        server.pid
+    );
+    process::terminate(server.pid)?;
+    let deadline = Instant::now() + PATIENCE;
+    while process::is_our_server(server.pid) {
+        ensure!(
+            Instant::now() < deadline,
+            "could not stop the server: process {} is still there after {} s",
+            server.pid,
+            PATIENCE.as_secs()
+        );
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    Ok(Some(server.pid))
+}
+
+/// Where the server's output goes when it runs in the background.
+pub fn log_file() -> PathBuf {
+    config::state_dir().join("serve.log")
+}
+
+/// The arguments that make `serve` listen where everybody looks for it.
+pub fn serve_args(config: &Config, url: &str) -> Result<Vec<String>> {
+    let mut args = vec!["serve".to_owned()];
+    if config::env(config::var::URL).is_some() || config.url.is_some() {
+        let place = Place::of(url).with_context(|| format!("could not read the server's address {url}"))?;
+        ensure!(
+            place.is_local(),
+            "could not start the server: it is expected at {url}, which is not this machine"
+        );
+        args.extend(["--host".into(), place.host, "--port".into(), place.port.to_string()]);
+    }
+    Ok(args)
+}
+
+/// Copies the program to `~/.local/bin`, unless the same is there already.
+fn settle(program: &Path) -> Result<PathBuf> {
+    let dir = config::home().join(".local").join("bin");
+    let place = dir.join(program.file_name().unwrap_or_default());
+    let bytes = fs::read(program).context("could not read this program")?;
+    if fs::read(&place).ok().as_deref() != Some(&bytes[..]) {
+        fs::create_dir_all(&dir)?;
+        files::replace_executable(&place, &bytes)
+            .with_context(|| format!("could not copy this program to {}", place.display()))?;
+    }
+    Ok(place)
+}
+
+/// Starts `serve` in a session of its own, with nothing of this terminal, and waits until it answers.
+fn start(program: &Path, config: &Config, url: &str) -> Result<Health> {
+    let args = serve_args(config, url)?;
+    let log = open_log()?;
+    let mut command = Command::new(program);
+    command.args(args).stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log).current_dir("/");
+    for name in SESSION_VARIABLES {
+        command.env_remove(name);
+    }
+    process::detach(&mut command);
+    let mut child = command.spawn().context("could not start the server")?;
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        if let Some(server) = health(url, Duration::from_secs(1)) {
+            return Ok(server);
+        }
+        if let Some(status) = child.try_wait()? {
+            bail!("could not start the server: {}", last_words(&mut child, &status.to_string()));
+        }
+        if Instant::now() > deadline {
+            let _ = child.kill();
+            let _ = child.wait();
+            bail!("could not start the server: no answer at {url} within {} s", PATIENCE.as_secs());
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// What belongs to the Claude session `up` may have been called from, one of them a secret.
+const SESSION_VARIABLES: [&str; 7] = [
+    "CLAUDECODE",
+    "CLAUDE_CODE_CHILD_SESSION",
+    "CLAUDE_CODE_ENTRYPOINT",
+    "CLAUDE_CODE_MESSAGING_SOCKET",
+    "CLAUDE_CODE_MESSAGING_TOKEN",
+    "CLAUDE_CODE_SESSION_ID",
+    "CLAUDE_PID",
+];
+
+fn open_log() -> Result<std::fs::File> {
+    let path = log_file();
+    files::private_dir(&config::state_dir())?;
+    if fs::metadata(&path).is_ok_and(|meta| meta.len() > LOG_LIMIT) {
+        fs::rename(&path, path.with_extension("log.old"))?;
+    }
+    let mut options = std::fs::OpenOptions::new();
+    options.create(true).append(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(&path).with_context(|| format!("could not open the log {}", path.display()))
+}
+
+/// The server's own explanation, from the end of its log.
+fn last_words(child: &mut Child, status: &str) -> String {
+    let _ = child.wait();
+    let log = fs::read(log_file()).unwrap_or_default();
+    let log = String::from_utf8_lossy(&log);
+    let last = log.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
+    let last = last.trim_start_matches("headspace: ");
+    if last.is_empty() { status.to_owned() } else { format!("{} ({status})", plain(last)) }
+}
+
+/// The host and port of a URL.
+#[derive(Debug, PartialEq, Eq)]
+struct Place {
+    host: String,
+    port: u16,
+}
+
+impl Place {
+    fn of(url: &str) -> Option<Place> {
+        let rest = url.strip_prefix("http://")?;
+        let authority = &rest[..rest.find(['/', '?', '#']).unwrap_or(rest.len())];
+        let authority = authority.rsplit('@').next()?;
+        let port_at = authority.rfind(':').filter(|at| !authority[*at..].contains(']'));
+        let (host, port) = match port_at {
+            Some(at) => (&authority[..at], authority[at + 1..].parse().ok()?),
+            None => (authority, 80),
+        };
+        let host = host.trim_start_matches('[').trim_end_matches(']');
+        (!host.is_empty()).then(|| Place { host: host.to_owned(), port })
+    }
+
+    /// Loopback, or all addresses of this machine.
+    fn is_local(&self) -> bool {
+        let ip = self.host.parse::<IpAddr>();
+        self.host.eq_ignore_ascii_case("localhost")
+            || ip.is_ok_and(|ip| ip.is_loopback() || ip.is_unspecified())
+    }
+}
+
+#[cfg(unix)]
+mod process {
+    use anyhow::{Context, Result};
+    use std::os::unix::process::CommandExt;
+    use std::process::Command;
+
+    /// Puts the child into a session of its own: closing this terminal does not end it.
+    pub fn detach(command: &mut Command) {
+        // SAFETY: between fork and exec only setsid is called, which is async-signal-safe and touches no memory.
+        unsafe {
+            command.pre_exec(|| {
+                libc::setsid();
+                Ok(())
+            });
+        }
+    }
+
+    pub fn terminate(pid: u32) -> Result<()> {
+        let pid =
+            i32::try_from(pid).ok().filter(|pid| *pid > 1).context("could not stop the server: odd pid")?;
+        // SAFETY: kill takes plain numbers; the pid is positive, so it names one process and no group.
+        let sent = unsafe { libc::kill(pid, libc::SIGTERM) };
+        if sent != 0 {
+            return Err(std::io::Error::last_os_error()).context("could not stop the server");
+        }
+        Ok(())
+    }
+
+    /// Whether this process is a `headspace serve` that belongs to this user. A pid is only a number: it may
+    /// come from another machine through a tunnel, or have a new owner.
+    #[cfg(target_os = "linux")]
+    pub fn is_our_server(pid: u32) -> bool {
+        use std::os::unix::fs::MetadataExt;
+        let dir = std::path::PathBuf::from(format!("/proc/{pid}"));
+        // SAFETY: geteuid has no preconditions.
+        let me = unsafe { libc::geteuid() };
+        let mine = std::fs::metadata(&dir).is_ok_and(|meta| meta.uid() == me);
+        // A zombie has no arguments any more.
+        let args = std::fs::read(dir.join("cmdline")).unwrap_or_default();
+        let mut args = args.split(|byte| *byte == 0);
+        let program = std::fs::read_link(dir.join("exe")).unwrap_or_default();
+        let name = program.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        mine && super::is_our_name(name.trim_end_matches(" (deleted)")) && args.any(|arg| arg == b"serve")
+    }
+
+    /// As on Linux, with what `ps` knows.
+    #[cfg(not(target_os = "linux"))]
+    pub fn is_our_server(pid: u32) -> bool {
+        let ask = Command::new("ps").args(["-o", "uid=,command=", "-p", &pid.to_string()]).output();
+        let Ok(said) = ask else { return false };
+        let said = String::from_utf8_lossy(&said.stdout).into_owned();
+        let mut words = said.split_whitespace();
+        // SAFETY: geteuid has no preconditions.
+        let me = unsafe { libc::geteuid() };
+        let mine = words.next().is_some_and(|uid| uid == me.to_string());
+        let named = |word: &str| word.rsplit('/').next().is_some_and(super::is_our_name);
+        let rest: Vec<&str> = words.collect();
+        mine && rest.iter().any(|word| named(word)) && rest.contains(&"serve")
+    }
+}
+
+#[cfg(not(unix))]
+mod process {
+    pub fn detach(_: &mut std::process::Command) {}
+
+    pub fn terminate(pid: u32) -> anyhow::Result<()> {
+        anyhow::bail!("could not stop the server: end process {pid} by hand on this system")
+    }
+
+    pub fn is_our_server(_: u32) -> bool {
+        true
+    }
+}
+
+/// `headspace`, or whatever this program is called.
+fn is_our_name(name: &str) -> bool {
+    let own = std::env::current_exe().ok();
+    let own = own.as_deref().and_then(Path::file_name).and_then(|name| name.to_str());
+    name == "headspace" || Some(name) == own
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_addresses_of_this_machine_are_local() {
+        let cases = [
+            ("http://127.0.0.1:5055", Some(("127.0.0.1", 5055, true))),
+            ("http://localhost:1/x", Some(("localhost", 1, true))),
+            ("http://[::1]:5055", Some(("::1", 5055, true))),
+            ("http://0.0.0.0:5055", Some(("0.0.0.0", 5055, true))),
+            ("http://user:pw@10.0.0.7", Some(("10.0.0.7", 80, false))),
+            ("http://127.0.0.1.example.org:5055", Some(("127.0.0.1.example.org", 5055, false))),
+            ("https://127.0.0.1", None),
+            ("http://:5055", None),
+        ];
+        for (url, expected) in cases {
+            let place = Place::of(url);
+            let found = place.as_ref().map(|place| (place.host.as_str(), place.port, place.is_local()));
+            assert_eq!(found, expected, "{url}");
+        }
+    }
+
+    #[test]
+    fn a_process_that_is_no_server_of_ours_is_left_alone() {
+        assert!(!process::is_our_server(std::process::id()));
+        assert!(!process::is_our_server(1));
+    }
 }

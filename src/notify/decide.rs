@@ -31,17 +31,19 @@ const DEAF: [&str; 3] = ["SessionEnd", "StopFailure", "InstructionsLoaded"];
 const LONGEST_CONTEXT: usize = 8000;
 const LONGEST_MESSAGE: usize = 4000;
 
-/// What this process decides itself, server or not: context files at SessionStart, the guard's verdict at PreToolUse.
-pub fn local(event: &str, payload: &Payload, config: &Config) -> Option<Value> {
+/// The guard's word on a tool call. It comes first and is printed alone: it must reach the client even if
+/// everything after it fails.
+pub fn verdict(_event: &str, _payload: &Payload, _config: &Config) -> Option<Value> {
+    None
+}
+
+/// What else this process has to say, server or not: context files at SessionStart. Asked when the event is safe,
+/// because files can be slow.
+pub fn words(event: &str, payload: &Payload, config: &Config) -> Option<Value> {
     match event {
         "SessionStart" => crate::context::session_start(config, payload.text("cwd")?.as_ref()),
         _ => None,
     }
-}
-
-/// A verdict must reach the client even if everything after it fails, so it is printed first and alone.
-pub fn is_verdict(output: &Value) -> bool {
-    output["hookSpecificOutput"].get("permissionDecision").is_some()
 }
 
 /// One output of what this process and the server have to say.
@@ -179,13 +181,5 @@ mod tests {
             combine("SessionStart", Some(ours.clone()), Some(json!({"decision": "block"}))),
             Some(ours)
         );
-    }
-
-    #[test]
-    fn a_verdict_is_known_as_one() {
-        let deny =
-            json!({"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "deny"}});
-        assert!(is_verdict(&deny));
-        assert!(!is_verdict(&context("PreToolUse", "x")) && !is_verdict(&json!({})));
     }
 }

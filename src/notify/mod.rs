@@ -121,14 +121,10 @@ fn deliver(event: Option<OsString>, payload: &Payload, delivery: &Delivery) {
         Config::default()
     });
 
-    let mut ours = decide::local(name, payload, &config);
-    let verdict = ours.take_if(|output| decide::is_verdict(output));
-    let decided = verdict.is_some();
-    print(verdict);
-
+    let verdict = decide::verdict(name, payload, &config);
+    print(verdict.as_ref());
     let body = envelope::splice(payload, &envelope::fields(delivery));
-    let outcome = send(&config, &slug, &body);
-    let theirs = match outcome {
+    let theirs = match send(&config, &slug, &body) {
         Outcome::Acked(output) => {
             log::note(format_args!("{name} delivered"));
             output
@@ -138,14 +134,13 @@ fn deliver(event: Option<OsString>, payload: &Payload, delivery: &Delivery) {
             None
         }
         Outcome::Away(why) => {
-            // What this process has to say does not wait for the disk.
-            print(ours.take());
             keep(delivery, &slug, &body, &why);
-            return;
+            None
         }
     };
-    if !decided {
-        print(decide::combine(name, ours, theirs));
+    if verdict.is_none() {
+        let ours = decide::words(name, payload, &config);
+        print(decide::combine(name, ours, theirs).as_ref());
     }
 }
 
@@ -191,7 +186,7 @@ fn keep(delivery: &Delivery, slug: &str, body: &[u8], why: &str) {
     }
 }
 
-fn print(output: Option<Value>) {
+fn print(output: Option<&Value>) {
     let Some(output) = output else { return };
     // Nobody may be there to read it; that is not our trouble.
     let _ = writeln!(std::io::stdout().lock(), "{output}");

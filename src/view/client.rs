@@ -3,6 +3,7 @@
 use crate::clock::Stamp;
 use crate::config::{self, Config};
 use crate::model::AgentView;
+use crate::store;
 use anyhow::{Context, Result, anyhow, bail};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -115,7 +116,7 @@ fn offline(all: bool) -> Result<Vec<AgentView>> {
         return Ok(Vec::new());
     }
     let now = Stamp::now();
-    let agents = crate::store::read_agents(&path)?;
+    let agents = store::queries::agents(&store::open_to_read(&path)?)?;
     Ok(agents.iter().map(|agent| agent.view(now)).filter(|agent| all || agent.ended_at.is_none()).collect())
 }
 

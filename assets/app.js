@@ -1,0 +1,240 @@
+// The page's table of contents: routes, the stream, the second hand, the keyboard.
+
+import * as agentsOf from './agents.js';
+import { get, now } from './api.js';
+import * as detail from './detail.js';
+import { attr, button, el, mark, show, text } from './dom.js';
+import * as empty from './empty.js';
+import { age, duration } from './format.js';
+import * as history from './history.js';
+import * as list from './list.js';
+import * as log from './log.js';
+import { tickAll } from './parts.js';
+import * as signal from './signal.js';
+import { openStream } from './stream.js';
+
+const { agents } = agentsOf;
+const byId = (id) => document.getElementById(id);
+const WIDE = matchMedia('(min-width: 1000px)');
+
+let view = null;
+let hookStatus = null;
+let line = 'connecting';
+let loaded = false;
+/** Agents the stream told of while the whole list was being fetched: the stream is newer. */
+let told = null;
+let stream = null;
+
+// ---- what comes in
+
+const hearing = {
+  on(type, data) {
+    if (type === 'agent_updated') {
+      told?.add(data.id);
+      agentsOf.put(data);
+    } else if (type === 'hook_status') patchHooks(data);
+    log.nudge();
+  },
+  opened() {
+    loadAgents();
+    detail.refresh();
+    log.nudge();
+  },
+  state(word, retryIn) {
+    line = word;
+    patchLine(retryIn);
+  },
+};
+
+async function loadAgents() {
+  const mine = (told = new Set());
+  const answers = await Promise.all([get('/api/agents', { all: 1 }), get('/hook/status')]).catch(() => null);
+  if (told !== mine) return;
+  told = null;
+  // The line is down or the server busy: the next opening of the stream asks again, or we do.
+  if (!answers) return void (line === 'live' && setTimeout(loadAgents, 1500));
+  const [{ agents: all }, status] = answers;
+  const first = !loaded;
+  loaded = true;
+  agentsOf.replaceAll(all, mine);
+  patchHooks(status);
+  if (first) firstLook();
+}
+
+/** On a wide page the most urgent agent is open from the start; nobody chose it, so it does not count as looked at. */
+function firstLook() {
+  list.render();
+  signal.update(true);
+  ENTER[view]();
+  if (view !== 'agents' || detail.openId() !== null || !WIDE.matches || !list.order.length) return;
+  detail.open(list.order[0], closeDetail);
+  list.select(list.order[0]);
+}
+
+agentsOf.onChange((ids) => {
+  list.update(ids);
+  detail.update(ids);
+  signal.update(false);
+  patchEmpty();
+});
+
+// ---- header
+
+function patchHooks(status) {
+  hookStatus = status;
+  log.patchStatus(status);
+  patchHealth();
+  patchEmpty();
+}
+
+function patchHealth() {
+  if (!hookStatus) return;
+  const parts = [hookStatus.enabled ? (hookStatus.mode === 'hooks_active' ? 'hooks active' : 'polling fallback') : 'receiver disabled'];
+  if (hookStatus.last_event_at) parts.push(`last event ${age(now() - Date.parse(hookStatus.last_event_at))} ago`);
+  const cost = log.costOf(hookStatus);
+  if (cost) parts.push(`${duration(cost.p50)} p50`);
+  text(byId('hooks'), parts.join(' · '));
+}
+
+const WORDS = { connecting: 'connecting', live: 'live', reconnecting: 'reconnecting', gone: 'server gone' };
+
+function patchLine(retryIn) {
+  const node = byId('link');
+  attr(node, 'data-state', line);
+  text(node.querySelector('b'), WORDS[line]);
+  attr(node, 'title', line === 'live' ? 'Changes arrive as they happen' : 'What you see may be old');
+  attr(document.body, 'data-line', line);
+  show(byId('gone'), line === 'gone');
+  if (line === 'gone') {
+    byId('gone').replaceChildren(el('b', null, 'The server is gone.'), el('span', null, ' What you see is the last known state. Start it with '), el('code', null, 'headspace serve'), el('span', null, '; this page comes back by itself.'),
+      button('button.small', null, retryIn ? `Try now (next in ${age(retryIn + 500)})` : 'Try now', () => stream.retryNow()));
+  }
+  patchEmpty();
+}
+
+function patchEmpty() {
+  const none = loaded && agents.size === 0;
+  empty.update({ live: line === 'live', events: hookStatus?.events_received ?? 0, installed: hookStatus?.hooks_installed, agents: agents.size }, none && view === 'agents');
+  show(document.querySelector('#agents .panes'), !none);
+  show(document.querySelector('#agents .bar'), !none);
+}
+
+// ---- routes: #/agents, #/agents/ID, #/logging, #/history
+
+const ENTER = { agents: list.render, logging: log.enter, history: history.enter };
+const VIEWS = Object.keys(ENTER);
+
+function route() {
+  const [, wanted, id] = location.hash.split('/');
+  const next = VIEWS.includes(wanted) ? wanted : 'agents';
+  if (next !== view) {
+    if (view === 'logging') log.leave();
+    view = next;
+    for (const name of VIEWS) show(byId(name), name === view);
+    for (const tab of document.querySelectorAll('.tabs a')) attr(tab, 'aria-current', tab.dataset.view === view ? 'page' : null);
+    attr(document.body, 'data-view', view);
+    ENTER[view]();
+    patchEmpty();
+  }
+  if (view !== 'agents') return;
+  if (/^\d+$/.test(id ?? '')) {
+    detail.open(Number(id), closeDetail);
+    detail.looked(Number(id));
+    list.select(Number(id));
+    list.rowOf(id)?.scrollIntoView({ block: 'nearest' });
+  } else if (detail.openId() !== null && wanted) {
+    detail.close();
+    list.select(null);
+  }
+  attr(document.body, 'data-detail', detail.openId() !== null && id ? '1' : null);
+}
+
+const openAgent = (id) => {
+  location.hash = `#/agents/${id}`;
+};
+
+function closeDetail() {
+  const id = detail.openId();
+  detail.close();
+  list.select(null);
+  if (location.hash !== '#/agents') location.hash = '#/agents';
+  list.rowOf(id)?.focus({ preventScroll: true });
+}
+
+// ---- keyboard
+
+function step(by) {
+  const rows = list.order;
+  if (!rows.length) return;
+  const here = Number(document.activeElement?.closest?.('.agent')?.dataset.id) || detail.openId();
+  const at = rows.indexOf(here);
+  const next = rows[at < 0 ? (by > 0 ? 0 : rows.length - 1) : Math.max(0, Math.min(rows.length - 1, at + by))];
+  const row = list.rowOf(next);
+  row.focus({ preventScroll: true });
+  row.scrollIntoView({ block: 'nearest' });
+  // Beside an open agent the list leafs through; in front of it, Enter opens.
+  if (detail.openId() !== null && WIDE.matches) openAgent(next);
+}
+
+const KEYS = {
+  j: () => step(1),
+  k: () => step(-1),
+  n() {
+    const next = agentsOf.longestWaiting();
+    if (!next) return signal.announce('Nobody needs you');
+    openAgent(next.id);
+    list.rowOf(next.id)?.focus({ preventScroll: true });
+  },
+  g: () => detail.jump(),
+  '/'() {
+    if (view !== 'agents') location.hash = '#/agents';
+    setTimeout(() => byId('find').focus());
+  },
+  '?': () => byId('help').showModal(),
+  1: () => (location.hash = '#/agents'),
+  2: () => (location.hash = '#/logging'),
+  3: () => (location.hash = '#/history'),
+  Escape() {
+    if (detail.openId() !== null) closeDetail();
+    else if (list.filtered()) list.clearFilters();
+  },
+};
+/** These mean something only where the list is. */
+const LIST_KEYS = new Set(['j', 'k', 'n', 'g']);
+
+document.addEventListener('keydown', (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey || byId('help').open) return;
+  const field = event.target.closest?.('input, textarea, select');
+  if (field) {
+    if (event.key === 'Escape') {
+      if (field === byId('find')) list.clearFilters();
+      field.blur();
+    } else if (event.key === 'Enter' && field === byId('find') && list.order.length) list.rowOf(list.order[0]).focus();
+    return;
+  }
+  const act = Object.hasOwn(KEYS, event.key) ? KEYS[event.key] : null;
+  if (!act || (LIST_KEYS.has(event.key) && view !== 'agents')) return;
+  event.preventDefault();
+  act();
+});
+
+// ---- the second hand
+
+setInterval(() => {
+  if (document.hidden) return;
+  tickAll();
+  patchHealth();
+}, 1000);
+
+// ---- start
+
+list.start(patchEmpty);
+log.start();
+history.start();
+signal.start(openAgent);
+signal.update(true);
+byId('help-open').addEventListener('click', KEYS['?']);
+byId('legend').append(...agentsOf.GROUPS.map((group) => el('li', { 'data-g': group.id }, mark(group.glyph), el('b', null, group.label), el('span', null, group.means))));
+addEventListener('hashchange', route);
+route();
+stream = openStream(hearing);

@@ -1,0 +1,270 @@
+// One agent: what it asks, how to get there, what is known of it, its turns and its timeline.
+
+import { agents, groupOf } from './agents.js';
+import { get, now, post } from './api.js';
+import { attr, button, copyButton, el, foreign, keyed, mark, remember, remembered, show, text } from './dom.js';
+import { Events } from './events.js';
+import { age, clock, line, plain, plural, quoted, tilde, tokens } from './format.js';
+import { drawFacts, drawSubagents, setTick, tickNode } from './parts.js';
+import { announce } from './signal.js';
+import { drawTimeline } from './timeline.js';
+
+const KINDS = { permission: 'Permission', question: 'Question', plan: 'Plan to approve', mcp_input: 'MCP input', reply: 'Waiting for your reply' };
+/** A burst of events asks for the news once. */
+const PACE = 400;
+const root = document.getElementById('detail');
+
+let view = null;
+
+export const openId = () => view?.id ?? null;
+
+export function close() {
+  clearTimeout(view?.timer);
+  view = null;
+  root.replaceChildren();
+  show(root, false);
+}
+
+/** Shows the agent; one that is not known yet is waited for. */
+export function open(id, back) {
+  if (view?.id === id) return;
+  clearTimeout(view?.timer);
+  const mine = (view = { id, timer: 0, ...makeParts(id, back) });
+  mine.events = new Events(`/api/agents/${id}/events`, {}, () => mine === view && drawEvents(mine));
+  root.replaceChildren(...mine.all);
+  root.scrollTop = 0;
+  show(root, true);
+  if (agents.has(id)) patch(mine, agents.get(id));
+  refresh();
+}
+
+/** The page heard that these agents changed. */
+export function update(ids) {
+  if (!view || !ids.has(view.id)) return;
+  if (agents.has(view.id)) patch(view, agents.get(view.id));
+  view.timer ||= setTimeout(refresh, PACE);
+}
+
+/** Whatever is new in its history. */
+export function refresh() {
+  const mine = view;
+  if (!mine) return;
+  mine.timer = 0;
+  mine.events.news();
+  get(`/api/agents/${mine.id}/turns`).then(({ turns }) => mine === view && drawTurns(mine, turns), () => {});
+}
+
+function drawEvents(mine) {
+  const { events } = mine;
+  show(mine.fault, Boolean(events.fault));
+  text(mine.fault, events.fault && `Could not load its history: ${line(events.fault, 200)}`);
+  show(mine.older, events.more);
+  drawTimeline(mine.timeline, events.list());
+  text(mine.tab.timeline.lastChild, events.known.size ? String(events.known.size) : '');
+}
+
+function makeParts(id, back) {
+  const p = {
+    mark: mark(), name: foreign('h2'), place: el('p.place'), said: el('p.said', { id: 'said', role: 'status' }), asks: el('div.asks'), facts: el('dl.facts'), kids: el('ul.kids', { 'aria-label': 'Subagents' }),
+    jump: button('button.main', 'M7 17 17 7M9 7h8v8', 'Jump', () => jump(id), { 'aria-describedby': 'said', title: 'Bring its terminal to the front (g)' }),
+    seen: button('button', 'm5 12 5 5 9-10', 'Mark as seen', () => act(id, 'seen')),
+    resume: copyButton('Resume command', () => resumeCommand(agents.get(id))),
+    turns: el('ol.turns', { 'aria-label': 'Newest first' }), timeline: el('ol.timeline', { 'aria-label': 'Newest first' }),
+    older: button('button', null, 'Earlier events', () => view.events.older(), { hidden: true }), fault: el('p.fault', { hidden: true, role: 'status' }),
+  };
+  const rename = button('icon', 'M4 20h4L19 9l-4-4L4 16v4Z', null, () => startRename(id), { 'aria-label': 'Rename', title: 'Rename' });
+  const leave = button('icon', 'M6 6l12 12M18 6 6 18', null, back, { 'aria-label': 'Close', title: 'Close (Esc)' });
+  const head = el('header', null, el('div.title-row', null, p.mark, p.name, rename, el('span.gap'), leave), p.place, el('div.actions', null, p.jump, p.seen, p.resume), p.said);
+  p.all = [head, p.asks, p.facts, p.kids, ...makeTabs(p, { turns: [p.turns], timeline: [p.fault, p.timeline, p.older] })];
+  return p;
+}
+
+function makeTabs(p, panels) {
+  p.tab = {};
+  const tabs = el('div.segment', { role: 'tablist', 'aria-label': 'History of the agent' });
+  const boxes = Object.entries(panels).map(([name, content]) => {
+    p.tab[name] = el('button', { type: 'button', role: 'tab', id: `tab-${name}`, 'aria-controls': `panel-${name}`, onclick: () => choose(name) }, name[0].toUpperCase() + name.slice(1), el('span.count'));
+    tabs.append(p.tab[name]);
+    return el('div', { role: 'tabpanel', id: `panel-${name}`, 'aria-labelledby': `tab-${name}` }, ...content);
+  });
+  const choose = (chosen) => {
+    remember('detail', chosen);
+    Object.keys(panels).forEach((name, i) => {
+      attr(p.tab[name], 'aria-selected', name === chosen);
+      attr(p.tab[name], 'tabindex', name === chosen ? '0' : '-1');
+      show(boxes[i], name === chosen);
+    });
+  };
+  tabs.addEventListener('keydown', (event) => {
+    if (event.key !== 'ArrowLeft' && event.key !== 'ArrowRight') return;
+    const other = document.activeElement === p.tab.turns ? 'timeline' : 'turns';
+    choose(other);
+    p.tab[other].focus();
+  });
+  choose(remembered('detail') === 'turns' ? 'turns' : 'timeline');
+  return [tabs, ...boxes];
+}
+
+function patch(p, agent) {
+  const group = groupOf(agent);
+  attr(root, 'data-g', agent.ended_at ? 'ended' : group.id);
+  attr(root, 'aria-label', `Agent ${line(agent.name, 60)}`);
+  text(p.mark, agent.ended_at ? '·' : group.glyph);
+  text(p.name, line(agent.name, 120));
+  patchPlace(p, agent);
+  patchJump(p, agent);
+  show(p.seen, Boolean(agent.unseen));
+  const asks = (agent.interactions ?? []).filter((ask) => !ask.closed_at);
+  keyed(p.asks, cardsOf(agent, asks), (card) => card.key, makeCard, patchCard);
+  drawFacts(p.facts, FACTS.map(([name, of]) => ({ name, ...of(agent) })).filter((fact) => fact.text || fact.tick || fact.context));
+  drawSubagents(p.kids, agent.subagents ?? []);
+}
+
+function patchPlace(p, agent) {
+  const parts = [tilde(agent.cwd ?? agent.project_path), agent.branch && `⎇ ${agent.branch}`, agent.tmux_pane && `tmux ${[agent.tmux_session, agent.tmux_pane].filter(Boolean).join(' ')}`, agent.host]
+    .filter(Boolean)
+    .map((part) => line(part, 160));
+  text(p.place, parts.join('  ·  '));
+}
+
+/** Why no terminal can be found, or null. */
+function noJump(agent) {
+  if (agent.ended_at) return 'The session has ended; its resume command starts it again.';
+  if (agent.headless) return 'A headless run has no terminal.';
+  if (!agent.tmux_pane && !agent.terminal) return 'Not started inside tmux, so its terminal cannot be found.';
+  return null;
+}
+
+function patchJump(p, agent) {
+  const why = noJump(agent);
+  attr(p.jump, 'aria-disabled', why ? 'true' : null);
+  if (why || !p.answered) text(p.said, why ?? '');
+}
+
+export async function jump(id = view?.id) {
+  const agent = agents.get(id);
+  if (!agent) return;
+  const why = noJump(agent);
+  if (why) return announce(why);
+  await act(id, 'jump', {}, 'The terminal was brought to the front.');
+}
+
+async function act(id, verb, body, done = '') {
+  const mine = view;
+  let said = done;
+  try {
+    await post(`/api/agents/${id}/${verb}`, body);
+  } catch (error) {
+    said = `Could not ${verb === 'seen' ? 'mark it as seen' : verb === 'name' ? 'rename it' : 'jump'}: ${error.message}`;
+  }
+  if (mine && view === mine) {
+    mine.answered = Boolean(said);
+    text(mine.said, line(said, 300));
+  }
+  announce(said);
+}
+
+/** Somebody opened the agent on purpose: a finished one counts as seen. */
+export function looked(id) {
+  if (agents.get(id)?.unseen) post(`/api/agents/${id}/seen`).catch(() => {});
+}
+
+export function resumeCommand(agent) {
+  if (!agent) return '';
+  const dir = agent.cwd ?? agent.project_path;
+  return `${dir ? `cd ${quoted(dir)} && ` : ''}claude --resume ${quoted(agent.session_id)}`;
+}
+
+function startRename(id) {
+  const agent = agents.get(id);
+  if (!agent || view.renaming) return;
+  const field = el('input.rename', { 'aria-label': 'New name; empty gives the automatic name back', maxlength: '120' });
+  field.value = agent.name;
+  const mine = view;
+  const end = (save) => {
+    if (!mine.renaming) return;
+    mine.renaming = false;
+    field.replaceWith(mine.name);
+    if (save && field.value.trim() !== agent.name) act(id, 'name', { name: field.value.trim() });
+  };
+  mine.renaming = true;
+  mine.name.replaceWith(field);
+  field.addEventListener('keydown', (event) => {
+    event.stopPropagation();
+    if (event.key === 'Enter') end(true);
+    if (event.key === 'Escape') end(false);
+  });
+  field.addEventListener('blur', () => end(false));
+  field.select();
+}
+
+/** What deserves a card of its own: open questions, then the error. */
+function cardsOf(agent, asks) {
+  const cards = asks.map((ask) => ({ key: `ask-${ask.id}`, kind: KINDS[ask.kind] ?? 'Asks', at: Date.parse(ask.opened_at), text: ask.text, options: ask.options ?? [], by: whoAsks(agent, ask), tone: 'needs_you', agent }));
+  if (!asks.length && agent.group === 'needs_you') cards.push({ key: 'ask', kind: 'Needs you', at: Date.parse(agent.waiting_since ?? agent.source_at), text: agent.status_detail ?? '', options: [], tone: 'needs_you', agent });
+  if (agent.error) cards.push({ key: 'error', kind: 'The turn failed', at: Date.parse(agent.source_at), text: [agent.error.replaceAll('_', ' '), agent.status_detail !== agent.error && agent.status_detail].filter(Boolean).join('\n'), options: [], tone: 'error', agent });
+  return cards;
+}
+
+function whoAsks(agent, ask) {
+  if (!ask.subagent) return null;
+  const child = agent.subagents?.find(({ agent_id }) => agent_id === ask.subagent);
+  return `asked by subagent ${line(child?.agent_type || ask.subagent, 40)}`;
+}
+
+function makeCard(card) {
+  const bits = { kind: el('b'), by: el('span.note'), since: tickNode(), text: foreign('p.ask'), options: el('ol.options', { 'aria-label': 'Choices' }), proof: el('p.note') };
+  const node = el('section.card', { 'data-g': card.tone }, el('header', null, bits.kind, bits.by, el('span.gap'), bits.since), bits.text, bits.options, bits.proof);
+  return Object.assign(node, { bits });
+}
+
+function patchCard(node, card) {
+  const { bits } = node;
+  text(bits.kind, card.kind);
+  text(bits.by, card.by);
+  setTick(bits.since, card.at, (ms) => (card.tone === 'needs_you' ? `waiting ${age(ms)}` : `${age(ms)} ago`));
+  text(bits.text, plain(card.text, 6000));
+  const options = card.options.map((label, i) => ({ i, label }));
+  keyed(bits.options, options, ({ i }) => i, () => foreign('li'), (item, { label }) => text(item, line(label, 300)));
+  show(bits.options, options.length > 0);
+  text(bits.proof, card.tone === 'needs_you' ? `Answer in its terminal · ${proofOf(card.agent)}` : proofOf(card.agent));
+}
+
+/** Where the state comes from: "known from hook, confidence high". */
+const proofOf = (agent) => `known from ${agent.source}, confidence ${agent.confidence}`;
+
+const FACTS = [
+  ['command', (agent) => ({ text: agent.current_command?.instruction })],
+  ['doing', (agent) => ({ text: !agent.ended_at && agent.group !== 'needs_you' && agent.status_detail })],
+  ['last active', (agent) => ({ tick: Date.parse(agent.last_active_at), tail: ' ago' })],
+  ['state', (agent) => ({ text: agent.state.replaceAll('_', ' '), note: `${agent.source}, ${agent.confidence}` })],
+  ['background', (agent) => ({ text: agent.background?.map((task) => task.description ?? task.command ?? task.type ?? 'task').join(', ') })],
+  ['context', ({ context }) => ({ context, note: context && `${tokens(context.used_tokens)} of ${tokens(context.window)}` })],
+  ['cost', (agent) => ({ text: typeof agent.cost_usd === 'number' && `$${agent.cost_usd.toFixed(2)}` })],
+  ['model', (agent) => ({ text: agent.model })],
+  ['permission mode', (agent) => ({ text: agent.permission_mode })],
+  ['role', (agent) => ({ text: [agent.role, agent.mode].filter(Boolean).join(', ') })],
+  ['started', (agent) => ({ text: clock(Date.parse(agent.started_at), now()) })],
+  ['ended', (agent) => ({ text: agent.ended_at && clock(Date.parse(agent.ended_at), now()), note: agent.end_reason?.replaceAll('_', ' ') })],
+  ['session', (agent) => ({ text: agent.session_id, note: agent.sessions.length > 1 ? `${plural(agent.sessions.length, 'session')} in this seat` : '' })],
+];
+
+function drawTurns(mine, turns) {
+  keyed(mine.turns, [...turns].reverse(), (turn) => turn.id, makeTurn);
+  text(mine.tab.turns.lastChild, turns.length ? String(turns.length) : '');
+}
+
+function makeTurn(turn) {
+  const body = foreign('p');
+  const full = plain(turn.text, 200000);
+  const cut = full.length > 1600;
+  body.textContent = cut ? `${full.slice(0, 1500).trimEnd()}…` : full;
+  const more = cut && button('button.small', null, 'Show all', () => {
+    body.textContent = full;
+    more.remove();
+  });
+  return el('li', { 'data-actor': turn.actor },
+    el('header', null, el('b', null, turn.actor === 'user' ? 'You' : 'Agent'), el('span', null, turn.intent.replaceAll('_', ' ')),
+      turn.confidence !== 'high' && el('span.note', null, `confidence ${turn.confidence}`), el('span.gap'), el('time', { title: turn.timestamp }, clock(Date.parse(turn.timestamp), now())), copyButton('Copy', () => String(turn.text))),
+    body, more);
+}

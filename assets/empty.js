@@ -1,0 +1,37 @@
+// The empty page: what is still missing until the first agent shows, ticked off live.
+
+import { copyButton, el, keyed, show, text } from './dom.js';
+
+const root = document.getElementById('empty');
+
+const STEPS = [
+  { id: 'server', label: 'The server runs', done: (s) => s.live, hint: 'headspace serve', why: 'Start it in a terminal, or for good with headspace service.' },
+  { id: 'hooks', label: 'The hooks are installed', done: (s) => s.events > 0 || s.installed, hint: 'headspace install', why: 'Adds entries to Claude Code’s settings; everything else in the file stays as it is.' },
+  { id: 'event', label: 'The first event came in', done: (s) => s.events > 0, hint: 'claude', why: 'Start a session, or type in one that runs: no restart is needed. Nothing? headspace doctor says why.' },
+  { id: 'agent', label: 'An agent is here', done: (s) => s.agents > 0, hint: 'headspace demo', why: 'A made-up day of several agents shows what this page looks like in use.' },
+];
+
+let list = null;
+
+/** `state`: `{live, events, installed, agents}`. */
+export function update(state, visible) {
+  show(root, visible);
+  if (!visible) return;
+  if (!list) {
+    list = el('ol.steps');
+    root.append(el('h1', null, 'No agents yet'), el('p', null, 'As soon as a Claude Code session does something, it shows here.'), list);
+  }
+  keyed(list, STEPS, (step) => step.id, makeStep, (node, step) => {
+    const done = Boolean(step.done(state));
+    node.dataset.done = done ? '1' : '0';
+    text(node.tick, done ? '✓' : '');
+    text(node.word, done ? 'done' : 'to do');
+  });
+}
+
+function makeStep(step) {
+  const tick = el('span.check', { 'aria-hidden': 'true' });
+  const word = el('span.sr');
+  const node = el('li', null, tick, el('div', null, el('b', null, step.label), word, el('p.note', null, step.why), el('div.hint', null, el('code', null, step.hint), copyButton('Copy', () => step.hint))));
+  return Object.assign(node, { tick, word });
+}

@@ -1,0 +1,72 @@
+// Time and text as a person reads them. Pure: no DOM, no clock of its own.
+
+const CONTROL = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f]/g;
+const HIDDEN = /[\u0080-\u009f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]/g;
+
+/** Foreign text that can neither reorder nor hide: control characters become their pictures, invisible ones go. */
+export function plain(text, limit = 20000) {
+  let out = String(text ?? '');
+  const cut = out.length > limit;
+  if (cut) out = out.slice(0, limit);
+  out = out
+    .replace(/\r\n?/g, '\n')
+    .replace(CONTROL, (c) => String.fromCharCode(c === '\u007f' ? 0x2421 : 0x2400 + c.charCodeAt(0)))
+    .replace(HIDDEN, '');
+  return cut ? out + '…' : out;
+}
+
+/** As `plain`, on one line. The cut comes first: a megabyte is not worth looking at for a line. */
+export function line(text, limit = 300) {
+  const raw = String(text ?? '');
+  const out = plain(raw.slice(0, limit * 2), limit * 2).replace(/\s+/g, ' ').trim();
+  return out.length > limit || raw.length > limit * 2 ? out.slice(0, limit).trimEnd() + '…' : out;
+}
+
+/** How long: `8 s`, `3 m`, `2 h 5 m`, `4 d`. Coarse on purpose: it is read at a glance. */
+export function age(ms) {
+  const s = Math.max(0, Math.floor(ms / 1000));
+  if (s < 60) return `${s} s`;
+  const m = Math.floor(s / 60);
+  if (m < 60) return `${m} m`;
+  const h = Math.floor(m / 60);
+  if (h < 10 && m % 60) return `${h} h ${m % 60} m`;
+  return h < 48 ? `${h} h` : `${Math.floor(h / 24)} d`;
+}
+
+/** How long exactly: `29 ms`, `2.4 s`, `3 m 12 s`. */
+export function duration(ms) {
+  if (ms < 1000) return `${Math.max(0, Math.round(ms))} ms`;
+  if (ms < 9950) return `${(ms / 1000).toFixed(1)} s`;
+  const s = Math.round(ms / 1000);
+  if (s < 60) return `${s} s`;
+  const m = Math.floor(s / 60);
+  return m < 60 ? `${m} m ${String(s % 60).padStart(2, '0')} s` : `${Math.floor(m / 60)} h ${String(m % 60).padStart(2, '0')} m`;
+}
+
+const pad = (n) => String(n).padStart(2, '0');
+
+/** `14:02:11`, with the date when it was not today. */
+export function clock(at, now = Date.now()) {
+  const d = new Date(at);
+  const time = `${pad(d.getHours())}:${pad(d.getMinutes())}:${pad(d.getSeconds())}`;
+  return d.toDateString() === new Date(now).toDateString() ? time : `${d.getFullYear()}-${pad(d.getMonth() + 1)}-${pad(d.getDate())} ${time}`;
+}
+
+/** `1 284 310`, with thin spaces. */
+export const number = (n) => String(Math.round(n)).replace(/\B(?=(\d{3})+$)/g, '\u2009');
+
+export const plural = (n, one, many = `${one}s`) => `${number(n)} ${n === 1 ? one : many}`;
+
+/** `84 k`, `1.2 M` tokens. */
+export function tokens(n) {
+  if (n < 1000) return String(n);
+  return n < 1e6 ? `${Math.round(n / 1000)} k` : `${(n / 1e6).toFixed(1)} M`;
+}
+
+/** One word of a shell, quoted only where it must be. */
+export function quoted(word) {
+  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replace(/'/g, `'\\''`)}'`;
+}
+
+/** The directory under the home directory as people write it. */
+export const tilde = (path) => String(path ?? '').replace(/^\/(?:home|Users)\/[^/]+(?=\/|$)/, '~');

@@ -1,0 +1,242 @@
+// The list: counters that filter, rows with the ask itself, subagents under their parent, the quiet ones folded away.
+
+import { GROUPS, agents, clockOf, compare, counts, foldOf, gistOf, groupOf, matches } from './agents.js';
+import { now } from './api.js';
+import { attr, button, el, foreign, icon, keyed, mark, remember, remembered, show, text } from './dom.js';
+import { clock, line, plural, tilde } from './format.js';
+import { contextBar, drawSubagents, isAlive, patchContext, setTick, tickNode } from './parts.js';
+
+const BRANCH = 'M7 4v16M7 15c6 0 10-2 10-7m0 0a2 2 0 1 0 0-4 2 2 0 0 0 0 4Z';
+const FOLDS = { headless: 'headless', ended: 'ended' };
+
+const root = el('div');
+const nothing = el('div.nothing', { hidden: true }, el('p', null, 'No agent matches.'), button('button', null, 'Show all', () => clearFilters()));
+const find = document.getElementById('find');
+const grouping = document.getElementById('grouping');
+const filter = { groups: new Set(), words: [] };
+const openFolds = new Set();
+let selected = null;
+
+/** Ids in the order they stand on the page, open folds included. */
+export let order = [];
+
+export function start(changed) {
+  document.getElementById('list').append(root, nothing);
+  const counters = document.getElementById('counters');
+  for (const group of GROUPS)
+    counters.append(
+      el('button.counter', { type: 'button', 'data-g': group.id, 'aria-pressed': 'false', onclick: () => toggleGroup(group.id) }, mark(group.glyph), el('b', null, '0'), el('span.label', null, group.label)));
+  grouping.value = remembered('grouping') ?? 'flat';
+  if (!grouping.value) grouping.value = 'flat';
+  grouping.addEventListener('change', () => {
+    remember('grouping', grouping.value);
+    for (const row of root.querySelectorAll('.agent')) row.drawn = null;
+    render();
+  });
+  find.addEventListener('input', () => {
+    filter.words = find.value.toLowerCase().split(/\s+/).filter(Boolean);
+    render();
+    changed();
+  });
+}
+
+function toggleGroup(id) {
+  if (!filter.groups.delete(id)) filter.groups.add(id);
+  for (const button of document.querySelectorAll('.counter')) attr(button, 'aria-pressed', filter.groups.has(button.dataset.g));
+  render();
+}
+
+export function clearFilters() {
+  filter.groups.clear();
+  filter.words = [];
+  find.value = '';
+  for (const button of document.querySelectorAll('.counter')) attr(button, 'aria-pressed', 'false');
+  render();
+}
+
+export const filtered = () => filter.groups.size > 0 || filter.words.length > 0;
+
+export function select(id) {
+  selected = id;
+  for (const row of root.querySelectorAll('.agent')) markSelected(row, Number(row.dataset.id));
+}
+
+const markSelected = (row, id) => attr(row.link, 'aria-current', id === selected ? 'true' : null);
+
+export const rowOf = (id) => root.querySelector(`.agent[data-id="${id}"] > .row`);
+
+/** Brings what changed on screen: rows in place; sections and order only if one of them moved. */
+export function update(ids) {
+  for (const id of ids) {
+    const agent = agents.get(id);
+    const shown = places.get(id);
+    if (!agent || !shown || shown.key !== placeKey(agent)) return render();
+  }
+  for (const id of ids) {
+    const shown = places.get(id);
+    if (shown.node) patchRow(shown.node, agents.get(id));
+  }
+}
+
+/** Where each agent stood when the list was last laid out; node is null inside a closed fold or behind a filter. */
+let places = new Map();
+
+/** Everything that decides where a row stands. */
+function placeKey(agent) {
+  return [agent.group, foldOf(agent), agent.waiting_since, agent.current_command?.started_at, grouping.value === 'flat' || agent[grouping.value],
+    agent.group === 'idle' || agent.group === 'done' || agent.group === 'error' ? agent.last_active_at : '', filter.words.length ? gistOf(agent) + agent.name : ''].join('|');
+}
+
+export function render() {
+  const open = [];
+  const folded = { headless: [], ended: [] };
+  places = new Map();
+  for (const agent of agents.values()) {
+    places.set(agent.id, { key: placeKey(agent), node: null });
+    if (!matches(agent, filter.words)) continue;
+    const fold = foldOf(agent);
+    if (fold) folded[fold].push(agent);
+    else if (!filter.groups.size || filter.groups.has(agent.group)) open.push(agent);
+  }
+  open.sort(compare);
+  const sections = sectionsOf(open);
+  for (const [fold, members] of Object.entries(folded)) {
+    members.sort((a, b) => Date.parse(b.last_active_at) - Date.parse(a.last_active_at));
+    // A search looks behind the folds as well, but a filter by group means the living.
+    if (members.length && !filter.groups.size) sections.push({ id: `fold:${fold}`, fold, title: FOLDS[fold], members });
+  }
+  order = [];
+  keyed(root, sections, (section) => section.id, makeSection, patchSection);
+  patchCounters();
+  show(nothing, filtered() && sections.length === 0);
+}
+
+function sectionsOf(open) {
+  if (grouping.value === 'flat') return open.length ? [{ id: 'all', title: null, members: open }] : [];
+  const field = grouping.value;
+  const by = new Map();
+  for (const agent of open) {
+    const name = agent[field] ?? (field === 'host' ? 'this machine' : 'no project');
+    if (!by.has(name)) by.set(name, { id: `in:${name}`, title: name, members: [] });
+    by.get(name).members.push(agent);
+  }
+  // The members are sorted, so the section of the most urgent one came first.
+  return [...by.values()];
+}
+
+function makeSection(section) {
+  const rows = el('ul.rows');
+  const node = el(section.fold ? 'section.fold' : 'section', null);
+  if (section.title !== null) {
+    const head = section.fold ? button('folder', null, null, () => toggleFold(section.fold)) : el('h2.folder');
+    const label = el('span');
+    const count = el('span.count');
+    head.append(...(section.fold ? [el('span.caret', { 'aria-hidden': 'true' }), count, label] : [label, count]));
+    node.append(head);
+    Object.assign(node, { head, label, count });
+  }
+  node.append(rows);
+  return Object.assign(node, { rows });
+}
+
+function toggleFold(fold) {
+  if (!openFolds.delete(fold)) openFolds.add(fold);
+  render();
+}
+
+function patchSection(node, section) {
+  const open = !section.fold || openFolds.has(section.fold) || filter.words.length > 0;
+  if (node.label) {
+    text(node.label, line(section.title, 80));
+    text(node.count, String(section.members.length));
+  }
+  if (section.fold) attr(node.head, 'aria-expanded', open);
+  show(node.rows, open);
+  const members = open ? section.members : [];
+  keyed(node.rows, members, (agent) => agent.id, makeRow, patchRow);
+  for (const agent of members) order.push(agent.id);
+}
+
+function makeRow(agent) {
+  const bits = {
+    mark: mark(), name: foreign('b.name'), project: el('span.chip'), branch: el('span.chip.branch', null, icon(BRANCH, 12), foreign('span')),
+    host: el('span.chip'), word: el('span.word'), ask: foreign('span.ask'), dots: el('span.dots'), context: contextBar(), when: el('span.when', null, el('span.lead'), tickNode(), el('span')),
+  };
+  const link = el('a.row', { href: `#/agents/${agent.id}` }, bits.mark,
+    el('span.who', null, bits.name, bits.project, bits.branch, bits.host), bits.word, bits.ask, el('span.meta', null, bits.dots, bits.context), bits.when);
+  return Object.assign(el('li.agent', { 'data-id': agent.id }, link), { link, bits, drawn: null });
+}
+
+function patchRow(node, agent) {
+  const shown = places.get(agent.id);
+  if (shown) shown.node = node;
+  if (node.drawn === agent) return;
+  node.drawn = agent;
+  const { bits } = node;
+  const group = groupOf(agent);
+  attr(node, 'data-g', agent.ended_at ? 'ended' : group.id);
+  attr(node, 'data-stale', agent.stale && !agent.ended_at ? '1' : null);
+  markSelected(node, agent.id);
+  text(bits.mark, agent.ended_at ? '·' : group.glyph);
+  text(bits.name, line(agent.name, 90));
+  chip(bits.project, agent.project !== agent.name && grouping.value !== 'project' ? agent.project : null);
+  chip(bits.branch.lastChild, agent.branch, bits.branch);
+  chip(bits.host, grouping.value === 'host' ? null : agent.headless ? 'headless' : elsewhere(agent) ? agent.host : null);
+  text(bits.word, agent.ended_at ? 'ended' : agent.stale ? `${group.label}?` : group.label);
+  text(bits.ask, gistOf(agent));
+  patchContext(bits.context, agent.context);
+  patchDots(bits.dots, agent.subagents);
+  const { at, lead, tail } = clockOf(agent);
+  text(bits.when.children[0], lead);
+  setTick(bits.when.children[1], at);
+  text(bits.when.children[2], tail);
+  attr(bits.when, 'title', at ? clock(at, now()) : null);
+  attr(bits.name, 'title', [agent.name, tilde(agent.cwd)].filter(Boolean).join('\n').slice(0, 400));
+  patchKids(node, agent);
+}
+
+/** Of another machine than most: only then is the host worth a chip. */
+const elsewhere = (agent) => agent.host && hosts() > 1;
+let hostCount = { size: -1, n: 1 };
+function hosts() {
+  if (hostCount.size !== agents.size) hostCount = { size: agents.size, n: new Set([...agents.values()].map((agent) => agent.host).filter(Boolean)).size };
+  return hostCount.n;
+}
+
+function chip(node, value, shell = node) {
+  show(shell, Boolean(value));
+  text(node, value ? line(value, 60) : '');
+  if (value && shell !== node) attr(shell, 'title', String(value).slice(0, 200));
+}
+
+/** `●●○`: at work, at work, done. */
+function patchDots(node, subagents = []) {
+  const recent = subagents.slice(-6);
+  const key = recent.map((child) => (isAlive(child) ? child.status : 'ended')).join();
+  if (node.key === key) return;
+  node.key = key;
+  node.replaceChildren(...recent.map((child) => el('i', { 'data-s': isAlive(child) ? child.status : 'ended' })));
+  const live = subagents.filter(isAlive).length;
+  attr(node, 'role', recent.length ? 'img' : null);
+  attr(node, 'aria-label', recent.length ? `${plural(subagents.length, 'subagent')}, ${live} at work` : null);
+  attr(node, 'title', recent.length ? `${plural(subagents.length, 'subagent')}, ${live} at work` : null);
+}
+
+function patchKids(node, agent) {
+  const live = agent.ended_at ? [] : (agent.subagents ?? []).filter(isAlive);
+  if (!live.length && !node.kids) return;
+  if (!node.kids) node.append((node.kids = el('ul.kids', { 'aria-label': 'Subagents' })));
+  drawSubagents(node.kids, live);
+}
+
+function patchCounters() {
+  const found = counts();
+  for (const button of document.querySelectorAll('.counter')) {
+    const n = found.get(button.dataset.g);
+    const group = GROUPS.find(({ id }) => id === button.dataset.g);
+    text(button.children[1], String(n));
+    attr(button, 'data-none', n ? null : '1');
+    attr(button, 'aria-label', `${n} ${group.label}`);
+    attr(button, 'title', `${group.label}: ${group.means}`);
+  }
+}

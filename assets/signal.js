@@ -1,0 +1,81 @@
+// How the page calls for you when you look elsewhere: title, favicon, a spoken line, browser notifications.
+
+import { agents, counts, foldOf, gistOf } from './agents.js';
+import { attr, remember, remembered, text } from './dom.js';
+import { line } from './format.js';
+
+const say = document.getElementById('say');
+const bell = document.getElementById('bell');
+const favicon = document.getElementById('favicon');
+/** Some questions answer themselves within milliseconds: only one that stays is worth a call. */
+const PATIENCE = 1000;
+let wanted = remembered('notify') === 'on';
+let drawn = null;
+/** Agents already called for, until they need nobody any more. */
+const called = new Map();
+
+export function start(openAgent) {
+  bell.addEventListener('click', async () => {
+    if (!('Notification' in window)) return announce('This browser has no notifications');
+    wanted = !wanted;
+    if (wanted && Notification.permission === 'default') await Notification.requestPermission();
+    if (wanted && Notification.permission !== 'granted') {
+      wanted = false;
+      announce('The browser does not allow notifications for this page');
+    }
+    remember('notify', wanted ? 'on' : 'off');
+    patchBell();
+  });
+  patchBell();
+  start.open = openAgent;
+}
+
+const on = () => wanted && 'Notification' in window && Notification.permission === 'granted';
+
+function patchBell() {
+  const blocked = 'Notification' in window && Notification.permission === 'denied';
+  attr(bell, 'aria-pressed', on());
+  attr(bell, 'title', `Browser notifications: ${on() ? 'on' : blocked ? 'blocked by the browser' : 'off'}`);
+}
+
+/** `quiet`: the first look at the list, where nothing is news. */
+export function update(quiet) {
+  const n = counts().get('needs_you');
+  text(document.querySelector('title'), n ? `(${n}) headspace` : 'headspace');
+  drawFavicon(n);
+  for (const agent of agents.values()) {
+    const needs = agent.group === 'needs_you' && !foldOf(agent);
+    if (needs && !called.has(agent.id)) called.set(agent.id, quiet ? 0 : setTimeout(call, PATIENCE, agent.id));
+    else if (!needs && called.has(agent.id)) {
+      clearTimeout(called.get(agent.id));
+      called.delete(agent.id);
+    }
+  }
+}
+
+function call(id) {
+  const agent = agents.get(id);
+  if (!agent || agent.group !== 'needs_you') return;
+  announce(`${line(agent.name, 60)} needs you: ${gistOf(agent)}`);
+  if (!on() || document.hasFocus()) return;
+  const note = new Notification(`${line(agent.name, 60)} needs you`, { body: gistOf(agent), tag: `headspace-${id}` });
+  note.onclick = () => {
+    focus();
+    start.open(id);
+    note.close();
+  };
+}
+
+/** Spoken by screen readers, seen by nobody. */
+export function announce(message) {
+  say.textContent = message;
+}
+
+function drawFavicon(n) {
+  if (drawn === n) return;
+  drawn = n;
+  const mark = n
+    ? `<circle cx="16" cy="16" r="15" fill="#f5b02e"/><text x="16" y="22.5" font-family="system-ui,sans-serif" font-size="${n > 9 ? 16 : 19}" font-weight="700" text-anchor="middle" fill="#1d1300">${n > 99 ? '99' : n}</text>`
+    : `<circle cx="16" cy="16" r="11" fill="none" stroke="#7d8796" stroke-width="4"/>`;
+  favicon.href = `data:image/svg+xml,${encodeURIComponent(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32">${mark}</svg>`)}`;
+}

@@ -1,0 +1,437 @@
+//! From the text of a settings file to its [`HookConfiguration`], with every problem on the way.
+//!
+//! The rules are the client's own: what it refuses, what it drops, what it reads and never acts on.
+
+use super::dialect::{Dialect, EventRule, MatcherUse, Matching};
+use super::matcher;
+use super::settings::{
+    Action, HookCommand, HookConfiguration, HookEntry, HookEventConfig, HttpRequest, Level, Problem,
+};
+use super::spans::{self, Document, Fault, Kind, Value};
+
+/// A timeout of this many seconds was most likely meant as milliseconds.
+const LOOKS_LIKE_MILLISECONDS: f64 = 1000.0;
+
+/// What became of a file.
+#[derive(Debug, Default)]
+pub struct Reading {
+    pub configuration: HookConfiguration,
+    pub problems: Vec<Problem>,
+    /// The client reads nothing at all from this file.
+    pub out_of_effect: bool,
+}
+
+impl Reading {
+    pub fn is_valid(&self) -> bool {
+        !self.problems.iter().any(|problem| problem.level == Level::Error)
+    }
+
+    /// A file that could not even be read as text.
+    pub fn unreadable(message: String, place: spans::Place) -> Reading {
+        let problem = Problem { place, path: String::new(), level: Level::Error, message, fix: None };
+        Reading { problems: vec![problem], out_of_effect: true, ..Reading::default() }
+    }
+}
+
+/// Reads the text of a settings file.
+pub fn read(dialect: &'static Dialect, text: &str) -> Reading {
+    if text.trim_start_matches('\u{feff}').trim().is_empty() {
+        return blank(dialect);
+    }
+    let doc = match Document::parse(text) {
+        Ok(doc) => doc,
+        Err(error) => return not_json(dialect, text, &error),
+    };
+    let mut reader = Reader { dialect, reading: Reading::default() };
+    for value in doc.duplicates() {
+        let key = value.key().unwrap_or_default();
+        let message = format!("duplicate key {key:?}: only this last one counts, the earlier one is ignored");
+        reader.report_at(value.key_place(), value.path(), Level::Warning, message, None);
+    }
+    reader.top(doc.root());
+    let mut reading = reader.reading;
+    if reading.out_of_effect {
+        reading.configuration = HookConfiguration::default();
+    }
+    reading.problems.sort_by_key(|problem| problem.place);
+    reading
+}
+
+fn blank(dialect: &Dialect) -> Reading {
+    let mut reading = Reading::default();
+    if dialect.blank_file_warning {
+        reading.problems.push(Problem {
+            place: spans::Place { line: 1, column: 1 },
+            path: String::new(),
+            level: Level::Warning,
+            message: "the file is empty".into(),
+            fix: Some("{}".into()),
+        });
+    }
+    reading
+}
+
+fn not_json(dialect: &Dialect, text: &str, error: &spans::SyntaxError) -> Reading {
+    let client = dialect.client;
+    let message = format!("not valid JSON: {error}; {client} ignores the whole file");
+    let mut reading = Reading::unreadable(message, spans::place(text, error.at));
+    reading.problems[0].fix = match error.fault {
+        Fault::Comment => Some("take the comment out".into()),
+        Fault::TrailingComma => Some("take the comma out".into()),
+        _ => None,
+    };
+    reading
+}
+
+struct Reader {
+    dialect: &'static Dialect,
+    reading: Reading,
+}
+
+impl Reader {
+    fn top(&mut self, root: Value<'_>) {
+        if root.kind() != Kind::Object {
+            let client = self.dialect.client;
+            let message =
+                format!("the top of the file must be an object, not {}; {client} ignores the whole file", root.kind());
+            self.report(root, Level::Error, message, Some("{\"hooks\": {…}}".into()));
+            self.reading.out_of_effect = true;
+            return;
+        }
+        if self.dialect.has_policies {
+            self.policies(root);
+        }
+        self.reading.configuration.env = root
+            .get("env")
+            .into_iter()
+            .flat_map(Value::members)
+            .filter_map(|(name, value)| Some((name.to_owned(), value.text()?.to_owned())))
+            .collect();
+        let Some(hooks) = root.get("hooks") else { return };
+        if hooks.kind() != Kind::Object {
+            let message =
+                format!("`hooks` must be an object of events, not {}: there are no hooks in this file", hooks.kind());
+            self.report(hooks, Level::Error, message, Some("{\"Stop\": [{\"hooks\": […]}]}".into()));
+            return;
+        }
+        for (name, groups) in hooks.members() {
+            match self.dialect.event(name) {
+                Some(rule) => self.event(rule, groups),
+                None => self.unknown_event(name, groups),
+            }
+        }
+    }
+
+    fn policies(&mut self, root: Value<'_>) {
+        let configuration = &mut self.reading.configuration;
+        configuration.managed_only = root.get("allowManagedHooksOnly").and_then(Value::flag) == Some(true);
+        configuration.plugins = root
+            .get("enabledPlugins")
+            .into_iter()
+            .flat_map(Value::members)
+            .filter_map(|(id, value)| Some((id.to_owned(), value.flag()?)))
+            .collect();
+        let disable = root.get("disableAllHooks");
+        configuration.disable_all = disable.and_then(Value::flag) == Some(true);
+        if let (true, Some(value)) = (configuration.disable_all, disable) {
+            let message = "disableAllHooks: no hook runs, those of the other files included, and no status line";
+            self.report(value, Level::Warning, message.into(), Some("false, or take it out".into()));
+        }
+    }
+
+    fn unknown_event(&mut self, name: &str, groups: Value<'_>) {
+        let names = self.dialect.events.iter().map(|rule| rule.name);
+        let fix = nearest(name, names).map(str::to_owned);
+        let client = self.dialect.client;
+        let (level, message) = if self.dialect.strict {
+            (Level::Error, format!("{name:?} is not an event of {client}: it is left out"))
+        } else {
+            (Level::Warning, format!("unknown event {name:?}: {client} ignores it"))
+        };
+        self.report(groups, level, message, fix);
+    }
+
+    fn event(&mut self, rule: &'static EventRule, groups: Value<'_>) {
+        if groups.kind() != Kind::List {
+            let message = format!("`{}` must be an array (a list of groups), not {}", rule.name, groups.kind());
+            self.bad(rule, groups, message, Some("[{\"hooks\": […]}]".into()));
+            return;
+        }
+        for (index, group) in groups.items().enumerate() {
+            self.group(rule, index, group);
+        }
+    }
+
+    fn group(&mut self, rule: &'static EventRule, index: usize, group: Value<'_>) {
+        if group.kind() != Kind::Object {
+            let message = format!("a group must be an object with `hooks`, not {}", group.kind());
+            let fix = group
+                .text()
+                .map(|command| format!("{{\"hooks\": [{{\"type\": \"command\", \"command\": {command:?}}}]}}"));
+            self.bad(rule, group, message, fix);
+            return;
+        }
+        let matcher_is_usable = self.matcher(rule, group);
+        let Some(hooks) = group.get("hooks") else {
+            let unwrapped = group.get("type").is_some() || group.get("command").is_some();
+            let message = if unwrapped {
+                "this is a hook without its group: a group object with `hooks` must be around it"
+            } else {
+                "the group has no `hooks`, the list of what to run"
+            };
+            let fix = unwrapped.then(|| format!("{{\"hooks\": [{}]}}", one_line(group.source())));
+            self.bad(rule, group, message.into(), fix);
+            return;
+        };
+        if hooks.kind() != Kind::List {
+            let message = format!("`hooks` of a group must be an array (a list), not {}", hooks.kind());
+            let fix = (hooks.kind() == Kind::Object).then(|| format!("[{}]", one_line(hooks.source())));
+            self.bad(rule, hooks, message, fix);
+            return;
+        }
+        if self.dialect.filled_groups && hooks.items().next().is_none() {
+            self.bad(rule, hooks, "`hooks` must not be empty: at least one hook".into(), None);
+            return;
+        }
+        let entries: Vec<HookEntry> = hooks.items().filter_map(|hook| self.entry(rule, hook)).collect();
+        if matcher_is_usable {
+            let matcher = group.get("matcher").and_then(Value::text).map(str::to_owned);
+            self.reading.configuration.groups.push(HookEventConfig {
+                event: rule.name,
+                index,
+                matcher,
+                hooks: entries,
+            });
+        }
+    }
+
+    /// Whether the group can be used with the matcher it has, or with none.
+    fn matcher(&mut self, rule: &'static EventRule, group: Value<'_>) -> bool {
+        let Some(value) = group.get("matcher") else {
+            if rule.matcher == MatcherUse::Required {
+                let message = format!("`matcher` is required on {}", rule.name);
+                self.bad(rule, group, message, Some("\"matcher\": \"*\"".into()));
+                return false;
+            }
+            return true;
+        };
+        if rule.matcher == MatcherUse::Forbidden {
+            let message = format!("{} has no `matcher`: it is not about a tool", rule.name);
+            self.bad(rule, value, message, Some("take the matcher out".into()));
+            return false;
+        }
+        let Some(text) = value.text() else {
+            let message = format!("`matcher` must be a text, not {}", value.kind());
+            let texts: Option<Vec<&str>> = value.items().map(Value::text).collect();
+            let fix = texts.filter(|texts| !texts.is_empty()).map(|texts| format!("{:?}", texts.join("|")));
+            self.bad(rule, value, message, fix);
+            return false;
+        };
+        match self.dialect.matching {
+            Matching::Globs => self.glob(rule, value, text),
+            Matching::NamesOrRegex => {
+                self.names_or_regex(rule, value, text);
+                true
+            }
+        }
+    }
+
+    fn glob(&mut self, rule: &'static EventRule, value: Value<'_>, text: &str) -> bool {
+        if let Some(fault) = matcher::glob_fault(text) {
+            self.bad(rule, value, format!("`matcher` {fault}"), None);
+            return false;
+        }
+        if matcher::glob_is_dead(text) {
+            let message = format!(
+                "this matcher can never match a tool: {} compares names and globs (* ? [..]), split at |",
+                self.dialect.client
+            );
+            self.report(value, Level::Warning, message, None);
+        }
+        true
+    }
+
+    fn names_or_regex(&mut self, rule: &'static EventRule, value: Value<'_>, text: &str) {
+        if rule.matcher == MatcherUse::Ignored {
+            if !text.is_empty() && text != "*" {
+                let message =
+                    format!("the matcher is ignored: {} has no match value, the hooks always run", rule.name);
+                self.report(value, Level::Warning, message, Some("take the matcher out".into()));
+            }
+            return;
+        }
+        for (why, fix) in matcher::never_matches(rule, text) {
+            self.report(value, Level::Warning, format!("this will never match: {why}"), fix);
+        }
+    }
+
+    fn entry(&mut self, rule: &'static EventRule, hook: Value<'_>) -> Option<HookEntry> {
+        if hook.kind() != Kind::Object {
+            let message = format!("a hook must be an object, not {}", hook.kind());
+            let fix = hook.text().map(|text| format!("{{\"type\": \"command\", \"command\": {text:?}}}"));
+            self.bad(rule, hook, message, fix);
+            return None;
+        }
+        let (kind, mut usable) = self.kind(rule, hook);
+        for field in self.dialect.fields_of(kind) {
+            let fault = match hook.get(field.name) {
+                Some(value) => field.shape.fault(value).map(|fault| (value, format!("`{}` {fault}", field.name))),
+                None if field.required => Some((hook, format!("`{}` is missing", field.name))),
+                None => None,
+            };
+            if let Some((value, message)) = fault {
+                self.bad(rule, value, message, None);
+                usable = false;
+            }
+        }
+        let entry = usable.then(|| entry_of(kind?, hook)).flatten()?;
+        self.never_as_meant(rule, hook);
+        Some(entry)
+    }
+
+    fn kind<'v>(&mut self, rule: &'static EventRule, hook: Value<'v>) -> (Option<&'v str>, bool) {
+        let types = self.dialect.types;
+        let wanted = || types.iter().map(|name| format!("\"{name}\"")).collect::<Vec<_>>().join(", ");
+        let Some(value) = hook.get("type") else {
+            let message = format!("`type` is missing: one of {}", wanted());
+            self.bad(rule, hook, message, Some("\"type\": \"command\"".into()));
+            return (None, false);
+        };
+        match value.text() {
+            Some(kind) if types.contains(&kind) => (Some(kind), true),
+            text => {
+                let message = format!("`type` must be one of {}", wanted());
+                let fix = text.and_then(|text| nearest(text, types.iter().copied())).map(|t| format!("{t:?}"));
+                self.bad(rule, value, message, fix);
+                (None, false)
+            }
+        }
+    }
+
+    /// Entries the client accepts and then does not treat as their author thinks.
+    fn never_as_meant(&mut self, rule: &'static EventRule, hook: Value<'_>) {
+        if self.dialect.strict {
+            return;
+        }
+        if let (Some(condition), false) = (hook.get("if"), rule.conditional) {
+            let message = format!("a hook with `if` will never run on {}: `if` is for tool events", rule.name);
+            self.report(condition, Level::Warning, message, Some("take `if` out".into()));
+        }
+        if let (Some(kind), false) = (hook.get("type").filter(|kind| kind.text() == Some("http")), rule.http) {
+            let message = format!("http hooks are not run on {}", rule.name);
+            self.report(kind, Level::Warning, message, Some("\"command\", with curl".into()));
+        }
+        if let Some(timeout) = hook.get("timeout")
+            && let Some(seconds) = timeout.number().filter(|number| *number >= LOOKS_LIKE_MILLISECONDS)
+        {
+            let message = format!("timeout is in seconds: this is {}", in_words(seconds));
+            let fix = (seconds % 1000.0 == 0.0).then(|| format!("{}", seconds / 1000.0));
+            self.report(timeout, Level::Warning, message, fix);
+        }
+    }
+
+    /// A problem that costs the entry, or the file where the event guards something.
+    fn bad(&mut self, rule: &EventRule, value: Value<'_>, message: String, fix: Option<String>) {
+        let client = self.dialect.client;
+        let (level, message) = if self.dialect.strict {
+            (Level::Error, format!("{message}; {client} leaves it out"))
+        } else if rule.guards {
+            self.reading.out_of_effect = true;
+            let why = format!("because {} may be what guards the user", rule.name);
+            (Level::Error, format!("{message}; {client} ignores the whole file, {why}"))
+        } else {
+            (Level::Warning, format!("{message}; {client} drops this entry"))
+        };
+        self.report(value, level, message, fix);
+    }
+
+    fn report(&mut self, value: Value<'_>, level: Level, message: String, fix: Option<String>) {
+        self.report_at(value.place(), value.path(), level, message, fix);
+    }
+
+    fn report_at(
+        &mut self,
+        place: spans::Place,
+        path: String,
+        level: Level,
+        message: String,
+        fix: Option<String>,
+    ) {
+        self.reading.problems.push(Problem { place, path, level, message, fix });
+    }
+}
+
+/// The entry, from a value whose fields are known to be right.
+fn entry_of(kind: &str, hook: Value<'_>) -> Option<HookEntry> {
+    let text = |name: &str| hook.get(name).and_then(Value::text).map(str::to_owned);
+    let texts = |name: &str| {
+        hook.get(name).map(|list| list.items().filter_map(Value::text).map(str::to_owned).collect::<Vec<_>>())
+    };
+    let action = match kind {
+        "command" => Action::Command(HookCommand {
+            command: text("command")?,
+            args: texts("args"),
+            shell: text("shell"),
+        }),
+        "http" => Action::Http(HttpRequest {
+            url: text("url")?,
+            headers: hook
+                .get("headers")
+                .into_iter()
+                .flat_map(Value::members)
+                .filter_map(|(name, value)| Some((name.to_owned(), value.text()?.to_owned())))
+                .collect(),
+            allowed_env_vars: texts("allowedEnvVars").unwrap_or_default(),
+        }),
+        "mcp_tool" => Action::ClientOnly {
+            kind: kind.to_owned(),
+            what: format!("mcp__{}__{}", text("server")?, text("tool")?),
+        },
+        _ => Action::ClientOnly { kind: kind.to_owned(), what: text("prompt")? },
+    };
+    let flag = |name: &str| hook.get(name).and_then(Value::flag) == Some(true);
+    Some(HookEntry {
+        action,
+        condition: text("if"),
+        timeout: hook.get("timeout").and_then(Value::number).filter(|seconds| *seconds > 0.0),
+        blocks_on_failure: text("onFailure").as_deref() == Some("block"),
+        detached: flag("async") || flag("asyncRewake"),
+        place: hook.place(),
+        path: hook.path(),
+    })
+}
+
+fn in_words(seconds: f64) -> String {
+    let minutes = seconds / 60.0;
+    if minutes < 120.0 { format!("{minutes:.0} minutes") } else { format!("{:.1} hours", minutes / 60.0) }
+}
+
+fn one_line(source: &str) -> String {
+    source.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// The candidate a slip of the fingers away: at most two letters differ, or only the case and `-_ `.
+fn nearest<'c>(word: &str, candidates: impl Iterator<Item = &'c str>) -> Option<&'c str> {
+    let squeezed = |text: &str| text.to_lowercase().replace(['-', '_', ' '], "");
+    let word = squeezed(word);
+    candidates
+        .map(|candidate| (distance(&word, &squeezed(candidate)), candidate))
+        .filter(|(distance, _)| *distance <= 2)
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, candidate)| candidate)
+}
+
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, from) in a.chars().enumerate() {
+        let mut diagonal = i;
+        row[0] = i + 1;
+        for (j, to) in b.iter().enumerate() {
+            let replaced = diagonal + usize::from(from != *to);
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[b.len()]
+}

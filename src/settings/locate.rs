@@ -1,0 +1,111 @@
+//! Which files are meant, and by which path this program is called.
+
+use crate::cli::Usage;
+use crate::config;
+use crate::files;
+use anyhow::{Context, Result};
+use clap::ValueEnum;
+use std::path::{Path, PathBuf};
+
+/// Whose settings.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Client {
+    #[default]
+    Claude,
+    Wave,
+}
+
+/// Which of the client's settings files.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Scope {
+    /// All your sessions
+    #[default]
+    User,
+    /// Everybody who works on this project
+    Project,
+    /// You, in this project
+    Local,
+}
+
+/// One settings file to work on.
+#[derive(Clone, Debug)]
+pub struct Target {
+    /// As the user knows it.
+    pub path: PathBuf,
+    /// The file behind symbolic links.
+    pub file: PathBuf,
+    /// The client's directory, where the script belongs.
+    pub config_dir: PathBuf,
+}
+
+impl Target {
+    fn new(dir: PathBuf, name: &str, config_dir: PathBuf) -> Result<Target> {
+        let path = dir.join(name);
+        Ok(Target { file: files::resolve(&path)?, path, config_dir })
+    }
+
+    pub fn is_symlink(&self) -> bool {
+        self.path != self.file
+    }
+}
+
+/// The files for these choices; a file named twice, also through links, is there once.
+pub fn targets(client: Client, scope: Scope, config_dirs: &[PathBuf]) -> Result<Vec<Target>> {
+    let (folder, home) = match client {
+        Client::Claude => (".claude", config::claude_dir()),
+        Client::Wave => (".wave", config::home().join(".wave")),
+    };
+    let absolute = |path: &Path| std::path::absolute(path).context("could not find the current directory");
+    let mut targets: Vec<Target> = Vec::new();
+    match scope {
+        Scope::User if config_dirs.is_empty() => {
+            let home = absolute(&home)?;
+            targets.push(Target::new(home.clone(), "settings.json", home)?);
+        }
+        Scope::User => {
+            for dir in config_dirs {
+                let dir = absolute(dir)?;
+                let target = Target::new(dir.clone(), "settings.json", dir)?;
+                if targets.iter().all(|other| other.file != target.file) {
+                    targets.push(target);
+                }
+            }
+        }
+        Scope::Project | Scope::Local => {
+            if !config_dirs.is_empty() {
+                return Err(Usage("--config-dir goes with --scope user only".into()).into());
+            }
+            let name = if scope == Scope::Project { "settings.json" } else { "settings.local.json" };
+            targets.push(Target::new(project_root()?.join(folder), name, absolute(&home)?)?);
+        }
+    }
+    Ok(targets)
+}
+
+/// The nearest directory with a `.git`, else the current one.
+fn project_root() -> Result<PathBuf> {
+    let here = std::env::current_dir().context("could not find the current directory")?;
+    let root = here.ancestors().find(|dir| dir.join(".git").exists());
+    Ok(root.unwrap_or(&here).to_path_buf())
+}
+
+/// The path to call this program by, for good: the one on `PATH` if that leads here, since package managers put
+/// a link there that stays when the version behind it goes; else where the program lies.
+pub fn program() -> Result<String> {
+    let exe = std::env::current_exe().context("could not find this program's own path")?;
+    let name = exe.file_name().unwrap_or_default().to_owned();
+    let same = |path: &PathBuf| path.canonicalize().ok() == exe.canonicalize().ok();
+    let path = super::client::on_path(&name.to_string_lossy()).filter(same).unwrap_or(exe);
+    anyhow::ensure!(path.is_file(), "could not find this program at {}: was it replaced?", path.display());
+    utf8(&path)
+}
+
+/// Settings are JSON: a path must be text to stand in them.
+pub fn utf8(path: &Path) -> Result<String> {
+    path.to_str().map(str::to_owned).with_context(|| format!("could not use {}: not UTF-8", path.display()))
+}
+
+/// Whether `program` is what `cargo build` made: gone with the next `cargo clean`.
+pub fn in_build_dir(program: &Path) -> bool {
+    program.ancestors().skip(1).any(|dir| dir.ends_with("target") || dir.join(".rustc_info.json").is_file())
+}
