@@ -1,8 +1,8 @@
 //! Which clients are gone without a word: killed, crashed, or lost with their terminal.
 
-use super::facts;
 use crate::clock::Stamp;
 use crate::model::Process;
+use crate::process;
 use std::collections::HashMap;
 use std::time::Duration;
 
@@ -70,7 +70,7 @@ impl Liveness {
 /// Whether this very client still runs.
 pub fn lives(client: Client) -> bool {
     match client.start {
-        Some(start) => facts::lives(Process { pid: client.pid, start }),
+        Some(start) => process::lives(Process { pid: client.pid, start }),
         None => exists(client.pid),
     }
 }
@@ -96,7 +96,7 @@ fn exists(_: u32) -> bool {
 #[cfg(unix)]
 mod tests {
     use super::*;
-    use facts::started;
+    use crate::process::start_time as started;
     use std::process::{Child, Command};
 
     fn client() -> (Child, Client) {

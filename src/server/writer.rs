@@ -3,7 +3,7 @@
 //! Facts come first. An event whose projection fails is stored all the same; a batch that cannot be committed
 //! leaves no trace, neither on disk nor in memory, and nobody is told that it did.
 
-use super::facts::{self, Lookup};
+use super::facts::Lookup;
 use super::ledger::{Answer, EventJob, Job, Ledger, Receipt, Unavailable};
 use super::queue::Taken;
 use super::snapshot::Snapshot;
@@ -341,7 +341,7 @@ impl Batch<'_> {
         self.lookup.directory(&mut found, moved.or(cwd), fresh);
         event.facts = found;
         let asked = self.memory.world.asks(event);
-        event.facts.alive = asked.into_iter().filter(|process| facts::lives(*process)).collect();
+        event.facts.alive = asked.into_iter().filter(|process| crate::process::lives(*process)).collect();
     }
 
     /// Writes what all events together changed; the touched agents in the order of their ids.

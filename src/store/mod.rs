@@ -10,6 +10,7 @@ pub mod search;
 pub mod stats;
 pub mod write;
 
+use crate::engine::Agent;
 use anyhow::{Context, Result};
 use fs_err as fs;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
@@ -110,8 +111,11 @@ pub fn open_to_read(path: &Path) -> Result<Connection> {
     Ok(db)
 }
 
-/// The agents as the store knows them, without a server.
-pub fn read_agents(path: &Path) -> Result<Vec<crate::engine::Agent>> {
+/// The agents as the store knows them, without a server; none if no server has run yet.
+pub fn read_agents(path: &Path) -> Result<Vec<Agent>> {
+    if !path.exists() {
+        return Ok(Vec::new());
+    }
     queries::agents(&open_to_read(path)?)
 }
 
