@@ -1,5 +1,6 @@
 //! Install and uninstall as a user meets them: through the binary, in a home of their own.
 #![cfg(unix)]
+#![allow(clippy::unwrap_used)]
 
 use serde_json::Value;
 use std::fs;
