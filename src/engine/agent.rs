@@ -65,6 +65,8 @@ pub struct Agent {
     pub turn_at: Stamp,
     /// When the last turn began or ended: what lies before is over.
     pub boundary_at: Stamp,
+    /// When the current session sat down here.
+    pub session_at: Stamp,
     /// The current session was reported by hooks, not only found on disk.
     pub hooked: bool,
 
@@ -107,6 +109,7 @@ impl Default for Agent {
             state_at: Stamp::default(),
             turn_at: Stamp::default(),
             boundary_at: Stamp::default(),
+            session_at: Stamp::default(),
             hooked: false,
             turn_count: 0,
             memory: Memory::default(),

@@ -31,7 +31,10 @@ pub fn value(value: &Value) -> u64 {
 
 /// Of one key and its value; the entries of an object add up.
 pub fn entry(key: &str, item: &Value) -> u64 {
-    bytes(value(item).rotate_left(13), key.as_bytes())
+    // Spread before adding up: sums of plain FNV values of short keys collide.
+    let mixed = bytes(value(item).rotate_left(13), key.as_bytes());
+    let mixed = (mixed ^ (mixed >> 33)).wrapping_mul(0xff51_afd7_ed55_8ccd);
+    mixed ^ (mixed >> 33)
 }
 
 #[cfg(test)]

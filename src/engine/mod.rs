@@ -98,6 +98,7 @@ impl World {
             session_id: event.session_id.clone(),
             sessions: vec![event.session_id.clone()],
             started_at: event.at,
+            session_at: event.at,
             last_active_at: event.at,
             source: event.source,
             source_at: event.at,
@@ -173,11 +174,12 @@ fn take_seat(step: &mut Step) {
     agent.error = None;
     agent.unseen = false;
     agent.hooked = false;
+    agent.session_at = event.at;
     agent.names.title = None;
     agent.names.prompt = None;
     let figures = &mut agent.figures;
     (figures.used_tokens, figures.percent, figures.warned) = (None, None, None);
-    agent.memory = agent::Memory { heard: std::mem::take(&mut agent.memory.heard), ..Default::default() };
+    agent.memory.silent_stop = None;
 }
 
 /// Whether the event may change the main thread's state.

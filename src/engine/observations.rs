@@ -111,10 +111,19 @@ fn turn_end(step: &mut Step) {
     step.turn_over(text.as_deref());
 }
 
+/// How texts begin that stand where prompts stand, but that nobody typed.
+const NOT_TYPED: &[&str] = &[
+    "<",
+    "[Request interrupted by user",
+    "Another Claude session sent a message",
+    "This session is being continued from a previous conversation",
+    "Caveat: The messages below",
+];
+
 /// A prompt that no hook told of, or whose hook is still on its way.
 fn prompt(step: &mut Step) {
-    let text = step.event.text("text").unwrap_or_default();
-    let typed = !text.trim().is_empty() && !text.trim_start().starts_with('<');
+    let text = step.event.text("text").unwrap_or_default().trim_start();
+    let typed = !text.is_empty() && !NOT_TYPED.iter().any(|start| text.starts_with(start));
     if typed && step.new_entry() && step.already_told(Actor::User, text, true).is_none() {
         step.prompt(text);
     }

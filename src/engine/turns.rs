@@ -165,8 +165,15 @@ impl Step<'_> {
         }
     }
 
-    /// A transcript entry counts once, however often the file is read.
+    /// A transcript entry counts once, however often the file is read. And a fork begins with a copy of the
+    /// conversation it comes from: what is older than the session itself was said elsewhere.
     pub fn new_entry(&mut self) -> bool {
+        let copied = self.agent.hooked
+            && self.event.session_id == self.agent.session_id
+            && self.event.at.plus(SAME_PROMPT) < self.agent.session_at;
+        if copied {
+            return false;
+        }
         let Some(uuid) = self.event.text("uuid") else { return true };
         // An entry with several blocks gives several texts under one uuid.
         let key = hash::bytes(hash::text(self.event.text("text").unwrap_or_default()), uuid.as_bytes())

@@ -3,16 +3,15 @@
 use super::answer::{Answered, Failed, ok};
 use super::app::Shared;
 use super::ledger::{NewEvent, Receipt};
+use super::payload;
 use super::routes::linger;
 use super::watch::Heard;
-use super::{ground, payload};
 use axum::body::Body;
 use axum::extract::{Path, State};
 use http_body_util::BodyExt;
 use hyper::StatusCode;
 use hyper::body::{Body as _, Bytes};
 use serde_json::{Map, Value, json};
-use std::sync::Arc;
 use std::time::Duration;
 
 /// The largest body that is read.
@@ -49,25 +48,25 @@ pub async fn status_line(State(app): State<Shared>, body: Body) -> Answered {
     record(&app, event).await
 }
 
-/// Stores the event, after what the transcript has to say first, and answers when it is on disk.
 async fn record(app: &Shared, event: NewEvent) -> Answered {
     let heard = Heard::new(&event.name, &event.session_id, event.at, &event.body);
     let mut events = Vec::new();
     if app.reconciler.is_needed_before(&event.name, &heard) {
-        let (app, heard) = (Arc::clone(app), heard.clone());
-        let read = tokio::task::spawn_blocking(move || app.reconciler.read_now(&heard)).await;
-        events.extend(read.unwrap_or_default().into_iter().map(ground::new_event));
+        let (app, heard) = (app.clone(), heard.clone());
+        let said = tokio::task::spawn_blocking(move || app.reconciler.read_now(&heard)).await;
+        events.extend(said.unwrap_or_default().into_iter().map(NewEvent::from));
     }
     let from_hook = event.from_hook;
     events.push(event);
-    let Some(last) = app.ledger.submit_all(events).pop() else {
-        return Err(Failed::bad("there was no event"));
-    };
-    let receipt = last.answer().await?;
+    let answer = app.ledger.submit_all(events).pop();
     if from_hook {
         app.reconciler.heard(heard);
     }
-    Ok(ok(&answer(&receipt)))
+    let receipt = match answer {
+        Some(pending) => pending.answer().await?,
+        None => return Err(anyhow::anyhow!("no answer to an event").into()),
+    };
+    Ok(ok(&self::answer(&receipt)))
 }
 
 fn answer(receipt: &Receipt) -> Value {

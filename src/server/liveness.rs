@@ -1,6 +1,8 @@
 //! Which clients are gone without a word: killed, crashed, or lost with their terminal.
 
 use crate::clock::Stamp;
+use crate::model::Process;
+use crate::process;
 use std::collections::HashMap;
 use std::time::Duration;
 
@@ -68,18 +70,9 @@ impl Liveness {
 /// Whether this very client still runs.
 pub fn lives(client: Client) -> bool {
     match client.start {
-        Some(start) => started(client.pid) == Some(start),
+        Some(start) => process::lives(Process { pid: client.pid, start }),
         None => exists(client.pid),
     }
-}
-
-fn started(pid: u32) -> Option<u64> {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    let mut fields = stat[stat.rfind(')')? + 1..].split_ascii_whitespace();
-    if matches!(fields.next()?, "Z" | "X") {
-        return None;
-    }
-    fields.nth(18)?.parse().ok()
 }
 
 /// Whether the pid is taken, by whomever.
@@ -103,6 +96,7 @@ fn exists(_: u32) -> bool {
 #[cfg(unix)]
 mod tests {
     use super::*;
+    use crate::process::start_time as started;
     use std::process::{Child, Command};
 
     fn client() -> (Child, Client) {

@@ -8,14 +8,14 @@ mod answer;
 mod api;
 mod app;
 mod assets;
-pub mod discover;
+mod discover;
 pub mod facts;
 mod ground;
 mod hooks;
 mod http;
 mod keys;
 pub mod ledger;
-pub mod liveness;
+mod liveness;
 mod log;
 mod login;
 mod payload;
@@ -93,7 +93,7 @@ pub fn serve(args: &ServeArgs) -> Result<ExitCode> {
     http::raise_descriptor_limit();
     quiet_panics();
 
-    let marks = ground::marks(&db)?;
+    let tails = store::queries::tails(&db)?;
     let ledger = Ledger::new(&config);
     let writer = writer::Writer::new(db, path.clone(), ledger.clone(), upkeep::Upkeep::new())?;
     let writing = std::thread::Builder::new()
@@ -101,10 +101,7 @@ pub fn serve(args: &ServeArgs) -> Result<ExitCode> {
         .spawn(move || writer.run())
         .context("could not start the writer")?;
     ring_when_it_matters(&config, &ledger)?;
-    let projects = config::claude_dir().join("projects");
-    let ground = Arc::new(ground::ServerGround::new(ledger.clone()));
-    let reconciler = reconcile::Reconciler::start(ground, config.reconcile.clone(), projects, marks)
-        .context("could not start the reconciler")?;
+    let reconciler = ground::start(&config, &ledger, tails).context("could not start the reconciler")?;
     let app = Arc::new(App {
         names: access::Names::new(&config.names, bound),
         reconciler,

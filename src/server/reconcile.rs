@@ -8,6 +8,7 @@
 
 use super::discover::{Discovery, Found};
 use super::liveness::{Client, Liveness};
+use super::status::Mode;
 use super::watch::{Heard, Now, Report, Watch};
 use crate::clock::Stamp;
 use crate::config;
@@ -63,37 +64,6 @@ pub struct Seat {
 impl Seat {
     fn now(&self) -> Now {
         Now { idle: self.idle, asks: self.asks }
-    }
-}
-
-/// Whether hooks arrive.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
-    HooksActive,
-    PollingFallback,
-}
-
-impl Mode {
-    pub fn at(now: Stamp, last_hook: Option<Stamp>, config: &config::Reconcile) -> Mode {
-        match last_hook {
-            Some(at) if now.since(at) <= seconds(config.fallback_timeout) => Mode::HooksActive,
-            _ => Mode::PollingFallback,
-        }
-    }
-
-    pub const fn word(self) -> &'static str {
-        match self {
-            Mode::HooksActive => "hooks_active",
-            Mode::PollingFallback => "polling_fallback",
-        }
-    }
-
-    /// How often quiet agents are looked at.
-    pub fn interval(self, config: &config::Reconcile) -> f64 {
-        match self {
-            Mode::HooksActive => config.polling_interval_with_hooks,
-            Mode::PollingFallback => config.polling_interval_fallback,
-        }
     }
 }
 
@@ -193,6 +163,12 @@ impl Reconciler {
         } else {
             watched.main.settle(now, agent)
         }
+    }
+}
+
+impl std::fmt::Debug for Reconciler {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Reconciler")
     }
 }
 
@@ -360,8 +336,11 @@ impl Rounds {
     fn look_at_all(&mut self) {
         self.round += 1;
         let now = Stamp::now();
-        let mode = Mode::at(now, self.shared.ground.last_hook_at(), &self.config);
-        let quiet_pace = seconds(mode.interval(&self.config));
+        let mode = Mode::at(now, self.shared.ground.last_hook_at(), self.config.fallback_timeout);
+        let quiet_pace = seconds(match mode {
+            Mode::HooksActive => self.config.polling_interval_with_hooks,
+            Mode::PollingFallback => self.config.polling_interval_fallback,
+        });
         let quiet = self.quiet_round.is_none_or(|at| at.elapsed() >= quiet_pace);
         if quiet {
             self.quiet_round = Some(Instant::now());

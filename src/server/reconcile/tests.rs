@@ -205,20 +205,6 @@ fn a_subagents_refusal_is_seen_in_its_own_transcript() {
 }
 
 #[test]
-fn hooks_make_the_mode() {
-    let config = config::Reconcile { fallback_timeout: 300.0, ..QUICK };
-    let now = Stamp::now();
-    for (ago, mode) in
-        [(None, Mode::PollingFallback), (Some(299), Mode::HooksActive), (Some(301), Mode::PollingFallback)]
-    {
-        let last = ago.map(|ago| now.minus(Duration::from_secs(ago)));
-        assert_eq!(Mode::at(now, last, &config), mode, "{ago:?}");
-    }
-    // A clock that was set back does not make hooks silent.
-    assert_eq!(Mode::at(now, Some(now.plus(Duration::from_secs(9))), &config), Mode::HooksActive);
-}
-
-#[test]
 fn nonsense_for_a_pace_is_no_pace_at_all() {
     for value in [f64::NAN, f64::NEG_INFINITY, -1.0, 0.0, f64::INFINITY] {
         let pace = seconds(value);
