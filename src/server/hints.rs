@@ -63,13 +63,7 @@ impl Hints {
     }
 
     /// What the client is to be told in answer to this event.
-    pub async fn output(
-        &self,
-        ledger: &Ledger,
-        name: &str,
-        body: &Value,
-        receipt: &Receipt,
-    ) -> Option<Value> {
+    pub async fn output(&self, ledger: &Ledger, asked: &Asked, receipt: &Receipt) -> Option<Value> {
         if receipt.duplicate {
             return None;
         }
