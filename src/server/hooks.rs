@@ -2,6 +2,7 @@
 
 use super::answer::{Answered, Failed, ok};
 use super::app::Shared;
+use super::hints::Asked;
 use super::ledger::{NewEvent, Receipt};
 use super::payload;
 use super::routes::linger;
@@ -50,8 +51,9 @@ pub async fn status_line(State(app): State<Shared>, body: Body) -> Answered {
 
 async fn record(app: &Shared, event: NewEvent) -> Answered {
     let heard = Heard::new(&event.name, &event.session_id, event.at, &event.body);
+    let asked = Asked::by(&event);
     let mut events = Vec::new();
-    if app.reconciler.is_needed_before(&event.name, &heard) {
+    if app.reconciler.is_needed_before(&event.name, &heard) || app.hints.wants_transcript(&asked) {
         let (app, heard) = (app.clone(), heard.clone());
         let said = tokio::task::spawn_blocking(move || app.reconciler.read_now(&heard)).await;
         events.extend(said.unwrap_or_default().into_iter().map(NewEvent::from));
@@ -66,12 +68,13 @@ async fn record(app: &Shared, event: NewEvent) -> Answered {
         Some(pending) => pending.answer().await?,
         None => return Err(anyhow::anyhow!("no answer to an event").into()),
     };
-    Ok(ok(&self::answer(&receipt)))
+    let hint = if from_hook { app.hints.output(&app.ledger, &asked, &receipt).await } else { None };
+    Ok(ok(&self::answer(&receipt, hint)))
 }
 
-fn answer(receipt: &Receipt) -> Value {
+fn answer(receipt: &Receipt, hint: Option<Value>) -> Value {
     let agent = receipt.agent.as_deref();
-    json!({
+    let mut answer = json!({
         "status": "ok",
         "event_id": receipt.event_id,
         "agent_id": receipt.agent_id,
@@ -79,7 +82,11 @@ fn answer(receipt: &Receipt) -> Value {
         "correlation_method": receipt.method,
         "state": agent.map(|agent| agent.state),
         "status_now": agent.map(|agent| agent.status),
-    })
+    });
+    if let Some(hint) = hint {
+        answer["hook_output"] = hint;
+    }
+    answer
 }
 
 /// The body as an object with its session.
