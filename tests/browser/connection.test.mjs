@@ -5,7 +5,7 @@ import { connect, createServer } from 'node:net';
 import { after, before, test } from 'node:test';
 import { Server, launch, open, row, until } from './stage.mjs';
 
-let server, browser, page;
+let server, browser, page, wire;
 const state = () => page.locator('#link').getAttribute('data-state');
 const group = (name) => row(page, name).getAttribute('data-g');
 
@@ -15,6 +15,7 @@ before(async () => {
   await server.working('one', 'x', { session_title: 'One' });
 });
 after(async () => {
+  wire?.end();
   await browser?.close();
   await server?.end();
 });
@@ -42,21 +43,21 @@ test('it comes back by itself, with what happened meanwhile, without a reload', 
 });
 
 test('a cut line asks for the stretch it missed, and the page is right again', async () => {
-  const wire = await Wire.to(new URL(server.url).port);
+  wire = await Wire.to(new URL(server.url).port);
   page = await open(browser, wire.url);
   await row(page, 'One').waitFor();
-  await server.hook('pre-tool-use', 'one', { tool_name: 'Read', tool_input: { file_path: 'a' }, tool_use_id: 'x' });
+  await server.working('two', 'y', { session_title: 'Two' });
+  await row(page, 'Two').waitFor();
   const asked = [];
   page.on('request', (request) => request.url().includes('/stream') && asked.push(request.url()));
   wire.cut();
   await until('reconnecting', async () => (await state()) === 'reconnecting');
   await server.answered('one', 'make');
-  await server.working('two', 'y', { session_title: 'Two' });
+  await server.working('three', 'z', { session_title: 'Three' });
   wire.mend();
   await until('live', async () => (await state()) === 'live', 20000);
-  await until('both to be right', async () => (await group('One')) === 'working' && (await row(page, 'Two').count()) === 1);
+  await until('both to be right', async () => (await group('One')) === 'working' && (await row(page, 'Three').count()) === 1);
   assert.match(asked.at(-1), /last_event_id=\d+/);
-  wire.end();
 });
 
 /** A wire between browser and server that can be cut. */

@@ -79,7 +79,7 @@ test('a right-to-left name does not turn its neighbours', async () => {
 });
 
 test('payloads of any shape leave the page whole', async () => {
-  const shapes = [null, 0, true, '', 'text', [], [null], {}, { tool_name: 7, tool_input: 'x' }, { questions: [null] }];
+  const shapes = [null, 0, true, '', 'text', [], [null], {}, { toString: 1 }, { tool_name: 7, tool_input: 'x' }, { questions: [null] }];
   for (const [i, shape] of shapes.entries()) {
     await server.hook('pre-tool-use', 'odd', { tool_name: shape, tool_input: shape, tool_use_id: `s${i}`, agent_id: typeof shape === 'string' ? shape : undefined });
     await server.hook('post-tool-batch', 'odd', { tool_calls: shape });
