@@ -3,9 +3,8 @@
 use super::answer::{Answered, Failed, ok};
 use super::app::Shared;
 use super::ledger::{NewEvent, Receipt};
-use super::payload;
 use super::routes::linger;
-use super::watch::Heard;
+use super::{intake, payload};
 use axum::body::Body;
 use axum::extract::{Path, State};
 use http_body_util::BodyExt;
@@ -26,12 +25,8 @@ pub async fn receive(State(app): State<Shared>, Path(slug): Path<String>, body: 
     if slug.len() > LONGEST_SLUG {
         return Err(Failed::not_found("no event has such a name"));
     }
-    let name = match crate::hook::event::by_slug(&slug) {
-        Some(spec) => spec.name.to_owned(),
-        None => crate::hook::event::name_of(&slug),
-    };
     let (session_id, body) = read(body).await?;
-    record(&app, NewEvent::hook(name, session_id, Value::Object(body))).await
+    record(&app, intake::event(&slug, session_id, body)).await
 }
 
 /// An event called "Status", though its path is also a question.
@@ -39,22 +34,14 @@ pub async fn receive_status(app: State<Shared>, body: Body) -> Answered {
     receive(app, Path("status".into()), body).await
 }
 
-/// The status line's input is data about a session, not a hook: it never shows that hooks work.
-pub async fn status_line(State(app): State<Shared>, body: Body) -> Answered {
-    let (session_id, body) = read(body).await?;
-    let mut event =
-        NewEvent::hook(crate::model::observed::STATUS_LINE.into(), session_id, Value::Object(body));
-    event.from_hook = false;
-    record(&app, event).await
-}
-
+/// Stores the event, after what the transcript has to say first, and answers when it is on disk.
 async fn record(app: &Shared, event: NewEvent) -> Answered {
-    let heard = Heard::new(&event.name, &event.session_id, event.at, &event.body);
+    let heard = intake::heard(&event);
     let mut events = Vec::new();
     if app.reconciler.is_needed_before(&event.name, &heard) {
         let (app, heard) = (app.clone(), heard.clone());
-        let said = tokio::task::spawn_blocking(move || app.reconciler.read_now(&heard)).await;
-        events.extend(said.unwrap_or_default().into_iter().map(NewEvent::from));
+        let read = tokio::task::spawn_blocking(move || app.read_before(&heard)).await;
+        events = read.unwrap_or_default();
     }
     let from_hook = event.from_hook;
     events.push(event);
