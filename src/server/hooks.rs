@@ -4,9 +4,8 @@ use super::answer::{Answered, Failed, ok};
 use super::app::Shared;
 use super::hints::Asked;
 use super::ledger::{NewEvent, Receipt};
-use super::payload;
 use super::routes::linger;
-use super::watch::Heard;
+use super::{intake, payload};
 use axum::body::Body;
 use axum::extract::{Path, State};
 use http_body_util::BodyExt;
@@ -27,12 +26,8 @@ pub async fn receive(State(app): State<Shared>, Path(slug): Path<String>, body: 
     if slug.len() > LONGEST_SLUG {
         return Err(Failed::not_found("no event has such a name"));
     }
-    let name = match crate::hook::event::by_slug(&slug) {
-        Some(spec) => spec.name.to_owned(),
-        None => crate::hook::event::name_of(&slug),
-    };
     let (session_id, body) = read(body).await?;
-    record(&app, NewEvent::hook(name, session_id, Value::Object(body))).await
+    record(&app, intake::event(&slug, session_id, body)).await
 }
 
 /// An event called "Status", though its path is also a question.
@@ -40,34 +35,26 @@ pub async fn receive_status(app: State<Shared>, body: Body) -> Answered {
     receive(app, Path("status".into()), body).await
 }
 
-/// The status line's input is data about a session, not a hook: it never shows that hooks work.
-pub async fn status_line(State(app): State<Shared>, body: Body) -> Answered {
-    let (session_id, body) = read(body).await?;
-    let mut event =
-        NewEvent::hook(crate::model::observed::STATUS_LINE.into(), session_id, Value::Object(body));
-    event.from_hook = false;
-    record(&app, event).await
-}
-
+/// Stores the event, after what the transcript has to say first, and answers when it is on disk.
 async fn record(app: &Shared, event: NewEvent) -> Answered {
-    let heard = Heard::new(&event.name, &event.session_id, event.at, &event.body);
+    let heard = intake::heard(&event);
     let asked = Asked::by(&event);
     let mut events = Vec::new();
     if app.reconciler.is_needed_before(&event.name, &heard) || app.hints.wants_transcript(&asked) {
         let (app, heard) = (app.clone(), heard.clone());
-        let said = tokio::task::spawn_blocking(move || app.reconciler.read_now(&heard)).await;
-        events.extend(said.unwrap_or_default().into_iter().map(NewEvent::from));
+        let read = tokio::task::spawn_blocking(move || app.read_before(&heard)).await;
+        events = read.unwrap_or_default();
     }
+    // What is found in the transcript of a session nobody knows yet has no agent to belong to before this event.
+    let place =
+        if app.ledger.snapshot().agent_of_session(&event.session_id).is_some() { events.len() } else { 0 };
     let from_hook = event.from_hook;
-    events.push(event);
-    let answer = app.ledger.submit_all(events).pop();
+    events.insert(place, event);
+    let mut answers = app.ledger.submit_all(events);
     if from_hook {
         app.reconciler.heard(heard);
     }
-    let receipt = match answer {
-        Some(pending) => pending.answer().await?,
-        None => return Err(anyhow::anyhow!("no answer to an event").into()),
-    };
+    let receipt = answers.remove(place).answer().await?;
     let hint = if from_hook { app.hints.output(&app.ledger, &asked, &receipt).await } else { None };
     Ok(ok(&self::answer(&receipt, hint)))
 }

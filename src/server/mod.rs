@@ -9,11 +9,13 @@ mod api;
 mod app;
 mod assets;
 mod discover;
+mod drain;
 pub mod facts;
 mod ground;
 mod hints;
 mod hooks;
 mod http;
+mod intake;
 mod keys;
 pub mod ledger;
 mod liveness;
@@ -31,6 +33,7 @@ pub mod snapshot;
 mod sse;
 pub mod status;
 mod stream;
+mod ticker;
 mod upkeep;
 pub mod watch;
 mod writer;
@@ -115,6 +118,11 @@ pub fn serve(args: &ServeArgs) -> Result<ExitCode> {
         ledger: ledger.clone(),
         keys,
     });
+    let draining = Arc::downgrade(&app);
+    std::thread::Builder::new()
+        .name("drain".into())
+        .spawn(move || drain::run(&draining))
+        .context("could not start to drain the spool")?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .max_blocking_threads(8)
@@ -158,6 +166,7 @@ async fn run(listener: TcpListener, app: Arc<App>) -> Result<()> {
         leaving.ledger.hub().close();
         let _ = stop.send(true);
     });
+    tokio::spawn(ticker::run(Arc::clone(&app)));
     let connections = Arc::clone(&app.connections);
     http::serve(listener, routes::routes(app), connections, stopping).await;
     Ok(())
