@@ -71,6 +71,8 @@ pub struct Agent {
     pub hooked: bool,
 
     pub turn_count: u64,
+    #[serde(skip_serializing_if = "empty")]
+    pub last_said: Option<String>,
     pub memory: Memory,
 }
 
@@ -112,6 +114,7 @@ impl Default for Agent {
             session_at: Stamp::default(),
             hooked: false,
             turn_count: 0,
+            last_said: None,
             memory: Memory::default(),
         }
     }

@@ -12,6 +12,9 @@ const SAME_TEXT: Duration = Duration::from_secs(120);
 /// A prompt's transcript line may be worded otherwise (pasted text, expansions); then only the time tells.
 const SAME_PROMPT: Duration = Duration::from_secs(2);
 
+/// Characters of an agent's last words that its document keeps.
+const LAST_SAID: usize = 200;
+
 pub(super) fn apart(a: Stamp, b: Stamp) -> Duration {
     a.since(b).max(b.since(a))
 }
@@ -49,6 +52,9 @@ impl Step<'_> {
         }
         self.counters.turn += 1;
         self.agent.turn_count += 1;
+        if words.actor == Actor::Agent {
+            self.agent.last_said = Some(crate::terminal::gist(words.text, LAST_SAID));
+        }
         remember(
             &mut self.agent.memory.turns,
             Recorded {
