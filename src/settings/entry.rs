@@ -52,8 +52,13 @@ impl Call {
         Call::Shell(words.iter().map(|word| quote(word)).collect::<Vec<_>>().join(" "))
     }
 
+    /// The exec form, unless the client knows none (`shell`). A path that a shell would take apart is written as
+    /// a quoted line too: clients that ignore `args` would run it bare, through a shell.
     pub fn for_role(program: &str, role: Role, shell: bool) -> Call {
-        if shell { Call::shell(&[&[program], role.args()].concat()) } else { Call::exec(program, role) }
+        if shell || quote(program) != program {
+            return Call::shell(&[&[program], role.args()].concat());
+        }
+        Call::exec(program, role)
     }
 
     /// Program and arguments as they will arrive; `None` for a line only a shell understands.
