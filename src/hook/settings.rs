@@ -40,7 +40,11 @@ pub struct HookEntry {
     pub blocks_on_failure: bool,
     /// `async`: started and left alone
     pub detached: bool,
+    /// `once`, which the client does not honour in settings files
+    pub once: bool,
     pub place: Place,
+    /// Where the command or the url is written.
+    pub what_place: Place,
     pub path: String,
 }
 

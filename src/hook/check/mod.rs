@@ -407,7 +407,12 @@ fn entry_of(kind: &str, hook: Value<'_>) -> Option<HookEntry> {
         timeout: hook.get("timeout").and_then(Value::number).filter(|seconds| *seconds > 0.0),
         blocks_on_failure: text("onFailure").as_deref() == Some("block"),
         detached: flag("async") || flag("asyncRewake"),
+        once: flag("once"),
         place: hook.place(),
+        what_place: ["command", "url", "prompt", "tool"]
+            .iter()
+            .find_map(|name| hook.get(name))
+            .map_or(hook.place(), Value::place),
         path: hook.path(),
     })
 }
@@ -446,3 +451,6 @@ fn distance(a: &str, b: &str) -> usize {
     }
     row[b.len()]
 }
+
+#[cfg(test)]
+mod tests;
