@@ -451,6 +451,9 @@ impl Watch {
                 self.ending.answer = Some(answer);
             }
         }
+        if std::mem::take(&mut self.hooks.owe_text) {
+            self.went_on();
+        }
     }
 
     /// The turn goes on after what looked like its last word: that was a word on the way.
@@ -550,10 +553,10 @@ impl Watch {
         }
     }
 
-    /// The agent is idle already, and nobody waits for the text.
+    /// The agent is idle already.
     fn ended_by_others(&self, ending: &Ending, agent: Now) -> bool {
         let known = match (&ending.answer, &ending.over) {
-            (Some(answer), _) => self.hooks.spoke(answer.at) && !self.hooks.owe_text,
+            (Some(answer), _) => self.hooks.spoke(answer.at),
             (None, _) => true,
         };
         agent.idle && known
