@@ -149,6 +149,9 @@ const NOT_TYPED: &[&str] = &[
 /// A prompt that no hook told of, or whose hook is still on its way.
 fn prompt(step: &mut Step) {
     let text = step.event.text("text").unwrap_or_default().trim_start();
+    if text.starts_with("<task-notification>") && !step.agent.hooked && step.new_entry() {
+        return effects::task_notification(step, text);
+    }
     let typed = !text.is_empty() && !NOT_TYPED.iter().any(|start| text.starts_with(start));
     if typed && step.new_entry() && step.already_told(Actor::User, text, true).is_none() {
         step.prompt(text);
