@@ -264,7 +264,7 @@ impl Step<'_> {
 }
 
 /// A background task reports back: the main thread works on it. Nobody typed it, so no turn, and no question closes.
-fn task_notification(step: &mut Step, text: &str) {
+pub(super) fn task_notification(step: &mut Step, text: &str) {
     let id = between(text, "<task-id>", "</task-id>");
     step.agent.background.retain(|task| id.is_none() || subagents::task_id(task) != id);
     if !step.fresh {
@@ -293,7 +293,7 @@ fn of_this_turn(step: &Step) -> bool {
         && step.event.at > step.agent.boundary_at
 }
 
-fn pre_tool_use(step: &mut Step) {
+pub(super) fn pre_tool_use(step: &mut Step) {
     let named = Named::of(step.event, None);
     let late = !step.fresh;
     if late && (!of_this_turn(step) || named.id.is_none_or(|id| step.ended_before(id))) {
@@ -451,8 +451,14 @@ fn stop(step: &mut Step) {
 }
 
 fn stop_failure(step: &mut Step) {
+    let event = step.event;
+    failed(step, event.text("last_assistant_message"), event.text("error").unwrap_or("unknown"));
+}
+
+/// The turn ended in an error, which stands until the next prompt.
+pub(super) fn failed(step: &mut Step, text: Option<&str>, error: &str) {
     let command_id = step.agent.command.as_ref().map(|command| command.id);
-    if let Some(text) = step.event.text("last_assistant_message") {
+    if let Some(text) = text {
         let command_id = command_id.or_else(|| step.command_at(step.event.at));
         step.answer(text, Intent::EndOfTask, command_id);
     }
@@ -462,7 +468,7 @@ fn stop_failure(step: &mut Step) {
     step.flush_tail();
     step.finish(Intent::EndOfTask);
     step.agent.interrupted = false;
-    step.agent.error = Some(step.event.text("error").unwrap_or("unknown").to_string());
+    step.agent.error = Some(error.to_string());
     step.agent.unseen = true;
 }
 

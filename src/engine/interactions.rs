@@ -133,8 +133,15 @@ impl Step<'_> {
 
     /// The call is over, however: with it goes its question, or the one of its tool when that had no id.
     pub fn close_call(&mut self, named: &Named) -> usize {
-        let at = self.event.at;
-        let mine = |thread: Option<&str>, opened: Stamp| thread == named.subagent && opened <= at;
+        let event = self.event;
+        let at = event.at;
+        let mine = |thread: Option<&str>, opened: Stamp| {
+            thread == named.subagent
+                && match event.source {
+                    Source::Transcript => super::observations::later_or_same_ms(at, opened),
+                    Source::Hook | Source::Process => opened <= at,
+                }
+        };
         match named.id {
             Some(id) => {
                 let gone = |call: &Call| {

@@ -2,7 +2,7 @@
 
 use super::interactions::Named;
 use super::step::Step;
-use super::windows;
+use super::{effects, windows};
 use crate::model::*;
 use serde_json::Value;
 
@@ -21,6 +21,7 @@ const EFFECTS: &[(&str, fn(&mut Step))] = &[
     (observed::INTERRUPTED, interrupted),
     (observed::REFUSED, refused),
     (observed::TOOL_RESULT, tool_result),
+    (observed::TOOL_USE, tool_use),
     (observed::TURN_END, turn_end),
     (observed::PROMPT, prompt),
     (observed::USAGE, usage),
@@ -43,11 +44,21 @@ pub(super) fn apply(step: &mut Step) {
     }
 }
 
-/// Esc or Ctrl-C: no hook tells, the transcript does at once.
+/// Esc or Ctrl-C: no hook tells, the transcript does at once. A subagent's is none of the main thread's business;
+/// whether it ends, its hooks tell.
 fn interrupted(step: &mut Step) {
-    if step.new_entry() && step.fresh && step.agent.command.is_some() {
+    if let Some(child) = step.event.text("agent_id") {
+        if step.new_entry() && of_this_session(step) {
+            step.close_interactions(|one| one.subagent.as_deref() == Some(child));
+            step.refresh_child(child);
+        }
+    } else if step.new_entry() && step.fresh && step.agent.command.is_some() {
         step.interrupt();
     }
+}
+
+fn of_this_session(step: &Step) -> bool {
+    step.event.session_id == step.agent.session_id
 }
 
 /// "No" in a dialog closes the question. Whether the turn goes on, the next lines tell.
@@ -61,21 +72,33 @@ fn tool_result(step: &mut Step) {
     if step.new_entry() {
         step.flush_tail();
         call_over(step);
-        if step.fresh && !step.agent.hooked {
+        if step.fresh && !step.agent.hooked && step.event.text("agent_id").is_none() {
             step.work();
         }
+    }
+}
+
+/// A call of a session whose hooks are silent: what PreToolUse would have told.
+fn tool_use(step: &mut Step) {
+    if step.fresh && step.new_entry() {
+        step.flush_tail();
+        effects::pre_tool_use(step);
     }
 }
 
 /// The transcript knows the end of a call whatever the hooks said; a question that never had an id goes with it,
 /// if it is the only one.
 fn call_over(step: &mut Step) {
-    if step.event.session_id != step.agent.session_id {
+    if !of_this_session(step) {
         return;
     }
     let at = step.event.at;
     let Some(id) = step.event.text("tool_use_id") else { return };
-    let closed = step.close_call(&Named { tool: "", id: Some(id), input: None, subagent: None });
+    let child = step.event.text("agent_id");
+    let closed = step.close_call(&Named { tool: "", id: Some(id), input: None, subagent: child });
+    if let Some(child) = child {
+        return step.refresh_child(child);
+    }
     let nameless = |one: &Interaction| {
         one.subagent.is_none()
             && one.tool_use_id.is_none()
@@ -107,6 +130,9 @@ fn turn_end(step: &mut Step) {
     if waits_for_reply {
         return;
     }
+    if let Some(error) = step.event.text("error") {
+        return effects::failed(step, step.event.text("text"), error);
+    }
     let text = step.event.text("text").map(String::from).or_else(|| step.tail_text());
     step.turn_over(text.as_deref());
 }
@@ -123,6 +149,9 @@ const NOT_TYPED: &[&str] = &[
 /// A prompt that no hook told of, or whose hook is still on its way.
 fn prompt(step: &mut Step) {
     let text = step.event.text("text").unwrap_or_default().trim_start();
+    if text.starts_with("<task-notification>") && !step.agent.hooked && step.new_entry() {
+        return effects::task_notification(step, text);
+    }
     let typed = !text.is_empty() && !NOT_TYPED.iter().any(|start| text.starts_with(start));
     if typed && step.new_entry() && step.already_told(Actor::User, text, true).is_none() {
         step.prompt(text);
@@ -201,3 +230,6 @@ fn renamed(step: &mut Step) {
 fn warned(step: &mut Step) {
     step.agent.figures.warned = step.event.body.get("level").and_then(Value::as_u64);
 }
+
+#[cfg(test)]
+mod tests;

@@ -140,10 +140,15 @@ impl Step<'_> {
             intent,
             text,
             command_id,
-            at: self.event.at,
+            at: if by_hook { self.event.at } else { self.said_at() },
             uuid: uuid.or_else(|| self.event.text("uuid").map(String::from)),
             jsonl: !by_hook,
         });
+    }
+
+    /// When the transcript says that its text was said; the event's own time may be that of the turn's end.
+    fn said_at(&self) -> Stamp {
+        self.event.text("timestamp").and_then(Stamp::parse).map_or(self.event.at, |at| at.min(self.event.at))
     }
 
     /// What the transcript said last, for a turn whose end came without its text.
