@@ -27,6 +27,7 @@ pub mod prune;
 mod queue;
 pub mod rebuild;
 pub mod reconcile;
+pub mod replay;
 mod routes;
 pub mod snapshot;
 mod sse;
