@@ -1,6 +1,7 @@
 //! What the routes share.
 
 use super::access::Names;
+use super::hints::Hints;
 use super::http::Connections;
 use super::keys::KeyRing;
 use super::ledger::Ledger;
@@ -24,6 +25,7 @@ pub struct App {
     pub keys: KeyRing,
     pub names: Names,
     pub reconciler: Reconciler,
+    pub hints: Hints,
     pub connections: Arc<Connections>,
     pub started_at: Stamp,
     pub stopping: AtomicBool,

@@ -2,6 +2,7 @@
 
 use super::answer::{Answered, Failed, ok};
 use super::app::Shared;
+use super::hints::Asked;
 use super::ledger::{NewEvent, Receipt};
 use super::routes::linger;
 use super::{intake, payload};
@@ -37,8 +38,9 @@ pub async fn receive_status(app: State<Shared>, body: Body) -> Answered {
 /// Stores the event, after what the transcript has to say first, and answers when it is on disk.
 async fn record(app: &Shared, event: NewEvent) -> Answered {
     let heard = intake::heard(&event);
+    let asked = Asked::by(&event);
     let mut events = Vec::new();
-    if app.reconciler.is_needed_before(&event.name, &heard) {
+    if app.reconciler.is_needed_before(&event.name, &heard) || app.hints.wants_transcript(&asked) {
         let (app, heard) = (app.clone(), heard.clone());
         let read = tokio::task::spawn_blocking(move || app.read_before(&heard)).await;
         events = read.unwrap_or_default();
@@ -53,12 +55,13 @@ async fn record(app: &Shared, event: NewEvent) -> Answered {
         Some(pending) => pending.answer().await?,
         None => return Err(anyhow::anyhow!("no answer to an event").into()),
     };
-    Ok(ok(&self::answer(&receipt)))
+    let hint = if from_hook { app.hints.output(&app.ledger, &asked, &receipt).await } else { None };
+    Ok(ok(&self::answer(&receipt, hint)))
 }
 
-fn answer(receipt: &Receipt) -> Value {
+fn answer(receipt: &Receipt, hint: Option<Value>) -> Value {
     let agent = receipt.agent.as_deref();
-    json!({
+    let mut answer = json!({
         "status": "ok",
         "event_id": receipt.event_id,
         "agent_id": receipt.agent_id,
@@ -66,7 +69,11 @@ fn answer(receipt: &Receipt) -> Value {
         "correlation_method": receipt.method,
         "state": agent.map(|agent| agent.state),
         "status_now": agent.map(|agent| agent.status),
-    })
+    });
+    if let Some(hint) = hint {
+        answer["hook_output"] = hint;
+    }
+    answer
 }
 
 /// The body as an object with its session.

@@ -12,6 +12,7 @@ mod discover;
 mod drain;
 pub mod facts;
 mod ground;
+mod hints;
 mod hooks;
 mod http;
 mod intake;
@@ -108,6 +109,7 @@ pub fn serve(args: &ServeArgs) -> Result<ExitCode> {
     let reconciler = ground::start(&config, &ledger, tails).context("could not start the reconciler")?;
     let app = Arc::new(App {
         names: access::Names::new(&config.names, bound),
+        hints: hints::Hints::new(&config),
         reconciler,
         readers: app::Readers::new(path),
         connections: Arc::default(),
