@@ -100,7 +100,8 @@ pub fn serve(args: &ServeArgs) -> Result<ExitCode> {
 
     let tails = store::queries::tails(&db)?;
     let ledger = Ledger::new(&config);
-    let writer = writer::Writer::new(db, path.clone(), ledger.clone(), upkeep::Upkeep::new())?;
+    let writer =
+        writer::Writer::new(db, path.clone(), ledger.clone(), upkeep::Upkeep::new(config.retention.clone()))?;
     let writing = std::thread::Builder::new()
         .name("writer".into())
         .spawn(move || writer.run())

@@ -4,6 +4,7 @@
 //! lock); everybody else reads through connections of their own, which WAL keeps from waiting for each other.
 
 pub mod lock;
+pub mod prune;
 pub mod queries;
 pub mod schema;
 pub mod search;

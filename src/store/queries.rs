@@ -19,7 +19,8 @@ pub fn marks(db: &Connection) -> Result<Marks> {
 }
 
 pub fn meta(db: &Connection, key: &str) -> Result<Option<String>> {
-    Ok(db.query_row("SELECT value FROM meta WHERE key = ?1", [key], |row| row.get(0)).optional()?)
+    let mut query = db.prepare_cached("SELECT value FROM meta WHERE key = ?1")?;
+    Ok(query.query_row([key], |row| row.get(0)).optional()?)
 }
 
 /// Every agent, ended ones too, as the engine left them.
