@@ -46,16 +46,16 @@ async fn record(app: &Shared, event: NewEvent) -> Answered {
         let read = tokio::task::spawn_blocking(move || app.read_before(&heard)).await;
         events = read.unwrap_or_default();
     }
+    // What is found in the transcript of a session nobody knows yet has no agent to belong to before this event.
+    let place =
+        if app.ledger.snapshot().agent_of_session(&event.session_id).is_some() { events.len() } else { 0 };
     let from_hook = event.from_hook;
-    events.push(event);
-    let answer = app.ledger.submit_all(events).pop();
+    events.insert(place, event);
+    let mut answers = app.ledger.submit_all(events);
     if from_hook {
         app.reconciler.heard(heard);
     }
-    let receipt = match answer {
-        Some(pending) => pending.answer().await?,
-        None => return Err(anyhow::anyhow!("no answer to an event").into()),
-    };
+    let receipt = answers.remove(place).answer().await?;
     let hint = if from_hook { app.hints.output(&app.ledger, &asked, &receipt).await } else { None };
     Ok(ok(&self::answer(&receipt, hint)))
 }

@@ -12,7 +12,7 @@ mod report;
 pub use report::short;
 pub mod script;
 mod tmux;
-mod trial;
+pub mod trial;
 mod work;
 
 use crate::cli::Usage;
