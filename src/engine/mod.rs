@@ -74,6 +74,13 @@ impl World {
         self.agents.get(self.by_session.get(session_id)?)
     }
 
+    /// Forgets an agent that retention deleted.
+    pub fn forget(&mut self, id: i64) {
+        if self.agents.remove(&id).is_some() {
+            self.by_session.retain(|_, agent| *agent != id);
+        }
+    }
+
     /// The processes whose life decides where this event belongs; the edge looks and puts the living into
     /// [`Facts::alive`](crate::model::Facts::alive). Empty for the current session of an agent. Ask after
     /// [`Facts::root`](crate::model::Facts::root) is known. They are processes of the event's own host; if that is not
