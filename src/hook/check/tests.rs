@@ -154,6 +154,22 @@ fn a_file_that_is_no_object_is_out_of_effect() {
 }
 
 #[test]
+fn a_wrong_type_beside_the_hooks_costs_the_file_too() {
+    for (name, value) in
+        [("disableAllHooks", "\"true\""), ("disableAllHooks", "null"), ("env", "\"A=b\""), ("model", "5")]
+    {
+        let reading = read(&CLAUDE, &format!("{{\"{name}\": {value}, \"hooks\": {{}}}}"));
+        assert!(reading.out_of_effect, "{name}: {value}");
+        assert_eq!(reading.problems[0].path, name);
+        assert!(reading.problems[0].message.contains("whole file"), "{:?}", reading.problems);
+    }
+    let fine =
+        read(&CLAUDE, r#"{"model": "opus", "x-note": 1, "permissions": {"allow": [5]}, "env": {"A": 1}}"#);
+    assert!(fine.problems.is_empty(), "{:?}", fine.problems);
+    assert_eq!(fine.configuration.env, [("A".to_owned(), "1".to_owned())]);
+}
+
+#[test]
 fn wave_leaves_out_what_is_wrong_and_says_so() {
     let good = r#"{"type": "command", "command": "x"}"#;
     let table = [
