@@ -41,7 +41,7 @@ complete -c headspace -n "__fish_headspace_needs_command" -f -a "uninstall" -d '
 complete -c headspace -n "__fish_headspace_needs_command" -f -a "serve" -d 'Receive, store and show the events'
 complete -c headspace -n "__fish_headspace_needs_command" -f -a "notify" -d 'Deliver one hook event (what Claude Code calls)'
 complete -c headspace -n "__fish_headspace_needs_command" -f -a "statusline" -d 'Record what the status line knows, print what your own command prints'
-complete -c headspace -n "__fish_headspace_needs_command" -f -a "hooks" -d 'List, check and run hook configurations'
+complete -c headspace -n "__fish_headspace_needs_command" -f -a "hooks" -d 'List, check, run and record hooks'
 complete -c headspace -n "__fish_headspace_needs_command" -f -a "guard" -d 'Judge tool calls: check, explain, rules'
 complete -c headspace -n "__fish_headspace_needs_command" -f -a "context" -d 'Show what context files a session would get'
 complete -c headspace -n "__fish_headspace_needs_command" -f -a "doctor" -d 'Find out why something does not show, and mend it'
@@ -81,7 +81,8 @@ complete -c headspace -n "__fish_headspace_using_subcommand explain" -l steps -d
 complete -c headspace -n "__fish_headspace_using_subcommand explain" -l json
 complete -c headspace -n "__fish_headspace_using_subcommand explain" -s h -l help -d 'Print help'
 complete -c headspace -n "__fish_headspace_using_subcommand rename" -s h -l help -d 'Print help'
-complete -c headspace -n "__fish_headspace_using_subcommand open" -s h -l help -d 'Print help'
+complete -c headspace -n "__fish_headspace_using_subcommand open" -l print -d 'Only print the link'
+complete -c headspace -n "__fish_headspace_using_subcommand open" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c headspace -n "__fish_headspace_using_subcommand install" -l scope -d 'Which of the settings files' -r -f -a "user\t'All your sessions'
 project\t'Everybody who works on this project'
 local\t'You, in this project'"
@@ -113,7 +114,33 @@ complete -c headspace -n "__fish_headspace_using_subcommand serve" -l db -d 'The
 complete -c headspace -n "__fish_headspace_using_subcommand serve" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c headspace -n "__fish_headspace_using_subcommand notify" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c headspace -n "__fish_headspace_using_subcommand statusline" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c headspace -n "__fish_headspace_using_subcommand hooks" -s h -l help -d 'Print help'
+complete -c headspace -n "__fish_headspace_using_subcommand hooks; and not __fish_seen_subcommand_from list validate run capture" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c headspace -n "__fish_headspace_using_subcommand hooks; and not __fish_seen_subcommand_from list validate run capture" -f -a "list" -d 'Show every hook that counts for a project'
+complete -c headspace -n "__fish_headspace_using_subcommand hooks; and not __fish_seen_subcommand_from list validate run capture" -f -a "validate" -d 'Check the settings files: what the client ignores, drops or never runs'
+complete -c headspace -n "__fish_headspace_using_subcommand hooks; and not __fish_seen_subcommand_from list validate run capture" -f -a "run" -d 'Run the hooks of an event as the client would, and say what it would conclude'
+complete -c headspace -n "__fish_headspace_using_subcommand hooks; and not __fish_seen_subcommand_from list validate run capture" -f -a "capture" -d 'Record the payloads of a real session, for later --input'
+complete -c headspace -n "__fish_headspace_using_subcommand hooks; and __fish_seen_subcommand_from list" -l project -d 'The project whose hooks are meant' -r -F
+complete -c headspace -n "__fish_headspace_using_subcommand hooks; and __fish_seen_subcommand_from list" -l dialect -d 'Whose settings files and rules' -r -f -a "claude\t''
+wave\t''"
+complete -c headspace -n "__fish_headspace_using_subcommand hooks; and __fish_seen_subcommand_from list" -l json -d 'Print JSON'
+complete -c headspace -n "__fish_headspace_using_subcommand hooks; and __fish_seen_subcommand_from list" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c headspace -n "__fish_headspace_using_subcommand hooks; and __fish_seen_subcommand_from validate" -l project -d 'The project whose hooks are meant' -r -F
+complete -c headspace -n "__fish_headspace_using_subcommand hooks; and __fish_seen_subcommand_from validate" -l dialect -d 'Whose settings files and rules' -r -f -a "claude\t''
+wave\t''"
+complete -c headspace -n "__fish_headspace_using_subcommand hooks; and __fish_seen_subcommand_from validate" -l json -d 'Print JSON'
+complete -c headspace -n "__fish_headspace_using_subcommand hooks; and __fish_seen_subcommand_from validate" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c headspace -n "__fish_headspace_using_subcommand hooks; and __fish_seen_subcommand_from run" -l tool -d 'The tool, for tool events' -r
+complete -c headspace -n "__fish_headspace_using_subcommand hooks; and __fish_seen_subcommand_from run" -l input -d 'A payload to use, - for standard input' -r -F
+complete -c headspace -n "__fish_headspace_using_subcommand hooks; and __fish_seen_subcommand_from run" -l set -d 'Replace a field of the payload (tool_input.command=ls); may be given again' -r
+complete -c headspace -n "__fish_headspace_using_subcommand hooks; and __fish_seen_subcommand_from run" -l time -d 'Run them this many times, and say how long each takes (p50, p95)' -r
+complete -c headspace -n "__fish_headspace_using_subcommand hooks; and __fish_seen_subcommand_from run" -l project -d 'The project whose hooks are meant' -r -F
+complete -c headspace -n "__fish_headspace_using_subcommand hooks; and __fish_seen_subcommand_from run" -l dialect -d 'Whose settings files and rules' -r -f -a "claude\t''
+wave\t''"
+complete -c headspace -n "__fish_headspace_using_subcommand hooks; and __fish_seen_subcommand_from run" -l json -d 'Print JSON'
+complete -c headspace -n "__fish_headspace_using_subcommand hooks; and __fish_seen_subcommand_from run" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c headspace -n "__fish_headspace_using_subcommand hooks; and __fish_seen_subcommand_from capture" -l event -d 'Record only this event; may be given again' -r
+complete -c headspace -n "__fish_headspace_using_subcommand hooks; and __fish_seen_subcommand_from capture" -l record -d 'What the recording hook calls: one payload on standard input'
+complete -c headspace -n "__fish_headspace_using_subcommand hooks; and __fish_seen_subcommand_from capture" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c headspace -n "__fish_headspace_using_subcommand guard" -s h -l help -d 'Print help'
 complete -c headspace -n "__fish_headspace_using_subcommand context; and not __fish_seen_subcommand_from show" -s h -l help -d 'Print help'
 complete -c headspace -n "__fish_headspace_using_subcommand context; and not __fish_seen_subcommand_from show" -f -a "show" -d 'Print the text that SessionStart would add, or as JSON the files it is made of'
@@ -121,7 +148,10 @@ complete -c headspace -n "__fish_headspace_using_subcommand context; and __fish_
 complete -c headspace -n "__fish_headspace_using_subcommand context; and __fish_seen_subcommand_from show" -l project -d 'Directory of the session (default: this one)' -r -F
 complete -c headspace -n "__fish_headspace_using_subcommand context; and __fish_seen_subcommand_from show" -l json
 complete -c headspace -n "__fish_headspace_using_subcommand context; and __fish_seen_subcommand_from show" -s h -l help -d 'Print help'
-complete -c headspace -n "__fish_headspace_using_subcommand doctor" -s h -l help -d 'Print help'
+complete -c headspace -n "__fish_headspace_using_subcommand doctor" -l config-dir -d 'More of Claude Code\'s configuration directories to look at' -r -F
+complete -c headspace -n "__fish_headspace_using_subcommand doctor" -l fix -d 'Mend what can be mended safely: missing hooks, file permissions'
+complete -c headspace -n "__fish_headspace_using_subcommand doctor" -l json
+complete -c headspace -n "__fish_headspace_using_subcommand doctor" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c headspace -n "__fish_headspace_using_subcommand service; and not __fish_seen_subcommand_from install uninstall status" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c headspace -n "__fish_headspace_using_subcommand service; and not __fish_seen_subcommand_from install uninstall status" -f -a "install" -d 'Write the unit, start the server now and at every login'
 complete -c headspace -n "__fish_headspace_using_subcommand service; and not __fish_seen_subcommand_from install uninstall status" -f -a "uninstall" -d 'Stop the server and remove the unit'
@@ -130,8 +160,13 @@ complete -c headspace -n "__fish_headspace_using_subcommand service; and __fish_
 complete -c headspace -n "__fish_headspace_using_subcommand service; and __fish_seen_subcommand_from uninstall" -s h -l help -d 'Print help'
 complete -c headspace -n "__fish_headspace_using_subcommand service; and __fish_seen_subcommand_from status" -l json -d 'Print the result as JSON'
 complete -c headspace -n "__fish_headspace_using_subcommand service; and __fish_seen_subcommand_from status" -s h -l help -d 'Print help'
-complete -c headspace -n "__fish_headspace_using_subcommand rebuild" -s h -l help -d 'Print help'
-complete -c headspace -n "__fish_headspace_using_subcommand prune" -s h -l help -d 'Print help'
+complete -c headspace -n "__fish_headspace_using_subcommand rebuild" -l db -d 'The database' -r -F
+complete -c headspace -n "__fish_headspace_using_subcommand rebuild" -l from -d 'Also take the events of this database, damaged or not' -r -F
+complete -c headspace -n "__fish_headspace_using_subcommand rebuild" -l json -d 'Print what was done as JSON'
+complete -c headspace -n "__fish_headspace_using_subcommand rebuild" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c headspace -n "__fish_headspace_using_subcommand prune" -l days -d 'Keep this many days instead of what is configured' -r
+complete -c headspace -n "__fish_headspace_using_subcommand prune" -l json -d 'Print what was deleted as JSON'
+complete -c headspace -n "__fish_headspace_using_subcommand prune" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c headspace -n "__fish_headspace_using_subcommand wake" -l force -d 'Also if something is half-typed there'
 complete -c headspace -n "__fish_headspace_using_subcommand wake" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c headspace -n "__fish_headspace_using_subcommand notify-when" -l wake -d 'The agent to wake' -r
@@ -140,5 +175,7 @@ complete -c headspace -n "__fish_headspace_using_subcommand notify-when" -l forc
 complete -c headspace -n "__fish_headspace_using_subcommand notify-when" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c headspace -n "__fish_headspace_using_subcommand notify-test" -l json
 complete -c headspace -n "__fish_headspace_using_subcommand notify-test" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c headspace -n "__fish_headspace_using_subcommand demo" -s h -l help -d 'Print help'
+complete -c headspace -n "__fish_headspace_using_subcommand demo" -l port -d 'Port to listen on, if not any free one' -r
+complete -c headspace -n "__fish_headspace_using_subcommand demo" -l no-open -d 'Only print the address'
+complete -c headspace -n "__fish_headspace_using_subcommand demo" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c headspace -n "__fish_headspace_using_subcommand completions" -s h -l help -d 'Print help'
