@@ -11,6 +11,7 @@ pub mod merge;
 mod report;
 pub use report::short;
 pub mod script;
+mod status_line;
 mod tmux;
 pub mod trial;
 mod work;
