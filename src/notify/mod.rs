@@ -59,8 +59,7 @@ pub fn main(event: Option<OsString>) -> ExitCode {
             log::note(format_args!("payload not complete after {} bytes: dropped", bytes.len()))
         }
         Input::Garbage(_) => log::note("no JSON object on standard input: nothing to deliver"),
-    });
-    ExitCode::SUCCESS
+    })
 }
 
 /// `headspace` without a command: a hook payload on standard input is delivered (clients before 2.1.139 run the bare
@@ -74,8 +73,7 @@ pub fn bare() -> ExitCode {
             Input::Object(payload)
                 if payload.has_text("hook_event_name") && payload.has_text("session_id") =>
             {
-                quietly(|| deliver(None, &payload, &delivery));
-                return ExitCode::SUCCESS;
+                return quietly(|| deliver(None, &payload, &delivery));
             }
             Input::Cut(_) => return ExitCode::SUCCESS,
             _ => alarm::disarm(),
@@ -98,10 +96,18 @@ pub(crate) fn report(slug: &str, payload: &Payload, delivery: &Delivery) {
 }
 
 /// A panic is a line in the debug log, and the hook a success.
-fn quietly(work: impl FnOnce()) {
+fn quietly(work: impl FnOnce()) -> ExitCode {
     alarm::exit_quietly_whatever_happens();
     std::panic::set_hook(Box::new(|panic| log::note(panic)));
     let _ = catch_unwind(AssertUnwindSafe(work));
+    // Nothing is left to tidy up: what was printed ended with a line break, and so is out.
+    #[cfg(unix)]
+    // SAFETY: ends the process; nobody waits for it but the client.
+    unsafe {
+        libc::_exit(0)
+    };
+    #[cfg(not(unix))]
+    ExitCode::SUCCESS
 }
 
 fn deliver(event: Option<OsString>, payload: &Payload, delivery: &Delivery) {
