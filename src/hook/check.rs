@@ -92,8 +92,10 @@ impl Reader {
     fn top(&mut self, root: Value<'_>) {
         if root.kind() != Kind::Object {
             let client = self.dialect.client;
-            let message =
-                format!("the top of the file must be an object, not {}; {client} ignores the whole file", root.kind());
+            let message = format!(
+                "the top of the file must be an object, not {}; {client} ignores the whole file",
+                root.kind()
+            );
             self.report(root, Level::Error, message, Some("{\"hooks\": {…}}".into()));
             self.reading.out_of_effect = true;
             return;
@@ -109,8 +111,10 @@ impl Reader {
             .collect();
         let Some(hooks) = root.get("hooks") else { return };
         if hooks.kind() != Kind::Object {
-            let message =
-                format!("`hooks` must be an object of events, not {}: there are no hooks in this file", hooks.kind());
+            let message = format!(
+                "`hooks` must be an object of events, not {}: there are no hooks in this file",
+                hooks.kind()
+            );
             self.report(hooks, Level::Error, message, Some("{\"Stop\": [{\"hooks\": […]}]}".into()));
             return;
         }
@@ -134,7 +138,8 @@ impl Reader {
         let disable = root.get("disableAllHooks");
         configuration.disable_all = disable.and_then(Value::flag) == Some(true);
         if let (true, Some(value)) = (configuration.disable_all, disable) {
-            let message = "disableAllHooks: no hook runs, those of the other files included, and no status line";
+            let message =
+                "disableAllHooks: no hook runs, those of the other files included, and no status line";
             self.report(value, Level::Warning, message.into(), Some("false, or take it out".into()));
         }
     }
@@ -153,7 +158,8 @@ impl Reader {
 
     fn event(&mut self, rule: &'static EventRule, groups: Value<'_>) {
         if groups.kind() != Kind::List {
-            let message = format!("`{}` must be an array (a list of groups), not {}", rule.name, groups.kind());
+            let message =
+                format!("`{}` must be an array (a list of groups), not {}", rule.name, groups.kind());
             self.bad(rule, groups, message, Some("[{\"hooks\": […]}]".into()));
             return;
         }
@@ -165,9 +171,9 @@ impl Reader {
     fn group(&mut self, rule: &'static EventRule, index: usize, group: Value<'_>) {
         if group.kind() != Kind::Object {
             let message = format!("a group must be an object with `hooks`, not {}", group.kind());
-            let fix = group
-                .text()
-                .map(|command| format!("{{\"hooks\": [{{\"type\": \"command\", \"command\": {command:?}}}]}}"));
+            let fix = group.text().map(|command| {
+                format!("{{\"hooks\": [{{\"type\": \"command\", \"command\": {command:?}}}]}}")
+            });
             self.bad(rule, group, message, fix);
             return;
         }
@@ -275,7 +281,9 @@ impl Reader {
         let (kind, mut usable) = self.kind(rule, hook);
         for field in self.dialect.fields_of(kind) {
             let fault = match hook.get(field.name) {
-                Some(value) => field.shape.fault(value).map(|fault| (value, format!("`{}` {fault}", field.name))),
+                Some(value) => {
+                    field.shape.fault(value).map(|fault| (value, format!("`{}` {fault}", field.name)))
+                }
                 None if field.required => Some((hook, format!("`{}` is missing", field.name))),
                 None => None,
             };
@@ -301,7 +309,8 @@ impl Reader {
             Some(kind) if types.contains(&kind) => (Some(kind), true),
             text => {
                 let message = format!("`type` must be one of {}", wanted());
-                let fix = text.and_then(|text| nearest(text, types.iter().copied())).map(|t| format!("{t:?}"));
+                let fix =
+                    text.and_then(|text| nearest(text, types.iter().copied())).map(|t| format!("{t:?}"));
                 self.bad(rule, value, message, fix);
                 (None, false)
             }
@@ -314,10 +323,12 @@ impl Reader {
             return;
         }
         if let (Some(condition), false) = (hook.get("if"), rule.conditional) {
-            let message = format!("a hook with `if` will never run on {}: `if` is for tool events", rule.name);
+            let message =
+                format!("a hook with `if` will never run on {}: `if` is for tool events", rule.name);
             self.report(condition, Level::Warning, message, Some("take `if` out".into()));
         }
-        if let (Some(kind), false) = (hook.get("type").filter(|kind| kind.text() == Some("http")), rule.http) {
+        if let (Some(kind), false) = (hook.get("type").filter(|kind| kind.text() == Some("http")), rule.http)
+        {
             let message = format!("http hooks are not run on {}", rule.name);
             self.report(kind, Level::Warning, message, Some("\"command\", with curl".into()));
         }

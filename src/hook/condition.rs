@@ -46,7 +46,9 @@ fn command_meets(pattern: &str, line: &str) -> bool {
     commands.iter().any(|command| {
         let bare = command.strip_prefix("xargs ").unwrap_or(command);
         [command.as_str(), bare].iter().any(|command| match pattern.strip_suffix(":*") {
-            Some(prefix) => *command == prefix || command.strip_prefix(prefix).is_some_and(|r| r.starts_with(' ')),
+            Some(prefix) => {
+                *command == prefix || command.strip_prefix(prefix).is_some_and(|r| r.starts_with(' '))
+            }
             None => wildcard(pattern, command),
         })
     })
@@ -127,9 +129,9 @@ fn simple_commands(line: &str) -> Option<Vec<String>> {
     end_word(&mut word, &mut words, &mut redirect);
     push_command(&mut commands, words);
     let keywords = ["if", "for", "while", "until", "case", "function", "select", "[["];
-    let compound = commands.iter().any(|command: &String| {
-        command.split(' ').next().is_some_and(|first| keywords.contains(&first))
-    });
+    let compound = commands
+        .iter()
+        .any(|command: &String| command.split(' ').next().is_some_and(|first| keywords.contains(&first)));
     (!compound && !commands.is_empty()).then_some(commands)
 }
 

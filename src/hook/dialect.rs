@@ -358,9 +358,9 @@ impl Dialect {
 
     /// The fields an entry of this type may have; of an unknown type those that all types share.
     pub fn fields_of<'a>(&'a self, kind: Option<&'a str>) -> impl Iterator<Item = &'a Field> {
-        self.fields
-            .iter()
-            .filter(move |field| field.types.is_empty() || kind.is_some_and(|kind| field.types.contains(&kind)))
+        self.fields.iter().filter(move |field| {
+            field.types.is_empty() || kind.is_some_and(|kind| field.types.contains(&kind))
+        })
     }
 }
 

@@ -379,7 +379,9 @@ mod tests {
 
     #[test]
     fn wave_faults_and_dead_matchers_are_known_beforehand() {
-        for bad in ["^(Edit|Write)$", "Edit|", "|", "Edit| |Write", "{Edit,Write}", "a;b", "`x`", "a&b", "a<b"] {
+        for bad in
+            ["^(Edit|Write)$", "Edit|", "|", "Edit| |Write", "{Edit,Write}", "a;b", "`x`", "a&b", "a<b"]
+        {
             assert!(glob_fault(bad).is_some(), "{bad}");
         }
         for fine in ["", "*", "Edit|Write", "[!B]*", ".*", "/^Edit/", " Edit "] {

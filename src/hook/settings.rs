@@ -50,7 +50,10 @@ pub enum Action {
     Command(HookCommand),
     Http(HttpRequest),
     /// Types only the client itself can run: its name and what identifies the entry.
-    ClientOnly { kind: String, what: String },
+    ClientOnly {
+        kind: String,
+        what: String,
+    },
 }
 
 #[derive(Clone, Debug, PartialEq)]

@@ -33,7 +33,10 @@ impl Shape {
             Shape::Any => true,
             Shape::Text => kind == Kind::Text,
             Shape::FilledText if kind == Kind::Text => {
-                return value.text().filter(|text| text.trim().is_empty()).map(|_| "must not be empty".into());
+                return value
+                    .text()
+                    .filter(|text| text.trim().is_empty())
+                    .map(|_| "must not be empty".into());
             }
             Shape::FilledText => false,
             Shape::Texts => kind == Kind::List && value.items().all(|item| item.kind() == Kind::Text),

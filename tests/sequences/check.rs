@@ -30,8 +30,11 @@ pub fn problems(player: &Player, expected: &Expected, labels: &mut Labels) -> Ve
             continue;
         };
         let object = serde_json::to_value(view).unwrap();
-        let mine: Vec<String> =
-            wanted.iter().filter(|(key, _)| *key != "is").filter_map(|(key, value)| field(key, value, &object)).collect();
+        let mine: Vec<String> = wanted
+            .iter()
+            .filter(|(key, _)| *key != "is")
+            .filter_map(|(key, value)| field(key, value, &object))
+            .collect();
         if mine.is_empty() {
             labels.insert(label.to_string(), view.id);
         }
@@ -50,7 +53,8 @@ fn field(key: &str, wanted: &Value, agent: &Value) -> Option<String> {
                 .filter_map(|child| child["agent_id"].as_str())
                 .collect();
             active.sort_unstable();
-            (Value::from(active.clone()) != *wanted).then(|| format!("at work are {active:?}, expected {wanted}"))
+            (Value::from(active.clone()) != *wanted)
+                .then(|| format!("at work are {active:?}, expected {wanted}"))
         }
         "no_subagent" => {
             subagents.iter().any(|child| child["agent_id"] == *wanted).then(|| format!("{wanted} is listed"))

@@ -50,7 +50,8 @@ fn play(case: &Case, reading: Reading) -> Result<(), String> {
     player.pause(Some(case.steps.len() - 1), true);
     check(&player, None, "end")?;
     let single = case.turns.as_array().map(|turns| ("A".to_string(), Value::from(turns.clone())));
-    let many = case.turns.as_object().into_iter().flatten().map(|(label, turns)| (label.clone(), turns.clone()));
+    let many =
+        case.turns.as_object().into_iter().flatten().map(|(label, turns)| (label.clone(), turns.clone()));
     for (label, wanted) in single.into_iter().chain(many) {
         let Some(id) = labels.get(&label) else { continue };
         if let Some(bad) = check::wrong_turn(&player, *id, wanted.as_array().unwrap()) {

@@ -67,8 +67,10 @@ impl<'a> Player<'a> {
         fill(&mut body, stamp, self.now);
         let session = body["session_id"].as_str().unwrap().to_string();
         let name = body["hook_event_name"].as_str().unwrap().to_string();
-        let awaits =
-            self.world.agent_of_session(&session).is_some_and(|agent| agent.state == AgentState::AwaitingInput);
+        let awaits = self
+            .world
+            .agent_of_session(&session)
+            .is_some_and(|agent| agent.state == AgentState::AwaitingInput);
         let textless = name == "Stop" && body.get("last_assistant_message").is_none();
         if textless || (awaits && name == "UserPromptSubmit") {
             self.read();
@@ -85,7 +87,13 @@ impl<'a> Player<'a> {
             fill(&mut line, self.now, self.now);
             self.unread.push((session, line));
         }
-        let gone: Vec<u32> = self.case.processes.iter().filter(|p| after.is_some() && p.exits_after == after).map(|p| p.n).collect();
+        let gone: Vec<u32> = self
+            .case
+            .processes
+            .iter()
+            .filter(|p| after.is_some() && p.exits_after == after)
+            .map(|p| p.n)
+            .collect();
         gone.iter().for_each(|n| {
             self.alive.remove(n);
         });

@@ -41,7 +41,13 @@ struct Fate {
 fn fates() -> impl Strategy<Value = Vec<Fate>> {
     let late = prop_oneof![8 => Just(0u32), 1 => 1u32..50, 1 => 50u32..20_000];
     let fate = (0usize..4, late, prop::bool::weighted(0.05), prop::bool::weighted(0.03), any::<u8>());
-    let fate = fate.prop_map(|(stream, late_ms, twice, restart, alive)| Fate { stream, late_ms, twice, restart, alive });
+    let fate = fate.prop_map(|(stream, late_ms, twice, restart, alive)| Fate {
+        stream,
+        late_ms,
+        twice,
+        restart,
+        alive,
+    });
     prop::collection::vec(fate, 40..160)
 }
 
@@ -65,7 +71,11 @@ fn sound(world: &World, now: Stamp) {
         let view = agent.view(now);
         let main = agent.interactions.iter().filter(|one| one.subagent.is_none()).count();
         assert_eq!(agent.command.is_none(), agent.state == AgentState::Idle, "a command gives the state");
-        assert_eq!(main > 0, agent.state == AgentState::AwaitingInput, "awaiting means that something is asked");
+        assert_eq!(
+            main > 0,
+            agent.state == AgentState::AwaitingInput,
+            "awaiting means that something is asked"
+        );
         assert!(agent.interactions.iter().all(|one| one.closed_at.is_none()));
         assert!(agent.sessions.contains(&agent.session_id));
         assert_eq!(view.waiting_since.is_some(), view.status == Status::Attention);
@@ -74,7 +84,10 @@ fn sound(world: &World, now: Stamp) {
             assert!(agent.children.iter().all(|child| !child.at_work()));
         }
         for child in &agent.children {
-            let asks = agent.interactions.iter().any(|one| one.subagent.as_deref() == Some(&child.subagent.agent_id));
+            let asks = agent
+                .interactions
+                .iter()
+                .any(|one| one.subagent.as_deref() == Some(&child.subagent.agent_id));
             assert_eq!(asks, child.subagent.status == Status::Attention, "a child that asks needs attention");
         }
     }
