@@ -79,10 +79,10 @@ function since(agent) {
   return -time(agent.last_active_at);
 }
 
-/** Folded away at the foot of the list, unless it needs somebody. */
+/** Folded away at the foot of the list, unless somebody should look. */
 export function foldOf(agent) {
   if (agent.ended_at) return 'ended';
-  return agent.headless && agent.group !== 'needs_you' ? 'headless' : null;
+  return agent.headless && RANK.get(agent.group) > 1 ? 'headless' : null;
 }
 
 /** How many of each group are in the open part of the list. */

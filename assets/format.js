@@ -22,15 +22,12 @@ export function line(text, limit = 300) {
   return out.length > limit || raw.length > limit * 2 ? out.slice(0, limit).trimEnd() + '…' : out;
 }
 
-/** How long: `8 s`, `3 m`, `2 h 5 m`, `4 d`. Coarse on purpose: it is read at a glance. */
+/** How long, in the coarsest unit that says something: `8 s`, `3 m`, `2 h`, `4 d`. */
 export function age(ms) {
   const s = Math.max(0, Math.floor(ms / 1000));
   if (s < 60) return `${s} s`;
-  const m = Math.floor(s / 60);
-  if (m < 60) return `${m} m`;
-  const h = Math.floor(m / 60);
-  if (h < 10 && m % 60) return `${h} h ${m % 60} m`;
-  return h < 48 ? `${h} h` : `${Math.floor(h / 24)} d`;
+  if (s < 3600) return `${Math.floor(s / 60)} m`;
+  return s < 86400 ? `${Math.floor(s / 3600)} h` : `${Math.floor(s / 86400)} d`;
 }
 
 /** How long exactly: `29 ms`, `2.4 s`, `3 m 12 s`. */
@@ -52,8 +49,8 @@ export function clock(at, now = Date.now()) {
   return d.toDateString() === new Date(now).toDateString() ? time : `${d.getFullYear()}-${pad(d.getMonth() + 1)}-${pad(d.getDate())} ${time}`;
 }
 
-/** `1 284 310`, with thin spaces. */
-export const number = (n) => String(Math.round(n)).replace(/\B(?=(\d{3})+$)/g, '\u2009');
+/** `1,284,310` */
+export const number = (n) => String(Math.round(n)).replace(/\B(?=(\d{3})+$)/g, ',');
 
 export const plural = (n, one, many = `${one}s`) => `${number(n)} ${n === 1 ? one : many}`;
 

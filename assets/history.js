@@ -36,7 +36,7 @@ export function start() {
 export async function enter() {
   drawEnded();
   try {
-    drawDays((await get('/api/stats')).days);
+    drawDays((await get('/api/stats')).days.toReversed());
   } catch (error) {
     text(bits.summary, `Could not load the days: ${line(error.message, 200)}`);
   }
@@ -57,19 +57,21 @@ function drawFound(q) {
   text(bits.summary, found.fault ? `Could not search: ${line(found.fault, 200)}` : !q ? '' : rows.length ? count : `Nothing found for “${line(q, 60)}”.`);
 }
 
+const minutes = (n) => (n ? duration(n * 60000) : '–');
+
 function drawDays(days) {
-  const longest = Math.max(1, ...days.map((day) => day.waited_ms));
+  const longest = Math.max(1, ...days.map((day) => day.waited_minutes));
   keyed(bits.days, days, ({ day }) => day, ({ day }) => {
     const bar = el('i');
     const row = el('tr', null, el('th', { scope: 'row' }, day), el('td'), el('td'), el('td.waits', null, el('span.track', { 'aria-hidden': 'true' }, bar), el('span')), el('td'));
     return Object.assign(row, { bar });
   }, (row, day) => {
     const [, events, commands, waits, most] = row.children;
-    row.bar.style.transform = `scaleX(${day.waited_ms / longest})`;
+    row.bar.style.transform = `scaleX(${day.waited_minutes / longest})`;
     text(events, number(day.events));
     text(commands, number(day.commands));
-    text(waits.lastChild, duration(day.waited_ms));
-    text(most, day.longest_wait_ms ? duration(day.longest_wait_ms) : '–');
+    text(waits.lastChild, minutes(day.waited_minutes));
+    text(most, minutes(day.longest_wait_minutes));
   });
 }
 

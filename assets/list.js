@@ -180,7 +180,7 @@ function patchRow(node, agent) {
   text(bits.mark, agent.ended_at ? '·' : group.glyph);
   text(bits.name, line(agent.name, 90));
   chip(bits.project, agent.project !== agent.name && grouping.value !== 'project' ? agent.project : null);
-  chip(bits.branch.lastChild, agent.branch, bits.branch);
+  chip(bits.branch.lastChild, agent.branch !== agent.name && agent.branch, bits.branch);
   chip(bits.host, grouping.value === 'host' ? null : agent.headless ? 'headless' : elsewhere(agent) ? agent.host : null);
   text(bits.word, agent.ended_at ? 'ended' : agent.stale ? `${group.label}?` : group.label);
   text(bits.ask, gistOf(agent));

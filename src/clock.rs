@@ -12,8 +12,7 @@ pub struct Stamp(pub i64);
 
 impl Stamp {
     pub fn now() -> Stamp {
-        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
-        Stamp(i64::try_from(since.as_nanos()).unwrap_or(i64::MAX))
+        Stamp::from(SystemTime::now())
     }
 
     /// Reads RFC 3339 with any offset; anything else is `None`.
@@ -58,6 +57,13 @@ pub fn local_time(stamp: Stamp) -> (u8, u8, u8) {
 pub fn local_clock(stamp: Stamp) -> String {
     let (hour, minute, second) = local_time(stamp);
     format!("{hour:02}:{minute:02}:{second:02}")
+}
+
+impl From<SystemTime> for Stamp {
+    fn from(time: SystemTime) -> Stamp {
+        let since = time.duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
+        Stamp(i64::try_from(since.as_nanos()).unwrap_or(i64::MAX))
+    }
 }
 
 /// `2026-11-16T10:02:11.123456789Z`: always nine digits, so that text order is time order.

@@ -33,6 +33,10 @@ pub mod var {
     pub const ITERM_SESSION_ID: &str = "ITERM_SESSION_ID";
     pub const TERM_PROGRAM: &str = "TERM_PROGRAM";
     pub const GHOSTTY: &str = "GHOSTTY_RESOURCES_DIR";
+    /// Whether there is a screen to open a browser on.
+    pub const DISPLAY: &str = "DISPLAY";
+    pub const WAYLAND: &str = "WAYLAND_DISPLAY";
+    pub const WSL: &str = "WSL_DISTRO_NAME";
 }
 
 /// An environment variable that is set and not empty.
@@ -48,6 +52,11 @@ pub fn env_path(name: &str) -> Option<PathBuf> {
 /// `$HOME`, or the file system's root for a process that has none.
 pub fn home() -> PathBuf {
     env_path("HOME").or_else(|| env_path("USERPROFILE")).unwrap_or_else(|| PathBuf::from("/"))
+}
+
+/// Where things go that need not outlive the process.
+pub fn temp_dir() -> PathBuf {
+    std::env::temp_dir()
 }
 
 /// `$XDG_STATE_HOME/headspace`: the database, the spool, the token, backups, the log.

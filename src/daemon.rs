@@ -2,6 +2,8 @@
 
 use crate::config::{self, Config};
 use crate::files;
+use crate::model::Process;
+use crate::process::{lives, start_time};
 use crate::settings::{self, locate};
 use crate::terminal::plain;
 use anyhow::{Context, Result, bail, ensure};
@@ -119,9 +121,14 @@ pub fn stop(url: &str) -> Result<Option<u32>> {
         "could not stop the server at {url}: process {} is not a headspace server of yours",
         server.pid
     );
+    let start = start_time(server.pid);
     process::terminate(server.pid)?;
     let deadline = Instant::now() + PATIENCE;
-    while process::is_our_server(server.pid) {
+    let alive = || match start {
+        Some(start) => lives(Process { pid: server.pid, start }),
+        None => process::is_our_server(server.pid),
+    };
+    while alive() {
         ensure!(
             Instant::now() < deadline,
             "could not stop the server: process {} is still there after {} s",

@@ -105,21 +105,33 @@ impl Group {
 /// Events that no hook sends: what headspace itself saw or was told. They are stored like hook events, because
 /// whatever changes a state must be there when the events are replayed.
 pub mod observed {
-    /// A text of the main thread found in the transcript. Body: `text`, `uuid`, `timestamp`, `message_id`, `stop_reason`.
+    /// A text of the main thread found in the transcript. Body: `text`, `uuid`, `timestamp`, `message_id`,
+    /// `stop_reason`. With `stop_reason` `end_turn` it is a turn's last word only if the turn did end: it comes
+    /// right before a Stop without text, or because the turn went on after it.
     pub const TEXT: &str = "TranscriptText";
-    /// The transcript says that the turn was interrupted. Body: `uuid`, `timestamp`.
+    /// The transcript says that the turn was interrupted. Body: `uuid`, `timestamp`, `during_tool`; `agent_id` if
+    /// it was a subagent's.
     pub const INTERRUPTED: &str = "TranscriptInterrupted";
-    /// A tool call was refused by the user. Body: `tool_use_id`, `uuid`, `timestamp`.
+    /// A tool call was refused by the user; the turn may go on. Body: `tool_use_id`, `tool_name` (if known),
+    /// `uuid`, `timestamp`; `agent_id` if a subagent asked.
     pub const REFUSED: &str = "TranscriptRefused";
-    /// A tool call got its result, whatever the hooks said. Body: `tool_use_id`, `uuid`, `timestamp`.
+    /// A tool call got its result, whatever the hooks said: told while a question is open or the hooks are silent.
+    /// Body: `tool_use_id`, `tool_name` (if known), `is_error`, `uuid`, `timestamp`; `agent_id` if a subagent's.
     pub const TOOL_RESULT: &str = "TranscriptToolResult";
-    /// The turn is over. Body: `text` (the final answer, if any), `uuid`, `timestamp`.
+    /// A tool call began in a session whose hooks are silent. Body: `tool_use_id`, `tool_name`, `tool_input`,
+    /// `uuid`, `timestamp`.
+    pub const TOOL_USE: &str = "TranscriptToolUse";
+    /// The turn is over, and no hook said so within 2 s. Body: `text` (the final answer, if any), `message_id`,
+    /// `error` (if the API failed: the word StopFailure has), `uuid` and `timestamp` (of the answer's line, if
+    /// there is one). The event's own time is that of the end.
     pub const TURN_END: &str = "TranscriptTurnEnd";
-    /// A typed prompt that no hook reported. Body: `text`, `uuid`, `timestamp`.
+    /// A prompt that no hook reported within 2 s, also one that begins `<task-notification>`. Body: `text`,
+    /// `prompt_id`, `uuid`, `timestamp`.
     pub const PROMPT: &str = "TranscriptPrompt";
-    /// Tokens in use. Body: `used_tokens`, `model`, `timestamp`; after compaction `compacted: true`.
+    /// Tokens in use. Body: `used_tokens`, `model`, `timestamp`; after compaction `compacted: true` and no model.
     pub const USAGE: &str = "TranscriptUsage";
-    /// A session found on disk that hooks never reported. Body: `cwd`, `transcript_path`, `timestamp`, …
+    /// A session found on disk that hooks never reported. Body: `cwd`, `transcript_path`, `timestamp` (of its
+    /// newest line), `git_branch`, `entrypoint`, `version`.
     pub const SESSION_FOUND: &str = "SessionFound";
     /// The client's process is gone. Body: `claude_pid`, `claude_pid_start`.
     pub const PROCESS_GONE: &str = "ProcessGone";

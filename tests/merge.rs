@@ -1,4 +1,5 @@
 //! The settings merge as a function of text: what it adds, what it leaves, that it can be undone.
+#![allow(clippy::unwrap_used)]
 
 use claude_headspace::hook::event::EVENTS;
 use claude_headspace::settings::document::Document;

@@ -5,12 +5,26 @@ use serde_json::{Value, json};
 /// A drop this far below the level said means the window was emptied: the levels start again.
 const CLEAR_DROP: f64 = 20.0;
 
-/// The level to say now: the highest one reached, if it was not said yet.
-pub fn due(percent: f64, said: Option<u32>, levels: &[u32]) -> Option<u32> {
+/// What to do about a reading of the window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Due {
+    Nothing,
+    /// Say this level: the highest one reached, not said yet.
+    Say(u32),
+    /// The window was emptied: the levels start again.
+    StartAgain,
+}
+
+pub fn due(percent: f64, said: Option<u32>, levels: &[u32]) -> Due {
     let percent = percent.round();
-    let said = said.filter(|said| percent > f64::from(*said) - CLEAR_DROP);
-    let reached = levels.iter().copied().filter(|level| percent >= f64::from(*level)).max()?;
-    said.is_none_or(|said| reached > said).then_some(reached)
+    let dropped = said.is_some_and(|said| percent <= f64::from(said) - CLEAR_DROP);
+    let said = said.filter(|_| !dropped);
+    let reached = levels.iter().copied().filter(|level| percent >= f64::from(*level)).max();
+    match reached.filter(|reached| said.is_none_or(|said| *reached > said)) {
+        Some(level) => Due::Say(level),
+        None if dropped => Due::StartAgain,
+        None => Due::Nothing,
+    }
 }
 
 /// "Context at 82%", with a word of the urgency and what to do.
@@ -43,25 +57,37 @@ mod tests {
 
     const LEVELS: &[u32] = &[60, 80, 90, 95];
 
+    /// What is said at each of these readings, one after the other.
+    fn heard(readings: &[f64]) -> Vec<Option<u32>> {
+        let mut said = None;
+        let step = |percent: &f64| match due(*percent, said, LEVELS) {
+            Due::Nothing => None,
+            Due::StartAgain => {
+                said = None;
+                None
+            }
+            Due::Say(level) => {
+                said = Some(level);
+                said
+            }
+        };
+        readings.iter().map(step).collect()
+    }
+
     #[test]
     fn each_level_is_said_once_and_only_the_highest_reached() {
-        let mut said = None;
-        let mut heard = Vec::new();
-        for percent in [59.0, 60.0, 61.0, 79.4, 79.5, 85.0, 90.0, 94.0, 95.0, 99.0] {
-            let now = due(percent, said, LEVELS);
-            heard.push(now);
-            said = now.or(said);
-        }
-        assert_eq!(heard, [None, Some(60), None, None, Some(80), None, Some(90), None, Some(95), None]);
-        assert_eq!(due(97.0, None, LEVELS), Some(95));
-        assert_eq!(due(97.0, None, &[]), None);
+        let readings = [59.0, 60.0, 61.0, 79.4, 79.5, 85.0, 90.0, 94.0, 95.0, 99.0];
+        let expected = [None, Some(60), None, None, Some(80), None, Some(90), None, Some(95), None];
+        assert_eq!(heard(&readings), expected);
+        assert_eq!(heard(&[97.0, 98.0]), [Some(95), None]);
+        assert_eq!(due(97.0, None, &[]), Due::Nothing);
     }
 
     #[test]
     fn a_clear_drop_starts_the_levels_again() {
-        assert_eq!(due(62.0, Some(95), LEVELS), Some(60));
-        assert_eq!(due(78.0, Some(95), LEVELS), None);
-        assert_eq!(due(20.0, Some(95), LEVELS), None);
+        assert_eq!(heard(&[96.0, 78.0, 96.0]), [Some(95), None, None]);
+        assert_eq!(heard(&[96.0, 62.0, 80.0]), [Some(95), Some(60), Some(80)]);
+        assert_eq!(heard(&[96.0, 20.0, 96.0]), [Some(95), None, Some(95)]);
     }
 
     #[test]

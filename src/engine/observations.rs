@@ -141,7 +141,6 @@ fn usage(step: &mut Step) {
         figures.used_tokens = Some(used);
         figures.percent = None;
     }
-    windows::relax_warning(figures);
 }
 
 fn process_gone(step: &mut Step) {
@@ -189,7 +188,6 @@ fn status_line(step: &mut Step) {
     if let Some(cost) = get("/cost/total_cost_usd").and_then(Value::as_f64) {
         figures.cost_usd = Some(cost);
     }
-    windows::relax_warning(figures);
     if let Some(name) = step.event.text("session_name") {
         step.agent.names.title = Some(name.to_string());
     }

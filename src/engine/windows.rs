@@ -8,9 +8,6 @@ const WINDOWS: &[(&str, u64)] = &[("[1m]", 1_000_000), ("claude-opus-5", 1_000_0
 const USUAL: u64 = 200_000;
 const LARGE: u64 = 1_000_000;
 
-/// A clear drop below the level last warned of, in points: then warnings start again.
-const CLEAR_DROP: f64 = 20.0;
-
 fn window(figures: &Figures) -> u64 {
     let known = figures.window.or_else(|| {
         let model = figures.model.as_deref()?;
@@ -34,15 +31,6 @@ pub fn context(figures: &Figures) -> Option<ContextUse> {
 pub fn same_model(a: &str, b: &str) -> bool {
     let bare = |name: &str| name.split('[').next().unwrap_or_default().to_string();
     bare(a) == bare(b)
-}
-
-pub fn relax_warning(figures: &mut Figures) {
-    let percent = context(figures).map(|context| context.percent);
-    if let (Some(level), Some(percent)) = (figures.warned, percent) {
-        if percent <= level as f64 - CLEAR_DROP {
-            figures.warned = None;
-        }
-    }
 }
 
 #[cfg(test)]

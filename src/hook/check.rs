@@ -422,7 +422,7 @@ fn one_line(source: &str) -> String {
 }
 
 /// The candidate a slip of the fingers away: at most two letters differ, or only the case and `-_ `.
-fn nearest<'c>(word: &str, candidates: impl Iterator<Item = &'c str>) -> Option<&'c str> {
+pub fn nearest<'c>(word: &str, candidates: impl Iterator<Item = &'c str>) -> Option<&'c str> {
     let squeezed = |text: &str| text.to_lowercase().replace(['-', '_', ' '], "");
     let word = squeezed(word);
     candidates

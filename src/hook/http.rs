@@ -75,12 +75,12 @@ fn post(
     result.status = Some(status);
     let mut body = Vec::new();
     let cap = super::process::OUTPUT_CAP as u64;
-    response.body_mut().as_reader().take(cap).read_to_end(&mut body).map_err(|error| {
-        match ureq::Error::from(error) {
+    response.body_mut().as_reader().take(cap).read_to_end(&mut body).map_err(
+        |error| match ureq::Error::from(error) {
             error @ ureq::Error::Timeout(_) => failed(error),
             error => Failure::from(format!("could not read the answer: {error}")),
-        }
-    })?;
+        },
+    )?;
     result.truncated = body.len() as u64 == cap;
     result.stdout = String::from_utf8_lossy(&body).into_owned();
     if !(200..300).contains(&status) {
@@ -95,9 +95,6 @@ fn post(
 
 /// Addresses the client does not post to.
 pub fn refused(url: &str) -> Option<String> {
-    if url.trim_start().get(..6).is_some_and(|scheme| scheme.eq_ignore_ascii_case("https:")) {
-        return Some("https cannot be run here: headspace speaks plain http only".into());
-    }
     let private = is_private(host(url).parse().ok()?);
     private.then(|| "Claude Code posts to no private address but loopback".into())
 }
@@ -173,7 +170,9 @@ mod tests {
 
     #[test]
     fn private_addresses_are_refused_and_loopback_is_not() {
-        for url in ["http://10.0.0.1/x", "http://169.254.169.254/", "http://u@192.168.1.1:80/", "http://[fe80::1]/"] {
+        for url in
+            ["http://10.0.0.1/x", "http://169.254.169.254/", "http://u@192.168.1.1:80/", "http://[fe80::1]/"]
+        {
             assert!(refused(url).is_some(), "{url}");
         }
         for url in ["http://127.0.0.1:1/x", "http://[::1]:5/", "http://localhost/", "http://example.com"] {

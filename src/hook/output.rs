@@ -202,7 +202,8 @@ fn specifics(
             return Err(format!("`hookSpecificOutput.{field}` {fault}"));
         }
     }
-    if let Some((_, field)) = REQUIRED.iter().find(|(of, field)| of == event && specific.get(field).is_none()) {
+    if let Some((_, field)) = REQUIRED.iter().find(|(of, field)| of == event && specific.get(field).is_none())
+    {
         return Err(format!("`hookSpecificOutput` of {event} needs `{field}`"));
     }
     if *event != rule.name {
@@ -309,7 +310,11 @@ mod tests {
             ("PreToolUse", r#"{"decision":5}"#, "`decision` must be"),
             ("PreToolUse", r#"{"decision":"deny"}"#, "go into hookSpecificOutput"),
             ("Stop", r#"{"continue":"no"}"#, "`continue` must be true or false"),
-            ("PreToolUse", r#"{"hookSpecificOutput":{"permissionDecision":"deny"}}"#, "needs `hookEventName`"),
+            (
+                "PreToolUse",
+                r#"{"hookSpecificOutput":{"permissionDecision":"deny"}}"#,
+                "needs `hookEventName`",
+            ),
             ("PreToolUse", r#"{"hookSpecificOutput":{"hookEventName":"Stop"}}"#, "ran for PreToolUse"),
             ("PreToolUse", r#"{"hookSpecificOutput":{"hookEventName":"SessionEnd"}}"#, "no event with"),
             (
@@ -337,6 +342,9 @@ mod tests {
 
     #[test]
     fn unknown_fields_do_no_harm() {
-        assert_eq!(json("Stop", r#"{"x":1,"hookSpecificOutput":{"hookEventName":"Stop","y":2}}"#), Answer::default());
+        assert_eq!(
+            json("Stop", r#"{"x":1,"hookSpecificOutput":{"hookEventName":"Stop","y":2}}"#),
+            Answer::default()
+        );
     }
 }

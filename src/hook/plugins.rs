@@ -15,7 +15,8 @@ pub struct Plugin {
 /// order: the last word counts.
 pub fn installed(config_dir: &Path, enabled: &[(String, bool)]) -> Vec<Plugin> {
     let list = config_dir.join("plugins").join("installed_plugins.json");
-    let Some(registry) = std::fs::read(list).ok().and_then(|bytes| serde_json::from_slice::<Value>(&bytes).ok())
+    let Some(registry) =
+        std::fs::read(list).ok().and_then(|bytes| serde_json::from_slice::<Value>(&bytes).ok())
     else {
         return Vec::new();
     };
@@ -58,8 +59,10 @@ mod tests {
             "c@m": {"installPath": root},
         }});
         std::fs::write(dir.path().join("plugins/installed_plugins.json"), registry.to_string()).unwrap();
-        let enabled = [("a@m", true), ("b@m", true), ("c@m", true), ("c@m", false)].map(|(n, on)| (n.to_owned(), on));
-        let found: Vec<String> = installed(dir.path(), &enabled).into_iter().map(|plugin| plugin.id).collect();
+        let enabled =
+            [("a@m", true), ("b@m", true), ("c@m", true), ("c@m", false)].map(|(n, on)| (n.to_owned(), on));
+        let found: Vec<String> =
+            installed(dir.path(), &enabled).into_iter().map(|plugin| plugin.id).collect();
         assert_eq!(found, ["a@m"]);
     }
 }

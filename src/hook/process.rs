@@ -40,14 +40,15 @@ enum Event {
 pub fn run(start: &Start, stdin: Vec<u8>, timeout: Duration) -> HookExecutionResult {
     let begin = Instant::now();
     let mut result = HookExecutionResult::default();
-    let mut child = match command(start).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn() {
-        Ok(child) => child,
-        Err(error) => {
-            result.error = Some(format!("could not start {}: {error}", start.program.display()));
-            result.duration = begin.elapsed();
-            return result;
-        }
-    };
+    let mut child =
+        match command(start).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn() {
+            Ok(child) => child,
+            Err(error) => {
+                result.error = Some(format!("could not start {}: {error}", start.program.display()));
+                result.duration = begin.elapsed();
+                return result;
+            }
+        };
     let pid = child.id();
     let events = watch(&mut child, stdin);
     let waiter = events.sender.clone();
@@ -187,7 +188,8 @@ fn collect(
     let mut open = 2;
     let mut status = None;
     while status.is_none() || open > 0 {
-        let left = deadline.map_or(Duration::from_secs(3600), |at| at.saturating_duration_since(Instant::now()));
+        let left =
+            deadline.map_or(Duration::from_secs(3600), |at| at.saturating_duration_since(Instant::now()));
         match events.recv_timeout(left) {
             Ok(Event::Out(bytes)) => Captured::keep(&mut output.out, &bytes, &mut output.truncated),
             Ok(Event::Err(bytes)) => Captured::keep(&mut output.err, &bytes, &mut output.truncated),

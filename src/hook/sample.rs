@@ -11,8 +11,11 @@ const PROMPT: &str = "00000000-0000-4000-8000-0000000000a1";
 const AGENT: &str = "a0000000000000001";
 
 /// Fields that turn and tool events share.
-const TURN: &[(&str, &str)] =
-    &[("prompt_id", "\"@PROMPT@\""), ("permission_mode", "\"default\""), ("effort", "{\"level\":\"medium\"}")];
+const TURN: &[(&str, &str)] = &[
+    ("prompt_id", "\"@PROMPT@\""),
+    ("permission_mode", "\"default\""),
+    ("effort", "{\"level\":\"medium\"}"),
+];
 const PROMPT_ONLY: &[(&str, &str)] = &[("prompt_id", "\"@PROMPT@\"")];
 const MODE: &[(&str, &str)] = &[("prompt_id", "\"@PROMPT@\""), ("permission_mode", "\"default\"")];
 const EFFORT: &[(&str, &str)] = &[("prompt_id", "\"@PROMPT@\""), ("effort", "{\"level\":\"medium\"}")];
@@ -168,17 +171,18 @@ const TOOLS: &[(&str, &str, &str)] = &[
         r#"{"questions":[{"question":"Which colour?","header":"Colour","options":[{"label":"Red","description":"The red one"},{"label":"Blue","description":"The blue one"}],"multiSelect":false}]}"#,
         r#"{"answers":{"Which colour?":"Red"}}"#,
     ),
-    ("ExitPlanMode", r#"{"plan":"1. Do a thing\n2. Do another\n"}"#, r#"{"plan":"1. Do a thing\n2. Do another\n"}"#),
+    (
+        "ExitPlanMode",
+        r#"{"plan":"1. Do a thing\n2. Do another\n"}"#,
+        r#"{"plan":"1. Do a thing\n2. Do another\n"}"#,
+    ),
 ];
 
 /// The fields every payload has.
 pub fn defaults(dialect: &Dialect, project: &Path, config: &Path) -> HookJsonInput {
     let mut input = HookJsonInput::default();
-    let slug: String = project
-        .to_string_lossy()
-        .chars()
-        .map(|c| if c.is_ascii_alphanumeric() { c } else { '-' })
-        .collect();
+    let slug: String =
+        project.to_string_lossy().chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
     let transcript = if dialect.has_policies {
         config.join("projects").join(slug).join(format!("{SESSION}.jsonl"))
     } else {
@@ -274,7 +278,8 @@ mod tests {
     fn wave_payloads_hold_only_what_wave_sends() {
         let stop = event(&WAVE, WAVE.event("Stop").unwrap(), Some("Bash"), Path::new("/p"), Path::new("/c"));
         assert_eq!(stop.to_json(), "{}");
-        let pre = event(&WAVE, WAVE.event("PreToolUse").unwrap(), Some("Bash"), Path::new("/p"), Path::new("/c"));
+        let pre =
+            event(&WAVE, WAVE.event("PreToolUse").unwrap(), Some("Bash"), Path::new("/p"), Path::new("/c"));
         assert_eq!(pre.text("tool_name").as_deref(), Some("Bash"));
         assert!(!pre.has("tool_use_id"));
     }

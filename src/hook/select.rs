@@ -68,7 +68,8 @@ fn unmet_condition(
     }
     let tool = payload.text("tool_name").unwrap_or_default();
     let input = payload.get("tool_input").unwrap_or_default();
-    (!condition::holds(condition, &tool, &input, cwd)).then(|| format!("the call does not meet `if` {condition:?}"))
+    (!condition::holds(condition, &tool, &input, cwd))
+        .then(|| format!("the call does not meet `if` {condition:?}"))
 }
 
 fn double(dialect: &Dialect, matched: &[Found<'_>], found: &Found<'_>) -> Option<String> {

@@ -70,7 +70,8 @@ impl Sources {
                 files.extend(Some(read_file(dialect, Scope::Managed, path)).filter(|source| source.found));
             }
         }
-        let user = if dialect.has_policies { config::claude_dir() } else { config::home().join(dialect.directory) };
+        let user =
+            if dialect.has_policies { config::claude_dir() } else { config::home().join(dialect.directory) };
         let below = project.join(dialect.directory);
         for (scope, path) in [
             (Scope::User, user.join("settings.json")),
@@ -102,9 +103,9 @@ impl Sources {
     pub fn hooks(&self) -> impl Iterator<Item = Found<'_>> {
         self.read_once().flat_map(|source| {
             let groups = &source.reading.configuration.groups;
-            groups.iter().flat_map(move |group| {
-                group.hooks.iter().map(move |entry| Found { source, group, entry })
-            })
+            groups
+                .iter()
+                .flat_map(move |group| group.hooks.iter().map(move |entry| Found { source, group, entry }))
         })
     }
 

@@ -89,7 +89,8 @@ fn failure(rule: &EventRule, entry: &HookEntry, why: &str) -> Effect {
     } else {
         None
     };
-    let note = if block.is_some() { format!("failed: {why}") } else { format!("failed, not blocking: {why}") };
+    let note =
+        if block.is_some() { format!("failed: {why}") } else { format!("failed, not blocking: {why}") };
     Effect { block, notes: vec![note], ..Effect::default() }
 }
 
@@ -97,7 +98,8 @@ fn exit_2(rule: &EventRule, result: &HookExecutionResult) -> Effect {
     let said = result.stderr.trim();
     match rule.exit_2 {
         Exit2::Blocks => {
-            let reason = if said.is_empty() { "blocked by a hook (exit code 2, no reason on stderr)" } else { said };
+            let reason =
+                if said.is_empty() { "blocked by a hook (exit code 2, no reason on stderr)" } else { said };
             Effect { block: Some(reason.to_owned()), ..Effect::default() }
         }
         Exit2::TellsModel => Effect {

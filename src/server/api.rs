@@ -148,8 +148,11 @@ async fn told(app: &Shared, agent: &Agent, name: &str, mut body: Value) -> Answe
 
 /// Brings the agent's terminal to the front.
 pub async fn jump(State(app): State<Shared>, Path(id): Path<String>) -> Answered {
-    known(&app, &id)?;
-    Err(Failed(StatusCode::NOT_IMPLEMENTED, "this build cannot jump yet".into()))
+    let view = known(&app, &id)?.view(Stamp::now());
+    let jumped = tokio::task::spawn_blocking(move || crate::multiplexer::jump(&view)).await;
+    let refused = |why: String| Failed(StatusCode::CONFLICT, format!("could not jump: {why}"));
+    jumped.unwrap_or_else(|_| Err("it went wrong".into())).map_err(refused)?;
+    Ok(ok(&json!({"status": "ok"})))
 }
 
 pub async fn stats(State(app): State<Shared>) -> Answered {

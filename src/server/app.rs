@@ -1,6 +1,7 @@
 //! What the routes share.
 
 use super::access::Names;
+use super::hints::Hints;
 use super::http::Connections;
 use super::keys::KeyRing;
 use super::ledger::Ledger;
@@ -17,7 +18,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// Handed to every route.
 pub type Shared = Arc<App>;
 
-#[derive(Debug)]
 pub struct App {
     pub config: Config,
     pub ledger: Ledger,
@@ -25,6 +25,7 @@ pub struct App {
     pub keys: KeyRing,
     pub names: Names,
     pub reconciler: Reconciler,
+    pub hints: Hints,
     pub connections: Arc<Connections>,
     pub started_at: Stamp,
     pub stopping: AtomicBool,

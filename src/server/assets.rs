@@ -11,28 +11,57 @@ struct Asset {
     path: &'static str,
     kind: &'static str,
     content: &'static str,
+    tag: u64,
 }
 
 const HTML: &str = "text/html; charset=utf-8";
+const SCRIPT: &str = "text/javascript; charset=utf-8";
+const STYLE: &str = "text/css; charset=utf-8";
 
-const INDEX: Asset =
-    Asset { path: "index.html", kind: HTML, content: include_str!("../../assets/index.html") };
-
-/// Everything under `/assets/`.
-const ASSETS: &[Asset] = &[];
-
-pub async fn index(headers: HeaderMap) -> Answered {
-    send(&INDEX, &headers)
+macro_rules! assets {
+    ($($kind:ident $path:literal),* $(,)?) => {
+        &[$(asset($path, $kind, include_str!(concat!("../../assets/", $path)))),*]
+    };
 }
 
-pub async fn asset(Path(path): Path<String>, headers: HeaderMap) -> Answered {
+const fn asset(path: &'static str, kind: &'static str, content: &'static str) -> Asset {
+    Asset { path, kind, content, tag: fingerprint(content.as_bytes()) }
+}
+
+/// Everything under `/assets/`; the first is also the page itself.
+static ASSETS: &[Asset] = assets![
+    HTML "index.html",
+    STYLE "style.css",
+    SCRIPT "agents.js",
+    SCRIPT "api.js",
+    SCRIPT "app.js",
+    SCRIPT "calls.js",
+    SCRIPT "detail.js",
+    SCRIPT "dom.js",
+    SCRIPT "empty.js",
+    SCRIPT "events.js",
+    SCRIPT "format.js",
+    SCRIPT "history.js",
+    SCRIPT "list.js",
+    SCRIPT "log.js",
+    SCRIPT "parts.js",
+    SCRIPT "signal.js",
+    SCRIPT "stream.js",
+    SCRIPT "timeline.js",
+];
+
+pub async fn index(headers: HeaderMap) -> Answered {
+    send(&ASSETS[0], &headers)
+}
+
+pub async fn file(Path(path): Path<String>, headers: HeaderMap) -> Answered {
     let found = ASSETS.iter().find(|asset| asset.path == path);
     send(found.ok_or_else(|| Failed::not_found("there is no such file"))?, &headers)
 }
 
 /// Always asked about, rarely sent again: a new build shows at once.
 fn send(asset: &Asset, headers: &HeaderMap) -> Answered {
-    let tag = format!("\"{:016x}\"", fingerprint(asset.content.as_bytes()));
+    let tag = format!("\"{:016x}\"", asset.tag);
     let response = Response::builder().header(ETAG, &tag).header(CACHE_CONTROL, "no-cache");
     let known = headers.get(IF_NONE_MATCH).and_then(|value| value.to_str().ok());
     let response = if known.is_some_and(|known| known.split(',').any(|known| known.trim() == tag)) {
@@ -52,4 +81,21 @@ const fn fingerprint(bytes: &[u8]) -> u64 {
         i += 1;
     }
     hash
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_file_of_the_dashboard_is_served() {
+        let mut there: Vec<String> = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/assets"))
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        let mut served: Vec<String> = ASSETS.iter().map(|asset| asset.path.to_owned()).collect();
+        there.sort();
+        served.sort();
+        assert_eq!(served, there);
+    }
 }

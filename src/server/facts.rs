@@ -1,6 +1,6 @@
-//! What the engine may not look up itself: where a directory belongs, and which processes live.
+//! What the engine may not look up itself: where a directory belongs.
 
-use crate::model::{Facts, Process};
+use crate::model::Facts;
 use std::collections::HashMap;
 use std::path::{Component, Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -136,48 +136,6 @@ fn tidy(path: &Path) -> PathBuf {
     tidy
 }
 
-/// Whether this very process still lives: the pid alone could be somebody else's by now.
-pub fn lives(process: Process) -> bool {
-    started(process.pid) == Some(process.start)
-}
-
-/// When the process started, in the system's own unit: only good for comparing.
-#[cfg(target_os = "linux")]
-pub fn started(pid: u32) -> Option<u64> {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name is in brackets and may hold anything, brackets too.
-    let after_name = &stat[stat.rfind(')')? + 1..];
-    let mut fields = after_name.split_ascii_whitespace();
-    // Field 3 is the state; a zombie only waits for its parent to look.
-    if matches!(fields.next()?, "Z" | "X") {
-        return None;
-    }
-    fields.nth(18)?.parse().ok()
-}
-
-/// When the process started, in seconds since 1970, as `ps` tells it.
-#[cfg(all(unix, not(target_os = "linux")))]
-pub fn started(pid: u32) -> Option<u64> {
-    let output = std::process::Command::new("ps")
-        .args(["-o", "lstart=", "-p", &pid.to_string()])
-        .env("LC_ALL", "C")
-        .env("TZ", "UTC")
-        .output()
-        .ok()?;
-    let text = String::from_utf8(output.stdout).ok()?;
-    let format = time::macros::format_description!(
-        "[weekday repr:short] [month repr:short] [day padding:none] [hour]:[minute]:[second] [year]"
-    );
-    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let time = time::PrimitiveDateTime::parse(&words, format).ok()?;
-    u64::try_from(time.assume_utc().unix_timestamp()).ok()
-}
-
-#[cfg(not(unix))]
-pub fn started(_pid: u32) -> Option<u64> {
-    None
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -219,14 +177,5 @@ mod tests {
         let place = find_place(Path::new("/definitely/./not/x/../here"));
         assert_eq!((place.root.as_str(), place.project.as_str()), ("/definitely/not/here", "here"));
         assert_eq!(find_place(Path::new("/")).project, "/");
-    }
-
-    #[cfg(unix)]
-    #[test]
-    fn this_process_lives_and_an_earlier_owner_of_its_pid_does_not() {
-        let pid = std::process::id();
-        let start = started(pid).unwrap();
-        assert!(lives(Process { pid, start }));
-        assert!(!lives(Process { pid, start: start + 1 }));
     }
 }

@@ -2,9 +2,10 @@
 
 use super::answer::{Answered, Failed, ok};
 use super::app::Shared;
+use super::hints::Asked;
 use super::ledger::{NewEvent, Receipt};
-use super::payload;
 use super::routes::linger;
+use super::{intake, payload};
 use axum::body::Body;
 use axum::extract::{Path, State};
 use http_body_util::BodyExt;
@@ -25,12 +26,8 @@ pub async fn receive(State(app): State<Shared>, Path(slug): Path<String>, body: 
     if slug.len() > LONGEST_SLUG {
         return Err(Failed::not_found("no event has such a name"));
     }
-    let name = match crate::hook::event::by_slug(&slug) {
-        Some(spec) => spec.name.to_owned(),
-        None => crate::hook::event::name_of(&slug),
-    };
     let (session_id, body) = read(body).await?;
-    record(&app, NewEvent::hook(name, session_id, Value::Object(body))).await
+    record(&app, intake::event(&slug, session_id, body)).await
 }
 
 /// An event called "Status", though its path is also a question.
@@ -38,44 +35,33 @@ pub async fn receive_status(app: State<Shared>, body: Body) -> Answered {
     receive(app, Path("status".into()), body).await
 }
 
-/// The status line's input is data about a session, not a hook: it never shows that hooks work.
-pub async fn status_line(State(app): State<Shared>, body: Body) -> Answered {
-    let (session_id, body) = read(body).await?;
-    let mut event =
-        NewEvent::hook(crate::model::observed::STATUS_LINE.into(), session_id, Value::Object(body));
-    event.from_hook = false;
-    record(&app, event).await
-}
-
+/// Stores the event, after what the transcript has to say first, and answers when it is on disk.
 async fn record(app: &Shared, event: NewEvent) -> Answered {
-    if wants_transcript(app, &event) {
-        let (reconciler, session_id) = (app.reconciler.clone(), event.session_id.clone());
-        let _ = tokio::task::spawn_blocking(move || reconciler.read_now(&session_id)).await;
+    let heard = intake::heard(&event);
+    let asked = Asked::by(&event);
+    let mut events = Vec::new();
+    if app.reconciler.is_needed_before(&event.name, &heard) || app.hints.wants_transcript(&asked) {
+        let (app, heard) = (app.clone(), heard.clone());
+        let read = tokio::task::spawn_blocking(move || app.read_before(&heard)).await;
+        events = read.unwrap_or_default();
     }
-    let receipt = app.ledger.submit(event).answer().await?;
-    Ok(ok(&answer(&receipt)))
+    // What is found in the transcript of a session nobody knows yet has no agent to belong to before this event.
+    let place =
+        if app.ledger.snapshot().agent_of_session(&event.session_id).is_some() { events.len() } else { 0 };
+    let from_hook = event.from_hook;
+    events.insert(place, event);
+    let mut answers = app.ledger.submit_all(events);
+    if from_hook {
+        app.reconciler.heard(heard);
+    }
+    let receipt = answers.remove(place).answer().await?;
+    let hint = if from_hook { app.hints.output(&app.ledger, &asked, &receipt).await } else { None };
+    Ok(ok(&self::answer(&receipt, hint)))
 }
 
-/// Two events mean something else depending on what the transcript says: a prompt while a question is open (was it
-/// refused before?), and a Stop that does not say how the answer ended.
-fn wants_transcript(app: &Shared, event: &NewEvent) -> bool {
-    use crate::model::AgentState;
-    match event.name.as_str() {
-        "UserPromptSubmit" => {
-            let agent = app.ledger.snapshot().agent_of_session(&event.session_id);
-            agent.is_some_and(|agent| agent.view(event.received_at).state == AgentState::AwaitingInput)
-        }
-        "Stop" => {
-            let text = event.body.get("last_assistant_message").and_then(Value::as_str);
-            text.is_none_or(|text| text.trim().is_empty())
-        }
-        _ => false,
-    }
-}
-
-fn answer(receipt: &Receipt) -> Value {
+fn answer(receipt: &Receipt, hint: Option<Value>) -> Value {
     let agent = receipt.agent.as_deref();
-    json!({
+    let mut answer = json!({
         "status": "ok",
         "event_id": receipt.event_id,
         "agent_id": receipt.agent_id,
@@ -83,7 +69,11 @@ fn answer(receipt: &Receipt) -> Value {
         "correlation_method": receipt.method,
         "state": agent.map(|agent| agent.state),
         "status_now": agent.map(|agent| agent.status),
-    })
+    });
+    if let Some(hint) = hint {
+        answer["hook_output"] = hint;
+    }
+    answer
 }
 
 /// The body as an object with its session.

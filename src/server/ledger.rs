@@ -12,7 +12,7 @@ use crate::config::Config;
 use crate::model::*;
 use crate::store::write::{Marks, TailUpdate};
 use serde_json::Value;
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, mpsc};
 use tokio::sync::oneshot;
 
 /// Jobs that may wait; connections are limited far below this.
@@ -151,6 +151,8 @@ pub struct EventJob {
 pub struct Published {
     pub snapshot: RwLock<Snapshot>,
     pub marks: RwLock<Marks>,
+    /// Threads that are told how each touched agent looks after every COMMIT.
+    pub watchers: Mutex<Vec<mpsc::Sender<Arc<AgentView>>>>,
     pub hub: Hub,
     pub counts: Counts,
 }
@@ -248,6 +250,11 @@ impl Ledger {
         }
     }
 
+    /// The server is ending: nothing more is taken in.
+    pub fn is_closed(&self) -> bool {
+        self.queue.is_closed()
+    }
+
     /// The agents as last committed.
     pub fn snapshot(&self) -> RwLockReadGuard<'_, Snapshot> {
         self.published.snapshot.read().unwrap_or_else(PoisonError::into_inner)
@@ -255,6 +262,13 @@ impl Ledger {
 
     pub fn marks(&self) -> Marks {
         self.published.marks.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// From now on: every agent as it looks after each COMMIT that touched it.
+    pub fn watch(&self) -> mpsc::Receiver<Arc<AgentView>> {
+        let (sender, receiver) = mpsc::channel();
+        self.published.watchers.lock().unwrap_or_else(PoisonError::into_inner).push(sender);
+        receiver
     }
 
     pub fn hub(&self) -> &Hub {

@@ -8,11 +8,17 @@ mod answer;
 mod api;
 mod app;
 mod assets;
+mod discover;
+mod drain;
 pub mod facts;
+mod ground;
+mod hints;
 mod hooks;
 mod http;
+mod intake;
 mod keys;
 pub mod ledger;
+mod liveness;
 mod log;
 mod login;
 mod payload;
@@ -27,7 +33,9 @@ pub mod snapshot;
 mod sse;
 pub mod status;
 mod stream;
+mod ticker;
 mod upkeep;
+pub mod watch;
 mod writer;
 
 use crate::clock::Stamp;
@@ -42,7 +50,6 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use tokio::sync::watch;
 
 /// Receive, store and show the events
 ///
@@ -90,15 +97,19 @@ pub fn serve(args: &ServeArgs) -> Result<ExitCode> {
     http::raise_descriptor_limit();
     quiet_panics();
 
+    let tails = store::queries::tails(&db)?;
     let ledger = Ledger::new(&config);
     let writer = writer::Writer::new(db, path.clone(), ledger.clone(), upkeep::Upkeep::new())?;
     let writing = std::thread::Builder::new()
         .name("writer".into())
         .spawn(move || writer.run())
         .context("could not start the writer")?;
+    ring_when_it_matters(&config, &ledger)?;
+    let reconciler = ground::start(&config, &ledger, tails).context("could not start the reconciler")?;
     let app = Arc::new(App {
         names: access::Names::new(&config.names, bound),
-        reconciler: reconcile::Reconciler::start(&config, &ledger),
+        hints: hints::Hints::new(&config),
+        reconciler,
         readers: app::Readers::new(path),
         connections: Arc::default(),
         started_at: Stamp::now(),
@@ -107,6 +118,11 @@ pub fn serve(args: &ServeArgs) -> Result<ExitCode> {
         ledger: ledger.clone(),
         keys,
     });
+    let draining = Arc::downgrade(&app);
+    std::thread::Builder::new()
+        .name("drain".into())
+        .spawn(move || drain::run(&draining))
+        .context("could not start to drain the spool")?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .max_blocking_threads(8)
@@ -116,17 +132,31 @@ pub fn serve(args: &ServeArgs) -> Result<ExitCode> {
     log::line(&format!("listening on http://{bound}"));
     let served = runtime.block_on(run(listener, app));
     // Whoever still waits for the store is answered before it closes.
-    runtime.shutdown_timeout(Duration::from_secs(1));
     ledger.queue.close();
+    runtime.shutdown_timeout(Duration::from_secs(1));
     let _ = writing.join();
     served?;
     Ok(ExitCode::SUCCESS)
 }
 
+/// Desktop and webhook notifications, in a thread of their own.
+fn ring_when_it_matters(config: &Config, ledger: &Ledger) -> Result<()> {
+    let changes = ledger.watch();
+    let now_there = ledger.snapshot().agents(false);
+    let config = config.clone();
+    let ring = move || {
+        let now = Stamp::now();
+        let now_there = now_there.iter().map(|agent| Arc::new(agent.view(now))).collect();
+        crate::alerts::run(&config, now_there, &changes);
+    };
+    std::thread::Builder::new().name("alerts".into()).spawn(ring).context("could not start the alerts")?;
+    Ok(())
+}
+
 /// Serves until a signal, then lets what is in flight end.
 async fn run(listener: TcpListener, app: Arc<App>) -> Result<()> {
     let listener = tokio::net::TcpListener::from_std(listener).context("could not listen")?;
-    let (stop, stopping) = watch::channel(false);
+    let (stop, stopping) = tokio::sync::watch::channel(false);
     let leaving = Arc::clone(&app);
     let mut signals = Signals::new()?;
     tokio::spawn(async move {
@@ -136,6 +166,7 @@ async fn run(listener: TcpListener, app: Arc<App>) -> Result<()> {
         leaving.ledger.hub().close();
         let _ = stop.send(true);
     });
+    tokio::spawn(ticker::run(Arc::clone(&app)));
     let connections = Arc::clone(&app.connections);
     http::serve(listener, routes::routes(app), connections, stopping).await;
     Ok(())

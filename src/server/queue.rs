@@ -89,6 +89,10 @@ impl<T> Queue<T> {
         self.changed.notify_all();
     }
 
+    pub fn is_closed(&self) -> bool {
+        self.lock().closed
+    }
+
     pub fn len(&self) -> usize {
         self.lock().jobs.len()
     }

@@ -3,7 +3,7 @@
 //! Facts come first. An event whose projection fails is stored all the same; a batch that cannot be committed
 //! leaves no trace, neither on disk nor in memory, and nobody is told that it did.
 
-use super::facts::{self, Lookup};
+use super::facts::Lookup;
 use super::ledger::{Answer, EventJob, Job, Ledger, Receipt, Unavailable};
 use super::queue::Taken;
 use super::snapshot::Snapshot;
@@ -13,6 +13,7 @@ use super::{log, projection};
 use crate::clock::Stamp;
 use crate::engine::{self, World};
 use crate::model::*;
+use crate::process;
 use crate::store::write::{EventRow, Marks, Rows};
 use crate::store::{self, flag, queries, write};
 use anyhow::Result;
@@ -36,6 +37,8 @@ pub struct Writer {
     lookup: Lookup,
     /// Sessions heard of since the server started.
     met: HashSet<String>,
+    /// This machine, as `notify` names it.
+    host: Option<String>,
     upkeep: Upkeep,
 }
 
@@ -48,7 +51,7 @@ struct Memory {
 /// What a batch has to say once it is on disk.
 struct Committed {
     answers: Vec<Receipt>,
-    views: Vec<AgentView>,
+    views: Vec<Arc<AgentView>>,
     rows: Rows,
 }
 
@@ -67,8 +70,16 @@ impl<E: Into<anyhow::Error>> From<E> for Failure {
 impl Writer {
     /// Reads the world from the store and publishes it.
     pub fn new(db: Connection, path: PathBuf, ledger: Ledger, upkeep: Upkeep) -> Result<Writer> {
-        let mut writer =
-            Writer { db, path, ledger, memory: None, lookup: Lookup::default(), met: HashSet::new(), upkeep };
+        let mut writer = Writer {
+            db,
+            path,
+            ledger,
+            memory: None,
+            lookup: Lookup::default(),
+            met: HashSet::new(),
+            host: process::host_name(),
+            upkeep,
+        };
         writer.load()?;
         Ok(writer)
     }
@@ -155,6 +166,7 @@ impl Writer {
             memory,
             lookup: &mut self.lookup,
             met: &mut self.met,
+            host: self.host.as_deref(),
             rows: Rows::default(),
             received_before,
         };
@@ -198,6 +210,9 @@ impl Writer {
             let _ = job.answer().send(Ok(receipt));
         }
         self.upkeep.events_came();
+        let mut watchers = published.watchers.lock().unwrap_or_else(PoisonError::into_inner);
+        watchers.retain(|watcher| committed.views.iter().all(|view| watcher.send(Arc::clone(view)).is_ok()));
+        drop(watchers);
         if !published.hub.is_empty() {
             published.hub.publish(messages(committed.rows, &committed.views, memory.marks.seq));
         }
@@ -226,7 +241,7 @@ fn nothing() -> Receipt {
 
 /// The steps of the batch in their order, then each touched agent once. The updates carry the numbers
 /// [`Batch::finish`] gave them: the last ones of the batch.
-fn messages(rows: Rows, views: &[AgentView], last_seq: i64) -> Vec<Message> {
+fn messages(rows: Rows, views: &[Arc<AgentView>], last_seq: i64) -> Vec<Message> {
     let mut messages: Vec<Message> = rows
         .changes
         .iter()
@@ -234,7 +249,7 @@ fn messages(rows: Rows, views: &[AgentView], last_seq: i64) -> Vec<Message> {
         .collect();
     let first = last_seq - views.len() as i64 + 1;
     for (seq, view) in (first..).zip(views) {
-        messages.push(Message::new(Some(seq), "agent_updated", Some(view.id), view));
+        messages.push(Message::new(Some(seq), "agent_updated", Some(view.id), &**view));
     }
     messages
 }
@@ -245,6 +260,7 @@ struct Batch<'a> {
     memory: &'a mut Memory,
     lookup: &'a mut Lookup,
     met: &'a mut HashSet<String>,
+    host: Option<&'a str>,
     rows: Rows,
     received_before: u64,
 }
@@ -341,11 +357,13 @@ impl Batch<'_> {
         self.lookup.directory(&mut found, moved.or(cwd), fresh);
         event.facts = found;
         let asked = self.memory.world.asks(event);
-        event.facts.alive = asked.into_iter().filter(|process| facts::lives(*process)).collect();
+        // Nobody can look at another machine's processes; there the engine wants to hear that they live.
+        let here = event.text("host").is_none_or(|host| Some(host) == self.host);
+        event.facts.alive = asked.into_iter().filter(|process| !here || process::lives(*process)).collect();
     }
 
     /// Writes what all events together changed; the touched agents in the order of their ids.
-    fn finish(mut self) -> Result<(Rows, Vec<AgentView>)> {
+    fn finish(mut self) -> Result<(Rows, Vec<Arc<AgentView>>)> {
         let now = Stamp::now();
         write::rows(self.db, &self.rows)?;
         let touched: Vec<i64> = self.rows.touched.iter().copied().collect();
@@ -357,7 +375,7 @@ impl Batch<'_> {
             let view = agent.view(now);
             write::agent(self.db, agent, &view, self.memory.marks.seq)?;
             self.rows.touched.insert(id);
-            views.push(view);
+            views.push(Arc::new(view));
         }
         self.memory.marks.world = self.memory.world.counters();
         write::marks(self.db, &self.memory.marks)?;

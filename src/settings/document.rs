@@ -199,7 +199,11 @@ impl<'a> Document<'a> {
         let read: Result<serde::de::IgnoredAny, _> = serde_json::from_slice(&strict);
         read.map(drop).map_err(|error| {
             let at = offset(&strict, error.line(), error.column()).min(self.text.len());
+            // Of a control character in a string serde_json names the place or the one before it.
+            let next_is_it =
+                strict.get(at).is_some_and(|b| *b >= 0x20) && strict.get(at + 1).is_some_and(|b| *b < 0x20);
             let message = error.to_string();
+            let at = if next_is_it && message.starts_with("control character") { at + 1 } else { at };
             let message = message.split(" at line ").next().unwrap_or(&message);
             remark(self.text, floor_char(self.text, at), format!("not valid JSON: {message}"))
         })
@@ -325,10 +329,11 @@ mod tests {
             ("{\"a\": 0x1F}", 1, 7, "hexadecimal"),
             ("{\"a\": +1}", 1, 7, "unary plus"),
             ("{\"a\": .5}", 1, 7, "decimal point"),
-            ("{\"a\": NaN}", 1, 7, "nan"),
-            ("{\"a\": \"\\x41\"}", 1, 7, "escape"),
+            ("{\"a\": NaN}", 1, 7, "unexpected token"),
+            ("{\"a\": \"\\x41\"}", 1, 8, "escape"),
             ("{\n\"a\": 01}", 2, 7, "invalid number"),
             ("{\"a\": \"tab\there\"}", 1, 11, "control character"),
+            ("{\"a\": \"\x1b\"}", 1, 8, "control character"),
             ("{\"a\":\u{a0}1}", 1, 6, "expected value"),
             ("{} {}", 1, 4, "more than one"),
         ];

@@ -10,6 +10,7 @@ pub mod search;
 pub mod stats;
 pub mod write;
 
+use crate::engine::Agent;
 use anyhow::{Context, Result};
 use fs_err as fs;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
@@ -108,6 +109,14 @@ pub fn open_to_read(path: &Path) -> Result<Connection> {
         "the database is of an older headspace: start the server once"
     );
     Ok(db)
+}
+
+/// The agents as the store knows them, without a server; none if no server has run yet.
+pub fn read_agents(path: &Path) -> Result<Vec<Agent>> {
+    if !path.exists() {
+        return Ok(Vec::new());
+    }
+    queries::agents(&open_to_read(path)?)
 }
 
 /// Notes that a statement met damage, so that the next start looks at the whole file.

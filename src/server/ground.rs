@@ -1,0 +1,126 @@
+//! The server as the reconciler sees it: agents to look after, and a ledger for what it finds.
+
+use super::ledger::{Ledger, NewEvent};
+use super::liveness::Client;
+use super::reconcile::{Ground, Reconciler, Seat};
+use super::watch::Report;
+use crate::clock::Stamp;
+use crate::config::{self, Config};
+use crate::engine::Agent;
+use crate::model::{AgentState, InteractionKind};
+use crate::store::write::TailUpdate;
+use crate::transcript::Mark;
+use serde_json::{Value, json};
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How often, and after which pause, a report is handed in again while the store cannot take it.
+const ATTEMPTS: u32 = 10;
+const PAUSE: Duration = Duration::from_millis(500);
+
+/// Begins to watch, in its own thread, where the last server stopped reading.
+pub fn start(config: &Config, ledger: &Ledger, tails: Vec<TailUpdate>) -> std::io::Result<Reconciler> {
+    let marks: HashMap<String, Mark> =
+        tails.into_iter().map(|tail| (tail.session_id.clone(), mark(tail))).collect();
+    let ground = Arc::new(Home { ledger: ledger.clone(), host: crate::process::host_name() });
+    let projects = config::claude_dir().join("projects");
+    Reconciler::start(ground, config.reconcile.clone(), projects, marks)
+}
+
+struct Home {
+    ledger: Ledger,
+    host: Option<String>,
+}
+
+impl Ground for Home {
+    fn seats(&self) -> Vec<Seat> {
+        let agents = self.ledger.snapshot().agents(false);
+        agents.iter().map(|agent| self.seat_of(agent)).collect()
+    }
+
+    fn seat(&self, session_id: &str) -> Option<Seat> {
+        let agent = self.ledger.snapshot().agent_of_session(session_id)?;
+        (agent.session_id == session_id && agent.ended_at.is_none()).then(|| self.seat_of(&agent))
+    }
+
+    fn knows(&self, session_id: &str) -> bool {
+        self.ledger.snapshot().agent_of_session(session_id).is_some()
+    }
+
+    fn last_hook_at(&self) -> Option<Stamp> {
+        self.ledger.marks().last_hook_at
+    }
+
+    /// Waits until they are stored: what was read of a transcript is not read again before a restart.
+    fn submit(&self, reports: Vec<Report>) {
+        let events: Vec<NewEvent> = reports.into_iter().map(NewEvent::from).collect();
+        for _ in 0..ATTEMPTS {
+            let pending = self.ledger.submit_all(events.clone());
+            if pending.into_iter().all(|pending| pending.wait().is_ok()) || self.ledger.is_closed() {
+                return;
+            }
+            std::thread::sleep(PAUSE);
+        }
+        super::log::line("could not store what transcripts say: given up until the next start");
+    }
+}
+
+impl Home {
+    fn seat_of(&self, agent: &Agent) -> Seat {
+        let place = &agent.place;
+        let here = place.host.is_none() || place.host == self.host;
+        let asking = agent.interactions.iter();
+        let asking_subagents =
+            asking.filter_map(|one| Some((one.subagent.clone()?, one.opened_at))).collect::<Vec<_>>();
+        let idle = agent.state == AgentState::Idle;
+        Seat {
+            session_id: agent.session_id.clone(),
+            transcript_path: place.transcript_path.as_deref().map(PathBuf::from),
+            idle,
+            asks: agent
+                .interactions
+                .iter()
+                .any(|one| one.subagent.is_none() && one.kind != InteractionKind::Reply),
+            busy: !idle || !agent.interactions.is_empty() || agent.phase.is_some() || agent.live_tasks() > 0,
+            asking_subagents,
+            client: place
+                .claude_pid
+                .filter(|_| here)
+                .map(|pid| Client { pid, start: place.claude_pid_start }),
+            active: agent.last_active_at,
+        }
+    }
+}
+
+/// The same line read twice is one event: its id is made of what names it.
+impl From<Report> for NewEvent {
+    fn from(report: Report) -> NewEvent {
+        let text =
+            |field: &str| report.body.get(field).and_then(Value::as_str).filter(|text| !text.is_empty());
+        let block = text("tool_use_id").or(text("message_id")).unwrap_or_default();
+        let id = text("uuid").map(|uuid| format!("{}/{uuid}/{}/{block}", report.session_id, report.name));
+        let mut event =
+            NewEvent::observed(report.name, &report.session_id, report.at, report.source, report.body);
+        // Longer ones would be refused, and nobody writes such.
+        event.delivery_id = id.filter(|id| id.len() <= 500);
+        event.tail = report.tail.map(|mark| tail(&report.session_id, &mark));
+        event
+    }
+}
+
+fn tail(session_id: &str, mark: &Mark) -> TailUpdate {
+    TailUpdate {
+        path: mark.path.to_string_lossy().into_owned(),
+        session_id: session_id.to_owned(),
+        offset: mark.offset,
+        inode: mark.inode,
+        data: Some(json!({"check": mark.check})),
+    }
+}
+
+fn mark(tail: TailUpdate) -> Mark {
+    let check = tail.data.as_ref().and_then(|data| data.get("check")?.as_u64());
+    Mark { path: PathBuf::from(tail.path), offset: tail.offset, inode: tail.inode, check }
+}
