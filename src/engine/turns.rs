@@ -134,7 +134,13 @@ impl Step<'_> {
             intent,
             text,
             command_id,
-            at: self.event.at,
+            // The line's own time, where the event's is that of the turn's end.
+            at: self
+                .event
+                .text("timestamp")
+                .filter(|_| !by_hook)
+                .and_then(Stamp::parse)
+                .unwrap_or(self.event.at),
             uuid: uuid.or_else(|| self.event.text("uuid").map(String::from)),
             jsonl: !by_hook,
         });
