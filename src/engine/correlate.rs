@@ -139,6 +139,7 @@ fn by_process_or_pane(agent: &Agent, seat: &Seat, event: &Event) -> bool {
 }
 
 /// The same directory and kind, held by no living process, not in the middle of a turn, not in another known pane.
+/// And a session older than what the seat did last is not its successor: an old transcript was found.
 fn by_directory(agent: &Agent, seat: &Seat, event: &Event) -> bool {
     let other_pane =
         seat.pane.is_some() && agent.place.tmux_pane.is_some() && agent.place.tmux_pane != seat.pane;
@@ -147,6 +148,7 @@ fn by_directory(agent: &Agent, seat: &Seat, event: &Event) -> bool {
         && agent.place.root == seat.root
         && agent.place.headless == seat.headless
         && agent.command.is_none()
+        && event.at >= agent.state_at
         && !other_pane
         && !held
 }

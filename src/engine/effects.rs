@@ -66,7 +66,7 @@ fn session_start(step: &mut Step) {
 fn user_prompt_submit(step: &mut Step) {
     let text = step.event.text("prompt").unwrap_or_default();
     if text.trim_start().starts_with("<task-notification>") {
-        return task_notification(step, text);
+        return step.task_notification(text);
     }
     if let Some(told) = step.already_told(Actor::User, text, false) {
         return step.confirm_prompt(told.command_id);
@@ -115,6 +115,69 @@ impl Step<'_> {
         self.agent.interrupted = false;
         self.agent.memory.silent_stop = None;
         self.mark();
+    }
+
+    /// A background task reports back: the main thread works on it. Nobody typed it, so no turn, and no question
+    /// closes.
+    pub fn task_notification(&mut self, text: &str) {
+        let id = between(text, "<task-id>", "</task-id>");
+        self.agent.background.retain(|task| id.is_none() || subagents::task_id(task) != id);
+        if !self.fresh {
+            return;
+        }
+        self.revive();
+        if self.agent.command.is_none() {
+            let summary = between(text, "<summary>", "</summary>").map(|summary| gist(summary, 120));
+            self.begin(Some(summary.as_deref().unwrap_or("Background task finished")), self.level());
+        }
+        self.agent.turn_at = self.event.at;
+        self.agent.boundary_at = self.agent.boundary_at.max(self.event.at);
+        self.agent.error = None;
+        self.work();
+    }
+
+    /// Whether the task a notification is about still stands on the client's list.
+    pub fn has_task_of(&self, text: &str) -> bool {
+        let id = between(text, "<task-id>", "</task-id>");
+        id.is_some() && self.agent.background.iter().any(|task| subagents::task_id(task) == id)
+    }
+
+    /// PreToolUse of the main thread, by whatever source.
+    pub fn main_call(&mut self) {
+        let named = Named::of(self.event, None);
+        self.open_call(&named);
+        self.close_loose();
+        if detail::is_question(named.tool) {
+            if self.open_dialog(&named) {
+                self.ask(&named);
+            }
+            self.wait();
+        } else if self.fresh {
+            self.work();
+        }
+    }
+
+    /// The question turn of a dialog just opened.
+    fn ask(&mut self, named: &Named) {
+        self.wait();
+        self.say(Actor::Agent, Intent::Question, &detail::ask_in_full(named.tool, named.input));
+    }
+
+    /// The turn ended in an error.
+    pub fn fail(&mut self, error: &str, text: Option<&str>) {
+        let command_id = self.agent.command.as_ref().map(|command| command.id);
+        let command_id = command_id.or_else(|| self.command_at(self.event.at));
+        if let Some(text) = text {
+            self.answer(text, Intent::EndOfTask, command_id);
+        }
+        if !self.fresh {
+            return;
+        }
+        self.flush_tail();
+        self.finish(Intent::EndOfTask);
+        self.agent.interrupted = false;
+        self.agent.error = Some(error.to_string());
+        self.agent.unseen = true;
     }
 
     /// A prompt that comes after what it led to: history, and the words an inferred command lacked.
@@ -263,24 +326,6 @@ impl Step<'_> {
     }
 }
 
-/// A background task reports back: the main thread works on it. Nobody typed it, so no turn, and no question closes.
-pub(super) fn task_notification(step: &mut Step, text: &str) {
-    let id = between(text, "<task-id>", "</task-id>");
-    step.agent.background.retain(|task| id.is_none() || subagents::task_id(task) != id);
-    if !step.fresh {
-        return;
-    }
-    step.revive();
-    if step.agent.command.is_none() {
-        let summary = between(text, "<summary>", "</summary>").map(|summary| gist(summary, 120));
-        step.begin(Some(summary.as_deref().unwrap_or("Background task finished")), step.level());
-    }
-    step.agent.turn_at = step.event.at;
-    step.agent.boundary_at = step.agent.boundary_at.max(step.event.at);
-    step.agent.error = None;
-    step.work();
-}
-
 fn between<'a>(text: &'a str, open: &str, close: &str) -> Option<&'a str> {
     let rest = text.split_once(open)?.1;
     Some(rest.split_once(close)?.0.trim())
@@ -293,21 +338,10 @@ fn of_this_turn(step: &Step) -> bool {
         && step.event.at > step.agent.boundary_at
 }
 
-pub(super) fn pre_tool_use(step: &mut Step) {
-    let named = Named::of(step.event, None);
-    let late = !step.fresh;
-    if late && (!of_this_turn(step) || named.id.is_none_or(|id| step.ended_before(id))) {
-        return;
-    }
-    step.open_call(&named);
-    step.close_loose();
-    if detail::is_question(named.tool) {
-        if step.open_dialog(&named) {
-            ask(step, &named);
-        }
-        step.wait();
-    } else if !late {
-        step.work();
+fn pre_tool_use(step: &mut Step) {
+    let ended = step.event.text("tool_use_id").is_none_or(|id| step.ended_before(id));
+    if step.fresh || (of_this_turn(step) && !ended) {
+        step.main_call();
     }
 }
 
@@ -317,15 +351,9 @@ fn permission_request(step: &mut Step) {
         return;
     }
     if step.open_dialog(&named) {
-        ask(step, &named);
+        step.ask(&named);
     }
     step.wait();
-}
-
-/// The question turn of a dialog just opened.
-fn ask(step: &mut Step, named: &Named) {
-    step.wait();
-    step.say(Actor::Agent, Intent::Question, &detail::ask_in_full(named.tool, named.input));
 }
 
 /// PostToolUse, PostToolUseFailure, PermissionDenied: the call is over.
@@ -451,25 +479,7 @@ fn stop(step: &mut Step) {
 }
 
 fn stop_failure(step: &mut Step) {
-    let event = step.event;
-    failed(step, event.text("last_assistant_message"), event.text("error").unwrap_or("unknown"));
-}
-
-/// The turn ended in an error, which stands until the next prompt.
-pub(super) fn failed(step: &mut Step, text: Option<&str>, error: &str) {
-    let command_id = step.agent.command.as_ref().map(|command| command.id);
-    if let Some(text) = text {
-        let command_id = command_id.or_else(|| step.command_at(step.event.at));
-        step.answer(text, Intent::EndOfTask, command_id);
-    }
-    if !step.fresh {
-        return;
-    }
-    step.flush_tail();
-    step.finish(Intent::EndOfTask);
-    step.agent.interrupted = false;
-    step.agent.error = Some(error.to_string());
-    step.agent.unseen = true;
+    step.fail(step.event.text("error").unwrap_or("unknown"), step.event.text("last_assistant_message"));
 }
 
 fn phase(step: &mut Step, phase: Phase) {
