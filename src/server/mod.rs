@@ -15,6 +15,7 @@ mod ground;
 mod hints;
 mod hooks;
 mod http;
+mod installed;
 mod intake;
 mod keys;
 pub mod ledger;

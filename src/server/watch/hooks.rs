@@ -17,6 +17,7 @@ pub struct Heard {
     pub session_id: String,
     pub at: Stamp,
     pub transcript_path: Option<PathBuf>,
+    pub host: Option<String>,
     pub(super) kind: Kind,
     pub(super) prompt_id: Option<String>,
 }
@@ -45,6 +46,7 @@ impl Heard {
             session_id: session_id.to_owned(),
             at,
             transcript_path: text("transcript_path").map(PathBuf::from).filter(|path| path.is_absolute()),
+            host: text("host").map(str::to_owned),
             kind,
             prompt_id: text("prompt_id").map(str::to_owned),
         }
