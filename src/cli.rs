@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 /// Which of your Claude Code sessions needs you now, and why.
 #[derive(Debug, Parser)]
-#[command(name = "headspace", version, max_term_width = 100, disable_help_subcommand = true)]
+#[command(name = "headspace", version = env!("HEADSPACE_VERSION"), max_term_width = 100, disable_help_subcommand = true)]
 pub struct Cli {
     #[command(subcommand)]
     pub command: Option<Command>,
