@@ -3,6 +3,7 @@
 use crate::clock::Stamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use std::cmp::Reverse;
 
 /// An enum whose values are lower-case words on every wire and in the store.
 macro_rules! words {
@@ -352,6 +353,15 @@ pub struct AgentView {
     pub source: Source,
     pub source_at: Stamp,
     pub confidence: Confidence,
+}
+
+impl AgentView {
+    /// Its place in every list: who needs a person first and of those who waits longest; then by group, the most
+    /// recently active first; ended ones last.
+    pub fn rank(&self) -> impl Ord + use<> {
+        let waiting = self.waiting_since.unwrap_or(Stamp(i64::MAX));
+        (self.ended_at.is_some(), self.group, waiting, Reverse(self.last_active_at), self.id)
+    }
 }
 
 /// What became of an agent by an event: rows for the store, and what the stream of changes tells.
