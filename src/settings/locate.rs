@@ -2,7 +2,7 @@
 
 use crate::cli::Usage;
 use crate::config;
-use crate::files;
+use crate::{files, git};
 use anyhow::{Context, Result};
 use clap::ValueEnum;
 use std::path::{Path, PathBuf};
@@ -85,8 +85,7 @@ pub fn targets(client: Client, scope: Scope, config_dirs: &[PathBuf]) -> Result<
 /// The nearest directory with a `.git`, else the current one.
 fn project_root() -> Result<PathBuf> {
     let here = std::env::current_dir().context("could not find the current directory")?;
-    let root = here.ancestors().find(|dir| dir.join(".git").exists());
-    Ok(root.unwrap_or(&here).to_path_buf())
+    Ok(git::root_of(&here).unwrap_or(&here).to_path_buf())
 }
 
 /// The path to call this program by, for good: the one on `PATH` if that leads here, since package managers put
