@@ -41,11 +41,22 @@ pub struct Target {
 impl Target {
     fn new(dir: PathBuf, name: &str, config_dir: PathBuf) -> Result<Target> {
         let path = dir.join(name);
-        Ok(Target { file: files::resolve(&path)?, path, config_dir })
+        let file = straight(&files::resolve(&path)?);
+        Ok(Target { file, path, config_dir })
     }
 
     pub fn is_symlink(&self) -> bool {
-        self.path != self.file
+        self.path.is_symlink()
+    }
+}
+
+/// Without links among the directories, as far as those exist: the same file must be known again whichever way
+/// it is reached.
+fn straight(file: &Path) -> PathBuf {
+    let known = |dir: &Path| Some((dir.canonicalize().ok()?, file.strip_prefix(dir).ok()?));
+    match file.ancestors().skip(1).find_map(known) {
+        Some((dir, rest)) => dir.join(rest),
+        None => file.to_path_buf(),
     }
 }
 
