@@ -193,6 +193,13 @@ pub struct Event {
 }
 
 impl Event {
+    /// Whether this happened after `moment`, or with it. Transcript lines have milliseconds: a line of the same
+    /// millisecond counts as newer.
+    pub fn is_after(&self, moment: Stamp) -> bool {
+        let unit = if self.source == Source::Transcript { 1_000_000 } else { 1 };
+        self.at.0.div_euclid(unit) >= moment.0.div_euclid(unit)
+    }
+
     /// A text field of the body that is there and not empty.
     pub fn text(&self, field: &str) -> Option<&str> {
         self.body.get(field)?.as_str().filter(|text| !text.is_empty())

@@ -16,7 +16,9 @@ pub(super) fn is_quiet(name: &str) -> bool {
     matches!(name, observed::SEEN | observed::RENAMED | observed::PROCESS_GONE | observed::WARNED)
 }
 
-const EFFECTS: &[(&str, fn(&mut Step))] = &[
+type Effect = fn(&mut Step);
+
+const EFFECTS: &[(&str, Effect)] = &[
     (observed::TEXT, |step| step.transcript_text()),
     (observed::INTERRUPTED, interrupted),
     (observed::REFUSED, refused),
@@ -50,8 +52,8 @@ fn interrupted(step: &mut Step) {
         return;
     }
     if let Some(child) = step.event.text("agent_id") {
-        let at = step.event.at;
-        step.close_children(|one| one.is(child) && later_or_same_ms(at, one.at));
+        let event = step.event;
+        step.close_children(|one| one.is(child) && event.is_after(one.at));
     } else if step.fresh && step.agent.command.is_some() {
         step.interrupt();
     }
@@ -92,7 +94,7 @@ fn call_over(step: &mut Step) {
     if step.event.session_id != step.agent.session_id {
         return;
     }
-    let (at, child) = (step.event.at, step.event.text("agent_id"));
+    let (event, child) = (step.event, step.event.text("agent_id"));
     let Some(id) = step.event.text("tool_use_id") else { return };
     let closed = step.close_call(&Named { tool: "", id: Some(id), input: None, subagent: child });
     let mine = |one: &Interaction| one.subagent.as_deref() == child;
@@ -100,7 +102,7 @@ fn call_over(step: &mut Step) {
         mine(one)
             && one.tool_use_id.is_none()
             && one.kind != InteractionKind::Reply
-            && later_or_same_ms(at, one.opened_at)
+            && event.is_after(one.opened_at)
     };
     let alone = step.agent.interactions.iter().filter(|one| mine(one)).count() == 1;
     let refused = step.event.name == observed::REFUSED;
@@ -115,11 +117,6 @@ fn call_over(step: &mut Step) {
         }
         None => {}
     }
-}
-
-/// Transcript times have milliseconds: a line of the same one counts as newer.
-pub(super) fn later_or_same_ms(line: crate::clock::Stamp, event: crate::clock::Stamp) -> bool {
-    line.0.div_euclid(1_000_000) >= event.0.div_euclid(1_000_000)
 }
 
 /// A Stop that no hook told of. If it is too late to matter, its text is still worth keeping.
@@ -170,11 +167,12 @@ fn prompt(step: &mut Step) {
 
 fn usage(step: &mut Step) {
     let figures = &mut step.agent.figures;
-    if let Some(model) = step.event.text("model") {
-        if figures.model.as_deref().is_none_or(|known| !windows::same_model(known, model)) {
-            figures.model = Some(model.to_string());
-            figures.window = None;
-        }
+    let other = |known: &str, model: &str| !windows::same_model(known, model);
+    if let Some(model) = step.event.text("model")
+        && figures.model.as_deref().is_none_or(|known| other(known, model))
+    {
+        figures.model = Some(model.to_string());
+        figures.window = None;
     }
     if let Some(used) = step.event.body.get("used_tokens").and_then(Value::as_u64) {
         figures.used_tokens = Some(used);

@@ -149,20 +149,6 @@ impl<'a> Player<'a> {
         event.facts.alive = self.world.asks(&event).into_iter().filter(alive).collect();
         event.facts.first_since_start = self.contacted.insert(event.session_id.clone());
         let outcome = engine::apply(&mut self.world, &event);
-        if std::env::var("DBG").is_ok() {
-            eprintln!(
-                "{} {} {} {}",
-                self.case.name,
-                event.name,
-                event.at,
-                outcome
-                    .changes
-                    .iter()
-                    .map(|c| format!("{c:?}").chars().take(150).collect::<String>())
-                    .collect::<Vec<_>>()
-                    .join(" | ")
-            );
-        }
         self.stored.push((event, outcome));
     }
 

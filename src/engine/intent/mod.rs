@@ -96,10 +96,8 @@ fn asks_at_the_end(sentences: &[Sentence]) -> Option<Judgement> {
             let level = if back == 0 { Confidence::High } else { Confidence::Medium };
             return Some(asking(level, why, sentence));
         }
-        if !soft {
-            if let Some(why) = phrases::find(phrases::ASKS, sentence) {
-                return Some(asking(Confidence::Medium, why, sentence));
-            }
+        if let Some(why) = phrases::find(phrases::ASKS, sentence).filter(|_| !soft) {
+            return Some(asking(Confidence::Medium, why, sentence));
         }
         // A soft close after a question takes nothing back.
         if !soft && phrases::find(phrases::REMARK, sentence).is_none() {

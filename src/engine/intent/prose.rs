@@ -40,9 +40,7 @@ pub fn read(text: &str) -> Vec<Block> {
             (Some(_), _) => continue,
             (None, None) => {}
         }
-        if trimmed.is_empty() || is_rule(trimmed) || trimmed.starts_with('|') {
-            end_paragraph(&mut blocks, &mut paragraph);
-        } else if trimmed.starts_with('>') {
+        if trimmed.is_empty() || is_rule(trimmed) || trimmed.starts_with(['|', '>']) {
             end_paragraph(&mut blocks, &mut paragraph);
         } else if let Some(item) = list_item(trimmed) {
             end_paragraph(&mut blocks, &mut paragraph);
