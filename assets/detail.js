@@ -207,7 +207,7 @@ const FACTS = [
   ['doing', (agent) => ({ text: !agent.ended_at && agent.group !== 'needs_you' && agent.status_detail })],
   ['last active', (agent) => ({ tick: Date.parse(agent.last_active_at), tail: ' ago' })],
   ['state', (agent) => ({ text: agent.state.replaceAll('_', ' '), note: `${agent.source}, ${agent.confidence}` })],
-  ['background', (agent) => ({ text: agent.background?.map((task) => task.description ?? task.command ?? task.type ?? 'task').join(', ') })],
+  ['background', (agent) => ({ text: agent.background?.map((task) => line(task?.description ?? task?.command ?? task?.type ?? 'task', 80)).join(', ') })],
   ['context', ({ context }) => ({ context, note: context && `${tokens(context.used_tokens)} of ${tokens(context.window)}` })],
   ['cost', (agent) => ({ text: typeof agent.cost_usd === 'number' && `$${agent.cost_usd.toFixed(2)}` })],
   ['model', (agent) => ({ text: agent.model })],

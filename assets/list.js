@@ -80,8 +80,7 @@ let places = new Map();
 
 /** Everything that decides where a row stands. */
 function placeKey(agent) {
-  return [agent.group, foldOf(agent), agent.waiting_since, agent.current_command?.started_at, grouping.value === 'flat' || agent[grouping.value],
-    agent.group === 'idle' || agent.group === 'done' || agent.group === 'error' ? agent.last_active_at : '', filter.words.length ? gistOf(agent) + agent.name : ''].join('|');
+  return `${agent.group}|${foldOf(agent)}|${agent.since}|${agent[grouping.value]}|${filter.words.length ? gistOf(agent) + agent.name : ''}`;
 }
 
 export function render() {
@@ -99,7 +98,7 @@ export function render() {
   open.sort(compare);
   const sections = sectionsOf(open);
   for (const [fold, members] of Object.entries(folded)) {
-    members.sort((a, b) => Date.parse(b.last_active_at) - Date.parse(a.last_active_at));
+    members.sort(compare);
     // A search looks behind the folds as well, but a filter by group means the living.
     if (members.length && !filter.groups.size) sections.push({ id: `fold:${fold}`, fold, title: fold, members });
   }
