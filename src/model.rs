@@ -192,6 +192,13 @@ pub struct Event {
 }
 
 impl Event {
+    /// Whether this happened after `moment`, or with it. Transcript lines have milliseconds: a line of the same
+    /// millisecond counts as newer.
+    pub fn is_after(&self, moment: Stamp) -> bool {
+        let unit = if self.source == Source::Transcript { 1_000_000 } else { 1 };
+        self.at.0.div_euclid(unit) >= moment.0.div_euclid(unit)
+    }
+
     /// A text field of the body that is there and not empty.
     pub fn text(&self, field: &str) -> Option<&str> {
         self.body.get(field)?.as_str().filter(|text| !text.is_empty())
@@ -352,6 +359,22 @@ pub struct AgentView {
     pub source: Source,
     pub source_at: Stamp,
     pub confidence: Confidence,
+}
+
+impl AgentView {
+    /// Its place in every list: who needs a person first and of those who waits longest; then by group. Who works
+    /// keeps its place by when its command began, because a list that is sorted by activity never stands still; the
+    /// quiet ones come most recently active first, ended ones last.
+    pub fn rank(&self) -> impl Ord + use<> {
+        let within = match self.group {
+            Group::NeedsYou => self.waiting_since.unwrap_or(self.last_active_at).0,
+            Group::Working | Group::Background => {
+                self.current_command.as_ref().map_or(self.started_at, |command| command.started_at).0
+            }
+            Group::Error | Group::Done | Group::Idle => -self.last_active_at.0,
+        };
+        (self.ended_at.is_some(), self.group, within, self.id)
+    }
 }
 
 /// What became of an agent by an event: rows for the store, and what the stream of changes tells.

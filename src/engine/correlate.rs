@@ -4,16 +4,17 @@ use super::agent::{Agent, Place};
 use super::{World, observations};
 use crate::model::*;
 
+type Fits<'a> = &'a dyn Fn(&Agent) -> bool;
+
 /// The agent of an event, if one is known, and how it was found.
 pub(super) fn find(world: &World, event: &Event) -> (Option<i64>, Method) {
-    if let Some(agent) = world.agent_of_session(&event.session_id) {
-        if !seat_is_taken(agent, event) {
-            let method = if event.facts.first_since_start { Method::DbSessionId } else { Method::SessionId };
-            return (Some(agent.id), method);
-        }
+    let known = world.agent_of_session(&event.session_id);
+    if let Some(agent) = known.filter(|agent| !seat_is_taken(agent, event)) {
+        let method = if event.facts.first_since_start { Method::DbSessionId } else { Method::SessionId };
+        return (Some(agent.id), method);
     }
     let seat = Seat::of(event);
-    let newest = |fits: &dyn Fn(&Agent) -> bool| {
+    let newest = |fits: Fits| {
         world
             .agents
             .values()
@@ -23,7 +24,7 @@ pub(super) fn find(world: &World, event: &Event) -> (Option<i64>, Method) {
             .max_by_key(|agent| (agent.last_active_at, agent.id))
             .map(|agent| agent.id)
     };
-    let strategies: [(Method, &dyn Fn(&Agent) -> bool); 3] = [
+    let strategies: [(Method, Fits); 3] = [
         (Method::HeadspaceSessionId, &|agent| by_launcher(agent, &seat)),
         (Method::TmuxPane, &|agent| by_process_or_pane(agent, &seat, event)),
         (Method::WorkingDirectory, &|agent| by_directory(agent, &seat, event)),
@@ -139,6 +140,7 @@ fn by_process_or_pane(agent: &Agent, seat: &Seat, event: &Event) -> bool {
 }
 
 /// The same directory and kind, held by no living process, not in the middle of a turn, not in another known pane.
+/// And a session older than what the seat did last is not its successor: an old transcript was found.
 fn by_directory(agent: &Agent, seat: &Seat, event: &Event) -> bool {
     let other_pane =
         seat.pane.is_some() && agent.place.tmux_pane.is_some() && agent.place.tmux_pane != seat.pane;
@@ -147,6 +149,7 @@ fn by_directory(agent: &Agent, seat: &Seat, event: &Event) -> bool {
         && agent.place.root == seat.root
         && agent.place.headless == seat.headless
         && agent.command.is_none()
+        && event.at >= agent.state_at
         && !other_pane
         && !held
 }

@@ -28,11 +28,9 @@ pub(super) fn take(agent: &mut Agent, event: &Event) {
         "PostModelSwitch" => event.text("to_model"),
         _ => None,
     };
-    if let Some(model) = model {
-        if agent.figures.model.as_deref() != Some(model) {
-            agent.figures.model = Some(model.to_string());
-            agent.figures.window = None;
-        }
+    if let Some(model) = model.filter(|model| agent.figures.model.as_deref() != Some(model)) {
+        agent.figures.model = Some(model.to_string());
+        agent.figures.window = None;
     }
 }
 

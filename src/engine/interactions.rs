@@ -37,6 +37,11 @@ impl<'a> Named<'a> {
     }
 }
 
+/// Whether a dialog of `asking` (a tool, or an MCP server: `mcp__name`) is one of this tool's.
+fn is_tool_of(asking: &str, tool: &str) -> bool {
+    tool.strip_prefix(asking).is_some_and(|rest| rest.is_empty() || rest.starts_with("__"))
+}
+
 impl Step<'_> {
     pub fn open(&mut self, ask: Ask) {
         self.counters.interaction += 1;
@@ -114,8 +119,8 @@ impl Step<'_> {
         let same = self.agent.interactions.iter().any(|one| {
             one.subagent.as_deref() == named.subagent
                 && one.tool_name.as_deref() == Some(named.tool)
-                && one.tool_use_id == id
-                && (id.is_some() || one.text == detail::ask(named.tool, named.input))
+                && (one.tool_use_id == id && id.is_some()
+                    || id.is_none() && one.text == detail::ask(named.tool, named.input))
         });
         if same {
             return false;
@@ -133,15 +138,15 @@ impl Step<'_> {
 
     /// The call is over, however: with it goes its question, or the one of its tool when that had no id.
     pub fn close_call(&mut self, named: &Named) -> usize {
-        let at = self.event.at;
-        let mine = |thread: Option<&str>, opened: Stamp| thread == named.subagent && opened <= at;
+        let event = self.event;
+        let mine = |thread: Option<&str>, opened: Stamp| thread == named.subagent && event.is_after(opened);
         match named.id {
             Some(id) => {
                 let gone = |call: &Call| {
                     mine(call.subagent.as_deref(), call.at) && call.tool_use_id.as_deref() == Some(id)
                 };
                 self.agent.calls.retain(|call| !gone(call));
-                remember(&mut self.agent.memory.closed, (hash::bytes(0, id.as_bytes()), at));
+                remember(&mut self.agent.memory.closed, (hash::bytes(0, id.as_bytes()), event.at));
             }
             None => {
                 let newest = self.newest_call(named.subagent, |call| call.tool_name == named.tool).cloned();
@@ -152,7 +157,7 @@ impl Step<'_> {
             mine(one.subagent.as_deref(), one.opened_at)
                 && match (&one.tool_use_id, named.id) {
                     (Some(asked), Some(ended)) => asked == ended,
-                    _ => one.tool_name.as_deref() == Some(named.tool),
+                    _ => one.tool_name.as_deref().is_some_and(|asking| is_tool_of(asking, named.tool)),
                 }
         })
     }
@@ -160,13 +165,13 @@ impl Step<'_> {
     /// A dialog that only a notification told of, with no call to belong to: any sign of the main thread's tools
     /// shows that it was answered.
     pub fn close_loose(&mut self) {
-        let at = self.event.at;
+        let event = self.event;
         self.close_interactions(|one| {
             one.subagent.is_none()
                 && one.tool_use_id.is_none()
                 && one.tool_name.is_none()
                 && one.kind != InteractionKind::Reply
-                && one.opened_at <= at
+                && event.is_after(one.opened_at)
         });
     }
 

@@ -6,11 +6,14 @@ mod correlate;
 mod detail;
 mod duplicates;
 mod effects;
+mod endings;
 mod fields;
 mod hash;
 pub mod intent;
 mod interactions;
+mod notices;
 mod observations;
+mod prompts;
 pub mod state;
 mod step;
 mod subagents;
@@ -72,6 +75,13 @@ impl World {
 
     pub fn agent_of_session(&self, session_id: &str) -> Option<&Agent> {
         self.agents.get(self.by_session.get(session_id)?)
+    }
+
+    /// Forgets an agent that retention deleted.
+    pub fn forget(&mut self, id: i64) {
+        if self.agents.remove(&id).is_some() {
+            self.by_session.retain(|_, agent| *agent != id);
+        }
     }
 
     /// The processes whose life decides where this event belongs; the edge looks and puts the living into
@@ -187,10 +197,8 @@ fn is_fresh(agent: &Agent, event: &Event) -> bool {
     let revives = matches!(event.name.as_str(), "SessionStart" | "UserPromptSubmit" | observed::PROMPT);
     let newer = match event.source {
         // A turn cannot be over in the millisecond it began.
-        Source::Transcript => {
-            observations::later_or_same_ms(event.at, agent.state_at) && event.at >= agent.turn_at
-        }
-        Source::Hook | Source::Process => event.at >= agent.state_at,
+        Source::Transcript => event.is_after(agent.state_at) && event.at >= agent.turn_at,
+        Source::Hook | Source::Process => event.is_after(agent.state_at),
     };
     event.session_id == agent.session_id && newer && (agent.ended_at.is_none() || revives)
 }
@@ -202,8 +210,8 @@ fn tell(step: &mut Step, before: (AgentState, (Status, Option<String>))) {
     if step.marked {
         agent.source = event.source;
         agent.source_at = event.at;
-        let command = agent.command.as_ref().map_or(Confidence::High, |command| command.confidence);
-        agent.confidence = level.max(command);
+        let inferred = agent.command.as_ref().is_some_and(|command| command.confidence == Confidence::Low);
+        agent.confidence = if inferred { Confidence::Low } else { level };
     }
     let (from, (status, status_detail)) = (before.0, agent.status(event.received_at));
     if (from, &before.1) != (agent.state, &(status, status_detail.clone())) {

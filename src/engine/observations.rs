@@ -16,10 +16,13 @@ pub(super) fn is_quiet(name: &str) -> bool {
     matches!(name, observed::SEEN | observed::RENAMED | observed::PROCESS_GONE | observed::WARNED)
 }
 
-const EFFECTS: &[(&str, fn(&mut Step))] = &[
+type Effect = fn(&mut Step);
+
+const EFFECTS: &[(&str, Effect)] = &[
     (observed::TEXT, |step| step.transcript_text()),
     (observed::INTERRUPTED, interrupted),
     (observed::REFUSED, refused),
+    (observed::TOOL_USE, tool_use),
     (observed::TOOL_RESULT, tool_result),
     (observed::TURN_END, turn_end),
     (observed::PROMPT, prompt),
@@ -45,8 +48,22 @@ pub(super) fn apply(step: &mut Step) {
 
 /// Esc or Ctrl-C: no hook tells, the transcript does at once.
 fn interrupted(step: &mut Step) {
-    if step.new_entry() && step.fresh && step.agent.command.is_some() {
+    if !step.new_entry() {
+        return;
+    }
+    if let Some(child) = step.event.text("agent_id") {
+        let event = step.event;
+        step.close_children(|one| one.is(child) && event.is_after(one.at));
+    } else if step.fresh && step.agent.command.is_some() {
         step.interrupt();
+    }
+}
+
+/// A call of a session whose hooks are silent.
+fn tool_use(step: &mut Step) {
+    let known = step.event.text("tool_use_id").is_some_and(|id| step.ended_before(id));
+    if step.new_entry() && step.fresh && !known {
+        step.main_call();
     }
 }
 
@@ -58,57 +75,69 @@ fn refused(step: &mut Step) {
 }
 
 fn tool_result(step: &mut Step) {
-    if step.new_entry() {
+    if !step.new_entry() {
+        return;
+    }
+    let main = step.event.text("agent_id").is_none();
+    if main && step.agent.memory.tail.iter().all(|said| said.at <= step.event.at) {
         step.flush_tail();
-        call_over(step);
-        if step.fresh && !step.agent.hooked {
-            step.work();
-        }
+    }
+    call_over(step);
+    if main && step.fresh && !step.agent.hooked {
+        step.work();
     }
 }
 
-/// The transcript knows the end of a call whatever the hooks said; a question that never had an id goes with it,
-/// if it is the only one.
+/// The transcript knows the end of a call whatever the hooks said. A question that never had an id goes with a
+/// refusal, if it is the only one.
 fn call_over(step: &mut Step) {
     if step.event.session_id != step.agent.session_id {
         return;
     }
-    let at = step.event.at;
+    let (event, child) = (step.event, step.event.text("agent_id"));
     let Some(id) = step.event.text("tool_use_id") else { return };
-    let closed = step.close_call(&Named { tool: "", id: Some(id), input: None, subagent: None });
+    let closed = step.close_call(&Named { tool: "", id: Some(id), input: None, subagent: child });
+    let mine = |one: &Interaction| one.subagent.as_deref() == child;
     let nameless = |one: &Interaction| {
-        one.subagent.is_none()
+        mine(one)
             && one.tool_use_id.is_none()
             && one.kind != InteractionKind::Reply
-            && later_or_same_ms(at, one.opened_at)
+            && event.is_after(one.opened_at)
     };
-    let alone = step.agent.interactions.iter().filter(|one| one.subagent.is_none()).count() == 1;
+    let alone = step.agent.interactions.iter().filter(|one| mine(one)).count() == 1;
     let refused = step.event.name == observed::REFUSED;
     let closed = closed + if closed == 0 && alone && refused { step.close_interactions(nameless) } else { 0 };
-    if closed > 0 {
-        step.settle();
-        if step.fresh {
-            step.mark();
+    match child {
+        Some(child) => step.refresh_child(child),
+        None if closed > 0 => {
+            step.settle();
+            if step.fresh {
+                step.mark();
+            }
         }
+        None => {}
     }
 }
 
-/// Transcript times have milliseconds: a line of the same one counts as newer.
-pub(super) fn later_or_same_ms(line: crate::clock::Stamp, event: crate::clock::Stamp) -> bool {
-    line.0.div_euclid(1_000_000) >= event.0.div_euclid(1_000_000)
-}
-
-/// A Stop that no hook told of.
+/// A Stop that no hook told of. If it is too late to matter, its text is still worth keeping.
 fn turn_end(step: &mut Step) {
-    if !step.new_entry() || !step.fresh || step.agent.command.is_none() {
+    if !step.new_entry() {
         return;
     }
     let waits_for_reply = step.agent.interactions.iter().any(|one| one.kind == InteractionKind::Reply);
-    if waits_for_reply {
-        return;
+    let told = step.event.text("text").map(String::from);
+    if step.fresh && step.agent.command.is_some() && !waits_for_reply {
+        match step.event.text("error") {
+            Some(error) => step.fail(error, told.as_deref()),
+            None => {
+                let text = told.or_else(|| step.tail_text());
+                step.turn_over(text.as_deref());
+            }
+        }
+    } else if let Some(text) = told {
+        let intent = super::intent::at_stop(&text).intent;
+        step.answer(&text, intent, step.command_at(step.event.at));
     }
-    let text = step.event.text("text").map(String::from).or_else(|| step.tail_text());
-    step.turn_over(text.as_deref());
 }
 
 /// How texts begin that stand where prompts stand, but that nobody typed.
@@ -123,6 +152,13 @@ const NOT_TYPED: &[&str] = &[
 /// A prompt that no hook told of, or whose hook is still on its way.
 fn prompt(step: &mut Step) {
     let text = step.event.text("text").unwrap_or_default().trim_start();
+    if text.starts_with("<task-notification>") {
+        // Its hook has taken the task off the list already, if there was one.
+        if (!step.agent.hooked || step.has_task_of(text)) && step.new_entry() {
+            step.task_notification(text);
+        }
+        return;
+    }
     let typed = !text.is_empty() && !NOT_TYPED.iter().any(|start| text.starts_with(start));
     if typed && step.new_entry() && step.already_told(Actor::User, text, true).is_none() {
         step.prompt(text);
@@ -131,11 +167,12 @@ fn prompt(step: &mut Step) {
 
 fn usage(step: &mut Step) {
     let figures = &mut step.agent.figures;
-    if let Some(model) = step.event.text("model") {
-        if figures.model.as_deref().is_none_or(|known| !windows::same_model(known, model)) {
-            figures.model = Some(model.to_string());
-            figures.window = None;
-        }
+    let other = |known: &str, model: &str| !windows::same_model(known, model);
+    if let Some(model) = step.event.text("model")
+        && figures.model.as_deref().is_none_or(|known| other(known, model))
+    {
+        figures.model = Some(model.to_string());
+        figures.window = None;
     }
     if let Some(used) = step.event.body.get("used_tokens").and_then(Value::as_u64) {
         figures.used_tokens = Some(used);

@@ -206,7 +206,8 @@ impl Step<'_> {
 
     /// The command that was open at `at`: late news belong to it.
     pub fn command_at(&self, at: Stamp) -> Option<i64> {
-        self.agent.memory.commands.iter().rev().find(|(_, began)| *began <= at).map(|(id, _)| *id)
+        let before = self.agent.memory.commands.iter().filter(|(_, began)| *began <= at);
+        before.max_by_key(|(id, began)| (*began, *id)).map(|(id, _)| *id)
     }
 
     /// The newest open call of a thread that fits.

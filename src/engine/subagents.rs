@@ -7,8 +7,10 @@ use super::step::Step;
 use crate::model::*;
 use serde_json::Value;
 
+type Effect = fn(&mut Step, &str);
+
 /// What an event with an `agent_id` does to the child. Events not named here leave it as it is.
-const EFFECTS: &[(&str, fn(&mut Step, &str))] = &[
+const EFFECTS: &[(&str, Effect)] = &[
     ("SubagentStart", |_, _| ()),
     ("PreToolUse", pre_tool_use),
     ("PermissionRequest", permission_request),
@@ -26,8 +28,13 @@ pub(super) fn apply(step: &mut Step, child: &str) {
     if !living {
         return;
     }
-    if step.event.name == "SubagentStop" {
-        return stop(step, child);
+    match step.event.name.as_str() {
+        "SubagentStop" => return stop(step, child),
+        "TeammateIdle" => {
+            let at = step.event.at;
+            return step.close_children(|one| one.is(child) && one.at <= at);
+        }
+        _ => {}
     }
     let Some((_, effect)) = EFFECTS.iter().find(|(name, _)| *name == step.event.name) else { return };
     if !step.arrive(child) {

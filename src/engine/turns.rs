@@ -12,9 +12,6 @@ const SAME_TEXT: Duration = Duration::from_secs(120);
 /// A prompt's transcript line may be worded otherwise (pasted text, expansions); then only the time tells.
 const SAME_PROMPT: Duration = Duration::from_secs(2);
 
-/// Characters of an agent's last words that its document keeps.
-const LAST_SAID: usize = 200;
-
 pub(super) fn apart(a: Stamp, b: Stamp) -> Duration {
     a.since(b).max(b.since(a))
 }
@@ -52,9 +49,6 @@ impl Step<'_> {
         }
         self.counters.turn += 1;
         self.agent.turn_count += 1;
-        if words.actor == Actor::Agent {
-            self.agent.last_said = Some(crate::terminal::gist(words.text, LAST_SAID));
-        }
         remember(
             &mut self.agent.memory.turns,
             Recorded {
@@ -140,7 +134,13 @@ impl Step<'_> {
             intent,
             text,
             command_id,
-            at: self.event.at,
+            // The line's own time, where the event's is that of the turn's end.
+            at: self
+                .event
+                .text("timestamp")
+                .filter(|_| !by_hook)
+                .and_then(Stamp::parse)
+                .unwrap_or(self.event.at),
             uuid: uuid.or_else(|| self.event.text("uuid").map(String::from)),
             jsonl: !by_hook,
         });

@@ -57,13 +57,4 @@ mod tests {
         }
         assert_eq!(context(&Figures::default()), None);
     }
-
-    #[test]
-    fn warnings_start_again_after_a_clear_drop() {
-        for (used, left) in [(130_000, Some(80)), (121_000, Some(80)), (120_000, None), (10_000, None)] {
-            let mut figures = Figures { used_tokens: Some(used), warned: Some(80), ..Figures::default() };
-            relax_warning(&mut figures);
-            assert_eq!(figures.warned, left, "{used}");
-        }
-    }
 }

@@ -4,9 +4,8 @@ use super::answer::{Answered, Failed, ok};
 use super::app::Shared;
 use super::hints::Asked;
 use super::ledger::{NewEvent, Receipt};
-use super::payload;
 use super::routes::linger;
-use super::watch::Heard;
+use super::{intake, payload};
 use axum::body::Body;
 use axum::extract::{Path, State};
 use http_body_util::BodyExt;
@@ -14,6 +13,7 @@ use hyper::StatusCode;
 use hyper::body::{Body as _, Bytes};
 use serde_json::{Map, Value, json};
 use std::time::Duration;
+use tokio::sync::{Semaphore, SemaphorePermit};
 
 /// The largest body that is read.
 pub const MAX_BODY: usize = 16 << 20;
@@ -27,12 +27,8 @@ pub async fn receive(State(app): State<Shared>, Path(slug): Path<String>, body: 
     if slug.len() > LONGEST_SLUG {
         return Err(Failed::not_found("no event has such a name"));
     }
-    let name = match crate::hook::event::by_slug(&slug) {
-        Some(spec) => spec.name.to_owned(),
-        None => crate::hook::event::name_of(&slug),
-    };
     let (session_id, body) = read(body).await?;
-    record(&app, NewEvent::hook(name, session_id, Value::Object(body))).await
+    record(&app, intake::event(&slug, session_id, body)).await
 }
 
 /// An event called "Status", though its path is also a question.
@@ -40,34 +36,26 @@ pub async fn receive_status(app: State<Shared>, body: Body) -> Answered {
     receive(app, Path("status".into()), body).await
 }
 
-/// The status line's input is data about a session, not a hook: it never shows that hooks work.
-pub async fn status_line(State(app): State<Shared>, body: Body) -> Answered {
-    let (session_id, body) = read(body).await?;
-    let mut event =
-        NewEvent::hook(crate::model::observed::STATUS_LINE.into(), session_id, Value::Object(body));
-    event.from_hook = false;
-    record(&app, event).await
-}
-
+/// Stores the event, after what the transcript has to say first, and answers when it is on disk.
 async fn record(app: &Shared, event: NewEvent) -> Answered {
-    let heard = Heard::new(&event.name, &event.session_id, event.at, &event.body);
+    let heard = intake::heard(&event);
     let asked = Asked::by(&event);
     let mut events = Vec::new();
     if app.reconciler.is_needed_before(&event.name, &heard) || app.hints.wants_transcript(&asked) {
         let (app, heard) = (app.clone(), heard.clone());
-        let said = tokio::task::spawn_blocking(move || app.reconciler.read_now(&heard)).await;
-        events.extend(said.unwrap_or_default().into_iter().map(NewEvent::from));
+        let read = tokio::task::spawn_blocking(move || app.read_before(&heard)).await;
+        events = read.unwrap_or_default();
     }
+    // What is found in the transcript of a session nobody knows yet has no agent to belong to before this event.
+    let place =
+        if app.ledger.snapshot().agent_of_session(&event.session_id).is_some() { events.len() } else { 0 };
     let from_hook = event.from_hook;
-    events.push(event);
-    let answer = app.ledger.submit_all(events).pop();
+    events.insert(place, event);
+    let mut answers = app.ledger.submit_all(events);
     if from_hook {
         app.reconciler.heard(heard);
     }
-    let receipt = match answer {
-        Some(pending) => pending.answer().await?,
-        None => return Err(anyhow::anyhow!("no answer to an event").into()),
-    };
+    let receipt = answers.remove(place).answer().await?;
     let hint = if from_hook { app.hints.output(&app.ledger, &asked, &receipt).await } else { None };
     Ok(ok(&self::answer(&receipt, hint)))
 }
@@ -91,31 +79,47 @@ fn answer(receipt: &Receipt, hint: Option<Value>) -> Value {
 
 /// The body as an object with its session.
 async fn read(body: Body) -> Result<(String, Map<String, Value>), Failed> {
-    let bytes = read_bytes(body, MAX_BODY).await?;
-    let decode = |bytes: Bytes| {
-        let fields = payload::decode(&bytes)?;
+    let read = read_bytes(body, MAX_BODY).await?;
+    let decode = |bytes: &Bytes| {
+        let fields = payload::decode(bytes)?;
         payload::session_id(&fields).map(|session_id| (session_id, fields))
     };
-    let decoded = if bytes.len() > BIG {
-        tokio::task::spawn_blocking(move || decode(bytes)).await.unwrap_or_else(|_| Err("unreadable".into()))
-    } else {
-        decode(bytes)
-    };
-    decoded.map_err(Failed::bad)
+    if read.bytes.len() <= BIG {
+        return decode(&read.bytes).map_err(Failed::bad);
+    }
+    let decoded = tokio::task::spawn_blocking(move || {
+        let (session_id, mut fields) = decode(&read.bytes)?;
+        // As everything is when it is handed in; here it takes long, so here is the place.
+        for value in fields.values_mut() {
+            crate::mask::value(value);
+            payload::cut(value);
+        }
+        Ok((session_id, fields))
+    });
+    decoded.await.unwrap_or_else(|_| Err(String::from("the body could not be read"))).map_err(Failed::bad)
+}
+
+/// Room for big bodies, in KiB: a thousand connections may not take a thousand times the limit.
+static ROOM: Semaphore = Semaphore::const_new(64 << 10);
+
+/// A whole body, and the room it takes as long as it is there.
+pub struct ReadBody {
+    pub bytes: Bytes,
+    _room: Option<SemaphorePermit<'static>>,
 }
 
 /// All of the body, if it is not too big and does not take too long.
-pub async fn read_bytes(mut body: Body, limit: usize) -> Result<Bytes, Failed> {
+pub async fn read_bytes(mut body: Body, limit: usize) -> Result<ReadBody, Failed> {
     let too_big = || {
-        let limit = limit >> 20;
-        Failed(StatusCode::PAYLOAD_TOO_LARGE, format!("the body is over {limit} MiB: send less"))
+        let limit = limit >> 10;
+        Failed(StatusCode::PAYLOAD_TOO_LARGE, format!("the body is over {limit} KiB: send less"))
     };
     if body.size_hint().lower() > limit as u64 {
         linger(body);
         return Err(too_big());
     }
     match tokio::time::timeout(BODY_TIMEOUT, collect(&mut body, limit)).await {
-        Ok(Ok(Some(bytes))) => Ok(bytes),
+        Ok(Ok(Some(read))) => Ok(read),
         Ok(Ok(None)) => {
             linger(body);
             Err(too_big())
@@ -126,17 +130,23 @@ pub async fn read_bytes(mut body: Body, limit: usize) -> Result<Bytes, Failed> {
 }
 
 /// `None`: it is over the limit.
-async fn collect(body: &mut Body, limit: usize) -> Result<Option<Bytes>, axum::Error> {
-    let mut whole = Vec::new();
+async fn collect(body: &mut Body, limit: usize) -> Result<Option<ReadBody>, axum::Error> {
+    let announced = body.size_hint().exact().unwrap_or(limit as u64).min(limit as u64) as usize;
+    let (mut whole, mut room) = (Vec::new(), None);
     while let Some(frame) = body.frame().await {
         let Ok(piece) = frame?.into_data() else { continue };
-        if whole.is_empty() && body.is_end_stream() && piece.len() <= limit {
-            return Ok(Some(piece));
+        if whole.is_empty() && body.is_end_stream() && piece.len() <= BIG {
+            return Ok(Some(ReadBody { bytes: piece, _room: None }));
         }
-        if whole.len() + piece.len() > limit {
+        let length = whole.len() + piece.len();
+        if length > limit {
             return Ok(None);
+        }
+        if length > BIG && room.is_none() {
+            // All at once: two that each wait for the other's half would wait for ever.
+            room = ROOM.acquire_many(u32::try_from(announced >> 10).unwrap_or(u32::MAX)).await.ok();
         }
         whole.extend_from_slice(&piece);
     }
-    Ok(Some(whole.into()))
+    Ok(Some(ReadBody { bytes: whole.into(), _room: room }))
 }

@@ -9,11 +9,14 @@ mod api;
 mod app;
 mod assets;
 mod discover;
+mod drain;
 pub mod facts;
 mod ground;
 mod hints;
 mod hooks;
 mod http;
+mod installed;
+mod intake;
 mod keys;
 pub mod ledger;
 mod liveness;
@@ -26,11 +29,13 @@ pub mod prune;
 mod queue;
 pub mod rebuild;
 pub mod reconcile;
+pub mod replay;
 mod routes;
 pub mod snapshot;
 mod sse;
 pub mod status;
 mod stream;
+mod ticker;
 mod upkeep;
 pub mod watch;
 mod writer;
@@ -96,7 +101,8 @@ pub fn serve(args: &ServeArgs) -> Result<ExitCode> {
 
     let tails = store::queries::tails(&db)?;
     let ledger = Ledger::new(&config);
-    let writer = writer::Writer::new(db, path.clone(), ledger.clone(), upkeep::Upkeep::new())?;
+    let writer =
+        writer::Writer::new(db, path.clone(), ledger.clone(), upkeep::Upkeep::new(config.retention.clone()))?;
     let writing = std::thread::Builder::new()
         .name("writer".into())
         .spawn(move || writer.run())
@@ -115,6 +121,11 @@ pub fn serve(args: &ServeArgs) -> Result<ExitCode> {
         ledger: ledger.clone(),
         keys,
     });
+    let draining = Arc::downgrade(&app);
+    std::thread::Builder::new()
+        .name("drain".into())
+        .spawn(move || drain::run(&draining))
+        .context("could not start to drain the spool")?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .max_blocking_threads(8)
@@ -158,6 +169,7 @@ async fn run(listener: TcpListener, app: Arc<App>) -> Result<()> {
         leaving.ledger.hub().close();
         let _ = stop.send(true);
     });
+    tokio::spawn(ticker::run(Arc::clone(&app)));
     let connections = Arc::clone(&app.connections);
     http::serve(listener, routes::routes(app), connections, stopping).await;
     Ok(())

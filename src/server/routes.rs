@@ -18,7 +18,6 @@ use std::sync::atomic::Ordering;
 pub fn routes(app: Shared) -> Router {
     Router::new()
         .route("/hook/status", get(status::hook_status).post(hooks::receive_status))
-        .route("/hook/status-line", post(hooks::status_line))
         .route("/hook/{slug}", post(hooks::receive))
         .route("/api/agents", get(api::agents))
         .route("/api/agents/{id}", get(api::agent))
@@ -38,7 +37,7 @@ pub fn routes(app: Shared) -> Router {
         .route("/health", get(health))
         .route("/metrics", get(status::metrics))
         .route("/", get(assets::index))
-        .route("/assets/{*path}", get(assets::asset))
+        .route("/assets/{*path}", get(assets::file))
         .fallback(nowhere)
         .method_not_allowed_fallback(wrong_method)
         .layer(middleware::from_fn_with_state(Arc::clone(&app), rules))

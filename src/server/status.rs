@@ -2,7 +2,10 @@
 
 use super::answer::{Answered, ok};
 use super::app::{App, Shared};
+use super::installed::Hooks;
+use super::ticker;
 use crate::clock::Stamp;
+use crate::notify::spool::Pending;
 use axum::body::Body;
 use axum::extract::State;
 use axum::response::Response;
@@ -42,7 +45,7 @@ impl App {
         Mode::at(Stamp::now(), self.ledger.marks().last_hook_at, self.config.reconcile.fallback_timeout)
     }
 
-    pub fn hook_status(&self) -> Value {
+    pub fn hook_status(&self, spool: Pending) -> Value {
         let now = Stamp::now();
         let marks = self.ledger.marks();
         let pace = &self.config.reconcile;
@@ -64,8 +67,9 @@ impl App {
                 "polling_interval_fallback": number(pace.polling_interval_fallback),
                 "fallback_timeout": number(pace.fallback_timeout),
             },
-            "spool_pending": 0,
-            "dropped": 0,
+            "hooks": self.reconciler.hooks().map(Hooks::word),
+            "spool_pending": spool.count,
+            "dropped": spool.dropped,
         })
     }
 }
@@ -81,7 +85,8 @@ fn number(value: f64) -> Value {
 }
 
 pub async fn hook_status(State(app): State<Shared>) -> Answered {
-    Ok(ok(&app.hook_status()))
+    let spool = ticker::spool().await;
+    Ok(ok(&app.hook_status(spool)))
 }
 
 pub async fn metrics(State(app): State<Shared>) -> Answered {

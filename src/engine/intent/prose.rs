@@ -1,0 +1,324 @@
+//! From Markdown to sentences: what is code, quotation or link is not said by Claude to the user.
+
+/// A paragraph or a list.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Block {
+    pub sentences: Vec<Sentence>,
+    pub is_list: bool,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sentence {
+    /// As written, on one line.
+    pub text: String,
+    /// In lower case, marks of emphasis gone: what phrases are looked up in.
+    pub folded: String,
+    /// Ends with a question mark of its own.
+    pub asks: bool,
+}
+
+/// Stands for what was taken out, so that a sentence keeps its shape.
+const GONE: char = '\u{FFFC}';
+
+pub fn read(text: &str) -> Vec<Block> {
+    let mut blocks: Vec<Block> = Vec::new();
+    let mut paragraph = String::new();
+    let mut fence: Option<(char, usize)> = None;
+    for line in text.lines() {
+        let trimmed = line.trim();
+        let mark = fence_mark(trimmed);
+        match (fence, mark) {
+            (None, Some(mark)) => {
+                fence = Some(mark);
+                end_paragraph(&mut blocks, &mut paragraph);
+                continue;
+            }
+            (Some(open), Some(mark)) if mark.0 == open.0 && mark.1 >= open.1 => {
+                fence = None;
+                continue;
+            }
+            (Some(_), _) => continue,
+            (None, None) => {}
+        }
+        if trimmed.is_empty() || is_rule(trimmed) || trimmed.starts_with(['|', '>']) {
+            end_paragraph(&mut blocks, &mut paragraph);
+        } else if let Some(item) = list_item(trimmed) {
+            end_paragraph(&mut blocks, &mut paragraph);
+            add_item(&mut blocks, item);
+        } else if line.starts_with([' ', '\t']) && paragraph.is_empty() && ends_with_list(&blocks) {
+            add_item(&mut blocks, trimmed);
+        } else if trimmed.starts_with('#') {
+            end_paragraph(&mut blocks, &mut paragraph);
+            paragraph.push_str(trimmed.trim_start_matches('#').trim());
+            end_paragraph(&mut blocks, &mut paragraph);
+        } else {
+            if !paragraph.is_empty() {
+                paragraph.push(' ');
+            }
+            paragraph.push_str(trimmed);
+        }
+    }
+    end_paragraph(&mut blocks, &mut paragraph);
+    blocks
+}
+
+fn fence_mark(line: &str) -> Option<(char, usize)> {
+    let mark = line.chars().next().filter(|c| matches!(c, '`' | '~'))?;
+    let count = line.chars().take_while(|c| *c == mark).count();
+    (count >= 3 && !line[count..].contains('`')).then_some((mark, count))
+}
+
+fn is_rule(line: &str) -> bool {
+    line.len() >= 3 && line.chars().all(|c| matches!(c, '-' | '*' | '_' | '=' | ' '))
+}
+
+/// `- x`, `* x`, `1. x`, `2) x`, `A) x`, `(b) x`.
+fn list_item(line: &str) -> Option<&str> {
+    let bullet = ["- ", "* ", "+ ", "• "].iter().find_map(|bullet| line.strip_prefix(bullet));
+    bullet.or_else(|| {
+        let line = line.trim_start_matches("**");
+        let open = line.strip_prefix('(').unwrap_or(line);
+        let digits = open.chars().take_while(char::is_ascii_digit).count();
+        let letter = open.chars().next().is_some_and(|c| c.is_ascii_alphabetic());
+        let (label, marks): (usize, &[char]) =
+            if digits > 0 { (digits, &['.', ')']) } else { (usize::from(letter), &[')']) };
+        let rest = open.get(label..).filter(|_| label > 0)?;
+        rest.strip_prefix(marks)?.strip_prefix(' ')
+    })
+}
+
+fn ends_with_list(blocks: &[Block]) -> bool {
+    blocks.last().is_some_and(|block| block.is_list)
+}
+
+fn add_item(blocks: &mut Vec<Block>, item: &str) {
+    if !ends_with_list(blocks) {
+        blocks.push(Block { is_list: true, ..Block::default() });
+    }
+    if let Some(list) = blocks.last_mut() {
+        list.sentences.extend(sentences(item));
+    }
+}
+
+fn end_paragraph(blocks: &mut Vec<Block>, paragraph: &mut String) {
+    let sentences = sentences(paragraph);
+    paragraph.clear();
+    if !sentences.is_empty() {
+        blocks.push(Block { sentences, is_list: false });
+    }
+}
+
+fn sentences(text: &str) -> Vec<Sentence> {
+    let bare = without_quotations(&without_urls(&without_code(text)));
+    let chars: Vec<(usize, char)> = bare.char_indices().collect();
+    let mut found = Vec::new();
+    let mut start = 0;
+    for (n, (i, c)) in chars.iter().enumerate() {
+        let full = matches!(c, '。' | '？' | '！');
+        if !full && !matches!(c, '.' | '!' | '?' | '…' | '؟') {
+            continue;
+        }
+        let end = i + c.len_utf8();
+        let rest = &bare[end..];
+        let after = rest.trim_start_matches(is_trailing);
+        let breaks = full || after.is_empty() || after.starts_with(' ') && begins_anew(after.trim_start());
+        let abbreviated = *c == '.' && is_abbreviation(&bare[start..*i]);
+        let run = chars.get(n + 1).is_some_and(|(_, next)| matches!(next, '.' | '!' | '?'));
+        if breaks && !run && !abbreviated {
+            let end = end + (rest.len() - after.len());
+            found.extend(sentence(&bare[start..end]));
+            start = end;
+        }
+    }
+    found.extend(sentence(&bare[start..]));
+    found
+}
+
+fn begins_anew(rest: &str) -> bool {
+    rest.trim_start_matches(['*', '_', '(', '[', '"', '“'])
+        .chars()
+        .next()
+        .is_none_or(|c| !c.is_lowercase() || c == 'i' && rest.starts_with("i "))
+}
+
+fn is_abbreviation(before: &str) -> bool {
+    let word = before.rsplit([' ', '(']).next().unwrap_or_default().to_lowercase();
+    matches!(word.as_str(), "e.g" | "i.e" | "etc" | "vs" | "cf" | "approx" | "no" | "fig")
+}
+
+/// Closing marks, emphasis and pictures after the last stop belong to the sentence.
+fn is_trailing(c: char) -> bool {
+    matches!(c, '*' | '_' | ')' | ']' | '"' | '”' | '\'' | '’' | '»' | '~' | GONE)
+}
+
+fn sentence(text: &str) -> Option<Sentence> {
+    let text = text.trim().trim_end_matches(is_picture).trim();
+    if !text.contains(char::is_alphanumeric) && !text.contains(GONE) {
+        return None;
+    }
+    let bare = text.trim_end_matches(|c| is_trailing(c) || is_picture(c));
+    // "Push to origin? (yes/no)"
+    let aside = text.rfind(" (").filter(|_| text.ends_with(')'));
+    let bare = aside.map(|open| &text[..open]).filter(|before| before.ends_with('?')).unwrap_or(bare);
+    let question = bare.ends_with(['?', '？', '؟']);
+    // A link that ends in a question mark is a link, unless the sentence is built as a question.
+    let before_mark = bare.trim_end_matches(['?', '？', '؟', '!']);
+    let linked = before_mark.ends_with(URL_GONE);
+    let folded: String = text
+        .to_lowercase()
+        .replace(['*', '_', GONE, '`'], "")
+        .replace(['’', '‘'], "'")
+        .split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ");
+    let shown = text.replace([GONE, URL_GONE], "…");
+    Some(Sentence { asks: question && (!linked || is_built_as_question(&folded)), text: shown, folded })
+}
+
+fn is_picture(c: char) -> bool {
+    matches!(u32::from(c), 0x1F000..=0x1FAFF | 0x2600..=0x27BF | 0xFE0F | 0x200D) || c == ' '
+}
+
+const URL_GONE: char = '\u{FFFB}';
+
+fn is_built_as_question(folded: &str) -> bool {
+    let first = folded.split_whitespace().next().unwrap_or_default();
+    const OPENERS: &[&str] = &[
+        "is", "are", "do", "does", "did", "should", "shall", "can", "could", "would", "will", "may", "which",
+        "what", "where", "who", "how", "why", "when", "have", "has", "want",
+    ];
+    OPENERS.contains(&first)
+}
+
+/// Inline code out; an unclosed backtick stays what it is.
+fn without_code(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(start) = rest.find('`') {
+        let ticks = rest[start..].chars().take_while(|c| *c == '`').count();
+        let body = start + ticks;
+        let close = "`".repeat(ticks);
+        let Some(end) = rest[body..].find(&close) else { break };
+        out.push_str(&rest[..start]);
+        out.push(GONE);
+        rest = &rest[body + end + ticks..];
+    }
+    out.push_str(rest);
+    out
+}
+
+fn without_urls(text: &str) -> String {
+    let words = text.split(' ').map(|word| {
+        let Some(at) = word
+            .find("://")
+            .map(|at| word[..at].rfind(|c: char| !c.is_ascii_alphabetic()).map_or(0, |i| i + 1))
+            .or_else(|| word.find("www."))
+            // Split only where a character begins: foreign text is all around.
+            .filter(|at| word.is_char_boundary(*at))
+        else {
+            return word.to_string();
+        };
+        let (before, url) = word.split_at(at);
+        let bare = url.trim_end_matches(is_after_url);
+        format!("{before}{URL_GONE}{}", &url[bare.len()..])
+    });
+    words.collect::<Vec<_>>().join(" ")
+}
+
+fn is_after_url(c: char) -> bool {
+    matches!(c, '.' | ',' | ')' | ']' | '>' | '?' | '!' | ';' | ':' | '*' | '"')
+}
+
+/// Quotations out: what a dialog, an error or somebody else asks is not Claude's question.
+fn without_quotations(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((start, open)) = rest.char_indices().find(|(_, c)| matches!(c, '"' | '“' | '«' | '「'))
+    {
+        let close = match open {
+            '“' => '”',
+            '«' => '»',
+            '「' => '」',
+            _ => '"',
+        };
+        let body = start + open.len_utf8();
+        let Some(length) = rest[body..].find(close) else { break };
+        out.push_str(&rest[..start]);
+        out.push(GONE);
+        rest = &rest[body + length + close.len_utf8()..];
+    }
+    out.push_str(rest);
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn texts(markdown: &str) -> Vec<String> {
+        read(markdown).into_iter().flat_map(|block| block.sentences).map(|sentence| sentence.text).collect()
+    }
+
+    #[test]
+    fn sentences_end_where_they_end() {
+        assert_eq!(
+            texts("One, e.g. this. Two v1.2.3 in main.rs. Three?!"),
+            ["One, e.g. this.", "Two v1.2.3 in main.rs.", "Three?!"]
+        );
+        assert_eq!(
+            texts("A wrapped\nline. **Bold?**\n\n# Head\ntail"),
+            ["A wrapped line.", "**Bold?**", "Head", "tail"]
+        );
+        assert_eq!(texts("続けますか？はい。"), ["続けますか？", "はい。"]);
+    }
+
+    #[test]
+    fn code_quotations_and_links_are_not_said() {
+        let asks =
+            |text: &str| read(text).iter().flat_map(|block| &block.sentences).any(|sentence| sentence.asks);
+        for quiet in [
+            "It prints `Continue?`",
+            "```\nproceed?\n```",
+            "~~~sh\nread -p 'ok?'\n~~~",
+            "> are you sure?",
+            "The dialog says \"Are you sure?\"",
+            "See https://example.com/?",
+            "See https://example.com/a?b=c",
+            "| a? | b? |",
+        ] {
+            assert!(!asks(quiet), "{quiet}");
+        }
+        for loud in [
+            "Is it https://example.com/?",
+            "Rename it to `x`?",
+            "Did it print \"done\"?",
+            "Push now? 🚀",
+            "**Go on?**",
+        ] {
+            assert!(asks(loud), "{loud}");
+        }
+    }
+
+    #[test]
+    fn odd_marks_do_no_harm() {
+        for text in [
+            "",
+            "`",
+            "```",
+            "\"",
+            "“",
+            "ß?",
+            "://",
+            "é://x?",
+            "a`b",
+            "(",
+            "1.",
+            "-",
+            "* ",
+            "www.",
+            "日本www.é?",
+        ] {
+            read(text);
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! What the user says, and what is put in their mouth: background tasks report as prompts.
+
+use super::step::Step;
+use super::subagents;
+use super::turns::Words;
+use crate::model::*;
+use crate::terminal::gist;
+
+pub(super) fn user_prompt_submit(step: &mut Step) {
+    let text = step.event.text("prompt").unwrap_or_default();
+    if text.trim_start().starts_with("<task-notification>") {
+        return step.task_notification(text);
+    }
+    if let Some(told) = step.already_told(Actor::User, text, false) {
+        return step.confirm_prompt(told.command_id);
+    }
+    step.prompt(text);
+}
+
+impl Step<'_> {
+    /// The user said something: an answer if the main thread waits, else a command.
+    pub fn prompt(&mut self, text: &str) {
+        if !self.fresh {
+            return self.late_prompt(text);
+        }
+        self.revive();
+        self.flush_tail();
+        let asked: Vec<Option<String>> = self
+            .agent
+            .interactions
+            .iter()
+            .filter(|one| one.subagent.is_none())
+            .map(|one| one.tool_use_id.clone())
+            .collect();
+        self.close_interactions(|one| one.subagent.is_none());
+        // A dialog that a prompt closed was left: its call will never end by itself.
+        self.agent.calls.retain(|call| call.tool_use_id.is_none() || !asked.contains(&call.tool_use_id));
+        let intent = if self.agent.state == AgentState::AwaitingInput {
+            self.advance(Actor::User, Intent::Answer);
+            self.agent.turn_at = self.event.at;
+            self.agent.boundary_at = self.event.at;
+            Intent::Answer
+        } else {
+            if self.agent.command.is_some() {
+                self.advance(Actor::Agent, Intent::Completion);
+            }
+            self.begin(Some(text), self.level());
+            self.advance(Actor::Agent, Intent::Progress);
+            Intent::Command
+        };
+        self.say(Actor::User, intent, text);
+        let names = &mut self.agent.names;
+        if names.prompt.is_none() && !text.trim().is_empty() {
+            names.prompt = Some(gist(text, 48));
+        }
+        self.agent.unseen = false;
+        self.agent.error = None;
+        self.agent.interrupted = false;
+        self.agent.memory.silent_stop = None;
+        self.mark();
+    }
+
+    /// A prompt that comes after what it led to: history, and the words an inferred command lacked.
+    fn late_prompt(&mut self, text: &str) {
+        let at = self.event.at;
+        let adopt = self.agent.command.as_mut().filter(|command| {
+            command.instruction.is_none() && command.confidence == Confidence::Low && at <= command.started_at
+        });
+        let command_id = match adopt {
+            Some(command) => {
+                command.instruction = Some(text.to_string()).filter(|text| !text.trim().is_empty());
+                command.started_at = at;
+                command.confidence = Confidence::High;
+                let command = command.clone();
+                let id = command.id;
+                self.changes.push(Change::Command(command));
+                id
+            }
+            None => self.bygone_command(text),
+        };
+        self.turn(Words {
+            actor: Actor::User,
+            intent: Intent::Command,
+            text,
+            command_id: Some(command_id),
+            at,
+            uuid: self.event.text("uuid").map(String::from),
+            jsonl: self.event.source == Source::Transcript,
+        });
+    }
+
+    /// The hook of a prompt the transcript told first: the command is certain now.
+    fn confirm_prompt(&mut self, command_id: Option<i64>) {
+        if let Some(command) = self.agent.command.as_mut().filter(|command| Some(command.id) == command_id) {
+            command.confidence = Confidence::High;
+            let command = command.clone();
+            self.changes.push(Change::Command(command));
+            self.mark();
+        }
+    }
+
+    /// A background task reports back: the main thread works on it. Nobody typed it, so no turn, and no question
+    /// closes.
+    pub fn task_notification(&mut self, text: &str) {
+        let id = between(text, "<task-id>", "</task-id>");
+        self.agent.background.retain(|task| id.is_none() || subagents::task_id(task) != id);
+        if !self.fresh {
+            return;
+        }
+        self.revive();
+        if self.agent.command.is_none() {
+            let summary = between(text, "<summary>", "</summary>").map(|summary| gist(summary, 120));
+            self.begin(Some(summary.as_deref().unwrap_or("Background task finished")), self.level());
+        }
+        self.agent.turn_at = self.event.at;
+        self.agent.boundary_at = self.agent.boundary_at.max(self.event.at);
+        self.agent.error = None;
+        self.work();
+    }
+
+    /// Whether the task a notification is about still stands on the client's list.
+    pub fn has_task_of(&self, text: &str) -> bool {
+        let id = between(text, "<task-id>", "</task-id>");
+        id.is_some() && self.agent.background.iter().any(|task| subagents::task_id(task) == id)
+    }
+}
+
+fn between<'a>(text: &'a str, open: &str, close: &str) -> Option<&'a str> {
+    let rest = text.split_once(open)?.1;
+    Some(rest.split_once(close)?.0.trim())
+}

@@ -1,0 +1,35 @@
+//! How a hook's event becomes a record, posted or spooled.
+
+use super::app::App;
+use super::ledger::NewEvent;
+use super::watch::Heard;
+use crate::hook::event;
+use crate::model::observed;
+use serde_json::{Map, Value};
+
+/// The event a slug names. The status line's input is data about a session, not a hook: it never shows that hooks
+/// work.
+pub fn event(slug: &str, session_id: String, body: Map<String, Value>) -> NewEvent {
+    let status_line = slug == "status-line";
+    let name = match event::by_slug(slug) {
+        _ if status_line => observed::STATUS_LINE.to_owned(),
+        Some(spec) => spec.name.to_owned(),
+        None => event::name_of(slug),
+    };
+    let mut event = NewEvent::hook(name, session_id, Value::Object(body));
+    event.from_hook = !status_line;
+    event
+}
+
+/// What the event means to whoever watches its transcript.
+pub fn heard(event: &NewEvent) -> Heard {
+    Heard::new(&event.name, &event.session_id, event.at, &event.body)
+}
+
+impl App {
+    /// What the transcript has to say before this event is recorded, if that may change what the event means.
+    /// Reads a file: not for the server's runtime.
+    pub fn read_before(&self, heard: &Heard) -> Vec<NewEvent> {
+        self.reconciler.read_now(heard).into_iter().map(NewEvent::from).collect()
+    }
+}

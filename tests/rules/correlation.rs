@@ -1,0 +1,326 @@
+//! Whose event is it: the six strategies, and what keeps two sessions apart.
+
+use crate::story::*;
+use claude_headspace::model::Method;
+use serde_json::{Value, json};
+
+const UUID: &str = "0b9e4a52-1f0c-4d0e-9b57-3c1f6f1f0a11";
+
+/// A session `s1` with the first fields, told so far; then `s2` starts with the second. Which strategy places it?
+fn placed(first: Value, then: Vec<Tell>, second: Tell, alive: &[u32]) -> (Method, bool) {
+    let mut story = Story::of([start("startup").with(first.clone())]);
+    story.alive = alive.to_vec();
+    for tell in then {
+        story.tell(tell.with(first.clone()));
+    }
+    let outcome = story.tell(second.of("s2")).clone();
+    (outcome.method, outcome.is_new_agent)
+}
+
+#[test]
+fn the_first_strategy_that_answers_places_a_new_session() {
+    let fresh = |fields: Value| start("startup").with(fields);
+    let cases: Vec<(&str, Value, Vec<Tell>, Tell, &[u32], Method)> = vec![
+        (
+            "same launcher id, even in mid-turn",
+            json!({"headspace_session_id": UUID}),
+            vec![prompt("W")],
+            fresh(json!({"headspace_session_id": UUID})),
+            &[],
+            Method::HeadspaceSessionId,
+        ),
+        (
+            "same launcher id, other directory",
+            json!({"headspace_session_id": UUID}),
+            vec![],
+            fresh(json!({"headspace_session_id": UUID, "cwd": "/srv/b"})),
+            &[],
+            Method::HeadspaceSessionId,
+        ),
+        (
+            "a malformed launcher id says nothing",
+            json!({"headspace_session_id": "x"}),
+            vec![prompt("W")],
+            fresh(json!({"headspace_session_id": "x"})),
+            &[],
+            Method::Created,
+        ),
+        (
+            "a headless child inherits the launcher id",
+            json!({"headspace_session_id": UUID, "entrypoint": "cli"}),
+            vec![prompt("W")],
+            fresh(json!({"headspace_session_id": UUID, "entrypoint": "sdk-cli"})),
+            &[],
+            Method::Created,
+        ),
+        (
+            "the same process",
+            json!({"claude_pid": 7}),
+            vec![prompt("W")],
+            fresh(json!({"claude_pid": 7})),
+            &[7],
+            Method::TmuxPane,
+        ),
+        (
+            "the same pane",
+            json!({"tmux_pane": "%1"}),
+            vec![prompt("W")],
+            fresh(json!({"tmux_pane": "%1"})),
+            &[],
+            Method::TmuxPane,
+        ),
+        (
+            "the same pane, but its process lives on",
+            json!({"tmux_pane": "%1", "claude_pid": 7}),
+            vec![prompt("W")],
+            fresh(json!({"tmux_pane": "%1", "claude_pid": 8})),
+            &[7, 8],
+            Method::Created,
+        ),
+        (
+            "the same pane after a crash in mid-turn",
+            json!({"tmux_pane": "%1", "claude_pid": 7}),
+            vec![prompt("W")],
+            fresh(json!({"tmux_pane": "%1", "claude_pid": 8})),
+            &[8],
+            Method::TmuxPane,
+        ),
+        (
+            "a pane reused for another project after a crash",
+            json!({"tmux_pane": "%1", "claude_pid": 7}),
+            vec![prompt("W")],
+            fresh(json!({"tmux_pane": "%1", "claude_pid": 8, "cwd": "/srv/b"})),
+            &[8],
+            Method::Created,
+        ),
+        (
+            "a headless run in the pane of a session",
+            json!({"tmux_pane": "%1", "entrypoint": "cli"}),
+            vec![],
+            fresh(json!({"tmux_pane": "%1", "entrypoint": "sdk-cli"})),
+            &[],
+            Method::Created,
+        ),
+        (
+            "an ended agent's pane says nothing",
+            json!({"tmux_pane": "%1"}),
+            vec![end("other")],
+            fresh(json!({"tmux_pane": "%1", "cwd": "/srv/b"})),
+            &[],
+            Method::Created,
+        ),
+        ("the same directory", json!({}), vec![], fresh(json!({})), &[], Method::WorkingDirectory),
+        (
+            "the same directory, ended",
+            json!({}),
+            vec![end("other")],
+            fresh(json!({})),
+            &[],
+            Method::WorkingDirectory,
+        ),
+        (
+            "the same directory, ended in mid-turn by its process",
+            json!({"claude_pid": 7}),
+            vec![prompt("W"), tell("ProcessGone", json!({}))],
+            fresh(json!({"claude_pid": 8})),
+            &[8],
+            Method::WorkingDirectory,
+        ),
+        ("not while busy", json!({}), vec![prompt("W")], fresh(json!({})), &[], Method::Created),
+        (
+            "not while a question of its Stop is open",
+            json!({}),
+            vec![prompt("W"), stop("Which?")],
+            fresh(json!({})),
+            &[],
+            Method::Created,
+        ),
+        (
+            "free again after Stop",
+            json!({}),
+            vec![prompt("W"), stop("Fine.")],
+            fresh(json!({})),
+            &[],
+            Method::WorkingDirectory,
+        ),
+        (
+            "not if a living process holds it",
+            json!({"claude_pid": 7}),
+            vec![],
+            fresh(json!({"claude_pid": 8})),
+            &[7, 8],
+            Method::Created,
+        ),
+        (
+            "a dead process holds nothing",
+            json!({"claude_pid": 7}),
+            vec![],
+            fresh(json!({"claude_pid": 8})),
+            &[8],
+            Method::WorkingDirectory,
+        ),
+        (
+            "kinds do not mix",
+            json!({"entrypoint": "cli"}),
+            vec![],
+            fresh(json!({"entrypoint": "sdk-cli"})),
+            &[],
+            Method::Created,
+        ),
+        (
+            "another known pane is another agent",
+            json!({"tmux_pane": "%1"}),
+            vec![],
+            fresh(json!({"tmux_pane": "%2"})),
+            &[],
+            Method::Created,
+        ),
+        (
+            "hosts never mix: directory",
+            json!({"host": "a"}),
+            vec![],
+            fresh(json!({"host": "b"})),
+            &[],
+            Method::Created,
+        ),
+        (
+            "hosts never mix: pane",
+            json!({"host": "a", "tmux_pane": "%1"}),
+            vec![],
+            fresh(json!({"host": "b", "tmux_pane": "%1"})),
+            &[],
+            Method::Created,
+        ),
+        (
+            "hosts never mix: process",
+            json!({"host": "a", "claude_pid": 7}),
+            vec![],
+            fresh(json!({"host": "b", "claude_pid": 7})),
+            &[7],
+            Method::Created,
+        ),
+        (
+            "any event may be the first",
+            json!({}),
+            vec![prompt("W")],
+            tell("TaskCreated", json!({})),
+            &[],
+            Method::Created,
+        ),
+        (
+            "an older session is no successor",
+            json!({}),
+            vec![prompt("W"), stop("Fine.")],
+            tell("SessionFound", json!({})).ago(3),
+            &[],
+            Method::Created,
+        ),
+    ];
+    for (rule, first, then, second, alive, method) in cases {
+        let new = method == Method::Created;
+        assert_eq!(placed(first, then, second, alive), (method, new), "{rule}");
+    }
+}
+
+#[test]
+fn clear_stays_the_same_agent_with_nothing_of_the_old_session_open() {
+    let pid = json!({"claude_pid": 7});
+    let mut story = Story::of([prompt("W"), asks("Bash").inside("a1")].map(|tell| tell.with(pid.clone())));
+    story.tell(end("clear").with(pid.clone()));
+    assert_eq!(story.view().ended_at, None);
+    let outcome = story.tell(start("clear").of("s2").with(pid.clone())).clone();
+    assert!(!outcome.is_new_agent);
+    let view = story.view();
+    assert_eq!((view.session_id.as_str(), view.sessions.len()), ("s2", 2));
+    assert_eq!(story.look(), "idle idle");
+    assert!(view.subagents.is_empty() && view.interactions.is_empty());
+    story.tell(end("other").with(pid.clone()).of("s1"));
+    assert_eq!(story.view().ended_at, None, "the end of a past session does not end the agent that moved on");
+    story.tell(pre("Bash", "t1").with(pid));
+    assert_eq!(story.look(), "idle idle", "a straggler of a past session is history");
+}
+
+#[test]
+fn a_session_resumed_elsewhere_while_its_seat_is_taken_gets_its_own() {
+    let in_process = |pid: u32| json!({"claude_pid": pid});
+    let mut story = Story::new();
+    story.alive = vec![8, 9];
+    story.tell(start("startup").with(in_process(7)));
+    story.tell(end("other").with(in_process(7)));
+    let first = story.tell(start("startup").of("s2").with(in_process(8))).agent_id;
+    let outcome = story.tell(start("resume").with(in_process(9))).clone();
+    assert!(outcome.is_new_agent, "the seat is another's now");
+    assert_ne!(outcome.agent_id, first);
+    assert_eq!(outcome.touched.len(), 2, "both agents changed");
+    assert_eq!(story.world.agent_of_session("s2").unwrap().sessions, ["s2"]);
+    let back = story.tell(prompt("go").with(in_process(9))).clone();
+    assert_eq!((back.agent_id, back.method), (outcome.agent_id, Method::SessionId));
+}
+
+#[test]
+fn a_session_that_comes_back_to_its_free_seat_is_current_again() {
+    let story = Story::of([start("startup"), start("startup").of("s2"), prompt("back")]);
+    let view = story.view();
+    assert_eq!((story.world.agents().count(), view.session_id.as_str()), (1, "s1"));
+    assert_eq!(view.sessions, ["s2", "s1"]);
+    assert_eq!(story.look(), "processing working Thinking");
+}
+
+#[test]
+fn where_an_agent_sits_is_remembered_as_the_contract_says() {
+    let story = Story::of([
+        start("startup").with(json!({"tmux_session": "one", "tmux_pane": "%1", "session_role": "reviewer", "session_mode": "focus"})),
+        prompt("W").with(json!({"tmux_session": "two", "tmux_pane": "%2", "cwd": "/srv/app/.worktrees/x"})),
+        pre("Bash", "t1").inside("a1").with(json!({"cwd": "/tmp/elsewhere"})),
+    ]);
+    let view = story.view();
+    assert_eq!(view.tmux_session.as_deref(), Some("one"), "the first");
+    assert_eq!(view.tmux_pane.as_deref(), Some("%2"), "the last");
+    assert_eq!((view.role.as_deref(), view.mode.as_deref()), (Some("reviewer"), Some("focus")));
+    assert_eq!(view.cwd.as_deref(), Some("/srv/app/.worktrees/x"), "a subagent's directory is its own");
+    assert_eq!(story.world.agents().count(), 1, "entering a worktree keeps the agent");
+}
+
+#[test]
+fn after_a_restart_the_first_contact_is_from_the_store() {
+    use claude_headspace::clock::Stamp;
+    use claude_headspace::engine::{self, World};
+    use claude_headspace::model::{Event, Facts, Source};
+    let story = Story::of([prompt("W")]);
+    let mut world = World::load(story.world.agents().cloned(), story.world.counters());
+    let facts = Facts { first_since_start: true, ..Facts::default() };
+    let event = Event {
+        id: 9,
+        name: "Stop".into(),
+        session_id: "s1".into(),
+        at: Stamp(i64::MAX),
+        received_at: Stamp(i64::MAX),
+        source: Source::Hook,
+        body: json!({}),
+        facts,
+        agent_hint: None,
+    };
+    assert_eq!(engine::apply(&mut world, &event).method, Method::DbSessionId);
+    let next = Event { facts: Facts::default(), id: 10, ..event };
+    assert_eq!(engine::apply(&mut world, &next).method, Method::SessionId);
+}
+
+#[test]
+fn a_replay_gives_a_new_agent_the_id_it_had() {
+    use claude_headspace::engine;
+    use claude_headspace::model::{Event, Facts, Source};
+    let mut story = Story::of([prompt("W")]);
+    let event = Event {
+        id: 2,
+        name: "SessionStart".into(),
+        session_id: "s9".into(),
+        at: story.now,
+        received_at: story.now,
+        source: Source::Hook,
+        body: json!({"cwd": "/srv/other"}),
+        facts: Facts::default(),
+        agent_hint: Some(41),
+    };
+    assert_eq!(engine::apply(&mut story.world, &event).agent_id, Some(41));
+    assert_eq!(story.world.counters().agent, 41);
+}

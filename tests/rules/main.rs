@@ -1,0 +1,10 @@
+//! The rules of the model, each by its own words.
+
+#![allow(clippy::unwrap_used)]
+
+mod correlation;
+mod effects;
+mod fine_points;
+mod observations;
+mod story;
+mod turns;
