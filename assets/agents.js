@@ -111,7 +111,8 @@ export function gistOf(agent) {
   const ask = agent.group === 'needs_you' ? askOf(agent) : null;
   if (ask) return line(ask.text, 240);
   if (agent.error) return line(agent.error, 240).replaceAll('_', ' ');
-  return line(agent.status_detail ?? agent.current_command?.instruction ?? tilde(agent.cwd), 240);
+  const quiet = agent.group === 'done' || agent.group === 'idle';
+  return line(agent.status_detail ?? (quiet ? agent.last_said : agent.current_command?.instruction) ?? tilde(agent.cwd), 240);
 }
 
 /** The moment the row's clock counts from, and the words around it. */

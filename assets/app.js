@@ -3,7 +3,7 @@
 import * as agentsOf from './agents.js';
 import { get, now } from './api.js';
 import * as detail from './detail.js';
-import { attr, button, el, mark, show, text } from './dom.js';
+import { attr, button, byId, el, mark, show, text } from './dom.js';
 import * as empty from './empty.js';
 import { age, duration } from './format.js';
 import * as history from './history.js';
@@ -14,7 +14,6 @@ import * as signal from './signal.js';
 import { openStream } from './stream.js';
 
 const { agents } = agentsOf;
-const byId = (id) => document.getElementById(id);
 const WIDE = matchMedia('(min-width: 1000px)');
 
 let view = null;
@@ -34,6 +33,7 @@ const hearing = {
       agentsOf.put(data);
     } else if (type === 'hook_status') patchHooks(data);
     log.nudge();
+    askStatus();
   },
   opened() {
     loadAgents();
@@ -66,7 +66,8 @@ function firstLook() {
   list.render();
   signal.update(true);
   ENTER[view]();
-  if (view !== 'agents' || detail.openId() !== null || !WIDE.matches || !list.order.length) return;
+  if (detail.openId() !== null) return detail.looked(detail.openId());
+  if (view !== 'agents' || !WIDE.matches || !list.order.length) return;
   detail.open(list.order[0], closeDetail);
   list.select(list.order[0]);
 }
@@ -79,6 +80,16 @@ agentsOf.onChange((ids) => {
 });
 
 // ---- header
+
+let asking = 0;
+/** Something happened, so the receiver has news too; every two seconds is soon enough. */
+function askStatus() {
+  asking ||= setTimeout(async () => {
+    const status = await get('/hook/status').catch(() => null);
+    asking = 0;
+    if (status) patchHooks(status);
+  }, 2000);
+}
 
 function patchHooks(status) {
   hookStatus = status;
@@ -103,7 +114,6 @@ function patchLine(retryIn) {
   attr(node, 'data-state', line);
   text(node.querySelector('b'), WORDS[line]);
   attr(node, 'title', line === 'live' ? 'Changes arrive as they happen' : 'What you see may be old');
-  attr(document.body, 'data-line', line);
   show(byId('gone'), line === 'gone');
   if (line === 'gone') {
     byId('gone').replaceChildren(el('b', null, 'The server is gone.'), el('span', null, ' What you see is the last known state. Start it with '), el('code', null, 'headspace serve'), el('span', null, '; this page comes back by itself.'),
@@ -132,7 +142,6 @@ function route() {
     view = next;
     for (const name of VIEWS) show(byId(name), name === view);
     for (const tab of document.querySelectorAll('.tabs a')) attr(tab, 'aria-current', tab.dataset.view === view ? 'page' : null);
-    attr(document.body, 'data-view', view);
     ENTER[view]();
     patchEmpty();
   }
@@ -142,6 +151,7 @@ function route() {
     detail.looked(Number(id));
     list.select(Number(id));
     list.rowOf(id)?.scrollIntoView({ block: 'nearest' });
+    if (!WIDE.matches) byId('detail').focus();
   } else if (detail.openId() !== null && wanted) {
     detail.close();
     list.select(null);
@@ -228,7 +238,7 @@ setInterval(() => {
 
 // ---- start
 
-list.start(patchEmpty);
+list.start();
 log.start();
 history.start();
 signal.start(openAgent);

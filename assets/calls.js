@@ -2,39 +2,29 @@
 
 import { line } from './format.js';
 
-/** The field of a tool's input that says most, by tool. */
-const SAYS = {
-  Bash: 'command', Read: 'file_path', Write: 'file_path', Edit: 'file_path', MultiEdit: 'file_path', NotebookEdit: 'notebook_path', Glob: 'pattern', Grep: 'pattern',
-  WebFetch: 'url', WebSearch: 'query', Agent: 'description', Task: 'description', Skill: 'skill', ToolSearch: 'query', ExitPlanMode: 'plan', TaskCreate: 'subject',
-};
+/** Fields of a tool's input, and of an event, that say what it is about: the first that is there. */
+const INPUT_SAYS = ['command', 'file_path', 'notebook_path', 'pattern', 'url', 'query', 'description', 'plan', 'subject'];
+const EVENT_SAYS = ['prompt', 'error_details', 'last_assistant_message', 'message', 'error', 'text', 'reason', 'command_name', 'new_cwd', 'file_path', 'to_model', 'task_subject',
+  'teammate_name', 'directory', 'action', 'verdict', 'agent_type', 'source', 'trigger', 'name', 'level'];
+
+const first = (body, fields) => fields.map((field) => body[field]).find(Boolean);
 
 /** What a tool call does, in one line. */
-export function toolGist(name, input) {
+export function toolGist(input) {
   if (!input || typeof input !== 'object') return '';
-  if (name === 'AskUserQuestion') return line(input.questions?.[0]?.question ?? '');
-  const value = input[SAYS[name]] ?? Object.values(input).find((each) => typeof each === 'string' && each);
-  return line(value ?? '');
+  return line(input.questions?.[0]?.question ?? first(input, INPUT_SAYS) ?? Object.values(input).find((each) => typeof each === 'string') ?? '');
 }
 
-/** What an event says, in one line: the first field that is there. */
-const TELLS = {
-  SessionStart: ['source'], SessionEnd: ['reason'], UserPromptSubmit: ['prompt'], UserPromptExpansion: ['command_name'], Stop: ['last_assistant_message'],
-  StopFailure: ['error_details', 'last_assistant_message', 'error'], Notification: ['message', 'notification_type'], SubagentStart: ['agent_type'],
-  SubagentStop: ['last_assistant_message', 'agent_type'], PreCompact: ['trigger'], PostCompact: ['trigger'], CwdChanged: ['new_cwd'], ConfigChange: ['file_path', 'source'],
-  Elicitation: ['message'], ElicitationResult: ['action'], PostModelSwitch: ['to_model'], PreModelSwitch: ['to_model'], TaskCreated: ['task_subject'],
-  TaskCompleted: ['task_subject'], TeammateIdle: ['teammate_name'], Setup: ['trigger'], DirectoryAdded: ['directory'], GuardVerdict: ['reason', 'verdict'], Renamed: ['name'],
-  ProcessGone: ['claude_pid'], ContextWarned: ['level'],
-};
-
-export function eventGist(name, body) {
-  if (body?.tool_name) return [body.tool_name, toolGist(body.tool_name, body.tool_input)].filter(Boolean).join(': ');
-  if (name === 'PostToolBatch') return (body?.tool_calls ?? []).map((call) => call.tool_name).join(', ');
-  for (const field of TELLS[name] ?? ['text', 'message', 'reason', 'source']) if (body?.[field]) return line(body[field]);
-  return '';
+/** What an event says, in one line. */
+export function eventGist(body) {
+  if (body.tool_name) return [line(body.tool_name, 60), toolGist(body.tool_input)].filter(Boolean).join(': ');
+  return line(body.tool_calls?.map?.((call) => call?.tool_name).join(', ') ?? first(body, EVENT_SAYS) ?? '');
 }
 
 /** Events that only prove that a row already there is right. */
 const SILENT = new Set(['PostToolBatch', 'TranscriptToolResult', 'TranscriptUsage', 'StatusLine', 'InstructionsLoaded']);
+/** Events about one tool call. */
+const CALLS = new Set(['PreToolUse', 'PermissionRequest', 'PostToolUse', 'PostToolUseFailure', 'PermissionDenied']);
 /** Events after which no call of the main thread can still be running. */
 const ENDS_CALLS = new Set(['Stop', 'StopFailure', 'SessionEnd', 'ProcessGone', 'TranscriptInterrupted', 'TranscriptTurnEnd']);
 
@@ -56,7 +46,7 @@ export function rowsOf(events) {
     if (call) close(call, event);
     else if (!SILENT.has(name)) rows.push(rowFor(event, lane, child, lanes));
     if (name === 'PreToolUse' && body.tool_use_id) calls.set(body.tool_use_id, rows.at(-1));
-    if (name === 'PostToolBatch') for (const each of body.tool_calls ?? []) settle(calls.get(each.tool_use_id), event, 'refused');
+    if (Array.isArray(body.tool_calls)) for (const each of body.tool_calls) settle(calls.get(each?.tool_use_id), event, 'refused');
     if (ENDS_CALLS.has(name)) for (const row of rows) if (!row.child) settle(row, event, name === 'TranscriptInterrupted' ? 'interrupted' : 'unknown');
     if (name === 'SubagentStop') {
       for (const row of rows) if (row.child === child) settle(row, event, 'unknown');
@@ -78,19 +68,14 @@ function callOf(calls, rows, { name, body }, child) {
 
 function rowFor(event, lane, child, lanes) {
   const { name, body, at, id } = event;
-  const row = { key: id, at, title: name, text: eventGist(name, body), state: null, ms: null, waited: null, lane, child, tool: null, asked: null, events: [event] };
-  if (name === 'PreToolUse' || name === 'PermissionRequest') {
-    Object.assign(row, { title: body.tool_name, text: toolGist(body.tool_name, body.tool_input), tool: body.tool_name, state: 'open' });
-    if (name === 'PermissionRequest') row.asked = at;
-  } else if (name === 'PostToolUse' || name === 'PostToolUseFailure' || name === 'PermissionDenied') {
-    Object.assign(row, { title: body.tool_name, text: toolGist(body.tool_name, body.tool_input), tool: body.tool_name, state: 'open' });
-    close(row, event);
-    row.events.pop();
-  } else if (name === 'StopFailure') row.state = 'failed';
+  const row = { key: id, at, title: name, text: eventGist(body), state: name === 'StopFailure' ? 'failed' : null, ms: null, waited: null, lane, child, tool: null, asked: null, events: [] };
+  if (CALLS.has(name)) Object.assign(row, { title: body.tool_name, text: toolGist(body.tool_input), tool: body.tool_name, state: 'open' });
+  close(row, event);
   row.lanes = lanes.around(lane, name);
   return row;
 }
 
+/** What the event says about the end of the call, if anything. */
 function close(row, event) {
   const { name, body, at } = event;
   row.events.push(event);

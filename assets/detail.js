@@ -2,7 +2,7 @@
 
 import { agents, groupOf } from './agents.js';
 import { get, now, post } from './api.js';
-import { attr, button, copyButton, el, foreign, keyed, mark, remember, remembered, show, text } from './dom.js';
+import { attr, button, byId, copyButton, el, foreign, keyed, mark, remember, remembered, show, text } from './dom.js';
 import { Events } from './events.js';
 import { age, clock, line, plain, plural, quoted, tilde, tokens } from './format.js';
 import { drawFacts, drawSubagents, setTick, tickNode } from './parts.js';
@@ -12,7 +12,7 @@ import { drawTimeline } from './timeline.js';
 const KINDS = { permission: 'Permission', question: 'Question', plan: 'Plan to approve', mcp_input: 'MCP input', reply: 'Waiting for your reply' };
 /** A burst of events asks for the news once. */
 const PACE = 400;
-const root = document.getElementById('detail');
+const root = byId('detail');
 
 let view = null;
 
@@ -60,7 +60,7 @@ function drawEvents(mine) {
   text(mine.fault, events.fault && `Could not load its history: ${line(events.fault, 200)}`);
   show(mine.older, events.more);
   drawTimeline(mine.timeline, events.list());
-  text(mine.tab.timeline.lastChild, events.known.size ? String(events.known.size) : '');
+  text(mine.tab.timeline, events.known.size ? String(events.known.size) : '');
 }
 
 function makeParts(id, back) {
@@ -72,37 +72,24 @@ function makeParts(id, back) {
     turns: el('ol.turns', { 'aria-label': 'Newest first' }), timeline: el('ol.timeline', { 'aria-label': 'Newest first' }),
     older: button('button', null, 'Earlier events', () => view.events.older(), { hidden: true }), fault: el('p.fault', { hidden: true, role: 'status' }),
   };
-  const rename = button('icon', 'M4 20h4L19 9l-4-4L4 16v4Z', null, () => startRename(id), { 'aria-label': 'Rename', title: 'Rename' });
+  const pen = button('icon', 'M4 20h4L19 9l-4-4L4 16v4Z', null, () => rename(id), { 'aria-label': 'Rename', title: 'Rename' });
   const leave = button('icon', 'M6 6l12 12M18 6 6 18', null, back, { 'aria-label': 'Close', title: 'Close (Esc)' });
-  const head = el('header', null, el('div.title-row', null, p.mark, p.name, rename, el('span.gap'), leave), p.place, el('div.actions', null, p.jump, p.seen, p.resume), p.said);
+  const head = el('header', null, el('div.title-row', null, p.mark, p.name, pen, el('span.gap'), leave), p.place, el('div.actions', null, p.jump, p.seen, p.resume), p.said);
   p.all = [head, p.asks, p.facts, p.kids, ...makeTabs(p, { turns: [p.turns], timeline: [p.fault, p.timeline, p.older] })];
   return p;
 }
 
+/** Turns or timeline: a pair of radio buttons; the style sheet hides the panel that is not chosen. */
 function makeTabs(p, panels) {
   p.tab = {};
-  const tabs = el('div.segment', { role: 'tablist', 'aria-label': 'History of the agent' });
-  const boxes = Object.entries(panels).map(([name, content]) => {
-    p.tab[name] = el('button', { type: 'button', role: 'tab', id: `tab-${name}`, 'aria-controls': `panel-${name}`, onclick: () => choose(name) }, name[0].toUpperCase() + name.slice(1), el('span.count'));
-    tabs.append(p.tab[name]);
-    return el('div', { role: 'tabpanel', id: `panel-${name}`, 'aria-labelledby': `tab-${name}` }, ...content);
-  });
-  const choose = (chosen) => {
-    remember('detail', chosen);
-    Object.keys(panels).forEach((name, i) => {
-      attr(p.tab[name], 'aria-selected', name === chosen);
-      attr(p.tab[name], 'tabindex', name === chosen ? '0' : '-1');
-      show(boxes[i], name === chosen);
-    });
-  };
-  tabs.addEventListener('keydown', (event) => {
-    if (event.key !== 'ArrowLeft' && event.key !== 'ArrowRight') return;
-    const other = document.activeElement === p.tab.turns ? 'timeline' : 'turns';
-    choose(other);
-    p.tab[other].focus();
-  });
-  choose(remembered('detail') === 'turns' ? 'turns' : 'timeline');
-  return [tabs, ...boxes];
+  const chosen = remembered('detail') ?? 'timeline';
+  const tabs = el('fieldset.segment', { 'aria-label': 'History of the agent' });
+  for (const name of Object.keys(panels)) {
+    p.tab[name] = el('span.count');
+    const radio = el('input.sr', { type: 'radio', name: 'history', value: name, checked: name === chosen, onchange: () => remember('detail', name) });
+    tabs.append(el('label', null, radio, name, p.tab[name]));
+  }
+  return [tabs, ...Object.entries(panels).map(([name, content]) => el('div', { 'data-panel': name }, ...content))];
 }
 
 function patch(p, agent) {
@@ -175,27 +162,9 @@ export function resumeCommand(agent) {
   return `${dir ? `cd ${quoted(dir)} && ` : ''}claude --resume ${quoted(agent.session_id)}`;
 }
 
-function startRename(id) {
-  const agent = agents.get(id);
-  if (!agent || view.renaming) return;
-  const field = el('input.rename', { 'aria-label': 'New name; empty gives the automatic name back', maxlength: '120' });
-  field.value = agent.name;
-  const mine = view;
-  const end = (save) => {
-    if (!mine.renaming) return;
-    mine.renaming = false;
-    field.replaceWith(mine.name);
-    if (save && field.value.trim() !== agent.name) act(id, 'name', { name: field.value.trim() });
-  };
-  mine.renaming = true;
-  mine.name.replaceWith(field);
-  field.addEventListener('keydown', (event) => {
-    event.stopPropagation();
-    if (event.key === 'Enter') end(true);
-    if (event.key === 'Escape') end(false);
-  });
-  field.addEventListener('blur', () => end(false));
-  field.select();
+function rename(id) {
+  const name = prompt('Name of the agent (empty: the automatic one)', agents.get(id).name);
+  if (name !== null) act(id, 'name', { name });
 }
 
 /** What deserves a card of its own: open questions, then the error. */
@@ -251,7 +220,7 @@ const FACTS = [
 
 function drawTurns(mine, turns) {
   keyed(mine.turns, [...turns].reverse(), (turn) => turn.id, makeTurn);
-  text(mine.tab.turns.lastChild, turns.length ? String(turns.length) : '');
+  text(mine.tab.turns, turns.length ? String(turns.length) : '');
 }
 
 function makeTurn(turn) {

@@ -1,5 +1,7 @@
 // The few DOM helpers everything else is built from. Foreign text only ever goes through textContent.
 
+export const byId = (id) => document.getElementById(id);
+
 /** Makes an element: `el('p.note', {title: 'x'}, 'text', child)`. Properties are set as attributes, `on…` as listeners. */
 export function el(what, props, ...children) {
   const [tag, ...classes] = what.split('.');
@@ -96,27 +98,14 @@ export function keyed(parent, items, keyOf, make, patch) {
 /** A button that copies what `content()` gives and says so for a moment. */
 export function copyButton(label, content) {
   const node = button('button.small', 'M9 9h11v11H9zM5 15H4V4h11v1', label, async () => {
-    text(node.word, (await copy(content())) ? 'Copied' : 'Not allowed');
+    // No clipboard where the page comes by plain http under another name than localhost.
+    const done = await navigator.clipboard?.writeText(content()).then(() => true, () => false);
+    text(node.word, done ? 'Copied' : 'Not allowed');
     setTimeout(() => text(node.word, label), 1400);
   });
   return node;
 }
 
-async function copy(content) {
-  try {
-    await navigator.clipboard.writeText(content);
-    return true;
-  } catch {
-    // Without the clipboard API (plain http under another name): the old way.
-    const area = el('textarea.sr', { 'aria-hidden': 'true', tabindex: '-1' });
-    area.value = content;
-    document.body.append(area);
-    area.select();
-    const done = document.execCommand('copy');
-    area.remove();
-    return done;
-  }
-}
 
 /** A choice that outlives the page. A private window may refuse: it then lasts as long as the page. */
 export function remember(key, value) {

@@ -1,8 +1,8 @@
 // The empty page: what is still missing until the first agent shows, ticked off live.
 
-import { copyButton, el, keyed, show, text } from './dom.js';
+import { byId, copyButton, el, keyed, show, text } from './dom.js';
 
-const root = document.getElementById('empty');
+const root = byId('empty');
 
 const STEPS = [
   { id: 'server', label: 'The server runs', done: (s) => s.live, hint: 'headspace serve', why: 'Start it in a terminal, or for good with headspace service.' },

@@ -2,12 +2,12 @@
 
 import { agents } from './agents.js';
 import { get, now } from './api.js';
-import { button, el, keyed, show, text } from './dom.js';
+import { button, byId, el, keyed, show, text } from './dom.js';
 import { Events } from './events.js';
 import { clock, duration, line, number, plural } from './format.js';
 import { eventRow, patchEventRow } from './parts.js';
 
-const root = document.getElementById('history');
+const root = byId('history');
 const bits = {};
 let found = null;
 

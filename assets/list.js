@@ -2,32 +2,32 @@
 
 import { GROUPS, agents, clockOf, compare, counts, foldOf, gistOf, groupOf, matches } from './agents.js';
 import { now } from './api.js';
-import { attr, button, el, foreign, icon, keyed, mark, remember, remembered, show, text } from './dom.js';
+import { attr, button, byId, el, foreign, icon, keyed, mark, remember, remembered, show, text } from './dom.js';
 import { clock, line, plural, tilde } from './format.js';
 import { contextBar, drawSubagents, isAlive, patchContext, setTick, tickNode } from './parts.js';
 
 const BRANCH = 'M7 4v16M7 15c6 0 10-2 10-7m0 0a2 2 0 1 0 0-4 2 2 0 0 0 0 4Z';
-const FOLDS = { headless: 'headless', ended: 'ended' };
 
 const root = el('div');
 const nothing = el('div.nothing', { hidden: true }, el('p', null, 'No agent matches.'), button('button', null, 'Show all', () => clearFilters()));
-const find = document.getElementById('find');
-const grouping = document.getElementById('grouping');
+const find = byId('find');
+const grouping = byId('grouping');
 const filter = { groups: new Set(), words: [] };
 const openFolds = new Set();
 let selected = null;
+/** Only where there are several machines is a host worth a chip. */
+let hosts = 1;
 
 /** Ids in the order they stand on the page, open folds included. */
 export let order = [];
 
-export function start(changed) {
-  document.getElementById('list').append(root, nothing);
-  const counters = document.getElementById('counters');
+export function start() {
+  byId('list').append(root, nothing);
+  const counters = byId('counters');
   for (const group of GROUPS)
     counters.append(
-      el('button.counter', { type: 'button', 'data-g': group.id, 'aria-pressed': 'false', onclick: () => toggleGroup(group.id) }, mark(group.glyph), el('b', null, '0'), el('span.label', null, group.label)));
+      el('button.counter', { type: 'button', 'data-g': group.id, onclick: () => toggleGroup(group.id) }, mark(group.glyph), el('b', null, '0'), el('span.label', null, group.label)));
   grouping.value = remembered('grouping') ?? 'flat';
-  if (!grouping.value) grouping.value = 'flat';
   grouping.addEventListener('change', () => {
     remember('grouping', grouping.value);
     for (const row of root.querySelectorAll('.agent')) row.drawn = null;
@@ -36,13 +36,11 @@ export function start(changed) {
   find.addEventListener('input', () => {
     filter.words = find.value.toLowerCase().split(/\s+/).filter(Boolean);
     render();
-    changed();
   });
 }
 
 function toggleGroup(id) {
   if (!filter.groups.delete(id)) filter.groups.add(id);
-  for (const button of document.querySelectorAll('.counter')) attr(button, 'aria-pressed', filter.groups.has(button.dataset.g));
   render();
 }
 
@@ -50,7 +48,6 @@ export function clearFilters() {
   filter.groups.clear();
   filter.words = [];
   find.value = '';
-  for (const button of document.querySelectorAll('.counter')) attr(button, 'aria-pressed', 'false');
   render();
 }
 
@@ -90,6 +87,7 @@ function placeKey(agent) {
 export function render() {
   const open = [];
   const folded = { headless: [], ended: [] };
+  hosts = new Set([...agents.values()].map((agent) => agent.host)).size;
   places = new Map();
   for (const agent of agents.values()) {
     places.set(agent.id, { key: placeKey(agent), node: null });
@@ -103,7 +101,7 @@ export function render() {
   for (const [fold, members] of Object.entries(folded)) {
     members.sort((a, b) => Date.parse(b.last_active_at) - Date.parse(a.last_active_at));
     // A search looks behind the folds as well, but a filter by group means the living.
-    if (members.length && !filter.groups.size) sections.push({ id: `fold:${fold}`, fold, title: FOLDS[fold], members });
+    if (members.length && !filter.groups.size) sections.push({ id: `fold:${fold}`, fold, title: fold, members });
   }
   order = [];
   keyed(root, sections, (section) => section.id, makeSection, patchSection);
@@ -125,8 +123,8 @@ function sectionsOf(open) {
 }
 
 function makeSection(section) {
-  const rows = el('ul.rows');
-  const node = el(section.fold ? 'section.fold' : 'section', null);
+  const rows = el('ul');
+  const node = el('section');
   if (section.title !== null) {
     const head = section.fold ? button('folder', null, null, () => toggleFold(section.fold)) : el('h2.folder');
     const label = el('span');
@@ -181,7 +179,7 @@ function patchRow(node, agent) {
   text(bits.name, line(agent.name, 90));
   chip(bits.project, agent.project !== agent.name && grouping.value !== 'project' ? agent.project : null);
   chip(bits.branch.lastChild, agent.branch !== agent.name && agent.branch, bits.branch);
-  chip(bits.host, grouping.value === 'host' ? null : agent.headless ? 'headless' : elsewhere(agent) ? agent.host : null);
+  chip(bits.host, grouping.value === 'host' ? null : agent.headless ? 'headless' : hosts > 1 ? agent.host : null);
   text(bits.word, agent.ended_at ? 'ended' : agent.stale ? `${group.label}?` : group.label);
   text(bits.ask, gistOf(agent));
   patchContext(bits.context, agent.context);
@@ -193,14 +191,6 @@ function patchRow(node, agent) {
   attr(bits.when, 'title', at ? clock(at, now()) : null);
   attr(bits.name, 'title', [agent.name, tilde(agent.cwd)].filter(Boolean).join('\n').slice(0, 400));
   patchKids(node, agent);
-}
-
-/** Of another machine than most: only then is the host worth a chip. */
-const elsewhere = (agent) => agent.host && hosts() > 1;
-let hostCount = { size: -1, n: 1 };
-function hosts() {
-  if (hostCount.size !== agents.size) hostCount = { size: agents.size, n: new Set([...agents.values()].map((agent) => agent.host).filter(Boolean)).size };
-  return hostCount.n;
 }
 
 function chip(node, value, shell = node) {
@@ -235,6 +225,7 @@ function patchCounters() {
     const n = found.get(button.dataset.g);
     const group = GROUPS.find(({ id }) => id === button.dataset.g);
     text(button.children[1], String(n));
+    attr(button, 'aria-pressed', filter.groups.has(group.id));
     attr(button, 'data-none', n ? null : '1');
     attr(button, 'aria-label', `${n} ${group.label}`);
     attr(button, 'title', `${group.label}: ${group.means}`);

@@ -1,12 +1,12 @@
 // Logging: is the receiver well, and what comes in right now.
 
 import { agents } from './agents.js';
-import { attr, button, el, keyed, show, text } from './dom.js';
+import { attr, button, byId, el, keyed, show, text } from './dom.js';
 import { Events } from './events.js';
 import { age, duration, line, number } from './format.js';
 import { drawFacts, eventRow, patchEventRow } from './parts.js';
 
-const root = document.getElementById('logging');
+const root = byId('logging');
 /** So many rows stay on the page while it runs on. */
 const KEPT = 600;
 const PACE = 300;

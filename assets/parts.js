@@ -87,7 +87,7 @@ function patchChild(node, child) {
 /** One event of the log; its raw JSON is made when it is opened. */
 export function eventRow(event) {
   const who = el('span.who');
-  const summary = el('summary', null, el('time', null, clock(event.at, now())), el('b.title', null, line(event.name, 50)), who, el('span.ask', { dir: 'auto' }, eventGist(event.name, event.body)));
+  const summary = el('summary', null, el('time', null, clock(event.at, now())), el('b.title', null, line(event.name, 50)), who, el('span.ask', { dir: 'auto' }, eventGist(event.body)));
   const details = el('details', null, summary);
   details.addEventListener('toggle', () => {
     if (details.open && !summary.nextSibling) details.append(el('div.raw', null, rawEvent(event), event.agent && el('a.button.small', { href: `#/agents/${event.agent}` }, 'Open the agent')));

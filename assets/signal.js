@@ -1,12 +1,12 @@
 // How the page calls for you when you look elsewhere: title, favicon, a spoken line, browser notifications.
 
 import { agents, counts, foldOf, gistOf } from './agents.js';
-import { attr, remember, remembered, text } from './dom.js';
+import { attr, byId, remember, remembered, text } from './dom.js';
 import { line } from './format.js';
 
-const say = document.getElementById('say');
-const bell = document.getElementById('bell');
-const favicon = document.getElementById('favicon');
+const say = byId('say');
+const bell = byId('bell');
+const favicon = byId('favicon');
 /** Some questions answer themselves within milliseconds: only one that stays is worth a call. */
 const PATIENCE = 1000;
 let wanted = remembered('notify') === 'on';

@@ -26,15 +26,15 @@ function makeRow() {
 
 function patchRow(node, row, width) {
   const { bits } = node;
-  attr(node, 'data-state', row.state);
+  attr(node, 'data-state', row.asked && row.state === 'open' ? 'asks' : row.state);
   patchLanes(bits.lanes, row, width);
   text(bits.at, clock(row.at, now()));
   text(bits.title, line(row.title, 60));
   text(bits.text, row.text);
-  text(bits.waited, row.waited > 1000 ? `asked you ${duration(row.waited)}` : row.asked && row.state === 'open' ? 'asks you' : '');
+  text(bits.waited, row.waited > 1000 ? `asked you ${duration(row.waited)}` : '');
   setTick(bits.ms, row.state === 'open' ? row.at : 0, duration);
   if (row.ms !== null) text(bits.ms, duration(row.ms));
-  text(bits.state, STATES[row.state] ?? '');
+  text(bits.state, row.asked && row.state === 'open' ? 'asks you' : STATES[row.state] ?? '');
   node.row = row;
   drawRaw(node);
 }

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 /// Which of your Claude Code sessions needs you now, and why.
 #[derive(Debug, Parser)]
-#[command(name = "headspace", version, max_term_width = 100, disable_help_subcommand = true)]
+#[command(name = "headspace", version = env!("HEADSPACE_VERSION"), max_term_width = 100, disable_help_subcommand = true)]
 pub struct Cli {
     #[command(subcommand)]
     pub command: Option<Command>,
@@ -69,6 +69,7 @@ impl fmt::Display for Usage {
 impl std::error::Error for Usage {}
 
 pub fn main() -> ExitCode {
+    end_with_the_pipe();
     let cli = Cli::parse();
     let Some(command) = cli.command else { return crate::notify::bare() };
     match run(command) {
@@ -78,6 +79,20 @@ pub fn main() -> ExitCode {
             ExitCode::from(if error.is::<Usage>() { 2 } else { 1 })
         }
     }
+}
+
+/// `headspace events | head` ends when `head` has enough, without a word. (The signal itself is ignored: a hook
+/// or a server must survive it.)
+fn end_with_the_pipe() {
+    const BROKEN_PIPE: i32 = 141;
+    let usual = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        let message = panic.payload_as_str().unwrap_or_default();
+        if message.starts_with("failed printing to") && message.contains("Broken pipe") {
+            std::process::exit(BROKEN_PIPE);
+        }
+        usual(panic);
+    }));
 }
 
 fn run(command: Command) -> Result<ExitCode> {

@@ -66,22 +66,45 @@ impl From<SystemTime> for Stamp {
     }
 }
 
-/// `2026-11-16T10:02:11.123456789Z`: always nine digits, so that text order is time order.
+impl Stamp {
+    /// `2026-11-16T10:02:11.123456789Z`: always nine digits, so that text order is time order. By hand, because the
+    /// hook writes one on every call and a formatter's code would have to be paged in for it.
+    pub fn text(self) -> [u8; 30] {
+        const SECOND: i64 = 1_000_000_000;
+        let (seconds, nanos) = (self.0.div_euclid(SECOND), self.0.rem_euclid(SECOND));
+        let (days, second) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
+        // The civil calendar in eras of 400 years, counted from 1 March of year 0.
+        let shifted = days + 719_468;
+        let (era, day_of_era) = (shifted.div_euclid(146_097), shifted.rem_euclid(146_097));
+        let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+        let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+        let month_from_march = (5 * day_of_year + 2) / 153;
+        let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
+        let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
+        let year = year_of_era + era * 400 + i64::from(month <= 2);
+        let mut text = *b"0000-00-00T00:00:00.000000000Z";
+        let fields = [
+            (0..4, year),
+            (5..7, month),
+            (8..10, day),
+            (11..13, second / 3600),
+            (14..16, second / 60 % 60),
+            (17..19, second % 60),
+            (20..29, nanos),
+        ];
+        for (place, mut number) in fields {
+            for digit in text[place].iter_mut().rev() {
+                *digit = b'0' + (number % 10) as u8;
+                number /= 10;
+            }
+        }
+        text
+    }
+}
+
 impl fmt::Display for Stamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let time = OffsetDateTime::from_unix_timestamp_nanos(i128::from(self.0))
-            .unwrap_or(OffsetDateTime::UNIX_EPOCH);
-        write!(
-            f,
-            "{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:09}Z",
-            time.year(),
-            u8::from(time.month()),
-            time.day(),
-            time.hour(),
-            time.minute(),
-            time.second(),
-            time.nanosecond()
-        )
+        f.write_str(&String::from_utf8_lossy(&self.text()))
     }
 }
 
@@ -104,8 +127,12 @@ mod tests {
 
     #[test]
     fn a_stamp_reads_back_what_it_wrote() {
-        for nanos in [0, 1, 999_999_999, 1_763_287_331_123_456_789] {
+        for nanos in [0, 1, -1, 999_999_999, 1_763_287_331_123_456_789, i64::MAX, i64::MIN] {
             assert_eq!(Stamp::parse(&Stamp(nanos).to_string()), Some(Stamp(nanos)));
+        }
+        for day in 0..80_000 {
+            let stamp = Stamp(day * 86_400_000_000_000 + 86_399_999_999_999);
+            assert_eq!(Stamp::parse(&stamp.to_string()), Some(stamp));
         }
     }
 

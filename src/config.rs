@@ -1,14 +1,16 @@
 //! Configuration: where things are and what the user chose. The only reader of the environment.
 
 use anyhow::{Context, Result};
-use fs_err as fs;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 pub const DEFAULT_PORT: u16 = 5055;
 pub const DEFAULT_HOST: &str = "127.0.0.1";
+/// What the two before this make.
+pub const DEFAULT_URL: &str = "http://127.0.0.1:5055";
 
 /// The names of the environment variables headspace reads, and no others.
 pub mod var {
@@ -88,8 +90,10 @@ pub fn token_file() -> PathBuf {
 
 /// The secret that lets the command line and the hooks in; `None` where no server has run yet.
 pub fn token() -> Option<String> {
-    let text = fs::read_to_string(token_file()).ok()?;
-    Some(text.trim().to_owned()).filter(|token| !token.is_empty())
+    let mut buffer = [0; 256];
+    let length = std::fs::File::open(token_file()).ok()?.read(&mut buffer).ok()?;
+    let token = std::str::from_utf8(buffer[..length].trim_ascii()).ok()?;
+    (!token.is_empty()).then(|| token.to_owned())
 }
 
 /// XDG asks that relative paths be ignored.
@@ -303,13 +307,27 @@ impl Config {
         Config::read(&config_file())
     }
 
+    /// The same for the hook, which does not even make the defaults if there is no file.
+    pub fn load_if_any() -> Result<Option<Config>> {
+        Config::read_if_any(&config_file())
+    }
+
     pub fn read(path: &Path) -> Result<Config> {
-        let text = match fs::read_to_string(path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Config::default()),
-            Err(error) => return Err(error).context("could not read the configuration"),
-        };
-        Config::parse(&text).with_context(|| format!("could not read the configuration {}", path.display()))
+        Ok(Config::read_if_any(path)?.unwrap_or_default())
+    }
+
+    fn read_if_any(path: &Path) -> Result<Option<Config>> {
+        let mut text = String::new();
+        match std::fs::File::open(path).and_then(|mut file| file.read_to_string(&mut text)) {
+            Ok(_) => {}
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => {
+                return Err(error)
+                    .with_context(|| format!("could not read the configuration {}", path.display()));
+            }
+        }
+        let config = Config::parse(&text);
+        config.map(Some).with_context(|| format!("could not read the configuration {}", path.display()))
     }
 
     pub fn parse(text: &str) -> Result<Config> {
@@ -327,6 +345,15 @@ impl Config {
             .unwrap_or_else(|| format!("http://{}:{}", bracketed(&self.host), self.port))
             .trim_end_matches('/')
             .to_owned()
+    }
+
+    /// The same for the hook, which may have no configuration.
+    pub fn server_url_of(config: Option<&Config>) -> String {
+        match (config, env(var::URL)) {
+            (_, Some(url)) => url,
+            (Some(config), None) => config.server_url(),
+            (None, None) => DEFAULT_URL.to_owned(),
+        }
     }
 }
 
@@ -405,6 +432,11 @@ mod tests {
         for bad in ["", "22-7", "25:00-07:00", "22:00"] {
             assert!(QuietHours::try_from(bad.to_owned()).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn the_default_address_is_made_of_host_and_port() {
+        assert_eq!(DEFAULT_URL, format!("http://{DEFAULT_HOST}:{DEFAULT_PORT}"));
     }
 
     #[test]

@@ -45,7 +45,7 @@ impl Shell {
     }
 
     fn script(self) -> Vec<u8> {
-        let mut command = Cli::command();
+        let mut command = shown();
         let mut script = Vec::new();
         match self {
             Shell::Bash => clap_complete::generate(shells::Bash, &mut command, "headspace", &mut script),
@@ -68,27 +68,45 @@ pub fn completions(args: &CompletionsArgs) -> Result<ExitCode> {
 
 pub fn run(args: &GenerateArgs) -> Result<ExitCode> {
     let completions = args.dir.join("completions");
+    fs::create_dir_all(&completions)?;
     for shell in Shell::value_variants() {
-        write(&completions, shell.file_name(), &shell.script())?;
+        fs::write(completions.join(shell.file_name()), shell.script())?;
     }
     let man = args.dir.join("man");
-    let mut command = Cli::command();
+    fs::create_dir_all(&man)?;
+    let mut command = shown();
     command.build();
-    pages(&command, &man)?;
+    let mut names = Vec::new();
+    write_pages(&command, &man, &mut names)?;
+    for entry in fs::read_dir(&man)? {
+        let entry = entry?;
+        // The page of a command that is gone.
+        let name = entry.file_name().into_string().unwrap_or_default();
+        if name.starts_with("headspace") && name.ends_with(".1") && !names.contains(&name) {
+            fs::remove_file(entry.path())?;
+        }
+    }
     Ok(ExitCode::SUCCESS)
 }
 
-/// One page per command, subcommands included, hidden ones not.
-fn pages(command: &clap::Command, dir: &Path) -> Result<()> {
+/// The command tree without what is hidden: completions would offer it.
+fn shown() -> clap::Command {
+    let cli = Cli::command();
+    let about = cli.get_about().cloned().unwrap_or_default();
+    clap::Command::new("headspace")
+        .version(env!("CARGO_PKG_VERSION"))
+        .about(about)
+        .disable_help_subcommand(true)
+        .args(cli.get_arguments().cloned())
+        .subcommands(cli.get_subcommands().filter(|sub| !sub.is_hide_set()).cloned())
+}
+
+/// One page per command and subcommand.
+fn write_pages(command: &clap::Command, dir: &Path, names: &mut Vec<String>) -> Result<()> {
     let page = clap_mangen::Man::new(command.clone());
     let mut text = Vec::new();
     page.render(&mut text).context("could not make a manual page")?;
-    write(dir, &page.get_filename(), &text)?;
-    command.get_subcommands().filter(|sub| !sub.is_hide_set()).try_for_each(|sub| pages(sub, dir))
-}
-
-fn write(dir: &Path, name: &str, text: &[u8]) -> Result<()> {
-    fs::create_dir_all(dir)?;
-    fs::write(dir.join(name), text)?;
-    Ok(())
+    fs::write(dir.join(page.get_filename()), text)?;
+    names.push(page.get_filename());
+    command.get_subcommands().try_for_each(|sub| write_pages(sub, dir, names))
 }

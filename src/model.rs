@@ -352,6 +352,9 @@ pub struct AgentView {
     pub subagents: Vec<Subagent>,
     pub current_command: Option<CurrentCommand>,
     pub turn_count: u64,
+    /// The agent's last words, on one line: what a finished one has to say.
+    #[serde(default)]
+    pub last_said: Option<String>,
     pub transcript_path: Option<String>,
     pub source: Source,
     pub source_at: Stamp,

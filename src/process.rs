@@ -1,6 +1,8 @@
 //! This process and others, as the operating system sees them.
 
 use crate::model::Process;
+#[cfg(target_os = "linux")]
+use std::io::Read;
 
 /// What a Rust program may rely on and a C `main` does not get: the standard descriptors are open (a closed one would be
 /// given to the next file or socket, and be printed into), and writing to a closed pipe is an error, not the end.
@@ -63,7 +65,10 @@ pub fn descends(child: u32, ancestor: u32) -> bool {
 
 #[cfg(target_os = "linux")]
 fn info(pid: u32) -> Option<Info> {
-    parse_stat(&std::fs::read(format!("/proc/{pid}/stat")).ok()?)
+    // One read: the line is made anew for each, and what is wanted stands in its first half.
+    let mut line = [0; 1024];
+    let length = std::fs::File::open(format!("/proc/{pid}/stat")).ok()?.read(&mut line).ok()?;
+    parse_stat(&line[..length])
 }
 
 /// `PID (name) STATE PPID …`: the name may itself hold blanks and brackets, so what counts follows the last one.

@@ -2,7 +2,6 @@
  * `median_us p10_us p90_us failed`. Interleaved, so that a busy machine is busy for all of them alike.
  * Each child gets the payload on a pipe that is already filled and closed, as Claude Code's hooks do, and
  * /dev/null as stdout and stderr. Timed from before the spawn until the child has been reaped. */
-#define _GNU_SOURCE
 #include <fcntl.h>
 #include <spawn.h>
 #include <stdio.h>

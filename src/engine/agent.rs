@@ -71,6 +71,9 @@ pub struct Agent {
     pub hooked: bool,
 
     pub turn_count: u64,
+    /// Claude's last words, on one line.
+    #[serde(skip_serializing_if = "empty")]
+    pub last_said: Option<String>,
     pub memory: Memory,
 }
 
@@ -112,6 +115,7 @@ impl Default for Agent {
             session_at: Stamp::default(),
             hooked: false,
             turn_count: 0,
+            last_said: None,
             memory: Memory::default(),
         }
     }

@@ -77,6 +77,13 @@ impl World {
         self.agents.get(self.by_session.get(session_id)?)
     }
 
+    /// Forgets an agent that retention deleted.
+    pub fn forget(&mut self, id: i64) {
+        if self.agents.remove(&id).is_some() {
+            self.by_session.retain(|_, agent| *agent != id);
+        }
+    }
+
     /// The processes whose life decides where this event belongs; the edge looks and puts the living into
     /// [`Facts::alive`](crate::model::Facts::alive). Empty for the current session of an agent. Ask after
     /// [`Facts::root`](crate::model::Facts::root) is known. They are processes of the event's own host; if that is not
@@ -178,6 +185,7 @@ fn take_seat(step: &mut Step) {
     agent.unseen = false;
     agent.hooked = false;
     agent.session_at = event.at;
+    agent.last_said = None;
     agent.names.title = None;
     agent.names.prompt = None;
     let figures = &mut agent.figures;

@@ -66,6 +66,7 @@ impl Agent {
                 started_at: command.started_at,
             }),
             turn_count: self.turn_count,
+            last_said: self.last_said.clone(),
             transcript_path: place.transcript_path.clone(),
             source: self.source,
             source_at: self.source_at,

@@ -14,7 +14,7 @@ use crate::cli::Usage;
 use crate::config;
 use anyhow::{Context, Result};
 use serde_json::json;
-use std::io::Read;
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -134,12 +134,20 @@ impl Where {
     }
 }
 
+/// A reader that has seen enough (`| head`) is no failure.
+fn print(text: &str) -> Result<()> {
+    match std::io::stdout().lock().write_all(text.as_bytes()) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error).context("could not print"),
+        _ => Ok(()),
+    }
+}
+
 fn list(args: &ListArgs) -> Result<ExitCode> {
     let sources = args.place.sources()?;
     if args.json {
-        println!("{}", show::list_json(&sources));
+        print(&format!("{}\n", show::list_json(&sources)))?;
     } else {
-        print!("{}", show::list(&sources));
+        print(&show::list(&sources))?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -148,9 +156,9 @@ fn validate(args: &ValidateArgs) -> Result<ExitCode> {
     let sources = args.place.sources()?;
     let hints = super::advice::hints(&sources);
     if args.json {
-        println!("{}", show::validate_json(&sources, &hints));
+        print(&format!("{}\n", show::validate_json(&sources, &hints)))?;
     } else {
-        print!("{}", show::validate(&sources, &hints));
+        print(&show::validate(&sources, &hints))?;
     }
     let has_errors =
         sources.read_once().any(|source| source.reading.problems.iter().any(|p| p.level == Level::Error));
@@ -201,9 +209,9 @@ fn run_event(args: &RunArgs) -> Result<ExitCode> {
     let verdict = conclude(dialect, rule, &selection, &mut results);
     let report = Report { rule, payload: context.payload.to_json(), selection, results, verdict, times };
     if args.json {
-        println!("{}", show::run_json(&report));
+        print(&format!("{}\n", show::run_json(&report)))?;
     } else {
-        print!("{}", show::run(&report));
+        print(&show::run(&report))?;
     }
     Ok(ExitCode::SUCCESS)
 }

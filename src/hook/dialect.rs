@@ -17,6 +17,8 @@ pub struct Dialect {
     pub events: &'static [EventRule],
     pub types: &'static [&'static str],
     pub fields: &'static [Field],
+    /// Settings beside `hooks` whose wrong type costs the whole file.
+    pub top: &'static [(&'static str, Shape)],
     pub matching: Matching,
     /// A problem of an entry is always an error; otherwise the event decides between error and warning.
     pub strict: bool,
@@ -304,6 +306,41 @@ const CLAUDE_FIELDS: [Field; 21] = [
     field("once", Shape::Flag, ALL),
 ];
 
+/// A wrong type of any setting it knows makes the client drop the file, hooks included: seen with a dozen of them.
+/// These are the ones people write by hand.
+const CLAUDE_TOP: &[(&str, Shape)] = &[
+    ("agent", Shape::Text),
+    ("allowManagedHooksOnly", Shape::Flag),
+    ("allowedHttpHookUrls", Shape::List),
+    ("alwaysThinkingEnabled", Shape::Flag),
+    ("autoMemoryEnabled", Shape::Flag),
+    ("availableModels", Shape::List),
+    ("cleanupPeriodDays", Shape::Number),
+    ("companyAnnouncements", Shape::List),
+    ("disableAllHooks", Shape::Flag),
+    ("disabledMcpjsonServers", Shape::List),
+    ("enableAllProjectMcpServers", Shape::Flag),
+    ("enabledMcpjsonServers", Shape::List),
+    ("enabledPlugins", Shape::Object),
+    ("env", Shape::Object),
+    ("fastMode", Shape::Flag),
+    ("httpHookAllowedEnvVars", Shape::List),
+    ("includeCoAuthoredBy", Shape::Flag),
+    ("includeGitInstructions", Shape::Flag),
+    ("language", Shape::Text),
+    ("model", Shape::Text),
+    ("otelHeadersHelper", Shape::Text),
+    ("outputStyle", Shape::Text),
+    ("permissions", Shape::Object),
+    ("plansDirectory", Shape::Text),
+    ("pluginConfigs", Shape::Object),
+    ("prefersReducedMotion", Shape::Flag),
+    ("respondToBashCommands", Shape::Flag),
+    ("skipWebFetchPreflight", Shape::Flag),
+    ("spinnerTipsEnabled", Shape::Flag),
+    ("statusLine", Shape::Object),
+];
+
 const WAVE_FIELDS: [Field; 3] = [
     needed("command", Shape::FilledText, COMMAND),
     field("timeout", Shape::FromZero, ALL),
@@ -317,6 +354,7 @@ pub static CLAUDE: Dialect = Dialect {
     events: &CLAUDE_EVENTS,
     types: &["command", "http", "mcp_tool", "prompt", "agent"],
     fields: &CLAUDE_FIELDS,
+    top: CLAUDE_TOP,
     matching: Matching::NamesOrRegex,
     strict: false,
     filled_groups: false,
@@ -337,6 +375,7 @@ pub static WAVE: Dialect = Dialect {
     events: &WAVE_EVENTS,
     types: &["command"],
     fields: &WAVE_FIELDS,
+    top: &[],
     matching: Matching::Globs,
     strict: true,
     filled_groups: true,

@@ -26,4 +26,6 @@ mod show;
 pub mod sources;
 pub mod spans;
 pub mod tools;
+pub mod values;
 pub mod verdict;
+mod words;

@@ -147,6 +147,11 @@ pub fn read(rule: &EventRule, stdout: &str) -> Output {
     }
 }
 
+/// Output that starts like JSON and is none at all, as opposed to JSON that says the wrong things.
+pub fn is_broken(stdout: &str) -> bool {
+    Document::parse(stdout.trim()).is_err()
+}
+
 fn answer(rule: &EventRule, root: Value<'_>) -> Result<Answer, String> {
     // A hook that goes on in the background: whatever else it says is not waited for.
     if root.get("async").and_then(Value::flag) == Some(true) {

@@ -15,6 +15,9 @@ use std::time::Duration;
 /// The client gives all SessionEnd hooks together at most this long, whatever their `timeout` says.
 const LONGEST_FAREWELL: f64 = 60.0;
 
+/// Ten years are as good as for ever, and no clock overflows.
+const LONGEST: f64 = 10.0 * 365.0 * 86_400.0;
+
 /// Everything a hook is run with.
 #[derive(Debug)]
 pub struct HookExecutionContext {
@@ -107,7 +110,7 @@ pub fn timeout(context: &HookExecutionContext, hook: &Found<'_>, all: &[Found<'_
     } else {
         own.unwrap_or(event)
     };
-    Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX)
+    Duration::from_secs_f64(seconds.clamp(0.0, LONGEST))
 }
 
 fn start(context: &HookExecutionContext, hook: &Found<'_>, command: &HookCommand) -> Start {
@@ -123,7 +126,7 @@ fn start(context: &HookExecutionContext, hook: &Found<'_>, command: &HookCommand
 }
 
 fn shell(command: &HookCommand) -> (OsString, Vec<OsString>) {
-    if command.shell.as_deref() == Some("powershell") {
+    if command.shell() == "powershell" {
         return ("pwsh".into(), vec!["-NoProfile".into(), "-Command".into(), command.command.clone().into()]);
     }
     let shell = if cfg!(windows) { "bash" } else { "/bin/sh" };

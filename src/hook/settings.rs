@@ -40,7 +40,11 @@ pub struct HookEntry {
     pub blocks_on_failure: bool,
     /// `async`: started and left alone
     pub detached: bool,
+    /// `once`, which the client does not honour in settings files
+    pub once: bool,
     pub place: Place,
+    /// Where the command or the url is written.
+    pub what_place: Place,
     pub path: String,
 }
 
@@ -71,6 +75,12 @@ pub struct HttpRequest {
     pub allowed_env_vars: Vec<String>,
 }
 
+impl HookCommand {
+    pub fn shell(&self) -> &str {
+        self.shell.as_deref().unwrap_or("bash")
+    }
+}
+
 impl HookEntry {
     pub fn kind(&self) -> &str {
         match &self.action {
@@ -91,12 +101,14 @@ impl HookEntry {
 
     /// Whether the client takes both for one hook and runs it once: timeout, matcher and `async` do not count.
     pub fn is_double_of(&self, other: &HookEntry) -> bool {
-        match (&self.action, &other.action) {
-            (Action::Http(ours), Action::Http(theirs)) => {
-                ours.url == theirs.url && self.condition == other.condition
+        let same_action = match (&self.action, &other.action) {
+            (Action::Http(ours), Action::Http(theirs)) => ours.url == theirs.url,
+            (Action::Command(ours), Action::Command(theirs)) => {
+                ours.command == theirs.command && ours.args == theirs.args && ours.shell() == theirs.shell()
             }
-            (ours, theirs) => ours == theirs && self.condition == other.condition,
-        }
+            (ours, theirs) => ours == theirs,
+        };
+        same_action && self.condition == other.condition
     }
 }
 

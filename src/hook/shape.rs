@@ -8,6 +8,8 @@ pub enum Shape {
     /// A text that holds more than blanks.
     FilledText,
     Texts,
+    /// A list of whatever.
+    List,
     /// An object whose values are texts.
     TextMap,
     Object,
@@ -40,6 +42,7 @@ impl Shape {
             }
             Shape::FilledText => false,
             Shape::Texts => kind == Kind::List && value.items().all(|item| item.kind() == Kind::Text),
+            Shape::List => kind == Kind::List,
             Shape::TextMap => {
                 kind == Kind::Object && value.members().all(|(_, item)| item.kind() == Kind::Text)
             }
@@ -62,6 +65,7 @@ impl Shape {
         match self {
             Shape::Text | Shape::FilledText => "a text".into(),
             Shape::Texts => "a list of texts".into(),
+            Shape::List => "a list".into(),
             Shape::TextMap => "an object of texts".into(),
             Shape::Object => "an object".into(),
             Shape::Flag => "true or false".into(),

@@ -5,6 +5,13 @@ use super::output::{self, Output, Permission};
 use super::runner::HookExecutionResult;
 use super::settings::HookEntry;
 
+/// Where the client's own version 2.1.325 was seen to do otherwise than its rules say. People are told; nobody should
+/// build on it.
+const SEEN_OBEYED: &str =
+    "Claude Code 2.1.325 was seen to obey this JSON all the same: exit 0 with it, or 2 without";
+const SEEN_AS_TEXT: &str = "Claude Code 2.1.325 was seen to take such output for plain text";
+const SEEN_CALLED: &str = "Claude Code 2.1.325 was seen to stop only after this call: deny it to prevent it";
+
 /// The end of the story, for the whole event.
 #[derive(Debug, Default)]
 pub struct Verdict {
@@ -76,7 +83,12 @@ fn effect(
         (None, Some(code)) => format!("exit code {code}"),
         (None, None) => "it did not end".into(),
     };
-    failure(rule, entry, &why)
+    let mut effect = failure(rule, entry, &why);
+    let prints_json = || matches!(output::read(rule, &result.stdout), Output::Json(_));
+    if dialect.reads_json && result.exit_code.is_some_and(|code| code != 0) && prints_json() {
+        effect.notes.push(SEEN_OBEYED.into());
+    }
+    effect
 }
 
 /// A failure changes nothing, unless the entry says that it must.
@@ -132,9 +144,16 @@ fn printed(
             if result.status.is_some() {
                 result.success = false;
             }
-            failure(rule, entry, &why)
+            let mut effect = failure(rule, entry, &why);
+            if output::is_broken(&result.stdout) {
+                effect.notes.push(SEEN_AS_TEXT.into());
+            }
+            effect
         }
-        Output::Json(answer) => {
+        Output::Json(mut answer) => {
+            if answer.stop.is_some() && answer.block.is_none() && rule.name == "PreToolUse" {
+                answer.also.push(SEEN_CALLED.into());
+            }
             let worktree_missing = rule.needs_path && answer.worktree.is_none();
             let block = answer.block.or(answer.stop).or_else(|| worktree_missing.then(no_path));
             Effect { block, permission: answer.permission, context: answer.context, notes: answer.also }
@@ -159,4 +178,116 @@ fn plain(rule: &EventRule, text: &str) -> Effect {
 
 fn no_path() -> String {
     "the hook printed no path, so there is no worktree".into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hook::dialect::{CLAUDE, WAVE};
+    use crate::hook::settings::{Action, HookCommand};
+    use crate::hook::spans::Place;
+
+    fn entry(blocks_on_failure: bool) -> HookEntry {
+        let place = Place { line: 1, column: 1 };
+        HookEntry {
+            action: Action::Command(HookCommand { command: "x".into(), args: None, shell: None }),
+            condition: None,
+            timeout: None,
+            blocks_on_failure,
+            detached: false,
+            once: false,
+            place,
+            what_place: place,
+            path: String::new(),
+        }
+    }
+
+    fn ended(code: i32, stdout: &str, stderr: &str) -> HookExecutionResult {
+        HookExecutionResult {
+            success: code == 0,
+            exit_code: Some(code),
+            stdout: stdout.into(),
+            stderr: stderr.into(),
+            ..HookExecutionResult::default()
+        }
+    }
+
+    fn verdict(dialect: &Dialect, event: &str, mut results: Vec<HookExecutionResult>) -> Verdict {
+        let entry = entry(false);
+        let mut ran: Vec<_> = results.iter_mut().map(|result| (&entry, result)).collect();
+        conclude(dialect, dialect.event(event).unwrap(), &mut ran)
+    }
+
+    #[test]
+    fn exit_2_blocks_informs_or_does_nothing_as_the_event_has_it() {
+        let no = || vec![ended(2, "", " no \n")];
+        let blocked = verdict(&CLAUDE, "PreToolUse", no());
+        assert_eq!((blocked.blocked, blocked.reason.as_deref()), (true, Some("no")));
+        let told = verdict(&CLAUDE, "PostToolUse", no());
+        assert_eq!((told.blocked, told.context.as_deref()), (false, Some("no")));
+        let nothing = verdict(&CLAUDE, "SessionStart", no());
+        assert_eq!((nothing.blocked, nothing.context), (false, None));
+        assert!(!verdict(&CLAUDE, "PermissionRequest", no()).blocked);
+        assert!(verdict(&WAVE, "Stop", no()).blocked);
+        assert!(!verdict(&WAVE, "PostToolUse", no()).blocked);
+        assert!(verdict(&WAVE, "Stop", vec![ended(2, "", "")]).reason.is_some());
+    }
+
+    #[test]
+    fn the_first_reason_counts_and_contexts_are_joined_in_order() {
+        let two = verdict(&CLAUDE, "Stop", vec![ended(0, "", ""), ended(2, "", "one"), ended(2, "", "two")]);
+        assert_eq!(two.reason.as_deref(), Some("one"));
+        let json = r#"{"hookSpecificOutput":{"hookEventName":"SessionStart","additionalContext":"J"}}"#;
+        let joined = verdict(&CLAUDE, "SessionStart", vec![ended(0, json, ""), ended(0, "plain\n", "")]);
+        assert_eq!(joined.context.as_deref(), Some("J\nplain"));
+    }
+
+    #[test]
+    fn the_strongest_permission_counts() {
+        let says = |word: &str| {
+            let json = format!(
+                r#"{{"hookSpecificOutput":{{"hookEventName":"PreToolUse","permissionDecision":"{word}"}}}}"#
+            );
+            ended(0, &json, "")
+        };
+        let all =
+            verdict(&CLAUDE, "PreToolUse", vec![says("allow"), says("deny"), says("ask"), says("defer")]);
+        assert_eq!((all.permission, all.blocked), (Some(Permission::Deny), true));
+        let asked = verdict(&CLAUDE, "PreToolUse", vec![says("allow"), says("ask")]);
+        assert_eq!((asked.permission, asked.blocked), (Some(Permission::Ask), false));
+    }
+
+    #[test]
+    fn json_of_a_hook_that_failed_or_is_broken_changes_nothing() {
+        let deny = r#"{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny"}}"#;
+        assert!(!verdict(&CLAUDE, "PreToolUse", vec![ended(1, deny, "")]).blocked);
+        let mut broken = ended(0, "{oops", "");
+        let entry = entry(false);
+        let rule = CLAUDE.event("SessionStart").unwrap();
+        let verdict = conclude(&CLAUDE, rule, &mut [(&entry, &mut broken)]);
+        assert_eq!((verdict.blocked, verdict.context), (false, None));
+        assert!(broken.error.is_some() && broken.success, "it did end with 0");
+    }
+
+    #[test]
+    fn a_failure_blocks_only_where_the_entry_and_the_event_say_so() {
+        let careful = entry(true);
+        for (event, code, blocked) in [
+            ("PreToolUse", 1, true),
+            ("PermissionRequest", 127, true),
+            ("Stop", 1, false),
+            ("PreToolUse", 0, false),
+        ] {
+            let mut result = ended(code, "", "");
+            let verdict = conclude(&CLAUDE, CLAUDE.event(event).unwrap(), &mut [(&careful, &mut result)]);
+            assert_eq!(verdict.blocked, blocked, "{event} {code}");
+        }
+    }
+
+    #[test]
+    fn a_worktree_hook_must_print_a_path() {
+        for (stdout, blocked) in [("", true), ("/tmp/w\n", false)] {
+            assert_eq!(verdict(&CLAUDE, "WorktreeCreate", vec![ended(0, stdout, "")]).blocked, blocked);
+        }
+    }
 }

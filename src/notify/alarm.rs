@@ -60,7 +60,7 @@ mod unix {
     /// A request to end is ignored (`claude -p` ends its hooks when it exits; the few milliseconds that the event
     /// needs are bounded anyway), and a crash is a silent success: a hook must never break the user's work.
     pub fn exit_quietly_whatever_happens() {
-        for signal in [libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGPIPE] {
+        for signal in [libc::SIGTERM, libc::SIGINT, libc::SIGHUP] {
             // SAFETY: SIG_IGN is a valid disposition for these signals.
             unsafe { libc::signal(signal, libc::SIG_IGN) };
         }
@@ -73,7 +73,7 @@ mod unix {
             stack.ss_size = 32 * 1024;
             libc::sigaltstack(&stack, null_mut());
         }
-        for signal in [libc::SIGSEGV, libc::SIGBUS, libc::SIGABRT, libc::SIGILL, libc::SIGFPE] {
+        for signal in [libc::SIGSEGV, libc::SIGBUS, libc::SIGABRT, libc::SIGILL] {
             handle(signal, on_crash, libc::SA_ONSTACK);
         }
     }

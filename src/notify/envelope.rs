@@ -21,7 +21,6 @@ use super::stdin::{Payload, is_key};
 use crate::clock::Stamp;
 use crate::config::{self, var};
 use crate::process;
-use serde::Serialize;
 
 /// The largest body the server takes, less the room that the added fields may need.
 const LARGEST: usize = (16 << 20) - (64 << 10);
@@ -66,50 +65,88 @@ impl Delivery {
 
     /// Sorts by time, and is also what a spooled event's file is called.
     pub fn id(&self) -> String {
-        format!("{:016x}{:016x}", self.sent_at.0, self.random)
+        let mut bits = u128::from(self.sent_at.0.max(0).cast_unsigned()) << 64 | u128::from(self.random);
+        let mut digits = [0; 32];
+        for digit in digits.iter_mut().rev() {
+            *digit = b"0123456789abcdef"[(bits & 15) as usize];
+            bits >>= 4;
+        }
+        digits.map(char::from).iter().collect()
     }
 }
 
 /// The fields to add, as rendered JSON.
-pub type Fields = Vec<(&'static str, String)>;
+pub type Fields = Vec<(&'static str, Vec<u8>)>;
 
 /// Everything this process knows about where it runs.
 pub fn fields(delivery: &Delivery) -> Fields {
     let mut fields = Fields::with_capacity(16);
     for (name, variable) in PLAIN {
-        fields.extend(config::env(variable).map(|value| (name, json(&value))));
+        fields.extend(config::env(variable).map(|value| (name, quoted(&value))));
     }
     let session = config::env(var::HEADSPACE_SESSION_ID).or_else(|| config::env(var::SESSION_ID));
-    fields.extend(session.map(|id| ("headspace_session_id", json(&id))));
+    fields.extend(session.map(|id| ("headspace_session_id", quoted(&id))));
     if let Some(pid) = config::env(var::PID).and_then(|pid| pid.parse::<u32>().ok()) {
-        fields.push(("claude_pid", pid.to_string()));
-        fields.extend(process::start_time(pid).map(|start| ("claude_pid_start", start.to_string())));
+        fields.push(("claude_pid", decimal(pid.into())));
+        fields.extend(process::start_time(pid).map(|start| ("claude_pid_start", decimal(start))));
     }
     fields.extend(terminal().map(|terminal| ("terminal", terminal)));
-    fields.extend(process::host_name().map(|host| ("host", json(&host))));
-    fields.push(("sent_at", json(&delivery.sent_at)));
-    fields.push(("delivery_id", json(&delivery.id())));
+    fields.extend(process::host_name().map(|host| ("host", quoted(&host))));
+    fields.push(("sent_at", [b"\"", &delivery.sent_at.text()[..], b"\""].concat()));
+    fields.push(("delivery_id", quoted(&delivery.id())));
     fields
 }
 
-fn terminal() -> Option<String> {
-    let parts: Vec<String> = TERMINAL
-        .iter()
-        .filter_map(|(name, variable)| {
-            let value = config::env(variable)?;
-            let value = match *name {
-                "ghostty" => "true".to_owned(),
-                "tmux_socket" => json(&value.split(',').next()),
-                _ => json(&value),
-            };
-            Some(format!("\"{name}\":{value}"))
-        })
-        .collect();
-    (!parts.is_empty()).then(|| format!("{{{}}}", parts.join(",")))
+fn terminal() -> Option<Vec<u8>> {
+    let mut object = Vec::new();
+    for (name, variable) in TERMINAL {
+        let Some(value) = config::env(variable) else { continue };
+        object.push(if object.is_empty() { b'{' } else { b',' });
+        object.extend_from_slice(&quoted(name));
+        object.push(b':');
+        match name {
+            "ghostty" => object.extend_from_slice(b"true"),
+            "tmux_socket" => {
+                object.extend_from_slice(&quoted(&value[..value.find(',').unwrap_or(value.len())]))
+            }
+            _ => object.extend_from_slice(&quoted(&value)),
+        }
+    }
+    (!object.is_empty()).then(|| [&object[..], b"}"].concat())
 }
 
-fn json(value: &impl Serialize) -> String {
-    serde_json::to_string(value).unwrap_or_else(|_| "null".to_owned())
+// These few lines stand for serde_json and the formatter, whose code the hook would otherwise page in for a dozen
+// short texts and two numbers; see post.rs for what that costs.
+
+/// A JSON string.
+fn quoted(text: &str) -> Vec<u8> {
+    let mut json = Vec::with_capacity(text.len() + 8);
+    json.push(b'"');
+    for byte in text.bytes() {
+        match byte {
+            b'"' | b'\\' => json.extend_from_slice(&[b'\\', byte]),
+            0..0x20 => {
+                let hex = |digit: u8| b"0123456789abcdef"[usize::from(digit)];
+                json.extend_from_slice(&[b'\\', b'u', b'0', b'0', hex(byte >> 4), hex(byte & 15)]);
+            }
+            _ => json.push(byte),
+        }
+    }
+    json.push(b'"');
+    json
+}
+
+pub(super) fn decimal(mut number: u64) -> Vec<u8> {
+    let mut digits = [0; 20];
+    let mut from = digits.len();
+    loop {
+        from -= 1;
+        digits[from] = b'0' + (number % 10) as u8;
+        number /= 10;
+        if number == 0 {
+            return digits[from..].to_vec();
+        }
+    }
 }
 
 /// The payload's object with `fields` added: every byte of it as it was, no key twice. Pure.
@@ -145,7 +182,7 @@ fn splice_shortened(payload: &Payload, fields: &Fields) -> Vec<u8> {
     }
     cut.truncate(64);
     let mut fields = fields.clone();
-    fields.push(("headspace_cut", json(&cut)));
+    fields.push(("headspace_cut", serde_json::to_vec(&cut).unwrap_or_else(|_| b"[]".to_vec())));
     let empty = body.len() == 1;
     add(&mut body, payload, &fields, empty);
     body
@@ -161,8 +198,8 @@ fn add(body: &mut Vec<u8>, payload: &Payload, fields: &Fields, mut first: bool) 
             body.push(b',');
         }
         first = false;
-        for part in ["\"", name, "\":", value] {
-            body.extend_from_slice(part.as_bytes());
+        for part in [b"\"", name.as_bytes(), b"\":", value] {
+            body.extend_from_slice(part);
         }
     }
     body.push(b'}');
@@ -215,11 +252,21 @@ mod tests {
     }
 
     #[test]
+    fn numbers_and_texts_are_written_as_serde_json_writes_them() {
+        for number in [0, 7, 10, 4_294_967_296, u64::MAX] {
+            assert_eq!(decimal(number), number.to_string().as_bytes());
+        }
+        for text in ["", "plain", "q\"b\\s", "tab\t nul\0 esc\u{1b} del\u{7f}", "ä 日本 \u{2028}"] {
+            assert_eq!(serde_json::from_slice::<String>(&quoted(text)).unwrap(), text);
+        }
+    }
+
+    #[test]
     fn delivery_ids_sort_by_time() {
         let early = Delivery { sent_at: Stamp(5), random: u64::MAX };
         let late = Delivery { sent_at: Stamp(1_900_000_000_000_000_000), random: 0 };
         assert!(early.id() < late.id());
-        assert_eq!((early.id().len(), late.id().len()), (32, 32));
+        assert_eq!(early.id(), "0000000000000005ffffffffffffffff");
     }
 
     fn any_json() -> impl Strategy<Value = Value> {

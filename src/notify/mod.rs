@@ -17,11 +17,8 @@ use crate::config::{self, Config};
 use crate::hook::event;
 use clap::CommandFactory;
 use envelope::Delivery;
-use serde::Deserialize;
-use serde::de::IgnoredAny;
 use serde_json::Value;
 use spool::Spool;
-use std::borrow::Cow;
 use std::ffi::OsString;
 use std::io::{IsTerminal, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -59,8 +56,7 @@ pub fn main(event: Option<OsString>) -> ExitCode {
             log::note(format_args!("payload not complete after {} bytes: dropped", bytes.len()))
         }
         Input::Garbage(_) => log::note("no JSON object on standard input: nothing to deliver"),
-    });
-    ExitCode::SUCCESS
+    })
 }
 
 /// `headspace` without a command: a hook payload on standard input is delivered (clients before 2.1.139 run the bare
@@ -74,8 +70,7 @@ pub fn bare() -> ExitCode {
             Input::Object(payload)
                 if payload.has_text("hook_event_name") && payload.has_text("session_id") =>
             {
-                quietly(|| deliver(None, &payload, &delivery));
-                return ExitCode::SUCCESS;
+                return quietly(|| deliver(None, &payload, &delivery));
             }
             Input::Cut(_) => return ExitCode::SUCCESS,
             _ => alarm::disarm(),
@@ -91,17 +86,25 @@ pub(crate) fn report(slug: &str, payload: &Payload, delivery: &Delivery) {
         return log::note("no session_id: nothing to report");
     }
     let body = envelope::splice(payload, &envelope::fields(delivery));
-    match send(&Config::load().unwrap_or_default(), slug, &body) {
+    match send(Config::load_if_any().ok().flatten().as_ref(), slug, &body) {
         Outcome::Acked(_) => log::note(format_args!("{slug} reported")),
         Outcome::Refused(why) | Outcome::Away(why) => log::note(format_args!("{slug} not reported: {why}")),
     }
 }
 
 /// A panic is a line in the debug log, and the hook a success.
-fn quietly(work: impl FnOnce()) {
+fn quietly(work: impl FnOnce()) -> ExitCode {
     alarm::exit_quietly_whatever_happens();
     std::panic::set_hook(Box::new(|panic| log::note(panic)));
     let _ = catch_unwind(AssertUnwindSafe(work));
+    // Nothing is left to tidy up: what was printed ended with a line break, and so is out.
+    #[cfg(unix)]
+    // SAFETY: ends the process; nobody waits for it but the client.
+    unsafe {
+        libc::_exit(0)
+    };
+    #[cfg(not(unix))]
+    ExitCode::SUCCESS
 }
 
 fn deliver(event: Option<OsString>, payload: &Payload, delivery: &Delivery) {
@@ -116,15 +119,16 @@ fn deliver(event: Option<OsString>, payload: &Payload, delivery: &Delivery) {
     // The argument may be a slug as well.
     let slug = event::slug_of(&name);
     let name = event::by_slug(&slug).map_or(name.as_str(), |spec| spec.name);
-    let config = Config::load().unwrap_or_else(|error| {
+    let config = Config::load_if_any().unwrap_or_else(|error| {
         log::note(format_args!("{error:#}"));
-        Config::default()
+        None
     });
 
-    let verdict = decide::verdict(name, payload, &config);
+    // Without a configuration this process has no opinion.
+    let verdict = config.as_ref().and_then(|config| decide::verdict(name, payload, config));
     print(verdict.as_ref());
     let body = envelope::splice(payload, &envelope::fields(delivery));
-    let theirs = match send(&config, &slug, &body) {
+    let theirs = match send(config.as_ref(), &slug, &body) {
         Outcome::Acked(output) => {
             log::note(format_args!("{name} delivered"));
             output
@@ -139,43 +143,37 @@ fn deliver(event: Option<OsString>, payload: &Payload, delivery: &Delivery) {
         }
     };
     if verdict.is_none() {
-        let ours = decide::words(name, payload, &config);
+        let ours = config.and_then(|config| decide::words(name, payload, &config));
         print(decide::combine(name, ours, theirs).as_ref());
     }
 }
 
 /// Posts the event. A panic in here is an event not delivered, which is what the spool is for.
-fn send(config: &Config, slug: &str, body: &[u8]) -> Outcome {
-    let token = config::token();
-    let posted = catch_unwind(|| post::post(&config.server_url(), slug, token.as_deref(), body));
+fn send(config: Option<&Config>, slug: &str, body: &[u8]) -> Outcome {
+    let (url, token) = (Config::server_url_of(config), config::token());
+    let posted = catch_unwind(|| post::post(&url, slug, token.as_deref(), body));
     match posted {
-        Ok(Ok(answer)) => judge(&answer),
+        Ok(Ok(answer)) => judge(answer),
         Ok(Err(error)) => Outcome::Away(format!("{error:#}")),
         Err(_) => Outcome::Away("could not post: see above".into()),
     }
 }
 
 /// Another program may listen on the port: only an answer that has our server's form counts, for good or ill.
-fn judge(answer: &post::Answer) -> Outcome {
-    #[derive(Deserialize)]
-    struct Body<'a> {
-        #[serde(borrow)]
-        status: Option<Cow<'a, str>>,
-        event_id: Option<IgnoredAny>,
-        message: Option<Cow<'a, str>>,
-        hook_output: Option<Value>,
-    }
-    let body: Option<Body<'_>> = serde_json::from_slice(&answer.body).ok();
-    match (answer.status, body) {
-        (200..=299, Some(Body { status: Some(status), event_id: Some(_), hook_output, .. }))
-            if status == "ok" =>
-        {
-            Outcome::Acked(hook_output)
+fn judge(answer: post::Answer) -> Outcome {
+    let code = answer.status;
+    let Input::Object(body) = Payload::parse(answer.body) else {
+        return Outcome::Away(format!("answer {code} is not our server's"));
+    };
+    let is = |key: &str, value: &[u8]| body.get(key).is_some_and(|written| written == value);
+    match code {
+        200..=299 if is("status", b"\"ok\"") && body.get("event_id").is_some_and(|id| id != b"null") => {
+            Outcome::Acked(body.get("hook_output").and_then(|output| serde_json::from_slice(output).ok()))
         }
-        (400 | 413, Some(Body { status: Some(status), message, .. })) if status == "error" => {
-            Outcome::Refused(message.map_or_else(|| answer.status.to_string(), Cow::into_owned))
+        400 | 413 if is("status", b"\"error\"") => {
+            Outcome::Refused(body.text("message").unwrap_or_else(|| code.to_string()))
         }
-        (code, _) => Outcome::Away(format!("answer {code} is no acknowledgement")),
+        _ => Outcome::Away(format!("answer {code} is no acknowledgement")),
     }
 }
 
@@ -198,9 +196,9 @@ mod tests {
 
     #[test]
     fn only_our_servers_words_count() {
-        let judged = |status, body: &str| match judge(&post::Answer { status, body: body.into() }) {
-            Outcome::Acked(Some(_)) => "says",
-            Outcome::Acked(None) => "acked",
+        let judged = |status, body: &str| match judge(post::Answer { status, body: body.into() }) {
+            Outcome::Acked(Some(output)) if !output.is_null() => "says",
+            Outcome::Acked(_) => "acked",
             Outcome::Refused(_) => "refused",
             Outcome::Away(_) => "away",
         };

@@ -8,6 +8,8 @@
 //! FIGURES
 
 use super::alarm;
+use super::envelope::decimal;
+use crate::config::DEFAULT_HOST;
 use anyhow::{Context, Result, bail, ensure};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, ToSocketAddrs};
@@ -44,24 +46,27 @@ pub fn post(url: &str, slug: &str, token: Option<&str>, body: &[u8]) -> Result<A
 
 impl Url<'_> {
     fn parse(text: &str) -> Result<Url<'_>> {
-        let rest = match text.split_once("://") {
-            Some((scheme, rest)) if scheme.eq_ignore_ascii_case("http") => rest,
-            Some((scheme, _)) => {
-                bail!("could not use the server's address: {scheme} is not spoken here, only http")
+        let rest = match find(text.as_bytes(), b"://") {
+            Some(at) if text[..at].eq_ignore_ascii_case("http") => &text[at + 3..],
+            Some(at) => {
+                bail!("could not use the server's address: {} is not spoken here, only http", &text[..at])
             }
             None => text,
         };
-        let rest = &rest[..rest.find(['?', '#']).unwrap_or(rest.len())];
-        let (authority, prefix) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
-        let authority = authority.rsplit('@').next().unwrap_or_default();
-        let port_at = authority.rfind(':').filter(|&at| !authority[at..].contains(']'));
+        let rest = &rest[..rest.bytes().position(|b| b == b'?' || b == b'#').unwrap_or(rest.len())];
+        let (authority, prefix) = rest.split_at(rest.bytes().position(|b| b == b'/').unwrap_or(rest.len()));
+        let authority = &authority[authority.bytes().rposition(|b| b == b'@').map_or(0, |at| at + 1)..];
+        let port_at = authority
+            .bytes()
+            .rposition(|b| b == b':' || b == b']')
+            .filter(|&at| authority.as_bytes()[at] == b':');
         let (host, port) = match port_at {
             Some(at) => {
                 (&authority[..at], authority[at + 1..].parse().context("could not read the server's port")?)
             }
             None => (authority, 80),
         };
-        let host = host.trim_start_matches('[').trim_end_matches(']');
+        let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
         let plain = |text: &str| text.bytes().all(|b| b.is_ascii_graphic());
         ensure!(!host.is_empty() && plain(authority) && plain(prefix), "could not read the server's address");
         Ok(Url { authority, host, port, prefix: prefix.trim_end_matches('/') })
@@ -70,19 +75,26 @@ impl Url<'_> {
 
 fn request(url: &Url<'_>, slug: &str, token: Option<&str>, body: &[u8]) -> Vec<u8> {
     let mut request = Vec::with_capacity(body.len() + 512);
-    let _ = write!(
-        request,
-        "POST {}/hook/{} HTTP/1.1\r\nhost: {}\r\ncontent-type: application/json\r\ncontent-length: {}\r\n",
-        url.prefix,
-        escaped(slug),
-        url.authority,
-        body.len()
-    );
+    for part in [
+        b"POST ",
+        url.prefix.as_bytes(),
+        b"/hook/",
+        escaped(slug).as_bytes(),
+        b" HTTP/1.1\r\nhost: ",
+        url.authority.as_bytes(),
+        b"\r\ncontent-type: application/json\r\ncontent-length: ",
+        &decimal(body.len() as u64),
+        b"\r\nconnection: close\r\n",
+    ] {
+        request.extend_from_slice(part);
+    }
     // A token with a line break in it would be a second header.
     if let Some(token) = token.filter(|token| token.bytes().all(|b| b.is_ascii_graphic())) {
-        let _ = write!(request, "authorization: Bearer {token}\r\n");
+        for part in ["authorization: Bearer ", token, "\r\n"] {
+            request.extend_from_slice(part.as_bytes());
+        }
     }
-    request.extend_from_slice(b"connection: close\r\n\r\n");
+    request.extend_from_slice(b"\r\n");
     request.extend_from_slice(body);
     request
 }
@@ -120,6 +132,9 @@ fn connect(url: &Url<'_>) -> Result<TcpStream> {
 /// Literal addresses and `localhost` need nobody's help; only a real name costs a look-up, in a thread
 /// because that cannot be interrupted.
 fn addresses(host: &str, port: u16) -> Result<Vec<SocketAddr>> {
+    if host == DEFAULT_HOST {
+        return Ok(vec![(Ipv4Addr::LOCALHOST, port).into()]);
+    }
     if let Ok(ip) = host.parse::<IpAddr>() {
         return Ok(vec![SocketAddr::new(ip, port)]);
     }
@@ -223,19 +238,18 @@ fn read_answer(stream: &mut impl Read) -> Result<Answer> {
 fn parse_answer(bytes: &[u8], ended: bool) -> Result<Option<Answer>> {
     let probe = &bytes[..bytes.len().min(5)];
     ensure!(b"HTTP/".starts_with(probe), "could not read the answer: it is not HTTP");
-    let Some(head) = memchr::memmem::find(bytes, b"\r\n\r\n") else { return Ok(None) };
-    let body = &bytes[head + 4..];
-    let head = String::from_utf8_lossy(&bytes[..head]);
-    let mut lines = head.split("\r\n");
-    let status = lines.next().and_then(|line| line.split(' ').nth(1)).and_then(|code| code.parse().ok());
-    let status: u16 = status.context("could not read the answer: it has no status")?;
+    let Some(end) = find(bytes, b"\r\n\r\n") else { return Ok(None) };
+    let (head, body) = (&bytes[..end], &bytes[end + 4..]);
+    let status = head.split(|&b| b == b' ').nth(1).and_then(|code| number(code.get(..3)?, 10));
+    let status = status.context("could not read the answer: it has no status")?;
     let (mut length, mut chunked) = (None, false);
-    for (name, value) in lines.filter_map(|line| line.split_once(':')) {
-        let value = value.trim();
-        if name.eq_ignore_ascii_case("content-length") {
-            length = Some(value.parse::<usize>().context("could not read the answer's length")?);
-        } else if name.eq_ignore_ascii_case("transfer-encoding") {
-            chunked = value.eq_ignore_ascii_case("chunked");
+    for line in head.split(|&b| b == b'\n').skip(1) {
+        let Some(colon) = line.iter().position(|&b| b == b':') else { continue };
+        let (name, value) = (&line[..colon], line[colon + 1..].trim_ascii());
+        if name.eq_ignore_ascii_case(b"content-length") {
+            length = Some(number(value, 10).context("could not read the answer's length")?);
+        } else if name.eq_ignore_ascii_case(b"transfer-encoding") {
+            chunked = value.eq_ignore_ascii_case(b"chunked");
         }
     }
     let body = match (chunked, length) {
@@ -243,16 +257,15 @@ fn parse_answer(bytes: &[u8], ended: bool) -> Result<Option<Answer>> {
         (false, Some(length)) => body.get(..length).map(<[u8]>::to_vec),
         (false, None) => ended.then(|| body.to_vec()),
     };
-    Ok(body.map(|body| Answer { status, body }))
+    Ok(body.map(|body| Answer { status: status as u16, body }))
 }
 
 /// The body that was sent in chunks, if the last one is there.
 fn dechunked(mut rest: &[u8]) -> Result<Option<Vec<u8>>> {
     let mut body = Vec::new();
     loop {
-        let Some(end) = memchr::memmem::find(rest, b"\r\n") else { return Ok(None) };
-        let size = std::str::from_utf8(&rest[..end]).ok().and_then(|line| line.split(';').next());
-        let size = size.and_then(|size| usize::from_str_radix(size.trim(), 16).ok());
+        let Some(end) = find(rest, b"\r\n") else { return Ok(None) };
+        let size = rest[..end].split(|&b| b == b';').next().and_then(|size| number(size.trim_ascii(), 16));
         let size =
             size.filter(|&size| size <= LARGEST_ANSWER).context("could not read the answer's chunks")?;
         if size == 0 {
@@ -262,6 +275,21 @@ fn dechunked(mut rest: &[u8]) -> Result<Option<Vec<u8>>> {
         body.extend_from_slice(chunk);
         rest = rest.get(end + 4 + size..).unwrap_or_default();
     }
+}
+
+/// Where `what` begins. Not memchr's: that first asks the processor what it can, which traps under a hypervisor.
+fn find(text: &[u8], what: &[u8]) -> Option<usize> {
+    text.windows(what.len()).position(|window| window == what)
+}
+
+/// At least one digit, and nothing but digits.
+fn number(text: &[u8], base: u32) -> Option<usize> {
+    let mut value = (!text.is_empty()).then_some(0usize)?;
+    for &byte in text {
+        let digit = char::from(byte).to_digit(base)?;
+        value = value.checked_mul(base as usize)?.checked_add(digit as usize)?;
+    }
+    Some(value)
 }
 
 #[cfg(test)]
@@ -329,7 +357,10 @@ mod tests {
             &b"SSH-2.0-x\r\n"[..],
             b"\x00\x01",
             b"HTTP/1.1 abc\r\n\r\n",
+            b"HTTP/1.1 2\r\n\r\n",
             b"HTTP/1.1 200 OK\r\ncontent-length: many\r\n\r\n",
+            b"HTTP/1.1 200 OK\r\ncontent-length: +2\r\n\r\n",
+            b"HTTP/1.1 200 OK\r\ncontent-length: 99999999999999999999999\r\n\r\n",
             b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n",
             b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nffffffffffff\r\n",
         ] {

@@ -52,7 +52,11 @@ impl Payload {
 
     /// A member that is a text and not empty. Bytes that are not UTF-8 are replaced.
     pub fn text(&self, key: &str) -> Option<String> {
-        let value = self.get(key).filter(|value| value.first() == Some(&b'"'))?;
+        let value = self.get(key).filter(|value| value.len() > 2 && value[0] == b'"')?;
+        let plain = &value[1..value.len() - 1];
+        if plain.iter().all(|&b| b != b'\\' && b.is_ascii()) {
+            return String::from_utf8(plain.to_vec()).ok();
+        }
         let text: String = serde_json::from_str(&String::from_utf8_lossy(value)).ok()?;
         Some(text).filter(|text| !text.is_empty())
     }
@@ -70,9 +74,9 @@ impl Payload {
     }
 }
 
-/// Keys may be written with escapes, which is rare: the plain comparison comes first.
+/// Keys may be written with escapes, which always makes them longer.
 pub fn is_key(written: &[u8], key: &str) -> bool {
-    if !written.contains(&b'\\') {
+    if written.len() <= key.len() || !written.contains(&b'\\') {
         return written == key.as_bytes();
     }
     let quoted = [b"\"", written, b"\""].concat();

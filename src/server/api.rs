@@ -16,10 +16,13 @@ use rusqlite::Connection;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Events in one answer.
 const MOST_EVENTS: usize = 1000;
 const SMALL_BODY: usize = 64 << 10;
+/// A client that asks to prune is answered after this time, and may ask again.
+const PRUNE_PATIENCE: Duration = Duration::from_secs(5);
 
 #[derive(Deserialize)]
 pub struct Which {
@@ -129,8 +132,8 @@ pub async fn seen(State(app): State<Shared>, Path(id): Path<String>) -> Answered
 /// An empty name gives the automatic one back.
 pub async fn name(State(app): State<Shared>, Path(id): Path<String>, body: Body) -> Answered {
     let agent = known(&app, &id)?;
-    let bytes = read_bytes(body, SMALL_BODY).await?;
-    let fields = super::payload::decode(&bytes).map_err(Failed::bad)?;
+    let read = read_bytes(body, SMALL_BODY).await?;
+    let fields = super::payload::decode(&read.bytes).map_err(Failed::bad)?;
     let name = fields.get("name").and_then(Value::as_str);
     let name = name
         .ok_or_else(|| Failed::bad("`name` is missing: send it as a string, empty for the automatic one"))?;
@@ -160,8 +163,19 @@ pub async fn stats(State(app): State<Shared>) -> Answered {
     Ok(ok(&stats))
 }
 
-/// Deletes what retention no longer keeps.
-pub async fn prune(State(app): State<Shared>) -> Answered {
-    app.ledger.prune().answer().await?;
-    Ok(ok(&json!({"status": "ok"})))
+/// Deletes what retention no longer keeps, or everything older than `days`.
+pub async fn prune(State(app): State<Shared>, body: Body) -> Answered {
+    let read = read_bytes(body, SMALL_BODY).await?;
+    let days = match read.bytes.is_empty() {
+        true => None,
+        false => {
+            super::payload::decode(&read.bytes).map_err(Failed::bad)?.get("days").and_then(Value::as_u64)
+        }
+    };
+    let days = days.map(|days| u32::try_from(days).unwrap_or(u32::MAX));
+    let Ok(deleted) = tokio::time::timeout(PRUNE_PATIENCE, app.ledger.prune(days)).await else {
+        return Ok(ok(&json!({"status": "ok", "done": false})));
+    };
+    let deleted = deleted?;
+    Ok(ok(&json!({"status": "ok", "done": true, "events": deleted.events, "agents": deleted.agents})))
 }

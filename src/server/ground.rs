@@ -1,8 +1,9 @@
 //! The server as the reconciler sees it: agents to look after, and a ledger for what it finds.
 
+use super::installed::Settings;
 use super::ledger::{Ledger, NewEvent};
 use super::liveness::Client;
-use super::reconcile::{Ground, Reconciler, Seat};
+use super::reconcile::{Ground, Places, Reconciler, Seat};
 use super::watch::Report;
 use crate::clock::Stamp;
 use crate::config::{self, Config};
@@ -25,8 +26,8 @@ pub fn start(config: &Config, ledger: &Ledger, tails: Vec<TailUpdate>) -> std::i
     let marks: HashMap<String, Mark> =
         tails.into_iter().map(|tail| (tail.session_id.clone(), mark(tail))).collect();
     let ground = Arc::new(Home { ledger: ledger.clone(), host: crate::process::host_name() });
-    let projects = config::claude_dir().join("projects");
-    Reconciler::start(ground, config.reconcile.clone(), projects, marks)
+    let places = Places { projects: config::claude_dir().join("projects"), settings: Settings::of_user() };
+    Reconciler::start(ground, config.reconcile.clone(), places, marks)
 }
 
 struct Home {
@@ -54,6 +55,10 @@ impl Ground for Home {
     }
 
     /// Waits until they are stored: what was read of a transcript is not read again before a restart.
+    fn is_here(&self, host: Option<&str>) -> bool {
+        host.is_none() || host == self.host.as_deref()
+    }
+
     fn submit(&self, reports: Vec<Report>) {
         let events: Vec<NewEvent> = reports.into_iter().map(NewEvent::from).collect();
         for _ in 0..ATTEMPTS {
@@ -70,14 +75,14 @@ impl Ground for Home {
 impl Home {
     fn seat_of(&self, agent: &Agent) -> Seat {
         let place = &agent.place;
-        let here = place.host.is_none() || place.host == self.host;
+        let here = self.is_here(place.host.as_deref());
         let asking = agent.interactions.iter();
         let asking_subagents =
             asking.filter_map(|one| Some((one.subagent.clone()?, one.opened_at))).collect::<Vec<_>>();
         let idle = agent.state == AgentState::Idle;
         Seat {
             session_id: agent.session_id.clone(),
-            transcript_path: place.transcript_path.as_deref().map(PathBuf::from),
+            transcript_path: place.transcript_path.as_deref().filter(|_| here).map(PathBuf::from),
             idle,
             asks: agent
                 .interactions

@@ -13,6 +13,7 @@ use hyper::StatusCode;
 use hyper::body::{Body as _, Bytes};
 use serde_json::{Map, Value, json};
 use std::time::Duration;
+use tokio::sync::{Semaphore, SemaphorePermit};
 
 /// The largest body that is read.
 pub const MAX_BODY: usize = 16 << 20;
@@ -78,31 +79,47 @@ fn answer(receipt: &Receipt, hint: Option<Value>) -> Value {
 
 /// The body as an object with its session.
 async fn read(body: Body) -> Result<(String, Map<String, Value>), Failed> {
-    let bytes = read_bytes(body, MAX_BODY).await?;
-    let decode = |bytes: Bytes| {
-        let fields = payload::decode(&bytes)?;
+    let read = read_bytes(body, MAX_BODY).await?;
+    let decode = |bytes: &Bytes| {
+        let fields = payload::decode(bytes)?;
         payload::session_id(&fields).map(|session_id| (session_id, fields))
     };
-    let decoded = if bytes.len() > BIG {
-        tokio::task::spawn_blocking(move || decode(bytes)).await.unwrap_or_else(|_| Err("unreadable".into()))
-    } else {
-        decode(bytes)
-    };
-    decoded.map_err(Failed::bad)
+    if read.bytes.len() <= BIG {
+        return decode(&read.bytes).map_err(Failed::bad);
+    }
+    let decoded = tokio::task::spawn_blocking(move || {
+        let (session_id, mut fields) = decode(&read.bytes)?;
+        // As everything is when it is handed in; here it takes long, so here is the place.
+        for value in fields.values_mut() {
+            crate::mask::value(value);
+            payload::cut(value);
+        }
+        Ok((session_id, fields))
+    });
+    decoded.await.unwrap_or_else(|_| Err(String::from("the body could not be read"))).map_err(Failed::bad)
+}
+
+/// Room for big bodies, in KiB: a thousand connections may not take a thousand times the limit.
+static ROOM: Semaphore = Semaphore::const_new(64 << 10);
+
+/// A whole body, and the room it takes as long as it is there.
+pub struct ReadBody {
+    pub bytes: Bytes,
+    _room: Option<SemaphorePermit<'static>>,
 }
 
 /// All of the body, if it is not too big and does not take too long.
-pub async fn read_bytes(mut body: Body, limit: usize) -> Result<Bytes, Failed> {
+pub async fn read_bytes(mut body: Body, limit: usize) -> Result<ReadBody, Failed> {
     let too_big = || {
-        let limit = limit >> 20;
-        Failed(StatusCode::PAYLOAD_TOO_LARGE, format!("the body is over {limit} MiB: send less"))
+        let limit = limit >> 10;
+        Failed(StatusCode::PAYLOAD_TOO_LARGE, format!("the body is over {limit} KiB: send less"))
     };
     if body.size_hint().lower() > limit as u64 {
         linger(body);
         return Err(too_big());
     }
     match tokio::time::timeout(BODY_TIMEOUT, collect(&mut body, limit)).await {
-        Ok(Ok(Some(bytes))) => Ok(bytes),
+        Ok(Ok(Some(read))) => Ok(read),
         Ok(Ok(None)) => {
             linger(body);
             Err(too_big())
@@ -113,17 +130,23 @@ pub async fn read_bytes(mut body: Body, limit: usize) -> Result<Bytes, Failed> {
 }
 
 /// `None`: it is over the limit.
-async fn collect(body: &mut Body, limit: usize) -> Result<Option<Bytes>, axum::Error> {
-    let mut whole = Vec::new();
+async fn collect(body: &mut Body, limit: usize) -> Result<Option<ReadBody>, axum::Error> {
+    let announced = body.size_hint().exact().unwrap_or(limit as u64).min(limit as u64) as usize;
+    let (mut whole, mut room) = (Vec::new(), None);
     while let Some(frame) = body.frame().await {
         let Ok(piece) = frame?.into_data() else { continue };
-        if whole.is_empty() && body.is_end_stream() && piece.len() <= limit {
-            return Ok(Some(piece));
+        if whole.is_empty() && body.is_end_stream() && piece.len() <= BIG {
+            return Ok(Some(ReadBody { bytes: piece, _room: None }));
         }
-        if whole.len() + piece.len() > limit {
+        let length = whole.len() + piece.len();
+        if length > limit {
             return Ok(None);
+        }
+        if length > BIG && room.is_none() {
+            // All at once: two that each wait for the other's half would wait for ever.
+            room = ROOM.acquire_many(u32::try_from(announced >> 10).unwrap_or(u32::MAX)).await.ok();
         }
         whole.extend_from_slice(&piece);
     }
-    Ok(Some(whole.into()))
+    Ok(Some(ReadBody { bytes: whole.into(), _room: room }))
 }

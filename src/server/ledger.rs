@@ -10,6 +10,7 @@ use super::sse::Hub;
 use crate::clock::Stamp;
 use crate::config::Config;
 use crate::model::*;
+use crate::store::prune::Deleted;
 use crate::store::write::{Marks, TailUpdate};
 use serde_json::Value;
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, mpsc};
@@ -133,8 +134,8 @@ fn gone() -> Unavailable {
 pub enum Job {
     Event(Box<EventJob>),
     Tail(TailUpdate, oneshot::Sender<Answer>),
-    /// Delete what retention no longer keeps, now.
-    Prune(oneshot::Sender<Answer>),
+    /// Delete what retention no longer keeps, now; perhaps with another number of days.
+    Prune(Option<u32>, oneshot::Sender<Deleted>),
 }
 
 #[derive(Debug)]
@@ -204,11 +205,11 @@ impl Ledger {
         Pending(pending)
     }
 
-    /// Deletes what retention no longer keeps; answered when it is done.
-    pub fn prune(&self) -> Pending {
+    /// Deletes what retention no longer keeps, and tells what that was when it is done.
+    pub async fn prune(&self, days: Option<u32>) -> Result<Deleted, Unavailable> {
         let (answer, pending) = oneshot::channel();
-        self.put(Job::Prune(answer));
-        Pending(pending)
+        self.put(Job::Prune(days, answer));
+        pending.await.map_err(|_| gone())
     }
 
     fn job(&self, mut new: NewEvent) -> (Job, Pending) {

@@ -15,6 +15,7 @@ mod ground;
 mod hints;
 mod hooks;
 mod http;
+mod installed;
 mod intake;
 mod keys;
 pub mod ledger;
@@ -28,6 +29,7 @@ pub mod prune;
 mod queue;
 pub mod rebuild;
 pub mod reconcile;
+pub mod replay;
 mod routes;
 pub mod snapshot;
 mod sse;
@@ -99,7 +101,8 @@ pub fn serve(args: &ServeArgs) -> Result<ExitCode> {
 
     let tails = store::queries::tails(&db)?;
     let ledger = Ledger::new(&config);
-    let writer = writer::Writer::new(db, path.clone(), ledger.clone(), upkeep::Upkeep::new())?;
+    let writer =
+        writer::Writer::new(db, path.clone(), ledger.clone(), upkeep::Upkeep::new(config.retention.clone()))?;
     let writing = std::thread::Builder::new()
         .name("writer".into())
         .spawn(move || writer.run())

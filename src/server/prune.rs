@@ -1,7 +1,71 @@
-/// Delete old events now instead of when the server gets to it
-#[derive(Debug, clap::Args)]
-pub struct PruneArgs {}
+//! `headspace prune`: retention, now. The server does it if it runs; otherwise this process.
 
-pub fn run(_args: &PruneArgs) -> anyhow::Result<std::process::ExitCode> {
-    anyhow::bail!("this build has no such command yet")
+use super::upkeep::Upkeep;
+use crate::config::{self, Config};
+use crate::store::prune::Deleted;
+use crate::store::{self, lock};
+use crate::view::client::Client;
+use anyhow::{Context, Result};
+use serde_json::json;
+use std::path::Path;
+use std::process::ExitCode;
+
+/// Delete old events now instead of when the server gets to it
+///
+/// What the configuration keeps (30 days, 1 GiB) stays, and so does everything of the current session of an agent that
+/// has not ended.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  headspace prune\n  headspace prune --days 7")]
+pub struct PruneArgs {
+    /// Keep this many days instead of what is configured
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    days: Option<u32>,
+    /// Print what was deleted as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn run(args: &PruneArgs) -> Result<ExitCode> {
+    let config = Config::load()?;
+    let path = config::database();
+    let deleted = match lock::take(&path) {
+        Ok(_lock) => offline(&config, &path, args.days)?,
+        Err(_) => ask_server(&config, args.days)?,
+    };
+    if args.json {
+        println!("{}", json!({"events": deleted.events, "agents": deleted.agents}));
+    } else {
+        println!("Deleted {} events and {} agents.", deleted.events, deleted.agents);
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn ask_server(config: &Config, days: Option<u32>) -> Result<Deleted> {
+    let body = days.map_or_else(|| json!({}), |days| json!({ "days": days }));
+    let client = Client::new(config);
+    // It answers within seconds, done or not: a big database takes longer.
+    loop {
+        let answer = client.post("/api/prune", &body).context("could not ask the server to prune")?;
+        if answer["done"] != false {
+            let number = |field: &str| answer[field].as_u64().unwrap_or(0);
+            return Ok(Deleted { events: number("events"), agents: number("agents") });
+        }
+    }
+}
+
+fn offline(config: &Config, path: &Path, days: Option<u32>) -> Result<Deleted> {
+    if !path.exists() {
+        return Ok(Deleted::default());
+    }
+    let db = store::open(path)?;
+    let mut upkeep = Upkeep::new(config.retention.clone());
+    let (sender, mut receiver) = tokio::sync::oneshot::channel();
+    upkeep.prune_now(days, sender);
+    loop {
+        upkeep.step(&db, true).context("could not prune")?;
+        if let Ok(deleted) = receiver.try_recv() {
+            db.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)")?;
+            return Ok(deleted);
+        }
+    }
 }

@@ -7,7 +7,9 @@
 //! because the client writes its lines after it ran its hooks.
 
 use super::discover::{Discovery, Found};
+use super::installed::{Hooks, Settings};
 use super::liveness::{Client, Liveness};
+use super::log;
 use super::status::Mode;
 use super::watch::{Heard, Now, Report, Watch};
 use crate::clock::Stamp;
@@ -39,6 +41,8 @@ pub trait Ground: Send + Sync {
     /// Whether any agent, ended or not, has or had this session.
     fn knows(&self, session_id: &str) -> bool;
     fn last_hook_at(&self) -> Option<Stamp>;
+    /// Whether a host of this name is this machine: another's files and processes are out of reach.
+    fn is_here(&self, host: Option<&str>) -> bool;
     /// Records the reports in this order, with nothing between them.
     fn submit(&self, reports: Vec<Report>);
 }
@@ -72,6 +76,14 @@ fn seconds(value: f64) -> Duration {
     Duration::from_secs_f64(if value.is_nan() { BUSY_PACE } else { value.clamp(0.1, 1e9) })
 }
 
+/// Where the client keeps what we look at.
+#[derive(Debug)]
+pub struct Places {
+    /// The directory of all transcripts.
+    pub projects: PathBuf,
+    pub settings: Settings,
+}
+
 /// The reconciler's thread, and the way to it. Dropping it ends the thread.
 pub struct Reconciler {
     shared: Arc<Shared>,
@@ -85,6 +97,8 @@ struct Shared {
     watches: Mutex<HashMap<String, Arc<Mutex<Watched>>>>,
     /// How far transcripts were read before this server started.
     marks: Mutex<HashMap<String, Mark>>,
+    /// What the user's settings said when they were last looked at.
+    hooks: Mutex<Option<Hooks>>,
 }
 
 #[derive(Default)]
@@ -104,11 +118,11 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Reconciler {
-    /// `projects`: where the client keeps all transcripts. `marks`: what the store remembers, by session.
+    /// `marks`: what the store remembers, by session.
     pub fn start(
         ground: Arc<dyn Ground>,
         config: config::Reconcile,
-        projects: PathBuf,
+        places: Places,
         marks: HashMap<String, Mark>,
     ) -> std::io::Result<Reconciler> {
         let shared = Arc::new(Shared {
@@ -117,10 +131,16 @@ impl Reconciler {
             changed: Condvar::new(),
             watches: Mutex::default(),
             marks: Mutex::new(marks),
+            hooks: Mutex::default(),
         });
-        let rounds = Rounds::new(Arc::clone(&shared), config, projects);
+        let rounds = Rounds::new(Arc::clone(&shared), config, places);
         let thread = std::thread::Builder::new().name("reconcile".into()).spawn(move || rounds.run())?;
         Ok(Reconciler { shared, thread: Some(thread) })
+    }
+
+    /// Whether our hooks are installed; `None` before the first look.
+    pub fn hooks(&self) -> Option<Hooks> {
+        *lock(&self.shared.hooks)
     }
 
     /// A hook's event came: its transcript is read soon. Costs the caller next to nothing.
@@ -194,6 +214,9 @@ impl Shared {
 
     /// The watch of the session an event belongs to; it begins with the session's first event that names a file.
     fn watched_for(&self, event: &Heard) -> Option<Arc<Mutex<Watched>>> {
+        if !self.ground.is_here(event.host.as_deref()) {
+            return None;
+        }
         if let Some(watched) = self.watch(&event.session_id) {
             return Some(watched);
         }
@@ -227,6 +250,7 @@ impl Shared {
 struct Rounds {
     shared: Arc<Shared>,
     config: config::Reconcile,
+    settings: Settings,
     discovery: Discovery,
     liveness: Liveness,
     /// Sessions to look at besides, and when.
@@ -239,11 +263,12 @@ struct Rounds {
 }
 
 impl Rounds {
-    fn new(shared: Arc<Shared>, config: config::Reconcile, projects: PathBuf) -> Rounds {
+    fn new(shared: Arc<Shared>, config: config::Reconcile, places: Places) -> Rounds {
         Rounds {
             shared,
             config,
-            discovery: Discovery::new(projects),
+            settings: places.settings,
+            discovery: Discovery::new(places.projects),
             liveness: Liveness::default(),
             soon: HashMap::new(),
             left: HashMap::new(),
@@ -282,8 +307,14 @@ impl Rounds {
     fn hear(&mut self, event: Heard) {
         if let Some(watched) = self.shared.watched_for(&event) {
             self.left.remove(&event.session_id);
-            let now = Instant::now();
-            self.soon.insert(event.session_id.clone(), AFTER_HOOK.map(|wait| now + wait).to_vec());
+            // The first look is not put off by the next hook, the last one is.
+            let [first, last] = AFTER_HOOK.map(|wait| Instant::now() + wait);
+            let times = self.soon.entry(event.session_id.clone()).or_default();
+            times.retain(|time| *time <= first);
+            if times.is_empty() {
+                times.push(first);
+            }
+            times.push(last);
             lock(&watched).main.heard(event);
         }
     }
@@ -344,6 +375,7 @@ impl Rounds {
         let quiet = self.quiet_round.is_none_or(|at| at.elapsed() >= quiet_pace);
         if quiet {
             self.quiet_round = Some(Instant::now());
+            self.look_at_settings();
         }
         let seats = self.shared.ground.seats();
         for seat in &seats {
@@ -362,6 +394,19 @@ impl Rounds {
             .fold(BUSY_PACE, f64::min);
         let pace = if self.liveness.uncertain() { WAITING_PACE } else { Duration::MAX };
         self.next_round = Instant::now() + seconds(busy_pace).min(pace);
+    }
+
+    fn look_at_settings(&mut self) {
+        let now = self.settings.look();
+        let before = lock(&self.shared.hooks).replace(now);
+        if before.is_some_and(|before| before != now) {
+            log::line(match now {
+                Hooks::Installed => "settings.json has our hooks again",
+                Hooks::Missing => "settings.json no longer has our hooks: run `headspace install`",
+                Hooks::SwitchedOff => "settings.json switches all hooks off (disableAllHooks)",
+                Hooks::Unreadable => "settings.json cannot be read: run `headspace doctor`",
+            });
+        }
     }
 
     fn look_for_client(&mut self, seat: &Seat, now: Stamp) {

@@ -32,6 +32,12 @@ impl Snapshot {
         self.agents.insert(agent.id, Arc::new(agent));
     }
 
+    pub fn forget(&mut self, id: i64) {
+        if self.agents.remove(&id).is_some() {
+            self.by_session.retain(|_, agent| *agent != id);
+        }
+    }
+
     pub fn agent(&self, id: i64) -> Option<Arc<Agent>> {
         self.agents.get(&id).cloned()
     }

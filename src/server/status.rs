@@ -2,6 +2,7 @@
 
 use super::answer::{Answered, ok};
 use super::app::{App, Shared};
+use super::installed::Hooks;
 use super::ticker;
 use crate::clock::Stamp;
 use crate::notify::spool::Pending;
@@ -66,6 +67,7 @@ impl App {
                 "polling_interval_fallback": number(pace.polling_interval_fallback),
                 "fallback_timeout": number(pace.fallback_timeout),
             },
+            "hooks": self.reconciler.hooks().map(Hooks::word),
             "spool_pending": spool.count,
             "dropped": spool.dropped,
         })

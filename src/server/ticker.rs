@@ -1,6 +1,7 @@
 //! What changes by the time alone: views of agents, and whether hooks still arrive. Told only while somebody listens.
 
 use super::app::Shared;
+use super::installed::Hooks;
 use super::sse::Message;
 use super::status::Mode;
 use crate::clock::Stamp;
@@ -16,7 +17,7 @@ pub async fn run(app: Shared) {
     let mut ticks = interval(PACE);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut last = Stamp::now();
-    let mut told: Option<(Mode, u64, u64)> = None;
+    let mut told: Option<(Mode, u64, u64, Option<Hooks>)> = None;
     for tick in 0u64.. {
         ticks.tick().await;
         let now = Stamp::now();
@@ -39,7 +40,8 @@ pub async fn run(app: Shared) {
         let mode = app.mode();
         if told.is_none_or(|(told, ..)| told != mode) || slow {
             let spool = spool().await;
-            let news = (mode, app.ledger.marks().received, spool.count + spool.dropped);
+            let hooks = app.reconciler.hooks();
+            let news = (mode, app.ledger.marks().received, spool.count + spool.dropped, hooks);
             if told != Some(news) {
                 let status = app.hook_status(spool);
                 app.ledger.hub().publish(vec![Message::new(None, "hook_status", None, &status)]);

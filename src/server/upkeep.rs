@@ -1,34 +1,66 @@
-//! What the writer does when nobody waits: fill the search index, and later give back old space.
+//! What the writer does when nobody waits: fill the search index, and let go of what retention no longer keeps.
 
+use super::log;
+use crate::clock::Stamp;
+use crate::config::Retention;
+use crate::store::prune::{self, Deleted, Pass};
 use crate::store::search;
 use anyhow::Result;
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 use std::time::{Duration, Instant};
+use tokio::sync::oneshot;
 
 /// How long the line must be empty before the index is filled: hooks come in bursts.
 const QUIET: Duration = Duration::from_millis(200);
 /// Events indexed in one step; a hook that arrives meanwhile waits for no more than this.
 const INDEXED_AT_ONCE: usize = 100;
-/// With nothing to do the writer still looks up this often.
-const NOTHING_TO_DO: Duration = Duration::from_secs(600);
+/// Time for one step of pruning. With its COMMIT it stays well below the 50 ms a hook may be kept waiting.
+const SLICE: Duration = Duration::from_millis(10);
+/// While hooks keep coming, pruning takes a slice this often.
+const BETWEEN_SLICES: Duration = Duration::from_millis(250);
+const FIRST_PRUNE: Duration = Duration::from_secs(60);
+const PRUNE_EVERY: Duration = Duration::from_secs(3600);
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Upkeep {
+    retention: Retention,
     unindexed: bool,
     last_events: Option<Instant>,
+    next_prune: Instant,
+    pruning: Option<Pruning>,
+}
+
+#[derive(Debug)]
+struct Pruning {
+    pass: Pass,
+    total: Deleted,
+    last_slice: Option<Instant>,
+    waiting: Vec<oneshot::Sender<Deleted>>,
 }
 
 impl Upkeep {
-    pub fn new() -> Upkeep {
-        Upkeep { unindexed: true, last_events: None }
+    pub fn new(retention: Retention) -> Upkeep {
+        Upkeep {
+            retention,
+            unindexed: true,
+            last_events: None,
+            next_prune: Instant::now() + FIRST_PRUNE,
+            pruning: None,
+        }
     }
 
     /// How long to wait for jobs before there is something else to do.
     pub fn patience(&self) -> Duration {
+        if self.pruning.is_some() {
+            return Duration::ZERO;
+        }
+        let until_prune = self.next_prune.saturating_duration_since(Instant::now());
         if self.unindexed {
-            self.last_events.map_or(Duration::ZERO, |at| QUIET.saturating_sub(at.elapsed()))
+            let until_quiet =
+                self.last_events.map_or(Duration::ZERO, |at| QUIET.saturating_sub(at.elapsed()));
+            until_quiet.min(until_prune)
         } else {
-            NOTHING_TO_DO
+            until_prune
         }
     }
 
@@ -37,10 +69,16 @@ impl Upkeep {
         self.last_events = Some(Instant::now());
     }
 
-    pub fn prune_now(&mut self) {}
+    /// Begins now; whoever waits hears what was deleted.
+    pub fn prune_now(&mut self, days: Option<u32>, waiting: oneshot::Sender<Deleted>) {
+        let days = days.unwrap_or(self.retention.days);
+        let mut pruning = self.pruning.take().unwrap_or_else(|| Pruning::new(cutoff(days)));
+        pruning.waiting.push(waiting);
+        self.pruning = Some(pruning);
+    }
 
-    /// One small step, if it is time. `true`: the world must be read again.
-    pub fn step(&mut self, db: &Connection, idle: bool) -> Result<bool> {
+    /// One small step, if it is time; the agents that are gone after it.
+    pub fn step(&mut self, db: &Connection, idle: bool) -> Result<Vec<i64>> {
         if idle && self.unindexed && self.last_events.is_none_or(|at| at.elapsed() >= QUIET) {
             // If this fails it is tried again after the next events, not in a loop.
             self.unindexed = false;
@@ -49,6 +87,67 @@ impl Upkeep {
             transaction.commit()?;
             self.unindexed = count == INDEXED_AT_ONCE;
         }
-        Ok(false)
+        if self.pruning.is_none() && Instant::now() >= self.next_prune {
+            self.pruning = Some(Pruning::new(cutoff(self.retention.days)));
+        }
+        let Some(mut pruning) = self.pruning.take() else { return Ok(Vec::new()) };
+        self.next_prune = Instant::now() + PRUNE_EVERY;
+        if !idle && pruning.last_slice.is_some_and(|at| at.elapsed() < BETWEEN_SLICES) {
+            self.pruning = Some(pruning);
+            return Ok(Vec::new());
+        }
+        let forgotten = pruning.slice(db)?;
+        if pruning.pass.is_done() && !pruning.again(db, &self.retention)? {
+            pruning.end();
+        } else {
+            self.pruning = Some(pruning);
+        }
+        Ok(forgotten)
+    }
+}
+
+/// Zero days mean for ever.
+fn cutoff(days: u32) -> Stamp {
+    if days == 0 {
+        return Stamp(i64::MIN);
+    }
+    Stamp::now().minus(Duration::from_secs(u64::from(days) * 24 * 60 * 60))
+}
+
+impl Pruning {
+    fn new(cutoff: Stamp) -> Pruning {
+        Pruning { pass: Pass::new(cutoff), total: Deleted::default(), last_slice: None, waiting: Vec::new() }
+    }
+
+    fn slice(&mut self, db: &Connection) -> Result<Vec<i64>> {
+        self.last_slice = Some(Instant::now());
+        let transaction = Transaction::new_unchecked(db, TransactionBehavior::Immediate)?;
+        self.pass.step(&transaction, SLICE)?;
+        transaction.commit()?;
+        Ok(std::mem::take(&mut self.pass.forgotten))
+    }
+
+    /// Another pass, if there is still too much and the last one could find something to delete.
+    fn again(&mut self, db: &Connection, retention: &Retention) -> Result<bool> {
+        let deleted = self.pass.deleted;
+        self.total.agents += deleted.agents;
+        self.total.events += deleted.events;
+        let first = self.total == deleted;
+        let too_big = retention.max_bytes > 0 && prune::used_bytes(db)? > retention.max_bytes;
+        if !too_big || (!first && deleted.events == 0) {
+            return Ok(false);
+        }
+        let Some(cutoff) = prune::cutoff_for_size(db)? else { return Ok(false) };
+        self.pass = Pass::new(cutoff);
+        Ok(true)
+    }
+
+    fn end(self) {
+        if self.total != Deleted::default() {
+            log::line(&format!("deleted {} old events and {} agents", self.total.events, self.total.agents));
+        }
+        for waiting in self.waiting {
+            let _ = waiting.send(self.total);
+        }
     }
 }

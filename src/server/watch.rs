@@ -4,26 +4,30 @@
 //! end of a turn wait [`HOLD`] for theirs. What hooks never say (Esc, a refusal, a text between two tools) goes
 //! out at once. Whether an event still changes anything is the engine's business, by its time.
 
+mod find;
+mod hooks;
+mod usage;
+
+pub use find::Finding;
+pub use hooks::Heard;
+
 use crate::clock::Stamp;
 use crate::model::{Source, observed};
-use crate::transcript::{Entry, Mark, Read, Seen, Tail, Usage, classify};
+use crate::transcript::{Entry, Mark, Read, Seen, Tail, classify};
+use hooks::Hooks;
 use serde_json::{Value, json};
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use usage::Usages;
 
 /// How long a hook may take to say what a line says; also how long nothing may follow a final answer before it
 /// counts as the end of the turn.
 const HOLD: Duration = Duration::from_secs(2);
-/// A hook this much older than a line can still be about the same thing.
-const SLACK: Duration = Duration::from_secs(2);
-/// A smaller change of the context's size waits for the end of the turn: a row for every answer would be waste.
-const WORTH_TELLING: u64 = 1000;
 /// On first contact with a long file so much of its end is read, then more if that did not reach far enough.
 const FIRST_LOOK: [u64; 3] = [256 << 10, 2 << 20, 16 << 20];
 /// Tool calls whose names are remembered.
 const REMEMBERED_CALLS: usize = 64;
-const REMEMBERED_PROMPTS: usize = 8;
 
 /// An event that headspace itself observed, for the ledger.
 #[derive(Clone, Debug, PartialEq)]
@@ -37,69 +41,12 @@ pub struct Report {
     pub tail: Option<Mark>,
 }
 
-/// What a hook's event means to whoever watches its session's transcript.
-#[derive(Clone, Debug)]
-pub struct Heard {
-    pub session_id: String,
-    pub at: Stamp,
-    pub transcript_path: Option<PathBuf>,
-    kind: Kind,
-    prompt_id: Option<String>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Kind {
-    /// Says nothing of the main thread.
-    Subagent,
-    /// The turn is over.
-    End,
-    /// The turn is over, and its last words were not told.
-    EndWithoutText,
-    Other,
-}
-
-impl Heard {
-    pub fn new(name: &str, session_id: &str, at: Stamp, body: &Value) -> Heard {
-        let text = |field: &str| body.get(field).and_then(Value::as_str).filter(|text| !text.is_empty());
-        let kind = match name {
-            _ if text("agent_id").is_some() => Kind::Subagent,
-            "Stop" if text("last_assistant_message").is_none() => Kind::EndWithoutText,
-            "Stop" | "StopFailure" | "SessionEnd" => Kind::End,
-            _ => Kind::Other,
-        };
-        Heard {
-            session_id: session_id.to_owned(),
-            at,
-            transcript_path: text("transcript_path").map(PathBuf::from).filter(|path| path.is_absolute()),
-            kind,
-            prompt_id: text("prompt_id").map(str::to_owned),
-        }
-    }
-
-    /// A Stop that does not tell what the turn ended with.
-    pub fn lacks_text(&self) -> bool {
-        self.kind == Kind::EndWithoutText
-    }
-}
-
 /// What a watch needs to know of its agent at the moment.
 #[derive(Clone, Copy, Debug)]
 pub struct Now {
     pub idle: bool,
     /// The main thread has a question open.
     pub asks: bool,
-}
-
-/// What the end of a transcript tells of a session nobody reported.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Finding {
-    pub cwd: String,
-    pub branch: Option<String>,
-    pub entrypoint: Option<String>,
-    pub version: Option<String>,
-    pub last_at: Stamp,
-    /// In the middle of a turn.
-    pub busy: bool,
 }
 
 /// Which transcript is watched.
@@ -129,35 +76,6 @@ pub struct Watch {
     usage: Usages,
     /// The newest line.
     last_at: Stamp,
-}
-
-/// What the session's hooks said, by their own times. Those of subagents do not count.
-#[derive(Debug, Default)]
-struct Hooks {
-    at: Option<Stamp>,
-    /// The prompts they told of, newest last: the client may stamp its line long after a slow hook.
-    prompts: VecDeque<String>,
-    /// The turn is over, with the text it ended with.
-    stop_at: Option<Stamp>,
-    /// The turn is over, and its text was not told.
-    owe_text: bool,
-    /// They do not tell of this session (any more).
-    silent: bool,
-}
-
-impl Hooks {
-    /// Whether they spoke about as late as `at`, or later.
-    fn spoke(&self, at: Stamp) -> bool {
-        self.at.is_some_and(|hook| hook.plus(SLACK) >= at)
-    }
-
-    fn told_prompt(&self, id: Option<&String>, at: Stamp) -> bool {
-        self.spoke(at) || id.is_some_and(|id| self.prompts.contains(id))
-    }
-
-    fn stopped(&self, at: Stamp) -> bool {
-        self.stop_at.is_some_and(|stop| stop.plus(SLACK) >= at)
-    }
 }
 
 /// Something to tell.
@@ -201,13 +119,6 @@ struct Answer {
     seen: Stamp,
 }
 
-#[derive(Debug, Default)]
-struct Usages {
-    newest: Option<(Usage, Stamp)>,
-    told: Option<u64>,
-    turn_ended: bool,
-}
-
 impl Watch {
     /// A session that was first heard of at `since`.
     pub fn new(session_id: &str, path: PathBuf, since: Stamp) -> Watch {
@@ -245,32 +156,6 @@ impl Watch {
         Watch { thread: Thread::Subagent(agent_id.to_owned()), ..Watch::new(session_id, path, since) }
     }
 
-    /// A session that no hook reported. Its last prompt and what followed is told if it is still at it.
-    pub fn find(session_id: &str, path: PathBuf, now: Stamp) -> Option<(Watch, Finding)> {
-        let mut watch = Watch::new(session_id, path, now);
-        watch.hooks.silent = true;
-        watch.fresh = false;
-        let entries = watch.end_of_file(|entries| entries.iter().any(is_prompt));
-        let entries: Vec<Entry> = entries.into_iter().filter(|entry| !entry.sidechain).collect();
-        let last = entries.iter().rfind(|entry| entry.at.is_some() && entry.cwd.is_some())?;
-        let finding = Finding {
-            cwd: last.cwd.clone()?,
-            branch: last.branch.clone(),
-            entrypoint: last.entrypoint.clone(),
-            version: last.version.clone(),
-            last_at: last.at?.min(now),
-            busy: busy(&entries),
-        };
-        if finding.busy {
-            let prompt = entries.iter().rfind(|entry| is_prompt(entry)).and_then(|entry| entry.at);
-            watch.since = prompt.unwrap_or(finding.last_at);
-        }
-        for entry in entries {
-            watch.take(entry, now);
-        }
-        Some((watch, finding))
-    }
-
     pub fn path(&self) -> &Path {
         self.tail.path()
     }
@@ -285,19 +170,7 @@ impl Watch {
         if let Some(path) = event.transcript_path {
             self.tail.moved_to(path);
         }
-        if event.kind == Kind::Subagent {
-            return;
-        }
-        self.hooks.at = self.hooks.at.max(Some(event.at));
-        self.hooks.silent = false;
-        if let Some(id) = event.prompt_id.filter(|id| !self.hooks.prompts.contains(id)) {
-            push_bounded(&mut self.hooks.prompts, id, REMEMBERED_PROMPTS);
-        }
-        self.hooks.owe_text = event.kind == Kind::EndWithoutText;
-        if event.kind == Kind::End {
-            self.hooks.stop_at = self.hooks.stop_at.max(Some(event.at));
-        }
-        self.usage.turn_ended |= event.kind != Kind::Other;
+        self.usage.turn_ended |= self.hooks.heard(event.kind, event.at, event.prompt_id);
     }
 
     /// Reads what is new in the file; `true` if there is more than one reading takes.
@@ -451,6 +324,9 @@ impl Watch {
                 self.ending.answer = Some(answer);
             }
         }
+        if std::mem::take(&mut self.hooks.owe_text) {
+            self.went_on();
+        }
     }
 
     /// The turn goes on after what looked like its last word: that was a word on the way.
@@ -501,9 +377,13 @@ impl Watch {
         if let Thread::Subagent(id) = &self.thread {
             body["agent_id"] = id.as_str().into();
         }
-        let session_id = self.session_id.clone();
-        let report = Report { name, session_id, at, source: Source::Transcript, body, tail: None };
+        let report = self.report(name, at, body);
         self.queue.push_back(Held { report, when });
+    }
+
+    fn report(&self, name: &'static str, at: Stamp, body: Value) -> Report {
+        let session_id = self.session_id.clone();
+        Report { name, session_id, at, source: Source::Transcript, body, tail: None }
     }
 
     fn last(&mut self, change: impl FnOnce(&mut Report)) {
@@ -521,7 +401,7 @@ impl Watch {
             }
         }
         let mut reports = self.release(now, agent);
-        reports.extend(self.tell_usage());
+        reports.extend(self.usage.news().map(|(at, body)| self.report(observed::USAGE, at, body)));
         if !self.waits() {
             self.settled = self.tail.mark();
         }
@@ -550,10 +430,10 @@ impl Watch {
         }
     }
 
-    /// The agent is idle already, and nobody waits for the text.
+    /// The agent is idle already.
     fn ended_by_others(&self, ending: &Ending, agent: Now) -> bool {
         let known = match (&ending.answer, &ending.over) {
-            (Some(answer), _) => self.hooks.spoke(answer.at) && !self.hooks.owe_text,
+            (Some(answer), _) => self.hooks.spoke(answer.at),
             (None, _) => true,
         };
         agent.idle && known
@@ -581,38 +461,6 @@ impl Watch {
         reports
     }
 
-    fn tell_usage(&mut self) -> Option<Report> {
-        let (usage, at) = self.usage.newest.as_ref()?;
-        let worth = match self.usage.told {
-            None => true,
-            Some(told) if told == usage.used_tokens => return None,
-            Some(told) => {
-                self.usage.turn_ended || usage.compacted || told.abs_diff(usage.used_tokens) >= WORTH_TELLING
-            }
-        };
-        if !worth {
-            return None;
-        }
-        let mut body = json!({"used_tokens": usage.used_tokens, "timestamp": at});
-        if let Some(model) = &usage.model {
-            body["model"] = model.as_str().into();
-        }
-        if usage.compacted {
-            body["compacted"] = true.into();
-        }
-        self.usage.told = Some(usage.used_tokens);
-        self.usage.turn_ended = false;
-        let session_id = self.session_id.clone();
-        Some(Report {
-            name: observed::USAGE,
-            session_id,
-            at: *at,
-            source: Source::Transcript,
-            body,
-            tail: None,
-        })
-    }
-
     fn name_of(&self, id: &str) -> Option<&str> {
         self.calls.iter().rev().find(|(call, _)| call == id).map(|(_, name)| name.as_str())
     }
@@ -623,21 +471,6 @@ fn push_bounded<T>(list: &mut VecDeque<T>, item: T, most: usize) {
         list.pop_front();
     }
     list.push_back(item);
-}
-
-fn is_prompt(entry: &Entry) -> bool {
-    !entry.sidechain && entry.seen.iter().any(|seen| matches!(seen, Seen::Prompt { .. }))
-}
-
-/// Whether the last thing the main thread did leaves its turn open.
-fn busy(entries: &[Entry]) -> bool {
-    let turn = |seen: &Seen| match seen {
-        Seen::Prompt { .. } | Seen::ToolUse { .. } | Seen::ToolResult { .. } => Some(true),
-        Seen::Text { stop_reason, .. } => Some(stop_reason.as_deref() != Some("end_turn")),
-        Seen::Interrupted { .. } | Seen::ApiError { .. } | Seen::TurnEnd => Some(false),
-        Seen::Usage(_) => None,
-    };
-    entries.iter().flat_map(|entry| &entry.seen).filter_map(turn).next_back().unwrap_or(false)
 }
 
 #[cfg(test)]

@@ -23,7 +23,6 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
-use tokio::sync::oneshot;
 
 /// More jobs than this are not committed together, so that the first of them is not kept waiting.
 const MOST_AT_ONCE: usize = 512;
@@ -88,19 +87,45 @@ impl Writer {
     pub fn run(mut self) {
         loop {
             match self.ledger.queue.take(MOST_AT_ONCE, Some(self.upkeep.patience())) {
-                Taken::Jobs(jobs) => self.commit(jobs),
+                Taken::Jobs(jobs) => self.take(jobs),
                 Taken::Nothing => {}
                 Taken::Closed => break,
             }
             let idle = self.ledger.queue.is_empty();
             match self.upkeep.step(&self.db, idle) {
-                Ok(reload) if reload => self.memory = None,
-                Ok(_) => {}
+                Ok(forgotten) => self.forget(&forgotten),
                 Err(error) => self.note(&error, "could not tidy the database"),
             }
         }
         if let Err(error) = self.db.execute_batch("PRAGMA optimize; PRAGMA wal_checkpoint(TRUNCATE)") {
             log::line(&format!("could not checkpoint the database: {error}"));
+        }
+    }
+
+    fn take(&mut self, jobs: Vec<Job>) {
+        let mut batch = Vec::with_capacity(jobs.len());
+        for job in jobs {
+            match job {
+                Job::Prune(days, answer) => self.upkeep.prune_now(days, answer),
+                job => batch.push(job),
+            }
+        }
+        if !batch.is_empty() {
+            self.commit(batch);
+        }
+    }
+
+    /// Retention has deleted these agents.
+    fn forget(&mut self, agents: &[i64]) {
+        if agents.is_empty() {
+            return;
+        }
+        let mut snapshot = self.ledger.published.snapshot.write().unwrap_or_else(PoisonError::into_inner);
+        for id in agents {
+            snapshot.forget(*id);
+            if let Some(memory) = &mut self.memory {
+                memory.world.forget(*id);
+            }
         }
     }
 
@@ -143,7 +168,7 @@ impl Writer {
         }
         for job in jobs {
             let refusal = Err(Unavailable("the event could not be stored: try again".into()));
-            let _ = job.answer().send(refusal);
+            job.answer(refusal);
         }
     }
 
@@ -178,10 +203,7 @@ impl Writer {
                     write::tail(&transaction, tail)?;
                     nothing()
                 }
-                Job::Prune(_) => {
-                    self.upkeep.prune_now();
-                    nothing()
-                }
+                Job::Prune(..) => nothing(),
             });
         }
         let (rows, views) = batch.finish()?;
@@ -207,7 +229,7 @@ impl Writer {
             if receipt.duplicate {
                 published.counts.duplicates.fetch_add(1, Ordering::Relaxed);
             }
-            let _ = job.answer().send(Ok(receipt));
+            job.answer(Ok(receipt));
         }
         self.upkeep.events_came();
         let mut watchers = published.watchers.lock().unwrap_or_else(PoisonError::into_inner);
@@ -220,11 +242,14 @@ impl Writer {
 }
 
 impl Job {
-    fn answer(self) -> oneshot::Sender<Answer> {
-        match self {
+    /// Whoever handed it in may have gone.
+    fn answer(self, answer: Answer) {
+        let sender = match self {
             Job::Event(job) => job.answer,
-            Job::Tail(_, answer) | Job::Prune(answer) => answer,
-        }
+            Job::Tail(_, sender) => sender,
+            Job::Prune(..) => return,
+        };
+        let _ = sender.send(answer);
     }
 }
 

@@ -331,7 +331,7 @@ mod tests {
             ("{\"a\": .5}", 1, 7, "decimal point"),
             ("{\"a\": NaN}", 1, 7, "unexpected token"),
             ("{\"a\": \"\\x41\"}", 1, 8, "escape"),
-            ("{\n\"a\": 01}", 2, 7, "invalid number"),
+            ("{\n\"a\": 01}", 2, 7, "expected comma"),
             ("{\"a\": \"tab\there\"}", 1, 11, "control character"),
             ("{\"a\": \"\x1b\"}", 1, 8, "control character"),
             ("{\"a\":\u{a0}1}", 1, 6, "expected value"),

@@ -52,8 +52,13 @@ impl Call {
         Call::Shell(words.iter().map(|word| quote(word)).collect::<Vec<_>>().join(" "))
     }
 
+    /// The exec form, unless the client knows none (`shell`). A path that a shell would take apart is written as
+    /// a quoted line too: clients that ignore `args` would run it bare, through a shell.
     pub fn for_role(program: &str, role: Role, shell: bool) -> Call {
-        if shell { Call::shell(&[&[program], role.args()].concat()) } else { Call::exec(program, role) }
+        if shell || quote(program) != program {
+            return Call::shell(&[&[program], role.args()].concat());
+        }
+        Call::exec(program, role)
     }
 
     /// Program and arguments as they will arrive; `None` for a line only a shell understands.
@@ -171,38 +176,6 @@ pub fn role_of(call: &Call, program: Option<&str>) -> Option<Role> {
     }
 }
 
-/// The status line as headspace wraps it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct StatusLine {
-    /// The command the user had before, to be run through a shell.
-    pub wrapped: Option<String>,
-}
-
-impl StatusLine {
-    /// Reads a `statusLine` command; `None` if it is not ours.
-    pub fn of(line: &str, program: Option<&str>) -> Option<StatusLine> {
-        let words = split(line)?;
-        let (first, rest) = words.split_first()?;
-        if !is_headspace(first, program) {
-            return None;
-        }
-        let rest: Vec<&str> = rest.iter().map(String::as_str).collect();
-        match rest[..] {
-            ["statusline"] => Some(StatusLine { wrapped: None }),
-            ["statusline", "--", command] => Some(StatusLine { wrapped: Some(command.to_owned()) }),
-            _ => None,
-        }
-    }
-
-    /// The user's command becomes one quoted word: whatever pipes and quotes it has, its own shell sees them.
-    pub fn line(&self, program: &str) -> String {
-        match &self.wrapped {
-            None => format!("{} statusline", quote(program)),
-            Some(command) => format!("{} statusline -- {}", quote(program), quote(command)),
-        }
-    }
-}
-
 /// A member that is a text.
 pub fn text_of<'a>(object: &'a Object<'_>, name: &str) -> Option<&'a str> {
     member(object, name)?.value.as_string_lit().map(|lit| lit.value.as_ref())
@@ -212,7 +185,7 @@ pub fn json_string(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
 
-fn is_headspace(path: &str, program: Option<&str>) -> bool {
+pub(super) fn is_headspace(path: &str, program: Option<&str>) -> bool {
     matches!(file_name(path), "headspace" | "headspace.exe") || Some(path) == program
 }
 
@@ -231,7 +204,7 @@ pub fn quote(word: &str) -> String {
 
 /// The words of a command line without anything that only a shell can do; `None` if there is such a thing, or a
 /// quote that never ends.
-fn split(line: &str) -> Option<Vec<String>> {
+pub(super) fn split(line: &str) -> Option<Vec<String>> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;
     let mut chars = line.chars();
@@ -322,16 +295,6 @@ mod tests {
             assert_eq!(split(&format!("x {} y", quote(word))).unwrap(), ["x", word, "y"]);
         }
         assert_eq!(split("'never ends"), None);
-    }
-
-    #[test]
-    fn a_wrapped_status_line_gives_the_users_command_back() {
-        for command in ["~/bin/line.sh", "jq -r '.model.id' | head -c 20", "echo \"it's $USER\""] {
-            let line = StatusLine { wrapped: Some(command.into()) }.line("/my bin/headspace");
-            assert_eq!(StatusLine::of(&line, None).unwrap().wrapped.as_deref(), Some(command), "{line}");
-        }
-        assert_eq!(StatusLine::of("/b/headspace statusline", None), Some(StatusLine { wrapped: None }));
-        assert_eq!(StatusLine::of("headspace-line statusline", None), None);
     }
 
     #[test]

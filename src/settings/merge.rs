@@ -4,8 +4,9 @@
 //! must go is cut out, then what is missing or outdated is put in. Every byte that is not ours stays.
 
 use super::document::{Container, Document, Remark, Splices, member};
-use super::entry::{self, Call, Entry, Role, StatusLine, json_string};
+use super::entry::{self, Call, Entry, Role, json_string};
 use super::layout::{Layout, append, remove};
+use super::status_line;
 use jsonc_parser::ast::{Array, Object, ObjectProp, Value};
 use jsonc_parser::common::Ranged;
 use std::collections::HashSet;
@@ -305,7 +306,7 @@ fn cut(document: &Document<'_>, plan: &Plan, pristine: Option<&Document<'_>>, me
         }
         if plan.status_line == Part::Remove
             && let Some(at) = root.properties.iter().position(|p| p.name.as_str() == "statusLine")
-            && let Some((line, _)) = our_status_line(&root.properties[at], plan)
+            && let Some((line, _)) = status_line::ours(&root.properties[at], plan)
             && line.wrapped.is_none()
         {
             members_gone.insert(at);
@@ -364,7 +365,7 @@ fn put(document: &Document<'_>, plan: &Plan, pristine: Option<&Document<'_>>, me
         None if !events.is_empty() => members.push(layout.member("hooks", &layout.nested_object(&events))),
         _ => {}
     }
-    members.extend(status_line(document, plan, &layout, pristine, &mut splices, merged));
+    members.extend(status_line::put(document, plan, &layout, pristine, &mut splices, merged));
     match &document.root {
         Some(root) if !members.is_empty() => {
             append(document, &layout, &Container::from(root), &members, &mut splices);
@@ -442,68 +443,6 @@ fn refresh(our: &Ours<'_, '_>, entry: &Entry, layout: &Layout, splices: &mut Spl
         (None, _) => splices.replace(our.entry.start()..our.entry.end(), entry.render(layout.spacing)),
     }
     true
-}
-
-/// The status line of the file if it is ours, with the place of its command.
-fn our_status_line(property: &ObjectProp<'_>, plan: &Plan) -> Option<(StatusLine, std::ops::Range<usize>)> {
-    let object = property.value.as_object()?;
-    let command = member(object, "command")?;
-    let line = StatusLine::of(&command.value.as_string_lit()?.value, plan.program.as_deref())?;
-    Some((line, command.value.start()..command.value.end()))
-}
-
-/// Wraps, updates or unwraps the status line in place; the member to add if there is none yet.
-fn status_line(
-    document: &Document<'_>,
-    plan: &Plan,
-    layout: &Layout,
-    pristine: Option<&Document<'_>>,
-    splices: &mut Splices,
-    merged: &mut Merged,
-) -> Option<String> {
-    let property = document.root.as_ref().and_then(|root| member(root, "statusLine"));
-    let ours = property.and_then(|property| our_status_line(property, plan));
-    match (&plan.status_line, ours, property) {
-        (Part::Put(program) | Part::Refresh(program), Some((line, range)), _) => {
-            let want = json_string(&line.line(program));
-            if want != document.text[range.clone()] {
-                splices.replace(range, want);
-                merged.status_line_changed = true;
-            }
-        }
-        (Part::Put(program), None, Some(property)) => {
-            let command = property.value.as_object().and_then(|object| member(object, "command"));
-            let Some((command, lit)) = command.and_then(|c| Some((c, c.value.as_string_lit()?))) else {
-                let message = "\"statusLine\" has no command that could be wrapped; left as it is";
-                merged.warnings.push(document.remark(property.start(), message));
-                return None;
-            };
-            let line = StatusLine { wrapped: Some(lit.value.to_string()) };
-            splices.replace(command.value.start()..command.value.end(), json_string(&line.line(program)));
-            merged.status_line_changed = true;
-        }
-        (Part::Put(program), None, None) => {
-            let command = json_string(&StatusLine { wrapped: None }.line(program));
-            let value = layout.spacing.object([("type", "\"command\"".to_owned()), ("command", command)]);
-            merged.status_line_changed = true;
-            return Some(layout.member("statusLine", &value));
-        }
-        (Part::Remove, Some((StatusLine { wrapped: Some(command) }, range)), _) => {
-            let before = pristine.and_then(|p| literal_of_status_line(p, &command));
-            splices.replace(range, before.unwrap_or_else(|| json_string(&command)));
-            merged.status_line_changed = true;
-        }
-        _ => {}
-    }
-    None
-}
-
-/// How the user had spelt `command`, escapes and all.
-fn literal_of_status_line(pristine: &Document<'_>, command: &str) -> Option<String> {
-    let object = member(pristine.root.as_ref()?, "statusLine")?.value.as_object()?;
-    let value = &member(object, "command")?.value;
-    let same = value.as_string_lit()?.value == command;
-    same.then(|| pristine.text[value.start()..value.end()].to_owned())
 }
 
 fn count_entries(document: &Document<'_>) -> usize {

@@ -11,8 +11,9 @@ pub mod merge;
 mod report;
 pub use report::short;
 pub mod script;
+mod status_line;
 mod tmux;
-mod trial;
+pub mod trial;
 mod work;
 
 use crate::cli::Usage;

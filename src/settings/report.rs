@@ -127,12 +127,14 @@ impl Install<'_> {
 /// A line about an install, for `up`.
 pub fn summary(done: &Done) -> String {
     let merged = &done.merged;
-    let events = match (merged.added.len(), merged.updated.len()) {
-        (0, 0) => "entries put in order".to_owned(),
-        (added, 0) => format!("{added} events added"),
-        (0, updated) => format!("{updated} events updated"),
-        (added, updated) => format!("{added} events added, {updated} updated"),
+    let count = |names: &[String], what| match names.len() {
+        0 => None,
+        1 => Some(format!("1 event {what}")),
+        count => Some(format!("{count} events {what}")),
     };
+    let changes = [("added", &merged.added), ("updated", &merged.updated), ("removed", &merged.removed)];
+    let events: Vec<String> = changes.iter().filter_map(|(what, names)| count(names, what)).collect();
+    let events = if events.is_empty() { "entries put in order".to_owned() } else { events.join(", ") };
     let backup =
         done.backup.as_ref().map_or_else(|| "new file".to_owned(), |path| format!("backup {}", short(path)));
     format!("{} ({events}; {backup})", short(&done.target.path))
@@ -142,6 +144,12 @@ pub fn summary(done: &Done) -> String {
 pub fn warn(done: &Done) {
     for Remark { line, column, message } in &done.merged.warnings {
         note(&format!("{}:{line}:{column}: {message}", done.target.path.display()));
+    }
+    if done.changed && done.hard_linked {
+        note(&format!(
+            "{} had a second hard link; that one still is the old file",
+            done.target.file.display()
+        ));
     }
     if let Some((path, Standing::Foreign)) = &done.script {
         note(&format!("{} is not ours and was left as it is", path.display()));

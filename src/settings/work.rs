@@ -44,6 +44,8 @@ pub struct Done {
     pub backup: Option<PathBuf>,
     pub restored: bool,
     pub deleted: bool,
+    /// The file had another name, which an atomic replacement cannot follow.
+    pub hard_linked: bool,
     pub script: Option<(PathBuf, Standing)>,
 }
 
@@ -164,6 +166,7 @@ impl Draft {
             backup: None,
             restored: self.after.as_ref() != Some(&self.merged.text),
             deleted: self.changes() && self.after.is_none(),
+            hard_linked: has_other_name(&self.target.file),
             script: self.script.clone(),
         };
         if done.changed {
@@ -287,6 +290,17 @@ fn check_writable(target: &Target) -> Result<()> {
         bail!("could not change {}: the file is read-only", target.path.display());
     }
     Ok(())
+}
+
+#[cfg(unix)]
+fn has_other_name(path: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    fs::metadata(path).is_ok_and(|meta| meta.nlink() > 1)
+}
+
+#[cfg(not(unix))]
+fn has_other_name(_: &Path) -> bool {
+    false
 }
 
 /// Makes the directories above `path`; which ones were made, outermost first.

@@ -4,6 +4,7 @@
 //! lock); everybody else reads through connections of their own, which WAL keeps from waiting for each other.
 
 pub mod lock;
+pub mod prune;
 pub mod queries;
 pub mod schema;
 pub mod search;
@@ -140,7 +141,7 @@ fn damaged(error: anyhow::Error) -> anyhow::Error {
 }
 
 /// Moves the database and its companions to `NAME.damaged-STAMP`.
-fn put_aside(path: &Path) -> Result<PathBuf> {
+pub fn put_aside(path: &Path) -> Result<PathBuf> {
     let aside = with_suffix(path, &format!(".damaged-{}", crate::clock::Stamp::now().0 / 1_000_000_000));
     for companion in ["", "-wal", "-shm"] {
         let from = with_suffix(path, companion);

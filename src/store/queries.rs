@@ -19,7 +19,8 @@ pub fn marks(db: &Connection) -> Result<Marks> {
 }
 
 pub fn meta(db: &Connection, key: &str) -> Result<Option<String>> {
-    Ok(db.query_row("SELECT value FROM meta WHERE key = ?1", [key], |row| row.get(0)).optional()?)
+    let mut query = db.prepare_cached("SELECT value FROM meta WHERE key = ?1")?;
+    Ok(query.query_row([key], |row| row.get(0)).optional()?)
 }
 
 /// Every agent, ended ones too, as the engine left them.
@@ -127,7 +128,8 @@ fn event_view(row: &Row) -> rusqlite::Result<EventView> {
     })
 }
 
-/// The stored events from `after` on, as the engine takes them, with their flags; for a replay.
+/// The stored events from `after` on, as the engine takes them, with their flags; for a replay. The hint is the agent
+/// each one had: the engine takes that id if it has to make the agent, because what made it was deleted since.
 pub fn replay(db: &Connection, after: i64, limit: usize) -> Result<Vec<(Event, i64)>> {
     let mut statement = db.prepare_cached(
         "SELECT id, name, session_id, agent_id, at, received_at, source, flags, body, facts
@@ -151,7 +153,7 @@ pub fn replay(db: &Connection, after: i64, limit: usize) -> Result<Vec<(Event, i
             source: Source::from_word(&view.source).unwrap_or(Source::Hook),
             body: view.body,
             facts,
-            agent_hint: view.agent_id.filter(|_| flags & flag::CREATED != 0),
+            agent_hint: view.agent_id,
         };
         events.push((event, flags));
     }

@@ -90,7 +90,7 @@ pub fn about(agent: &AgentView) -> String {
         Group::NeedsYou | Group::Working | Group::Background => {
             agent.status_detail.clone().or_else(instruction)
         }
-        Group::Done | Group::Idle => agent.status_detail.clone(),
+        Group::Done | Group::Idle => agent.status_detail.clone().or_else(|| agent.last_said.clone()),
     }
     .unwrap_or_default()
 }

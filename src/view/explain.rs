@@ -2,11 +2,12 @@
 
 use super::client::{self, Client};
 use super::paint::Paint;
-use crate::clock::local_clock;
+use crate::clock::{Stamp, local_clock};
 use crate::config::Config;
-use crate::model::{AgentView, Transition};
+use crate::model::{Actor, AgentView, CommandStateOrIdle, Confidence, Intent, Source};
 use crate::terminal::{gist, plain};
 use anyhow::{Context, Result};
+use serde::Deserialize;
 use std::process::ExitCode;
 
 /// Say why an agent is in its state
@@ -24,6 +25,20 @@ pub struct ExplainArgs {
     json: bool,
 }
 
+/// A step as the server tells it.
+#[derive(Deserialize)]
+struct Step {
+    from: CommandStateOrIdle,
+    to: CommandStateOrIdle,
+    actor: Actor,
+    intent: Intent,
+    valid: bool,
+    confidence: Confidence,
+    source: Source,
+    at: Stamp,
+    why: String,
+}
+
 pub fn run(args: &ExplainArgs) -> Result<ExitCode> {
     let client = Client::new(&Config::load()?);
     let agents = client.agents(true).context("could not reach the server: `headspace up` starts it")?;
@@ -33,13 +48,13 @@ pub fn run(args: &ExplainArgs) -> Result<ExitCode> {
         println!("{:#}", serde_json::json!({"agent": agent, "transitions": answer["transitions"].take()}));
         return Ok(ExitCode::SUCCESS);
     }
-    let transitions: Vec<Transition> = serde_json::from_value(answer["transitions"].take())?;
+    let transitions: Vec<Step> = serde_json::from_value(answer["transitions"].take())?;
     print!("{}", story(agent, &transitions, args.steps));
     Ok(ExitCode::SUCCESS)
 }
 
 /// The headline says what is and since when; below it the last steps, newest first.
-fn story(agent: &AgentView, transitions: &[Transition], steps: usize) -> String {
+fn story(agent: &AgentView, transitions: &[Step], steps: usize) -> String {
     let paint = Paint::for_stdout();
     let mut text = format!("{}\n", paint.bold(&format!("{} {}", agent.group.glyph(), gist(&agent.name, 80))));
     let last = transitions.iter().rev().find(|step| step.valid);

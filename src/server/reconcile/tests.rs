@@ -28,6 +28,10 @@ impl Ground for Stage {
         *lock(&self.last_hook)
     }
 
+    fn is_here(&self, host: Option<&str>) -> bool {
+        host != Some("elsewhere")
+    }
+
     fn submit(&self, reports: Vec<Report>) {
         lock(&self.reports).extend(reports);
         self.came.notify_all();
@@ -82,7 +86,9 @@ impl Stage {
 
     fn start(self: &Arc<Stage>, config: config::Reconcile) -> Reconciler {
         let ground = Arc::clone(self) as Arc<dyn Ground>;
-        Reconciler::start(ground, config, self.dir.path().join("projects"), HashMap::new()).unwrap()
+        let settings = Settings::at(self.dir.path().join("settings.json"), None);
+        let places = Places { projects: self.dir.path().join("projects"), settings };
+        Reconciler::start(ground, config, places, HashMap::new()).unwrap()
     }
 
     fn write(&self, kind: &str, rest: Value) {
@@ -135,6 +141,19 @@ fn a_hook_has_its_transcript_read_soon() {
     reconciler.heard(heard("UserPromptSubmit", &stage.path()));
     stage.interrupt();
     stage.wait_for(observed::INTERRUPTED);
+}
+
+#[test]
+fn a_path_of_another_machine_is_not_looked_at() {
+    let stage = Stage::new();
+    let reconciler = stage.start(NEVER);
+    stage.interrupt();
+    let body = json!({"transcript_path": stage.path(), "host": "elsewhere"});
+    let event = Heard::new("UserPromptSubmit", "s", Stamp::default(), &body);
+    assert_eq!(reconciler.read_now(&event), []);
+    let event =
+        Heard::new("UserPromptSubmit", "s", Stamp::default(), &json!({"transcript_path": stage.path()}));
+    assert_eq!(reconciler.read_now(&event)[0].name, observed::INTERRUPTED);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! What `top` knows and what keys mean. Pure: news in, effects out.
 
-use super::feed::News;
-use crate::model::{AgentView, Group, Turn};
+use super::feed::{News, Said};
+use crate::model::{AgentView, Group};
 use crate::view::board::{Board, Show};
 use crate::view::client::Receiver;
 use ratatui::crossterm::event::{
@@ -69,7 +69,7 @@ pub struct App {
     pub show_events: bool,
     pub away: bool,
     pub receiver: Option<Receiver>,
-    pub turns: Vec<Turn>,
+    pub turns: Vec<Said>,
     pub events: Vec<Value>,
     preview_of: Option<i64>,
     pub message: Option<String>,

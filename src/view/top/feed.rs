@@ -1,13 +1,23 @@
 //! News for `top`: the stream of changes, the previews, the keyboard, all through one channel.
 
+use crate::clock::Stamp;
 use crate::config::Config;
-use crate::model::{AgentView, Turn};
+use crate::model::{Actor, AgentView};
 use crate::view::client::{Client, Receiver as HookReceiver};
 use ratatui::crossterm::event::Event;
+use serde::Deserialize;
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
+
+/// A turn, as far as it is shown.
+#[derive(Deserialize)]
+pub struct Said {
+    pub actor: Actor,
+    pub text: String,
+    pub timestamp: Stamp,
+}
 
 pub enum News {
     /// The whole list: at the start, and after every reconnection.
@@ -16,7 +26,7 @@ pub enum News {
     Receiver(HookReceiver),
     Preview {
         agent_id: i64,
-        turns: Vec<Turn>,
+        turns: Vec<Said>,
         events: Vec<Value>,
     },
     /// The server is away; what is shown is what was last known.

@@ -100,6 +100,14 @@ impl Reader {
             self.reading.out_of_effect = true;
             return;
         }
+        for (name, shape) in self.dialect.top {
+            if let Some((value, fault)) = root.get(name).and_then(|value| Some((value, shape.fault(value)?)))
+            {
+                let message = format!("`{name}` {fault}; {} ignores the whole file", self.dialect.client);
+                self.report(value, Level::Error, message, None);
+                self.reading.out_of_effect = true;
+            }
+        }
         if self.dialect.has_policies {
             self.policies(root);
         }
@@ -107,7 +115,7 @@ impl Reader {
             .get("env")
             .into_iter()
             .flat_map(Value::members)
-            .filter_map(|(name, value)| Some((name.to_owned(), value.text()?.to_owned())))
+            .filter_map(|(name, value)| Some((name.to_owned(), variable(value)?)))
             .collect();
         let Some(hooks) = root.get("hooks") else { return };
         if hooks.kind() != Kind::Object {
@@ -322,7 +330,8 @@ impl Reader {
         if self.dialect.strict {
             return;
         }
-        if let (Some(condition), false) = (hook.get("if"), rule.conditional) {
+        let condition = hook.get("if").filter(|condition| condition.text() != Some(""));
+        if let (Some(condition), false) = (condition, rule.conditional) {
             let message =
                 format!("a hook with `if` will never run on {}: `if` is for tool events", rule.name);
             self.report(condition, Level::Warning, message, Some("take `if` out".into()));
@@ -403,13 +412,27 @@ fn entry_of(kind: &str, hook: Value<'_>) -> Option<HookEntry> {
     let flag = |name: &str| hook.get(name).and_then(Value::flag) == Some(true);
     Some(HookEntry {
         action,
-        condition: text("if"),
+        condition: text("if").filter(|rule| !rule.is_empty()),
         timeout: hook.get("timeout").and_then(Value::number).filter(|seconds| *seconds > 0.0),
         blocks_on_failure: text("onFailure").as_deref() == Some("block"),
         detached: flag("async") || flag("asyncRewake"),
+        once: flag("once"),
         place: hook.place(),
+        what_place: ["command", "url", "prompt", "tool"]
+            .iter()
+            .find_map(|name| hook.get(name))
+            .map_or(hook.place(), Value::place),
         path: hook.path(),
     })
+}
+
+/// Numbers and flags are as good as their texts here.
+fn variable(value: Value<'_>) -> Option<String> {
+    match value.kind() {
+        Kind::Text => value.text().map(str::to_owned),
+        Kind::Number | Kind::Bool => Some(value.source().to_owned()),
+        _ => None,
+    }
 }
 
 fn in_words(seconds: f64) -> String {
@@ -446,3 +469,6 @@ fn distance(a: &str, b: &str) -> usize {
     }
     row[b.len()]
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,105 @@
+//! What the hooks of a watched session say, as far as it matters to its transcript.
+
+use super::push_bounded;
+use crate::clock::Stamp;
+use serde_json::Value;
+use std::collections::VecDeque;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// A hook this much older than a line can still be about the same thing.
+const SLACK: Duration = Duration::from_secs(2);
+const REMEMBERED_PROMPTS: usize = 8;
+
+/// What a hook's event means to whoever watches its session's transcript.
+#[derive(Clone, Debug)]
+pub struct Heard {
+    pub session_id: String,
+    pub at: Stamp,
+    pub transcript_path: Option<PathBuf>,
+    pub host: Option<String>,
+    pub(super) kind: Kind,
+    pub(super) prompt_id: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Kind {
+    /// Says nothing of the main thread.
+    Subagent,
+    /// The turn is over.
+    End,
+    /// The turn is over, and its last words were not told.
+    EndWithoutText,
+    Other,
+}
+
+impl Heard {
+    pub fn new(name: &str, session_id: &str, at: Stamp, body: &Value) -> Heard {
+        let text = |field: &str| body.get(field).and_then(Value::as_str).filter(|text| !text.is_empty());
+        let kind = match name {
+            _ if text("agent_id").is_some() => Kind::Subagent,
+            "Stop" if text("last_assistant_message").is_none() => Kind::EndWithoutText,
+            "Stop" | "StopFailure" | "SessionEnd" => Kind::End,
+            _ => Kind::Other,
+        };
+        Heard {
+            session_id: session_id.to_owned(),
+            at,
+            transcript_path: text("transcript_path").map(PathBuf::from).filter(|path| path.is_absolute()),
+            host: text("host").map(str::to_owned),
+            kind,
+            prompt_id: text("prompt_id").map(str::to_owned),
+        }
+    }
+
+    /// A Stop that does not tell what the turn ended with.
+    pub fn lacks_text(&self) -> bool {
+        self.kind == Kind::EndWithoutText
+    }
+}
+
+/// What the session's hooks said, by their own times. Those of subagents do not count.
+#[derive(Debug, Default)]
+pub(super) struct Hooks {
+    pub(super) at: Option<Stamp>,
+    /// The prompts they told of, newest last: the client may stamp its line long after a slow hook.
+    prompts: VecDeque<String>,
+    /// The turn is over, with the text it ended with.
+    pub(super) stop_at: Option<Stamp>,
+    /// The turn is over, and its text was not told.
+    pub(super) owe_text: bool,
+    /// They do not tell of this session (any more).
+    pub(super) silent: bool,
+}
+
+impl Hooks {
+    /// Whether they spoke about as late as `at`, or later.
+    pub(super) fn spoke(&self, at: Stamp) -> bool {
+        self.at.is_some_and(|hook| hook.plus(SLACK) >= at)
+    }
+
+    pub(super) fn told_prompt(&self, id: Option<&String>, at: Stamp) -> bool {
+        self.spoke(at) || id.is_some_and(|id| self.prompts.contains(id))
+    }
+
+    pub(super) fn stopped(&self, at: Stamp) -> bool {
+        self.stop_at.is_some_and(|stop| stop.plus(SLACK) >= at)
+    }
+
+    /// One more event; `true` if it ends the turn.
+    pub(super) fn heard(&mut self, kind: Kind, at: Stamp, prompt_id: Option<String>) -> bool {
+        if kind == Kind::Subagent {
+            return false;
+        }
+        self.at = self.at.max(Some(at));
+        self.silent = false;
+        if let Some(id) = prompt_id.filter(|id| !self.prompts.contains(id)) {
+            push_bounded(&mut self.prompts, id, REMEMBERED_PROMPTS);
+        }
+        self.owe_text = kind == Kind::EndWithoutText;
+        if kind == Kind::End {
+            self.stop_at = self.stop_at.max(Some(at));
+        }
+        kind != Kind::Other
+    }
+}

@@ -1,0 +1,349 @@
+//! Hybrid mode through the binary: what hooks do not say is seen in transcripts, processes and settings.
+#![cfg(unix)]
+#![allow(clippy::unwrap_used)]
+
+use serde_json::{Value, json};
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A home with a server in it.
+struct Home {
+    dir: tempfile::TempDir,
+    server: Option<(Child, String)>,
+    lines: u32,
+}
+
+impl Home {
+    fn new() -> Home {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(dir.path().join("config/headspace")).unwrap();
+        std::fs::create_dir_all(dir.path().join("project/.git")).unwrap();
+        let pace = json!({"polling_interval_with_hooks": 0.3, "polling_interval_fallback": 0.3});
+        let config = json!({ "reconcile": pace }).to_string();
+        std::fs::write(dir.path().join("config/headspace/config.jsonc"), config).unwrap();
+        let mut home = Home { dir, server: None, lines: 0 };
+        home.start();
+        home
+    }
+
+    fn start(&mut self) {
+        let mut server = Command::new(env!("CARGO_BIN_EXE_headspace"))
+            .args(["serve", "--port", "0"])
+            .env_clear()
+            .env("HOME", self.dir.path())
+            .env("XDG_STATE_HOME", self.dir.path().join("state"))
+            .env("XDG_CONFIG_HOME", self.dir.path().join("config"))
+            .env("PATH", "/usr/bin:/bin")
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut log = BufReader::new(server.stderr.take().unwrap());
+        let mut line = String::new();
+        while !line.contains("listening on ") {
+            line.clear();
+            assert!(log.read_line(&mut line).unwrap() > 0, "the server did not start");
+        }
+        let url = line.trim().rsplit(' ').next().unwrap().to_owned();
+        // Somebody has to read on, or the server would write into a closed pipe.
+        std::thread::spawn(move || std::io::copy(&mut log, &mut std::io::sink()));
+        self.server = Some((server, url));
+    }
+
+    fn stop(&mut self) {
+        if let Some((mut server, _)) = self.server.take() {
+            server.kill().unwrap();
+            server.wait().unwrap();
+        }
+    }
+
+    fn transcript(&self, session: &str) -> PathBuf {
+        self.dir.path().join(".claude/projects/-project").join(format!("{session}.jsonl"))
+    }
+
+    fn post(&self, slug: &str, session: &str, mut body: Value) -> Value {
+        body["session_id"] = session.into();
+        body["cwd"] = json!(self.dir.path().join("project"));
+        if body.get("transcript_path").is_none() {
+            body["transcript_path"] = json!(self.transcript(session));
+        }
+        let url = format!("{}/hook/{slug}", self.server.as_ref().unwrap().1);
+        let answer = ureq::post(&url).header("content-type", "application/json").send(body.to_string());
+        serde_json::from_str(&answer.unwrap().body_mut().read_to_string().unwrap()).unwrap()
+    }
+
+    fn get(&self, path: &str) -> Value {
+        let url = format!("{}{path}", self.server.as_ref().unwrap().1);
+        serde_json::from_str(&ureq::get(&url).call().unwrap().body_mut().read_to_string().unwrap()).unwrap()
+    }
+
+    fn agent(&self, session: &str) -> Option<Value> {
+        let agents = self.get("/api/agents?all=1");
+        agents["agents"].as_array().unwrap().iter().find(|agent| agent["session_id"] == session).cloned()
+    }
+
+    /// Waits until the agent is as wanted.
+    fn until(&self, session: &str, wanted: impl Fn(&Value) -> bool) -> Value {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let agent = self.agent(session);
+            match agent {
+                Some(agent) if wanted(&agent) => return agent,
+                agent => assert!(Instant::now() < deadline, "still {agent:?}"),
+            }
+            std::thread::sleep(Duration::from_millis(30));
+        }
+    }
+
+    fn turns(&self, agent: &Value) -> Vec<String> {
+        let turns = self.get(&format!("/api/agents/{}/turns", agent["id"]));
+        let turn =
+            |turn: &Value| format!("{} {}: {}", turn["actor"], turn["intent"], turn["text"]).replace('"', "");
+        turns["turns"].as_array().unwrap().iter().map(turn).collect()
+    }
+
+    fn line(&mut self, kind: &str, rest: Value) -> String {
+        self.lines += 1;
+        let mut line = json!({"type": kind, "uuid": format!("u{}", self.lines), "isSidechain": false,
+            "timestamp": claude_headspace::clock::Stamp::now(), "cwd": self.dir.path().join("project"),
+            "gitBranch": "main", "entrypoint": "cli"});
+        for (key, value) in rest.as_object().unwrap() {
+            line[key] = value.clone();
+        }
+        format!("{line}\n")
+    }
+
+    fn write(&mut self, session: &str, kind: &str, rest: Value) {
+        // Transcripts have milliseconds: keep clear of what came before.
+        std::thread::sleep(Duration::from_millis(3));
+        let line = self.line(kind, rest);
+        append(&self.transcript(session), line.as_bytes());
+    }
+
+    fn said(&mut self, session: &str, text: &str, stop_reason: &str) {
+        let content = json!([{"type": "text", "text": text}]);
+        self.write(
+            session,
+            "assistant",
+            json!({"message": {"content": content, "stop_reason": stop_reason}}),
+        );
+    }
+
+    fn interrupted(&mut self, session: &str) {
+        let content = json!([{"type": "text", "text": "[Request interrupted by user]"}]);
+        self.write(session, "user", json!({"message": {"content": content}}));
+    }
+}
+
+impl Drop for Home {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+fn append(path: &Path, bytes: &[u8]) {
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    let mut file = std::fs::OpenOptions::new().append(true).create(true).open(path).unwrap();
+    file.write_all(bytes).unwrap();
+}
+
+fn working(agent: &Value) -> bool {
+    agent["status"] == "working"
+}
+
+fn idle(agent: &Value) -> bool {
+    agent["state"] == "idle"
+}
+
+#[test]
+fn esc_while_the_server_was_away_is_seen_when_it_is_back() {
+    let mut home = Home::new();
+    home.post("user-prompt-submit", "s", json!({"prompt": "go"}));
+    home.said("s", "On it.", "tool_use");
+    let agent = home.until("s", |agent| agent["turn_count"] == 2);
+    home.stop();
+    home.interrupted("s");
+    home.start();
+    let agent_then = home.until("s", idle);
+    assert_eq!(agent_then["status_detail"], "interrupted");
+    assert_eq!(agent_then["id"], agent["id"]);
+    assert_eq!(home.turns(&agent), ["user command: go", "agent progress: On it."]);
+}
+
+#[test]
+fn a_half_written_line_waits_for_the_rest() {
+    let mut home = Home::new();
+    home.post("user-prompt-submit", "s", json!({"prompt": "go"}));
+    home.said("s", "First.", "tool_use");
+    let content = json!([{"type": "text", "text": "[Request interrupted by user]"}]);
+    let line = home.line("user", json!({"message": {"content": content}}));
+    let (one, two) = line.split_at(line.len() - 20);
+    append(&home.transcript("s"), one.as_bytes());
+    let agent = home.until("s", |agent| agent["turn_count"] == 2);
+    assert!(working(&agent));
+    append(&home.transcript("s"), two.as_bytes());
+    home.until("s", idle);
+}
+
+#[test]
+fn when_the_hooks_are_lost_the_transcript_tells_the_rest() {
+    let mut home = Home::new();
+    home.post("session-start", "s", json!({"source": "startup"}));
+    // The slack that a hook may be late by must be over.
+    std::thread::sleep(Duration::from_millis(2100));
+    home.write("s", "user", json!({"message": {"content": "upgrade the deps"}, "promptId": "p1"}));
+    let agent = home.until("s", working);
+    assert_eq!((&agent["source"], &agent["confidence"]), (&json!("transcript"), &json!("medium")));
+    assert_eq!(agent["current_command"]["instruction"], "upgrade the deps");
+    let call = json!([{"type": "tool_use", "id": "t1", "name": "Bash", "input": {"command": "npm up"}}]);
+    home.write("s", "assistant", json!({"message": {"content": call, "stop_reason": "tool_use"}}));
+    home.until("s", |agent| agent["status_detail"] == "Bash: npm up");
+    home.said("s", "All upgraded.", "end_turn");
+    let agent = home.until("s", idle);
+    assert_eq!(home.turns(&agent), ["user command: upgrade the deps", "agent completion: All upgraded."]);
+}
+
+#[test]
+fn a_found_session_keeps_its_agent_when_hooks_begin_to_tell() {
+    let mut home = Home::new();
+    home.write("s", "user", json!({"message": {"content": "look around"}}));
+    let found = home.until("s", working);
+    assert_eq!(found["source"], "transcript");
+    let answer = home.post("stop", "s", json!({"last_assistant_message": "Looked."}));
+    assert_eq!((&answer["agent_id"], &answer["is_new_agent"]), (&found["id"], &json!(false)));
+    let agent = home.until("s", idle);
+    assert_eq!((&agent["source"], &agent["confidence"]), (&json!("hook"), &json!("high")));
+    assert_eq!(home.turns(&agent), ["user command: look around", "agent completion: Looked."]);
+}
+
+#[test]
+fn a_prompt_after_a_refusal_is_a_command_and_not_an_answer() {
+    let mut home = Home::new();
+    let call = json!({"tool_name": "Bash", "tool_use_id": "t1", "tool_input": {"command": "rm x"}});
+    home.post("user-prompt-submit", "s", json!({"prompt": "clean up"}));
+    home.post("pre-tool-use", "s", call.clone());
+    let asked = home.post("permission-request", "s", call);
+    assert_eq!(asked["state"], "awaiting_input");
+    let result = json!([{"type": "tool_result", "tool_use_id": "t1", "is_error": true, "content": "no"}]);
+    home.write("s", "user", json!({"message": {"content": result}, "toolDenialKind": "user-rejected"}));
+    home.interrupted("s");
+    home.post("user-prompt-submit", "s", json!({"prompt": "leave it"}));
+    let agent = home.agent("s").unwrap();
+    let turns = home.turns(&agent);
+    assert_eq!(turns[turns.len() - 1], "user command: leave it");
+    let commands = home.get(&format!("/api/agents/{}/commands", agent["id"]));
+    let states: Vec<&Value> = commands["commands"].as_array().unwrap().iter().map(|c| &c["state"]).collect();
+    assert_eq!(states, ["complete", "processing"]);
+}
+
+#[test]
+fn a_refusal_with_words_lets_the_turn_go_on() {
+    let mut home = Home::new();
+    let call = json!({"tool_name": "Bash", "tool_use_id": "t1", "tool_input": {"command": "rm x"}});
+    home.post("user-prompt-submit", "s", json!({"prompt": "clean up"}));
+    home.post("pre-tool-use", "s", call.clone());
+    home.post("permission-request", "s", call);
+    let result =
+        json!([{"type": "tool_result", "tool_use_id": "t1", "is_error": true, "content": "use trash"}]);
+    home.write("s", "user", json!({"message": {"content": result}, "toolDenialKind": "user-rejected"}));
+    let agent = home.until("s", |agent| agent["interactions"] == json!([]));
+    assert_eq!((&agent["state"], &agent["status"]), (&json!("processing"), &json!("working")));
+}
+
+#[test]
+fn a_transcript_is_followed_to_its_new_place() {
+    let mut home = Home::new();
+    home.post("user-prompt-submit", "s", json!({"prompt": "go"}));
+    home.said("s", "Before the move.", "tool_use");
+    let agent = home.until("s", |agent| agent["turn_count"] == 2);
+    let there = home.dir.path().join(".claude/projects/-worktree/s.jsonl");
+    std::fs::create_dir_all(there.parent().unwrap()).unwrap();
+    std::fs::rename(home.transcript("s"), &there).unwrap();
+    home.post("post-tool-use", "s", json!({"tool_name": "EnterWorktree", "transcript_path": there}));
+    let content = json!([{"type": "text", "text": "After the move."}]);
+    std::thread::sleep(Duration::from_millis(3));
+    let line = home.line("assistant", json!({"message": {"content": content, "stop_reason": "tool_use"}}));
+    append(&there, line.as_bytes());
+    home.until("s", |agent| agent["turn_count"] == 3);
+    let turns = ["user command: go", "agent progress: Before the move.", "agent progress: After the move."];
+    assert_eq!(home.turns(&agent), turns);
+}
+
+#[test]
+fn a_long_transcript_is_met_at_its_end() {
+    let mut home = Home::new();
+    let usage = json!({"input_tokens": 50_000});
+    let old = json!([{"type": "text", "text": "Old words."}]);
+    let message =
+        json!({"content": old, "model": "claude-opus-4-1", "usage": usage, "stop_reason": "tool_use"});
+    let noise = format!("{{\"type\":\"attachment\",\"x\":\"{}\"}}\n", "y".repeat(1 << 20));
+    for _ in 0..40 {
+        append(&home.transcript("s"), noise.as_bytes());
+    }
+    home.write("s", "assistant", json!({ "message": message }));
+    std::thread::sleep(Duration::from_millis(3));
+    home.post("pre-tool-use", "s", json!({"tool_name": "Bash", "tool_use_id": "t1"}));
+    home.said("s", "New words.", "tool_use");
+    let agent =
+        home.until("s", |agent| agent["context"]["used_tokens"] == 50_000 && agent["turn_count"] == 1);
+    assert_eq!(home.turns(&agent), ["agent progress: New words."]);
+    let io = std::fs::read_to_string(format!("/proc/{}/io", home.server.as_ref().unwrap().0.id()));
+    if let Ok(io) = io {
+        let read: u64 = io.lines().next().unwrap().rsplit(' ').next().unwrap().parse().unwrap();
+        assert!(read < 20 << 20, "read {read} bytes");
+    }
+}
+
+#[test]
+fn a_process_of_another_host_is_nobodys_business() {
+    let home = Home::new();
+    // No system gives such a pid to anybody.
+    let gone = json!({"claude_pid": 4_194_305, "claude_pid_start": 1});
+    let mut elsewhere = gone.clone();
+    elsewhere["host"] = "another-machine.invalid".into();
+    home.post("session-start", "there", elsewhere);
+    home.post("session-start", "here", gone);
+    let agent = home.until("here", |agent| !agent["ended_at"].is_null());
+    assert_eq!(agent["end_reason"], "process_gone");
+    assert_eq!(home.agent("there").unwrap()["ended_at"], Value::Null);
+}
+
+#[test]
+fn a_subagents_refused_dialog_no_longer_asks() {
+    let mut home = Home::new();
+    let call = json!({"agent_id": "a1", "agent_type": "helper", "tool_name": "Bash", "tool_use_id": "t1"});
+    home.post("subagent-start", "s", json!({"agent_id": "a1", "agent_type": "helper"}));
+    home.post("pre-tool-use", "s", call.clone());
+    home.post("permission-request", "s", call);
+    home.until("s", |agent| agent["status"] == "attention");
+    let result = json!([{"type": "tool_result", "tool_use_id": "t1", "is_error": true, "content": "no"}]);
+    std::thread::sleep(Duration::from_millis(3));
+    let refusal =
+        json!({"isSidechain": true, "message": {"content": result}, "toolDenialKind": "user-rejected"});
+    let line = home.line("user", refusal);
+    let path = home.transcript("s").with_extension("").join("subagents/agent-a1.jsonl");
+    append(&path, line.as_bytes());
+    home.until("s", |agent| agent["interactions"] == json!([]) && agent["status"] != "attention");
+}
+
+#[test]
+fn lost_hooks_are_noticed() {
+    let home = Home::new();
+    let settings = home.dir.path().join(".claude/settings.json");
+    let until = |word: &str| {
+        let deadline = Instant::now() + PATIENCE;
+        while home.get("/hook/status")["hooks"] != word {
+            assert!(Instant::now() < deadline, "not {word}");
+            std::thread::sleep(Duration::from_millis(30));
+        }
+    };
+    until("missing");
+    let ours = json!({"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "headspace notify"}]}]}});
+    append(&settings, ours.to_string().as_bytes());
+    until("installed");
+    std::fs::write(&settings, "{}").unwrap();
+    until("missing");
+}

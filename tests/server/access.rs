@@ -1,0 +1,139 @@
+//! Whom the server lets in.
+
+use crate::world::{Home, as_another_user, event, request, wait_for};
+use serde_json::json;
+use std::os::unix::fs::PermissionsExt;
+
+#[test]
+fn other_users_need_the_token() {
+    let home = Home::new();
+    let server = home.serve();
+    let body = event("theirs", json!({"prompt": "x"})).to_string();
+    let post = |headers: &[(&str, &str)]| {
+        request(server.port, "POST", "/hook/user-prompt-submit", headers, Some(body.as_bytes()))
+    };
+    let Some(refused) = as_another_user(server.port, &post(&[]), true) else { return };
+    assert_eq!(refused, "HTTP/1.1 403 Forbidden");
+    let wrong = as_another_user(server.port, &post(&[("Authorization", "Bearer nope")]), true).unwrap();
+    assert_eq!(wrong, "HTTP/1.1 403 Forbidden");
+    let token = std::fs::read_to_string(home.state().join("token")).unwrap();
+    let bearer = format!("Bearer {}", token.trim());
+    let right = as_another_user(server.port, &post(&[("Authorization", &bearer)]), true).unwrap();
+    assert_eq!(right, "HTTP/1.1 200 OK");
+    assert_eq!(server.get("/hook/status")["events_received"], 1);
+}
+
+/// The kernel shows the sockets of those who have left as root's.
+#[test]
+fn leaving_at_once_does_not_make_anybody_root() {
+    let home = Home::new();
+    let server = home.serve();
+    for round in 0..20 {
+        let body = event("theirs", json!({ "round": round })).to_string();
+        let bytes = request(server.port, "POST", "/hook/stop", &[], Some(body.as_bytes()));
+        if as_another_user(server.port, &bytes, false).is_none() {
+            return;
+        }
+    }
+    server.hook("stop", event("ours", json!({})));
+    assert_eq!(server.get("/hook/status")["events_received"], 1);
+}
+
+#[test]
+fn a_link_logs_a_browser_in_once() {
+    let home = Home::new();
+    let server = home.serve();
+    let code = server.post("/api/login-code", &json!({})).json()["code"].as_str().unwrap().to_owned();
+    let login = server.request("GET", &format!("/login?code={code}"), &[], None);
+    assert_eq!((login.status, login.header("location")), (303, Some("/")));
+    let cookie = login.header("set-cookie").unwrap().to_owned();
+    assert!(cookie.contains("HttpOnly") && cookie.contains("SameSite=Strict"), "{cookie}");
+    assert_eq!(server.request("GET", &format!("/login?code={code}"), &[], None).status, 403);
+    let cookie = cookie.split(';').next().unwrap();
+    let ask = |headers: &[(&str, &str)]| request(server.port, "GET", "/api/agents", headers, None);
+    let Some(with) = as_another_user(server.port, &ask(&[("Cookie", cookie)]), true) else { return };
+    assert_eq!(with, "HTTP/1.1 200 OK");
+    let without = as_another_user(server.port, &ask(&[("Cookie", "headspace=guess")]), true).unwrap();
+    assert_eq!(without, "HTTP/1.1 403 Forbidden");
+}
+
+#[test]
+fn pages_of_other_origins_are_refused() {
+    let home = Home::new();
+    let server = home.serve();
+    let own = format!("http://127.0.0.1:{}", server.port);
+    let other_port = format!("http://127.0.0.1:{}", server.port ^ 1);
+    let body = event("s", json!({})).to_string();
+    for (name, value, expected) in [
+        ("Origin", "http://evil.example", 403),
+        ("Origin", "null", 403),
+        ("Origin", other_port.as_str(), 403),
+        ("Sec-Fetch-Site", "cross-site", 403),
+        ("Host", "evil.example", 403),
+        ("Host", "127.0.0.1.evil.example", 403),
+        ("Origin", own.as_str(), 200),
+        ("Sec-Fetch-Site", "same-origin", 200),
+    ] {
+        for path in ["/hook/stop", "/api/agents"] {
+            let posted = path.starts_with("/hook").then_some(body.as_bytes());
+            let method = if posted.is_some() { "POST" } else { "GET" };
+            let answer = server.request(method, path, &[(name, value)], posted);
+            assert_eq!(answer.status, expected, "{method} {path} with {name}: {value}");
+            assert!(answer.header("access-control-allow-origin").is_none());
+        }
+    }
+    assert_eq!(
+        server.request("GET", "/api/events/stream", &[("Origin", "http://evil.example")], None).status,
+        403
+    );
+}
+
+#[test]
+fn a_name_of_the_users_choice_is_served() {
+    let home = Home::new();
+    home.configure(&json!({"names": ["Desk.lan"]}));
+    let server = home.serve();
+    assert_eq!(server.request("GET", "/health", &[("Host", "desk.lan:5055")], None).status, 200);
+    assert_eq!(server.request("GET", "/health", &[("Host", "shelf.lan")], None).status, 403);
+}
+
+#[test]
+fn the_network_is_served_only_with_a_token() {
+    let home = Home::new();
+    let refused = home.run(&["serve", "--host", "0.0.0.0", "--port", "0"]);
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(said.starts_with("headspace: could not listen on 0.0.0.0") && said.contains("token"), "{said}");
+    assert!(!home.state().join("token").exists());
+}
+
+#[test]
+fn what_the_server_writes_is_private() {
+    let home = Home::new();
+    let server = home.serve();
+    server.hook("stop", event("s", json!({})));
+    let mode = |path: &std::path::Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(&home.state()), 0o700);
+    for name in ["token", "headspace.db", "headspace.db-wal", "headspace.db.lock"] {
+        assert_eq!(mode(&home.state().join(name)), 0o600, "{name}");
+    }
+}
+
+#[test]
+fn a_new_token_counts_without_a_restart() {
+    let home = Home::new();
+    let server = home.serve();
+    let ask = |token: &str| {
+        let bearer = format!("Bearer {token}");
+        request(server.port, "GET", "/health", &[("Authorization", &bearer)], None)
+    };
+    let old = std::fs::read_to_string(home.state().join("token")).unwrap();
+    let Some(first) = as_another_user(server.port, &ask(old.trim()), true) else { return };
+    assert_eq!(first, "HTTP/1.1 200 OK");
+    std::fs::write(home.state().join("token"), "an-entirely-new-one\n").unwrap();
+    wait_for("the new token", || {
+        let answer = as_another_user(server.port, &ask("an-entirely-new-one"), true)?;
+        (answer == "HTTP/1.1 200 OK").then_some(())
+    });
+    assert_eq!(as_another_user(server.port, &ask(old.trim()), true).unwrap(), "HTTP/1.1 403 Forbidden");
+}

@@ -1,0 +1,11 @@
+//! The server through its binary and its port: what it accepts, whom it lets in, what it keeps.
+#![cfg(unix)]
+#![allow(clippy::unwrap_used)]
+
+mod access;
+mod durability;
+mod hostile;
+mod http;
+mod retention;
+mod stream;
+mod world;

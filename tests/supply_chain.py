@@ -1,0 +1,39 @@
+#!/usr/bin/env python3
+"""Licences, sources and doubles of what we build on, against deny.toml, without a tool that has to be installed.
+
+`cargo deny check` does the same and knows the advisories too; where it is there, tests/run uses it.
+"""
+import json, re, subprocess, sys, tomllib
+
+rules = tomllib.load(open("deny.toml", "rb"))
+allowed = set(rules["licenses"]["allow"])
+metadata = json.loads(subprocess.check_output(["cargo", "metadata", "--format-version", "1", "--locked"]))
+packages = [package for package in metadata["packages"] if package["source"]]
+problems = []
+
+
+def acceptable(expression):
+    """An SPDX expression: every part of an AND, one part of an OR."""
+    expression = expression.replace("/", " OR ")
+    for part in re.split(r"\s+AND\s+", expression):
+        choices = [choice.strip(" ()") for choice in re.split(r"\s+OR\s+", part)]
+        if not any(choice in allowed for choice in choices):
+            return False
+    return True
+
+
+for package in packages:
+    name = "%s %s" % (package["name"], package["version"])
+    if not acceptable(package["license"] or "none"):
+        problems.append("%s: licence %s" % (name, package["license"]))
+    if not package["source"].startswith("registry+"):
+        problems.append("%s comes from %s" % (name, package["source"]))
+
+versions = {}
+for package in packages:
+    versions.setdefault(package["name"], set()).add(package["version"])
+doubles = {name: sorted(found) for name, found in versions.items() if len(found) > 1}
+print("%d packages; in several versions: %s" % (len(packages), ", ".join("%s %s" % (n, "+".join(v)) for n, v in sorted(doubles.items())) or "none"))
+for problem in problems:
+    print("not acceptable: %s" % problem)
+sys.exit(1 if problems else 0)
