@@ -71,6 +71,7 @@ pub struct Agent {
     pub hooked: bool,
 
     pub turn_count: u64,
+    /// Claude's last words, on one line.
     #[serde(skip_serializing_if = "empty")]
     pub last_said: Option<String>,
     pub memory: Memory,

@@ -185,6 +185,7 @@ fn take_seat(step: &mut Step) {
     agent.unseen = false;
     agent.hooked = false;
     agent.session_at = event.at;
+    agent.last_said = None;
     agent.names.title = None;
     agent.names.prompt = None;
     let figures = &mut agent.figures;

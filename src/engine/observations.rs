@@ -52,8 +52,13 @@ fn interrupted(step: &mut Step) {
         return;
     }
     if let Some(child) = step.event.text("agent_id") {
+        // A refused subagent goes on with what it was told; its own Stop follows.
         let event = step.event;
-        step.close_children(|one| one.is(child) && event.is_after(one.at));
+        step.close_interactions(|one| {
+            one.subagent.as_deref() == Some(child) && event.is_after(one.opened_at)
+        });
+        step.agent.calls.retain(|call| call.subagent.as_deref() != Some(child) || !event.is_after(call.at));
+        step.refresh_child(child);
     } else if step.fresh && step.agent.command.is_some() {
         step.interrupt();
     }
@@ -238,3 +243,6 @@ fn renamed(step: &mut Step) {
 fn warned(step: &mut Step) {
     step.agent.figures.warned = step.event.body.get("level").and_then(Value::as_u64);
 }
+
+#[cfg(test)]
+mod tests;

@@ -5,6 +5,7 @@ use super::step::{Step, remember};
 use super::{hash, intent};
 use crate::clock::Stamp;
 use crate::model::*;
+use crate::terminal::gist;
 use std::time::Duration;
 
 /// How far apart the hook and the transcript may stamp the same text.
@@ -49,6 +50,9 @@ impl Step<'_> {
         }
         self.counters.turn += 1;
         self.agent.turn_count += 1;
+        if words.actor == Actor::Agent && words.intent != Intent::Question && words.at >= self.agent.turn_at {
+            self.agent.last_said = Some(gist(words.text, 160));
+        }
         remember(
             &mut self.agent.memory.turns,
             Recorded {

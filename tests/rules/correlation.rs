@@ -6,6 +6,9 @@ use serde_json::{Value, json};
 
 const UUID: &str = "0b9e4a52-1f0c-4d0e-9b57-3c1f6f1f0a11";
 
+/// The rule; `s1`'s fields; what it does; how `s2` starts; which pids live; the strategy.
+type Case = (&'static str, Value, Vec<Tell>, Tell, &'static [u32], Method);
+
 /// A session `s1` with the first fields, told so far; then `s2` starts with the second. Which strategy places it?
 fn placed(first: Value, then: Vec<Tell>, second: Tell, alive: &[u32]) -> (Method, bool) {
     let mut story = Story::of([start("startup").with(first.clone())]);
@@ -20,7 +23,7 @@ fn placed(first: Value, then: Vec<Tell>, second: Tell, alive: &[u32]) -> (Method
 #[test]
 fn the_first_strategy_that_answers_places_a_new_session() {
     let fresh = |fields: Value| start("startup").with(fields);
-    let cases: Vec<(&str, Value, Vec<Tell>, Tell, &[u32], Method)> = vec![
+    let cases: Vec<Case> = vec![
         (
             "same launcher id, even in mid-turn",
             json!({"headspace_session_id": UUID}),
