@@ -99,17 +99,10 @@ export function longestWaiting() {
   return best;
 }
 
-/** The open question that has waited longest. */
-export function askOf(agent) {
-  return agent.interactions?.find((ask) => !ask.closed_at) ?? null;
-}
-
 /** The second line of a row: the ask itself, or what it is doing. */
 export function gistOf(agent) {
   if (agent.ended_at) return agent.end_reason ? `ended: ${line(agent.end_reason, 80).replaceAll('_', ' ')}` : 'ended';
-  const ask = agent.group === 'needs_you' ? askOf(agent) : null;
-  if (ask) return line(ask.text, 240);
-  if (agent.error) return line(agent.error, 240).replaceAll('_', ' ');
+  if (agent.group === 'error') return line(agent.error, 240).replaceAll('_', ' ');
   const quiet = agent.group === 'done' || agent.group === 'idle';
   return line(agent.status_detail ?? (quiet ? agent.last_said : agent.current_command?.instruction) ?? tilde(agent.cwd), 240);
 }

@@ -3,7 +3,7 @@
 import * as agentsOf from './agents.js';
 import { get, now } from './api.js';
 import * as detail from './detail.js';
-import { attr, button, byId, el, mark, show, text } from './dom.js';
+import { attr, button, byId, el, show, text } from './dom.js';
 import * as empty from './empty.js';
 import { age, duration } from './format.js';
 import * as history from './history.js';
@@ -244,7 +244,6 @@ history.start();
 signal.start(openAgent);
 signal.update(true);
 byId('help-open').addEventListener('click', KEYS['?']);
-byId('legend').append(...agentsOf.GROUPS.map((group) => el('li', { 'data-g': group.id }, mark(group.glyph), el('b', null, group.label), el('span', null, group.means))));
 addEventListener('hashchange', route);
 route();
 stream = openStream(hearing);

@@ -19,7 +19,7 @@ export function update(state, visible) {
   if (!visible) return;
   if (!list) {
     list = el('ol.steps');
-    root.append(el('h1', null, 'No agents yet'), el('p', null, 'As soon as a Claude Code session does something, it shows here.'), list);
+    root.append(el('h2', null, 'No agents yet'), el('p', null, 'As soon as a Claude Code session does something, it shows here.'), list);
   }
   keyed(list, STEPS, (step) => step.id, makeStep, (node, step) => {
     const done = Boolean(step.done(state));

@@ -199,7 +199,7 @@ function chip(node, value, shell = node) {
 }
 
 /** `●●○`: at work, at work, done. */
-function patchDots(node, subagents = []) {
+function patchDots(node, subagents) {
   const recent = subagents.slice(-6);
   const key = recent.map((child) => (isAlive(child) ? child.status : 'ended')).join();
   if (node.key === key) return;
@@ -212,7 +212,7 @@ function patchDots(node, subagents = []) {
 }
 
 function patchKids(node, agent) {
-  const live = agent.ended_at ? [] : (agent.subagents ?? []).filter(isAlive);
+  const live = agent.ended_at ? [] : agent.subagents.filter(isAlive);
   if (!live.length && !node.kids) return;
   if (!node.kids) node.append((node.kids = el('ul.kids', { 'aria-label': 'Subagents' })));
   drawSubagents(node.kids, live);
@@ -226,7 +226,6 @@ function patchCounters() {
     text(button.children[1], String(n));
     attr(button, 'aria-pressed', filter.groups.has(group.id));
     attr(button, 'data-none', n ? null : '1');
-    attr(button, 'aria-label', `${n} ${group.label}`);
     attr(button, 'title', `${group.label}: ${group.means}`);
   }
 }

@@ -3,7 +3,6 @@
 use crate::clock::Stamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use std::cmp::Reverse;
 
 /// An enum whose values are lower-case words on every wire and in the store.
 macro_rules! words {
@@ -363,11 +362,18 @@ pub struct AgentView {
 }
 
 impl AgentView {
-    /// Its place in every list: who needs a person first and of those who waits longest; then by group, the most
-    /// recently active first; ended ones last.
+    /// Its place in every list: who needs a person first and of those who waits longest; then by group. Who works
+    /// keeps its place by when its command began, because a list that is sorted by activity never stands still; the
+    /// quiet ones come most recently active first, ended ones last.
     pub fn rank(&self) -> impl Ord + use<> {
-        let waiting = self.waiting_since.unwrap_or(Stamp(i64::MAX));
-        (self.ended_at.is_some(), self.group, waiting, Reverse(self.last_active_at), self.id)
+        let within = match self.group {
+            Group::NeedsYou => self.waiting_since.unwrap_or(self.last_active_at).0,
+            Group::Working | Group::Background => {
+                self.current_command.as_ref().map_or(self.started_at, |command| command.started_at).0
+            }
+            Group::Error | Group::Done | Group::Idle => -self.last_active_at.0,
+        };
+        (self.ended_at.is_some(), self.group, within, self.id)
     }
 }
 

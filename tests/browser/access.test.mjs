@@ -89,7 +89,8 @@ test('with reduced motion nothing moves by itself', async () => {
 test('whoever needs you is announced to screen readers', async () => {
   const page = await open(browser, server.url);
   await page.locator('#say[aria-live=polite]').waitFor({ state: 'attached' });
-  await shows(page, '#say', /needs you: Allow Bash/, 60000);
+  await server.asking('loud', 'make deploy', { session_title: 'Loud' });
+  await shows(page, '#say', 'Loud needs you: Allow Bash: make deploy');
   await page.context().close();
 });
 

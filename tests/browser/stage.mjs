@@ -32,7 +32,7 @@ export class Server {
 
   async run(command) {
     const home = this.home;
-    const env = { PATH: process.env.PATH, HOME: home, XDG_STATE_HOME: join(home, 'state'), XDG_CONFIG_HOME: join(home, 'config'), CLAUDE_CONFIG_DIR: join(home, 'claude'), TMPDIR: home, NO_COLOR: '1' };
+    const env = { PATH: process.env.PATH, HOME: home, XDG_STATE_HOME: join(home, 'state'), XDG_CONFIG_HOME: join(home, 'config'), CLAUDE_CONFIG_DIR: join(home, 'claude'), NO_COLOR: '1' };
     this.child = spawn(BIN, command, { env, stdio: ['ignore', 'pipe', 'pipe'] });
     // Also when a test file fails half-way.
     process.once('exit', () => this.child.kill('SIGKILL'));
