@@ -50,12 +50,17 @@ async fn record(app: &Shared, event: NewEvent) -> Answered {
     let place =
         if app.ledger.snapshot().agent_of_session(&event.session_id).is_some() { events.len() } else { 0 };
     let from_hook = event.from_hook;
+    // Only what `notify` sent says when it began.
+    let begun = (from_hook && event.delivery_id.is_some()).then_some(event.at);
     events.insert(place, event);
     let mut answers = app.ledger.submit_all(events);
     if from_hook {
         app.reconciler.heard(heard);
     }
     let receipt = answers.remove(place).answer().await?;
+    if let Some(begun) = begun {
+        app.cost.answered(begun);
+    }
     let hint = if from_hook { app.hints.output(&app.ledger, &asked, &receipt).await } else { None };
     Ok(ok(&self::answer(&receipt, hint)))
 }
