@@ -1,6 +1,6 @@
 //! `headspace guard`: check, explain, rules, and the hook itself.
 
-use super::{Decision, Place, Verdict, hook_output, judge, judge_with_steps, rules};
+use super::{Decision, Place, Verdict, hook_output, judge_bytes, judge_with_steps, rules};
 use crate::config::{self, Config};
 use crate::terminal;
 use anyhow::{Context, Result};
@@ -86,17 +86,21 @@ fn place() -> Place {
 
 fn hook() -> ExitCode {
     let place = place();
-    let verdict = verdict_of_stdin(&place);
-    if let Some(output) = hook_output(&verdict) {
-        print(&output);
+    let bytes = read_stdin(STDIN_PATIENCE);
+    let verdict = verdict_of(bytes.as_deref(), &place);
+    let Some(output) = hook_output(&verdict) else { return ExitCode::SUCCESS };
+    print(&output);
+    // The client has its answer; now the server may know.
+    match bytes {
+        Some(bytes) => crate::notify::verdict(&bytes, &verdict),
+        None => ExitCode::SUCCESS,
     }
-    ExitCode::SUCCESS
 }
 
 fn check() -> ExitCode {
     let mut place = place();
     place.patience = CHECK_PATIENCE;
-    let verdict = verdict_of_stdin(&place);
+    let verdict = verdict_of(read_stdin(STDIN_PATIENCE).as_deref(), &place);
     print(&as_json(&verdict));
     ExitCode::SUCCESS
 }
@@ -111,18 +115,12 @@ fn print(value: &Value) {
     let _ = writeln!(out, "{value}");
 }
 
-/// Reads the payload and judges it; whatever goes wrong on the way is a reason to ask.
-fn verdict_of_stdin(place: &Place) -> Verdict {
-    let Some(bytes) = read_stdin(STDIN_PATIENCE) else {
-        return Verdict::unreadable(place, "input that did not end in time");
-    };
-    let payload: Value = match serde_json::from_slice(&bytes) {
-        Ok(payload) => payload,
-        Err(_) => return Verdict::unreadable(place, "input that is no JSON"),
-    };
+fn verdict_of(bytes: Option<&[u8]>, place: &Place) -> Verdict {
     std::panic::set_hook(Box::new(|_| {}));
-    std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| judge(&payload, place)))
-        .unwrap_or_else(|_| Verdict::unreadable(place, "input that the guard stumbled over"))
+    match bytes {
+        Some(bytes) => judge_bytes(bytes, place),
+        None => Verdict::unreadable(place, "input that did not end in time"),
+    }
 }
 
 #[cfg(unix)]

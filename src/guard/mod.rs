@@ -72,6 +72,15 @@ pub fn judge(payload: &Value, place: &Place) -> Verdict {
     judge_with_steps(payload, place, false).0
 }
 
+/// Judges a payload as it was read; whatever goes wrong on the way is a reason to ask.
+pub fn judge_bytes(bytes: &[u8], place: &Place) -> Verdict {
+    let Ok(payload) = serde_json::from_slice::<Value>(bytes) else {
+        return Verdict::unreadable(place, "input that is no JSON");
+    };
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| judge(&payload, place)))
+        .unwrap_or_else(|_| Verdict::unreadable(place, "input that the guard stumbled over"))
+}
+
 /// As [`judge`], with the commands that would run when `trace` is set.
 pub fn judge_with_steps(payload: &Value, place: &Place, trace: bool) -> (Verdict, Vec<Step>) {
     let started = Instant::now();
