@@ -136,7 +136,7 @@ pub fn client(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
     if call.name == "gh" && matches!(call.args(), [a, b, ..] if a == "repo" && b == "delete") {
         walk.found(&env.world.clone(), &rules::GIT_DELETE_REF, call.show());
     }
-    let prints = matches!(call.name, "http" | "https" | "xh" | "xhs" | "lynx" | "w3m" | "links" | "elinks" | "fetch" | "GET" | "HEAD" | "POST");
+    let prints = matches!(call.name, "http" | "https" | "xh" | "xhs" | "lynx" | "w3m" | "links" | "elinks" | "fetch" | "GET" | "HEAD" | "POST" | "ftp" | "lftp" | "rclone");
     if prints { Stream::Data(Tags::DOWNLOAD) } else { super::output::completion_printer(walk, env, call) }
 }
 
@@ -209,7 +209,8 @@ pub fn ssh(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
         walk.found(&env.world.clone(), &rules::NETWORK_SHELL, call.show());
     }
     walk.text(&mut there, &command, call.stdin, false);
-    Stream::Data(Tags::NONE)
+    // What another machine prints came over the network as well.
+    Stream::Data(Tags::DOWNLOAD)
 }
 
 fn is_shell(name: &str) -> bool {
