@@ -26,10 +26,11 @@ enum Does {
     Copies,
     Moves,
     Links,
+    /// From the network to a file.
+    Downloads,
     /// Code from text.
     Evaluates,
-    /// Acts on the object it is called on: `Path("x").unlink()`.
-    DeletesSelf,
+    /// Acts on the object it is called on: `Path("x").write_text(…)`.
     WritesSelf,
     ReadsSelf,
 }
@@ -37,40 +38,8 @@ use Does::*;
 
 /// Objects a function must belong to; empty means any or none.
 type Owners = &'static [&'static str];
-const SYSTEM: Owners = &[
-    "os",
-    "subprocess",
-    "sp",
-    "child_process",
-    "cp",
-    "kernel",
-    "process",
-    "io",
-    "open3",
-    "pty",
-    "commands",
-    "deno",
-    "bun",
-    "shell",
-    "shelljs",
-];
-const FILES: Owners = &[
-    "os",
-    "fs",
-    "fsp",
-    "promises",
-    "shutil",
-    "fileutils",
-    "file",
-    "dir",
-    "deno",
-    "bun",
-    "path",
-    "pathlib",
-    "io",
-    "fse",
-    "fsextra",
-];
+const SYSTEM: Owners = &["os", "subprocess", "sp", "child_process", "cp", "kernel", "process", "io", "open3", "pty", "commands", "deno", "bun", "shell", "shelljs"];
+const FILES: Owners = &["os", "fs", "fsp", "promises", "shutil", "fileutils", "file", "dir", "deno", "bun", "path", "pathlib", "io", "fse", "fsextra"];
 
 /// Sorted by name. `bare` tells whether the name alone is enough.
 static FUNCTIONS: &[(&str, Does, Owners, bool)] = &[
@@ -174,6 +143,7 @@ static FUNCTIONS: &[(&str, Does, Owners, bool)] = &[
     ("truncateSync", Writes, &[], true),
     ("unlink", Deletes, FILES, true),
     ("unlinkSync", Deletes, &[], true),
+    ("urlretrieve", Downloads, &[], true),
     ("write", Writes, &["file", "io", "bun"], false),
     ("writeFile", Writes, FILES, true),
     ("writeFileSync", Writes, FILES, true),
@@ -185,47 +155,15 @@ static FUNCTIONS: &[(&str, Does, Owners, bool)] = &[
 
 /// Names that fetch from the network.
 const NETWORK: [&str; 22] = [
-    "urllib",
-    "urllib2",
-    "urllib3",
-    "urlopen",
-    "urlretrieve",
-    "requests",
-    "httpx",
-    "aiohttp",
-    "fetch",
-    "axios",
-    "https",
-    "LWP",
-    "HTTP",
-    "socket",
-    "curl_exec",
-    "Net",
-    "URI",
-    "WebClient",
-    "XMLHttpRequest",
-    "undici",
-    "got",
+    "urllib", "urllib2", "urllib3", "urlopen", "urlretrieve", "requests", "httpx", "aiohttp", "fetch", "axios",
+    "https", "LWP", "HTTP", "socket", "curl_exec", "Net", "URI", "WebClient", "XMLHttpRequest", "undici", "got",
     "http",
 ];
 /// Names that turn letters into other letters.
-const DECODERS: [&str; 16] = [
-    "b64decode",
-    "b32decode",
-    "b16decode",
-    "a85decode",
-    "base64",
-    "atob",
-    "fromhex",
-    "unhexlify",
-    "decompress",
-    "decode64",
-    "strict_decode64",
-    "decode_base64",
-    "base64_decode",
-    "gunzipSync",
-    "inflateSync",
-    "str_rot13",
+const DECODERS: [&str; 17] = [
+    "pack",
+    "b64decode", "b32decode", "b16decode", "a85decode", "base64", "atob", "fromhex", "unhexlify", "decompress",
+    "decode64", "strict_decode64", "decode_base64", "base64_decode", "gunzipSync", "inflateSync", "str_rot13",
 ];
 
 struct Scan<'t> {
@@ -263,13 +201,15 @@ pub fn scan(walk: &mut Walk<'_>, env: &mut Env, language: Language, code: &str, 
                 let text = scan.with_gaps(walk, text);
                 super::super::programs::run_code_text(walk, env, &text, subject);
             }
+            Token::Name(name) if name == "eval" && scan.networks && scan.is(at + 1, ')') => {
+                walk.found(&world, &rules::NETWORK_SHELL, subject);
+            }
             Token::Name(name) => {
                 let Some(&(_, does, owners, bare)) = find(name) else { continue };
                 let Some(args) = scan.arguments(at) else { continue };
                 let owner = scan.owner(at);
-                let owned =
-                    owner.as_ref().is_some_and(|owner| owners.contains(&owner.to_lowercase().as_str()));
-                let on_self = matches!(does, DeletesSelf | WritesSelf | ReadsSelf);
+                let owned = owner.as_ref().is_some_and(|owner| owners.contains(&owner.to_lowercase().as_str()));
+                let on_self = matches!(does, WritesSelf | ReadsSelf);
                 if !on_self && !owned && !(bare && (owner.is_none() || owners.is_empty())) {
                     // `Path("x").unlink()`, `Path("a").rename("b")`
                     if let (Some(receiver), true) = (scan.receiver(at), matches!(does, Deletes | Moves)) {
@@ -313,8 +253,7 @@ impl Scan<'_> {
         } else if matches!(self.language, Language::Perl | Language::Ruby | Language::Php | Language::Other)
             && matches!(self.tokens.get(at + 1), Some(Token::Text(..) | Token::Name(_)))
             && !self.is(at.wrapping_sub(1), '.')
-            || matches!(self.tokens.get(at + 1), Some(Token::Text(..)))
-                && self.language != Language::JavaScript
+            || matches!(self.tokens.get(at + 1), Some(Token::Text(..))) && self.language != Language::JavaScript
         {
             let end = (at + 1..self.tokens.len())
                 .find(|i| matches!(self.tokens[*i], Token::Line | Token::Punct(';' | '}')))
@@ -358,7 +297,7 @@ impl Scan<'_> {
         }
         if self.is(at - 2, ')') {
             let open = self.partner[at - 2];
-            if let Some(Token::Text(text, _)) = self.tokens.get(open + 1) {
+            if let Some(Token::Text(text, _)) = self.tokens.get(open.saturating_add(1)) {
                 return Some(text.trim_start_matches("node:").rsplit('/').next().unwrap_or(text).to_owned());
             }
         }
@@ -380,7 +319,7 @@ impl Scan<'_> {
     fn is_path_call(&self, at: usize) -> bool {
         self.is(at - 2, ')') && {
             let open = self.partner[at - 2];
-            open > 0 && self.name(open - 1).is_some_and(|name| name.contains("Path"))
+            open > 0 && open < at && self.name(open - 1).is_some_and(|name| name.contains("Path"))
         } || self.name(at - 2).is_some_and(|name| self.variables.contains_key(name))
     }
 
@@ -437,36 +376,23 @@ impl Scan<'_> {
             }
             at += 1;
         }
-        text
+        match text.strip_prefix('~') {
+            Some(rest) if rest.is_empty() || rest.starts_with('/') => format!("{}{rest}", walk.ground.home),
+            _ => text,
+        }
     }
 
     /// A name inside an expression: a variable, a known call, or nobody knows. Returns the last token used.
     fn named(&self, walk: &mut Walk<'_>, env: &Env, name: &str, at: usize) -> (String, usize) {
         const SEE_THROUGH: [&str; 18] = [
-            "os",
-            "path",
-            "pathlib",
-            "Path",
-            "PurePath",
-            "expanduser",
-            "expand_path",
-            "resolve",
-            "abspath",
-            "normpath",
-            "realpath",
-            "str",
-            "String",
-            "fspath",
-            "File",
-            "require",
-            "process",
-            "tempfile",
+            "os", "path", "pathlib", "Path", "PurePath", "expanduser", "expand_path", "resolve", "abspath",
+            "normpath", "realpath", "str", "String", "fspath", "File", "require", "process", "tempfile",
         ];
         match name {
             "home" | "homedir" => (walk.ground.home.clone(), self.after_call(at)),
             "getcwd" | "cwd" | "pwd" => (walk.current_dir(env), self.after_call(at)),
-            "mkdtemp" | "mkstemp" | "mkdtempSync" | "TemporaryDirectory" | "NamedTemporaryFile"
-            | "gettempdir" | "tmpdir" | "mktmpdir" => {
+            "mkdtemp" | "mkstemp" | "mkdtempSync" | "TemporaryDirectory" | "NamedTemporaryFile" | "gettempdir"
+            | "tmpdir" | "mktmpdir" => {
                 (format!("{}/{}", walk.ground.tmpdir.clone(), walk.temp_name()), self.after_call(at))
             }
             "HOME" => (walk.ground.home.clone(), at),
@@ -497,11 +423,7 @@ impl Scan<'_> {
     }
 
     fn after_call(&self, at: usize) -> usize {
-        if self.is(at + 1, '(') && self.partner[at + 1] < self.tokens.len() {
-            self.partner[at + 1]
-        } else {
-            at
-        }
+        if self.is(at + 1, '(') && self.partner[at + 1] < self.tokens.len() { self.partner[at + 1] } else { at }
     }
 
     /// The words of `["rm", "-rf", x]`, or `None` if it is no list.
@@ -532,8 +454,7 @@ impl Scan<'_> {
         args: &[Range<usize>],
         subject: &str,
     ) -> bool {
-        let python_exec =
-            self.language == Language::Python && self.name(at) == Some("exec") && self.owner(at).is_none();
+        let python_exec = self.language == Language::Python && self.name(at) == Some("exec") && self.owner(at).is_none();
         let does = if python_exec { Evaluates } else { does };
         let mut values = Vec::new();
         for range in args.iter().take(4) {
@@ -545,8 +466,7 @@ impl Scan<'_> {
             Runs | RunsNamed => self.runs(walk, env, does, args, &values, subject),
             Evaluates => self.evaluates(walk, env, args, subject),
             Deletes if first.is_empty() && self.receiver(at).is_some() => {
-                let path =
-                    self.receiver(at).map(|receiver| self.value(walk, env, receiver)).unwrap_or_default();
+                let path = self.receiver(at).map(|receiver| self.value(walk, env, receiver)).unwrap_or_default();
                 walk.delete(env, &path, subject);
             }
             Deletes => {
@@ -558,14 +478,14 @@ impl Scan<'_> {
             Writes => walk.write(env, &first, Write::Overwrite, subject),
             Reads => return self.reads(walk, env, &first),
             Opens => {
-                let mode = values.iter().skip(1).any(|mode| {
-                    let mode = mode.trim_start_matches("mode=").trim_start_matches("mode");
-                    !mode.is_empty() && mode.len() <= 4 && mode.contains(['w', 'a', 'x', '+', '>'])
+                let mode = args.iter().skip(1).any(|range| {
+                    self.tokens[range.start..range.end.min(self.tokens.len())].iter().any(|token| {
+                        matches!(token, Token::Text(mode, _) if mode.len() <= 4 && mode.contains(['w', 'a', 'x', '+', '>']))
+                    })
                 });
                 // Perl: `open(F, ">>", "file")`, `open(F, ">file")`, `open(F, "command|")`.
                 if self.language == Language::Perl {
-                    let path =
-                        values.get(2).unwrap_or(&second).trim_start_matches(['>', '<', '+', ' ']).to_owned();
+                    let path = values.get(2).unwrap_or(&second).trim_start_matches(['>', '<', '+', ' ']).to_owned();
                     if second.contains('>') {
                         walk.write(env, &path, Write::Overwrite, subject);
                         return false;
@@ -591,15 +511,18 @@ impl Scan<'_> {
                 walk.delete(env, &first, subject);
                 walk.write(env, &second, Write::Replace, subject);
             }
+            Downloads => {
+                walk.write(env, &second, Write::Overwrite, subject);
+                walk.remember(env, &second, Stream::Data(Tags::DOWNLOAD), false);
+            }
             Links => walk.write(env, &second, Write::Replace, subject),
-            DeletesSelf | WritesSelf | ReadsSelf => {
+            WritesSelf | ReadsSelf => {
                 let Some(receiver) = self.receiver(at) else { return false };
                 let path = self.value(walk, env, receiver);
-                match does {
-                    DeletesSelf => walk.delete(env, &path, subject),
-                    WritesSelf => walk.write(env, &path, Write::Overwrite, subject),
-                    _ => return self.reads(walk, env, &path),
+                if does == ReadsSelf {
+                    return self.reads(walk, env, &path);
                 }
+                walk.write(env, &path, Write::Overwrite, subject);
             }
         }
         false
@@ -663,8 +586,7 @@ impl Scan<'_> {
     fn evaluates(&self, walk: &mut Walk<'_>, env: &mut Env, args: &[Range<usize>], subject: &str) {
         let world = env.world.clone();
         let Some(range) = args.last() else { return };
-        let literal =
-            matches!(&self.tokens[range.start..range.end.min(self.tokens.len())], [Token::Text(_, false)]);
+        let literal = matches!(&self.tokens[range.start..range.end.min(self.tokens.len())], [Token::Text(_, false)]);
         if literal {
             if walk.depth < 24 {
                 let code = self.value(walk, env, range.clone());
