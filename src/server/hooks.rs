@@ -66,15 +66,14 @@ async fn record(app: &Shared, event: NewEvent) -> Answered {
 }
 
 fn answer(receipt: &Receipt, hint: Option<Value>) -> Value {
-    let agent = receipt.agent.as_deref();
     let mut answer = json!({
         "status": "ok",
         "event_id": receipt.event_id,
         "agent_id": receipt.agent_id,
         "is_new_agent": receipt.is_new_agent,
         "correlation_method": receipt.method,
-        "state": agent.map(|agent| agent.state),
-        "status_now": agent.map(|agent| agent.status),
+        "state": receipt.state,
+        "status_now": receipt.status,
     });
     if let Some(hint) = hint {
         answer["hook_output"] = hint;
