@@ -52,15 +52,46 @@ static CMDLETS: &[(&[&str], Does)] = &[
     (&["clear-content", "clc", "clear-item", "cli"], Empty),
     (&["move-item", "mi", "mv", "move", "rename-item", "rni", "ren"], Move),
     (&["copy-item", "cpi", "cp", "copy", "xcopy", "robocopy"], Copy),
-    (&["set-content", "sc", "add-content", "ac", "out-file", "tee-object", "tee", "new-item", "ni", "set-item", "si", "export-csv", "export-clixml"], Write),
+    (
+        &[
+            "set-content",
+            "sc",
+            "add-content",
+            "ac",
+            "out-file",
+            "tee-object",
+            "tee",
+            "new-item",
+            "ni",
+            "set-item",
+            "si",
+            "export-csv",
+            "export-clixml",
+        ],
+        Write,
+    ),
     (&["get-content", "gc", "cat", "type", "select-string", "sls", "import-csv"], Read),
     (&["get-childitem", "gci", "ls", "dir", "get-item", "gi"], List),
     (&["invoke-expression", "iex"], Evaluate),
-    (&["invoke-webrequest", "iwr", "invoke-restmethod", "irm", "curl", "wget", "start-bitstransfer"], Download),
+    (
+        &["invoke-webrequest", "iwr", "invoke-restmethod", "irm", "curl", "wget", "start-bitstransfer"],
+        Download,
+    ),
     (&["stop-process", "spps", "kill"], StopProcess),
     (&["get-process", "gps", "ps"], ListProcesses),
     (&["start-process", "saps", "start"], StartProcess),
-    (&["format-volume", "clear-disk", "initialize-disk", "remove-partition", "format-disk", "diskpart", "format"], Format),
+    (
+        &[
+            "format-volume",
+            "clear-disk",
+            "initialize-disk",
+            "remove-partition",
+            "format-disk",
+            "diskpart",
+            "format",
+        ],
+        Format,
+    ),
     (&["restart-computer", "stop-computer", "shutdown"], Power),
     (&["clear-history", "clhy"], History),
     (&["runas", "sudo", "gsudo"], Privilege),
@@ -68,8 +99,17 @@ static CMDLETS: &[(&[&str], Does)] = &[
 ];
 
 const DOWNLOADS: [&str; 11] = [
-    "iwr", "irm", "invoke-webrequest", "invoke-restmethod", "downloadstring", "downloaddata", "downloadfile",
-    "net.webclient", "httpclient", "curl", "wget",
+    "iwr",
+    "irm",
+    "invoke-webrequest",
+    "invoke-restmethod",
+    "downloadstring",
+    "downloaddata",
+    "downloadfile",
+    "net.webclient",
+    "httpclient",
+    "curl",
+    "wget",
 ];
 
 pub fn judge(walk: &mut Walk<'_>, env: &mut Env, text: &str) {
@@ -82,7 +122,11 @@ pub fn judge(walk: &mut Walk<'_>, env: &mut Env, text: &str) {
     let downloads = words_of(&lower).any(|word| DOWNLOADS.contains(&word)) || lower.contains("net.webclient");
     let decodes = lower.contains("frombase64string");
     if lower.contains("[scriptblock]::create") && (downloads || decodes) {
-        walk.found(&env.world.clone(), if downloads { &rules::NETWORK_SHELL } else { &rules::NETWORK_DECODED }, text);
+        walk.found(
+            &env.world.clone(),
+            if downloads { &rules::NETWORK_SHELL } else { &rules::NETWORK_DECODED },
+            text,
+        );
     }
     static_calls(walk, env, text);
     let mut before: Option<(Option<Does>, Vec<Word>)> = None;
@@ -256,7 +300,9 @@ impl Reader {
             "true" | "false" | "null" | "_" | "?" => String::new(),
             "env:systemroot" | "env:windir" => "C:/Windows".into(),
             "env:systemdrive" => "C:".into(),
-            "profile" => format!("{}/Documents/PowerShell/Microsoft.PowerShell_profile.ps1", walk.ground.home),
+            "profile" => {
+                format!("{}/Documents/PowerShell/Microsoft.PowerShell_profile.ps1", walk.ground.home)
+            }
             name => match self.variables.get(name) {
                 Some(value) => value.clone(),
                 None => walk.origins.hole(format!("${name}"), Tags::NONE).to_string(),
@@ -271,7 +317,14 @@ impl Reader {
     }
 
     /// `$name = 'text'`; anything else on the right is read on as a command.
-    fn assign(&mut self, walk: &mut Walk<'_>, env: &Env, chars: &[char], mut at: usize, name: String) -> usize {
+    fn assign(
+        &mut self,
+        walk: &mut Walk<'_>,
+        env: &Env,
+        chars: &[char],
+        mut at: usize,
+        name: String,
+    ) -> usize {
         while at < chars.len() && matches!(chars[at], ' ' | '=') {
             at += 1;
         }
@@ -308,8 +361,20 @@ struct Parameters {
 
 /// Parameters without a value.
 const SWITCHES: [&str; 14] = [
-    "recurse", "force", "whatif", "confirm", "verbose", "passthru", "append", "nonewline", "asplaintext", "wait",
-    "nonewwindow", "usebasicparsing", "raw", "noclobber",
+    "recurse",
+    "force",
+    "whatif",
+    "confirm",
+    "verbose",
+    "passthru",
+    "append",
+    "nonewline",
+    "asplaintext",
+    "wait",
+    "nonewwindow",
+    "usebasicparsing",
+    "raw",
+    "noclobber",
 ];
 
 impl Parameters {
@@ -334,7 +399,8 @@ impl Parameters {
                 let switch = name != "verb" && SWITCHES.iter().any(|switch| switch.starts_with(&name));
                 if value.is_none()
                     && !switch
-                    && let Some(next) = words.get(at).filter(|next| next.quoted || !next.text.starts_with('-'))
+                    && let Some(next) =
+                        words.get(at).filter(|next| next.quoted || !next.text.starts_with('-'))
                 {
                     let next_text = if next.quoted { next.text.clone() } else { activate(&next.text) };
                     value = Some(slashes(&next_text));
@@ -382,7 +448,9 @@ fn run(
     let name = first.text.to_lowercase();
     let name = name.strip_suffix(".exe").unwrap_or(&name).rsplit(['/', '\\']).next().unwrap_or("").to_owned();
     let mut parameters = Parameters::read(rest);
-    for path in parameters.positional.iter_mut().chain(parameters.named.iter_mut().filter_map(|(_, v)| v.as_mut())) {
+    for path in
+        parameters.positional.iter_mut().chain(parameters.named.iter_mut().filter_map(|(_, v)| v.as_mut()))
+    {
         *path = at_home(walk, path);
     }
     for target in &parameters.redirects {
@@ -418,7 +486,8 @@ fn run(
         }
         Some(Move) => {
             let paths = parameters.paths();
-            let target = parameters.value("destination", 1).or(paths.get(1).map(String::as_str)).map(str::to_owned);
+            let target =
+                parameters.value("destination", 1).or(paths.get(1).map(String::as_str)).map(str::to_owned);
             if let Some(source) = paths.first() {
                 walk.delete(env, source, subject);
             }
@@ -453,9 +522,12 @@ fn run(
             }
         }
         Some(StopProcess) => {
-            let by_name = parameters.value("name", 1).is_some() || parameters.value("processname", 2).is_some();
-            let found = matches!(piped, Some((Some(ListProcesses), _))) || subject.to_lowercase().contains("get-process");
-            let numbers = parameters.positional.iter().chain(parameters.named.iter().filter_map(|(_, v)| v.as_ref()));
+            let by_name =
+                parameters.value("name", 1).is_some() || parameters.value("processname", 2).is_some();
+            let found = matches!(piped, Some((Some(ListProcesses), _)))
+                || subject.to_lowercase().contains("get-process");
+            let numbers =
+                parameters.positional.iter().chain(parameters.named.iter().filter_map(|(_, v)| v.as_ref()));
             let known = numbers.clone().count() > 0
                 && numbers.clone().all(|number| number.chars().all(|c| c.is_ascii_digit() || c == '%'));
             if by_name || found {

@@ -38,8 +38,40 @@ use Does::*;
 
 /// Objects a function must belong to; empty means any or none.
 type Owners = &'static [&'static str];
-const SYSTEM: Owners = &["os", "subprocess", "sp", "child_process", "cp", "kernel", "process", "io", "open3", "pty", "commands", "deno", "bun", "shell", "shelljs"];
-const FILES: Owners = &["os", "fs", "fsp", "promises", "shutil", "fileutils", "file", "dir", "deno", "bun", "path", "pathlib", "io", "fse", "fsextra"];
+const SYSTEM: Owners = &[
+    "os",
+    "subprocess",
+    "sp",
+    "child_process",
+    "cp",
+    "kernel",
+    "process",
+    "io",
+    "open3",
+    "pty",
+    "commands",
+    "deno",
+    "bun",
+    "shell",
+    "shelljs",
+];
+const FILES: Owners = &[
+    "os",
+    "fs",
+    "fsp",
+    "promises",
+    "shutil",
+    "fileutils",
+    "file",
+    "dir",
+    "deno",
+    "bun",
+    "path",
+    "pathlib",
+    "io",
+    "fse",
+    "fsextra",
+];
 
 /// Sorted by name. `bare` tells whether the name alone is enough.
 static FUNCTIONS: &[(&str, Does, Owners, bool)] = &[
@@ -155,15 +187,48 @@ static FUNCTIONS: &[(&str, Does, Owners, bool)] = &[
 
 /// Names that fetch from the network.
 const NETWORK: [&str; 22] = [
-    "urllib", "urllib2", "urllib3", "urlopen", "urlretrieve", "requests", "httpx", "aiohttp", "fetch", "axios",
-    "https", "LWP", "HTTP", "socket", "curl_exec", "Net", "URI", "WebClient", "XMLHttpRequest", "undici", "got",
+    "urllib",
+    "urllib2",
+    "urllib3",
+    "urlopen",
+    "urlretrieve",
+    "requests",
+    "httpx",
+    "aiohttp",
+    "fetch",
+    "axios",
+    "https",
+    "LWP",
+    "HTTP",
+    "socket",
+    "curl_exec",
+    "Net",
+    "URI",
+    "WebClient",
+    "XMLHttpRequest",
+    "undici",
+    "got",
     "http",
 ];
 /// Names that turn letters into other letters.
 const DECODERS: [&str; 17] = [
     "pack",
-    "b64decode", "b32decode", "b16decode", "a85decode", "base64", "atob", "fromhex", "unhexlify", "decompress",
-    "decode64", "strict_decode64", "decode_base64", "base64_decode", "gunzipSync", "inflateSync", "str_rot13",
+    "b64decode",
+    "b32decode",
+    "b16decode",
+    "a85decode",
+    "base64",
+    "atob",
+    "fromhex",
+    "unhexlify",
+    "decompress",
+    "decode64",
+    "strict_decode64",
+    "decode_base64",
+    "base64_decode",
+    "gunzipSync",
+    "inflateSync",
+    "str_rot13",
 ];
 
 struct Scan<'t> {
@@ -208,7 +273,8 @@ pub fn scan(walk: &mut Walk<'_>, env: &mut Env, language: Language, code: &str, 
                 let Some(&(_, does, owners, bare)) = find(name) else { continue };
                 let Some(args) = scan.arguments(at) else { continue };
                 let owner = scan.owner(at);
-                let owned = owner.as_ref().is_some_and(|owner| owners.contains(&owner.to_lowercase().as_str()));
+                let owned =
+                    owner.as_ref().is_some_and(|owner| owners.contains(&owner.to_lowercase().as_str()));
                 let on_self = matches!(does, WritesSelf | ReadsSelf);
                 if !on_self && !owned && !(bare && (owner.is_none() || owners.is_empty())) {
                     // `Path("x").unlink()`, `Path("a").rename("b")`
@@ -253,7 +319,8 @@ impl Scan<'_> {
         } else if matches!(self.language, Language::Perl | Language::Ruby | Language::Php | Language::Other)
             && matches!(self.tokens.get(at + 1), Some(Token::Text(..) | Token::Name(_)))
             && !self.is(at.wrapping_sub(1), '.')
-            || matches!(self.tokens.get(at + 1), Some(Token::Text(..))) && self.language != Language::JavaScript
+            || matches!(self.tokens.get(at + 1), Some(Token::Text(..)))
+                && self.language != Language::JavaScript
         {
             let end = (at + 1..self.tokens.len())
                 .find(|i| matches!(self.tokens[*i], Token::Line | Token::Punct(';' | '}')))
@@ -385,14 +452,30 @@ impl Scan<'_> {
     /// A name inside an expression: a variable, a known call, or nobody knows. Returns the last token used.
     fn named(&self, walk: &mut Walk<'_>, env: &Env, name: &str, at: usize) -> (String, usize) {
         const SEE_THROUGH: [&str; 18] = [
-            "os", "path", "pathlib", "Path", "PurePath", "expanduser", "expand_path", "resolve", "abspath",
-            "normpath", "realpath", "str", "String", "fspath", "File", "require", "process", "tempfile",
+            "os",
+            "path",
+            "pathlib",
+            "Path",
+            "PurePath",
+            "expanduser",
+            "expand_path",
+            "resolve",
+            "abspath",
+            "normpath",
+            "realpath",
+            "str",
+            "String",
+            "fspath",
+            "File",
+            "require",
+            "process",
+            "tempfile",
         ];
         match name {
             "home" | "homedir" => (walk.ground.home.clone(), self.after_call(at)),
             "getcwd" | "cwd" | "pwd" => (walk.current_dir(env), self.after_call(at)),
-            "mkdtemp" | "mkstemp" | "mkdtempSync" | "TemporaryDirectory" | "NamedTemporaryFile" | "gettempdir"
-            | "tmpdir" | "mktmpdir" => {
+            "mkdtemp" | "mkstemp" | "mkdtempSync" | "TemporaryDirectory" | "NamedTemporaryFile"
+            | "gettempdir" | "tmpdir" | "mktmpdir" => {
                 (format!("{}/{}", walk.ground.tmpdir.clone(), walk.temp_name()), self.after_call(at))
             }
             "HOME" => (walk.ground.home.clone(), at),
@@ -423,7 +506,11 @@ impl Scan<'_> {
     }
 
     fn after_call(&self, at: usize) -> usize {
-        if self.is(at + 1, '(') && self.partner[at + 1] < self.tokens.len() { self.partner[at + 1] } else { at }
+        if self.is(at + 1, '(') && self.partner[at + 1] < self.tokens.len() {
+            self.partner[at + 1]
+        } else {
+            at
+        }
     }
 
     /// The words of `["rm", "-rf", x]`, or `None` if it is no list.
@@ -454,7 +541,8 @@ impl Scan<'_> {
         args: &[Range<usize>],
         subject: &str,
     ) -> bool {
-        let python_exec = self.language == Language::Python && self.name(at) == Some("exec") && self.owner(at).is_none();
+        let python_exec =
+            self.language == Language::Python && self.name(at) == Some("exec") && self.owner(at).is_none();
         let does = if python_exec { Evaluates } else { does };
         let mut values = Vec::new();
         for range in args.iter().take(4) {
@@ -466,7 +554,8 @@ impl Scan<'_> {
             Runs | RunsNamed => self.runs(walk, env, does, args, &values, subject),
             Evaluates => self.evaluates(walk, env, args, subject),
             Deletes if first.is_empty() && self.receiver(at).is_some() => {
-                let path = self.receiver(at).map(|receiver| self.value(walk, env, receiver)).unwrap_or_default();
+                let path =
+                    self.receiver(at).map(|receiver| self.value(walk, env, receiver)).unwrap_or_default();
                 walk.delete(env, &path, subject);
             }
             Deletes => {
@@ -485,7 +574,8 @@ impl Scan<'_> {
                 });
                 // Perl: `open(F, ">>", "file")`, `open(F, ">file")`, `open(F, "command|")`.
                 if self.language == Language::Perl {
-                    let path = values.get(2).unwrap_or(&second).trim_start_matches(['>', '<', '+', ' ']).to_owned();
+                    let path =
+                        values.get(2).unwrap_or(&second).trim_start_matches(['>', '<', '+', ' ']).to_owned();
                     if second.contains('>') {
                         walk.write(env, &path, Write::Overwrite, subject);
                         return false;
@@ -586,7 +676,8 @@ impl Scan<'_> {
     fn evaluates(&self, walk: &mut Walk<'_>, env: &mut Env, args: &[Range<usize>], subject: &str) {
         let world = env.world.clone();
         let Some(range) = args.last() else { return };
-        let literal = matches!(&self.tokens[range.start..range.end.min(self.tokens.len())], [Token::Text(_, false)]);
+        let literal =
+            matches!(&self.tokens[range.start..range.end.min(self.tokens.len())], [Token::Text(_, false)]);
         if literal {
             if walk.depth < 24 {
                 let code = self.value(walk, env, range.clone());

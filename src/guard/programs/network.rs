@@ -27,16 +27,63 @@ pub fn curl(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
     let options = call.options(Spec {
         short: "AbcCdDeEFhHKmoPQrtTuUwXxyYz",
         long: &[
-            "data", "data-raw", "data-binary", "data-urlencode", "data-ascii", "json", "form", "form-string",
-            "header", "output", "output-dir", "request", "user", "user-agent", "upload-file", "url", "cookie",
-            "cookie-jar", "config", "cert", "key", "cacert", "capath", "proxy", "retry", "retry-delay",
-            "max-time", "connect-timeout", "write-out", "resolve", "range", "referer", "interface", "limit-rate",
-            "netrc-file", "unix-socket", "dump-header", "proto", "variable", "stderr", "trace", "trace-ascii",
+            "data",
+            "data-raw",
+            "data-binary",
+            "data-urlencode",
+            "data-ascii",
+            "json",
+            "form",
+            "form-string",
+            "header",
+            "output",
+            "output-dir",
+            "request",
+            "user",
+            "user-agent",
+            "upload-file",
+            "url",
+            "cookie",
+            "cookie-jar",
+            "config",
+            "cert",
+            "key",
+            "cacert",
+            "capath",
+            "proxy",
+            "retry",
+            "retry-delay",
+            "max-time",
+            "connect-timeout",
+            "write-out",
+            "resolve",
+            "range",
+            "referer",
+            "interface",
+            "limit-rate",
+            "netrc-file",
+            "unix-socket",
+            "dump-header",
+            "proto",
+            "variable",
+            "stderr",
+            "trace",
+            "trace-ascii",
         ],
         stops: false,
     });
     no_secrets(walk, env, call);
-    for value in options.values(&["d", "data", "data-binary", "data-ascii", "data-urlencode", "json", "F", "form", "variable"]) {
+    for value in options.values(&[
+        "d",
+        "data",
+        "data-binary",
+        "data-ascii",
+        "data-urlencode",
+        "json",
+        "F",
+        "form",
+        "variable",
+    ]) {
         if let Some(at) = value.find(['@', '<']) {
             let file = value[at + 1..].split(';').next().unwrap_or("");
             sends_file(walk, env, file, call);
@@ -52,7 +99,9 @@ pub fn curl(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
     let download = Stream::Data(Tags::DOWNLOAD);
     let mut to_file = false;
     let dir = options.value(&["output-dir"]);
-    for file in options.values(&["o", "output", "c", "cookie-jar", "D", "dump-header", "trace", "trace-ascii"]) {
+    for file in
+        options.values(&["o", "output", "c", "cookie-jar", "D", "dump-header", "trace", "trace-ascii"])
+    {
         if file == "-" {
             continue;
         }
@@ -70,7 +119,11 @@ pub fn curl(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
             walk.remember(env, &file, download.clone(), false);
         }
     }
-    if to_file && !options.values(&["o", "output"]).any(|file| file == "-") { Stream::Data(Tags::NONE) } else { download }
+    if to_file && !options.values(&["o", "output"]).any(|file| file == "-") {
+        Stream::Data(Tags::NONE)
+    } else {
+        download
+    }
 }
 
 /// The last component of a URL's path.
@@ -87,10 +140,32 @@ pub fn wget(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
     let options = call.options(Spec {
         short: "OoaeiBtTwQPUlARDIX",
         long: &[
-            "output-document", "output-file", "append-output", "execute", "input-file", "base", "tries",
-            "timeout", "wait", "directory-prefix", "header", "user-agent", "post-data", "post-file", "body-data",
-            "body-file", "method", "user", "password", "certificate", "private-key", "ca-certificate", "out",
-            "dir", "split", "max-connection-per-server",
+            "output-document",
+            "output-file",
+            "append-output",
+            "execute",
+            "input-file",
+            "base",
+            "tries",
+            "timeout",
+            "wait",
+            "directory-prefix",
+            "header",
+            "user-agent",
+            "post-data",
+            "post-file",
+            "body-data",
+            "body-file",
+            "method",
+            "user",
+            "password",
+            "certificate",
+            "private-key",
+            "ca-certificate",
+            "out",
+            "dir",
+            "split",
+            "max-connection-per-server",
         ],
         stops: false,
     });
@@ -126,7 +201,8 @@ pub fn client(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
     for arg in call.args() {
         let file = arg.rsplit(['@', '=']).next().unwrap_or(arg);
         let uploads = match call.name {
-            "aws" | "gsutil" | "gcloud" | "az" | "rclone" | "mc" | "s3cmd" | "gh" | "ftp" | "sftp" | "lftp" => true,
+            "aws" | "gsutil" | "gcloud" | "az" | "rclone" | "mc" | "s3cmd" | "gh" | "ftp" | "sftp"
+            | "lftp" => true,
             _ => arg.contains('@'),
         };
         if uploads && !file.is_empty() && !file.starts_with('-') {
@@ -136,7 +212,24 @@ pub fn client(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
     if call.name == "gh" && matches!(call.args(), [a, b, ..] if a == "repo" && b == "delete") {
         walk.found(&env.world.clone(), &rules::GIT_DELETE_REF, call.show());
     }
-    let prints = matches!(call.name, "http" | "https" | "xh" | "xhs" | "lynx" | "w3m" | "links" | "elinks" | "fetch" | "GET" | "HEAD" | "POST" | "ftp" | "lftp" | "rclone");
+    let prints = matches!(
+        call.name,
+        "http"
+            | "https"
+            | "xh"
+            | "xhs"
+            | "lynx"
+            | "w3m"
+            | "links"
+            | "elinks"
+            | "fetch"
+            | "GET"
+            | "HEAD"
+            | "POST"
+            | "ftp"
+            | "lftp"
+            | "rclone"
+    );
     if prints { Stream::Data(Tags::DOWNLOAD) } else { super::output::completion_printer(walk, env, call) }
 }
 
@@ -145,7 +238,9 @@ pub fn netcat(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
     no_secrets(walk, env, call);
     let hands_over = call.args().iter().any(|arg| {
         let arg = arg.to_lowercase();
-        matches!(arg.as_str(), "-e" | "-c" | "--exec" | "--sh-exec") || arg.starts_with("exec:") || arg.starts_with("system:")
+        matches!(arg.as_str(), "-e" | "-c" | "--exec" | "--sh-exec")
+            || arg.starts_with("exec:")
+            || arg.starts_with("system:")
     });
     if hands_over {
         walk.found(&env.world.clone(), &rules::NETWORK_SHELL, call.show());
@@ -166,7 +261,8 @@ pub fn scp(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
     let into = target.ends_with('/') || *target == ".";
     for source in sources {
         let name = source.rsplit([':', '/']).next().unwrap_or(source);
-        let file = if into { format!("{}/{name}", target.trim_end_matches('/')) } else { (*target).to_owned() };
+        let file =
+            if into { format!("{}/{name}", target.trim_end_matches('/')) } else { (*target).to_owned() };
         walk.write(env, &file, Write::Overwrite, &subject);
         if is_remote(source) {
             walk.remember(env, &file, Stream::Data(Tags::DOWNLOAD), false);
@@ -182,7 +278,9 @@ pub fn ssh(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
     let options = call.options(Spec { short: "bBcDEeFIiJLlmOopQRSWwP", stops: true, ..Spec::default() });
     for option in options.values(&["o"]) {
         let lower = option.to_lowercase();
-        if let Some(at) = lower.find("command").filter(|_| lower.contains("proxycommand") || lower.contains("localcommand")) {
+        if let Some(at) =
+            lower.find("command").filter(|_| lower.contains("proxycommand") || lower.contains("localcommand"))
+        {
             let command = option[at + "command".len()..].trim_start_matches(['=', ' ']);
             walk.text(&mut env.clone(), command, &Stream::None, false);
         }
@@ -219,7 +317,8 @@ fn is_shell(name: &str) -> bool {
 
 /// `deno run https://…`: a program straight from the network.
 pub fn runs_urls(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> bool {
-    let from_network = call.args().iter().any(|arg| arg.starts_with("https://") || arg.starts_with("http://"));
+    let from_network =
+        call.args().iter().any(|arg| arg.starts_with("https://") || arg.starts_with("http://"));
     if from_network {
         walk.found(&env.world.clone(), &rules::NETWORK_RUN_FILE, call.show());
     }
@@ -229,8 +328,9 @@ pub fn runs_urls(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> bool {
 /// `mail`, `sendmail`, `mutt`: messages in the user's name.
 pub fn mail(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
     no_secrets(walk, env, call);
-    let sends = call.args().iter().any(|arg| arg.contains('@') || arg == "-s" || arg == "-t" || arg == "send")
-        || !matches!(call.stdin, Stream::None);
+    let sends =
+        call.args().iter().any(|arg| arg.contains('@') || arg == "-s" || arg == "-t" || arg == "send")
+            || !matches!(call.stdin, Stream::None);
     if sends && !call.args().is_empty() {
         let rule = if walk.unattended { &rules::MESSAGE_UNATTENDED } else { &rules::MESSAGE_SEND };
         walk.found(&env.world.clone(), rule, call.show());

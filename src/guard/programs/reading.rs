@@ -44,7 +44,10 @@ const PLAIN: Reader = Reader {
 static READERS: &[Reader] = &[
     Reader { names: &["head", "tail"], short: "nc", long: &["lines", "bytes"], ..PLAIN },
     Reader {
-        names: &["tac", "more", "comm", "zcat", "gzcat", "xzcat", "bzcat", "lolcat", "glow", "mdcat", "view", "vis"],
+        names: &[
+            "tac", "more", "comm", "zcat", "gzcat", "xzcat", "bzcat", "lolcat", "glow", "mdcat", "view",
+            "vis",
+        ],
         short: "s",
         ..PLAIN
     },
@@ -55,28 +58,91 @@ static READERS: &[Reader] = &[
     Reader { names: &["fold", "fmt", "expand"], short: "wpt", ..PLAIN },
     Reader { names: &["column"], short: "csoNRT", ..PLAIN },
     Reader { names: &["paste"], short: "d", ..PLAIN },
-    Reader { names: &["bat", "batcat"], short: "lrHm", long: &["language", "line-range", "style", "theme"], ..PLAIN },
+    Reader {
+        names: &["bat", "batcat"],
+        short: "lrHm",
+        long: &["language", "line-range", "style", "theme"],
+        ..PLAIN
+    },
     Reader { names: &["iconv"], short: "fto", outputs: &["o"], ..PLAIN },
     Reader { names: &["less"], short: "bhjkoOpPtTxyz", ..PLAIN },
-    Reader { names: &["diff", "sdiff", "colordiff", "delta", "vimdiff"], short: "xUCWSI", silent: &["q", "brief"], ..PLAIN },
-    Reader { names: &["cut"], short: "bcdf", long: &["delimiter", "fields", "characters", "bytes", "output-delimiter"], ..PLAIN },
-    Reader { names: &["sort"], short: "koStT", long: &["key", "output", "field-separator"], outputs: &["o", "output"], ..PLAIN },
+    Reader {
+        names: &["diff", "sdiff", "colordiff", "delta", "vimdiff"],
+        short: "xUCWSI",
+        silent: &["q", "brief"],
+        ..PLAIN
+    },
+    Reader {
+        names: &["cut"],
+        short: "bcdf",
+        long: &["delimiter", "fields", "characters", "bytes", "output-delimiter"],
+        ..PLAIN
+    },
+    Reader {
+        names: &["sort"],
+        short: "koStT",
+        long: &["key", "output", "field-separator"],
+        outputs: &["o", "output"],
+        ..PLAIN
+    },
     Reader { names: &["uniq"], short: "fsw", ..PLAIN },
     Reader {
         names: &["grep", "egrep", "fgrep", "zgrep", "pcregrep", "ugrep"],
         short: "efmABCdD",
-        long: &["regexp", "file", "max-count", "after-context", "before-context", "context", "include", "exclude", "exclude-dir", "color", "label"],
+        long: &[
+            "regexp",
+            "file",
+            "max-count",
+            "after-context",
+            "before-context",
+            "context",
+            "include",
+            "exclude",
+            "exclude-dir",
+            "color",
+            "label",
+        ],
         patterns: 1,
         pattern_options: &["e", "f", "regexp", "file"],
         file_options: &["f", "file"],
         glob_options: &["include"],
-        silent: &["q", "quiet", "silent", "c", "count", "l", "L", "files-with-matches", "files-without-match"],
+        silent: &[
+            "q",
+            "quiet",
+            "silent",
+            "c",
+            "count",
+            "l",
+            "L",
+            "files-with-matches",
+            "files-without-match",
+        ],
         ..PLAIN
     },
     Reader {
         names: &["rg", "ag", "ack", "pt", "sift"],
         short: "efmABCgtTjMEdr",
-        long: &["regexp", "file", "glob", "iglob", "type", "type-not", "max-count", "after-context", "before-context", "context", "max-depth", "replace", "sort", "threads", "color", "colors", "encoding", "engine", "ignore"],
+        long: &[
+            "regexp",
+            "file",
+            "glob",
+            "iglob",
+            "type",
+            "type-not",
+            "max-count",
+            "after-context",
+            "before-context",
+            "context",
+            "max-depth",
+            "replace",
+            "sort",
+            "threads",
+            "color",
+            "colors",
+            "encoding",
+            "engine",
+            "ignore",
+        ],
         patterns: 1,
         pattern_options: &["e", "f", "regexp", "file", "files"],
         file_options: &["f", "file"],
@@ -93,10 +159,36 @@ static READERS: &[Reader] = &[
         in_place: &["i", "in-place", "I"],
         ..PLAIN
     },
-    Reader { names: &["jq", "gojq", "jaq"], short: "fL", long: &["from-file", "indent"], patterns: 1, pattern_options: &["f", "from-file"], ..PLAIN },
-    Reader { names: &["yq"], short: "", long: &["from-file"], patterns: 1, in_place: &["i", "inplace", "in-place"], ..PLAIN },
-    Reader { names: &["sd"], short: "nf", long: &["max-replacements", "flags"], patterns: 2, in_place: &[], ..PLAIN },
-    Reader { names: &["xmllint", "csvcut", "csvlook", "mlr", "pygmentize", "highlight", "pandoc"], short: "o", outputs: &["o", "output"], ..PLAIN },
+    Reader {
+        names: &["jq", "gojq", "jaq"],
+        short: "fL",
+        long: &["from-file", "indent"],
+        patterns: 1,
+        pattern_options: &["f", "from-file"],
+        ..PLAIN
+    },
+    Reader {
+        names: &["yq"],
+        short: "",
+        long: &["from-file"],
+        patterns: 1,
+        in_place: &["i", "inplace", "in-place"],
+        ..PLAIN
+    },
+    Reader {
+        names: &["sd"],
+        short: "nf",
+        long: &["max-replacements", "flags"],
+        patterns: 2,
+        in_place: &[],
+        ..PLAIN
+    },
+    Reader {
+        names: &["xmllint", "csvcut", "csvlook", "mlr", "pygmentize", "highlight", "pandoc"],
+        short: "o",
+        outputs: &["o", "output"],
+        ..PLAIN
+    },
 ];
 
 pub fn reader(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
@@ -176,7 +268,9 @@ fn sed_scripts(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>, options: &Op
     }
     for script in scripts {
         for line in script.split(['\n', ';']) {
-            let line = line.trim().trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, '$' | ',' | ' ' | '!'));
+            let line = line
+                .trim()
+                .trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, '$' | ',' | ' ' | '!'));
             if let Some(command) = line.strip_prefix("e ") {
                 walk.text(&mut env.clone(), command, &Stream::None, false);
             } else if let Some(file) = line.strip_prefix("w ") {
@@ -192,7 +286,9 @@ fn sed_scripts(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>, options: &Op
 /// `s/x/y/e`: the result is run as a command.
 fn runs_result(script: &str) -> bool {
     let Some(rest) = script.trim().strip_prefix('s') else { return false };
-    let Some(delimiter) = rest.chars().next().filter(|c| c.is_ascii_punctuation() && *c != '\\') else { return false };
+    let Some(delimiter) = rest.chars().next().filter(|c| c.is_ascii_punctuation() && *c != '\\') else {
+        return false;
+    };
     let mut parts = rest[1..].split(delimiter);
     let flags = parts.nth(2);
     flags.is_some_and(|flags| {
@@ -202,7 +298,11 @@ fn runs_result(script: &str) -> bool {
 
 /// `awk`: text, unless the program runs or writes something.
 pub fn awk(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
-    let options = call.options(Spec { short: "Fvfi", long: &["field-separator", "assign", "file", "include"], stops: false });
+    let options = call.options(Spec {
+        short: "Fvfi",
+        long: &["field-separator", "assign", "file", "include"],
+        stops: false,
+    });
     let in_place = options.values(&["i", "include"]).any(|library| library == "inplace");
     let mut operands = options.operands.iter();
     if !options.has(&["f", "file"])
@@ -241,7 +341,9 @@ pub fn openssl(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
         }
     }
     let mut tags = call.stdin.tags().only(Tags::FLOWING);
-    if matches!(verb, "enc" | "base64" | "aes-256-cbc" | "smime" | "rsautl" | "pkeyutl") && has(&["-d", "-decrypt"]) {
+    if matches!(verb, "enc" | "base64" | "aes-256-cbc" | "smime" | "rsautl" | "pkeyutl")
+        && has(&["-d", "-decrypt"])
+    {
         tags = tags.and(Tags::DECODED);
     }
     if verb == "s_client" {
@@ -268,7 +370,8 @@ pub fn gpg(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
 pub fn ssh_keygen(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
     let options = call.options(Spec { short: "tbfCNPmaIsVnDOEwzZ", ..Spec::default() });
     let only_asks = options.has(&["l", "y", "F", "B", "e", "i", "H", "R", "Q", "Y"]);
-    let target = options.value(&["f"]).map_or_else(|| format!("{}/.ssh/id_ed25519", walk.ground.home), str::to_owned);
+    let target =
+        options.value(&["f"]).map_or_else(|| format!("{}/.ssh/id_ed25519", walk.ground.home), str::to_owned);
     if !only_asks && walk.is_secret(env, &target) {
         walk.found(&env.world.clone(), &rules::WRITE_NEW_KEY, call.show());
     }

@@ -42,7 +42,10 @@ pub fn place() -> Place {
 }
 
 pub fn bash(command: &str) -> Verdict {
-    judge(&json!({"tool_name": "Bash", "tool_input": {"command": command}, "cwd": "/home/dev/proj"}), &place())
+    judge(
+        &json!({"tool_name": "Bash", "tool_input": {"command": command}, "cwd": "/home/dev/proj"}),
+        &place(),
+    )
 }
 
 /// Runs a table and reports every row that differs at once.
@@ -60,7 +63,10 @@ fn table(text: &str, judge: impl Fn(&str) -> Verdict) {
         count += 1;
         if !expected.split('|').any(|expected| expected == verdict.decision.as_str()) {
             let rule = verdict.rule.unwrap_or_default();
-            wrong.push(format!("[{group}] {command}\n    {} {rule}, expected {expected}", verdict.decision.as_str()));
+            wrong.push(format!(
+                "[{group}] {command}\n    {} {rule}, expected {expected}",
+                verdict.decision.as_str()
+            ));
         }
     }
     assert!(wrong.is_empty(), "{} of {count} rows differ:\n{}", wrong.len(), wrong.join("\n"));

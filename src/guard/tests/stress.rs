@@ -140,7 +140,8 @@ fn work_that_multiplies_ends_in_a_question() {
         "f() { g; g; }; g() { h; h; }; ".to_owned()
             + &(0..40).map(|i| format!("x{i}() {{ x{}; x{}; }}; ", i + 1, i + 1)).collect::<String>()
             + "x0",
-        "for a in {1..900}; do for b in {1..900}; do for c in {1..900}; do rm $a$b$c; done; done; done".into(),
+        "for a in {1..900}; do for b in {1..900}; do for c in {1..900}; do rm $a$b$c; done; done; done"
+            .into(),
         "echo $((".repeat(300),
         "a='$a$a'; eval eval eval eval \"$a\"".into(),
     ] {
@@ -153,11 +154,78 @@ fn work_that_multiplies_ends_in_a_question() {
 #[test]
 fn random_texts_do_no_harm() {
     const PIECES: [&str; 72] = [
-        "rm", " -rf ", "/", "*", "?", "[a-z]", "~", "$", "$x", "${x", "${x:-", "}", "{", "(", ")", "((", "))", "$(", "`",
-        "'", "\"", "\\", "\n", ";", "&", "&&", "|", "||", "<", ">", ">>", "<<", "<<EOF\n", "EOF\n", "<<<", "<(", ">(",
-        "#", "!", "=", "a=", "+=", ",", "..", " ", "\t", "if ", "then ", "fi", "for x in ", "do ", "done", "case x in ",
-        "esac", ";;", "[[ ", " ]]", "f() ", "sudo", "git reset --hard", "xargs ", "find . ", "-exec ", "{} \\;", "sh -c ",
-        "eval ", "env ", "é", "\u{200b}", "👩", "\u{100100}", "\r\n",
+        "rm",
+        " -rf ",
+        "/",
+        "*",
+        "?",
+        "[a-z]",
+        "~",
+        "$",
+        "$x",
+        "${x",
+        "${x:-",
+        "}",
+        "{",
+        "(",
+        ")",
+        "((",
+        "))",
+        "$(",
+        "`",
+        "'",
+        "\"",
+        "\\",
+        "\n",
+        ";",
+        "&",
+        "&&",
+        "|",
+        "||",
+        "<",
+        ">",
+        ">>",
+        "<<",
+        "<<EOF\n",
+        "EOF\n",
+        "<<<",
+        "<(",
+        ">(",
+        "#",
+        "!",
+        "=",
+        "a=",
+        "+=",
+        ",",
+        "..",
+        " ",
+        "\t",
+        "if ",
+        "then ",
+        "fi",
+        "for x in ",
+        "do ",
+        "done",
+        "case x in ",
+        "esac",
+        ";;",
+        "[[ ",
+        " ]]",
+        "f() ",
+        "sudo",
+        "git reset --hard",
+        "xargs ",
+        "find . ",
+        "-exec ",
+        "{} \\;",
+        "sh -c ",
+        "eval ",
+        "env ",
+        "é",
+        "\u{200b}",
+        "👩",
+        "\u{100100}",
+        "\r\n",
     ];
     let mut dice = Dice(7);
     let rounds = if cfg!(debug_assertions) { 6000 } else { 60_000 };
@@ -170,11 +238,16 @@ fn random_texts_do_no_harm() {
 
 #[test]
 fn mutations_of_real_commands_do_no_harm() {
-    let lines: Vec<&str> = [include_str!("flow.txt"), include_str!("machine.txt"), include_str!("code.txt"), include_str!("files.txt")]
-        .iter()
-        .flat_map(|text| text.lines())
-        .filter_map(|line| Some(line.split_once(' ')?.1))
-        .collect();
+    let lines: Vec<&str> = [
+        include_str!("flow.txt"),
+        include_str!("machine.txt"),
+        include_str!("code.txt"),
+        include_str!("files.txt"),
+    ]
+    .iter()
+    .flat_map(|text| text.lines())
+    .filter_map(|line| Some(line.split_once(' ')?.1))
+    .collect();
     let mut dice = Dice(11);
     let rounds = if cfg!(debug_assertions) { 4000 } else { 40_000 };
     for _ in 0..rounds {
@@ -190,7 +263,10 @@ fn mutations_of_real_commands_do_no_harm() {
                     let from = dice.roll(other.len() + 1);
                     chars.splice(at..at, other[from..].iter().copied());
                 }
-                2 => chars.insert(at, ['\'', '"', '`', '$', '(', ')', '{', '}', '\\', '\n', ';', '|'][dice.roll(12)]),
+                2 => chars.insert(
+                    at,
+                    ['\'', '"', '`', '$', '(', ')', '{', '}', '\\', '\n', ';', '|'][dice.roll(12)],
+                ),
                 _ => chars.truncate(at),
             }
         }

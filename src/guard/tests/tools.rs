@@ -107,7 +107,11 @@ fn other_tools_go_by_their_shape() {
         ("ask", "mcp__filesystem__read_multiple_files", json!({"paths": ["a", "/home/dev/proj/.env"]})),
         ("allow", "mcp__filesystem__list_directory", json!({"path": "/home/dev/.ssh"})),
         ("deny", "mcp__filesystem__delete_file", json!({"path": "/home/dev/notes.md"})),
-        ("deny", "mcp__filesystem__move_file", json!({"source": "/home/dev/notes.md", "destination": "/tmp/x"})),
+        (
+            "deny",
+            "mcp__filesystem__move_file",
+            json!({"source": "/home/dev/notes.md", "destination": "/tmp/x"}),
+        ),
         ("deny", "str_replace_based_edit_tool", json!({"command": "create", "path": "/home/dev/proj/.env"})),
         ("ask", "str_replace_based_edit_tool", json!({"command": "view", "path": "/home/dev/proj/.env"})),
         ("allow", "mcp__browser__evaluate", json!({"script": "() => { return document.title; }"})),
@@ -137,7 +141,12 @@ fn messages_need_somebody_who_watches() {
         (Some("background"), "allow", "mcp__linear__list_teams", json!({})),
         (Some("background"), "allow", "Bash", json!({"command": "echo send mail"})),
         (Some("background"), "allow", "SendMessage", json!({"to": "x"})),
-        (Some("background"), "deny", "Bash", json!({"command": "osascript -e 'tell application \"Mail\" to send m'"})),
+        (
+            Some("background"),
+            "deny",
+            "Bash",
+            json!({"command": "osascript -e 'tell application \"Mail\" to send m'"}),
+        ),
         (Some("background"), "deny", "Bash", json!({"command": "echo hi | mail -s x a@b.c"})),
     ] {
         let mut place = place();
@@ -169,7 +178,8 @@ fn payloads_of_no_known_shape_are_asked() {
 #[test]
 fn the_project_is_the_repository_around_the_directory() {
     let at = |cwd: &str, command: &str| {
-        judge(&json!({"tool_name": "Bash", "tool_input": {"command": command}, "cwd": cwd}), &place()).decision
+        judge(&json!({"tool_name": "Bash", "tool_input": {"command": command}, "cwd": cwd}), &place())
+            .decision
     };
     assert_eq!(at("/home/dev/proj/src", "rm -rf ../build"), Decision::Allow);
     assert_eq!(at("/home/dev/proj/src", "rm -rf *"), Decision::Allow);
@@ -192,10 +202,16 @@ fn the_user_decides_what_the_rules_say() {
     assert_eq!(with(r#"{"rules": {"git.discard": "ask"}}"#, "git reset --hard"), Decision::Ask);
     assert_eq!(with(r#"{"rules": {"git": "off"}}"#, "git reset --hard"), Decision::Allow);
     assert_eq!(with(r#"{"rules": {"privilege": "off"}}"#, "sudo rm -rf /usr"), Decision::Allow);
-    assert_eq!(with(r#"{"allowed_commands": ["pkill -f my-server"]}"#, "ls; pkill -f my-server"), Decision::Allow);
+    assert_eq!(
+        with(r#"{"allowed_commands": ["pkill -f my-server"]}"#, "ls; pkill -f my-server"),
+        Decision::Allow
+    );
     assert_eq!(with(r#"{"allowed_commands": ["pkill -f my-server"]}"#, "pkill -f other"), Decision::Deny);
     assert_eq!(with(r#"{"protected_paths": ["docs/api"]}"#, "echo x > docs/api/index.md"), Decision::Deny);
-    assert_eq!(with(r#"{"protected_paths": ["~/notes.md", "*.snap"]}"#, "echo x > ~/notes.md"), Decision::Deny);
+    assert_eq!(
+        with(r#"{"protected_paths": ["~/notes.md", "*.snap"]}"#, "echo x > ~/notes.md"),
+        Decision::Deny
+    );
     assert_eq!(with(r#"{"protected_paths": ["*.snap"]}"#, "echo x > a/b.snap"), Decision::Deny);
     assert_eq!(with(r#"{"protected_paths": ["*.snap"]}"#, "echo x > a/b.txt"), Decision::Allow);
     let project = r#"{"projects": {"~/proj": {"rules": {"kill.pattern": "ask"}}}}"#;
