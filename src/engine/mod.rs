@@ -119,6 +119,17 @@ impl World {
         (Some(id), method)
     }
 
+    /// The oldest sessions of a seat go, in memory as in its document, so that a restart changes nothing.
+    fn forget_sessions(&mut self, id: i64) {
+        let Some(agent) = self.agents.get_mut(&id) else { return };
+        while agent.sessions.len() > SESSIONS {
+            let session = agent.sessions.remove(0);
+            if self.by_session.get(&session) == Some(&id) {
+                self.by_session.remove(&session);
+            }
+        }
+    }
+
     /// A session that found another seat leaves its old one.
     fn move_session(&mut self, session_id: &str, id: i64) -> Option<i64> {
         let left = self.by_session.insert(session_id.to_string(), id).filter(|old| *old != id)?;
@@ -127,6 +138,9 @@ impl World {
         Some(left)
     }
 }
+
+/// So many sessions an agent remembers: a seat where a script runs `claude -p` sees thousands.
+const SESSIONS: usize = 50;
 
 /// Applies one event. Deterministic: the same events in the same order give the same world and the same changes.
 pub fn apply(world: &mut World, event: &Event) -> Outcome {
@@ -159,6 +173,7 @@ pub fn apply(world: &mut World, event: &Event) -> Outcome {
     }
     tell(&mut step, before);
     let changes = step.changes;
+    world.forget_sessions(id);
     let touched = std::iter::once(id).chain(left).collect();
     Outcome { agent_id: Some(id), is_new_agent, method, duplicate: false, changes, touched }
 }
