@@ -1,5 +1,11 @@
 //! Event + world ▶ changes. Pure: no clock, no files, no database; whatever an event needs to know of the outside
 //! stands in its [`Facts`](crate::model::Facts).
+//!
+//! An event's way: `correlate` finds its agent, `duplicates` drops what came before, `fields` takes what it tells beside
+//! its effect. Then it is one of three: a hook of the main thread (`effects`, with `prompts`, `notices` and `endings`),
+//! a hook of a subagent (`subagents`), or something headspace saw by itself (`observations`). All of them move the agent
+//! by a `step`, which goes through the table in `state`; `interactions` and `turns` keep what is asked and said,
+//! `intent` judges it, `detail` words it. `view` shows the result.
 
 pub mod agent;
 mod correlate;
