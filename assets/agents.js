@@ -26,8 +26,7 @@ export function onChange(listener) {
 }
 
 export function put(agent) {
-  const old = agents.get(agent.id);
-  agents.set(agent.id, { ...agent, hay: null, before: old?.before ?? old?.group });
+  agents.set(agent.id, Object.assign(agent, { hay: null, since: since(agent) }));
   touch(agent.id);
 }
 
@@ -69,10 +68,10 @@ const time = (stamp) => (stamp ? Date.parse(stamp) : 0);
 
 /** Attention first, then longest wait; the calm ones by last sign of life. */
 export function compare(a, b) {
-  return RANK.get(a.group) - RANK.get(b.group) || since(a) - since(b) || a.id - b.id;
+  return RANK.get(a.group) - RANK.get(b.group) || a.since - b.since || a.id - b.id;
 }
 
-/** What decides the order inside a group. */
+/** What decides the order inside a group; worked out once, because a list is sorted often. */
 function since(agent) {
   if (agent.group === 'needs_you') return time(agent.waiting_since);
   if (agent.group === 'working' || agent.group === 'background') return time(agent.current_command?.started_at ?? agent.started_at);
@@ -100,17 +99,10 @@ export function longestWaiting() {
   return best;
 }
 
-/** The open question that has waited longest. */
-export function askOf(agent) {
-  return agent.interactions?.find((ask) => !ask.closed_at) ?? null;
-}
-
 /** The second line of a row: the ask itself, or what it is doing. */
 export function gistOf(agent) {
   if (agent.ended_at) return agent.end_reason ? `ended: ${line(agent.end_reason, 80).replaceAll('_', ' ')}` : 'ended';
-  const ask = agent.group === 'needs_you' ? askOf(agent) : null;
-  if (ask) return line(ask.text, 240);
-  if (agent.error) return line(agent.error, 240).replaceAll('_', ' ');
+  if (agent.group === 'error') return line(agent.error, 240).replaceAll('_', ' ');
   const quiet = agent.group === 'done' || agent.group === 'idle';
   return line(agent.status_detail ?? (quiet ? agent.last_said : agent.current_command?.instruction) ?? tilde(agent.cwd), 240);
 }

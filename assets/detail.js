@@ -98,20 +98,20 @@ function patch(p, agent) {
   attr(root, 'aria-label', `Agent ${line(agent.name, 60)}`);
   text(p.mark, agent.ended_at ? '·' : group.glyph);
   text(p.name, line(agent.name, 120));
-  patchPlace(p, agent);
-  patchJump(p, agent);
+  text(p.place, whereIs(agent));
+  const why = noJump(agent);
+  attr(p.jump, 'aria-disabled', why && 'true');
+  if (why || !p.answered) text(p.said, why);
   show(p.seen, Boolean(agent.unseen));
-  const asks = (agent.interactions ?? []).filter((ask) => !ask.closed_at);
-  keyed(p.asks, cardsOf(agent, asks), (card) => card.key, makeCard, patchCard);
+  keyed(p.asks, cardsOf(agent), (card) => card.key, makeCard, patchCard);
   drawFacts(p.facts, FACTS.map(([name, of]) => ({ name, ...of(agent) })).filter((fact) => fact.text || fact.tick || fact.context));
-  drawSubagents(p.kids, agent.subagents ?? []);
+  drawSubagents(p.kids, agent.subagents);
 }
 
-function patchPlace(p, agent) {
-  const parts = [tilde(agent.cwd ?? agent.project_path), agent.branch && `⎇ ${agent.branch}`, agent.tmux_pane && `tmux ${[agent.tmux_session, agent.tmux_pane].filter(Boolean).join(' ')}`, agent.host]
-    .filter(Boolean)
-    .map((part) => line(part, 160));
-  text(p.place, parts.join('  ·  '));
+/** Directory, branch, pane, host. */
+function whereIs({ cwd, branch, tmux_session: session, tmux_pane: pane, host }) {
+  const parts = [cwd && tilde(cwd), branch && `⎇ ${branch}`, pane && `tmux ${session ?? ''} ${pane}`, host];
+  return parts.filter(Boolean).map((part) => line(part, 160)).join('  ·  ');
 }
 
 /** Why no terminal can be found, or null. */
@@ -122,19 +122,14 @@ function noJump(agent) {
   return null;
 }
 
-function patchJump(p, agent) {
-  const why = noJump(agent);
-  attr(p.jump, 'aria-disabled', why ? 'true' : null);
-  if (why || !p.answered) text(p.said, why ?? '');
+export function jump(id = view?.id) {
+  if (!agents.has(id)) return;
+  const why = noJump(agents.get(id));
+  if (why) announce(why);
+  else act(id, 'jump', {}, 'Its terminal is in front now.');
 }
 
-export async function jump(id = view?.id) {
-  const agent = agents.get(id);
-  if (!agent) return;
-  const why = noJump(agent);
-  if (why) return announce(why);
-  await act(id, 'jump', {}, 'The terminal was brought to the front.');
-}
+const VERBS = { jump: 'jump', seen: 'mark it as seen', name: 'rename it' };
 
 async function act(id, verb, body, done = '') {
   const mine = view;
@@ -142,7 +137,7 @@ async function act(id, verb, body, done = '') {
   try {
     await post(`/api/agents/${id}/${verb}`, body);
   } catch (error) {
-    said = `Could not ${verb === 'seen' ? 'mark it as seen' : verb === 'name' ? 'rename it' : 'jump'}: ${error.message}`;
+    said = `Could not ${VERBS[verb]}: ${error.message}`;
   }
   if (mine && view === mine) {
     mine.answered = Boolean(said);
@@ -156,11 +151,7 @@ export function looked(id) {
   if (agents.get(id)?.unseen) post(`/api/agents/${id}/seen`).catch(() => {});
 }
 
-export function resumeCommand(agent) {
-  if (!agent) return '';
-  const dir = agent.cwd ?? agent.project_path;
-  return `${dir ? `cd ${quoted(dir)} && ` : ''}claude --resume ${quoted(agent.session_id)}`;
-}
+const resumeCommand = ({ cwd, session_id: session }) => `${cwd ? `cd ${quoted(cwd)} && ` : ''}claude --resume ${quoted(session)}`;
 
 function rename(id) {
   const name = prompt('Name of the agent (empty: the automatic one)', agents.get(id).name);
@@ -168,22 +159,22 @@ function rename(id) {
 }
 
 /** What deserves a card of its own: open questions, then the error. */
-function cardsOf(agent, asks) {
-  const cards = asks.map((ask) => ({ key: `ask-${ask.id}`, kind: KINDS[ask.kind] ?? 'Asks', at: Date.parse(ask.opened_at), text: ask.text, options: ask.options ?? [], by: whoAsks(agent, ask), tone: 'needs_you', agent }));
-  if (!asks.length && agent.group === 'needs_you') cards.push({ key: 'ask', kind: 'Needs you', at: Date.parse(agent.waiting_since ?? agent.source_at), text: agent.status_detail ?? '', options: [], tone: 'needs_you', agent });
-  if (agent.error) cards.push({ key: 'error', kind: 'The turn failed', at: Date.parse(agent.source_at), text: [agent.error.replaceAll('_', ' '), agent.status_detail !== agent.error && agent.status_detail].filter(Boolean).join('\n'), options: [], tone: 'error', agent });
+function cardsOf(agent) {
+  const known = `known from ${agent.source}, confidence ${agent.confidence}`;
+  const cards = agent.interactions.map((ask) => ({ key: ask.id, tone: 'needs_you', kind: KINDS[ask.kind] ?? 'Asks', at: ask.opened_at, text: ask.text, options: ask.options ?? [], by: whoAsks(agent, ask), note: `Answer in its terminal · ${known}` }));
+  if (agent.error) cards.push({ key: 'error', tone: 'error', kind: 'The turn failed', at: agent.source_at, text: [agent.error.replaceAll('_', ' '), agent.last_said].filter(Boolean).join('\n'), options: [], note: known });
   return cards;
 }
 
 function whoAsks(agent, ask) {
   if (!ask.subagent) return null;
-  const child = agent.subagents?.find(({ agent_id }) => agent_id === ask.subagent);
+  const child = agent.subagents.find(({ agent_id }) => agent_id === ask.subagent);
   return `asked by subagent ${line(child?.agent_type || ask.subagent, 40)}`;
 }
 
 function makeCard(card) {
-  const bits = { kind: el('b'), by: el('span.note'), since: tickNode(), text: foreign('p.ask'), options: el('ol.options', { 'aria-label': 'Choices' }), proof: el('p.note') };
-  const node = el('section.card', { 'data-g': card.tone }, el('header', null, bits.kind, bits.by, el('span.gap'), bits.since), bits.text, bits.options, bits.proof);
+  const bits = { kind: el('b'), by: el('span.note'), since: tickNode(), text: foreign('p.ask'), options: el('ol.options', { 'aria-label': 'Choices' }), note: el('p.note') };
+  const node = el('section.card', { 'data-g': card.tone }, el('header', null, bits.kind, bits.by, el('span.gap'), bits.since), bits.text, bits.options, bits.note);
   return Object.assign(node, { bits });
 }
 
@@ -191,23 +182,20 @@ function patchCard(node, card) {
   const { bits } = node;
   text(bits.kind, card.kind);
   text(bits.by, card.by);
-  setTick(bits.since, card.at, (ms) => (card.tone === 'needs_you' ? `waiting ${age(ms)}` : `${age(ms)} ago`));
+  setTick(bits.since, Date.parse(card.at), (ms) => (card.tone === 'needs_you' ? `waiting ${age(ms)}` : `${age(ms)} ago`));
   text(bits.text, plain(card.text, 6000));
   const options = card.options.map((label, i) => ({ i, label }));
   keyed(bits.options, options, ({ i }) => i, () => foreign('li'), (item, { label }) => text(item, line(label, 300)));
   show(bits.options, options.length > 0);
-  text(bits.proof, card.tone === 'needs_you' ? `Answer in its terminal · ${proofOf(card.agent)}` : proofOf(card.agent));
+  text(bits.note, card.note);
 }
-
-/** Where the state comes from: "known from hook, confidence high". */
-const proofOf = (agent) => `known from ${agent.source}, confidence ${agent.confidence}`;
 
 const FACTS = [
   ['command', (agent) => ({ text: agent.current_command?.instruction })],
   ['doing', (agent) => ({ text: !agent.ended_at && agent.group !== 'needs_you' && agent.status_detail })],
   ['last active', (agent) => ({ tick: Date.parse(agent.last_active_at), tail: ' ago' })],
   ['state', (agent) => ({ text: agent.state.replaceAll('_', ' '), note: `${agent.source}, ${agent.confidence}` })],
-  ['background', (agent) => ({ text: agent.background?.map((task) => task.description ?? task.command ?? task.type ?? 'task').join(', ') })],
+  ['background', (agent) => ({ text: agent.background.map((task) => line(task?.description ?? task?.command ?? task?.type ?? 'task', 80)).join(', ') })],
   ['context', ({ context }) => ({ context, note: context && `${tokens(context.used_tokens)} of ${tokens(context.window)}` })],
   ['cost', (agent) => ({ text: typeof agent.cost_usd === 'number' && `$${agent.cost_usd.toFixed(2)}` })],
   ['model', (agent) => ({ text: agent.model })],

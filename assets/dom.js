@@ -95,6 +95,15 @@ export function keyed(parent, items, keyOf, make, patch) {
   if (focused?.isConnected && document.activeElement !== focused) focused.focus({ preventScroll: true });
 }
 
+/** Calls `act` when whoever types in `field` takes a breath. */
+export function whenTyped(field, act) {
+  let timer = 0;
+  field.addEventListener('input', () => {
+    clearTimeout(timer);
+    timer = setTimeout(act, 200);
+  });
+}
+
 /** A button that copies what `content()` gives and says so for a moment. */
 export function copyButton(label, content) {
   const node = button('button.small', 'M9 9h11v11H9zM5 15H4V4h11v1', label, async () => {

@@ -3,9 +3,12 @@
 const CONTROL = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f]/g;
 const HIDDEN = /[\u0080-\u009f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]/g;
 
+/** Whatever came as text: most of it is, some is not what it should be. */
+const said = (text) => (typeof text === 'string' ? text : text === null || text === undefined ? '' : JSON.stringify(text));
+
 /** Foreign text that can neither reorder nor hide: control characters become their pictures, invisible ones go. */
 export function plain(text, limit = 20000) {
-  let out = String(text ?? '');
+  let out = said(text);
   const cut = out.length > limit;
   if (cut) out = out.slice(0, limit);
   out = out
@@ -17,7 +20,7 @@ export function plain(text, limit = 20000) {
 
 /** As `plain`, on one line. The cut comes first: a megabyte is not worth looking at for a line. */
 export function line(text, limit = 300) {
-  const raw = String(text ?? '');
+  const raw = said(text);
   const out = plain(raw.slice(0, limit * 2), limit * 2).replace(/\s+/g, ' ').trim();
   return out.length > limit || raw.length > limit * 2 ? out.slice(0, limit).trimEnd() + '…' : out;
 }

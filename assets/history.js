@@ -2,7 +2,7 @@
 
 import { agents } from './agents.js';
 import { get, now } from './api.js';
-import { button, byId, el, keyed, show, text } from './dom.js';
+import { button, byId, el, keyed, show, text, whenTyped } from './dom.js';
 import { Events } from './events.js';
 import { clock, duration, line, number, plural } from './format.js';
 import { eventRow, patchEventRow } from './parts.js';
@@ -19,11 +19,7 @@ export function start() {
   bits.days = el('tbody');
   bits.ended = el('ul.ended');
   bits.nobody = el('p.note', { hidden: true }, 'No session has ended yet.');
-  let typing = 0;
-  bits.find.addEventListener('input', () => {
-    clearTimeout(typing);
-    typing = setTimeout(search, 250);
-  });
+  whenTyped(bits.find, search);
   const head = ['Day', 'Events', 'Commands', 'Agents waited for you', 'Longest wait'].map((name) => el('th', { scope: 'col' }, name));
   const table = el('table.days', null, el('thead', null, el('tr', null, ...head)), bits.days);
   root.append(

@@ -80,8 +80,7 @@ let places = new Map();
 
 /** Everything that decides where a row stands. */
 function placeKey(agent) {
-  return [agent.group, foldOf(agent), agent.waiting_since, agent.current_command?.started_at, grouping.value === 'flat' || agent[grouping.value],
-    agent.group === 'idle' || agent.group === 'done' || agent.group === 'error' ? agent.last_active_at : '', filter.words.length ? gistOf(agent) + agent.name : ''].join('|');
+  return `${agent.group}|${foldOf(agent)}|${agent.since}|${agent[grouping.value]}|${filter.words.length ? gistOf(agent) + agent.name : ''}`;
 }
 
 export function render() {
@@ -99,7 +98,7 @@ export function render() {
   open.sort(compare);
   const sections = sectionsOf(open);
   for (const [fold, members] of Object.entries(folded)) {
-    members.sort((a, b) => Date.parse(b.last_active_at) - Date.parse(a.last_active_at));
+    members.sort(compare);
     // A search looks behind the folds as well, but a filter by group means the living.
     if (members.length && !filter.groups.size) sections.push({ id: `fold:${fold}`, fold, title: fold, members });
   }
@@ -200,7 +199,7 @@ function chip(node, value, shell = node) {
 }
 
 /** `●●○`: at work, at work, done. */
-function patchDots(node, subagents = []) {
+function patchDots(node, subagents) {
   const recent = subagents.slice(-6);
   const key = recent.map((child) => (isAlive(child) ? child.status : 'ended')).join();
   if (node.key === key) return;
@@ -213,7 +212,7 @@ function patchDots(node, subagents = []) {
 }
 
 function patchKids(node, agent) {
-  const live = agent.ended_at ? [] : (agent.subagents ?? []).filter(isAlive);
+  const live = agent.ended_at ? [] : agent.subagents.filter(isAlive);
   if (!live.length && !node.kids) return;
   if (!node.kids) node.append((node.kids = el('ul.kids', { 'aria-label': 'Subagents' })));
   drawSubagents(node.kids, live);
@@ -227,7 +226,6 @@ function patchCounters() {
     text(button.children[1], String(n));
     attr(button, 'aria-pressed', filter.groups.has(group.id));
     attr(button, 'data-none', n ? null : '1');
-    attr(button, 'aria-label', `${n} ${group.label}`);
     attr(button, 'title', `${group.label}: ${group.means}`);
   }
 }

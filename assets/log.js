@@ -1,7 +1,7 @@
 // Logging: is the receiver well, and what comes in right now.
 
 import { agents } from './agents.js';
-import { attr, button, byId, el, keyed, show, text } from './dom.js';
+import { attr, button, byId, el, keyed, show, text, whenTyped } from './dom.js';
 import { Events } from './events.js';
 import { age, duration, line, number } from './format.js';
 import { drawFacts, eventRow, patchEventRow } from './parts.js';
@@ -21,7 +21,7 @@ const types = new Set();
 
 /** What `/hook/status` says, as tiles. */
 const TILES = [
-  (s) => ({ name: 'Receiver', text: s.enabled ? 'enabled' : 'disabled', tone: s.enabled ? 'good' : 'bad', note: 'POST /hook/…' }),
+  (s) => ({ name: 'Receiver', text: s.enabled ? 'enabled' : 'disabled', tone: s.enabled ? 'good' : 'bad', note: s.hooks && `hooks ${s.hooks.replaceAll('_', ' ')}` }),
   (s) => (s.mode === 'hooks_active' ? { name: 'Mode', text: 'hooks active', tone: 'good', note: 'Claude Code reports by itself' } : { name: 'Mode', text: 'polling fallback', note: `hooks silent for ${age((s.config?.fallback_timeout ?? 300) * 1000)}` }),
   (s) => (s.last_event_at ? { name: 'Last event', tick: Date.parse(s.last_event_at), tail: ' ago', note: s.last_event_type } : { name: 'Last event', text: 'none yet', note: 'no hook has reported' }),
   (s) => ({ name: 'Polling', text: `every ${s.polling_interval} s`, note: s.config && `${s.config.polling_interval_with_hooks} s with hooks, ${s.config.polling_interval_fallback} s without` }),
@@ -47,12 +47,8 @@ export function start() {
   bits.none = el('p.nothing', { hidden: true }, 'No event matches.');
   bits.older = button('button', null, 'Earlier events', () => events.older(), { hidden: true });
   for (const field of [bits.type, bits.agent]) field.addEventListener('change', restart);
-  let typing = 0;
-  bits.find.addEventListener('input', () => {
-    clearTimeout(typing);
-    typing = setTimeout(restart, 200);
-  });
-  const tools = el('div.tools', null, el('label.search', null, bits.find), el('label.pick', null, bits.type), el('label.pick', null, bits.agent), bits.pause);
+  whenTyped(bits.find, restart);
+  const tools = el('div.tools', null, el('label.search', null, bits.find), bits.type, bits.agent, bits.pause);
   root.append(el('h1.sr', null, 'Logging'), bits.tiles, el('div.bar', null, el('h2', null, 'Event log'), tools), bits.fault, bits.rows, bits.none, bits.older);
 }
 

@@ -15,6 +15,7 @@ pub mod doctor;
 pub mod engine;
 pub mod files;
 pub mod generate;
+pub mod git;
 pub mod guard;
 pub mod hook;
 pub mod mask;

@@ -1,4 +1,4 @@
-//! `notify` goes straight to work: no argument parser, and no start-up of the standard library's either.
+//! The hooks, `notify` and `guard hook`, go straight to work: no argument parser, and no start-up of the standard library's either.
 //!
 //! What that start-up does before a Rust `main` (read `/proc/self/maps` to find the stack's end, set up an alternate stack
 //! and two handlers, look at three descriptors) costs a fifth of a do-nothing process, on every hook of every
@@ -7,13 +7,15 @@
 
 #![cfg_attr(any(all(target_os = "linux", target_env = "gnu"), target_os = "macos"), no_main)]
 
-use claude_headspace::{cli, notify};
+use claude_headspace::{cli, guard, notify};
 use std::process::ExitCode;
 
+/// What runs on every tool call goes first.
 fn run() -> ExitCode {
     let mut args = std::env::args_os().skip(1);
     match args.next() {
         Some(command) if command == "notify" => notify::main(args.next()),
+        Some(command) if command == "guard" => guard::command::direct(args).unwrap_or_else(cli::main),
         Some(_) => cli::main(),
         None => notify::bare(),
     }

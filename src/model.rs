@@ -361,6 +361,22 @@ pub struct AgentView {
     pub confidence: Confidence,
 }
 
+impl AgentView {
+    /// Its place in every list: who needs a person first and of those who waits longest; then by group. Who works
+    /// keeps its place by when its command began, because a list that is sorted by activity never stands still; the
+    /// quiet ones come most recently active first, ended ones last.
+    pub fn rank(&self) -> impl Ord + use<> {
+        let within = match self.group {
+            Group::NeedsYou => self.waiting_since.unwrap_or(self.last_active_at).0,
+            Group::Working | Group::Background => {
+                self.current_command.as_ref().map_or(self.started_at, |command| command.started_at).0
+            }
+            Group::Error | Group::Done | Group::Idle => -self.last_active_at.0,
+        };
+        (self.ended_at.is_some(), self.group, within, self.id)
+    }
+}
+
 /// What became of an agent by an event: rows for the store, and what the stream of changes tells.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Change {

@@ -4,12 +4,12 @@
 use crate::notify::alarm;
 use crate::notify::envelope::Delivery;
 use crate::notify::stdin::{self, Input, Payload};
-use crate::terminal;
+use crate::{git, terminal};
 use anyhow::Result;
 use serde_json::Value;
 use std::ffi::OsString;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
 use std::time::Duration;
 
@@ -126,7 +126,7 @@ fn default_line(payload: &Payload) -> Option<String> {
         |pointer: &str| status.pointer(pointer).and_then(Value::as_str).map(|text| terminal::gist(text, 40));
     let branch = text("/worktree/branch").or_else(|| {
         let dir = status.pointer("/workspace/current_dir").or(status.get("cwd"))?.as_str()?;
-        Some(terminal::gist(&branch_of(Path::new(dir))?, 40))
+        Some(terminal::gist(&git::place_of(Path::new(dir)).branch?, 40))
     });
     let parts = [
         text("/model/display_name").or_else(|| text("/model/id")),
@@ -159,26 +159,6 @@ fn context_percent(status: &Value) -> Option<u64> {
 fn bar(percent: u64) -> String {
     let full = usize::try_from(percent.div_ceil(10)).unwrap_or(0).min(10);
     "▰".repeat(full) + &"▱".repeat(10 - full)
-}
-
-/// The branch that is checked out where `dir` lies, read from git's own file; a commit without a branch
-/// is shown by its first digits.
-fn branch_of(dir: &Path) -> Option<String> {
-    let dot_git = dir.ancestors().map(|dir| dir.join(".git")).find(|path| path.exists())?;
-    let git_dir = if dot_git.is_dir() { dot_git } else { linked(&dot_git)? };
-    let head = std::fs::read_to_string(git_dir.join("HEAD")).ok()?;
-    let head = head.trim();
-    match head.strip_prefix("ref: ") {
-        Some(name) => Some(name.strip_prefix("refs/heads/").unwrap_or(name).to_owned()),
-        None => head.get(..7).map(str::to_owned),
-    }
-}
-
-/// Worktrees and submodules have a file in place of the directory.
-fn linked(dot_git: &Path) -> Option<PathBuf> {
-    let text = std::fs::read_to_string(dot_git).ok()?;
-    let target = Path::new(text.strip_prefix("gitdir:")?.trim());
-    Some(dot_git.parent()?.join(target))
 }
 
 #[cfg(test)]
@@ -234,16 +214,5 @@ mod tests {
         assert_eq!((of(0), of(1_000), of(260_000)), (Some(0), Some(1), Some(100)));
         assert_eq!((bar(0).chars().filter(|&c| c == '▰').count(), bar(100)), (0, "▰".repeat(10)));
         assert_eq!(bar(1).chars().filter(|&c| c == '▰').count(), 1);
-    }
-
-    #[test]
-    fn branches_of_worktrees_and_of_no_branch_are_found() {
-        let home = tempfile::tempdir().unwrap();
-        let (tree, data) = (home.path().join("tree"), home.path().join("main/.git/worktrees/tree"));
-        std::fs::create_dir_all(&tree).unwrap();
-        std::fs::create_dir_all(&data).unwrap();
-        std::fs::write(tree.join(".git"), "gitdir: ../main/.git/worktrees/tree\n").unwrap();
-        std::fs::write(data.join("HEAD"), "0123456789abcdef\n").unwrap();
-        assert_eq!(branch_of(&tree).as_deref(), Some("0123456"));
     }
 }

@@ -290,7 +290,7 @@ fn links_stay_links_and_modes_stay() {
         let to = if relative { PathBuf::from("../dotfiles/link.json") } else { middle.clone() };
         symlink(&to, user.settings()).unwrap();
         let told = user.ok(&["install"]);
-        assert!(told.contains("settings.json (link kept)"), "{told}");
+        assert!(told.contains("-> ~/dotfiles/claude/settings.json (link kept)"), "{told}");
         assert_eq!(fs::read_link(user.settings()).unwrap(), to);
         assert!(middle.is_symlink() && !real.is_symlink());
         assert_eq!((mode(&real), events_of(&read(&real), &[BIN, "notify"]).len()), (0o640, 28));
@@ -531,7 +531,10 @@ fn guard_and_status_line_come_and_go() {
     user.ok(&["uninstall", "--guard"]);
     let text = read(&user.settings());
     assert!(!text.contains("\"guard\"") && text.contains("statusline --"));
-    user.ok(&["uninstall"]);
+    assert!(user.ok(&["uninstall"]).contains("everything else left as it is"));
+    assert_eq!(read(&user.settings()), PRETTY);
+    user.ok(&["install", "--guard", "--statusline"]);
+    assert!(user.ok(&["uninstall"]).contains("to the byte"));
     assert_eq!(read(&user.settings()), PRETTY);
 }
 

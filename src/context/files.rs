@@ -1,7 +1,7 @@
 //! Finding, reading and laying out the context files.
 
 use super::glob;
-use crate::config;
+use crate::{config, git};
 use std::collections::HashSet;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ pub struct Place {
 impl Place {
     pub fn of(cwd: &Path) -> Place {
         let cwd = std::path::absolute(cwd).unwrap_or_else(|_| cwd.to_path_buf());
-        let project = cwd.ancestors().find(|dir| dir.join(".git").exists()).unwrap_or(&cwd).to_path_buf();
+        let project = git::root_of(&cwd).unwrap_or(&cwd).to_path_buf();
         let home = config::home();
         // A process without a home has `/` for one: that would confine nothing.
         let bounds = [&project, &home]

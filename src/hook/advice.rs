@@ -11,6 +11,7 @@ use super::values;
 use super::words::{self, Word};
 use crate::config;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// What is to be said about an event whatever the hook is.
 const EVENTS: &[(&str, &str)] = &[
@@ -36,6 +37,9 @@ const LAUNCHERS: &[&str] = &["exec", "command", "nohup", "env"];
 const INTERPRETERS: &[&str] = &[
     "sh", "bash", "zsh", "dash", "fish", "python", "python3", "node", "bun", "deno", "ruby", "perl", "pwsh",
 ];
+
+/// How long a regular expression may take on all the names there are.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Looks at every usable hook.
 pub fn hints(sources: &Sources) -> Vec<(PathBuf, Problem)> {
@@ -127,7 +131,7 @@ impl Adviser<'_> {
         }
     }
 
-    fn matcher(&mut self, rule: &EventRule) {
+    fn matcher(&mut self, rule: &'static EventRule) {
         let Some(text) = self.found.group.matcher.as_deref().filter(|text| !text.is_empty() && *text != "*")
         else {
             return;
@@ -148,13 +152,14 @@ impl Adviser<'_> {
                 (!strange.is_empty())
                     .then(|| format!("no {} known by the name {}", self.kind(rule), strange.join(", ")))
             }
-            None => {
-                let broken = matcher::regex(rule, text).is_err();
-                let value_matches =
-                    |value: &&str| matcher::matches(self.dialect.matching, rule, Some(text), Some(value));
-                let finds_none = !broken && !text.contains("mcp") && !known.iter().any(value_matches);
-                finds_none.then(|| format!("this regular expression matches no known {}", self.kind(rule)))
-            }
+            None if matcher::regex(rule, text).is_err() => None,
+            None => match finds_any(self.dialect, rule, text, known) {
+                None => Some("this regular expression takes far too long on ordinary names".to_owned()),
+                Some(false) if !text.contains("mcp") => {
+                    Some(format!("this regular expression matches no known {}", self.kind(rule)))
+                }
+                Some(_) => None,
+            },
         };
         if let Some(message) = message {
             self.say(self.found.entry.place, "", format!("matcher {text:?}: {message}"), None);
@@ -263,6 +268,24 @@ impl Adviser<'_> {
             self.command_says(format!("{path:?} is not executable"), Some(fix));
         }
     }
+}
+
+/// Whether the expression matches one of the values. `None`: it is one that tries every way there is, for ever; its
+/// thread ends with the process.
+fn finds_any(
+    dialect: &'static Dialect,
+    rule: &'static EventRule,
+    text: &str,
+    known: &'static [&'static str],
+) -> Option<bool> {
+    let (sender, receiver) = std::sync::mpsc::channel();
+    let text = text.to_owned();
+    std::thread::spawn(move || {
+        let found =
+            known.iter().any(|value| matcher::matches(dialect.matching, rule, Some(&text), Some(value)));
+        let _ = sender.send(found);
+    });
+    receiver.recv_timeout(PATIENCE).ok()
 }
 
 /// The path, if it only exists together with the words after it.

@@ -101,9 +101,8 @@ fn failure(rule: &EventRule, entry: &HookEntry, why: &str) -> Effect {
     } else {
         None
     };
-    let note =
-        if block.is_some() { format!("failed: {why}") } else { format!("failed, not blocking: {why}") };
-    Effect { block, notes: vec![note], ..Effect::default() }
+    let note = if block.is_some() { "a failure that blocks" } else { "a failure that does not block" };
+    Effect { block, notes: vec![note.into()], ..Effect::default() }
 }
 
 fn exit_2(rule: &EventRule, result: &HookExecutionResult) -> Effect {
@@ -145,6 +144,7 @@ fn printed(
                 result.success = false;
             }
             let mut effect = failure(rule, entry, &why);
+            effect.notes.push(why);
             if output::is_broken(&result.stdout) {
                 effect.notes.push(SEEN_AS_TEXT.into());
             }

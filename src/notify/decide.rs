@@ -6,7 +6,9 @@
 
 use super::stdin::Payload;
 use crate::config::Config;
-use serde_json::{Map, Value};
+use crate::guard::{self, Verdict};
+use crate::model::observed;
+use serde_json::{Map, Value, json};
 
 /// Events whose `additionalContext` the client hands to the model without going on because of it
 /// (at Stop and SubagentStop it would start another round).
@@ -33,8 +35,36 @@ const LONGEST_MESSAGE: usize = 4000;
 
 /// The guard's word on a tool call. It comes first and is printed alone: it must reach the client even if
 /// everything after it fails.
-pub fn verdict(_event: &str, _payload: &Payload, _config: &Config) -> Option<Value> {
-    None
+pub fn verdict(event: &str, payload: &Payload, config: &Config) -> Option<Verdict> {
+    if event != "PreToolUse" || !config.guard.enabled {
+        return None;
+    }
+    let verdict = guard::judge_bytes(payload.object(), &guard::Place::here(config));
+    (verdict.decision != guard::Decision::Allow).then_some(verdict)
+}
+
+/// A verdict as an event of its own, with as much of the tool call as tells which one it was.
+pub fn report(payload: &[u8], verdict: &Verdict) -> Option<Vec<u8>> {
+    let payload: Value = serde_json::from_slice(payload).ok()?;
+    let mut report = json!({
+        "hook_event_name": observed::GUARD,
+        "verdict": verdict.decision.as_str(), "rule": verdict.rule, "reason": verdict.reason,
+    });
+    for name in [
+        "session_id",
+        "cwd",
+        "transcript_path",
+        "agent_id",
+        "agent_type",
+        "tool_name",
+        "tool_use_id",
+        "tool_input",
+    ] {
+        if let Some(value) = payload.get(name) {
+            report[name] = value.clone();
+        }
+    }
+    serde_json::to_vec(&report).ok()
 }
 
 /// What else this process has to say, server or not: context files at SessionStart. Asked when the event is safe,
@@ -129,7 +159,6 @@ fn join(ours: &mut Map<String, Value>, theirs: Map<String, Value>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
 
     fn context(event: &str, text: &str) -> Value {
         json!({"hookSpecificOutput": {"hookEventName": event, "additionalContext": text}})

@@ -14,7 +14,9 @@ pub mod spool;
 pub mod stdin;
 
 use crate::config::{self, Config};
+use crate::guard::{self, Verdict};
 use crate::hook::event;
+use crate::model::observed;
 use clap::CommandFactory;
 use envelope::Delivery;
 use serde_json::Value;
@@ -92,6 +94,26 @@ pub(crate) fn report(slug: &str, payload: &Payload, delivery: &Delivery) {
     }
 }
 
+/// Delivers what the guard said to a tool call, after it has said it.
+pub(crate) fn verdict(payload: &[u8], verdict: &Verdict) -> ExitCode {
+    alarm::arm(SOFT_DEADLINE, Some(HARD_DEADLINE));
+    quietly(|| deliver_verdict(Config::load_if_any().unwrap_or_default().as_ref(), payload, verdict))
+}
+
+/// Nothing is printed: the client has its answer.
+fn deliver_verdict(config: Option<&Config>, payload: &[u8], verdict: &Verdict) {
+    let delivery = Delivery::now();
+    let Some(Input::Object(report)) = decide::report(payload, verdict).map(Payload::parse) else { return };
+    if !report.has_text("session_id") {
+        return;
+    }
+    let slug = event::slug_of(observed::GUARD);
+    let body = envelope::splice(&report, &envelope::fields(&delivery));
+    if let Outcome::Away(why) = send(config, &slug, &body) {
+        keep(&delivery, &slug, &body, &why);
+    }
+}
+
 /// A panic is a line in the debug log, and the hook a success.
 fn quietly(work: impl FnOnce()) -> ExitCode {
     alarm::exit_quietly_whatever_happens();
@@ -126,7 +148,7 @@ fn deliver(event: Option<OsString>, payload: &Payload, delivery: &Delivery) {
 
     // Without a configuration this process has no opinion.
     let verdict = config.as_ref().and_then(|config| decide::verdict(name, payload, config));
-    print(verdict.as_ref());
+    print(verdict.as_ref().and_then(guard::hook_output).as_ref());
     let body = envelope::splice(payload, &envelope::fields(delivery));
     let theirs = match send(config.as_ref(), &slug, &body) {
         Outcome::Acked(output) => {
@@ -142,7 +164,9 @@ fn deliver(event: Option<OsString>, payload: &Payload, delivery: &Delivery) {
             None
         }
     };
-    if verdict.is_none() {
+    if let Some(verdict) = verdict {
+        deliver_verdict(config.as_ref(), payload.object(), &verdict);
+    } else {
         let ours = config.and_then(|config| decide::words(name, payload, &config));
         print(decide::combine(name, ours, theirs).as_ref());
     }

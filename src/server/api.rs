@@ -7,13 +7,13 @@ use super::ledger::NewEvent;
 use super::snapshot;
 use crate::clock::Stamp;
 use crate::engine::Agent;
-use crate::model::{Source, observed};
-use crate::store::queries::{self, EventQuery};
+use crate::model::{AgentView, Source, observed};
+use crate::store::queries::{self, EventQuery, EventView};
 use axum::body::Body;
 use axum::extract::{Path, Query, State};
 use hyper::StatusCode;
 use rusqlite::Connection;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,10 +29,16 @@ pub struct Which {
     all: Option<String>,
 }
 
+/// Not by way of a `Value`: this answer is big, and asked for often.
+#[derive(Serialize)]
+struct Agents {
+    agents: Vec<AgentView>,
+}
+
 pub async fn agents(State(app): State<Shared>, Query(which): Query<Which>) -> Answered {
     let with_ended = which.all.is_some_and(|all| !matches!(all.as_str(), "" | "0" | "false"));
     let agents = app.ledger.snapshot().agents(with_ended);
-    Ok(ok(&json!({"agents": snapshot::views(&agents, Stamp::now())})))
+    Ok(ok(&Agents { agents: snapshot::views(&agents, Stamp::now()) }))
 }
 
 pub async fn agent(State(app): State<Shared>, Path(id): Path<String>) -> Answered {
@@ -97,6 +103,11 @@ impl WhichEvents {
     }
 }
 
+#[derive(Serialize)]
+struct Events {
+    events: Vec<EventView>,
+}
+
 /// Both spellings are understood: `PreToolUse` and `pre-tool-use`.
 fn event_name(name: &str) -> String {
     if name.starts_with(|c: char| c.is_ascii_uppercase()) {
@@ -108,8 +119,7 @@ fn event_name(name: &str) -> String {
 
 pub async fn events(State(app): State<Shared>, Query(which): Query<WhichEvents>) -> Answered {
     let query = which.query()?;
-    let events = app.ask(move |db| queries::events(db, &query)).await?;
-    Ok(ok(&json!({ "events": events })))
+    Ok(ok(&Events { events: app.ask(move |db| queries::events(db, &query)).await? }))
 }
 
 pub async fn agent_events(
@@ -119,8 +129,7 @@ pub async fn agent_events(
 ) -> Answered {
     let mut query = which.query()?;
     query.agent = Some(known(&app, &id)?.id);
-    let events = app.ask(move |db| queries::events(db, &query)).await?;
-    Ok(ok(&json!({ "events": events })))
+    Ok(ok(&Events { events: app.ask(move |db| queries::events(db, &query)).await? }))
 }
 
 /// Somebody looked at it.
@@ -146,7 +155,8 @@ async fn told(app: &Shared, agent: &Agent, name: &str, mut body: Value) -> Answe
     body["session_id"] = json!(agent.session_id);
     let event = NewEvent::observed(name, &agent.session_id, Stamp::now(), Source::Hook, body);
     let receipt = app.ledger.submit(event).answer().await?;
-    Ok(ok(&json!({"status": "ok", "event_id": receipt.event_id, "agent": receipt.agent.as_deref()})))
+    let agent = app.ledger.snapshot().agent(agent.id).map(|agent| agent.view(Stamp::now()));
+    Ok(ok(&json!({"status": "ok", "event_id": receipt.event_id, "agent": agent})))
 }
 
 /// Brings the agent's terminal to the front.

@@ -97,5 +97,21 @@ mod tests {
         there.sort();
         served.sort();
         assert_eq!(served, there);
+        let page = ASSETS.iter().find(|asset| asset.path == "index.html").unwrap();
+        for path in served.iter().filter(|path| *path != page.path) {
+            // A module the page does not name is found late: one round trip after another.
+            assert!(page.content.contains(&format!("\"/assets/{path}\"")), "{path}");
+        }
+    }
+
+    #[test]
+    fn the_dashboard_is_small_and_needs_nobody_else() {
+        let bytes: usize = ASSETS.iter().map(|asset| asset.content.len()).sum();
+        assert!(bytes <= 100 << 10, "{bytes} bytes");
+        for asset in ASSETS {
+            let foreign = asset.content.replace("http://www.w3.org/2000/svg", "");
+            assert!(!foreign.contains("http://") && !foreign.contains("https://"), "{}", asset.path);
+            assert!(!asset.content.contains("innerHTML"), "{}", asset.path);
+        }
     }
 }

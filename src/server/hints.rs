@@ -64,10 +64,11 @@ impl Hints {
 
     /// What the client is to be told in answer to this event.
     pub async fn output(&self, ledger: &Ledger, asked: &Asked, receipt: &Receipt) -> Option<Value> {
-        if receipt.duplicate {
+        let silent = !self.title && !self.context.reminders && !self.wants_transcript(asked);
+        if receipt.duplicate || silent {
             return None;
         }
-        let view = receipt.agent.as_deref()?;
+        let view = &ledger.snapshot().agent(receipt.agent_id?)?.view(Stamp::now());
         let mut output = self.warning(ledger, asked, view).await;
         if output.is_none() {
             output = self.reminder(asked, view);

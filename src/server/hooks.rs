@@ -50,26 +50,30 @@ async fn record(app: &Shared, event: NewEvent) -> Answered {
     let place =
         if app.ledger.snapshot().agent_of_session(&event.session_id).is_some() { events.len() } else { 0 };
     let from_hook = event.from_hook;
+    // Only what `notify` sent says when it began.
+    let begun = (from_hook && event.delivery_id.is_some()).then_some(event.at);
     events.insert(place, event);
     let mut answers = app.ledger.submit_all(events);
     if from_hook {
         app.reconciler.heard(heard);
     }
     let receipt = answers.remove(place).answer().await?;
+    if let Some(begun) = begun {
+        app.cost.answered(begun);
+    }
     let hint = if from_hook { app.hints.output(&app.ledger, &asked, &receipt).await } else { None };
     Ok(ok(&self::answer(&receipt, hint)))
 }
 
 fn answer(receipt: &Receipt, hint: Option<Value>) -> Value {
-    let agent = receipt.agent.as_deref();
     let mut answer = json!({
         "status": "ok",
         "event_id": receipt.event_id,
         "agent_id": receipt.agent_id,
         "is_new_agent": receipt.is_new_agent,
         "correlation_method": receipt.method,
-        "state": agent.map(|agent| agent.state),
-        "status_now": agent.map(|agent| agent.status),
+        "state": receipt.state,
+        "status_now": receipt.status,
     });
     if let Some(hint) = hint {
         answer["hook_output"] = hint;

@@ -45,12 +45,22 @@ struct Open {
 
 /// Whether a request is in the works on this connection.
 #[derive(Debug, Default)]
-struct Activity {
+pub struct Activity {
     busy: AtomicBool,
+    streaming: AtomicBool,
     last: Mutex<Option<Instant>>,
 }
 
 impl Activity {
+    /// Its answer is a stream: the connection is at work until it ends.
+    pub fn streams(&self) {
+        self.streaming.store(true, Ordering::Relaxed);
+    }
+
+    fn is_idle(&self) -> bool {
+        !self.busy.load(Ordering::Relaxed) && !self.streaming.load(Ordering::Relaxed)
+    }
+
     fn begin(&self) {
         self.busy.store(true, Ordering::Relaxed);
     }
@@ -83,7 +93,7 @@ impl Connections {
         };
         let oldest = open
             .iter()
-            .filter(|(_, connection)| !connection.activity.busy.load(Ordering::Relaxed))
+            .filter(|(_, connection)| connection.activity.is_idle())
             .min_by_key(|(_, connection)| idle_since(connection))
             .map(|(id, _)| *id);
         let Some(task) = oldest.and_then(|id| open.remove(&id)) else { return false };
@@ -193,6 +203,7 @@ struct Visit {
 async fn talk(stream: TcpStream, visit: Visit, mut stop: watch::Receiver<bool>) {
     let service = service_fn(move |mut request: Request<Incoming>| {
         request.extensions_mut().insert(Arc::clone(&visit.connection));
+        request.extensions_mut().insert(Arc::clone(&visit.activity));
         let activity = Arc::clone(&visit.activity);
         let answer = visit.routes.call(request);
         async move {

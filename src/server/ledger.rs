@@ -92,8 +92,9 @@ pub struct Receipt {
     pub is_new_agent: bool,
     pub method: Method,
     pub duplicate: bool,
-    /// The agent right after this event.
-    pub agent: Option<Arc<AgentView>>,
+    /// The agent's own state and its status right after this event.
+    pub state: Option<AgentState>,
+    pub status: Option<Status>,
 }
 
 /// The event could not be recorded now; whoever has it must keep it.
@@ -141,6 +142,8 @@ pub enum Job {
 #[derive(Debug)]
 pub struct EventJob {
     pub event: Event,
+    /// The body as it is stored.
+    pub text: String,
     pub delivery_id: Option<String>,
     pub from_hook: bool,
     pub tail: Option<TailUpdate>,
@@ -218,6 +221,7 @@ impl Ledger {
         }
         crate::mask::value(&mut new.body);
         payload::cut(&mut new.body);
+        let text = new.body.to_string();
         let (answer, pending) = oneshot::channel();
         let event = Event {
             id: 0,
@@ -232,6 +236,7 @@ impl Ledger {
         };
         let job = EventJob {
             event,
+            text,
             delivery_id: new.delivery_id,
             from_hook: new.from_hook,
             tail: new.tail,

@@ -145,8 +145,12 @@ impl Reconciler {
 
     /// A hook's event came: its transcript is read soon. Costs the caller next to nothing.
     pub fn heard(&self, event: Heard) {
-        lock(&self.shared.inbox).heard.push(event);
-        self.shared.changed.notify_one();
+        let mut inbox = lock(&self.shared.inbox);
+        inbox.heard.push(event);
+        // It is awake, or about to be, if something lay there already.
+        if inbox.heard.len() == 1 {
+            self.shared.changed.notify_one();
+        }
     }
 
     /// Whether the transcript may change what this event means, so that [`Reconciler::read_now`] comes first:

@@ -60,7 +60,7 @@ pub fn replay(db: &mut Connection, mut progress: impl FnMut(u64)) -> Result<Repl
         for (event, flags, outcome) in outcomes {
             note(&step, &event.event, flags, event.agent_id, outcome.as_ref())?;
             if let Some(outcome) = outcome {
-                projection::collect(&mut rows, &world, &mut marks.seq, &event.event, None, outcome);
+                projection::collect(&mut rows, &world, &mut marks.seq, &event.event, outcome);
             }
         }
         // The stream has told all this before.
@@ -152,7 +152,7 @@ fn finish(db: &mut Connection, world: World, mut marks: write::Marks, before: &[
             carry_over(old, &mut agent);
         }
         marks.seq += 1;
-        write::agent(&step, &agent, &agent.view(now), marks.seq)?;
+        write::agent(&step, &agent, now, marks.seq)?;
         count += 1;
     }
     marks.world = world.counters();

@@ -2,7 +2,7 @@
 
 use crate::clock::Stamp;
 use crate::engine::Agent;
-use crate::model::{AgentView, Group, Status};
+use crate::model::AgentView;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
@@ -63,14 +63,6 @@ impl Snapshot {
 /// The agents as a person wants to read them: who needs me first, and of those who waits longest.
 pub fn views(agents: &[Arc<Agent>], now: Stamp) -> Vec<AgentView> {
     let mut views: Vec<AgentView> = agents.iter().map(|agent| agent.view(now)).collect();
-    views.sort_by(|a, b| rank(a).cmp(&rank(b)));
+    views.sort_by_cached_key(AgentView::rank);
     views
-}
-
-/// Attention, then longest wait; the rest by group, then newest activity. Ended ones come last.
-fn rank(view: &AgentView) -> (bool, bool, Stamp, Group, std::cmp::Reverse<Stamp>, i64) {
-    let attention = view.status == Status::Attention;
-    let since = if attention { view.waiting_since.unwrap_or(view.last_active_at) } else { Stamp(0) };
-    let newest = std::cmp::Reverse(view.last_active_at);
-    (view.ended_at.is_some(), !attention, since, view.group, newest, view.id)
 }

@@ -36,7 +36,11 @@ impl Message {
         data: &impl Serialize,
     ) -> Message {
         let json = serde_json::to_string(data).unwrap_or_else(|_| "null".into());
-        Message { seq, kind, agent_id, text: event_text(seq, kind, &json) }
+        Message::from_json(seq, kind, agent_id, &json)
+    }
+
+    pub fn from_json(seq: Option<i64>, kind: &'static str, agent_id: Option<i64>, json: &str) -> Message {
+        Message { seq, kind, agent_id, text: event_text(seq, kind, json) }
     }
 }
 
@@ -110,8 +114,12 @@ impl Hub {
         self.connected.load(Ordering::Relaxed) == 0
     }
 
+    /// Clients that are still there.
     pub fn len(&self) -> usize {
-        self.connected.load(Ordering::Relaxed)
+        let mut clients = self.clients();
+        clients.retain(|client| !client.is_closed());
+        self.connected.store(clients.len(), Ordering::Relaxed);
+        clients.len()
     }
 
     /// To everybody who keeps up; the others are let go.

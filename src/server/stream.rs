@@ -2,19 +2,25 @@
 
 use super::answer::{Answered, Failed};
 use super::app::{App, Shared};
+use super::http::Activity;
 use super::sse::{Filter, Stream};
 use crate::clock::Stamp;
 use crate::store::queries;
 use anyhow::Result;
 use axum::body::Body;
-use axum::extract::{Query, State};
+use axum::extract::{Extension, Query, State};
 use axum::response::Response;
+use hyper::StatusCode;
 use hyper::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderMap};
 use rusqlite::Connection;
 use serde::Deserialize;
+use std::sync::Arc;
 
 /// Steps replayed in one answer. A client that missed more comes back for the rest.
 const MOST_REPLAYED: usize = 10_000;
+
+/// Streams at a time; half of all connections.
+const MOST_CLIENTS: usize = 512;
 
 #[derive(Deserialize)]
 pub struct Wanted {
@@ -23,7 +29,18 @@ pub struct Wanted {
     last_event_id: Option<String>,
 }
 
-pub async fn stream(State(app): State<Shared>, Query(wanted): Query<Wanted>, headers: HeaderMap) -> Answered {
+pub async fn stream(
+    State(app): State<Shared>,
+    Extension(activity): Extension<Arc<Activity>>,
+    Query(wanted): Query<Wanted>,
+    headers: HeaderMap,
+) -> Answered {
+    if app.ledger.hub().len() >= MOST_CLIENTS {
+        return Err(Failed(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "too many clients are listening: try later".into(),
+        ));
+    }
     let agent_id = match wanted.agent_id.filter(|id| !id.is_empty()) {
         Some(id) => Some(id.parse().map_err(|_| Failed::bad("`agent_id` is not a number"))?),
         None => None,
@@ -33,6 +50,7 @@ pub async fn stream(State(app): State<Shared>, Query(wanted): Query<Wanted>, hea
     let header = headers.get("last-event-id").and_then(|value| value.to_str().ok()).map(str::to_owned);
     let last: Option<i64> = header.or(wanted.last_event_id).and_then(|id| id.trim().parse().ok());
 
+    activity.streams();
     // Listening begins before the store is read, so that nothing falls between.
     let live = app.ledger.hub().subscribe();
     let (missed, after, complete) = match last {

@@ -18,7 +18,7 @@ use crate::store::write::{EventRow, Marks, Rows};
 use crate::store::{self, flag, queries, write};
 use anyhow::Result;
 use rusqlite::{Connection, Transaction, TransactionBehavior};
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
@@ -26,6 +26,8 @@ use std::sync::{Arc, PoisonError};
 
 /// More jobs than this are not committed together, so that the first of them is not kept waiting.
 const MOST_AT_ONCE: usize = 512;
+/// Nanoseconds; days begin at a full quarter of an hour in every time zone.
+const QUARTER: i64 = 15 * 60 * 1_000_000_000;
 
 pub struct Writer {
     db: Connection,
@@ -185,7 +187,6 @@ impl Writer {
             return Err(anyhow::anyhow!("the store has not been read").into());
         };
         let transaction = Transaction::new_unchecked(&self.db, TransactionBehavior::Immediate)?;
-        let received_before = memory.marks.received;
         let mut batch = Batch {
             db: &transaction,
             memory,
@@ -193,7 +194,7 @@ impl Writer {
             met: &mut self.met,
             host: self.host.as_deref(),
             rows: Rows::default(),
-            received_before,
+            received: BTreeMap::new(),
         };
         let mut answers = Vec::with_capacity(jobs.len());
         for (index, job) in jobs.iter_mut().enumerate() {
@@ -260,7 +261,8 @@ fn nothing() -> Receipt {
         is_new_agent: false,
         method: Method::SessionId,
         duplicate: false,
-        agent: None,
+        state: None,
+        status: None,
     }
 }
 
@@ -270,7 +272,7 @@ fn messages(rows: Rows, views: &[Arc<AgentView>], last_seq: i64) -> Vec<Message>
     let mut messages: Vec<Message> = rows
         .changes
         .iter()
-        .map(|change| Message::new(Some(change.seq), change.kind, Some(change.agent_id), &change.data))
+        .map(|change| Message::from_json(Some(change.seq), change.kind, Some(change.agent_id), &change.data))
         .collect();
     let first = last_seq - views.len() as i64 + 1;
     for (seq, view) in (first..).zip(views) {
@@ -287,7 +289,8 @@ struct Batch<'a> {
     met: &'a mut HashSet<String>,
     host: Option<&'a str>,
     rows: Rows,
-    received_before: u64,
+    /// Hook events by the quarter of an hour they happened in: a drained spool tells of other days.
+    received: BTreeMap<i64, u64>,
 }
 
 impl Batch<'_> {
@@ -298,9 +301,7 @@ impl Batch<'_> {
             if let Some(tail) = &job.tail {
                 write::tail(self.db, tail)?;
             }
-            let method = Method::SessionId;
-            let agent = self.view(agent_id);
-            return Ok(Receipt { event_id, agent_id, is_new_agent: false, method, duplicate: true, agent });
+            return Ok(self.receipt(event_id, agent_id, None, true));
         }
         self.memory.marks.event += 1;
         job.event.id = self.memory.marks.event;
@@ -325,7 +326,7 @@ impl Batch<'_> {
             None => self.memory.world.agent_of_session(&event.session_id).map(|agent| agent.id),
         };
         let delivery_id = job.delivery_id.as_deref();
-        write::event(self.db, &EventRow { event, agent_id, delivery_id, flags })?;
+        write::event(self.db, &EventRow { event, text: &job.text, agent_id, delivery_id, flags })?;
         if let Some(tail) = &job.tail {
             write::tail(self.db, tail)?;
         }
@@ -335,41 +336,38 @@ impl Batch<'_> {
             marks.received += 1;
             marks.last_hook_at = Some(event.received_at);
             marks.last_hook = Some(event.name.clone());
+            *self.received.entry(event.at.0 / QUARTER).or_default() += 1;
         }
-        let agent = self.view(agent_id);
-        let Some(outcome) = outcome else {
-            let method = Method::SessionId;
-            return Ok(Receipt {
-                event_id: event.id,
-                agent_id,
-                is_new_agent: false,
-                method,
-                duplicate,
-                agent,
-            });
-        };
-        let receipt = Receipt {
-            event_id: event.id,
-            agent_id,
-            is_new_agent: outcome.is_new_agent,
-            method: outcome.method,
-            duplicate,
-            agent,
-        };
-        projection::collect(
-            &mut self.rows,
-            &self.memory.world,
-            &mut self.memory.marks.seq,
-            event,
-            receipt.agent.as_deref(),
-            outcome,
-        );
+        let receipt = self.receipt(event.id, agent_id, outcome.as_ref(), duplicate);
+        if let Some(outcome) = outcome {
+            projection::collect(
+                &mut self.rows,
+                &self.memory.world,
+                &mut self.memory.marks.seq,
+                event,
+                outcome,
+            );
+        }
         Ok(receipt)
     }
 
-    fn view(&self, agent_id: Option<i64>) -> Option<Arc<AgentView>> {
-        let agent = self.memory.world.agent(agent_id?)?;
-        Some(Arc::new(agent.view(Stamp::now())))
+    fn receipt(
+        &self,
+        event_id: i64,
+        agent_id: Option<i64>,
+        outcome: Option<&Outcome>,
+        duplicate: bool,
+    ) -> Receipt {
+        let agent = agent_id.and_then(|id| self.memory.world.agent(id));
+        Receipt {
+            event_id,
+            agent_id,
+            is_new_agent: outcome.is_some_and(|outcome| outcome.is_new_agent),
+            method: outcome.map_or(Method::SessionId, |outcome| outcome.method),
+            duplicate,
+            state: agent.map(|agent| agent.state),
+            status: agent.map(|agent| agent.status(Stamp::now()).0),
+        }
     }
 
     /// Looks up for the event what the engine may not look up itself.
@@ -398,15 +396,14 @@ impl Batch<'_> {
             let Some(agent) = self.memory.world.agent(id) else { continue };
             self.memory.marks.seq += 1;
             let view = agent.view(now);
-            write::agent(self.db, agent, &view, self.memory.marks.seq)?;
+            write::agent(self.db, agent, now, self.memory.marks.seq)?;
             self.rows.touched.insert(id);
             views.push(Arc::new(view));
         }
         self.memory.marks.world = self.memory.world.counters();
         write::marks(self.db, &self.memory.marks)?;
-        let received = self.memory.marks.received - self.received_before;
-        if received > 0 {
-            write::day(self.db, now, received)?;
+        for (quarter, received) in &self.received {
+            write::day(self.db, Stamp(quarter * QUARTER), *received)?;
         }
         Ok((self.rows, views))
     }

@@ -2,7 +2,7 @@
 
 use crate::cli::Usage;
 use crate::config;
-use crate::files;
+use crate::{files, git};
 use anyhow::{Context, Result};
 use clap::ValueEnum;
 use std::path::{Path, PathBuf};
@@ -41,11 +41,22 @@ pub struct Target {
 impl Target {
     fn new(dir: PathBuf, name: &str, config_dir: PathBuf) -> Result<Target> {
         let path = dir.join(name);
-        Ok(Target { file: files::resolve(&path)?, path, config_dir })
+        let file = straight(&files::resolve(&path)?);
+        Ok(Target { file, path, config_dir })
     }
 
     pub fn is_symlink(&self) -> bool {
-        self.path != self.file
+        self.path.is_symlink()
+    }
+}
+
+/// Without links among the directories, as far as those exist: the same file must be known again whichever way
+/// it is reached.
+fn straight(file: &Path) -> PathBuf {
+    let known = |dir: &Path| Some((dir.canonicalize().ok()?, file.strip_prefix(dir).ok()?));
+    match file.ancestors().skip(1).find_map(known) {
+        Some((dir, rest)) => dir.join(rest),
+        None => file.to_path_buf(),
     }
 }
 
@@ -85,8 +96,7 @@ pub fn targets(client: Client, scope: Scope, config_dirs: &[PathBuf]) -> Result<
 /// The nearest directory with a `.git`, else the current one.
 fn project_root() -> Result<PathBuf> {
     let here = std::env::current_dir().context("could not find the current directory")?;
-    let root = here.ancestors().find(|dir| dir.join(".git").exists());
-    Ok(root.unwrap_or(&here).to_path_buf())
+    Ok(git::root_of(&here).unwrap_or(&here).to_path_buf())
 }
 
 /// The path to call this program by, for good: the one on `PATH` if that leads here, since package managers put

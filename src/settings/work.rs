@@ -30,6 +30,8 @@ pub struct Draft {
     pub merged: Merged,
     /// The script, with what stands there now.
     pub script: Option<(PathBuf, Standing)>,
+    /// `after` is what the file was before install, not what taking our entries out gives.
+    restored: bool,
     plan: Plan,
     job: Job,
     record: Option<Record>,
@@ -94,7 +96,17 @@ impl Draft {
             None if matches!(job, Job::Uninstall) => None,
             _ => Some(merged.text.clone()),
         };
-        let draft = Draft { target: target.clone(), before, after, merged, script: None, plan, job, record };
+        let draft = Draft {
+            target: target.clone(),
+            before,
+            after,
+            merged,
+            script: None,
+            restored: false,
+            plan,
+            job,
+            record,
+        };
         if draft.changes() {
             check_writable(&draft.target)?;
         }
@@ -109,13 +121,13 @@ impl Draft {
         }
         match &record.origin {
             Some(Origin::Absent) => self.after = None,
-            Some(Origin::Backup(_)) => {
-                if let Some(text) = origin_text(&Backups::of(&self.target.file), record) {
-                    self.after = Some(text);
-                }
-            }
-            None => {}
+            Some(Origin::Backup(_)) => match origin_text(&Backups::of(&self.target.file), record) {
+                Some(text) => self.after = Some(text),
+                None => return,
+            },
+            None => return,
         }
+        self.restored = true;
     }
 
     /// What the script will hold; `None` if it goes.
@@ -164,7 +176,7 @@ impl Draft {
             changed: self.changes(),
             merged: self.merged.clone(),
             backup: None,
-            restored: self.after.as_ref() != Some(&self.merged.text),
+            restored: self.restored,
             deleted: self.changes() && self.after.is_none(),
             hard_linked: has_other_name(&self.target.file),
             script: self.script.clone(),

@@ -99,19 +99,17 @@ pub fn events(db: &Connection, query: &EventQuery) -> Result<Vec<EventView>> {
         conditions.push(sql);
         values.extend(more);
     }
+    // First the ids, then the rows: only those that are shown are read whole.
     let order = if query.after.is_some() { "ASC" } else { "DESC" };
     let sql = format!(
-        "SELECT {EVENT_COLUMNS} FROM events WHERE {} ORDER BY id {order} LIMIT {}",
+        "SELECT {EVENT_COLUMNS} FROM events WHERE id IN
+         (SELECT id FROM events WHERE {} ORDER BY id {order} LIMIT {}) ORDER BY id",
         conditions.join(" AND "),
         query.limit
     );
     let mut statement = db.prepare_cached(&sql)?;
-    let mut events =
-        statement.query_map(params_from_iter(values), event_view)?.collect::<rusqlite::Result<Vec<_>>>()?;
-    if query.after.is_none() {
-        events.reverse();
-    }
-    Ok(events)
+    let events = statement.query_map(params_from_iter(values), event_view)?;
+    Ok(events.collect::<rusqlite::Result<_>>()?)
 }
 
 fn event_view(row: &Row) -> rusqlite::Result<EventView> {

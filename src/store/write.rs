@@ -27,7 +27,8 @@ pub struct ChangeRow {
     pub agent_id: i64,
     /// The turn's id, whose row has the rest.
     pub turn: Option<i64>,
-    pub data: Option<Value>,
+    /// JSON, as it is sent.
+    pub data: String,
 }
 
 /// The rows a batch of events leaves behind; what changed more than once is written once.
@@ -54,6 +55,8 @@ pub struct SessionRow {
 #[derive(Debug)]
 pub struct EventRow<'a> {
     pub event: &'a Event,
+    /// Its body, as JSON.
+    pub text: &'a str,
     pub agent_id: Option<i64>,
     pub delivery_id: Option<&'a str>,
     pub flags: i64,
@@ -77,7 +80,7 @@ pub fn event(db: &Connection, row: &EventRow) -> Result<()> {
         row.delivery_id,
         row.flags,
         (facts != "{}").then_some(facts),
-        serde_json::to_string(&event.body)?,
+        row.text,
     ])?;
     Ok(())
 }
@@ -106,7 +109,8 @@ pub fn tail(db: &Connection, tail: &TailUpdate) -> Result<()> {
 }
 
 /// An agent's document, and beside it what queries look for.
-pub fn agent(db: &Connection, agent: &Agent, view: &AgentView, changed_seq: i64) -> Result<()> {
+pub fn agent(db: &Connection, agent: &Agent, now: Stamp, changed_seq: i64) -> Result<()> {
+    let (status, _) = agent.status(now);
     db.prepare_cached(
         "INSERT INTO agents(id, session_id, project, project_path, state, status, last_active_at, ended_at,
                             changed_seq, doc)
@@ -115,14 +119,14 @@ pub fn agent(db: &Connection, agent: &Agent, view: &AgentView, changed_seq: i64)
              last_active_at = ?7, ended_at = ?8, changed_seq = ?9, doc = ?10",
     )?
     .execute(params![
-        view.id,
-        view.session_id,
-        view.project,
-        view.project_path,
-        view.state.word(),
-        view.status.word(),
-        view.last_active_at.0,
-        view.ended_at.map(|at| at.0),
+        agent.id,
+        agent.session_id,
+        agent.place.project,
+        agent.place.root,
+        agent.state.word(),
+        status.word(),
+        agent.last_active_at.0,
+        agent.ended_at.map(|at| at.0),
         changed_seq,
         serde_json::to_string(agent)?,
     ])?;
@@ -163,7 +167,7 @@ pub fn rows(db: &Connection, rows: &Rows) -> Result<()> {
                 change.kind,
                 change.agent_id,
                 change.turn,
-                if change.turn.is_some() { None } else { change.data.as_ref().map(Value::to_string) }
+                change.turn.is_none().then_some(change.data.as_str())
             ])?;
     }
     Ok(())

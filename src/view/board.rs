@@ -2,7 +2,6 @@
 
 use crate::clock::Stamp;
 use crate::model::{AgentView, Group};
-use std::cmp::Reverse;
 use std::time::Duration;
 
 /// The agents as a person wants to see them: who needs me first, then who waited longest.
@@ -28,7 +27,7 @@ impl Board {
         let before = agents.len();
         agents.retain(|agent| show.headless || !agent.headless || agent.group <= Group::Error);
         let headless = before - agents.len();
-        sort(&mut agents);
+        agents.sort_by_cached_key(AgentView::rank);
         Board { agents, ended, headless }
     }
 
@@ -52,14 +51,6 @@ impl Board {
     pub fn next(&self) -> Option<&AgentView> {
         self.agents.iter().find(|agent| agent.group == Group::NeedsYou && agent.ended_at.is_none())
     }
-}
-
-/// Attention first, then the longest wait; the rest by group, the most recently active first; ended ones last.
-pub fn sort(agents: &mut [AgentView]) {
-    agents.sort_by_cached_key(|agent| {
-        let waiting = agent.waiting_since.map_or(i64::MAX, |since| since.0);
-        (agent.ended_at.is_some(), agent.group, waiting, Reverse(agent.last_active_at), agent.id)
-    });
 }
 
 /// The time that matters in this group: how long it waits, works, or has been quiet.

@@ -71,7 +71,7 @@ pub fn run(args: &StatusArgs) -> Result<ExitCode> {
 fn render(args: &StatusArgs, picture: &Picture, board: &Board) -> String {
     if args.json {
         let mut agents = picture.agents.clone();
-        board::sort(&mut agents);
+        agents.sort_by_cached_key(AgentView::rank);
         let value = json!({
             "version": 1, "server_running": picture.receiver.is_some(), "url": picture.url,
             "receiver": picture.receiver, "agents": agents,

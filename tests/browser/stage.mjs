@@ -1,7 +1,7 @@
 // A server of its own and a browser for each test file, and the few verbs the tests are written in.
 
 import { spawn } from 'node:child_process';
-import { createWriteStream, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -32,18 +32,16 @@ export class Server {
 
   async run(command) {
     const home = this.home;
-    const log = join(home, 'output');
-    const env = { PATH: process.env.PATH, HOME: home, XDG_STATE_HOME: join(home, 'state'), XDG_CONFIG_HOME: join(home, 'config'), CLAUDE_CONFIG_DIR: join(home, 'claude'), TMPDIR: home, NO_COLOR: '1' };
-    rmSync(log, { force: true });
+    const env = { PATH: process.env.PATH, HOME: home, XDG_STATE_HOME: join(home, 'state'), XDG_CONFIG_HOME: join(home, 'config'), CLAUDE_CONFIG_DIR: join(home, 'claude'), NO_COLOR: '1' };
     this.child = spawn(BIN, command, { env, stdio: ['ignore', 'pipe', 'pipe'] });
+    // Also when a test file fails half-way.
+    process.once('exit', () => this.child.kill('SIGKILL'));
     this.ended = new Promise((done) => this.child.on('exit', done));
-    const out = createWriteStream(log);
-    this.child.stdout.pipe(out, { end: false });
-    this.child.stderr.pipe(out, { end: false });
-    this.output = () => readFileSync(log, 'utf8');
+    let said = '';
+    for (const out of [this.child.stdout, this.child.stderr]) out.setEncoding('utf8').on('data', (text) => (said += text));
     this.url = await until(`${command[0]} to listen`, () => {
-      if (this.child.exitCode !== null) throw new Error(`headspace ended: ${this.output()}`);
-      return /http:\/\/127\.0\.0\.1:\d+/.exec(this.output())?.[0];
+      if (this.child.exitCode !== null) throw new Error(`headspace ended: ${said}`);
+      return /http:\/\/127\.0\.0\.1:\d+/.exec(said)?.[0];
     }, 15000);
     await until('the server to answer', () => fetch(`${this.url}/health`).then((answer) => answer.ok, () => false));
   }
@@ -100,6 +98,7 @@ export async function launch() {
 export async function open(browser, url, options = {}) {
   const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, colorScheme: 'dark', ...options });
   const page = await context.newPage();
+  page.setDefaultTimeout(10000);
   page.faults = [];
   page.on('pageerror', (error) => page.faults.push(error.stack));
   page.on('dialog', (dialog) => {

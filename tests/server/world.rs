@@ -236,7 +236,7 @@ pub fn event(session: &str, fields: Value) -> Value {
 
 /// Looks until it holds.
 pub fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
-    let end = Instant::now() + Duration::from_secs(20);
+    let end = Instant::now() + Duration::from_secs(90);
     loop {
         if let Some(found) = look() {
             return found;

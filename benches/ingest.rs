@@ -1,0 +1,222 @@
+//! Durable events per second over HTTP, against what SQLite itself can do with the same events in the same run.
+//!
+//!     cargo bench --bench ingest -- [--bin PATH] [--seconds N] [--rounds N] [--connections N]
+//!
+//! Both take turns. "raw" is one writer thread that takes whatever its producers have handed in, inserts it into one
+//! table and commits (WAL, synchronous=FULL); each producer waits for the commit before its next event, as a hook
+//! does. "serve" is the real server with as many keep-alive connections as there are producers.
+
+use rusqlite::{Connection, params};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Barrier, mpsc};
+use std::time::{Duration, Instant};
+
+const BUDGET: f64 = 0.5;
+const NAMES: [&str; 2] = ["PreToolUse", "PostToolUse"];
+const SLUGS: [&str; 2] = ["pre-tool-use", "post-tool-use"];
+
+struct Options {
+    bin: PathBuf,
+    seconds: f64,
+    rounds: usize,
+    connections: usize,
+}
+
+fn options() -> Options {
+    let mut options = Options {
+        bin: PathBuf::from(env!("CARGO_BIN_EXE_headspace")),
+        seconds: 3.0,
+        rounds: 3,
+        connections: 16,
+    };
+    let mut args = std::env::args().skip(1).filter(|arg| arg != "--bench");
+    while let (Some(name), Some(value)) = (args.next(), args.next()) {
+        match name.as_str() {
+            "--bin" => options.bin = value.into(),
+            "--seconds" => options.seconds = value.parse().expect("a number"),
+            "--rounds" => options.rounds = value.parse().expect("a number"),
+            "--connections" => options.connections = value.parse().expect("a number"),
+            other => panic!("unknown option {other}"),
+        }
+    }
+    options
+}
+
+/// About 800 bytes: a tool call as the client sends it, begun and ended in turn. Each worker is a session of its own.
+fn event(worker: usize, n: u64) -> String {
+    let (name, call) = (NAMES[n as usize % 2], n / 2);
+    format!(
+        r#"{{"session_id":"56dbc74e-90df-4d71-a997-185a2213d{worker:03}","transcript_path":"/home/user/.claude/projects/-home-user-project/56dbc74e.jsonl","cwd":"/home/user/project-{worker}","prompt_id":"c2352b68-fde0-4119-8172-a14bb5e3f1f2","permission_mode":"default","effort":{{"level":"medium"}},"hook_event_name":"{name}","tool_name":"Bash","tool_input":{{"command":"npm test -- --runInBand {}","description":"Run the tests"}},"tool_use_id":"toolu_{worker}_{call}","claude_pid":4711,"claude_pid_start":123456,"entrypoint":"cli","host":"bench","sent_at":"2026-01-01T00:00:00.000000000Z","delivery_id":"{worker}-{n}-{}"}}"#,
+        "src/components ".repeat(14),
+        std::process::id(),
+    )
+}
+
+/// Runs `work` in `count` threads for some seconds; events per second.
+fn measure(seconds: f64, count: usize, first: u64, work: impl Fn(usize, u64) + Sync) -> f64 {
+    let (stop, done) = (AtomicBool::new(false), AtomicU64::new(0));
+    let barrier = Barrier::new(count + 1);
+    let start = std::thread::scope(|scope| {
+        for worker in 0..count {
+            let (stop, done, barrier, work) = (&stop, &done, &barrier, &work);
+            scope.spawn(move || {
+                barrier.wait();
+                for n in first.. {
+                    if stop.load(Ordering::Relaxed) {
+                        return;
+                    }
+                    work(worker, n);
+                    done.fetch_add(1, Ordering::Relaxed);
+                }
+            });
+        }
+        barrier.wait();
+        let start = Instant::now();
+        std::thread::sleep(Duration::from_secs_f64(seconds));
+        stop.store(true, Ordering::Relaxed);
+        start
+    });
+    done.load(Ordering::Relaxed) as f64 / start.elapsed().as_secs_f64()
+}
+
+type Handed = (String, mpsc::SyncSender<()>);
+
+fn raw(path: &Path, options: &Options, first: u64) -> f64 {
+    let (sender, receiver) = mpsc::channel::<Handed>();
+    let path = path.to_owned();
+    let writer = std::thread::spawn(move || write_raw(&path, &receiver));
+    let senders: Vec<_> = (0..options.connections)
+        .map(|_| std::sync::Mutex::new((sender.clone(), mpsc::sync_channel::<()>(1))))
+        .collect();
+    drop(sender);
+    let rate = measure(options.seconds, options.connections, first, |worker, n| {
+        let own = senders[worker].lock().expect("one user each");
+        let (sender, (done, wait)) = &*own;
+        sender.send((event(worker, n), done.clone())).expect("the writer lives");
+        wait.recv().expect("the writer answers");
+    });
+    drop(senders);
+    writer.join().expect("the writer ends");
+    rate
+}
+
+fn write_raw(path: &Path, receiver: &mpsc::Receiver<Handed>) {
+    let db = Connection::open(path).expect("a database");
+    db.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(())).expect("WAL");
+    db.pragma_update(None, "synchronous", "FULL").expect("FULL");
+    db.execute_batch("CREATE TABLE IF NOT EXISTS events(id INTEGER PRIMARY KEY, at INTEGER, body TEXT)")
+        .expect("a table");
+    while let Ok(first) = receiver.recv() {
+        let mut batch = vec![first];
+        batch.extend(receiver.try_iter());
+        db.execute_batch("BEGIN IMMEDIATE").expect("a transaction");
+        for (body, _) in &batch {
+            db.prepare_cached("INSERT INTO events(at, body) VALUES (?1, ?2)")
+                .and_then(|mut insert| insert.execute(params![1, body]))
+                .expect("an insert");
+        }
+        db.execute_batch("COMMIT").expect("a commit");
+        for (_, done) in batch {
+            let _ = done.send(());
+        }
+    }
+}
+
+struct Server(Child, u16);
+
+impl Server {
+    fn start(bin: &Path, home: &Path) -> Server {
+        let mut child = Command::new(bin)
+            .args(["serve", "--port", "0"])
+            .env_clear()
+            .env("HOME", home)
+            .stdin(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the server starts");
+        let mut lines = BufReader::new(child.stderr.take().expect("its log")).lines();
+        let port = lines
+            .by_ref()
+            .map_while(Result::ok)
+            .find_map(|line| line.split_once("listening on http://")?.1.rsplit(':').next()?.parse().ok())
+            .expect("the server listens");
+        std::thread::spawn(move || lines.for_each(drop));
+        Server(child, port)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// One keep-alive connection.
+struct Client {
+    stream: TcpStream,
+    buffer: Vec<u8>,
+}
+
+impl Client {
+    fn connect(port: u16) -> Client {
+        let stream = TcpStream::connect(("127.0.0.1", port)).expect("a connection");
+        stream.set_nodelay(true).expect("no delay");
+        Client { stream, buffer: vec![0; 16 << 10] }
+    }
+
+    fn post(&mut self, slug: &str, body: &str) {
+        let request = format!(
+            "POST /hook/{slug} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        self.stream.write_all(request.as_bytes()).expect("it is sent");
+        let mut length = 0;
+        loop {
+            let count = self.stream.read(&mut self.buffer[length..]).expect("an answer");
+            assert!(count > 0, "the server hung up");
+            length += count;
+            let text = std::str::from_utf8(&self.buffer[..length]).expect("text");
+            if let Some((head, body)) = text.split_once("\r\n\r\n") {
+                let size = head.lines().find_map(|line| {
+                    line.to_ascii_lowercase().strip_prefix("content-length: ")?.parse().ok()
+                });
+                if size.is_some_and(|size: usize| body.len() >= size) {
+                    assert!(text.starts_with("HTTP/1.1 200"), "{text}");
+                    return;
+                }
+            }
+        }
+    }
+}
+
+fn main() {
+    let options = options();
+    let dir = tempfile::tempdir().expect("a directory");
+    let server = Server::start(&options.bin, dir.path());
+    let clients: Arc<Vec<_>> = Arc::new(
+        (0..options.connections).map(|_| std::sync::Mutex::new(Client::connect(server.1))).collect(),
+    );
+    let (mut raw_best, mut serve_best, mut ratios) = (0f64, 0f64, Vec::new());
+    println!("{} connections, {} s each", options.connections, options.seconds);
+    for round in 0..options.rounds {
+        let first = round as u64 * 1_000_000_000;
+        let raw = raw(&dir.path().join("raw.db"), &options, first);
+        let serve = measure(options.seconds, options.connections, first, |worker, n| {
+            clients[worker].lock().expect("one user each").post(SLUGS[n as usize % 2], &event(worker, n));
+        });
+        println!("raw {raw:>8.0}/s   serve {serve:>8.0}/s   ratio {:.2}", serve / raw);
+        (raw_best, serve_best) = (raw_best.max(raw), serve_best.max(serve));
+        ratios.push(serve / raw);
+    }
+    ratios.sort_by(f64::total_cmp);
+    let median = ratios[ratios.len() / 2];
+    let verdict = if median >= BUDGET { "within" } else { "MISSED" };
+    println!(
+        "best: raw {raw_best:.0}/s, serve {serve_best:.0}/s; median ratio {median:.2} (budget ≥ {BUDGET}: {verdict})"
+    );
+}

@@ -1,0 +1,707 @@
+//! Calls in a program: which function, on what, with which plain arguments.
+
+use super::Language;
+use super::tokens::{self, GAP, Token};
+use crate::guard::rules;
+use crate::guard::walk::Walk;
+use crate::guard::walk::env::Env;
+use crate::guard::walk::touch::Write;
+use crate::guard::walk::value::{Stream, Tags, has_hole};
+use std::collections::HashMap;
+use std::ops::Range;
+
+/// What a function does with its arguments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Does {
+    /// Shell text, or a program and its arguments.
+    Runs,
+    /// As [`Does::Runs`], with the program named once more: `execvp("rm", ["rm", …])`.
+    RunsNamed,
+    Deletes,
+    Writes,
+    Reads,
+    /// Reads or writes by its mode: `open(path, "w")`.
+    Opens,
+    /// From the first to the second.
+    Copies,
+    Moves,
+    Links,
+    /// From the network to a file.
+    Downloads,
+    /// Code from text.
+    Evaluates,
+    /// Acts on the object it is called on: `Path("x").write_text(…)`.
+    WritesSelf,
+    ReadsSelf,
+}
+use Does::*;
+
+/// Objects a function must belong to; empty means any or none.
+type Owners = &'static [&'static str];
+const SYSTEM: Owners = &[
+    "os",
+    "subprocess",
+    "sp",
+    "child_process",
+    "cp",
+    "kernel",
+    "process",
+    "io",
+    "open3",
+    "pty",
+    "commands",
+    "deno",
+    "bun",
+    "shell",
+    "shelljs",
+];
+const FILES: Owners = &[
+    "os",
+    "fs",
+    "fsp",
+    "promises",
+    "shutil",
+    "fileutils",
+    "file",
+    "dir",
+    "deno",
+    "bun",
+    "path",
+    "pathlib",
+    "io",
+    "fse",
+    "fsextra",
+];
+
+/// Sorted by name. `bare` tells whether the name alone is enough.
+static FUNCTIONS: &[(&str, Does, Owners, bool)] = &[
+    ("Command", Runs, &["deno"], false),
+    ("Function", Evaluates, &[], true),
+    ("Popen", Runs, SYSTEM, true),
+    ("appendFile", Writes, &[], true),
+    ("appendFileSync", Writes, &[], true),
+    ("call", Runs, &["subprocess", "sp"], false),
+    ("capture2", Runs, SYSTEM, false),
+    ("capture2e", Runs, SYSTEM, false),
+    ("capture3", Runs, SYSTEM, false),
+    ("check_call", Runs, &[], true),
+    ("check_output", Runs, &[], true),
+    ("copy", Copies, FILES, false),
+    ("copy2", Copies, FILES, true),
+    ("copyFile", Copies, FILES, true),
+    ("copyFileSync", Copies, FILES, true),
+    ("copyfile", Copies, FILES, true),
+    ("copytree", Copies, FILES, true),
+    ("cp", Copies, FILES, false),
+    ("cpSync", Copies, FILES, true),
+    ("cp_r", Copies, FILES, true),
+    ("createReadStream", Reads, &[], true),
+    ("createWriteStream", Writes, &[], true),
+    ("delete", Deletes, &["file", "dir", "fileutils", "pathname"], false),
+    ("emptyDirSync", Deletes, &[], true),
+    ("eval", Evaluates, &[], true),
+    ("exec", Runs, SYSTEM, true),
+    ("execFile", Runs, SYSTEM, true),
+    ("execFileSync", Runs, SYSTEM, true),
+    ("execSync", Runs, SYSTEM, true),
+    ("execl", RunsNamed, SYSTEM, true),
+    ("execle", RunsNamed, SYSTEM, true),
+    ("execlp", RunsNamed, SYSTEM, true),
+    ("execute", Runs, &["os"], false),
+    ("execv", RunsNamed, SYSTEM, true),
+    ("execve", RunsNamed, SYSTEM, true),
+    ("execvp", RunsNamed, SYSTEM, true),
+    ("file_get_contents", Reads, &[], true),
+    ("file_put_contents", Writes, &[], true),
+    ("fopen", Opens, &[], true),
+    ("getoutput", Runs, &[], true),
+    ("getstatusoutput", Runs, &[], true),
+    ("instance_eval", Evaluates, &[], true),
+    ("link", Links, FILES, false),
+    ("ln_s", Links, &[], true),
+    ("ln_sf", Links, &[], true),
+    ("move", Moves, FILES, false),
+    ("mv", Moves, FILES, false),
+    ("open", Opens, &["os", "io", "file", "fs", "codecs", "deno", "aiofiles"], true),
+    ("outputFile", Writes, FILES, true),
+    ("outputFileSync", Writes, FILES, true),
+    ("passthru", Runs, &[], true),
+    ("popen", Runs, SYSTEM, true),
+    ("proc_open", Runs, &[], true),
+    ("read", Reads, &["file", "io"], false),
+    ("readFile", Reads, FILES, true),
+    ("readFileSync", Reads, FILES, true),
+    ("readTextFile", Reads, FILES, true),
+    ("readTextFileSync", Reads, FILES, true),
+    ("read_bytes", ReadsSelf, &[], true),
+    ("read_text", ReadsSelf, &[], true),
+    ("readfile", Reads, &[], true),
+    ("readlines", Reads, &["file", "io"], false),
+    ("remove", Deletes, &["os", "fs", "deno", "fse", "fileutils"], false),
+    ("removeSync", Deletes, &[], true),
+    ("remove_dir", Deletes, &[], true),
+    ("remove_entry", Deletes, &[], true),
+    ("remove_entry_secure", Deletes, &[], true),
+    ("remove_tree", Deletes, &[], true),
+    ("removedirs", Deletes, &[], true),
+    ("rename", Moves, FILES, false),
+    ("renameSync", Moves, &[], true),
+    ("renames", Moves, FILES, false),
+    ("replace", Moves, &["os"], false),
+    ("rimraf", Deletes, &[], true),
+    ("rimrafSync", Deletes, &[], true),
+    ("rm", Deletes, FILES, false),
+    ("rmSync", Deletes, &[], true),
+    ("rm_f", Deletes, &[], true),
+    ("rm_r", Deletes, &[], true),
+    ("rm_rf", Deletes, &[], true),
+    ("rmdir", Deletes, FILES, true),
+    ("rmdirSync", Deletes, &[], true),
+    ("rmtree", Deletes, &[], true),
+    ("run", Runs, &["subprocess", "sp", "deno"], false),
+    ("runInNewContext", Evaluates, &[], true),
+    ("runInThisContext", Evaluates, &[], true),
+    ("shell_exec", Runs, &[], true),
+    ("spawn", Runs, SYSTEM, true),
+    ("spawnSync", Runs, SYSTEM, true),
+    ("spawnl", RunsNamed, SYSTEM, true),
+    ("spawnv", RunsNamed, SYSTEM, true),
+    ("symlink", Links, FILES, true),
+    ("symlinkSync", Links, &[], true),
+    ("symlink_to", WritesSelf, &[], true),
+    ("system", Runs, &[], true),
+    ("touch", WritesSelf, &[], false),
+    ("truncate", Writes, FILES, false),
+    ("truncateSync", Writes, &[], true),
+    ("unlink", Deletes, FILES, true),
+    ("unlinkSync", Deletes, &[], true),
+    ("urlretrieve", Downloads, &[], true),
+    ("write", Writes, &["file", "io", "bun"], false),
+    ("writeFile", Writes, FILES, true),
+    ("writeFileSync", Writes, FILES, true),
+    ("writeTextFile", Writes, FILES, true),
+    ("writeTextFileSync", Writes, FILES, true),
+    ("write_bytes", WritesSelf, &[], true),
+    ("write_text", WritesSelf, &[], true),
+];
+
+/// Names that fetch from the network.
+const NETWORK: [&str; 22] = [
+    "urllib",
+    "urllib2",
+    "urllib3",
+    "urlopen",
+    "urlretrieve",
+    "requests",
+    "httpx",
+    "aiohttp",
+    "fetch",
+    "axios",
+    "https",
+    "LWP",
+    "HTTP",
+    "socket",
+    "curl_exec",
+    "Net",
+    "URI",
+    "WebClient",
+    "XMLHttpRequest",
+    "undici",
+    "got",
+    "http",
+];
+/// Names that turn letters into other letters.
+const DECODERS: [&str; 17] = [
+    "pack",
+    "b64decode",
+    "b32decode",
+    "b16decode",
+    "a85decode",
+    "base64",
+    "atob",
+    "fromhex",
+    "unhexlify",
+    "decompress",
+    "decode64",
+    "strict_decode64",
+    "decode_base64",
+    "base64_decode",
+    "gunzipSync",
+    "inflateSync",
+    "str_rot13",
+];
+
+struct Scan<'t> {
+    tokens: &'t [Token],
+    partner: Vec<usize>,
+    language: Language,
+    variables: HashMap<String, String>,
+    networks: bool,
+}
+
+pub fn scan(walk: &mut Walk<'_>, env: &mut Env, language: Language, code: &str, subject: &str) {
+    let tokens = tokens::read(code, language);
+    let names = |wanted: &[&str]| {
+        tokens.iter().any(|token| matches!(token, Token::Name(name) if wanted.contains(&name.as_str())))
+    };
+    let mut scan = Scan {
+        tokens: &tokens,
+        partner: tokens::brackets(&tokens),
+        language,
+        variables: HashMap::new(),
+        networks: names(&NETWORK) || tokens.iter().any(|token| matches!(token, Token::Text(text, _) if matches!(text.as_str(), "http" | "https" | "net" | "open-uri" | "net/http"))),
+    };
+    let world = env.world.clone();
+    if names(&["fork"]) && names(&["while", "loop", "for"]) && language != Language::JavaScript {
+        walk.found(&world, &rules::BOMB, subject);
+    }
+    if names(&["socket"]) && (names(&["dup2"]) || names(&["pty"])) {
+        walk.found(&world, &rules::NETWORK_SHELL, subject);
+    }
+    let mut reads_secret = false;
+    for at in 0..tokens.len() {
+        scan.assignment(walk, env, at);
+        match &tokens[at] {
+            Token::Command(text) => {
+                let text = scan.with_gaps(walk, text);
+                super::super::programs::run_code_text(walk, env, &text, subject);
+            }
+            Token::Name(name) if name == "eval" && scan.networks && scan.is(at + 1, ')') => {
+                walk.found(&world, &rules::NETWORK_SHELL, subject);
+            }
+            Token::Name(name) => {
+                let Some(&(_, does, owners, bare)) = find(name) else { continue };
+                let Some(args) = scan.arguments(at) else { continue };
+                let owner = scan.owner(at);
+                let owned =
+                    owner.as_ref().is_some_and(|owner| owners.contains(&owner.to_lowercase().as_str()));
+                let on_self = matches!(does, WritesSelf | ReadsSelf);
+                if !on_self && !owned && !(bare && (owner.is_none() || owners.is_empty())) {
+                    // `Path("x").unlink()`, `Path("a").rename("b")`
+                    if let (Some(receiver), true) = (scan.receiver(at), matches!(does, Deletes | Moves)) {
+                        let path = scan.value(walk, env, receiver);
+                        if scan.is_path_call(at) {
+                            walk.delete(env, &path, subject);
+                        }
+                    }
+                    continue;
+                }
+                reads_secret |= scan.act(walk, env, does, at, &args, subject);
+            }
+            _ => {}
+        }
+    }
+    if reads_secret && scan.networks {
+        walk.found(&world, &rules::NETWORK_SECRET, subject);
+    }
+}
+
+fn find(name: &str) -> Option<&'static (&'static str, Does, Owners, bool)> {
+    FUNCTIONS.binary_search_by(|(known, ..)| (*known).cmp(name)).ok().map(|at| &FUNCTIONS[at])
+}
+
+impl Scan<'_> {
+    fn name(&self, at: usize) -> Option<&str> {
+        match self.tokens.get(at) {
+            Some(Token::Name(name)) => Some(name),
+            _ => None,
+        }
+    }
+
+    fn is(&self, at: usize, c: char) -> bool {
+        self.tokens.get(at) == Some(&Token::Punct(c))
+    }
+
+    /// The ranges of a call's arguments: in brackets, or in Perl and Ruby behind the name.
+    fn arguments(&self, at: usize) -> Option<Vec<Range<usize>>> {
+        let (from, to) = if self.is(at + 1, '(') {
+            (at + 2, self.partner[at + 1].min(self.tokens.len()))
+        } else if matches!(self.language, Language::Perl | Language::Ruby | Language::Php | Language::Other)
+            && matches!(self.tokens.get(at + 1), Some(Token::Text(..) | Token::Name(_)))
+            && !self.is(at.wrapping_sub(1), '.')
+            || matches!(self.tokens.get(at + 1), Some(Token::Text(..)))
+                && self.language != Language::JavaScript
+        {
+            let end = (at + 1..self.tokens.len())
+                .find(|i| matches!(self.tokens[*i], Token::Line | Token::Punct(';' | '}')))
+                .unwrap_or(self.tokens.len());
+            (at + 1, end)
+        } else {
+            return None;
+        };
+        Some(self.split(from, to))
+    }
+
+    /// `from..to` at its commas.
+    fn split(&self, from: usize, to: usize) -> Vec<Range<usize>> {
+        let mut parts = Vec::new();
+        let mut start = from;
+        let mut at = from;
+        while at < to {
+            match self.tokens[at] {
+                Token::Punct('(' | '[' | '{') if self.partner[at] < to => at = self.partner[at],
+                Token::Punct(',') => {
+                    parts.push(start..at);
+                    start = at + 1;
+                }
+                _ => {}
+            }
+            at += 1;
+        }
+        if start < to {
+            parts.push(start..to);
+        }
+        parts
+    }
+
+    /// The name in front of the dot: `os` in `os.remove`, `child_process` in `require('child_process').exec`.
+    fn owner(&self, at: usize) -> Option<String> {
+        if at < 2 || !self.is(at - 1, '.') {
+            return None;
+        }
+        if let Some(name) = self.name(at - 2) {
+            return Some(name.to_owned());
+        }
+        if self.is(at - 2, ')') {
+            let open = self.partner[at - 2];
+            if let Some(Token::Text(text, _)) = self.tokens.get(open.saturating_add(1)) {
+                return Some(text.trim_start_matches("node:").rsplit('/').next().unwrap_or(text).to_owned());
+            }
+        }
+        Some(String::new())
+    }
+
+    /// The expression a method is called on, if it is a call.
+    fn receiver(&self, at: usize) -> Option<Range<usize>> {
+        if at < 2 || !self.is(at - 1, '.') {
+            return None;
+        }
+        if self.is(at - 2, ')') {
+            let open = self.partner[at - 2];
+            return (open < at).then(|| open.saturating_sub(1)..at - 1);
+        }
+        self.name(at - 2).map(|_| at - 2..at - 1)
+    }
+
+    fn is_path_call(&self, at: usize) -> bool {
+        self.is(at - 2, ')') && {
+            let open = self.partner[at - 2];
+            open > 0 && open < at && self.name(open - 1).is_some_and(|name| name.contains("Path"))
+        } || self.name(at - 2).is_some_and(|name| self.variables.contains_key(name))
+    }
+
+    /// `name = expression`
+    fn assignment(&mut self, walk: &mut Walk<'_>, env: &Env, at: usize) {
+        let Some(name) = self.name(at).map(str::to_owned) else { return };
+        if !self.is(at + 1, '=') || self.is(at + 2, '=') || at > 0 && self.is(at - 1, '.') {
+            return;
+        }
+        let end = (at + 2..self.tokens.len().min(at + 60))
+            .find(|i| matches!(self.tokens[*i], Token::Line | Token::Punct(';' | ',')))
+            .unwrap_or(self.tokens.len().min(at + 60));
+        let value = self.value(walk, env, at + 2..end);
+        if has_hole(&value) {
+            self.variables.remove(&name);
+        } else {
+            self.variables.insert(name, value);
+        }
+    }
+
+    fn with_gaps(&self, walk: &mut Walk<'_>, text: &str) -> String {
+        if !text.contains(GAP) {
+            return text.to_owned();
+        }
+        let hole = walk.origins.hole("{…}", Tags::NONE);
+        text.replace(GAP, &hole.to_string())
+    }
+
+    /// What an expression stands for, as far as it is plain: texts, known variables, joined paths.
+    fn value(&self, walk: &mut Walk<'_>, env: &Env, range: Range<usize>) -> String {
+        let mut text = String::new();
+        let mut at = range.start;
+        let mut skip_value = false;
+        while at < range.end.min(self.tokens.len()) {
+            match &self.tokens[at] {
+                Token::Text(part, _) => {
+                    if !std::mem::take(&mut skip_value) {
+                        text.push_str(&self.with_gaps(walk, part));
+                    }
+                }
+                // Python's paths are joined with a slash.
+                Token::Punct('/') => text.push('/'),
+                Token::Punct('+' | '.' | '(' | ')' | '[' | ']' | '<' | ',') | Token::Line => {}
+                Token::Name(name) => {
+                    let (value, next) = self.named(walk, env, name, at);
+                    text.push_str(&value);
+                    at = next;
+                }
+                _ => {
+                    if !text.contains(['/', '.']) {
+                        text.push(walk.origins.hole("…", Tags::NONE));
+                    }
+                }
+            }
+            at += 1;
+        }
+        match text.strip_prefix('~') {
+            Some(rest) if rest.is_empty() || rest.starts_with('/') => format!("{}{rest}", walk.ground.home),
+            _ => text,
+        }
+    }
+
+    /// A name inside an expression: a variable, a known call, or nobody knows. Returns the last token used.
+    fn named(&self, walk: &mut Walk<'_>, env: &Env, name: &str, at: usize) -> (String, usize) {
+        const SEE_THROUGH: [&str; 18] = [
+            "os",
+            "path",
+            "pathlib",
+            "Path",
+            "PurePath",
+            "expanduser",
+            "expand_path",
+            "resolve",
+            "abspath",
+            "normpath",
+            "realpath",
+            "str",
+            "String",
+            "fspath",
+            "File",
+            "require",
+            "process",
+            "tempfile",
+        ];
+        match name {
+            "home" | "homedir" => (walk.ground.home.clone(), self.after_call(at)),
+            "getcwd" | "cwd" | "pwd" => (walk.current_dir(env), self.after_call(at)),
+            "mkdtemp" | "mkstemp" | "mkdtempSync" | "TemporaryDirectory" | "NamedTemporaryFile"
+            | "gettempdir" | "tmpdir" | "mktmpdir" => {
+                (format!("{}/{}", walk.ground.tmpdir.clone(), walk.temp_name()), self.after_call(at))
+            }
+            "HOME" => (walk.ground.home.clone(), at),
+            "environ" | "env" | "ENV" | "getenv" => {
+                let next = (at + 1..self.tokens.len().min(at + 6)).find(|i| {
+                    matches!(&self.tokens[*i], Token::Text(text, _) if text == "HOME")
+                        || self.name(*i) == Some("HOME")
+                });
+                match next {
+                    Some(next) => (walk.ground.home.clone(), next),
+                    None => (walk.origins.hole("$…", Tags::NONE).to_string(), self.after_call(at)),
+                }
+            }
+            "join" if self.is(at + 1, '(') => {
+                let close = self.partner[at + 1].min(self.tokens.len());
+                let parts = self.split(at + 2, close);
+                let parts: Vec<String> = parts.into_iter().map(|part| self.value(walk, env, part)).collect();
+                (parts.join("/"), close)
+            }
+            "executable" | "execPath" => ("python3".to_owned(), at),
+            "sys" => (String::new(), at),
+            name if SEE_THROUGH.contains(&name) => (String::new(), at),
+            name => match self.variables.get(name) {
+                Some(value) => (value.clone(), at),
+                None => (walk.origins.hole(name.to_owned(), Tags::NONE).to_string(), self.after_call(at)),
+            },
+        }
+    }
+
+    fn after_call(&self, at: usize) -> usize {
+        if self.is(at + 1, '(') && self.partner[at + 1] < self.tokens.len() {
+            self.partner[at + 1]
+        } else {
+            at
+        }
+    }
+
+    /// The words of `["rm", "-rf", x]`, or `None` if it is no list.
+    fn list(&self, walk: &mut Walk<'_>, env: &Env, range: &Range<usize>) -> Option<Vec<String>> {
+        let open = range.start;
+        if !self.is(open, '[') {
+            return None;
+        }
+        let close = self.partner[open].min(self.tokens.len());
+        Some(self.split(open + 1, close).into_iter().map(|part| self.value(walk, env, part)).collect())
+    }
+
+    fn mentions(&self, range: &Range<usize>, names: &[&str]) -> bool {
+        self.tokens[range.start..range.end.min(self.tokens.len())].iter().any(|token| match token {
+            Token::Name(name) => names.contains(&name.as_str()),
+            Token::Text(text, _) => matches!(text.as_str(), "base64" | "hex") && names.contains(&"base64"),
+            _ => false,
+        })
+    }
+
+    /// Judges one call; `true` if it reads a secret.
+    fn act(
+        &mut self,
+        walk: &mut Walk<'_>,
+        env: &mut Env,
+        does: Does,
+        at: usize,
+        args: &[Range<usize>],
+        subject: &str,
+    ) -> bool {
+        let python_exec =
+            self.language == Language::Python && self.name(at) == Some("exec") && self.owner(at).is_none();
+        let does = if python_exec { Evaluates } else { does };
+        let mut values = Vec::new();
+        for range in args.iter().take(4) {
+            values.push(self.value(walk, env, range.clone()));
+        }
+        let first = values.first().cloned().unwrap_or_default();
+        let second = values.get(1).cloned().unwrap_or_default();
+        match does {
+            Runs | RunsNamed => self.runs(walk, env, does, args, &values, subject),
+            Evaluates => self.evaluates(walk, env, args, subject),
+            Deletes if first.is_empty() && self.receiver(at).is_some() => {
+                let path =
+                    self.receiver(at).map(|receiver| self.value(walk, env, receiver)).unwrap_or_default();
+                walk.delete(env, &path, subject);
+            }
+            Deletes => {
+                let lists = args.first().and_then(|range| self.list(walk, env, range));
+                for path in lists.unwrap_or_else(|| vec![first]) {
+                    walk.delete(env, &path, subject);
+                }
+            }
+            Writes => walk.write(env, &first, Write::Overwrite, subject),
+            Reads => return self.reads(walk, env, &first),
+            Opens => {
+                let mode = args.iter().skip(1).any(|range| {
+                    self.tokens[range.start..range.end.min(self.tokens.len())].iter().any(|token| {
+                        matches!(token, Token::Text(mode, _) if mode.len() <= 4 && mode.contains(['w', 'a', 'x', '+', '>']))
+                    })
+                });
+                // Perl: `open(F, ">>", "file")`, `open(F, ">file")`, `open(F, "command|")`.
+                if self.language == Language::Perl {
+                    let path =
+                        values.get(2).unwrap_or(&second).trim_start_matches(['>', '<', '+', ' ']).to_owned();
+                    if second.contains('>') {
+                        walk.write(env, &path, Write::Overwrite, subject);
+                        return false;
+                    }
+                    if let Some(command) = second.strip_suffix('|') {
+                        walk.text(&mut env.clone(), command, &Stream::None, false);
+                        return false;
+                    }
+                    return self.reads(walk, env, &path);
+                }
+                if mode {
+                    walk.write(env, &first, Write::Overwrite, subject);
+                } else {
+                    return self.reads(walk, env, &first);
+                }
+            }
+            Copies => {
+                let secret = self.reads(walk, env, &first);
+                walk.write(env, &second, Write::Overwrite, subject);
+                return secret;
+            }
+            Moves => {
+                walk.delete(env, &first, subject);
+                walk.write(env, &second, Write::Replace, subject);
+            }
+            Downloads => {
+                walk.write(env, &second, Write::Overwrite, subject);
+                walk.remember(env, &second, Stream::Data(Tags::DOWNLOAD), false);
+            }
+            Links => walk.write(env, &second, Write::Replace, subject),
+            WritesSelf | ReadsSelf => {
+                let Some(receiver) = self.receiver(at) else { return false };
+                let path = self.value(walk, env, receiver);
+                if does == ReadsSelf {
+                    return self.reads(walk, env, &path);
+                }
+                walk.write(env, &path, Write::Overwrite, subject);
+            }
+        }
+        false
+    }
+
+    fn reads(&self, walk: &mut Walk<'_>, env: &Env, path: &str) -> bool {
+        if path.is_empty() || path.starts_with("http://") || path.starts_with("https://") {
+            return false;
+        }
+        walk.read(env, path).tags().has(Tags::SECRET)
+    }
+
+    fn runs(
+        &self,
+        walk: &mut Walk<'_>,
+        env: &mut Env,
+        does: Does,
+        args: &[Range<usize>],
+        values: &[String],
+        subject: &str,
+    ) {
+        let world = env.world.clone();
+        let Some(range) = args.first() else { return };
+        if self.mentions(range, &NETWORK) {
+            return walk.found(&world, &rules::NETWORK_SHELL, subject);
+        }
+        if self.mentions(range, &DECODERS) {
+            return walk.found(&world, &rules::NETWORK_DECODED, subject);
+        }
+        let mut argv: Vec<String> = Vec::new();
+        let mut is_list = false;
+        for range in args {
+            match self.list(walk, env, range) {
+                Some(words) => {
+                    argv.extend(words);
+                    is_list = true;
+                    break;
+                }
+                None if argv.is_empty() => argv.push(self.value(walk, env, range.clone())),
+                None => {
+                    // Several texts are an argument list; `shell=True`, `{stdio: …}` and the like are not.
+                    let options = self.is(range.start, '{') || self.is(range.start + 1, '=');
+                    if options || self.language == Language::JavaScript {
+                        break;
+                    }
+                    argv.push(self.value(walk, env, range.clone()));
+                    is_list = true;
+                }
+            }
+        }
+        if does == RunsNamed && argv.len() > 1 {
+            argv.remove(0);
+        }
+        if is_list && argv.len() > 1 {
+            walk.call(&mut env.clone(), &argv, &Stream::None, false);
+        } else if let Some(text) = argv.first().or(values.first()) {
+            super::super::programs::run_code_text(walk, env, text, subject);
+        }
+    }
+
+    fn evaluates(&self, walk: &mut Walk<'_>, env: &mut Env, args: &[Range<usize>], subject: &str) {
+        let world = env.world.clone();
+        let Some(range) = args.last() else { return };
+        let literal =
+            matches!(&self.tokens[range.start..range.end.min(self.tokens.len())], [Token::Text(_, false)]);
+        if literal {
+            if walk.depth < 24 {
+                let code = self.value(walk, env, range.clone());
+                walk.depth += 1;
+                scan(walk, env, self.language, &code, subject);
+                walk.depth -= 1;
+            }
+            return;
+        }
+        let rule = if self.mentions(range, &NETWORK) || self.networks {
+            &rules::NETWORK_SHELL
+        } else if self.mentions(range, &DECODERS) {
+            &rules::NETWORK_DECODED
+        } else {
+            &rules::UNKNOWN_COMMAND
+        };
+        walk.found(&world, rule, subject);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn functions_are_sorted() {
+        assert!(super::FUNCTIONS.windows(2).all(|pair| pair[0].0 < pair[1].0));
+    }
+}

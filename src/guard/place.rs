@@ -1,0 +1,146 @@
+//! Where a tool call happens: the directories that count, the user's settings, and a window on the disk.
+
+use crate::config::{self, Config};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// What the guard may ask of the disk. Only names and links, never contents.
+pub trait Files: Send + Sync {
+    /// Where the symbolic link `path` points; `None` if it is none.
+    fn link(&self, path: &str) -> Option<String>;
+    fn exists(&self, path: &str) -> bool;
+    fn is_dir(&self, path: &str) -> bool;
+    /// The names in a directory, at most a few thousand.
+    fn names(&self, dir: &str) -> Vec<String>;
+}
+
+/// The real disk.
+#[derive(Debug)]
+pub struct Disk;
+
+/// A directory with more entries than this is judged by the pattern alone.
+const MOST_NAMES: usize = 5000;
+
+impl Files for Disk {
+    fn link(&self, path: &str) -> Option<String> {
+        std::fs::read_link(path).ok().map(|target| target.to_string_lossy().into_owned())
+    }
+
+    fn exists(&self, path: &str) -> bool {
+        std::fs::symlink_metadata(path).is_ok()
+    }
+
+    fn is_dir(&self, path: &str) -> bool {
+        std::fs::metadata(path).is_ok_and(|meta| meta.is_dir())
+    }
+
+    fn names(&self, dir: &str) -> Vec<String> {
+        let Ok(entries) = std::fs::read_dir(dir) else { return Vec::new() };
+        entries
+            .take(MOST_NAMES)
+            .filter_map(|entry| Some(entry.ok()?.file_name().to_string_lossy().into_owned()))
+            .collect()
+    }
+}
+
+/// The world a judgement is made in.
+pub struct Place {
+    pub home: PathBuf,
+    /// The user's login name, for `~name`.
+    pub user: Option<String>,
+    /// `CLAUDE_PROJECT_DIR`; the repository around the payload's `cwd` counts besides it.
+    pub project: Option<PathBuf>,
+    /// Used when the payload names no directory.
+    pub cwd: PathBuf,
+    pub tmpdir: Option<PathBuf>,
+    /// `CLAUDE_SESSION_MODE`
+    pub session_mode: Option<String>,
+    pub claude_dir: PathBuf,
+    /// Named in every reason, and protected from the tools it judges.
+    pub config_file: PathBuf,
+    pub config: config::Guard,
+    pub files: Box<dyn Files>,
+    /// How long a judgement may take before it becomes "ask".
+    pub patience: Duration,
+}
+
+/// What the hook may spend on judging.
+pub const HOOK_PATIENCE: Duration = Duration::from_millis(50);
+
+impl Place {
+    /// This process's surroundings and the user's settings.
+    pub fn here(config: &Config) -> Place {
+        Place {
+            home: config::home(),
+            user: config::env("USER").or_else(|| config::env("LOGNAME")),
+            project: config::env_path(config::var::PROJECT_DIR),
+            cwd: std::env::current_dir().unwrap_or_else(|_| PathBuf::from("/")),
+            tmpdir: config::env_path("TMPDIR").filter(|path| path.is_absolute()),
+            session_mode: config::env(config::var::SESSION_MODE),
+            claude_dir: config::claude_dir(),
+            config_file: config::config_file(),
+            config: config.guard.clone(),
+            files: Box::new(Disk),
+            patience: HOOK_PATIENCE,
+        }
+    }
+}
+
+#[cfg(test)]
+pub mod fake {
+    use super::*;
+    use std::collections::{BTreeMap, BTreeSet};
+
+    /// A made-up disk: directories end in `/`, links are `name -> target`.
+    #[derive(Default, Debug)]
+    pub struct Fake {
+        entries: BTreeSet<String>,
+        links: BTreeMap<String, String>,
+    }
+
+    impl Fake {
+        pub fn new(lines: &str) -> Fake {
+            let mut fake = Fake::default();
+            for line in lines.split_whitespace() {
+                let (name, target) = line.split_once("->").map_or((line, None), |(n, t)| (n, Some(t)));
+                let name = name.trim_end_matches('/');
+                let mut upto = String::new();
+                for part in name.split('/').filter(|part| !part.is_empty()) {
+                    upto.push('/');
+                    upto.push_str(part);
+                    fake.entries.insert(upto.clone());
+                }
+                if let Some(target) = target {
+                    fake.links.insert(name.to_owned(), target.to_owned());
+                }
+            }
+            fake
+        }
+    }
+
+    impl Files for Fake {
+        fn link(&self, path: &str) -> Option<String> {
+            self.links.get(path).cloned()
+        }
+
+        fn exists(&self, path: &str) -> bool {
+            self.entries.contains(path)
+        }
+
+        fn is_dir(&self, path: &str) -> bool {
+            let below = format!("{path}/");
+            self.entries.range(below.clone()..).next().is_some_and(|next| next.starts_with(&below))
+        }
+
+        fn names(&self, dir: &str) -> Vec<String> {
+            let below = format!("{}/", dir.trim_end_matches('/'));
+            self.entries
+                .range(below.clone()..)
+                .take_while(|path| path.starts_with(&below))
+                .filter_map(|path| path.strip_prefix(&below))
+                .filter(|rest| !rest.contains('/'))
+                .map(str::to_owned)
+                .collect()
+        }
+    }
+}

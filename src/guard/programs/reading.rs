@@ -1,0 +1,379 @@
+//! Programs that show what is in files. Which operand is a file and which is a pattern is their affair: a table.
+
+use super::{Call, Options, Spec};
+use crate::guard::rules;
+use crate::guard::walk::Walk;
+use crate::guard::walk::env::Env;
+use crate::guard::walk::touch::Write;
+use crate::guard::walk::value::{Stream, Tags, activate};
+
+struct Reader {
+    names: &'static [&'static str],
+    /// Options with a value.
+    short: &'static str,
+    long: &'static [&'static str],
+    /// How many operands are a pattern or a script, not a file.
+    patterns: usize,
+    /// Options that bring the pattern themselves; then every operand is a file.
+    pattern_options: &'static [&'static str],
+    /// Options that hold files to read.
+    file_options: &'static [&'static str],
+    /// Options that hold a pattern of file names.
+    glob_options: &'static [&'static str],
+    /// With any of these nothing of the content is printed.
+    silent: &'static [&'static str],
+    /// Changes its files with this option.
+    in_place: &'static [&'static str],
+    /// Options that hold a file to write.
+    outputs: &'static [&'static str],
+}
+
+const PLAIN: Reader = Reader {
+    names: &[],
+    short: "",
+    long: &[],
+    patterns: 0,
+    pattern_options: &[],
+    file_options: &[],
+    glob_options: &[],
+    silent: &[],
+    in_place: &[],
+    outputs: &[],
+};
+
+static READERS: &[Reader] = &[
+    Reader { names: &["head", "tail"], short: "nc", long: &["lines", "bytes"], ..PLAIN },
+    Reader {
+        names: &[
+            "tac", "more", "comm", "zcat", "gzcat", "xzcat", "bzcat", "lolcat", "glow", "mdcat", "view",
+            "vis",
+        ],
+        short: "s",
+        ..PLAIN
+    },
+    Reader { names: &["nl"], short: "bdfhilnsvw", ..PLAIN },
+    Reader { names: &["od"], short: "AjNStw", ..PLAIN },
+    Reader { names: &["hexdump", "hd"], short: "efns", ..PLAIN },
+    Reader { names: &["strings"], short: "ntes", ..PLAIN },
+    Reader { names: &["fold", "fmt", "expand"], short: "wpt", ..PLAIN },
+    Reader { names: &["column"], short: "csoNRT", ..PLAIN },
+    Reader { names: &["paste"], short: "d", ..PLAIN },
+    Reader {
+        names: &["bat", "batcat"],
+        short: "lrHm",
+        long: &["language", "line-range", "style", "theme"],
+        ..PLAIN
+    },
+    Reader { names: &["iconv"], short: "fto", outputs: &["o"], ..PLAIN },
+    Reader { names: &["less"], short: "bhjkoOpPtTxyz", ..PLAIN },
+    Reader {
+        names: &["diff", "sdiff", "colordiff", "delta", "vimdiff"],
+        short: "xUCWSI",
+        silent: &["q", "brief"],
+        ..PLAIN
+    },
+    Reader {
+        names: &["cut"],
+        short: "bcdf",
+        long: &["delimiter", "fields", "characters", "bytes", "output-delimiter"],
+        ..PLAIN
+    },
+    Reader {
+        names: &["sort"],
+        short: "koStT",
+        long: &["key", "output", "field-separator"],
+        outputs: &["o", "output"],
+        ..PLAIN
+    },
+    Reader { names: &["uniq"], short: "fsw", ..PLAIN },
+    Reader {
+        names: &["grep", "egrep", "fgrep", "zgrep", "pcregrep", "ugrep"],
+        short: "efmABCdD",
+        long: &[
+            "regexp",
+            "file",
+            "max-count",
+            "after-context",
+            "before-context",
+            "context",
+            "include",
+            "exclude",
+            "exclude-dir",
+            "color",
+            "label",
+        ],
+        patterns: 1,
+        pattern_options: &["e", "f", "regexp", "file"],
+        file_options: &["f", "file"],
+        glob_options: &["include"],
+        silent: &[
+            "q",
+            "quiet",
+            "silent",
+            "c",
+            "count",
+            "l",
+            "L",
+            "files-with-matches",
+            "files-without-match",
+        ],
+        ..PLAIN
+    },
+    Reader {
+        names: &["rg", "ag", "ack", "pt", "sift"],
+        short: "efmABCgtTjMEdr",
+        long: &[
+            "regexp",
+            "file",
+            "glob",
+            "iglob",
+            "type",
+            "type-not",
+            "max-count",
+            "after-context",
+            "before-context",
+            "context",
+            "max-depth",
+            "replace",
+            "sort",
+            "threads",
+            "color",
+            "colors",
+            "encoding",
+            "engine",
+            "ignore",
+        ],
+        patterns: 1,
+        pattern_options: &["e", "f", "regexp", "file", "files"],
+        file_options: &["f", "file"],
+        glob_options: &["g", "glob", "iglob"],
+        silent: &["q", "quiet", "c", "count", "l", "files-with-matches", "files-without-match", "files"],
+        ..PLAIN
+    },
+    Reader {
+        names: &["sed"],
+        short: "efl",
+        long: &["expression", "file", "line-length"],
+        patterns: 1,
+        pattern_options: &["e", "expression", "f", "file"],
+        in_place: &["i", "in-place", "I"],
+        ..PLAIN
+    },
+    Reader {
+        names: &["jq", "gojq", "jaq"],
+        short: "fL",
+        long: &["from-file", "indent"],
+        patterns: 1,
+        pattern_options: &["f", "from-file"],
+        ..PLAIN
+    },
+    Reader {
+        names: &["yq"],
+        short: "",
+        long: &["from-file"],
+        patterns: 1,
+        in_place: &["i", "inplace", "in-place"],
+        ..PLAIN
+    },
+    Reader {
+        names: &["sd"],
+        short: "nf",
+        long: &["max-replacements", "flags"],
+        patterns: 2,
+        in_place: &[],
+        ..PLAIN
+    },
+    Reader {
+        names: &["xmllint", "csvcut", "csvlook", "mlr", "pygmentize", "highlight", "pandoc"],
+        short: "o",
+        outputs: &["o", "output"],
+        ..PLAIN
+    },
+];
+
+pub fn reader(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
+    let Some(reader) = READERS.iter().find(|reader| reader.names.contains(&call.name)) else {
+        return call.filtered();
+    };
+    let options = call.options(Spec { short: reader.short, long: reader.long, stops: false });
+    let in_place = !reader.in_place.is_empty() && given_exactly(call, reader.in_place);
+    if call.name == "sed" {
+        sed_scripts(walk, env, call, &options);
+    }
+    let skip = if options.has(reader.pattern_options) { 0 } else { reader.patterns };
+    let files: Vec<&str> = options
+        .operands
+        .iter()
+        .skip(skip)
+        .copied()
+        .chain(options.values(reader.file_options))
+        .filter(|file| *file != "-")
+        .collect();
+    let subject = call.show();
+    let mut tags = Tags::NONE;
+    if in_place || call.name == "sd" {
+        for file in files {
+            walk.write(env, file, Write::Append, &subject);
+        }
+        return Stream::None;
+    }
+    for file in options.values(reader.outputs) {
+        walk.write(env, file, Write::Overwrite, &subject);
+    }
+    let silent = options.has(reader.silent) && !reader.silent.is_empty();
+    for file in files {
+        if silent {
+            continue;
+        }
+        tags = tags.and(walk.read(env, file).tags().only(Tags::FLOWING));
+    }
+    if !silent {
+        for glob in options.values(reader.glob_options) {
+            if !glob.starts_with('!') {
+                walk.read(env, &activate(glob.rsplit('/').next().unwrap_or(glob)));
+            }
+        }
+    }
+    if files_from_listing(call, &options) {
+        return Stream::Data(tags.and(Tags::FILES));
+    }
+    Stream::Data(tags.and(call.stdin.tags().only(Tags::FLOWING)))
+}
+
+/// `grep -l`, `rg --files`: what comes out are names.
+fn files_from_listing(call: &Call<'_>, options: &Options<'_>) -> bool {
+    matches!(call.name, "grep" | "egrep" | "rg" | "ag" | "ack")
+        && options.has(&["l", "L", "files-with-matches", "files-without-match", "files"])
+}
+
+/// `sed -i`, `-i.bak`, `--in-place=.bak`, `-ni`: the letter anywhere before one that takes a value.
+fn given_exactly(call: &Call<'_>, names: &[&str]) -> bool {
+    call.args().iter().take_while(|arg| *arg != "--").any(|arg| match arg.strip_prefix("--") {
+        Some(long) => names.iter().any(|name| {
+            let long = long.split('=').next().unwrap_or(long);
+            name.len() > 1 && long.len() >= 2 && name.starts_with(long)
+        }),
+        None => arg.strip_prefix('-').is_some_and(|letters| {
+            let letters = letters.split(['e', 'f', 'l']).next().unwrap_or("");
+            letters.chars().any(|c| names.contains(&c.to_string().as_str()))
+        }),
+    })
+}
+
+/// What a sed script does besides editing: `e` runs, `w` writes.
+fn sed_scripts(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>, options: &Options<'_>) {
+    let mut scripts: Vec<&str> = options.values(&["e", "expression"]).collect();
+    if scripts.is_empty() && !options.has(&["f", "file"]) {
+        scripts.extend(options.operands.first());
+    }
+    for script in scripts {
+        for line in script.split(['\n', ';']) {
+            let line = line
+                .trim()
+                .trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, '$' | ',' | ' ' | '!'));
+            if let Some(command) = line.strip_prefix("e ") {
+                walk.text(&mut env.clone(), command, &Stream::None, false);
+            } else if let Some(file) = line.strip_prefix("w ") {
+                walk.write(env, file.trim(), Write::Overwrite, &call.show());
+            }
+        }
+        if runs_result(script) {
+            walk.found(&env.world.clone(), &rules::UNKNOWN_COMMAND, call.show());
+        }
+    }
+}
+
+/// `s/x/y/e`: the result is run as a command.
+fn runs_result(script: &str) -> bool {
+    let Some(rest) = script.trim().strip_prefix('s') else { return false };
+    let Some(delimiter) = rest.chars().next().filter(|c| c.is_ascii_punctuation() && *c != '\\') else {
+        return false;
+    };
+    let mut parts = rest[1..].split(delimiter);
+    let flags = parts.nth(2);
+    flags.is_some_and(|flags| {
+        flags.contains('e') && flags.chars().all(|c| c.is_ascii_alphanumeric()) && flags.len() < 5
+    })
+}
+
+/// `awk`: text, unless the program runs or writes something.
+pub fn awk(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
+    let options = call.options(Spec {
+        short: "Fvfi",
+        long: &["field-separator", "assign", "file", "include"],
+        stops: false,
+    });
+    let in_place = options.values(&["i", "include"]).any(|library| library == "inplace");
+    let mut operands = options.operands.iter();
+    if !options.has(&["f", "file"])
+        && let Some(program) = operands.next()
+    {
+        super::super::code::awk(walk, env, program, call);
+    }
+    let mut tags = call.stdin.tags().only(Tags::FLOWING);
+    for file in operands.filter(|operand| !operand.contains('=')) {
+        if in_place {
+            walk.write(env, file, Write::Append, &call.show());
+        } else {
+            tags = tags.and(walk.read(env, file).tags().only(Tags::FLOWING));
+        }
+    }
+    Stream::Data(tags)
+}
+
+/// `openssl`: keys may be used and made elsewhere, but not printed.
+pub fn openssl(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
+    let value = |names: &[&str]| {
+        call.args().windows(2).find(|pair| names.contains(&pair[0].as_str())).map(|pair| pair[1].as_str())
+    };
+    let has = |names: &[&str]| call.args().iter().any(|arg| names.contains(&arg.as_str()));
+    let verb = call.args().first().map_or("", String::as_str);
+    let subject = call.show();
+    if let Some(file) = value(&["-in"])
+        && matches!(verb, "rsa" | "pkey" | "ec" | "dsa" | "pkcs8" | "pkcs12" | "enc" | "base64")
+        && !has(&["-noout", "-pubout", "-pubin", "-check", "-modulus"])
+    {
+        walk.read(env, file);
+    }
+    for file in [value(&["-out"]), value(&["-keyout"])].into_iter().flatten() {
+        if walk.is_secret(env, file) {
+            walk.found(&env.world.clone(), &rules::WRITE_NEW_KEY, subject.clone());
+        }
+    }
+    let mut tags = call.stdin.tags().only(Tags::FLOWING);
+    if matches!(verb, "enc" | "base64" | "aes-256-cbc" | "smime" | "rsautl" | "pkeyutl")
+        && has(&["-d", "-decrypt"])
+    {
+        tags = tags.and(Tags::DECODED);
+    }
+    if verb == "s_client" {
+        if tags.has(Tags::SECRET) {
+            walk.found(&env.world.clone(), &rules::NETWORK_SECRET, subject);
+        }
+        tags = tags.and(Tags::DOWNLOAD);
+    }
+    Stream::Data(tags)
+}
+
+/// `gpg --export-secret-keys`
+pub fn gpg(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
+    if call.args().iter().any(|arg| arg.starts_with("--export-secret")) {
+        walk.found(&env.world.clone(), &rules::READ_KEY, call.show());
+        return Stream::Data(Tags::SECRET);
+    }
+    let decodes = call.args().iter().any(|arg| matches!(arg.as_str(), "-d" | "--decrypt"));
+    let tags = call.stdin.tags().only(Tags::FLOWING);
+    Stream::Data(if decodes { tags.and(Tags::DECODED) } else { tags })
+}
+
+/// `ssh-keygen` writes keys unless it is only asked about them.
+pub fn ssh_keygen(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
+    let options = call.options(Spec { short: "tbfCNPmaIsVnDOEwzZ", ..Spec::default() });
+    let only_asks = options.has(&["l", "y", "F", "B", "e", "i", "H", "R", "Q", "Y"]);
+    let target =
+        options.value(&["f"]).map_or_else(|| format!("{}/.ssh/id_ed25519", walk.ground.home), str::to_owned);
+    if !only_asks && walk.is_secret(env, &target) {
+        walk.found(&env.world.clone(), &rules::WRITE_NEW_KEY, call.show());
+    }
+    Stream::Data(Tags::NONE)
+}

@@ -1,0 +1,448 @@
+//! Shells and interpreters: where their program comes from, and whether it may run.
+
+use super::{Call, network};
+use crate::guard::code::{self, Language};
+use crate::guard::rules::{self, Rule};
+use crate::guard::walk::Walk;
+use crate::guard::walk::env::Env;
+use crate::guard::walk::touch::Write;
+use crate::guard::walk::value::{Stream, Tags, deactivate};
+
+/// Text that nobody has seen, by its tags.
+fn unseen(tags: Tags) -> Option<&'static Rule> {
+    if tags.has(Tags::DOWNLOAD) {
+        Some(&rules::NETWORK_SHELL)
+    } else if tags.has(Tags::DECODED) {
+        Some(&rules::NETWORK_DECODED)
+    } else {
+        None
+    }
+}
+
+/// Shell text in the running shell: `eval`.
+pub fn text(walk: &mut Walk<'_>, env: &mut Env, text: &str, call: &Call<'_>) -> Stream {
+    if let Some(rule) = unseen(walk.origins.tags(text)) {
+        walk.found(&env.world.clone(), rule, call.show());
+    }
+    walk.text(env, &deactivate(text), call.stdin, call.want)
+}
+
+/// A program's text, known at least in part.
+pub fn code(
+    walk: &mut Walk<'_>,
+    env: &mut Env,
+    language: Language,
+    text: &str,
+    call: &Call<'_>,
+    args: &[String],
+) -> Stream {
+    if let Some(rule) = unseen(walk.origins.tags(text)) {
+        walk.found(&env.world.clone(), rule, call.show());
+    }
+    let text = deactivate(text);
+    if language == Language::Shell {
+        return walk.process(env, &text, args, call.stdin, call.want);
+    }
+    code::judge(walk, &mut env.clone(), language, &text, call);
+    call.filtered()
+}
+
+/// A program that arrives on a stream.
+pub fn program(
+    walk: &mut Walk<'_>,
+    env: &mut Env,
+    language: Language,
+    stream: &Stream,
+    call: &Call<'_>,
+) -> Stream {
+    let world = env.world.clone();
+    if let Some(rule) = unseen(stream.tags()) {
+        walk.found(&world, rule, call.show());
+        return Stream::Data(Tags::NONE);
+    }
+    match stream {
+        Stream::None => Stream::Data(Tags::NONE),
+        Stream::Text(text, _) => {
+            let inner = Call { stdin: &Stream::None, ..*call };
+            code(walk, env, language, text, &inner, &[])
+        }
+        Stream::Data(tags) => {
+            if !tags.has(Tags::LOCAL_FILE.and(Tags::TRUSTED)) {
+                walk.found(&world, &rules::UNKNOWN_COMMAND, call.show());
+            }
+            Stream::Data(Tags::NONE)
+        }
+    }
+}
+
+/// A program in a file: one that the line made itself is read, one from the network is asked about.
+pub fn file(
+    walk: &mut Walk<'_>,
+    env: &mut Env,
+    language: Language,
+    file: &str,
+    args: &[String],
+    call: &Call<'_>,
+) -> Stream {
+    if matches!(file, "-" | "/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0") {
+        return program(walk, env, language, call.stdin, call);
+    }
+    let from_process = file.chars().next().and_then(|c| walk.origins.get(c)?.stream.clone());
+    if let Some(stream) = from_process {
+        return program(walk, env, language, &stream, call);
+    }
+    match walk.content_to_run(env, file) {
+        Some(Stream::Text(text, tags)) if !tags.has(Tags::DECODED) => {
+            if call.name == "source" || call.name == "." {
+                return walk.text(env, &deactivate(&text), &Stream::None, false);
+            }
+            code(walk, env, language, &text, call, args)
+        }
+        Some(content) => {
+            run_stored(walk, env, content.tags(), call);
+            Stream::Data(Tags::NONE)
+        }
+        None => {
+            // Sourcing a file with secrets puts them into the environment.
+            if language == Language::Shell {
+                walk.read(env, file);
+            }
+            Stream::Data(call.stdin.tags().only(Tags::FLOWING))
+        }
+    }
+}
+
+/// Running a file whose content the line put there, but nobody knows.
+pub fn run_stored(walk: &mut Walk<'_>, env: &mut Env, tags: Tags, call: &Call<'_>) {
+    let rule = if tags.has(Tags::DOWNLOAD) {
+        &rules::NETWORK_RUN_FILE
+    } else if tags.has(Tags::DECODED) {
+        &rules::NETWORK_DECODED
+    } else {
+        return;
+    };
+    walk.found(&env.world.clone(), rule, call.show());
+}
+
+/// `sh`, `bash`, `zsh` and their kin.
+pub fn shell(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
+    let args = call.args();
+    let (mut takes_text, mut from_stdin, mut only_checks) = (false, false, false);
+    let mut at = 0;
+    while let Some(arg) = args.get(at) {
+        match arg.as_str() {
+            "--" => {
+                at += 1;
+                break;
+            }
+            "-" => {
+                at += 1;
+                break;
+            }
+            "--version" | "--help" => return Stream::None,
+            "--rcfile" | "--init-file" => {
+                file(walk, env, Language::Shell, args.get(at + 1).map_or("", String::as_str), &[], call);
+                at += 2;
+            }
+            "-o" | "+o" | "-O" | "+O" => at += 2,
+            arg if arg.starts_with("--") => at += 1,
+            arg if arg.starts_with(['-', '+']) => {
+                let letters = &arg[1..];
+                takes_text |= letters.contains('c');
+                from_stdin |= letters.contains('s');
+                only_checks |= letters.contains('n');
+                at += 1 + usize::from(letters.ends_with('o') || letters.ends_with('O'));
+            }
+            _ => break,
+        }
+    }
+    let rest = args.get(at..).unwrap_or(&[]);
+    if only_checks {
+        return Stream::Data(Tags::NONE);
+    }
+    if takes_text {
+        let Some((text, params)) = rest.split_first() else { return Stream::None };
+        // Behind the text comes `$0`, then `$1`.
+        let params = params.get(1..).unwrap_or(&[]);
+        let zero = rest.get(1).cloned();
+        let mut inner = env.clone();
+        if let Some(zero) = zero {
+            inner.set("0", zero);
+        }
+        return code(walk, &mut inner, Language::Shell, text, call, params);
+    }
+    match rest.first() {
+        Some(script) if !from_stdin => file(walk, env, Language::Shell, script, &rest[1..], call),
+        _ => program(walk, env, Language::Shell, call.stdin, call),
+    }
+}
+
+/// How an interpreter takes its program.
+struct Interpreter {
+    name: &'static str,
+    language: Language,
+    /// Letters whose value is the program.
+    code: &'static str,
+    long_code: &'static [&'static str],
+    /// Letters that name a module as the program.
+    module: &'static str,
+    /// Letters with a value of their own.
+    values: &'static str,
+    /// Letters whose value, if any, is attached: `-i.bak`, `-MModule`.
+    attached: &'static str,
+    /// `-i` edits the operands in place, `-n` and `-p` read them.
+    filters: bool,
+    /// Words in front of the file: `deno run`, `bun run`.
+    verbs: &'static [&'static str],
+}
+
+const PLAIN: Interpreter = Interpreter {
+    name: "",
+    language: Language::Other,
+    code: "e",
+    long_code: &[],
+    module: "",
+    values: "",
+    attached: "",
+    filters: false,
+    verbs: &[],
+};
+
+static INTERPRETERS: &[Interpreter] = &[
+    Interpreter {
+        name: "python",
+        language: Language::Python,
+        code: "c",
+        module: "m",
+        values: "WXQ",
+        ..PLAIN
+    },
+    Interpreter { name: "pypy", language: Language::Python, code: "c", module: "m", values: "WX", ..PLAIN },
+    Interpreter { name: "ipython", language: Language::Python, code: "c", module: "m", ..PLAIN },
+    Interpreter {
+        name: "node",
+        language: Language::JavaScript,
+        code: "ep",
+        long_code: &["--eval", "--print"],
+        values: "rC",
+        ..PLAIN
+    },
+    Interpreter {
+        name: "nodejs",
+        language: Language::JavaScript,
+        code: "ep",
+        long_code: &["--eval", "--print"],
+        values: "rC",
+        ..PLAIN
+    },
+    Interpreter {
+        name: "tsx",
+        language: Language::JavaScript,
+        code: "ep",
+        long_code: &["--eval", "--print"],
+        ..PLAIN
+    },
+    Interpreter {
+        name: "ts-node",
+        language: Language::JavaScript,
+        code: "ep",
+        long_code: &["--eval"],
+        ..PLAIN
+    },
+    Interpreter {
+        name: "deno",
+        language: Language::JavaScript,
+        code: "",
+        verbs: &["run", "eval", "repl"],
+        ..PLAIN
+    },
+    Interpreter {
+        name: "bun",
+        language: Language::JavaScript,
+        code: "ep",
+        long_code: &["--eval", "--print"],
+        verbs: &["run"],
+        ..PLAIN
+    },
+    Interpreter {
+        name: "perl",
+        language: Language::Perl,
+        code: "eE",
+        values: "",
+        attached: "iMmIlF0DxC",
+        filters: true,
+        ..PLAIN
+    },
+    Interpreter {
+        name: "ruby",
+        language: Language::Ruby,
+        code: "e",
+        values: "rIEC",
+        attached: "iF0KTWx",
+        filters: true,
+        ..PLAIN
+    },
+    Interpreter { name: "php", language: Language::Php, code: "rBRE", values: "fdczS", ..PLAIN },
+    Interpreter { name: "lua", code: "e", values: "l", ..PLAIN },
+    Interpreter { name: "luajit", code: "e", values: "lj", ..PLAIN },
+    Interpreter { name: "Rscript", code: "e", ..PLAIN },
+    Interpreter { name: "julia", code: "eE", values: "tpJ", ..PLAIN },
+    Interpreter { name: "elixir", code: "e", values: "r", ..PLAIN },
+    Interpreter { name: "groovy", code: "e", ..PLAIN },
+    Interpreter { name: "tclsh", code: "", ..PLAIN },
+    Interpreter { name: "expect", code: "c", values: "f", ..PLAIN },
+    Interpreter { name: "guile", code: "c", values: "l", ..PLAIN },
+    Interpreter { name: "swift", code: "e", ..PLAIN },
+];
+
+pub fn interpreter(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
+    let Some(interpreter) = INTERPRETERS.iter().find(|interpreter| interpreter.name == call.name) else {
+        return call.filtered();
+    };
+    let args = call.args();
+    let mut programs: Vec<&str> = Vec::new();
+    let (mut in_place, mut at) = (false, 0);
+    while let Some(arg) = args.get(at) {
+        at += 1;
+        if arg == "--version" || arg == "--help" || arg == "-V" {
+            return Stream::Data(Tags::NONE);
+        }
+        if interpreter.long_code.contains(&arg.as_str()) {
+            programs.extend(args.get(at).map(String::as_str));
+            at += 1;
+            continue;
+        }
+        let long_value =
+            interpreter.long_code.iter().find_map(|name| arg.strip_prefix(name)?.strip_prefix('='));
+        if let Some(code) = long_value {
+            programs.push(code);
+            continue;
+        }
+        if arg == "-" || arg == "--" || arg.starts_with("--") && arg.len() > 2 {
+            if arg == "-" {
+                at -= 1;
+                break;
+            }
+            continue;
+        }
+        let Some(letters) = arg.strip_prefix('-') else {
+            at -= 1;
+            break;
+        };
+        for (i, c) in letters.char_indices() {
+            let rest = &letters[i + c.len_utf8()..];
+            in_place |= interpreter.filters && c == 'i';
+            if interpreter.module.contains(c) {
+                // The module is the program; what is piped in is its data.
+                let tags = call.stdin.tags().only(Tags::FLOWING);
+                let decodes = args[at - 1..].iter().any(|arg| arg.ends_with("base64"));
+                return Stream::Data(if decodes { tags.and(Tags::DECODED) } else { tags });
+            }
+            if interpreter.code.contains(c) {
+                if rest.is_empty() {
+                    programs.extend(args.get(at).map(String::as_str));
+                    at += 1;
+                } else if interpreter.language == Language::JavaScript {
+                    // `-pe`: both letters want the same code.
+                    continue;
+                } else {
+                    programs.push(rest);
+                }
+                break;
+            }
+            if interpreter.attached.contains(c) {
+                break;
+            }
+            if interpreter.values.contains(c) {
+                at += usize::from(rest.is_empty());
+                break;
+            }
+        }
+        // Python's options end with its program.
+        if !programs.is_empty() && interpreter.language == Language::Python {
+            break;
+        }
+    }
+    let mut rest = args.get(at..).unwrap_or(&[]);
+    if let Some(verb) = rest.first()
+        && interpreter.verbs.contains(&verb.as_str())
+    {
+        if verb == "eval" {
+            programs.extend(rest.get(1).map(String::as_str));
+        }
+        rest = &rest[1..];
+        while let [first, more @ ..] = rest
+            && first.starts_with('-')
+            && first != "-"
+        {
+            rest = more;
+        }
+    }
+    if !programs.is_empty() {
+        for program in &programs {
+            code(walk, env, interpreter.language, program, call, rest);
+        }
+        return operands(walk, env, interpreter, in_place, rest, call);
+    }
+    if call.name == "deno" && network::runs_urls(walk, env, call) {
+        return Stream::Data(Tags::NONE);
+    }
+    match rest.first() {
+        Some(script) => file(walk, env, interpreter.language, script, &rest[1..], call),
+        None if matches!(call.name, "deno" | "bun") => Stream::Data(Tags::NONE),
+        None => program(walk, env, interpreter.language, call.stdin, call),
+    }
+}
+
+/// The files of `perl -pi -e …` and `ruby -ne …`.
+fn operands(
+    walk: &mut Walk<'_>,
+    env: &mut Env,
+    interpreter: &Interpreter,
+    in_place: bool,
+    files: &[String],
+    call: &Call<'_>,
+) -> Stream {
+    let mut tags = call.stdin.tags().only(Tags::FLOWING);
+    if interpreter.filters {
+        for file in files {
+            if in_place {
+                walk.write(env, file, Write::Append, &call.show());
+            } else if walk.is_secret(env, file) {
+                tags = tags.and(walk.read(env, file).tags().only(Tags::FLOWING));
+            }
+        }
+    }
+    Stream::Data(tags)
+}
+
+/// `powershell -Command …`, `pwsh -File …`, `cmd /c …`
+pub fn powershell(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
+    let args = call.args();
+    for (at, arg) in args.iter().enumerate() {
+        let flag = arg.trim_start_matches(['-', '/']).to_lowercase();
+        let is_flag = arg.starts_with('-') || (call.name == "cmd" && arg.starts_with('/'));
+        if !is_flag || flag.is_empty() {
+            if call.name != "cmd" {
+                return file(walk, env, Language::PowerShell, arg, &[], call);
+            }
+            continue;
+        }
+        let rest = || args[at + 1..].join(" ");
+        if "encodedcommand".starts_with(&flag) && flag.starts_with('e') && !flag.starts_with("ex") {
+            walk.found(&env.world.clone(), &rules::NETWORK_DECODED, call.show());
+            return Stream::None;
+        }
+        if "command".starts_with(&flag) || (call.name == "cmd" && matches!(flag.as_str(), "c" | "k")) {
+            if rest() == "-" {
+                return program(walk, env, Language::PowerShell, call.stdin, call);
+            }
+            return code(walk, env, Language::PowerShell, &rest(), call, &[]);
+        }
+        if flag == "file" || flag == "f" {
+            let script = args.get(at + 1).map_or("", String::as_str);
+            return file(walk, env, Language::PowerShell, script, &[], call);
+        }
+    }
+    program(walk, env, Language::PowerShell, call.stdin, call)
+}

@@ -1,0 +1,417 @@
+//! Programs that run another program: a table of how they take it.
+
+use super::{Call, Options, Spec, shells};
+use crate::guard::rules;
+use crate::guard::walk::Walk;
+use crate::guard::walk::env::Env;
+use crate::guard::walk::touch::Spot;
+use crate::guard::walk::value::{Stream, Tags};
+
+struct Wrapper {
+    name: &'static str,
+    /// One of these words must come first; empty means none.
+    verbs: &'static [&'static str],
+    /// Options with a value.
+    short: &'static str,
+    long: &'static [&'static str],
+    /// How many operands stand before the command: a duration, a file, a priority.
+    skip: usize,
+    /// Options whose value is shell text to run.
+    text: &'static [&'static str],
+    /// The words are joined to shell text, as `watch` does.
+    joins: bool,
+    /// Only what follows `--` is a command.
+    after_dashes: bool,
+}
+
+const PLAIN: Wrapper = Wrapper {
+    name: "",
+    verbs: &[],
+    short: "",
+    long: &[],
+    skip: 0,
+    text: &[],
+    joins: false,
+    after_dashes: false,
+};
+
+static WRAPPERS: &[Wrapper] = &[
+    Wrapper { name: "arch", ..PLAIN },
+    Wrapper { name: "asdf", verbs: &["exec"], ..PLAIN },
+    Wrapper { name: "aws-vault", verbs: &["exec"], short: "dn", skip: 1, ..PLAIN },
+    Wrapper { name: "builtin", ..PLAIN },
+    Wrapper { name: "bundle", verbs: &["exec"], ..PLAIN },
+    Wrapper { name: "bunx", ..PLAIN },
+    Wrapper { name: "bwrap", long: &["bind", "ro-bind", "dev-bind", "chdir"], after_dashes: true, ..PLAIN },
+    Wrapper { name: "caffeinate", short: "tw", ..PLAIN },
+    Wrapper { name: "chamber", verbs: &["exec"], after_dashes: true, ..PLAIN },
+    Wrapper { name: "chronic", ..PLAIN },
+    Wrapper { name: "chroot", skip: 1, ..PLAIN },
+    Wrapper { name: "chrt", short: "pTPD", skip: 1, ..PLAIN },
+    Wrapper { name: "concurrently", short: "nc", long: &["names", "prefix"], joins: true, ..PLAIN },
+    Wrapper { name: "conda", verbs: &["run"], short: "np", long: &["name", "prefix"], ..PLAIN },
+    Wrapper { name: "cross-env", ..PLAIN },
+    Wrapper { name: "cross-env-shell", joins: true, ..PLAIN },
+    Wrapper { name: "dbus-launch", ..PLAIN },
+    Wrapper { name: "dbus-run-session", ..PLAIN },
+    Wrapper { name: "direnv", verbs: &["exec"], skip: 1, ..PLAIN },
+    Wrapper { name: "doppler", verbs: &["run"], after_dashes: true, ..PLAIN },
+    Wrapper { name: "dotenv", short: "fe", ..PLAIN },
+    Wrapper { name: "dotenvx", verbs: &["run"], after_dashes: true, ..PLAIN },
+    Wrapper { name: "entr", ..PLAIN },
+    Wrapper { name: "exec", short: "a", ..PLAIN },
+    Wrapper { name: "fakeroot", short: "lsbi", ..PLAIN },
+    Wrapper { name: "firejail", ..PLAIN },
+    Wrapper { name: "flatpak-spawn", ..PLAIN },
+    Wrapper {
+        name: "flock",
+        short: "wEc",
+        long: &["timeout", "conflict-exit-code"],
+        skip: 1,
+        text: &["c", "command"],
+        ..PLAIN
+    },
+    Wrapper { name: "gdb", after_dashes: true, ..PLAIN },
+    Wrapper {
+        name: "hyperfine",
+        short: "wrmMpcn",
+        long: &[
+            "warmup",
+            "runs",
+            "min-runs",
+            "prepare",
+            "cleanup",
+            "setup",
+            "export-json",
+            "export-markdown",
+        ],
+        text: &["p", "prepare", "cleanup", "setup"],
+        joins: true,
+        ..PLAIN
+    },
+    Wrapper { name: "infisical", verbs: &["run"], after_dashes: true, ..PLAIN },
+    Wrapper { name: "ionice", short: "cnpPu", long: &["class", "classdata", "pid"], ..PLAIN },
+    Wrapper { name: "ld.so", long: &["library-path", "preload", "argv0"], ..PLAIN },
+    Wrapper { name: "linux32", ..PLAIN },
+    Wrapper { name: "linux64", ..PLAIN },
+    Wrapper { name: "ltrace", short: "aAenopsuxl", ..PLAIN },
+    Wrapper { name: "mise", verbs: &["exec", "x"], after_dashes: true, ..PLAIN },
+    Wrapper { name: "nice", short: "n", long: &["adjustment"], ..PLAIN },
+    Wrapper {
+        name: "nix",
+        verbs: &["develop", "shell", "run"],
+        text: &["command", "c"],
+        short: "c",
+        long: &["command"],
+        after_dashes: true,
+        ..PLAIN
+    },
+    Wrapper {
+        name: "nix-shell",
+        short: "pAIP",
+        long: &["run", "command", "packages"],
+        text: &["run", "command"],
+        after_dashes: true,
+        ..PLAIN
+    },
+    Wrapper { name: "nocorrect", ..PLAIN },
+    Wrapper {
+        name: "nodemon",
+        short: "xwei",
+        long: &["exec", "watch", "ext", "ignore"],
+        text: &["x", "exec"],
+        after_dashes: true,
+        ..PLAIN
+    },
+    Wrapper { name: "noglob", ..PLAIN },
+    Wrapper { name: "nohup", ..PLAIN },
+    Wrapper {
+        name: "npm",
+        verbs: &["exec", "x"],
+        short: "pc",
+        long: &["package", "call", "workspace"],
+        text: &["c", "call"],
+        ..PLAIN
+    },
+    Wrapper { name: "npx", short: "pc", long: &["package", "call"], text: &["c", "call"], ..PLAIN },
+    Wrapper { name: "nsenter", short: "tSG", long: &["target"], ..PLAIN },
+    Wrapper { name: "numactl", ..PLAIN },
+    Wrapper { name: "op", verbs: &["run"], after_dashes: true, ..PLAIN },
+    Wrapper { name: "pdm", verbs: &["run"], ..PLAIN },
+    Wrapper { name: "perf", verbs: &["stat", "record", "trace"], short: "eopFrI", ..PLAIN },
+    Wrapper { name: "pipenv", verbs: &["run"], ..PLAIN },
+    Wrapper { name: "pixi", verbs: &["run"], ..PLAIN },
+    Wrapper { name: "pnpm", verbs: &["exec", "dlx"], ..PLAIN },
+    Wrapper { name: "pnpx", ..PLAIN },
+    Wrapper { name: "poetry", verbs: &["run"], ..PLAIN },
+    Wrapper { name: "prlimit", ..PLAIN },
+    Wrapper { name: "proot", short: "rbwq", ..PLAIN },
+    Wrapper { name: "proxychains", short: "f", ..PLAIN },
+    Wrapper { name: "proxychains4", short: "f", ..PLAIN },
+    Wrapper { name: "retry", short: "tdb", ..PLAIN },
+    Wrapper { name: "rlwrap", short: "afHpPs", ..PLAIN },
+    Wrapper { name: "rye", verbs: &["run"], ..PLAIN },
+    Wrapper {
+        name: "script",
+        short: "cEIloOTB",
+        long: &["command"],
+        text: &["c", "command"],
+        skip: 1,
+        ..PLAIN
+    },
+    Wrapper { name: "sem", short: "j", long: &["jobs", "id"], joins: true, ..PLAIN },
+    Wrapper { name: "setarch", skip: 1, ..PLAIN },
+    Wrapper { name: "setpriv", ..PLAIN },
+    Wrapper { name: "setsid", ..PLAIN },
+    Wrapper { name: "sg", short: "c", skip: 1, text: &["c"], joins: true, ..PLAIN },
+    Wrapper { name: "split", long: &["filter"], text: &["filter"], short: "bCnla", skip: 9, ..PLAIN },
+    Wrapper { name: "stdbuf", short: "ioe", long: &["input", "output", "error"], ..PLAIN },
+    Wrapper { name: "strace", short: "oeEpsuPOaSXIb", ..PLAIN },
+    Wrapper { name: "systemd-inhibit", ..PLAIN },
+    Wrapper {
+        name: "systemd-run",
+        short: "puEtMHdG",
+        long: &["unit", "property", "setenv", "working-directory"],
+        ..PLAIN
+    },
+    Wrapper { name: "taskset", short: "p", skip: 1, ..PLAIN },
+    Wrapper { name: "time", short: "fo", long: &["format", "output"], ..PLAIN },
+    Wrapper { name: "timeout", short: "ks", long: &["kill-after", "signal"], skip: 1, ..PLAIN },
+    Wrapper { name: "torify", ..PLAIN },
+    Wrapper { name: "torsocks", ..PLAIN },
+    Wrapper { name: "unbuffer", ..PLAIN },
+    Wrapper { name: "unshare", short: "RwSG", long: &["root", "wd", "map-users", "map-groups"], ..PLAIN },
+    Wrapper {
+        name: "uv",
+        verbs: &["run"],
+        long: &["with", "python", "project", "directory", "env-file", "extra", "group"],
+        short: "p",
+        ..PLAIN
+    },
+    Wrapper { name: "uvx", long: &["with", "from", "python"], short: "p", ..PLAIN },
+    Wrapper { name: "valgrind", ..PLAIN },
+    Wrapper { name: "watch", short: "nd", long: &["interval"], joins: true, ..PLAIN },
+    Wrapper {
+        name: "watchexec",
+        short: "wefisEo",
+        long: &["watch", "exts", "ignore", "filter", "shell"],
+        joins: true,
+        ..PLAIN
+    },
+    Wrapper { name: "winpty", ..PLAIN },
+    Wrapper {
+        name: "xvfb-run",
+        short: "nsefpw",
+        long: &["server-num", "server-args", "error-file"],
+        ..PLAIN
+    },
+    Wrapper { name: "yarn", verbs: &["exec", "dlx"], ..PLAIN },
+];
+
+pub fn wrapper(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
+    let Some(wrapper) = WRAPPERS.iter().find(|wrapper| wrapper.name == call.name) else {
+        return call.filtered();
+    };
+    let mut args = call.args();
+    if !wrapper.verbs.is_empty() {
+        let verb = args.iter().position(|arg| !arg.starts_with('-'));
+        match verb {
+            Some(at) if wrapper.verbs.contains(&args[at].as_str()) => args = &args[at + 1..],
+            // `bundle install`, `npm ci`: nothing of ours. Some print settings for `eval`.
+            _ => return super::output::completion_printer(walk, env, call),
+        }
+    }
+    let options = Options::read(args, Spec { short: wrapper.short, long: wrapper.long, stops: true });
+    for text in options.values(wrapper.text) {
+        shells::code(walk, env, crate::guard::code::Language::Shell, text, call, &[]);
+    }
+    let mut rest = args.get(options.rest..).unwrap_or(&[]);
+    if wrapper.after_dashes {
+        match args.iter().position(|arg| arg == "--" || arg == "--args" || arg == "-c" || arg == "--command")
+        {
+            Some(at) => rest = &args[at + 1..],
+            None => return Stream::Data(Tags::NONE),
+        }
+    }
+    rest = rest.get(wrapper.skip..).unwrap_or(&[]);
+    // `flock file -c 'text'`
+    if let [flag, text, ..] = rest
+        && flag == "-c"
+        && wrapper.text.contains(&"c")
+    {
+        return shells::code(walk, env, crate::guard::code::Language::Shell, text, call, &[]);
+    }
+    while let Some(first) = rest.first()
+        && (first == "--" || is_assignment(first))
+    {
+        rest = &rest[1..];
+    }
+    if rest.is_empty() {
+        return Stream::Data(Tags::NONE);
+    }
+    if wrapper.joins {
+        // `hyperfine 'a' 'b'` and `concurrently 'a' 'b'` run each; `watch a b` runs them as one.
+        let lines = if matches!(wrapper.name, "hyperfine" | "concurrently") {
+            rest.to_vec()
+        } else {
+            vec![rest.join(" ")]
+        };
+        for line in lines {
+            shells::code(walk, env, crate::guard::code::Language::Shell, &line, call, &[]);
+        }
+        return Stream::Data(Tags::NONE);
+    }
+    // `exec` and `builtin` act in the shell itself, the others in a process of their own.
+    if matches!(wrapper.name, "exec" | "builtin" | "noglob" | "nocorrect") {
+        return walk.call(env, rest, call.stdin, call.want);
+    }
+    walk.call(&mut env.clone(), rest, call.stdin, call.want)
+}
+
+fn is_assignment(word: &str) -> bool {
+    word.split_once('=').is_some_and(|(name, _)| {
+        !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+    })
+}
+
+/// `env [-i] [-u NAME] [-C DIR] [-S TEXT] [NAME=value]… [command]`
+pub fn env_command(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
+    let mut inner = env.clone();
+    let mut words: Vec<String> = call.args().to_vec();
+    let mut at = 0;
+    while at < words.len() {
+        let word = words[at].clone();
+        let next = words.get(at + 1).cloned();
+        match word.as_str() {
+            "-u" | "--unset" => {
+                if let Some(name) = next {
+                    if name == "HISTFILE" {
+                        walk.found(&env.world.clone(), &rules::HISTORY, call.show());
+                    }
+                    inner.unset(&name);
+                }
+                at += 2;
+            }
+            "-C" | "--chdir" => {
+                chdir(walk, &mut inner, &next.unwrap_or_default());
+                at += 2;
+            }
+            "-S" | "--split-string" => {
+                let text = next.unwrap_or_default();
+                words.splice(at..(at + 2).min(words.len()), split_string(&text));
+            }
+            "-P" => at += 2,
+            word if word.starts_with("--split-string=") => {
+                let text = word["--split-string=".len()..].to_owned();
+                words.splice(at..=at, split_string(&text));
+            }
+            word if word.starts_with("-S") || (word.starts_with("-v") && word.contains('S')) => {
+                let from = word.find('S').map_or(word.len(), |at| at + 1);
+                let mut text = word[from..].to_owned();
+                let mut end = at + 1;
+                if text.is_empty() {
+                    text = next.unwrap_or_default();
+                    end = (at + 2).min(words.len());
+                }
+                words.splice(at..end, split_string(&text));
+            }
+            word if word.starts_with("--chdir=") => {
+                chdir(walk, &mut inner, &word["--chdir=".len()..].to_owned());
+                at += 1;
+            }
+            "--" => {
+                at += 1;
+                break;
+            }
+            word if word.starts_with('-') => at += 1,
+            word if is_assignment(word) => {
+                if let Some((name, value)) = word.split_once('=') {
+                    let (name, value) = (name.to_owned(), value.to_owned());
+                    walk.set_variable(&mut inner, &name, value);
+                }
+                at += 1;
+            }
+            _ => break,
+        }
+    }
+    while words.get(at).is_some_and(|word| is_assignment(word)) {
+        at += 1;
+    }
+    match words.get(at..) {
+        Some(command) if !command.is_empty() => walk.call(&mut inner, command, call.stdin, call.want),
+        _ => Stream::Data(Tags::NONE),
+    }
+}
+
+fn chdir(walk: &mut Walk<'_>, env: &mut Env, dir: &str) {
+    let dir = match walk.spot(env, dir) {
+        Spot::At(path) => Some(walk.ground.real(&path, true)),
+        _ => None,
+    };
+    env.go(vec![dir]);
+}
+
+/// The words of `env -S`: blanks and quotes, no expansions worth the name.
+fn split_string(text: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    let mut word = String::new();
+    let (mut open, mut quote) = (false, None);
+    let mut chars = text.chars();
+    while let Some(c) = chars.next() {
+        match (c, quote) {
+            (c, Some(q)) if c == q => quote = None,
+            ('\\', _) => {
+                match chars.next() {
+                    Some('_') => word.push(' '),
+                    Some(c) => word.push(c),
+                    None => {}
+                }
+                open = true;
+            }
+            ('\'' | '"', None) => {
+                quote = Some(c);
+                open = true;
+            }
+            (c, None) if c.is_whitespace() => {
+                if std::mem::take(&mut open) {
+                    words.push(std::mem::take(&mut word));
+                }
+            }
+            (c, _) => {
+                word.push(c);
+                open = true;
+            }
+        }
+    }
+    if open {
+        words.push(word);
+    }
+    words
+}
+
+/// `command rm`, but `command -v rm` only asks.
+pub fn command(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
+    let options = call.options(Spec { stops: true, ..Spec::default() });
+    if options.has(&["v", "V"]) {
+        return match options.operands.first() {
+            Some(name) if call.want => Stream::text(format!("{name}\n")),
+            _ => Stream::Data(Tags::NONE),
+        };
+    }
+    let rest = call.args().get(options.rest..).unwrap_or(&[]);
+    if rest.is_empty() {
+        return Stream::None;
+    }
+    // Aliases and functions do not count here.
+    super::run(walk, env, rest, call.stdin, call.want)
+}
+
+/// `busybox rm`, `toybox sh -c …`
+pub fn multicall(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
+    match call.args().first() {
+        Some(first) if !first.starts_with('-') => {
+            walk.call(&mut env.clone(), call.args(), call.stdin, call.want)
+        }
+        _ => Stream::Data(Tags::NONE),
+    }
+}

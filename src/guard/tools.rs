@@ -1,0 +1,370 @@
+//! Tools other than the shell, by the shape of their input: commands, files, messages.
+
+use super::code::{self, Language};
+use super::powershell;
+use super::rules;
+use super::shell::characters;
+use super::walk::Walk;
+use super::walk::env::World;
+use super::walk::touch::Write;
+use super::walk::value::{Stream, activate};
+use serde_json::{Map, Value};
+
+/// Fields that hold shell text, whatever the tool.
+const COMMAND_FIELDS: [&str; 3] = ["command", "cmd", "script"];
+/// Fields that hold a file.
+const PATH_FIELDS: [&str; 9] = [
+    "file_path",
+    "path",
+    "notebook_path",
+    "filepath",
+    "filename",
+    "target_file",
+    "destination",
+    "dest",
+    "uri",
+];
+
+/// Name parts that make an MCP tool a messaging tool.
+const MESSENGERS: [&str; 34] = [
+    "message",
+    "messages",
+    "messaging",
+    "messenger",
+    "mail",
+    "mails",
+    "mailer",
+    "email",
+    "emails",
+    "gmail",
+    "outlook",
+    "imap",
+    "smtp",
+    "sms",
+    "mms",
+    "slack",
+    "discord",
+    "telegram",
+    "whatsapp",
+    "imessage",
+    "imessages",
+    "twilio",
+    "sendgrid",
+    "mailgun",
+    "mailchimp",
+    "postmark",
+    "mattermost",
+    "zulip",
+    "rocketchat",
+    "wechat",
+    "msteams",
+    "tweet",
+    "twitter",
+    "mastodon",
+];
+/// Only as the server's own name: elsewhere they are ordinary words.
+const MESSENGER_SERVERS: [&str; 5] = ["signal", "teams", "line", "bluesky", "matrix"];
+/// Name parts, or words of an operation, that send.
+const SENDING: [&str; 10] =
+    ["send", "post", "reply", "forward", "schedule", "respond", "publish", "broadcast", "deliver", "dm"];
+
+pub fn judge(walk: &mut Walk<'_>, payload: &Value) {
+    let Some(payload) = payload.as_object() else {
+        return walk.found(&World::Here, &rules::SHAPE, "a payload that is no object");
+    };
+    let Some(tool) = payload.get("tool_name").and_then(Value::as_str).filter(|name| !name.is_empty()) else {
+        return walk.found(&World::Here, &rules::SHAPE, "a call without a tool name");
+    };
+    let empty = Map::new();
+    let input = match payload.get("tool_input") {
+        Some(Value::Object(input)) => input,
+        None | Some(Value::Null) if !needs_input(tool) => &empty,
+        _ => return walk.found(&World::Here, &rules::SHAPE, format!("{tool} without an input")),
+    };
+    match tool {
+        "Bash" | "PowerShell" | "Monitor" => shell(walk, tool, input),
+        "Write" | "Edit" | "MultiEdit" | "NotebookEdit" => match first_path(input) {
+            Some(path) => write(walk, tool, path),
+            None => walk.found(&World::Here, &rules::SHAPE, format!("{tool} without a path")),
+        },
+        "Read" | "NotebookRead" => match first_path(input) {
+            Some(path) => read(walk, path),
+            None => walk.found(&World::Here, &rules::SHAPE, format!("{tool} without a path")),
+        },
+        "Grep" => search(walk, input),
+        // Only names, texts, or the client's own affairs.
+        "Glob" | "LS" | "WebFetch" | "WebSearch" | "Task" | "Agent" | "TodoWrite" | "SlashCommand"
+        | "Skill" | "ExitPlanMode" | "EnterPlanMode" | "AskUserQuestion" | "BashOutput" | "KillShell"
+        | "KillBash" | "ToolSearch" | "SendMessage" => {}
+        tool => by_shape(walk, tool, input),
+    }
+}
+
+fn needs_input(tool: &str) -> bool {
+    matches!(
+        tool,
+        "Bash"
+            | "PowerShell"
+            | "Write"
+            | "Edit"
+            | "MultiEdit"
+            | "NotebookEdit"
+            | "Read"
+            | "NotebookRead"
+            | "Monitor"
+    )
+}
+
+fn shell(walk: &mut Walk<'_>, tool: &str, input: &Map<String, Value>) {
+    match input.get("command") {
+        Some(Value::String(command)) => command_text(walk, command, tool == "PowerShell"),
+        _ => walk.found(&World::Here, &rules::SHAPE, format!("{tool} without a command text")),
+    }
+}
+
+fn command_text(walk: &mut Walk<'_>, command: &str, is_powershell: bool) {
+    let text = clean(walk, command);
+    if is_powershell {
+        if let Some(c) = characters::misleading(&text, None, true) {
+            walk.found(&World::Here, &rules::HIDDEN, format!("U+{:04X}", u32::from(c)));
+        }
+        let mut env = walk.env();
+        powershell::judge(walk, &mut env, &text);
+    } else {
+        walk.line(&text);
+    }
+}
+
+/// Line ends of other systems, and the characters the guard keeps for itself.
+fn clean(walk: &mut Walk<'_>, text: &str) -> String {
+    let mut text = if text.contains("\r\n") { text.replace("\r\n", "\n") } else { text.to_owned() };
+    if text.chars().any(|c| c >= characters::RESERVED) {
+        walk.found(&World::Here, &rules::HIDDEN, "a character of no script");
+        text.retain(|c| c < characters::RESERVED);
+    }
+    text
+}
+
+fn first_path(input: &Map<String, Value>) -> Option<&str> {
+    PATH_FIELDS.iter().find_map(|field| input.get(*field)?.as_str()).filter(|path| !path.is_empty())
+}
+
+/// A path as a tool takes it: no shell, so no globs and no variables, but a tilde for good measure.
+fn tool_path(walk: &mut Walk<'_>, path: &str) -> String {
+    let path = clean(walk, path);
+    if path.chars().any(|c| {
+        characters::is_control(c) || c == '\n' || characters::is_invisible(c) || characters::is_slash(c)
+    }) {
+        walk.found(&World::Here, &rules::HIDDEN, path.clone());
+    }
+    let path = path.strip_prefix("file://").unwrap_or(&path);
+    match path.strip_prefix("~/") {
+        Some(rest) => format!("{}/{rest}", walk.ground.home),
+        None => path.to_owned(),
+    }
+}
+
+fn write(walk: &mut Walk<'_>, tool: &str, path: &str) {
+    let path = tool_path(walk, path);
+    let env = walk.env();
+    walk.write(&env, &path, Write::Overwrite, &format!("{tool} {path}"));
+}
+
+fn read(walk: &mut Walk<'_>, path: &str) {
+    let path = tool_path(walk, path);
+    let env = walk.env();
+    walk.read(&env, &path);
+}
+
+/// `Grep` shows contents: of a path, and of what its glob matches.
+fn search(walk: &mut Walk<'_>, input: &Map<String, Value>) {
+    let path = input.get("path").and_then(Value::as_str);
+    if let Some(path) = path {
+        read(walk, path);
+    }
+    if let Some(glob) = input.get("glob").and_then(Value::as_str) {
+        let dir = tool_path(walk, path.unwrap_or("."));
+        let env = walk.env();
+        for pattern in split_braces(glob) {
+            let name = pattern.rsplit('/').next().unwrap_or(&pattern).to_owned();
+            if !name.starts_with('!') {
+                walk.read(&env, &format!("{}/{}", dir.trim_end_matches('/'), activate(&name)));
+            }
+        }
+    }
+}
+
+/// `*.{env,pem}` ▶ `*.env`, `*.pem`; one pair of braces is all that tools take.
+fn split_braces(glob: &str) -> Vec<String> {
+    match (glob.find('{'), glob.rfind('}')) {
+        (Some(open), Some(close)) if open < close => glob[open + 1..close]
+            .split(',')
+            .map(|choice| format!("{}{choice}{}", &glob[..open], &glob[close + 1..]))
+            .collect(),
+        _ => vec![glob.to_owned()],
+    }
+}
+
+/// `mcp__server__do_something` and `doSomething` ▶ their words in small letters.
+fn name_parts(name: &str) -> Vec<String> {
+    let mut parts = vec![String::new()];
+    let mut previous = ' ';
+    for c in name.chars() {
+        if !c.is_alphanumeric() || (c.is_uppercase() && previous.is_lowercase()) {
+            parts.push(String::new());
+        }
+        if c.is_alphanumeric()
+            && let Some(last) = parts.last_mut()
+        {
+            last.extend(c.to_lowercase());
+        }
+        previous = c;
+    }
+    parts.retain(|part| !part.is_empty());
+    parts
+}
+
+fn by_shape(walk: &mut Walk<'_>, tool: &str, input: &Map<String, Value>) {
+    let parts = name_parts(tool);
+    let says = |words: &[&str]| parts.iter().any(|part| words.contains(&part.as_str()));
+    if tool.starts_with("mcp__") {
+        messages(walk, tool, &parts, input);
+    }
+    let language = if says(&["python", "ipython", "jupyter"]) {
+        Some(Language::Python)
+    } else if says(&[
+        "evaluate",
+        "javascript",
+        "js",
+        "browser",
+        "page",
+        "playwright",
+        "puppeteer",
+        "node",
+        "chrome",
+    ]) {
+        Some(Language::JavaScript)
+    } else {
+        None
+    };
+    for field in COMMAND_FIELDS {
+        match (input.get(field), language) {
+            (Some(Value::String(text)), Some(language)) if field == "script" => {
+                foreign_code(walk, language, text, tool)
+            }
+            (Some(Value::String(text)), _) => command_text(walk, text, says(&["powershell", "pwsh"])),
+            (Some(Value::Null) | None, _) => {}
+            // An editor's options, a list of words: somebody's command all the same.
+            (Some(Value::Array(words)), _) => words_of_command(walk, words, tool),
+            (Some(_), _) => walk.found(&World::Here, &rules::SHAPE, format!("{tool}: {field}")),
+        }
+    }
+    if let Some(Value::String(text)) = input.get("code")
+        && (language.is_some() || says(&["execute", "exec", "run", "eval", "code"]))
+    {
+        foreign_code(walk, language.unwrap_or(Language::Python), text, tool);
+    }
+    files(walk, tool, &parts, input);
+}
+
+fn words_of_command(walk: &mut Walk<'_>, words: &[Value], tool: &str) {
+    let words: Option<Vec<String>> = words.iter().map(|word| word.as_str().map(str::to_owned)).collect();
+    walk.found(&World::Here, &rules::SHAPE, format!("{tool}: a command that is no text"));
+    if let Some(words) = words {
+        let mut env = walk.env();
+        walk.call(&mut env, &words, &Stream::None, false);
+    }
+}
+
+fn foreign_code(walk: &mut Walk<'_>, language: Language, text: &str, tool: &str) {
+    let text = clean(walk, text);
+    let mut env = walk.env();
+    code::judge_tool(walk, &mut env, language, &text, tool);
+}
+
+fn files(walk: &mut Walk<'_>, tool: &str, parts: &[String], input: &Map<String, Value>) {
+    let says = |words: &[&str]| parts.iter().any(|part| words.contains(&part.as_str()));
+    let only_views = input.get("command").and_then(Value::as_str) == Some("view");
+    let writes = says(&[
+        "write",
+        "edit",
+        "create",
+        "save",
+        "append",
+        "update",
+        "insert",
+        "replace",
+        "patch",
+        "overwrite",
+        "upload",
+    ]);
+    let deletes = says(&["delete", "remove", "rm", "unlink", "trash"]);
+    let moves = says(&["move", "rename", "mv"]);
+    let reads = says(&["read", "cat", "view", "open", "get", "load", "show"]);
+    let env = walk.env();
+    for (field, value) in input {
+        let field = field.as_str();
+        let values: Vec<&str> = match value {
+            Value::String(text) => vec![text],
+            Value::Array(items) => items.iter().filter_map(Value::as_str).collect(),
+            _ => continue,
+        };
+        let is_path = PATH_FIELDS.contains(&field) || matches!(field, "paths" | "files" | "file");
+        let is_source = moves && matches!(field, "source" | "src" | "from" | "old_path" | "path");
+        if !is_path && !is_source {
+            continue;
+        }
+        for value in values.into_iter().filter(|value| !value.is_empty() && value.len() < 4096) {
+            let path = tool_path(walk, value);
+            let subject = format!("{tool} {path}");
+            if is_source || (deletes && !writes) {
+                walk.delete(&env, &path, &subject);
+            } else if moves {
+                walk.write(&env, &path, Write::Replace, &subject);
+            } else if writes && !only_views {
+                walk.write(&env, &path, Write::Overwrite, &subject);
+            } else if reads || only_views {
+                walk.read(&env, &path);
+            }
+        }
+    }
+}
+
+/// Messages: none while nobody watches, and no sending without a question.
+fn messages(walk: &mut Walk<'_>, tool: &str, parts: &[String], input: &Map<String, Value>) {
+    let server = tool.trim_start_matches("mcp__").split("__").next().unwrap_or("").to_lowercase();
+    let is_messenger = parts.iter().any(|part| MESSENGERS.contains(&part.as_str()))
+        || MESSENGER_SERVERS.contains(&server.as_str());
+    if !is_messenger {
+        return;
+    }
+    if walk.unattended {
+        return walk.found(&World::Here, &rules::MESSAGE_UNATTENDED, tool);
+    }
+    let operation = ["operation", "action", "op", "method"]
+        .iter()
+        .filter_map(|field| input.get(*field)?.as_str())
+        .flat_map(name_parts);
+    let sends = parts.iter().cloned().chain(operation).any(|part| SENDING.contains(&part.as_str()));
+    if sends {
+        walk.found(&World::Here, &rules::MESSAGE_SEND, tool);
+    }
+}
+
+/// The payload with all brackets of its command texts undone, for texts nested deeper than any stack.
+pub fn flattened(payload: &Value) -> Value {
+    let mut flat = payload.clone();
+    if let Some(input) = flat.get_mut("tool_input").and_then(Value::as_object_mut) {
+        for (_, value) in input.iter_mut() {
+            if let Value::String(text) = value {
+                *text =
+                    text.chars()
+                        .map(|c| {
+                            if matches!(c, '(' | ')' | '{' | '}' | '`' | '$' | '"' | '\'') { '\n' } else { c }
+                        })
+                        .collect();
+            }
+        }
+    }
+    flat
+}

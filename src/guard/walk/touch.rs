@@ -1,0 +1,431 @@
+//! What a command does to files: deleting, writing, reading, running. Every program's rules end here.
+
+use super::Walk;
+use super::env::{Env, World};
+use super::pattern;
+use super::value::{self, Stream, Tags, is_hole};
+use crate::guard::paths::{self, Zone};
+use crate::guard::protected::{self, Kind};
+use crate::guard::rules;
+use crate::guard::shell::characters;
+
+/// How a file is written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Write {
+    Overwrite,
+    Append,
+    /// Nothing is left in it.
+    Empty,
+    /// The directory entry itself is replaced, as by `mv` and `ln`: a link there is not followed.
+    Replace,
+    /// From a template such as `.env.example`.
+    FromTemplate,
+}
+
+/// Where a value leads, as far as it is known.
+pub enum Spot {
+    /// An absolute path, perhaps with globs.
+    At(String),
+    /// `$X/rest`
+    UnknownStart(String),
+    /// `/known/$X/rest`: the directory in front of the hole, and the whole.
+    UnknownPart(String, String),
+    /// Relative to a directory nobody knows.
+    NoDirectory(String),
+}
+
+/// More matches of a glob than this are not looked at one by one.
+const MOST_MATCHES: usize = 500;
+
+impl Walk<'_> {
+    pub fn spot(&mut self, env: &Env, value: &str) -> Spot {
+        let value = self.known_tokens(value);
+        let first = value.chars().next().unwrap_or('.');
+        let path = if paths::is_windows(&value) {
+            paths::slashed(&value)
+        } else if first == '/' {
+            value
+        } else if is_hole(first) {
+            return Spot::UnknownStart(value);
+        } else {
+            match self.choose(&env.cwd.clone()).flatten() {
+                Some(dir) => format!("{dir}/{value}"),
+                None => return Spot::NoDirectory(value),
+            }
+        };
+        match path.find(is_hole) {
+            Some(hole) => {
+                let dir = path[..hole].rfind('/').unwrap_or(0);
+                Spot::UnknownPart(path[..dir].to_owned(), path)
+            }
+            None => Spot::At(path),
+        }
+    }
+
+    /// Numbers, dates and hashes cannot lead elsewhere: they become a letter of the name.
+    fn known_tokens(&self, value: &str) -> String {
+        if !value::has_special(value) {
+            return value.to_owned();
+        }
+        value
+            .chars()
+            .map(|c| match self.origins.get(c) {
+                Some(origin) if origin.tags.has(Tags::TOKEN) => '0',
+                _ => c,
+            })
+            .collect()
+    }
+
+    /// The path on this machine behind a path in a container; `None` if it stays inside.
+    fn shared_path(mounts: &[(String, String)], value: &str) -> Option<String> {
+        mounts.iter().find_map(|(here, there)| {
+            let rest = value.strip_prefix(there.trim_end_matches('/'))?;
+            (rest.is_empty() || rest.starts_with('/')).then(|| format!("{here}{rest}"))
+        })
+    }
+
+    fn misleads(&mut self, env: &Env, value: &str) {
+        if value.chars().any(|c| characters::is_slash(c) || characters::is_control(c)) {
+            self.found(&env.world, &rules::HIDDEN, value);
+        }
+    }
+
+    /// Judges the removal of `value`; `subject` is the command for the reason.
+    pub fn delete(&mut self, env: &Env, value: &str, subject: &str) {
+        if value.is_empty() || !self.tick() {
+            return;
+        }
+        let world = env.world.clone();
+        match &world {
+            World::Here => {}
+            World::Remote => return self.found(&world, &rules::REMOTE, subject),
+            World::Container(mounts) => {
+                if let Some(path) = Self::shared_path(mounts, value) {
+                    let here = Env { world: World::Here, ..env.clone() };
+                    self.delete(&here, &path, subject);
+                }
+                return;
+            }
+        }
+        self.misleads(env, value);
+        match self.spot(env, value) {
+            Spot::At(path) => self.delete_at(env, &path, subject),
+            Spot::UnknownStart(path) => {
+                let hole = path.chars().next().and_then(|c| self.origins.get(c));
+                let tags = hole.map_or(Tags::NONE, |origin| origin.tags);
+                let rest = path.trim_start_matches(is_hole);
+                let all = rest.starts_with('/')
+                    && !rest.contains(value::DEEP)
+                    && paths::split(rest).all(pattern::matches_everything);
+                let safe = tags.has(Tags::NOT_EMPTY);
+                self.found(
+                    &world,
+                    if all && !safe { &rules::DELETE_EMPTY_VARIABLE } else { &rules::DELETE_UNKNOWN },
+                    subject,
+                );
+            }
+            Spot::UnknownPart(dir, path) => {
+                let real = self.ground.real(&dir, true);
+                let rule = match self.ground.zone(&real) {
+                    Zone::Git => &rules::DELETE_GIT,
+                    Zone::Outside => &rules::DELETE_OUTSIDE,
+                    // An unknown name right below the root or the home: everything, if it is empty.
+                    Zone::Root
+                        if (real.is_empty() || real == self.ground.real_home)
+                            && paths::base_name(&path).chars().next().is_some_and(is_hole) =>
+                    {
+                        &rules::DELETE_OUTSIDE
+                    }
+                    _ => &rules::DELETE_UNKNOWN,
+                };
+                self.found(&world, rule, subject);
+            }
+            Spot::NoDirectory(path) => {
+                let in_git = paths::split(&path).any(|part| part.eq_ignore_ascii_case(".git"));
+                self.found(&world, if in_git { &rules::DELETE_GIT } else { &rules::DELETE_UNKNOWN }, subject);
+            }
+        }
+    }
+
+    fn delete_at(&mut self, env: &Env, path: &str, subject: &str) {
+        if value::has_glob(path) {
+            return self.delete_matches(env, path, subject);
+        }
+        // Behind a slash a link counts as the directory it leads to.
+        let follow = path.ends_with('/') || path.ends_with("/.");
+        let real = self.ground.real(path, follow);
+        let rule = match self.ground.zone(&real) {
+            Zone::Root | Zone::TempRoot => Some(&rules::DELETE_PROJECT),
+            Zone::Git if real.ends_with(".lock") => Some(&rules::DELETE_GIT_LOCK),
+            Zone::Git => Some(&rules::DELETE_GIT),
+            Zone::Temp => None,
+            Zone::Inside if paths::base_name(&real) == ".claude" => Some(&rules::DELETE_PROTECTED),
+            Zone::Inside => {
+                let kinds = self.ground.kinds(&real, false);
+                kinds.into_iter().find_map(|(kind, _)| kind.delete_rule())
+            }
+            Zone::Outside => match protected::kind(&real, &self.ground.known) {
+                Some(Kind::History) => Some(&rules::HISTORY),
+                Some(Kind::Agent) => Some(&rules::WRITE_AGENT),
+                _ => Some(&rules::DELETE_OUTSIDE),
+            },
+        };
+        if let Some(rule) = rule {
+            self.found(&env.world, rule, subject);
+        }
+    }
+
+    /// Globs count as what they match now and as what they could match.
+    fn delete_matches(&mut self, env: &Env, path: &str, subject: &str) {
+        let (dir, patterns) = self.split_glob(path);
+        if patterns.is_empty() {
+            return self.delete_at(env, &dir, subject);
+        }
+        let is_project = self.ground.projects.contains(&dir);
+        let zone = self.ground.zone(&dir);
+        let hits_git = patterns
+            .iter()
+            .any(|part| part.starts_with('.') && pattern::matches(&part.to_lowercase(), ".git"));
+        let rule = match zone {
+            Zone::Git => Some(&rules::DELETE_GIT),
+            Zone::Inside if hits_git => Some(&rules::DELETE_GIT),
+            Zone::Root if is_project && hits_git => Some(&rules::DELETE_GIT),
+            Zone::Root if is_project => {
+                let all = patterns.iter().all(|part| pattern::matches_everything(part));
+                all.then_some(&rules::DELETE_EVERYTHING)
+            }
+            Zone::Inside | Zone::Temp | Zone::TempRoot => None,
+            Zone::Root | Zone::Outside => Some(&rules::DELETE_OUTSIDE),
+        };
+        if let Some(rule) = rule {
+            self.found(&env.world, rule, subject);
+        }
+        // A link among the matches is removed as a link, even if a slash follows the glob.
+        for matched in self.glob(&dir, &patterns) {
+            self.delete_at(env, &matched, subject);
+        }
+    }
+
+    /// The canonical directory in front of the first glob, and the components from there on, with `..` undone.
+    fn split_glob(&self, path: &str) -> (String, Vec<String>) {
+        let parts: Vec<&str> = paths::split(path).collect();
+        let first = parts.iter().position(|part| value::has_special(part)).unwrap_or(parts.len());
+        let mut dir = self.ground.real(&format!("/{}", parts[..first].join("/")), true);
+        let mut patterns: Vec<String> = Vec::new();
+        for part in &parts[first..] {
+            if *part != ".." {
+                patterns.push((*part).to_owned());
+            } else if patterns.pop().is_none() {
+                dir.truncate(paths::parent(&dir).len());
+            }
+        }
+        if !patterns.iter().any(|part| value::has_special(part)) {
+            dir = format!("{dir}/{}", patterns.join("/"));
+            patterns.clear();
+        }
+        (dir, patterns)
+    }
+
+    /// The canonical directory in front of a path's globs; the whole path if it has none.
+    pub fn before_glob(&self, path: &str) -> (String, Vec<String>) {
+        if value::has_glob(path) { self.split_glob(path) } else { (self.ground.real(path, true), Vec::new()) }
+    }
+
+    /// What a path with globs matches on the disk now.
+    pub fn glob_path(&self, path: &str) -> Vec<String> {
+        let (dir, patterns) = self.split_glob(path);
+        self.glob(&dir, &patterns)
+    }
+
+    /// What `dir/pattern/…` matches on the disk now.
+    fn glob(&self, dir: &str, patterns: &[String]) -> Vec<String> {
+        let mut found = vec![dir.to_owned()];
+        for (at, part) in patterns.iter().enumerate() {
+            let mut next = Vec::new();
+            for base in &found {
+                if !value::has_special(part) {
+                    next.push(format!("{base}/{part}"));
+                    continue;
+                }
+                if part.contains(value::DEEP) || next.len() >= MOST_MATCHES {
+                    return Vec::new();
+                }
+                let dir = if base.is_empty() { "/" } else { base };
+                for name in self.ground.files.names(dir) {
+                    if pattern::matches_visible(part, &name) {
+                        next.push(format!("{base}/{name}"));
+                    }
+                }
+            }
+            if at > 0 || next.len() < MOST_MATCHES {
+                next.truncate(MOST_MATCHES);
+            }
+            found = next;
+        }
+        found.retain(|path| self.ground.files.exists(&self.ground.real(path, false)));
+        found
+    }
+
+    /// All paths that a value may mean, for judging by name: as written, and what its globs match.
+    fn candidates(&mut self, env: &Env, value: &str) -> Vec<String> {
+        match self.spot(env, value) {
+            Spot::At(path) if value::has_glob(&path) => {
+                let (dir, patterns) = self.split_glob(&path);
+                let mut found = self.glob(&dir, &patterns);
+                found.push(format!("{dir}/{}", patterns.join("/")));
+                found
+            }
+            Spot::At(path) | Spot::UnknownPart(_, path) | Spot::UnknownStart(path) => vec![path],
+            Spot::NoDirectory(path) => {
+                vec![format!("{}/{path}", self.origins.hole("$PWD", Tags::NOT_EMPTY))]
+            }
+        }
+    }
+
+    /// Judges a write to `value`.
+    pub fn write(&mut self, env: &Env, value: &str, how: Write, subject: &str) {
+        if value.is_empty() || !self.tick() {
+            return;
+        }
+        let world = env.world.clone();
+        if let World::Container(mounts) = &world {
+            if let Some(path) = Self::shared_path(mounts, value) {
+                let here = Env { world: World::Here, ..env.clone() };
+                self.write(&here, &path, how, subject);
+            }
+            return;
+        }
+        self.misleads(env, value);
+        for path in self.candidates(env, value) {
+            let follow = how != Write::Replace;
+            let known_path = !value::has_hole(&path);
+            let real = self.ground.real(&path, follow);
+            let in_temp = known_path && matches!(self.ground.zone(&real), Zone::Temp);
+            for (kind, _) in self.ground.kinds(&path, follow) {
+                // A scratch copy of a repository, or a fixture: nobody's secrets.
+                if in_temp && kind != Kind::Device {
+                    continue;
+                }
+                let rule = match (kind, how) {
+                    (Kind::Env, Write::FromTemplate) => &rules::WRITE_TEMPLATE,
+                    _ => kind.write_rule(),
+                };
+                self.found(&world, rule, subject);
+            }
+            if self.is_custom(&path) || self.is_custom(&real) {
+                self.found(&world, &rules::WRITE_CUSTOM, subject);
+            }
+            if how == Write::Empty && known_path && world == World::Here {
+                self.empty(env, &real, subject);
+            }
+        }
+    }
+
+    /// Emptying a file loses what was in it.
+    fn empty(&mut self, env: &Env, real: &str, subject: &str) {
+        let harmless = real.starts_with("/dev/");
+        if self.ground.zone(real) == Zone::Outside
+            && !harmless
+            && (self.ground.is_system(real) || self.ground.files.exists(real))
+        {
+            self.found(&env.world, &rules::DELETE_OUTSIDE, subject);
+        }
+    }
+
+    /// Whether the user's own `protected_paths` name this path.
+    fn is_custom(&self, path: &str) -> bool {
+        self.choices.protected_paths.iter().any(|own| {
+            let own = own.trim_end_matches('/');
+            let full = match own.strip_prefix("~/") {
+                Some(rest) => format!("{}/{rest}", self.ground.home),
+                None => own.to_owned(),
+            };
+            if !full.contains('/') {
+                return pattern::matches(&value::activate(&full), paths::base_name(path));
+            }
+            let bases =
+                if full.starts_with('/') { vec![String::new()] } else { self.ground.projects.clone() };
+            bases.iter().any(|base| {
+                let full = if base.is_empty() { full.clone() } else { format!("{base}/{full}") };
+                paths::contains(&full, path) || pattern::matches(&value::activate(&full), path)
+            })
+        })
+    }
+
+    /// Judges reading `value` and tells what comes out of it.
+    pub fn read(&mut self, env: &Env, value: &str) -> Stream {
+        if let Some(stream) = value.chars().next().and_then(|c| self.origins.get(c)?.stream.clone()) {
+            return stream;
+        }
+        if value.starts_with("/dev/tcp/") || value.starts_with("/dev/udp/") {
+            return Stream::Data(Tags::DOWNLOAD);
+        }
+        let world = env.world.clone();
+        let mut tags = Tags::LOCAL_FILE;
+        if let World::Container(_) = world {
+            return Stream::Data(tags);
+        }
+        self.misleads(env, value);
+        for path in self.candidates(env, value) {
+            if !value::has_special(&path) {
+                let real = self.ground.real(&path, true);
+                if let Some(content) = self.made.get(&real) {
+                    return content.clone();
+                }
+            }
+            for (kind, candidate) in self.ground.kinds(&path, true) {
+                if let Some(rule) = kind.read_rule(&candidate) {
+                    self.found(&world, rule, value);
+                    tags = tags.and(Tags::SECRET);
+                }
+            }
+            if paths::base_name(&path).to_lowercase().contains("pid") {
+                tags = tags.and(Tags::OWN_PID);
+            }
+        }
+        Stream::Data(tags)
+    }
+
+    /// Whether `value` names a file with secrets; nothing is reported.
+    pub fn is_secret(&mut self, env: &Env, value: &str) -> bool {
+        if value.is_empty() {
+            return false;
+        }
+        self.candidates(env, value).into_iter().any(|path| {
+            let made = self.made.get(&self.ground.real(&path, true));
+            made.is_some_and(|stream| stream.tags().has(Tags::SECRET))
+                || self.ground.kinds(&path, true).iter().any(|(kind, at)| kind.read_rule(at).is_some())
+        })
+    }
+
+    /// Notes what the line puts into a file.
+    pub fn remember(&mut self, env: &Env, target: &str, content: Stream, append: bool) {
+        if env.world != World::Here || target.starts_with("/dev/") {
+            return;
+        }
+        if let Spot::At(path) = self.spot(env, target)
+            && !value::has_special(&path)
+        {
+            let real = self.ground.real(&path, true);
+            let content = match (append, self.made.remove(&real)) {
+                (true, Some(old)) => old.then(content),
+                (true, None) if self.ground.files.exists(&real) => {
+                    Stream::Data(content.tags().and(Tags::LOCAL_FILE))
+                }
+                _ => content,
+            };
+            self.made.insert(real, content);
+        }
+    }
+
+    /// What the line itself put into the file it now runs, and whether that came from the network.
+    pub fn content_to_run(&mut self, env: &Env, value: &str) -> Option<Stream> {
+        let Spot::At(path) = self.spot(env, value) else { return None };
+        let real = self.ground.real(&path, true);
+        if let Some(content) = self.made.get(&real) {
+            return Some(content.clone());
+        }
+        let unpacked = self.unpacked.iter().any(|dir| paths::contains(dir, &real));
+        (unpacked && !self.ground.files.exists(&real)).then_some(Stream::Data(Tags::DOWNLOAD))
+    }
+}

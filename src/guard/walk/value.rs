@@ -1,0 +1,212 @@
+//! Values: text as the shell would hand it on, in which some places may be unknown.
+//!
+//! A value is a `String`. Two kinds of characters in it are not text: active globs (a `*` that was not quoted)
+//! and holes, each the number of an [`Origin`] that says where the unknown text comes from. They live in a
+//! private plane of Unicode that the guard refuses in its input, so values can be joined, cut, split and even
+//! read as code again with plain string functions.
+
+/// An unquoted `*`, `?`, `[`.
+pub const STAR: char = '\u{100000}';
+pub const QUERY: char = '\u{100001}';
+pub const OPEN: char = '\u{100002}';
+/// "Any path below": what `find` puts between its starting point and a name.
+pub const DEEP: char = '\u{100003}';
+const FIRST_HOLE: u32 = 0x10_0100;
+const MOST_HOLES: usize = 60_000;
+
+/// What is known about text that is not known.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub struct Tags(u16);
+
+impl Tags {
+    pub const NONE: Tags = Tags(0);
+    /// Came over the network.
+    pub const DOWNLOAD: Tags = Tags(1);
+    /// Was decoded: base64, `\x72`.
+    pub const DECODED: Tags = Tags(1 << 1);
+    /// Holds the content of a secret file.
+    pub const SECRET: Tags = Tags(1 << 2);
+    /// Process numbers found by a pattern.
+    pub const FOUND_PIDS: Tags = Tags(1 << 3);
+    /// A process number that this line or a pid file knows.
+    pub const OWN_PID: Tags = Tags(1 << 4);
+    /// Not empty and without slashes: a number, a date, a hash.
+    pub const TOKEN: Tags = Tags(1 << 5);
+    /// Names of files that a listing gave.
+    pub const FILES: Tags = Tags(1 << 6);
+    /// Settings that a known tool prints for `eval`.
+    pub const TRUSTED: Tags = Tags(1 << 7);
+    /// Cannot be empty (`${x:?}`).
+    pub const NOT_EMPTY: Tags = Tags(1 << 8);
+    /// The same word has a default that is judged as well.
+    pub const HAS_DEFAULT: Tags = Tags(1 << 9);
+    /// The content of a file on this machine, as it is.
+    pub const LOCAL_FILE: Tags = Tags(1 << 10);
+
+    /// What a filter hands on of what it reads.
+    pub const FLOWING: Tags = Tags(1 | 1 << 1 | 1 << 2 | 1 << 3 | 1 << 4);
+
+    pub fn has(self, other: Tags) -> bool {
+        self.0 & other.0 != 0
+    }
+
+    pub fn and(self, other: Tags) -> Tags {
+        Tags(self.0 | other.0)
+    }
+
+    pub fn only(self, other: Tags) -> Tags {
+        Tags(self.0 & other.0)
+    }
+}
+
+/// What flows through a pipe, out of a file or into a variable.
+#[derive(Clone, Debug, Default)]
+pub enum Stream {
+    /// Nothing: the terminal, or a command that prints nothing we care about.
+    #[default]
+    None,
+    /// Known text (a value), perhaps decoded on the way.
+    Text(String, Tags),
+    /// Unknown text.
+    Data(Tags),
+}
+
+impl Stream {
+    pub fn text(text: impl Into<String>) -> Stream {
+        Stream::Text(text.into(), Tags::NONE)
+    }
+
+    pub fn tags(&self) -> Tags {
+        match self {
+            Stream::None => Tags::NONE,
+            Stream::Text(_, tags) | Stream::Data(tags) => *tags,
+        }
+    }
+
+    /// One after the other.
+    pub fn then(self, next: Stream) -> Stream {
+        match (self, next) {
+            (Stream::None, other) | (other, Stream::None) => other,
+            (Stream::Text(mut a, x), Stream::Text(b, y)) => {
+                a.push_str(&b);
+                Stream::Text(a, x.and(y))
+            }
+            (a, b) => Stream::Data(a.tags().and(b.tags())),
+        }
+    }
+}
+
+/// Where a hole comes from.
+#[derive(Clone, Debug)]
+pub struct Origin {
+    /// As the user would write it: `$BUILD_DIR`, `$(cat list)`.
+    pub name: String,
+    pub tags: Tags,
+    /// What `<(…)` would give to its reader.
+    pub stream: Option<Stream>,
+}
+
+/// All holes of one judgement.
+#[derive(Default, Debug)]
+pub struct Origins(Vec<Origin>);
+
+impl Origins {
+    pub fn hole(&mut self, name: impl Into<String>, tags: Tags) -> char {
+        self.push(Origin { name: name.into(), tags, stream: None })
+    }
+
+    pub fn push(&mut self, origin: Origin) -> char {
+        // Past the plane's end all share the last one, which then has everybody's tags.
+        if self.0.len() >= MOST_HOLES {
+            if let Some(last) = self.0.last_mut() {
+                last.tags = last.tags.and(origin.tags).only(Tags::FLOWING);
+            }
+        } else {
+            self.0.push(origin);
+        }
+        char::from_u32(FIRST_HOLE + self.0.len() as u32 - 1).unwrap_or(char::REPLACEMENT_CHARACTER)
+    }
+
+    pub fn get(&self, c: char) -> Option<&Origin> {
+        self.0.get((c as u32).checked_sub(FIRST_HOLE)? as usize)
+    }
+
+    /// The tags of all holes in `value`.
+    pub fn tags(&self, value: &str) -> Tags {
+        if !has_special(value) {
+            return Tags::NONE;
+        }
+        value.chars().filter_map(|c| self.get(c)).fold(Tags::NONE, |tags, origin| tags.and(origin.tags))
+    }
+
+    /// For people: globs as typed, holes by their names.
+    pub fn show(&self, value: &str) -> String {
+        if !has_special(value) {
+            return value.to_owned();
+        }
+        let mut text = String::new();
+        for c in value.chars() {
+            match c {
+                STAR => text.push('*'),
+                QUERY => text.push('?'),
+                OPEN => text.push('['),
+                DEEP => text.push_str("**"),
+                c if is_hole(c) => text.push_str(self.get(c).map_or("…", |origin| &origin.name)),
+                c => text.push(c),
+            }
+        }
+        text
+    }
+}
+
+/// Whether any character is a glob or a hole. All of them start with the byte F4 in UTF-8.
+pub fn has_special(value: &str) -> bool {
+    memchr::memchr(0xF4, value.as_bytes()).is_some()
+}
+
+pub fn is_hole(c: char) -> bool {
+    c as u32 >= FIRST_HOLE
+}
+
+pub fn has_hole(value: &str) -> bool {
+    has_special(value) && value.chars().any(is_hole)
+}
+
+pub fn is_glob(c: char) -> bool {
+    matches!(c, STAR | QUERY | OPEN | DEEP)
+}
+
+pub fn has_glob(value: &str) -> bool {
+    has_special(value) && value.chars().any(is_glob)
+}
+
+/// Unquoted text: its globs become active.
+pub fn activate(text: &str) -> String {
+    if !text.bytes().any(|b| matches!(b, b'*' | b'?' | b'[')) {
+        return text.to_owned();
+    }
+    text.char_indices()
+        .map(|(at, c)| match c {
+            '*' => STAR,
+            '?' => QUERY,
+            '[' if text[at..].contains(']') => OPEN,
+            c => c,
+        })
+        .collect()
+}
+
+/// Active globs back to plain letters, as in `"…"` or as code.
+pub fn deactivate(value: &str) -> String {
+    if !has_special(value) {
+        return value.to_owned();
+    }
+    value
+        .chars()
+        .map(|c| match c {
+            STAR | DEEP => '*',
+            QUERY => '?',
+            OPEN => '[',
+            c => c,
+        })
+        .collect()
+}

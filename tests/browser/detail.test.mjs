@@ -1,0 +1,146 @@
+// One agent: the ask, its turns, the timeline with calls joined, lanes, raw JSON, the ways to act.
+
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { Server, launch, open, row, shows, until } from './stage.mjs';
+
+let server, browser, page;
+const S = 'login';
+const bash = { tool_name: 'Bash', tool_input: { command: 'npm test' } };
+
+before(async () => {
+  server = await Server.start();
+  browser = await launch();
+  await server.working(S, 'fix the flaky test', { session_title: 'Login' });
+  await server.hook('pre-tool-use', S, { ...bash, tool_use_id: 'b1' });
+  await server.hook('post-tool-use', S, { ...bash, tool_use_id: 'b1', tool_response: { stdout: 'ok' }, duration_ms: 2400 });
+  await server.hook('pre-tool-use', S, { tool_name: 'Read', tool_input: { file_path: 'a.ts' }, tool_use_id: 'r1' });
+  await server.hook('post-tool-use-failure', S, { tool_name: 'Read', tool_input: { file_path: 'a.ts' }, tool_use_id: 'r1', error: 'no such file', duration_ms: 12 });
+  await server.hook('subagent-start', S, { agent_id: 'a1', agent_type: 'Explore' });
+  await server.hook('pre-tool-use', S, { agent_id: 'a1', agent_type: 'Explore', tool_name: 'Grep', tool_input: { pattern: 'cookie' }, tool_use_id: 'g1' });
+  const question = { tool_name: 'AskUserQuestion', tool_input: { questions: [{ question: 'Which browser?', header: 'Browser', options: [{ label: 'Firefox' }, { label: 'Chromium' }] }] } };
+  await server.hook('pre-tool-use', S, { ...question, tool_use_id: 'q1' });
+  await server.hook('permission-request', S, question);
+  page = await open(browser, server.url);
+  await row(page, 'Login').locator('.row').click();
+});
+after(async () => {
+  await browser?.close();
+  await server?.end();
+});
+
+test('the ask stands there with its choices and where it is known from', async () => {
+  const card = page.locator('.card');
+  await card.getByText('Which browser?').waitFor();
+  assert.deepEqual(await card.locator('.options li').allTextContents(), ['Firefox', 'Chromium']);
+  assert.match(await card.textContent(), /Question.*waiting \d+ s.*known from hook, confidence high/s);
+});
+
+test('a tool call is one row, with its duration and its end', async () => {
+  await shows(page, '.timeline li', /Bashnpm test/);
+  const rows = await page.locator('.timeline li').evaluateAll((all) => all.map((li) => [li.querySelector('.title').textContent, li.querySelector('.text, .ask').textContent, li.querySelector('.ms').textContent, li.querySelector('.state').textContent]));
+  assert.deepEqual(rows.find(([title]) => title === 'Bash'), ['Bash', 'npm test', '2.4 s', 'ok']);
+  assert.deepEqual(rows.find(([title]) => title === 'Read'), ['Read', 'a.ts', '12 ms', 'failed']);
+  const asked = rows.filter(([title]) => title === 'AskUserQuestion');
+  assert.equal(asked.length, 1, 'the request is part of its call');
+  assert.equal(asked[0][3], 'asks you');
+});
+
+test('a subagent has a lane of its own', async () => {
+  const lanes = (title) => page.locator('.timeline li', { has: page.locator('.title', { hasText: title }) }).locator('.lanes i');
+  assert.equal(await lanes('Grep').nth(1).evaluate((i) => i.className), 'on up down');
+  assert.equal(await lanes('Grep').nth(0).evaluate((i) => i.className), 'up down');
+  assert.equal(await lanes('SubagentStart').nth(1).evaluate((i) => i.className), 'on up');
+});
+
+test('a row opens into the raw events, and they can be copied', async () => {
+  await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+  const call = page.locator('.timeline li', { has: page.locator('.title', { hasText: 'Bash' }) });
+  await call.locator('summary').click();
+  const raw = call.locator('.raw section');
+  assert.equal(await raw.count(), 2, 'Pre and Post');
+  assert.match(await raw.nth(1).locator('pre').textContent(), /"duration_ms": 2400/);
+  await raw.nth(1).getByRole('button', { name: 'Copy JSON' }).click();
+  const copied = JSON.parse(await page.evaluate(() => navigator.clipboard.readText()));
+  assert.equal(copied.tool_use_id, 'b1');
+  await call.locator('summary').click();
+});
+
+test('turns are told with actor, intent and text', async () => {
+  await page.locator('.segment').getByText('turns').click();
+  await shows(page, '.turns li', 'fix the flaky test');
+  const turns = await page.locator('.turns li').evaluateAll((all) => all.map((li) => [li.dataset.actor, li.querySelector('header span').textContent, li.querySelector('p').textContent]));
+  assert.deepEqual(turns.at(-1), ['user', 'command', 'fix the flaky test']);
+  assert.ok(turns.some(([actor, intent, text]) => actor === 'agent' && intent === 'question' && text.includes('Which browser?')));
+  await page.locator('.segment').getByText('timeline').click();
+});
+
+test('the resume command is copied for the right directory and session', async () => {
+  await page.getByRole('button', { name: 'Resume command' }).click();
+  await until('the copy', async () => (await page.evaluate(() => navigator.clipboard.readText())) === `cd /srv/${S} && claude --resume ${S}`);
+});
+
+test('a jump that cannot work is disabled and says why', async () => {
+  const jump = page.getByRole('button', { name: 'Jump' });
+  assert.equal(await jump.getAttribute('aria-disabled'), 'true');
+  assert.match(await page.locator('.said').textContent(), /tmux/);
+});
+
+test('a jump the server refuses tells its reason', async () => {
+  await server.asking('pane', 'make', { session_title: 'Pane', tmux_session: 'no-such', tmux_pane: '%4711' });
+  await row(page, 'Pane').locator('.row').click();
+  await page.getByRole('button', { name: 'Jump' }).click();
+  await shows(page, '.said', /Could not jump: .+/);
+  await row(page, 'Login').locator('.row').click();
+});
+
+test('the open agent follows what happens, without losing an opened row', async () => {
+  const call = page.locator('.timeline li', { has: page.locator('.title', { hasText: 'Bash' }) });
+  await call.locator('summary').click();
+  await server.hook('post-tool-use', S, { tool_name: 'AskUserQuestion', tool_input: { questions: [], answers: { 'Which browser?': 'Firefox' } }, tool_use_id: 'q1', tool_response: { answers: { 'Which browser?': 'Firefox' } } });
+  await until('the card to go', async () => (await page.locator('.card').count()) === 0);
+  await server.hook('stop', S, { last_assistant_message: 'It was a race. All 50 runs pass.', stop_hook_active: false, background_tasks: [] });
+  await shows(page, '.timeline li', /Stop.*It was a race/);
+  assert.equal(await call.locator('details').evaluate((details) => details.open), true);
+  assert.equal(await row(page, 'Login').locator('.word').textContent(), 'done, unseen');
+  assert.equal(await row(page, 'Login').locator('.row .ask').textContent(), 'It was a race. All 50 runs pass.');
+});
+
+test('seen on request, and by opening it', async () => {
+  await page.getByRole('button', { name: 'Mark as seen' }).click();
+  await until('idle', async () => (await row(page, 'Login').locator('.word').textContent()) === 'idle');
+  await server.hook('user-prompt-submit', S, { prompt: 'again' });
+  await row(page, 'Pane').locator('.row').click();
+  await server.hook('stop', S, { last_assistant_message: 'Done again.', background_tasks: [] });
+  await until('unseen', async () => (await row(page, 'Login').locator('.word').textContent()) === 'done, unseen');
+  await row(page, 'Login').locator('.row').click();
+  await until('seen', async () => (await row(page, 'Login').locator('.word').textContent()) === 'idle');
+});
+
+test('an agent can be renamed', async () => {
+  page.removeAllListeners('dialog');
+  page.once('dialog', (dialog) => dialog.accept('The login thing'));
+  await page.getByRole('button', { name: 'Rename' }).click();
+  await row(page, 'The login thing').waitFor();
+});
+
+test('an error is told with its reason', async () => {
+  await server.working('err', 'x', { session_title: 'Broken' });
+  await server.hook('stop-failure', 'err', { error: 'rate_limit', last_assistant_message: 'API Error: 429' });
+  await until('the error', async () => (await row(page, 'Broken').getAttribute('data-g')) === 'error');
+  assert.equal(await row(page, 'Broken').locator('.row .ask').textContent(), 'rate limit');
+  await row(page, 'Broken').locator('.row').click();
+  await shows(page, '.card', /The turn failed.*rate limit/s);
+});
+
+test('a link leads straight to an agent, on a phone too', async () => {
+  const id = await row(page, 'Pane').getAttribute('data-id');
+  const phone = await open(browser, `${server.url}/#/agents/${id}`, { viewport: { width: 360, height: 740 } });
+  await shows(phone, '#detail h2', 'Pane');
+  assert.equal(await phone.locator('#list').isVisible(), false);
+  await phone.getByRole('button', { name: 'Close' }).click();
+  await until('the list', () => phone.locator('#list').isVisible());
+  assert.deepEqual(phone.faults, []);
+});
+
+test('nothing went wrong in the page meanwhile', () => assert.deepEqual(page.faults.filter((fault) => !/501|409|422|400/.test(fault)), []));

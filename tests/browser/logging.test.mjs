@@ -1,0 +1,87 @@
+// Logging and History: the receiver's health, the live log with its filters, search, days, the ended.
+
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { Server, launch, open, shows, until } from './stage.mjs';
+
+let server, browser, page;
+const titles = () => page.locator('#logging .log .title').allTextContents();
+
+before(async () => {
+  server = await Server.start();
+  browser = await launch();
+  await server.asking('one', 'make lint', { session_title: 'One' });
+  await server.working('two', 'count the needlefish', { session_title: 'Two' });
+  page = await open(browser, `${server.url}/#/logging`);
+});
+after(async () => {
+  await browser?.close();
+  await server?.end();
+});
+
+test('the receiver says whether it is enabled, its mode, its pace and the last event', async () => {
+  const tile = (name) => page.locator(`.tiles [data-fact="${name}"]`);
+  await shows(page, '.tiles', 'enabled');
+  assert.match(await tile('Mode').textContent(), /hooks active/);
+  assert.match(await tile('Last event').textContent(), /\d+ s ago.*UserPromptSubmit/);
+  assert.match(await tile('Polling').textContent(), /every 60 s/);
+  assert.match(await tile('Events received').textContent(), /6/);
+  assert.match(await tile('Spool').textContent(), /empty/);
+});
+
+test('new events come to the top by themselves', async () => {
+  await shows(page, '#logging .log li', 'count the needlefish');
+  await server.hook('notification', 'two', { message: 'Waiting for your input', notification_type: 'idle_prompt' });
+  await until('the notification on top', async () => (await titles())[0] === 'Notification');
+  assert.match(await page.locator('#logging .log li').first().textContent(), /Two.*Waiting for your input/);
+});
+
+test('filters by type, agent and text', async () => {
+  await page.locator('#logging select[aria-label=Type]').selectOption('PreToolUse');
+  await until('only PreToolUse', async () => (await titles()).join() === 'PreToolUse');
+  await page.locator('#logging select[aria-label=Type]').selectOption('');
+  await page.locator('#logging select[aria-label=Agent]').selectOption({ label: 'Two' });
+  await until('only Two', async () => (await page.locator('#logging .who').allTextContents()).every((name) => name === 'Two'));
+  await page.locator('#logging select[aria-label=Agent]').selectOption('');
+  await page.locator('#logging input').fill('needlefish');
+  await until('only the text', async () => (await titles()).join() === 'UserPromptSubmit');
+  await page.locator('#logging input').fill('nothing says this');
+  await page.getByText('No event matches.').waitFor();
+  await page.locator('#logging input').fill('');
+  await until('all again', async () => (await titles()).length >= 7);
+});
+
+test('paused, the log stands still and counts what it holds back', async () => {
+  await page.getByRole('button', { name: 'Pause' }).click();
+  const before = await titles();
+  await server.hook('stop', 'two', { last_assistant_message: 'Nine.' });
+  await page.getByRole('button', { name: /Resume \(\d+ new\)/ }).waitFor();
+  assert.deepEqual(await titles(), before);
+  await page.getByRole('button', { name: /Resume/ }).click();
+  await until('the held back one', async () => (await titles()).includes('Stop'));
+});
+
+test('an event opens into its JSON and leads to its agent', async () => {
+  const stop = page.locator('#logging .log li', { has: page.locator('.title', { hasText: 'Stop' }) });
+  await stop.locator('summary').click();
+  assert.match(await stop.locator('pre').textContent(), /"last_assistant_message": "Nine\."/);
+  await stop.getByRole('link', { name: 'Open the agent' }).click();
+  await shows(page, '#detail h2', 'Two');
+});
+
+test('history finds what was said, shows the days and who has ended', async () => {
+  await server.hook('session-end', 'two', { reason: 'prompt_input_exit' });
+  await page.locator('.tabs').getByText('History').click();
+  await shows(page, '.days tr', /\d{4}-\d\d-\d\d\d+2\d/);
+  await shows(page, '.ended li', 'Two');
+  const find = page.getByLabel('Search the history');
+  await find.fill('needlef');
+  await shows(page, '#history .log li', /UserPromptSubmit.*count the needlefish/);
+  await shows(page, '#history [role=status]', '1 event');
+  await find.fill('wombat');
+  await shows(page, '#history [role=status]', 'Nothing found for “wombat”.');
+  await find.fill('');
+  await until('an empty answer', async () => (await page.locator('#history .log li').count()) === 0);
+});
+
+test('nothing went wrong in the page meanwhile', () => assert.deepEqual(page.faults, []));

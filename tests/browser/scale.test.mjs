@@ -1,0 +1,85 @@
+// Five hundred agents, fifty events a second: what an update costs the page, measured in the page.
+
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Server, launch, open, until } from './stage.mjs';
+
+const AGENTS = 500;
+const PER_SECOND = 50;
+const SECONDS = 10;
+/** One frame at 60 Hz. */
+const FRAME = 16;
+
+let server, browser;
+
+before(async () => {
+  server = await Server.start();
+  browser = await launch();
+  const sessions = Array.from({ length: AGENTS }, (_, i) => i);
+  const start = async () => {
+    for (let i = sessions.pop(); i !== undefined; i = sessions.pop()) await server.working(`s${i}`, `task ${i}`, { session_title: `Agent ${i}` });
+  };
+  await Promise.all(Array.from({ length: 16 }, start));
+});
+after(async () => {
+  await browser?.close();
+  await server?.end();
+});
+
+/** Everything the page does in a frame of its own, style and layout included, is timed from inside. */
+function stopwatch() {
+  window.costs = [];
+  const real = window.requestAnimationFrame.bind(window);
+  window.requestAnimationFrame = (callback) => real((time) => {
+    const begin = performance.now();
+    callback(time);
+    void document.body.offsetHeight;
+    window.costs.push(performance.now() - begin);
+  });
+}
+
+const at = (sorted, share) => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))];
+
+test(`${AGENTS} agents and ${PER_SECOND} events a second cost less than a frame per update`, async (t) => {
+  const page = await browser.newPage({ viewport: { width: 1440, height: 900 } });
+  await page.addInitScript(stopwatch);
+  const begin = Date.now();
+  await page.goto(server.url);
+  await until('all to show', async () => (await page.locator('.agent').count()) === AGENTS, 30000);
+  t.diagnostic(`scale: ${AGENTS} agents on screen after ${Date.now() - begin} ms`);
+  await page.evaluate(() => (window.costs = []));
+  let sent = 0;
+  const steps = ['pre-tool-use', 'post-tool-use', 'permission-request', 'post-tool-use'];
+  const started = Date.now();
+  const pending = [];
+  while (Date.now() - started < SECONDS * 1000) {
+    while (sent < ((Date.now() - started) / 1000) * PER_SECOND) {
+      const step = steps[Math.floor(sent / AGENTS + sent) % steps.length];
+      pending.push(server.hook(step, `s${(sent * 7) % AGENTS}`, { tool_name: 'Bash', tool_input: { command: `step ${sent}` }, tool_use_id: `t${sent}` }));
+      sent += 1;
+    }
+    await sleep(5);
+  }
+  await Promise.all(pending);
+  await sleep(500);
+  const costs = (await page.evaluate(() => window.costs)).sort((a, b) => a - b);
+  const figures = { median: at(costs, 0.5), p95: at(costs, 0.95), worst: costs.at(-1) };
+  t.diagnostic(`scale: ${sent} events in ${SECONDS} s, ${costs.length} updates; ms per update: ${Object.entries(figures).map(([name, ms]) => `${name} ${ms.toFixed(1)}`).join(', ')}`);
+  assert.ok(costs.length > SECONDS, 'the page was updated all the time');
+  assert.ok(figures.median < FRAME, `median ${figures.median} ms`);
+  const heap = await page.evaluate(() => performance.memory?.usedJSHeapSize ?? 0);
+  t.diagnostic(`scale: ${(heap / 1e6).toFixed(1)} MB of script memory`);
+});
+
+test('the second hand over all of them is cheap', async (t) => {
+  const [page] = browser.contexts().flatMap((context) => context.pages());
+  const cost = await page.evaluate(async () => {
+    const { tickAll } = await import('/assets/parts.js');
+    const begin = performance.now();
+    for (let i = 0; i < 20; i++) tickAll();
+    return (performance.now() - begin) / 20;
+  });
+  t.diagnostic(`scale: ${cost.toFixed(2)} ms per tick over ${AGENTS} rows`);
+  assert.ok(cost < FRAME);
+});
