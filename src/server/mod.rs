@@ -132,7 +132,6 @@ pub fn serve(args: &ServeArgs) -> Result<ExitCode> {
         .thread_keep_alive(Duration::from_secs(10))
         .build()
         .context("could not start the server")?;
-    log::line(&format!("listening on http://{bound}"));
     let served = runtime.block_on(run(listener, app));
     // Whoever still waits for the store is answered before it closes.
     ledger.queue.close();
@@ -162,6 +161,8 @@ async fn run(listener: TcpListener, app: Arc<App>) -> Result<()> {
     let (stop, stopping) = tokio::sync::watch::channel(false);
     let leaving = Arc::clone(&app);
     let mut signals = Signals::new()?;
+    // Said when it is true, and when a signal already means "stop in order".
+    log::line(&format!("listening on http://{}", listener.local_addr()?));
     tokio::spawn(async move {
         signals.wait().await;
         log::line("stopping");
