@@ -33,7 +33,6 @@ const hearing = {
       agentsOf.put(data);
     } else if (type === 'hook_status') patchHooks(data);
     log.nudge();
-    askStatus();
   },
   opened() {
     loadAgents();
@@ -81,16 +80,6 @@ agentsOf.onChange((ids) => {
 
 // ---- header
 
-let asking = 0;
-/** Something happened, so the receiver has news too; every two seconds is soon enough. */
-function askStatus() {
-  asking ||= setTimeout(async () => {
-    const status = await get('/hook/status').catch(() => null);
-    asking = 0;
-    if (status) patchHooks(status);
-  }, 2000);
-}
-
 function patchHooks(status) {
   hookStatus = status;
   log.patchStatus(status);
@@ -124,7 +113,7 @@ function patchLine(retryIn) {
 
 function patchEmpty() {
   const none = loaded && agents.size === 0;
-  empty.update({ live: line === 'live', events: hookStatus?.events_received ?? 0, installed: hookStatus?.hooks_installed, agents: agents.size }, none && view === 'agents');
+  empty.update({ live: line === 'live', events: hookStatus?.events_received ?? 0, hooks: hookStatus?.hooks, agents: agents.size }, none && view === 'agents');
   show(document.querySelector('#agents .panes'), !none);
   show(document.querySelector('#agents .bar'), !none);
 }

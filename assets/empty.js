@@ -6,14 +6,14 @@ const root = byId('empty');
 
 const STEPS = [
   { id: 'server', label: 'The server runs', done: (s) => s.live, hint: 'headspace serve', why: 'Start it in a terminal, or for good with headspace service.' },
-  { id: 'hooks', label: 'The hooks are installed', done: (s) => s.events > 0 || s.installed, hint: 'headspace install', why: 'Adds entries to Claude Code’s settings; everything else in the file stays as it is.' },
-  { id: 'event', label: 'The first event came in', done: (s) => s.events > 0, hint: 'claude', why: 'Start a session, or type in one that runs: no restart is needed. Nothing? headspace doctor says why.' },
+  { id: 'hooks', label: 'The hooks are installed', done: (s) => s.events > 0 || s.hooks === 'installed', hint: 'headspace install', why: 'Adds entries to Claude Code’s settings; everything else in the file stays as it is. Done already? headspace doctor says what is wrong.' },
+  { id: 'event', label: 'The first event came in', done: (s) => s.events > 0, hint: 'claude', why: 'Start a session, or type in one that runs: no restart is needed.' },
   { id: 'agent', label: 'An agent is here', done: (s) => s.agents > 0, hint: 'headspace demo', why: 'A made-up day of several agents shows what this page looks like in use.' },
 ];
 
 let list = null;
 
-/** `state`: `{live, events, installed, agents}`. */
+/** `state`: `{live, events, hooks, agents}`. */
 export function update(state, visible) {
   show(root, visible);
   if (!visible) return;

@@ -21,7 +21,7 @@ const types = new Set();
 
 /** What `/hook/status` says, as tiles. */
 const TILES = [
-  (s) => ({ name: 'Receiver', text: s.enabled ? 'enabled' : 'disabled', tone: s.enabled ? 'good' : 'bad', note: 'POST /hook/…' }),
+  (s) => ({ name: 'Receiver', text: s.enabled ? 'enabled' : 'disabled', tone: s.enabled ? 'good' : 'bad', note: s.hooks && `hooks ${s.hooks.replaceAll('_', ' ')}` }),
   (s) => (s.mode === 'hooks_active' ? { name: 'Mode', text: 'hooks active', tone: 'good', note: 'Claude Code reports by itself' } : { name: 'Mode', text: 'polling fallback', note: `hooks silent for ${age((s.config?.fallback_timeout ?? 300) * 1000)}` }),
   (s) => (s.last_event_at ? { name: 'Last event', tick: Date.parse(s.last_event_at), tail: ' ago', note: s.last_event_type } : { name: 'Last event', text: 'none yet', note: 'no hook has reported' }),
   (s) => ({ name: 'Polling', text: `every ${s.polling_interval} s`, note: s.config && `${s.config.polling_interval_with_hooks} s with hooks, ${s.config.polling_interval_fallback} s without` }),

@@ -87,7 +87,7 @@ fn end_with_the_pipe() {
     const BROKEN_PIPE: i32 = 141;
     let usual = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
-        let message = panic.payload_as_str().unwrap_or_default();
+        let message = panic.payload().downcast_ref::<String>().map_or("", String::as_str);
         if message.starts_with("failed printing to") && message.contains("Broken pipe") {
             std::process::exit(BROKEN_PIPE);
         }

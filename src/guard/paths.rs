@@ -245,7 +245,11 @@ impl<'a> Ground<'a> {
     /// What protects `path`, as written and as where it leads.
     pub fn kinds(&self, path: &str, follow_last: bool) -> Vec<(Kind, String)> {
         let mut found: Vec<(Kind, String)> = Vec::new();
-        for candidate in [path.to_owned(), self.real(path, follow_last)] {
+        let mut candidates = vec![path.to_owned()];
+        if path.starts_with('/') {
+            candidates.push(self.real(path, follow_last));
+        }
+        for candidate in candidates {
             if let Some(kind) = kind(&candidate, &self.known)
                 && !found.iter().any(|(known, _)| *known == kind)
             {

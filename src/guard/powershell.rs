@@ -14,6 +14,8 @@ use std::collections::HashMap;
 struct Statement {
     words: Vec<Word>,
     bar: bool,
+    /// Behind the call operator `&`.
+    called: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -166,6 +168,14 @@ fn slashes(path: &str) -> String {
     if paths::is_windows(path) { paths::slashed(path) } else { path.replace('\\', "/") }
 }
 
+/// A path as a cmdlet takes it, with the tilde for the home.
+fn at_home(walk: &Walk<'_>, path: &str) -> String {
+    match path.strip_prefix('~') {
+        Some(rest) if rest.is_empty() || rest.starts_with('/') => format!("{}{rest}", walk.ground.home),
+        _ => path.to_owned(),
+    }
+}
+
 struct Reader {
     variables: HashMap<String, String>,
     unfinished: bool,
@@ -245,13 +255,13 @@ impl Reader {
                         at += 1;
                     }
                     // `)` and `}` before a pipe: the command after the pipe reads from the inner one.
-                    let keeps = matches!(statements.last(), Some(last) if last.words.is_empty());
-                    if keeps {
-                        if let Some(last) = statements.last_mut() {
+                    let called = c == '&' && next != Some('&');
+                    match statements.last_mut() {
+                        Some(last) if last.words.is_empty() => {
                             last.bar |= bar;
+                            last.called = called;
                         }
-                    } else {
-                        statements.push(Statement { words: Vec::new(), bar });
+                        _ => statements.push(Statement { words: Vec::new(), bar, called }),
                     }
                 }
                 '>' => {
@@ -386,7 +396,7 @@ impl Parameters {
                     Some((name, value)) => (name.to_owned(), Some(slashes(value))),
                     None => (name, None),
                 };
-                let switch = SWITCHES.iter().any(|switch| switch.starts_with(&name));
+                let switch = name != "verb" && SWITCHES.iter().any(|switch| switch.starts_with(&name));
                 if value.is_none()
                     && !switch
                     && let Some(next) =
@@ -437,7 +447,12 @@ fn run(
     let (first, rest) = statement.words.split_first()?;
     let name = first.text.to_lowercase();
     let name = name.strip_suffix(".exe").unwrap_or(&name).rsplit(['/', '\\']).next().unwrap_or("").to_owned();
-    let parameters = Parameters::read(rest);
+    let mut parameters = Parameters::read(rest);
+    for path in
+        parameters.positional.iter_mut().chain(parameters.named.iter_mut().filter_map(|(_, v)| v.as_mut()))
+    {
+        *path = at_home(walk, path);
+    }
     for target in &parameters.redirects {
         walk.write(env, target, Write::Overwrite, subject);
     }
@@ -612,10 +627,7 @@ fn program(walk: &mut Walk<'_>, env: &mut Env, statement: &Statement, subject: &
     let plain = argv[0].chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | '/' | ':'));
     if plain && !has_hole(&argv[0]) {
         walk.call(&mut env.clone(), &argv, &Stream::None, false);
-    } else if has_hole(&argv[0])
-        && statement.words[0].text.len() == argv[0].len()
-        && statement.words.len() > 1
-    {
+    } else if has_hole(&argv[0]) && statement.called {
         walk.found(&env.world.clone(), &rules::UNKNOWN_COMMAND, subject);
     }
 }

@@ -352,8 +352,7 @@ fn below_homes(path: &str, parts: &[&str], known: &Known) -> Vec<usize> {
 fn name_matches(shield: &str, name: &str) -> bool {
     if value::has_special(name) {
         // A pattern hits a shield's plain name if it would match it; two patterns are not compared.
-        return !shield.contains('*') && pattern::matches_visible(name, shield) && name.starts_with('.')
-            || shield == name;
+        return !value::has_hole(name) && pattern_hits(shield, name);
     }
     match shield.split_once('*') {
         None => shield == name,
@@ -361,6 +360,16 @@ fn name_matches(shield: &str, name: &str) -> bool {
             name.len() >= start.len() + end.len() && name.starts_with(start) && name.ends_with(end)
         }
     }
+}
+
+/// Whether a pattern means the shielded files: it would match the name, or all it matches is shielded.
+fn pattern_hits(shield: &str, pattern: &str) -> bool {
+    let Some((start, end)) = shield.split_once('*') else {
+        return pattern.starts_with('.') && pattern::matches_visible(pattern, shield);
+    };
+    let head = pattern.split(value::is_glob).next().unwrap_or("");
+    let tail = pattern.rsplit(value::is_glob).next().unwrap_or("");
+    head.starts_with(start) && tail.ends_with(end)
 }
 
 /// Component by component; `**` at the end takes the directory itself and everything in it.
@@ -383,7 +392,7 @@ fn component_matches(want: &str, part: &str) -> bool {
         return want == part;
     }
     if value::has_special(part) {
-        return !want.contains('*') && pattern::matches_visible(part, want);
+        return !want.contains('*') && !value::has_hole(part) && pattern::matches_visible(part, want);
     }
     pattern::matches(&activate(want), part)
 }

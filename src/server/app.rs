@@ -1,6 +1,7 @@
 //! What the routes share.
 
 use super::access::Names;
+use super::cost::Cost;
 use super::hints::Hints;
 use super::http::Connections;
 use super::keys::KeyRing;
@@ -26,6 +27,7 @@ pub struct App {
     pub names: Names,
     pub reconciler: Reconciler,
     pub hints: Hints,
+    pub cost: Cost,
     pub connections: Arc<Connections>,
     pub started_at: Stamp,
     pub stopping: AtomicBool,

@@ -8,6 +8,7 @@ mod answer;
 mod api;
 mod app;
 mod assets;
+mod cost;
 mod discover;
 mod drain;
 pub mod facts;
@@ -111,6 +112,7 @@ pub fn serve(args: &ServeArgs) -> Result<ExitCode> {
     let reconciler = ground::start(&config, &ledger, tails).context("could not start the reconciler")?;
     let app = Arc::new(App {
         names: access::Names::new(&config.names, bound),
+        cost: cost::Cost::default(),
         hints: hints::Hints::new(&config),
         reconciler,
         readers: app::Readers::new(path),

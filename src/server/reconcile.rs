@@ -18,6 +18,7 @@ use crate::model::{Source, observed};
 use crate::transcript::Mark;
 use serde_json::json;
 use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -133,8 +134,13 @@ impl Reconciler {
             marks: Mutex::new(marks),
             hooks: Mutex::default(),
         });
-        let rounds = Rounds::new(Arc::clone(&shared), config, places);
-        let thread = std::thread::Builder::new().name("reconcile".into()).spawn(move || rounds.run())?;
+        let mut rounds = Rounds::new(Arc::clone(&shared), config, places);
+        let thread = std::thread::Builder::new().name("reconcile".into()).spawn(move || {
+            // A bug in one round must not blind us for good; it is logged, and the next round comes in its time.
+            while catch_unwind(AssertUnwindSafe(|| rounds.run())).is_err() {
+                std::thread::sleep(WAITING_PACE);
+            }
+        })?;
         Ok(Reconciler { shared, thread: Some(thread) })
     }
 
@@ -282,7 +288,7 @@ impl Rounds {
         }
     }
 
-    fn run(mut self) {
+    fn run(&mut self) {
         while let Some(heard) = self.wait() {
             for event in heard {
                 self.hear(event);

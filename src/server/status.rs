@@ -70,6 +70,7 @@ impl App {
             "hooks": self.reconciler.hooks().map(Hooks::word),
             "spool_pending": spool.count,
             "dropped": spool.dropped,
+            "notify_ms": self.cost.figures(),
         })
     }
 }

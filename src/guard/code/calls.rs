@@ -26,10 +26,11 @@ enum Does {
     Copies,
     Moves,
     Links,
+    /// From the network to a file.
+    Downloads,
     /// Code from text.
     Evaluates,
-    /// Acts on the object it is called on: `Path("x").unlink()`.
-    DeletesSelf,
+    /// Acts on the object it is called on: `Path("x").write_text(…)`.
     WritesSelf,
     ReadsSelf,
 }
@@ -174,6 +175,7 @@ static FUNCTIONS: &[(&str, Does, Owners, bool)] = &[
     ("truncateSync", Writes, &[], true),
     ("unlink", Deletes, FILES, true),
     ("unlinkSync", Deletes, &[], true),
+    ("urlretrieve", Downloads, &[], true),
     ("write", Writes, &["file", "io", "bun"], false),
     ("writeFile", Writes, FILES, true),
     ("writeFileSync", Writes, FILES, true),
@@ -209,7 +211,8 @@ const NETWORK: [&str; 22] = [
     "http",
 ];
 /// Names that turn letters into other letters.
-const DECODERS: [&str; 16] = [
+const DECODERS: [&str; 17] = [
+    "pack",
     "b64decode",
     "b32decode",
     "b16decode",
@@ -263,13 +266,16 @@ pub fn scan(walk: &mut Walk<'_>, env: &mut Env, language: Language, code: &str, 
                 let text = scan.with_gaps(walk, text);
                 super::super::programs::run_code_text(walk, env, &text, subject);
             }
+            Token::Name(name) if name == "eval" && scan.networks && scan.is(at + 1, ')') => {
+                walk.found(&world, &rules::NETWORK_SHELL, subject);
+            }
             Token::Name(name) => {
                 let Some(&(_, does, owners, bare)) = find(name) else { continue };
                 let Some(args) = scan.arguments(at) else { continue };
                 let owner = scan.owner(at);
                 let owned =
                     owner.as_ref().is_some_and(|owner| owners.contains(&owner.to_lowercase().as_str()));
-                let on_self = matches!(does, DeletesSelf | WritesSelf | ReadsSelf);
+                let on_self = matches!(does, WritesSelf | ReadsSelf);
                 if !on_self && !owned && !(bare && (owner.is_none() || owners.is_empty())) {
                     // `Path("x").unlink()`, `Path("a").rename("b")`
                     if let (Some(receiver), true) = (scan.receiver(at), matches!(does, Deletes | Moves)) {
@@ -358,7 +364,7 @@ impl Scan<'_> {
         }
         if self.is(at - 2, ')') {
             let open = self.partner[at - 2];
-            if let Some(Token::Text(text, _)) = self.tokens.get(open + 1) {
+            if let Some(Token::Text(text, _)) = self.tokens.get(open.saturating_add(1)) {
                 return Some(text.trim_start_matches("node:").rsplit('/').next().unwrap_or(text).to_owned());
             }
         }
@@ -380,7 +386,7 @@ impl Scan<'_> {
     fn is_path_call(&self, at: usize) -> bool {
         self.is(at - 2, ')') && {
             let open = self.partner[at - 2];
-            open > 0 && self.name(open - 1).is_some_and(|name| name.contains("Path"))
+            open > 0 && open < at && self.name(open - 1).is_some_and(|name| name.contains("Path"))
         } || self.name(at - 2).is_some_and(|name| self.variables.contains_key(name))
     }
 
@@ -437,7 +443,10 @@ impl Scan<'_> {
             }
             at += 1;
         }
-        text
+        match text.strip_prefix('~') {
+            Some(rest) if rest.is_empty() || rest.starts_with('/') => format!("{}{rest}", walk.ground.home),
+            _ => text,
+        }
     }
 
     /// A name inside an expression: a variable, a known call, or nobody knows. Returns the last token used.
@@ -558,9 +567,10 @@ impl Scan<'_> {
             Writes => walk.write(env, &first, Write::Overwrite, subject),
             Reads => return self.reads(walk, env, &first),
             Opens => {
-                let mode = values.iter().skip(1).any(|mode| {
-                    let mode = mode.trim_start_matches("mode=").trim_start_matches("mode");
-                    !mode.is_empty() && mode.len() <= 4 && mode.contains(['w', 'a', 'x', '+', '>'])
+                let mode = args.iter().skip(1).any(|range| {
+                    self.tokens[range.start..range.end.min(self.tokens.len())].iter().any(|token| {
+                        matches!(token, Token::Text(mode, _) if mode.len() <= 4 && mode.contains(['w', 'a', 'x', '+', '>']))
+                    })
                 });
                 // Perl: `open(F, ">>", "file")`, `open(F, ">file")`, `open(F, "command|")`.
                 if self.language == Language::Perl {
@@ -591,15 +601,18 @@ impl Scan<'_> {
                 walk.delete(env, &first, subject);
                 walk.write(env, &second, Write::Replace, subject);
             }
+            Downloads => {
+                walk.write(env, &second, Write::Overwrite, subject);
+                walk.remember(env, &second, Stream::Data(Tags::DOWNLOAD), false);
+            }
             Links => walk.write(env, &second, Write::Replace, subject),
-            DeletesSelf | WritesSelf | ReadsSelf => {
+            WritesSelf | ReadsSelf => {
                 let Some(receiver) = self.receiver(at) else { return false };
                 let path = self.value(walk, env, receiver);
-                match does {
-                    DeletesSelf => walk.delete(env, &path, subject),
-                    WritesSelf => walk.write(env, &path, Write::Overwrite, subject),
-                    _ => return self.reads(walk, env, &path),
+                if does == ReadsSelf {
+                    return self.reads(walk, env, &path);
                 }
+                walk.write(env, &path, Write::Overwrite, subject);
             }
         }
         false

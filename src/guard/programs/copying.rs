@@ -168,6 +168,9 @@ pub fn editor(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
     for operand in &options.operands {
         match operand.strip_prefix('+') {
             Some(command) => editor_command(walk, env, command, call),
+            None if options.has(&["R", "M"]) => {
+                walk.read(env, operand);
+            }
             None => walk.write(env, operand, Write::Overwrite, &subject),
         }
     }

@@ -416,7 +416,8 @@ fn remove(walk: &mut Walk<'_>, env: &mut Env, options: &Options<'_>, call: &Call
     for path in &options.operands {
         if matches!(*path, "." | "./" | "*" | ":/") {
             walk.found(&env.world.clone(), &rules::DELETE_EVERYTHING, call.show());
-        } else {
+        } else if options.has(&["f", "force"]) {
+            // Without force git keeps what is not committed.
             walk.delete(env, path, &call.show());
         }
     }

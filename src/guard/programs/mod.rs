@@ -23,7 +23,7 @@ use super::code::Language;
 use super::rules;
 use super::walk::env::{Env, World};
 use super::walk::value::{self, Stream, Tags};
-use super::walk::{Walk, touch::Spot};
+use super::walk::{Walk, pattern, touch::Spot};
 use options::{Options, Spec};
 
 /// One command as its program would see it.
@@ -157,11 +157,11 @@ fn globbed_program(
     if let Spot::At(path) = walk.spot(env, &argv[0]) {
         matched = walk.glob_path(&path);
     }
+    // The disk may hold programs that this one does not.
+    let last = argv[0].rsplit('/').next().unwrap_or("");
+    matched.extend(table::names().filter(|name| pattern::matches_visible(last, name)).map(str::to_owned));
     if matched.is_empty() || matched.len() > MOST_PROGRAMS {
-        let known = matched.iter().find(|path| plain_name(crate::guard::paths::base_name(path)) == "rm");
-        if known.is_none() || matched.len() > MOST_PROGRAMS {
-            walk.found(&env.world.clone(), &rules::UNKNOWN_COMMAND, argv.join(" "));
-        }
+        walk.found(&env.world.clone(), &rules::UNKNOWN_COMMAND, argv.join(" "));
     }
     let mut out = Stream::Data(Tags::NONE);
     for path in matched.into_iter().take(MOST_PROGRAMS) {

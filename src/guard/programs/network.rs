@@ -226,6 +226,9 @@ pub fn client(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
             | "GET"
             | "HEAD"
             | "POST"
+            | "ftp"
+            | "lftp"
+            | "rclone"
     );
     if prints { Stream::Data(Tags::DOWNLOAD) } else { super::output::completion_printer(walk, env, call) }
 }
@@ -304,7 +307,8 @@ pub fn ssh(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
         walk.found(&env.world.clone(), &rules::NETWORK_SHELL, call.show());
     }
     walk.text(&mut there, &command, call.stdin, false);
-    Stream::Data(Tags::NONE)
+    // What another machine prints came over the network as well.
+    Stream::Data(Tags::DOWNLOAD)
 }
 
 fn is_shell(name: &str) -> bool {

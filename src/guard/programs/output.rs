@@ -5,7 +5,7 @@ use crate::guard::paths;
 use crate::guard::walk::Walk;
 use crate::guard::walk::env::Env;
 use crate::guard::walk::touch::Spot;
-use crate::guard::walk::value::{self, STAR, Stream, Tags, deactivate};
+use crate::guard::walk::value::{self, STAR, Stream, Tags};
 
 /// Texts longer than this are not followed through `printf` and its like.
 const LONGEST_TEXT: usize = 1 << 20;
@@ -326,9 +326,4 @@ pub fn completion_printer(_: &mut Walk<'_>, _: &mut Env, call: &Call<'_>) -> Str
     ];
     let prints = call.args().iter().any(|arg| WORDS.contains(&arg.as_str()));
     if prints { Stream::Data(Tags::TRUSTED) } else { call.filtered() }
-}
-
-/// Shows text as code would see it.
-pub fn as_code(value: &str) -> String {
-    deactivate(value)
 }

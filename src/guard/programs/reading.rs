@@ -45,13 +45,26 @@ static READERS: &[Reader] = &[
     Reader { names: &["head", "tail"], short: "nc", long: &["lines", "bytes"], ..PLAIN },
     Reader {
         names: &[
-            "tac", "nl", "more", "strings", "od", "hexdump", "hd", "fold", "fmt", "expand", "column", "comm",
-            "paste", "bat", "batcat", "zcat", "gzcat", "xzcat", "bzcat", "lolcat", "glow", "mdcat", "view",
-            "vis", "iconv",
+            "tac", "more", "comm", "zcat", "gzcat", "xzcat", "bzcat", "lolcat", "glow", "mdcat", "view",
+            "vis",
         ],
-        short: "sdwncNjtAvfT",
+        short: "s",
         ..PLAIN
     },
+    Reader { names: &["nl"], short: "bdfhilnsvw", ..PLAIN },
+    Reader { names: &["od"], short: "AjNStw", ..PLAIN },
+    Reader { names: &["hexdump", "hd"], short: "efns", ..PLAIN },
+    Reader { names: &["strings"], short: "ntes", ..PLAIN },
+    Reader { names: &["fold", "fmt", "expand"], short: "wpt", ..PLAIN },
+    Reader { names: &["column"], short: "csoNRT", ..PLAIN },
+    Reader { names: &["paste"], short: "d", ..PLAIN },
+    Reader {
+        names: &["bat", "batcat"],
+        short: "lrHm",
+        long: &["language", "line-range", "style", "theme"],
+        ..PLAIN
+    },
+    Reader { names: &["iconv"], short: "fto", outputs: &["o"], ..PLAIN },
     Reader { names: &["less"], short: "bhjkoOpPtTxyz", ..PLAIN },
     Reader {
         names: &["diff", "sdiff", "colordiff", "delta", "vimdiff"],

@@ -334,7 +334,9 @@ pub fn interpreter(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Strea
             in_place |= interpreter.filters && c == 'i';
             if interpreter.module.contains(c) {
                 // The module is the program; what is piped in is its data.
-                return Stream::Data(call.stdin.tags().only(Tags::FLOWING));
+                let tags = call.stdin.tags().only(Tags::FLOWING);
+                let decodes = args[at - 1..].iter().any(|arg| arg.ends_with("base64"));
+                return Stream::Data(if decodes { tags.and(Tags::DECODED) } else { tags });
             }
             if interpreter.code.contains(c) {
                 if rest.is_empty() {

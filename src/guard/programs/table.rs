@@ -441,6 +441,11 @@ fn text_only(
     call.filtered()
 }
 
+/// Every name in the table, for globs that could mean one of them.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    PROGRAMS.iter().flat_map(|(names, _)| names.iter().copied())
+}
+
 pub fn find(name: &str) -> Option<Handler> {
     PROGRAMS.iter().find(|(names, _)| names.contains(&name)).map(|(_, handler)| *handler)
 }

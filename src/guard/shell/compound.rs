@@ -8,11 +8,15 @@ impl Reader<'_> {
     pub fn compound(&mut self) -> Option<Command> {
         let kind = match self.peek()? {
             b'(' if self.byte(1) == Some(b'(') => {
+                let start = self.at;
                 match self.attempt(|r| {
                     r.at += 2;
                     r.deeper(|r| r.arithmetic("))"))
                 }) {
-                    Some(parts) => Compound::Arithmetic(Word { parts }),
+                    Some(parts) => {
+                        let text = self.text[start..self.at].trim_matches(['(', ')', ' ']);
+                        Compound::Arithmetic(Word { parts }, text.to_owned())
+                    }
                     None => self.subshell(),
                 }
             }

@@ -76,7 +76,7 @@ impl Reader<'_> {
         } else {
             let mut inner = Reader::new(&body, self.max_depth);
             inner.depth = self.depth + 1;
-            inner.retries = self.retries;
+            inner.wasted = self.wasted;
             // What is only written into a file may hold any character.
             inner.suspicious = false;
             let parts = if inner.depth >= inner.max_depth {
@@ -85,7 +85,7 @@ impl Reader<'_> {
             } else {
                 inner.expandable_text()
             };
-            self.retries = inner.retries;
+            self.wasted = inner.wasted;
             for problem in inner.problems {
                 self.problem(problem);
             }

@@ -63,8 +63,8 @@ pub enum Compound {
     Case(Word, Vec<(Vec<Word>, Script)>),
     /// `[[ … ]]`
     Test(Vec<Word>),
-    /// `(( … ))`
-    Arithmetic(Word),
+    /// `(( … ))`, and its text without the brackets around it
+    Arithmetic(Word, String),
 }
 
 #[derive(Debug, Default, Clone)]

@@ -18,9 +18,9 @@ pub fn read(text: &str, max_depth: usize) -> Parsed {
     Parsed { script, problems: reader.problems }
 }
 
-/// How often a `((` that turned out to be two brackets may be read again. Without a limit, nesting them
-/// would double the work at every level.
-const MAX_RETRIES: usize = 200;
+/// How much of a text, in its own lengths, may be read again because a `((` turned out to be two brackets.
+/// Without a limit, nesting them would double the work at every level.
+const MOST_REREAD: usize = 16;
 
 pub(super) struct Reader<'a> {
     pub text: &'a str,
@@ -28,7 +28,8 @@ pub(super) struct Reader<'a> {
     pub at: usize,
     pub depth: usize,
     pub max_depth: usize,
-    pub retries: usize,
+    /// Bytes that were read in vain.
+    pub wasted: usize,
     pub pending: Vec<Pending>,
     pub problems: Vec<Problem>,
     /// Some character is not printable ASCII: look closer.
@@ -56,7 +57,7 @@ impl<'a> Reader<'a> {
             at: 0,
             depth: 0,
             max_depth,
-            retries: 0,
+            wasted: 0,
             pending: Vec::new(),
             problems: Vec::new(),
             suspicious: !characters::is_plain(text),
@@ -535,15 +536,18 @@ impl<'a> Reader<'a> {
         Some((text.len(), op))
     }
 
-    /// Reads `again` as something else when a first reading fails; `None` when that happened too often.
+    /// Tries one reading, and goes back to where it was if that fails; gives up on the text when too much of it
+    /// was read in vain.
     pub fn attempt<T>(&mut self, first: impl FnOnce(&mut Self) -> Option<T>) -> Option<T> {
-        if self.retries >= MAX_RETRIES {
-            return None;
-        }
         let (at, problems, pending) = (self.at, self.problems.len(), self.pending.len());
         let result = first(self);
         if result.is_none() {
-            self.retries += 1;
+            self.wasted += self.at - at;
+            if self.wasted > MOST_REREAD * (self.bytes.len() + 1024) {
+                self.problem(Problem::TooDeep);
+                self.at = self.bytes.len();
+                return None;
+            }
             self.at = at;
             self.problems.truncate(problems);
             self.pending.truncate(pending);

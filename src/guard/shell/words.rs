@@ -201,10 +201,10 @@ impl<'a> Reader<'a> {
         }
         let mut inner = Reader::new(text, self.max_depth);
         inner.depth = self.depth + 1;
-        inner.retries = self.retries;
+        inner.wasted = self.wasted;
         let result = f(&mut inner);
         inner.finish_heredocs();
-        self.retries = inner.retries;
+        self.wasted = inner.wasted;
         for problem in inner.problems {
             self.problem(problem);
         }
@@ -247,13 +247,17 @@ impl<'a> Reader<'a> {
         push(parts, Part::Bare("*".into()));
     }
 
-    /// Everything up to `close` with balanced brackets; only what expands is kept. `None` if `close` does not
-    /// come, or if a bracket shows that this is no arithmetic.
+    /// Everything up to `close` with balanced brackets; only what expands is kept. `None` if a bracket shows that
+    /// this is no arithmetic. A text that ends before is unreadable however it is read.
     pub fn arithmetic(&mut self, close: &str) -> Option<Vec<Part>> {
         let mut parts = Vec::new();
         let mut open = 0usize;
         loop {
-            match self.peek()? {
+            let Some(byte) = self.peek() else {
+                self.problem(Problem::OpenExpansion);
+                return Some(parts);
+            };
+            match byte {
                 byte if open == 0 && byte == close.as_bytes()[0] => {
                     return self.eat(close).then_some(parts);
                 }

@@ -42,6 +42,9 @@ pub struct Step {
     pub cwd: String,
 }
 
+/// More commands inside one another than this (`env env env …`) are not looked into.
+const MOST_NESTED: usize = 100;
+
 /// More commands than this are not walked; a line that long in thought is a question for the user.
 const MOST_STEPS: usize = 300_000;
 
@@ -71,6 +74,7 @@ pub struct Walk<'a> {
     called: HashSet<String>,
     background: usize,
     temp_names: usize,
+    nested: usize,
     /// `>(…)` of the command at hand, run once it is known what flows into them.
     sinks: Vec<(Rc<Script>, Env)>,
 }
@@ -101,6 +105,7 @@ impl<'a> Walk<'a> {
             called: HashSet::new(),
             background: 0,
             temp_names: 0,
+            nested: 0,
             sinks: Vec::new(),
         }
     }
@@ -132,6 +137,9 @@ impl<'a> Walk<'a> {
     pub fn text(&mut self, env: &mut Env, text: &str, stdin: &Stream, want: bool) -> Stream {
         if self.depth >= self.max_depth {
             return self.give_up(env);
+        }
+        if !self.stop_if(Instant::now() >= self.deadline) {
+            return Stream::Data(Tags::NONE);
         }
         let parsed = shell::read(text, self.max_depth - self.depth);
         for problem in &parsed.problems {
@@ -197,7 +205,11 @@ impl<'a> Walk<'a> {
     /// Counts the work and looks at the clock now and then.
     fn tick(&mut self) -> bool {
         self.steps += 1;
-        let over = self.steps > MOST_STEPS || (self.steps % 32 == 0 && Instant::now() >= self.deadline);
+        let late = self.steps % 32 == 0 && Instant::now() >= self.deadline;
+        self.stop_if(self.steps > MOST_STEPS || late)
+    }
+
+    fn stop_if(&mut self, over: bool) -> bool {
         if over && !self.stopped {
             self.stopped = true;
             self.found(&World::Here, &rules::DEADLINE, "");
@@ -369,8 +381,9 @@ impl<'a> Walk<'a> {
                 }
                 Stream::None
             }
-            Compound::Arithmetic(word) => {
+            Compound::Arithmetic(word, text) => {
                 self.single(env, word, false);
+                self.doubtful(env, text);
                 Stream::None
             }
         }
@@ -399,6 +412,20 @@ impl<'a> Walk<'a> {
             env.merge(end);
         }
         out
+    }
+
+    /// `((rm -rf /usr))` is arithmetic to the shell, and a trap for everybody else: asked, if as a command it
+    /// would be more than that.
+    fn doubtful(&mut self, env: &Env, text: &str) {
+        if !text.contains(' ') {
+            return;
+        }
+        let before = self.worst.take();
+        self.process(env, text, &[], &Stream::None, false);
+        let inner = std::mem::replace(&mut self.worst, before);
+        if inner.is_some_and(|finding| finding.decision == Decision::Deny) {
+            self.found(&env.world, &rules::UNREADABLE, text);
+        }
     }
 
     /// A loop's body: it may run or not.
@@ -519,8 +546,14 @@ impl<'a> Walk<'a> {
         if !self.choices.allowed_commands.is_empty() && self.choices.allows(argv) {
             return Stream::Data(Tags::NONE);
         }
+        if self.nested >= MOST_NESTED {
+            self.found(&env.world, &rules::UNREADABLE, "commands inside commands without end");
+            return Stream::Data(Tags::NONE);
+        }
         self.depth += 1;
+        self.nested += 1;
         let out = self.dispatch(env, argv, stdin, want);
+        self.nested -= 1;
         self.depth -= 1;
         out
     }
@@ -647,7 +680,7 @@ fn each_pipeline<'c>(command: &'c Command, depth: usize, look: &mut impl FnMut(&
             arms.iter().flat_map(|(condition, body)| [condition, body]).chain(otherwise.as_ref()).collect()
         }
         Compound::Case(_, arms) => arms.iter().map(|(_, body)| body).collect(),
-        Compound::Test(_) | Compound::Arithmetic(_) => Vec::new(),
+        Compound::Test(_) | Compound::Arithmetic(..) => Vec::new(),
     };
     for item in scripts.into_iter().flat_map(|script| &script.items) {
         for pipeline in std::iter::once(&item.first).chain(item.rest.iter().map(|(_, pipeline)| pipeline)) {

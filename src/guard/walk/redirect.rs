@@ -38,16 +38,18 @@ impl Walk<'_> {
                     continue;
                 }
                 (Target::Word(word), op) => {
-                    let target = self.single(env, word, true);
+                    // More than one word is an error to the shell, but not before it was thought of here.
+                    let targets = self.fields(env, word);
                     if op != RedirectOp::Read {
                         let stdout = matches!(redirect.fd, None | Some(1));
                         let append = op != RedirectOp::Write;
-                        outputs.push(Output { target: target.clone(), append, stdout });
+                        let files = targets.iter().cloned();
+                        outputs.extend(files.map(|target| Output { target, append, stdout }));
                     }
                     if !matches!(op, RedirectOp::Read | RedirectOp::ReadWrite) {
                         continue;
                     }
-                    self.read(env, &target)
+                    targets.iter().fold(Stream::None, |stream, target| stream.then(self.read(env, target)))
                 }
             };
             if is_stdin {

@@ -114,7 +114,9 @@ impl Walk<'_> {
                 let hole = path.chars().next().and_then(|c| self.origins.get(c));
                 let tags = hole.map_or(Tags::NONE, |origin| origin.tags);
                 let rest = path.trim_start_matches(is_hole);
-                let all = rest.starts_with('/') && paths::split(rest).all(pattern::matches_everything);
+                let all = rest.starts_with('/')
+                    && !rest.contains(value::DEEP)
+                    && paths::split(rest).all(pattern::matches_everything);
                 let safe = tags.has(Tags::NOT_EMPTY);
                 self.found(
                     &world,
@@ -198,10 +200,9 @@ impl Walk<'_> {
         if let Some(rule) = rule {
             self.found(&env.world, rule, subject);
         }
-        let slash = if path.ends_with('/') { "/" } else { "" };
+        // A link among the matches is removed as a link, even if a slash follows the glob.
         for matched in self.glob(&dir, &patterns) {
-            // Everything in the root includes links: removing them is removing a file.
-            self.delete_at(env, &format!("{matched}{slash}"), subject);
+            self.delete_at(env, &matched, subject);
         }
     }
 
@@ -261,7 +262,7 @@ impl Walk<'_> {
             }
             found = next;
         }
-        found.retain(|path| self.ground.files.exists(path));
+        found.retain(|path| self.ground.files.exists(&self.ground.real(path, false)));
         found
     }
 
