@@ -167,6 +167,8 @@ impl Reconciler {
                 self.shared.ground.seat(&event.session_id).is_some_and(|seat| seat.asks || !seat.idle)
             }
             "Stop" => event.lacks_text(),
+            // Lines from before the compaction must not count as measured after it.
+            "SessionStart" => event.compacts(),
             _ => false,
         }
     }
