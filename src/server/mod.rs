@@ -39,6 +39,7 @@ mod stream;
 mod ticker;
 mod upkeep;
 pub mod watch;
+mod watchers;
 mod writer;
 
 use crate::clock::Stamp;
@@ -173,6 +174,7 @@ async fn run(listener: TcpListener, app: Arc<App>) -> Result<()> {
         let _ = stop.send(true);
     });
     tokio::spawn(ticker::run(Arc::clone(&app)));
+    tokio::spawn(app.ledger.clone().pass_answers_on());
     let connections = Arc::clone(&app.connections);
     http::serve(listener, routes::routes(app), connections, stopping).await;
     Ok(())
