@@ -316,7 +316,7 @@ pub fn env_command(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Strea
                 words.splice(at..end, split_string(&text));
             }
             word if word.starts_with("--chdir=") => {
-                chdir(walk, &mut inner, &word["--chdir=".len()..].to_owned());
+                chdir(walk, &mut inner, &word["--chdir=".len()..]);
                 at += 1;
             }
             "--" => {
