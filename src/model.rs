@@ -347,6 +347,7 @@ pub struct AgentView {
     pub worktree: Option<Value>,
     pub background: Vec<Value>,
     /// Prompts the session has scheduled for itself.
+    #[serde(default)]
     pub crons: Vec<Value>,
     pub interactions: Vec<Interaction>,
     pub subagents: Vec<Subagent>,

@@ -3,8 +3,9 @@
 use super::answer::{Answered, Failed, ok};
 use super::app::Shared;
 use super::hints::Asked;
-use super::ledger::{NewEvent, Receipt};
+use super::ledger::{NewEvent, Pending, Receipt};
 use super::routes::linger;
+use super::watch::Heard;
 use super::{intake, payload};
 use axum::body::Body;
 use axum::extract::{Path, State};
@@ -40,29 +41,38 @@ pub async fn receive_status(app: State<Shared>, body: Body) -> Answered {
 async fn record(app: &Shared, event: NewEvent) -> Answered {
     let heard = intake::heard(&event);
     let asked = Asked::by(&event);
-    let mut events = Vec::new();
-    if app.reconciler.is_needed_before(&event.name, &heard) || app.hints.wants_transcript(&asked) {
-        let (app, heard) = (app.clone(), heard.clone());
-        let read = tokio::task::spawn_blocking(move || app.read_before(&heard)).await;
-        events = read.unwrap_or_default();
-    }
-    // What is found in the transcript of a session nobody knows yet has no agent to belong to before this event.
-    let place =
-        if app.ledger.snapshot().agent_of_session(&event.session_id).is_some() { events.len() } else { 0 };
     let from_hook = event.from_hook;
-    // Only what `notify` sent says when it began.
-    let begun = (from_hook && event.delivery_id.is_some()).then_some(event.at);
-    events.insert(place, event);
-    let mut answers = app.ledger.submit_all(events);
+    let pending =
+        if app.reconciler.is_needed_before(&event.name, &heard) || app.hints.wants_transcript(&asked) {
+            // Read and handed in by a task that goes on if the client leaves: what was read is not read again.
+            let app = app.clone();
+            tokio::task::spawn_blocking(move || {
+                let said = app.read_before(&heard);
+                hand_in(&app, event, heard, said)
+            })
+            .await
+            .map_err(anyhow::Error::from)?
+        } else {
+            hand_in(app, event, heard, Vec::new())
+        };
+    let receipt = pending.answer().await?;
+    let hint = if from_hook { app.hints.output(&app.ledger, &asked, &receipt).await } else { None };
+    Ok(ok(&self::answer(&receipt, hint)))
+}
+
+/// To the ledger, behind what the transcript `said` before it.
+fn hand_in(app: &Shared, event: NewEvent, heard: Heard, said: Vec<NewEvent>) -> Pending {
+    // What is found in the transcript of a session nobody knows yet has no agent to belong to before this event.
+    let known = app.ledger.snapshot().agent_of_session(&event.session_id).is_some();
+    let from_hook = event.from_hook;
+    let (before, after) = if known { (said, Vec::new()) } else { (Vec::new(), said) };
+    let place = before.len();
+    let events = before.into_iter().chain([event]).chain(after).collect();
+    let pending = app.ledger.submit_together(events).swap_remove(place);
     if from_hook {
         app.reconciler.heard(heard);
     }
-    let receipt = answers.remove(place).answer().await?;
-    if let Some(begun) = begun {
-        app.cost.answered(begun);
-    }
-    let hint = if from_hook { app.hints.output(&app.ledger, &asked, &receipt).await } else { None };
-    Ok(ok(&self::answer(&receipt, hint)))
+    pending
 }
 
 fn answer(receipt: &Receipt, hint: Option<Value>) -> Value {
