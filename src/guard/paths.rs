@@ -109,9 +109,8 @@ impl<'a> Ground<'a> {
         }
         if let Some(tmpdir) = &place.tmpdir {
             let tmpdir = trimmed(&text(tmpdir));
-            if ground.add_tmpdir(&tmpdir) {
-                ground.tmpdir = tmpdir;
-            }
+            ground.add_tmpdir(&tmpdir);
+            ground.tmpdir = tmpdir;
         }
         let mut homes = vec![home.to_lowercase(), ground.real_home.to_lowercase()];
         homes.dedup();
@@ -146,7 +145,7 @@ impl<'a> Ground<'a> {
     }
 
     /// A temp directory that holds the home or the project would allow everything there.
-    fn add_tmpdir(&mut self, dir: &str) -> bool {
+    fn add_tmpdir(&mut self, dir: &str) {
         let real = self.real(dir, true);
         let holds_more = contains(&real, &self.real_home)
             || self.projects.iter().any(|project| contains(&real, project))
@@ -154,7 +153,6 @@ impl<'a> Ground<'a> {
         if !holds_more {
             self.add_temp(dir);
         }
-        !holds_more
     }
 
     fn add_temp(&mut self, dir: &str) {

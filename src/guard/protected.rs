@@ -253,7 +253,8 @@ pub fn is_template(path: &str) -> bool {
 pub fn kind(path: &str, known: &Known) -> Option<Kind> {
     let path = path.to_lowercase();
     let unknown_start = path.chars().next().is_some_and(is_hole);
-    let path = without_drive(path.trim_end_matches('/'));
+    // Windows drops blanks and dots at the end of a name.
+    let path = without_drive(path.trim_end_matches(['/', ' ', '.']));
     let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
     let name = parts.last().copied().unwrap_or("");
     if let Some(rest) = path.strip_prefix("/dev/") {

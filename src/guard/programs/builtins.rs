@@ -254,3 +254,17 @@ pub fn fc(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
     }
     Stream::Data(Tags::NONE)
 }
+
+/// `shopt -uo history`
+pub fn shopt(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
+    let options = call.options(Spec::default());
+    if options.has(&["u"]) && options.operands.contains(&"history") {
+        walk.found(&env.world.clone(), &rules::HISTORY, call.show());
+    }
+    Stream::None
+}
+
+/// `printenv`: one variable, or all of them.
+pub fn printenv(_: &mut Walk<'_>, _: &mut Env, call: &Call<'_>) -> Stream {
+    Stream::Data(if call.args().is_empty() { Tags::SECRET } else { Tags::NONE })
+}

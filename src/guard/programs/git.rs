@@ -341,7 +341,13 @@ fn checkout(walk: &mut Walk<'_>, env: &Env, args: &[String]) -> Option<&'static 
     match options.operands.as_slice() {
         [] => None,
         // One word: a branch, unless it is a path and no branch.
-        [only] => (is_path(walk, env, only)).then(|| discard(walk, env, &[only])).flatten(),
+        [only] if is_path(walk, env, only) => {
+            // A directory without its slash may be a branch all the same.
+            let clear = matches!(*only, "." | ".." | "*") || only.contains(['/', ':']) || has_special(only);
+            let rule = discard(walk, env, &[only]);
+            if clear { rule } else { Some(&rules::GIT_DISCARD_FILE) }
+        }
+        [_] => None,
         [first, rest @ ..] => {
             let paths = if is_path(walk, env, first) { options.operands.as_slice() } else { rest };
             discard(walk, env, paths)

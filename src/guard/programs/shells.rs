@@ -1,6 +1,6 @@
 //! Shells and interpreters: where their program comes from, and whether it may run.
 
-use super::{Call, network};
+use super::{Call, Spec, network};
 use crate::guard::code::{self, Language};
 use crate::guard::rules::{self, Rule};
 use crate::guard::walk::Walk;
@@ -449,4 +449,22 @@ pub fn powershell(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream
         }
     }
     program(walk, env, Language::PowerShell, call.stdin, call)
+}
+
+/// `make`: its file is a program like any other, if the line has just downloaded it.
+pub fn make(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
+    let options =
+        call.options(Spec { short: "fCIjlo", long: &["file", "makefile", "directory"], stops: false });
+    let dir = options.value(&["C", "directory"]).unwrap_or(".");
+    let named = options.value(&["f", "file", "makefile"]);
+    let files = named.map_or_else(|| vec!["GNUmakefile", "makefile", "Makefile"], |file| vec![file]);
+    for file in files {
+        if let Some(content) = walk.content_to_run(env, &format!("{dir}/{file}"))
+            && content.tags().has(Tags::DOWNLOAD)
+            && walk.made_here(env, &format!("{dir}/{file}"))
+        {
+            run_stored(walk, env, content.tags(), call);
+        }
+    }
+    call.filtered()
 }

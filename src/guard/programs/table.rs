@@ -24,6 +24,8 @@ static PROGRAMS: &[(&[&str], Handler)] = &[
     (&["trap"], builtins::trap),
     (&["history", "Clear-History"], builtins::history),
     (&["fc"], builtins::fc),
+    (&["shopt"], builtins::shopt),
+    (&["printenv"], builtins::printenv),
     // What later commands build on.
     (&[":", "true", "false"], output::nothing),
     (&["echo", "print"], output::echo),
@@ -273,6 +275,7 @@ static PROGRAMS: &[(&[&str], Handler)] = &[
         shells::interpreter,
     ),
     (&["powershell", "pwsh", "cmd"], shells::powershell),
+    (&["make", "gmake"], shells::make),
     (&["osascript"], machine::osascript),
     // Wrappers.
     (&["env"], wrappers::env_command),
@@ -413,7 +416,6 @@ static PROGRAMS: &[(&[&str], Handler)] = &[
             "test",
             "[",
             "hash",
-            "make",
             "apt",
             "apt-get",
             "dnf",

@@ -351,7 +351,8 @@ pub fn env_command(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Strea
     }
     match words.get(at..) {
         Some(command) if !command.is_empty() => walk.call(&mut inner, command, call.stdin, call.want),
-        _ => Stream::Data(Tags::NONE),
+        // The whole environment: nobody's business outside of this machine.
+        _ => Stream::Data(Tags::SECRET),
     }
 }
 

@@ -346,6 +346,7 @@ impl Walk<'_> {
             "OLDPWD" => self.dir_of(&env.old_cwd),
             "TMPDIR" => self.ground.tmpdir.clone(),
             "USER" | "LOGNAME" => self.ground.user.clone()?,
+            "HISTFILE" => format!("{}/.bash_history", self.ground.home),
             "IFS" => " \t\n".to_owned(),
             "SHELL" | "BASH" => "/bin/bash".to_owned(),
             "0" => "bash".to_owned(),

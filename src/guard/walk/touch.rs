@@ -425,6 +425,14 @@ impl Walk<'_> {
         }
     }
 
+    /// Whether the line itself wrote this very file.
+    pub fn made_here(&mut self, env: &Env, value: &str) -> bool {
+        match self.spot(env, value) {
+            Spot::At(path) => self.made.contains_key(&self.ground.real(&path, true)),
+            _ => false,
+        }
+    }
+
     /// What the line itself put into the file it now runs, and whether that came from the network.
     pub fn content_to_run(&mut self, env: &Env, value: &str) -> Option<Stream> {
         let Spot::At(path) = self.spot(env, value) else { return None };
