@@ -243,7 +243,13 @@ impl<'a> Reader<'a> {
             }
             Some(b';') if !self.starts(";;") && !self.starts(";&") => self.at += 1,
             Some(b'\n') => self.newline(),
-            _ => {}
+            None | Some(b')' | b';' | b'#') => {}
+            // `{ a; } b`: only the end of a block may follow without a separator.
+            Some(_) if CLOSERS.contains(&self.peek_reserved()) => {}
+            Some(_) => {
+                let next = self.text[self.at..].chars().next().unwrap_or(' ');
+                self.problem(Problem::Unexpected(next.to_string()));
+            }
         }
         Some(Item { first, rest, background })
     }

@@ -103,7 +103,9 @@ impl Walk<'_> {
         }
         if COMMAND_VARIABLES.contains(&name) && !value.is_empty() && !has_special(value) {
             let mut inner = env.clone();
-            self.text(&mut inner, value, &Stream::None, false);
+            // `LESSOPEN="|-gzip -cd %s"`
+            let command = value.trim_start_matches(['|', '-', ' ']);
+            self.text(&mut inner, command, &Stream::None, false);
         }
     }
 }

@@ -1,12 +1,15 @@
 //! What a shell knows at one point of a line: variables, functions, the directory. Cheap to copy, because
 //! every subshell and every branch gets one.
 
+use super::value::ANYTHING;
 use crate::guard::shell::Command;
 use std::collections::HashMap;
 use std::rc::Rc;
 
 /// More possible values than this, and one more stands for "something else".
 pub const MOST_VALUES: usize = 1024;
+/// The same for values that come from branches; they multiply where a loop's do not.
+const MOST_BRANCHES: usize = 12;
 
 /// A variable. A scalar may have several possible values: a loop's, or those of two branches.
 #[derive(Clone, Debug, PartialEq)]
@@ -140,8 +143,17 @@ impl Env {
 
 fn add_values(mine: &mut Vec<String>, theirs: &[String]) {
     for value in theirs {
-        if mine.len() < MOST_VALUES && !mine.contains(value) {
-            mine.push(value.clone());
+        if mine.contains(value) {
+            continue;
         }
+        if mine.len() >= MOST_BRANCHES {
+            // Nothing is dropped in silence: from here on it may be anything.
+            let anything = ANYTHING.to_string();
+            if !mine.contains(&anything) {
+                mine.push(anything);
+            }
+            return;
+        }
+        mine.push(value.clone());
     }
 }

@@ -13,6 +13,8 @@ pub const OPEN: char = '\u{100002}';
 pub const DEEP: char = '\u{100003}';
 const FIRST_HOLE: u32 = 0x10_0100;
 const MOST_HOLES: usize = 60_000;
+/// The first hole: a value that has had too many to follow.
+pub const ANYTHING: char = '\u{100100}';
 
 /// What is known about text that is not known.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
@@ -100,8 +102,14 @@ pub struct Origin {
 }
 
 /// All holes of one judgement.
-#[derive(Default, Debug)]
+#[derive(Debug)]
 pub struct Origins(Vec<Origin>);
+
+impl Default for Origins {
+    fn default() -> Origins {
+        Origins(vec![Origin { name: "…".into(), tags: Tags::NONE, stream: None }])
+    }
+}
 
 impl Origins {
     pub fn hole(&mut self, name: impl Into<String>, tags: Tags) -> char {
