@@ -136,12 +136,12 @@ impl Reader {
             '<' => '>',
             other => other,
         };
-        self.at += 1;
-        let start = self.at;
+        let start = (self.at + 1).min(self.chars.len());
+        self.at = start;
         while self.at < self.chars.len() && self.chars[self.at] != close {
             self.at += 1;
         }
-        let text = self.chars[start..self.at.min(self.chars.len())].iter().collect();
+        let text = self.chars[start..self.at].iter().collect();
         self.at += 1;
         Token::Command(text)
     }

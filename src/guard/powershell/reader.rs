@@ -140,7 +140,7 @@ impl Reader {
             .take_while(|c| c.is_alphanumeric() || matches!(**c, '_' | ':' | '?'))
             .count();
         let name: String = rest[start.min(rest.len())..(start + length).min(rest.len())].iter().collect();
-        length += start + usize::from(braced);
+        length = (length + start + usize::from(braced)).min(rest.len());
         let name = name.to_lowercase();
         let value = match name.trim_start_matches("global:").trim_start_matches("script:") {
             "" => return ("$".into(), length),
@@ -158,7 +158,7 @@ impl Reader {
                 None => walk.origins.hole(format!("${name}"), Tags::NONE).to_string(),
             },
         };
-        (value, length.min(rest.len()))
+        (value, length)
     }
 
     fn assigned(&self, chars: &[char], at: usize) -> bool {

@@ -243,13 +243,14 @@ fn mutations_of_real_commands_do_no_harm() {
         include_str!("machine.txt"),
         include_str!("code.txt"),
         include_str!("files.txt"),
+        include_str!("powershell.txt"),
     ]
     .iter()
     .flat_map(|text| text.lines())
     .filter_map(|line| Some(line.split_once(' ')?.1))
     .collect();
     let mut dice = Dice(11);
-    let rounds = if cfg!(debug_assertions) { 4000 } else { 40_000 };
+    let rounds = if cfg!(debug_assertions) { 3000 } else { 40_000 };
     for _ in 0..rounds {
         let mut chars: Vec<char> = lines[dice.roll(lines.len())].replace('⏎', "\n").chars().collect();
         for _ in 0..=dice.roll(4) {
@@ -272,5 +273,18 @@ fn mutations_of_real_commands_do_no_harm() {
         }
         let text: String = chars.into_iter().collect();
         bash(&text);
+        judge(&json!({"tool_name": "PowerShell", "tool_input": {"command": text}}), &place());
+    }
+}
+
+#[test]
+fn texts_that_end_in_the_middle_of_a_word_are_read_to_their_end() {
+    for text in ["${", "$", "a ${", "\"${", "\"$", "${x", "$x = \"", "$x = '", "$x =", "`", ">", "&"] {
+        judge(&json!({"tool_name": "PowerShell", "tool_input": {"command": text}}), &place());
+    }
+    for code in ["qx", "qx{", "q", "%x", "%x(", "qx(a", "`", "f\\'", "r\"", "\\'\\'\\'", "$", "@"] {
+        for program in ["perl -e", "ruby -e", "python3 -c", "node -e", "php -r"] {
+            bash(&format!("{program} $'{code}'"));
+        }
     }
 }
