@@ -148,16 +148,31 @@ impl Scan<'_> {
         Some(String::new())
     }
 
-    /// The expression a method is called on, if it is a call.
+    /// The expression a method is called on, back to where its chain of names and calls starts.
     fn receiver(&self, at: usize) -> Option<Range<usize>> {
         if at < 2 || !self.is(at - 1, '.') {
             return None;
         }
-        if self.is(at - 2, ')') {
-            let open = self.partner[at - 2];
-            return (open < at).then(|| open.saturating_sub(1)..at - 1);
+        let mut start = at - 1;
+        loop {
+            start -= 1;
+            if self.is(start, ')') || self.is(start, ']') {
+                let open = self.partner[start];
+                if open >= start {
+                    return None;
+                }
+                start = open;
+                if start > 0 && self.name(start - 1).is_some() {
+                    start -= 1;
+                }
+            } else if self.name(start).is_none() && !matches!(self.tokens[start], Token::Text(..)) {
+                return None;
+            }
+            if start < 2 || !self.is(start - 1, '.') {
+                return Some(start..at - 1);
+            }
+            start -= 1;
         }
-        self.name(at - 2).map(|_| at - 2..at - 1)
     }
 
     fn is_path_call(&self, at: usize) -> bool {
@@ -271,6 +286,12 @@ impl Scan<'_> {
                 let parts = self.split(at + 2, close);
                 let parts: Vec<String> = parts.into_iter().map(|part| self.value(walk, env, part)).collect();
                 (parts.join("/"), close)
+            }
+            "joinpath" if self.is(at + 1, '(') => {
+                let close = self.partner[at + 1].min(self.tokens.len());
+                let parts = self.split(at + 2, close);
+                let parts: Vec<String> = parts.into_iter().map(|part| self.value(walk, env, part)).collect();
+                (format!("/{}", parts.join("/")), close)
             }
             "executable" | "execPath" => ("python3".to_owned(), at),
             "sys" => (String::new(), at),

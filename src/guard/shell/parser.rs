@@ -47,7 +47,7 @@ pub(super) enum Stop {
     CaseArm,
 }
 
-const CLOSERS: [&str; 9] = ["then", "elif", "else", "fi", "do", "done", "esac", "}", "in"];
+const CLOSERS: [&str; 10] = ["then", "elif", "else", "fi", "do", "done", "esac", "}", "]]", "in"];
 
 impl<'a> Reader<'a> {
     pub fn new(text: &'a str, max_depth: usize) -> Reader<'a> {
@@ -299,7 +299,7 @@ impl<'a> Reader<'a> {
     }
 
     fn simple(&mut self) -> Option<Command> {
-        if CLOSERS[..8].contains(&self.peek_reserved()) {
+        if CLOSERS[..9].contains(&self.peek_reserved()) {
             return None;
         }
         let mut simple = Simple::default();

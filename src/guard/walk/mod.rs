@@ -85,7 +85,8 @@ impl<'a> Walk<'a> {
     pub fn new(place: &'a Place, payload_cwd: Option<&str>, started: Instant, max_depth: usize) -> Walk<'a> {
         let ground = Ground::new(place, payload_cwd);
         let choices = Choices::of(&place.config, &ground.projects, &ground.real_home);
-        let unattended = place.session_mode.as_deref().is_some_and(|mode| mode != "interactive");
+        let unattended =
+            place.session_mode.as_deref().is_some_and(|mode| !mode.eq_ignore_ascii_case("interactive"));
         Walk {
             ground,
             choices,

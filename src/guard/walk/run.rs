@@ -16,7 +16,7 @@ impl Walk<'_> {
             }
             let next = self.item(env, item, stdin, want);
             if want {
-                out = out.then(next);
+                out = self.origins.join(out, next);
             }
         }
         out
@@ -56,7 +56,7 @@ impl Walk<'_> {
                 }
             };
             if want {
-                out = out.then(next);
+                out = self.origins.join(out, next);
             }
         }
         // `test && x=…`: both values remain possible.
@@ -103,7 +103,8 @@ impl Walk<'_> {
             Command::Compound(kind, redirects) => {
                 let (input, outputs) = self.redirects(env, redirects, stdin);
                 let out = self.compound(env, kind, &input, want || !outputs.is_empty());
-                self.sinks(&input.then(out.clone()));
+                let stream = self.origins.join(input, out.clone());
+                self.sinks(&stream);
                 self.outputs(env, outputs, out, false)
             }
             Command::Function(name, body) => {
@@ -160,7 +161,8 @@ impl Walk<'_> {
                     let reachable = value::has_special(&subject)
                         || patterns.iter().any(|pattern| pattern::matches(pattern, &subject));
                     if reachable {
-                        out = out.then(self.script(&mut inner, body, stdin, want));
+                        let next = self.script(&mut inner, body, stdin, want);
+                        out = self.origins.join(out, next);
                         env.merge(inner);
                     }
                 }
@@ -193,11 +195,13 @@ impl Walk<'_> {
         for (condition, body) in arms {
             self.script(env, condition, stdin, false);
             let mut inner = env.clone();
-            out = out.then(self.script(&mut inner, body, stdin, want));
+            let next = self.script(&mut inner, body, stdin, want);
+            out = self.origins.join(out, next);
             ends.push(inner);
         }
         if let Some(body) = otherwise {
-            out = out.then(self.script(env, body, stdin, want));
+            let next = self.script(env, body, stdin, want);
+            out = self.origins.join(out, next);
         }
         for end in ends {
             env.merge(end);

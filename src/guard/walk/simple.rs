@@ -24,7 +24,7 @@ impl Walk<'_> {
                 let next = self.once(&mut other, simple, stdin, want);
                 env.merge(other);
                 if want {
-                    out = out.then(next);
+                    out = self.origins.join(out, next);
                 }
             }
             pick += 1;
@@ -62,6 +62,7 @@ impl Walk<'_> {
                 Stream::None
             }
         } else {
+            self.look_for_given_shell(env, &argv, &outputs);
             let temporary = env.vars.clone();
             let out = self.call(env, &argv, &input, want || !outputs.is_empty());
             // `NAME=value command`: the value is gone afterwards, unless the command set variables itself.
@@ -78,7 +79,8 @@ impl Walk<'_> {
             out
         };
         if !self.sinks.is_empty() {
-            self.sinks(&input.then(out.clone()));
+            let stream = self.origins.join(input.clone(), out.clone());
+            self.sinks(&stream);
         }
         self.outputs(env, outputs, out, empties)
     }
