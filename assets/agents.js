@@ -119,8 +119,7 @@ export function clockOf(agent) {
 /** Does the agent answer to every word of the search? */
 export function matches(agent, words) {
   if (!words.length) return true;
-  agent.hay ??= [agent.name, agent.project, agent.branch, agent.host, agent.cwd, agent.session_id, agent.role, agent.tmux_session, gistOf(agent), groupOf(agent).label]
-    .join('\n')
-    .toLowerCase();
+  const { name, project, branch, host, cwd, session_id, role, tmux_session } = agent;
+  agent.hay ??= [name, project, branch, host, cwd, session_id, role, tmux_session, gistOf(agent), groupOf(agent).label].join('\n').toLowerCase();
   return words.every((word) => agent.hay.includes(word));
 }

@@ -3,7 +3,7 @@
 import * as agentsOf from './agents.js';
 import { get, now } from './api.js';
 import * as detail from './detail.js';
-import { attr, button, byId, el, show, text } from './dom.js';
+import { attr, byId, show, text } from './dom.js';
 import * as empty from './empty.js';
 import { age, duration } from './format.js';
 import * as history from './history.js';
@@ -96,18 +96,12 @@ function patchHealth() {
   text(byId('hooks'), parts.join(' · '));
 }
 
-const WORDS = { connecting: 'connecting', live: 'live', reconnecting: 'reconnecting', gone: 'server gone' };
-
 function patchLine(retryIn) {
   const node = byId('link');
   attr(node, 'data-state', line);
-  text(node.querySelector('b'), WORDS[line]);
-  attr(node, 'title', line === 'live' ? 'Changes arrive as they happen' : 'What you see may be old');
+  text(node.lastElementChild, line === 'gone' ? 'server gone' : line);
+  attr(node, 'title', line === 'live' ? 'Changes arrive as they happen' : `What you see may be old${retryIn ? `; next try in ${duration(retryIn)}` : ''}`);
   show(byId('gone'), line === 'gone');
-  if (line === 'gone') {
-    byId('gone').replaceChildren(el('b', null, 'The server is gone.'), el('span', null, ' What you see is the last known state. Start it with '), el('code', null, 'headspace serve'), el('span', null, '; this page comes back by itself.'),
-      button('button.small', null, retryIn ? `Try now (next in ${age(retryIn + 500)})` : 'Try now', () => stream.retryNow()));
-  }
   patchEmpty();
 }
 
@@ -233,6 +227,7 @@ history.start();
 signal.start(openAgent);
 signal.update(true);
 byId('help-open').addEventListener('click', KEYS['?']);
+byId('retry').addEventListener('click', () => stream.retryNow());
 addEventListener('hashchange', route);
 route();
 stream = openStream(hearing);

@@ -12,6 +12,7 @@ use crate::{config, files};
 use anyhow::{Context, Result, bail};
 use fs_err as fs;
 use payload::Stage;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
@@ -40,8 +41,12 @@ pub fn run(args: &DemoArgs) -> Result<ExitCode> {
     let mut stage = Stage::new(server.url.clone(), &place.root);
     day::CAST.iter().try_for_each(|actor| actor.settle(&place.root))?;
     stage.play_past(Stamp::now())?;
-    println!("{}", server.url);
-    println!("A made-up day, live. Ctrl-C ends it and removes every trace.");
+    // Whoever only wanted the address may have stopped listening: no reason to end.
+    let _ = writeln!(
+        std::io::stdout(),
+        "{}\nA made-up day, live. Ctrl-C ends it and removes every trace.",
+        server.url
+    );
     if !args.no_open {
         open::in_browser(&server.url);
     }

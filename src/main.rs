@@ -26,10 +26,17 @@ fn main() -> ExitCode {
     run()
 }
 
+/// # Safety
+/// For the C library alone, which passes `argc` texts in `argv`.
 #[cfg(any(all(target_os = "linux", target_env = "gnu"), target_os = "macos"))]
 #[unsafe(no_mangle)]
-pub extern "C" fn main(_argc: libc::c_int, _argv: *const *const libc::c_char) -> libc::c_int {
+pub unsafe extern "C" fn main(argc: libc::c_int, argv: *const *const libc::c_char) -> libc::c_int {
     claude_headspace::process::prepare();
+    // SAFETY: with two arguments there is a second one, and it ends with a zero.
+    if argc == 2 && unsafe { std::ffi::CStr::from_ptr(*argv.add(1)) } == c"notify" {
+        notify::main(None);
+        return 0;
+    }
     // A panic must not unwind into C; it has told its story already.
     let Ok(code) = std::panic::catch_unwind(run) else { return 101 };
     // An `ExitCode` does not tell its number, but can be compared.

@@ -25,7 +25,12 @@ struct Open {
     input: Value,
     id: String,
     at: Stamp,
+    /// It waits for a person, not for its own end.
+    asked: bool,
 }
+
+/// How long a call takes once it is allowed.
+const ONCE_ALLOWED: Duration = Duration::from_millis(1840);
 
 /// One event: its slug, when it happened, and what is special about it.
 type Line = (&'static str, Stamp, Value);
@@ -136,7 +141,7 @@ impl Stage {
         self.calls += 1;
         let id = format!("toolu_demo_{:016x}", u64::from(self.calls) * 0x9e37_79b9);
         let special = by_helper(json!({"tool_name": tool, "tool_input": input, "tool_use_id": id}), by);
-        (("pre-tool-use", at, special), Open { tool, input, id, at })
+        (("pre-tool-use", at, special), Open { tool, input, id, at, asked: false })
     }
 
     fn whole_call(
@@ -156,7 +161,7 @@ impl Stage {
     /// A call that needs a person: the request follows at once and has no id, as in the real client.
     fn asks(&mut self, actor: &'static Actor, tool: &'static str, input: Value, at: Stamp) -> Vec<Line> {
         let (begin, open) = self.begin(tool, input.clone(), at, None);
-        self.open.insert(actor.key, open);
+        self.open.insert(actor.key, Open { asked: true, ..open });
         vec![begin, ("permission-request", at, json!({"tool_name": tool, "tool_input": input}))]
     }
 
@@ -241,11 +246,13 @@ fn choice(question: &str, options: &[&str]) -> Value {
 }
 
 fn end(open: &Open, at: Stamp, error: Option<&str>) -> Line {
+    // As the client counts it: the time somebody took to say yes is not the tool's.
+    let took = if open.asked { ONCE_ALLOWED } else { at.since(open.at) };
     let mut special = json!({
         "tool_name": open.tool,
         "tool_input": open.input,
         "tool_use_id": open.id,
-        "duration_ms": at.since(open.at).as_millis() as u64,
+        "duration_ms": took.as_millis() as u64,
     });
     match error {
         Some(error) => {

@@ -238,21 +238,19 @@ pub enum Phase {
     Compacting,
 }
 
-/// What keeps things from counting twice.
+/// What keeps things from counting twice. Times are nanoseconds here: these lists are written with every event.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Memory {
     /// Payloads heard of late.
     #[serde(skip_serializing_if = "empty")]
-    pub heard: Vec<(u64, Stamp)>,
+    pub heard: Vec<(u64, i64)>,
     /// Calls that ended of late, so that a late event does not open them again.
     #[serde(skip_serializing_if = "empty")]
-    pub closed: Vec<(u64, Stamp)>,
-    /// When the main thread's tools last gave a sign.
-    pub tool_at: Stamp,
+    pub closed: Vec<u64>,
     /// Commands of late, newest last: a late turn finds its own.
     #[serde(skip_serializing_if = "empty")]
-    pub commands: Vec<(i64, Stamp)>,
+    pub commands: Vec<(i64, i64)>,
     /// Texts of the transcript that may be a turn's last.
     #[serde(skip_serializing_if = "empty")]
     pub tail: Vec<Said>,

@@ -141,12 +141,19 @@ fn labels(question: &Value) -> impl Iterator<Item = &str> {
     options.into_iter().flatten().filter_map(|option| option.get("label")?.as_str())
 }
 
-/// A plan's first line with words, without its marks.
+/// A plan's first line that says something, without its marks: "# Plan" alone does not.
 fn headline(plan: &str) -> Option<&str> {
-    plan.lines()
-        .map(|line| line.trim_start_matches(['#', '*', '-', ' ']).trim())
-        .find(|line| !line.is_empty())
+    let bare =
+        |line: &'_ str| line.trim_start_matches(|c: char| c.is_ascii_digit() || "#*-.) ".contains(c)).len();
+    let lines = plan.lines().map(|line| line[line.len() - bare(line)..].trim_end_matches(['*', ':', ' ']));
+    let mut telling = lines
+        .clone()
+        .filter(|line| !line.is_empty() && !EMPTY_TITLES.contains(&line.to_lowercase().as_str()));
+    telling.next().or_else(|| lines.clone().find(|line| !line.is_empty()))
 }
+
+const EMPTY_TITLES: &[&str] =
+    &["plan", "the plan", "implementation plan", "context", "overview", "summary", "goal", "steps"];
 
 /// The event in words, for the record of a transition: "PermissionRequest Bash 'npm test'".
 pub fn why(event: &Event) -> String {
@@ -195,6 +202,12 @@ mod tests {
             ("AskUserQuestion", two.clone(), "Colour? Size?"),
             ("AskUserQuestion", json!({}), "Claude asks a question"),
             ("ExitPlanMode", json!({"plan": "\n# Do it\n1. now"}), "Approve plan: Do it"),
+            (
+                "ExitPlanMode",
+                json!({"plan": "# Plan\n\n1. **Split** the parser\n"}),
+                "Approve plan: Split** the parser",
+            ),
+            ("ExitPlanMode", json!({"plan": "# Plan"}), "Approve plan: Plan"),
             ("", json!(null), "Permission needed"),
         ] {
             assert_eq!(ask(tool, Some(&input)), wanted);

@@ -3,6 +3,7 @@
 use super::agent::Agent;
 use super::hash;
 use super::step::remember;
+use crate::clock::Stamp;
 use crate::model::{Event, Source};
 use std::time::Duration;
 
@@ -40,11 +41,11 @@ pub(super) fn heard(agent: &mut Agent, event: &Event) -> bool {
     let prompted = event.text("prompt_id").is_some();
     let stamped = event.text("sent_at").is_some();
     let again = agent.memory.heard.iter().any(|(known, at)| {
-        let apart = super::turns::apart(*at, event.at);
+        let apart = super::turns::apart(Stamp(*at), event.at);
         *known == payload && ((prompted && apart <= WINDOW) || (stamped && apart.is_zero()))
     });
     if !again {
-        remember(&mut agent.memory.heard, (payload, event.at));
+        remember(&mut agent.memory.heard, (payload, event.at.0));
     }
     again
 }

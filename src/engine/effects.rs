@@ -51,7 +51,9 @@ pub(super) fn apply(step: &mut Step) {
 fn session_start(step: &mut Step) {
     let source = step.event.text("source").unwrap_or("startup");
     if matches!(source, "compact" | "clear") {
-        step.agent.figures.warned = None;
+        let figures = &mut step.agent.figures;
+        // The new size comes to the transcript only later, at times after the next Stop asks for it.
+        (figures.used_tokens, figures.percent, figures.warned) = (None, None, None);
     }
     if source == "compact" || !step.fresh {
         return;

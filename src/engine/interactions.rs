@@ -37,6 +37,9 @@ impl<'a> Named<'a> {
     }
 }
 
+/// So many open calls are remembered.
+const CALLS: usize = 64;
+
 /// Whether a dialog of `asking` (a tool, or an MCP server: `mcp__name`) is one of this tool's.
 fn is_tool_of(asking: &str, tool: &str) -> bool {
     tool.strip_prefix(asking).is_some_and(|rest| rest.is_empty() || rest.starts_with("__"))
@@ -81,6 +84,10 @@ impl Step<'_> {
                 || call.id.is_none()
                 || old.tool_use_id.as_deref() != call.id
         });
+        // Whoever subscribed to PreToolUse alone never tells an end.
+        if self.agent.calls.len() >= CALLS {
+            self.agent.calls.remove(0);
+        }
         self.agent.calls.push(Call {
             tool_use_id: call.id.map(String::from),
             tool_name: call.tool.to_string(),
@@ -146,7 +153,7 @@ impl Step<'_> {
                     mine(call.subagent.as_deref(), call.at) && call.tool_use_id.as_deref() == Some(id)
                 };
                 self.agent.calls.retain(|call| !gone(call));
-                remember(&mut self.agent.memory.closed, (hash::bytes(0, id.as_bytes()), event.at));
+                remember(&mut self.agent.memory.closed, hash::bytes(0, id.as_bytes()));
             }
             None => {
                 let newest = self.newest_call(named.subagent, |call| call.tool_name == named.tool).cloned();
@@ -178,6 +185,6 @@ impl Step<'_> {
     /// Whether the call ended already: its PreToolUse or request comes late.
     pub fn ended_before(&self, id: &str) -> bool {
         let id = hash::bytes(0, id.as_bytes());
-        self.agent.memory.closed.iter().any(|(closed, _)| *closed == id)
+        self.agent.memory.closed.contains(&id)
     }
 }

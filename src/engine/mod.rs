@@ -1,5 +1,11 @@
 //! Event + world ▶ changes. Pure: no clock, no files, no database; whatever an event needs to know of the outside
 //! stands in its [`Facts`](crate::model::Facts).
+//!
+//! An event's way: `correlate` finds its agent, `duplicates` drops what came before, `fields` takes what it tells beside
+//! its effect. Then it is one of three: a hook of the main thread (`effects`, with `prompts`, `notices` and `endings`),
+//! a hook of a subagent (`subagents`), or something headspace saw by itself (`observations`). All of them move the agent
+//! by a `step`, which goes through the table in `state`; `interactions` and `turns` keep what is asked and said,
+//! `intent` judges it, `detail` words it. `view` shows the result.
 
 pub mod agent;
 mod correlate;
@@ -119,6 +125,17 @@ impl World {
         (Some(id), method)
     }
 
+    /// The oldest sessions of a seat go, in memory as in its document, so that a restart changes nothing.
+    fn forget_sessions(&mut self, id: i64) {
+        let Some(agent) = self.agents.get_mut(&id) else { return };
+        while agent.sessions.len() > SESSIONS {
+            let session = agent.sessions.remove(0);
+            if self.by_session.get(&session) == Some(&id) {
+                self.by_session.remove(&session);
+            }
+        }
+    }
+
     /// A session that found another seat leaves its old one.
     fn move_session(&mut self, session_id: &str, id: i64) -> Option<i64> {
         let left = self.by_session.insert(session_id.to_string(), id).filter(|old| *old != id)?;
@@ -127,6 +144,9 @@ impl World {
         Some(left)
     }
 }
+
+/// So many sessions an agent remembers: a seat where a script runs `claude -p` sees thousands.
+const SESSIONS: usize = 50;
 
 /// Applies one event. Deterministic: the same events in the same order give the same world and the same changes.
 pub fn apply(world: &mut World, event: &Event) -> Outcome {
@@ -159,6 +179,7 @@ pub fn apply(world: &mut World, event: &Event) -> Outcome {
     }
     tell(&mut step, before);
     let changes = step.changes;
+    world.forget_sessions(id);
     let touched = std::iter::once(id).chain(left).collect();
     Outcome { agent_id: Some(id), is_new_agent, method, duplicate: false, changes, touched }
 }

@@ -1,6 +1,6 @@
 //! What the user says, and what is put in their mouth: background tasks report as prompts.
 
-use super::step::Step;
+use super::step::{Step, first_part};
 use super::subagents;
 use super::turns::Words;
 use crate::model::*;
@@ -68,7 +68,7 @@ impl Step<'_> {
         });
         let command_id = match adopt {
             Some(command) => {
-                command.instruction = Some(text.to_string()).filter(|text| !text.trim().is_empty());
+                command.instruction = first_part(text);
                 command.started_at = at;
                 command.confidence = Confidence::High;
                 let command = command.clone();

@@ -8,6 +8,7 @@ use crate::model::*;
 
 /// How many commands, turns and entries an agent remembers to find late news their place.
 const REMEMBERED: usize = 16;
+const INSTRUCTION: usize = 2000;
 
 pub(super) struct Step<'a> {
     pub agent: &'a mut Agent,
@@ -103,13 +104,13 @@ impl Step<'_> {
     fn new_command(&mut self, instruction: Option<&str>, confidence: Confidence) -> Command {
         self.counters.command += 1;
         let id = self.counters.command;
-        remember(&mut self.agent.memory.commands, (id, self.event.at));
+        remember(&mut self.agent.memory.commands, (id, self.event.at.0));
         Command {
             id,
             agent_id: self.agent.id,
             session_id: self.event.session_id.clone(),
             state: CommandState::Commanded,
-            instruction: instruction.filter(|text| !text.trim().is_empty()).map(String::from),
+            instruction: instruction.and_then(first_part),
             started_at: self.event.at,
             completed_at: None,
             confidence,
@@ -206,7 +207,7 @@ impl Step<'_> {
 
     /// The command that was open at `at`: late news belong to it.
     pub fn command_at(&self, at: Stamp) -> Option<i64> {
-        let before = self.agent.memory.commands.iter().filter(|(_, began)| *began <= at);
+        let before = self.agent.memory.commands.iter().filter(|(_, began)| *began <= at.0);
         before.max_by_key(|(id, began)| (*began, *id)).map(|(id, _)| *id)
     }
 
@@ -218,6 +219,11 @@ impl Step<'_> {
             .filter(|call| call.subagent.as_deref() == subagent && fits(call))
             .max_by_key(|call| call.at)
     }
+}
+
+/// As much of a prompt as a command carries about; its turn has all of it.
+pub(super) fn first_part(text: &str) -> Option<String> {
+    Some(text.chars().take(INSTRUCTION).collect()).filter(|part: &String| !part.trim().is_empty())
 }
 
 /// Adds to a bounded memory, forgetting the oldest.

@@ -7,6 +7,9 @@ use super::step::Step;
 use crate::model::*;
 use serde_json::Value;
 
+/// So many ended children stay listed.
+const ENDED_CHILDREN: usize = 32;
+
 type Effect = fn(&mut Step, &str);
 
 /// What an event with an `agent_id` does to the child. Events not named here leave it as it is.
@@ -166,12 +169,25 @@ impl Step<'_> {
                 child.subagent.clone()
             })
             .collect();
+        self.drop_oldest_children();
         for subagent in ended {
             let id = subagent.agent_id.clone();
             self.close_interactions(|one| one.subagent.as_deref() == Some(id.as_str()));
             self.agent.calls.retain(|call| call.subagent.as_deref() != Some(id.as_str()));
             self.changes.push(Change::Subagent { agent_id: self.agent.id, subagent });
         }
+    }
+
+    /// A long session starts hundreds of subagents; the store has them all, the document only the last.
+    fn drop_oldest_children(&mut self) {
+        let children = &mut self.agent.children;
+        let mut surplus =
+            children.iter().filter(|child| !child.at_work()).count().saturating_sub(ENDED_CHILDREN);
+        children.retain(|child| {
+            let drop = surplus > 0 && !child.at_work();
+            surplus -= usize::from(drop);
+            !drop
+        });
     }
 
     /// An interrupted turn takes the children with it that it was waiting for.

@@ -20,7 +20,7 @@
 use super::stdin::{Payload, is_key};
 use crate::clock::Stamp;
 use crate::config::{self, var};
-use crate::process;
+use crate::process::{self, decimal};
 
 /// The largest body the server takes, less the room that the added fields may need.
 const LARGEST: usize = (16 << 20) - (64 << 10);
@@ -87,8 +87,9 @@ pub fn fields(delivery: &Delivery) -> Fields {
     let session = config::env(var::HEADSPACE_SESSION_ID).or_else(|| config::env(var::SESSION_ID));
     fields.extend(session.map(|id| ("headspace_session_id", quoted(&id))));
     if let Some(pid) = config::env(var::PID).and_then(|pid| pid.parse::<u32>().ok()) {
-        fields.push(("claude_pid", decimal(pid.into())));
-        fields.extend(process::start_time(pid).map(|start| ("claude_pid_start", decimal(start))));
+        fields.push(("claude_pid", decimal(pid.into()).into_bytes()));
+        fields
+            .extend(process::start_time(pid).map(|start| ("claude_pid_start", decimal(start).into_bytes())));
     }
     fields.extend(terminal().map(|terminal| ("terminal", terminal)));
     fields.extend(process::host_name().map(|host| ("host", quoted(&host))));
@@ -115,10 +116,8 @@ fn terminal() -> Option<Vec<u8>> {
     (!object.is_empty()).then(|| [&object[..], b"}"].concat())
 }
 
-// These few lines stand for serde_json and the formatter, whose code the hook would otherwise page in for a dozen
-// short texts and two numbers; see post.rs for what that costs.
-
-/// A JSON string.
+/// A JSON string. These few lines stand for serde_json, whose code the hook would otherwise page in for a dozen short
+/// texts; see post.rs for what that costs.
 fn quoted(text: &str) -> Vec<u8> {
     let mut json = Vec::with_capacity(text.len() + 8);
     json.push(b'"');
@@ -134,19 +133,6 @@ fn quoted(text: &str) -> Vec<u8> {
     }
     json.push(b'"');
     json
-}
-
-pub(super) fn decimal(mut number: u64) -> Vec<u8> {
-    let mut digits = [0; 20];
-    let mut from = digits.len();
-    loop {
-        from -= 1;
-        digits[from] = b'0' + (number % 10) as u8;
-        number /= 10;
-        if number == 0 {
-            return digits[from..].to_vec();
-        }
-    }
 }
 
 /// The payload's object with `fields` added: every byte of it as it was, no key twice. Pure.
@@ -252,10 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_and_texts_are_written_as_serde_json_writes_them() {
-        for number in [0, 7, 10, 4_294_967_296, u64::MAX] {
-            assert_eq!(decimal(number), number.to_string().as_bytes());
-        }
+    fn texts_are_quoted_so_that_serde_json_reads_them() {
         for text in ["", "plain", "q\"b\\s", "tab\t nul\0 esc\u{1b} del\u{7f}", "ä 日本 \u{2028}"] {
             assert_eq!(serde_json::from_slice::<String>(&quoted(text)).unwrap(), text);
         }

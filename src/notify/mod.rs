@@ -178,7 +178,7 @@ fn send(config: Option<&Config>, slug: &str, body: &[u8]) -> Outcome {
     let posted = catch_unwind(|| post::post(&url, slug, token.as_deref(), body));
     match posted {
         Ok(Ok(answer)) => judge(answer),
-        Ok(Err(error)) => Outcome::Away(format!("{error:#}")),
+        Ok(Err(why)) => Outcome::Away(why),
         Err(_) => Outcome::Away("could not post: see above".into()),
     }
 }

@@ -74,10 +74,11 @@ impl Default for Scanner {
             at: 0,
             start: 0,
             state: State::Start,
-            open: Vec::new(),
+            // Room for most payloads: what need not grow need not page in the code for growing.
+            open: Vec::with_capacity(32),
             key: 0..0,
             value_start: 0,
-            members: Vec::new(),
+            members: Vec::with_capacity(32),
         }
     }
 }

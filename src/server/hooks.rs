@@ -68,7 +68,7 @@ fn hand_in(app: &Shared, event: NewEvent, heard: Heard, said: Vec<NewEvent>) -> 
     let (before, after) = if known { (said, Vec::new()) } else { (Vec::new(), said) };
     let place = before.len();
     let events = before.into_iter().chain([event]).chain(after).collect();
-    let pending = app.ledger.submit_all(events).swap_remove(place);
+    let pending = app.ledger.submit_together(events).swap_remove(place);
     if from_hook {
         app.reconciler.heard(heard);
     }

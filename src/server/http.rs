@@ -213,6 +213,7 @@ async fn talk(stream: TcpStream, visit: Visit, mut stop: watch::Receiver<bool>) 
             answer
         }
     });
+    // Not `pipeline_flush`: with it hyper's write buffer has no limit, and a client that does not read fills it.
     let mut connection = std::pin::pin!(
         http1::Builder::new()
             .timer(TokioTimer::new())
@@ -220,7 +221,6 @@ async fn talk(stream: TcpStream, visit: Visit, mut stop: watch::Receiver<bool>) 
             .max_headers(MAX_HEADERS)
             .max_buf_size(MAX_HEAD)
             .half_close(true)
-            .pipeline_flush(true)
             .serve_connection(TokioIo::new(stream), service)
     );
     tokio::select! {

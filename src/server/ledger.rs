@@ -7,13 +7,15 @@ use super::payload;
 use super::queue::{Queue, Refused};
 use super::snapshot::Snapshot;
 use super::sse::Hub;
+use super::watchers::Watchers;
 use crate::clock::Stamp;
 use crate::config::Config;
 use crate::model::*;
 use crate::store::prune::Deleted;
 use crate::store::write::{Marks, TailUpdate};
 use serde_json::Value;
-use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, mpsc};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, mpsc};
 use tokio::sync::oneshot;
 
 /// Jobs that may wait; connections are limited far below this.
@@ -147,7 +149,21 @@ pub struct EventJob {
     pub delivery_id: Option<String>,
     pub from_hook: bool,
     pub tail: Option<TailUpdate>,
+    /// Handed in by a task of the server, which is answered together with its neighbours.
+    pub by_task: bool,
     pub answer: oneshot::Sender<Answer>,
+}
+
+impl Job {
+    /// Whoever handed it in may have gone.
+    pub fn answer(self, answer: Answer) {
+        let sender = match self {
+            Job::Event(job) => job.answer,
+            Job::Tail(_, sender) => sender,
+            Job::Prune(..) => return,
+        };
+        let _ = sender.send(answer);
+    }
 }
 
 /// What the writer publishes for everybody to read, without waiting for it.
@@ -155,8 +171,9 @@ pub struct EventJob {
 pub struct Published {
     pub snapshot: RwLock<Snapshot>,
     pub marks: RwLock<Marks>,
-    /// Threads that are told how each touched agent looks after every COMMIT.
-    pub watchers: Mutex<Vec<mpsc::Sender<Arc<AgentView>>>>,
+    pub watchers: Watchers,
+    /// Where answers to the server's own tasks go, all of a COMMIT at once.
+    pub answered: OnceLock<tokio::sync::mpsc::UnboundedSender<Vec<(Job, Answer)>>>,
     pub hub: Hub,
     pub counts: Counts,
 }
@@ -176,6 +193,8 @@ pub struct Ledger {
     pub(super) queue: Arc<Queue<Job>>,
     pub(super) published: Arc<Published>,
     paranoid: bool,
+    /// Somebody is about to wake the writer.
+    waking: Arc<AtomicBool>,
 }
 
 impl Ledger {
@@ -184,6 +203,7 @@ impl Ledger {
             queue: Arc::new(Queue::new(LINE)),
             published: Arc::new(Published::default()),
             paranoid: config.paranoid,
+            waking: Arc::default(),
         }
     }
 
@@ -199,6 +219,41 @@ impl Ledger {
         let (jobs, pending): (Vec<_>, Vec<_>) = events.into_iter().map(|event| self.job(event)).unzip();
         self.put_all(jobs);
         pending
+    }
+
+    /// As [`Ledger::submit_all`], for tasks of the server: whatever else is ready on its thread is handed in first,
+    /// then the writer is woken once for all of it, and once for all of it the answers come back. Between threads
+    /// every wake-up costs more than an event.
+    pub fn submit_together(&self, events: Vec<NewEvent>) -> Vec<Pending> {
+        let (mut jobs, pending): (Vec<_>, Vec<_>) = events.into_iter().map(|event| self.job(event)).unzip();
+        for job in &mut jobs {
+            if let Job::Event(job) = job {
+                job.by_task = true;
+            }
+        }
+        self.note_refusal(self.queue.put_quietly(jobs));
+        if !self.waking.swap(true, Ordering::Relaxed) {
+            let ledger = self.clone();
+            tokio::spawn(async move {
+                tokio::task::yield_now().await;
+                ledger.waking.store(false, Ordering::Relaxed);
+                ledger.queue.wake();
+            });
+        }
+        pending
+    }
+
+    /// Passes answers on to the server's tasks, on the server's own thread.
+    pub async fn pass_answers_on(self) {
+        let (sender, mut receiver) = tokio::sync::mpsc::unbounded_channel();
+        if self.published.answered.set(sender).is_err() {
+            return;
+        }
+        while let Some(answers) = receiver.recv().await {
+            for (job, answer) in answers {
+                job.answer(answer);
+            }
+        }
     }
 
     /// Records how far a transcript was read when that brought no event.
@@ -240,6 +295,7 @@ impl Ledger {
             delivery_id: new.delivery_id,
             from_hook: new.from_hook,
             tail: new.tail,
+            by_task: false,
             answer,
         };
         (Job::Event(Box::new(job)), Pending(pending))
@@ -251,7 +307,11 @@ impl Ledger {
 
     /// A refused job is dropped, which its owner sees as an answer that never comes: "unavailable".
     fn put_all(&self, jobs: Vec<Job>) {
-        if self.queue.put(jobs) == Err(Refused::Full) {
+        self.note_refusal(self.queue.put(jobs));
+    }
+
+    fn note_refusal(&self, put: Result<(), Refused>) {
+        if put == Err(Refused::Full) {
             super::log::line("too many events at once: refused");
         }
     }
@@ -270,11 +330,9 @@ impl Ledger {
         self.published.marks.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// From now on: every agent as it looks after each COMMIT that touched it.
+    /// From now on: every agent as it looks after a COMMIT that made it need somebody, or no more.
     pub fn watch(&self) -> mpsc::Receiver<Arc<AgentView>> {
-        let (sender, receiver) = mpsc::channel();
-        self.published.watchers.lock().unwrap_or_else(PoisonError::into_inner).push(sender);
-        receiver
+        self.published.watchers.add()
     }
 
     pub fn hub(&self) -> &Hub {

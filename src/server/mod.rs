@@ -39,6 +39,7 @@ mod stream;
 mod ticker;
 mod upkeep;
 pub mod watch;
+mod watchers;
 mod writer;
 
 use crate::clock::Stamp;
@@ -134,7 +135,6 @@ pub fn serve(args: &ServeArgs) -> Result<ExitCode> {
         .thread_keep_alive(Duration::from_secs(10))
         .build()
         .context("could not start the server")?;
-    log::line(&format!("listening on http://{bound}"));
     let served = runtime.block_on(run(listener, app));
     // Whoever still waits for the store is answered before it closes.
     ledger.queue.close();
@@ -164,6 +164,8 @@ async fn run(listener: TcpListener, app: Arc<App>) -> Result<()> {
     let (stop, stopping) = tokio::sync::watch::channel(false);
     let leaving = Arc::clone(&app);
     let mut signals = Signals::new()?;
+    // Said when it is true, and when a signal already means "stop in order".
+    log::line(&format!("listening on http://{}", listener.local_addr()?));
     tokio::spawn(async move {
         signals.wait().await;
         log::line("stopping");
@@ -172,6 +174,7 @@ async fn run(listener: TcpListener, app: Arc<App>) -> Result<()> {
         let _ = stop.send(true);
     });
     tokio::spawn(ticker::run(Arc::clone(&app)));
+    tokio::spawn(app.ledger.clone().pass_answers_on());
     let connections = Arc::clone(&app.connections);
     http::serve(listener, routes::routes(app), connections, stopping).await;
     Ok(())

@@ -48,6 +48,18 @@ impl<T> Queue<T> {
 
     /// All of them in one go, so that nothing comes between.
     pub fn put(&self, jobs: impl IntoIterator<Item = T>) -> Result<(), Refused> {
+        self.put_quietly(jobs)?;
+        self.wake();
+        Ok(())
+    }
+
+    /// For those who see what is in line without being told.
+    pub fn wake(&self) {
+        self.changed.notify_one();
+    }
+
+    /// As [`Queue::put`], but the taker is not woken: that is left to whoever puts in several.
+    pub fn put_quietly(&self, jobs: impl IntoIterator<Item = T>) -> Result<(), Refused> {
         let mut state = self.lock();
         if state.closed {
             return Err(Refused::Closed);
@@ -56,8 +68,6 @@ impl<T> Queue<T> {
             return Err(Refused::Full);
         }
         state.jobs.extend(jobs);
-        drop(state);
-        self.changed.notify_one();
         Ok(())
     }
 

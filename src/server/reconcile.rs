@@ -105,6 +105,8 @@ struct Shared {
 #[derive(Default)]
 struct Inbox {
     heard: Vec<Heard>,
+    /// When the thread will look by itself.
+    next_look: Option<Instant>,
     stop: bool,
 }
 
@@ -153,8 +155,9 @@ impl Reconciler {
     pub fn heard(&self, event: Heard) {
         let mut inbox = lock(&self.shared.inbox);
         inbox.heard.push(event);
-        // It is awake, or about to be, if something lay there already.
-        if inbox.heard.len() == 1 {
+        // Nothing is read before this time anyway; waking the thread for every hook would cost more than reading.
+        let soon = Instant::now() + AFTER_HOOK[0];
+        if inbox.heard.len() == 1 && inbox.next_look.is_some_and(|at| at > soon) {
             self.shared.changed.notify_one();
         }
     }
@@ -167,6 +170,8 @@ impl Reconciler {
                 self.shared.ground.seat(&event.session_id).is_some_and(|seat| seat.asks || !seat.idle)
             }
             "Stop" => event.lacks_text(),
+            // Lines from before the compaction must not count as measured after it.
+            "SessionStart" => event.compacts(),
             _ => false,
         }
     }
@@ -309,6 +314,7 @@ impl Rounds {
             let Some(left) = due.checked_duration_since(Instant::now()).filter(|left| !left.is_zero()) else {
                 break;
             };
+            inbox.next_look = Some(due);
             inbox = self.shared.changed.wait_timeout(inbox, left).unwrap_or_else(PoisonError::into_inner).0;
         }
         (!inbox.stop).then(|| std::mem::take(&mut inbox.heard))

@@ -167,6 +167,9 @@ impl Watch {
 
     /// A hook spoke.
     pub fn heard(&mut self, event: Heard) {
+        if event.compacts() {
+            self.usage = Usages::default();
+        }
         if let Some(path) = event.transcript_path {
             self.tail.moved_to(path);
         }

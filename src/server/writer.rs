@@ -226,31 +226,22 @@ impl Writer {
         }
         *published.marks.write().unwrap_or_else(PoisonError::into_inner) = memory.marks.clone();
         published.counts.commits.fetch_add(1, Ordering::Relaxed);
+        let mut together = Vec::new();
         for (job, receipt) in jobs.into_iter().zip(committed.answers) {
             if receipt.duplicate {
                 published.counts.duplicates.fetch_add(1, Ordering::Relaxed);
             }
-            job.answer(Ok(receipt));
+            match job {
+                Job::Event(event) if event.by_task => together.push((Job::Event(event), Ok(receipt))),
+                job => job.answer(Ok(receipt)),
+            }
         }
+        self.answer_together(together);
         self.upkeep.events_came();
-        let mut watchers = published.watchers.lock().unwrap_or_else(PoisonError::into_inner);
-        watchers.retain(|watcher| committed.views.iter().all(|view| watcher.send(Arc::clone(view)).is_ok()));
-        drop(watchers);
+        published.watchers.tell(&committed.views);
         if !published.hub.is_empty() {
             published.hub.publish(messages(committed.rows, &committed.views, memory.marks.seq));
         }
-    }
-}
-
-impl Job {
-    /// Whoever handed it in may have gone.
-    fn answer(self, answer: Answer) {
-        let sender = match self {
-            Job::Event(job) => job.answer,
-            Job::Tail(_, sender) => sender,
-            Job::Prune(..) => return,
-        };
-        let _ = sender.send(answer);
     }
 }
 
@@ -263,6 +254,21 @@ fn nothing() -> Receipt {
         duplicate: false,
         state: None,
         status: None,
+    }
+}
+
+impl Writer {
+    fn answer_together(&self, answers: Vec<(Job, Answer)>) {
+        if answers.is_empty() {
+            return;
+        }
+        let unsent = match self.ledger.published.answered.get() {
+            Some(sender) => sender.send(answers).err().map(|error| error.0),
+            None => Some(answers),
+        };
+        for (job, answer) in unsent.into_iter().flatten() {
+            job.answer(answer);
+        }
     }
 }
 

@@ -49,6 +49,15 @@ test(`${AGENTS} agents and ${PER_SECOND} events a second cost less than a frame 
   await until('all to show', async () => (await page.locator('.agent').count()) === AGENTS, 30000);
   t.diagnostic(`scale: ${AGENTS} agents on screen after ${Date.now() - begin} ms`);
   await page.evaluate(() => (window.costs = []));
+  const devtools = await page.context().newCDPSession(page);
+  // Thread time: what the page itself costs, whoever else is at work on this machine.
+  await devtools.send('Performance.enable', { timeDomain: 'threadTicks' });
+  const spent = async () => {
+    const { metrics } = await devtools.send('Performance.getMetrics');
+    const of = (name) => metrics.find((metric) => metric.name === name).value * 1000;
+    return ['ScriptDuration', 'RecalcStyleDuration', 'LayoutDuration'].reduce((sum, name) => sum + of(name), 0);
+  };
+  const before = await spent();
   let sent = 0;
   const steps = ['pre-tool-use', 'post-tool-use', 'permission-request', 'post-tool-use'];
   const started = Date.now();
@@ -64,10 +73,10 @@ test(`${AGENTS} agents and ${PER_SECOND} events a second cost less than a frame 
   await Promise.all(pending);
   await sleep(500);
   const costs = (await page.evaluate(() => window.costs)).sort((a, b) => a - b);
-  const figures = { median: at(costs, 0.5), p95: at(costs, 0.95), worst: costs.at(-1) };
+  const figures = { 'of the thread': ((await spent()) - before) / costs.length, median: at(costs, 0.5), p95: at(costs, 0.95), worst: costs.at(-1) };
   t.diagnostic(`scale: ${sent} events in ${SECONDS} s, ${costs.length} updates; ms per update: ${Object.entries(figures).map(([name, ms]) => `${name} ${ms.toFixed(1)}`).join(', ')}`);
   assert.ok(costs.length > SECONDS, 'the page was updated all the time');
-  assert.ok(figures.median < FRAME, `median ${figures.median} ms`);
+  assert.ok(figures['of the thread'] < FRAME, `${figures['of the thread']} ms of thread time per update`);
   const heap = await page.evaluate(() => performance.memory?.usedJSHeapSize ?? 0);
   t.diagnostic(`scale: ${(heap / 1e6).toFixed(1)} MB of script memory`);
 });

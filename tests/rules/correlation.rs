@@ -327,3 +327,41 @@ fn a_replay_gives_a_new_agent_the_id_it_had() {
     assert_eq!(engine::apply(&mut story.world, &event).agent_id, Some(41));
     assert_eq!(story.world.counters().agent, 41);
 }
+
+#[test]
+fn a_seat_of_many_runs_stays_small_and_a_restart_changes_nothing() {
+    use claude_headspace::engine::{Agent, World};
+    let mut story = Story::new();
+    let names: Vec<&'static str> = (0..300).map(|n| &*format!("run-{n}").leak()).collect();
+    for name in &names {
+        for tell in [start("startup"), prompt("nightly"), stop("Fine."), end("other")] {
+            story.tell(tell.of(name).with(json!({"entrypoint": "sdk-cli"})));
+        }
+    }
+    assert_eq!(story.world.agents().count(), 1, "one seat, one agent");
+    let agent = story.world.agents().next().unwrap();
+    let text = serde_json::to_string(agent).unwrap();
+    assert!(agent.sessions.len() <= 50 && text.len() < 12_000, "{} bytes", text.len());
+    assert_eq!(agent.sessions.last().map(String::as_str), names.last().copied());
+    let read: Agent = serde_json::from_str(&text).unwrap();
+    let again = World::load([read], story.world.counters());
+    for name in &names {
+        let known = |world: &World| world.agent_of_session(name).map(|agent| agent.id);
+        assert_eq!(known(&story.world), known(&again), "{name}");
+    }
+}
+
+#[test]
+fn a_session_of_many_subagents_lists_those_at_work_and_the_last_that_ended() {
+    let mut story = Story::of([prompt("W"), tell("SubagentStart", json!({})).inside("first")]);
+    for n in 0..100 {
+        let child = format!("a{n}");
+        story.tell(pre("Bash", "t").inside(&child));
+        story.tell(tell("SubagentStop", json!({})).inside(&child));
+    }
+    let listed: Vec<String> = story.view().subagents.iter().map(|child| child.agent_id.clone()).collect();
+    assert_eq!(listed.len(), 33);
+    assert!(
+        listed.contains(&"first".into()) && listed.contains(&"a99".into()) && !listed.contains(&"a3".into())
+    );
+}

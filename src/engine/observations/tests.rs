@@ -177,3 +177,15 @@ fn a_refusal_in_the_millisecond_of_the_request_counts() {
     story = story.tell(observed::REFUSED, line, Source::Transcript, json!({"tool_use_id": "t1"}));
     assert_eq!(story.agent().interactions.len(), 0);
 }
+
+#[test]
+fn what_was_measured_before_a_compaction_is_void_after_it() {
+    let used = |story: &Story| story.agent().context.map(|context| context.used_tokens);
+    let story = Story::prompted()
+        .line(observed::USAGE, json!({"used_tokens": 153_500}))
+        .hook("PreCompact", json!({"trigger": "auto"}))
+        .hook("SessionStart", json!({"source": "compact"}));
+    assert_eq!(used(&story), None);
+    let story = story.line(observed::USAGE, json!({"used_tokens": 2_945, "compacted": true}));
+    assert_eq!(used(&story), Some(2_945));
+}

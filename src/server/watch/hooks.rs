@@ -30,6 +30,8 @@ pub(super) enum Kind {
     End,
     /// The turn is over, and its last words were not told.
     EndWithoutText,
+    /// The context was compacted: what was measured before is void.
+    Compacted,
     Other,
 }
 
@@ -40,6 +42,7 @@ impl Heard {
             _ if text("agent_id").is_some() => Kind::Subagent,
             "Stop" if text("last_assistant_message").is_none() => Kind::EndWithoutText,
             "Stop" | "StopFailure" | "SessionEnd" => Kind::End,
+            "SessionStart" if text("source") == Some("compact") => Kind::Compacted,
             _ => Kind::Other,
         };
         Heard {
@@ -50,6 +53,11 @@ impl Heard {
             kind,
             prompt_id: text("prompt_id").map(str::to_owned),
         }
+    }
+
+    /// The context was compacted just now.
+    pub fn compacts(&self) -> bool {
+        self.kind == Kind::Compacted
     }
 
     /// A Stop that does not tell what the turn ended with.
@@ -100,6 +108,6 @@ impl Hooks {
         if kind == Kind::End {
             self.stop_at = self.stop_at.max(Some(at));
         }
-        kind != Kind::Other
+        matches!(kind, Kind::End | Kind::EndWithoutText)
     }
 }

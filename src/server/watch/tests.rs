@@ -387,6 +387,19 @@ fn a_small_change_of_the_context_waits_for_the_end_of_the_turn() {
 }
 
 #[test]
+fn after_a_compaction_the_same_size_is_news_again() {
+    let mut scene = Scene::new();
+    scene.hook("UserPromptSubmit", json!({}));
+    scene.used(19_512);
+    assert_eq!(scene.told(WORKING), ["Usage"]);
+    scene.hook("SessionStart", json!({"source": "compact"}));
+    assert_eq!(scene.told(WORKING), [""; 0]);
+    scene.write("system", json!({"subtype": "compact_boundary", "compactMetadata": {"postTokens": 2_945}}));
+    scene.used(19_512);
+    assert_eq!(scene.told(WORKING), ["Usage"]);
+}
+
+#[test]
 fn sidechain_lines_are_not_the_main_threads() {
     let mut scene = Scene::new();
     let message = json!({"content": [{"type": "text", "text": "sub"}], "usage": {"input_tokens": 5}});
