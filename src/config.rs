@@ -312,6 +312,19 @@ impl Config {
         Config::read_if_any(&config_file())
     }
 
+    /// For the guard, which a mistake in the file must not switch off: the file as it is, or what can be found of the
+    /// guard's part in it, and what is wrong.
+    pub fn load_for_guard() -> (Config, Option<String>) {
+        match Config::load() {
+            Ok(config) => (config, None),
+            Err(error) => {
+                let text = std::fs::read_to_string(config_file()).unwrap_or_default();
+                let config = Config { guard: guard_of(&text), ..Config::default() };
+                (config, Some(format!("headspace: {error:#}. The guard goes on without it.")))
+            }
+        }
+    }
+
     pub fn read(path: &Path) -> Result<Config> {
         Ok(Config::read_if_any(path)?.unwrap_or_default())
     }
@@ -355,6 +368,21 @@ impl Config {
             (None, None) => DEFAULT_URL.to_owned(),
         }
     }
+}
+
+/// The guard's part of a configuration that cannot be read as a whole. From a text that is no JSON at all only whether
+/// it was on.
+fn guard_of(text: &str) -> Guard {
+    let json = strict_json(text);
+    let whole = serde_json::from_str::<serde_json::Value>(&json).unwrap_or_default();
+    let part = whole.get("guard").cloned().unwrap_or_default();
+    serde_json::from_value(part).unwrap_or_else(|_| {
+        let enabled = json
+            .split_once("\"guard\"")
+            .and_then(|(_, rest)| rest.split_once("\"enabled\""))
+            .is_some_and(|(_, rest)| rest.trim_start_matches([' ', ':']).starts_with("true"));
+        Guard { enabled, ..Guard::default() }
+    })
 }
 
 fn bracketed(host: &str) -> String {
@@ -420,6 +448,22 @@ mod tests {
         assert_eq!(strict_json(text).len(), text.len());
         let error = Config::parse("{\n  // fine\n  \"port\": \"x\"\n}").unwrap_err().to_string();
         assert!(error.contains("line 3 column 13"), "{error}");
+    }
+
+    #[test]
+    fn a_mistake_elsewhere_leaves_the_guard_as_it_was() {
+        for (text, enabled, paths) in [
+            (r#"{"port": "x", "guard": {"enabled": true, "protected_paths": ["a"]}}"#, true, 1),
+            (r#"{"port": "x", "guard": {"enabled": false}}"#, false, 0),
+            (r#"{"port": 1 "guard": {"protected_paths": ["a"], "enabled" : true}}"#, true, 0),
+            (r#"{"guard": {"enabled": true, "rules": 5}}"#, true, 0),
+            (r#"{"guard": {"enabled": false, }"#, false, 0),
+            (r#"{ // "guard": {"enabled": true}"#, false, 0),
+            ("", false, 0),
+        ] {
+            let guard = guard_of(text);
+            assert_eq!((guard.enabled, guard.protected_paths.len()), (enabled, paths), "{text}");
+        }
     }
 
     #[test]

@@ -1,12 +1,13 @@
 //! `headspace guard`: check, explain, rules, and the hook itself.
 
-use super::{Decision, Place, Verdict, hook_output, judge_bytes, judge_with_steps, rules};
+use super::{Decision, Place, Verdict, hook_output, intime, judge_with_steps, rules};
 use crate::config::{self, Config};
 use crate::terminal;
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 use std::io::{Read, Write};
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Judge tool calls: check, explain, rules
@@ -79,16 +80,21 @@ const CHECK_PATIENCE: Duration = Duration::from_secs(2);
 /// A client that never closes the pipe must not hang the hook.
 const STDIN_PATIENCE: Duration = Duration::from_millis(1500);
 
-/// This process's place. A configuration that cannot be read means the defaults: rules stay on.
-fn place() -> Place {
-    Place::here(&Config::load().unwrap_or_default())
+/// This process's place, and what is wrong with the configuration if it cannot be read. Rules stay on then: those
+/// that the user chose as far as they can be found, the defaults otherwise.
+fn place() -> (Place, Option<String>) {
+    let (config, trouble) = Config::load_for_guard();
+    (Place::here(&config), trouble)
 }
 
 fn hook() -> ExitCode {
-    let place = place();
-    let bytes = read_stdin(STDIN_PATIENCE);
-    let verdict = verdict_of(bytes.as_deref(), &place);
-    let Some(output) = hook_output(&verdict) else { return ExitCode::SUCCESS };
+    let (place, trouble) = place();
+    let bytes = read_stdin(STDIN_PATIENCE).map(Arc::new);
+    let verdict = verdict_of(bytes.as_ref(), place, |verdict| Some(format!("{}\n", hook_output(verdict)?)));
+    let Some(mut output) = hook_output(&verdict) else { return ExitCode::SUCCESS };
+    if let Some(trouble) = trouble {
+        output["systemMessage"] = trouble.into();
+    }
     print(&output);
     // The client has its answer; now the server may know.
     match bytes {
@@ -98,9 +104,10 @@ fn hook() -> ExitCode {
 }
 
 fn check() -> ExitCode {
-    let mut place = place();
+    let (mut place, _) = place();
     place.patience = CHECK_PATIENCE;
-    let verdict = verdict_of(read_stdin(STDIN_PATIENCE).as_deref(), &place);
+    let bytes = read_stdin(STDIN_PATIENCE).map(Arc::new);
+    let verdict = verdict_of(bytes.as_ref(), place, |verdict| Some(format!("{}\n", as_json(verdict))));
     print(&as_json(&verdict));
     ExitCode::SUCCESS
 }
@@ -115,11 +122,11 @@ fn print(value: &Value) {
     let _ = writeln!(out, "{value}");
 }
 
-fn verdict_of(bytes: Option<&[u8]>, place: &Place) -> Verdict {
+fn verdict_of(bytes: Option<&Arc<Vec<u8>>>, place: Place, render: fn(&Verdict) -> Option<String>) -> Verdict {
     std::panic::set_hook(Box::new(|_| {}));
     match bytes {
-        Some(bytes) => judge_bytes(bytes, place),
-        None => Verdict::unreadable(place, "input that did not end in time"),
+        Some(bytes) => intime::judge(bytes, place, render),
+        None => Verdict::unreadable(&place, "input that did not end in time"),
     }
 }
 

@@ -9,7 +9,9 @@
 
 mod code;
 pub mod command;
+pub mod intime;
 mod paths;
+mod payload;
 pub mod place;
 mod powershell;
 mod programs;
@@ -74,7 +76,7 @@ pub fn judge(payload: &Value, place: &Place) -> Verdict {
 
 /// Judges a payload as it was read; whatever goes wrong on the way is a reason to ask.
 pub fn judge_bytes(bytes: &[u8], place: &Place) -> Verdict {
-    let Ok(payload) = serde_json::from_slice::<Value>(bytes) else {
+    let Some(payload) = payload::read(bytes) else {
         return Verdict::unreadable(place, "input that is no JSON");
     };
     std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| judge(&payload, place)))
@@ -91,7 +93,10 @@ pub fn judge_with_steps(payload: &Value, place: &Place, trace: bool) -> (Verdict
     let deep = std::thread::scope(|scope| {
         std::thread::Builder::new()
             .stack_size(STACK)
-            .spawn_scoped(scope, || attempt(payload, place, started, DEPTH_THREAD, trace))
+            .spawn_scoped(scope, || {
+                intime::crash::own_stack();
+                attempt(payload, place, started, DEPTH_THREAD, trace)
+            })
             .ok()
             .and_then(|thread| thread.join().ok())
     });
@@ -117,13 +122,7 @@ fn attempt(
     let mut walk = walk::Walk::new(place, cwd, started, depth);
     walk.trace = trace.then(Vec::new);
     tools::judge(&mut walk, payload);
-    let verdict = match &walk.worst {
-        None => Verdict::allow(),
-        Some(finding) => {
-            let file = place.config_file.to_string_lossy();
-            rules::verdict(finding.rule, finding.decision, &finding.subject, &file)
-        }
-    };
+    let verdict = walk.worst.as_ref().map_or_else(Verdict::allow, |finding| finding.verdict(place));
     (verdict, walk.trace.take().unwrap_or_default(), walk.too_deep)
 }
 

@@ -23,6 +23,8 @@ pub enum Zone {
 
 /// More links than this in one path are a loop.
 const MOST_LINKS: usize = 40;
+/// No system takes a longer path, so nothing can be there.
+const LONGEST_PATH: usize = 4096;
 
 /// Trees that belong to the system.
 const SYSTEM_TREES: [&str; 25] = [
@@ -128,7 +130,7 @@ impl<'a> Ground<'a> {
     fn enclosing_repository(&self, cwd: &str) -> String {
         let mut dir = cwd;
         while !dir.is_empty() {
-            if self.files.exists(&format!("{dir}/.git")) {
+            if dir.len() < LONGEST_PATH && self.files.exists(&format!("{dir}/.git")) {
                 return dir.to_owned();
             }
             dir = parent(dir);
@@ -170,6 +172,9 @@ impl<'a> Ground<'a> {
     }
 
     fn link(&self, path: &str) -> Option<String> {
+        if path.len() > LONGEST_PATH {
+            return None;
+        }
         if let Some(known) = self.links.borrow().get(path) {
             return known.clone();
         }
@@ -355,6 +360,7 @@ mod tests {
                  /home/dev/proj/b->build /home/dev/proj/loop->loop /home/dev/proj/root->/",
             )),
             patience: super::super::place::HOOK_PATIENCE,
+            so_far: Default::default(),
         }
     }
 

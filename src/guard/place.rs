@@ -1,7 +1,9 @@
 //! Where a tool call happens: the directories that count, the user's settings, and a window on the disk.
 
+use super::Verdict;
 use crate::config::{self, Config};
 use std::path::PathBuf;
+use std::sync::Mutex;
 use std::time::Duration;
 
 /// What the guard may ask of the disk. Only names and links, never contents.
@@ -62,6 +64,8 @@ pub struct Place {
     pub files: Box<dyn Files>,
     /// How long a judgement may take before it becomes "ask".
     pub patience: Duration,
+    /// The worst that was found, for whoever cannot wait for the end.
+    pub so_far: Mutex<Option<Verdict>>,
 }
 
 /// What the hook may spend on judging.
@@ -82,6 +86,7 @@ impl Place {
             config: config.guard.clone(),
             files: Box::new(Disk),
             patience: HOOK_PATIENCE,
+            so_far: Mutex::default(),
         }
     }
 }

@@ -9,6 +9,7 @@ use crate::config::Config;
 use crate::guard::{self, Verdict};
 use crate::model::observed;
 use serde_json::{Map, Value, json};
+use std::sync::Arc;
 
 /// Events whose `additionalContext` the client hands to the model without going on because of it
 /// (at Stop and SubagentStop it would start another round).
@@ -39,7 +40,9 @@ pub fn verdict(event: &str, payload: &Payload, config: &Config) -> Option<Verdic
     if event != "PreToolUse" || !config.guard.enabled {
         return None;
     }
-    let verdict = guard::judge_bytes(payload.object(), &guard::Place::here(config));
+    let render = |verdict: &Verdict| Some(format!("{}\n", guard::hook_output(verdict)?));
+    let bytes = Arc::new(payload.object().to_vec());
+    let verdict = guard::intime::judge(&bytes, guard::Place::here(config), render);
     (verdict.decision != guard::Decision::Allow).then_some(verdict)
 }
 

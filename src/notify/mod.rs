@@ -143,7 +143,7 @@ fn deliver(event: Option<OsString>, payload: &Payload, delivery: &Delivery) {
     let name = event::by_slug(&slug).map_or(name.as_str(), |spec| spec.name);
     let config = Config::load_if_any().unwrap_or_else(|error| {
         log::note(format_args!("{error:#}"));
-        None
+        Some(Config::load_for_guard().0)
     });
 
     // Without a configuration this process has no opinion.

@@ -9,6 +9,7 @@ use crate::guard::walk::Walk;
 use crate::guard::walk::env::Env;
 use crate::guard::walk::touch::Write;
 use crate::guard::walk::value::{Stream, Tags, has_hole};
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::ops::Range;
 
@@ -18,7 +19,16 @@ struct Scan<'t> {
     language: Language,
     variables: HashMap<String, String>,
     networks: bool,
+    /// Expressions inside of expressions at the moment.
+    depth: Cell<usize>,
 }
+
+/// Deeper expressions than this stand for nothing known.
+const DEEPEST: usize = 40;
+/// Longer chains of methods than this are not followed to their start.
+const LONGEST_CHAIN: usize = 60;
+/// A call without its closing bracket is looked at this far.
+const UNCLOSED: usize = 200;
 
 pub fn scan(walk: &mut Walk<'_>, env: &mut Env, language: Language, code: &str, subject: &str) {
     let tokens = tokens::read(code, language);
@@ -31,6 +41,7 @@ pub fn scan(walk: &mut Walk<'_>, env: &mut Env, language: Language, code: &str, 
         language,
         variables: HashMap::new(),
         networks: names(&NETWORK) || tokens.iter().any(|token| matches!(token, Token::Text(text, _) if matches!(text.as_str(), "http" | "https" | "net" | "open-uri" | "net/http"))),
+        depth: Cell::new(0),
     };
     let world = env.world.clone();
     if names(&["fork"]) && names(&["while", "loop", "for"]) && language != Language::JavaScript {
@@ -41,6 +52,9 @@ pub fn scan(walk: &mut Walk<'_>, env: &mut Env, language: Language, code: &str, 
     }
     let mut reads_secret = false;
     for (at, token) in tokens.iter().enumerate() {
+        if !walk.spend(4) {
+            break;
+        }
         scan.assignment(walk, env, at);
         match token {
             Token::Command(text) => {
@@ -92,21 +106,29 @@ impl Scan<'_> {
     /// The ranges of a call's arguments: in brackets, or in Perl and Ruby behind the name.
     fn arguments(&self, at: usize) -> Option<Vec<Range<usize>>> {
         let (from, to) = if self.is(at + 1, '(') {
-            (at + 2, self.partner[at + 1].min(self.tokens.len()))
+            (at + 2, self.close(at + 1))
         } else if matches!(self.language, Language::Perl | Language::Ruby | Language::Php | Language::Other)
             && matches!(self.tokens.get(at + 1), Some(Token::Text(..) | Token::Name(_)))
             && !self.is(at.wrapping_sub(1), '.')
             || matches!(self.tokens.get(at + 1), Some(Token::Text(..)))
                 && self.language != Language::JavaScript
         {
-            let end = (at + 1..self.tokens.len())
+            let end = (at + 1..self.tokens.len().min(at + UNCLOSED))
                 .find(|i| matches!(self.tokens[*i], Token::Line | Token::Punct(';' | '}')))
-                .unwrap_or(self.tokens.len());
+                .unwrap_or(self.tokens.len().min(at + UNCLOSED));
             (at + 1, end)
         } else {
             return None;
         };
         Some(self.split(from, to))
+    }
+
+    /// Where the bracket at `open` closes.
+    fn close(&self, open: usize) -> usize {
+        match self.partner[open] {
+            usize::MAX => self.tokens.len().min(open + UNCLOSED),
+            close => close,
+        }
     }
 
     /// `from..to` at its commas.
@@ -154,7 +176,7 @@ impl Scan<'_> {
             return None;
         }
         let mut start = at - 1;
-        loop {
+        for _ in 0..LONGEST_CHAIN {
             start -= 1;
             if self.is(start, ')') || self.is(start, ']') {
                 let open = self.partner[start];
@@ -173,6 +195,7 @@ impl Scan<'_> {
             }
             start -= 1;
         }
+        None
     }
 
     fn is_path_call(&self, at: usize) -> bool {
@@ -192,7 +215,7 @@ impl Scan<'_> {
             .find(|i| matches!(self.tokens[*i], Token::Line | Token::Punct(';' | ',')))
             .unwrap_or(self.tokens.len().min(at + 60));
         let value = self.value(walk, env, at + 2..end);
-        if has_hole(&value) {
+        if has_hole(&value) || !walk.may_grow(value.len()) {
             self.variables.remove(&name);
         } else {
             self.variables.insert(name, value);
@@ -209,6 +232,16 @@ impl Scan<'_> {
 
     /// What an expression stands for, as far as it is plain: texts, known variables, joined paths.
     fn value(&self, walk: &mut Walk<'_>, env: &Env, range: Range<usize>) -> String {
+        if self.depth.get() >= DEEPEST || !walk.spend(range.len()) {
+            return walk.origins.hole("…", Tags::NONE).to_string();
+        }
+        self.depth.set(self.depth.get() + 1);
+        let text = self.known_value(walk, env, range);
+        self.depth.set(self.depth.get() - 1);
+        text
+    }
+
+    fn known_value(&self, walk: &mut Walk<'_>, env: &Env, range: Range<usize>) -> String {
         let mut text = String::new();
         let mut at = range.start;
         let mut skip_value = false;
@@ -282,13 +315,13 @@ impl Scan<'_> {
                 }
             }
             "join" if self.is(at + 1, '(') => {
-                let close = self.partner[at + 1].min(self.tokens.len());
+                let close = self.close(at + 1);
                 let parts = self.split(at + 2, close);
                 let parts: Vec<String> = parts.into_iter().map(|part| self.value(walk, env, part)).collect();
                 (parts.join("/"), close)
             }
             "joinpath" if self.is(at + 1, '(') => {
-                let close = self.partner[at + 1].min(self.tokens.len());
+                let close = self.close(at + 1);
                 let parts = self.split(at + 2, close);
                 let parts: Vec<String> = parts.into_iter().map(|part| self.value(walk, env, part)).collect();
                 (format!("/{}", parts.join("/")), close)
@@ -317,7 +350,7 @@ impl Scan<'_> {
         if !self.is(open, '[') {
             return None;
         }
-        let close = self.partner[open].min(self.tokens.len());
+        let close = self.close(open);
         Some(self.split(open + 1, close).into_iter().map(|part| self.value(walk, env, part)).collect())
     }
 

@@ -82,6 +82,9 @@ pub fn awk(walk: &mut Walk<'_>, env: &mut Env, program: &str, call: &Call<'_>) {
                     || (prints && before == Some(&Token::Punct('|')))
                     || (tokens.get(at + 1) == Some(&Token::Punct('|'))
                         && matches!(tokens.get(at + 2), Some(Token::Name(name)) if name == "getline"));
+                if !walk.spend(8) {
+                    return;
+                }
                 if runs {
                     walk.text(&mut env.clone(), text, &Stream::None, false);
                 } else if prints && before == Some(&Token::Punct('>')) {

@@ -100,6 +100,16 @@ const DOWNLOADS: [&str; 11] = [
     "wget",
 ];
 
+/// What the whole text says, for each of its statements.
+struct About<'t> {
+    /// For the reason.
+    subject: &'t str,
+    downloads: bool,
+    decodes: bool,
+    names_history: bool,
+    lists_processes: bool,
+}
+
 pub fn judge(walk: &mut Walk<'_>, env: &mut Env, text: &str) {
     let lower = text.to_lowercase();
     let mut reader = Reader::default();
@@ -117,10 +127,20 @@ pub fn judge(walk: &mut Walk<'_>, env: &mut Env, text: &str) {
         );
     }
     static_calls(walk, env, text);
+    let about = About {
+        subject: &crate::terminal::gist(text, 300),
+        downloads,
+        decodes,
+        names_history: lower.contains("historysavepath"),
+        lists_processes: lower.contains("get-process"),
+    };
     let mut before: Option<(Option<Does>, Vec<Word>)> = None;
     for statement in &statements {
+        if !walk.tick() {
+            break;
+        }
         let piped = if statement.bar { before.as_ref() } else { None };
-        let does = run(walk, env, statement, piped, (downloads, decodes), text);
+        let does = run(walk, env, statement, piped, &about);
         before = Some((does, statement.words.clone()));
     }
 }
@@ -133,7 +153,11 @@ fn words_of(text: &str) -> impl Iterator<Item = &str> {
 fn static_calls(walk: &mut Walk<'_>, env: &mut Env, text: &str) {
     for (at, _) in text.match_indices("]::") {
         let rest = &text[at + 3..];
-        let Some(open) = rest.find('(') else { continue };
+        if !walk.spend(8) {
+            return;
+        }
+        // No method has a longer name, and a look through the whole rest for each would take its square.
+        let Some(open) = rest.bytes().take(64).position(|byte| byte == b'(') else { continue };
         let method = rest[..open].trim().to_lowercase();
         let path = rest[open + 1..].trim_start();
         let Some(quote) = path.chars().next().filter(|c| matches!(c, '\'' | '"')) else { continue };
@@ -165,9 +189,9 @@ fn run(
     env: &mut Env,
     statement: &Statement,
     piped: Option<&(Option<Does>, Vec<Word>)>,
-    (downloads, decodes): (bool, bool),
-    subject: &str,
+    about: &About<'_>,
 ) -> Option<Does> {
+    let subject = about.subject;
     let (first, rest) = statement.words.split_first()?;
     let name = first.text.to_lowercase();
     let name = name.strip_suffix(".exe").unwrap_or(&name).rsplit(['/', '\\']).next().unwrap_or("").to_owned();
@@ -196,7 +220,7 @@ fn run(
             if paths.is_empty() && statement.bar {
                 walk.found(&world, &rules::DELETE_UNKNOWN, subject);
             }
-            if subject.to_lowercase().contains("historysavepath") {
+            if about.names_history {
                 walk.found(&world, &rules::HISTORY, subject);
             }
             for path in paths {
@@ -238,7 +262,7 @@ fn run(
                 walk.read(env, &path);
             }
         }
-        Some(Evaluate) => evaluate(walk, env, rest, downloads, decodes, subject),
+        Some(Evaluate) => evaluate(walk, env, rest, about),
         Some(Download) => {
             if let Some(file) = parameters.value("outfile", 2).or(parameters.value("destination", 1)) {
                 walk.write(env, file, Write::Overwrite, subject);
@@ -248,8 +272,7 @@ fn run(
         Some(StopProcess) => {
             let by_name =
                 parameters.value("name", 1).is_some() || parameters.value("processname", 2).is_some();
-            let found = matches!(piped, Some((Some(ListProcesses), _)))
-                || subject.to_lowercase().contains("get-process");
+            let found = matches!(piped, Some((Some(ListProcesses), _))) || about.lists_processes;
             let numbers =
                 parameters.positional.iter().chain(parameters.named.iter().filter_map(|(_, v)| v.as_ref()));
             let known = numbers.clone().count() > 0
@@ -300,19 +323,13 @@ fn listed(words: &[Word]) -> Vec<String> {
     }]
 }
 
-fn evaluate(
-    walk: &mut Walk<'_>,
-    env: &mut Env,
-    words: &[Word],
-    downloads: bool,
-    decodes: bool,
-    subject: &str,
-) {
+fn evaluate(walk: &mut Walk<'_>, env: &mut Env, words: &[Word], about: &About<'_>) {
     let world = env.world.clone();
-    if downloads {
+    let subject = about.subject;
+    if about.downloads {
         return walk.found(&world, &rules::NETWORK_SHELL, subject);
     }
-    if decodes {
+    if about.decodes {
         return walk.found(&world, &rules::NETWORK_DECODED, subject);
     }
     match words {

@@ -191,6 +191,9 @@ pub fn find(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
     let mut found = Vec::new();
     for root in roots {
         for target in search.targets(root) {
+            if !walk.tick() {
+                return Stream::Data(Tags::FILES);
+            }
             if search.deletes {
                 walk.delete(env, &target, &subject);
             }
@@ -289,6 +292,9 @@ pub fn xargs(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
     match placeholder {
         Some(placeholder) => {
             for item in &items {
+                if !walk.spend(command.len()) {
+                    break;
+                }
                 run_on(walk, env, command, item, placeholder);
             }
             Stream::Data(stream.tags().only(Tags::FLOWING))
@@ -326,6 +332,9 @@ pub fn parallel(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
     let template = template.join(" ");
     let tags = stream.tags();
     for item in items {
+        if !walk.spend(template.len()) {
+            break;
+        }
         let line = if template.is_empty() {
             item.clone()
         } else if template.contains("{}") {

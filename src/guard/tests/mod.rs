@@ -38,6 +38,7 @@ pub fn place() -> Place {
         config: Default::default(),
         files: Box::new(Fake::new(DISK)),
         patience: Duration::from_secs(20),
+        so_far: Default::default(),
     }
 }
 

@@ -83,6 +83,9 @@ impl Walk<'_> {
     fn fields_of_one(&mut self, env: &mut Env, word: &Word) -> Vec<String> {
         let mut fields = Fields::default();
         for (at, part) in word.parts.iter().enumerate() {
+            if self.stopped {
+                break;
+            }
             match part {
                 Part::Bare(text) => {
                     let text =
@@ -94,7 +97,12 @@ impl Walk<'_> {
                     fields.open = true;
                     for part in parts {
                         match self.part(env, part, true) {
-                            Values::One(text) => fields.push(&text),
+                            Values::One(text) => {
+                                fields.push(&text);
+                                if is_made(part) && !self.may_grow(fields.current.len()) {
+                                    return Vec::new();
+                                }
+                            }
                             Values::All(items) => {
                                 if items.is_empty() && parts.len() == 1 {
                                     fields.open = false;
@@ -124,6 +132,9 @@ impl Walk<'_> {
                         } else {
                             fields.push(text);
                         }
+                        if !self.may_grow(fields.current.len()) {
+                            return Vec::new();
+                        }
                     }
                 }
             }
@@ -145,9 +156,17 @@ impl Walk<'_> {
                 Part::Double(parts) => {
                     for part in parts {
                         text.push_str(&self.joined(env, part, true));
+                        if is_made(part) && !self.may_grow(text.len()) {
+                            return String::new();
+                        }
                     }
                 }
-                part => text.push_str(&self.joined(env, part, false)),
+                part => {
+                    text.push_str(&self.joined(env, part, false));
+                    if is_made(part) && !self.may_grow(text.len()) {
+                        return String::new();
+                    }
+                }
             }
         }
         text
@@ -211,6 +230,9 @@ impl Walk<'_> {
                 fields.push(&activate(&rest[..end]));
             }
             let Some(separator) = rest[end..].chars().next() else { return };
+            if !self.spend(1) {
+                return;
+            }
             fields.cut();
             rest = &rest[end + separator.len_utf8()..];
         }
@@ -416,6 +438,10 @@ impl Walk<'_> {
                     let tags = self.origins.tags(&value);
                     return if value::has_glob(&pattern) { unknown(self, tags) } else { value };
                 }
+                let most = value.len() + value.matches(&pattern).count().saturating_mul(with.len());
+                if !self.may_grow(most) {
+                    return String::new();
+                }
                 match how {
                     '/' => value.replace(&pattern, &with),
                     '#' => value.strip_prefix(&pattern).map_or(value.clone(), |rest| with + rest),
@@ -459,6 +485,11 @@ impl Walk<'_> {
             }
         }
     }
+}
+
+/// Whether expansion makes this part, which can make it longer than what was written.
+fn is_made(part: &Part) -> bool {
+    matches!(part, Part::Parameter(_) | Part::Command(_))
 }
 
 fn index_is(index: Option<&Word>, text: &str) -> bool {

@@ -17,11 +17,11 @@ mod simple;
 pub mod touch;
 pub mod value;
 
-use super::Decision;
 use super::paths::Ground;
 use super::place::Place;
 use super::rules::{self, Choices, Rule};
 use super::shell::{self, Problem, Script};
+use super::{Decision, Verdict};
 use env::{Env, World};
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
@@ -34,6 +34,12 @@ pub struct Finding {
     pub rule: &'static Rule,
     pub decision: Decision,
     pub subject: String,
+}
+
+impl Finding {
+    pub fn verdict(&self, place: &Place) -> Verdict {
+        rules::verdict(self.rule, self.decision, &self.subject, &place.config_file.to_string_lossy())
+    }
 }
 
 /// One command that would run, for `guard explain`.
@@ -50,7 +56,15 @@ const MOST_NESTED: usize = 100;
 /// More commands than this are not walked; a line that long in thought is a question for the user.
 const MOST_STEPS: usize = 300_000;
 
+/// What a command costs at least, in the unit of [`Walk::spend`].
+const STEP: usize = 64;
+/// How much may be spent between two looks at the clock: well below a millisecond's work.
+const LOOK: usize = 4096;
+/// No value that expansions make grows beyond this; `a=$a$a` would have no end.
+pub const LONGEST_VALUE: usize = 1 << 20;
+
 pub struct Walk<'a> {
+    place: &'a Place,
     pub ground: Ground<'a>,
     pub choices: Choices,
     pub origins: Origins,
@@ -65,6 +79,8 @@ pub struct Walk<'a> {
     pub too_deep: bool,
     deadline: Instant,
     steps: usize,
+    /// Work since the last look at the clock.
+    spent: usize,
     pub stopped: bool,
     pub depth: usize,
     max_depth: usize,
@@ -97,8 +113,11 @@ impl<'a> Walk<'a> {
             worst: None,
             trace: None,
             too_deep: false,
-            deadline: started + place.patience,
+            // A little before the time is up, to leave some for the answer.
+            deadline: started + place.patience * 4 / 5,
+            place,
             steps: 0,
+            spent: 0,
             stopped: false,
             depth: 0,
             max_depth,
@@ -132,7 +151,11 @@ impl<'a> Walk<'a> {
         };
         let worse = self.worst.as_ref().is_none_or(|worst| decision > worst.decision);
         if decision > Decision::Allow && worse {
-            self.worst = Some(Finding { rule, decision, subject: self.origins.show(&subject.into()) });
+            let finding = Finding { rule, decision, subject: self.origins.show(&subject.into()) };
+            if let Ok(mut so_far) = self.place.so_far.lock() {
+                *so_far = Some(finding.verdict(self.place));
+            }
+            self.worst = Some(finding);
         }
     }
 
@@ -205,11 +228,27 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Counts the work and looks at the clock now and then.
-    fn tick(&mut self) -> bool {
+    /// Counts one more command, file or path; `false` if it is too late for it.
+    pub fn tick(&mut self) -> bool {
         self.steps += 1;
-        let late = self.steps.is_multiple_of(32) && Instant::now() >= self.deadline;
-        self.stop_if(self.steps > MOST_STEPS || late)
+        self.stop_if(self.steps > MOST_STEPS);
+        self.spend(STEP)
+    }
+
+    /// Counts work by its size (a copied entry, a dozen characters) and looks at the clock now and then. Whatever
+    /// loops over something long calls this, and ends when it says `false`.
+    pub fn spend(&mut self, work: usize) -> bool {
+        self.spent = self.spent.saturating_add(work);
+        if self.spent >= LOOK {
+            self.spent = 0;
+            self.stop_if(Instant::now() >= self.deadline);
+        }
+        !self.stopped
+    }
+
+    /// Whether a value of this length may be made; if not, the judgement ends here.
+    pub fn may_grow(&mut self, length: usize) -> bool {
+        self.stop_if(length > LONGEST_VALUE) && self.spend(length / 16)
     }
 
     fn stop_if(&mut self, over: bool) -> bool {

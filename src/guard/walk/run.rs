@@ -46,6 +46,10 @@ impl Walk<'_> {
         let mut out = self.pipeline(env, &item.first, stdin, want);
         let after_first = (!item.rest.is_empty()).then(|| env.vars.clone());
         for (link, pipeline) in &item.rest {
+            // An alternative copies and compares everything that is known.
+            if !self.tick() || *link == Link::Or && !self.spend(env.vars.len()) {
+                break;
+            }
             let next = match link {
                 Link::And => self.pipeline(env, pipeline, stdin, want),
                 Link::Or => {
@@ -81,6 +85,9 @@ impl Walk<'_> {
         let mut stream = stdin.clone();
         let last = pipeline.stages.len().saturating_sub(1);
         for (at, stage) in pipeline.stages.iter().enumerate() {
+            if !self.tick() {
+                break;
+            }
             let mut inner = env.clone();
             inner.traps.clear();
             stream = self.command(&mut inner, stage, &stream, at < last || want);

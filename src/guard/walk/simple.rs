@@ -10,6 +10,10 @@ use std::rc::Rc;
 impl Walk<'_> {
     /// A simple command, once for each of the values that its variables may have.
     pub fn simple(&mut self, env: &mut Env, simple: &Simple, stdin: &Stream, want: bool) -> Stream {
+        // An assignment copies all variables, because `before` keeps them.
+        if !self.spend(env.vars.len() + simple.words.len() + simple.assigns.len()) {
+            return Stream::None;
+        }
         let before = env.clone();
         let outer = (self.pick, self.alternatives);
         let mut out = Stream::None;
@@ -40,10 +44,16 @@ impl Walk<'_> {
         let mut argv: Vec<String> = Vec::new();
         for word in &simple.words {
             let fields = self.fields(env, word);
+            if !self.spend(fields.len()) {
+                return Stream::None;
+            }
             argv.extend(fields);
         }
         let held = if argv.is_empty() { None } else { Some(env.vars.clone()) };
         for assign in &simple.assigns {
+            if !self.spend(1) {
+                return Stream::None;
+            }
             self.assign(env, assign);
         }
         let declares = !simple.words.is_empty() && !simple.assigns.is_empty() && {
@@ -93,7 +103,7 @@ impl Walk<'_> {
 
     /// Shows a command, with all its words known as far as they can be, to the rules.
     pub fn call(&mut self, env: &mut Env, argv: &[String], stdin: &Stream, want: bool) -> Stream {
-        if argv.is_empty() || !self.tick() {
+        if argv.is_empty() || !self.tick() || !self.spend(argv.len() * 4) {
             return Stream::None;
         }
         if self.depth >= self.max_depth {

@@ -39,6 +39,7 @@ const MOST_MATCHES: usize = 500;
 
 impl Walk<'_> {
     pub fn spot(&mut self, env: &Env, value: &str) -> Spot {
+        self.spend(value.len() / 16 + 1);
         let value = self.known_tokens(value);
         let first = value.chars().next().unwrap_or('.');
         let path = if paths::is_windows(&value) {
@@ -356,6 +357,9 @@ impl Walk<'_> {
         }
         if is_socket(value) {
             return Stream::Data(Tags::DOWNLOAD);
+        }
+        if !self.tick() {
+            return Stream::Data(Tags::NONE);
         }
         if value == "/dev/null" {
             return Stream::text("");

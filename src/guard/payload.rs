@@ -1,0 +1,135 @@
+//! From bytes to a payload. What only the tool will read (the text of a file, an edit) is passed over: it can be
+//! megabytes, and no rule looks at it.
+
+use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
+use serde::{Deserialize, de::DeserializeSeed};
+use serde_json::{Map, Value};
+use std::fmt;
+
+/// Fields of a tool's input that are only text.
+const ONLY_TEXT: [&str; 13] = [
+    "body",
+    "content",
+    "contents",
+    "data",
+    "edits",
+    "file_text",
+    "insert_text",
+    "new_source",
+    "new_str",
+    "new_string",
+    "old_str",
+    "old_string",
+    "text",
+];
+
+/// The payload in `bytes`, without texts that nobody judges; `None` if it is no JSON.
+pub fn read(bytes: &[u8]) -> Option<Value> {
+    // Texts that are passed over are not looked into, so that they are text at all is seen here.
+    let text = std::str::from_utf8(bytes).ok()?;
+    let mut reader = serde_json::Deserializer::from_str(text);
+    let payload = Level::Payload.deserialize(&mut reader).ok()?;
+    reader.end().ok()?;
+    Some(payload)
+}
+
+/// Which object of the payload is being read.
+#[derive(Clone, Copy, PartialEq)]
+enum Level {
+    Payload,
+    Input,
+}
+
+impl<'de> DeserializeSeed<'de> for Level {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, reader: D) -> Result<Value, D::Error> {
+        reader.deserialize_any(self)
+    }
+}
+
+/// Answers for every kind of value but objects as `Value` itself would.
+macro_rules! plainly {
+    ($($visit:ident $kind:ty),*) => {$(
+        fn $visit<E: serde::de::Error>(self, value: $kind) -> Result<Value, E> {
+            Ok(Value::from(value))
+        }
+    )*};
+}
+
+impl<'de> Visitor<'de> for Level {
+    type Value = Value;
+
+    fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("a payload")
+    }
+
+    plainly!(visit_bool bool, visit_i64 i64, visit_u64 u64, visit_f64 f64, visit_str &str, visit_string String);
+
+    fn visit_unit<E: serde::de::Error>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_seq<A: serde::de::SeqAccess<'de>>(self, items: A) -> Result<Value, A::Error> {
+        Vec::<Value>::deserialize(serde::de::value::SeqAccessDeserializer::new(items)).map(Value::Array)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
+        let mut object = Map::new();
+        while let Some(key) = entries.next_key::<String>()? {
+            let value = match self {
+                Level::Payload if key == "tool_input" => entries.next_value_seed(Level::Input)?,
+                Level::Input if ONLY_TEXT.contains(&key.as_str()) => {
+                    entries.next_value::<IgnoredAny>()?;
+                    continue;
+                }
+                _ => entries.next_value()?,
+            };
+            object.insert(key, value);
+        }
+        Ok(Value::Object(object))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn texts_are_passed_over_and_nothing_else() {
+        for (text, expected) in [
+            (
+                r#"{"tool_name":"Write","tool_input":{"file_path":"a","content":"x"}}"#,
+                json!({"tool_name": "Write", "tool_input": {"file_path": "a"}}),
+            ),
+            (
+                r#"{"content":"x","n":[1,-2,3.5,true,null,"s",{"content":1}]}"#,
+                json!({"content": "x", "n": [1, -2, 3.5, true, null, "s", {"content": 1}]}),
+            ),
+            (r#"{"tool_input":"rm"}"#, json!({"tool_input": "rm"})),
+            (
+                r#"{"tool_input":{"content":[{"a":"}"}],"command":"ls"}}"#,
+                json!({"tool_input": {"command": "ls"}}),
+            ),
+            ("[1]", json!([1])),
+            ("null", json!(null)),
+            ("18446744073709551615", json!(u64::MAX)),
+        ] {
+            assert_eq!(read(text.as_bytes()), Some(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_json_is_nothing() {
+        for text in [
+            &b"{"[..],
+            b"",
+            b"{} x",
+            b"{\"tool_input\":{\"content\":\"\xff\"}}",
+            b"{\"tool_input\":{\"content\":}}",
+        ] {
+            assert_eq!(read(text), None, "{}", String::from_utf8_lossy(text));
+        }
+    }
+}
