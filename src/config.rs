@@ -372,7 +372,7 @@ impl Config {
 
 /// The guard's part of a configuration that cannot be read as a whole. From a text that is no JSON at all only whether
 /// it was on.
-fn guard_of(text: &str) -> Guard {
+pub fn guard_of(text: &str) -> Guard {
     let json = strict_json(text);
     let whole = serde_json::from_str::<serde_json::Value>(&json).unwrap_or_default();
     let part = whole.get("guard").cloned().unwrap_or_default();

@@ -1,41 +1,6 @@
-//! `cargo +nightly fuzz run matcher`: no matcher and no `if` brings the comparison down, and what is said about a
-//! matcher beforehand holds when it is tried.
 #![no_main]
 
-use claude_headspace::hook::condition;
-use claude_headspace::hook::dialect::{CLAUDE, WAVE};
-use claude_headspace::hook::{matcher, tools};
-use libfuzzer_sys::fuzz_target;
-use std::path::Path;
+#[path = "../targets/matcher.rs"]
+mod target;
 
-/// A backtracking regular expression may take as long as it likes; a short one cannot.
-const SHORT: usize = 24;
-
-fuzz_target!(|input: (&str, &str, u8)| {
-    let (pattern, value, number) = input;
-    if pattern.chars().count() > SHORT || value.chars().count() > SHORT / 2 {
-        return;
-    }
-    let rule = &CLAUDE.events[usize::from(number) % CLAUDE.events.len()];
-    let matched = matcher::matches(CLAUDE.matching, rule, Some(pattern), Some(value));
-    let is_all = pattern.is_empty() || pattern == "*";
-    if !is_all && matcher::exact_names(rule, pattern).is_none() && matcher::regex(rule, pattern).is_err() {
-        assert!(!matched, "an expression that does not compile matches nothing");
-        assert!(!matcher::never_matches(rule, pattern).is_empty());
-    }
-
-    let rule = &WAVE.events[0];
-    if matcher::glob_is_dead(pattern) {
-        for tool in tools::KNOWN {
-            assert!(!matcher::matches(WAVE.matching, rule, Some(pattern), Some(tool)), "{pattern:?} is not dead");
-        }
-    }
-    let _ = matcher::glob_fault(pattern);
-    let _ = matcher::matches(WAVE.matching, rule, Some(pattern), Some(value));
-
-    let input = serde_json::json!({"command": value, "file_path": value, "pattern": value});
-    for tool in ["Bash", "Write", "Grep", "Agent"] {
-        let _ = condition::holds(pattern, tool, &input, Path::new("/p"));
-        let _ = condition::holds(&format!("{tool}({pattern})"), tool, &input, Path::new("/p"));
-    }
-});
+libfuzzer_sys::fuzz_target!(|data: &[u8]| target::run(data));

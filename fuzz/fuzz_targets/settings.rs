@@ -1,35 +1,6 @@
-//! `cargo +nightly fuzz run settings`: the reader with places accepts what serde_json accepts, every value is where it
-//! says, and no settings file brings the check down.
 #![no_main]
 
-use claude_headspace::hook::check;
-use claude_headspace::hook::dialect::{CLAUDE, WAVE};
-use claude_headspace::hook::spans::{Document, Value, place};
-use libfuzzer_sys::fuzz_target;
-use serde_json::value::RawValue;
+#[path = "../targets/settings.rs"]
+mod target;
 
-fuzz_target!(|text: &str| {
-    let ours = Document::parse(text);
-    let bare = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let theirs = serde_json::from_str::<&RawValue>(bare);
-    assert_eq!(ours.is_ok(), theirs.is_ok(), "{text:?}");
-    match ours {
-        Ok(doc) => walk(text, doc.root()),
-        Err(error) => assert!(error.at <= text.len() && text.is_char_boundary(error.at)),
-    }
-    for dialect in [&CLAUDE, &WAVE] {
-        let reading = check::read(dialect, text);
-        assert!(reading.problems.iter().all(|problem| problem.place.line >= 1 && problem.place.column >= 1));
-    }
-});
-
-fn walk(text: &str, root: Value<'_>) {
-    let mut open = vec![root];
-    while let Some(value) = open.pop() {
-        assert!(text.contains(value.source()));
-        assert!(value.place() <= place(text, text.len()));
-        assert!(Document::parse(value.source()).is_ok(), "a value is JSON by itself");
-        open.extend(value.items());
-        open.extend(value.members().map(|(_, value)| value));
-    }
-}
+libfuzzer_sys::fuzz_target!(|data: &[u8]| target::run(data));

@@ -1,35 +1,6 @@
-//! `cargo +nightly fuzz run settings_merge`: a text is refused, or installed into so that it is still what it was
-//! plus our entries, a second install changes nothing, and uninstall gives it back.
 #![no_main]
 
-use claude_headspace::settings::entry::{Call, Entry, Role};
-use claude_headspace::settings::merge::{Event, Notify, Part, Plan, find, merge};
-use libfuzzer_sys::fuzz_target;
+#[path = "../targets/settings_merge.rs"]
+mod target;
 
-const PROGRAM: &str = "/opt/headspace";
-const EVENTS: [&str; 3] = ["PreToolUse", "Stop", "Setup"];
-
-fuzz_target!(|text: &str| {
-    let events = EVENTS.map(|name| Event { name: name.to_owned(), matcher: None }).to_vec();
-    let plan = Plan {
-        program: Some(PROGRAM.to_owned()),
-        notify: Part::Put(Notify { events, entry: Entry::new(Call::exec(PROGRAM, Role::Notify)) }),
-        guard: Part::Put(Entry::new(Call::exec(PROGRAM, Role::Guard))),
-        status_line: Part::Put(PROGRAM.to_owned()),
-    };
-    let nothing = Plan::nothing(plan.program.clone());
-    // What already holds entries of ours is not given back with them.
-    let Ok(clean) = merge(text, &nothing, Some(text)) else { return };
-    if clean.text != text {
-        return;
-    }
-    let installed = merge(text, &plan, None).expect("a file that can be read can be installed into").text;
-    assert_eq!(find(&installed, None).expect("still readable").len(), EVENTS.len() + 1);
-    assert_eq!(merge(&installed, &plan, Some(text)).expect("still readable").text, installed);
-
-    let back = merge(&installed, &nothing, Some(text)).expect("still readable").text;
-    let solid = |text: &str| -> String { text.chars().filter(|c| !c.is_whitespace()).collect() };
-    let (before, after) = (solid(text), solid(&back));
-    // A file without an object keeps the one it got; one that was filled keeps its brackets.
-    assert!(after == before || after == format!("{before}{{}}"), "{text:?} became {back:?}");
-});
+libfuzzer_sys::fuzz_target!(|data: &[u8]| target::run(data));

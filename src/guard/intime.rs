@@ -2,6 +2,7 @@
 //! of its own; if it takes too long, or more stack than there is, the answer is what was found so far, and "ask" at
 //! least. A guard that crashes or hangs would let everything through.
 
+use super::budget::{Budget, Whose};
 use super::{Place, Verdict, judge_bytes, rules};
 use crate::guard::Decision;
 use std::sync::{Arc, mpsc};
@@ -25,11 +26,23 @@ pub fn judge(payload: &Arc<Vec<u8>>, place: Place, render: fn(&Verdict) -> Optio
         })
     };
     let verdict = match worker {
-        Ok(_) => receive.recv_timeout(place.patience).unwrap_or_else(|_| so_far(&place)),
+        Ok(_) => wait(&receive, &place),
         Err(_) => judge_bytes(payload, &place),
     };
     crash::answered();
     verdict
+}
+
+fn wait(receive: &mpsc::Receiver<Verdict>, place: &Place) -> Verdict {
+    let budget = Budget::new(Whose::Process, place.patience);
+    loop {
+        let left = budget.left();
+        match receive.recv_timeout(left) {
+            Ok(verdict) => return verdict,
+            Err(_) if left.is_zero() => return so_far(place),
+            Err(_) => {}
+        }
+    }
 }
 
 /// What is known when the time is up.

@@ -7,11 +7,12 @@
 //! `programs`, whose rules end in deleting, writing, reading or running (`walk::touch`); `paths` and `protected`
 //! know places; `rules` holds the words. `tools` does the same for everything that is not a shell.
 
+mod budget;
 mod code;
 pub mod command;
 pub mod intime;
 mod paths;
-mod payload;
+pub mod payload;
 pub mod place;
 mod powershell;
 mod programs;
@@ -25,7 +26,6 @@ pub use place::{Disk, Files, Place};
 pub use walk::Step;
 
 use serde_json::{Value, json};
-use std::time::Instant;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Decision {
@@ -85,8 +85,7 @@ pub fn judge_bytes(bytes: &[u8], place: &Place) -> Verdict {
 
 /// As [`judge`], with the commands that would run when `trace` is set.
 pub fn judge_with_steps(payload: &Value, place: &Place, trace: bool) -> (Verdict, Vec<Step>) {
-    let started = Instant::now();
-    let (first, steps, too_deep) = attempt(payload, place, started, DEPTH_HERE, trace);
+    let (first, steps, too_deep) = attempt(payload, place, DEPTH_HERE, trace);
     if !too_deep {
         return (first, steps);
     }
@@ -95,7 +94,7 @@ pub fn judge_with_steps(payload: &Value, place: &Place, trace: bool) -> (Verdict
             .stack_size(STACK)
             .spawn_scoped(scope, || {
                 intime::crash::own_stack();
-                attempt(payload, place, started, DEPTH_THREAD, trace)
+                attempt(payload, place, DEPTH_THREAD, trace)
             })
             .ok()
             .and_then(|thread| thread.join().ok())
@@ -105,21 +104,15 @@ pub fn judge_with_steps(payload: &Value, place: &Place, trace: bool) -> (Verdict
         // Deeper than anyone writes: what is in there is read without its brackets, and is asked at least.
         _ => {
             let flat = tools::flattened(payload);
-            let (verdict, steps, _) = attempt(&flat, place, started, DEPTH_HERE, trace);
+            let (verdict, steps, _) = attempt(&flat, place, DEPTH_HERE, trace);
             (if verdict.decision > first.decision { verdict } else { first }, steps)
         }
     }
 }
 
-fn attempt(
-    payload: &Value,
-    place: &Place,
-    started: Instant,
-    depth: usize,
-    trace: bool,
-) -> (Verdict, Vec<Step>, bool) {
+fn attempt(payload: &Value, place: &Place, depth: usize, trace: bool) -> (Verdict, Vec<Step>, bool) {
     let cwd = payload.get("cwd").and_then(Value::as_str);
-    let mut walk = walk::Walk::new(place, cwd, started, depth);
+    let mut walk = walk::Walk::new(place, cwd, depth);
     walk.trace = trace.then(Vec::new);
     tools::judge(&mut walk, payload);
     let verdict = walk.worst.as_ref().map_or_else(Verdict::allow, |finding| finding.verdict(place));

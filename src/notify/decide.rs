@@ -48,7 +48,8 @@ pub fn verdict(event: &str, payload: &Payload, config: &Config) -> Option<Verdic
 
 /// A verdict as an event of its own, with as much of the tool call as tells which one it was.
 pub fn report(payload: &[u8], verdict: &Verdict) -> Option<Vec<u8>> {
-    let payload: Value = serde_json::from_slice(payload).ok()?;
+    let mut payload = guard::payload::read(payload)?;
+    shorten(&mut payload);
     let mut report = json!({
         "hook_event_name": observed::GUARD,
         "verdict": verdict.decision.as_str(), "rule": verdict.rule, "reason": verdict.reason,
@@ -68,6 +69,21 @@ pub fn report(payload: &[u8], verdict: &Verdict) -> Option<Vec<u8>> {
         }
     }
     serde_json::to_vec(&report).ok()
+}
+
+/// Longer texts than this say nothing more about which call it was.
+const LONGEST_TEXT: usize = 8 << 10;
+
+fn shorten(value: &mut Value) {
+    match value {
+        Value::String(text) if text.len() > LONGEST_TEXT => {
+            text.truncate(text.floor_char_boundary(LONGEST_TEXT));
+            text.push('…');
+        }
+        Value::Array(items) => items.iter_mut().for_each(shorten),
+        Value::Object(fields) => fields.values_mut().for_each(shorten),
+        _ => {}
+    }
 }
 
 /// What else this process has to say, server or not: context files at SessionStart. Asked when the event is safe,

@@ -2,9 +2,10 @@
 
 use super::app::App;
 use super::ledger::NewEvent;
+use super::payload;
 use super::watch::Heard;
 use crate::hook::event;
-use crate::model::observed;
+use crate::model::{Event, observed};
 use serde_json::{Map, Value};
 
 /// The event a slug names. The status line's input is data about a session, not a hook: it never shows that hooks
@@ -19,6 +20,13 @@ pub fn event(slug: &str, session_id: String, body: Map<String, Value>) -> NewEve
     let mut event = NewEvent::hook(name, session_id, Value::Object(body));
     event.from_hook = !status_line;
     event
+}
+
+/// A posted body as it would be recorded, or why not: everything between the socket and the ledger.
+pub fn recorded(slug: &str, bytes: &[u8], paranoid: bool) -> Result<(Event, String), String> {
+    let body = payload::decode(bytes)?;
+    let session_id = payload::session_id(&body)?;
+    Ok(event(slug, session_id, body).recorded(paranoid))
 }
 
 /// What the event means to whoever watches its transcript.

@@ -75,6 +75,29 @@ impl NewEvent {
         }
     }
 
+    /// The event as it is kept, and its body as text: secrets masked, long texts cut, and nothing that was said if
+    /// `paranoid`.
+    pub fn recorded(mut self, paranoid: bool) -> (Event, String) {
+        if paranoid {
+            payload::forget_texts(&mut self.body);
+        }
+        crate::mask::value(&mut self.body);
+        payload::cut(&mut self.body);
+        let text = self.body.to_string();
+        let event = Event {
+            id: 0,
+            name: self.name,
+            session_id: self.session_id,
+            at: self.at,
+            received_at: self.received_at,
+            source: self.source,
+            body: self.body,
+            facts: Facts::default(),
+            agent_hint: None,
+        };
+        (event, text)
+    }
+
     pub fn with_delivery_id(mut self, id: impl Into<String>) -> NewEvent {
         self.delivery_id = Some(id.into());
         self
@@ -271,33 +294,10 @@ impl Ledger {
     }
 
     fn job(&self, mut new: NewEvent) -> (Job, Pending) {
-        if self.paranoid {
-            payload::forget_texts(&mut new.body);
-        }
-        crate::mask::value(&mut new.body);
-        payload::cut(&mut new.body);
-        let text = new.body.to_string();
         let (answer, pending) = oneshot::channel();
-        let event = Event {
-            id: 0,
-            name: new.name,
-            session_id: new.session_id,
-            at: new.at,
-            received_at: new.received_at,
-            source: new.source,
-            body: new.body,
-            facts: Facts::default(),
-            agent_hint: None,
-        };
-        let job = EventJob {
-            event,
-            text,
-            delivery_id: new.delivery_id,
-            from_hook: new.from_hook,
-            tail: new.tail,
-            by_task: false,
-            answer,
-        };
+        let (delivery_id, from_hook, tail) = (new.delivery_id.take(), new.from_hook, new.tail.take());
+        let (event, text) = new.recorded(self.paranoid);
+        let job = EventJob { event, text, delivery_id, from_hook, tail, by_task: false, answer };
         (Job::Event(Box::new(job)), Pending(pending))
     }
 

@@ -17,7 +17,7 @@ mod hints;
 mod hooks;
 mod http;
 mod installed;
-mod intake;
+pub mod intake;
 mod keys;
 pub mod ledger;
 mod liveness;

@@ -31,7 +31,8 @@ const LONGEST_CHAIN: usize = 60;
 const UNCLOSED: usize = 200;
 
 pub fn scan(walk: &mut Walk<'_>, env: &mut Env, language: Language, code: &str, subject: &str) {
-    let tokens = tokens::read(code, language);
+    let mut tokens = tokens::read(code, language);
+    undo_renames(&mut tokens);
     let names = |wanted: &[&str]| {
         tokens.iter().any(|token| matches!(token, Token::Name(name) if wanted.contains(&name.as_str())))
     };
@@ -88,6 +89,28 @@ pub fn scan(walk: &mut Walk<'_>, env: &mut Env, language: Language, code: &str, 
     }
     if reads_secret && scan.networks {
         walk.found(&world, &rules::NETWORK_SECRET, subject);
+    }
+}
+
+/// `from shutil import rmtree as r`: wherever it says `r`, `rmtree` is meant.
+fn undo_renames(tokens: &mut [Token]) {
+    let mut renamed: HashMap<String, String> = HashMap::new();
+    for window in tokens.windows(3) {
+        if let [Token::Name(from), Token::Name(word), Token::Name(to)] = window
+            && word == "as"
+        {
+            renamed.insert(to.clone(), from.clone());
+        }
+    }
+    if renamed.is_empty() {
+        return;
+    }
+    for token in tokens {
+        if let Token::Name(name) = token
+            && let Some(from) = renamed.get(name)
+        {
+            name.clone_from(from);
+        }
     }
 }
 

@@ -134,7 +134,7 @@ static FUNCTIONS: &[(&str, Does, Owners, bool)] = &[
     ("remove_entry_secure", Deletes, &[], true),
     ("remove_tree", Deletes, &[], true),
     ("removedirs", Deletes, &[], true),
-    ("rename", Moves, FILES, false),
+    ("rename", Moves, FILES, true),
     ("renameSync", Moves, &[], true),
     ("renames", Moves, FILES, false),
     ("replace", Moves, &["os"], false),

@@ -147,7 +147,7 @@ impl Reader {
             "home" | "env:userprofile" | "env:home" => walk.ground.home.clone(),
             "env:temp" | "env:tmp" | "env:tmpdir" => walk.ground.tmpdir.clone(),
             "pwd" => walk.current_dir(env),
-            "true" | "false" | "null" | "_" | "?" => String::new(),
+            "true" | "false" | "null" | "?" => String::new(),
             "env:systemroot" | "env:windir" => "C:/Windows".into(),
             "env:systemdrive" => "C:".into(),
             "profile" => {

@@ -118,6 +118,9 @@ pub fn zip(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
             walk.read(env, operand);
             tags = Tags::SECRET;
         }
+        if options.has(&["m", "move", "sdel"]) {
+            walk.delete(env, operand, &call.show());
+        }
     }
     if let Some(archive) = archive {
         walk.write(env, archive, Write::Overwrite, &call.show());

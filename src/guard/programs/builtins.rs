@@ -20,6 +20,8 @@ pub fn cd(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
             env.go(old.as_ref().clone());
             return Stream::None;
         }
+        // It may lead to a directory of that name somewhere else.
+        Some(target) if env.vars.contains_key("CDPATH") && !target.starts_with(['/', '.']) => None,
         Some(target) => directory(walk, env, target),
     };
     env.go(vec![dir]);
@@ -71,12 +73,20 @@ pub fn popd(_: &mut Walk<'_>, env: &mut Env, _: &Call<'_>) -> Stream {
 
 /// `export`, `declare`, `local`, `readonly`, `typeset`
 pub fn declare(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
+    let by_name = call.args().iter().any(|arg| arg.starts_with('-') && arg.contains('n'))
+        && matches!(call.name, "declare" | "typeset" | "local");
     for arg in call.args() {
         if let Some((name, value)) = arg.split_once('=')
             && !name.starts_with('-')
         {
             let name = name.trim_end_matches('+');
-            walk.set_variable(env, name, value.to_owned());
+            if by_name {
+                // Another name for a variable: what it will hold is not followed, so it may hold anything.
+                let hole = walk.origins.hole(format!("${name}"), Tags::NONE).to_string();
+                env.set(name, hole);
+            } else {
+                walk.set_variable(env, name, value.to_owned());
+            }
         }
     }
     Stream::None

@@ -17,23 +17,24 @@ fn pairs(walk: &mut Walk<'_>, env: &mut Env, options: &Options<'_>) -> Vec<(Stri
         (None, Some((target, sources))) => (sources, *target),
         (None, None) => return Vec::new(),
     };
-    let many = sources.len() > 1 || sources.first().is_some_and(|source| value::has_glob(source));
+    // A glob may match one file, which then becomes the target, or many, which need a directory there.
+    let glob = sources.iter().any(|source| value::has_glob(source));
     let into = directory.is_some()
-        || many
+        || sources.len() > 1
         || target.ends_with('/')
         || matches!(target, "." | "..")
         || (!options.has(&["T", "no-target-directory"]) && is_directory(walk, env, target));
-    sources
-        .iter()
-        .map(|source| {
-            let end = if into {
-                format!("{}/{}", target.trim_end_matches('/'), paths::base_name(source))
-            } else {
-                target.to_owned()
-            };
-            ((*source).to_owned(), end)
-        })
-        .collect()
+    let mut pairs = Vec::new();
+    for source in sources {
+        if into || glob {
+            let end = format!("{}/{}", target.trim_end_matches('/'), paths::base_name(source));
+            pairs.push(((*source).to_owned(), end));
+        }
+        if !into {
+            pairs.push(((*source).to_owned(), target.to_owned()));
+        }
+    }
+    pairs
 }
 
 fn is_directory(walk: &mut Walk<'_>, env: &Env, target: &str) -> bool {
@@ -102,6 +103,26 @@ pub fn mv(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
     Stream::None
 }
 
+/// `rename 's/a/b/' files`: the old names go.
+pub fn rename(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
+    let options = call.options(Spec { short: "e", ..Spec::default() });
+    if !options.has(&["n", "no-act", "nono"]) {
+        for file in options.operands.iter().skip(1) {
+            walk.delete(env, file, &call.show());
+        }
+    }
+    Stream::None
+}
+
+/// `cc -o file`
+pub fn compiler(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
+    let options = call.options(Spec { short: "oDILlUWfmxO", ..Spec::default() });
+    for file in options.values(&["o"]) {
+        walk.write(env, file, Write::Overwrite, &call.show());
+    }
+    Stream::None
+}
+
 pub fn ln(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
     let options =
         call.options(Spec { short: "St", long: &["target-directory", "suffix"], ..Spec::default() });
@@ -160,7 +181,9 @@ pub fn writes_operands(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> S
 
 /// Editors: a person or a script in them can write every file they open.
 pub fn editor(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
-    let options = call.options(Spec { short: "csSuUiTw", long: &["cmd"], ..Spec::default() });
+    // `ex -s` is silent, `vim -s` names a file.
+    let short = if matches!(call.name, "ex" | "ed") { "cSuUiTw" } else { "csSuUiTw" };
+    let options = call.options(Spec { short, long: &["cmd"], ..Spec::default() });
     let subject = call.show();
     for command in options.values(&["c", "cmd"]) {
         editor_command(walk, env, command, call);

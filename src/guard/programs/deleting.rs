@@ -175,7 +175,9 @@ pub fn rsync(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
 /// `host:path`, but not `C:\path` or `./a:b`.
 pub fn is_remote(path: &str) -> bool {
     match path.split_once(':') {
-        Some((host, _)) => host.len() > 1 && !host.contains('/') && !host.is_empty(),
+        Some((host, rest)) => {
+            !host.is_empty() && !host.contains('/') && (host.len() > 1 || !rest.starts_with(['/', '\\']))
+        }
         None => false,
     }
 }

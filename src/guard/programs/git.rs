@@ -67,7 +67,12 @@ pub fn git(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
             matches!(prune, Some("now" | "all")).then_some(&rules::GIT_REWRITE)
         }
         "prune" => (!plain.has(&["n", "dry-run"])).then_some(&rules::GIT_REWRITE),
-        "filter-branch" | "filter-repo" => Some(&rules::GIT_REWRITE),
+        "filter-branch" | "filter-repo" => {
+            for pair in git.args.windows(2).filter(|pair| pair[0].ends_with("-filter")) {
+                walk.text(&mut env.clone(), &pair[1], &Stream::None, false);
+            }
+            Some(&rules::GIT_REWRITE)
+        }
         "read-tree" => plain.has(&["reset"]).then_some(&rules::GIT_DISCARD),
         "checkout-index" => plain.has(&["f", "force"]).then_some(&rules::GIT_DISCARD),
         "worktree" => (plain.operands.first() == Some(&"remove") && plain.has(&["f", "force"]))

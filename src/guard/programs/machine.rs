@@ -45,6 +45,11 @@ pub fn tmux(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
         | "respawnp" | "run-shell" | "run" | "display-popup" | "popup" | "if-shell" => {
             inner.operands.join(" ")
         }
+        // Everybody's sessions at once.
+        "kill-server" => {
+            walk.found(&env.world.clone(), &rules::KILL_UNKNOWN, call.show());
+            return Stream::None;
+        }
         _ => return Stream::Data(Tags::NONE),
     };
     // What is typed into another program need not be whole shell text.
@@ -84,6 +89,26 @@ pub fn privilege(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream 
 pub fn headspace(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
     if call.args().first().is_some_and(|verb| matches!(verb.as_str(), "uninstall")) {
         walk.found(&env.world.clone(), &rules::WRITE_AGENT, call.show());
+    }
+    Stream::Data(Tags::NONE)
+}
+
+/// `sqlite3 x '.shell …'`, `psql -c '\\! …'`: prompts that lead to a shell.
+pub fn database(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
+    let stdin = match call.stdin {
+        Stream::Text(text, _) => text.as_str(),
+        _ => "",
+    };
+    for line in call.args().iter().map(String::as_str).chain([stdin]).flat_map(str::lines) {
+        let command = match call.name {
+            "sqlite3" => {
+                line.trim_start().strip_prefix(".shell ").or(line.trim_start().strip_prefix(".system "))
+            }
+            _ => line.split_once("\\!").map(|(_, command)| command),
+        };
+        if let Some(command) = command {
+            walk.text(&mut env.clone(), command, &Stream::None, false);
+        }
     }
     Stream::Data(Tags::NONE)
 }

@@ -223,6 +223,7 @@ pub fn client(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
             | "elinks"
             | "fetch"
             | "GET"
+            | "lwp-request"
             | "HEAD"
             | "POST"
             | "ftp"

@@ -220,6 +220,9 @@ pub fn reader(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
     for file in options.values(reader.outputs) {
         walk.write(env, file, Write::Overwrite, &subject);
     }
+    if let ("uniq", [_, output]) = (call.name, options.operands.as_slice()) {
+        walk.write(env, output, Write::Overwrite, &subject);
+    }
     let silent = options.has(reader.silent) && !reader.silent.is_empty();
     for file in files {
         if silent {
@@ -277,23 +280,35 @@ fn sed_scripts(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>, options: &Op
                 walk.write(env, file.trim(), Write::Overwrite, &call.show());
             }
         }
-        if runs_result(script) {
+        if let Some(command) = run_result(script) {
+            walk.text(&mut env.clone(), &command, &Stream::None, false);
             walk.found(&env.world.clone(), &rules::UNKNOWN_COMMAND, call.show());
         }
     }
 }
 
-/// `s/x/y/e`: the result is run as a command.
-fn runs_result(script: &str) -> bool {
-    let Some(rest) = script.trim().strip_prefix('s') else { return false };
-    let Some(delimiter) = rest.chars().next().filter(|c| c.is_ascii_punctuation() && *c != '\\') else {
-        return false;
-    };
-    let mut parts = rest[1..].split(delimiter);
-    let flags = parts.nth(2);
-    flags.is_some_and(|flags| {
-        flags.contains('e') && flags.chars().all(|c| c.is_ascii_alphanumeric()) && flags.len() < 5
-    })
+/// `s/x/y/e`: the result is run as a command; what is put in, if so.
+fn run_result(script: &str) -> Option<String> {
+    let rest =
+        script.trim().trim_start_matches(|c: char| c.is_ascii_digit() || c == '$').strip_prefix('s')?;
+    let delimiter = rest.chars().next().filter(|c| c.is_ascii_punctuation() && *c != '\\')?;
+    let mut parts = vec![String::new()];
+    let mut chars = rest[1..].chars();
+    while let Some(c) = chars.next() {
+        match (c, parts.last_mut()) {
+            ('\\', Some(part)) => match chars.next() {
+                Some(next) if next == delimiter => part.push(next),
+                Some(next) => part.extend(['\\', next]),
+                None => {}
+            },
+            (c, _) if c == delimiter => parts.push(String::new()),
+            (c, Some(part)) => part.push(c),
+            _ => {}
+        }
+    }
+    let [_, with, flags] = parts.as_slice() else { return None };
+    let runs = flags.len() < 5 && flags.contains('e') && flags.chars().all(|c| c.is_ascii_alphanumeric());
+    runs.then(|| with.clone())
 }
 
 /// `awk`: text, unless the program runs or writes something.

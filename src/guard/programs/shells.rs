@@ -459,12 +459,27 @@ pub fn make(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
     let named = options.value(&["f", "file", "makefile"]);
     let files = named.map_or_else(|| vec!["GNUmakefile", "makefile", "Makefile"], |file| vec![file]);
     for file in files {
-        if let Some(content) = walk.content_to_run(env, &format!("{dir}/{file}"))
-            && content.tags().has(Tags::DOWNLOAD)
-            && walk.made_here(env, &format!("{dir}/{file}"))
-        {
-            run_stored(walk, env, content.tags(), call);
+        let path = format!("{dir}/{file}");
+        let content = match file {
+            "-" | "/dev/stdin" => Some(call.stdin.clone()),
+            _ if walk.made_here(env, &path) => walk.content_to_run(env, &path),
+            _ => None,
+        };
+        match content {
+            Some(Stream::Text(text, tags)) if !tags.has(Tags::DECODED) => recipes(walk, env, &text),
+            Some(content) if content.tags().has(Tags::DOWNLOAD) => {
+                run_stored(walk, env, content.tags(), call);
+            }
+            _ => {}
         }
     }
     call.filtered()
+}
+
+/// The lines that make hands to a shell. Which of them it would is not worked out.
+fn recipes(walk: &mut Walk<'_>, env: &Env, makefile: &str) {
+    for line in makefile.lines().filter_map(|line| line.strip_prefix('\t')) {
+        let line = line.trim_start_matches(['@', '-', '+', ' ']).replace("$$", "$");
+        walk.text(&mut env.clone(), &line, &Stream::None, false);
+    }
 }

@@ -264,7 +264,12 @@ pub fn wrapper(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
         } else {
             vec![rest.join(" ")]
         };
+        // `concurrently npm:dev:*` names scripts.
+        let scripts = ["npm:", "yarn:", "pnpm:", "bun:", "node:", "deno:"];
         for line in lines {
+            if wrapper.name == "concurrently" && scripts.iter().any(|script| line.starts_with(script)) {
+                continue;
+            }
             shells::code(walk, env, crate::guard::code::Language::Shell, &line, call, &[]);
         }
         return Stream::Data(Tags::NONE);

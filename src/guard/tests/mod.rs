@@ -99,6 +99,21 @@ fn git_commands() {
 }
 
 #[test]
+fn tricks_do_not_help() {
+    table(include_str!("tricks.txt"), bash);
+}
+
+#[test]
+fn every_point_of_the_policy() {
+    table(include_str!("policy.txt"), bash);
+}
+
+#[test]
+fn developers_are_left_alone() {
+    table(include_str!("developers.txt"), bash);
+}
+
+#[test]
 fn everyday_commands_are_nobodys_business() {
     table(include_str!("everyday.txt"), bash);
 }

@@ -101,6 +101,12 @@ impl Walk<'_> {
         if name.starts_with("GIT_CONFIG_KEY") && value.eq_ignore_ascii_case("core.hooksPath") {
             self.found(&env.world.clone(), &rules::GIT_HOOKS, format!("{name}={value}"));
         }
+        // A shell that is started runs this file first.
+        if name == "BASH_ENV"
+            && let Stream::Text(text, _) = self.read(env, value)
+        {
+            self.text(&mut env.clone(), &text, &Stream::None, false);
+        }
         if COMMAND_VARIABLES.contains(&name) && !value.is_empty() && !has_special(value) {
             let mut inner = env.clone();
             // `LESSOPEN="|-gzip -cd %s"`

@@ -17,6 +17,7 @@ mod simple;
 pub mod touch;
 pub mod value;
 
+use super::budget::{Budget, Whose};
 use super::paths::Ground;
 use super::place::Place;
 use super::rules::{self, Choices, Rule};
@@ -25,7 +26,6 @@ use super::{Decision, Verdict};
 use env::{Env, World};
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
-use std::time::Instant;
 use value::{Origins, Stream, Tags};
 
 /// What a rule said, and about what.
@@ -77,7 +77,7 @@ pub struct Walk<'a> {
     pub trace: Option<Vec<Step>>,
     /// Nesting went beyond what the stack at hand allows.
     pub too_deep: bool,
-    deadline: Instant,
+    budget: Budget,
     steps: usize,
     /// Work since the last look at the clock.
     spent: usize,
@@ -98,7 +98,7 @@ pub struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    pub fn new(place: &'a Place, payload_cwd: Option<&str>, started: Instant, max_depth: usize) -> Walk<'a> {
+    pub fn new(place: &'a Place, payload_cwd: Option<&str>, max_depth: usize) -> Walk<'a> {
         let ground = Ground::new(place, payload_cwd);
         let choices = Choices::of(&place.config, &ground.projects, &ground.real_home);
         let unattended =
@@ -114,7 +114,7 @@ impl<'a> Walk<'a> {
             trace: None,
             too_deep: false,
             // A little before the time is up, to leave some for the answer.
-            deadline: started + place.patience * 4 / 5,
+            budget: Budget::new(Whose::Thread, place.patience * 4 / 5),
             place,
             steps: 0,
             spent: 0,
@@ -164,7 +164,7 @@ impl<'a> Walk<'a> {
         if self.depth >= self.max_depth {
             return self.give_up(env);
         }
-        if !self.stop_if(Instant::now() >= self.deadline) {
+        if !self.stop_if(self.budget.is_over()) {
             return Stream::Data(Tags::NONE);
         }
         let parsed = shell::read(text, self.max_depth - self.depth);
@@ -241,7 +241,7 @@ impl<'a> Walk<'a> {
         self.spent = self.spent.saturating_add(work);
         if self.spent >= LOOK {
             self.spent = 0;
-            self.stop_if(Instant::now() >= self.deadline);
+            self.stop_if(self.budget.is_over());
         }
         !self.stopped
     }

@@ -82,6 +82,10 @@ impl Walk<'_> {
                 Stream::None => no_command,
                 Stream::Data(_) => false,
             };
+            // What goes to the pipe by another name goes to the pipe.
+            if matches!(output.target.as_str(), "/dev/stdout" | "/dev/fd/1" | "/proc/self/fd/1") {
+                continue;
+            }
             if is_socket(&output.target) {
                 if content.tags().has(Tags::SECRET) {
                     self.found(&env.world.clone(), &rules::NETWORK_SECRET, format!("> {}", output.target));

@@ -1,0 +1,40 @@
+//! `cargo +nightly fuzz run body`: whatever is posted to `/hook/<slug>`, it is refused with a reason or recorded as
+//! JSON that says the same when read again, masked once and for all, and the engine makes the same of it twice.
+
+use claude_headspace::engine::{self, World};
+use claude_headspace::hook::event::{EVENTS, slug_of};
+use claude_headspace::mask;
+use claude_headspace::model::{Event, Facts};
+use claude_headspace::server::intake;
+use serde_json::Value;
+
+/// Bodies, each in a line of its own behind a letter that picks its event.
+pub fn run(data: &[u8]) {
+    let mut events = Vec::new();
+    for (number, line) in data.split(|byte| *byte == b'\n').enumerate() {
+        let Some((pick, body)) = line.split_first() else { continue };
+        let spec = EVENTS.get(usize::from(*pick) % (EVENTS.len() + 1));
+        let slug = spec.map_or("some-thing-new".into(), |spec| slug_of(spec.name));
+        match intake::recorded(&slug, body, pick % 5 == 0) {
+            Err(why) => assert!(!why.is_empty()),
+            Ok((event, text)) => {
+                assert_eq!(serde_json::from_str::<Value>(&text).expect("JSON"), event.body);
+                let mut again = event.body.clone();
+                assert!(!mask::value(&mut again), "masked twice: {again}");
+                events.push(Event { id: number as i64 + 1, facts: facts(&event), ..event });
+            }
+        }
+    }
+    let [first, second] = [(); 2].map(|()| {
+        let mut world = World::default();
+        let outcomes: Vec<String> =
+            events.iter().map(|event| format!("{:?}", engine::apply(&mut world, event))).collect();
+        (outcomes, format!("{:?}", world.agents().collect::<Vec<_>>()))
+    });
+    assert_eq!(first, second);
+}
+
+/// As the server would find them, without a disk.
+fn facts(event: &Event) -> Facts {
+    Facts { root: event.text("cwd").map(str::to_owned), ..Facts::default() }
+}

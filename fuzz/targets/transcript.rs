@@ -1,0 +1,23 @@
+//! Whatever stands in a transcript: reading it never fails, and cutting it anywhere loses and repeats nothing.
+
+use claude_headspace::transcript::{Tail, classify};
+use std::io::Write;
+
+pub fn run(data: &[u8]) {
+    let whole: Vec<&[u8]> = data.split(|byte| *byte == b'\n').collect();
+    for line in &whole {
+        let _ = classify(line);
+    }
+    // The same bytes, appended in two parts and read after each: the same whole lines, each once.
+    let path = std::env::temp_dir().join(format!("headspace-fuzz-{}.jsonl", std::process::id()));
+    let cut = data.first().map_or(0, |byte| usize::from(*byte) * data.len() / 256);
+    let Ok(mut file) = std::fs::File::create(&path) else { return };
+    let mut tail = Tail::new(&path);
+    let mut lines: Vec<Vec<u8>> = Vec::new();
+    for part in [&data[..cut], &data[cut..]] {
+        if file.write_all(part).is_err() || tail.read(|line| lines.push(line.to_vec())).is_err() {
+            return;
+        }
+    }
+    assert_eq!(lines, whole[..whole.len() - 1]);
+}

@@ -1,0 +1,172 @@
+//! The fuzz targets on stable, for a moment: every target over its seeds and over what dice make of them. The real
+//! thing, with coverage, needs a nightly compiler: `cargo +nightly fuzz run NAME`, or `tests/fuzz SECONDS` for all.
+
+use std::fs;
+use std::path::Path;
+
+#[path = "../fuzz/targets/body.rs"]
+mod body;
+#[path = "../fuzz/targets/config.rs"]
+mod config;
+#[path = "../fuzz/targets/guard_judge.rs"]
+mod guard_judge;
+#[path = "../fuzz/targets/guard_shell.rs"]
+mod guard_shell;
+#[path = "../fuzz/targets/matcher.rs"]
+mod matcher;
+#[path = "../fuzz/targets/payload.rs"]
+mod payload;
+#[path = "../fuzz/targets/settings.rs"]
+mod settings;
+#[path = "../fuzz/targets/settings_merge.rs"]
+mod settings_merge;
+#[path = "../fuzz/targets/transcript.rs"]
+mod transcript;
+
+/// A small generator of its own: the same inputs in every run.
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self, sides: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) as usize % sides.max(1)
+    }
+}
+
+/// What means something in one of the languages.
+const SIGNS: &[u8] = b"'\"`$(){}[]\\\n;|,:/*";
+
+/// The files of a directory of this repository; none if there is none.
+fn files(dir: &str) -> Vec<Vec<u8>> {
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join(dir);
+    let Ok(entries) = fs::read_dir(dir) else { return Vec::new() };
+    let mut paths: Vec<_> =
+        entries.flatten().map(|entry| entry.path()).filter(|path| path.is_file()).collect();
+    paths.sort();
+    paths.iter().map(|path| fs::read(path).unwrap()).collect()
+}
+
+/// The commands in the guard's tables.
+fn commands() -> Vec<Vec<u8>> {
+    let tables = files("src/guard/tests").into_iter().filter_map(|text| String::from_utf8(text).ok());
+    let lines: Vec<String> =
+        tables.flat_map(|text| text.lines().map(str::to_owned).collect::<Vec<_>>()).collect();
+    let rows =
+        lines.iter().filter(|line| ["allow ", "ask ", "deny "].iter().any(|word| line.starts_with(word)));
+    rows.filter_map(|line| Some(line.split_once(' ')?.1.replace('⏎', "\n").into_bytes())).collect()
+}
+
+/// Real payloads, a line each, behind a letter.
+fn bodies() -> Vec<Vec<u8>> {
+    files("tests/fixtures/payloads")
+        .into_iter()
+        .enumerate()
+        .map(|(at, text)| {
+            let line = String::from_utf8_lossy(&text).replace('\n', " ");
+            [&[b'0' + (at % 40) as u8], line.as_bytes()].concat()
+        })
+        .collect()
+}
+
+/// Runs a target over what once broke it (`fuzz/seeds/NAME`), over `seeds`, and over `rounds` changed ones.
+fn exercise(name: &str, target: fn(&[u8]), seeds: &[Vec<u8>], rounds: usize) {
+    let known = files(&format!("fuzz/seeds/{name}"));
+    let seeds: Vec<&[u8]> = known.iter().chain(seeds).map(Vec::as_slice).collect();
+    assert!(!seeds.is_empty(), "{name} has no seeds");
+    for seed in &seeds {
+        target(seed);
+    }
+    let mut dice = Dice(seeds.len() as u64);
+    for _ in 0..rounds {
+        let mut data = seeds[dice.roll(seeds.len())].to_vec();
+        for _ in 0..=dice.roll(3) {
+            let at = dice.roll(data.len() + 1);
+            match dice.roll(5) {
+                0 => data.truncate(at),
+                1 => data.insert(at, dice.roll(256) as u8),
+                2 => data.insert(at, SIGNS[dice.roll(SIGNS.len())]),
+                3 => {
+                    let other = seeds[dice.roll(seeds.len())];
+                    let from = dice.roll(other.len() + 1);
+                    data.splice(at..at, other[from..].iter().copied());
+                }
+                _ => {
+                    let end = (at + dice.roll(8)).min(data.len());
+                    data.drain(at..end);
+                }
+            }
+        }
+        target(&data);
+    }
+}
+
+fn texts(texts: &[&str]) -> Vec<Vec<u8>> {
+    texts.iter().map(|text| text.as_bytes().to_vec()).collect()
+}
+
+const SETTINGS: &[&str] = &[
+    "{}",
+    r#"{"hooks":{"PreToolUse":[{"matcher":"Bash","hooks":[{"type":"command","command":"x","timeout":5}]}]}}"#,
+    r#"{"permissions":{"allow":["Bash(ls:*)"]},"hooks":{"Stop":[{"hooks":[]}]}}"#,
+    "{\n  // kept\n  \"model\": \"x\",\n}",
+    r#"{"statusLine":{"type":"command","command":"x"}}"#,
+];
+
+#[test]
+fn bodies_are_recorded_or_refused() {
+    exercise("body", body::run, &bodies(), 1500);
+}
+
+#[test]
+fn configurations_are_read_or_refused() {
+    let seeds = texts(&[
+        r#"{"port": 6000, "guard": {"enabled": true, "rules": {"kill": "off"}, "projects": {"~/p": {}}}}"#,
+        "{ // c\n \"names\": [\"a//b\",], /* ü */ \"retention\": {\"days\": 3,},\n}",
+        r#"{"notifications": {"quiet_hours": "22:00-07:30"}, "webhooks": [{"url": "http://x", "format": "ntfy"}]}"#,
+        "\u{feff}{}",
+    ]);
+    exercise("config", config::run, &seeds, 20_000);
+}
+
+#[test]
+fn commands_are_judged() {
+    exercise("guard_judge", guard_judge::run, &commands(), 600);
+}
+
+#[test]
+fn commands_are_read() {
+    exercise("guard_shell", guard_shell::run, &commands(), 4000);
+}
+
+#[test]
+fn matchers_match_or_do_not() {
+    let seeds = texts(&[
+        "0Bash\nBash",
+        "1Edit|Write\nEdit",
+        "2mcp__.*\nmcp__a__b",
+        "3^(?!Bash)\nRead",
+        "4*\nx",
+        "5[a-z]{2,}\nab",
+    ]);
+    exercise("matcher", matcher::run, &seeds, 4000);
+}
+
+#[test]
+fn payloads_end_where_json_ends() {
+    exercise("payload", payload::run, &bodies(), 4000);
+}
+
+#[test]
+fn settings_are_read_with_their_places() {
+    exercise("settings", settings::run, &texts(SETTINGS), 4000);
+}
+
+#[test]
+fn settings_are_given_back() {
+    exercise("settings_merge", settings_merge::run, &texts(SETTINGS), 1500);
+}
+
+#[test]
+fn transcripts_are_read_once() {
+    exercise("transcript", transcript::run, &files("tests/fixtures/transcripts"), 400);
+}
