@@ -43,7 +43,7 @@ fn files(dir: &str) -> Vec<Vec<u8>> {
     let mut paths: Vec<_> =
         entries.flatten().map(|entry| entry.path()).filter(|path| path.is_file()).collect();
     paths.sort();
-    paths.iter().map(|path| fs::read(path).unwrap()).collect()
+    paths.iter().map(|path| fs::read(path).expect("a seed")).collect()
 }
 
 /// The commands in the guard's tables.

@@ -73,40 +73,70 @@ impl Secret {
     }
 }
 
-/// For each pair of leading bytes, whether any pattern starts with it: what lets ordinary text pass at memory speed.
-static STARTS: [[bool; 256]; 256] = starts();
+/// Something may begin here, if a word does.
+const WORD: u8 = 1;
+/// A key's dashes or the slashes of an address, wherever they stand.
+const SIGN: u8 = 2;
+/// A name ends here, and what follows may be its value.
+const NAME_END: u8 = 4;
 
-const fn starts() -> [[bool; 256]; 256] {
-    let mut table = [[false; 256]; 256];
-    let mut i = 0;
-    while i < SHAPES.len() {
-        let prefix = SHAPES[i].prefix.as_bytes();
-        table[prefix[0] as usize][prefix[1] as usize] = true;
-        i += 1;
+/// For each pair of bytes, what may be at the first: what lets ordinary text pass at memory speed.
+static STARTS: [[u8; 256]; 256] = starts();
+/// The same for the first three letters of a word, as one bit for each of their sums. Sums can agree by chance.
+static THREES: [u64; SUMS / 64] = threes();
+const SUMS: usize = 1 << 13;
+
+const fn sum(a: u8, b: u8, c: u8) -> usize {
+    ((a as usize) * 961 + (b as usize) * 31 + c as usize) % SUMS
+}
+
+/// Calls `$mark!(first, second, third)` for every way that a secret or a header can begin.
+macro_rules! each_start {
+    ($mark:ident) => {{
+        let mut i = 0;
+        while i < SHAPES.len() {
+            let prefix = SHAPES[i].prefix.as_bytes();
+            $mark!(prefix[0], prefix[1], prefix[2]);
+            i += 1;
+        }
+        let mut i = 0;
+        while i < HEADERS.len() {
+            let name = HEADERS[i].as_bytes();
+            let (a, b, c) = (name[0], name[1], name[2]);
+            let (x, y, z) = (a.to_ascii_uppercase(), b.to_ascii_uppercase(), c.to_ascii_uppercase());
+            $mark!(a, b, c);
+            $mark!(a, b, z);
+            $mark!(x, b, c);
+            $mark!(x, b, z);
+            $mark!(x, y, c);
+            $mark!(x, y, z);
+            i += 1;
+        }
+        $mark!(b'e', b'y', b'J'); // a JWT
+        $mark!(b'B', b'e', b'a'); // Bearer
+        $mark!(b'b', b'e', b'a');
+    }};
+}
+
+const fn starts() -> [[u8; 256]; 256] {
+    let mut table = [[0; 256]; 256];
+    macro_rules! mark {
+        ($a:expr, $b:expr, $c:expr) => {
+            let _ = $c;
+            table[$a as usize][$b as usize] |= WORD
+        };
     }
-    let mut i = 0;
-    while i < HEADERS.len() {
-        let name = HEADERS[i].as_bytes();
-        let (a, b) = (name[0], name[1]);
-        table[a as usize][b as usize] = true;
-        table[a.to_ascii_uppercase() as usize][b as usize] = true;
-        table[a.to_ascii_uppercase() as usize][b.to_ascii_uppercase() as usize] = true;
-        i += 1;
-    }
-    table[b'e' as usize][b'y' as usize] = true; // a JWT's eyJ
-    table[b'-' as usize][b'-' as usize] = true; // -----BEGIN
-    table[b':' as usize][b'/' as usize] = true; // ://user:password@
-    table[b'B' as usize][b'e' as usize] = true; // Bearer
-    table[b'b' as usize][b'e' as usize] = true;
+    each_start!(mark);
+    table[b'-' as usize][b'-' as usize] |= SIGN; // -----BEGIN
+    table[b':' as usize][b'/' as usize] |= SIGN; // ://user:password@
     // NAME_TOKEN=value: found from the end of the name, so that no word has to be read twice.
-    let ends = b"NETYDS";
     let values = b"=:\"'";
     let mut i = 0;
-    while i < ends.len() {
+    while i < NAME_ENDS.len() {
         let mut j = 0;
         while j < values.len() {
-            table[ends[i] as usize][values[j] as usize] = true;
-            table[ends[i].to_ascii_lowercase() as usize][values[j] as usize] = true;
+            table[NAME_ENDS[i].1 as usize][values[j] as usize] |= NAME_END;
+            table[NAME_ENDS[i].1.to_ascii_lowercase() as usize][values[j] as usize] |= NAME_END;
             j += 1;
         }
         i += 1;
@@ -114,32 +144,89 @@ const fn starts() -> [[bool; 256]; 256] {
     table
 }
 
+const fn threes() -> [u64; SUMS / 64] {
+    let mut bits = [0; SUMS / 64];
+    macro_rules! mark {
+        ($a:expr, $b:expr, $c:expr) => {
+            bits[sum($a, $b, $c) / 64] |= 1 << (sum($a, $b, $c) % 64)
+        };
+    }
+    each_start!(mark);
+    bits
+}
+
+/// The last two letters of each of [`VARIABLE_ENDS`].
+const NAME_ENDS: [(u8, u8); 6] =
+    [(b'E', b'N'), (b'E', b'T'), (b'R', b'D'), (b'W', b'D'), (b'E', b'Y'), (b'L', b'S')];
+
 fn next_candidate(bytes: &[u8], from: usize) -> Option<usize> {
-    let pairs = bytes.get(from..)?.windows(2);
-    pairs.into_iter().position(|pair| STARTS[pair[0] as usize][pair[1] as usize]).map(|at| from + at)
+    let mut at = from;
+    loop {
+        let pairs = bytes.get(at..)?.windows(2);
+        at += pairs.into_iter().position(|pair| STARTS[pair[0] as usize][pair[1] as usize] != 0)?;
+        if may_be(bytes, at) {
+            return Some(at);
+        }
+        at += 1;
+    }
+}
+
+/// A second, closer look at a pair that [`STARTS`] knows.
+#[inline]
+fn may_be(bytes: &[u8], at: usize) -> bool {
+    let (first, second) = (bytes[at], bytes[at + 1]);
+    let what = STARTS[first as usize][second as usize];
+    if what & SIGN != 0 {
+        return bytes.get(at + 2) == Some(&if first == b'-' { b'-' } else { b'/' });
+    }
+    if what & NAME_END != 0 && at > 0 {
+        let end = (bytes[at - 1].to_ascii_uppercase(), first.to_ascii_uppercase());
+        return NAME_ENDS.contains(&end);
+    }
+    let Some(&third) = bytes.get(at + 2) else { return false };
+    let sum = sum(first, second, third);
+    what & WORD != 0 && THREES[sum / 64] >> (sum % 64) & 1 == 1 && begins_word(bytes, at)
+}
+
+fn begins_word(bytes: &[u8], at: usize) -> bool {
+    let inside = at > 0 && (bytes[at - 1].is_ascii_alphanumeric() || bytes[at - 1] == b'_');
+    // `\nghp_…` in JSON inside of JSON: the `n` belongs to the escape, not to the word.
+    !inside || (at > 1 && bytes[at - 2] == b'\\')
 }
 
 fn secret_at(bytes: &[u8], at: usize) -> Option<Secret> {
-    if bytes[at] == b':' {
-        return url_password(bytes, at);
+    match bytes[at] {
+        b':' => return url_password(bytes, at),
+        b'-' => return private_key(bytes, at),
+        _ => {}
     }
     if let Some(secret) = variable(bytes, at) {
         return Some(secret);
     }
-    let inside_word = at > 0 && (bytes[at - 1].is_ascii_alphanumeric() || bytes[at - 1] == b'_');
-    match bytes[at] {
-        b'-' => private_key(bytes, at),
-        // `\nghp_…` in JSON inside of JSON: the `n` belongs to the escape, not to the word.
-        _ if inside_word && !(at > 1 && bytes[at - 2] == b'\\') => None,
-        _ => SHAPES
-            .iter()
-            .filter(|shape| bytes[at..].starts_with(shape.prefix.as_bytes()))
-            .find_map(|shape| prefixed(bytes, at, shape))
-            .or_else(|| jwt(bytes, at))
-            .or_else(|| header(bytes, at))
-            .or_else(|| bearer(bytes, at)),
+    if !begins_word(bytes, at) {
+        return None;
     }
+    let head = [bytes[at], bytes[at + 1], *bytes.get(at + 2)?];
+    let shapes = HEADS.iter().zip(SHAPES).filter(|(known, _)| **known == head).map(|(_, shape)| shape);
+    shapes
+        .filter(|shape| bytes[at..].starts_with(shape.prefix.as_bytes()))
+        .find_map(|shape| prefixed(bytes, at, shape))
+        .or_else(|| jwt(bytes, at))
+        .or_else(|| header(bytes, at))
+        .or_else(|| bearer(bytes, at))
 }
+
+/// The first three letters of each of [`SHAPES`], close together: words like `line` come this far often.
+static HEADS: [[u8; 3]; SHAPES.len()] = {
+    let mut heads = [[0; 3]; SHAPES.len()];
+    let mut i = 0;
+    while i < SHAPES.len() {
+        let prefix = SHAPES[i].prefix.as_bytes();
+        heads[i] = [prefix[0], prefix[1], prefix[2]];
+        i += 1;
+    }
+    heads
+};
 
 fn prefixed(bytes: &[u8], at: usize, shape: &Shape) -> Option<Secret> {
     let start = at + shape.prefix.len();
@@ -208,7 +295,9 @@ fn url_password(bytes: &[u8], at: usize) -> Option<Secret> {
 /// `Authorization: Bearer …`, also as JSON or as an assignment.
 fn header(bytes: &[u8], at: usize) -> Option<Secret> {
     let blanks_and_quotes = |from| run(bytes, from, |byte| matches!(byte, b'"' | b'\'' | b'\\' | b' '));
-    let name = HEADERS.iter().find(|name| starts_with_ignore_case(&bytes[at..], name))?;
+    let first = bytes[at].to_ascii_lowercase();
+    let names = HEADERS.iter().filter(|name| name.as_bytes()[0] == first);
+    let name = names.into_iter().find(|name| starts_with_ignore_case(&bytes[at..], name))?;
     let mut i = at + name.len();
     i += blanks_and_quotes(i);
     if !matches!(bytes.get(i), Some(b':' | b'=')) {

@@ -214,3 +214,28 @@ fn captured_payloads_hold_nothing_to_mask() {
     }
     assert!(files > 100);
 }
+
+#[test]
+fn the_quick_look_knows_every_ending() {
+    for end in VARIABLE_ENDS {
+        let [.., a, b] = end.as_bytes() else { panic!("{end}") };
+        assert!(NAME_ENDS.contains(&(*a, *b)), "{end}");
+    }
+}
+
+#[test]
+fn headers_are_known_in_any_usual_case() {
+    for name in [
+        "Authorization",
+        "authorization",
+        "AUTHORIZATION",
+        "X-Api-Key",
+        "x-api-key",
+        "X-API-KEY",
+        "x-API-Key",
+        "Proxy-Authorization",
+    ] {
+        let line = format!("{name}: Bearer {}", noise(30));
+        assert!(matches!(text(&line), Cow::Owned(_)), "{line}");
+    }
+}

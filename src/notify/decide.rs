@@ -77,7 +77,8 @@ const LONGEST_TEXT: usize = 8 << 10;
 fn shorten(value: &mut Value) {
     match value {
         Value::String(text) if text.len() > LONGEST_TEXT => {
-            text.truncate(text.floor_char_boundary(LONGEST_TEXT));
+            let end = (0..=LONGEST_TEXT).rev().find(|at| text.is_char_boundary(*at));
+            text.truncate(end.unwrap_or(0));
             text.push('…');
         }
         Value::Array(items) => items.iter_mut().for_each(shorten),
