@@ -320,7 +320,10 @@ impl Config {
             Err(error) => {
                 let text = std::fs::read_to_string(config_file()).unwrap_or_default();
                 let config = Config { guard: guard_of(&text), ..Config::default() };
-                (config, Some(format!("headspace: {error:#}. The guard goes on without it.")))
+                (
+                    config,
+                    Some(format!("headspace: {error:#}. The guard goes on with what it can read of it.")),
+                )
             }
         }
     }

@@ -197,3 +197,66 @@ fn links_on_the_disk_are_followed() {
     assert_eq!(verdict("rm -rf ."), "deny");
     assert_eq!(verdict("rm -rf *"), "ask");
 }
+
+/// Texts that double a value, nest calls deeper than any stack, name paths longer than any disk takes.
+#[test]
+fn no_payload_brings_the_guard_down() {
+    let home = Home::new();
+    let nested = format!("{}1{}", "os.path.join(".repeat(30_000), ")".repeat(30_000));
+    for command in [
+        format!("a=x;{}rm -rf $a", "a=$a$a;".repeat(60)),
+        format!("x=a;{}rm -rf $x", "x=${x//a/aaaaaaaaaa};".repeat(12)),
+        format!("python3 -c 'os.remove({nested})'"),
+        format!("perl -e '{}'", "unlink a ".repeat(30_000)),
+        format!("find {} -delete", (0..20_000).map(|n| format!("/d{n} -name n{n}")).collect::<String>()),
+        (0..20_000).map(|n| format!("x{n}=1")).collect::<Vec<_>>().join(" || ") + "; rm -rf /usr",
+    ] {
+        let started = Instant::now();
+        let output = home.run(&["guard", "hook"], &home.payload(&command));
+        let decision = &answer(&output)["hookSpecificOutput"]["permissionDecision"];
+        assert!(decision == "ask" || decision == "deny", "{}… {output:?}", &command[..30]);
+        assert!(started.elapsed() < Duration::from_secs(10), "{}…", &command[..30]);
+    }
+    for command in [format!("rm -rf {}", "a/".repeat(200_000)), format!("ls {}", "x ".repeat(100_000))] {
+        assert!(home.run(&["guard", "hook"], &home.payload(&command)).status.success());
+    }
+}
+
+#[test]
+fn the_text_of_a_file_is_nobodys_business() {
+    let home = Home::new();
+    let payload = json!({"tool_name": "Write", "cwd": home.home().join("proj"), "tool_input": {
+        "file_path": home.home().join("proj/notes.md"), "content": "sudo rm -rf /\n\"x\"\n".repeat(200_000)}});
+    let output = home.run(&["guard", "check"], &serde_json::to_vec(&payload).unwrap());
+    assert_eq!(answer(&output)["verdict"], "allow");
+}
+
+/// A mistake in the file is told with the next verdict, and costs neither the rules nor the user's choices.
+#[test]
+fn a_mistake_in_the_configuration_is_told() {
+    let home = Home::new();
+    home.configure(r#"{"port": "x", "guard": {"enabled": true, "rules": {"git.discard": "off"}}}"#);
+    let output = home.run(&["guard", "hook"], &home.payload("rm -rf /usr"));
+    let output = answer(&output);
+    assert_eq!(output["hookSpecificOutput"]["permissionDecision"], "deny");
+    assert!(output["systemMessage"].as_str().unwrap().contains("config.jsonc"));
+    assert!(home.run(&["guard", "hook"], &home.payload("git reset --hard")).stdout.is_empty());
+    let by_notify = home.run(&["notify"], &home.payload("rm -rf /usr"));
+    assert_eq!(answer(&by_notify)["hookSpecificOutput"]["permissionDecision"], "deny");
+}
+
+/// The client waits for the hook's end: a server that accepts and never answers must not make it long.
+#[test]
+fn a_hung_server_does_not_hold_the_verdict_up() {
+    let home = Home::new();
+    let server = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", server.local_addr().unwrap());
+    let mut child = home.command(&["guard", "hook"]).env("CLAUDE_HEADSPACE_URL", url).spawn().unwrap();
+    let mut pipe = child.stdin.take().unwrap();
+    pipe.write_all(&home.payload("sudo id")).unwrap();
+    drop(pipe);
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(answer(&output)["hookSpecificOutput"]["permissionDecision"], "deny");
+    let spool = std::fs::read_dir(home.home().join(".local/state/headspace/spool")).unwrap();
+    assert!(spool.flatten().any(|entry| entry.path().extension().is_some_and(|kind| kind == "event")));
+}

@@ -34,6 +34,10 @@ const SOFT_DEADLINE: Duration = Duration::from_millis(1500);
 /// The process ends here, done or not.
 const HARD_DEADLINE: Duration = Duration::from_millis(1900);
 
+/// The same two for what the guard said: the client has its answer and waits only for the end of this process.
+const VERDICT_SOFT: Duration = Duration::from_millis(250);
+const VERDICT_HARD: Duration = Duration::from_millis(650);
+
 /// No event is called by a longer name than this.
 const LONGEST_NAME: usize = 200;
 
@@ -96,7 +100,7 @@ pub(crate) fn report(slug: &str, payload: &Payload, delivery: &Delivery) {
 
 /// Delivers what the guard said to a tool call, after it has said it.
 pub(crate) fn verdict(payload: &[u8], verdict: &Verdict) -> ExitCode {
-    alarm::arm(SOFT_DEADLINE, Some(HARD_DEADLINE));
+    alarm::arm(VERDICT_SOFT, Some(VERDICT_HARD));
     quietly(|| deliver_verdict(Config::load_if_any().unwrap_or_default().as_ref(), payload, verdict))
 }
 
