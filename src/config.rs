@@ -261,7 +261,7 @@ impl TryFrom<String> for QuietHours {
         let minutes = |clock: &str| {
             let (hour, minute) = clock.trim().split_once(':')?;
             let (hour, minute): (u16, u16) = (hour.parse().ok()?, minute.parse().ok()?);
-            (hour < 24 && minute < 60).then_some(hour * 60 + minute)
+            (hour < 24 && minute < 60).then(|| hour * 60 + minute)
         };
         text.split_once('-')
             .and_then(|(from, to)| Some(QuietHours { from: minutes(from)?, to: minutes(to)? }))
@@ -476,7 +476,7 @@ mod tests {
         {
             assert_eq!(night.contains(minute), quiet, "{minute}");
         }
-        for bad in ["", "22-7", "25:00-07:00", "22:00"] {
+        for bad in ["", "22-7", "25:00-07:00", "22:00", "2020:22-07:30"] {
             assert!(QuietHours::try_from(bad.to_owned()).is_err(), "{bad}");
         }
     }

@@ -178,9 +178,6 @@ impl<'a> Document<'a> {
     /// The parser is generous in small things (control characters in strings, leading zeros, other blanks than
     /// JSON's): what remains without comments and trailing commas must be JSON to the letter.
     fn check_strict(&self) -> Result<(), Remark> {
-        if self.root.is_none() {
-            return Ok(());
-        }
         let mut strict = self.text.as_bytes().to_vec();
         for (i, (mark, range)) in self.marks.iter().enumerate() {
             let blank = match mark {
@@ -195,6 +192,11 @@ impl<'a> Document<'a> {
                     }
                 }
             }
+        }
+        if self.root.is_none() {
+            let other = strict.iter().position(|byte| !b" \n\r\t".contains(byte));
+            let why = "not valid JSON: a blank that JSON does not know";
+            return other.map_or(Ok(()), |at| Err(remark(self.text, floor_char(self.text, at), why.into())));
         }
         let read: Result<serde::de::IgnoredAny, _> = serde_json::from_slice(&strict);
         read.map(drop).map_err(|error| {
