@@ -25,6 +25,7 @@ mod log;
 mod login;
 mod payload;
 mod peer;
+mod presence;
 mod projection;
 pub mod prune;
 mod queue;
