@@ -7,19 +7,16 @@
 //! does. "serve" is the real server with as many keep-alive connections as there are producers.
 
 use claude_headspace::clock::Stamp;
-use claude_headspace::process;
 use rusqlite::{Connection, params};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Barrier, OnceLock, mpsc};
+use std::sync::{Arc, Barrier, mpsc};
 use std::time::{Duration, Instant};
 
 const BUDGET: f64 = 0.5;
-/// When this process, which stands for the client, started.
-static STARTED: OnceLock<u64> = OnceLock::new();
 const NAMES: [&str; 2] = ["PreToolUse", "PostToolUse"];
 const SLUGS: [&str; 2] = ["pre-tool-use", "post-tool-use"];
 
@@ -53,10 +50,9 @@ fn options() -> Options {
 /// About 800 bytes: a tool call as the client sends it, begun and ended in turn. Each worker is a session of its own.
 fn event(worker: usize, n: u64) -> String {
     let (name, call) = (NAMES[n as usize % 2], n / 2);
-    let (now, pid) = (Stamp::now(), std::process::id());
-    let start = *STARTED.get_or_init(|| process::start_time(pid).unwrap_or(0));
+    let now = Stamp::now();
     format!(
-        r#"{{"session_id":"56dbc74e-90df-4d71-a997-185a2213d{worker:03}","transcript_path":"/home/user/.claude/projects/-home-user-project/56dbc74e.jsonl","cwd":"/home/user/project-{worker}","prompt_id":"c2352b68-fde0-4119-8172-a14bb5e3f1f2","permission_mode":"default","effort":{{"level":"medium"}},"hook_event_name":"{name}","tool_name":"Bash","tool_input":{{"command":"npm test -- --runInBand {}","description":"Run the tests"}},"tool_use_id":"toolu_{worker}_{call}","claude_pid":{pid},"claude_pid_start":{start},"entrypoint":"cli","sent_at":"{now}","delivery_id":"{:016x}{worker:08x}{n:08x}"}}"#,
+        r#"{{"session_id":"56dbc74e-90df-4d71-a997-185a2213d{worker:03}","transcript_path":"/home/user/.claude/projects/-home-user-project/56dbc74e.jsonl","cwd":"/home/user/project-{worker}","prompt_id":"c2352b68-fde0-4119-8172-a14bb5e3f1f2","permission_mode":"default","effort":{{"level":"medium"}},"hook_event_name":"{name}","tool_name":"Bash","tool_input":{{"command":"npm test -- --runInBand {}","description":"Run the tests"}},"tool_use_id":"toolu_{worker}_{call}","entrypoint":"cli","sent_at":"{now}","delivery_id":"{:016x}{worker:08x}{n:08x}"}}"#,
         "src/components ".repeat(14),
         now.0,
     )

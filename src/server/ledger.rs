@@ -139,6 +139,8 @@ pub enum Job {
     Tail(TailUpdate, oneshot::Sender<Answer>),
     /// Delete what retention no longer keeps, now; perhaps with another number of days.
     Prune(Option<u32>, oneshot::Sender<Deleted>),
+    /// Somebody wants to read: whatever is worked out has to be in the tables.
+    WriteRows(oneshot::Sender<()>),
 }
 
 #[derive(Debug)]
@@ -160,7 +162,7 @@ impl Job {
         let sender = match self {
             Job::Event(job) => job.answer,
             Job::Tail(_, sender) => sender,
-            Job::Prune(..) => return,
+            Job::Prune(..) | Job::WriteRows(_) => return,
         };
         let _ = sender.send(answer);
     }
@@ -268,6 +270,13 @@ impl Ledger {
         let (answer, pending) = oneshot::channel();
         self.put(Job::Prune(days, answer));
         pending.await.map_err(|_| gone())
+    }
+
+    /// When this returns, the tables say everything that was answered before.
+    pub async fn rows_written(&self) {
+        let (done, wait) = oneshot::channel();
+        self.put(Job::WriteRows(done));
+        let _ = wait.await;
     }
 
     fn job(&self, mut new: NewEvent) -> (Job, Pending) {

@@ -177,7 +177,7 @@ fn is_unreadable(error: &anyhow::Error) -> bool {
 /// Copies the first event after `at`; its id there, or `None` if there is none.
 fn copy_after(damaged: &Connection, into: &Connection, at: i64, next: &mut i64) -> Result<Option<i64>> {
     let mut query = damaged.prepare_cached(
-        "SELECT id, name, session_id, at, received_at, source, delivery_id, facts, body
+        "SELECT id, name, session_id, at, received_at, source, delivery_id, facts, body, flags & 8
          FROM events WHERE id > ?1 ORDER BY id LIMIT 1",
     )?;
     let mut rows = query.query([at])?;
@@ -186,8 +186,8 @@ fn copy_after(damaged: &Connection, into: &Connection, at: i64, next: &mut i64) 
     // What came before the damage decides; the same delivery again is the same event.
     let copied = into
         .prepare_cached(
-            "INSERT OR IGNORE INTO events(id, name, session_id, at, received_at, source, delivery_id, facts, body)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+            "INSERT OR IGNORE INTO events(id, name, session_id, at, received_at, source, delivery_id, facts, body, flags)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
         )?
         .execute(rusqlite::params![
             *next,
@@ -199,6 +199,7 @@ fn copy_after(damaged: &Connection, into: &Connection, at: i64, next: &mut i64) 
             row.get::<_, Option<String>>(6)?,
             row.get::<_, Option<String>>(7)?,
             row.get::<_, String>(8)?,
+            row.get::<_, i64>(9)?,
         ])?;
     *next += copied as i64;
     Ok(Some(id))

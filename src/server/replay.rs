@@ -1,18 +1,23 @@
-//! All stored events once more through the engine: what the tables of states should say.
+//! Stored events once more through the engine: those the last server did not come to work out, or all of them.
 
-use super::projection;
+use super::batch::effect;
+use super::{memory, projection};
 use crate::clock::Stamp;
 use crate::engine::{self, Agent, Counters, World};
 use crate::model::{Event, Outcome};
-use crate::store::write::{self, Rows};
+use crate::store::write::{self, Marks, Rows};
 use crate::store::{flag, queries};
 use anyhow::Result;
 use rusqlite::{Connection, params};
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Events between two commits; also what has to be repeated if the engine fails on one of them.
 const CHUNK: usize = 2000;
+/// Clients may have been told steps of the stream that a crash took with it: what is told again gets numbers beyond
+/// all of those.
+const BEYOND: i64 = 1_000_000;
 
 /// Everything that is worked out from the events.
 const DERIVED: &[&str] =
@@ -26,12 +31,48 @@ pub struct Replayed {
     pub without_effect: u64,
 }
 
+/// Works out the events that came after those whose rows are written.
+pub fn catch_up(db: &mut Connection, world: &mut World, marks: &mut Marks) -> Result<()> {
+    let mut last = marks.projected.unwrap_or(marks.event);
+    let newest = marks.event;
+    if last < newest {
+        marks.seq += BEYOND;
+    }
+    while let Some(chunk) = next(db, &mut last)? {
+        let (applied, _) = apply(world, &chunk);
+        let mut rows = Rows::default();
+        for past in applied {
+            marks.count(&mut rows, &past.event, past.flags);
+            if let Some(outcome) = past.outcome {
+                projection::collect(&mut rows, world, &mut marks.seq, &past.event, outcome);
+            }
+        }
+        for seq in rows.touched.values_mut() {
+            marks.seq += 1;
+            *seq = marks.seq;
+        }
+        marks.event = last;
+        let step = db.transaction()?;
+        memory::put(&step, world, marks, &rows)?;
+        step.commit()?;
+    }
+    marks.event = newest;
+    Ok(())
+}
+
 /// Empties the tables of states in `db` and fills them anew. `progress` hears how many events are done.
 pub fn replay(db: &mut Connection, mut progress: impl FnMut(u64)) -> Result<Replayed> {
     let mut marks = queries::marks(db)?;
     // Where retention has deleted events, what they told of the agents can only be taken over.
     let pruned = queries::meta(db, "pruned")?.is_some();
     let before = if pruned { queries::agents(db)? } else { Vec::new() };
+    // Those a crash kept from being counted.
+    let uncounted: i64 = db.query_row(
+        "SELECT count(*) FROM events WHERE id > ?1 AND flags & ?2 = ?3",
+        params![marks.projected, flag::HOOK | flag::DUPLICATE, flag::HOOK],
+        |row| row.get(0),
+    )?;
+    marks.received += uncounted.unsigned_abs();
     let clear = db.transaction()?;
     for table in DERIVED {
         clear.execute(&format!("DELETE FROM {table}"), [])?;
@@ -42,25 +83,17 @@ pub fn replay(db: &mut Connection, mut progress: impl FnMut(u64)) -> Result<Repl
     }
     clear.commit()?;
 
-    let counters = if pruned {
-        Counters { agent: marks.world.agent, ..Counters::default() }
-    } else {
-        Counters::default()
-    };
-    let mut world = World::load([], counters);
-    let mut done = Replayed::default();
-    let mut last = 0;
-    loop {
-        let chunk = queries::replay(db, last, CHUNK)?;
-        let Some((end, _)) = chunk.last() else { break };
-        last = end.id;
-        let (outcomes, failing) = apply(&mut world, &chunk);
+    let agent = if pruned { marks.world.agent } else { 0 };
+    let mut world = World::load([], Counters { agent, ..Counters::default() });
+    let (mut done, mut last) = (Replayed::default(), 0);
+    while let Some(chunk) = next(db, &mut last)? {
+        let (applied, failing) = apply(&mut world, &chunk);
         let step = db.transaction()?;
         let mut rows = Rows::default();
-        for (event, flags, outcome) in outcomes {
-            note(&step, &event.event, flags, event.agent_id, outcome.as_ref())?;
-            if let Some(outcome) = outcome {
-                projection::collect(&mut rows, &world, &mut marks.seq, &event.event, outcome);
+        for past in applied {
+            note(&step, &past)?;
+            if let Some(outcome) = past.outcome {
+                projection::collect(&mut rows, &world, &mut marks.seq, &past.event, outcome);
             }
         }
         // The stream has told all this before.
@@ -71,28 +104,36 @@ pub fn replay(db: &mut Connection, mut progress: impl FnMut(u64)) -> Result<Repl
         done.without_effect += failing;
         progress(done.events);
     }
-    done.agents = finish(db, world, marks, &before)?;
+    done.agents = finish(db, &world, marks, &before)?;
     Ok(done)
 }
 
-/// An event and the agent it had before.
-struct Past<'a> {
-    event: std::borrow::Cow<'a, Event>,
-    agent_id: Option<i64>,
+/// The events after `last`, which then is the last of them; `None` when there are no more.
+fn next(db: &Connection, last: &mut i64) -> Result<Option<Vec<(Event, i64)>>> {
+    let chunk = queries::replay(db, *last, CHUNK)?;
+    let Some((end, _)) = chunk.last() else { return Ok(None) };
+    *last = end.id;
+    Ok(Some(chunk))
 }
 
-type Applied<'a> = Vec<(Past<'a>, i64, Option<Outcome>)>;
+/// An event, what its row says of it, and what the engine says now.
+struct Past<'a> {
+    event: Cow<'a, Event>,
+    flags: i64,
+    agent_id: Option<i64>,
+    outcome: Option<Outcome>,
+}
 
 /// As the writer does it: an event the engine fails on has no effect, and the world is as if it had not come.
-fn apply<'a>(world: &mut World, chunk: &'a [(Event, i64)]) -> (Applied<'a>, u64) {
+fn apply<'a>(world: &mut World, chunk: &'a [(Event, i64)]) -> (Vec<Past<'a>>, u64) {
     let start = world.clone();
     let mut failing: HashSet<i64> = HashSet::new();
     loop {
-        let mut outcomes = Vec::with_capacity(chunk.len());
+        let mut applied = Vec::with_capacity(chunk.len());
         let mut failed = None;
         for (event, flags) in chunk {
             let agent_id = event.agent_hint;
-            let mut event = std::borrow::Cow::Borrowed(event);
+            let mut event = Cow::Borrowed(event);
             // An id somebody has already is no id for a new agent.
             if agent_id.is_some_and(|id| world.agent(id).is_some()) {
                 event.to_mut().agent_hint = None;
@@ -108,41 +149,36 @@ fn apply<'a>(world: &mut World, chunk: &'a [(Event, i64)]) -> (Applied<'a>, u64)
                     }
                 }
             };
-            outcomes.push((Past { event, agent_id }, *flags, outcome));
+            applied.push(Past { event, flags: *flags, agent_id, outcome });
         }
         match failed {
             Some(id) => {
                 failing.insert(id);
                 *world = start.clone();
             }
-            None => return (outcomes, failing.len() as u64),
+            None => return (applied, failing.len() as u64),
         }
     }
 }
 
 /// Corrects what the event's row says of its agent and its effect.
-fn note(
-    db: &Connection,
-    event: &Event,
-    flags: i64,
-    agent_id: Option<i64>,
-    outcome: Option<&Outcome>,
-) -> Result<()> {
-    let (now, agent_now) = match outcome {
-        None => (flag::UNPROJECTED, agent_id),
-        Some(outcome) => (
-            i64::from(outcome.duplicate) * flag::DUPLICATE + i64::from(outcome.is_new_agent) * flag::CREATED,
-            outcome.agent_id,
-        ),
+fn note(db: &Connection, past: &Past) -> Result<()> {
+    let flags = effect(past.outcome.as_ref()) + (past.flags & flag::HOOK);
+    let agent_id = match &past.outcome {
+        Some(outcome) => outcome.agent_id,
+        None => past.agent_id,
     };
-    if (now, agent_now) != (flags, agent_id) {
-        db.prepare_cached("UPDATE events SET flags = ?2, agent_id = ?3 WHERE id = ?1")?
-            .execute(params![event.id, now, agent_now])?;
+    if (flags, agent_id) != (past.flags, past.agent_id) {
+        db.prepare_cached("UPDATE events SET flags = ?2, agent_id = ?3 WHERE id = ?1")?.execute(params![
+            past.event.id,
+            flags,
+            agent_id
+        ])?;
     }
     Ok(())
 }
 
-fn finish(db: &mut Connection, world: World, mut marks: write::Marks, before: &[Agent]) -> Result<usize> {
+fn finish(db: &mut Connection, world: &World, mut marks: Marks, before: &[Agent]) -> Result<usize> {
     let now = Stamp::now();
     let step = db.transaction()?;
     let mut count = 0;
@@ -156,6 +192,7 @@ fn finish(db: &mut Connection, world: World, mut marks: write::Marks, before: &[
         count += 1;
     }
     marks.world = world.counters();
+    marks.projected = Some(marks.event);
     write::marks(&step, &marks)?;
     step.commit()?;
     Ok(count)

@@ -64,6 +64,11 @@ impl Upkeep {
         }
     }
 
+    /// It is deleting, or about to.
+    pub fn deletes(&self) -> bool {
+        self.pruning.is_some() || Instant::now() >= self.next_prune
+    }
+
     pub fn events_came(&mut self) {
         self.unindexed = true;
         self.last_events = Some(Instant::now());

@@ -26,6 +26,8 @@ pub mod flag {
     pub const UNPROJECTED: i64 = 2;
     /// It created its agent; a replay gives the agent the same id.
     pub const CREATED: i64 = 4;
+    /// A hook sent it: counted as received.
+    pub const HOOK: i64 = 8;
 }
 
 /// A database that cannot be read, as opposed to one that cannot be reached.
