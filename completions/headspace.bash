@@ -100,6 +100,18 @@ _headspace() {
             headspace__subcmd__context,show)
                 cmd="headspace__subcmd__context__subcmd__show"
                 ;;
+            headspace__subcmd__guard,check)
+                cmd="headspace__subcmd__guard__subcmd__check"
+                ;;
+            headspace__subcmd__guard,explain)
+                cmd="headspace__subcmd__guard__subcmd__explain"
+                ;;
+            headspace__subcmd__guard,hook)
+                cmd="headspace__subcmd__guard__subcmd__hook"
+                ;;
+            headspace__subcmd__guard,rules)
+                cmd="headspace__subcmd__guard__subcmd__rules"
+                ;;
             headspace__subcmd__hooks,capture)
                 cmd="headspace__subcmd__hooks__subcmd__capture"
                 ;;
@@ -298,8 +310,64 @@ _headspace() {
             return 0
             ;;
         headspace__subcmd__guard)
-            opts="-h --help"
+            opts="-h --help check explain rules hook"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        headspace__subcmd__guard__subcmd__check)
+            opts="-h --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        headspace__subcmd__guard__subcmd__explain)
+            opts="-h --json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        headspace__subcmd__guard__subcmd__hook)
+            opts="-h --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        headspace__subcmd__guard__subcmd__rules)
+            opts="-h --json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi

@@ -141,7 +141,17 @@ complete -c headspace -n "__fish_headspace_using_subcommand hooks; and __fish_se
 complete -c headspace -n "__fish_headspace_using_subcommand hooks; and __fish_seen_subcommand_from capture" -l event -d 'Record only this event; may be given again' -r
 complete -c headspace -n "__fish_headspace_using_subcommand hooks; and __fish_seen_subcommand_from capture" -l record -d 'What the recording hook calls: one payload on standard input'
 complete -c headspace -n "__fish_headspace_using_subcommand hooks; and __fish_seen_subcommand_from capture" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c headspace -n "__fish_headspace_using_subcommand guard" -s h -l help -d 'Print help'
+complete -c headspace -n "__fish_headspace_using_subcommand guard; and not __fish_seen_subcommand_from check explain rules hook" -s h -l help -d 'Print help'
+complete -c headspace -n "__fish_headspace_using_subcommand guard; and not __fish_seen_subcommand_from check explain rules hook" -f -a "check" -d 'Judge a PreToolUse payload on standard input'
+complete -c headspace -n "__fish_headspace_using_subcommand guard; and not __fish_seen_subcommand_from check explain rules hook" -f -a "explain" -d 'Show how a command is read, which rule speaks, and why'
+complete -c headspace -n "__fish_headspace_using_subcommand guard; and not __fish_seen_subcommand_from check explain rules hook" -f -a "rules" -d 'List the rules and what they say here'
+complete -c headspace -n "__fish_headspace_using_subcommand guard; and not __fish_seen_subcommand_from check explain rules hook" -f -a "hook" -d 'Judge a PreToolUse payload as a hook (what Claude Code calls)'
+complete -c headspace -n "__fish_headspace_using_subcommand guard; and __fish_seen_subcommand_from check" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c headspace -n "__fish_headspace_using_subcommand guard; and __fish_seen_subcommand_from explain" -l json -d 'Print JSON'
+complete -c headspace -n "__fish_headspace_using_subcommand guard; and __fish_seen_subcommand_from explain" -s h -l help -d 'Print help'
+complete -c headspace -n "__fish_headspace_using_subcommand guard; and __fish_seen_subcommand_from rules" -l json -d 'Print JSON'
+complete -c headspace -n "__fish_headspace_using_subcommand guard; and __fish_seen_subcommand_from rules" -s h -l help -d 'Print help'
+complete -c headspace -n "__fish_headspace_using_subcommand guard; and __fish_seen_subcommand_from hook" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c headspace -n "__fish_headspace_using_subcommand context; and not __fish_seen_subcommand_from show" -s h -l help -d 'Print help'
 complete -c headspace -n "__fish_headspace_using_subcommand context; and not __fish_seen_subcommand_from show" -f -a "show" -d 'Print the text that SessionStart would add, or as JSON the files it is made of'
 complete -c headspace -n "__fish_headspace_using_subcommand context; and __fish_seen_subcommand_from show" -l role -d 'Role whose `auto_include` is added (default: CLAUDE_SESSION_ROLE)' -r

@@ -1,9 +1,14 @@
 //! Webhooks: each has a thread of its own, a timeout, and patience with a receiver that is away.
+//!
+//! `https` goes through `curl`, as desktop notifications go through `notify-send`: a TLS library would make up a seventh
+//! of this binary.
 
 use crate::alerts::{Alert, Cause, Channel};
 use crate::config::{Webhook, WebhookFormat};
 use crate::terminal::gist;
 use serde_json::json;
+use std::io::Write;
+use std::process::{Command, Stdio};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::Duration;
 
@@ -66,45 +71,97 @@ fn client() -> ureq::Agent {
     ureq::Agent::config_builder().timeout_global(Some(TIMEOUT)).max_redirects(0).build().into()
 }
 
+/// One request, ready to be sent.
+struct Request {
+    headers: Vec<(&'static str, String)>,
+    body: String,
+}
+
 fn deliver(client: &ureq::Agent, hook: &Webhook, alert: &Alert) -> Result<(), String> {
+    let request = request(hook, alert);
+    if hook.url.starts_with("https://") {
+        return curl(&hook.url, &request);
+    }
+    let mut post = client.post(&hook.url);
+    for (name, value) in &request.headers {
+        post = post.header(*name, value);
+    }
+    // ureq's errors name no URL: nothing secret gets into the log.
+    post.send(&request.body).map(drop).map_err(|error| error.to_string())
+}
+
+fn request(hook: &Webhook, alert: &Alert) -> Request {
     let text = if hook.include_text { gist(&alert.text, 1000) } else { String::new() };
     let title = gist(&alert.title(), 200);
-    let request = client.post(&hook.url).header("User-Agent", "headspace");
-    let sent = match hook.format {
+    let json = ("Content-Type", "application/json".to_owned());
+    let (mut headers, body) = match hook.format {
         WebhookFormat::Json => {
             let mut body = json!(alert);
             if !hook.include_text {
                 body["text"] = json!(null);
             }
             body["title"] = json!(title);
-            request.content_type("application/json").send(body.to_string())
+            (vec![json], body.to_string())
+        }
+        WebhookFormat::Slack if text.is_empty() => {
+            (vec![json], json!({ "text": slack_escaped(&title) }).to_string())
         }
         WebhookFormat::Slack => {
-            let line = if text.is_empty() {
-                title
-            } else {
-                format!("*{}*\n{}", slack_escaped(&title), slack_escaped(&text))
-            };
-            request.content_type("application/json").send(json!({ "text": line }).to_string())
+            let line = format!("*{}*\n{}", slack_escaped(&title), slack_escaped(&text));
+            (vec![json], json!({ "text": line }).to_string())
         }
-        WebhookFormat::Ntfy => request
-            .header("X-Title", header_safe(&title))
-            .header("X-Priority", if alert.cause == Cause::Finished { "default" } else { "high" })
-            .header(
-                "X-Tags",
-                match alert.cause {
-                    Cause::Attention => "raised_hand",
-                    Cause::Error => "x",
-                    Cause::Finished => "white_check_mark",
-                },
-            )
-            .send(if text.is_empty() { title.clone() } else { text }),
+        WebhookFormat::Ntfy => {
+            let (priority, tag) = match alert.cause {
+                Cause::Attention => ("high", "raised_hand"),
+                Cause::Error => ("high", "x"),
+                Cause::Finished => ("default", "white_check_mark"),
+            };
+            let headers = vec![
+                ("X-Title", header_safe(&title)),
+                ("X-Priority", priority.to_owned()),
+                ("X-Tags", tag.to_owned()),
+            ];
+            (headers, if text.is_empty() { title } else { text })
+        }
     };
-    match sent {
-        Ok(_) => Ok(()),
-        // ureq's errors name no URL: nothing secret gets into the log.
-        Err(error) => Err(error.to_string()),
+    headers.push(("User-Agent", "headspace".to_owned()));
+    Request { headers, body }
+}
+
+/// The URL and the texts go in through standard input: in the arguments, everybody on the machine could read them.
+fn curl(url: &str, request: &Request) -> Result<(), String> {
+    let mut config = format!("url = {}\ndata-raw = {}\n", quoted(url), quoted(&request.body));
+    for (name, value) in &request.headers {
+        config.push_str(&format!("header = {}\n", quoted(&format!("{name}: {value}"))));
     }
+    let mut child = Command::new("curl")
+        .args([
+            "--silent",
+            "--show-error",
+            "--fail",
+            "--proto",
+            "=https",
+            "--max-time",
+            "10",
+            "--config",
+            "-",
+        ])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(|error| format!("could not run curl, which https needs: {error}"))?;
+    if let Some(mut stdin) = child.stdin.take() {
+        let _ = stdin.write_all(config.as_bytes());
+    }
+    let out = child.wait_with_output().map_err(|error| error.to_string())?;
+    if out.status.success() { Ok(()) } else { Err(gist(&String::from_utf8_lossy(&out.stderr), 200)) }
+}
+
+/// As curl's configuration files want it.
+fn quoted(text: &str) -> String {
+    let escaped = text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
+    format!("\"{}\"", escaped.replace('\r', "").replace('\t', "\\t"))
 }
 
 fn slack_escaped(text: &str) -> String {

@@ -156,6 +156,24 @@ fn webhooks_get_the_alert_in_their_format_after_a_failure_and_without_texts_unle
 }
 
 #[test]
+fn https_goes_through_curl_with_nothing_secret_in_its_arguments() {
+    let stage = Stage::bare(json!({
+        "notifications": {"desktop": false},
+        "webhooks": [{"url": "https://example.invalid/secret", "format": "slack", "include_text": true}],
+    }));
+    stage.program("curl", "#!/bin/sh\necho \"$*\" > \"$HOME/arguments\"\ncat > \"$HOME/input\"\n");
+    let said = stage.says(&["notify-test"]);
+    let read = |name: &str| std::fs::read_to_string(stage.home.path().join(name)).unwrap();
+    assert!(!read("arguments").contains("secret") && !said.contains("secret"), "{said}");
+    let input = read("input");
+    assert!(input.starts_with("url = \"https://example.invalid/secret\"\n"), "{input}");
+    assert!(
+        input.contains(r#"data-raw = "{\"text\":\"*headspace · test needs you*\\nAllow Bash"#),
+        "{input}"
+    );
+}
+
+#[test]
 fn notify_test_says_how_each_channel_went() {
     let (url, hook) = webhook(0);
     let stage = Stage::bare(json!({"notifications": {"desktop": true}, "webhooks": [{"url": url}]}));

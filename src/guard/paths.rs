@@ -247,7 +247,10 @@ impl<'a> Ground<'a> {
         let mut found: Vec<(Kind, String)> = Vec::new();
         let mut candidates = vec![path.to_owned()];
         if path.starts_with('/') {
-            candidates.push(self.real(path, follow_last));
+            let real = self.real(path, follow_last);
+            if real != path {
+                candidates.push(real);
+            }
         }
         for candidate in candidates {
             if let Some(kind) = kind(&candidate, &self.known)

@@ -4,7 +4,7 @@
 
 use super::rules::{self, Rule};
 use super::walk::pattern;
-use super::walk::value::{self, activate, is_hole};
+use super::walk::value::{self, is_hole};
 
 /// Why a file is protected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,6 +95,7 @@ static SHIELDS: &[(At, &str, Kind)] = &[
     (Home, ".local/share/keyrings/**", Credentials),
     (Home, "library/keychains/**", Credentials),
     (Home, ".claude/.credentials.json", Credentials),
+    (Home, ".local/state/headspace/token", Credentials),
     (Home, ".bashrc", Start),
     (Home, ".bash_profile", Start),
     (Home, ".bash_login", Start),
@@ -354,6 +355,11 @@ fn name_matches(shield: &str, name: &str) -> bool {
         // A pattern hits a shield's plain name if it would match it; two patterns are not compared.
         return !value::has_hole(name) && pattern_hits(shield, name);
     }
+    star_matches(shield, name)
+}
+
+/// Shields have at most one star, and are compared a hundred at a time.
+fn star_matches(shield: &str, name: &str) -> bool {
     match shield.split_once('*') {
         None => shield == name,
         Some((start, end)) => {
@@ -388,13 +394,10 @@ fn tree_matches(shield: &str, parts: &[&str]) -> bool {
 }
 
 fn component_matches(want: &str, part: &str) -> bool {
-    if !want.contains('*') && !value::has_special(part) {
-        return want == part;
-    }
     if value::has_special(part) {
         return !want.contains('*') && !value::has_hole(part) && pattern::matches_visible(part, want);
     }
-    pattern::matches(&activate(want), part)
+    star_matches(want, part)
 }
 
 fn device(rest: &str) -> Option<Kind> {

@@ -77,11 +77,12 @@ impl Discovery {
         if all {
             self.all_at = Some(Instant::now());
         }
-        let directories: Vec<PathBuf> = entries(&self.projects).filter(|path| path.is_dir()).collect();
-        self.directories.retain(|path, _| directories.contains(path));
-        for directory in directories {
+        let before = std::mem::take(&mut self.directories);
+        for directory in entries(&self.projects) {
             let Some(time) = modified(&directory) else { continue };
-            if self.directories.insert(directory.clone(), time) == Some(time) && !all {
+            let changed = before.get(&directory) != Some(&time);
+            self.directories.insert(directory.clone(), time);
+            if !changed && !all {
                 continue;
             }
             for path in entries(&directory) {

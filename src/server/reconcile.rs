@@ -238,6 +238,12 @@ impl Shared {
         if let Some(watched) = self.watch(&event.session_id) {
             return Some(watched);
         }
+        // A known agent that is not watched yet (this server is young) may have had its last word before this event.
+        if let Some(seat) = self.ground.seat(&event.session_id)
+            && let Some(watched) = self.watched_of(&seat)
+        {
+            return Some(watched);
+        }
         let path = event.transcript_path.clone()?;
         Some(self.keep(&event.session_id, self.begin(&event.session_id, path, event.at)))
     }

@@ -58,9 +58,10 @@ test('a row opens into the raw events, and they can be copied', async () => {
   const call = page.locator('.timeline li', { has: page.locator('.title', { hasText: 'Bash' }) });
   await call.locator('summary').click();
   const raw = call.locator('.raw section');
-  assert.equal(await raw.count(), 2, 'Pre and Post');
+  await until('Pre and Post', async () => (await raw.count()) === 2);
   assert.match(await raw.nth(1).locator('pre').textContent(), /"duration_ms": 2400/);
   await raw.nth(1).getByRole('button', { name: 'Copy JSON' }).click();
+  await until('the copy', async () => (await page.evaluate(() => navigator.clipboard.readText())).includes('"duration_ms": 2400'));
   const copied = JSON.parse(await page.evaluate(() => navigator.clipboard.readText()));
   assert.equal(copied.tool_use_id, 'b1');
   await call.locator('summary').click();

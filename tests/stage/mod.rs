@@ -1,5 +1,5 @@
 //! A stage for black-box tests: a home of its own, a server, hook events, a tmux server.
-#![allow(dead_code)]
+#![allow(dead_code, clippy::unwrap_used)]
 
 use serde_json::{Value, json};
 use std::io::Write;

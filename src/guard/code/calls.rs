@@ -1,6 +1,8 @@
 //! Calls in a program: which function, on what, with which plain arguments.
 
 use super::Language;
+use super::functions::Does::{self, *};
+use super::functions::{DECODERS, NETWORK, find};
 use super::tokens::{self, GAP, Token};
 use crate::guard::rules;
 use crate::guard::walk::Walk;
@@ -9,227 +11,6 @@ use crate::guard::walk::touch::Write;
 use crate::guard::walk::value::{Stream, Tags, has_hole};
 use std::collections::HashMap;
 use std::ops::Range;
-
-/// What a function does with its arguments.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Does {
-    /// Shell text, or a program and its arguments.
-    Runs,
-    /// As [`Does::Runs`], with the program named once more: `execvp("rm", ["rm", …])`.
-    RunsNamed,
-    Deletes,
-    Writes,
-    Reads,
-    /// Reads or writes by its mode: `open(path, "w")`.
-    Opens,
-    /// From the first to the second.
-    Copies,
-    Moves,
-    Links,
-    /// From the network to a file.
-    Downloads,
-    /// Code from text.
-    Evaluates,
-    /// Acts on the object it is called on: `Path("x").write_text(…)`.
-    WritesSelf,
-    ReadsSelf,
-}
-use Does::*;
-
-/// Objects a function must belong to; empty means any or none.
-type Owners = &'static [&'static str];
-const SYSTEM: Owners = &[
-    "os",
-    "subprocess",
-    "sp",
-    "child_process",
-    "cp",
-    "kernel",
-    "process",
-    "io",
-    "open3",
-    "pty",
-    "commands",
-    "deno",
-    "bun",
-    "shell",
-    "shelljs",
-];
-const FILES: Owners = &[
-    "os",
-    "fs",
-    "fsp",
-    "promises",
-    "shutil",
-    "fileutils",
-    "file",
-    "dir",
-    "deno",
-    "bun",
-    "path",
-    "pathlib",
-    "io",
-    "fse",
-    "fsextra",
-];
-
-/// Sorted by name. `bare` tells whether the name alone is enough.
-static FUNCTIONS: &[(&str, Does, Owners, bool)] = &[
-    ("Command", Runs, &["deno"], false),
-    ("Function", Evaluates, &[], true),
-    ("Popen", Runs, SYSTEM, true),
-    ("appendFile", Writes, &[], true),
-    ("appendFileSync", Writes, &[], true),
-    ("call", Runs, &["subprocess", "sp"], false),
-    ("capture2", Runs, SYSTEM, false),
-    ("capture2e", Runs, SYSTEM, false),
-    ("capture3", Runs, SYSTEM, false),
-    ("check_call", Runs, &[], true),
-    ("check_output", Runs, &[], true),
-    ("copy", Copies, FILES, false),
-    ("copy2", Copies, FILES, true),
-    ("copyFile", Copies, FILES, true),
-    ("copyFileSync", Copies, FILES, true),
-    ("copyfile", Copies, FILES, true),
-    ("copytree", Copies, FILES, true),
-    ("cp", Copies, FILES, false),
-    ("cpSync", Copies, FILES, true),
-    ("cp_r", Copies, FILES, true),
-    ("createReadStream", Reads, &[], true),
-    ("createWriteStream", Writes, &[], true),
-    ("delete", Deletes, &["file", "dir", "fileutils", "pathname"], false),
-    ("emptyDirSync", Deletes, &[], true),
-    ("eval", Evaluates, &[], true),
-    ("exec", Runs, SYSTEM, true),
-    ("execFile", Runs, SYSTEM, true),
-    ("execFileSync", Runs, SYSTEM, true),
-    ("execSync", Runs, SYSTEM, true),
-    ("execl", RunsNamed, SYSTEM, true),
-    ("execle", RunsNamed, SYSTEM, true),
-    ("execlp", RunsNamed, SYSTEM, true),
-    ("execute", Runs, &["os"], false),
-    ("execv", RunsNamed, SYSTEM, true),
-    ("execve", RunsNamed, SYSTEM, true),
-    ("execvp", RunsNamed, SYSTEM, true),
-    ("file_get_contents", Reads, &[], true),
-    ("file_put_contents", Writes, &[], true),
-    ("fopen", Opens, &[], true),
-    ("getoutput", Runs, &[], true),
-    ("getstatusoutput", Runs, &[], true),
-    ("instance_eval", Evaluates, &[], true),
-    ("link", Links, FILES, false),
-    ("ln_s", Links, &[], true),
-    ("ln_sf", Links, &[], true),
-    ("move", Moves, FILES, false),
-    ("mv", Moves, FILES, false),
-    ("open", Opens, &["os", "io", "file", "fs", "codecs", "deno", "aiofiles"], true),
-    ("outputFile", Writes, FILES, true),
-    ("outputFileSync", Writes, FILES, true),
-    ("passthru", Runs, &[], true),
-    ("popen", Runs, SYSTEM, true),
-    ("proc_open", Runs, &[], true),
-    ("read", Reads, &["file", "io"], false),
-    ("readFile", Reads, FILES, true),
-    ("readFileSync", Reads, FILES, true),
-    ("readTextFile", Reads, FILES, true),
-    ("readTextFileSync", Reads, FILES, true),
-    ("read_bytes", ReadsSelf, &[], true),
-    ("read_text", ReadsSelf, &[], true),
-    ("readfile", Reads, &[], true),
-    ("readlines", Reads, &["file", "io"], false),
-    ("remove", Deletes, &["os", "fs", "deno", "fse", "fileutils"], false),
-    ("removeSync", Deletes, &[], true),
-    ("remove_dir", Deletes, &[], true),
-    ("remove_entry", Deletes, &[], true),
-    ("remove_entry_secure", Deletes, &[], true),
-    ("remove_tree", Deletes, &[], true),
-    ("removedirs", Deletes, &[], true),
-    ("rename", Moves, FILES, false),
-    ("renameSync", Moves, &[], true),
-    ("renames", Moves, FILES, false),
-    ("replace", Moves, &["os"], false),
-    ("rimraf", Deletes, &[], true),
-    ("rimrafSync", Deletes, &[], true),
-    ("rm", Deletes, FILES, false),
-    ("rmSync", Deletes, &[], true),
-    ("rm_f", Deletes, &[], true),
-    ("rm_r", Deletes, &[], true),
-    ("rm_rf", Deletes, &[], true),
-    ("rmdir", Deletes, FILES, true),
-    ("rmdirSync", Deletes, &[], true),
-    ("rmtree", Deletes, &[], true),
-    ("run", Runs, &["subprocess", "sp", "deno"], false),
-    ("runInNewContext", Evaluates, &[], true),
-    ("runInThisContext", Evaluates, &[], true),
-    ("shell_exec", Runs, &[], true),
-    ("spawn", Runs, SYSTEM, true),
-    ("spawnSync", Runs, SYSTEM, true),
-    ("spawnl", RunsNamed, SYSTEM, true),
-    ("spawnv", RunsNamed, SYSTEM, true),
-    ("symlink", Links, FILES, true),
-    ("symlinkSync", Links, &[], true),
-    ("symlink_to", WritesSelf, &[], true),
-    ("system", Runs, &[], true),
-    ("touch", WritesSelf, &[], false),
-    ("truncate", Writes, FILES, false),
-    ("truncateSync", Writes, &[], true),
-    ("unlink", Deletes, FILES, true),
-    ("unlinkSync", Deletes, &[], true),
-    ("urlretrieve", Downloads, &[], true),
-    ("write", Writes, &["file", "io", "bun"], false),
-    ("writeFile", Writes, FILES, true),
-    ("writeFileSync", Writes, FILES, true),
-    ("writeTextFile", Writes, FILES, true),
-    ("writeTextFileSync", Writes, FILES, true),
-    ("write_bytes", WritesSelf, &[], true),
-    ("write_text", WritesSelf, &[], true),
-];
-
-/// Names that fetch from the network.
-const NETWORK: [&str; 22] = [
-    "urllib",
-    "urllib2",
-    "urllib3",
-    "urlopen",
-    "urlretrieve",
-    "requests",
-    "httpx",
-    "aiohttp",
-    "fetch",
-    "axios",
-    "https",
-    "LWP",
-    "HTTP",
-    "socket",
-    "curl_exec",
-    "Net",
-    "URI",
-    "WebClient",
-    "XMLHttpRequest",
-    "undici",
-    "got",
-    "http",
-];
-/// Names that turn letters into other letters.
-const DECODERS: [&str; 17] = [
-    "pack",
-    "b64decode",
-    "b32decode",
-    "b16decode",
-    "a85decode",
-    "base64",
-    "atob",
-    "fromhex",
-    "unhexlify",
-    "decompress",
-    "decode64",
-    "strict_decode64",
-    "decode_base64",
-    "base64_decode",
-    "gunzipSync",
-    "inflateSync",
-    "str_rot13",
-];
 
 struct Scan<'t> {
     tokens: &'t [Token],
@@ -259,9 +40,9 @@ pub fn scan(walk: &mut Walk<'_>, env: &mut Env, language: Language, code: &str, 
         walk.found(&world, &rules::NETWORK_SHELL, subject);
     }
     let mut reads_secret = false;
-    for at in 0..tokens.len() {
+    for (at, token) in tokens.iter().enumerate() {
         scan.assignment(walk, env, at);
-        match &tokens[at] {
+        match token {
             Token::Command(text) => {
                 let text = scan.with_gaps(walk, text);
                 super::super::programs::run_code_text(walk, env, &text, subject);
@@ -294,10 +75,6 @@ pub fn scan(walk: &mut Walk<'_>, env: &mut Env, language: Language, code: &str, 
     if reads_secret && scan.networks {
         walk.found(&world, &rules::NETWORK_SECRET, subject);
     }
-}
-
-fn find(name: &str) -> Option<&'static (&'static str, Does, Owners, bool)> {
-    FUNCTIONS.binary_search_by(|(known, ..)| (*known).cmp(name)).ok().map(|at| &FUNCTIONS[at])
 }
 
 impl Scan<'_> {
@@ -371,16 +148,31 @@ impl Scan<'_> {
         Some(String::new())
     }
 
-    /// The expression a method is called on, if it is a call.
+    /// The expression a method is called on, back to where its chain of names and calls starts.
     fn receiver(&self, at: usize) -> Option<Range<usize>> {
         if at < 2 || !self.is(at - 1, '.') {
             return None;
         }
-        if self.is(at - 2, ')') {
-            let open = self.partner[at - 2];
-            return (open < at).then(|| open.saturating_sub(1)..at - 1);
+        let mut start = at - 1;
+        loop {
+            start -= 1;
+            if self.is(start, ')') || self.is(start, ']') {
+                let open = self.partner[start];
+                if open >= start {
+                    return None;
+                }
+                start = open;
+                if start > 0 && self.name(start - 1).is_some() {
+                    start -= 1;
+                }
+            } else if self.name(start).is_none() && !matches!(self.tokens[start], Token::Text(..)) {
+                return None;
+            }
+            if start < 2 || !self.is(start - 1, '.') {
+                return Some(start..at - 1);
+            }
+            start -= 1;
         }
-        self.name(at - 2).map(|_| at - 2..at - 1)
     }
 
     fn is_path_call(&self, at: usize) -> bool {
@@ -494,6 +286,12 @@ impl Scan<'_> {
                 let parts = self.split(at + 2, close);
                 let parts: Vec<String> = parts.into_iter().map(|part| self.value(walk, env, part)).collect();
                 (parts.join("/"), close)
+            }
+            "joinpath" if self.is(at + 1, '(') => {
+                let close = self.partner[at + 1].min(self.tokens.len());
+                let parts = self.split(at + 2, close);
+                let parts: Vec<String> = parts.into_iter().map(|part| self.value(walk, env, part)).collect();
+                (format!("/{}", parts.join("/")), close)
             }
             "executable" | "execPath" => ("python3".to_owned(), at),
             "sys" => (String::new(), at),
@@ -695,13 +493,5 @@ impl Scan<'_> {
             &rules::UNKNOWN_COMMAND
         };
         walk.found(&world, rule, subject);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn functions_are_sorted() {
-        assert!(super::FUNCTIONS.windows(2).all(|pair| pair[0].0 < pair[1].0));
     }
 }

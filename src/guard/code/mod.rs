@@ -2,6 +2,7 @@
 //! calls that run, delete, write or read something, with the arguments as far as they are plain text.
 
 mod calls;
+mod functions;
 mod tokens;
 
 use super::programs::Call;

@@ -154,8 +154,7 @@ impl Reader {
             || self.language != Language::Python;
         let mut text = String::new();
         let mut gaps = false;
-        loop {
-            let Some(&c) = self.chars.get(self.at) else { break };
+        while let Some(&c) = self.chars.get(self.at) {
             if c == quote && (!triple || (self.peek(1) == quote && self.peek(2) == quote)) {
                 self.at += if triple { 3 } else { 1 };
                 return Token::Text(text, gaps);

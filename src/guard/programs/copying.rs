@@ -197,12 +197,14 @@ fn editor_command(walk: &mut Walk<'_>, env: &mut Env, command: &str, call: &Call
 pub fn dd(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
     let value = |name: &str| call.args().iter().find_map(|arg| arg.strip_prefix(name));
     let content = match value("if=") {
+        Some("/dev/null") => Stream::text(""),
         Some(source) if source.starts_with("/dev/") => Stream::Data(Tags::NONE),
         Some(source) => walk.read(env, source),
         None => call.stdin.clone(),
     };
     if let Some(target) = value("of=") {
-        walk.write(env, target, Write::Overwrite, &call.show());
+        let nothing = matches!(&content, Stream::Text(text, _) if text.is_empty());
+        walk.write(env, target, if nothing { Write::Empty } else { Write::Overwrite }, &call.show());
         walk.remember(env, target, content, false);
         return Stream::None;
     }

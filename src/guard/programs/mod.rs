@@ -94,6 +94,15 @@ pub fn run(walk: &mut Walk<'_>, env: &mut Env, argv: &[String], stdin: &Stream, 
     call.filtered()
 }
 
+/// Whether `name` is a shell or an interpreter.
+pub fn is_shell(name: &str) -> bool {
+    let name = plain_name(name.rsplit('/').next().unwrap_or(name));
+    matches!(
+        name.as_str(),
+        "sh" | "bash" | "zsh" | "dash" | "ksh" | "ash" | "fish" | "python" | "perl" | "ruby" | "node" | "php"
+    )
+}
+
 /// The name a program is known by: no path, no version, no vendor's prefix.
 fn plain_name(base: &str) -> String {
     let mut name = base.strip_suffix(".exe").unwrap_or(base);

@@ -2,7 +2,6 @@
 
 use super::deleting::is_remote;
 use super::{Call, Spec};
-use crate::guard::paths;
 use crate::guard::rules;
 use crate::guard::walk::Walk;
 use crate::guard::walk::env::{Env, World};
@@ -303,16 +302,12 @@ pub fn ssh(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
         return Stream::Data(Tags::NONE);
     }
     let command = after_host.join(" ");
-    if call.stdin.tags().has(Tags::DOWNLOAD) && is_shell(paths::base_name(after_host[0])) {
+    if call.stdin.tags().has(Tags::DOWNLOAD) && super::is_shell(after_host[0]) {
         walk.found(&env.world.clone(), &rules::NETWORK_SHELL, call.show());
     }
     walk.text(&mut there, &command, call.stdin, false);
     // What another machine prints came over the network as well.
     Stream::Data(Tags::DOWNLOAD)
-}
-
-fn is_shell(name: &str) -> bool {
-    matches!(name, "sh" | "bash" | "zsh" | "dash" | "ksh" | "python" | "python3" | "perl" | "ruby" | "node")
 }
 
 /// `deno run https://…`: a program straight from the network.

@@ -152,7 +152,7 @@ pub fn cat(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
             "/dev/null" => Stream::text(""),
             file => walk.read(env, file),
         };
-        out = out.then(next);
+        out = walk.origins.join(out, next);
     }
     out
 }

@@ -336,7 +336,7 @@ pub fn openssl(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
         walk.read(env, file);
     }
     for file in [value(&["-out"]), value(&["-keyout"])].into_iter().flatten() {
-        if walk.is_secret(env, file) {
+        if walk.is_secret_place(env, file) {
             walk.found(&env.world.clone(), &rules::WRITE_NEW_KEY, subject.clone());
         }
     }
@@ -372,7 +372,7 @@ pub fn ssh_keygen(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream
     let only_asks = options.has(&["l", "y", "F", "B", "e", "i", "H", "R", "Q", "Y"]);
     let target =
         options.value(&["f"]).map_or_else(|| format!("{}/.ssh/id_ed25519", walk.ground.home), str::to_owned);
-    if !only_asks && walk.is_secret(env, &target) {
+    if !only_asks && walk.is_secret_place(env, &target) {
         walk.found(&env.world.clone(), &rules::WRITE_NEW_KEY, call.show());
     }
     Stream::Data(Tags::NONE)

@@ -6,7 +6,7 @@ use crate::guard::rules::{self, Rule};
 use crate::guard::walk::Walk;
 use crate::guard::walk::env::Env;
 use crate::guard::walk::touch::Write;
-use crate::guard::walk::value::{Stream, Tags, deactivate};
+use crate::guard::walk::value::{Stream, Tags, deactivate, is_hole};
 
 /// Text that nobody has seen, by its tags.
 fn unseen(tags: Tags) -> Option<&'static Rule> {
@@ -42,6 +42,10 @@ pub fn code(
     let text = deactivate(text);
     if language == Language::Shell {
         return walk.process(env, &text, args, call.stdin, call.want);
+    }
+    let local = Tags::LOCAL_FILE.and(Tags::TRUSTED).and(Tags::HAS_DEFAULT);
+    if !text.is_empty() && text.trim().chars().all(is_hole) && !walk.origins.tags(&text).has(local) {
+        walk.found(&env.world.clone(), &rules::UNKNOWN_COMMAND, call.show());
     }
     code::judge(walk, &mut env.clone(), language, &text, call);
     call.filtered()

@@ -316,6 +316,7 @@ static PROGRAMS: &[(&[&str], Handler)] = &[
             "linux32",
             "linux64",
             "ltrace",
+            "man",
             "mise",
             "nice",
             "nix",
@@ -400,7 +401,6 @@ static PROGRAMS: &[(&[&str], Handler)] = &[
     // Only words: never looked at further.
     (
         &[
-            "man",
             "whatis",
             "apropos",
             "info",

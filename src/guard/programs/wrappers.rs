@@ -95,6 +95,14 @@ static WRAPPERS: &[Wrapper] = &[
     Wrapper { name: "linux32", ..PLAIN },
     Wrapper { name: "linux64", ..PLAIN },
     Wrapper { name: "ltrace", short: "aAenopsuxl", ..PLAIN },
+    Wrapper {
+        name: "man",
+        short: "PCLMSe",
+        long: &["pager"],
+        text: &["P", "pager"],
+        skip: usize::MAX,
+        ..PLAIN
+    },
     Wrapper { name: "mise", verbs: &["exec", "x"], after_dashes: true, ..PLAIN },
     Wrapper { name: "nice", short: "n", long: &["adjustment"], ..PLAIN },
     Wrapper {
@@ -261,8 +269,12 @@ pub fn wrapper(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
         }
         return Stream::Data(Tags::NONE);
     }
-    // `exec` and `builtin` act in the shell itself, the others in a process of their own.
-    if matches!(wrapper.name, "exec" | "builtin" | "noglob" | "nocorrect") {
+    // `builtin` passes over functions of the same name.
+    if wrapper.name == "builtin" {
+        return super::run(walk, env, rest, call.stdin, call.want);
+    }
+    // `exec` acts in the shell itself, the others in a process of their own.
+    if matches!(wrapper.name, "exec" | "noglob" | "nocorrect") {
         return walk.call(env, rest, call.stdin, call.want);
     }
     walk.call(&mut env.clone(), rest, call.stdin, call.want)
@@ -316,7 +328,7 @@ pub fn env_command(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Strea
                 words.splice(at..end, split_string(&text));
             }
             word if word.starts_with("--chdir=") => {
-                chdir(walk, &mut inner, &word["--chdir=".len()..].to_owned());
+                chdir(walk, &mut inner, &word["--chdir=".len()..]);
                 at += 1;
             }
             "--" => {

@@ -67,7 +67,13 @@ impl Reader<'_> {
             }
             "[[" => {
                 self.at += 2;
-                Compound::Test(self.test_words())
+                let words = self.test_words();
+                self.skip_blanks();
+                // A second end: whatever stands before it was no test.
+                if self.peek_reserved() == "]]" {
+                    self.problem(Problem::Unexpected("]]".into()));
+                }
+                Compound::Test(words)
             }
             "function" => {
                 self.at += 8;

@@ -5,12 +5,15 @@
 
 pub mod characters;
 mod compound;
+mod escapes;
 mod heredoc;
+mod operators;
+mod parameters;
 mod parser;
 mod words;
 
+pub(crate) use escapes::escape;
 pub use parser::{Parsed, read};
-pub(crate) use words::escape;
 
 use std::cell::OnceCell;
 use std::rc::Rc;

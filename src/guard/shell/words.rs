@@ -69,7 +69,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Consumes letters up to the first that `ends`; at least one.
-    fn run(&mut self, ends: impl Fn(u8) -> bool) -> &'a str {
+    pub fn run(&mut self, ends: impl Fn(u8) -> bool) -> &'a str {
         let start = self.at;
         let rest = &self.bytes[start + 1..];
         self.at = start + 1 + rest.iter().position(|b| ends(*b)).unwrap_or(rest.len());
@@ -80,13 +80,13 @@ impl<'a> Reader<'a> {
         &self.text[start..self.at]
     }
 
-    fn reserved_char(&mut self) -> Part {
+    pub fn reserved_char(&mut self) -> Part {
         let c = self.text[self.at..].chars().next().unwrap_or(' ');
         self.at += c.len_utf8();
         if c >= FIRST_HOLE { Part::Hole(c) } else { Part::Bare(c.to_string()) }
     }
 
-    fn single(&mut self) -> Part {
+    pub fn single(&mut self) -> Part {
         self.at += 1;
         let rest = &self.bytes[self.at..];
         let length = memchr::memchr(b'\'', rest).unwrap_or_else(|| {
@@ -102,7 +102,7 @@ impl<'a> Reader<'a> {
         Part::Quoted(text.to_owned())
     }
 
-    fn double(&mut self) -> Part {
+    pub fn double(&mut self) -> Part {
         self.at += 1;
         Part::Double(self.expandable(Some(b'"')))
     }
@@ -158,7 +158,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn backtick(&mut self, in_double: bool) -> Part {
+    pub fn backtick(&mut self, in_double: bool) -> Part {
         self.at += 1;
         let mut text = String::new();
         let mut from = self.at;
@@ -215,7 +215,7 @@ impl<'a> Reader<'a> {
         self.nested(text, |r| Word { parts: r.expandable_text() })
     }
 
-    fn process(&mut self) -> Part {
+    pub fn process(&mut self) -> Part {
         let reads = self.byte(0) == Some(b'<');
         self.at += 2;
         Part::Process(reads, Rc::new(self.bracketed_list()))
@@ -291,7 +291,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn dollar(&mut self, in_double: bool) -> Part {
+    pub fn dollar(&mut self, in_double: bool) -> Part {
         let Some(next) = self.byte(1) else {
             self.at += 1;
             return Part::Quoted("$".into());
@@ -349,257 +349,6 @@ impl<'a> Reader<'a> {
             }
         }
     }
-
-    /// Behind `${`.
-    fn braced_parameter(&mut self, in_double: bool) -> Part {
-        if matches!(self.peek(), Some(b' ' | b'\t' | b'\n' | b'|')) {
-            self.at += 1;
-            let script = self.list(Stop::Brace);
-            if !self.eat_reserved("}") && !self.eat("}") {
-                self.problem(Problem::OpenExpansion);
-            }
-            return Part::Command(Rc::new(script));
-        }
-        let mut parameter = Parameter {
-            name: String::new(),
-            index: None,
-            length: false,
-            indirect: false,
-            change: Change::None,
-        };
-        match self.peek() {
-            Some(b'#') if self.byte(1) != Some(b'}') => {
-                parameter.length = true;
-                self.at += 1;
-            }
-            Some(b'!') if self.byte(1) != Some(b'}') => {
-                parameter.indirect = true;
-                self.at += 1;
-            }
-            // zsh: `${(flags)name}`
-            Some(b'(') => {
-                let rest = &self.bytes[self.at..];
-                self.at += memchr::memchr2(b')', b'\n', rest).map_or(rest.len(), |at| at + 1);
-                parameter.indirect = true;
-            }
-            _ => {}
-        }
-        self.peek();
-        let mut length = name_length(&self.bytes[self.at..]);
-        if length == 0 {
-            length = self.bytes[self.at..].iter().take_while(|b| b.is_ascii_digit()).count();
-        }
-        if length == 0 && matches!(self.byte(0), Some(b'@' | b'*' | b'#' | b'?' | b'-' | b'$' | b'!')) {
-            length = 1;
-        }
-        parameter.name = self.text[self.at..self.at + length].to_owned();
-        self.at += length;
-        if self.peek() == Some(b'[') {
-            self.at += 1;
-            parameter.index = Some(self.operand(b']', in_double));
-        }
-        if parameter.name.is_empty() && self.peek() != Some(b'}') {
-            parameter.change = Change::Other(self.operand(b'}', in_double));
-            return Part::Parameter(Box::new(parameter));
-        }
-        parameter.change = self.change(in_double);
-        Part::Parameter(Box::new(parameter))
-    }
-
-    fn change(&mut self, in_double: bool) -> Change {
-        let Some(first) = self.peek() else {
-            self.problem(Problem::OpenExpansion);
-            return Change::None;
-        };
-        self.at += 1;
-        let colon = first == b':';
-        let op = if colon { self.peek().unwrap_or(b'}') } else { first };
-        match op {
-            b'}' if !colon => Change::None,
-            b'-' | b'=' | b'+' | b'?' => {
-                self.at += usize::from(colon);
-                let word = self.operand(b'}', in_double);
-                match op {
-                    b'+' => Change::Alternative { colon, word },
-                    b'?' => Change::Required,
-                    _ => Change::Default { colon, assign: op == b'=', word },
-                }
-            }
-            _ if colon => Change::Slice(self.operand(b'}', in_double)),
-            b'#' | b'%' => {
-                let longest = self.peek() == Some(op);
-                self.at += usize::from(longest);
-                let pattern = self.operand(b'}', in_double);
-                if op == b'#' {
-                    Change::Prefix { longest, pattern }
-                } else {
-                    Change::Suffix { longest, pattern }
-                }
-            }
-            b'/' => {
-                let how = match self.peek() {
-                    Some(how @ (b'/' | b'#' | b'%')) => {
-                        self.at += 1;
-                        char::from(how)
-                    }
-                    _ => ' ',
-                };
-                let pattern = self.operand(b'/', in_double);
-                // The pattern's end told whether a replacement follows.
-                let with = if self.bytes.get(self.at - 1) == Some(&b'/') {
-                    self.operand(b'}', in_double)
-                } else {
-                    Word::default()
-                };
-                Change::Replace { how, pattern, with }
-            }
-            b'^' | b',' => {
-                let mut how = char::from(op).to_string();
-                if self.peek() == Some(op) {
-                    self.at += 1;
-                    how.push(char::from(op));
-                }
-                self.operand(b'}', in_double);
-                Change::Case(how)
-            }
-            _ => {
-                self.at -= 1;
-                Change::Other(self.operand(b'}', in_double))
-            }
-        }
-    }
-
-    /// The text behind an operator, up to `end` (or the closing brace, for a pattern that `/` may end).
-    fn operand(&mut self, end: u8, in_double: bool) -> Word {
-        let mut parts = Vec::new();
-        loop {
-            match self.peek() {
-                None => {
-                    self.problem(Problem::OpenExpansion);
-                    break;
-                }
-                Some(byte) if byte == end || (byte == b'}' && end == b'/') => {
-                    self.at += 1;
-                    break;
-                }
-                Some(b'\'') if !in_double => parts.push(self.single()),
-                Some(b'"') => parts.push(self.double()),
-                Some(b'`') => parts.push(self.backtick(in_double)),
-                Some(b'$') => {
-                    let part = self.dollar(in_double);
-                    push(&mut parts, part);
-                }
-                Some(b'<' | b'>') if self.byte(1) == Some(b'(') && !in_double => parts.push(self.process()),
-                Some(b'\\') => {
-                    self.at += 1;
-                    let c = self.text[self.at..].chars().next().unwrap_or('\\');
-                    self.at = (self.at + c.len_utf8()).min(self.bytes.len());
-                    parts.push(Part::Quoted(c.to_string()));
-                }
-                Some(0xF4) => {
-                    let part = self.reserved_char();
-                    push(&mut parts, part);
-                }
-                Some(_) => {
-                    let run = self.run(|b| {
-                        b == end
-                            || matches!(b, b'\'' | b'"' | b'`' | b'$' | b'\\' | b'}' | b'<' | b'>' | 0xF4)
-                    });
-                    self.look_at(run, None, true);
-                    push(&mut parts, Part::Bare(run.to_owned()));
-                }
-            }
-        }
-        Word { parts }
-    }
-
-    /// Behind `$'`.
-    fn ansi_c(&mut self) -> Part {
-        let mut bytes: Vec<u8> = Vec::new();
-        loop {
-            let rest = &self.bytes[self.at..];
-            let Some(step) = memchr::memchr2(b'\'', b'\\', rest) else {
-                bytes.extend_from_slice(rest);
-                self.at = self.bytes.len();
-                self.problem(Problem::OpenQuote);
-                break;
-            };
-            bytes.extend_from_slice(&rest[..step]);
-            self.at += step + 1;
-            if self.bytes[self.at - 1] == b'\'' {
-                break;
-            }
-            self.at += escape(&self.bytes[self.at..], &mut bytes, false);
-            while !self.text.is_char_boundary(self.at) {
-                bytes.push(self.bytes[self.at]);
-                self.at += 1;
-            }
-        }
-        // The shell's strings end at the first NUL.
-        if let Some(end) = memchr::memchr(0, &bytes) {
-            bytes.truncate(end);
-        }
-        Part::Quoted(String::from_utf8_lossy(&bytes).into_owned())
-    }
-}
-
-/// Decodes what stands behind a backslash in `$'…'`, or in `echo -e` and `printf` (where octal numbers start
-/// with a zero). Returns how many bytes were used.
-pub(crate) fn escape(rest: &[u8], out: &mut Vec<u8>, in_echo: bool) -> usize {
-    let Some(&first) = rest.first() else {
-        out.push(b'\\');
-        return 0;
-    };
-    let number = |digits: &[u8], radix: u32, most: usize| {
-        let length = digits.iter().take(most).take_while(|b| char::from(**b).is_digit(radix)).count();
-        let value = std::str::from_utf8(&digits[..length])
-            .ok()
-            .and_then(|text| u32::from_str_radix(text, radix).ok())
-            .unwrap_or(0);
-        (value, length)
-    };
-    let simple = match first {
-        b'n' => b'\n',
-        b't' => b'\t',
-        b'r' => b'\r',
-        b'a' => 7,
-        b'b' => 8,
-        b'e' | b'E' => 27,
-        b'f' => 12,
-        b'v' => 11,
-        b'\\' | b'\'' | b'"' | b'?' => first,
-        b'x' => {
-            let (value, length) = number(&rest[1..], 16, 2);
-            if length > 0 {
-                out.push(value as u8);
-                return 1 + length;
-            }
-            out.extend_from_slice(b"\\x");
-            return 1;
-        }
-        b'u' | b'U' => {
-            let (value, length) = number(&rest[1..], 16, if first == b'u' { 4 } else { 8 });
-            let c = char::from_u32(value).filter(|_| length > 0).unwrap_or('\u{FFFD}');
-            out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
-            return 1 + length;
-        }
-        b'0'..=b'7' => {
-            let most = if in_echo && first == b'0' { 4 } else { 3 };
-            let (value, length) = number(rest, 8, most);
-            out.push(value as u8);
-            return length.max(1);
-        }
-        b'c' if rest.len() > 1 && !in_echo => {
-            out.push(rest[1] & 0x1f);
-            return 2;
-        }
-        _ => {
-            out.extend_from_slice(&[b'\\', first]);
-            return 1;
-        }
-    };
-    out.push(simple);
-    1
 }
 
 fn simple_parameter(name: String) -> Part {
@@ -623,7 +372,7 @@ fn holes_of(text: &str) -> Vec<Part> {
 }
 
 /// Appends, joining text with text of the same kind.
-fn push(parts: &mut Vec<Part>, part: Part) {
+pub(super) fn push(parts: &mut Vec<Part>, part: Part) {
     match (parts.last_mut(), part) {
         (Some(Part::Bare(last)), Part::Bare(text)) | (Some(Part::Quoted(last)), Part::Quoted(text)) => {
             last.push_str(&text);

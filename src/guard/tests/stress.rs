@@ -95,7 +95,7 @@ fn depth_is_no_excuse() {
     let nest = |open: &str, inner: &str, close: &str, times: usize| {
         open.repeat(times) + inner + &close.repeat(times)
     };
-    for times in [10, 100, 1000, 5000, 30_000] {
+    for times in [10, 1000, 20_000] {
         for (open, close) in [
             ("(", ")"),
             ("( ", " )"),
@@ -108,7 +108,7 @@ fn depth_is_no_excuse() {
             ("! ", ""),
             ("env ", ""),
             ("[[ ", " ]]"),
-            ("echo ${x:-", "}"),
+            ("echo ${x:-$(", ")}"),
             ("<(", ")"),
             ("case x in *) ", ";; esac"),
             ("time ", ""),

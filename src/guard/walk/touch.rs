@@ -160,10 +160,7 @@ impl Walk<'_> {
             Zone::Git => Some(&rules::DELETE_GIT),
             Zone::Temp => None,
             Zone::Inside if paths::base_name(&real) == ".claude" => Some(&rules::DELETE_PROTECTED),
-            Zone::Inside => {
-                let kinds = self.ground.kinds(&real, false);
-                kinds.into_iter().find_map(|(kind, _)| kind.delete_rule())
-            }
+            Zone::Inside => protected::kind(&real, &self.ground.known).and_then(Kind::delete_rule),
             Zone::Outside => match protected::kind(&real, &self.ground.known) {
                 Some(Kind::History) => Some(&rules::HISTORY),
                 Some(Kind::Agent) => Some(&rules::WRITE_AGENT),
@@ -357,8 +354,11 @@ impl Walk<'_> {
         if let Some(stream) = value.chars().next().and_then(|c| self.origins.get(c)?.stream.clone()) {
             return stream;
         }
-        if value.starts_with("/dev/tcp/") || value.starts_with("/dev/udp/") {
+        if is_socket(value) {
             return Stream::Data(Tags::DOWNLOAD);
+        }
+        if value == "/dev/null" {
+            return Stream::text("");
         }
         let world = env.world.clone();
         let mut tags = Tags::LOCAL_FILE;
@@ -398,7 +398,17 @@ impl Walk<'_> {
         })
     }
 
-    /// Notes what the line puts into a file.
+    /// As [`Walk::is_secret`], for a place where a secret would be written; scratch files in a temp directory are none.
+    pub fn is_secret_place(&mut self, env: &Env, value: &str) -> bool {
+        let in_temp = match self.spot(env, value) {
+            Spot::At(path) => self.ground.zone(&self.ground.real(&path, true)) == Zone::Temp,
+            _ => false,
+        };
+        !in_temp && self.is_secret(env, value)
+    }
+
+    /// Notes what the line puts into a file. Of a file that it appends to, only the new part is known, and the new
+    /// part is what counts.
     pub fn remember(&mut self, env: &Env, target: &str, content: Stream, append: bool) {
         if env.world != World::Here || target.starts_with("/dev/") {
             return;
@@ -408,10 +418,7 @@ impl Walk<'_> {
         {
             let real = self.ground.real(&path, true);
             let content = match (append, self.made.remove(&real)) {
-                (true, Some(old)) => old.then(content),
-                (true, None) if self.ground.files.exists(&real) => {
-                    Stream::Data(content.tags().and(Tags::LOCAL_FILE))
-                }
+                (true, Some(old)) => self.origins.join(old, content),
                 _ => content,
             };
             self.made.insert(real, content);
@@ -428,4 +435,9 @@ impl Walk<'_> {
         let unpacked = self.unpacked.iter().any(|dir| paths::contains(dir, &real));
         (unpacked && !self.ground.files.exists(&real)).then_some(Stream::Data(Tags::DOWNLOAD))
     }
+}
+
+/// bash opens a connection where no file is.
+pub fn is_socket(path: &str) -> bool {
+    path.starts_with("/dev/tcp/") || path.starts_with("/dev/udp/")
 }

@@ -57,6 +57,11 @@ impl Tags {
     pub fn only(self, other: Tags) -> Tags {
         Tags(self.0 & other.0)
     }
+
+    /// Of two texts in one: what one of them carries flows on, what makes a text harmless must hold for both.
+    pub fn mixed(self, other: Tags) -> Tags {
+        self.and(other).only(Tags::FLOWING).and(self.only(other))
+    }
 }
 
 /// What flows through a pipe, out of a file or into a variable.
@@ -80,18 +85,6 @@ impl Stream {
         match self {
             Stream::None => Tags::NONE,
             Stream::Text(_, tags) | Stream::Data(tags) => *tags,
-        }
-    }
-
-    /// One after the other.
-    pub fn then(self, next: Stream) -> Stream {
-        match (self, next) {
-            (Stream::None, other) | (other, Stream::None) => other,
-            (Stream::Text(mut a, x), Stream::Text(b, y)) => {
-                a.push_str(&b);
-                Stream::Text(a, x.and(y))
-            }
-            (a, b) => Stream::Data(a.tags().and(b.tags())),
         }
     }
 }
@@ -129,6 +122,29 @@ impl Origins {
 
     pub fn get(&self, c: char) -> Option<&Origin> {
         self.0.get((c as u32).checked_sub(FIRST_HOLE)? as usize)
+    }
+
+    /// One stream after the other. Unknown text beside known text becomes a hole in it, so that neither hides the other.
+    pub fn join(&mut self, first: Stream, next: Stream) -> Stream {
+        match (first, next) {
+            (Stream::None, other) | (other, Stream::None) => other,
+            (Stream::Text(mut a, x), Stream::Text(b, y)) => {
+                a.push_str(&b);
+                Stream::Text(a, x.and(y))
+            }
+            (Stream::Data(x), Stream::Data(y)) => Stream::Data(x.mixed(y)),
+            (Stream::Text(mut a, x), Stream::Data(y)) => {
+                a.push(self.hole("…", y));
+                a.push('\n');
+                Stream::Text(a, x)
+            }
+            (Stream::Data(x), Stream::Text(b, y)) => {
+                let mut text = String::from(self.hole("…", x));
+                text.push('\n');
+                text.push_str(&b);
+                Stream::Text(text, y)
+            }
+        }
     }
 
     /// The tags of all holes in `value`.

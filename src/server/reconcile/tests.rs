@@ -168,9 +168,17 @@ fn what_the_transcript_says_can_be_had_at_once() {
     let prompt = heard("UserPromptSubmit", &stage.path());
     assert!(reconciler.is_needed_before("UserPromptSubmit", &prompt));
     // The thread may have been quicker; between them the line is told once.
-    let mut told = reconciler.read_now(&prompt);
-    told.extend(lock(&stage.reports).clone());
-    assert_eq!(told.iter().filter(|report| report.name == observed::INTERRUPTED).count(), 1);
+    let mut own = Vec::new();
+    let mut told = || {
+        own.extend(reconciler.read_now(&prompt));
+        let all = own.iter().cloned().chain(lock(&stage.reports).clone());
+        all.filter(|report: &Report| report.name == observed::INTERRUPTED).count()
+    };
+    let deadline = std::time::Instant::now() + Duration::from_secs(10);
+    while told() == 0 && std::time::Instant::now() < deadline {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    assert_eq!(told(), 1);
     let stop = Heard::new("Stop", "s", Stamp::now(), &json!({}));
     assert!(reconciler.is_needed_before("Stop", &stop));
     let stop = Heard::new("Stop", "s", Stamp::now(), &json!({"last_assistant_message": "Done."}));

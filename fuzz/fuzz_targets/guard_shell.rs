@@ -1,0 +1,18 @@
+//! `cargo +nightly fuzz run guard_shell`: whatever the text, the shell reader comes to an end, and a text without
+//! any mark of shell syntax has no problem.
+#![no_main]
+
+use claude_headspace::guard::shell;
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|text: &str| {
+    for depth in [4, 40] {
+        let parsed = shell::read(text, depth);
+        let plain = text.chars().all(|c| c.is_ascii_alphanumeric() || " /.-_".contains(c));
+        let reserved = ["then", "elif", "else", "fi", "do", "done", "esac", "in", "if", "for", "while", "until", "case"];
+        let reserved = text.split_whitespace().any(|word| {
+            reserved.contains(&word) || matches!(word, "select" | "function" | "coproc" | "time")
+        });
+        assert!(!plain || reserved || parsed.problems.is_empty(), "{:?}", parsed.problems);
+    }
+});
