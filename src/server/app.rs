@@ -70,7 +70,7 @@ impl App {
         self: &Arc<Self>,
         question: impl FnOnce(&Connection) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        self.ledger.rows_written().await;
+        self.ledger.rows_written().await?;
         self.ask(question).await
     }
 

@@ -32,6 +32,8 @@ pub struct Batch<'a> {
     pub memory: &'a mut Memory,
     pub around: &'a mut Around,
     pub rows: Rows,
+    /// It has an event.
+    begun: bool,
 }
 
 /// What is known of the world outside.
@@ -49,7 +51,11 @@ impl Around {
     }
 }
 
-impl Batch<'_> {
+impl<'a> Batch<'a> {
+    pub fn new(db: &'a Connection, memory: &'a mut Memory, around: &'a mut Around) -> Batch<'a> {
+        Batch { db, memory, around, rows: Rows::default(), begun: false }
+    }
+
     /// Stores the event and applies it. `fails`: the engine is known to fail on it, so it has no effect.
     pub fn event(&mut self, job: &mut EventJob, index: usize, fails: bool) -> Result<Receipt, Failure> {
         if let Some(delivery_id) = &job.delivery_id
@@ -75,7 +81,9 @@ impl Batch<'_> {
             Some(outcome) => outcome.agent_id,
             None => self.memory.world.agent_of_session(&event.session_id).map(|agent| agent.id),
         };
-        let flags = effect(outcome.as_ref()) + i64::from(job.from_hook) * flag::HOOK;
+        let first = !std::mem::replace(&mut self.begun, true);
+        let flags =
+            effect(outcome.as_ref()) + i64::from(job.from_hook) * flag::HOOK + i64::from(first) * flag::FIRST;
         let delivery_id = job.delivery_id.as_deref();
         write::event(self.db, &EventRow { event, text: &job.text, agent_id, delivery_id, flags })?;
         if let Some(tail) = &job.tail {
@@ -113,7 +121,9 @@ impl Batch<'_> {
     /// Looks up for the event what the engine may not look up itself.
     fn gather(&mut self, event: &mut Event) {
         let Around { lookup, met, host } = &mut *self.around;
-        let first_since_start = !met.contains(&event.session_id) && met.insert(event.session_id.clone());
+        // Still so if this is tried again.
+        let first_since_start = event.facts.first_since_start
+            || !met.contains(&event.session_id) && met.insert(event.session_id.clone());
         let mut found = Facts { first_since_start, ..Facts::default() };
         let fresh = matches!(event.name.as_str(), "SessionStart" | "CwdChanged" | "UserPromptSubmit");
         let cwd = event.text("cwd").or_else(|| event.text("working_directory"));
@@ -130,15 +140,8 @@ impl Batch<'_> {
     pub fn views(&mut self) -> Vec<Arc<AgentView>> {
         let now = Stamp::now();
         let Memory { world, marks, .. } = &mut *self.memory;
-        self.rows.touched.retain(|id, _| world.agent(*id).is_some());
-        let mut views = Vec::with_capacity(self.rows.touched.len());
-        for (id, seq) in &mut self.rows.touched {
-            let Some(agent) = world.agent(*id) else { continue };
-            marks.seq += 1;
-            *seq = marks.seq;
-            views.push(Arc::new(agent.view(now)));
-        }
-        views
+        self.rows.number_agents(&mut marks.seq);
+        self.rows.touched.keys().filter_map(|id| Some(Arc::new(world.agent(*id)?.view(now)))).collect()
     }
 }
 

@@ -14,7 +14,6 @@ use crate::model::*;
 use crate::store::prune::Deleted;
 use crate::store::write::{Marks, TailUpdate};
 use serde_json::Value;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, mpsc};
 use tokio::sync::oneshot;
 
@@ -195,8 +194,6 @@ pub struct Ledger {
     pub(super) queue: Arc<Queue<Job>>,
     pub(super) published: Arc<Published>,
     paranoid: bool,
-    /// Somebody is about to wake the writer.
-    waking: Arc<AtomicBool>,
 }
 
 impl Ledger {
@@ -205,7 +202,6 @@ impl Ledger {
             queue: Arc::new(Queue::new(LINE)),
             published: Arc::new(Published::default()),
             paranoid: config.paranoid,
-            waking: Arc::default(),
         }
     }
 
@@ -233,15 +229,7 @@ impl Ledger {
                 job.by_task = true;
             }
         }
-        self.note_refusal(self.queue.put_quietly(jobs));
-        if !self.waking.swap(true, Ordering::Relaxed) {
-            let ledger = self.clone();
-            tokio::spawn(async move {
-                tokio::task::yield_now().await;
-                ledger.waking.store(false, Ordering::Relaxed);
-                ledger.queue.wake();
-            });
-        }
+        self.note_refusal(self.queue.put(jobs));
         pending
     }
 
@@ -273,10 +261,10 @@ impl Ledger {
     }
 
     /// When this returns, the tables say everything that was answered before.
-    pub async fn rows_written(&self) {
+    pub async fn rows_written(&self) -> Result<(), Unavailable> {
         let (done, wait) = oneshot::channel();
         self.put(Job::WriteRows(done));
-        let _ = wait.await;
+        wait.await.map_err(|_| Unavailable("the latest states could not be stored: try again".into()))
     }
 
     fn job(&self, mut new: NewEvent) -> (Job, Pending) {

@@ -1,12 +1,11 @@
 //! What the next event builds on: the world, and the rows that are worked out but not written yet.
 //!
 //! Events are durable before anybody hears of them. Everything else is worked out from them, so it may be written a
-//! moment later and together: what a crash takes is worked out again from the events when the store is opened.
+//! moment later and together: what a crash takes is worked out again from the events, by whoever reads the store next.
 
 use super::replay;
 use crate::clock::Stamp;
 use crate::engine::World;
-use crate::store::queries;
 use crate::store::write::{self, Marks, Rows};
 use anyhow::Result;
 use rusqlite::{Connection, Transaction, TransactionBehavior};
@@ -33,11 +32,13 @@ struct Due {
 }
 
 impl Memory {
-    /// As the store has it, after what the last server did not come to write.
-    pub fn load(db: &mut Connection) -> Result<Memory> {
-        let (mut world, mut marks) = queries::world(db)?;
-        replay::catch_up(db, &mut world, &mut marks)?;
-        Ok(Memory { world, marks, unwritten: Rows::default(), due: None })
+    /// As the events have it. What the last server did not come to write is written soon.
+    pub fn load(db: &Connection) -> Result<Memory> {
+        let (world, marks, unwritten) = replay::caught_up(db)?;
+        let now = Instant::now();
+        let behind = marks.projected != Some(marks.event);
+        let due = behind.then_some(Due { latest: now, quiet: now });
+        Ok(Memory { world, marks, unwritten, due })
     }
 
     /// Rows of events that are on disk.
@@ -72,7 +73,7 @@ impl Memory {
 }
 
 /// Rows, documents and marks of the events up to `marks.event`.
-pub fn put(db: &Connection, world: &World, marks: &mut Marks, rows: &Rows) -> Result<()> {
+fn put(db: &Connection, world: &World, marks: &mut Marks, rows: &Rows) -> Result<()> {
     let now = Stamp::now();
     write::rows(db, rows)?;
     for (id, seq) in &rows.touched {

@@ -158,15 +158,17 @@ fn salvage(source: &Path, into: &Connection) -> Result<u64> {
         }
     }
     into.execute_batch("COMMIT")?;
+    let mut merged = queries::marks(into)?;
     if let Ok(marks) = queries::marks(&damaged) {
-        let mut merged = queries::marks(into)?;
         merged.received += marks.received;
         merged.seq = merged.seq.max(marks.seq);
-        merged.event = next - 1;
         merged.last_hook_at = merged.last_hook_at.max(marks.last_hook_at);
         merged.last_hook = marks.last_hook.or(merged.last_hook);
-        store::write::marks(into, &merged)?;
     }
+    merged.event = next - 1;
+    // Counted and told before, as far as that can be known.
+    merged.projected = Some(merged.event);
+    store::write::marks(into, &merged)?;
     Ok(unreadable)
 }
 

@@ -1,23 +1,23 @@
 //! Stored events once more through the engine: those the last server did not come to work out, or all of them.
 
 use super::batch::effect;
-use super::{memory, projection};
+use super::memory::Memory;
+use super::projection;
 use crate::clock::Stamp;
 use crate::engine::{self, Agent, Counters, World};
-use crate::model::{Event, Outcome};
+use crate::model::Event;
 use crate::store::write::{self, Marks, Rows};
-use crate::store::{flag, queries};
+use crate::store::{self, flag, queries};
 use anyhow::Result;
 use rusqlite::{Connection, params};
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
 
-/// Events between two commits; also what has to be repeated if the engine fails on one of them.
+/// Events between two commits; also what has to be repeated if the engine fails on one of them. More than the writer
+/// commits together.
 const CHUNK: usize = 2000;
-/// Clients may have been told steps of the stream that a crash took with it: what is told again gets numbers beyond
-/// all of those.
-const BEYOND: i64 = 1_000_000;
 
 /// Everything that is worked out from the events.
 const DERIVED: &[&str] =
@@ -31,48 +31,42 @@ pub struct Replayed {
     pub without_effect: u64,
 }
 
-/// Works out the events that came after those whose rows are written.
-pub fn catch_up(db: &mut Connection, world: &mut World, marks: &mut Marks) -> Result<()> {
+/// The world as of the last event on disk, and the rows nobody has come to write yet: of the events after
+/// `marks.projected`. They get the numbers the stream gave them, which clients may have been told before a crash.
+/// Writes nothing.
+pub fn caught_up(db: &Connection) -> Result<(World, Marks, Rows)> {
+    // One look at everything: a server may be at work.
+    let _look = db.unchecked_transaction()?;
+    let (mut world, mut marks) = queries::world(db)?;
+    let mut rows = Rows::default();
     let mut last = marks.projected.unwrap_or(marks.event);
-    let newest = marks.event;
-    if last < newest {
-        marks.seq += BEYOND;
-    }
     while let Some(chunk) = next(db, &mut last)? {
-        let (applied, _) = apply(world, &chunk);
-        let mut rows = Rows::default();
-        for past in applied {
+        let applied = apply(&mut world, &chunk, marks.seq, true);
+        for past in &applied.past {
             marks.count(&mut rows, &past.event, past.flags);
-            if let Some(outcome) = past.outcome {
-                projection::collect(&mut rows, world, &mut marks.seq, &past.event, outcome);
-            }
         }
-        for seq in rows.touched.values_mut() {
-            marks.seq += 1;
-            *seq = marks.seq;
-        }
-        marks.event = last;
-        let step = db.transaction()?;
-        memory::put(&step, world, marks, &rows)?;
-        step.commit()?;
+        rows.absorb(applied.rows);
+        marks.seq = applied.seq;
     }
-    marks.event = newest;
-    Ok(())
+    Ok((world, marks, rows))
+}
+
+/// The agents without a server: the last events before it was killed count, though nobody came to write their rows.
+pub fn agents(path: &Path) -> Result<Vec<Agent>> {
+    if !path.exists() {
+        return Ok(Vec::new());
+    }
+    let (world, ..) = caught_up(&store::open_to_read(path)?)?;
+    Ok(world.agents().cloned().collect())
 }
 
 /// Empties the tables of states in `db` and fills them anew. `progress` hears how many events are done.
 pub fn replay(db: &mut Connection, mut progress: impl FnMut(u64)) -> Result<Replayed> {
-    let mut marks = queries::marks(db)?;
+    write_what_is_missing(db);
+    let marks = queries::marks(db)?;
     // Where retention has deleted events, what they told of the agents can only be taken over.
     let pruned = queries::meta(db, "pruned")?.is_some();
     let before = if pruned { queries::agents(db)? } else { Vec::new() };
-    // Those a crash kept from being counted.
-    let uncounted: i64 = db.query_row(
-        "SELECT count(*) FROM events WHERE id > ?1 AND flags & ?2 = ?3",
-        params![marks.projected, flag::HOOK | flag::DUPLICATE, flag::HOOK],
-        |row| row.get(0),
-    )?;
-    marks.received += uncounted.unsigned_abs();
     let clear = db.transaction()?;
     for table in DERIVED {
         clear.execute(&format!("DELETE FROM {table}"), [])?;
@@ -87,30 +81,40 @@ pub fn replay(db: &mut Connection, mut progress: impl FnMut(u64)) -> Result<Repl
     let mut world = World::load([], Counters { agent, ..Counters::default() });
     let (mut done, mut last) = (Replayed::default(), 0);
     while let Some(chunk) = next(db, &mut last)? {
-        let (applied, failing) = apply(&mut world, &chunk);
+        let Applied { past, mut rows, without_effect, .. } = apply(&mut world, &chunk, marks.seq, false);
         let step = db.transaction()?;
-        let mut rows = Rows::default();
-        for past in applied {
-            note(&step, &past)?;
-            if let Some(outcome) = past.outcome {
-                projection::collect(&mut rows, &world, &mut marks.seq, &past.event, outcome);
-            }
+        for past in &past {
+            note(&step, past)?;
         }
         // The stream has told all this before.
         rows.changes.clear();
         write::rows(&step, &rows)?;
         step.commit()?;
         done.events += chunk.len() as u64;
-        done.without_effect += failing;
+        done.without_effect += without_effect;
         progress(done.events);
     }
     done.agents = finish(db, &world, marks, &before)?;
     Ok(done)
 }
 
-/// The events after `last`, which then is the last of them; `None` when there are no more.
+/// What a crash kept from being counted and told. Where the states cannot be read, that cannot be known.
+fn write_what_is_missing(db: &Connection) {
+    let written = Memory::load(db).and_then(|mut memory| memory.write(db));
+    if let Err(error) = written {
+        super::log::line(&format!("the stream of changes may lack its last steps: {error:#}"));
+    }
+}
+
+/// The events after `last`, up to the end of a COMMIT; `last` then is the last of them. `None`: there are no more.
 fn next(db: &Connection, last: &mut i64) -> Result<Option<Vec<(Event, i64)>>> {
-    let chunk = queries::replay(db, *last, CHUNK)?;
+    let mut chunk = queries::replay(db, *last, CHUNK)?;
+    if chunk.len() == CHUNK
+        && let Some(begun) = chunk.iter().rposition(|(_, flags)| flags & flag::FIRST != 0)
+        && begun > 0
+    {
+        chunk.truncate(begun);
+    }
     let Some((end, _)) = chunk.last() else { return Ok(None) };
     *last = end.id;
     Ok(Some(chunk))
@@ -121,58 +125,84 @@ struct Past<'a> {
     event: Cow<'a, Event>,
     flags: i64,
     agent_id: Option<i64>,
-    outcome: Option<Outcome>,
+    effect: i64,
+    /// Whose it is now.
+    owner: Option<i64>,
 }
 
-/// As the writer does it: an event the engine fails on has no effect, and the world is as if it had not come.
-fn apply<'a>(world: &mut World, chunk: &'a [(Event, i64)]) -> (Vec<Past<'a>>, u64) {
+#[derive(Default)]
+struct Applied<'a> {
+    past: Vec<Past<'a>>,
+    rows: Rows,
+    /// The last number given in the stream.
+    seq: i64,
+    without_effect: u64,
+}
+
+/// As the writer does it: an event the engine fails on has no effect, and the world is as if it had not come. What
+/// `failed` then, fails again.
+fn apply<'a>(world: &mut World, chunk: &'a [(Event, i64)], seq: i64, failed: bool) -> Applied<'a> {
     let start = world.clone();
-    let mut failing: HashSet<i64> = HashSet::new();
+    let known = chunk.iter().filter(|(_, flags)| failed && flags & flag::UNPROJECTED != 0);
+    let mut failing: HashSet<i64> = known.map(|(event, _)| event.id).collect();
     loop {
-        let mut applied = Vec::with_capacity(chunk.len());
-        let mut failed = None;
-        for (event, flags) in chunk {
-            let agent_id = event.agent_hint;
-            let mut event = Cow::Borrowed(event);
-            // An id somebody has already is no id for a new agent.
-            if agent_id.is_some_and(|id| world.agent(id).is_some()) {
-                event.to_mut().agent_hint = None;
-            }
-            let outcome = if failing.contains(&event.id) {
-                None
-            } else {
-                match catch_unwind(AssertUnwindSafe(|| engine::apply(world, &event))) {
-                    Ok(outcome) => Some(outcome),
-                    Err(_) => {
-                        failed = Some(event.id);
-                        break;
-                    }
-                }
-            };
-            applied.push(Past { event, flags: *flags, agent_id, outcome });
-        }
-        match failed {
-            Some(id) => {
+        match attempt(world, chunk, seq, &failing) {
+            Ok(applied) => return applied,
+            Err(id) => {
                 failing.insert(id);
                 *world = start.clone();
             }
-            None => return (applied, failing.len() as u64),
         }
     }
 }
 
+/// Gives up at the event with the returned id, on which the engine fails.
+fn attempt<'a>(
+    world: &mut World,
+    chunk: &'a [(Event, i64)],
+    seq: i64,
+    failing: &HashSet<i64>,
+) -> Result<Applied<'a>, i64> {
+    let mut done = Applied { seq, without_effect: failing.len() as u64, ..Applied::default() };
+    // Of the COMMIT that is worked out: its agents get their numbers after all its other steps.
+    let mut rows = Rows::default();
+    for (event, flags) in chunk {
+        if flags & flag::FIRST != 0 {
+            rows.number_agents(&mut done.seq);
+            done.rows.absorb(std::mem::take(&mut rows));
+        }
+        let agent_id = event.agent_hint;
+        let mut event = Cow::Borrowed(event);
+        // An id somebody has already is no id for a new agent.
+        if agent_id.is_some_and(|id| world.agent(id).is_some()) {
+            event.to_mut().agent_hint = None;
+        }
+        let outcome = if failing.contains(&event.id) {
+            None
+        } else {
+            let applied = catch_unwind(AssertUnwindSafe(|| engine::apply(world, &event)));
+            Some(applied.map_err(|_| event.id)?)
+        };
+        let effect = effect(outcome.as_ref());
+        let owner = outcome.as_ref().map_or(agent_id, |outcome| outcome.agent_id);
+        if let Some(outcome) = outcome {
+            projection::collect(&mut rows, world, &mut done.seq, &event, outcome);
+        }
+        done.past.push(Past { event, flags: *flags, agent_id, effect, owner });
+    }
+    rows.number_agents(&mut done.seq);
+    done.rows.absorb(rows);
+    Ok(done)
+}
+
 /// Corrects what the event's row says of its agent and its effect.
 fn note(db: &Connection, past: &Past) -> Result<()> {
-    let flags = effect(past.outcome.as_ref()) + (past.flags & flag::HOOK);
-    let agent_id = match &past.outcome {
-        Some(outcome) => outcome.agent_id,
-        None => past.agent_id,
-    };
-    if (flags, agent_id) != (past.flags, past.agent_id) {
+    let flags = past.effect + (past.flags & (flag::HOOK | flag::FIRST));
+    if (flags, past.owner) != (past.flags, past.agent_id) {
         db.prepare_cached("UPDATE events SET flags = ?2, agent_id = ?3 WHERE id = ?1")?.execute(params![
             past.event.id,
             flags,
-            agent_id
+            past.owner
         ])?;
     }
     Ok(())

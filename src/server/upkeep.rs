@@ -64,9 +64,9 @@ impl Upkeep {
         }
     }
 
-    /// It is deleting, or about to.
+    /// The next step may delete.
     pub fn deletes(&self) -> bool {
-        self.pruning.is_some() || Instant::now() >= self.next_prune
+        self.pruning.is_some()
     }
 
     pub fn events_came(&mut self) {
@@ -93,7 +93,9 @@ impl Upkeep {
             self.unindexed = count == INDEXED_AT_ONCE;
         }
         if self.pruning.is_none() && Instant::now() >= self.next_prune {
+            // From the next step on: the caller has to know before anything is deleted.
             self.pruning = Some(Pruning::new(cutoff(self.retention.days)));
+            return Ok(Vec::new());
         }
         let Some(mut pruning) = self.pruning.take() else { return Ok(Vec::new()) };
         self.next_prune = Instant::now() + PRUNE_EVERY;

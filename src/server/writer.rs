@@ -83,27 +83,30 @@ impl Writer {
         if !batch.is_empty() {
             self.commit(batch);
         }
-        if !readers.is_empty() {
-            self.write_rows();
+        // Who cannot be shown everything is not answered, and asks again.
+        if !readers.is_empty() && self.write_rows() {
             for reader in readers {
                 let _ = reader.send(());
             }
         }
     }
 
-    fn write_rows(&mut self) {
-        let written = self.memory.as_mut().map_or(Ok(()), |memory| memory.write(&self.db));
-        if let Err(error) = written {
-            self.note(&error, "could not store states");
+    /// `false`: they could not be written.
+    fn write_rows(&mut self) -> bool {
+        let Some(memory) = &mut self.memory else { return false };
+        let written = memory.write(&self.db);
+        if let Err(error) = &written {
+            self.note(error, "could not store states");
         }
+        written.is_ok()
     }
 
     /// What can be done besides, a little of it.
     fn tidy(&mut self) {
         let idle = self.ledger.queue.is_empty();
-        if self.upkeep.deletes() {
-            // Rows of what is deleted must not be written afterwards.
-            self.write_rows();
+        // Rows of what is deleted must not be written afterwards, nor worked out from what is left.
+        if self.upkeep.deletes() && !self.write_rows() {
+            return;
         }
         match self.upkeep.step(&self.db, idle) {
             Ok(forgotten) => self.forget(&forgotten),
@@ -126,7 +129,7 @@ impl Writer {
     }
 
     fn load(&mut self) -> Result<()> {
-        let memory = Memory::load(&mut self.db)?;
+        let memory = Memory::load(&self.db)?;
         let published = &self.ledger.published;
         *published.snapshot.write().unwrap_or_else(PoisonError::into_inner) =
             Snapshot::new(memory.world.agents());
@@ -182,7 +185,7 @@ impl Writer {
             return Err(anyhow::anyhow!("the store has not been read").into());
         };
         let transaction = Transaction::new_unchecked(&self.db, TransactionBehavior::Immediate)?;
-        let mut batch = Batch { db: &transaction, memory, around: &mut self.around, rows: Rows::default() };
+        let mut batch = Batch::new(&transaction, memory, &mut self.around);
         let mut answers = Vec::with_capacity(jobs.len());
         for (index, job) in jobs.iter_mut().enumerate() {
             answers.push(match job {

@@ -11,7 +11,6 @@ pub mod search;
 pub mod stats;
 pub mod write;
 
-use crate::engine::Agent;
 use anyhow::{Context, Result};
 use fs_err as fs;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
@@ -28,6 +27,8 @@ pub mod flag {
     pub const CREATED: i64 = 4;
     /// A hook sent it: counted as received.
     pub const HOOK: i64 = 8;
+    /// The first of those committed together: how a replay knows where the stream numbered the agents.
+    pub const FIRST: i64 = 16;
 }
 
 /// A database that cannot be read, as opposed to one that cannot be reached.
@@ -112,14 +113,6 @@ pub fn open_to_read(path: &Path) -> Result<Connection> {
         "the database is of an older headspace: start the server once"
     );
     Ok(db)
-}
-
-/// The agents as the store knows them, without a server; none if no server has run yet.
-pub fn read_agents(path: &Path) -> Result<Vec<Agent>> {
-    if !path.exists() {
-        return Ok(Vec::new());
-    }
-    queries::agents(&open_to_read(path)?)
 }
 
 /// Notes that a statement met damage, so that the next start looks at the whole file.

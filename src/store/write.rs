@@ -57,6 +57,14 @@ impl Rows {
         *self.received.entry(at.0 / QUARTER).or_default() += 1;
     }
 
+    /// Gives the changed agents their numbers in the stream, in the order of their ids.
+    pub fn number_agents(&mut self, seq: &mut i64) {
+        for number in self.touched.values_mut() {
+            *seq += 1;
+            *number = *seq;
+        }
+    }
+
     /// Takes in what later events left behind.
     pub fn absorb(&mut self, later: Rows) {
         self.touched.extend(later.touched);
