@@ -8,21 +8,26 @@ pub fn plain(text: &str) -> String {
 
 /// As [`plain`], on one line of at most `width` characters; a cut is shown by an ellipsis.
 pub fn gist(text: &str, width: usize) -> String {
-    let mut line = String::new();
-    let mut words = text.split_whitespace().map(plain).filter(|word| !word.is_empty());
-    if let Some(first) = words.next() {
-        line.push_str(&first);
-    }
-    for word in words {
-        if line.chars().count() > width {
+    let (mut line, mut length, mut blank) = (String::new(), 0, false);
+    for c in text.chars() {
+        if c.is_whitespace() {
+            blank = length > 0;
+            continue;
+        }
+        let Some(c) = plain_char(c) else { continue };
+        if std::mem::take(&mut blank) {
+            line.push(' ');
+            length += 1;
+        }
+        line.push(c);
+        length += 1;
+        // What comes behind the cut need not be read.
+        if length > width {
+            let end = line.char_indices().nth(width.saturating_sub(1)).map_or(0, |(at, _)| at);
+            line.truncate(end);
+            line.push('…');
             break;
         }
-        line.push(' ');
-        line.push_str(&word);
-    }
-    if line.chars().count() > width {
-        line = line.chars().take(width.saturating_sub(1)).collect();
-        line.push('…');
     }
     line
 }
@@ -50,5 +55,9 @@ mod tests {
     fn a_gist_is_one_line_and_says_when_it_is_cut() {
         assert_eq!(gist("  npm\n  test ", 20), "npm test");
         assert_eq!(gist("abcdef", 4), "abc…");
+        assert_eq!(gist("abcd", 4), "abcd");
+        assert_eq!(gist("ab\u{200b} \u{200b} cd ", 5), "ab cd");
+        assert_eq!(gist("ab c d", 4), "ab …");
+        assert_eq!(gist("ä", 0), "…");
     }
 }

@@ -13,7 +13,6 @@ use crate::store::write::{self, EventRow, Rows};
 use rusqlite::Connection;
 use std::collections::HashSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 
 pub enum Failure {
     /// The engine failed on the job with this index.
@@ -136,12 +135,10 @@ impl<'a> Batch<'a> {
         event.facts.alive = asked.into_iter().filter(|process| !here || process::lives(*process)).collect();
     }
 
-    /// The touched agents as they look now, in the order of their ids; each gets its number in the stream.
-    pub fn views(&mut self) -> Vec<Arc<AgentView>> {
-        let now = Stamp::now();
-        let Memory { world, marks, .. } = &mut *self.memory;
-        self.rows.number_agents(&mut marks.seq);
-        self.rows.touched.keys().filter_map(|id| Some(Arc::new(world.agent(*id)?.view(now)))).collect()
+    /// What its events left behind, with every step numbered.
+    pub fn finish(mut self) -> Rows {
+        self.rows.number_agents(&mut self.memory.marks.seq);
+        self.rows
     }
 }
 

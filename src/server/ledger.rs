@@ -273,7 +273,7 @@ impl Ledger {
         }
         crate::mask::value(&mut new.body);
         payload::cut(&mut new.body);
-        let text = new.body.to_string();
+        let text = payload::text(&new.body);
         let (answer, pending) = oneshot::channel();
         let event = Event {
             id: 0,

@@ -100,6 +100,9 @@ pub fn serve(args: &ServeArgs) -> Result<ExitCode> {
              `headspace rebuild --from {aside}` brings back what can be read"
         ));
     }
+    if let Err(error) = store::make_room(&db, &path) {
+        log::line(&format!("could not make room for events: {error:#}"));
+    }
     http::raise_descriptor_limit();
     quiet_panics();
 

@@ -4,7 +4,7 @@ use super::log;
 use crate::clock::Stamp;
 use crate::config::Retention;
 use crate::store::prune::{self, Deleted, Pass};
-use crate::store::search;
+use crate::store::{self, search};
 use anyhow::Result;
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 use std::time::{Duration, Instant};
@@ -87,9 +87,7 @@ impl Upkeep {
         if idle && self.unindexed && self.last_events.is_none_or(|at| at.elapsed() >= QUIET) {
             // If this fails it is tried again after the next events, not in a loop.
             self.unindexed = false;
-            let transaction = Transaction::new_unchecked(db, TransactionBehavior::Immediate)?;
-            let count = search::index_some(&transaction, INDEXED_AT_ONCE)?;
-            transaction.commit()?;
+            let count = in_passing(db, |db| search::index_some(db, INDEXED_AT_ONCE))?;
             self.unindexed = count == INDEXED_AT_ONCE;
         }
         if self.pruning.is_none() && Instant::now() >= self.next_prune {
@@ -113,6 +111,16 @@ impl Upkeep {
     }
 }
 
+/// In one transaction, which nobody waits for.
+fn in_passing<T>(db: &Connection, work: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
+    store::unhurried(db, |db| {
+        let transaction = Transaction::new_unchecked(db, TransactionBehavior::Immediate)?;
+        let done = work(&transaction)?;
+        transaction.commit()?;
+        Ok(done)
+    })
+}
+
 /// Zero days mean for ever.
 fn cutoff(days: u32) -> Stamp {
     if days == 0 {
@@ -128,9 +136,7 @@ impl Pruning {
 
     fn slice(&mut self, db: &Connection) -> Result<Vec<i64>> {
         self.last_slice = Some(Instant::now());
-        let transaction = Transaction::new_unchecked(db, TransactionBehavior::Immediate)?;
-        self.pass.step(&transaction, SLICE)?;
-        transaction.commit()?;
+        in_passing(db, |db| self.pass.step(db, SLICE))?;
         Ok(std::mem::take(&mut self.pass.forgotten))
     }
 

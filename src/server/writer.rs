@@ -11,6 +11,7 @@ use super::queue::Taken;
 use super::snapshot::Snapshot;
 use super::sse::Message;
 use super::upkeep::Upkeep;
+use crate::clock::Stamp;
 use crate::model::*;
 use crate::store;
 use crate::store::write::{self, Rows};
@@ -32,19 +33,21 @@ pub struct Writer {
     memory: Option<Memory>,
     around: Around,
     upkeep: Upkeep,
+    /// COMMIT means on disk. Not known after a failure in between.
+    durable: bool,
 }
 
 /// What a batch has to say once it is on disk.
 struct Committed {
     answers: Vec<Receipt>,
-    views: Vec<Arc<AgentView>>,
     rows: Rows,
 }
 
 impl Writer {
     /// Reads the world from the store and publishes it.
     pub fn new(db: Connection, path: PathBuf, ledger: Ledger, upkeep: Upkeep) -> Result<Writer> {
-        let mut writer = Writer { db, path, ledger, memory: None, around: Around::new(), upkeep };
+        let mut writer =
+            Writer { db, path, ledger, memory: None, around: Around::new(), upkeep, durable: true };
         writer.load()?;
         Ok(writer)
     }
@@ -96,6 +99,7 @@ impl Writer {
         let Some(memory) = &mut self.memory else { return false };
         let written = memory.write(&self.db);
         if let Err(error) = &written {
+            self.durable = false;
             self.note(error, "could not store states");
         }
         written.is_ok()
@@ -110,7 +114,10 @@ impl Writer {
         }
         match self.upkeep.step(&self.db, idle) {
             Ok(forgotten) => self.forget(&forgotten),
-            Err(error) => self.note(&error, "could not tidy the database"),
+            Err(error) => {
+                self.durable = false;
+                self.note(&error, "could not tidy the database");
+            }
         }
     }
 
@@ -184,6 +191,10 @@ impl Writer {
         let Some(memory) = &mut self.memory else {
             return Err(anyhow::anyhow!("the store has not been read").into());
         };
+        if !self.durable {
+            store::hurry(&self.db)?;
+            self.durable = true;
+        }
         let transaction = Transaction::new_unchecked(&self.db, TransactionBehavior::Immediate)?;
         let mut batch = Batch::new(&transaction, memory, &mut self.around);
         let mut answers = Vec::with_capacity(jobs.len());
@@ -197,16 +208,15 @@ impl Writer {
                 Job::Prune(..) | Job::WriteRows(_) => nothing(),
             });
         }
-        let views = batch.views();
-        let rows = batch.rows;
+        let rows = batch.finish();
         transaction.commit()?;
-        Ok(Committed { answers, views, rows })
+        Ok(Committed { answers, rows })
     }
 
-    /// It is on disk: answer, then let everybody see.
+    /// It is on disk: answer, then tell the rest. Whoever has an answer finds it in the snapshot.
     fn publish(&mut self, jobs: Vec<Job>, committed: Committed) {
         let Some(memory) = &mut self.memory else { return };
-        let Committed { answers, views, rows } = committed;
+        let Committed { answers, rows } = committed;
         let published = &self.ledger.published;
         {
             let mut snapshot = published.snapshot.write().unwrap_or_else(PoisonError::into_inner);
@@ -230,6 +240,9 @@ impl Writer {
         }
         answer_together(&self.ledger, together);
         self.upkeep.events_came();
+        let now = Stamp::now();
+        let agents = rows.touched.keys().filter_map(|id| memory.world.agent(*id));
+        let views: Vec<_> = agents.map(|agent| Arc::new(agent.view(now))).collect();
         published.watchers.tell(&views);
         if !published.hub.is_empty() {
             published.hub.publish(messages(&rows, &views));

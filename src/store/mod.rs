@@ -46,6 +46,29 @@ impl std::error::Error for Damaged {}
 /// Up to this size the whole file is checked at every start; it takes milliseconds.
 const CHECK_UP_TO: u64 = 32 << 20;
 
+/// How events are committed: durable when COMMIT returns, and nobody is kept waiting for a checkpoint that another
+/// moment suits better.
+const HURRIED: &str = "PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 20000";
+/// How everything else is written: it goes to disk with the next event, and a crash of the machine before that loses
+/// only what can be worked out again. The log keeps the order, so never anything that came before.
+const UNHURRIED: &str = "PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 1500";
+/// Pages in the log before it is moved into the database, as above.
+const USUAL_LOG: usize = 1500;
+
+/// Does `work`, which commits what need not be durable yet; also the time to move the log into the database. After an
+/// error, nothing may be promised on this connection before [`hurry`] succeeds.
+pub fn unhurried<T>(db: &Connection, work: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
+    db.execute_batch(UNHURRIED)?;
+    let done = work(db);
+    hurry(db)?;
+    done
+}
+
+/// From now on COMMIT returns when it is on disk.
+pub fn hurry(db: &Connection) -> Result<()> {
+    db.execute_batch(HURRIED).context("could not make commits durable")
+}
+
 /// Opens the database for its one writer, brings it to this version, and makes every COMMIT durable.
 pub fn open(path: &Path) -> Result<Connection> {
     if let Some(dir) = path.parent().filter(|dir| !dir.as_os_str().is_empty()) {
@@ -66,9 +89,8 @@ fn open_writer(path: &Path) -> Result<Connection> {
         // Must come before the first page is written, so before WAL.
         db.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
         db.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;
-        db.pragma_update(None, "synchronous", "FULL")?;
+        hurry(&db)?;
         db.pragma_update(None, "foreign_keys", false)?;
-        db.pragma_update(None, "wal_autocheckpoint", 2000)?;
         db.pragma_update(None, "journal_size_limit", 16 << 20)?;
         db.pragma_update(None, "temp_store", "MEMORY")?;
         db.set_prepared_statement_cache_capacity(64);
@@ -85,6 +107,19 @@ fn open_writer(path: &Path) -> Result<Connection> {
     })();
     opened.map_err(|error| if is_damage(&error) { damaged(error) } else { error })?;
     Ok(db)
+}
+
+/// Lets the log grow to its usual size at once: a COMMIT that makes a file longer takes half as long again, because the
+/// file's length has to go to disk too. What is written for that is taken back before anybody could see it.
+pub fn make_room(db: &Connection, path: &Path) -> Result<()> {
+    let room = format!(
+        "PRAGMA cache_size = 16; BEGIN IMMEDIATE; CREATE TABLE room(x); INSERT INTO room VALUES (zeroblob({})); ROLLBACK;
+         PRAGMA cache_size = -2000",
+        (USUAL_LOG - 10) * 4096
+    );
+    db.execute_batch(&room)?;
+    fs::File::open(with_suffix(path, "-wal"))?.sync_data()?;
+    Ok(())
 }
 
 /// As [`open`], but a damaged database is put aside and a fresh one begun. Tells where the old one is.
