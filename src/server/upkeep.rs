@@ -69,6 +69,12 @@ impl Upkeep {
         self.pruning.is_some()
     }
 
+    /// Not now, and not again at once; who waits for it hears that it is not done.
+    pub fn postpone(&mut self) {
+        self.pruning = None;
+        self.next_prune = Instant::now() + FIRST_PRUNE;
+    }
+
     pub fn events_came(&mut self) {
         self.unindexed = true;
         self.last_events = Some(Instant::now());

@@ -96,6 +96,11 @@ impl Writer {
 
     /// `false`: they could not be written.
     fn write_rows(&mut self) -> bool {
+        if self.memory.is_none()
+            && let Err(error) = self.load()
+        {
+            self.note(&error, "could not read the database");
+        }
         let Some(memory) = &mut self.memory else { return false };
         let written = memory.write(&self.db);
         if let Err(error) = &written {
@@ -110,6 +115,7 @@ impl Writer {
         let idle = self.ledger.queue.is_empty();
         // Rows of what is deleted must not be written afterwards, nor worked out from what is left.
         if self.upkeep.deletes() && !self.write_rows() {
+            self.upkeep.postpone();
             return;
         }
         match self.upkeep.step(&self.db, idle) {

@@ -112,14 +112,19 @@ fn open_writer(path: &Path) -> Result<Connection> {
 /// Lets the log grow to its usual size at once: a COMMIT that makes a file longer takes half as long again, because the
 /// file's length has to go to disk too. What is written for that is taken back before anybody could see it.
 pub fn make_room(db: &Connection, path: &Path) -> Result<()> {
-    let room = format!(
-        "PRAGMA cache_size = 16; BEGIN IMMEDIATE; CREATE TABLE room(x); INSERT INTO room VALUES (zeroblob({})); ROLLBACK;
-         PRAGMA cache_size = -2000",
-        (USUAL_LOG - 10) * 4096
-    );
-    db.execute_batch(&room)?;
-    fs::File::open(with_suffix(path, "-wal"))?.sync_data()?;
-    Ok(())
+    // With a small cache, pages go to the log before the end of their transaction.
+    db.pragma_update(None, "cache_size", 16)?;
+    let fill = || -> Result<()> {
+        let taken_back = db.unchecked_transaction()?;
+        let size = (USUAL_LOG - 10) * 4096;
+        taken_back
+            .execute_batch(&format!("CREATE TABLE room(x); INSERT INTO room VALUES (zeroblob({size}))"))?;
+        taken_back.rollback()?;
+        Ok(fs::File::open(with_suffix(path, "-wal"))?.sync_data()?)
+    };
+    let filled = fill();
+    db.pragma_update(None, "cache_size", -2000)?;
+    filled
 }
 
 /// As [`open`], but a damaged database is put aside and a fresh one begun. Tells where the old one is.
@@ -227,6 +232,41 @@ mod tests {
         let file = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
         file.set_len(file.metadata().unwrap().len() / 2).unwrap();
         assert!(open_or_start_afresh(&path).unwrap().1.is_some());
+    }
+
+    #[test]
+    fn commits_are_durable_again_whatever_came_between() {
+        let dir = tempfile::tempdir().unwrap();
+        let db = open(&dir.path().join("headspace.db")).unwrap();
+        let level = || db.pragma_query_value(None, "synchronous", |row| row.get::<_, i64>(0)).unwrap();
+        unhurried(&db, |db| Ok(db.execute_batch("INSERT INTO days VALUES ('2026-01-01', 1)")?)).unwrap();
+        assert_eq!(level(), 2);
+        unhurried(&db, |db| Ok(db.execute_batch("INSERT INTO nothing VALUES (1)")?)).unwrap_err();
+        assert_eq!(level(), 2);
+    }
+
+    #[test]
+    fn room_in_the_log_leaves_no_trace_in_the_database() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("headspace.db");
+        let db = open(&path).unwrap();
+        let pages = || db.pragma_query_value(None, "page_count", |row| row.get::<_, i64>(0)).unwrap();
+        let before = pages();
+        make_room(&db, &path).unwrap();
+        let log = std::fs::metadata(with_suffix(&path, "-wal")).unwrap().len();
+        assert!(log > 4 << 20, "{log}");
+        assert_eq!(pages(), before);
+        db.execute_batch("INSERT INTO days VALUES ('2026-01-01', 1)").unwrap();
+        assert_eq!(std::fs::metadata(with_suffix(&path, "-wal")).unwrap().len(), log);
+        // What a crash leaves of it is no part of the database either.
+        let copy = dir.path().join("copy.db");
+        for companion in ["", "-wal"] {
+            std::fs::copy(with_suffix(&path, companion), with_suffix(&copy, companion)).unwrap();
+        }
+        let copied = open(&copy).unwrap();
+        let days: i64 = copied.query_row("SELECT sum(events) FROM days", [], |row| row.get(0)).unwrap();
+        assert_eq!(days, 1);
+        assert!(copied.prepare("SELECT * FROM room").is_err());
     }
 
     #[test]
