@@ -14,6 +14,7 @@ use crate::model::*;
 use crate::store::prune::Deleted;
 use crate::store::write::{Marks, TailUpdate};
 use serde_json::Value;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, mpsc};
 use tokio::sync::oneshot;
 
@@ -194,6 +195,8 @@ pub struct Ledger {
     pub(super) queue: Arc<Queue<Job>>,
     pub(super) published: Arc<Published>,
     paranoid: bool,
+    /// Somebody is about to wake the writer.
+    waking: Arc<AtomicBool>,
 }
 
 impl Ledger {
@@ -202,6 +205,7 @@ impl Ledger {
             queue: Arc::new(Queue::new(LINE)),
             published: Arc::new(Published::default()),
             paranoid: config.paranoid,
+            waking: Arc::default(),
         }
     }
 
@@ -229,7 +233,15 @@ impl Ledger {
                 job.by_task = true;
             }
         }
-        self.note_refusal(self.queue.put(jobs));
+        self.note_refusal(self.queue.put_quietly(jobs));
+        if !self.waking.swap(true, Ordering::Relaxed) {
+            let ledger = self.clone();
+            tokio::spawn(async move {
+                tokio::task::yield_now().await;
+                ledger.waking.store(false, Ordering::Relaxed);
+                ledger.queue.wake();
+            });
+        }
         pending
     }
 

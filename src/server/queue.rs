@@ -16,6 +16,8 @@ pub struct Queue<T> {
 struct State<T> {
     jobs: VecDeque<T>,
     closed: bool,
+    /// The taker sleeps. Waking somebody who does not costs a system call all the same.
+    asleep: bool,
 }
 
 /// Why a job was not taken in.
@@ -36,7 +38,7 @@ pub enum Taken<T> {
 impl<T> Queue<T> {
     pub fn new(capacity: usize) -> Queue<T> {
         Queue {
-            state: Mutex::new(State { jobs: VecDeque::new(), closed: false }),
+            state: Mutex::new(State { jobs: VecDeque::new(), closed: false, asleep: false }),
             changed: Condvar::new(),
             capacity,
         }
@@ -53,9 +55,12 @@ impl<T> Queue<T> {
         Ok(())
     }
 
-    /// For those who see what is in line without being told.
+    /// Lets the taker see what is in line.
     pub fn wake(&self) {
-        self.changed.notify_one();
+        let asleep = std::mem::take(&mut self.lock().asleep);
+        if asleep {
+            self.changed.notify_one();
+        }
     }
 
     /// As [`Queue::put`], but the taker is not woken: that is left to whoever puts in several.
@@ -75,7 +80,11 @@ impl<T> Queue<T> {
     pub fn take(&self, most: usize, patience: Option<Duration>) -> Taken<T> {
         let mut state = self.lock();
         if state.jobs.is_empty() && !state.closed {
-            let empty = |state: &mut State<T>| state.jobs.is_empty() && !state.closed;
+            state.asleep = true;
+            let empty = |state: &mut State<T>| {
+                state.asleep = state.jobs.is_empty() && !state.closed;
+                state.asleep
+            };
             state = match patience {
                 None => self.changed.wait_while(state, empty).unwrap_or_else(PoisonError::into_inner),
                 Some(time) => {
@@ -86,6 +95,7 @@ impl<T> Queue<T> {
                 }
             };
         }
+        state.asleep = false;
         if state.jobs.is_empty() {
             return if state.closed { Taken::Closed } else { Taken::Nothing };
         }
