@@ -14,7 +14,6 @@ use crate::model::*;
 use crate::store::prune::Deleted;
 use crate::store::write::{Marks, TailUpdate};
 use serde_json::Value;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, mpsc};
 use tokio::sync::oneshot;
 
@@ -195,8 +194,6 @@ pub struct Ledger {
     pub(super) queue: Arc<Queue<Job>>,
     pub(super) published: Arc<Published>,
     paranoid: bool,
-    /// Somebody is about to wake the writer.
-    waking: Arc<AtomicBool>,
 }
 
 impl Ledger {
@@ -205,7 +202,6 @@ impl Ledger {
             queue: Arc::new(Queue::new(LINE)),
             published: Arc::new(Published::default()),
             paranoid: config.paranoid,
-            waking: Arc::default(),
         }
     }
 
@@ -223,9 +219,8 @@ impl Ledger {
         pending
     }
 
-    /// As [`Ledger::submit_all`], for tasks of the server: whatever else is ready on its thread is handed in first,
-    /// then the writer is woken once for all of it, and once for all of it the answers come back. Between threads
-    /// every wake-up costs more than an event.
+    /// As [`Ledger::submit_all`], for tasks of the server, which are on one thread: it is woken once for all answers
+    /// of a COMMIT. Between threads every wake-up costs more than an event.
     pub fn submit_together(&self, events: Vec<NewEvent>) -> Vec<Pending> {
         let (mut jobs, pending): (Vec<_>, Vec<_>) = events.into_iter().map(|event| self.job(event)).unzip();
         for job in &mut jobs {
@@ -233,15 +228,7 @@ impl Ledger {
                 job.by_task = true;
             }
         }
-        self.note_refusal(self.queue.put_quietly(jobs));
-        if !self.waking.swap(true, Ordering::Relaxed) {
-            let ledger = self.clone();
-            tokio::spawn(async move {
-                tokio::task::yield_now().await;
-                ledger.waking.store(false, Ordering::Relaxed);
-                ledger.queue.wake();
-            });
-        }
+        self.put_all(jobs);
         pending
     }
 

@@ -50,21 +50,6 @@ impl<T> Queue<T> {
 
     /// All of them in one go, so that nothing comes between.
     pub fn put(&self, jobs: impl IntoIterator<Item = T>) -> Result<(), Refused> {
-        self.put_quietly(jobs)?;
-        self.wake();
-        Ok(())
-    }
-
-    /// Lets the taker see what is in line.
-    pub fn wake(&self) {
-        let asleep = std::mem::take(&mut self.lock().asleep);
-        if asleep {
-            self.changed.notify_one();
-        }
-    }
-
-    /// As [`Queue::put`], but the taker is not woken: that is left to whoever puts in several.
-    pub fn put_quietly(&self, jobs: impl IntoIterator<Item = T>) -> Result<(), Refused> {
         let mut state = self.lock();
         if state.closed {
             return Err(Refused::Closed);
@@ -73,6 +58,11 @@ impl<T> Queue<T> {
             return Err(Refused::Full);
         }
         state.jobs.extend(jobs);
+        let asleep = std::mem::take(&mut state.asleep);
+        drop(state);
+        if asleep {
+            self.changed.notify_one();
+        }
         Ok(())
     }
 
@@ -137,6 +127,31 @@ mod tests {
         assert_eq!(queue.put([5]), Err(Refused::Closed));
         assert_eq!(queue.take(9, None), Taken::Jobs(vec![3]));
         assert_eq!(queue.take(9, None), Taken::Closed);
+    }
+
+    #[test]
+    fn a_sleeping_taker_is_woken_by_every_first_job() {
+        let queue = Queue::new(1000);
+        std::thread::scope(|scope| {
+            let taker = scope.spawn(|| {
+                let mut taken = 0;
+                while let Taken::Jobs(jobs) = queue.take(10, None) {
+                    taken += jobs.len();
+                }
+                taken
+            });
+            for job in 0..500 {
+                queue.put([job]).unwrap();
+                if job % 7 == 0 {
+                    // Often enough it is asleep again by then.
+                    while !queue.is_empty() {
+                        std::thread::yield_now();
+                    }
+                }
+            }
+            queue.close();
+            assert_eq!(taker.join().unwrap(), 500);
+        });
     }
 
     #[test]
