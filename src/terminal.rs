@@ -8,25 +8,27 @@ pub fn plain(text: &str) -> String {
 
 /// As [`plain`], on one line of at most `width` characters; a cut is shown by an ellipsis.
 pub fn gist(text: &str, width: usize) -> String {
-    let (mut line, mut length, mut blank) = (String::new(), 0, false);
+    let mut line = String::with_capacity(text.len().min(4 * width) + 4);
+    // Where the line ends if it turns out to be too long.
+    let (mut count, mut cut) = (0, 0);
+    let mut gap = false;
     for c in text.chars() {
         if c.is_whitespace() {
-            blank = length > 0;
+            gap = count > 0;
             continue;
         }
         let Some(c) = plain_char(c) else { continue };
-        if std::mem::take(&mut blank) {
-            line.push(' ');
-            length += 1;
-        }
-        line.push(c);
-        length += 1;
-        // What comes behind the cut need not be read.
-        if length > width {
-            let end = line.char_indices().nth(width.saturating_sub(1)).map_or(0, |(at, _)| at);
-            line.truncate(end);
-            line.push('…');
-            break;
+        for c in std::mem::take(&mut gap).then_some(' ').into_iter().chain([c]) {
+            if count == width {
+                line.truncate(cut);
+                line.push('…');
+                return line;
+            }
+            line.push(c);
+            count += 1;
+            if count + 1 == width {
+                cut = line.len();
+            }
         }
     }
     line
@@ -54,10 +56,11 @@ mod tests {
     #[test]
     fn a_gist_is_one_line_and_says_when_it_is_cut() {
         assert_eq!(gist("  npm\n  test ", 20), "npm test");
-        assert_eq!(gist("abcdef", 4), "abc…");
-        assert_eq!(gist("abcd", 4), "abcd");
-        assert_eq!(gist("ab\u{200b} \u{200b} cd ", 5), "ab cd");
-        assert_eq!(gist("ab c d", 4), "ab …");
-        assert_eq!(gist("ä", 0), "…");
+        assert_eq!(gist("\u{202e} a \u{200b} b\u{7}", 20), "a b");
+        for (width, expected) in
+            [(0, "…"), (1, "…"), (2, "ä…"), (3, "äb…"), (4, "äb …"), (5, "äb c…"), (6, "äb c d")]
+        {
+            assert_eq!(gist(" äb  c d", width), expected, "{width}");
+        }
     }
 }

@@ -174,6 +174,35 @@ fn esc_while_the_server_was_away_is_seen_when_it_is_back() {
 }
 
 #[test]
+fn esc_before_the_first_word_is_seen_in_what_the_client_says_of_itself() {
+    let home = Home::new();
+    let pid = std::process::id();
+    let start = claude_headspace::process::start_time(pid);
+    let client = json!({"claude_pid": pid, "claude_pid_start": start});
+    let mut prompt = client.clone();
+    prompt["prompt"] = "go".into();
+    home.post("session-start", "s1", client);
+    home.post("user-prompt-submit", "s1", prompt);
+    let sessions = home.dir.path().join(".claude/sessions");
+    std::fs::create_dir_all(&sessions).unwrap();
+    let says = |status: &str, session: &str| {
+        let now =
+            std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_millis() as u64;
+        let text = json!({"pid": pid, "sessionId": session, "procStart": start.unwrap().to_string(),
+            "status": status, "updatedAt": now, "statusUpdatedAt": now});
+        std::fs::write(sessions.join(format!("{pid}.json")), text.to_string()).unwrap();
+    };
+    for (status, session) in [("busy", "s1"), ("idle", "another")] {
+        says(status, session);
+        std::thread::sleep(Duration::from_secs(4));
+        assert!(working(&home.agent("s1").unwrap()), "{status} {session}");
+    }
+    says("idle", "s1");
+    let agent = home.until("s1", idle);
+    assert_eq!((&agent["status_detail"], &agent["source"]), (&json!("interrupted"), &json!("process")));
+}
+
+#[test]
 fn a_half_written_line_waits_for_the_rest() {
     let mut home = Home::new();
     home.post("user-prompt-submit", "s", json!({"prompt": "go"}));

@@ -27,6 +27,7 @@ mod login;
 mod memory;
 mod payload;
 mod peer;
+mod presence;
 mod projection;
 pub mod prune;
 mod queue;

@@ -9,9 +9,9 @@
 use super::discover::{Discovery, Found};
 use super::installed::{Hooks, Settings};
 use super::liveness::{Client, Liveness};
-use super::log;
 use super::status::Mode;
 use super::watch::{Heard, Now, Report, Watch};
+use super::{log, presence};
 use crate::clock::Stamp;
 use crate::config;
 use crate::model::{Source, observed};
@@ -408,6 +408,7 @@ impl Rounds {
                 self.attend(&seat.session_id, Some(seat));
             }
             self.look_for_client(seat, now);
+            self.ask_client(seat, now);
         }
         self.liveness.forget_others(self.round);
         if quiet || self.discovery.waits() {
@@ -447,6 +448,25 @@ impl Rounds {
             at: now,
             source: Source::Process,
             body: json!({"claude_pid": client.pid, "claude_pid_start": client.start}),
+            tail: None,
+        }]);
+    }
+
+    /// A turn that ended without a word, because it was interrupted before the first.
+    fn ask_client(&self, seat: &Seat, now: Stamp) {
+        let (Some(client), Some(transcript)) = (seat.client, &seat.transcript_path) else { return };
+        if seat.idle || seat.asks {
+            return;
+        }
+        let Some(since) = presence::idle_since(transcript, &seat.session_id, client, seat.active, now) else {
+            return;
+        };
+        self.shared.ground.submit(vec![Report {
+            name: observed::CLIENT_IDLE,
+            session_id: seat.session_id.clone(),
+            at: since,
+            source: Source::Process,
+            body: json!({"claude_pid": client.pid, "timestamp": since}),
             tail: None,
         }]);
     }
