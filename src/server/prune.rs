@@ -66,6 +66,7 @@ fn offline(config: &Config, path: &Path, days: Option<u32>) -> Result<Deleted> {
     upkeep.prune_now(days, sender);
     loop {
         upkeep.step(&db, true).context("could not prune")?;
+        upkeep.tell();
         if let Ok(deleted) = receiver.try_recv() {
             db.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)")?;
             return Ok(deleted);

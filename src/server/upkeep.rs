@@ -28,6 +28,8 @@ pub struct Upkeep {
     last_events: Option<Instant>,
     next_prune: Instant,
     pruning: Option<Pruning>,
+    /// Done, but nobody has heard of it yet.
+    pruned: Option<Pruning>,
 }
 
 #[derive(Debug)]
@@ -46,6 +48,7 @@ impl Upkeep {
             last_events: None,
             next_prune: Instant::now() + FIRST_PRUNE,
             pruning: None,
+            pruned: None,
         }
     }
 
@@ -88,7 +91,14 @@ impl Upkeep {
         self.pruning = Some(pruning);
     }
 
-    /// One small step, if it is time; the agents that are gone after it.
+    /// Tells those who wait what was deleted; to be called when nobody can find it any more.
+    pub fn tell(&mut self) {
+        if let Some(pruned) = self.pruned.take() {
+            pruned.end();
+        }
+    }
+
+    /// One small step, if it is time; the agents that are gone after it. Then [`Upkeep::tell`].
     pub fn step(&mut self, db: &Connection, idle: bool) -> Result<Vec<i64>> {
         if idle && self.unindexed && self.last_events.is_none_or(|at| at.elapsed() >= QUIET) {
             // If this fails it is tried again after the next events, not in a loop.
@@ -109,7 +119,7 @@ impl Upkeep {
         }
         let forgotten = pruning.slice(db)?;
         if pruning.pass.is_done() && !pruning.again(db, &self.retention)? {
-            pruning.end();
+            self.pruned = Some(pruning);
         } else {
             self.pruning = Some(pruning);
         }

@@ -119,7 +119,10 @@ impl Writer {
             return;
         }
         match self.upkeep.step(&self.db, idle) {
-            Ok(forgotten) => self.forget(&forgotten),
+            Ok(forgotten) => {
+                self.forget(&forgotten);
+                self.upkeep.tell();
+            }
             Err(error) => {
                 self.durable = false;
                 self.note(&error, "could not tidy the database");
