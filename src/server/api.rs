@@ -78,7 +78,7 @@ async fn rows(
     query: fn(&Connection, i64) -> anyhow::Result<Vec<Value>>,
 ) -> Answered {
     let id = known(&app, &id)?.id;
-    let rows = app.ask(move |db| query(db, id)).await?;
+    let rows = app.ask_of_states(move |db| query(db, id)).await?;
     Ok(ok(&json!({ name: rows })))
 }
 
@@ -189,7 +189,7 @@ pub async fn jump(State(app): State<Shared>, Path(id): Path<String>) -> Answered
 }
 
 pub async fn stats(State(app): State<Shared>) -> Answered {
-    let stats = app.ask(crate::store::stats::by_day).await?;
+    let stats = app.ask_of_states(crate::store::stats::by_day).await?;
     Ok(ok(&stats))
 }
 

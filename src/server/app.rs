@@ -65,6 +65,15 @@ impl Readers {
 }
 
 impl App {
+    /// As [`App::ask`], for what is worked out from events: all that were answered before count.
+    pub async fn ask_of_states<T: Send + 'static>(
+        self: &Arc<Self>,
+        question: impl FnOnce(&Connection) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        self.ledger.rows_written().await?;
+        self.ask(question).await
+    }
+
     /// Asks the database on a thread that may wait for it.
     pub async fn ask<T: Send + 'static>(
         self: &Arc<Self>,

@@ -7,12 +7,14 @@ use super::ledger::{NewEvent, Pending, Receipt};
 use super::routes::linger;
 use super::watch::Heard;
 use super::{intake, payload};
+use crate::model::{AgentState, Method, Status};
 use axum::body::Body;
 use axum::extract::{Path, State};
 use http_body_util::BodyExt;
 use hyper::StatusCode;
 use hyper::body::{Body as _, Bytes};
-use serde_json::{Map, Value, json};
+use serde::Serialize;
+use serde_json::{Map, Value};
 use std::time::Duration;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
@@ -75,20 +77,31 @@ fn hand_in(app: &Shared, event: NewEvent, heard: Heard, said: Vec<NewEvent>) -> 
     pending
 }
 
-fn answer(receipt: &Receipt, hint: Option<Value>) -> Value {
-    let mut answer = json!({
-        "status": "ok",
-        "event_id": receipt.event_id,
-        "agent_id": receipt.agent_id,
-        "is_new_agent": receipt.is_new_agent,
-        "correlation_method": receipt.method,
-        "state": receipt.state,
-        "status_now": receipt.status,
-    });
-    if let Some(hint) = hint {
-        answer["hook_output"] = hint;
+/// The answer to a hook.
+#[derive(Serialize)]
+struct Accepted {
+    status: &'static str,
+    event_id: i64,
+    agent_id: Option<i64>,
+    is_new_agent: bool,
+    correlation_method: Method,
+    state: Option<AgentState>,
+    status_now: Option<Status>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hook_output: Option<Value>,
+}
+
+fn answer(receipt: &Receipt, hook_output: Option<Value>) -> Accepted {
+    Accepted {
+        status: "ok",
+        event_id: receipt.event_id,
+        agent_id: receipt.agent_id,
+        is_new_agent: receipt.is_new_agent,
+        correlation_method: receipt.method,
+        state: receipt.state,
+        status_now: receipt.status,
+        hook_output,
     }
-    answer
 }
 
 /// The body as an object with its session.

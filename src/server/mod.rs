@@ -8,6 +8,7 @@ mod answer;
 mod api;
 mod app;
 mod assets;
+mod batch;
 mod cost;
 mod discover;
 mod drain;
@@ -23,6 +24,7 @@ pub mod ledger;
 mod liveness;
 mod log;
 mod login;
+mod memory;
 mod payload;
 mod peer;
 mod presence;
@@ -98,6 +100,9 @@ pub fn serve(args: &ServeArgs) -> Result<ExitCode> {
             "the database was damaged: it is kept as {aside}, and a new one begun; \
              `headspace rebuild --from {aside}` brings back what can be read"
         ));
+    }
+    if let Err(error) = store::make_room(&db, &path) {
+        log::line(&format!("could not make room for events: {error:#}"));
     }
     http::raise_descriptor_limit();
     quiet_panics();

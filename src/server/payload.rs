@@ -86,6 +86,15 @@ fn code_unit(text: &str) -> Option<u16> {
     u16::from_str_radix(digits, 16).ok()
 }
 
+/// As it is stored. With room for a usual event from the start: growing into it costs as much as writing it.
+pub fn text(body: &Value) -> String {
+    let mut text = Vec::with_capacity(1024);
+    match serde_json::to_writer(&mut text, body) {
+        Ok(()) => String::from_utf8(text).unwrap_or_default(),
+        Err(_) => body.to_string(),
+    }
+}
+
 /// Cuts every text over [`MAX_LEAF`] bytes in the middle, and says so there.
 pub fn cut(value: &mut Value) {
     match value {

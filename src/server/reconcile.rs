@@ -153,6 +153,9 @@ impl Reconciler {
 
     /// A hook's event came: its transcript is read soon. Costs the caller next to nothing.
     pub fn heard(&self, event: Heard) {
+        if !self.shared.ground.is_here(event.host.as_deref()) {
+            return;
+        }
         let mut inbox = lock(&self.shared.inbox);
         inbox.heard.push(event);
         // Nothing is read before this time anyway; waking the thread for every hook would cost more than reading.

@@ -4,7 +4,7 @@ use super::log;
 use crate::clock::Stamp;
 use crate::config::Retention;
 use crate::store::prune::{self, Deleted, Pass};
-use crate::store::search;
+use crate::store::{self, search};
 use anyhow::Result;
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 use std::time::{Duration, Instant};
@@ -28,6 +28,8 @@ pub struct Upkeep {
     last_events: Option<Instant>,
     next_prune: Instant,
     pruning: Option<Pruning>,
+    /// Done, but nobody has heard of it yet.
+    pruned: Option<Pruning>,
 }
 
 #[derive(Debug)]
@@ -46,6 +48,7 @@ impl Upkeep {
             last_events: None,
             next_prune: Instant::now() + FIRST_PRUNE,
             pruning: None,
+            pruned: None,
         }
     }
 
@@ -64,6 +67,17 @@ impl Upkeep {
         }
     }
 
+    /// The next step may delete.
+    pub fn deletes(&self) -> bool {
+        self.pruning.is_some()
+    }
+
+    /// Not now, and not again at once; who waits for it hears that it is not done.
+    pub fn postpone(&mut self) {
+        self.pruning = None;
+        self.next_prune = Instant::now() + FIRST_PRUNE;
+    }
+
     pub fn events_came(&mut self) {
         self.unindexed = true;
         self.last_events = Some(Instant::now());
@@ -77,18 +91,25 @@ impl Upkeep {
         self.pruning = Some(pruning);
     }
 
-    /// One small step, if it is time; the agents that are gone after it.
+    /// Tells those who wait what was deleted; to be called when nobody can find it any more.
+    pub fn tell(&mut self) {
+        if let Some(pruned) = self.pruned.take() {
+            pruned.end();
+        }
+    }
+
+    /// One small step, if it is time; the agents that are gone after it. Then [`Upkeep::tell`].
     pub fn step(&mut self, db: &Connection, idle: bool) -> Result<Vec<i64>> {
         if idle && self.unindexed && self.last_events.is_none_or(|at| at.elapsed() >= QUIET) {
             // If this fails it is tried again after the next events, not in a loop.
             self.unindexed = false;
-            let transaction = Transaction::new_unchecked(db, TransactionBehavior::Immediate)?;
-            let count = search::index_some(&transaction, INDEXED_AT_ONCE)?;
-            transaction.commit()?;
+            let count = in_passing(db, |db| search::index_some(db, INDEXED_AT_ONCE))?;
             self.unindexed = count == INDEXED_AT_ONCE;
         }
         if self.pruning.is_none() && Instant::now() >= self.next_prune {
+            // From the next step on: the caller has to know before anything is deleted.
             self.pruning = Some(Pruning::new(cutoff(self.retention.days)));
+            return Ok(Vec::new());
         }
         let Some(mut pruning) = self.pruning.take() else { return Ok(Vec::new()) };
         self.next_prune = Instant::now() + PRUNE_EVERY;
@@ -98,12 +119,22 @@ impl Upkeep {
         }
         let forgotten = pruning.slice(db)?;
         if pruning.pass.is_done() && !pruning.again(db, &self.retention)? {
-            pruning.end();
+            self.pruned = Some(pruning);
         } else {
             self.pruning = Some(pruning);
         }
         Ok(forgotten)
     }
+}
+
+/// In one transaction, which nobody waits for.
+fn in_passing<T>(db: &Connection, work: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
+    store::unhurried(db, |db| {
+        let transaction = Transaction::new_unchecked(db, TransactionBehavior::Immediate)?;
+        let done = work(&transaction)?;
+        transaction.commit()?;
+        Ok(done)
+    })
 }
 
 /// Zero days mean for ever.
@@ -121,9 +152,7 @@ impl Pruning {
 
     fn slice(&mut self, db: &Connection) -> Result<Vec<i64>> {
         self.last_slice = Some(Instant::now());
-        let transaction = Transaction::new_unchecked(db, TransactionBehavior::Immediate)?;
-        self.pass.step(&transaction, SLICE)?;
-        transaction.commit()?;
+        in_passing(db, |db| self.pass.step(db, SLICE))?;
         Ok(std::mem::take(&mut self.pass.forgotten))
     }
 

@@ -47,7 +47,6 @@ CREATE TABLE agents(
     changed_seq INTEGER NOT NULL,
     doc TEXT NOT NULL
 );
-CREATE INDEX agents_changed ON agents(changed_seq);
 
 CREATE TABLE sessions(
     session_id TEXT PRIMARY KEY,

@@ -3,7 +3,7 @@
 use crate::clock::Stamp;
 use crate::config::{self, Config};
 use crate::model::{self, AgentView, Row};
-use crate::store;
+use crate::server::replay;
 use anyhow::{Result, anyhow, bail};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -175,12 +175,8 @@ pub fn listing(config: &Config, all: bool) -> Result<Listing> {
 
 /// What the store knows without a server. No store yet: nobody was ever seen.
 fn offline(all: bool) -> Result<Vec<AgentView>> {
-    let path = config::database();
-    if !path.exists() {
-        return Ok(Vec::new());
-    }
     let now = Stamp::now();
-    let agents = store::queries::agents(&store::open_to_read(&path)?)?;
+    let agents = replay::agents(&config::database())?;
     Ok(agents.iter().map(|agent| agent.view(now)).filter(|agent| all || agent.ended_at.is_none()).collect())
 }
 
