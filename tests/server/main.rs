@@ -4,6 +4,7 @@
 
 mod access;
 mod durability;
+mod faults;
 mod hostile;
 mod http;
 mod retention;

@@ -1,0 +1,124 @@
+#!/usr/bin/env python3
+"""Retention under load: what a hook waits for its acknowledgement while a big database is pruned, and while it is not.
+
+    python3 tests/soak/prune.py PATH/TO/headspace [EVENTS]
+
+Pruning may keep no hook waiting for more than 50 ms. On a busy machine the scheduler does so by itself now and then, so
+the same load without pruning is measured in the same run, and only what pruning adds counts.
+"""
+
+import sqlite3
+import sys
+import threading
+import time
+
+from stage import Server, line, percentile
+
+events = int(sys.argv[2]) if len(sys.argv) > 2 else 200_000
+server = Server(sys.argv[1])
+DAY = 24 * 60 * 60 * 10**9
+
+
+def fill():
+    """Sessions that end, and one agent that did very much: rows of every kind."""
+    def work(worker):
+        client, steps = server.client(), events // 8 // 8
+        for n in range(steps):
+            session = "big" if n % 4 == 0 else "old-%d-%d" % (worker, n // 50)
+            call = "t-%d-%d" % (worker, n)
+            tool = {"tool_name": "Bash", "tool_use_id": call, "tool_input": {"command": "echo word%d %s" % (n, "filler " * 40)}}
+            client.hook("user-prompt-submit", session_id=session, cwd="/" + session, prompt="please do %d %s" % (n, "words " * 30))
+            for slug in ("pre-tool-use", "permission-request", "post-tool-use", "pre-tool-use", "post-tool-use"):
+                client.hook(slug, session_id=session, cwd="/" + session, tool_response={"stdout": "result %d" % n}, **tool)
+            client.hook("stop", session_id=session, cwd="/" + session, last_assistant_message="Done with %d." % n)
+            client.hook("session-end", session_id=session, cwd="/" + session, reason="other")
+    run(work, range(8))
+
+
+def run(work, arguments):
+    threads = [threading.Thread(target=work, args=(argument,)) for argument in arguments]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def age():
+    """Everything so far is forty days older."""
+    store = sqlite3.connect(server.database)
+    for table, columns in (("events", ("at", "received_at")), ("turns", ("timestamp",)), ("transitions", ("at",)),
+                           ("commands", ("started_at",)), ("interactions", ("opened_at",)),
+                           ("agents", ("last_active_at", "ended_at")), ("sessions", ("started_at", "ended_at"))):
+        for column in columns:
+            store.execute("UPDATE %s SET %s = %s - %d" % (table, column, column, 40 * DAY))
+    store.commit()
+    counts = [store.execute("SELECT count(*) FROM " + table).fetchone()[0] for table in ("events", "turns", "transitions")]
+    store.close()
+    return counts
+
+
+def load(until):
+    """Four clients that send a hook every few milliseconds, as busy users do."""
+    times, lock = [], threading.Lock()
+
+    def work(worker):
+        client, mine, n = server.client(), [], 0
+        while not until():
+            mine.append(client.hook("post-tool-use", session_id="live-%d" % worker, cwd="/live", tool_name="Read",
+                                    tool_use_id="x%d" % n, tool_input={"file_path": "f"}, tool_response={"ok": True}))
+            n += 1
+            time.sleep(0.004)
+        with lock:
+            times.extend(mine)
+    run(work, range(4))
+    return times
+
+
+began = time.monotonic()
+fill()
+# The search index is filled in idle time; what is not in it yet is not deleted from it either.
+time.sleep(2)
+while True:
+    store = sqlite3.connect("file:%s?mode=ro" % server.database, uri=True)
+    missing = store.execute("SELECT (SELECT max(id) FROM events) - (SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'indexed')").fetchone()[0]
+    store.close()
+    if not missing:
+        break
+    time.sleep(0.5)
+server.stop()
+counts = age()
+print("%d events, %d turns, %d transitions, made in %.0f s" % (*counts, time.monotonic() - began))
+server.start()
+
+end = time.monotonic() + 10
+without = load(lambda: time.monotonic() >= end)
+line("hooks without pruning", without)
+
+done, told = threading.Event(), {}
+
+
+def prune():
+    began = time.monotonic()
+    client = server.client()
+    while True:
+        status, told_now = client.ask("POST", "/api/prune", {"days": 30})
+        if told_now.get("done") is not False:
+            told.update(told_now, seconds=time.monotonic() - began)
+            break
+    done.set()
+
+
+pruning = threading.Thread(target=prune)
+pruning.start()
+during = load(done.is_set)
+pruning.join()
+line("hooks while %d events are deleted" % told["events"], during)
+print("deleted %d events and %d agents in %.1f s" % (told["events"], told["agents"], told["seconds"]))
+server.stop()
+allowed = 50 + max(without)
+print("slowest acknowledgement: %.1f ms with, %.1f ms without pruning; p99 %.1f and %.1f"
+      % (max(during), max(without), percentile(during, 0.99), percentile(without, 0.99)))
+good = max(during) <= allowed and told["events"] > counts[0] * 0.9
+if not good:
+    print("PROBLEM: pruning kept a hook waiting, or deleted too little")
+sys.exit(0 if good else 1)
