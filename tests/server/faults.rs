@@ -192,7 +192,14 @@ fn a_directory_that_cannot_be_written_is_named_and_breaks_no_hook() {
 #[test]
 fn a_directory_that_becomes_read_only_does_not_end_the_server() {
     let home = Home::new();
-    let server = home.serve();
+    std::fs::set_permissions(home.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
+    let binary = home.path().join("headspace");
+    std::fs::copy(BIN, &binary).unwrap();
+    let mut serve = home.command(binary.to_str().unwrap(), &["serve", "--port", "0"]);
+    if root() {
+        serve.uid(NOBODY).gid(NOBODY);
+    }
+    let server = Server::start(serve);
     server.hook("user-prompt-submit", event("s", json!({"prompt": "before"})));
     std::fs::set_permissions(home.state(), std::fs::Permissions::from_mode(0o500)).unwrap();
     let answer = server.post("/hook/user-prompt-submit", &event("s", json!({"prompt": "meanwhile"})));
@@ -324,4 +331,18 @@ fn without_threads_the_server_says_so_or_goes_on() {
     let big = post(json!({"prompt": "x".repeat(1 << 20)}));
     assert!(big.is_none_or(|status| [200, 500, 503].contains(&status)), "{big:?}");
     assert_eq!(post(json!({"prompt": "and on"})), Some(200), "{}", server.log());
+}
+
+/// A hook that can open next to nothing: the event may be lost, the client's work goes on.
+#[test]
+fn a_hook_without_descriptors_is_silent_and_quick() {
+    let home = Home::new();
+    let server = home.serve();
+    for limit in 3..10 {
+        let script = format!("ulimit -n {limit}; exec \"$0\" notify");
+        let mut hook = home.command("/bin/sh", &["-c", &script, BIN]);
+        hook.env("CLAUDE_HEADSPACE_URL", format!("http://127.0.0.1:{}", server.port));
+        silently(hook, &prompt("s", &format!("{limit}")));
+    }
+    assert!(server.get("/hook/status")["events_received"].as_i64() >= Some(5));
 }

@@ -128,11 +128,13 @@ for n in range(200):
     stream.setblocking(True)
     stream.settimeout(10)
     waiting.append((stream, time.monotonic()))
+    # One after the other, so that each has its own moment.
+    time.sleep(0.03)
 answered = closed = 0
 for n, (stream, opened) in enumerate(waiting):
-    # From 60 ms before to 60 ms after.
-    time.sleep(max(0.0, opened + 30 + (n - 100) * 0.0006 - time.monotonic()))
-    body = b'{"session_id":"edge-%d","cwd":"/p"}' % n
+    # From 40 ms before to 40 ms after.
+    time.sleep(max(0.0, opened + 30 + (n * 37 % 200 - 100) * 0.0004 - time.monotonic()))
+    body = b'{"session_id":"edge-%d","cwd":"/edge-%d"}' % (n, n)
     got = b""
     try:
         stream.sendall(request % (len(body), body))
