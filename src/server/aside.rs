@@ -122,7 +122,7 @@ mod tests {
         start().unwrap();
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         runtime.block_on(async {
-            assert!(run(|| panic!("a bug")).await.map(|()| ()).is_err());
+            assert!(run::<()>(|| panic!("a bug")).await.is_err());
             // The first waits for the second, so there must be two threads.
             let (sender, receiver) = std::sync::mpsc::channel();
             let first = tokio::spawn(run(move || receiver.recv().unwrap()));
