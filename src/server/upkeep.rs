@@ -16,7 +16,7 @@ const QUIET: Duration = Duration::from_millis(200);
 const INDEXED_AT_ONCE: usize = 100;
 /// Time for one step of pruning, at most and at least; a hook that comes then waits for it and its COMMIT, which takes
 /// as long again, or longer on a slow disk.
-const SLICE: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(10));
+const SLICE: (Duration, Duration) = (Duration::from_millis(3), Duration::from_millis(10));
 /// What a step and its COMMIT together should take. A hook may be kept waiting for 50 ms.
 const WITH_COMMIT: Duration = Duration::from_millis(15);
 /// While hooks keep coming, pruning takes a slice this often.
