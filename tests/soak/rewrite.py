@@ -8,8 +8,10 @@ The client's file has no lock, so a write in the moment between our last look an
 seen. How often that happens is counted; more than one in a hundred rounds fails.
 """
 
+import atexit
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -19,6 +21,7 @@ import time
 binary = os.path.abspath(sys.argv[1])
 rounds = int(sys.argv[2]) if len(sys.argv) > 2 else 100
 home = tempfile.mkdtemp(prefix="headspace-rewrite-")
+atexit.register(shutil.rmtree, home, ignore_errors=True)
 settings = os.path.join(home, ".claude", "settings.json")
 os.makedirs(os.path.dirname(settings))
 env = {"HOME": home, "PATH": "/usr/bin:/bin", "CLAUDE_HEADSPACE_URL": "http://127.0.0.1:9"}

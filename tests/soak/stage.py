@@ -1,8 +1,10 @@
 """What the long tests share: a home, a server in it, a client that keeps its connection, and figures."""
 
+import atexit
 import http.client
 import json
 import os
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -14,6 +16,8 @@ class Server:
     def __init__(self, binary, home=None, env=None):
         self.binary = os.path.abspath(binary)
         self.home = home or tempfile.mkdtemp(prefix="headspace-soak-")
+        if not home:
+            atexit.register(shutil.rmtree, self.home, ignore_errors=True)
         self.env = {"HOME": self.home, "PATH": "/usr/bin:/bin", **(env or {})}
         self.log, self.port, self.child = [], None, None
         self.start()
@@ -30,6 +34,9 @@ class Server:
         else:
             raise SystemExit("no server: " + "".join(self.log))
         threading.Thread(target=lambda stream: self.log.extend(stream), args=(self.child.stderr,), daemon=True).start()
+
+        # Whatever becomes of the test, no server stays behind.
+        atexit.register(self.child.kill)
 
     def stop(self):
         self.child.send_signal(signal.SIGTERM)

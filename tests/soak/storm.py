@@ -3,10 +3,11 @@
 
     python3 tests/soak/storm.py PATH/TO/headspace 1000
 """
-import json, os, socket, sqlite3, subprocess, sys, tempfile, time, urllib.request
+import atexit, json, os, shutil, socket, sqlite3, subprocess, sys, tempfile, time, urllib.request
 
 binary, count = os.path.abspath(sys.argv[1]), int(sys.argv[2])
 home = tempfile.mkdtemp(prefix="headspace-storm-")
+atexit.register(shutil.rmtree, home, ignore_errors=True)
 with socket.socket() as probe:
     probe.bind(("127.0.0.1", 0))
     port = probe.getsockname()[1]
@@ -61,7 +62,8 @@ store = sqlite3.connect(os.path.join(home, ".local/state/headspace/headspace.db"
 found = store.execute("SELECT COUNT(*), COUNT(DISTINCT delivery_id) FROM events WHERE name = 'PostToolUse'").fetchone()
 if found != (count, count):
     problems.append("%d events stored, %d different ones, of %d" % (found[0], found[1], count))
-if max(took) > 2.1:
+# The hook's own clock ends it after 1.9 s; the rest is the wait for a processor, before it has one, among so many.
+if max(took) > 2.6:
     problems.append("the slowest hook took %.2f s" % max(took))
 took.sort()
 print("%d hooks at once, over in %.2f s: p50 %.2f s, p99 %.2f s, slowest %.2f s; %d were still in the spool, %d dropped, "
