@@ -59,12 +59,23 @@ fn is_client(words: &[String]) -> bool {
             && (script.ends_with("/claude") || script.contains("claude-code/cli")))
 }
 
-/// What the client notes of itself in `sessions/PID.json`. Not told anew when the session changes (`/clear`,
-/// `--continue`), so it can say yes, never no.
+/// What the client notes of itself in `sessions/PID.json`. Older ones do not note it anew when the session changes
+/// (`/clear`, `--continue`), so it can say yes, never no.
 #[derive(Deserialize)]
 struct Note {
     #[serde(rename = "sessionId")]
     session_id: String,
+}
+
+/// What we have seen has 700 bytes.
+const LARGEST_NOTE: u64 = 64 << 10;
+
+impl Note {
+    /// A file, not too big, and not a pipe that nobody writes to.
+    fn read(path: &Path) -> Option<Note> {
+        std::fs::symlink_metadata(path).ok().filter(|meta| meta.is_file() && meta.len() <= LARGEST_NOTE)?;
+        serde_json::from_slice(&std::fs::read(path).ok()?).ok()
+    }
 }
 
 /// The one of `running` that must be running this session: the one that says so itself, or the only one in the
@@ -79,8 +90,8 @@ pub fn of_session<'a>(
     let directory = transcript.parent()?;
     let notes = directory.parent()?.parent()?.join("sessions");
     let says_so = |client: &&Client| {
-        let note = std::fs::read(notes.join(format!("{}.json", client.pid))).unwrap_or_default();
-        serde_json::from_slice::<Note>(&note).is_ok_and(|note| note.session_id == session_id)
+        let note = Note::read(&notes.join(format!("{}.json", client.pid)));
+        note.is_some_and(|note| note.session_id == session_id)
     };
     if let Some(client) = running.iter().find(says_so) {
         return Some(client);
