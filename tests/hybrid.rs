@@ -248,6 +248,31 @@ fn a_found_session_keeps_its_agent_when_hooks_begin_to_tell() {
     assert_eq!(home.turns(&agent), ["user command: look around", "agent completion: Looked."]);
 }
 
+/// No hook says that it ended, so its process is watched; where somebody else's place can be asked for.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_found_session_ends_with_its_process() {
+    let mut home = Home::new();
+    let mut client = Command::new("bash")
+        .args(["-c", "exec -a claude sleep 600"])
+        .current_dir(home.dir.path().join("project"))
+        .spawn()
+        .unwrap();
+    home.write("s", "user", json!({"message": {"content": "look around"}}));
+    home.said("s", "Looked.", "end_turn");
+    let found = home.until("s", idle);
+    assert_eq!(found["source"], "transcript");
+    assert_eq!(found["claude_pid"], client.id());
+    // Across a restart, too: the process is part of what was stored.
+    home.stop();
+    home.start();
+    assert_eq!(home.agent("s").unwrap()["ended_at"], Value::Null);
+    client.kill().unwrap();
+    client.wait().unwrap();
+    let ended = home.until("s", |agent| !agent["ended_at"].is_null());
+    assert_eq!(ended["end_reason"], "process_gone");
+}
+
 #[test]
 fn a_prompt_after_a_refusal_is_a_command_and_not_an_answer() {
     let mut home = Home::new();

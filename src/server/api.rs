@@ -182,7 +182,7 @@ async fn told(app: &Shared, agent: &Agent, name: &str, mut body: Value) -> Answe
 /// Brings the agent's terminal to the front.
 pub async fn jump(State(app): State<Shared>, Path(id): Path<String>) -> Answered {
     let view = known(&app, &id)?.view(Stamp::now());
-    let jumped = tokio::task::spawn_blocking(move || crate::multiplexer::jump(&view)).await;
+    let jumped = super::aside::run(move || crate::multiplexer::jump(&view)).await;
     let refused = |why: String| Failed(StatusCode::CONFLICT, format!("could not jump: {why}"));
     jumped.unwrap_or_else(|_| Err("it went wrong".into())).map_err(refused)?;
     Ok(ok(&json!({"status": "ok"})))

@@ -1,6 +1,7 @@
 //! What the routes share.
 
 use super::access::Names;
+use super::aside;
 use super::cost::Cost;
 use super::hints::Hints;
 use super::http::Connections;
@@ -80,7 +81,7 @@ impl App {
         question: impl FnOnce(&Connection) -> Result<T> + Send + 'static,
     ) -> Result<T> {
         let app = Arc::clone(self);
-        tokio::task::spawn_blocking(move || app.readers.ask(question))
+        aside::run(move || app.readers.ask(question))
             .await
             .context("could not finish reading the database")?
     }

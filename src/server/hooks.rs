@@ -6,7 +6,7 @@ use super::hints::Asked;
 use super::ledger::{NewEvent, Pending, Receipt};
 use super::routes::linger;
 use super::watch::Heard;
-use super::{intake, payload};
+use super::{aside, intake, payload};
 use crate::model::{AgentState, Method, Status};
 use axum::body::Body;
 use axum::extract::{Path, State};
@@ -48,7 +48,7 @@ async fn record(app: &Shared, event: NewEvent) -> Answered {
         if app.reconciler.is_needed_before(&event.name, &heard) || app.hints.wants_transcript(&asked) {
             // Read and handed in by a task that goes on if the client leaves: what was read is not read again.
             let app = app.clone();
-            tokio::task::spawn_blocking(move || {
+            aside::run(move || {
                 let said = app.read_before(&heard);
                 hand_in(&app, event, heard, said)
             })
@@ -114,7 +114,7 @@ async fn read(body: Body) -> Result<(String, Map<String, Value>), Failed> {
     if read.bytes.len() <= BIG {
         return decode(&read.bytes).map_err(Failed::bad);
     }
-    let decoded = tokio::task::spawn_blocking(move || {
+    let decoded = aside::run(move || {
         let (session_id, mut fields) = decode(&read.bytes)?;
         // As everything is when it is handed in; here it takes long, so here is the place.
         for value in fields.values_mut() {

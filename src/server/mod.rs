@@ -7,6 +7,7 @@ mod access;
 mod answer;
 mod api;
 mod app;
+mod aside;
 mod assets;
 mod batch;
 mod cost;
@@ -135,10 +136,9 @@ pub fn serve(args: &ServeArgs) -> Result<ExitCode> {
         .name("drain".into())
         .spawn(move || drain::run(&draining))
         .context("could not start to drain the spool")?;
+    aside::start().context("could not start a thread for what takes long")?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
-        .max_blocking_threads(8)
-        .thread_keep_alive(Duration::from_secs(10))
         .build()
         .context("could not start the server")?;
     let served = runtime.block_on(run(listener, app));

@@ -5,29 +5,13 @@
 //! last sign of life. A client that writes no such file, or another, loses nothing but this.
 
 use super::liveness::Client;
+use crate::clients::Note;
 use crate::clock::Stamp;
-use serde::Deserialize;
-use std::io::Read;
 use std::path::Path;
 use std::time::Duration;
 
-/// What we have seen has 700 bytes.
-const LARGEST: u64 = 64 << 10;
 /// Hooks and the transcript, which know more, have their say first.
 const PATIENCE: Duration = Duration::from_secs(3);
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Presence {
-    pid: u32,
-    session_id: String,
-    /// As the kernel counts it; some versions write it as text.
-    #[serde(default)]
-    proc_start: serde_json::Value,
-    status: String,
-    /// Milliseconds.
-    status_updated_at: i64,
-}
 
 /// Since when the client waits for a prompt, if it says so and that is news: it became idle after `active`, the
 /// session's last sign of life.
@@ -38,28 +22,13 @@ pub fn idle_since(
     active: Stamp,
     now: Stamp,
 ) -> Option<Stamp> {
-    // <config>/projects/<directory>/<session>.jsonl
-    let path = transcript.ancestors().nth(3)?.join(format!("sessions/{}.json", client.pid));
-    let says: Presence = serde_json::from_slice(&small_file(&path)?).ok()?;
+    let note = Note::beside(transcript, client.pid)?;
     let same_process =
-        says.pid == client.pid && client.start.is_none_or(|start| is_number(&says.proc_start, start));
-    let since = Stamp(says.status_updated_at.checked_mul(1_000_000)?);
+        note.pid == Some(client.pid) && client.start.is_none_or(|start| note.started_at(start));
+    let since = Stamp(note.status_updated_at?.checked_mul(1_000_000)?);
     let news = since > active && now >= since.plus(PATIENCE);
-    (same_process && says.session_id == session_id && says.status == "idle" && news).then_some(since)
-}
-
-fn is_number(value: &serde_json::Value, number: u64) -> bool {
-    value.as_u64() == Some(number) || value.as_str().is_some_and(|text| text.parse() == Ok(number))
-}
-
-fn small_file(path: &Path) -> Option<Vec<u8>> {
-    // Not a pipe that nobody writes to.
-    if !std::fs::symlink_metadata(path).ok()?.is_file() {
-        return None;
-    }
-    let mut bytes = Vec::new();
-    std::fs::File::open(path).ok()?.take(LARGEST).read_to_end(&mut bytes).ok()?;
-    Some(bytes)
+    let idle = note.status.as_deref() == Some("idle");
+    (same_process && note.session_id == session_id && idle && news).then_some(since)
 }
 
 #[cfg(test)]

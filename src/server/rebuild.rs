@@ -133,6 +133,13 @@ fn salvage(source: &Path, into: &Connection) -> Result<u64> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let damaged = Connection::open_with_flags(source, flags)
         .with_context(|| format!("could not open {}", source.display()))?;
+    // Without it SQLite gives nothing at all of a file that is shorter than it should be.
+    damaged.pragma_update(None, "writable_schema", true)?;
+    if damaged.prepare("SELECT id FROM events").is_err() {
+        let source = terminal::plain(&source.display().to_string());
+        eprintln!("headspace: note: nothing of {source} can be read: not even its schema is whole");
+        return Ok(0);
+    }
     let last: i64 = damaged
         .query_row("SELECT max(id) FROM events", [], |row| row.get(0))
         .or_else(|_| damaged.query_row("SELECT seq FROM sqlite_sequence LIMIT 1", [], |row| row.get(0)))

@@ -12,12 +12,13 @@ use super::liveness::{Client, Liveness};
 use super::status::Mode;
 use super::watch::{Heard, Now, Report, Watch};
 use super::{log, presence};
+use crate::clients;
 use crate::clock::Stamp;
 use crate::config;
 use crate::model::{Source, observed};
 use crate::transcript::Mark;
 use serde_json::json;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -473,11 +474,23 @@ impl Rounds {
 
     fn discover(&mut self, now: Stamp) {
         let ground = Arc::clone(&self.shared.ground);
-        for found in self.discovery.look(now, &|session_id| ground.knows(session_id)) {
+        let found = self.discovery.look(now, &|session_id| ground.knows(session_id));
+        if found.is_empty() {
+            return;
+        }
+        // No hook will say when they end, so their processes are looked for now.
+        let running = clients::running();
+        let mut taken: HashSet<u32> =
+            ground.seats().iter().filter_map(|seat| Some(seat.client?.pid)).collect();
+        for found in found {
             let Found { session_id, path, mut watch, finding } = found;
+            let client = clients::of_session(&running, &taken, &session_id, &path, finding.cwd.as_ref());
+            taken.extend(client.map(|client| client.pid));
             let body = json!({
                 "cwd": finding.cwd, "transcript_path": path, "timestamp": finding.last_at,
                 "git_branch": finding.branch, "entrypoint": finding.entrypoint, "version": finding.version,
+                "claude_pid": client.map(|client| client.pid),
+                "claude_pid_start": client.and_then(|client| client.start),
             });
             let mut reports = vec![Report {
                 name: observed::SESSION_FOUND,
@@ -497,8 +510,7 @@ impl Rounds {
     /// Sessions that are over or left behind are not watched for ever.
     fn drop_left(&mut self, seats: &[Seat]) {
         let mut watches = lock(&self.shared.watches);
-        let current: std::collections::HashSet<&str> =
-            seats.iter().map(|seat| seat.session_id.as_str()).collect();
+        let current: HashSet<&str> = seats.iter().map(|seat| seat.session_id.as_str()).collect();
         self.left.retain(|session_id, _| !current.contains(session_id.as_str()));
         watches.retain(|session_id, _| {
             current.contains(session_id.as_str())

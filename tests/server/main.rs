@@ -5,6 +5,7 @@
 mod access;
 mod crash;
 mod durability;
+mod faults;
 mod hostile;
 mod http;
 mod retention;
