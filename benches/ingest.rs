@@ -6,6 +6,7 @@
 //! table and commits (WAL, synchronous=FULL); each producer waits for the commit before its next event, as a hook
 //! does. "serve" is the real server with as many keep-alive connections as there are producers.
 
+use claude_headspace::clock::Stamp;
 use rusqlite::{Connection, params};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -49,10 +50,11 @@ fn options() -> Options {
 /// About 800 bytes: a tool call as the client sends it, begun and ended in turn. Each worker is a session of its own.
 fn event(worker: usize, n: u64) -> String {
     let (name, call) = (NAMES[n as usize % 2], n / 2);
+    let now = Stamp::now();
     format!(
-        r#"{{"session_id":"56dbc74e-90df-4d71-a997-185a2213d{worker:03}","transcript_path":"/home/user/.claude/projects/-home-user-project/56dbc74e.jsonl","cwd":"/home/user/project-{worker}","prompt_id":"c2352b68-fde0-4119-8172-a14bb5e3f1f2","permission_mode":"default","effort":{{"level":"medium"}},"hook_event_name":"{name}","tool_name":"Bash","tool_input":{{"command":"npm test -- --runInBand {}","description":"Run the tests"}},"tool_use_id":"toolu_{worker}_{call}","claude_pid":4711,"claude_pid_start":123456,"entrypoint":"cli","host":"bench","sent_at":"2026-01-01T00:00:00.000000000Z","delivery_id":"{worker}-{n}-{}"}}"#,
+        r#"{{"session_id":"56dbc74e-90df-4d71-a997-185a2213d{worker:03}","transcript_path":"/home/user/.claude/projects/-home-user-project/56dbc74e.jsonl","cwd":"/home/user/project-{worker}","prompt_id":"c2352b68-fde0-4119-8172-a14bb5e3f1f2","permission_mode":"default","effort":{{"level":"medium"}},"hook_event_name":"{name}","tool_name":"Bash","tool_input":{{"command":"npm test -- --runInBand {}","description":"Run the tests"}},"tool_use_id":"toolu_{worker}_{call}","entrypoint":"cli","sent_at":"{now}","delivery_id":"{:016x}{worker:08x}{n:08x}"}}"#,
         "src/components ".repeat(14),
-        std::process::id(),
+        now.0,
     )
 }
 
@@ -194,6 +196,33 @@ impl Client {
     }
 }
 
+/// Seconds of CPU time a process has used.
+fn cpu(pid: &str) -> f64 {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let fields: Vec<f64> = stat
+        .rsplit(')')
+        .next()
+        .unwrap_or_default()
+        .split_whitespace()
+        .map(|f| f.parse().unwrap_or(0.0))
+        .collect();
+    fields.get(11..13).map_or(0.0, |times| times.iter().sum::<f64>() / 100.0)
+}
+
+/// Commits and events so far, from `/metrics`.
+fn counts(port: u16) -> (f64, f64) {
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).expect("a connection");
+    let request = "GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n";
+    stream.write_all(request.as_bytes()).expect("it is sent");
+    let mut text = String::new();
+    stream.read_to_string(&mut text).expect("an answer");
+    let value = |name: &str| {
+        let line = text.lines().find_map(|line| line.strip_prefix(name));
+        line.and_then(|value| value.trim().parse().ok()).expect("a figure")
+    };
+    (value("headspace_commits_total "), value("headspace_events_stored_total "))
+}
+
 fn main() {
     let options = options();
     let dir = tempfile::tempdir().expect("a directory");
@@ -205,11 +234,29 @@ fn main() {
     println!("{} connections, {} s each", options.connections, options.seconds);
     for round in 0..options.rounds {
         let first = round as u64 * 1_000_000_000;
+        let own = cpu("self");
         let raw = raw(&dir.path().join("raw.db"), &options, first);
+        let mut used = [cpu("self") - own, 0.0, 0.0];
+        let (own, theirs) = (cpu("self"), cpu(&server.0.id().to_string()));
+        let before = counts(server.1);
         let serve = measure(options.seconds, options.connections, first, |worker, n| {
             clients[worker].lock().expect("one user each").post(SLUGS[n as usize % 2], &event(worker, n));
         });
-        println!("raw {raw:>8.0}/s   serve {serve:>8.0}/s   ratio {:.2}", serve / raw);
+        (used[1], used[2]) = (cpu(&server.0.id().to_string()) - theirs, cpu("self") - own);
+        let stored = counts(server.1);
+        let (events, commits) = (stored.1 - before.1, stored.0 - before.0);
+        let together = events / commits.max(1.0);
+        let cost = |seconds: f64, rate: f64| seconds / rate / options.seconds * 1e6;
+        println!(
+            "CPU per event: raw {:.0} µs; serve {:.0} µs, its clients {:.0} µs",
+            cost(used[0], raw),
+            cost(used[1], serve),
+            cost(used[2], serve)
+        );
+        println!(
+            "raw {raw:>8.0}/s   serve {serve:>8.0}/s   ratio {:.2}   {together:.1} events per commit",
+            serve / raw
+        );
         (raw_best, serve_best) = (raw_best.max(raw), serve_best.max(serve));
         ratios.push(serve / raw);
     }

@@ -5,6 +5,7 @@
 
 pub mod alerts;
 pub mod cli;
+pub mod clients;
 pub mod clock;
 pub mod config;
 pub mod context;

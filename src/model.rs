@@ -1,6 +1,9 @@
 //! The words of headspace: what an event, an agent, a command, a turn are, as every part and every wire knows them.
 
+mod row;
+
 use crate::clock::Stamp;
+pub use row::{Row, SubRow, rows};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -112,6 +115,9 @@ pub mod observed {
     /// The transcript says that the turn was interrupted. Body: `uuid`, `timestamp`, `during_tool`; `agent_id` if
     /// it was a subagent's.
     pub const INTERRUPTED: &str = "TranscriptInterrupted";
+    /// The client says of itself that it waits for a prompt, and neither a hook nor the transcript told of the
+    /// turn's end: it was interrupted before its first word. Body: `claude_pid`, `timestamp`.
+    pub const CLIENT_IDLE: &str = "ClientIdle";
     /// A tool call was refused by the user; the turn may go on. Body: `tool_use_id`, `tool_name` (if known),
     /// `uuid`, `timestamp`; `agent_id` if a subagent asked.
     pub const REFUSED: &str = "TranscriptRefused";

@@ -8,21 +8,28 @@ pub fn plain(text: &str) -> String {
 
 /// As [`plain`], on one line of at most `width` characters; a cut is shown by an ellipsis.
 pub fn gist(text: &str, width: usize) -> String {
-    let mut line = String::new();
-    let mut words = text.split_whitespace().map(plain).filter(|word| !word.is_empty());
-    if let Some(first) = words.next() {
-        line.push_str(&first);
-    }
-    for word in words {
-        if line.chars().count() > width {
-            break;
+    let mut line = String::with_capacity(text.len().min(4 * width) + 4);
+    // Where the line ends if it turns out to be too long.
+    let (mut count, mut cut) = (0, 0);
+    let mut gap = false;
+    for c in text.chars() {
+        if c.is_whitespace() {
+            gap = count > 0;
+            continue;
         }
-        line.push(' ');
-        line.push_str(&word);
-    }
-    if line.chars().count() > width {
-        line = line.chars().take(width.saturating_sub(1)).collect();
-        line.push('…');
+        let Some(c) = plain_char(c) else { continue };
+        for c in std::mem::take(&mut gap).then_some(' ').into_iter().chain([c]) {
+            if count == width {
+                line.truncate(cut);
+                line.push('…');
+                return line;
+            }
+            line.push(c);
+            count += 1;
+            if count + 1 == width {
+                cut = line.len();
+            }
+        }
     }
     line
 }
@@ -49,6 +56,11 @@ mod tests {
     #[test]
     fn a_gist_is_one_line_and_says_when_it_is_cut() {
         assert_eq!(gist("  npm\n  test ", 20), "npm test");
-        assert_eq!(gist("abcdef", 4), "abc…");
+        assert_eq!(gist("\u{202e} a \u{200b} b\u{7}", 20), "a b");
+        for (width, expected) in
+            [(0, "…"), (1, "…"), (2, "ä…"), (3, "äb…"), (4, "äb …"), (5, "äb c…"), (6, "äb c d")]
+        {
+            assert_eq!(gist(" äb  c d", width), expected, "{width}");
+        }
     }
 }

@@ -97,3 +97,42 @@ fn a_broken_configuration_is_named_by_line_and_column() {
     let (level, message) = first(&stage, "configuration");
     assert!(level == "fail" && message.contains("line 3 column 13"), "{message}");
 }
+
+#[test]
+fn an_address_that_hooks_cannot_speak_to_is_said_plainly() {
+    let stage = Stage::new(json!({}));
+    let mut doctor = stage.headspace(&["doctor", "--json"]);
+    doctor.env("CLAUDE_HEADSPACE_URL", "https://box.lan:5055").current_dir(stage.home.path());
+    let report: Value = serde_json::from_slice(&doctor.output().unwrap().stdout).unwrap();
+    let server = report["checks"].as_array().unwrap().iter().find(|f| f["check"] == "server").unwrap();
+    assert_eq!(server["level"], "fail");
+    let (message, fix) = (server["message"].as_str().unwrap(), server["fix"].as_str().unwrap());
+    assert!(message.contains("https") && message.contains("spool"), "{message}");
+    assert!(fix.contains("CLAUDE_HEADSPACE_URL") && fix.contains("http://"), "{fix}");
+}
+
+/// A client that nobody gave hooks will not report, whatever is said to it.
+#[test]
+fn a_silent_client_without_hooks_needs_an_install() {
+    let stage = Stage::new(json!({}));
+    let mut client = std::process::Command::new("bash")
+        .args(["-c", "exec -a claude sleep 60"])
+        .current_dir(stage.home.path())
+        .spawn()
+        .unwrap();
+    let fix = |stage: &Stage| {
+        stage::wait_for("the silent client", || {
+            let out = stage.headspace(&["doctor", "--json"]).current_dir(stage.home.path()).output().unwrap();
+            let report: Value = serde_json::from_slice(&out.stdout).unwrap();
+            let all = report["checks"].as_array().unwrap().clone();
+            let found = all.into_iter().find(|f| f["check"] == "coverage")?;
+            let silent = found["message"].as_str()?.contains(&format!("pid {}", client.id()));
+            silent.then(|| found["fix"].as_str().unwrap_or_default().to_owned())
+        })
+    };
+    assert!(fix(&stage).contains("headspace install"), "{}", fix(&stage));
+    stage.says(&["install"]);
+    assert!(fix(&stage).contains("say something to it"), "{}", fix(&stage));
+    client.kill().unwrap();
+    client.wait().unwrap();
+}

@@ -174,6 +174,35 @@ fn esc_while_the_server_was_away_is_seen_when_it_is_back() {
 }
 
 #[test]
+fn esc_before_the_first_word_is_seen_in_what_the_client_says_of_itself() {
+    let home = Home::new();
+    let pid = std::process::id();
+    let start = claude_headspace::process::start_time(pid);
+    let client = json!({"claude_pid": pid, "claude_pid_start": start});
+    let mut prompt = client.clone();
+    prompt["prompt"] = "go".into();
+    home.post("session-start", "s1", client);
+    home.post("user-prompt-submit", "s1", prompt);
+    let sessions = home.dir.path().join(".claude/sessions");
+    std::fs::create_dir_all(&sessions).unwrap();
+    let says = |status: &str, session: &str| {
+        let now =
+            std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_millis() as u64;
+        let text = json!({"pid": pid, "sessionId": session, "procStart": start.unwrap().to_string(),
+            "status": status, "updatedAt": now, "statusUpdatedAt": now});
+        std::fs::write(sessions.join(format!("{pid}.json")), text.to_string()).unwrap();
+    };
+    for (status, session) in [("busy", "s1"), ("idle", "another")] {
+        says(status, session);
+        std::thread::sleep(Duration::from_secs(4));
+        assert!(working(&home.agent("s1").unwrap()), "{status} {session}");
+    }
+    says("idle", "s1");
+    let agent = home.until("s1", idle);
+    assert_eq!((&agent["status_detail"], &agent["source"]), (&json!("interrupted"), &json!("process")));
+}
+
+#[test]
 fn a_half_written_line_waits_for_the_rest() {
     let mut home = Home::new();
     home.post("user-prompt-submit", "s", json!({"prompt": "go"}));
@@ -217,6 +246,31 @@ fn a_found_session_keeps_its_agent_when_hooks_begin_to_tell() {
     let agent = home.until("s", idle);
     assert_eq!((&agent["source"], &agent["confidence"]), (&json!("hook"), &json!("high")));
     assert_eq!(home.turns(&agent), ["user command: look around", "agent completion: Looked."]);
+}
+
+/// No hook says that it ended, so its process is watched; where somebody else's place can be asked for.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_found_session_ends_with_its_process() {
+    let mut home = Home::new();
+    let mut client = Command::new("bash")
+        .args(["-c", "exec -a claude sleep 600"])
+        .current_dir(home.dir.path().join("project"))
+        .spawn()
+        .unwrap();
+    home.write("s", "user", json!({"message": {"content": "look around"}}));
+    home.said("s", "Looked.", "end_turn");
+    let found = home.until("s", idle);
+    assert_eq!(found["source"], "transcript");
+    assert_eq!(found["claude_pid"], client.id());
+    // Across a restart, too: the process is part of what was stored.
+    home.stop();
+    home.start();
+    assert_eq!(home.agent("s").unwrap()["ended_at"], Value::Null);
+    client.kill().unwrap();
+    client.wait().unwrap();
+    let ended = home.until("s", |agent| !agent["ended_at"].is_null());
+    assert_eq!(ended["end_reason"], "process_gone");
 }
 
 #[test]

@@ -215,6 +215,27 @@ fn an_event_nobody_acknowledged_is_in_the_spool() {
 }
 
 #[test]
+fn what_waits_in_the_spool_holds_no_secrets() {
+    let key = format!("{}_{}", "ghp", "aB3".repeat(12));
+    let prompt = format!("push it\nwith {key}");
+    let event =
+        json!({"hook_event_name": "UserPromptSubmit", "session_id": "s1", "prompt": prompt}).to_string();
+    let home = Home::new();
+    silent_success(&home.notify(&nobody(), &event));
+    let (header, body) = home.spooled().remove(0);
+    assert_eq!((&header["slug"], &body["session_id"]), (&json!("user-prompt-submit"), &json!("s1")));
+    assert_eq!(body["prompt"], "push it\nwith [masked:github-token]");
+
+    let paranoid = Home::new();
+    let config = paranoid.0.path().join("config/headspace");
+    std::fs::create_dir_all(&config).unwrap();
+    std::fs::write(config.join("config.jsonc"), r#"{"paranoid": true}"#).unwrap();
+    silent_success(&paranoid.notify(&nobody(), &event));
+    let (_, body) = paranoid.spooled().remove(0);
+    assert_eq!((&body["prompt"], &body["session_id"]), (&json!("[not stored]"), &json!("s1")));
+}
+
+#[test]
 fn what_our_server_refuses_for_good_is_not_kept() {
     for status in ["400 Bad Request", "413 Payload Too Large"] {
         let (home, (url, _requests)) =

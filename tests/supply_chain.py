@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Licences, sources and doubles of what we build on, against deny.toml, without a tool that has to be installed.
+"""Licences, sources and doubles of what we build on, against deny.toml, and the oldest compiler it all builds with.
 
-`cargo deny check` does the same and knows the advisories too; where it is there, tests/run uses it.
+`cargo deny check` knows the advisories too; where it is there, tests/run calls it as well. That our own code keeps to the
+oldest compiler is clippy's work (`incompatible_msrv` reads rust-version); here it is the packages'.
 """
 import json, re, subprocess, sys, tomllib
 
@@ -22,12 +23,19 @@ def acceptable(expression):
     return True
 
 
+def version(text):
+    return tuple(int(part) for part in text.split("."))[:2]
+
+
+ours = next(package["rust_version"] for package in metadata["packages"] if not package["source"])
 for package in packages:
     name = "%s %s" % (package["name"], package["version"])
     if not acceptable(package["license"] or "none"):
         problems.append("%s: licence %s" % (name, package["license"]))
     if not package["source"].startswith("registry+"):
         problems.append("%s comes from %s" % (name, package["source"]))
+    if version(package["rust_version"] or "1.0") > version(ours):
+        problems.append("%s wants Rust %s, and Cargo.toml says %s" % (name, package["rust_version"], ours))
 
 versions = {}
 for package in packages:

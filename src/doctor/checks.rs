@@ -72,6 +72,14 @@ fn install() -> Result<String> {
     Ok(done.unwrap_or_else(|| "the hooks are installed".into()))
 }
 
+/// Whether any of the settings looked at calls our hook.
+pub fn is_installed(patient: &Patient) -> bool {
+    patient.config_dirs.iter().any(|dir| {
+        let text = std::fs::read_to_string(dir.join("settings.json")).unwrap_or_default();
+        merge::find(&text, None).is_ok_and(|found| found.iter().any(|entry| entry.role == Role::Notify))
+    })
+}
+
 /// Our entries: one per event, with a program behind them.
 pub fn hooks(patient: &Patient) -> Vec<Finding> {
     patient.config_dirs.iter().flat_map(|dir| hooks_in(&dir.join("settings.json"))).collect()
@@ -212,6 +220,16 @@ pub fn test_event(patient: &Patient) -> Vec<Finding> {
 
 pub fn server(patient: &Patient) -> Vec<Finding> {
     let own = env!("CARGO_PKG_VERSION");
+    if let Some(scheme) = foreign_scheme(&patient.url) {
+        let message =
+            format!("hooks speak http, not {scheme}: with {} every event stays in the spool", patient.url);
+        let fix = format!(
+            "set {} (or \"url\" in config.jsonc) to an http:// address; for another machine take a tunnel, \
+             `ssh -L 5055:127.0.0.1:5055 HOST`, and http://127.0.0.1:5055",
+            config::var::URL
+        );
+        return vec![Finding::fail(message, fix)];
+    }
     match daemon::health(&patient.url, Duration::from_secs(2)) {
         Some(health) if health.version == own => {
             vec![Finding::ok(format!("headspace {own} on {} (pid {})", patient.url, health.pid))]
@@ -235,6 +253,11 @@ pub fn server(patient: &Patient) -> Vec<Finding> {
             )]
         }
     }
+}
+
+/// What an address begins with, if that is not http.
+fn foreign_scheme(url: &str) -> Option<&str> {
+    url.split_once("://").map(|(scheme, _)| scheme).filter(|scheme| !scheme.eq_ignore_ascii_case("http"))
 }
 
 /// Nobody else reads what is ours.

@@ -21,6 +21,7 @@ type Effect = fn(&mut Step);
 const EFFECTS: &[(&str, Effect)] = &[
     (observed::TEXT, |step| step.transcript_text()),
     (observed::INTERRUPTED, interrupted),
+    (observed::CLIENT_IDLE, client_idle),
     (observed::REFUSED, refused),
     (observed::TOOL_USE, tool_use),
     (observed::TOOL_RESULT, tool_result),
@@ -60,6 +61,14 @@ fn interrupted(step: &mut Step) {
         step.agent.calls.retain(|call| call.subagent.as_deref() != Some(child) || !event.is_after(call.at));
         step.refresh_child(child);
     } else if step.fresh && step.agent.command.is_some() {
+        step.interrupt();
+    }
+}
+
+/// Esc before the first word: no hook tells, and the transcript has nothing to tell.
+fn client_idle(step: &mut Step) {
+    let asks = step.agent.interactions.iter().any(|one| one.subagent.is_none());
+    if step.fresh && step.agent.command.is_some() && !asks {
         step.interrupt();
     }
 }

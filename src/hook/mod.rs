@@ -1,7 +1,7 @@
 //! The language of hooks, shared by all: event names, payloads, configurations, matchers, execution.
 //!
 //! Pure are the tables and the rules: `event`, `dialect`, `tools`, `spans`, `shape`, `settings`, `check`, `matcher`,
-//! `condition`, `input`, `sample`, `output`, `select`, `verdict`. The world is touched by `sources` and `plugins` (files),
+//! `condition`, `input`, `sample`, `output`, `repair`, `select`, `verdict`. The world is touched by `sources` and `plugins` (files),
 //! `runner` with `process` and `http`, `advice`, `capture`, and `command` with `show`.
 
 pub mod advice;
@@ -17,6 +17,7 @@ pub mod matcher;
 pub mod output;
 mod plugins;
 pub mod process;
+pub mod repair;
 pub mod runner;
 pub mod sample;
 pub mod select;

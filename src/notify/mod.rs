@@ -16,11 +16,14 @@ pub mod stdin;
 use crate::config::{self, Config};
 use crate::guard::{self, Verdict};
 use crate::hook::event;
+use crate::hook::repair::repaired;
+use crate::mask;
 use crate::model::observed;
 use clap::CommandFactory;
 use envelope::Delivery;
 use serde_json::Value;
 use spool::Spool;
+use std::borrow::Cow;
 use std::ffi::OsString;
 use std::io::{IsTerminal, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -114,7 +117,7 @@ fn deliver_verdict(config: Option<&Config>, payload: &[u8], verdict: &Verdict) {
     let slug = event::slug_of(observed::GUARD);
     let body = envelope::splice(&report, &envelope::fields(&delivery));
     if let Outcome::Away(why) = send(config, &slug, &body) {
-        keep(&delivery, &slug, &body, &why);
+        keep(config, &delivery, &slug, &body, &why);
     }
 }
 
@@ -164,7 +167,7 @@ fn deliver(event: Option<OsString>, payload: &Payload, delivery: &Delivery) {
             None
         }
         Outcome::Away(why) => {
-            keep(delivery, &slug, &body, &why);
+            keep(config.as_ref(), delivery, &slug, &body, &why);
             None
         }
     };
@@ -205,11 +208,31 @@ fn judge(answer: post::Answer) -> Outcome {
     }
 }
 
-fn keep(delivery: &Delivery, slug: &str, body: &[u8], why: &str) {
-    match Spool::open(&config::spool_dir()).append(delivery, slug, body) {
+fn keep(config: Option<&Config>, delivery: &Delivery, slug: &str, body: &[u8], why: &str) {
+    let paranoid = config.is_some_and(|config| config.paranoid);
+    let body = match catch_unwind(|| storable(body, paranoid)) {
+        Ok(Some(body)) => body,
+        Ok(None) => return log::note(format_args!("{slug} lost: {why}; no server could read it")),
+        // A bug in masking must not cost the event: the file is the user's alone, and the server masks again.
+        Err(_) => body.into(),
+    };
+    match Spool::open(&config::spool_dir()).append(delivery, slug, &body) {
         Ok(()) => log::note(format_args!("{slug} spooled: {why}")),
         Err(error) => log::note(format_args!("{slug} lost: {why}; {error:#}")),
     }
+}
+
+/// The body as the server would store it: no secrets, and nothing of what was said to the paranoid. Spooled events may
+/// lie there for weeks, and be in every backup. `None`: what was said cannot be told from the rest.
+fn storable(body: &[u8], paranoid: bool) -> Option<Cow<'_, [u8]>> {
+    if !paranoid {
+        return Some(mask::json::bytes(body));
+    }
+    let mut value: Value =
+        serde_json::from_slice(body).or_else(|_| serde_json::from_str(&repaired(body))).ok()?;
+    mask::paranoid::forget_texts(&mut value);
+    mask::value(&mut value);
+    serde_json::to_vec(&value).ok().map(Cow::Owned)
 }
 
 fn print(output: Option<&Value>) {

@@ -4,10 +4,10 @@ use super::answer::{Answered, Failed, ok};
 use super::app::Shared;
 use super::hooks::read_bytes;
 use super::ledger::NewEvent;
-use super::snapshot;
+use super::{snapshot, ticker};
 use crate::clock::Stamp;
 use crate::engine::Agent;
-use crate::model::{AgentView, Source, observed};
+use crate::model::{self, AgentView, Row, Source, observed};
 use crate::store::queries::{self, EventQuery, EventView};
 use axum::body::Body;
 use axum::extract::{Path, Query, State};
@@ -29,6 +29,12 @@ pub struct Which {
     all: Option<String>,
 }
 
+impl Which {
+    fn with_ended(&self) -> bool {
+        self.all.as_ref().is_some_and(|all| !matches!(all.as_str(), "" | "0" | "false"))
+    }
+}
+
 /// Not by way of a `Value`: this answer is big, and asked for often.
 #[derive(Serialize)]
 struct Agents {
@@ -36,9 +42,23 @@ struct Agents {
 }
 
 pub async fn agents(State(app): State<Shared>, Query(which): Query<Which>) -> Answered {
-    let with_ended = which.all.is_some_and(|all| !matches!(all.as_str(), "" | "0" | "false"));
-    let agents = app.ledger.snapshot().agents(with_ended);
+    let agents = app.ledger.snapshot().agents(which.with_ended());
     Ok(ok(&Agents { agents: snapshot::views(&agents, Stamp::now()) }))
+}
+
+#[derive(Serialize)]
+struct Board {
+    receiver: Value,
+    rows: Vec<Row>,
+}
+
+/// The agents as a list, and how the receiver is: one small answer for what is asked every few seconds.
+pub async fn board(State(app): State<Shared>, Query(which): Query<Which>) -> Answered {
+    let receiver = app.hook_status(ticker::spool().await);
+    let agents = app.ledger.snapshot().agents(which.with_ended());
+    let now = Stamp::now();
+    let views = agents.iter().map(|agent| agent.view(now)).collect();
+    Ok(ok(&Board { receiver, rows: model::rows(views, now) }))
 }
 
 pub async fn agent(State(app): State<Shared>, Path(id): Path<String>) -> Answered {
@@ -58,7 +78,7 @@ async fn rows(
     query: fn(&Connection, i64) -> anyhow::Result<Vec<Value>>,
 ) -> Answered {
     let id = known(&app, &id)?.id;
-    let rows = app.ask(move |db| query(db, id)).await?;
+    let rows = app.ask_of_states(move |db| query(db, id)).await?;
     Ok(ok(&json!({ name: rows })))
 }
 
@@ -162,14 +182,14 @@ async fn told(app: &Shared, agent: &Agent, name: &str, mut body: Value) -> Answe
 /// Brings the agent's terminal to the front.
 pub async fn jump(State(app): State<Shared>, Path(id): Path<String>) -> Answered {
     let view = known(&app, &id)?.view(Stamp::now());
-    let jumped = tokio::task::spawn_blocking(move || crate::multiplexer::jump(&view)).await;
+    let jumped = super::aside::run(move || crate::multiplexer::jump(&view)).await;
     let refused = |why: String| Failed(StatusCode::CONFLICT, format!("could not jump: {why}"));
     jumped.unwrap_or_else(|_| Err("it went wrong".into())).map_err(refused)?;
     Ok(ok(&json!({"status": "ok"})))
 }
 
 pub async fn stats(State(app): State<Shared>) -> Answered {
-    let stats = app.ask(crate::store::stats::by_day).await?;
+    let stats = app.ask_of_states(crate::store::stats::by_day).await?;
     Ok(ok(&stats))
 }
 

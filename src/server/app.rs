@@ -1,6 +1,7 @@
 //! What the routes share.
 
 use super::access::Names;
+use super::aside;
 use super::cost::Cost;
 use super::hints::Hints;
 use super::http::Connections;
@@ -65,13 +66,22 @@ impl Readers {
 }
 
 impl App {
+    /// As [`App::ask`], for what is worked out from events: all that were answered before count.
+    pub async fn ask_of_states<T: Send + 'static>(
+        self: &Arc<Self>,
+        question: impl FnOnce(&Connection) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        self.ledger.rows_written().await?;
+        self.ask(question).await
+    }
+
     /// Asks the database on a thread that may wait for it.
     pub async fn ask<T: Send + 'static>(
         self: &Arc<Self>,
         question: impl FnOnce(&Connection) -> Result<T> + Send + 'static,
     ) -> Result<T> {
         let app = Arc::clone(self);
-        tokio::task::spawn_blocking(move || app.readers.ask(question))
+        aside::run(move || app.readers.ask(question))
             .await
             .context("could not finish reading the database")?
     }

@@ -6,13 +6,15 @@ use super::hints::Asked;
 use super::ledger::{NewEvent, Pending, Receipt};
 use super::routes::linger;
 use super::watch::Heard;
-use super::{intake, payload};
+use super::{aside, intake, payload};
+use crate::model::{AgentState, Method, Status};
 use axum::body::Body;
 use axum::extract::{Path, State};
 use http_body_util::BodyExt;
 use hyper::StatusCode;
 use hyper::body::{Body as _, Bytes};
-use serde_json::{Map, Value, json};
+use serde::Serialize;
+use serde_json::{Map, Value};
 use std::time::Duration;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
@@ -46,7 +48,7 @@ async fn record(app: &Shared, event: NewEvent) -> Answered {
         if app.reconciler.is_needed_before(&event.name, &heard) || app.hints.wants_transcript(&asked) {
             // Read and handed in by a task that goes on if the client leaves: what was read is not read again.
             let app = app.clone();
-            tokio::task::spawn_blocking(move || {
+            aside::run(move || {
                 let said = app.read_before(&heard);
                 hand_in(&app, event, heard, said)
             })
@@ -75,20 +77,31 @@ fn hand_in(app: &Shared, event: NewEvent, heard: Heard, said: Vec<NewEvent>) -> 
     pending
 }
 
-fn answer(receipt: &Receipt, hint: Option<Value>) -> Value {
-    let mut answer = json!({
-        "status": "ok",
-        "event_id": receipt.event_id,
-        "agent_id": receipt.agent_id,
-        "is_new_agent": receipt.is_new_agent,
-        "correlation_method": receipt.method,
-        "state": receipt.state,
-        "status_now": receipt.status,
-    });
-    if let Some(hint) = hint {
-        answer["hook_output"] = hint;
+/// The answer to a hook.
+#[derive(Serialize)]
+struct Accepted {
+    status: &'static str,
+    event_id: i64,
+    agent_id: Option<i64>,
+    is_new_agent: bool,
+    correlation_method: Method,
+    state: Option<AgentState>,
+    status_now: Option<Status>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hook_output: Option<Value>,
+}
+
+fn answer(receipt: &Receipt, hook_output: Option<Value>) -> Accepted {
+    Accepted {
+        status: "ok",
+        event_id: receipt.event_id,
+        agent_id: receipt.agent_id,
+        is_new_agent: receipt.is_new_agent,
+        correlation_method: receipt.method,
+        state: receipt.state,
+        status_now: receipt.status,
+        hook_output,
     }
-    answer
 }
 
 /// The body as an object with its session.
@@ -101,7 +114,7 @@ async fn read(body: Body) -> Result<(String, Map<String, Value>), Failed> {
     if read.bytes.len() <= BIG {
         return decode(&read.bytes).map_err(Failed::bad);
     }
-    let decoded = tokio::task::spawn_blocking(move || {
+    let decoded = aside::run(move || {
         let (session_id, mut fields) = decode(&read.bytes)?;
         // As everything is when it is handed in; here it takes long, so here is the place.
         for value in fields.values_mut() {

@@ -31,7 +31,8 @@ struct State {
 }
 
 impl KeyRing {
-    /// Reads the token, or makes one that only this user can read. A new token forgets all logins.
+    /// Reads the token, or makes one that only this user can read. Logins count with the token they were given under,
+    /// so one that was changed while no server ran ends them too.
     pub fn open(token_file: &Path) -> Result<KeyRing> {
         let logins_file = token_file.with_file_name("logins");
         let ring = KeyRing { token_file: token_file.into(), logins_file, state: Mutex::default() };
@@ -41,11 +42,13 @@ impl KeyRing {
             let token = random_hex(32)?;
             files::replace(token_file, format!("{token}\n").as_bytes())
                 .context("could not write the token")?;
-            let _ = fs::remove_file(&ring.logins_file);
             ring.read(&mut state);
         }
         let logins = fs::read_to_string(&ring.logins_file).unwrap_or_default();
-        state.logins = logins.lines().map(str::to_owned).collect();
+        let mut lines = logins.lines();
+        if lines.next().is_some_and(|token| same_secret(token, &state.token)) {
+            state.logins = lines.map(str::to_owned).collect();
+        }
         drop(state);
         Ok(ring)
     }
@@ -63,7 +66,7 @@ impl KeyRing {
     /// A code that opens the dashboard once.
     pub fn new_code(&self) -> Result<String> {
         let code = random_hex(16)?;
-        let mut state = self.lock();
+        let mut state = self.current();
         state.codes.retain(|(_, made)| made.elapsed() < CODE_LIVES);
         if state.codes.len() >= MAX_LOGINS {
             state.codes.remove(0);
@@ -74,7 +77,7 @@ impl KeyRing {
 
     /// A cookie for a code, which is then used up.
     pub fn redeem(&self, code: &str) -> Result<Option<String>> {
-        let mut state = self.lock();
+        let mut state = self.current();
         let found = state
             .codes
             .iter()
@@ -85,8 +88,8 @@ impl KeyRing {
         state.logins.push(cookie.clone());
         let surplus = state.logins.len().saturating_sub(MAX_LOGINS);
         state.logins.drain(..surplus);
-        files::replace(&self.logins_file, state.logins.join("\n").as_bytes())
-            .context("could not remember the login")?;
+        let lines = format!("{}\n{}\n", state.token, state.logins.join("\n"));
+        files::replace(&self.logins_file, lines.as_bytes()).context("could not remember the login")?;
         Ok(Some(cookie))
     }
 }
@@ -100,6 +103,7 @@ impl KeyRing {
             self.read(&mut state);
             if state.token != old {
                 state.logins.clear();
+                state.codes.clear();
                 let _ = fs::remove_file(&self.logins_file);
             }
         }
@@ -160,5 +164,17 @@ mod tests {
         std::fs::write(&file, "another\n").unwrap();
         std::fs::File::options().write(true).open(&file).unwrap().set_modified(later).unwrap();
         assert!(ring.token_fits("another") && !ring.token_fits(old.trim()) && !ring.cookie_fits(&cookie));
+    }
+
+    #[test]
+    fn a_token_changed_while_nobody_ran_ends_logins_too() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("token");
+        let ring = KeyRing::open(&file).unwrap();
+        let code = ring.new_code().unwrap();
+        let cookie = ring.redeem(&code).unwrap().unwrap();
+        drop(ring);
+        std::fs::write(&file, "another\n").unwrap();
+        assert!(!KeyRing::open(&file).unwrap().cookie_fits(&cookie));
     }
 }

@@ -14,7 +14,6 @@ use crate::model::*;
 use crate::store::prune::Deleted;
 use crate::store::write::{Marks, TailUpdate};
 use serde_json::Value;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, mpsc};
 use tokio::sync::oneshot;
 
@@ -83,7 +82,7 @@ impl NewEvent {
         }
         crate::mask::value(&mut self.body);
         payload::cut(&mut self.body);
-        let text = self.body.to_string();
+        let text = payload::text(&self.body);
         let event = Event {
             id: 0,
             name: self.name,
@@ -162,6 +161,8 @@ pub enum Job {
     Tail(TailUpdate, oneshot::Sender<Answer>),
     /// Delete what retention no longer keeps, now; perhaps with another number of days.
     Prune(Option<u32>, oneshot::Sender<Deleted>),
+    /// Somebody wants to read: whatever is worked out has to be in the tables.
+    WriteRows(oneshot::Sender<()>),
 }
 
 #[derive(Debug)]
@@ -183,7 +184,7 @@ impl Job {
         let sender = match self {
             Job::Event(job) => job.answer,
             Job::Tail(_, sender) => sender,
-            Job::Prune(..) => return,
+            Job::Prune(..) | Job::WriteRows(_) => return,
         };
         let _ = sender.send(answer);
     }
@@ -216,8 +217,6 @@ pub struct Ledger {
     pub(super) queue: Arc<Queue<Job>>,
     pub(super) published: Arc<Published>,
     paranoid: bool,
-    /// Somebody is about to wake the writer.
-    waking: Arc<AtomicBool>,
 }
 
 impl Ledger {
@@ -226,7 +225,6 @@ impl Ledger {
             queue: Arc::new(Queue::new(LINE)),
             published: Arc::new(Published::default()),
             paranoid: config.paranoid,
-            waking: Arc::default(),
         }
     }
 
@@ -244,9 +242,8 @@ impl Ledger {
         pending
     }
 
-    /// As [`Ledger::submit_all`], for tasks of the server: whatever else is ready on its thread is handed in first,
-    /// then the writer is woken once for all of it, and once for all of it the answers come back. Between threads
-    /// every wake-up costs more than an event.
+    /// As [`Ledger::submit_all`], for tasks of the server, which are on one thread: it is woken once for all answers
+    /// of a COMMIT. Between threads every wake-up costs more than an event.
     pub fn submit_together(&self, events: Vec<NewEvent>) -> Vec<Pending> {
         let (mut jobs, pending): (Vec<_>, Vec<_>) = events.into_iter().map(|event| self.job(event)).unzip();
         for job in &mut jobs {
@@ -254,15 +251,7 @@ impl Ledger {
                 job.by_task = true;
             }
         }
-        self.note_refusal(self.queue.put_quietly(jobs));
-        if !self.waking.swap(true, Ordering::Relaxed) {
-            let ledger = self.clone();
-            tokio::spawn(async move {
-                tokio::task::yield_now().await;
-                ledger.waking.store(false, Ordering::Relaxed);
-                ledger.queue.wake();
-            });
-        }
+        self.put_all(jobs);
         pending
     }
 
@@ -291,6 +280,13 @@ impl Ledger {
         let (answer, pending) = oneshot::channel();
         self.put(Job::Prune(days, answer));
         pending.await.map_err(|_| gone())
+    }
+
+    /// When this returns, the tables say everything that was answered before.
+    pub async fn rows_written(&self) -> Result<(), Unavailable> {
+        let (done, wait) = oneshot::channel();
+        self.put(Job::WriteRows(done));
+        wait.await.map_err(|_| Unavailable("the latest states could not be stored: try again".into()))
     }
 
     fn job(&self, mut new: NewEvent) -> (Job, Pending) {

@@ -7,7 +7,9 @@ mod access;
 mod answer;
 mod api;
 mod app;
+mod aside;
 mod assets;
+mod batch;
 mod cost;
 mod discover;
 mod drain;
@@ -23,8 +25,10 @@ pub mod ledger;
 mod liveness;
 mod log;
 mod login;
+mod memory;
 mod payload;
 mod peer;
+mod presence;
 mod projection;
 pub mod prune;
 mod queue;
@@ -98,6 +102,9 @@ pub fn serve(args: &ServeArgs) -> Result<ExitCode> {
              `headspace rebuild --from {aside}` brings back what can be read"
         ));
     }
+    if let Err(error) = store::make_room(&db, &path) {
+        log::line(&format!("could not make room for events: {error:#}"));
+    }
     http::raise_descriptor_limit();
     quiet_panics();
 
@@ -129,10 +136,9 @@ pub fn serve(args: &ServeArgs) -> Result<ExitCode> {
         .name("drain".into())
         .spawn(move || drain::run(&draining))
         .context("could not start to drain the spool")?;
+    aside::start().context("could not start a thread for what takes long")?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
-        .max_blocking_threads(8)
-        .thread_keep_alive(Duration::from_secs(10))
         .build()
         .context("could not start the server")?;
     let served = runtime.block_on(run(listener, app));

@@ -1,7 +1,9 @@
 //! From bytes to an event's body: forgiving where a client's text was broken, strict about the shape. Pure.
 
+use crate::hook::repair::repaired;
 use serde_json::{Map, Value};
-use std::borrow::Cow;
+
+pub use crate::mask::paranoid::forget_texts;
 
 /// A text longer than this is stored cut.
 pub const MAX_LEAF: usize = 16 << 10;
@@ -43,47 +45,13 @@ pub fn session_id(body: &Map<String, Value>) -> Result<String, String> {
     }
 }
 
-/// Valid text instead of broken: replacement characters for invalid UTF-8, and for `\uD800`-like escapes
-/// that are not part of a pair.
-fn repaired(bytes: &[u8]) -> String {
-    let text = String::from_utf8_lossy(bytes);
-    let mut out = String::with_capacity(text.len());
-    let mut rest: &str = &text;
-    while let Some(at) = rest.find('\\') {
-        let (before, escape) = rest.split_at(at);
-        out.push_str(before);
-        let (taken, put) = escape_at(escape);
-        out.push_str(&put);
-        rest = &escape[taken..];
+/// As it is stored. With room for a usual event from the start: growing into it costs as much as writing it.
+pub fn text(body: &Value) -> String {
+    let mut text = Vec::with_capacity(1024);
+    match serde_json::to_writer(&mut text, body) {
+        Ok(()) => String::from_utf8(text).unwrap_or_default(),
+        Err(_) => body.to_string(),
     }
-    out.push_str(rest);
-    out
-}
-
-/// How long the escape at the start of `text` is, and what stands for it.
-fn escape_at(text: &str) -> (usize, Cow<'_, str>) {
-    let Some(unit) = code_unit(text) else {
-        // Backslash and one more character, whatever it is.
-        let end = text.char_indices().nth(2).map_or(text.len(), |(at, _)| at);
-        return (end, text[..end].into());
-    };
-    match unit {
-        0xD800..=0xDBFF => match code_unit(&text[6..]) {
-            Some(0xDC00..=0xDFFF) => (12, text[..12].into()),
-            _ => (6, "\\ufffd".into()),
-        },
-        0xDC00..=0xDFFF => (6, "\\ufffd".into()),
-        _ => (6, text[..6].into()),
-    }
-}
-
-/// The value of a `\uXXXX` at the start of `text`.
-fn code_unit(text: &str) -> Option<u16> {
-    let digits = text.strip_prefix("\\u")?.get(..4)?;
-    if !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-        return None;
-    }
-    u16::from_str_radix(digits, 16).ok()
 }
 
 /// Cuts every text over [`MAX_LEAF`] bytes in the middle, and says so there.
@@ -106,37 +74,6 @@ fn cut_text(text: &str) -> String {
 /// The last character boundary at or before `at`.
 fn floor(text: &str, at: usize) -> usize {
     (0..=at).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
-}
-
-/// What a paranoid configuration keeps of a body: that something was said and done, not what.
-pub fn forget_texts(body: &mut Value) {
-    const FORGOTTEN: &[&str] =
-        &["prompt", "tool_input", "tool_response", "last_assistant_message", "tool_calls", "text", "delta"];
-    const TASK: &str = "<task-notification>";
-    let Value::Object(fields) = body else { return };
-    for (key, value) in fields.iter_mut() {
-        if !FORGOTTEN.contains(&key.as_str()) {
-            continue;
-        }
-        // Whether a prompt came from a person or a finished task decides states, so that much stays.
-        if value.as_str().is_some_and(|text| text.starts_with(TASK)) {
-            *value = TASK.into();
-        } else {
-            forget(value);
-        }
-    }
-}
-
-fn forget(value: &mut Value) {
-    match value {
-        Value::String(text) if !text.is_empty() => *text = "[not stored]".into(),
-        Value::Array(items) => items.iter_mut().for_each(forget),
-        // Ids decide which call an answer belongs to.
-        Value::Object(fields) => {
-            fields.iter_mut().filter(|(key, _)| *key != "tool_use_id").for_each(|(_, v)| forget(v));
-        }
-        _ => {}
-    }
 }
 
 #[cfg(test)]
@@ -196,20 +133,5 @@ mod tests {
         assert!(text.len() <= MAX_LEAF + 4, "{}", text.len());
         assert!(text.starts_with("Begin. é") && text.ends_with("Which one?") && text.contains("bytes cut"));
         assert_eq!(body["n"][0], "short");
-    }
-
-    #[test]
-    fn paranoid_bodies_keep_shapes_and_ids_only() {
-        let mut body = json!({"prompt": "secret plan", "tool_name": "Bash", "tool_input": {"command": "ls"},
-            "tool_calls": [{"tool_use_id": "t1", "tool_response": "x"}]});
-        forget_texts(&mut body);
-        assert_eq!(
-            body,
-            json!({"prompt": "[not stored]", "tool_name": "Bash", "tool_input": {"command": "[not stored]"},
-                "tool_calls": [{"tool_use_id": "t1", "tool_response": "[not stored]"}]})
-        );
-        let mut task = json!({"prompt": "<task-notification><id>1</id>"});
-        forget_texts(&mut task);
-        assert_eq!(task["prompt"], "<task-notification>");
     }
 }

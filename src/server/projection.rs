@@ -7,7 +7,7 @@ use serde_json::json;
 
 /// Adds an event's outcome to the rows of its batch. `seq` is the last number given in the stream.
 pub fn collect(rows: &mut Rows, world: &World, seq: &mut i64, event: &Event, outcome: Outcome) {
-    rows.touched.extend(&outcome.touched);
+    rows.touched.extend(outcome.touched.iter().map(|id| (*id, 0)));
     if let Some(agent_id) = outcome.agent_id
         && event.facts.first_since_start
     {

@@ -1,5 +1,6 @@
 //! `headspace prune`: retention, now. The server does it if it runs; otherwise this process.
 
+use super::memory::Memory;
 use super::upkeep::Upkeep;
 use crate::config::{self, Config};
 use crate::store::prune::Deleted;
@@ -58,11 +59,14 @@ fn offline(config: &Config, path: &Path, days: Option<u32>) -> Result<Deleted> {
         return Ok(Deleted::default());
     }
     let db = store::open(path)?;
+    // The last events of a server that was killed: who lives is judged with them.
+    Memory::load(&db)?.write(&db)?;
     let mut upkeep = Upkeep::new(config.retention.clone());
     let (sender, mut receiver) = tokio::sync::oneshot::channel();
     upkeep.prune_now(days, sender);
     loop {
         upkeep.step(&db, true).context("could not prune")?;
+        upkeep.tell();
         if let Ok(deleted) = receiver.try_recv() {
             db.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)")?;
             return Ok(deleted);

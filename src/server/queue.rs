@@ -16,6 +16,8 @@ pub struct Queue<T> {
 struct State<T> {
     jobs: VecDeque<T>,
     closed: bool,
+    /// The taker sleeps. Waking somebody who does not costs a system call all the same.
+    asleep: bool,
 }
 
 /// Why a job was not taken in.
@@ -36,7 +38,7 @@ pub enum Taken<T> {
 impl<T> Queue<T> {
     pub fn new(capacity: usize) -> Queue<T> {
         Queue {
-            state: Mutex::new(State { jobs: VecDeque::new(), closed: false }),
+            state: Mutex::new(State { jobs: VecDeque::new(), closed: false, asleep: false }),
             changed: Condvar::new(),
             capacity,
         }
@@ -48,18 +50,6 @@ impl<T> Queue<T> {
 
     /// All of them in one go, so that nothing comes between.
     pub fn put(&self, jobs: impl IntoIterator<Item = T>) -> Result<(), Refused> {
-        self.put_quietly(jobs)?;
-        self.wake();
-        Ok(())
-    }
-
-    /// For those who see what is in line without being told.
-    pub fn wake(&self) {
-        self.changed.notify_one();
-    }
-
-    /// As [`Queue::put`], but the taker is not woken: that is left to whoever puts in several.
-    pub fn put_quietly(&self, jobs: impl IntoIterator<Item = T>) -> Result<(), Refused> {
         let mut state = self.lock();
         if state.closed {
             return Err(Refused::Closed);
@@ -68,6 +58,11 @@ impl<T> Queue<T> {
             return Err(Refused::Full);
         }
         state.jobs.extend(jobs);
+        let asleep = std::mem::take(&mut state.asleep);
+        drop(state);
+        if asleep {
+            self.changed.notify_one();
+        }
         Ok(())
     }
 
@@ -75,7 +70,11 @@ impl<T> Queue<T> {
     pub fn take(&self, most: usize, patience: Option<Duration>) -> Taken<T> {
         let mut state = self.lock();
         if state.jobs.is_empty() && !state.closed {
-            let empty = |state: &mut State<T>| state.jobs.is_empty() && !state.closed;
+            state.asleep = true;
+            let empty = |state: &mut State<T>| {
+                state.asleep = state.jobs.is_empty() && !state.closed;
+                state.asleep
+            };
             state = match patience {
                 None => self.changed.wait_while(state, empty).unwrap_or_else(PoisonError::into_inner),
                 Some(time) => {
@@ -86,6 +85,7 @@ impl<T> Queue<T> {
                 }
             };
         }
+        state.asleep = false;
         if state.jobs.is_empty() {
             return if state.closed { Taken::Closed } else { Taken::Nothing };
         }
@@ -127,6 +127,31 @@ mod tests {
         assert_eq!(queue.put([5]), Err(Refused::Closed));
         assert_eq!(queue.take(9, None), Taken::Jobs(vec![3]));
         assert_eq!(queue.take(9, None), Taken::Closed);
+    }
+
+    #[test]
+    fn a_sleeping_taker_is_woken_by_every_first_job() {
+        let queue = Queue::new(1000);
+        std::thread::scope(|scope| {
+            let taker = scope.spawn(|| {
+                let mut taken = 0;
+                while let Taken::Jobs(jobs) = queue.take(10, None) {
+                    taken += jobs.len();
+                }
+                taken
+            });
+            for job in 0..500 {
+                queue.put([job]).unwrap();
+                if job % 7 == 0 {
+                    // Often enough it is asleep again by then.
+                    while !queue.is_empty() {
+                        std::thread::yield_now();
+                    }
+                }
+            }
+            queue.close();
+            assert_eq!(taker.join().unwrap(), 500);
+        });
     }
 
     #[test]

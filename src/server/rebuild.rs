@@ -133,6 +133,13 @@ fn salvage(source: &Path, into: &Connection) -> Result<u64> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let damaged = Connection::open_with_flags(source, flags)
         .with_context(|| format!("could not open {}", source.display()))?;
+    // Without it SQLite gives nothing at all of a file that is shorter than it should be.
+    damaged.pragma_update(None, "writable_schema", true)?;
+    if damaged.prepare("SELECT id FROM events").is_err() {
+        let source = terminal::plain(&source.display().to_string());
+        eprintln!("headspace: note: nothing of {source} can be read: not even its schema is whole");
+        return Ok(0);
+    }
     let last: i64 = damaged
         .query_row("SELECT max(id) FROM events", [], |row| row.get(0))
         .or_else(|_| damaged.query_row("SELECT seq FROM sqlite_sequence LIMIT 1", [], |row| row.get(0)))
@@ -158,15 +165,17 @@ fn salvage(source: &Path, into: &Connection) -> Result<u64> {
         }
     }
     into.execute_batch("COMMIT")?;
+    let mut merged = queries::marks(into)?;
     if let Ok(marks) = queries::marks(&damaged) {
-        let mut merged = queries::marks(into)?;
         merged.received += marks.received;
         merged.seq = merged.seq.max(marks.seq);
-        merged.event = next - 1;
         merged.last_hook_at = merged.last_hook_at.max(marks.last_hook_at);
         merged.last_hook = marks.last_hook.or(merged.last_hook);
-        store::write::marks(into, &merged)?;
     }
+    merged.event = next - 1;
+    // Counted and told before, as far as that can be known.
+    merged.projected = Some(merged.event);
+    store::write::marks(into, &merged)?;
     Ok(unreadable)
 }
 
@@ -177,7 +186,7 @@ fn is_unreadable(error: &anyhow::Error) -> bool {
 /// Copies the first event after `at`; its id there, or `None` if there is none.
 fn copy_after(damaged: &Connection, into: &Connection, at: i64, next: &mut i64) -> Result<Option<i64>> {
     let mut query = damaged.prepare_cached(
-        "SELECT id, name, session_id, at, received_at, source, delivery_id, facts, body
+        "SELECT id, name, session_id, at, received_at, source, delivery_id, facts, body, flags & 8
          FROM events WHERE id > ?1 ORDER BY id LIMIT 1",
     )?;
     let mut rows = query.query([at])?;
@@ -186,8 +195,8 @@ fn copy_after(damaged: &Connection, into: &Connection, at: i64, next: &mut i64) 
     // What came before the damage decides; the same delivery again is the same event.
     let copied = into
         .prepare_cached(
-            "INSERT OR IGNORE INTO events(id, name, session_id, at, received_at, source, delivery_id, facts, body)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+            "INSERT OR IGNORE INTO events(id, name, session_id, at, received_at, source, delivery_id, facts, body, flags)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
         )?
         .execute(rusqlite::params![
             *next,
@@ -199,6 +208,7 @@ fn copy_after(damaged: &Connection, into: &Connection, at: i64, next: &mut i64) 
             row.get::<_, Option<String>>(6)?,
             row.get::<_, Option<String>>(7)?,
             row.get::<_, String>(8)?,
+            row.get::<_, i64>(9)?,
         ])?;
     *next += copied as i64;
     Ok(Some(id))

@@ -9,15 +9,16 @@
 use super::discover::{Discovery, Found};
 use super::installed::{Hooks, Settings};
 use super::liveness::{Client, Liveness};
-use super::log;
 use super::status::Mode;
 use super::watch::{Heard, Now, Report, Watch};
+use super::{log, presence};
+use crate::clients;
 use crate::clock::Stamp;
 use crate::config;
 use crate::model::{Source, observed};
 use crate::transcript::Mark;
 use serde_json::json;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -153,6 +154,9 @@ impl Reconciler {
 
     /// A hook's event came: its transcript is read soon. Costs the caller next to nothing.
     pub fn heard(&self, event: Heard) {
+        if !self.shared.ground.is_here(event.host.as_deref()) {
+            return;
+        }
         let mut inbox = lock(&self.shared.inbox);
         inbox.heard.push(event);
         // Nothing is read before this time anyway; waking the thread for every hook would cost more than reading.
@@ -405,6 +409,7 @@ impl Rounds {
                 self.attend(&seat.session_id, Some(seat));
             }
             self.look_for_client(seat, now);
+            self.ask_client(seat, now);
         }
         self.liveness.forget_others(self.round);
         if quiet || self.discovery.waits() {
@@ -448,13 +453,44 @@ impl Rounds {
         }]);
     }
 
+    /// A turn that ended without a word, because it was interrupted before the first.
+    fn ask_client(&self, seat: &Seat, now: Stamp) {
+        let (Some(client), Some(transcript)) = (seat.client, &seat.transcript_path) else { return };
+        if seat.idle || seat.asks {
+            return;
+        }
+        let Some(since) = presence::idle_since(transcript, &seat.session_id, client, seat.active, now) else {
+            return;
+        };
+        self.shared.ground.submit(vec![Report {
+            name: observed::CLIENT_IDLE,
+            session_id: seat.session_id.clone(),
+            at: since,
+            source: Source::Process,
+            body: json!({"claude_pid": client.pid, "timestamp": since}),
+            tail: None,
+        }]);
+    }
+
     fn discover(&mut self, now: Stamp) {
         let ground = Arc::clone(&self.shared.ground);
-        for found in self.discovery.look(now, &|session_id| ground.knows(session_id)) {
+        let found = self.discovery.look(now, &|session_id| ground.knows(session_id));
+        if found.is_empty() {
+            return;
+        }
+        // No hook will say when they end, so their processes are looked for now.
+        let running = clients::running();
+        let mut taken: HashSet<u32> =
+            ground.seats().iter().filter_map(|seat| Some(seat.client?.pid)).collect();
+        for found in found {
             let Found { session_id, path, mut watch, finding } = found;
+            let client = clients::of_session(&running, &taken, &session_id, &path, finding.cwd.as_ref());
+            taken.extend(client.map(|client| client.pid));
             let body = json!({
                 "cwd": finding.cwd, "transcript_path": path, "timestamp": finding.last_at,
                 "git_branch": finding.branch, "entrypoint": finding.entrypoint, "version": finding.version,
+                "claude_pid": client.map(|client| client.pid),
+                "claude_pid_start": client.and_then(|client| client.start),
             });
             let mut reports = vec![Report {
                 name: observed::SESSION_FOUND,
@@ -474,8 +510,7 @@ impl Rounds {
     /// Sessions that are over or left behind are not watched for ever.
     fn drop_left(&mut self, seats: &[Seat]) {
         let mut watches = lock(&self.shared.watches);
-        let current: std::collections::HashSet<&str> =
-            seats.iter().map(|seat| seat.session_id.as_str()).collect();
+        let current: HashSet<&str> = seats.iter().map(|seat| seat.session_id.as_str()).collect();
         self.left.retain(|session_id, _| !current.contains(session_id.as_str()));
         watches.retain(|session_id, _| {
             current.contains(session_id.as_str())

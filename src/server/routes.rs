@@ -20,6 +20,7 @@ pub fn routes(app: Shared) -> Router {
         .route("/hook/status", get(status::hook_status).post(hooks::receive_status))
         .route("/hook/{slug}", post(hooks::receive))
         .route("/api/agents", get(api::agents))
+        .route("/api/board", get(api::board))
         .route("/api/agents/{id}", get(api::agent))
         .route("/api/agents/{id}/commands", get(api::commands))
         .route("/api/agents/{id}/turns", get(api::turns))

@@ -59,7 +59,7 @@ pub async fn stream(
             // A number from before the database was started afresh: everything is news.
             let last = if last > known { 0 } else { last };
             let asked = app.clone();
-            app.ask(move |db| missed(&asked, db, last)).await?
+            app.ask_of_states(move |db| missed(&asked, db, last)).await?
         }
         None => (Vec::new(), 0, true),
     };

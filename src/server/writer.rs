@@ -1,86 +1,53 @@
-//! The one thread that writes: takes all waiting jobs, commits them as one, then answers, then tells the rest.
+//! The one thread that writes: takes all waiting jobs, commits their events as one, then answers, then tells the rest.
 //!
 //! Facts come first. An event whose projection fails is stored all the same; a batch that cannot be committed
 //! leaves no trace, neither on disk nor in memory, and nobody is told that it did.
 
-use super::facts::Lookup;
-use super::ledger::{Answer, EventJob, Job, Ledger, Receipt, Unavailable};
+use super::batch::{Around, Batch, Failure};
+use super::ledger::{Answer, Job, Ledger, Receipt, Unavailable};
+use super::log;
+use super::memory::Memory;
 use super::queue::Taken;
 use super::snapshot::Snapshot;
 use super::sse::Message;
 use super::upkeep::Upkeep;
-use super::{log, projection};
 use crate::clock::Stamp;
-use crate::engine::{self, World};
 use crate::model::*;
-use crate::process;
-use crate::store::write::{EventRow, Marks, Rows};
-use crate::store::{self, flag, queries, write};
+use crate::store;
+use crate::store::write::{self, Rows};
 use anyhow::Result;
 use rusqlite::{Connection, Transaction, TransactionBehavior};
-use std::collections::{BTreeMap, HashSet};
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
 /// More jobs than this are not committed together, so that the first of them is not kept waiting.
 const MOST_AT_ONCE: usize = 512;
-/// Nanoseconds; days begin at a full quarter of an hour in every time zone.
-const QUARTER: i64 = 15 * 60 * 1_000_000_000;
 
 pub struct Writer {
     db: Connection,
     path: PathBuf,
     ledger: Ledger,
-    /// What is in memory; `None` after a failure, until the store could be read again.
+    /// `None` after a failure, until the store could be read again.
     memory: Option<Memory>,
-    lookup: Lookup,
-    /// Sessions heard of since the server started.
-    met: HashSet<String>,
-    /// This machine, as `notify` names it.
-    host: Option<String>,
+    around: Around,
     upkeep: Upkeep,
-}
-
-/// What the next event builds on.
-struct Memory {
-    world: World,
-    marks: Marks,
+    /// COMMIT means on disk. Not known after a failure in between.
+    durable: bool,
 }
 
 /// What a batch has to say once it is on disk.
 struct Committed {
     answers: Vec<Receipt>,
-    views: Vec<Arc<AgentView>>,
     rows: Rows,
-}
-
-enum Failure {
-    /// The engine failed on the job with this index.
-    Engine(usize),
-    Store(anyhow::Error),
-}
-
-impl<E: Into<anyhow::Error>> From<E> for Failure {
-    fn from(error: E) -> Failure {
-        Failure::Store(error.into())
-    }
 }
 
 impl Writer {
     /// Reads the world from the store and publishes it.
     pub fn new(db: Connection, path: PathBuf, ledger: Ledger, upkeep: Upkeep) -> Result<Writer> {
-        let mut writer = Writer {
-            db,
-            path,
-            ledger,
-            memory: None,
-            lookup: Lookup::default(),
-            met: HashSet::new(),
-            host: process::host_name(),
-            upkeep,
-        };
+        let mut writer =
+            Writer { db, path, ledger, memory: None, around: Around::new(), upkeep, durable: true };
         writer.load()?;
         Ok(writer)
     }
@@ -88,32 +55,78 @@ impl Writer {
     /// Until the line is closed and empty.
     pub fn run(mut self) {
         loop {
-            match self.ledger.queue.take(MOST_AT_ONCE, Some(self.upkeep.patience())) {
+            let rows = self.memory.as_ref().and_then(Memory::write_in);
+            let patience =
+                rows.map_or_else(|| self.upkeep.patience(), |rows| rows.min(self.upkeep.patience()));
+            match self.ledger.queue.take(MOST_AT_ONCE, Some(patience)) {
                 Taken::Jobs(jobs) => self.take(jobs),
                 Taken::Nothing => {}
                 Taken::Closed => break,
             }
-            let idle = self.ledger.queue.is_empty();
-            match self.upkeep.step(&self.db, idle) {
-                Ok(forgotten) => self.forget(&forgotten),
-                Err(error) => self.note(&error, "could not tidy the database"),
+            if self.memory.as_ref().and_then(Memory::write_in).is_some_and(|due| due.is_zero()) {
+                self.write_rows();
             }
+            self.tidy();
         }
+        self.write_rows();
         if let Err(error) = self.db.execute_batch("PRAGMA optimize; PRAGMA wal_checkpoint(TRUNCATE)") {
             log::line(&format!("could not checkpoint the database: {error}"));
         }
     }
 
     fn take(&mut self, jobs: Vec<Job>) {
-        let mut batch = Vec::with_capacity(jobs.len());
+        let (mut batch, mut readers) = (Vec::with_capacity(jobs.len()), Vec::new());
         for job in jobs {
             match job {
                 Job::Prune(days, answer) => self.upkeep.prune_now(days, answer),
+                Job::WriteRows(reader) => readers.push(reader),
                 job => batch.push(job),
             }
         }
         if !batch.is_empty() {
             self.commit(batch);
+        }
+        // Who cannot be shown everything is not answered, and asks again.
+        if !readers.is_empty() && self.write_rows() {
+            for reader in readers {
+                let _ = reader.send(());
+            }
+        }
+    }
+
+    /// `false`: they could not be written.
+    fn write_rows(&mut self) -> bool {
+        if self.memory.is_none()
+            && let Err(error) = self.load()
+        {
+            self.note(&error, "could not read the database");
+        }
+        let Some(memory) = &mut self.memory else { return false };
+        let written = memory.write(&self.db);
+        if let Err(error) = &written {
+            self.durable = false;
+            self.note(error, "could not store states");
+        }
+        written.is_ok()
+    }
+
+    /// What can be done besides, a little of it.
+    fn tidy(&mut self) {
+        let idle = self.ledger.queue.is_empty();
+        // Rows of what is deleted must not be written afterwards, nor worked out from what is left.
+        if self.upkeep.deletes() && !self.write_rows() {
+            self.upkeep.postpone();
+            return;
+        }
+        match self.upkeep.step(&self.db, idle) {
+            Ok(forgotten) => {
+                self.forget(&forgotten);
+                self.upkeep.tell();
+            }
+            Err(error) => {
+                self.durable = false;
+                self.note(&error, "could not tidy the database");
+            }
         }
     }
 
@@ -132,11 +145,12 @@ impl Writer {
     }
 
     fn load(&mut self) -> Result<()> {
-        let (world, marks) = queries::world(&self.db)?;
+        let memory = Memory::load(&self.db)?;
         let published = &self.ledger.published;
-        *published.snapshot.write().unwrap_or_else(PoisonError::into_inner) = Snapshot::new(world.agents());
-        *published.marks.write().unwrap_or_else(PoisonError::into_inner) = marks.clone();
-        self.memory = Some(Memory { world, marks });
+        *published.snapshot.write().unwrap_or_else(PoisonError::into_inner) =
+            Snapshot::new(memory.world.agents());
+        *published.marks.write().unwrap_or_else(PoisonError::into_inner) = memory.marks.clone();
+        self.memory = Some(memory);
         Ok(())
     }
 
@@ -186,16 +200,12 @@ impl Writer {
         let Some(memory) = &mut self.memory else {
             return Err(anyhow::anyhow!("the store has not been read").into());
         };
+        if !self.durable {
+            store::hurry(&self.db)?;
+            self.durable = true;
+        }
         let transaction = Transaction::new_unchecked(&self.db, TransactionBehavior::Immediate)?;
-        let mut batch = Batch {
-            db: &transaction,
-            memory,
-            lookup: &mut self.lookup,
-            met: &mut self.met,
-            host: self.host.as_deref(),
-            rows: Rows::default(),
-            received: BTreeMap::new(),
-        };
+        let mut batch = Batch::new(&transaction, memory, &mut self.around);
         let mut answers = Vec::with_capacity(jobs.len());
         for (index, job) in jobs.iter_mut().enumerate() {
             answers.push(match job {
@@ -204,21 +214,22 @@ impl Writer {
                     write::tail(&transaction, tail)?;
                     nothing()
                 }
-                Job::Prune(..) => nothing(),
+                Job::Prune(..) | Job::WriteRows(_) => nothing(),
             });
         }
-        let (rows, views) = batch.finish()?;
+        let rows = batch.finish();
         transaction.commit()?;
-        Ok(Committed { answers, views, rows })
+        Ok(Committed { answers, rows })
     }
 
-    /// It is on disk: answer, then let everybody see.
+    /// It is on disk: answer, then tell the rest. Whoever has an answer finds it in the snapshot.
     fn publish(&mut self, jobs: Vec<Job>, committed: Committed) {
-        let Some(memory) = &self.memory else { return };
+        let Some(memory) = &mut self.memory else { return };
+        let Committed { answers, rows } = committed;
         let published = &self.ledger.published;
         {
             let mut snapshot = published.snapshot.write().unwrap_or_else(PoisonError::into_inner);
-            for id in &committed.rows.touched {
+            for id in rows.touched.keys() {
                 if let Some(agent) = memory.world.agent(*id) {
                     snapshot.put(agent.clone());
                 }
@@ -227,7 +238,7 @@ impl Writer {
         *published.marks.write().unwrap_or_else(PoisonError::into_inner) = memory.marks.clone();
         published.counts.commits.fetch_add(1, Ordering::Relaxed);
         let mut together = Vec::new();
-        for (job, receipt) in jobs.into_iter().zip(committed.answers) {
+        for (job, receipt) in jobs.into_iter().zip(answers) {
             if receipt.duplicate {
                 published.counts.duplicates.fetch_add(1, Ordering::Relaxed);
             }
@@ -236,12 +247,16 @@ impl Writer {
                 job => job.answer(Ok(receipt)),
             }
         }
-        self.answer_together(together);
+        answer_together(&self.ledger, together);
         self.upkeep.events_came();
-        published.watchers.tell(&committed.views);
+        let now = Stamp::now();
+        let agents = rows.touched.keys().filter_map(|id| memory.world.agent(*id));
+        let views: Vec<_> = agents.map(|agent| Arc::new(agent.view(now))).collect();
+        published.watchers.tell(&views);
         if !published.hub.is_empty() {
-            published.hub.publish(messages(committed.rows, &committed.views, memory.marks.seq));
+            published.hub.publish(messages(&rows, &views));
         }
+        memory.keep(rows);
     }
 }
 
@@ -257,162 +272,35 @@ fn nothing() -> Receipt {
     }
 }
 
-impl Writer {
-    fn answer_together(&self, answers: Vec<(Job, Answer)>) {
-        if answers.is_empty() {
-            return;
-        }
-        let unsent = match self.ledger.published.answered.get() {
-            Some(sender) => sender.send(answers).err().map(|error| error.0),
-            None => Some(answers),
-        };
-        for (job, answer) in unsent.into_iter().flatten() {
-            job.answer(answer);
-        }
+fn answer_together(ledger: &Ledger, answers: Vec<(Job, Answer)>) {
+    if answers.is_empty() {
+        return;
+    }
+    let unsent = match ledger.published.answered.get() {
+        Some(sender) => sender.send(answers).err().map(|error| error.0),
+        None => Some(answers),
+    };
+    for (job, answer) in unsent.into_iter().flatten() {
+        job.answer(answer);
     }
 }
 
-/// The steps of the batch in their order, then each touched agent once. The updates carry the numbers
-/// [`Batch::finish`] gave them: the last ones of the batch.
-fn messages(rows: Rows, views: &[Arc<AgentView>], last_seq: i64) -> Vec<Message> {
+/// The steps of the batch in their order, then each touched agent once.
+fn messages(rows: &Rows, views: &[Arc<AgentView>]) -> Vec<Message> {
     let mut messages: Vec<Message> = rows
         .changes
         .iter()
         .map(|change| Message::from_json(Some(change.seq), change.kind, Some(change.agent_id), &change.data))
         .collect();
-    let first = last_seq - views.len() as i64 + 1;
-    for (seq, view) in (first..).zip(views) {
-        messages.push(Message::new(Some(seq), "agent_updated", Some(view.id), &**view));
+    for view in views {
+        messages.push(Message::new(
+            rows.touched.get(&view.id).copied(),
+            "agent_updated",
+            Some(view.id),
+            &**view,
+        ));
     }
     messages
-}
-
-/// A transaction in the making.
-struct Batch<'a> {
-    db: &'a Connection,
-    memory: &'a mut Memory,
-    lookup: &'a mut Lookup,
-    met: &'a mut HashSet<String>,
-    host: Option<&'a str>,
-    rows: Rows,
-    /// Hook events by the quarter of an hour they happened in: a drained spool tells of other days.
-    received: BTreeMap<i64, u64>,
-}
-
-impl Batch<'_> {
-    fn event(&mut self, job: &mut EventJob, index: usize, fails: bool) -> Result<Receipt, Failure> {
-        if let Some(delivery_id) = &job.delivery_id
-            && let Some((event_id, agent_id)) = write::delivered(self.db, delivery_id)?
-        {
-            if let Some(tail) = &job.tail {
-                write::tail(self.db, tail)?;
-            }
-            return Ok(self.receipt(event_id, agent_id, None, true));
-        }
-        self.memory.marks.event += 1;
-        job.event.id = self.memory.marks.event;
-        self.gather(&mut job.event);
-        let event = &job.event;
-        let world = &mut self.memory.world;
-        let outcome = if fails {
-            None
-        } else {
-            let applied = catch_unwind(AssertUnwindSafe(|| engine::apply(world, event)));
-            Some(applied.map_err(|_| Failure::Engine(index))?)
-        };
-        let flags = match &outcome {
-            None => flag::UNPROJECTED,
-            Some(outcome) => {
-                i64::from(outcome.duplicate) * flag::DUPLICATE
-                    + i64::from(outcome.is_new_agent) * flag::CREATED
-            }
-        };
-        let agent_id = match &outcome {
-            Some(outcome) => outcome.agent_id,
-            None => self.memory.world.agent_of_session(&event.session_id).map(|agent| agent.id),
-        };
-        let delivery_id = job.delivery_id.as_deref();
-        write::event(self.db, &EventRow { event, text: &job.text, agent_id, delivery_id, flags })?;
-        if let Some(tail) = &job.tail {
-            write::tail(self.db, tail)?;
-        }
-        let duplicate = flags & flag::DUPLICATE != 0;
-        if job.from_hook && !duplicate {
-            let marks = &mut self.memory.marks;
-            marks.received += 1;
-            marks.last_hook_at = Some(event.received_at);
-            marks.last_hook = Some(event.name.clone());
-            *self.received.entry(event.at.0 / QUARTER).or_default() += 1;
-        }
-        let receipt = self.receipt(event.id, agent_id, outcome.as_ref(), duplicate);
-        if let Some(outcome) = outcome {
-            projection::collect(
-                &mut self.rows,
-                &self.memory.world,
-                &mut self.memory.marks.seq,
-                event,
-                outcome,
-            );
-        }
-        Ok(receipt)
-    }
-
-    fn receipt(
-        &self,
-        event_id: i64,
-        agent_id: Option<i64>,
-        outcome: Option<&Outcome>,
-        duplicate: bool,
-    ) -> Receipt {
-        let agent = agent_id.and_then(|id| self.memory.world.agent(id));
-        Receipt {
-            event_id,
-            agent_id,
-            is_new_agent: outcome.is_some_and(|outcome| outcome.is_new_agent),
-            method: outcome.map_or(Method::SessionId, |outcome| outcome.method),
-            duplicate,
-            state: agent.map(|agent| agent.state),
-            status: agent.map(|agent| agent.status(Stamp::now()).0),
-        }
-    }
-
-    /// Looks up for the event what the engine may not look up itself.
-    fn gather(&mut self, event: &mut Event) {
-        let mut found =
-            Facts { first_since_start: self.met.insert(event.session_id.clone()), ..Facts::default() };
-        let fresh = matches!(event.name.as_str(), "SessionStart" | "CwdChanged" | "UserPromptSubmit");
-        let cwd = event.text("cwd").or_else(|| event.text("working_directory"));
-        let moved = if event.name == "CwdChanged" { event.text("new_cwd") } else { None };
-        self.lookup.directory(&mut found, moved.or(cwd), fresh);
-        event.facts = found;
-        let asked = self.memory.world.asks(event);
-        // Nobody can look at another machine's processes; there the engine wants to hear that they live.
-        let here = event.text("host").is_none_or(|host| Some(host) == self.host);
-        event.facts.alive = asked.into_iter().filter(|process| !here || process::lives(*process)).collect();
-    }
-
-    /// Writes what all events together changed; the touched agents in the order of their ids.
-    fn finish(mut self) -> Result<(Rows, Vec<Arc<AgentView>>)> {
-        let now = Stamp::now();
-        write::rows(self.db, &self.rows)?;
-        let touched: Vec<i64> = self.rows.touched.iter().copied().collect();
-        self.rows.touched.clear();
-        let mut views = Vec::with_capacity(touched.len());
-        for id in touched {
-            let Some(agent) = self.memory.world.agent(id) else { continue };
-            self.memory.marks.seq += 1;
-            let view = agent.view(now);
-            write::agent(self.db, agent, now, self.memory.marks.seq)?;
-            self.rows.touched.insert(id);
-            views.push(Arc::new(view));
-        }
-        self.memory.marks.world = self.memory.world.counters();
-        write::marks(self.db, &self.memory.marks)?;
-        for (quarter, received) in &self.received {
-            write::day(self.db, Stamp(quarter * QUARTER), *received)?;
-        }
-        Ok((self.rows, views))
-    }
 }
 
 /// No room on the disk, or no disk: trying each job alone would only fail once for each.

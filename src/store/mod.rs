@@ -11,7 +11,6 @@ pub mod search;
 pub mod stats;
 pub mod write;
 
-use crate::engine::Agent;
 use anyhow::{Context, Result};
 use fs_err as fs;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
@@ -26,6 +25,10 @@ pub mod flag {
     pub const UNPROJECTED: i64 = 2;
     /// It created its agent; a replay gives the agent the same id.
     pub const CREATED: i64 = 4;
+    /// A hook sent it: counted as received.
+    pub const HOOK: i64 = 8;
+    /// The first of those committed together: how a replay knows where the stream numbered the agents.
+    pub const FIRST: i64 = 16;
 }
 
 /// A database that cannot be read, as opposed to one that cannot be reached.
@@ -42,6 +45,29 @@ impl std::error::Error for Damaged {}
 
 /// Up to this size the whole file is checked at every start; it takes milliseconds.
 const CHECK_UP_TO: u64 = 32 << 20;
+
+/// How events are committed: durable when COMMIT returns, and nobody is kept waiting for a checkpoint that another
+/// moment suits better.
+const HURRIED: &str = "PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 20000";
+/// How everything else is written: it goes to disk with the next event, and a crash of the machine before that loses
+/// only what can be worked out again. The log keeps the order, so never anything that came before.
+const UNHURRIED: &str = "PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 1500";
+/// Pages in the log before it is moved into the database, as above.
+const USUAL_LOG: usize = 1500;
+
+/// Does `work`, which commits what need not be durable yet; also the time to move the log into the database. After an
+/// error, nothing may be promised on this connection before [`hurry`] succeeds.
+pub fn unhurried<T>(db: &Connection, work: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
+    db.execute_batch(UNHURRIED)?;
+    let done = work(db);
+    hurry(db)?;
+    done
+}
+
+/// From now on COMMIT returns when it is on disk.
+pub fn hurry(db: &Connection) -> Result<()> {
+    db.execute_batch(HURRIED).context("could not make commits durable")
+}
 
 /// Opens the database for its one writer, brings it to this version, and makes every COMMIT durable.
 pub fn open(path: &Path) -> Result<Connection> {
@@ -63,9 +89,8 @@ fn open_writer(path: &Path) -> Result<Connection> {
         // Must come before the first page is written, so before WAL.
         db.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
         db.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;
-        db.pragma_update(None, "synchronous", "FULL")?;
+        hurry(&db)?;
         db.pragma_update(None, "foreign_keys", false)?;
-        db.pragma_update(None, "wal_autocheckpoint", 2000)?;
         db.pragma_update(None, "journal_size_limit", 16 << 20)?;
         db.pragma_update(None, "temp_store", "MEMORY")?;
         db.set_prepared_statement_cache_capacity(64);
@@ -82,6 +107,24 @@ fn open_writer(path: &Path) -> Result<Connection> {
     })();
     opened.map_err(|error| if is_damage(&error) { damaged(error) } else { error })?;
     Ok(db)
+}
+
+/// Lets the log grow to its usual size at once: a COMMIT that makes a file longer takes half as long again, because the
+/// file's length has to go to disk too. What is written for that is taken back before anybody could see it.
+pub fn make_room(db: &Connection, path: &Path) -> Result<()> {
+    // With a small cache, pages go to the log before the end of their transaction.
+    db.pragma_update(None, "cache_size", 16)?;
+    let fill = || -> Result<()> {
+        let taken_back = db.unchecked_transaction()?;
+        let size = (USUAL_LOG - 10) * 4096;
+        taken_back
+            .execute_batch(&format!("CREATE TABLE room(x); INSERT INTO room VALUES (zeroblob({size}))"))?;
+        taken_back.rollback()?;
+        Ok(fs::File::open(with_suffix(path, "-wal"))?.sync_data()?)
+    };
+    let filled = fill();
+    db.pragma_update(None, "cache_size", -2000)?;
+    filled
 }
 
 /// As [`open`], but a damaged database is put aside and a fresh one begun. Tells where the old one is.
@@ -110,14 +153,6 @@ pub fn open_to_read(path: &Path) -> Result<Connection> {
         "the database is of an older headspace: start the server once"
     );
     Ok(db)
-}
-
-/// The agents as the store knows them, without a server; none if no server has run yet.
-pub fn read_agents(path: &Path) -> Result<Vec<Agent>> {
-    if !path.exists() {
-        return Ok(Vec::new());
-    }
-    queries::agents(&open_to_read(path)?)
 }
 
 /// Notes that a statement met damage, so that the next start looks at the whole file.
@@ -197,6 +232,41 @@ mod tests {
         let file = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
         file.set_len(file.metadata().unwrap().len() / 2).unwrap();
         assert!(open_or_start_afresh(&path).unwrap().1.is_some());
+    }
+
+    #[test]
+    fn commits_are_durable_again_whatever_came_between() {
+        let dir = tempfile::tempdir().unwrap();
+        let db = open(&dir.path().join("headspace.db")).unwrap();
+        let level = || db.pragma_query_value(None, "synchronous", |row| row.get::<_, i64>(0)).unwrap();
+        unhurried(&db, |db| Ok(db.execute_batch("INSERT INTO days VALUES ('2026-01-01', 1)")?)).unwrap();
+        assert_eq!(level(), 2);
+        unhurried(&db, |db| Ok(db.execute_batch("INSERT INTO nothing VALUES (1)")?)).unwrap_err();
+        assert_eq!(level(), 2);
+    }
+
+    #[test]
+    fn room_in_the_log_leaves_no_trace_in_the_database() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("headspace.db");
+        let db = open(&path).unwrap();
+        let pages = || db.pragma_query_value(None, "page_count", |row| row.get::<_, i64>(0)).unwrap();
+        let before = pages();
+        make_room(&db, &path).unwrap();
+        let log = std::fs::metadata(with_suffix(&path, "-wal")).unwrap().len();
+        assert!(log > 4 << 20, "{log}");
+        assert_eq!(pages(), before);
+        db.execute_batch("INSERT INTO days VALUES ('2026-01-01', 1)").unwrap();
+        assert_eq!(std::fs::metadata(with_suffix(&path, "-wal")).unwrap().len(), log);
+        // What a crash leaves of it is no part of the database either.
+        let copy = dir.path().join("copy.db");
+        for companion in ["", "-wal"] {
+            std::fs::copy(with_suffix(&path, companion), with_suffix(&copy, companion)).unwrap();
+        }
+        let copied = open(&copy).unwrap();
+        let days: i64 = copied.query_row("SELECT sum(events) FROM days", [], |row| row.get(0)).unwrap();
+        assert_eq!(days, 1);
+        assert!(copied.prepare("SELECT * FROM room").is_err());
     }
 
     #[test]

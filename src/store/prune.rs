@@ -113,7 +113,16 @@ impl Pass {
         if !events.is_empty() {
             return Ok(());
         }
-        for table in ["turns", "commands", "interactions", "transitions", "subagents", "sessions"] {
+        // An agent of months may have left tens of thousands of these: some at a time, too.
+        for table in ["turns", "commands", "interactions", "transitions"] {
+            let some = format!(
+                "DELETE FROM {table} WHERE id IN (SELECT id FROM {table} WHERE agent_id = ?1 LIMIT {GLANCE})"
+            );
+            if db.prepare_cached(&some)?.execute([id])? > 0 {
+                return Ok(());
+            }
+        }
+        for table in ["subagents", "sessions"] {
             db.prepare_cached(&format!("DELETE FROM {table} WHERE agent_id = ?1"))?.execute([id])?;
         }
         db.prepare_cached("DELETE FROM agents WHERE id = ?1")?.execute([id])?;
@@ -170,9 +179,16 @@ impl Pass {
         Ok(())
     }
 
-    /// Offsets of transcripts whose sessions are forgotten.
+    /// How far transcripts were read, of sessions that are forgotten or were left long ago. Should one come back all the
+    /// same, its transcript is met at its end.
     fn tails(&mut self, db: &Connection) -> Result<()> {
-        db.execute("DELETE FROM tails WHERE session_id NOT IN (SELECT session_id FROM sessions)", [])?;
+        db.prepare_cached(
+            "DELETE FROM tails WHERE session_id NOT IN (
+                SELECT s.session_id FROM sessions s JOIN agents a ON a.id = s.agent_id
+                WHERE (a.session_id = s.session_id AND a.ended_at IS NULL)
+                    OR coalesce(s.ended_at, s.started_at) >= ?1)",
+        )?
+        .execute([self.cutoff.0])?;
         self.next(Stage::Space);
         Ok(())
     }
@@ -260,6 +276,9 @@ mod tests {
                 (3, 'Stop', 'now', 2, 40, 40, 'hook', '{\"prompt\":\"three\"}'),
                 (4, 'Stop', 'nobody', NULL, 50, 50, 'hook', '{}'),
                 (5, 'Stop', 'before', 2, 300, 300, 'hook', '{}');
+             INSERT INTO tails VALUES
+                ('/gone', 'gone', 1, 1, NULL), ('/before', 'before', 1, 1, NULL), ('/now', 'now', 1, 1, NULL),
+                ('/nobody', 'nobody', 1, 1, NULL);
              INSERT INTO turns VALUES
                 (1, 2, 'before', NULL, 'user', 'command', 'x', 20, 'server', 'high', NULL, 2),
                 (2, 2, 'now', NULL, 'user', 'command', 'x', 40, 'server', 'high', NULL, 3);
@@ -289,7 +308,8 @@ mod tests {
             .collect::<rusqlite::Result<_>>()
             .unwrap();
         assert_eq!(left, [3, 5]);
-        for (table, rows) in [("agents", 1), ("sessions", 2), ("turns", 1), ("transitions", 1)] {
+        for (table, rows) in [("agents", 1), ("sessions", 2), ("turns", 1), ("transitions", 1), ("tails", 1)]
+        {
             assert_eq!(count(&db, table), rows, "{table}");
         }
         assert!(queries::meta(&db, "pruned").unwrap().is_some());
@@ -301,7 +321,7 @@ mod tests {
         let mut pass = Pass::new(Stamp(5));
         pass.step(&db, Duration::from_secs(1)).unwrap();
         assert!(pass.is_done());
-        assert_eq!((count(&db, "events"), count(&db, "agents")), (5, 2));
+        assert_eq!((count(&db, "events"), count(&db, "agents"), count(&db, "tails")), (5, 2, 3));
         assert_eq!(queries::meta(&db, "pruned").unwrap(), None);
     }
 }

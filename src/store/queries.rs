@@ -12,10 +12,15 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 pub fn marks(db: &Connection) -> Result<Marks> {
-    Ok(match meta(db, "marks")? {
+    let mut marks = match meta(db, "marks")? {
         Some(text) => serde_json::from_str(&text).context("could not read the database's marks")?,
         None => Marks::default(),
-    })
+    };
+    // Events are on disk before anything else of them is.
+    let last: Option<i64> = db.query_row("SELECT max(id) FROM events", [], |row| row.get(0))?;
+    marks.projected.get_or_insert(marks.event);
+    marks.event = marks.event.max(last.unwrap_or(0));
+    Ok(marks)
 }
 
 pub fn meta(db: &Connection, key: &str) -> Result<Option<String>> {

@@ -47,7 +47,6 @@ CREATE TABLE agents(
     changed_seq INTEGER NOT NULL,
     doc TEXT NOT NULL
 );
-CREATE INDEX agents_changed ON agents(changed_seq);
 
 CREATE TABLE sessions(
     session_id TEXT PRIMARY KEY,
@@ -177,6 +176,11 @@ pub fn migrate(db: &mut Connection) -> Result<()> {
             .with_context(|| format!("could not bring the database to version {}", index + 1))?;
         step.commit()?;
     }
+    if found == 0 {
+        // Makes the tables of statistics now: as the first ones after the data they would push the schema itself to
+        // the end of the file, and a file that lost its end would have lost everything.
+        db.execute_batch("ANALYZE")?;
+    }
     Ok(())
 }
 
@@ -199,7 +203,8 @@ mod tests {
         let mut query = db
             .prepare(
                 "SELECT m.name || '.' || c.name || ' ' || c.type
-                 FROM sqlite_schema m, pragma_table_info(m.name) c WHERE m.type = 'table' ORDER BY 1",
+                 FROM sqlite_schema m, pragma_table_info(m.name) c
+                 WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite_%' ORDER BY 1",
             )
             .unwrap();
         query.query_map([], |row| row.get(0)).unwrap().collect::<Result<_, _>>().unwrap()

@@ -1,12 +1,13 @@
 //! What one batch of events writes. Everything here runs inside the ledger's transaction.
 
+use super::flag;
 use crate::clock::Stamp;
 use crate::engine::{Agent, Counters};
 use crate::model::*;
 use anyhow::Result;
 use rusqlite::{Connection, OptionalExtension, params};
 use serde_json::Value;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// How far a transcript has been read; committed together with what was found there.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -31,10 +32,13 @@ pub struct ChangeRow {
     pub data: String,
 }
 
-/// The rows a batch of events leaves behind; what changed more than once is written once.
+/// The rows events leave behind; what changed more than once is written once.
 #[derive(Debug, Default)]
 pub struct Rows {
-    pub touched: BTreeSet<i64>,
+    /// Agents whose documents changed, and the number of that step in the stream.
+    pub touched: BTreeMap<i64, i64>,
+    /// Hook events by the quarter of an hour they happened in: a drained spool tells of other days.
+    pub received: BTreeMap<i64, u64>,
     pub sessions: BTreeMap<String, SessionRow>,
     pub commands: BTreeMap<i64, Command>,
     pub turns: Vec<Turn>,
@@ -42,6 +46,56 @@ pub struct Rows {
     pub subagents: BTreeMap<(i64, String, String), Subagent>,
     pub transitions: Vec<Transition>,
     pub changes: Vec<ChangeRow>,
+}
+
+/// Time zones differ from each other by quarters of an hour, so that no day begins within one.
+const QUARTER: i64 = 15 * 60 * 1_000_000_000;
+
+impl Rows {
+    /// One more hook event, at this time.
+    pub fn count(&mut self, at: Stamp) {
+        *self.received.entry(at.0 / QUARTER).or_default() += 1;
+    }
+
+    /// Gives the changed agents their numbers in the stream, in the order of their ids.
+    pub fn number_agents(&mut self, seq: &mut i64) {
+        for number in self.touched.values_mut() {
+            *seq += 1;
+            *number = *seq;
+        }
+    }
+
+    /// Takes in what later events left behind.
+    pub fn absorb(&mut self, later: Rows) {
+        self.touched.extend(later.touched);
+        for (quarter, events) in later.received {
+            *self.received.entry(quarter).or_default() += events;
+        }
+        for (session_id, row) in later.sessions {
+            match self.sessions.get_mut(&session_id) {
+                Some(known) => {
+                    known.agent_id = row.agent_id;
+                    known.ended = row.ended.or(known.ended.take());
+                }
+                None => {
+                    self.sessions.insert(session_id, row);
+                }
+            }
+        }
+        self.commands.extend(later.commands);
+        self.turns.extend(later.turns);
+        self.interactions.extend(later.interactions);
+        self.subagents.extend(later.subagents);
+        self.transitions.extend(later.transitions);
+        self.changes.extend(later.changes);
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.touched.is_empty()
+            && self.received.is_empty()
+            && self.sessions.is_empty()
+            && self.changes.is_empty()
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -133,7 +187,11 @@ pub fn agent(db: &Connection, agent: &Agent, now: Stamp, changed_seq: i64) -> Re
     Ok(())
 }
 
+/// Everything but the agents' documents.
 pub fn rows(db: &Connection, rows: &Rows) -> Result<()> {
+    for (quarter, received) in &rows.received {
+        day(db, Stamp(quarter * QUARTER), *received)?;
+    }
     for (session_id, row) in &rows.sessions {
         let (ended_at, reason) = match &row.ended {
             Some((at, reason)) => (Some(at.0), Some(reason.as_str())),
@@ -289,7 +347,21 @@ pub struct Marks {
     pub received: u64,
     pub last_hook_at: Option<Stamp>,
     pub last_hook: Option<String>,
+    /// The last event whose rows are written. What came after it is worked out again when the store is opened.
+    pub projected: Option<i64>,
     pub world: Counters,
+}
+
+impl Marks {
+    /// Counts a hook's event that had not come before.
+    pub fn count(&mut self, rows: &mut Rows, event: &Event, flags: i64) {
+        if flags & flag::HOOK != 0 && flags & flag::DUPLICATE == 0 {
+            self.received += 1;
+            self.last_hook_at = Some(event.received_at);
+            self.last_hook = Some(event.name.clone());
+            rows.count(event.at);
+        }
+    }
 }
 
 pub fn marks(db: &Connection, marks: &Marks) -> Result<()> {
@@ -297,7 +369,7 @@ pub fn marks(db: &Connection, marks: &Marks) -> Result<()> {
 }
 
 /// Counts hook events for the day of `at`.
-pub fn day(db: &Connection, at: Stamp, events: u64) -> Result<()> {
+fn day(db: &Connection, at: Stamp, events: u64) -> Result<()> {
     db.prepare_cached(
         "INSERT INTO days(day, events) VALUES (date(?1, 'unixepoch', 'localtime'), ?2)
          ON CONFLICT(day) DO UPDATE SET events = events + ?2",

@@ -1,13 +1,12 @@
 //! The view model: the agents in the order every surface shows them, counted by group, with their words and ages.
 
-use crate::clock::Stamp;
-use crate::model::{AgentView, Group};
+use crate::model::{Group, Row};
 use std::time::Duration;
 
 /// The agents as a person wants to see them: who needs me first, then who waited longest.
 pub struct Board {
-    pub agents: Vec<AgentView>,
-    /// Left out of `agents`: ended ones, and runs without a person (`claude -p`) that need nobody.
+    pub rows: Vec<Row>,
+    /// Left out: ended ones, and runs without a person (`claude -p`) that need nobody.
     pub ended: usize,
     pub headless: usize,
 }
@@ -20,19 +19,19 @@ pub struct Show {
 }
 
 impl Board {
-    pub fn new(mut agents: Vec<AgentView>, show: Show) -> Board {
-        let before = agents.len();
-        agents.retain(|agent| show.ended || agent.ended_at.is_none());
-        let ended = before - agents.len();
-        let before = agents.len();
-        agents.retain(|agent| show.headless || !agent.headless || agent.group <= Group::Error);
-        let headless = before - agents.len();
-        agents.sort_by_cached_key(AgentView::rank);
-        Board { agents, ended, headless }
+    /// Of rows in their order ([`crate::model::rows`]).
+    pub fn new(mut rows: Vec<Row>, show: Show) -> Board {
+        let before = rows.len();
+        rows.retain(|row| show.ended || !row.ended);
+        let ended = before - rows.len();
+        let before = rows.len();
+        rows.retain(|row| show.headless || !row.headless || row.group <= Group::Error);
+        let headless = before - rows.len();
+        Board { rows, ended, headless }
     }
 
     pub fn count(&self, group: Group) -> usize {
-        self.agents.iter().filter(|agent| agent.ended_at.is_none() && agent.group == group).count()
+        self.rows.iter().filter(|row| !row.ended && row.group == group).count()
     }
 
     /// `!2 *4 +1`: the groups that are not empty; idle ones only if there is nothing else to say.
@@ -48,42 +47,20 @@ impl Board {
     }
 
     /// The agent that has waited longest for its human.
-    pub fn next(&self) -> Option<&AgentView> {
-        self.agents.iter().find(|agent| agent.group == Group::NeedsYou && agent.ended_at.is_none())
+    pub fn next(&self) -> Option<&Row> {
+        self.rows.iter().find(|row| row.group == Group::NeedsYou && !row.ended)
     }
 }
 
-/// The time that matters in this group: how long it waits, works, or has been quiet.
-pub fn age(agent: &AgentView, now: Stamp) -> Duration {
-    let since = match agent.group {
-        Group::NeedsYou => agent.waiting_since.unwrap_or(agent.last_active_at),
-        Group::Working => agent.current_command.as_ref().map_or(agent.last_active_at, |c| c.started_at),
-        _ => agent.last_active_at,
-    };
-    now.since(since)
-}
-
 /// "waiting 3 m", "for 12 s", "2 h ago".
-pub fn age_words(agent: &AgentView, now: Stamp) -> String {
-    let age = duration(age(agent, now));
-    match agent.group {
+pub fn age_words(row: &Row) -> String {
+    let age = duration(Duration::from_secs(row.age));
+    match row.group {
+        _ if row.ended => "ended".to_owned(),
         Group::NeedsYou => format!("waiting {age}"),
         Group::Working => format!("for {age}"),
         _ => format!("{age} ago"),
     }
-}
-
-/// What it is about, in one line: the ask, the error, what it does, what it was told.
-pub fn about(agent: &AgentView) -> String {
-    let instruction = || agent.current_command.as_ref().and_then(|c| c.instruction.clone());
-    match agent.group {
-        Group::Error => agent.error.clone().or_else(|| agent.status_detail.clone()),
-        Group::NeedsYou | Group::Working | Group::Background => {
-            agent.status_detail.clone().or_else(instruction)
-        }
-        Group::Done | Group::Idle => agent.status_detail.clone().or_else(|| agent.last_said.clone()),
-    }
-    .unwrap_or_default()
 }
 
 /// One unit, the coarsest that says something: `8 s`, `3 m`, `2 h`, `5 d`.

@@ -2,18 +2,41 @@
 
 use crate::clock::Stamp;
 use crate::config::{self, Config};
-use crate::model::AgentView;
-use crate::store;
-use anyhow::{Context, Result, anyhow, bail};
+use crate::model::{self, AgentView, Row};
+use crate::server::replay;
+use anyhow::{Result, anyhow, bail};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::time::Duration;
+use ureq::http::Uri;
+use ureq::unversioned::resolver::{DefaultResolver, ResolvedSocketAddrs, Resolver};
+use ureq::unversioned::transport::{DefaultConnector, NextTimeout};
 
 /// A server to talk to.
 pub struct Client {
     pub url: String,
     agent: ureq::Agent,
     token: Option<String>,
+}
+
+/// An address that is one needs no lookup; the usual resolver starts a thread even for `127.0.0.1`.
+#[derive(Debug, Default)]
+struct Literally(DefaultResolver);
+
+impl Resolver for Literally {
+    fn resolve(
+        &self,
+        uri: &Uri,
+        config: &ureq::config::Config,
+        timeout: NextTimeout,
+    ) -> Result<ResolvedSocketAddrs, ureq::Error> {
+        let address = uri.authority().and_then(|authority| authority.as_str().parse().ok());
+        let Some(address) = address else { return self.0.resolve(uri, config, timeout) };
+        let mut addresses = self.empty();
+        addresses.push(address);
+        Ok(addresses)
+    }
 }
 
 /// `GET /hook/status`, as far as people are shown it.
@@ -38,40 +61,66 @@ pub struct Picture {
     pub url: String,
 }
 
+/// The agents in a list, and where that comes from.
+pub struct Listing {
+    pub rows: Vec<Row>,
+    pub about: Source,
+}
+
+/// Who told, and how it is.
+pub struct Source {
+    /// `None`: the server does not run, and this is the last it knew.
+    pub receiver: Option<Receiver>,
+    pub url: String,
+    /// Without a server: when the last agent was heard of.
+    pub last_active: Option<Stamp>,
+}
+
+/// `GET /api/board`
+#[derive(Deserialize)]
+struct BoardAnswer {
+    receiver: Receiver,
+    rows: Vec<Row>,
+}
+
+/// `GET /api/agents`
+#[derive(Deserialize)]
+struct AgentsAnswer {
+    agents: Vec<AgentView>,
+}
+
 impl Client {
     pub fn new(config: &Config) -> Client {
-        let agent = ureq::Agent::config_builder()
+        let settings = ureq::Agent::config_builder()
             .proxy(None)
             .http_status_as_error(false)
             .timeout_connect(Some(Duration::from_secs(1)))
             .timeout_global(Some(Duration::from_secs(10)))
-            .build()
-            .into();
+            .build();
+        let agent = ureq::Agent::with_parts(settings, DefaultConnector::default(), Literally::default());
         Client { url: config.server_url(), agent, token: config::token() }
     }
 
-    pub fn get(&self, path: &str) -> Result<Value> {
-        let mut request = self.agent.get(format!("{}{path}", self.url));
-        if let Some(token) = &self.token {
-            request = request.header("Authorization", format!("Bearer {token}"));
-        }
+    pub fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T> {
+        let request = self.signed(self.agent.get(format!("{}{path}", self.url)));
         self.answer(request.call()?)
     }
 
     pub fn post(&self, path: &str, body: &Value) -> Result<Value> {
-        let mut request = self.agent.post(format!("{}{path}", self.url)).content_type("application/json");
-        if let Some(token) = &self.token {
-            request = request.header("Authorization", format!("Bearer {token}"));
+        let request = self.signed(self.agent.post(format!("{}{path}", self.url)));
+        self.answer(request.content_type("application/json").send(serde_json::to_vec(body)?)?)
+    }
+
+    fn signed<Body>(&self, request: ureq::RequestBuilder<Body>) -> ureq::RequestBuilder<Body> {
+        match &self.token {
+            Some(token) => request.header("Authorization", format!("Bearer {token}")),
+            None => request,
         }
-        self.answer(request.send(serde_json::to_vec(body)?)?)
     }
 
     /// The event stream, to be read line by line for as long as it lasts.
     pub fn stream(&self, path: &str) -> Result<impl std::io::Read + use<>> {
-        let mut request = self.agent.get(format!("{}{path}", self.url));
-        if let Some(token) = &self.token {
-            request = request.header("Authorization", format!("Bearer {token}"));
-        }
+        let request = self.signed(self.agent.get(format!("{}{path}", self.url)));
         let response = request.config().timeout_global(None).build().call()?;
         if !response.status().is_success() {
             bail!("the server answered {}", response.status());
@@ -79,24 +128,24 @@ impl Client {
         Ok(response.into_body().into_reader())
     }
 
-    fn answer(&self, mut response: ureq::http::Response<ureq::Body>) -> Result<Value> {
+    fn answer<T: DeserializeOwned>(&self, mut response: ureq::http::Response<ureq::Body>) -> Result<T> {
         let status = response.status();
-        let text = response.body_mut().with_config().limit(256 << 20).read_to_string()?;
-        let value: Value = serde_json::from_str(&text)
-            .map_err(|_| anyhow!("{} is not a headspace server (it answered {status})", self.url))?;
-        if !status.is_success() {
-            bail!("{}", value["message"].as_str().unwrap_or("the server refused"));
+        let text = response.body_mut().with_config().limit(256 << 20).read_to_vec()?;
+        let foreign = |_| anyhow!("{} is not a headspace server (it answered {status})", self.url);
+        if status.is_success() {
+            return serde_json::from_slice(&text).map_err(foreign);
         }
-        Ok(value)
+        let value: Value = serde_json::from_slice(&text).map_err(foreign)?;
+        bail!("{}", value["message"].as_str().unwrap_or("the server refused"));
     }
 
     pub fn agents(&self, all: bool) -> Result<Vec<AgentView>> {
-        let mut answer = self.get(if all { "/api/agents?all=1" } else { "/api/agents" })?;
-        serde_json::from_value(answer["agents"].take()).context("could not read the server's list of agents")
+        let answer: AgentsAnswer = self.get(if all { "/api/agents?all=1" } else { "/api/agents" })?;
+        Ok(answer.agents)
     }
 
     pub fn receiver(&self) -> Result<Receiver> {
-        Ok(serde_json::from_value(self.get("/hook/status")?)?)
+        self.get("/hook/status")
     }
 }
 
@@ -109,14 +158,25 @@ pub fn picture(config: &Config, all: bool) -> Result<Picture> {
     Ok(Picture { agents: offline(all)?, receiver: None, url: client.url })
 }
 
+/// The agents as a list: a small question, for what is asked often.
+pub fn listing(config: &Config, all: bool) -> Result<Listing> {
+    let client = Client::new(config);
+    let asked = client.get::<BoardAnswer>(if all { "/api/board?all=1" } else { "/api/board" });
+    if let Ok(BoardAnswer { receiver, rows }) = asked {
+        let about = Source { receiver: Some(receiver), url: client.url, last_active: None };
+        return Ok(Listing { rows, about });
+    }
+    // Nobody there, or a server from before this question.
+    let Picture { agents, receiver, url } = picture(config, all)?;
+    let last_active = agents.iter().map(|agent| agent.last_active_at).max();
+    let rows = model::rows(agents, Stamp::now());
+    Ok(Listing { rows, about: Source { receiver, url, last_active } })
+}
+
 /// What the store knows without a server. No store yet: nobody was ever seen.
 fn offline(all: bool) -> Result<Vec<AgentView>> {
-    let path = config::database();
-    if !path.exists() {
-        return Ok(Vec::new());
-    }
     let now = Stamp::now();
-    let agents = store::queries::agents(&store::open_to_read(&path)?)?;
+    let agents = replay::agents(&config::database())?;
     Ok(agents.iter().map(|agent| agent.view(now)).filter(|agent| all || agent.ended_at.is_none()).collect())
 }
 

@@ -65,7 +65,7 @@ pub fn run(args: &EventsArgs) -> Result<ExitCode> {
     let oldest = args.since.map(|span| Stamp::now().minus(span));
     let paint = Paint::for_stdout();
     let mut last_id = 0;
-    let newest = client.get(&format!("/api/events?limit={}{query}", args.lines.clamp(1, 1000)))?;
+    let newest: Value = client.get(&format!("/api/events?limit={}{query}", args.lines.clamp(1, 1000)))?;
     let mut events = newest["events"].as_array().cloned().unwrap_or_default();
     events.sort_by_key(|event| event["id"].as_i64());
     loop {
@@ -89,7 +89,7 @@ pub fn run(args: &EventsArgs) -> Result<ExitCode> {
         events = client
             .get(&format!("/api/events?after={last_id}&limit=1000{query}"))
             .ok()
-            .and_then(|mut answer| answer["events"].take().as_array().cloned())
+            .and_then(|mut answer: Value| answer["events"].take().as_array().cloned())
             .unwrap_or_default();
         events.sort_by_key(|event| event["id"].as_i64());
     }

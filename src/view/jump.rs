@@ -1,9 +1,10 @@
 //! `headspace next` and `headspace jump`: to the right terminal, or nowhere.
 
-use super::board::{self, Board, Show};
+use super::board::{Board, Show};
 use super::client;
+use crate::clock::Stamp;
 use crate::config::Config;
-use crate::model::AgentView;
+use crate::model::{self, AgentView};
 use crate::{multiplexer, terminal};
 use anyhow::Result;
 use std::process::ExitCode;
@@ -29,8 +30,8 @@ pub struct JumpArgs {
 
 pub fn next(args: &NextArgs) -> Result<ExitCode> {
     let picture = client::picture(&Config::load()?, false)?;
-    let board = Board::new(picture.agents, Show::default());
-    match board.next() {
+    let board = Board::new(model::rows(picture.agents.clone(), Stamp::now()), Show::default());
+    match board.next().and_then(|row| picture.agents.iter().find(|agent| agent.id == row.id)) {
         None => {
             println!("nobody needs you");
             Ok(ExitCode::SUCCESS)
@@ -62,7 +63,7 @@ fn go(agent: &AgentView) -> Result<ExitCode> {
 fn whereabouts(agent: &AgentView) -> String {
     let mut text =
         format!("{} {} ({})", agent.group.glyph(), terminal::gist(&agent.name, 60), agent.group.label());
-    let about = terminal::gist(&board::about(agent), 120);
+    let about = terminal::gist(agent.about().unwrap_or_default(), 120);
     for (label, value) in [
         ("", Some(about)),
         ("in ", agent.cwd.clone()),

@@ -1,11 +1,11 @@
 //! `headspace status`: one screen, attention first, a line per agent.
 
 use super::board::{self, Board, Show};
-use super::client::{self, Picture};
+use super::client::{self, Picture, Source};
 use super::paint::Paint;
 use crate::clock::Stamp;
 use crate::config::Config;
-use crate::model::{AgentView, Group};
+use crate::model::{self, AgentView, Group, Row};
 use crate::terminal::gist;
 use anyhow::Result;
 use serde_json::json;
@@ -50,10 +50,17 @@ const NEEDS_YOU: u8 = 10;
 pub fn run(args: &StatusArgs) -> Result<ExitCode> {
     let config = Config::load()?;
     loop {
-        let picture = client::picture(&config, args.all || args.json)?;
         let show = Show { ended: args.all, headless: args.all };
-        let board = Board::new(picture.agents.clone(), show);
-        let text = render(args, &picture, &board);
+        let (text, board) = if args.json {
+            let picture = client::picture(&config, true)?;
+            let text = as_json(&picture);
+            (text, Board::new(model::rows(picture.agents, Stamp::now()), show))
+        } else {
+            let listing = client::listing(&config, args.all)?;
+            let (about, rows) = (listing.about, listing.rows);
+            let board = Board::new(rows, show);
+            (render(args, &about, &board), board)
+        };
         let mut out = std::io::stdout().lock();
         if args.watch {
             // Home, then clear to the end: no flicker of an empty screen.
@@ -68,16 +75,17 @@ pub fn run(args: &StatusArgs) -> Result<ExitCode> {
     }
 }
 
-fn render(args: &StatusArgs, picture: &Picture, board: &Board) -> String {
-    if args.json {
-        let mut agents = picture.agents.clone();
-        agents.sort_by_cached_key(AgentView::rank);
-        let value = json!({
-            "version": 1, "server_running": picture.receiver.is_some(), "url": picture.url,
-            "receiver": picture.receiver, "agents": agents,
-        });
-        return format!("{value:#}\n");
-    }
+fn as_json(picture: &Picture) -> String {
+    let mut agents: Vec<&AgentView> = picture.agents.iter().collect();
+    agents.sort_by_cached_key(|agent| agent.rank());
+    let value = json!({
+        "version": 1, "server_running": picture.receiver.is_some(), "url": picture.url,
+        "receiver": picture.receiver, "agents": agents,
+    });
+    format!("{value:#}\n")
+}
+
+fn render(args: &StatusArgs, source: &Source, board: &Board) -> String {
     if args.short {
         return format!("{}\n", board.short());
     }
@@ -87,7 +95,7 @@ fn render(args: &StatusArgs, picture: &Picture, board: &Board) -> String {
     if args.waybar {
         return format!("{}\n", waybar(board));
     }
-    screen(picture, board, Paint::for_stdout(), Stamp::now())
+    screen(source, board, Paint::for_stdout(), Stamp::now())
 }
 
 fn tmux_line(board: &Board) -> String {
@@ -102,72 +110,57 @@ fn tmux_line(board: &Board) -> String {
 
 fn waybar(board: &Board) -> String {
     let lines: Vec<String> = board
-        .agents
+        .rows
         .iter()
-        .map(|agent| {
-            format!("{} {}: {}", agent.group.glyph(), gist(&agent.name, 40), gist(&board::about(agent), 80))
-        })
+        .map(|row| format!("{} {}: {}", row.group.glyph(), gist(&row.name, 40), gist(&row.about, 80)))
         .collect();
     let class = Group::ALL.iter().find(|group| board.count(**group) > 0).map_or("idle", |group| group.word());
     json!({"text": board.short(), "tooltip": lines.join("\n"), "class": class}).to_string()
 }
 
 /// Columns: glyph, name, branch, what it is about, age, context.
-fn screen(picture: &Picture, board: &Board, paint: Paint, now: Stamp) -> String {
+fn screen(source: &Source, board: &Board, paint: Paint, now: Stamp) -> String {
     let mut out = String::new();
     let width = width();
-    let name_width =
-        board.agents.iter().map(|agent| title(agent).chars().count()).max().unwrap_or(0).clamp(8, 28);
-    for agent in &board.agents {
-        out.push_str(&line(agent, name_width, width, paint, now));
-        for subagent in agent.subagents.iter().filter(|subagent| subagent.ended_at.is_none()) {
-            let detail = subagent.status_detail.as_deref().unwrap_or("");
-            let text = format!(
-                "    └ {} {}",
-                gist(&subagent.agent_type, 20),
-                gist(detail, width.saturating_sub(30))
-            );
+    let name_width = board.rows.iter().map(|row| row.title().chars().count()).max().unwrap_or(0).clamp(8, 28);
+    for row in &board.rows {
+        out.push_str(&line(row, name_width, width, paint));
+        for subagent in &row.subagents {
+            let about = gist(&subagent.about, width.saturating_sub(30));
+            let text = format!("    └ {} {about}", gist(&subagent.kind, 20));
             out.push_str(&paint.dim(text.trim_end()));
             out.push('\n');
         }
     }
-    if board.agents.is_empty() {
+    if board.rows.is_empty() {
         out.push_str("No agent yet. Start `claude` anywhere: it shows up here with its first event.\n");
         out.push_str("Nothing shows? `headspace doctor` says why.\n");
     }
-    out.push_str(&paint.dim(&footer(picture, board, now)));
+    out.push_str(&paint.dim(&footer(source, board, now)));
     out.push('\n');
     out
 }
 
-fn line(agent: &AgentView, name_width: usize, width: usize, paint: Paint, now: Stamp) -> String {
-    let name = gist(&title(agent), name_width);
-    let age = if agent.ended_at.is_some() { "ended".to_owned() } else { board::age_words(agent, now) };
-    let context = agent.context.as_ref().map_or(String::new(), |context| format!("{:.0} %", context.percent));
+fn line(row: &Row, name_width: usize, width: usize, paint: Paint) -> String {
+    let name = gist(&row.title(), name_width);
+    let age = board::age_words(row);
+    let context = row.context.map_or(String::new(), |percent| format!("{percent:.0} %"));
     let room = width.saturating_sub(name_width + 2 + 2 + 14 + 7).max(20);
-    let about = gist(&board::about(agent), room);
-    let word = if about.is_empty() { agent.group.label().to_owned() } else { about };
-    let head = format!("{} {name:<name_width$}", agent.group.glyph());
+    let about = gist(&row.about, room);
+    let word = if about.is_empty() { row.group.label().to_owned() } else { about };
+    let head = format!("{} {name:<name_width$}", row.group.glyph());
     let text = format!("{word:<room$}");
-    let (head, text) = match agent.group {
-        _ if agent.stale || agent.ended_at.is_some() => (paint.dim(&head), paint.dim(&text)),
-        Group::NeedsYou => (paint.group(agent.group, &head), paint.bold(&text)),
+    let (head, text) = match row.group {
+        _ if row.stale || row.ended => (paint.dim(&head), paint.dim(&text)),
+        Group::NeedsYou => (paint.group(row.group, &head), paint.bold(&text)),
         group => (paint.group(group, &head), text),
     };
     format!("{head}  {text}  {} {}\n", paint.dim(&format!("{age:>13}")), paint.dim(&format!("{context:>6}")))
 }
 
-/// "api · fix-auth": the project, and what tells this agent from its neighbours there.
-fn title(agent: &AgentView) -> String {
-    match &agent.project {
-        Some(project) if *project != agent.name => format!("{project} · {}", agent.name),
-        _ => agent.name.clone(),
-    }
-}
-
-fn footer(picture: &Picture, board: &Board, now: Stamp) -> String {
+fn footer(source: &Source, board: &Board, now: Stamp) -> String {
     let mut parts = Vec::new();
-    match &picture.receiver {
+    match &source.receiver {
         Some(receiver) => {
             parts.push(if receiver.mode == "hooks_active" {
                 "hooks active".to_owned()
@@ -182,11 +175,11 @@ fn footer(picture: &Picture, board: &Board, now: Stamp) -> String {
             if receiver.spool_pending > 0 {
                 parts.push(format!("{} spooled", board::thousands(receiver.spool_pending)));
             }
-            parts.push(picture.url.clone());
+            parts.push(source.url.clone());
         }
         None => {
-            let last = board.agents.iter().map(|agent| agent.last_active_at).max();
-            let known = last
+            let known = source
+                .last_active
                 .map_or(String::new(), |at| format!(", last known {} ago", board::duration(now.since(at))));
             parts.push(format!("server not running{known}"));
             parts.push("`headspace up` starts it".to_owned());

@@ -111,6 +111,8 @@ export async function open(browser, url, options = {}) {
   });
   await page.goto(url);
   await page.locator('#link[data-state=live]').waitFor();
+  // The first list is no news to the page; what is to be news must come after it.
+  await until('the first list', async () => (await page.locator('#hooks').textContent()) !== '');
   return page;
 }
 

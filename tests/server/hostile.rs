@@ -6,6 +6,9 @@ use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::time::{Duration, Instant};
 
+/// Nonsense is answered at once: nothing is waited for that could make sense of it.
+const SOON: Duration = Duration::from_secs(5);
+
 fn still_well(server: &Server) {
     let answer = server.hook("stop", event("honest", json!({})));
     assert_eq!(answer["status"], "ok");
@@ -38,6 +41,7 @@ fn lies_and_nonsense_are_answered_or_hung_up_on() {
     ];
     for (bytes, expected) in table {
         let mut stream = server.connect();
+        stream.set_read_timeout(Some(SOON)).unwrap();
         let _ = stream.write_all(bytes.as_bytes());
         let _ = stream.shutdown(Shutdown::Write);
         // Being hung up on is an answer too.
@@ -49,6 +53,107 @@ fn lies_and_nonsense_are_answered_or_hung_up_on() {
         );
     }
     assert_eq!(server.get("/hook/status")["events_received"], 0);
+    still_well(&server);
+}
+
+/// Chunks that lie, end nowhere, or carry more than a body: the request fails, and what follows is not taken for another.
+#[test]
+fn garbage_in_chunks_ends_the_connection() {
+    let home = Home::new();
+    let server = home.serve();
+    let hidden = "POST /hook/stop HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n\
+        Content-Length: 18\r\n\r\n{\"session_id\":\"h\"}";
+    let endless = format!("{}\r\n", "1;".repeat(20_000));
+    for chunks in [
+        "zz\r\n{}\r\n0\r\n\r\n",
+        "-2\r\n{}\r\n0\r\n\r\n",
+        "0x2\r\n{}\r\n0\r\n\r\n",
+        "ffffffffffffffff\r\n{}\r\n0\r\n\r\n",
+        "fffffffffffffffff\r\n{}\r\n0\r\n\r\n",
+        "2\r\n{}XX0\r\n\r\n",
+        "2\n{}\n0\n\n",
+        "\r\n\r\n\r\n",
+        "2\r\n{}\r\n0\r\nX: \u{0}\r\n\r\n",
+        endless.as_str(),
+    ] {
+        let mut stream = server.connect();
+        stream.set_read_timeout(Some(SOON)).unwrap();
+        let head = "POST /hook/stop HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n\
+            Transfer-Encoding: chunked\r\n\r\n";
+        let _ = stream.write_all(format!("{head}{chunks}{hidden}").as_bytes());
+        let _ = stream.shutdown(Shutdown::Write);
+        let start = Instant::now();
+        let mut answer = Vec::new();
+        let _ = stream.read_to_end(&mut answer);
+        let answer = String::from_utf8_lossy(&answer).into_owned();
+        assert!(start.elapsed() < SOON, "{chunks:.40}: no end");
+        assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 4"), "{chunks:.40}: {answer}");
+    }
+    // Both lengths at once: that is how requests are smuggled.
+    let both = "POST /hook/stop HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n\
+        Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n";
+    let answer = server.raw(format!("{both}{hidden}").as_bytes());
+    assert!(answer.is_none_or(|answer| answer.status == 400));
+    assert_eq!(server.get("/hook/status")["events_received"], 0);
+    still_well(&server);
+}
+
+/// There are no files to get at, and no way around a rule by writing a path in another way.
+#[test]
+fn paths_lead_nowhere_but_where_they_say() {
+    let home = Home::new();
+    let server = home.serve();
+    let token = std::fs::read_to_string(home.state().join("token")).unwrap();
+    let table: &[(&str, &[u16])] = &[
+        ("//", &[404]),
+        ("//api/agents", &[404]),
+        ("/api//agents", &[404]),
+        ("/api/agents/", &[404]),
+        ("/./health", &[404]),
+        ("/api/../health", &[404]),
+        ("/../../../../etc/passwd", &[404]),
+        ("/assets/../token", &[404]),
+        ("/assets/..%2ftoken", &[404]),
+        ("/assets/%2e%2e%2f%2e%2e%2ftoken", &[404]),
+        ("/assets/%252e%252e/token", &[404]),
+        ("/assets/..\\token", &[400, 404]),
+        ("/assets/%00app.js", &[404]),
+        ("/assets/app.js%00", &[404]),
+        ("/%c0%ae%c0%ae/token", &[400, 404]),
+        ("/api/agents/1%2f..%2f1/events", &[400, 404]),
+        ("/api/agents/-1", &[400, 404]),
+        ("/api/agents/99999999999999999999", &[400, 404]),
+        ("/api/agents/1'%20OR%201=1", &[400, 404]),
+        ("/api/agents/%ff", &[400, 404]),
+        ("/api/events?q=%00%ff%22*&limit=-1", &[200, 400]),
+        ("/api/events?limit=99999999999999999999", &[200, 400]),
+        ("/HEALTH", &[404]),
+        ("/health/", &[404]),
+        ("/health%20", &[404]),
+        ("/health;x=1", &[404]),
+        ("http://localhost/health", &[200]),
+        ("http://evil.example/health", &[403]),
+        ("http://localhost@evil.example/health", &[403]),
+        ("ftp://localhost/health", &[200, 400, 403, 404]),
+        ("*", &[400, 404]),
+        ("health", &[400, 403]),
+        ("/\u{0}", &[400]),
+        ("/heal\tth", &[400]),
+        ("/?\u{7f}", &[200, 400]),
+    ];
+    for (path, expected) in table {
+        let mut stream = server.connect();
+        stream.set_read_timeout(Some(SOON)).unwrap();
+        let bytes = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+        stream.write_all(bytes.as_bytes()).unwrap();
+        let answer = Answer::read(&mut stream).unwrap_or_else(|| panic!("no answer to {path:?}"));
+        assert!(expected.contains(&answer.status), "{path:?}: {} {}", answer.status, answer.text());
+        assert!(!answer.text().contains(token.trim()) && !answer.text().contains("root:"), "{path:?}");
+    }
+    for path in ["/hook/..", "/hook/%2e%2e", "/hook/a%2fb", "/hook/%00", "/hook//stop", "/hook/"] {
+        let answer = server.post(path, &event("odd", json!({})));
+        assert!([200, 400, 404, 405].contains(&answer.status), "{path}: {}", answer.status);
+    }
     still_well(&server);
 }
 
@@ -129,6 +234,24 @@ fn bodies_that_never_come_keep_nobody_waiting() {
     stream.write_all(half).unwrap();
     stream.shutdown(Shutdown::Write).unwrap();
     assert!(Answer::read(&mut stream).is_none_or(|answer| answer.status == 400));
+}
+
+/// Heads that come a byte at a time hold a connection each, and nobody else.
+#[test]
+fn heads_that_dribble_in_keep_nobody_waiting() {
+    let home = Home::new();
+    let server = home.serve();
+    let mut crowd: Vec<TcpStream> = (0..400).map(|_| server.connect()).collect();
+    let start = Instant::now();
+    for byte in b"POST /hook/stop HTTP/1.1\r\nHo" {
+        for stream in &mut crowd {
+            let _ = stream.write_all(&[*byte]);
+        }
+    }
+    for _ in 0..10 {
+        still_well(&server);
+    }
+    assert!(start.elapsed() < Duration::from_secs(15), "{:?}", start.elapsed());
 }
 
 #[test]

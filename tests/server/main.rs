@@ -3,7 +3,9 @@
 #![allow(clippy::unwrap_used)]
 
 mod access;
+mod crash;
 mod durability;
+mod faults;
 mod hostile;
 mod http;
 mod retention;

@@ -7,17 +7,17 @@ use std::net::TcpStream;
 use std::os::fd::AsRawFd;
 use std::time::Duration;
 
-struct Stream(BufReader<TcpStream>);
+pub struct Stream(BufReader<TcpStream>);
 
-#[derive(Debug)]
-struct Told {
-    id: Option<i64>,
-    kind: String,
-    data: Value,
+#[derive(Clone, Debug, PartialEq)]
+pub struct Told {
+    pub id: Option<i64>,
+    pub kind: String,
+    pub data: Value,
 }
 
 impl Stream {
-    fn open(server: &Server, query: &str, last: Option<i64>) -> Stream {
+    pub fn open(server: &Server, query: &str, last: Option<i64>) -> Stream {
         let mut stream = server.connect();
         let last = last.map_or_else(String::new, |id| format!("Last-Event-ID: {id}\r\n"));
         let head = format!("GET /api/events/stream?{query} HTTP/1.1\r\nHost: localhost\r\n{last}\r\n");
@@ -34,7 +34,7 @@ impl Stream {
     }
 
     /// The next event of the stream; the sizes of HTTP's chunks are skipped like everything unknown.
-    fn next(&mut self) -> Option<Told> {
+    pub fn next(&mut self) -> Option<Told> {
         let (mut id, mut kind) = (None, String::new());
         loop {
             let line = self.line()?;

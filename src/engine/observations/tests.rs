@@ -146,6 +146,23 @@ fn a_missed_answer_has_the_time_it_was_said() {
 }
 
 #[test]
+fn a_client_that_says_it_is_idle_was_interrupted_before_its_first_word() {
+    let says = |story: Story, later: i64| {
+        let at = Stamp(story.now.0 + later);
+        story.tell(observed::CLIENT_IDLE, at, Source::Process, json!({"claude_pid": 1}))
+    };
+    let story = says(Story::prompted(), 1_000_000_000);
+    assert_eq!((story.agent().state, story.detail()), (AgentState::Idle, "interrupted".into()));
+    assert_eq!((story.agent().source, story.agent().confidence), (Source::Process, Confidence::Medium));
+    // Something came after it became idle.
+    assert_eq!(says(Story::prompted(), -1_000_000_000).agent().state, AgentState::Processing);
+    let asking = Story::prompted().hook("PreToolUse", bash("t1")).hook("PermissionRequest", bash("t1"));
+    assert_eq!(says(asking, 1_000_000_000).agent().state, AgentState::AwaitingInput);
+    let done = Story::prompted().hook("Stop", json!({"last_assistant_message": "Done."}));
+    assert_eq!(says(done, 1_000_000_000).detail(), "");
+}
+
+#[test]
 fn a_subagents_refusal_closes_its_question_and_no_other() {
     let mut childs = bash("t1");
     childs["agent_id"] = "a1".into();

@@ -1,7 +1,8 @@
 //! What `top` knows and what keys mean. Pure: news in, effects out.
 
 use super::feed::{News, Said};
-use crate::model::{AgentView, Group};
+use crate::clock::Stamp;
+use crate::model::{self, AgentView, Group};
 use crate::view::board::{Board, Show};
 use crate::view::client::Receiver;
 use ratatui::crossterm::event::{
@@ -83,11 +84,10 @@ impl App {
     }
 
     /// The agents to show, in order.
-    pub fn board(&self) -> Board {
+    pub fn board(&self, now: Stamp) -> Board {
         let show = Show { ended: self.show_all, headless: self.show_all };
-        let mut board = Board::new(self.agents.values().cloned().collect(), show);
         let words = self.filter.to_lowercase();
-        board.agents.retain(|agent| {
+        let matches = |agent: &&AgentView| {
             words.split_whitespace().all(|word| {
                 [
                     Some(&agent.name),
@@ -99,11 +99,18 @@ impl App {
                 .flatten()
                 .any(|text| text.to_lowercase().contains(word))
             })
-        });
+        };
+        let agents = self.agents.values().filter(matches).cloned().collect();
+        let mut rows = model::rows(agents, now);
         if self.by_project {
-            board.agents.sort_by(|a, b| a.project.cmp(&b.project));
+            rows.sort_by(|a, b| a.project.cmp(&b.project));
         }
-        board
+        Board::new(rows, show)
+    }
+
+    /// As [`App::board`], for who does not ask how old things are.
+    fn order(&self) -> Board {
+        self.board(Stamp(0))
     }
 
     pub fn selected_agent(&self) -> Option<&AgentView> {
@@ -147,9 +154,9 @@ impl App {
 
     /// Keeps the selection on an agent that is there, and asks for its preview when it is new.
     fn settle(&mut self) -> Vec<Effect> {
-        let board = self.board();
-        if !board.agents.iter().any(|agent| Some(agent.id) == self.selected) {
-            self.selected = board.agents.first().map(|agent| agent.id);
+        let board = self.order();
+        if !board.rows.iter().any(|agent| Some(agent.id) == self.selected) {
+            self.selected = board.rows.first().map(|agent| agent.id);
         }
         if self.selected == self.preview_of {
             return Vec::new();
@@ -185,12 +192,12 @@ impl App {
         match action {
             Action::Down => self.step(1),
             Action::Up => self.step(-1),
-            Action::First => self.selected = self.board().agents.first().map(|agent| agent.id),
-            Action::Last => self.selected = self.board().agents.last().map(|agent| agent.id),
+            Action::First => self.selected = self.order().rows.first().map(|agent| agent.id),
+            Action::Last => self.selected = self.order().rows.last().map(|agent| agent.id),
             Action::Jump => {
                 return self.selected_agent().cloned().map(Box::new).map(Effect::Jump).into_iter().collect();
             }
-            Action::Next => match self.board().next().cloned() {
+            Action::Next => match self.order().next().and_then(|row| self.agents.get(&row.id)).cloned() {
                 Some(agent) => {
                     self.selected = Some(agent.id);
                     return vec![Effect::Jump(Box::new(agent))];
@@ -211,15 +218,15 @@ impl App {
     }
 
     fn step(&mut self, by: isize) {
-        let agents = self.board().agents;
-        let at = agents.iter().position(|agent| Some(agent.id) == self.selected).unwrap_or(0);
-        let to = at.saturating_add_signed(by).min(agents.len().saturating_sub(1));
-        self.selected = agents.get(to).map(|agent| agent.id);
+        let rows = self.order().rows;
+        let at = rows.iter().position(|agent| Some(agent.id) == self.selected).unwrap_or(0);
+        let to = at.saturating_add_signed(by).min(rows.len().saturating_sub(1));
+        self.selected = rows.get(to).map(|agent| agent.id);
     }
 
     /// `! 2 needs you  * 3 working`: what the header counts.
     pub fn counts(&self) -> Vec<(Group, usize)> {
-        let board = self.board();
+        let board = self.order();
         Group::ALL.iter().map(|group| (*group, board.count(*group))).filter(|(_, count)| *count > 0).collect()
     }
 }
@@ -250,7 +257,7 @@ mod tests {
         app.take(News::Agents(vec![agent(1, "idle", "one"), agent(2, "idle", "two")]));
         app.selected = Some(1);
         app.take(News::Agent(Box::new(agent(2, "needs_you", "two"))));
-        assert_eq!(app.board().agents[0].id, 2);
+        assert_eq!(app.order().rows[0].id, 2);
         assert_eq!(app.selected, Some(1));
     }
 
@@ -261,9 +268,9 @@ mod tests {
         for key in [KeyCode::Char('/'), KeyCode::Char('t'), KeyCode::Char('w'), KeyCode::Enter] {
             press(&mut app, key);
         }
-        assert_eq!((app.board().agents.len(), app.selected), (1, Some(2)));
+        assert_eq!((app.order().rows.len(), app.selected), (1, Some(2)));
         press(&mut app, KeyCode::Esc);
-        assert_eq!(app.board().agents.len(), 2);
+        assert_eq!(app.order().rows.len(), 2);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use super::app::{App, KEYS};
 use crate::clock::{Stamp, local_clock};
 use crate::config;
-use crate::model::{Actor, AgentView, Group, Status};
+use crate::model::{Actor, AgentView, Group, Row};
 use crate::terminal::{gist, plain};
 use crate::view::board;
 use ratatui::Frame;
@@ -73,12 +73,12 @@ fn header(frame: &mut Frame, area: Rect, app: &App) {
 
 /// Two lines per agent: who it is, and what it is about.
 fn list(frame: &mut Frame, area: Rect, app: &mut App, now: Stamp) {
-    let board = app.board();
+    let board = app.board(now);
     let mut lines: Vec<(Option<i64>, Line)> = Vec::new();
-    for agent in &board.agents {
-        let selected = Some(agent.id) == app.selected;
-        for line in rows(agent, selected, usize::from(area.width), now) {
-            lines.push((Some(agent.id), line));
+    for row in &board.rows {
+        let selected = Some(row.id) == app.selected;
+        for line in lines_of(row, selected, usize::from(area.width)) {
+            lines.push((Some(row.id), line));
         }
     }
     if lines.is_empty() {
@@ -103,39 +103,31 @@ fn list(frame: &mut Frame, area: Rect, app: &mut App, now: Stamp) {
     frame.render_widget(Paragraph::new(shown), area);
 }
 
-fn rows(agent: &AgentView, selected: bool, width: usize, now: Stamp) -> Vec<Line<'static>> {
+fn lines_of(row: &Row, selected: bool, width: usize) -> Vec<Line<'static>> {
     let base = if selected { Style::new().add_modifier(Modifier::REVERSED) } else { Style::new() };
-    let faded = agent.stale || agent.ended_at.is_some();
-    let mark = if faded { colour(Group::Idle) } else { colour(agent.group) };
-    let age = if agent.ended_at.is_some() { "ended".to_owned() } else { board::age_words(agent, now) };
-    let context =
-        agent.context.as_ref().map_or(String::new(), |context| format!("  {:.0} %", context.percent));
-    let tail = format!("{age}{context} ");
-    let title = match &agent.project {
-        Some(project) if *project != agent.name => format!("{project} · {}", agent.name),
-        _ => agent.name.clone(),
-    };
+    let mark = if row.stale || row.ended { colour(Group::Idle) } else { colour(row.group) };
+    let context = row.context.map_or(String::new(), |percent| format!("  {percent:.0} %"));
+    let tail = format!("{}{context} ", board::age_words(row));
     let room = width.saturating_sub(tail.chars().count() + 4);
-    let title = gist(&title, room);
+    let title = gist(&row.title(), room);
     let gap = " ".repeat(room.saturating_sub(title.chars().count()));
     let mut lines = vec![
         Line::from(vec![
-            Span::styled(format!(" {} ", agent.group.glyph()), mark.add_modifier(Modifier::BOLD)),
+            Span::styled(format!(" {} ", row.group.glyph()), mark.add_modifier(Modifier::BOLD)),
             Span::styled(title, Style::new().add_modifier(Modifier::BOLD)),
             Span::raw(gap),
-            Span::styled(tail, if agent.group == Group::NeedsYou { mark } else { dim() }),
+            Span::styled(tail, if row.group == Group::NeedsYou { mark } else { dim() }),
         ])
         .style(base),
     ];
-    let about = gist(&board::about(agent), width.saturating_sub(4));
-    let about = if about.is_empty() { agent.group.label().to_owned() } else { about };
-    let about_style = if agent.group == Group::NeedsYou { mark } else { dim() };
+    let about = gist(&row.about, width.saturating_sub(4));
+    let about = if about.is_empty() { row.group.label().to_owned() } else { about };
+    let about_style = if row.group == Group::NeedsYou { mark } else { dim() };
     lines.push(Line::from(vec![Span::raw("   "), Span::styled(about, about_style)]).style(base));
-    for subagent in agent.subagents.iter().filter(|subagent| subagent.ended_at.is_none()) {
-        let style = if subagent.status == Status::Attention { colour(Group::NeedsYou) } else { dim() };
-        let detail = subagent.status_detail.as_deref().unwrap_or("");
-        let text =
-            format!("   └ {} {}", gist(&subagent.agent_type, 24), gist(detail, width.saturating_sub(32)));
+    for subagent in &row.subagents {
+        let style = if subagent.asks { colour(Group::NeedsYou) } else { dim() };
+        let about = gist(&subagent.about, width.saturating_sub(32));
+        let text = format!("   └ {} {about}", gist(&subagent.kind, 24));
         lines.push(Line::styled(text, style).style(base));
     }
     lines

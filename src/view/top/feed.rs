@@ -117,11 +117,11 @@ fn run_errands(client: &Client, todo: &Receiver<Errand>, news: &Sender<News>) {
                 let turns = client
                     .get(&format!("/api/agents/{id}/turns"))
                     .ok()
-                    .and_then(|mut answer| serde_json::from_value(answer["turns"].take()).ok());
+                    .and_then(|mut answer: Value| serde_json::from_value(answer["turns"].take()).ok());
                 let events = client
                     .get(&format!("/api/agents/{id}/events?limit=100"))
                     .ok()
-                    .and_then(|mut answer| answer["events"].take().as_array().cloned());
+                    .and_then(|mut answer: Value| answer["events"].take().as_array().cloned());
                 let _ = news.send(News::Preview {
                     agent_id: id,
                     turns: turns.unwrap_or_default(),

@@ -1,0 +1,135 @@
+//! Threads beside the server's own, for what may take long: files, queries, big bodies.
+//!
+//! One of them is there from the start and stays, so that work goes on where the system gives no more threads; tokio's own
+//! pool panics there when none is left. More come with the work, and go when there is none.
+
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tokio::runtime::Handle;
+use tokio::sync::oneshot;
+
+const MOST_THREADS: usize = 8;
+/// A thread beyond the first that had nothing to do for this long ends.
+const IDLE: Duration = Duration::from_secs(10);
+
+type Work = Box<dyn FnOnce() + Send>;
+
+struct Pool {
+    state: Mutex<State>,
+    more: Condvar,
+}
+
+struct State {
+    waiting: VecDeque<Work>,
+    threads: usize,
+    idle: usize,
+}
+
+static POOL: Pool =
+    Pool { state: Mutex::new(State { waiting: VecDeque::new(), threads: 0, idle: 0 }), more: Condvar::new() };
+
+/// The work ended without an answer: a bug.
+#[derive(Debug)]
+pub struct Failed;
+
+impl std::fmt::Display for Failed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("the work was not finished")
+    }
+}
+
+impl std::error::Error for Failed {}
+
+/// Starts the thread that stays.
+pub fn start() -> std::io::Result<()> {
+    POOL.lock().threads += 1;
+    spawn(None).inspect_err(|_| POOL.lock().threads -= 1)
+}
+
+/// Does `work` on another thread, inside of the runtime; to its end, whether anybody waits for it or not.
+pub async fn run<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Failed> {
+    let (sender, receiver) = oneshot::channel();
+    let runtime = Handle::current();
+    POOL.put(Box::new(move || {
+        let _inside = runtime.enter();
+        let _ = sender.send(work());
+    }));
+    receiver.await.map_err(|_| Failed)
+}
+
+fn spawn(patience: Option<Duration>) -> std::io::Result<()> {
+    let thread = std::thread::Builder::new().name("aside".into());
+    thread.spawn(move || POOL.serve(patience)).map(drop)
+}
+
+impl Pool {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn put(&self, work: Work) {
+        let mut state = self.lock();
+        state.waiting.push_back(work);
+        if state.waiting.len() <= state.idle || state.threads >= MOST_THREADS {
+            self.more.notify_one();
+            return;
+        }
+        state.threads += 1;
+        drop(state);
+        // No thread to be had: one of those there takes it when it comes to it.
+        if spawn(Some(IDLE)).is_err() {
+            self.lock().threads -= 1;
+            self.more.notify_one();
+        }
+    }
+
+    /// Works until there was nothing to do for as long as `patience` goes.
+    fn serve(&self, patience: Option<Duration>) {
+        let mut state = self.lock();
+        loop {
+            if let Some(work) = state.waiting.pop_front() {
+                drop(state);
+                // The panic hook has said where; whoever waits is told that nothing comes.
+                let _ = catch_unwind(AssertUnwindSafe(work));
+                state = self.lock();
+                continue;
+            }
+            state.idle += 1;
+            let empty = |state: &mut State| state.waiting.is_empty();
+            state = match patience {
+                None => self.more.wait_while(state, empty).unwrap_or_else(PoisonError::into_inner),
+                Some(time) => {
+                    self.more.wait_timeout_while(state, time, empty).unwrap_or_else(PoisonError::into_inner).0
+                }
+            };
+            state.idle -= 1;
+            if state.waiting.is_empty() {
+                state.threads -= 1;
+                return;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn work_is_done_in_parallel_and_a_bug_is_its_own() {
+        start().unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        runtime.block_on(async {
+            assert!(run::<()>(|| panic!("a bug")).await.is_err());
+            // The first waits for the second, so there must be two threads.
+            let (sender, receiver) = std::sync::mpsc::channel();
+            let first = tokio::spawn(run(move || receiver.recv().unwrap()));
+            let second = run(move || sender.send(7).unwrap());
+            second.await.unwrap();
+            assert_eq!(first.await.unwrap().unwrap(), 7);
+        });
+        assert!(POOL.lock().threads <= MOST_THREADS);
+    }
+}

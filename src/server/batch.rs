@@ -1,0 +1,153 @@
+//! A transaction in the making: events in their order, each with what had to be looked up for it.
+
+use super::facts::Lookup;
+use super::ledger::{EventJob, Receipt};
+use super::memory::Memory;
+use super::projection;
+use crate::clock::Stamp;
+use crate::engine;
+use crate::model::*;
+use crate::process;
+use crate::store::flag;
+use crate::store::write::{self, EventRow, Rows};
+use rusqlite::Connection;
+use std::collections::HashSet;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+pub enum Failure {
+    /// The engine failed on the job with this index.
+    Engine(usize),
+    Store(anyhow::Error),
+}
+
+impl<E: Into<anyhow::Error>> From<E> for Failure {
+    fn from(error: E) -> Failure {
+        Failure::Store(error.into())
+    }
+}
+
+pub struct Batch<'a> {
+    pub db: &'a Connection,
+    pub memory: &'a mut Memory,
+    pub around: &'a mut Around,
+    pub rows: Rows,
+    /// It has an event.
+    begun: bool,
+}
+
+/// What is known of the world outside.
+pub struct Around {
+    lookup: Lookup,
+    /// Sessions heard of since the server started.
+    met: HashSet<String>,
+    /// This machine, as `notify` names it.
+    host: Option<String>,
+}
+
+impl Around {
+    pub fn new() -> Around {
+        Around { lookup: Lookup::default(), met: HashSet::new(), host: process::host_name() }
+    }
+}
+
+impl<'a> Batch<'a> {
+    pub fn new(db: &'a Connection, memory: &'a mut Memory, around: &'a mut Around) -> Batch<'a> {
+        Batch { db, memory, around, rows: Rows::default(), begun: false }
+    }
+
+    /// Stores the event and applies it. `fails`: the engine is known to fail on it, so it has no effect.
+    pub fn event(&mut self, job: &mut EventJob, index: usize, fails: bool) -> Result<Receipt, Failure> {
+        if let Some(delivery_id) = &job.delivery_id
+            && let Some((event_id, agent_id)) = write::delivered(self.db, delivery_id)?
+        {
+            if let Some(tail) = &job.tail {
+                write::tail(self.db, tail)?;
+            }
+            return Ok(self.receipt(event_id, agent_id, None, true));
+        }
+        self.memory.marks.event += 1;
+        job.event.id = self.memory.marks.event;
+        self.gather(&mut job.event);
+        let event = &job.event;
+        let world = &mut self.memory.world;
+        let outcome = if fails {
+            None
+        } else {
+            let applied = catch_unwind(AssertUnwindSafe(|| engine::apply(world, event)));
+            Some(applied.map_err(|_| Failure::Engine(index))?)
+        };
+        let agent_id = match &outcome {
+            Some(outcome) => outcome.agent_id,
+            None => self.memory.world.agent_of_session(&event.session_id).map(|agent| agent.id),
+        };
+        let first = !std::mem::replace(&mut self.begun, true);
+        let flags =
+            effect(outcome.as_ref()) + i64::from(job.from_hook) * flag::HOOK + i64::from(first) * flag::FIRST;
+        let delivery_id = job.delivery_id.as_deref();
+        write::event(self.db, &EventRow { event, text: &job.text, agent_id, delivery_id, flags })?;
+        if let Some(tail) = &job.tail {
+            write::tail(self.db, tail)?;
+        }
+        self.memory.marks.count(&mut self.rows, event, flags);
+        let duplicate = flags & flag::DUPLICATE != 0;
+        let receipt = self.receipt(event.id, agent_id, outcome.as_ref(), duplicate);
+        if let Some(outcome) = outcome {
+            let Memory { world, marks, .. } = &mut *self.memory;
+            projection::collect(&mut self.rows, world, &mut marks.seq, event, outcome);
+        }
+        Ok(receipt)
+    }
+
+    fn receipt(
+        &self,
+        event_id: i64,
+        agent_id: Option<i64>,
+        outcome: Option<&Outcome>,
+        duplicate: bool,
+    ) -> Receipt {
+        let agent = agent_id.and_then(|id| self.memory.world.agent(id));
+        Receipt {
+            event_id,
+            agent_id,
+            is_new_agent: outcome.is_some_and(|outcome| outcome.is_new_agent),
+            method: outcome.map_or(Method::SessionId, |outcome| outcome.method),
+            duplicate,
+            state: agent.map(|agent| agent.state),
+            status: agent.map(|agent| agent.status(Stamp::now()).0),
+        }
+    }
+
+    /// Looks up for the event what the engine may not look up itself.
+    fn gather(&mut self, event: &mut Event) {
+        let Around { lookup, met, host } = &mut *self.around;
+        // Still so if this is tried again.
+        let first_since_start = event.facts.first_since_start
+            || !met.contains(&event.session_id) && met.insert(event.session_id.clone());
+        let mut found = Facts { first_since_start, ..Facts::default() };
+        let fresh = matches!(event.name.as_str(), "SessionStart" | "CwdChanged" | "UserPromptSubmit");
+        let cwd = event.text("cwd").or_else(|| event.text("working_directory"));
+        let moved = if event.name == "CwdChanged" { event.text("new_cwd") } else { None };
+        lookup.directory(&mut found, moved.or(cwd), fresh);
+        event.facts = found;
+        let asked = self.memory.world.asks(event);
+        // Nobody can look at another machine's processes; there the engine wants to hear that they live.
+        let here = event.text("host").is_none_or(|named| Some(named) == host.as_deref());
+        event.facts.alive = asked.into_iter().filter(|process| !here || process::lives(*process)).collect();
+    }
+
+    /// What its events left behind, with every step numbered.
+    pub fn finish(mut self) -> Rows {
+        self.rows.number_agents(&mut self.memory.marks.seq);
+        self.rows
+    }
+}
+
+/// What the engine made of an event, as its row says it.
+pub fn effect(outcome: Option<&Outcome>) -> i64 {
+    match outcome {
+        None => flag::UNPROJECTED,
+        Some(outcome) => {
+            i64::from(outcome.duplicate) * flag::DUPLICATE + i64::from(outcome.is_new_agent) * flag::CREATED
+        }
+    }
+}
