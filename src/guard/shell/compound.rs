@@ -27,7 +27,7 @@ impl Reader<'_> {
     }
 
     fn subshell(&mut self) -> Compound {
-        self.at += 1;
+        self.step(1);
         Compound::Subshell(self.deeper(|r| {
             let script = r.list(Stop::Paren);
             r.close_with(")");

@@ -96,6 +96,11 @@ impl<'a> Reader<'a> {
         found
     }
 
+    /// Moves on behind an [`Self::attempt`], which may have given up on the text: never past its end.
+    pub fn step(&mut self, length: usize) {
+        self.at = (self.at + length).min(self.bytes.len());
+    }
+
     /// Runs `f` one level deeper, or gives up on the rest of the text.
     pub fn deeper<T: Default>(&mut self, f: impl FnOnce(&mut Self) -> T) -> T {
         if self.depth >= self.max_depth {

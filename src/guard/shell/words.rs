@@ -307,7 +307,7 @@ impl<'a> Reader<'a> {
                         return Part::Arithmetic(parts);
                     }
                 }
-                self.at += 2;
+                self.step(2);
                 Part::Command(Rc::new(self.bracketed_list()))
             }
             b'{' => {
