@@ -2,6 +2,9 @@
 #![cfg(unix)]
 #![allow(clippy::unwrap_used)]
 
+#[path = "stage/ground.rs"]
+mod ground;
+
 use serde_json::Value;
 use std::fs;
 use std::io::{Read, Write};
@@ -21,7 +24,7 @@ struct User {
 
 impl User {
     fn new() -> User {
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let port = ground::free_port();
         User { dir: tempfile::tempdir().unwrap(), port, path: "/usr/bin:/bin".into() }
     }
 
@@ -43,10 +46,7 @@ impl User {
     }
 
     fn program(&mut self, name: &str, script: &str) {
-        let path = self.home().join("bin").join(name);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(&path, script).unwrap();
-        fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
+        ground::program(&self.home().join("bin").join(name), script);
         self.path = format!("{}:/usr/bin:/bin", self.home().join("bin").display());
     }
 }
@@ -163,7 +163,7 @@ fn a_service_is_written_started_shown_and_removed() {
         ),
     );
     let bin = user.home().join("bin/headspace");
-    fs::copy(BIN, &bin).unwrap();
+    ground::copy(BIN, &bin);
     let told = succeeded(user.run(&bin, &["service", "install"]));
     assert!(told.contains("headspace.service") && told.contains("running"), "{told}");
     let text = fs::read_to_string(&unit).unwrap();

@@ -2,6 +2,9 @@
 #![cfg(unix)]
 #![allow(clippy::unwrap_used)]
 
+#[path = "stage/ground.rs"]
+mod ground;
+
 use serde_json::Value;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -51,8 +54,7 @@ impl User {
 
     /// A program of this name, first on PATH.
     fn program(&mut self, name: &str, script: &str) {
-        let path = self.write(&format!("bin/{name}"), script);
-        fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
+        ground::program(&self.at("bin").join(name), script);
         self.path = format!("{}:/usr/bin:/bin", self.at("bin").display());
     }
 
@@ -224,7 +226,7 @@ fn a_moved_binary_is_updated_in_place_and_undone_to_the_byte() {
     let installed = read(&user.settings());
     let moved = user.at("elsewhere/headspace");
     fs::create_dir_all(moved.parent().unwrap()).unwrap();
-    fs::copy(BIN, &moved).unwrap();
+    ground::copy(BIN, &moved);
     let told = succeeded(user.command(&moved, &["install"]).output().unwrap());
     assert!(told.contains("28 updated") && told.contains("delivered in "), "{told}");
     assert_eq!(read(&user.settings()), installed.replace(BIN, moved.to_str().unwrap()));
@@ -444,7 +446,7 @@ fn the_script_delivers_and_is_quiet_when_the_binary_is_gone() {
     let user = User::new();
     let bin = user.at("my apps/headspace");
     fs::create_dir_all(bin.parent().unwrap()).unwrap();
-    fs::copy(BIN, &bin).unwrap();
+    ground::copy(BIN, &bin);
     let told = succeeded(user.command(&bin, &["install", "--script"]).output().unwrap());
     assert!(told.contains("delivered in "), "{told}");
     let script = user.at(".claude/hooks/notify-headspace.sh");

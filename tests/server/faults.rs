@@ -166,7 +166,7 @@ fn a_directory_that_cannot_be_written_is_named_and_breaks_no_hook() {
     open(home.path(), 0o755);
     // A copy that another user may run.
     let binary = home.path().join("headspace");
-    std::fs::copy(BIN, &binary).unwrap();
+    crate::ground::copy(BIN, &binary);
     let state = home.path().join("state");
     std::fs::create_dir(&state).unwrap();
     open(&state, 0o555);
@@ -194,7 +194,7 @@ fn a_directory_that_becomes_read_only_does_not_end_the_server() {
     let home = Home::new();
     std::fs::set_permissions(home.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
     let binary = home.path().join("headspace");
-    std::fs::copy(BIN, &binary).unwrap();
+    crate::ground::copy(BIN, &binary);
     let mut serve = home.command(binary.to_str().unwrap(), &["serve", "--port", "0"]);
     if root() {
         serve.uid(NOBODY).gid(NOBODY);
@@ -288,7 +288,7 @@ fn without_threads_the_server_says_so_or_goes_on() {
     let home = Home::new();
     std::fs::set_permissions(home.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
     let binary = home.path().join("headspace");
-    std::fs::copy(BIN, &binary).unwrap();
+    crate::ground::copy(BIN, &binary);
     // An id that nobody else uses: the limit counts what the user has already.
     let user = 61_000 + std::process::id() % 4000;
     let serve = |threads: u64| {

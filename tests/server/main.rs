@@ -6,6 +6,8 @@ mod access;
 mod crash;
 mod durability;
 mod faults;
+#[path = "../stage/ground.rs"]
+mod ground;
 mod hostile;
 mod http;
 mod retention;

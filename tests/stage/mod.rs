@@ -1,6 +1,9 @@
 //! A stage for black-box tests: a home of its own, a server, hook events, a tmux server.
 #![allow(dead_code, clippy::unwrap_used)]
 
+mod ground;
+
+use ground::free_port;
 use serde_json::{Value, json};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -12,11 +15,6 @@ pub struct Stage {
     pub port: u16,
     server: Option<Child>,
     tmux: Option<String>,
-}
-
-/// A port nobody listens on at the moment.
-pub fn free_port() -> u16 {
-    std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
 /// Waits until `look` finds something; panics with `what` after ten seconds.
@@ -96,11 +94,7 @@ impl Stage {
     }
 
     pub fn program(&self, name: &str, script: &str) {
-        use std::os::unix::fs::PermissionsExt;
-        let dir = self.home.path().join("bin");
-        std::fs::create_dir_all(&dir).unwrap();
-        std::fs::write(dir.join(name), script).unwrap();
-        std::fs::set_permissions(dir.join(name), std::fs::Permissions::from_mode(0o755)).unwrap();
+        ground::program(&self.home.path().join("bin").join(name), script);
     }
 
     pub fn run(&self, args: &[&str]) -> Output {
