@@ -150,19 +150,20 @@ fn salvage(source: &Path, into: &Connection) -> Result<u64> {
     into.execute_batch("BEGIN")?;
     while at < last {
         match copy_after(&damaged, into, at, &mut next) {
-            Ok(Some(id)) => (at, stride) = (id, 1),
-            Ok(None) => break,
-            // Somewhere behind here the pages are readable again, or not at all.
-            Err(error) => {
-                ensure!(is_unreadable(&error), error);
-                if stride > 1 << 20 {
-                    break;
-                }
-                at += stride;
-                unreadable += 1;
-                stride *= 2;
+            Ok(Some(id)) => {
+                (at, stride) = (id, 1);
+                continue;
             }
+            Ok(None) => break,
+            Err(error) => ensure!(is_unreadable(&error), error),
         }
+        // Somewhere behind here the pages are readable again, or not at all.
+        if stride > 1 << 20 {
+            break;
+        }
+        at += stride;
+        unreadable += 1;
+        stride *= 2;
     }
     into.execute_batch("COMMIT")?;
     let mut merged = queries::marks(into)?;
@@ -179,8 +180,31 @@ fn salvage(source: &Path, into: &Connection) -> Result<u64> {
     Ok(unreadable)
 }
 
+/// An event that is not where it should be.
+#[derive(Debug)]
+struct Damaged;
+
+impl std::fmt::Display for Damaged {
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        f.write_str("the events are in disorder")
+    }
+}
+
+impl std::error::Error for Damaged {}
+
 fn is_unreadable(error: &anyhow::Error) -> bool {
-    store::is_damage(error) || error.is::<rusqlite::types::FromSqlError>()
+    use rusqlite::Error::{FromSqlConversionFailure, IntegralValueOutOfRange, InvalidColumnType, Utf8Error};
+    // Of a row whose pages are gone SQLite may give what is left, or nothing, in another type than was stored.
+    let odd = matches!(
+        error.downcast_ref(),
+        Some(
+            InvalidColumnType(..)
+                | FromSqlConversionFailure(..)
+                | IntegralValueOutOfRange(..)
+                | Utf8Error(..)
+        )
+    );
+    odd || error.is::<Damaged>() || store::is_damage(error)
 }
 
 /// Copies the first event after `at`; its id there, or `None` if there is none.
@@ -192,6 +216,8 @@ fn copy_after(damaged: &Connection, into: &Connection, at: i64, next: &mut i64) 
     let mut rows = query.query([at])?;
     let Some(row) = rows.next()? else { return Ok(None) };
     let id: i64 = row.get(0)?;
+    // Pages in disorder can lead back to where we were, for ever.
+    ensure!(id > at, Damaged);
     // What came before the damage decides; the same delivery again is the same event.
     let copied = into
         .prepare_cached(

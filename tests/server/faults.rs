@@ -107,6 +107,41 @@ fn a_truncated_database_is_put_aside_with_what_can_be_read() {
 }
 
 #[test]
+fn however_a_database_is_damaged_what_can_be_read_comes_back_and_it_ends() {
+    let home = Home::new();
+    let server = home.serve();
+    for n in 0..120 {
+        server.hook(
+            "user-prompt-submit",
+            event("s", json!({ "prompt": format!("{n} {}", "word ".repeat(200)) })),
+        );
+    }
+    server.stop();
+    let whole = std::fs::read(home.database()).unwrap();
+    let page = 4096;
+    let pages = whole.len() / page;
+    for round in 0..24_usize {
+        // Pages exchanged, which leads in circles; pages of zeros; bytes turned over; the end cut off.
+        let mut bytes = whole.clone();
+        let (a, b) = (1 + round * 7 % (pages - 1), 1 + round * 13 % (pages - 1));
+        match round % 4 {
+            0 => bytes.copy_within(a * page..(a + 1) * page, b * page),
+            1 => bytes[a * page..(a + 1) * page].fill(0),
+            2 => (0..40).for_each(|n| bytes[a * page + n * 97] ^= 0x5a),
+            _ => bytes.truncate(page * (pages * (round + 1) / 25) + 100),
+        }
+        let damaged = home.path().join(format!("damaged-{round}"));
+        std::fs::write(&damaged, bytes).unwrap();
+        std::fs::remove_file(home.database()).unwrap();
+        let mut rebuild = home.command(BIN, &["rebuild", "--json", "--from", damaged.to_str().unwrap()]);
+        let mut rebuild = rebuild.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        wait_for(&format!("rebuild {round} to end"), || rebuild.try_wait().unwrap());
+        let out = rebuild.wait_with_output().unwrap();
+        assert!(out.status.success(), "{round}: {}", String::from_utf8_lossy(&out.stderr));
+    }
+}
+
+#[test]
 fn broken_spool_records_are_set_aside_and_the_rest_is_kept() {
     let home = Home::new();
     let nobody = 9;
