@@ -57,6 +57,12 @@ await page.evaluate(() => {
   }).observe(document.querySelector('#list'), { subtree: true, childList: true, characterData: true });
 });
 
+// The same from a client that only listens: what of it is the server's.
+const told = {};
+http.get(`${server.url}/api/events/stream`, (answer) => answer.on('data', (bytes) => {
+  for (const [, probe] of bytes.toString('latin1').matchAll(/probe-(\d+)-/g)) told[probe] ??= performance.timeOrigin + performance.now();
+}));
+
 const others = fork(import.meta.filename, ['--crowd', server.url]);
 await sleep(2000);
 const begun = {};
@@ -67,9 +73,16 @@ for (let i = 0; i < PROBES; i++) {
 }
 others.kill();
 const seen = await page.evaluate(() => window.seen);
-const took = Object.entries(begun).map(([probe, at]) => seen[probe] - at).sort((a, b) => a - b);
-const part = (share) => took[Math.min(took.length - 1, Math.floor(took.length * share))];
-console.log(`${STREAMS} streams and a browser, ${PER_SECOND} events a second, ${PROBES} hooks: on screen after p50 ${part(0.5).toFixed(0)} ms, p90 ${part(0.9).toFixed(0)} ms, p99 ${part(0.99).toFixed(0)} ms   budget p99 ≤ ${BUDGET} ms: ${part(0.99) <= BUDGET ? 'kept' : 'MISSED'}`);
+function report(what, at) {
+  const took = Object.entries(begun).map(([probe, begin]) => at[probe] - begin).sort((a, b) => a - b);
+  const [p50, p90, p99] = [0.5, 0.9, 0.99].map((share) => took[Math.floor(took.length * share)]);
+  console.log(`${what} after p50 ${p50.toFixed(0)} ms, p90 ${p90.toFixed(0)} ms, p99 ${p99.toFixed(0)} ms`);
+  return p99;
+}
+
+console.log(`${STREAMS} streams and a browser, ${PER_SECOND} events a second, ${PROBES} hooks`);
+report('  told by the stream', told);
+console.log(`  budget p99 ≤ ${BUDGET} ms: ${report('  on screen', seen) <= BUDGET ? 'kept' : 'MISSED'}`);
 await browser.close();
 await server.end();
 process.exit(0);

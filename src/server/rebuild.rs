@@ -180,34 +180,24 @@ fn salvage(source: &Path, into: &Connection) -> Result<u64> {
     Ok(unreadable)
 }
 
-/// An event that is not where it should be.
+/// An event that is not whole, or not where it should be.
 #[derive(Debug)]
 struct Damaged;
 
 impl std::fmt::Display for Damaged {
     fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
-        f.write_str("the events are in disorder")
+        f.write_str("an event is damaged")
     }
 }
 
 impl std::error::Error for Damaged {}
 
 fn is_unreadable(error: &anyhow::Error) -> bool {
-    use rusqlite::Error::{FromSqlConversionFailure, IntegralValueOutOfRange, InvalidColumnType, Utf8Error};
-    // Of a row whose pages are gone SQLite may give what is left, or nothing, in another type than was stored.
-    let odd = matches!(
-        error.downcast_ref(),
-        Some(
-            InvalidColumnType(..)
-                | FromSqlConversionFailure(..)
-                | IntegralValueOutOfRange(..)
-                | Utf8Error(..)
-        )
-    );
-    odd || error.is::<Damaged>() || store::is_damage(error)
+    error.is::<Damaged>() || store::is_damage(error)
 }
 
-/// Copies the first event after `at`; its id there, or `None` if there is none.
+/// Copies the first event after `at`; its id there, or `None` if there is none. Where pages are gone, SQLite may give
+/// a row with less in it than was stored: that is unreadable too.
 fn copy_after(damaged: &Connection, into: &Connection, at: i64, next: &mut i64) -> Result<Option<i64>> {
     let mut query = damaged.prepare_cached(
         "SELECT id, name, session_id, at, received_at, source, delivery_id, facts, body, flags & 8
@@ -217,7 +207,7 @@ fn copy_after(damaged: &Connection, into: &Connection, at: i64, next: &mut i64) 
     let Some(row) = rows.next()? else { return Ok(None) };
     let id: i64 = row.get(0)?;
     // Pages in disorder can lead back to where we were, for ever.
-    ensure!(id > at, Damaged);
+    ensure!(id > at && is_whole(row), Damaged);
     // What came before the damage decides; the same delivery again is the same event.
     let copied = into
         .prepare_cached(
@@ -238,6 +228,18 @@ fn copy_after(damaged: &Connection, into: &Connection, at: i64, next: &mut i64) 
         ])?;
     *next += copied as i64;
     Ok(Some(id))
+}
+
+/// Whether every column holds what an event has there, and the body is an object to its end.
+fn is_whole(row: &rusqlite::Row<'_>) -> bool {
+    let text = |at: usize| row.get_ref(at).ok()?.as_str().ok().filter(|text| !text.is_empty());
+    let number = |at: usize| row.get::<_, i64>(at).is_ok();
+    let body =
+        text(8).and_then(|body| serde_json::from_str::<serde_json::Map<_, serde_json::Value>>(body).ok());
+    [1, 2, 5].into_iter().all(|at| text(at).is_some())
+        && [3, 4, 9].into_iter().all(number)
+        && [6, 7].into_iter().all(|at| row.get::<_, Option<String>>(at).is_ok())
+        && body.is_some()
 }
 
 /// How far it is, for whoever watches; nothing in a log.
