@@ -44,8 +44,8 @@ export function drawFacts(list, facts) {
 }
 
 function makeFact({ name }) {
-  const bits = { text: foreign('span'), tick: tickNode(), tail: el('span'), bar: contextBar(), note: el('span.note') };
-  const node = el('div', { 'data-fact': name }, el('dt', null, name), el('dd', null, el('span.value', null, bits.text, bits.tick, bits.tail, bits.bar), bits.note));
+  const bits = { text: foreign('span'), tick: tickNode(), bar: contextBar(), note: el('span.note') };
+  const node = el('div', { 'data-fact': name }, el('dt', null, name), el('dd', null, el('span.value', null, bits.text, bits.tick, bits.bar), bits.note));
   return Object.assign(node, { bits });
 }
 
@@ -53,8 +53,7 @@ function patchFact(node, fact) {
   const { bits } = node;
   attr(node, 'data-tone', fact.tone);
   text(bits.text, line(fact.text ?? '', 300));
-  setTick(bits.tick, fact.tick ?? 0);
-  text(bits.tail, fact.tail);
+  setTick(bits.tick, fact.tick ?? 0, (ms) => age(ms) + (fact.tail ?? ''));
   patchContext(bits.bar, fact.context);
   text(bits.note, line(fact.note ?? '', 90));
 }
