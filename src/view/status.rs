@@ -171,7 +171,8 @@ fn footer(source: &Source, board: &Board, now: Stamp) -> String {
                 let kind = receiver.last_event_type.as_deref().unwrap_or("event");
                 parts.push(format!("last event {} ago ({})", board::duration(now.since(at)), gist(kind, 30)));
             }
-            parts.push(format!("{} events", board::thousands(receiver.events_received)));
+            let noun = if receiver.events_received == 1 { "event" } else { "events" };
+            parts.push(format!("{} {noun}", board::thousands(receiver.events_received)));
             if receiver.spool_pending > 0 {
                 parts.push(format!("{} spooled", board::thousands(receiver.spool_pending)));
             }

@@ -1,6 +1,6 @@
 //! Acked means committed, whatever happens next.
 
-use crate::world::{BIN, Home, Server, event, request};
+use crate::world::{BIN, Home, Server, event, everything, request};
 use serde_json::{Value, json};
 use std::collections::HashSet;
 use std::process::Command;
@@ -98,38 +98,10 @@ fn rebuild_gives_back_every_row() {
     server.hook("stop", event("s", json!({"last_assistant_message": "Which port should I use?"})));
     server.hook("session-end", event("s", json!({"reason": "prompt_input_exit"})));
     server.stop();
-    let dump = || {
-        let db = rusqlite::Connection::open(home.database()).unwrap();
-        [
-            "agents",
-            "sessions",
-            "commands",
-            "turns",
-            "interactions",
-            "subagents",
-            "transitions",
-            "events",
-            "changes",
-        ]
-        .map(|table| {
-            let sql = format!("SELECT * FROM {table} ORDER BY 1, 2, 3");
-            let mut query = db.prepare(&sql).unwrap();
-            let names: Vec<String> = query.column_names().map(str::to_owned).collect();
-            let rows = query.query_map([], |row| {
-                Ok(names
-                    .iter()
-                    .enumerate()
-                    // Numbers of the stream go on.
-                    .filter(|(_, name)| *name != "changed_seq")
-                    .map(|(i, name)| format!("{name}={:?}", row.get::<_, rusqlite::types::Value>(i).unwrap()))
-                    .collect::<Vec<_>>()
-                    .join(" "))
-            });
-            rows.unwrap().collect::<Result<Vec<_>, _>>().unwrap()
-        })
-    };
+    // Numbers of the stream go on.
+    let dump = || everything(&home.database(), &["changed_seq"]);
     let before = dump();
-    assert!(before.iter().all(|rows| !rows.is_empty()), "{before:?}");
+    assert!(before.values().all(|rows| !rows.is_empty()), "{before:?}");
     assert!(home.run(&["rebuild"]).status.success());
     assert_eq!(dump(), before);
 }

@@ -1,6 +1,8 @@
 //! A home of its own, a server in it, and a client that sends exactly what it is told.
 
+use rusqlite::Connection;
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::os::unix::process::CommandExt;
@@ -266,4 +268,38 @@ pub fn as_another_user(port: u16, bytes: &[u8], wait: bool) -> Option<String> {
     child.stdin.take()?.write_all(bytes).ok()?;
     let output = child.wait_with_output().ok()?;
     Some(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}
+
+pub const TABLES: [&str; 10] = [
+    "events",
+    "agents",
+    "sessions",
+    "commands",
+    "turns",
+    "interactions",
+    "subagents",
+    "transitions",
+    "changes",
+    "days",
+];
+
+pub type Tables = BTreeMap<&'static str, Vec<String>>;
+
+/// Every row of every table, but for the columns in `without`.
+pub fn everything(path: &Path, without: &[&str]) -> Tables {
+    let db = Connection::open(path).unwrap();
+    let rows = |table: &str| {
+        let mut query = db.prepare(&format!("SELECT * FROM {table}")).unwrap();
+        let names: Vec<String> = query.column_names().map(str::to_owned).collect();
+        let compared: Vec<usize> =
+            (0..names.len()).filter(|i| !without.contains(&names[*i].as_str())).collect();
+        let text = |row: &rusqlite::Row| {
+            compared.iter().map(|i| format!("{}={:?} ", names[*i], row.get_ref_unwrap(*i))).collect()
+        };
+        let mut rows: Vec<String> =
+            query.query_map([], |row| Ok(text(row))).unwrap().map(Result::unwrap).collect();
+        rows.sort();
+        rows
+    };
+    TABLES.iter().map(|table| (*table, rows(table))).collect()
 }
