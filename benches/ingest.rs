@@ -182,15 +182,14 @@ impl Client {
             let count = self.stream.read(&mut self.buffer[length..]).expect("an answer");
             assert!(count > 0, "the server hung up");
             length += count;
-            let text = std::str::from_utf8(&self.buffer[..length]).expect("text");
-            if let Some((head, body)) = text.split_once("\r\n\r\n") {
-                let size = head.lines().find_map(|line| {
-                    line.to_ascii_lowercase().strip_prefix("content-length: ")?.parse().ok()
-                });
-                if size.is_some_and(|size: usize| body.len() >= size) {
-                    assert!(text.starts_with("HTTP/1.1 200"), "{text}");
-                    return;
-                }
+            let answer = &self.buffer[..length];
+            let Some(head) = memchr::memmem::find(answer, b"\r\n\r\n") else { continue };
+            let at = memchr::memmem::find(&answer[..head], b"content-length: ").expect("its length") + 16;
+            let digits = answer[at..].iter().take_while(|byte| byte.is_ascii_digit());
+            let size = digits.fold(0, |size, digit| size * 10 + usize::from(digit - b'0'));
+            if length >= head + 4 + size {
+                assert!(answer.starts_with(b"HTTP/1.1 200"), "{}", String::from_utf8_lossy(answer));
+                return;
             }
         }
     }

@@ -5,32 +5,13 @@
 // Each probe starts `headspace notify` as the client does, with a text nobody has seen; the page says when that text
 // stands in its document. Both read the same clock.
 
-import { fork, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import http from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Server, launch, open, until } from '../tests/browser/stage.mjs';
 
 const [STREAMS, PER_SECOND, SESSIONS] = [100, 500, 50];
 const BUDGET = 100;
-
-/** Everybody else, in a process of their own: what they cost must not hold up what is measured. */
-async function crowd(url) {
-  const agent = new http.Agent({ keepAlive: true, maxSockets: 16 });
-  const post = (slug, body) => {
-    const text = JSON.stringify(body);
-    const headers = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) };
-    http.request(`${url}/hook/${slug}`, { method: 'POST', agent, headers }, (answer) => answer.resume()).on('error', () => {}).end(text);
-  };
-  for (let i = 0; i < STREAMS; i++) http.get(`${url}/api/events/stream`, (answer) => answer.resume());
-  const begin = performance.now();
-  for (let sent = 0; ; await sleep(4))
-    for (const due = ((performance.now() - begin) / 1000) * PER_SECOND; sent < due; sent++) {
-      const call = sent >> 1;
-      post(sent % 2 ? 'post-tool-use' : 'pre-tool-use', { session_id: `s${1 + (call % (SESSIONS - 1))}`, cwd: '/srv/x', tool_name: 'Bash', tool_use_id: `t${call}`, tool_input: { command: `step ${call}` } });
-    }
-}
-
-if (process.argv[2] === '--crowd') await crowd(process.argv[3]);
 
 const PROBES = Number(process.argv[2] ?? 200);
 const server = await Server.start();
@@ -49,12 +30,13 @@ const page = await open(browser, server.url);
 await until('all to show', async () => (await page.locator('.agent').count()) === SESSIONS, 30000);
 await page.evaluate(() => {
   window.seen = {};
+  const row = [...document.querySelectorAll('.agent')].find((row) => /Agent 0\b/.test(row.textContent));
   new MutationObserver(() => {
-    const probe = /probe-(\d+)-/.exec(document.querySelector('#list').textContent)?.[1];
+    const probe = /probe-(\d+)-/.exec(row.textContent)?.[1];
     if (probe === undefined || window.seen[probe]) return;
     window.seen[probe] = performance.timeOrigin + performance.now();
     window.told?.();
-  }).observe(document.querySelector('#list'), { subtree: true, childList: true, characterData: true });
+  }).observe(row, { subtree: true, childList: true, characterData: true });
 });
 
 // The same from a client that only listens: what of it is the server's.
@@ -63,7 +45,7 @@ http.get(`${server.url}/api/events/stream`, (answer) => answer.on('data', (bytes
   for (const [, probe] of bytes.toString('latin1').matchAll(/probe-(\d+)-/g)) told[probe] ??= performance.timeOrigin + performance.now();
 }));
 
-const others = fork(import.meta.filename, ['--crowd', server.url]);
+const others = spawn('python3', [new URL('crowd.py', import.meta.url).pathname, new URL(server.url).port, STREAMS, PER_SECOND, SESSIONS], { stdio: ['ignore', 'inherit', 'inherit'] });
 await sleep(2000);
 const begun = {};
 for (let i = 0; i < PROBES; i++) {

@@ -15,20 +15,22 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; i
      connect-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 /// What keeps a browser from being used against the user, on every answer.
-const PROTECTION: [(HeaderName, &str); 6] = [
-    (CONTENT_SECURITY_POLICY, POLICY),
-    (X_CONTENT_TYPE_OPTIONS, "nosniff"),
-    (REFERRER_POLICY, "no-referrer"),
-    (X_FRAME_OPTIONS, "DENY"),
-    (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
-    (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
+static PROTECTION: [(HeaderName, HeaderValue); 6] = [
+    (CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY)),
+    (X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
+    (REFERRER_POLICY, HeaderValue::from_static("no-referrer")),
+    (X_FRAME_OPTIONS, HeaderValue::from_static("DENY")),
+    (HeaderName::from_static("cross-origin-resource-policy"), HeaderValue::from_static("same-origin")),
+    (HeaderName::from_static("cross-origin-opener-policy"), HeaderValue::from_static("same-origin")),
 ];
 
+/// Room for those and the answer's own, from the start: growing would move every one of them.
+const HEADERS: usize = 10;
+
 pub fn protect(headers: &mut HeaderMap) {
-    // All at once: growing would move every header twice.
-    headers.reserve(PROTECTION.len() + 4);
-    for (name, value) in PROTECTION {
-        headers.insert(name, HeaderValue::from_static(value));
+    headers.reserve(HEADERS.saturating_sub(headers.len()));
+    for (name, value) in &PROTECTION {
+        headers.insert(name.clone(), value.clone());
     }
     headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
 }
@@ -77,6 +79,7 @@ pub fn with_status(status: StatusCode, value: &impl Serialize) -> Response {
     let bytes = serde_json::to_vec(value).unwrap_or_else(|_| b"{}".to_vec());
     let mut response = Response::new(Body::from(bytes));
     *response.status_mut() = status;
+    *response.headers_mut() = HeaderMap::with_capacity(HEADERS);
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     response
 }

@@ -15,11 +15,14 @@ use hyper::StatusCode;
 use rusqlite::Connection;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 /// Events in one answer.
 const MOST_EVENTS: usize = 1000;
+/// Names of events in one question.
+const MOST_NAMES: usize = 100;
 const SMALL_BODY: usize = 64 << 10;
 /// A client that asks to prune is answered after this time, and may ask again.
 const PRUNE_PATIENCE: Duration = Duration::from_secs(5);
@@ -111,13 +114,20 @@ impl WhichEvents {
             let bad = |_| Failed::bad(format!("`{name}` is not a number"));
             text.parse().map(Some).map_err(bad)
         }
-        let names = self.r#type.unwrap_or_default();
+        let types = self.r#type.unwrap_or_default();
+        let names: BTreeSet<String> =
+            types.split(',').filter(|name| !name.is_empty()).map(event_name).collect();
+        if names.len() > MOST_NAMES {
+            return Err(Failed::bad(format!(
+                "`type` names over {MOST_NAMES} events: leave it out to get all"
+            )));
+        }
         Ok(EventQuery {
             after: number("after", self.after)?,
             before: number("before", self.before)?,
             agent: number("agent", self.agent)?,
             limit: number("limit", self.limit)?.unwrap_or(100).clamp(1, MOST_EVENTS),
-            names: names.split(',').filter(|name| !name.is_empty()).map(event_name).collect(),
+            names: names.into_iter().collect(),
             text: self.q.filter(|text| !text.trim().is_empty()),
         })
     }
@@ -138,8 +148,7 @@ fn event_name(name: &str) -> String {
 }
 
 pub async fn events(State(app): State<Shared>, Query(which): Query<WhichEvents>) -> Answered {
-    let query = which.query()?;
-    Ok(ok(&Events { events: app.ask(move |db| queries::events(db, &query)).await? }))
+    find(app, which.query()?).await
 }
 
 pub async fn agent_events(
@@ -149,7 +158,14 @@ pub async fn agent_events(
 ) -> Answered {
     let mut query = which.query()?;
     query.agent = Some(known(&app, &id)?.id);
-    Ok(ok(&Events { events: app.ask(move |db| queries::events(db, &query)).await? }))
+    find(app, query).await
+}
+
+async fn find(app: Shared, query: EventQuery) -> Answered {
+    let by_lists = query.agent.is_some() || !query.names.is_empty();
+    let question = move |db: &Connection| queries::events(db, &query);
+    let events = if by_lists { app.ask_of_states(question).await? } else { app.ask(question).await? };
+    Ok(ok(&Events { events }))
 }
 
 /// Somebody looked at it.

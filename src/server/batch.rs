@@ -9,7 +9,8 @@ use crate::engine;
 use crate::model::*;
 use crate::process;
 use crate::store::flag;
-use crate::store::write::{self, EventRow, Rows};
+use crate::store::write::{self, EventRow, Events, Rows};
+use anyhow::Result;
 use rusqlite::Connection;
 use std::collections::HashSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -27,7 +28,8 @@ impl<E: Into<anyhow::Error>> From<E> for Failure {
 }
 
 pub struct Batch<'a> {
-    pub db: &'a Connection,
+    db: &'a Connection,
+    events: Events<'a>,
     pub memory: &'a mut Memory,
     pub around: &'a mut Around,
     pub rows: Rows,
@@ -51,14 +53,14 @@ impl Around {
 }
 
 impl<'a> Batch<'a> {
-    pub fn new(db: &'a Connection, memory: &'a mut Memory, around: &'a mut Around) -> Batch<'a> {
-        Batch { db, memory, around, rows: Rows::default(), begun: false }
+    pub fn new(db: &'a Connection, memory: &'a mut Memory, around: &'a mut Around) -> Result<Batch<'a>> {
+        Ok(Batch { db, events: Events::new(db)?, memory, around, rows: Rows::default(), begun: false })
     }
 
     /// Stores the event and applies it. `fails`: the engine is known to fail on it, so it has no effect.
     pub fn event(&mut self, job: &mut EventJob, index: usize, fails: bool) -> Result<Receipt, Failure> {
         if let Some(delivery_id) = &job.delivery_id
-            && let Some((event_id, agent_id)) = write::delivered(self.db, delivery_id)?
+            && let Some((event_id, agent_id)) = self.events.delivered(delivery_id)?
         {
             if let Some(tail) = &job.tail {
                 write::tail(self.db, tail)?;
@@ -84,7 +86,7 @@ impl<'a> Batch<'a> {
         let flags =
             effect(outcome.as_ref()) + i64::from(job.from_hook) * flag::HOOK + i64::from(first) * flag::FIRST;
         let delivery_id = job.delivery_id.as_deref();
-        write::event(self.db, &EventRow { event, text: &job.text, agent_id, delivery_id, flags })?;
+        self.events.put(&EventRow { event, text: &job.text, agent_id, delivery_id, flags })?;
         if let Some(tail) = &job.tail {
             write::tail(self.db, tail)?;
         }

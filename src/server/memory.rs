@@ -79,6 +79,7 @@ impl Memory {
 fn put(db: &Connection, world: &World, marks: &mut Marks, rows: &Rows) -> Result<()> {
     let now = Stamp::now();
     write::rows(db, rows)?;
+    write::lists(db, marks.projected.unwrap_or(0), marks.event)?;
     for (id, seq) in &rows.touched {
         if let Some(agent) = world.agent(*id) {
             write::agent(db, agent, now, *seq)?;

@@ -20,8 +20,17 @@ use std::path::Path;
 const CHUNK: usize = 2000;
 
 /// Everything that is worked out from the events.
-const DERIVED: &[&str] =
-    &["agents", "sessions", "commands", "turns", "interactions", "subagents", "transitions"];
+const DERIVED: &[&str] = &[
+    "agents",
+    "sessions",
+    "commands",
+    "turns",
+    "interactions",
+    "subagents",
+    "transitions",
+    "events_by_agent",
+    "events_by_name",
+];
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Replayed {
@@ -80,7 +89,9 @@ pub fn replay(db: &mut Connection, mut progress: impl FnMut(u64)) -> Result<Repl
     let agent = if pruned { marks.world.agent } else { 0 };
     let mut world = World::load([], Counters { agent, ..Counters::default() });
     let (mut done, mut last) = (Replayed::default(), 0);
-    while let Some(chunk) = next(db, &mut last)? {
+    loop {
+        let after = last;
+        let Some(chunk) = next(db, &mut last)? else { break };
         let Applied { past, mut rows, without_effect, .. } = apply(&mut world, &chunk, marks.seq, false);
         let step = db.transaction()?;
         for past in &past {
@@ -89,6 +100,7 @@ pub fn replay(db: &mut Connection, mut progress: impl FnMut(u64)) -> Result<Repl
         // The stream has told all this before.
         rows.changes.clear();
         write::rows(&step, &rows)?;
+        write::lists(&step, after, last)?;
         step.commit()?;
         done.events += chunk.len() as u64;
         done.without_effect += without_effect;

@@ -205,7 +205,7 @@ impl Writer {
             self.durable = true;
         }
         let transaction = Transaction::new_unchecked(&self.db, TransactionBehavior::Immediate)?;
-        let mut batch = Batch::new(&transaction, memory, &mut self.around);
+        let mut batch = Batch::new(&transaction, memory, &mut self.around)?;
         let mut answers = Vec::with_capacity(jobs.len());
         for (index, job) in jobs.iter_mut().enumerate() {
             answers.push(match job {

@@ -103,7 +103,7 @@ impl Pass {
             self.next(Stage::Rows(0));
             return Ok(());
         };
-        let mut events = db.prepare_cached("SELECT id FROM events WHERE agent_id = ?1 LIMIT ?2")?;
+        let mut events = db.prepare_cached("SELECT id FROM events_by_agent WHERE agent_id = ?1 LIMIT ?2")?;
         let events: Vec<i64> = events
             .query_map(params![id, GLANCE as i64], |row| row.get(0))?
             .collect::<rusqlite::Result<_>>()?;
@@ -132,10 +132,7 @@ impl Pass {
     }
 
     fn delete_event(&mut self, db: &Connection, id: i64) -> Result<()> {
-        db.prepare_cached("DELETE FROM events WHERE id = ?1")?.execute([id])?;
-        if id <= super::search::indexed(db)? {
-            db.prepare_cached("DELETE FROM events_text WHERE rowid = ?1")?.execute([id])?;
-        }
+        write::delete_event(db, id)?;
         self.deleted.events += 1;
         Ok(())
     }
@@ -288,6 +285,7 @@ mod tests {
         )
         .unwrap();
         crate::store::search::index_some(&db, 10).unwrap();
+        write::lists(&db, 0, 5).unwrap();
         db
     }
 
@@ -308,8 +306,15 @@ mod tests {
             .collect::<rusqlite::Result<_>>()
             .unwrap();
         assert_eq!(left, [3, 5]);
-        for (table, rows) in [("agents", 1), ("sessions", 2), ("turns", 1), ("transitions", 1), ("tails", 1)]
-        {
+        for (table, rows) in [
+            ("agents", 1),
+            ("sessions", 2),
+            ("turns", 1),
+            ("transitions", 1),
+            ("tails", 1),
+            ("events_by_agent", 2),
+            ("events_by_name", 2),
+        ] {
             assert_eq!(count(&db, table), rows, "{table}");
         }
         assert!(queries::meta(&db, "pruned").unwrap().is_some());

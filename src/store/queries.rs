@@ -79,42 +79,68 @@ const EVENT_COLUMNS: &str = "id, name, session_id, agent_id, at, received_at, so
 
 /// The newest events that match, oldest of them first; with `after`, the first ones after it.
 pub fn events(db: &Connection, query: &EventQuery) -> Result<Vec<EventView>> {
-    let mut conditions = vec!["1".to_owned()];
     let mut values: Vec<Sql> = Vec::new();
-    let mut condition = |sql: &str, value: Sql| {
+    let mut bind = |value: Sql| {
         values.push(value);
-        conditions.push(sql.replace('?', &format!("?{}", values.len())));
+        format!("?{}", values.len())
     };
-    if let Some(after) = query.after {
-        condition("id > ?", after.into());
-    }
-    if let Some(before) = query.before {
-        condition("id < ?", before.into());
-    }
-    if let Some(agent) = query.agent {
-        condition("agent_id = ?", agent.into());
-    }
-    if !query.names.is_empty() {
-        let list = serde_json::to_string(&query.names)?;
-        condition("name IN (SELECT value FROM json_each(?))", list.into());
-    }
+    let lists = lists(query, &mut bind)?;
+    let after = query.after.map(|id| bind(id.into()));
+    let before = query.before.map(|id| bind(id.into()));
+    let mut with_text = String::new();
     if let Some(text) = &query.text {
         let Some(search) = search::Search::new(db, text)? else { return Ok(Vec::new()) };
         let (sql, more) = search.condition(values.len());
-        conditions.push(sql);
+        with_text = format!(" AND {sql}");
         values.extend(more);
     }
-    // First the ids, then the rows: only those that are shown are read whole.
     let order = if query.after.is_some() { "ASC" } else { "DESC" };
+    let of_list = |List { from, id }: &List| {
+        let after = after.as_ref().map_or(String::new(), |after| format!(" AND {id} > {after}"));
+        let before = before.as_ref().map_or(String::new(), |before| format!(" AND {id} < {before}"));
+        format!(
+            "SELECT * FROM (SELECT {id} FROM {from}{after}{before}{with_text} ORDER BY {id} {order} LIMIT {})",
+            query.limit
+        )
+    };
+    // First the ids, then the rows: only those that are shown are read whole.
+    let ids = lists.iter().map(of_list).collect::<Vec<_>>().join(" UNION ALL ");
     let sql = format!(
-        "SELECT {EVENT_COLUMNS} FROM events WHERE id IN
-         (SELECT id FROM events WHERE {} ORDER BY id {order} LIMIT {}) ORDER BY id",
-        conditions.join(" AND "),
+        "SELECT {EVENT_COLUMNS} FROM events WHERE id IN ({ids} ORDER BY 1 {order} LIMIT {}) ORDER BY id",
         query.limit
     );
     let mut statement = db.prepare_cached(&sql)?;
     let events = statement.query_map(params_from_iter(values), event_view)?;
     Ok(events.collect::<rusqlite::Result<_>>()?)
+}
+
+/// Events in the order of their ids: everything up to a condition on them, and what holds their id there.
+struct List {
+    from: String,
+    id: &'static str,
+}
+
+/// Where to look for the events, without reading those of other agents or names: an agent's own, or those of each name,
+/// or all.
+fn lists(query: &EventQuery, bind: &mut impl FnMut(Sql) -> String) -> Result<Vec<List>> {
+    if let Some(agent) = query.agent {
+        let agent = bind(agent.into());
+        let mut from = format!("events_by_agent l CROSS JOIN events USING (id) WHERE l.agent_id = {agent}");
+        if !query.names.is_empty() {
+            let names = bind(serde_json::to_string(&query.names)?.into());
+            from += &format!(" AND name IN (SELECT value FROM json_each({names}))");
+        }
+        return Ok(vec![List { from, id: "l.id" }]);
+    }
+    if query.names.is_empty() {
+        return Ok(vec![List { from: "events WHERE 1".to_owned(), id: "id" }]);
+    }
+    let mut of_name = |name: &String| {
+        let name = bind(name.clone().into());
+        let from = format!("events_by_name l CROSS JOIN events USING (id) WHERE l.name = {name}");
+        List { from, id: "l.id" }
+    };
+    Ok(query.names.iter().map(&mut of_name).collect())
 }
 
 fn event_view(row: &Row) -> rusqlite::Result<EventView> {
@@ -287,4 +313,72 @@ pub fn changes(db: &Connection, after: i64, limit: usize) -> Result<Vec<Replayed
         Ok(ReplayedChange { seq: row.get(0)?, kind: row.get(1)?, agent_id, data })
     })?;
     Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::{schema, write};
+
+    /// 60 events of three agents and of nobody, with four names.
+    fn database() -> Connection {
+        let mut db = Connection::open_in_memory().unwrap();
+        schema::migrate(&mut db).unwrap();
+        for id in 1..=60i64 {
+            let agent = Some(id % 4).filter(|agent| *agent > 0);
+            let body = json!({"prompt": if id % 5 == 0 { "needle" } else { "hay" }}).to_string();
+            db.execute(
+                "INSERT INTO events(id, name, session_id, agent_id, at, received_at, source, body)
+                 VALUES (?1, ?2, 's', ?3, 1, 1, 'hook', ?4)",
+                rusqlite::params![id, name(id), agent, body],
+            )
+            .unwrap();
+        }
+        write::lists(&db, 0, 30).unwrap();
+        write::lists(&db, 20, 60).unwrap();
+        search::index_some(&db, 40).unwrap();
+        db
+    }
+
+    fn name(id: i64) -> &'static str {
+        ["Stop", "PreToolUse", "PostToolUse", "Notification"][(id / 3 % 4) as usize]
+    }
+
+    /// What is found by lists and indexes is what would be found by looking at everything.
+    #[test]
+    fn every_combination_of_conditions_finds_what_it_should() {
+        let db = database();
+        let names: [&[&str]; 4] = [&[], &["Stop"], &["Stop", "Notification"], &["Nothing"]];
+        let mut asked = 0;
+        for (agent, names, text) in [None, Some(1), Some(3), Some(9)]
+            .into_iter()
+            .flat_map(|agent| names.map(|names| (agent, names)))
+            .flat_map(|(agent, names)| [None, Some("needle")].map(|text| (agent, names, text)))
+        {
+            for (after, before, limit) in [
+                (None, None, 7),
+                (None, None, 100),
+                (Some(25), None, 7),
+                (None, Some(35), 7),
+                (Some(9), Some(50), 100),
+            ] {
+                let wanted = |id: &i64| {
+                    agent.is_none_or(|agent| id % 4 == agent)
+                        && (names.is_empty() || names.contains(&name(*id)))
+                        && (text.is_none() || id % 5 == 0)
+                        && after.is_none_or(|after| *id > after)
+                        && before.is_none_or(|before| *id < before)
+                };
+                let all: Vec<i64> = (1..=60).filter(wanted).collect();
+                let many = all.len().min(limit);
+                let expected = if after.is_some() { &all[..many] } else { &all[all.len() - many..] };
+                let names = names.iter().map(|name| name.to_string()).collect();
+                let query = EventQuery { after, before, agent, names, text: text.map(str::to_owned), limit };
+                let found: Vec<i64> = events(&db, &query).unwrap().iter().map(|event| event.id).collect();
+                assert_eq!(found, expected, "{query:?}");
+                asked += 1;
+            }
+        }
+        assert_eq!(asked, 160);
+    }
 }

@@ -5,7 +5,7 @@ use crate::clock::Stamp;
 use crate::engine::{Agent, Counters};
 use crate::model::*;
 use anyhow::Result;
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{CachedStatement, Connection, OptionalExtension, params};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
@@ -116,35 +116,77 @@ pub struct EventRow<'a> {
     pub flags: i64,
 }
 
-pub fn event(db: &Connection, row: &EventRow) -> Result<()> {
-    let event = row.event;
-    let facts = serde_json::to_string(&event.facts)?;
-    db.prepare_cached(
-        "INSERT INTO events(id, name, session_id, agent_id, at, received_at, source, delivery_id, flags, facts, body)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
-    )?
-    .execute(params![
-        event.id,
-        event.name,
-        event.session_id,
-        row.agent_id,
-        event.at.0,
-        event.received_at.0,
-        event.source.word(),
-        row.delivery_id,
-        row.flags,
-        (facts != "{}").then_some(facts),
-        row.text,
-    ])?;
+/// What stores events: statements that are prepared once for all events of a COMMIT.
+pub struct Events<'a> {
+    insert: CachedStatement<'a>,
+    delivered: CachedStatement<'a>,
+}
+
+impl<'a> Events<'a> {
+    pub fn new(db: &'a Connection) -> Result<Events<'a>> {
+        Ok(Events {
+            insert: db.prepare_cached(
+                "INSERT INTO events(id, name, session_id, agent_id, at, received_at, source, delivery_id, flags, facts, body)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+            )?,
+            delivered: db.prepare_cached("SELECT id, agent_id FROM events WHERE delivery_id = ?1")?,
+        })
+    }
+
+    pub fn put(&mut self, row: &EventRow) -> Result<()> {
+        let event = row.event;
+        let facts = serde_json::to_string(&event.facts)?;
+        self.insert.execute(params![
+            event.id,
+            event.name,
+            event.session_id,
+            row.agent_id,
+            event.at.0,
+            event.received_at.0,
+            event.source.word(),
+            row.delivery_id,
+            row.flags,
+            (facts != "{}").then_some(facts),
+            row.text,
+        ])?;
+        Ok(())
+    }
+
+    /// The event that came with this delivery id, and its agent.
+    pub fn delivered(&mut self, delivery_id: &str) -> Result<Option<(i64, Option<i64>)>> {
+        let event = self.delivered.query_row([delivery_id], |row| Ok((row.get(0)?, row.get(1)?)));
+        Ok(event.optional()?)
+    }
+}
+
+/// Lists events by agent and by name, after the one given first up to the other. Those that are listed stay so.
+pub fn lists(db: &Connection, after: i64, up_to: i64) -> Result<()> {
+    for list in [
+        "INSERT OR IGNORE INTO events_by_agent
+         SELECT agent_id, id FROM events WHERE id > ?1 AND id <= ?2 AND agent_id IS NOT NULL ORDER BY 1, 2",
+        "INSERT OR IGNORE INTO events_by_name
+         SELECT name, id FROM events WHERE id > ?1 AND id <= ?2 ORDER BY 1, 2",
+    ] {
+        db.prepare_cached(list)?.execute([after, up_to])?;
+    }
     Ok(())
 }
 
-/// The event that came with this delivery id, and its agent.
-pub fn delivered(db: &Connection, delivery_id: &str) -> Result<Option<(i64, Option<i64>)>> {
-    Ok(db
-        .prepare_cached("SELECT id, agent_id FROM events WHERE delivery_id = ?1")?
-        .query_row([delivery_id], |row| Ok((row.get(0)?, row.get(1)?)))
-        .optional()?)
+/// Deletes an event, and all that points to it.
+pub fn delete_event(db: &Connection, id: i64) -> Result<()> {
+    let deleted = db
+        .prepare_cached("DELETE FROM events WHERE id = ?1 RETURNING agent_id, name")?
+        .query_row([id], |row| Ok((row.get::<_, Option<i64>>(0)?, row.get::<_, String>(1)?)))
+        .optional()?;
+    let Some((agent_id, name)) = deleted else { return Ok(()) };
+    db.prepare_cached("DELETE FROM events_by_agent WHERE agent_id = ?1 AND id = ?2")?
+        .execute(params![agent_id, id])?;
+    db.prepare_cached("DELETE FROM events_by_name WHERE name = ?1 AND id = ?2")?
+        .execute(params![name, id])?;
+    if id <= super::search::indexed(db)? {
+        db.prepare_cached("DELETE FROM events_text WHERE rowid = ?1")?.execute([id])?;
+    }
+    Ok(())
 }
 
 pub fn tail(db: &Connection, tail: &TailUpdate) -> Result<()> {

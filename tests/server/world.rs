@@ -270,8 +270,10 @@ pub fn as_another_user(port: u16, bytes: &[u8], wait: bool) -> Option<String> {
     Some(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
-pub const TABLES: [&str; 10] = [
+pub const TABLES: [&str; 12] = [
     "events",
+    "events_by_agent",
+    "events_by_name",
     "agents",
     "sessions",
     "commands",
