@@ -125,6 +125,12 @@ pub struct Receipt {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unavailable(pub String);
 
+impl Unavailable {
+    pub fn to_store() -> Unavailable {
+        Unavailable("the event could not be stored: try again".into())
+    }
+}
+
 impl std::fmt::Display for Unavailable {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.0)

@@ -12,6 +12,7 @@ mod assets;
 mod batch;
 mod cost;
 mod discover;
+mod disk;
 mod drain;
 pub mod facts;
 mod ground;

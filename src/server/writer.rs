@@ -1,26 +1,26 @@
-//! The one thread that writes: takes all waiting jobs, commits their events as one, then answers, then tells the rest.
+//! The one thread that writes: takes all waiting jobs and commits their events as one. What becomes of them then is
+//! [`Disk`]'s: answered when they are on disk, and told to the rest.
 //!
 //! Facts come first. An event whose projection fails is stored all the same; a batch that cannot be committed
 //! leaves no trace, neither on disk nor in memory, and nobody is told that it did.
 
 use super::batch::{Around, Batch, Failure};
-use super::ledger::{Answer, Job, Ledger, Receipt, Unavailable};
+use super::disk::{Committed, Disk, Done};
+use super::ledger::{Job, Ledger, Receipt, Unavailable};
 use super::log;
 use super::memory::Memory;
 use super::queue::Taken;
 use super::snapshot::Snapshot;
-use super::sse::Message;
 use super::upkeep::Upkeep;
-use crate::clock::Stamp;
-use crate::model::*;
+use crate::model::Method;
 use crate::store;
 use crate::store::write::{self, Rows};
-use anyhow::Result;
+use anyhow::{Context, Result};
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 use std::collections::HashSet;
 use std::path::PathBuf;
+use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, PoisonError};
 
 /// More jobs than this are not committed together, so that the first of them is not kept waiting.
 const MOST_AT_ONCE: usize = 512;
@@ -33,21 +33,15 @@ pub struct Writer {
     memory: Option<Memory>,
     around: Around,
     upkeep: Upkeep,
-    /// COMMIT means on disk. Not known after a failure in between.
-    durable: bool,
-}
-
-/// What a batch has to say once it is on disk.
-struct Committed {
-    answers: Vec<Receipt>,
-    rows: Rows,
+    disk: Disk,
 }
 
 impl Writer {
     /// Reads the world from the store and publishes it.
     pub fn new(db: Connection, path: PathBuf, ledger: Ledger, upkeep: Upkeep) -> Result<Writer> {
-        let mut writer =
-            Writer { db, path, ledger, memory: None, around: Around::new(), upkeep, durable: true };
+        store::leave_syncing(&db)?;
+        let disk = Disk::start(&path, ledger.clone()).context("could not start to sync")?;
+        let mut writer = Writer { db, path, ledger, memory: None, around: Around::new(), upkeep, disk };
         writer.load()?;
         Ok(writer)
     }
@@ -68,6 +62,7 @@ impl Writer {
             }
             self.tidy();
         }
+        self.disk.settle();
         self.write_rows();
         if let Err(error) = self.db.execute_batch("PRAGMA optimize; PRAGMA wal_checkpoint(TRUNCATE)") {
             log::line(&format!("could not checkpoint the database: {error}"));
@@ -88,9 +83,7 @@ impl Writer {
         }
         // Who cannot be shown everything is not answered, and asks again.
         if !readers.is_empty() && self.write_rows() {
-            for reader in readers {
-                let _ = reader.send(());
-            }
+            self.disk.tell(Done::Rows(readers), true);
         }
     }
 
@@ -104,7 +97,6 @@ impl Writer {
         let Some(memory) = &mut self.memory else { return false };
         let written = memory.write(&self.db);
         if let Err(error) = &written {
-            self.durable = false;
             self.note(error, "could not store states");
         }
         written.is_ok()
@@ -113,20 +105,20 @@ impl Writer {
     /// What can be done besides, a little of it.
     fn tidy(&mut self) {
         let idle = self.ledger.queue.is_empty();
-        // Rows of what is deleted must not be written afterwards, nor worked out from what is left.
-        if self.upkeep.deletes() && !self.write_rows() {
-            self.upkeep.postpone();
-            return;
+        // Rows of what is deleted must not be written afterwards, nor told, nor worked out from what is left.
+        if self.upkeep.deletes() {
+            self.disk.settle();
+            if !self.write_rows() {
+                self.upkeep.postpone();
+                return;
+            }
         }
         match self.upkeep.step(&self.db, idle) {
             Ok(forgotten) => {
                 self.forget(&forgotten);
                 self.upkeep.tell();
             }
-            Err(error) => {
-                self.durable = false;
-                self.note(&error, "could not tidy the database");
-            }
+            Err(error) => self.note(&error, "could not tidy the database"),
         }
     }
 
@@ -145,6 +137,8 @@ impl Writer {
     }
 
     fn load(&mut self) -> Result<()> {
+        // What is on its way to the snapshot is older.
+        self.disk.settle();
         let memory = Memory::load(&self.db)?;
         let published = &self.ledger.published;
         *published.snapshot.write().unwrap_or_else(PoisonError::into_inner) =
@@ -157,13 +151,11 @@ impl Writer {
     fn commit(&mut self, mut jobs: Vec<Job>) {
         let mut failing = HashSet::new();
         let failure = loop {
-            if self.memory.is_none()
-                && let Err(error) = self.load()
-            {
+            if let Err(error) = self.prepare() {
                 break error;
             }
             match self.attempt(&mut jobs, &failing) {
-                Ok(committed) => return self.publish(jobs, committed),
+                Ok(Written { answers, rows }) => return self.tell(jobs, answers, rows),
                 Err(Failure::Engine(index)) => {
                     self.memory = None;
                     self.ledger.counts().engine_failures.fetch_add(1, Ordering::Relaxed);
@@ -183,9 +175,20 @@ impl Writer {
             return;
         }
         for job in jobs {
-            let refusal = Err(Unavailable("the event could not be stored: try again".into()));
-            job.answer(refusal);
+            job.answer(Err(Unavailable::to_store()));
         }
+    }
+
+    /// Everything that is committed can be relied upon, and is known.
+    fn prepare(&mut self) -> Result<()> {
+        if self.disk.is_in_doubt() {
+            self.disk.settle();
+            store::empty_log(&self.db)?;
+            self.disk.trust();
+            log::line("the disk takes events again");
+            self.memory = None;
+        }
+        if self.memory.is_none() { self.load() } else { Ok(()) }
     }
 
     fn note(&self, error: &anyhow::Error, what: &str) {
@@ -196,14 +199,10 @@ impl Writer {
     }
 
     /// All jobs in one transaction. Changes nothing but memory if it fails, and that is read again then.
-    fn attempt(&mut self, jobs: &mut [Job], failing: &HashSet<usize>) -> Result<Committed, Failure> {
+    fn attempt(&mut self, jobs: &mut [Job], failing: &HashSet<usize>) -> Result<Written, Failure> {
         let Some(memory) = &mut self.memory else {
             return Err(anyhow::anyhow!("the store has not been read").into());
         };
-        if !self.durable {
-            store::hurry(&self.db)?;
-            self.durable = true;
-        }
         let transaction = Transaction::new_unchecked(&self.db, TransactionBehavior::Immediate)?;
         let mut batch = Batch::new(&transaction, memory, &mut self.around)?;
         let mut answers = Vec::with_capacity(jobs.len());
@@ -219,45 +218,26 @@ impl Writer {
         }
         let rows = batch.finish();
         transaction.commit()?;
-        Ok(Committed { answers, rows })
+        Ok(Written { answers, rows })
     }
 
-    /// It is on disk: answer, then tell the rest. Whoever has an answer finds it in the snapshot.
-    fn publish(&mut self, jobs: Vec<Job>, committed: Committed) {
+    /// It is committed: to be synced and told. Others in line do not wait for that.
+    fn tell(&mut self, jobs: Vec<Job>, answers: Vec<Receipt>, rows: Rows) {
         let Some(memory) = &mut self.memory else { return };
-        let Committed { answers, rows } = committed;
-        let published = &self.ledger.published;
-        {
-            let mut snapshot = published.snapshot.write().unwrap_or_else(PoisonError::into_inner);
-            for id in rows.touched.keys() {
-                if let Some(agent) = memory.world.agent(*id) {
-                    snapshot.put(agent.clone());
-                }
-            }
-        }
-        *published.marks.write().unwrap_or_else(PoisonError::into_inner) = memory.marks.clone();
-        published.counts.commits.fetch_add(1, Ordering::Relaxed);
-        let mut together = Vec::new();
-        for (job, receipt) in jobs.into_iter().zip(answers) {
-            if receipt.duplicate {
-                published.counts.duplicates.fetch_add(1, Ordering::Relaxed);
-            }
-            match job {
-                Job::Event(event) if event.by_task => together.push((Job::Event(event), Ok(receipt))),
-                job => job.answer(Ok(receipt)),
-            }
-        }
-        answer_together(&self.ledger, together);
+        let agent = |(id, seq): (&i64, &i64)| Some((*seq, memory.world.agent(*id)?.clone()));
+        let agents = rows.touched.iter().filter_map(agent).collect();
+        let (changes, marks) = (rows.changes.clone(), memory.marks.clone());
+        let alone = jobs.len() == 1 && self.ledger.queue.is_empty();
+        self.disk.tell(Done::Commit(Committed { jobs, answers, agents, changes, marks }), alone);
         self.upkeep.events_came();
-        let now = Stamp::now();
-        let agents = rows.touched.keys().filter_map(|id| memory.world.agent(*id));
-        let views: Vec<_> = agents.map(|agent| Arc::new(agent.view(now))).collect();
-        published.watchers.tell(&views);
-        if !published.hub.is_empty() {
-            published.hub.publish(messages(&rows, &views));
-        }
         memory.keep(rows);
     }
+}
+
+/// A batch that is committed: an answer for each job, and the rows it left behind.
+struct Written {
+    answers: Vec<Receipt>,
+    rows: Rows,
 }
 
 fn nothing() -> Receipt {
@@ -270,37 +250,6 @@ fn nothing() -> Receipt {
         state: None,
         status: None,
     }
-}
-
-fn answer_together(ledger: &Ledger, answers: Vec<(Job, Answer)>) {
-    if answers.is_empty() {
-        return;
-    }
-    let unsent = match ledger.published.answered.get() {
-        Some(sender) => sender.send(answers).err().map(|error| error.0),
-        None => Some(answers),
-    };
-    for (job, answer) in unsent.into_iter().flatten() {
-        job.answer(answer);
-    }
-}
-
-/// The steps of the batch in their order, then each touched agent once.
-fn messages(rows: &Rows, views: &[Arc<AgentView>]) -> Vec<Message> {
-    let mut messages: Vec<Message> = rows
-        .changes
-        .iter()
-        .map(|change| Message::from_json(Some(change.seq), change.kind, Some(change.agent_id), &change.data))
-        .collect();
-    for view in views {
-        messages.push(Message::new(
-            rows.touched.get(&view.id).copied(),
-            "agent_updated",
-            Some(view.id),
-            &**view,
-        ));
-    }
-    messages
 }
 
 /// No room on the disk, or no disk: trying each job alone would only fail once for each.

@@ -2,7 +2,7 @@
 
 use crate::world::{Answer, BIN, Home, Server, event, request, wait_for};
 use serde_json::{Value, json};
-use std::io::Write;
+use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
@@ -78,6 +78,44 @@ fn a_database_that_others_lock_makes_nobody_wait_and_loses_nothing() {
     wait_for("the spool to be drained", || (spooled(&server) == 0).then_some(()));
     server.stop();
     assert_eq!(prompts(&home), ["before", "locked 0", "locked 1", "locked 2", "after"]);
+}
+
+/// The system may let go of what it could not write, and say nothing of it the next time.
+#[test]
+fn what_the_disk_did_not_take_is_not_promised_until_it_is_written_again() {
+    let home = Home::new();
+    let server = home.serve();
+    server.hook("user-prompt-submit", event("s", json!({"prompt": "before"})));
+    let fails =
+        ["-f", "-e", "trace=fdatasync", "-e", "inject=fdatasync:error=EIO:when=1..4", "-o", "/dev/null"];
+    let mut tracer = Command::new("strace")
+        .args(fails)
+        .args(["-p", &server.pid().to_string()])
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("strace is installed");
+    let mut said = BufReader::new(tracer.stderr.take().unwrap()).lines();
+    assert!(said.any(|line| line.unwrap().contains("attached")));
+    let stored = |prompt: &str| {
+        let body = event("s", json!({"prompt": prompt, "delivery_id": prompt}));
+        let refused = (0..20).take_while(|_| server.post("/hook/user-prompt-submit", &body).status == 503);
+        (refused.count(), server.hook("user-prompt-submit", body))
+    };
+    let (refused, answer) = stored("while");
+    assert!((1..20).contains(&refused), "{refused}: {answer}");
+    let answered = answer["event_id"].as_i64().unwrap();
+    assert_eq!(stored("after").0, 0);
+    assert_eq!(server.get("/api/agents")["agents"][0]["current_command"]["instruction"], "after");
+    let log = server.log();
+    assert!(
+        log.contains("the disk did not take them") && log.contains("the disk takes events again"),
+        "{log}"
+    );
+    tracer.kill().unwrap();
+    tracer.wait().unwrap();
+    server.kill();
+    assert_eq!(prompts(&home), ["before", "while", "after"]);
+    assert_eq!(answered, 2);
 }
 
 #[test]
