@@ -19,6 +19,7 @@ pub mod generate;
 pub mod git;
 pub mod guard;
 pub mod hook;
+pub mod json;
 pub mod mask;
 pub mod model;
 pub mod multiplexer;

@@ -20,6 +20,7 @@
 use super::stdin::{Payload, is_key};
 use crate::clock::Stamp;
 use crate::config::{self, var};
+use crate::json;
 use crate::process::{self, decimal};
 
 /// The largest body the server takes, less the room that the added fields may need.
@@ -119,20 +120,9 @@ fn terminal() -> Option<Vec<u8>> {
 /// A JSON string. These few lines stand for serde_json, whose code the hook would otherwise page in for a dozen short
 /// texts; see post.rs for what that costs.
 fn quoted(text: &str) -> Vec<u8> {
-    let mut json = Vec::with_capacity(text.len() + 8);
-    json.push(b'"');
-    for byte in text.bytes() {
-        match byte {
-            b'"' | b'\\' => json.extend_from_slice(&[b'\\', byte]),
-            0..0x20 => {
-                let hex = |digit: u8| b"0123456789abcdef"[usize::from(digit)];
-                json.extend_from_slice(&[b'\\', b'u', b'0', b'0', hex(byte >> 4), hex(byte & 15)]);
-            }
-            _ => json.push(byte),
-        }
-    }
-    json.push(b'"');
-    json
+    let mut json = String::new();
+    json::quote(&mut json, text);
+    json.into_bytes()
 }
 
 /// The payload's object with `fields` added: every byte of it as it was, no key twice. Pure.
@@ -195,6 +185,7 @@ fn add(body: &mut Vec<u8>, payload: &Payload, fields: &Fields, mut first: bool) 
 mod tests {
     use super::super::stdin::Input;
     use super::*;
+    use crate::json::tests::any_json;
     use proptest::prelude::*;
     use serde_json::{Value, json};
 
@@ -238,35 +229,11 @@ mod tests {
     }
 
     #[test]
-    fn texts_are_quoted_so_that_serde_json_reads_them() {
-        for text in ["", "plain", "q\"b\\s", "tab\t nul\0 esc\u{1b} del\u{7f}", "ä 日本 \u{2028}"] {
-            assert_eq!(serde_json::from_slice::<String>(&quoted(text)).unwrap(), text);
-        }
-    }
-
-    #[test]
     fn delivery_ids_sort_by_time() {
         let early = Delivery { sent_at: Stamp(5), random: u64::MAX };
         let late = Delivery { sent_at: Stamp(1_900_000_000_000_000_000), random: 0 };
         assert!(early.id() < late.id());
         assert_eq!(early.id(), "0000000000000005ffffffffffffffff");
-    }
-
-    fn any_json() -> impl Strategy<Value = Value> {
-        let leaf = prop_oneof![
-            Just(Value::Null),
-            any::<bool>().prop_map(Value::from),
-            any::<i64>().prop_map(Value::from),
-            any::<f64>().prop_map(Value::from),
-            ".*".prop_map(Value::from),
-        ];
-        leaf.prop_recursive(4, 32, 6, |inner| {
-            prop_oneof![
-                prop::collection::vec(inner.clone(), 0..6).prop_map(Value::from),
-                prop::collection::btree_map("\\PC*", inner, 0..6)
-                    .prop_map(|members| Value::Object(members.into_iter().collect())),
-            ]
-        })
     }
 
     fn any_object() -> impl Strategy<Value = Value> {

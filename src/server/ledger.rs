@@ -185,6 +185,11 @@ pub struct EventJob {
 }
 
 impl Job {
+    /// It is to be committed; the others ask the writer for something else.
+    pub fn is_committed(&self) -> bool {
+        matches!(self, Job::Event(_) | Job::Tail(..))
+    }
+
     /// Whoever handed it in may have gone.
     pub fn answer(self, answer: Answer) {
         let sender = match self {

@@ -1,6 +1,7 @@
 //! From bytes to an event's body: forgiving where a client's text was broken, strict about the shape. Pure.
 
 use crate::hook::repair::repaired;
+use crate::json;
 use serde_json::{Map, Value};
 
 pub use crate::mask::paranoid::forget_texts;
@@ -47,11 +48,9 @@ pub fn session_id(body: &Map<String, Value>) -> Result<String, String> {
 
 /// As it is stored. With room for a usual event from the start: growing into it costs as much as writing it.
 pub fn text(body: &Value) -> String {
-    let mut text = Vec::with_capacity(1024);
-    match serde_json::to_writer(&mut text, body) {
-        Ok(()) => String::from_utf8(text).unwrap_or_default(),
-        Err(_) => body.to_string(),
-    }
+    let mut text = String::with_capacity(1024);
+    json::write(&mut text, body);
+    text
 }
 
 /// Cuts every text over [`MAX_LEAF`] bytes in the middle, and says so there.

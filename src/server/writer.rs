@@ -34,6 +34,8 @@ pub struct Writer {
     around: Around,
     upkeep: Upkeep,
     disk: Disk,
+    /// Jobs that came while others were committed, and that wait for the end of that.
+    others: Vec<Job>,
 }
 
 impl Writer {
@@ -41,7 +43,16 @@ impl Writer {
     pub fn new(db: Connection, path: PathBuf, ledger: Ledger, upkeep: Upkeep) -> Result<Writer> {
         store::leave_syncing(&db)?;
         let disk = Disk::start(&path, ledger.clone()).context("could not start to sync")?;
-        let mut writer = Writer { db, path, ledger, memory: None, around: Around::new(), upkeep, disk };
+        let mut writer = Writer {
+            db,
+            path,
+            ledger,
+            memory: None,
+            around: Around::new(),
+            upkeep,
+            disk,
+            others: Vec::new(),
+        };
         writer.load()?;
         Ok(writer)
     }
@@ -70,16 +81,18 @@ impl Writer {
     }
 
     fn take(&mut self, jobs: Vec<Job>) {
-        let (mut batch, mut readers) = (Vec::with_capacity(jobs.len()), Vec::new());
-        for job in jobs {
+        let (batch, others): (Vec<_>, Vec<_>) = jobs.into_iter().partition(Job::is_committed);
+        self.others.extend(others);
+        if !batch.is_empty() {
+            self.commit(batch);
+        }
+        let mut readers = Vec::new();
+        for job in std::mem::take(&mut self.others) {
             match job {
                 Job::Prune(days, answer) => self.upkeep.prune_now(days, answer),
                 Job::WriteRows(reader) => readers.push(reader),
-                job => batch.push(job),
+                Job::Event(_) | Job::Tail(..) => {}
             }
-        }
-        if !batch.is_empty() {
-            self.commit(batch);
         }
         // Who cannot be shown everything is not answered, and asks again.
         if !readers.is_empty() && self.write_rows() {
@@ -198,23 +211,38 @@ impl Writer {
         }
     }
 
-    /// All jobs in one transaction. Changes nothing but memory if it fails, and that is read again then.
-    fn attempt(&mut self, jobs: &mut [Job], failing: &HashSet<usize>) -> Result<Written, Failure> {
+    /// All jobs in one transaction, and those that come while the disk is busy with the last one. Changes nothing but
+    /// memory if it fails, and that is read again then.
+    fn attempt(&mut self, jobs: &mut Vec<Job>, failing: &HashSet<usize>) -> Result<Written, Failure> {
         let Some(memory) = &mut self.memory else {
             return Err(anyhow::anyhow!("the store has not been read").into());
         };
         let transaction = Transaction::new_unchecked(&self.db, TransactionBehavior::Immediate)?;
         let mut batch = Batch::new(&transaction, memory, &mut self.around)?;
         let mut answers = Vec::with_capacity(jobs.len());
-        for (index, job) in jobs.iter_mut().enumerate() {
-            answers.push(match job {
-                Job::Event(job) => batch.event(job, index, failing.contains(&index))?,
-                Job::Tail(tail, _) => {
-                    write::tail(&transaction, tail)?;
-                    nothing()
+        loop {
+            for (index, job) in jobs.iter_mut().enumerate().skip(answers.len()) {
+                answers.push(match job {
+                    Job::Event(job) => batch.event(job, index, failing.contains(&index))?,
+                    Job::Tail(tail, _) => {
+                        write::tail(&transaction, tail)?;
+                        nothing()
+                    }
+                    Job::Prune(..) | Job::WriteRows(_) => nothing(),
+                });
+            }
+            if jobs.len() >= MOST_AT_ONCE || self.disk.is_idle() {
+                break;
+            }
+            match self.ledger.queue.take(MOST_AT_ONCE - jobs.len(), None) {
+                Taken::Jobs(more) => {
+                    let (more, others): (Vec<_>, Vec<_>) = more.into_iter().partition(Job::is_committed);
+                    jobs.extend(more);
+                    self.others.extend(others);
                 }
-                Job::Prune(..) | Job::WriteRows(_) => nothing(),
-            });
+                Taken::Nothing => {}
+                Taken::Closed => break,
+            }
         }
         let rows = batch.finish();
         transaction.commit()?;

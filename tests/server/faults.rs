@@ -384,9 +384,9 @@ fn without_threads_the_server_says_so_or_goes_on() {
     // Enough to start, none to spare for what wants a thread of its own: big bodies, transcripts, searches.
     let server = (2..=8u64)
         .find_map(|threads| {
-            let mut child = serve(threads).stderr(Stdio::null()).spawn().unwrap();
-            std::thread::sleep(Duration::from_millis(400));
-            let runs = child.try_wait().unwrap().is_none();
+            let mut child = serve(threads).stderr(Stdio::piped()).spawn().unwrap();
+            let mut said = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);
+            let runs = said.any(|line| line.contains("listening"));
             let _ = child.kill();
             let _ = child.wait();
             runs.then(|| Server::start(serve(threads)))
