@@ -85,9 +85,17 @@ impl World {
 
     /// Forgets an agent that retention deleted.
     pub fn forget(&mut self, id: i64) {
-        if self.agents.remove(&id).is_some() {
-            self.by_session.retain(|_, agent| *agent != id);
+        let Some(agent) = self.agents.remove(&id) else { return };
+        for session in &agent.sessions {
+            if self.by_session.get(session) == Some(&id) {
+                self.by_session.remove(session);
+            }
         }
+    }
+
+    /// The ids of agents up to this one were given, though nobody may have them any more.
+    pub fn skip_agents(&mut self, last: i64) {
+        self.counters.agent = self.counters.agent.max(last);
     }
 
     /// The processes whose life decides where this event belongs; the edge looks and puts the living into

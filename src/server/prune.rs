@@ -65,7 +65,7 @@ fn offline(config: &Config, path: &Path, days: Option<u32>) -> Result<Deleted> {
     let (sender, mut receiver) = tokio::sync::oneshot::channel();
     upkeep.prune_now(days, sender);
     loop {
-        upkeep.step(&db, true).context("could not prune")?;
+        upkeep.step(&db, &|| false).context("could not prune")?;
         upkeep.tell();
         if let Ok(deleted) = receiver.try_recv() {
             db.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)")?;

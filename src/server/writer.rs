@@ -4,6 +4,7 @@
 //! leaves no trace, neither on disk nor in memory, and nobody is told that it did.
 
 use super::batch::{Around, Batch, Failure};
+use super::checkpoint::Checkpoint;
 use super::ledger::{Answer, Job, Ledger, Receipt, Unavailable};
 use super::log;
 use super::memory::Memory;
@@ -33,6 +34,7 @@ pub struct Writer {
     memory: Option<Memory>,
     around: Around,
     upkeep: Upkeep,
+    checkpoint: Checkpoint,
     /// COMMIT means on disk. Not known after a failure in between.
     durable: bool,
 }
@@ -46,8 +48,8 @@ struct Committed {
 impl Writer {
     /// Reads the world from the store and publishes it.
     pub fn new(db: Connection, path: PathBuf, ledger: Ledger, upkeep: Upkeep) -> Result<Writer> {
-        let mut writer =
-            Writer { db, path, ledger, memory: None, around: Around::new(), upkeep, durable: true };
+        let (around, checkpoint) = (Around::new(), Checkpoint::start(&db, &path));
+        let mut writer = Writer { db, path, ledger, memory: None, around, upkeep, checkpoint, durable: true };
         writer.load()?;
         Ok(writer)
     }
@@ -67,10 +69,14 @@ impl Writer {
                 self.write_rows();
             }
             self.tidy();
+            if let Err(error) = self.checkpoint.see(&self.db) {
+                self.note(&error, "could not checkpoint the database");
+            }
         }
         self.write_rows();
-        if let Err(error) = self.db.execute_batch("PRAGMA optimize; PRAGMA wal_checkpoint(TRUNCATE)") {
-            log::line(&format!("could not checkpoint the database: {error}"));
+        let optimized = self.db.execute_batch("PRAGMA optimize").map_err(Into::into);
+        if let Err(error) = optimized.and_then(|()| self.checkpoint.finish(&self.db)) {
+            log::line(&format!("could not checkpoint the database: {error:#}"));
         }
     }
 
@@ -112,13 +118,13 @@ impl Writer {
 
     /// What can be done besides, a little of it.
     fn tidy(&mut self) {
-        let idle = self.ledger.queue.is_empty();
         // Rows of what is deleted must not be written afterwards, nor worked out from what is left.
         if self.upkeep.deletes() && !self.write_rows() {
             self.upkeep.postpone();
             return;
         }
-        match self.upkeep.step(&self.db, idle) {
+        let queue = &self.ledger.queue;
+        match self.upkeep.step(&self.db, &|| !queue.is_empty()) {
             Ok(forgotten) => {
                 self.forget(&forgotten);
                 self.upkeep.tell();

@@ -46,17 +46,15 @@ impl std::error::Error for Damaged {}
 /// Up to this size the whole file is checked at every start; it takes milliseconds.
 const CHECK_UP_TO: u64 = 32 << 20;
 
-/// How events are committed: durable when COMMIT returns, and nobody is kept waiting for a checkpoint that another
-/// moment suits better.
-const HURRIED: &str = "PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 20000";
+/// How events are committed: durable when COMMIT returns.
+const HURRIED: &str = "PRAGMA synchronous = FULL";
 /// How everything else is written: it goes to disk with the next event, and a crash of the machine before that loses
 /// only what can be worked out again. The log keeps the order, so never anything that came before.
-const UNHURRIED: &str = "PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 1500";
-/// Pages in the log before it is moved into the database, as above.
+const UNHURRIED: &str = "PRAGMA synchronous = NORMAL";
+/// Pages in the log before it is moved into the database.
 const USUAL_LOG: usize = 1500;
 
-/// Does `work`, which commits what need not be durable yet; also the time to move the log into the database. After an
-/// error, nothing may be promised on this connection before [`hurry`] succeeds.
+/// Does `work`, which commits what need not be durable yet. After an error, nothing may be promised on this connection before [`hurry`] succeeds.
 pub fn unhurried<T>(db: &Connection, work: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
     db.execute_batch(UNHURRIED)?;
     let done = work(db);
@@ -90,6 +88,7 @@ fn open_writer(path: &Path) -> Result<Connection> {
         db.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
         db.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;
         hurry(&db)?;
+        db.pragma_update(None, "wal_autocheckpoint", USUAL_LOG as i64)?;
         db.pragma_update(None, "foreign_keys", false)?;
         db.pragma_update(None, "journal_size_limit", 16 << 20)?;
         db.pragma_update(None, "temp_store", "MEMORY")?;

@@ -3,7 +3,7 @@
 use super::write::{Marks, TailUpdate};
 use super::{flag, search};
 use crate::clock::Stamp;
-use crate::engine::{Agent, World};
+use crate::engine::{Agent, Counters, World};
 use crate::model::*;
 use anyhow::{Context, Result};
 use rusqlite::types::Value as Sql;
@@ -30,7 +30,11 @@ pub fn meta(db: &Connection, key: &str) -> Result<Option<String>> {
 
 /// Every agent, ended ones too, as the engine left them.
 pub fn agents(db: &Connection) -> Result<Vec<Agent>> {
-    let mut query = db.prepare("SELECT id, doc FROM agents ORDER BY id")?;
+    documents(db, "agents")
+}
+
+fn documents(db: &Connection, table: &str) -> Result<Vec<Agent>> {
+    let mut query = db.prepare(&format!("SELECT id, doc FROM {table} ORDER BY id"))?;
     let mut rows = query.query([])?;
     let mut agents = Vec::new();
     while let Some(row) = rows.next()? {
@@ -45,6 +49,22 @@ pub fn agents(db: &Connection) -> Result<Vec<Agent>> {
 pub fn world(db: &Connection) -> Result<(World, Marks)> {
     let marks = marks(db)?;
     Ok((World::load(agents(db)?, marks.world), marks))
+}
+
+/// The ids given by the events that were deleted for want of room.
+pub fn base_counters(db: &Connection) -> Result<Counters> {
+    match meta(db, "base")? {
+        Some(text) => serde_json::from_str(&text).context("could not read the base's ids"),
+        None => Ok(Counters::default()),
+    }
+}
+
+/// The world that the events in the store come on top of; `None`: the empty one.
+pub fn base(db: &Connection) -> Result<Option<World>> {
+    if meta(db, "base")?.is_none() {
+        return Ok(None);
+    }
+    Ok(Some(World::load(documents(db, "base")?, base_counters(db)?)))
 }
 
 /// An event as the surfaces see it.
@@ -75,10 +95,29 @@ pub struct EventQuery {
     pub limit: usize,
 }
 
+impl EventQuery {
+    /// The order in which events are looked for.
+    pub fn order(&self) -> &'static str {
+        if self.after.is_some() { "ASC" } else { "DESC" }
+    }
+}
+
 const EVENT_COLUMNS: &str = "id, name, session_id, agent_id, at, received_at, source, flags, body";
+/// Bytes of bodies in one answer, or a little more.
+const MOST_BYTES: usize = 16 << 20;
+
+/// Events that were found. Searching and reading have their limits, so there may be more than was asked for.
+#[derive(Debug, Default)]
+pub struct Found {
+    /// Oldest first.
+    pub events: Vec<EventView>,
+    /// It was not looked further than this id: whoever wants the rest asks for what is before it, or after it if that
+    /// was asked.
+    pub looked_to: Option<i64>,
+}
 
 /// The newest events that match, oldest of them first; with `after`, the first ones after it.
-pub fn events(db: &Connection, query: &EventQuery) -> Result<Vec<EventView>> {
+pub fn events(db: &Connection, query: &EventQuery) -> Result<Found> {
     let mut conditions = vec!["1".to_owned()];
     let mut values: Vec<Sql> = Vec::new();
     let mut condition = |sql: &str, value: Sql| {
@@ -98,23 +137,42 @@ pub fn events(db: &Connection, query: &EventQuery) -> Result<Vec<EventView>> {
         let list = serde_json::to_string(&query.names)?;
         condition("name IN (SELECT value FROM json_each(?))", list.into());
     }
-    if let Some(text) = &query.text {
-        let Some(search) = search::Search::new(db, text)? else { return Ok(Vec::new()) };
-        let (sql, more) = search.condition(values.len());
-        conditions.push(sql);
-        values.extend(more);
-    }
     // First the ids, then the rows: only those that are shown are read whole.
-    let order = if query.after.is_some() { "ASC" } else { "DESC" };
-    let sql = format!(
-        "SELECT {EVENT_COLUMNS} FROM events WHERE id IN
-         (SELECT id FROM events WHERE {} ORDER BY id {order} LIMIT {}) ORDER BY id",
-        conditions.join(" AND "),
-        query.limit
-    );
-    let mut statement = db.prepare_cached(&sql)?;
-    let events = statement.query_map(params_from_iter(values), event_view)?;
-    Ok(events.collect::<rusqlite::Result<_>>()?)
+    let conditions = conditions.join(" AND ");
+    let (ids, looked_to) = match &query.text {
+        None => {
+            let sql = format!(
+                "SELECT id FROM events WHERE {conditions} ORDER BY id {} LIMIT {}",
+                query.order(),
+                query.limit
+            );
+            let mut statement = db.prepare_cached(&sql)?;
+            let ids = statement.query_map(params_from_iter(values), |row| row.get(0))?;
+            (ids.collect::<rusqlite::Result<_>>()?, None)
+        }
+        Some(text) => search::find(db, query, text, &conditions, values)?,
+    };
+    read(db, query, ids, looked_to)
+}
+
+fn read(db: &Connection, query: &EventQuery, ids: Vec<i64>, mut looked_to: Option<i64>) -> Result<Found> {
+    let mut statement = db.prepare_cached(&format!("SELECT {EVENT_COLUMNS} FROM events WHERE id = ?1"))?;
+    let (mut events, mut bytes) = (Vec::with_capacity(ids.len()), 0);
+    for id in ids {
+        if bytes > MOST_BYTES {
+            looked_to = events.last().map(|event: &EventView| event.id);
+            break;
+        }
+        let read = statement.query_row([id], |row| {
+            bytes += row.get_ref(8)?.as_bytes()?.len();
+            event_view(row)
+        });
+        events.extend(read.optional()?);
+    }
+    if query.after.is_none() {
+        events.reverse();
+    }
+    Ok(Found { events, looked_to })
 }
 
 fn event_view(row: &Row) -> rusqlite::Result<EventView> {
@@ -167,24 +225,38 @@ fn stamp(nanos: Option<i64>) -> Value {
     nanos.map_or(Value::Null, |nanos| json!(Stamp(nanos)))
 }
 
-/// Rows of `sql` (one parameter: the agent) as JSON objects.
+/// Which of an agent's rows are asked for: the newest, or the newest before a certain one.
+#[derive(Clone, Copy, Debug)]
+pub struct Page {
+    pub agent: i64,
+    /// The id of a row of the same list.
+    pub before: Option<i64>,
+    pub limit: usize,
+}
+
+/// Rows of `sql` (its parameters: agent, before, limit) as JSON objects.
 fn list(
     db: &Connection,
     sql: &str,
-    agent_id: i64,
+    page: Page,
     object: fn(&Row) -> rusqlite::Result<Value>,
 ) -> Result<Vec<Value>> {
     let mut statement = db.prepare_cached(sql)?;
-    Ok(statement.query_map([agent_id], object)?.collect::<rusqlite::Result<_>>()?)
+    let values = rusqlite::params![page.agent, page.before, page.limit as i64];
+    Ok(statement.query_map(values, object)?.collect::<rusqlite::Result<_>>()?)
 }
 
 /// What was said, oldest first.
-pub fn turns(db: &Connection, agent_id: i64) -> Result<Vec<Value>> {
+pub fn turns(db: &Connection, page: Page) -> Result<Vec<Value>> {
     list(
         db,
         "SELECT id, command_id, session_id, actor, intent, text, timestamp, timestamp_source, confidence, event_id
-         FROM turns WHERE agent_id = ?1 ORDER BY timestamp, id",
-        agent_id,
+         FROM turns WHERE id IN (
+             SELECT id FROM turns WHERE agent_id = ?1
+                 AND (?2 IS NULL OR (timestamp, id) < (SELECT timestamp, id FROM turns WHERE id = ?2))
+             ORDER BY timestamp DESC, id DESC LIMIT ?3)
+         ORDER BY timestamp, id",
+        page,
         |row| {
             Ok(json!({
                 "id": row.get::<_, i64>(0)?, "command_id": row.get::<_, Option<i64>>(1)?,
@@ -198,12 +270,14 @@ pub fn turns(db: &Connection, agent_id: i64) -> Result<Vec<Value>> {
 }
 
 /// Units of work, oldest first.
-pub fn commands(db: &Connection, agent_id: i64) -> Result<Vec<Value>> {
+pub fn commands(db: &Connection, page: Page) -> Result<Vec<Value>> {
     list(
         db,
         "SELECT id, session_id, state, instruction, started_at, completed_at, confidence
-         FROM commands WHERE agent_id = ?1 ORDER BY started_at, id",
-        agent_id,
+         FROM commands WHERE id IN (
+             SELECT id FROM commands WHERE agent_id = ?1 AND (?2 IS NULL OR id < ?2) ORDER BY id DESC LIMIT ?3)
+         ORDER BY started_at, id",
+        page,
         |row| {
             Ok(json!({
                 "id": row.get::<_, i64>(0)?, "session_id": row.get::<_, String>(1)?,
@@ -216,12 +290,14 @@ pub fn commands(db: &Connection, agent_id: i64) -> Result<Vec<Value>> {
 }
 
 /// Steps of the state machine, oldest first.
-pub fn transitions(db: &Connection, agent_id: i64) -> Result<Vec<Value>> {
+pub fn transitions(db: &Connection, page: Page) -> Result<Vec<Value>> {
     list(
         db,
         "SELECT id, command_id, from_state, to_state, actor, intent, valid, confidence, source, event_id, at, why
-         FROM transitions WHERE agent_id = ?1 ORDER BY id",
-        agent_id,
+         FROM transitions WHERE id IN (
+             SELECT id FROM transitions WHERE agent_id = ?1 AND (?2 IS NULL OR id < ?2) ORDER BY id DESC LIMIT ?3)
+         ORDER BY id",
+        page,
         |row| {
             Ok(json!({
                 "id": row.get::<_, i64>(0)?, "command_id": row.get::<_, Option<i64>>(1)?,

@@ -49,7 +49,7 @@ pub struct Rows {
 }
 
 /// Time zones differ from each other by quarters of an hour, so that no day begins within one.
-const QUARTER: i64 = 15 * 60 * 1_000_000_000;
+pub const QUARTER: i64 = 15 * 60 * 1_000_000_000;
 
 impl Rows {
     /// One more hook event, at this time.
@@ -185,6 +185,17 @@ pub fn agent(db: &Connection, agent: &Agent, now: Stamp, changed_seq: i64) -> Re
         serde_json::to_string(agent)?,
     ])?;
     Ok(())
+}
+
+/// An agent as the deleted events left it.
+pub fn base_agent(db: &Connection, agent: &Agent) -> Result<()> {
+    db.prepare_cached("INSERT OR REPLACE INTO base(id, doc) VALUES (?1, ?2)")?
+        .execute(params![agent.id, serde_json::to_string(agent)?])?;
+    Ok(())
+}
+
+pub fn base_counters(db: &Connection, counters: Counters) -> Result<()> {
+    meta(db, "base", &serde_json::to_string(&counters)?)
 }
 
 /// Everything but the agents' documents.
