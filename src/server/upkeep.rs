@@ -71,6 +71,8 @@ struct Pruning {
     excess: f64,
     /// Free pages that stay in the file because they are needed again soon.
     spare: bool,
+    /// It is the index's turn.
+    merges: bool,
     waiting: Vec<oneshot::Sender<Deleted>>,
 }
 
@@ -168,13 +170,13 @@ impl Upkeep {
             self.index(db, waiting)?;
             return Ok(Vec::new());
         };
-        if !pruning.due_in(busy).is_zero() {
+        if !pruning.due_in(busy).is_zero() || self.merges(db, &mut pruning, waiting)? {
             self.pruning = Some(pruning);
             return Ok(Vec::new());
         }
         self.next_look = Instant::now() + AFTER_FAILURE;
         let forgotten = pruning.slice(db, &self.retention, waiting)?;
-        self.unmerged = true;
+        (self.unmerged, pruning.merges) = (true, true);
         if matches!(pruning.work, Work::Done) {
             let again = if pruning.total.events > 0 { LOOK_EVERY } else { LOOK_AGAIN };
             self.next_look = Instant::now() + again;
@@ -203,6 +205,23 @@ impl Upkeep {
             }
         }
         Ok(())
+    }
+
+    /// Between two steps of deleting the index gets one: what is deleted from it is only marked, and a part of it that is
+    /// nothing but marks would be merged in one go, however long that takes. `false`: there was nothing to merge.
+    fn merges(&mut self, db: &Connection, pruning: &mut Pruning, waiting: &dyn Fn() -> bool) -> Result<bool> {
+        if !std::mem::take(&mut pruning.merges) || !std::mem::take(&mut self.unmerged) {
+            return Ok(false);
+        }
+        let start = Instant::now();
+        let mut go_on = || start.elapsed() < SLICE.0 || start.elapsed() < SLICE.1 && !waiting();
+        let changed = db.total_changes();
+        self.unmerged = !in_passing(db, |db| search::merge_some(db, &mut go_on))?;
+        let merged = db.total_changes() - changed > 1;
+        if merged {
+            pruning.last_slice = Some(Instant::now());
+        }
+        Ok(merged)
     }
 
     /// Fills the search index, and keeps it from falling into too many parts.
@@ -269,6 +288,7 @@ impl Pruning {
             slice: SLICE.1 / 2,
             excess: 0.0,
             spare: cutoff.is_none(),
+            merges: false,
             waiting: Vec::new(),
         }
     }

@@ -103,7 +103,7 @@ pub fn indexed(db: &Connection) -> Result<i64> {
 }
 
 /// Events that are not indexed yet and read for one answer.
-const READ_AT_MOST: i64 = 20_000;
+const READ_AT_MOST: i64 = 10_000;
 /// Events that have the words, and are looked at for the other conditions.
 const WEIGHED_AT_MOST: usize = 50_000;
 
