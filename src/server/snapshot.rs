@@ -14,22 +14,22 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    pub fn new<'a>(agents: impl IntoIterator<Item = &'a Agent>) -> Snapshot {
+    pub fn new<'a>(agents: impl IntoIterator<Item = &'a Arc<Agent>>) -> Snapshot {
         let mut snapshot = Snapshot::default();
         for agent in agents {
             for session in &agent.sessions {
                 snapshot.by_session.insert(session.clone(), agent.id);
             }
-            snapshot.put(agent.clone());
+            snapshot.put(Arc::clone(agent));
         }
         snapshot
     }
 
-    pub fn put(&mut self, agent: Agent) {
+    pub fn put(&mut self, agent: Arc<Agent>) {
         if self.by_session.get(&agent.session_id) != Some(&agent.id) {
             self.by_session.insert(agent.session_id.clone(), agent.id);
         }
-        let (id, agent) = (agent.id, Arc::new(agent));
+        let id = agent.id;
         let old = self.agents.insert(id, Arc::clone(&agent));
         // A seat remembers so many sessions; the oldest goes when another comes.
         if let Some(old) = old.filter(|old| old.sessions.first() != agent.sessions.first()) {

@@ -154,7 +154,7 @@ impl Writer {
         let memory = Memory::load(&self.db)?;
         let published = &self.ledger.published;
         *published.snapshot.write().unwrap_or_else(PoisonError::into_inner) =
-            Snapshot::new(memory.world.agents());
+            Snapshot::new(memory.world.shared());
         *published.marks.write().unwrap_or_else(PoisonError::into_inner) = memory.marks.clone();
         self.memory = Some(memory);
         Ok(())
@@ -236,8 +236,8 @@ impl Writer {
         {
             let mut snapshot = published.snapshot.write().unwrap_or_else(PoisonError::into_inner);
             for id in rows.touched.keys() {
-                if let Some(agent) = memory.world.agent(*id) {
-                    snapshot.put(agent.clone());
+                if let Some(agent) = memory.world.share(*id) {
+                    snapshot.put(agent);
                 }
             }
         }
