@@ -12,6 +12,8 @@ import { drawTimeline } from './timeline.js';
 const KINDS = { permission: 'Permission', question: 'Question', plan: 'Plan to approve', mcp_input: 'MCP input', reply: 'Waiting for your reply' };
 /** A burst of events asks for the news once. */
 const PACE = 400;
+/** Turns asked for at once. */
+const PAGE = 200;
 const root = byId('detail');
 
 let view = null;
@@ -51,7 +53,17 @@ export function refresh() {
   if (!mine) return;
   mine.timer = 0;
   mine.events.news();
-  get(`/api/agents/${mine.id}/turns`).then(({ turns }) => mine === view && drawTurns(mine, turns), () => {});
+  loadTurns(mine);
+}
+
+/** What was said, a page at a time: the newest, or those before one. */
+async function loadTurns(mine, before) {
+  const answer = await get(`/api/agents/${mine.id}/turns`, { before, limit: PAGE }).catch(() => null);
+  if (!answer || mine !== view) return;
+  const first = !mine.spoken.size;
+  for (const turn of answer.turns) mine.spoken.set(turn.id, turn);
+  if (first || before) show(mine.earlier, answer.turns.length >= PAGE);
+  drawTurns(mine);
 }
 
 function drawEvents(mine) {
@@ -70,12 +82,13 @@ function makeParts(id, back) {
     seen: button('button', 'm5 12 5 5 9-10', 'Mark as seen', () => act(id, 'seen')),
     resume: copyButton('Resume command', () => resumeCommand(agents.get(id))),
     turns: el('ol.turns', { 'aria-label': 'Newest first' }), timeline: el('ol.timeline', { 'aria-label': 'Newest first' }),
+    spoken: new Map(), earlier: button('button', null, 'Earlier turns', () => loadTurns(view, spoken(view).at(-1).id), { hidden: true }),
     older: button('button', null, 'Earlier events', () => view.events.older(), { hidden: true }), fault: el('p.fault', { hidden: true, role: 'status' }),
   };
   const pen = button('icon', 'M4 20h4L19 9l-4-4L4 16v4Z', null, () => rename(id), { 'aria-label': 'Rename', title: 'Rename' });
   const leave = button('icon', 'M6 6l12 12M18 6 6 18', null, back, { 'aria-label': 'Close', title: 'Close (Esc)' });
   const head = el('header', null, el('div.title-row', null, p.mark, p.name, pen, el('span.gap'), leave), p.place, el('div.actions', null, p.jump, p.seen, p.resume), p.said);
-  p.all = [head, p.asks, p.facts, p.kids, ...makeTabs(p, { turns: [p.turns], timeline: [p.fault, p.timeline, p.older] })];
+  p.all = [head, p.asks, p.facts, p.kids, ...makeTabs(p, { turns: [p.turns, p.earlier], timeline: [p.fault, p.timeline, p.older] })];
   return p;
 }
 
@@ -206,9 +219,12 @@ const FACTS = [
   ['session', (agent) => ({ text: agent.session_id, note: agent.sessions.length > 1 ? `${plural(agent.sessions.length, 'session')} in this seat` : '' })],
 ];
 
-function drawTurns(mine, turns) {
-  keyed(mine.turns, [...turns].reverse(), (turn) => turn.id, makeTurn);
-  text(mine.tab.turns, turns.length ? String(turns.length) : '');
+/** Newest first. */
+const spoken = (mine) => [...mine.spoken.values()].sort((a, b) => Date.parse(b.timestamp) - Date.parse(a.timestamp) || b.id - a.id);
+
+function drawTurns(mine) {
+  keyed(mine.turns, spoken(mine), (turn) => turn.id, makeTurn);
+  text(mine.tab.turns, mine.spoken.size ? String(mine.spoken.size) : '');
 }
 
 function makeTurn(turn) {

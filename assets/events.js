@@ -4,10 +4,10 @@ import { get } from './api.js';
 
 const PAGE = 200;
 
-/** The events of one question. `changed(events)` hears when an answer came. */
+/** The events of one question. `changed(events)` hears when an answer came, and says false if nobody asks any more. */
 export class Events {
   constructor(path, query, changed) {
-    Object.assign(this, { path, query, changed, known: new Map(), newest: 0, more: false, fault: null, busy: false, again: false });
+    Object.assign(this, { path, query, changed, known: new Map(), newest: 0, lookedTo: null, more: false, fault: null, busy: false, again: false });
   }
 
   /** Asks for what is new; a call while one is under way makes it ask once more. */
@@ -18,22 +18,31 @@ export class Events {
     while (this.again) {
       this.again = false;
       const first = !this.newest;
-      const count = await this.ask(first ? {} : { after: this.newest });
-      if (first) this.more = count >= PAGE;
-      else if (count >= PAGE) this.again = true;
+      if (first) await this.back({});
+      else if ((await this.ask({ after: this.newest })).count >= PAGE) this.again = true;
     }
     this.busy = false;
   }
 
   async older() {
-    this.more = (await this.ask({ before: Math.min(...this.known.keys()) })) >= PAGE;
-    this.changed(this);
+    await this.back({ before: this.lookedTo ?? Math.min(...this.known.keys()) });
+  }
+
+  /** A page further back. The server searches a part of the store at a time, so that may take several questions. */
+  async back(range) {
+    for (let found = 0; ; range = { before: this.lookedTo }) {
+      const { count, lookedTo } = await this.ask(range);
+      found += count;
+      this.lookedTo = lookedTo;
+      this.more = lookedTo !== null || found >= PAGE;
+      if (this.changed(this) === false || lookedTo === null || found >= PAGE) return;
+    }
   }
 
   async ask(range) {
-    let events = [];
+    let [events, lookedTo] = [[], null];
     try {
-      ({ events } = await get(this.path, { ...this.query, ...range, limit: PAGE }));
+      ({ events, looked_to: lookedTo = null } = await get(this.path, { ...this.query, ...range, limit: PAGE }));
       this.fault = null;
     } catch (error) {
       this.fault = error.message;
@@ -42,9 +51,8 @@ export class Events {
       this.known.set(id, { id, name, at: Date.parse(at), source, agent, session: session ?? '', duplicate, body: body ?? {} });
       this.newest = Math.max(this.newest, id);
     }
-    this.more ||= !range.after && events.length >= PAGE;
     this.changed(this);
-    return events.length;
+    return { count: events.length, lookedTo };
   }
 
   /** Newest first. */
@@ -56,7 +64,7 @@ export class Events {
   keep(most) {
     for (const { id } of this.list().slice(most)) {
       this.known.delete(id);
-      this.more = true;
+      [this.more, this.lookedTo] = [true, null];
     }
   }
 }

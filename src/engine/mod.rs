@@ -32,6 +32,7 @@ pub use agent::Agent;
 use crate::model::*;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 use step::Step;
 
 /// The last id given to each kind of row. Part of the world, because ids must come out the same in a replay.
@@ -47,7 +48,8 @@ pub struct Counters {
 /// All agents, and the ways to find them.
 #[derive(Clone, Debug, Default)]
 pub struct World {
-    agents: BTreeMap<i64, Agent>,
+    /// Shared with whoever shows them; an agent is copied when it changes while somebody holds it.
+    agents: BTreeMap<i64, Arc<Agent>>,
     counters: Counters,
     /// For looking up only: nothing depends on its order.
     by_session: HashMap<String, i64>,
@@ -61,7 +63,7 @@ impl World {
             for session in &agent.sessions {
                 world.by_session.insert(session.clone(), agent.id);
             }
-            world.agents.insert(agent.id, agent);
+            world.agents.insert(agent.id, Arc::new(agent));
         }
         world
     }
@@ -72,22 +74,39 @@ impl World {
     }
 
     pub fn agents(&self) -> impl Iterator<Item = &Agent> {
+        self.agents.values().map(|agent| &**agent)
+    }
+
+    /// The same, to be kept.
+    pub fn shared(&self) -> impl Iterator<Item = &Arc<Agent>> {
         self.agents.values()
     }
 
+    pub fn share(&self, id: i64) -> Option<Arc<Agent>> {
+        self.agents.get(&id).cloned()
+    }
+
     pub fn agent(&self, id: i64) -> Option<&Agent> {
-        self.agents.get(&id)
+        self.agents.get(&id).map(|agent| &**agent)
     }
 
     pub fn agent_of_session(&self, session_id: &str) -> Option<&Agent> {
-        self.agents.get(self.by_session.get(session_id)?)
+        self.agent(*self.by_session.get(session_id)?)
     }
 
     /// Forgets an agent that retention deleted.
     pub fn forget(&mut self, id: i64) {
-        if self.agents.remove(&id).is_some() {
-            self.by_session.retain(|_, agent| *agent != id);
+        let Some(agent) = self.agents.remove(&id) else { return };
+        for session in &agent.sessions {
+            if self.by_session.get(session) == Some(&id) {
+                self.by_session.remove(session);
+            }
         }
+    }
+
+    /// The ids of agents up to this one were given, though nobody may have them any more.
+    pub fn skip_agents(&mut self, last: i64) {
+        self.counters.agent = self.counters.agent.max(last);
     }
 
     /// The processes whose life decides where this event belongs; the edge looks and puts the living into
@@ -121,13 +140,13 @@ impl World {
             confidence: if event.source == Source::Hook { Confidence::High } else { Confidence::Medium },
             ..Agent::default()
         };
-        self.agents.insert(id, agent);
+        self.agents.insert(id, Arc::new(agent));
         (Some(id), method)
     }
 
     /// The oldest sessions of a seat go, in memory as in its document, so that a restart changes nothing.
     fn forget_sessions(&mut self, id: i64) {
-        let Some(agent) = self.agents.get_mut(&id) else { return };
+        let Some(agent) = self.agents.get_mut(&id).map(Arc::make_mut) else { return };
         while agent.sessions.len() > SESSIONS {
             let session = agent.sessions.remove(0);
             if self.by_session.get(&session) == Some(&id) {
@@ -139,7 +158,7 @@ impl World {
     /// A session that found another seat leaves its old one.
     fn move_session(&mut self, session_id: &str, id: i64) -> Option<i64> {
         let left = self.by_session.insert(session_id.to_string(), id).filter(|old| *old != id)?;
-        let old = self.agents.get_mut(&left)?;
+        let old = Arc::make_mut(self.agents.get_mut(&left)?);
         old.sessions.retain(|session| session != session_id);
         Some(left)
     }
@@ -158,7 +177,9 @@ pub fn apply(world: &mut World, event: &Event) -> Outcome {
     let is_new_agent = method == Method::Created;
     let left = world.move_session(&event.session_id, id);
     let World { agents, counters, .. } = world;
-    let Some(agent) = agents.get_mut(&id) else { unreachable!("a seat is always an agent's") };
+    let Some(agent) = agents.get_mut(&id).map(Arc::make_mut) else {
+        unreachable!("a seat is always an agent's")
+    };
     if duplicates::heard(agent, event) {
         let (changes, touched) = (Vec::new(), Vec::new());
         return Outcome { agent_id: Some(id), is_new_agent, method, duplicate: true, changes, touched };

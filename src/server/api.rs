@@ -8,7 +8,7 @@ use super::{snapshot, ticker};
 use crate::clock::Stamp;
 use crate::engine::Agent;
 use crate::model::{self, AgentView, Row, Source, observed};
-use crate::store::queries::{self, EventQuery, EventView};
+use crate::store::queries::{self, EventQuery, EventView, Found, Page};
 use axum::body::Body;
 use axum::extract::{Path, Query, State};
 use hyper::StatusCode;
@@ -19,8 +19,12 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Events in one answer.
-const MOST_EVENTS: usize = 1000;
+/// Rows in one answer: if nobody says, and at most.
+const ROWS: (usize, usize) = (200, 1000);
+/// The same for events, which are bigger.
+const EVENTS: (usize, usize) = (100, 1000);
+/// Ended agents in one answer, if nobody says: those that ended last.
+const ENDED: usize = 1000;
 /// Names of events in one question.
 const MOST_NAMES: usize = 100;
 const SMALL_BODY: usize = 64 << 10;
@@ -30,12 +34,21 @@ const PRUNE_PATIENCE: Duration = Duration::from_secs(5);
 #[derive(Deserialize)]
 pub struct Which {
     all: Option<String>,
+    ended: Option<String>,
 }
 
 impl Which {
-    fn with_ended(&self) -> bool {
-        self.all.as_ref().is_some_and(|all| !matches!(all.as_str(), "" | "0" | "false"))
+    /// How many ended agents are wanted.
+    fn ended(self) -> Result<usize, Failed> {
+        let all = self.all.is_some_and(|all| !matches!(all.as_str(), "" | "0" | "false"));
+        Ok(number("ended", self.ended)?.unwrap_or(if all { ENDED } else { 0 }))
     }
+}
+
+/// A number in the query, if it is there.
+fn number<T: std::str::FromStr>(name: &str, text: Option<String>) -> Result<Option<T>, Failed> {
+    let Some(text) = text.filter(|text| !text.is_empty()) else { return Ok(None) };
+    text.parse().map(Some).map_err(|_| Failed::bad(format!("`{name}` is not a number")))
 }
 
 /// Not by way of a `Value`: this answer is big, and asked for often.
@@ -45,7 +58,7 @@ struct Agents {
 }
 
 pub async fn agents(State(app): State<Shared>, Query(which): Query<Which>) -> Answered {
-    let agents = app.ledger.snapshot().agents(which.with_ended());
+    let agents = app.ledger.snapshot().agents(which.ended()?);
     Ok(ok(&Agents { agents: snapshot::views(&agents, Stamp::now()) }))
 }
 
@@ -57,8 +70,9 @@ struct Board {
 
 /// The agents as a list, and how the receiver is: one small answer for what is asked every few seconds.
 pub async fn board(State(app): State<Shared>, Query(which): Query<Which>) -> Answered {
+    let ended = which.ended()?;
     let receiver = app.hook_status(ticker::spool().await);
-    let agents = app.ledger.snapshot().agents(which.with_ended());
+    let agents = app.ledger.snapshot().agents(ended);
     let now = Stamp::now();
     let views = agents.iter().map(|agent| agent.view(now)).collect();
     Ok(ok(&Board { receiver, rows: model::rows(views, now) }))
@@ -73,28 +87,50 @@ fn known(app: &Shared, id: &str) -> Result<Arc<Agent>, Failed> {
     app.ledger.snapshot().agent(id).ok_or_else(|| Failed::not_found("there is no such agent"))
 }
 
+/// The newest rows, or the newest before the one with this id.
+#[derive(Deserialize)]
+pub struct WhichRows {
+    before: Option<String>,
+    limit: Option<String>,
+}
+
 /// A list of an agent's rows, under its name.
 async fn rows(
     app: Shared,
     id: String,
+    which: WhichRows,
     name: &'static str,
-    query: fn(&Connection, i64) -> anyhow::Result<Vec<Value>>,
+    query: fn(&Connection, Page) -> anyhow::Result<Vec<Value>>,
 ) -> Answered {
-    let id = known(&app, &id)?.id;
-    let rows = app.ask_of_states(move |db| query(db, id)).await?;
+    let agent = known(&app, &id)?.id;
+    let limit = number("limit", which.limit)?.unwrap_or(ROWS.0).clamp(1, ROWS.1);
+    let page = Page { agent, before: number("before", which.before)?, limit };
+    let rows = app.ask_of_states(move |db| query(db, page)).await?;
     Ok(ok(&json!({ name: rows })))
 }
 
-pub async fn commands(State(app): State<Shared>, Path(id): Path<String>) -> Answered {
-    rows(app, id, "commands", queries::commands).await
+pub async fn commands(
+    State(app): State<Shared>,
+    Path(id): Path<String>,
+    Query(which): Query<WhichRows>,
+) -> Answered {
+    rows(app, id, which, "commands", queries::commands).await
 }
 
-pub async fn turns(State(app): State<Shared>, Path(id): Path<String>) -> Answered {
-    rows(app, id, "turns", queries::turns).await
+pub async fn turns(
+    State(app): State<Shared>,
+    Path(id): Path<String>,
+    Query(which): Query<WhichRows>,
+) -> Answered {
+    rows(app, id, which, "turns", queries::turns).await
 }
 
-pub async fn transitions(State(app): State<Shared>, Path(id): Path<String>) -> Answered {
-    rows(app, id, "transitions", queries::transitions).await
+pub async fn transitions(
+    State(app): State<Shared>,
+    Path(id): Path<String>,
+    Query(which): Query<WhichRows>,
+) -> Answered {
+    rows(app, id, which, "transitions", queries::transitions).await
 }
 
 #[derive(Deserialize)]
@@ -109,11 +145,6 @@ pub struct WhichEvents {
 
 impl WhichEvents {
     fn query(self) -> Result<EventQuery, Failed> {
-        fn number<T: std::str::FromStr>(name: &str, text: Option<String>) -> Result<Option<T>, Failed> {
-            let Some(text) = text.filter(|text| !text.is_empty()) else { return Ok(None) };
-            let bad = |_| Failed::bad(format!("`{name}` is not a number"));
-            text.parse().map(Some).map_err(bad)
-        }
         let types = self.r#type.unwrap_or_default();
         let names: BTreeSet<String> =
             types.split(',').filter(|name| !name.is_empty()).map(event_name).collect();
@@ -126,7 +157,7 @@ impl WhichEvents {
             after: number("after", self.after)?,
             before: number("before", self.before)?,
             agent: number("agent", self.agent)?,
-            limit: number("limit", self.limit)?.unwrap_or(100).clamp(1, MOST_EVENTS),
+            limit: number("limit", self.limit)?.unwrap_or(EVENTS.0).clamp(1, EVENTS.1),
             names: names.into_iter().collect(),
             text: self.q.filter(|text| !text.trim().is_empty()),
         })
@@ -136,6 +167,15 @@ impl WhichEvents {
 #[derive(Serialize)]
 struct Events {
     events: Vec<EventView>,
+    /// There may be more beyond this id, which nobody looked for yet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    looked_to: Option<i64>,
+}
+
+impl From<Found> for Events {
+    fn from(Found { events, looked_to }: Found) -> Events {
+        Events { events, looked_to }
+    }
 }
 
 /// Both spellings are understood: `PreToolUse` and `pre-tool-use`.
@@ -162,10 +202,10 @@ pub async fn agent_events(
 }
 
 async fn find(app: Shared, query: EventQuery) -> Answered {
-    let by_lists = query.agent.is_some() || !query.names.is_empty();
+    let by_lists = query.text.is_none() && (query.agent.is_some() || !query.names.is_empty());
     let question = move |db: &Connection| queries::events(db, &query);
-    let events = if by_lists { app.ask_of_states(question).await? } else { app.ask(question).await? };
-    Ok(ok(&Events { events }))
+    let found = if by_lists { app.ask_of_states(question).await? } else { app.ask(question).await? };
+    Ok(ok(&Events::from(found)))
 }
 
 /// Somebody looked at it.

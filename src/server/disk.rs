@@ -39,7 +39,7 @@ pub struct Committed {
     pub jobs: Vec<Job>,
     pub answers: Vec<Receipt>,
     /// The agents it changed, each with the number of that step in the stream.
-    pub agents: Vec<(i64, Agent)>,
+    pub agents: Vec<(i64, Arc<Agent>)>,
     pub changes: Vec<ChangeRow>,
     pub marks: Marks,
 }

@@ -37,7 +37,7 @@ struct Home {
 
 impl Ground for Home {
     fn seats(&self) -> Vec<Seat> {
-        let agents = self.ledger.snapshot().agents(false);
+        let agents = self.ledger.snapshot().agents(0);
         agents.iter().map(|agent| self.seat_of(agent)).collect()
     }
 

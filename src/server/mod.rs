@@ -10,7 +10,9 @@ mod app;
 mod aside;
 mod assets;
 mod batch;
+mod checkpoint;
 mod cost;
+mod cut;
 mod discover;
 mod disk;
 mod drain;
@@ -154,7 +156,7 @@ pub fn serve(args: &ServeArgs) -> Result<ExitCode> {
 /// Desktop and webhook notifications, in a thread of their own.
 fn ring_when_it_matters(config: &Config, ledger: &Ledger) -> Result<()> {
     let changes = ledger.watch();
-    let now_there = ledger.snapshot().agents(false);
+    let now_there = ledger.snapshot().agents(0);
     let config = config.clone();
     let ring = move || {
         let now = Stamp::now();

@@ -13,8 +13,8 @@ use std::process::ExitCode;
 
 /// Delete old events now instead of when the server gets to it
 ///
-/// What the configuration keeps (30 days, 1 GiB) stays, and so does everything of the current session of an agent that
-/// has not ended.
+/// What is too old or too much (30 days, 1 GiB) goes. Of what is too old, everything of the current session of an agent
+/// that has not ended stays; where there is too much, the oldest goes, whosever it is, and every agent keeps its state.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  headspace prune\n  headspace prune --days 7")]
 pub struct PruneArgs {
@@ -65,7 +65,7 @@ fn offline(config: &Config, path: &Path, days: Option<u32>) -> Result<Deleted> {
     let (sender, mut receiver) = tokio::sync::oneshot::channel();
     upkeep.prune_now(days, sender);
     loop {
-        upkeep.step(&db, true).context("could not prune")?;
+        upkeep.step(&db, &|| false).context("could not prune")?;
         upkeep.tell();
         if let Ok(deleted) = receiver.try_recv() {
             db.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)")?;

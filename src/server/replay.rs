@@ -4,8 +4,8 @@ use super::batch::effect;
 use super::memory::Memory;
 use super::projection;
 use crate::clock::Stamp;
-use crate::engine::{self, Agent, Counters, World};
-use crate::model::Event;
+use crate::engine::{self, Agent, World};
+use crate::model::{Event, Outcome};
 use crate::store::write::{self, Marks, Rows};
 use crate::store::{self, flag, queries};
 use anyhow::Result;
@@ -86,8 +86,10 @@ pub fn replay(db: &mut Connection, mut progress: impl FnMut(u64)) -> Result<Repl
     }
     clear.commit()?;
 
-    let agent = if pruned { marks.world.agent } else { 0 };
-    let mut world = World::load([], Counters { agent, ..Counters::default() });
+    let mut world = queries::base(db)?.unwrap_or_default();
+    if pruned {
+        world.skip_agents(marks.world.agent);
+    }
     let (mut done, mut last) = (Replayed::default(), 0);
     loop {
         let after = last;
@@ -184,11 +186,7 @@ fn attempt<'a>(
             done.rows.absorb(std::mem::take(&mut rows));
         }
         let agent_id = event.agent_hint;
-        let mut event = Cow::Borrowed(event);
-        // An id somebody has already is no id for a new agent.
-        if agent_id.is_some_and(|id| world.agent(id).is_some()) {
-            event.to_mut().agent_hint = None;
-        }
+        let event = with_free_hint(world, event);
         let outcome = if failing.contains(&event.id) {
             None
         } else {
@@ -205,6 +203,21 @@ fn attempt<'a>(
     rows.number_agents(&mut done.seq);
     done.rows.absorb(rows);
     Ok(done)
+}
+
+/// An id somebody has already is no id for a new agent.
+fn with_free_hint<'a>(world: &World, event: &'a Event) -> Cow<'a, Event> {
+    let mut event = Cow::Borrowed(event);
+    if event.agent_hint.is_some_and(|id| world.agent(id).is_some()) {
+        event.to_mut().agent_hint = None;
+    }
+    event
+}
+
+/// One stored event, as it was applied then. `None`: the engine fails on it, and the world is worth nothing now.
+pub fn again(world: &mut World, event: &Event) -> Option<Outcome> {
+    let event = with_free_hint(world, event);
+    catch_unwind(AssertUnwindSafe(|| engine::apply(world, &event))).ok()
 }
 
 /// Corrects what the event's row says of its agent and its effect.

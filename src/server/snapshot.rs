@@ -14,27 +14,40 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    pub fn new<'a>(agents: impl IntoIterator<Item = &'a Agent>) -> Snapshot {
+    pub fn new<'a>(agents: impl IntoIterator<Item = &'a Arc<Agent>>) -> Snapshot {
         let mut snapshot = Snapshot::default();
         for agent in agents {
             for session in &agent.sessions {
                 snapshot.by_session.insert(session.clone(), agent.id);
             }
-            snapshot.put(agent.clone());
+            snapshot.put(Arc::clone(agent));
         }
         snapshot
     }
 
-    pub fn put(&mut self, agent: Agent) {
+    pub fn put(&mut self, agent: Arc<Agent>) {
         if self.by_session.get(&agent.session_id) != Some(&agent.id) {
             self.by_session.insert(agent.session_id.clone(), agent.id);
         }
-        self.agents.insert(agent.id, Arc::new(agent));
+        let id = agent.id;
+        let old = self.agents.insert(id, Arc::clone(&agent));
+        // A seat remembers so many sessions; the oldest goes when another comes.
+        if let Some(old) = old.filter(|old| old.sessions.first() != agent.sessions.first()) {
+            self.forget_sessions(id, old.sessions.iter().filter(|session| !agent.sessions.contains(session)));
+        }
     }
 
     pub fn forget(&mut self, id: i64) {
-        if self.agents.remove(&id).is_some() {
-            self.by_session.retain(|_, agent| *agent != id);
+        if let Some(agent) = self.agents.remove(&id) {
+            self.forget_sessions(id, &agent.sessions);
+        }
+    }
+
+    fn forget_sessions<'a>(&mut self, id: i64, sessions: impl IntoIterator<Item = &'a String>) {
+        for session in sessions {
+            if self.by_session.get(session) == Some(&id) {
+                self.by_session.remove(session);
+            }
         }
     }
 
@@ -46,9 +59,25 @@ impl Snapshot {
         self.agent(*self.by_session.get(session_id)?)
     }
 
-    /// Ended ones only `with_ended`.
-    pub fn agents(&self, with_ended: bool) -> Vec<Arc<Agent>> {
-        self.agents.values().filter(|agent| with_ended || agent.ended_at.is_none()).cloned().collect()
+    /// All that have not ended, and as many of the others as are wanted, those that ended last.
+    pub fn agents(&self, ended: usize) -> Vec<Arc<Agent>> {
+        let (mut agents, mut gone): (Vec<_>, Vec<_>) = self
+            .agents
+            .values()
+            .filter(|agent| ended > 0 || agent.ended_at.is_none())
+            .cloned()
+            .partition(|agent| agent.ended_at.is_none());
+        if gone.len() > ended {
+            gone.select_nth_unstable_by_key(ended, |agent| std::cmp::Reverse((agent.ended_at, agent.id)));
+            gone.truncate(ended);
+        }
+        agents.append(&mut gone);
+        agents
+    }
+
+    /// How many there are that have not ended.
+    pub fn present(&self) -> usize {
+        self.agents.values().filter(|agent| agent.ended_at.is_none()).count()
     }
 
     pub fn len(&self) -> usize {

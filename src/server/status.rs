@@ -95,7 +95,7 @@ pub async fn metrics(State(app): State<Shared>) -> Answered {
     let marks = app.ledger.marks();
     let load = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed) as f64;
     let snapshot = app.ledger.snapshot();
-    let (all, open) = (snapshot.len(), snapshot.agents(false).len());
+    let (all, open) = (snapshot.len(), snapshot.present());
     drop(snapshot);
     let table: [(&str, &str, &str, f64); 11] = [
         ("headspace_events_received_total", "counter", "Hook events accepted.", marks.received as f64),

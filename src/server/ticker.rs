@@ -29,7 +29,7 @@ pub async fn run(app: Shared) {
         let changed: Vec<Message> = app
             .ledger
             .snapshot()
-            .agents(false)
+            .agents(0)
             .iter()
             .filter(|agent| wakes(agent, last, now) || (slow && tires(agent, now)))
             .map(|agent| Message::new(None, "agent_updated", Some(agent.id), &agent.view(now)))

@@ -5,6 +5,7 @@
 //! leaves no trace, neither on disk nor in memory, and nobody is told that it did.
 
 use super::batch::{Around, Batch, Failure};
+use super::checkpoint::Checkpoint;
 use super::disk::{Committed, Disk, Done};
 use super::ledger::{Job, Ledger, Receipt, Unavailable};
 use super::log;
@@ -34,6 +35,7 @@ pub struct Writer {
     around: Around,
     upkeep: Upkeep,
     disk: Disk,
+    checkpoint: Checkpoint,
     /// Jobs that came while others were committed, and that wait for the end of that.
     others: Vec<Job>,
 }
@@ -43,16 +45,9 @@ impl Writer {
     pub fn new(db: Connection, path: PathBuf, ledger: Ledger, upkeep: Upkeep) -> Result<Writer> {
         store::leave_syncing(&db)?;
         let disk = Disk::start(&path, ledger.clone()).context("could not start to sync")?;
-        let mut writer = Writer {
-            db,
-            path,
-            ledger,
-            memory: None,
-            around: Around::new(),
-            upkeep,
-            disk,
-            others: Vec::new(),
-        };
+        let (around, checkpoint) = (Around::new(), Checkpoint::start(&db, &path));
+        let others = Vec::new();
+        let mut writer = Writer { db, path, ledger, memory: None, around, upkeep, disk, checkpoint, others };
         writer.load()?;
         Ok(writer)
     }
@@ -72,11 +67,15 @@ impl Writer {
                 self.write_rows();
             }
             self.tidy();
+            if let Err(error) = self.checkpoint.see(&self.db) {
+                self.note(&error, "could not checkpoint the database");
+            }
         }
         self.disk.settle();
         self.write_rows();
-        if let Err(error) = self.db.execute_batch("PRAGMA optimize; PRAGMA wal_checkpoint(TRUNCATE)") {
-            log::line(&format!("could not checkpoint the database: {error}"));
+        let optimized = self.db.execute_batch("PRAGMA optimize").map_err(Into::into);
+        if let Err(error) = optimized.and_then(|()| self.checkpoint.finish(&self.db)) {
+            log::line(&format!("could not checkpoint the database: {error:#}"));
         }
     }
 
@@ -117,16 +116,13 @@ impl Writer {
 
     /// What can be done besides, a little of it.
     fn tidy(&mut self) {
-        let idle = self.ledger.queue.is_empty();
-        // Rows of what is deleted must not be written afterwards, nor told, nor worked out from what is left.
-        if self.upkeep.deletes() {
-            self.disk.settle();
-            if !self.write_rows() {
-                self.upkeep.postpone();
-                return;
-            }
+        // Rows of what is deleted must not be written afterwards, nor worked out from what is left.
+        if self.upkeep.deletes() && !self.write_rows() {
+            self.upkeep.postpone();
+            return;
         }
-        match self.upkeep.step(&self.db, idle) {
+        let queue = &self.ledger.queue;
+        match self.upkeep.step(&self.db, &|| !queue.is_empty()) {
             Ok(forgotten) => {
                 self.forget(&forgotten);
                 self.upkeep.tell();
@@ -155,7 +151,7 @@ impl Writer {
         let memory = Memory::load(&self.db)?;
         let published = &self.ledger.published;
         *published.snapshot.write().unwrap_or_else(PoisonError::into_inner) =
-            Snapshot::new(memory.world.agents());
+            Snapshot::new(memory.world.shared());
         *published.marks.write().unwrap_or_else(PoisonError::into_inner) = memory.marks.clone();
         self.memory = Some(memory);
         Ok(())
@@ -252,7 +248,7 @@ impl Writer {
     /// It is committed: to be synced and told. Others in line do not wait for that.
     fn tell(&mut self, jobs: Vec<Job>, answers: Vec<Receipt>, rows: Rows) {
         let Some(memory) = &mut self.memory else { return };
-        let agent = |(id, seq): (&i64, &i64)| Some((*seq, memory.world.agent(*id)?.clone()));
+        let agent = |(id, seq): (&i64, &i64)| Some((*seq, memory.world.share(*id)?));
         let agents = rows.touched.iter().filter_map(agent).collect();
         let (changes, marks) = (rows.changes.clone(), memory.marks.clone());
         let alone = jobs.len() == 1 && self.ledger.queue.is_empty();

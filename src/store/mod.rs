@@ -48,28 +48,13 @@ impl std::error::Error for Damaged {}
 /// Up to this size the whole file is checked at every start; it takes milliseconds.
 const CHECK_UP_TO: u64 = 32 << 20;
 
-/// Pages in the log before it is moved into the database, at a moment that suits.
+/// Pages in the log before it is moved into the database.
 const USUAL_LOG: usize = 1500;
-/// And at any moment: while events are committed, somebody waits.
-const LONGEST_LOG: usize = 20_000;
 
 /// From now on COMMIT returns before it is on disk, where [`Log::sync`] brings it. The log keeps the order: a crash of the
 /// machine before that loses what came last, never anything before it.
 pub fn leave_syncing(db: &Connection) -> Result<()> {
-    db.pragma_update(None, "synchronous", "NORMAL").context("could not leave the syncing to others")?;
-    longest_log(db, LONGEST_LOG)
-}
-
-fn longest_log(db: &Connection, pages: usize) -> Result<()> {
-    Ok(db.pragma_update_and_check(None, "wal_autocheckpoint", pages as i64, |_| Ok(()))?)
-}
-
-/// Does `work`, which nobody waits for: also the time to move the log into the database.
-pub fn unhurried<T>(db: &Connection, work: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
-    longest_log(db, USUAL_LOG)?;
-    let done = work(db);
-    longest_log(db, LONGEST_LOG)?;
-    done
+    db.pragma_update(None, "synchronous", "NORMAL").context("could not leave the syncing to others")
 }
 
 /// Moves everything from the log into the database, and both to disk.
@@ -125,6 +110,7 @@ fn open_writer(path: &Path) -> Result<Connection> {
         db.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
         db.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;
         db.pragma_update(None, "synchronous", "FULL")?;
+        db.pragma_update(None, "wal_autocheckpoint", USUAL_LOG as i64)?;
         db.pragma_update(None, "foreign_keys", false)?;
         db.pragma_update(None, "journal_size_limit", 16 << 20)?;
         db.pragma_update(None, "temp_store", "MEMORY")?;
@@ -279,7 +265,7 @@ mod tests {
         let reader = open_to_read(&path).unwrap();
         let look = reader.unchecked_transaction().unwrap();
         look.query_row("SELECT count(*) FROM days", [], |row| row.get::<_, i64>(0)).unwrap();
-        unhurried(&db, |db| Ok(db.execute_batch("INSERT INTO days VALUES ('2026-01-01', 1)")?)).unwrap();
+        db.execute_batch("INSERT INTO days VALUES ('2026-01-01', 1)").unwrap();
         assert!(format!("{:#}", empty_log(&db).unwrap_err()).contains("reads for too long"));
         drop(look);
         empty_log(&db).unwrap();

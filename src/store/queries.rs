@@ -3,7 +3,7 @@
 use super::write::{Marks, TailUpdate};
 use super::{flag, search};
 use crate::clock::Stamp;
-use crate::engine::{Agent, World};
+use crate::engine::{Agent, Counters, World};
 use crate::model::*;
 use anyhow::{Context, Result};
 use rusqlite::types::Value as Sql;
@@ -30,7 +30,11 @@ pub fn meta(db: &Connection, key: &str) -> Result<Option<String>> {
 
 /// Every agent, ended ones too, as the engine left them.
 pub fn agents(db: &Connection) -> Result<Vec<Agent>> {
-    let mut query = db.prepare("SELECT id, doc FROM agents ORDER BY id")?;
+    documents(db, "agents")
+}
+
+fn documents(db: &Connection, table: &str) -> Result<Vec<Agent>> {
+    let mut query = db.prepare(&format!("SELECT id, doc FROM {table} ORDER BY id"))?;
     let mut rows = query.query([])?;
     let mut agents = Vec::new();
     while let Some(row) = rows.next()? {
@@ -45,6 +49,22 @@ pub fn agents(db: &Connection) -> Result<Vec<Agent>> {
 pub fn world(db: &Connection) -> Result<(World, Marks)> {
     let marks = marks(db)?;
     Ok((World::load(agents(db)?, marks.world), marks))
+}
+
+/// The ids given by the events that were deleted for want of room.
+pub fn base_counters(db: &Connection) -> Result<Counters> {
+    match meta(db, "base")? {
+        Some(text) => serde_json::from_str(&text).context("could not read the base's ids"),
+        None => Ok(Counters::default()),
+    }
+}
+
+/// The world that the events in the store come on top of; `None`: the empty one.
+pub fn base(db: &Connection) -> Result<Option<World>> {
+    if meta(db, "base")?.is_none() {
+        return Ok(None);
+    }
+    Ok(Some(World::load(documents(db, "base")?, base_counters(db)?)))
 }
 
 /// An event as the surfaces see it.
@@ -75,10 +95,39 @@ pub struct EventQuery {
     pub limit: usize,
 }
 
+impl EventQuery {
+    /// The order in which events are looked for.
+    pub fn order(&self) -> &'static str {
+        if self.after.is_some() { "ASC" } else { "DESC" }
+    }
+}
+
 const EVENT_COLUMNS: &str = "id, name, session_id, agent_id, at, received_at, source, flags, body";
+/// Bytes of bodies in one answer, or a little more.
+const MOST_BYTES: usize = 16 << 20;
+
+/// Events that were found. Searching and reading have their limits, so there may be more than was asked for.
+#[derive(Debug, Default)]
+pub struct Found {
+    /// Oldest first.
+    pub events: Vec<EventView>,
+    /// It was not looked further than this id: whoever wants the rest asks for what is before it, or after it if that
+    /// was asked.
+    pub looked_to: Option<i64>,
+}
 
 /// The newest events that match, oldest of them first; with `after`, the first ones after it.
-pub fn events(db: &Connection, query: &EventQuery) -> Result<Vec<EventView>> {
+pub fn events(db: &Connection, query: &EventQuery) -> Result<Found> {
+    // First the ids, then the rows: only those that are shown are read whole.
+    let (ids, looked_to) = match &query.text {
+        None => (ids(db, query)?, None),
+        Some(text) => search::find(db, query, text)?,
+    };
+    read(db, query, ids, looked_to)
+}
+
+/// In the order in which they are looked for.
+fn ids(db: &Connection, query: &EventQuery) -> Result<Vec<i64>> {
     let mut values: Vec<Sql> = Vec::new();
     let mut bind = |value: Sql| {
         values.push(value);
@@ -87,31 +136,36 @@ pub fn events(db: &Connection, query: &EventQuery) -> Result<Vec<EventView>> {
     let lists = lists(query, &mut bind)?;
     let after = query.after.map(|id| bind(id.into()));
     let before = query.before.map(|id| bind(id.into()));
-    let mut with_text = String::new();
-    if let Some(text) = &query.text {
-        let Some(search) = search::Search::new(db, text)? else { return Ok(Vec::new()) };
-        let (sql, more) = search.condition(values.len());
-        with_text = format!(" AND {sql}");
-        values.extend(more);
-    }
-    let order = if query.after.is_some() { "ASC" } else { "DESC" };
+    let (order, limit) = (query.order(), query.limit);
     let of_list = |List { from, id }: &List| {
         let after = after.as_ref().map_or(String::new(), |after| format!(" AND {id} > {after}"));
         let before = before.as_ref().map_or(String::new(), |before| format!(" AND {id} < {before}"));
-        format!(
-            "SELECT * FROM (SELECT {id} FROM {from}{after}{before}{with_text} ORDER BY {id} {order} LIMIT {})",
-            query.limit
-        )
+        format!("SELECT * FROM (SELECT {id} FROM {from}{after}{before} ORDER BY {id} {order} LIMIT {limit})")
     };
-    // First the ids, then the rows: only those that are shown are read whole.
-    let ids = lists.iter().map(of_list).collect::<Vec<_>>().join(" UNION ALL ");
-    let sql = format!(
-        "SELECT {EVENT_COLUMNS} FROM events WHERE id IN ({ids} ORDER BY 1 {order} LIMIT {}) ORDER BY id",
-        query.limit
-    );
-    let mut statement = db.prepare_cached(&sql)?;
-    let events = statement.query_map(params_from_iter(values), event_view)?;
-    Ok(events.collect::<rusqlite::Result<_>>()?)
+    let all = lists.iter().map(of_list).collect::<Vec<_>>().join(" UNION ALL ");
+    let mut statement = db.prepare_cached(&format!("{all} ORDER BY 1 {order} LIMIT {limit}"))?;
+    let ids = statement.query_map(params_from_iter(values), |row| row.get(0))?;
+    Ok(ids.collect::<rusqlite::Result<_>>()?)
+}
+
+fn read(db: &Connection, query: &EventQuery, ids: Vec<i64>, mut looked_to: Option<i64>) -> Result<Found> {
+    let mut statement = db.prepare_cached(&format!("SELECT {EVENT_COLUMNS} FROM events WHERE id = ?1"))?;
+    let (mut events, mut bytes) = (Vec::with_capacity(ids.len()), 0);
+    for id in ids {
+        if bytes > MOST_BYTES {
+            looked_to = events.last().map(|event: &EventView| event.id);
+            break;
+        }
+        let read = statement.query_row([id], |row| {
+            bytes += row.get_ref(8)?.as_bytes()?.len();
+            event_view(row)
+        });
+        events.extend(read.optional()?);
+    }
+    if query.after.is_none() {
+        events.reverse();
+    }
+    Ok(Found { events, looked_to })
 }
 
 /// Events in the order of their ids: everything up to a condition on them, and what holds their id there.
@@ -193,24 +247,38 @@ fn stamp(nanos: Option<i64>) -> Value {
     nanos.map_or(Value::Null, |nanos| json!(Stamp(nanos)))
 }
 
-/// Rows of `sql` (one parameter: the agent) as JSON objects.
+/// Which of an agent's rows are asked for: the newest, or the newest before a certain one.
+#[derive(Clone, Copy, Debug)]
+pub struct Page {
+    pub agent: i64,
+    /// The id of a row of the same list.
+    pub before: Option<i64>,
+    pub limit: usize,
+}
+
+/// Rows of `sql` (its parameters: agent, before, limit) as JSON objects.
 fn list(
     db: &Connection,
     sql: &str,
-    agent_id: i64,
+    page: Page,
     object: fn(&Row) -> rusqlite::Result<Value>,
 ) -> Result<Vec<Value>> {
     let mut statement = db.prepare_cached(sql)?;
-    Ok(statement.query_map([agent_id], object)?.collect::<rusqlite::Result<_>>()?)
+    let values = rusqlite::params![page.agent, page.before, page.limit as i64];
+    Ok(statement.query_map(values, object)?.collect::<rusqlite::Result<_>>()?)
 }
 
 /// What was said, oldest first.
-pub fn turns(db: &Connection, agent_id: i64) -> Result<Vec<Value>> {
+pub fn turns(db: &Connection, page: Page) -> Result<Vec<Value>> {
     list(
         db,
         "SELECT id, command_id, session_id, actor, intent, text, timestamp, timestamp_source, confidence, event_id
-         FROM turns WHERE agent_id = ?1 ORDER BY timestamp, id",
-        agent_id,
+         FROM turns WHERE id IN (
+             SELECT id FROM turns WHERE agent_id = ?1
+                 AND (?2 IS NULL OR (timestamp, id) < (SELECT timestamp, id FROM turns WHERE id = ?2))
+             ORDER BY timestamp DESC, id DESC LIMIT ?3)
+         ORDER BY timestamp, id",
+        page,
         |row| {
             Ok(json!({
                 "id": row.get::<_, i64>(0)?, "command_id": row.get::<_, Option<i64>>(1)?,
@@ -224,12 +292,14 @@ pub fn turns(db: &Connection, agent_id: i64) -> Result<Vec<Value>> {
 }
 
 /// Units of work, oldest first.
-pub fn commands(db: &Connection, agent_id: i64) -> Result<Vec<Value>> {
+pub fn commands(db: &Connection, page: Page) -> Result<Vec<Value>> {
     list(
         db,
         "SELECT id, session_id, state, instruction, started_at, completed_at, confidence
-         FROM commands WHERE agent_id = ?1 ORDER BY started_at, id",
-        agent_id,
+         FROM commands WHERE id IN (
+             SELECT id FROM commands WHERE agent_id = ?1 AND (?2 IS NULL OR id < ?2) ORDER BY id DESC LIMIT ?3)
+         ORDER BY started_at, id",
+        page,
         |row| {
             Ok(json!({
                 "id": row.get::<_, i64>(0)?, "session_id": row.get::<_, String>(1)?,
@@ -242,12 +312,14 @@ pub fn commands(db: &Connection, agent_id: i64) -> Result<Vec<Value>> {
 }
 
 /// Steps of the state machine, oldest first.
-pub fn transitions(db: &Connection, agent_id: i64) -> Result<Vec<Value>> {
+pub fn transitions(db: &Connection, page: Page) -> Result<Vec<Value>> {
     list(
         db,
         "SELECT id, command_id, from_state, to_state, actor, intent, valid, confidence, source, event_id, at, why
-         FROM transitions WHERE agent_id = ?1 ORDER BY id",
-        agent_id,
+         FROM transitions WHERE id IN (
+             SELECT id FROM transitions WHERE agent_id = ?1 AND (?2 IS NULL OR id < ?2) ORDER BY id DESC LIMIT ?3)
+         ORDER BY id",
+        page,
         |row| {
             Ok(json!({
                 "id": row.get::<_, i64>(0)?, "command_id": row.get::<_, Option<i64>>(1)?,
@@ -336,7 +408,12 @@ mod tests {
         }
         write::lists(&db, 0, 30).unwrap();
         write::lists(&db, 20, 60).unwrap();
-        search::index_some(&db, 40).unwrap();
+        let mut left = 40;
+        let forty = &mut || {
+            left -= 1;
+            left > 0
+        };
+        search::index_some(&db, forty).unwrap();
         db
     }
 
@@ -374,7 +451,8 @@ mod tests {
                 let expected = if after.is_some() { &all[..many] } else { &all[all.len() - many..] };
                 let names = names.iter().map(|name| name.to_string()).collect();
                 let query = EventQuery { after, before, agent, names, text: text.map(str::to_owned), limit };
-                let found: Vec<i64> = events(&db, &query).unwrap().iter().map(|event| event.id).collect();
+                let found = events(&db, &query).unwrap();
+                let found: Vec<i64> = found.events.iter().map(|event| event.id).collect();
                 assert_eq!(found, expected, "{query:?}");
                 asked += 1;
             }

@@ -2,9 +2,11 @@
 //!
 //! The index is filled in idle time, never while a hook waits; what it does not hold yet is looked at directly.
 
+use super::prune::GoOn;
+use super::queries::EventQuery;
 use anyhow::Result;
-use rusqlite::Connection;
 use rusqlite::types::Value as Sql;
+use rusqlite::{Connection, params_from_iter};
 use serde_json::Value;
 
 /// Fields that say nothing a person would search for.
@@ -50,23 +52,49 @@ fn collect(value: &Value, text: &mut String) {
     }
 }
 
-/// Indexes up to `limit` further events; how many it did.
-pub fn index_some(db: &Connection, limit: usize) -> Result<usize> {
+/// Indexes further events as long as it may go on; `true`: there are no more.
+pub fn index_some(db: &Connection, go_on: GoOn) -> Result<bool> {
     let done = indexed(db)?;
-    let mut rows = db.prepare_cached("SELECT id, body FROM events WHERE id > ?1 ORDER BY id LIMIT ?2")?;
-    let mut rows = rows.query(rusqlite::params![done, limit as i64])?;
-    let (mut count, mut last) = (0, done);
-    while let Some(row) = rows.next()? {
+    let mut last = done;
+    let mut query = db.prepare_cached("SELECT id, body FROM events WHERE id > ?1 ORDER BY id")?;
+    let mut rows = query.query([done])?;
+    let mut all = false;
+    loop {
+        let Some(row) = rows.next()? else {
+            all = true;
+            break;
+        };
         last = row.get(0)?;
-        count += 1;
         let body: Value = serde_json::from_str(row.get_ref(1)?.as_str()?).unwrap_or(Value::Null);
         db.prepare_cached("INSERT INTO events_text(rowid, text) VALUES (?1, ?2)")?
             .execute(rusqlite::params![last, text_of(&body)])?;
+        if !go_on() {
+            break;
+        }
     }
-    if count > 0 {
+    if last > done {
         super::write::meta(db, "indexed", &last.to_string())?;
     }
-    Ok(count)
+    Ok(all)
+}
+
+/// Pages of the index merged between two glances at the clock.
+const MERGED_AT_ONCE: i64 = 4;
+
+/// Merges parts of the index, which every step of indexing and of deleting adds to; `true`: there is nothing to merge.
+pub fn merge_some(db: &Connection, go_on: GoOn) -> Result<bool> {
+    let mut merge = db.prepare_cached("INSERT INTO events_text(events_text, rank) VALUES ('merge', ?1)")?;
+    loop {
+        let before = db.total_changes();
+        merge.execute([MERGED_AT_ONCE])?;
+        // The statement itself counts as one change.
+        if db.total_changes() - before < 2 {
+            return Ok(true);
+        }
+        if !go_on() {
+            return Ok(false);
+        }
+    }
 }
 
 /// The id of the last event the index holds.
@@ -74,39 +102,146 @@ pub fn indexed(db: &Connection) -> Result<i64> {
     Ok(super::queries::meta(db, "indexed")?.and_then(|text| text.parse().ok()).unwrap_or(0))
 }
 
-/// A person's words, made into a condition on events.
-#[derive(Debug)]
-pub struct Search {
-    expression: String,
-    words: Vec<String>,
-    indexed: i64,
+/// Events that are not indexed yet and read for one answer.
+const READ_AT_MOST: i64 = 10_000;
+/// Events that have the words, and are looked at for the other conditions.
+const WEIGHED_AT_MOST: usize = 50_000;
+
+/// The ids of events that have these words and meet the conditions, in the order they are looked for, and how far it
+/// was looked if not everywhere. The index is asked for what it holds; the rest is read, a part of it at a time.
+pub fn find(db: &Connection, query: &EventQuery, text: &str) -> Result<(Vec<i64>, Option<i64>)> {
+    let words = words(text);
+    let mut found = Finding { ids: Vec::new(), looked_to: None, limit: query.limit };
+    if words.is_empty() {
+        return Ok((found.ids, None));
+    }
+    let (conditions, values) = conditions(query)?;
+    let part = Part { db, order: query.order(), conditions: &conditions, values: &values };
+    let indexed = indexed(db)?;
+    let newest: i64 = db.query_row("SELECT coalesce(max(id), 0) FROM events", [], |row| row.get(0))?;
+    if let Some(after) = query.after {
+        part.in_index(&words, after, indexed, &mut found)?;
+        let from = after.max(indexed);
+        let to = newest.min(from + READ_AT_MOST);
+        part.directly(&words, from, to, (to < newest).then_some(to), &mut found)?;
+    } else {
+        let to = query.before.map_or(newest, |before| newest.min(before - 1));
+        let from = indexed.max(to - READ_AT_MOST);
+        part.directly(&words, from, to, (from > indexed).then_some(from + 1), &mut found)?;
+        part.in_index(&words, 0, to.min(indexed), &mut found)?;
+    }
+    Ok((found.ids, found.looked_to))
 }
 
-impl Search {
-    /// `None`: there is no word to look for.
-    pub fn new(db: &Connection, text: &str) -> Result<Option<Search>> {
-        let words = words(text);
-        if words.is_empty() {
-            return Ok(None);
+/// Everything but the text, as SQL and its values.
+fn conditions(query: &EventQuery) -> Result<(String, Vec<Sql>)> {
+    let mut values: Vec<Sql> = Vec::new();
+    let mut conditions = vec!["1".to_owned()];
+    let mut condition = |sql: &str, value: Option<Sql>| {
+        if let Some(value) = value {
+            values.push(value);
+            conditions.push(sql.replace('?', &format!("?{}", values.len())));
         }
-        Ok(Some(Search { expression: expression(&words), words, indexed: indexed(db)? }))
+    };
+    condition("id > ?", query.after.map(Sql::from));
+    condition("id < ?", query.before.map(Sql::from));
+    condition("agent_id = ?", query.agent.map(Sql::from));
+    let names = (!query.names.is_empty()).then(|| serde_json::to_string(&query.names)).transpose()?;
+    condition("name IN (SELECT value FROM json_each(?))", names.map(Sql::from));
+    Ok((conditions.join(" AND "), values))
+}
+
+struct Finding {
+    ids: Vec<i64>,
+    looked_to: Option<i64>,
+    limit: usize,
+}
+
+impl Finding {
+    fn is_over(&self) -> bool {
+        self.looked_to.is_some() || self.ids.len() >= self.limit
+    }
+}
+
+/// Events in an order, with conditions that have values.
+struct Part<'a> {
+    db: &'a Connection,
+    order: &'a str,
+    conditions: &'a str,
+    values: &'a [Sql],
+}
+
+impl Part<'_> {
+    /// Those from `after` to `to`, by their text. `looked_to`: how far that is if it is not all.
+    fn directly(
+        &self,
+        words: &[String],
+        after: i64,
+        to: i64,
+        looked_to: Option<i64>,
+        found: &mut Finding,
+    ) -> Result<()> {
+        if found.is_over() || after >= to {
+            return Ok(());
+        }
+        let mut values = self.values.to_vec();
+        values.extend([Sql::from(after), Sql::from(to)]);
+        let mut sql = format!(
+            "SELECT id FROM events WHERE {} AND id > ?{} AND id <= ?{}",
+            self.conditions,
+            values.len() - 1,
+            values.len()
+        );
+        for word in words {
+            values.push(Sql::from(format!("%{word}%")));
+            sql.push_str(&format!(" AND body LIKE ?{}", values.len()));
+        }
+        sql.push_str(&format!(" ORDER BY id {} LIMIT {}", self.order, found.limit - found.ids.len()));
+        let mut statement = self.db.prepare_cached(&sql)?;
+        for id in statement.query_map(params_from_iter(values), |row| row.get(0))? {
+            found.ids.push(id?);
+        }
+        if !found.is_over() {
+            found.looked_to = looked_to;
+        }
+        Ok(())
     }
 
-    /// SQL and its values; parameters are numbered from `taken + 1`.
-    pub fn condition(&self, taken: usize) -> (String, Vec<Sql>) {
-        let mut values = vec![Sql::from(self.expression.clone()), Sql::from(self.indexed)];
-        let mut direct = Vec::new();
-        for word in &self.words {
-            values.push(Sql::from(format!("%{word}%")));
-            direct.push(format!("body LIKE ?{}", taken + values.len()));
+    /// Those from `after` to `to` that are indexed.
+    fn in_index(&self, words: &[String], after: i64, to: i64, found: &mut Finding) -> Result<()> {
+        if found.is_over() || after >= to {
+            return Ok(());
         }
+        let mut values = self.values.to_vec();
+        values.extend([Sql::from(expression(words)), Sql::from(after), Sql::from(to)]);
+        let taken = self.values.len();
         let sql = format!(
-            "(id IN (SELECT rowid FROM events_text WHERE events_text MATCH ?{}) OR (id > ?{} AND {}))",
+            "SELECT t.rowid, coalesce({}, 0) FROM events_text t LEFT JOIN events ON id = t.rowid
+             WHERE t.events_text MATCH ?{} AND t.rowid > ?{} AND t.rowid <= ?{} ORDER BY t.rowid {}",
+            self.conditions,
             taken + 1,
             taken + 2,
-            direct.join(" AND ")
+            taken + 3,
+            self.order
         );
-        (sql, values)
+        let mut statement = self.db.prepare_cached(&sql)?;
+        let mut rows = statement.query(params_from_iter(values))?;
+        let mut weighed = 0;
+        while let Some(row) = rows.next()? {
+            let id = row.get(0)?;
+            if row.get(1)? {
+                found.ids.push(id);
+            }
+            weighed += 1;
+            if found.is_over() {
+                break;
+            }
+            if weighed == WEIGHED_AT_MOST {
+                found.looked_to = Some(id);
+                break;
+            }
+        }
+        Ok(())
     }
 }
 
@@ -119,10 +254,10 @@ fn words(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// All words, the last one as the beginning of a word: people search while they type.
+/// All words, the last one as the beginning of a word: people search while they type. A single letter begins too many.
 fn expression(words: &[String]) -> String {
     let mut quoted: Vec<String> = words.iter().map(|word| format!("\"{word}\"")).collect();
-    if let Some(last) = quoted.last_mut() {
+    if let Some(last) = quoted.last_mut().filter(|last| last.chars().count() > 3) {
         last.push('*');
     }
     quoted.join(" AND ")
@@ -131,7 +266,7 @@ fn expression(words: &[String]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::queries::{EventQuery, events};
+    use crate::store::queries::events;
     use serde_json::json;
 
     fn database() -> Connection {
@@ -152,7 +287,7 @@ mod tests {
 
     fn found(db: &Connection, text: &str) -> Vec<i64> {
         let query = EventQuery { text: Some(text.into()), limit: 10, ..EventQuery::default() };
-        events(db, &query).unwrap().into_iter().map(|event| event.id).collect()
+        events(db, &query).unwrap().events.into_iter().map(|event| event.id).collect()
     }
 
     #[test]
@@ -162,7 +297,7 @@ mod tests {
             assert_eq!(found(&db, "needlefish"), [1], "{indexed} indexed");
             assert_eq!(found(&db, "quick needle"), [1]);
             assert_eq!(found(&db, "quick absent"), [0i64; 0]);
-            assert_eq!(index_some(&db, if indexed == 0 { 1 } else { 10 }).unwrap(), [1, 2, 0][indexed]);
+            assert_eq!(index_some(&db, &mut || indexed > 0).unwrap(), indexed > 0);
         }
         assert_eq!(found(&db, "uber"), [2]);
         assert_eq!(found(&db, "hidden"), [0i64; 0]);
@@ -171,10 +306,41 @@ mod tests {
     #[test]
     fn a_query_cannot_speak_the_index_language() {
         let db = database();
-        index_some(&db, 10).unwrap();
+        index_some(&db, &mut || true).unwrap();
         for text in ["\"", "a* OR b", "NEAR(", "text:x", "'; DROP TABLE events; --", "* ^ -"] {
             found(&db, text);
         }
         assert_eq!(found(&db, "\"quoted\""), [3]);
+    }
+
+    #[test]
+    fn what_is_not_indexed_is_searched_a_part_at_a_time() {
+        let mut db = Connection::open_in_memory().unwrap();
+        crate::store::schema::migrate(&mut db).unwrap();
+        let last = READ_AT_MOST + 50;
+        db.execute(
+            "INSERT INTO events(id, name, session_id, at, received_at, source, body)
+             WITH RECURSIVE n(id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM n WHERE id < ?1)
+             SELECT id, 'Stop', 's', 1, 1, 'hook', iif(id IN (1, ?1), '{\"m\":\"needle\"}', '{}') FROM n",
+            [last],
+        )
+        .unwrap();
+        let mut query = EventQuery { text: Some("needle".into()), limit: 10, ..EventQuery::default() };
+        let mut ask = |before, after| {
+            (query.before, query.after) = (before, after);
+            let found = events(&db, &query).unwrap();
+            (found.events.iter().map(|event| event.id).collect::<Vec<_>>(), found.looked_to)
+        };
+        assert_eq!(ask(None, None), (vec![last], Some(51)));
+        assert_eq!(ask(Some(51), None), (vec![1], None));
+        assert_eq!(ask(None, Some(0)), (vec![1], Some(READ_AT_MOST)));
+        assert_eq!(ask(None, Some(READ_AT_MOST)), (vec![last], None));
+        // What the index holds is found at once, whatever else there is.
+        let mut left = 0..40;
+        index_some(&db, &mut || left.next().is_some()).unwrap();
+        assert_eq!(ask(Some(42), None), (vec![1], None));
+        index_some(&db, &mut || true).unwrap();
+        assert_eq!(ask(None, None), (vec![1, last], None));
+        assert_eq!(ask(None, Some(1)), (vec![last], None));
     }
 }

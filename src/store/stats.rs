@@ -1,5 +1,6 @@
 //! Figures per day: how much happened, and how long agents waited for their human.
 
+use super::write::QUARTER;
 use anyhow::Result;
 use rusqlite::Connection;
 use serde_json::{Value, json};
@@ -23,25 +24,25 @@ pub fn by_day(db: &Connection) -> Result<Value> {
     while let Some(row) = rows.next()? {
         days.entry(row.get(0)?).or_default().events = row.get(1)?;
     }
-    let mut commands = db.prepare_cached(
-        "SELECT date(started_at / 1000000000, 'unixepoch', 'localtime'), count(*) FROM commands GROUP BY 1
-         ORDER BY 1 DESC LIMIT ?1",
-    )?;
-    let mut commands = commands.query([DAYS as i64])?;
+    // By the quarter of an hour, which is one division for each row; a calendar date is a hundred times that.
+    let mut calendar = Calendar::new(db)?;
+    let mut commands = db.prepare_cached("SELECT started_at / ?1, count(*) FROM commands GROUP BY 1")?;
+    let mut commands = commands.query([QUARTER])?;
     while let Some(row) = commands.next()? {
-        days.entry(row.get(0)?).or_default().commands = row.get(1)?;
+        days.entry(calendar.day(row.get(0)?)?).or_default().commands += row.get::<_, i64>(1)?;
     }
     // What is still open is still being waited for.
     let mut waits = db.prepare_cached(
-        "SELECT date(opened_at / 1000000000, 'unixepoch', 'localtime'), sum(waited) / 60e9, max(waited) / 60e9
+        "SELECT opened_at / ?1, sum(waited) / 60e9, max(waited) / 60e9
          FROM (SELECT opened_at, max(0, coalesce(closed_at, unixepoch() * 1000000000) - opened_at) AS waited
                FROM interactions)
-         GROUP BY 1 ORDER BY 1 DESC LIMIT ?1",
+         GROUP BY 1",
     )?;
-    let mut waits = waits.query([DAYS as i64])?;
+    let mut waits = waits.query([QUARTER])?;
     while let Some(row) = waits.next()? {
-        let day = days.entry(row.get(0)?).or_default();
-        (day.waited_minutes, day.longest_wait_minutes) = (row.get(1)?, row.get(2)?);
+        let day = days.entry(calendar.day(row.get(0)?)?).or_default();
+        day.waited_minutes += row.get::<_, f64>(1)?;
+        day.longest_wait_minutes = day.longest_wait_minutes.max(row.get(2)?);
     }
     let surplus = days.len().saturating_sub(DAYS);
     let list: Vec<Value> = days
@@ -56,6 +57,22 @@ pub fn by_day(db: &Connection) -> Result<Value> {
         })
         .collect();
     Ok(json!({ "days": list }))
+}
+
+/// Days of the user's calendar.
+struct Calendar<'a> {
+    query: rusqlite::CachedStatement<'a>,
+}
+
+impl<'a> Calendar<'a> {
+    fn new(db: &'a Connection) -> Result<Calendar<'a>> {
+        Ok(Calendar { query: db.prepare_cached("SELECT date(?1, 'unixepoch', 'localtime')")? })
+    }
+
+    /// The day of this quarter of an hour since 1970.
+    fn day(&mut self, quarter: i64) -> Result<String> {
+        Ok(self.query.query_row([quarter * (QUARTER / 1_000_000_000)], |row| row.get(0))?)
+    }
 }
 
 fn round(minutes: f64) -> f64 {

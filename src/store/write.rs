@@ -49,7 +49,7 @@ pub struct Rows {
 }
 
 /// Time zones differ from each other by quarters of an hour, so that no day begins within one.
-const QUARTER: i64 = 15 * 60 * 1_000_000_000;
+pub const QUARTER: i64 = 15 * 60 * 1_000_000_000;
 
 impl Rows {
     /// One more hook event, at this time.
@@ -172,23 +172,6 @@ pub fn lists(db: &Connection, after: i64, up_to: i64) -> Result<()> {
     Ok(())
 }
 
-/// Deletes an event, and all that points to it.
-pub fn delete_event(db: &Connection, id: i64) -> Result<()> {
-    let deleted = db
-        .prepare_cached("DELETE FROM events WHERE id = ?1 RETURNING agent_id, name")?
-        .query_row([id], |row| Ok((row.get::<_, Option<i64>>(0)?, row.get::<_, String>(1)?)))
-        .optional()?;
-    let Some((agent_id, name)) = deleted else { return Ok(()) };
-    db.prepare_cached("DELETE FROM events_by_agent WHERE agent_id = ?1 AND id = ?2")?
-        .execute(params![agent_id, id])?;
-    db.prepare_cached("DELETE FROM events_by_name WHERE name = ?1 AND id = ?2")?
-        .execute(params![name, id])?;
-    if id <= super::search::indexed(db)? {
-        db.prepare_cached("DELETE FROM events_text WHERE rowid = ?1")?.execute([id])?;
-    }
-    Ok(())
-}
-
 pub fn tail(db: &Connection, tail: &TailUpdate) -> Result<()> {
     db.prepare_cached(
         "INSERT INTO tails(path, session_id, offset, inode, data) VALUES (?1, ?2, ?3, ?4, ?5)
@@ -227,6 +210,17 @@ pub fn agent(db: &Connection, agent: &Agent, now: Stamp, changed_seq: i64) -> Re
         serde_json::to_string(agent)?,
     ])?;
     Ok(())
+}
+
+/// An agent as the deleted events left it.
+pub fn base_agent(db: &Connection, agent: &Agent) -> Result<()> {
+    db.prepare_cached("INSERT OR REPLACE INTO base(id, doc) VALUES (?1, ?2)")?
+        .execute(params![agent.id, serde_json::to_string(agent)?])?;
+    Ok(())
+}
+
+pub fn base_counters(db: &Connection, counters: Counters) -> Result<()> {
+    meta(db, "base", &serde_json::to_string(&counters)?)
 }
 
 /// Everything but the agents' documents.

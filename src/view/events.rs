@@ -65,8 +65,7 @@ pub fn run(args: &EventsArgs) -> Result<ExitCode> {
     let oldest = args.since.map(|span| Stamp::now().minus(span));
     let paint = Paint::for_stdout();
     let mut last_id = 0;
-    let newest: Value = client.get(&format!("/api/events?limit={}{query}", args.lines.clamp(1, 1000)))?;
-    let mut events = newest["events"].as_array().cloned().unwrap_or_default();
+    let mut events = newest(&client, &query, args.lines.clamp(1, 1000))?;
     events.sort_by_key(|event| event["id"].as_i64());
     loop {
         for event in &events {
@@ -92,6 +91,21 @@ pub fn run(args: &EventsArgs) -> Result<ExitCode> {
             .and_then(|mut answer: Value| answer["events"].take().as_array().cloned())
             .unwrap_or_default();
         events.sort_by_key(|event| event["id"].as_i64());
+    }
+}
+
+/// The server searches a part of the store at a time.
+fn newest(client: &Client, query: &str, lines: usize) -> Result<Vec<Value>> {
+    let mut events = Vec::new();
+    let mut before = String::new();
+    loop {
+        let path = format!("/api/events?limit={}{query}{before}", lines - events.len());
+        let mut answer: Value = client.get(&path)?;
+        events.extend(answer["events"].take().as_array_mut().map(std::mem::take).unwrap_or_default());
+        match answer["looked_to"].as_i64() {
+            Some(id) if events.len() < lines => before = format!("&before={id}"),
+            _ => return Ok(events),
+        }
     }
 }
 

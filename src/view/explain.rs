@@ -43,7 +43,9 @@ pub fn run(args: &ExplainArgs) -> Result<ExitCode> {
     let client = Client::new(&Config::load()?);
     let agents = client.agents(true).context("could not reach the server: `headspace up` starts it")?;
     let agent = client::find(&agents, &args.agent)?;
-    let mut answer: serde_json::Value = client.get(&format!("/api/agents/{}/transitions", agent.id))?;
+    // Not only those that are shown: the last valid one may lie further back.
+    let path = format!("/api/agents/{}/transitions?limit={}", agent.id, args.steps.max(200));
+    let mut answer: serde_json::Value = client.get(&path)?;
     if args.json {
         println!("{:#}", serde_json::json!({"agent": agent, "transitions": answer["transitions"].take()}));
         return Ok(ExitCode::SUCCESS);

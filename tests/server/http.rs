@@ -203,3 +203,62 @@ fn a_paranoid_server_keeps_no_texts() {
         assert!(!bytes.windows(5).any(|five| five == b"zebra"), "{name}");
     }
 }
+
+#[test]
+fn long_lists_come_in_pages_the_newest_first() {
+    let home = Home::new();
+    let server = home.serve();
+    let mut agent = 0;
+    for n in 0..130 {
+        let answer =
+            server.hook("user-prompt-submit", event("s", json!({"prompt": format!("please do {n}")})));
+        server.hook("stop", event("s", json!({"last_assistant_message": format!("Did {n}.")})));
+        agent = answer["agent_id"].as_i64().unwrap();
+    }
+    for (name, count) in [("turns", 260), ("commands", 130), ("transitions", 0)] {
+        let page = |query: &str| -> Vec<i64> {
+            let rows = server.get(&format!("/api/agents/{agent}/{name}?{query}"))[name].clone();
+            rows.as_array().unwrap().iter().map(|row| row["id"].as_i64().unwrap()).collect()
+        };
+        let all = page("limit=1000");
+        assert!(all.is_sorted() && all.len() >= count, "{name}: {all:?}");
+        assert_eq!(page(""), all[all.len().saturating_sub(200)..], "{name}");
+        let mut pages = page("limit=70");
+        assert_eq!(pages.len(), 70);
+        loop {
+            let earlier = page(&format!("limit=70&before={}", pages[0]));
+            if earlier.is_empty() {
+                break;
+            }
+            pages.splice(0..0, earlier);
+        }
+        assert_eq!(pages, all, "{name}");
+    }
+    assert_eq!(server.request("GET", &format!("/api/agents/{agent}/turns?before=x"), &[], None).status, 400);
+}
+
+#[test]
+fn of_those_who_ended_the_last_are_listed() {
+    let home = Home::new();
+    let server = home.serve();
+    for n in 0..4 {
+        server.hook("session-start", event(&format!("s{n}"), json!({"source": "startup"})));
+    }
+    for n in [2, 0, 1] {
+        server.hook("session-end", event(&format!("s{n}"), json!({"reason": "other"})));
+    }
+    let listed = |query: &str| -> Vec<String> {
+        let agents = server.get(&format!("/api/agents?{query}"))["agents"].clone();
+        let mut names: Vec<String> = agents
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|agent| agent["session_id"].as_str().unwrap().into())
+            .collect();
+        names.sort();
+        names
+    };
+    assert_eq!(listed(""), ["s3"]);
+    assert_eq!(listed("all=1"), ["s0", "s1", "s2", "s3"]);
+    assert_eq!(listed("ended=2"), ["s0", "s1", "s3"]);
+}

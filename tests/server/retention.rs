@@ -1,7 +1,9 @@
 //! What is old goes; what a living agent needs stays.
 
-use crate::world::{Home, event};
+use crate::world::{Home, Server, event};
 use serde_json::{Value, json};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 const DAY: i64 = 24 * 60 * 60 * 1_000_000_000;
 
@@ -75,7 +77,6 @@ fn a_server_prunes_and_forgets_and_a_rebuild_keeps_the_living() {
 #[test]
 fn a_database_that_grew_too_big_lets_the_oldest_go() {
     let home = Home::new();
-    home.configure(&json!({"retention": {"days": 30, "max_bytes": 2_000_000}}));
     let server = home.serve();
     for n in 0..40 {
         let session = format!("s{n:02}");
@@ -87,10 +88,128 @@ fn a_database_that_grew_too_big_lets_the_oldest_go() {
     server.stop();
     let before = std::fs::metadata(home.database()).unwrap().len();
     assert!(before > 3_000_000, "{before}");
+    home.configure(&json!({"retention": {"days": 30, "max_bytes": 2_000_000}}));
     assert!(home.run(&["prune"]).status.success());
     let after = std::fs::metadata(home.database()).unwrap().len();
     assert!(after < 2_200_000, "{before} became {after}");
     let left = sessions_of_events(&home);
     assert_eq!(left.last().map(String::as_str), Some("s39"));
     assert!(!left.contains(&"s00".to_owned()), "{left:?}");
+}
+
+/// How big the database and its log are.
+fn sizes(home: &Home) -> (u64, u64) {
+    let size = |path: &std::path::Path| std::fs::metadata(path).map_or(0, |meta| meta.len());
+    (size(&home.database()), size(&home.state().join("headspace.db-wal")))
+}
+
+/// Sessions that never end, at work without a pause.
+fn work(server: &Server, session: &str, turns: usize) -> Value {
+    let long = "a few words of output\n".repeat(60);
+    let mut last = Value::Null;
+    for n in 0..turns {
+        let tool = |k: usize| {
+            json!({"tool_name": "Bash", "tool_use_id": format!("{session}-{n}-{k}"),
+                "tool_input": {"command": format!("make {n}")}, "tool_response": {"stdout": long}})
+        };
+        server.hook("user-prompt-submit", event(session, json!({"prompt": format!("please do {n}")})));
+        for k in 0..4 {
+            server.hook("pre-tool-use", event(session, tool(k)));
+            server.hook("post-tool-use", event(session, tool(k)));
+        }
+        last = server.hook("stop", event(session, json!({"last_assistant_message": format!("Did {n}.")})));
+    }
+    last
+}
+
+#[test]
+fn under_steady_load_the_database_keeps_to_its_limit_and_every_agent_to_its_state() {
+    const LIMIT: u64 = 3_000_000;
+    let home = Home::new();
+    home.configure(&json!({"retention": {"days": 30, "max_bytes": LIMIT}}));
+    let server = home.serve();
+    let done = AtomicBool::new(false);
+    let last = std::thread::scope(|scope| {
+        let look = scope.spawn(|| {
+            let mut most = (0, 0);
+            while !done.load(Ordering::Relaxed) {
+                let (database, log) = sizes(&home);
+                most = (most.0.max(database), most.1.max(log));
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            most
+        });
+        let workers: Vec<_> = (0..4)
+            .map(|worker| {
+                let server = &server;
+                scope.spawn(move || work(server, &format!("session-{worker}"), 150))
+            })
+            .collect();
+        let last = workers.into_iter().map(|worker| worker.join().unwrap()["event_id"].as_i64()).max();
+        done.store(true, Ordering::Relaxed);
+        // What was written is several times the limit.
+        let (database, log) = look.join().unwrap();
+        assert!(database <= LIMIT * 6 / 5, "the database had {database} bytes");
+        assert!(log <= 24 << 20, "its log had {log} bytes");
+        last.flatten().unwrap()
+    });
+    let newest = server.get("/api/events?limit=100")["events"].clone();
+    let ids: Vec<i64> =
+        newest.as_array().unwrap().iter().map(|event| event["id"].as_i64().unwrap()).collect();
+    assert_eq!(ids, (last - 99..=last).collect::<Vec<_>>());
+    let mut before = server.get("/api/agents?all=1")["agents"].as_array().unwrap().clone();
+    assert_eq!(before.len(), 4);
+    for agent in &before {
+        assert_eq!((&agent["state"], &agent["turn_count"]), (&json!("idle"), &json!(300)), "{agent}");
+    }
+    server.stop();
+    let db = rusqlite::Connection::open(home.database()).unwrap();
+    let oldest = |table: &str, column: &str| -> i64 {
+        db.query_row(&format!("SELECT min({column}) FROM {table}"), [], |row| row.get(0)).unwrap()
+    };
+    let first = oldest("events", "id");
+    assert!(first > last / 2, "the first event is {first} of {last}");
+    // What was worked out from the events that are gone is gone, too.
+    for table in ["turns", "transitions"] {
+        assert!(oldest(table, "event_id") >= first, "{table}");
+    }
+    assert!(oldest("commands", "id") > 200);
+    assert!(oldest("changes", "seq") > 1);
+    drop(db);
+    // The events that are left, on top of what those before them left, say the same.
+    assert!(home.run(&["rebuild"]).status.success());
+    let server = home.serve();
+    let mut after = server.get("/api/agents?all=1")["agents"].as_array().unwrap().clone();
+    for agents in [&mut before, &mut after] {
+        agents.sort_by_key(|agent| agent["id"].as_i64());
+    }
+    assert_eq!(after, before);
+}
+
+#[test]
+fn sessions_that_an_agent_left_long_ago_are_forgotten() {
+    let home = Home::new();
+    let server = home.serve();
+    for n in 0..5 {
+        let at = |fields: Value| {
+            let mut body = event(&format!("s{n}"), fields);
+            body["cwd"] = json!("/somewhere/here");
+            body
+        };
+        server.hook("user-prompt-submit", at(json!({"prompt": "go"})));
+        server.hook("subagent-start", at(json!({"agent_id": "a1", "agent_type": "Explore"})));
+        server.hook("session-end", at(json!({"reason": "other"})));
+    }
+    let mut now = event("now", json!({"prompt": "go on"}));
+    now["cwd"] = json!("/somewhere/here");
+    server.hook("user-prompt-submit", now);
+    assert_eq!(server.get("/api/agents?all=1")["agents"].as_array().unwrap().len(), 1);
+    server.stop();
+    age(&home, 40);
+    assert!(home.run(&["prune"]).status.success());
+    let db = rusqlite::Connection::open(home.database()).unwrap();
+    let count = |table: &str| -> i64 {
+        db.query_row(&format!("SELECT count(*) FROM {table}"), [], |row| row.get(0)).unwrap()
+    };
+    assert_eq!((count("sessions"), count("subagents"), count("events")), (1, 0, 1));
 }

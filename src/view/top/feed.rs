@@ -115,7 +115,7 @@ fn run_errands(client: &Client, todo: &Receiver<Errand>, news: &Sender<News>) {
             }
             Errand::Preview(id) => {
                 let turns = client
-                    .get(&format!("/api/agents/{id}/turns"))
+                    .get(&format!("/api/agents/{id}/turns?limit=100"))
                     .ok()
                     .and_then(|mut answer: Value| serde_json::from_value(answer["turns"].take()).ok());
                 let events = client
