@@ -2,9 +2,11 @@
 # Puts the headspace binary into ~/.local/bin.
 #
 #   ./install/get.sh                                     from this checkout, with cargo
-#   HEADSPACE_RELEASES=https://…/download ./get.sh       a released binary from there, checked against its .sha256
+#   HEADSPACE_RELEASES=https://…/download/v1.2.3 ./get.sh
+#                                                        a released binary from there, checked against its .sha256
 #
-# HEADSPACE_BIN chooses another directory. Nothing else is touched: `headspace up` does the rest, and says what.
+# What is fetched are the files of a release as .github/workflows/release.yml makes it. HEADSPACE_BIN chooses another
+# directory. Nothing else is touched: `headspace up` does the rest, and says what.
 set -eu
 
 bin=${HEADSPACE_BIN:-$HOME/.local/bin}
@@ -45,12 +47,12 @@ trap 'rm -rf "$work"' EXIT
 trap 'exit 1' HUP INT TERM
 
 if [ -n "${HEADSPACE_RELEASES:-}" ]; then
-    name=headspace-$(triple)
+    name=headspace-$(triple).tar.gz
     say "fetching $name"
-    fetch "$HEADSPACE_RELEASES/$name" "$work/headspace" || die "could not fetch $HEADSPACE_RELEASES/$name"
-    fetch "$HEADSPACE_RELEASES/$name.sha256" "$work/sha256" || die "could not fetch the checksum"
-    [ "$(cut -d ' ' -f 1 "$work/sha256")" = "$(checksum "$work/headspace")" ] || die "the checksum does not match"
-    chmod 755 "$work/headspace"
+    fetch "$HEADSPACE_RELEASES/$name" "$work/$name" || die "could not fetch $HEADSPACE_RELEASES/$name"
+    fetch "$HEADSPACE_RELEASES/$name.sha256" "$work/sha256" || die "could not fetch $HEADSPACE_RELEASES/$name.sha256"
+    [ "$(cut -d ' ' -f 1 "$work/sha256")" = "$(checksum "$work/$name")" ] || die "the checksum of $name does not match"
+    tar -xzf "$work/$name" -C "$work" headspace || die "could not unpack $name"
 else
     here=$(cd "$(dirname "$0")/.." && pwd)
     [ -f "$here/Cargo.toml" ] || die "run it from a checkout, or name HEADSPACE_RELEASES"

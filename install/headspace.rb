@@ -1,4 +1,4 @@
-# Homebrew formula, to be filled in by a release: VERSION and the checksums of the release's archives.
+# Homebrew formula; install/formula.sh fills in the repository, the version and the checksums for a release.
 class Headspace < Formula
   desc "Which of your Claude Code sessions needs you now, and why"
   homepage "https://github.com/OWNER/headspace"

@@ -26,11 +26,7 @@ pub fn running() -> Vec<Client> {
         let line = std::fs::read(entry.path().join("cmdline")).ok()?;
         let words: Vec<String> =
             line.split(|b| *b == 0).map(|word| String::from_utf8_lossy(word).into_owned()).collect();
-        is_client(&words).then(|| Client {
-            pid,
-            start: process::start_time(pid),
-            cwd: std::fs::read_link(entry.path().join("cwd")).ok(),
-        })
+        is_client(&words).then(|| Client { pid, start: process::start_time(pid), cwd: process::cwd(pid) })
     };
     let mut found: Vec<Client> = entries.flatten().filter_map(client).collect();
     found.sort_by_key(|client| client.pid);
@@ -46,7 +42,7 @@ pub fn running() -> Vec<Client> {
         let (pid, args) = line.trim().split_once(' ')?;
         let words: Vec<String> = args.split_whitespace().map(str::to_owned).collect();
         let pid = pid.parse().ok()?;
-        is_client(&words).then(|| Client { pid, start: process::start_time(pid), cwd: None })
+        is_client(&words).then(|| Client { pid, start: process::start_time(pid), cwd: process::cwd(pid) })
     };
     String::from_utf8_lossy(&out.stdout).lines().filter_map(client).collect()
 }

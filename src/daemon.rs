@@ -338,6 +338,7 @@ mod process {
 }
 
 /// `headspace`, or whatever this program is called.
+#[cfg(unix)]
 fn is_our_name(name: &str) -> bool {
     let own = std::env::current_exe().ok();
     let own = own.as_deref().and_then(Path::file_name).and_then(|name| name.to_str());

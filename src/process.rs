@@ -3,6 +3,7 @@
 use crate::model::Process;
 #[cfg(target_os = "linux")]
 use std::io::Read;
+use std::path::PathBuf;
 
 /// What a Rust program may rely on and a C `main` does not get: the standard descriptors are open (a closed one would be
 /// given to the next file or socket, and be printed into), and writing to a closed pipe is an error, not the end.
@@ -102,6 +103,34 @@ fn info(_: u32) -> Option<Info> {
     None
 }
 
+/// Where process `pid` is; of another user's that is not told.
+#[cfg(target_os = "linux")]
+pub fn cwd(pid: u32) -> Option<PathBuf> {
+    std::fs::read_link(format!("/proc/{pid}/cwd")).ok()
+}
+
+#[cfg(target_os = "macos")]
+pub fn cwd(pid: u32) -> Option<PathBuf> {
+    use std::os::unix::ffi::OsStrExt;
+    let size = size_of::<libc::proc_vnodepathinfo>() as i32;
+    // SAFETY: `info` is a plain struct of `size` bytes that the call fills.
+    let info = unsafe {
+        let mut info: libc::proc_vnodepathinfo = std::mem::zeroed();
+        let buffer = (&raw mut info).cast::<libc::c_void>();
+        let got = libc::proc_pidinfo(pid as i32, libc::PROC_PIDVNODEPATHINFO, 0, buffer, size);
+        (got == size).then_some(info)?
+    };
+    // One text, which libc has in pieces.
+    let path: Vec<u8> = info.pvi_cdir.vip_path.as_flattened().iter().map(|&letter| letter as u8).collect();
+    let path = std::ffi::CStr::from_bytes_until_nul(&path).ok()?.to_bytes();
+    (!path.is_empty()).then(|| std::ffi::OsStr::from_bytes(path).into())
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "macos")))]
+pub fn cwd(_: u32) -> Option<PathBuf> {
+    None
+}
+
 /// This machine's name.
 #[cfg(unix)]
 pub fn host_name() -> Option<String> {
@@ -163,6 +192,13 @@ mod tests {
         assert!(own.is_some_and(|ticks| ticks > 0));
         assert_eq!(own, start_time(std::process::id()));
         assert_eq!(start_time(u32::MAX - 1), None);
+    }
+
+    #[test]
+    #[cfg(any(target_os = "linux", target_os = "macos"))]
+    fn a_process_is_where_it_was_started() {
+        assert_eq!(cwd(std::process::id()), std::env::current_dir().ok());
+        assert_eq!(cwd(u32::MAX - 1), None);
     }
 
     #[test]

@@ -45,6 +45,8 @@ impl User {
             .unwrap()
     }
 
+    /// A stand-in for a service manager's program.
+    #[cfg(target_os = "linux")]
     fn program(&mut self, name: &str, script: &str) {
         ground::program(&self.home().join("bin").join(name), script);
         self.path = format!("{}:/usr/bin:/bin", self.home().join("bin").display());

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Licences, sources and doubles of what we build on, against deny.toml, and the oldest compiler it all builds with.
 
-`cargo deny check` knows the advisories too; where it is there, tests/run calls it as well. That our own code keeps to the
+cargo deny, which tests/run installs, knows more of it; this needs nothing but Python. That our own code keeps to the
 oldest compiler is clippy's work (`incompatible_msrv` reads rust-version); here it is the packages'.
 """
 import json, re, subprocess, sys, tomllib

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use std::io::{Read, Write};
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Judge tool calls: check, explain, rules
 #[derive(Debug, clap::Args)]
@@ -132,6 +132,7 @@ fn verdict_of(bytes: Option<&Arc<Vec<u8>>>, place: Place, render: fn(&Verdict) -
 
 #[cfg(unix)]
 fn read_stdin(patience: Duration) -> Option<Vec<u8>> {
+    use std::time::Instant;
     let end = Instant::now() + patience;
     let mut bytes = Vec::new();
     let mut chunk = vec![0u8; 64 << 10];

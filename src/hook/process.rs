@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 pub const OUTPUT_CAP: usize = 1 << 20;
 
 /// Between SIGTERM and SIGKILL.
+#[cfg(unix)]
 const GRACE: Duration = Duration::from_millis(500);
 
 /// How long a background child that keeps the pipes open holds the answer after the hook itself has ended.

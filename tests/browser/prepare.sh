@@ -1,5 +1,6 @@
 # Sourced: finds the binary and a browser, installs what is missing, exports HEADSPACE_BIN and CHROMIUM.
 # Wants $here (tests/browser) and $root (the checkout).
+# shellcheck shell=bash disable=SC2154
 
 stop() { echo "tests/browser/run: $*" >&2; echo "0 passed, 1 failed"; exit 1; }
 
