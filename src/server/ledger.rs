@@ -125,12 +125,6 @@ pub struct Receipt {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unavailable(pub String);
 
-impl Unavailable {
-    pub fn to_store() -> Unavailable {
-        Unavailable("the event could not be stored: try again".into())
-    }
-}
-
 impl std::fmt::Display for Unavailable {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.0)
@@ -185,11 +179,6 @@ pub struct EventJob {
 }
 
 impl Job {
-    /// It is to be committed; the others ask the writer for something else.
-    pub fn is_committed(&self) -> bool {
-        matches!(self, Job::Event(_) | Job::Tail(..))
-    }
-
     /// Whoever handed it in may have gone.
     pub fn answer(self, answer: Answer) {
         let sender = match self {

@@ -6,6 +6,7 @@
 use super::replay;
 use crate::clock::Stamp;
 use crate::engine::World;
+use crate::store;
 use crate::store::write::{self, Marks, Rows};
 use anyhow::Result;
 use rusqlite::{Connection, Transaction, TransactionBehavior};
@@ -63,9 +64,11 @@ impl Memory {
         // If it fails it is tried again, a little later.
         let again = Instant::now() + AGAIN;
         self.due = Some(Due { latest: again, quiet: again });
-        let transaction = Transaction::new_unchecked(db, TransactionBehavior::Immediate)?;
-        put(&transaction, &self.world, &mut self.marks, &self.unwritten)?;
-        transaction.commit()?;
+        store::unhurried(db, |db| {
+            let transaction = Transaction::new_unchecked(db, TransactionBehavior::Immediate)?;
+            put(&transaction, &self.world, &mut self.marks, &self.unwritten)?;
+            Ok(transaction.commit()?)
+        })?;
         self.unwritten = Rows::default();
         self.due = None;
         Ok(())

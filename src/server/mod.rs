@@ -14,7 +14,6 @@ mod checkpoint;
 mod cost;
 mod cut;
 mod discover;
-mod disk;
 mod drain;
 pub mod facts;
 mod ground;

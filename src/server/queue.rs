@@ -18,8 +18,6 @@ struct State<T> {
     closed: bool,
     /// The taker sleeps. Waking somebody who does not costs a system call all the same.
     asleep: bool,
-    /// The taker is to look around, though there may be no job.
-    nudged: bool,
 }
 
 /// Why a job was not taken in.
@@ -40,7 +38,7 @@ pub enum Taken<T> {
 impl<T> Queue<T> {
     pub fn new(capacity: usize) -> Queue<T> {
         Queue {
-            state: Mutex::new(State { jobs: VecDeque::new(), closed: false, asleep: false, nudged: false }),
+            state: Mutex::new(State { jobs: VecDeque::new(), closed: false, asleep: false }),
             changed: Condvar::new(),
             capacity,
         }
@@ -68,24 +66,13 @@ impl<T> Queue<T> {
         Ok(())
     }
 
-    /// Something else has changed that the taker may wait for.
-    pub fn nudge(&self) {
-        let mut state = self.lock();
-        state.nudged = true;
-        let asleep = std::mem::take(&mut state.asleep);
-        drop(state);
-        if asleep {
-            self.changed.notify_one();
-        }
-    }
-
-    /// Up to `most` jobs, at once if there are any; otherwise waits for one or for a nudge, `patience` long or for ever.
+    /// Up to `most` jobs, at once if there are any; otherwise waits, `patience` long or for ever.
     pub fn take(&self, most: usize, patience: Option<Duration>) -> Taken<T> {
         let mut state = self.lock();
-        if state.jobs.is_empty() && !state.closed && !state.nudged {
+        if state.jobs.is_empty() && !state.closed {
             state.asleep = true;
             let empty = |state: &mut State<T>| {
-                state.asleep = state.jobs.is_empty() && !state.closed && !state.nudged;
+                state.asleep = state.jobs.is_empty() && !state.closed;
                 state.asleep
             };
             state = match patience {
@@ -98,7 +85,7 @@ impl<T> Queue<T> {
                 }
             };
         }
-        (state.asleep, state.nudged) = (false, false);
+        state.asleep = false;
         if state.jobs.is_empty() {
             return if state.closed { Taken::Closed } else { Taken::Nothing };
         }
@@ -165,25 +152,6 @@ mod tests {
             queue.close();
             assert_eq!(taker.join().unwrap(), 500);
         });
-    }
-
-    #[test]
-    fn a_nudge_is_felt_once_asleep_or_awake() {
-        let queue = Queue::<u8>::new(1);
-        queue.nudge();
-        assert_eq!(queue.take(1, None), Taken::Nothing);
-        std::thread::scope(|scope| {
-            let taker = scope.spawn(|| queue.take(1, None));
-            while !queue.lock().asleep {
-                std::thread::yield_now();
-            }
-            queue.nudge();
-            assert_eq!(taker.join().unwrap(), Taken::Nothing);
-        });
-        queue.put([1]).unwrap();
-        queue.nudge();
-        assert_eq!(queue.take(1, None), Taken::Jobs(vec![1]));
-        assert_eq!(queue.take(1, Some(Duration::ZERO)), Taken::Nothing);
     }
 
     #[test]

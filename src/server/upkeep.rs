@@ -8,7 +8,7 @@ use super::log;
 use crate::clock::Stamp;
 use crate::config::Retention;
 use crate::store::prune::{self, Deleted, GoOn, Pass};
-use crate::store::search;
+use crate::store::{self, search};
 use anyhow::Result;
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 use std::time::{Duration, Instant};
@@ -249,10 +249,12 @@ impl Upkeep {
 
 /// In one transaction, which nobody waits for.
 fn in_passing<T>(db: &Connection, work: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
-    let transaction = Transaction::new_unchecked(db, TransactionBehavior::Immediate)?;
-    let done = work(&transaction)?;
-    transaction.commit()?;
-    Ok(done)
+    store::unhurried(db, |db| {
+        let transaction = Transaction::new_unchecked(db, TransactionBehavior::Immediate)?;
+        let done = work(&transaction)?;
+        transaction.commit()?;
+        Ok(done)
+    })
 }
 
 /// Zero days mean for ever.

@@ -23,7 +23,7 @@ impl Watchers {
 
     /// Passes on what is news to them. One tool call after the other is none, and waking a thread for each costs
     /// more than the call.
-    pub fn tell<'a>(&self, views: impl Iterator<Item = &'a Arc<AgentView>>) {
+    pub fn tell(&self, views: &[Arc<AgentView>]) {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let State { senders, told } = &mut *state;
         for view in views {

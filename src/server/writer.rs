@@ -1,27 +1,27 @@
-//! The one thread that writes: takes all waiting jobs and commits their events as one. What becomes of them then is
-//! [`Disk`]'s: answered when they are on disk, and told to the rest.
+//! The one thread that writes: takes all waiting jobs, commits their events as one, then answers, then tells the rest.
 //!
 //! Facts come first. An event whose projection fails is stored all the same; a batch that cannot be committed
 //! leaves no trace, neither on disk nor in memory, and nobody is told that it did.
 
 use super::batch::{Around, Batch, Failure};
 use super::checkpoint::Checkpoint;
-use super::disk::{Committed, Disk, Done};
-use super::ledger::{Job, Ledger, Receipt, Unavailable};
+use super::ledger::{Answer, Job, Ledger, Receipt, Unavailable};
 use super::log;
 use super::memory::Memory;
 use super::queue::Taken;
 use super::snapshot::Snapshot;
+use super::sse::Message;
 use super::upkeep::Upkeep;
-use crate::model::Method;
+use crate::clock::Stamp;
+use crate::model::*;
 use crate::store;
 use crate::store::write::{self, Rows};
-use anyhow::{Context, Result};
+use anyhow::Result;
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 use std::collections::HashSet;
 use std::path::PathBuf;
-use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
 
 /// More jobs than this are not committed together, so that the first of them is not kept waiting.
 const MOST_AT_ONCE: usize = 512;
@@ -34,20 +34,22 @@ pub struct Writer {
     memory: Option<Memory>,
     around: Around,
     upkeep: Upkeep,
-    disk: Disk,
     checkpoint: Checkpoint,
-    /// Jobs that came while others were committed, and that wait for the end of that.
-    others: Vec<Job>,
+    /// COMMIT means on disk. Not known after a failure in between.
+    durable: bool,
+}
+
+/// What a batch has to say once it is on disk.
+struct Committed {
+    answers: Vec<Receipt>,
+    rows: Rows,
 }
 
 impl Writer {
     /// Reads the world from the store and publishes it.
     pub fn new(db: Connection, path: PathBuf, ledger: Ledger, upkeep: Upkeep) -> Result<Writer> {
-        store::leave_syncing(&db)?;
-        let disk = Disk::start(&path, ledger.clone()).context("could not start to sync")?;
         let (around, checkpoint) = (Around::new(), Checkpoint::start(&db, &path));
-        let others = Vec::new();
-        let mut writer = Writer { db, path, ledger, memory: None, around, upkeep, disk, checkpoint, others };
+        let mut writer = Writer { db, path, ledger, memory: None, around, upkeep, checkpoint, durable: true };
         writer.load()?;
         Ok(writer)
     }
@@ -71,7 +73,6 @@ impl Writer {
                 self.note(&error, "could not checkpoint the database");
             }
         }
-        self.disk.settle();
         self.write_rows();
         let optimized = self.db.execute_batch("PRAGMA optimize").map_err(Into::into);
         if let Err(error) = optimized.and_then(|()| self.checkpoint.finish(&self.db)) {
@@ -80,22 +81,22 @@ impl Writer {
     }
 
     fn take(&mut self, jobs: Vec<Job>) {
-        let (batch, others): (Vec<_>, Vec<_>) = jobs.into_iter().partition(Job::is_committed);
-        self.others.extend(others);
-        if !batch.is_empty() {
-            self.commit(batch);
-        }
-        let mut readers = Vec::new();
-        for job in std::mem::take(&mut self.others) {
+        let (mut batch, mut readers) = (Vec::with_capacity(jobs.len()), Vec::new());
+        for job in jobs {
             match job {
                 Job::Prune(days, answer) => self.upkeep.prune_now(days, answer),
                 Job::WriteRows(reader) => readers.push(reader),
-                Job::Event(_) | Job::Tail(..) => {}
+                job => batch.push(job),
             }
+        }
+        if !batch.is_empty() {
+            self.commit(batch);
         }
         // Who cannot be shown everything is not answered, and asks again.
         if !readers.is_empty() && self.write_rows() {
-            self.disk.tell(Done::Rows(readers), true);
+            for reader in readers {
+                let _ = reader.send(());
+            }
         }
     }
 
@@ -109,6 +110,7 @@ impl Writer {
         let Some(memory) = &mut self.memory else { return false };
         let written = memory.write(&self.db);
         if let Err(error) = &written {
+            self.durable = false;
             self.note(error, "could not store states");
         }
         written.is_ok()
@@ -127,7 +129,10 @@ impl Writer {
                 self.forget(&forgotten);
                 self.upkeep.tell();
             }
-            Err(error) => self.note(&error, "could not tidy the database"),
+            Err(error) => {
+                self.durable = false;
+                self.note(&error, "could not tidy the database");
+            }
         }
     }
 
@@ -146,8 +151,6 @@ impl Writer {
     }
 
     fn load(&mut self) -> Result<()> {
-        // What is on its way to the snapshot is older.
-        self.disk.settle();
         let memory = Memory::load(&self.db)?;
         let published = &self.ledger.published;
         *published.snapshot.write().unwrap_or_else(PoisonError::into_inner) =
@@ -160,11 +163,13 @@ impl Writer {
     fn commit(&mut self, mut jobs: Vec<Job>) {
         let mut failing = HashSet::new();
         let failure = loop {
-            if let Err(error) = self.prepare() {
+            if self.memory.is_none()
+                && let Err(error) = self.load()
+            {
                 break error;
             }
             match self.attempt(&mut jobs, &failing) {
-                Ok(Written { answers, rows }) => return self.tell(jobs, answers, rows),
+                Ok(committed) => return self.publish(jobs, committed),
                 Err(Failure::Engine(index)) => {
                     self.memory = None;
                     self.ledger.counts().engine_failures.fetch_add(1, Ordering::Relaxed);
@@ -184,20 +189,9 @@ impl Writer {
             return;
         }
         for job in jobs {
-            job.answer(Err(Unavailable::to_store()));
+            let refusal = Err(Unavailable("the event could not be stored: try again".into()));
+            job.answer(refusal);
         }
-    }
-
-    /// Everything that is committed can be relied upon, and is known.
-    fn prepare(&mut self) -> Result<()> {
-        if self.disk.is_in_doubt() {
-            self.disk.settle();
-            store::empty_log(&self.db)?;
-            self.disk.trust();
-            log::line("the disk takes events again");
-            self.memory = None;
-        }
-        if self.memory.is_none() { self.load() } else { Ok(()) }
     }
 
     fn note(&self, error: &anyhow::Error, what: &str) {
@@ -207,61 +201,69 @@ impl Writer {
         }
     }
 
-    /// All jobs in one transaction, and those that come while the disk is busy with the last one. Changes nothing but
-    /// memory if it fails, and that is read again then.
-    fn attempt(&mut self, jobs: &mut Vec<Job>, failing: &HashSet<usize>) -> Result<Written, Failure> {
+    /// All jobs in one transaction. Changes nothing but memory if it fails, and that is read again then.
+    fn attempt(&mut self, jobs: &mut [Job], failing: &HashSet<usize>) -> Result<Committed, Failure> {
         let Some(memory) = &mut self.memory else {
             return Err(anyhow::anyhow!("the store has not been read").into());
         };
+        if !self.durable {
+            store::hurry(&self.db)?;
+            self.durable = true;
+        }
         let transaction = Transaction::new_unchecked(&self.db, TransactionBehavior::Immediate)?;
         let mut batch = Batch::new(&transaction, memory, &mut self.around)?;
         let mut answers = Vec::with_capacity(jobs.len());
-        loop {
-            for (index, job) in jobs.iter_mut().enumerate().skip(answers.len()) {
-                answers.push(match job {
-                    Job::Event(job) => batch.event(job, index, failing.contains(&index))?,
-                    Job::Tail(tail, _) => {
-                        write::tail(&transaction, tail)?;
-                        nothing()
-                    }
-                    Job::Prune(..) | Job::WriteRows(_) => nothing(),
-                });
-            }
-            if jobs.len() >= MOST_AT_ONCE || self.disk.is_idle() {
-                break;
-            }
-            match self.ledger.queue.take(MOST_AT_ONCE - jobs.len(), None) {
-                Taken::Jobs(more) => {
-                    let (more, others): (Vec<_>, Vec<_>) = more.into_iter().partition(Job::is_committed);
-                    jobs.extend(more);
-                    self.others.extend(others);
+        for (index, job) in jobs.iter_mut().enumerate() {
+            answers.push(match job {
+                Job::Event(job) => batch.event(job, index, failing.contains(&index))?,
+                Job::Tail(tail, _) => {
+                    write::tail(&transaction, tail)?;
+                    nothing()
                 }
-                Taken::Nothing => {}
-                Taken::Closed => break,
-            }
+                Job::Prune(..) | Job::WriteRows(_) => nothing(),
+            });
         }
         let rows = batch.finish();
         transaction.commit()?;
-        Ok(Written { answers, rows })
+        Ok(Committed { answers, rows })
     }
 
-    /// It is committed: to be synced and told. Others in line do not wait for that.
-    fn tell(&mut self, jobs: Vec<Job>, answers: Vec<Receipt>, rows: Rows) {
+    /// It is on disk: answer, then tell the rest. Whoever has an answer finds it in the snapshot.
+    fn publish(&mut self, jobs: Vec<Job>, committed: Committed) {
         let Some(memory) = &mut self.memory else { return };
-        let agent = |(id, seq): (&i64, &i64)| Some((*seq, memory.world.share(*id)?));
-        let agents = rows.touched.iter().filter_map(agent).collect();
-        let (changes, marks) = (rows.changes.clone(), memory.marks.clone());
-        let alone = jobs.len() == 1 && self.ledger.queue.is_empty();
-        self.disk.tell(Done::Commit(Committed { jobs, answers, agents, changes, marks }), alone);
+        let Committed { answers, rows } = committed;
+        let published = &self.ledger.published;
+        {
+            let mut snapshot = published.snapshot.write().unwrap_or_else(PoisonError::into_inner);
+            for id in rows.touched.keys() {
+                if let Some(agent) = memory.world.share(*id) {
+                    snapshot.put(agent);
+                }
+            }
+        }
+        *published.marks.write().unwrap_or_else(PoisonError::into_inner) = memory.marks.clone();
+        published.counts.commits.fetch_add(1, Ordering::Relaxed);
+        let mut together = Vec::new();
+        for (job, receipt) in jobs.into_iter().zip(answers) {
+            if receipt.duplicate {
+                published.counts.duplicates.fetch_add(1, Ordering::Relaxed);
+            }
+            match job {
+                Job::Event(event) if event.by_task => together.push((Job::Event(event), Ok(receipt))),
+                job => job.answer(Ok(receipt)),
+            }
+        }
+        answer_together(&self.ledger, together);
         self.upkeep.events_came();
+        let now = Stamp::now();
+        let agents = rows.touched.keys().filter_map(|id| memory.world.agent(*id));
+        let views: Vec<_> = agents.map(|agent| Arc::new(agent.view(now))).collect();
+        published.watchers.tell(&views);
+        if !published.hub.is_empty() {
+            published.hub.publish(messages(&rows, &views));
+        }
         memory.keep(rows);
     }
-}
-
-/// A batch that is committed: an answer for each job, and the rows it left behind.
-struct Written {
-    answers: Vec<Receipt>,
-    rows: Rows,
 }
 
 fn nothing() -> Receipt {
@@ -274,6 +276,37 @@ fn nothing() -> Receipt {
         state: None,
         status: None,
     }
+}
+
+fn answer_together(ledger: &Ledger, answers: Vec<(Job, Answer)>) {
+    if answers.is_empty() {
+        return;
+    }
+    let unsent = match ledger.published.answered.get() {
+        Some(sender) => sender.send(answers).err().map(|error| error.0),
+        None => Some(answers),
+    };
+    for (job, answer) in unsent.into_iter().flatten() {
+        job.answer(answer);
+    }
+}
+
+/// The steps of the batch in their order, then each touched agent once.
+fn messages(rows: &Rows, views: &[Arc<AgentView>]) -> Vec<Message> {
+    let mut messages: Vec<Message> = rows
+        .changes
+        .iter()
+        .map(|change| Message::from_json(Some(change.seq), change.kind, Some(change.agent_id), &change.data))
+        .collect();
+    for view in views {
+        messages.push(Message::new(
+            rows.touched.get(&view.id).copied(),
+            "agent_updated",
+            Some(view.id),
+            &**view,
+        ));
+    }
+    messages
 }
 
 /// No room on the disk, or no disk: trying each job alone would only fail once for each.

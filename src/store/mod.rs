@@ -14,9 +14,7 @@ pub mod write;
 use anyhow::{Context, Result};
 use fs_err as fs;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
-use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
 use std::time::Duration;
 
 /// Bits of `events.flags`.
@@ -48,45 +46,25 @@ impl std::error::Error for Damaged {}
 /// Up to this size the whole file is checked at every start; it takes milliseconds.
 const CHECK_UP_TO: u64 = 32 << 20;
 
+/// How events are committed: durable when COMMIT returns.
+const HURRIED: &str = "PRAGMA synchronous = FULL";
+/// How everything else is written: it goes to disk with the next event, and a crash of the machine before that loses
+/// only what can be worked out again. The log keeps the order, so never anything that came before.
+const UNHURRIED: &str = "PRAGMA synchronous = NORMAL";
 /// Pages in the log before it is moved into the database.
 const USUAL_LOG: usize = 1500;
 
-/// From now on COMMIT returns before it is on disk, where [`Log::sync`] brings it. The log keeps the order: a crash of the
-/// machine before that loses what came last, never anything before it.
-pub fn leave_syncing(db: &Connection) -> Result<()> {
-    db.pragma_update(None, "synchronous", "NORMAL").context("could not leave the syncing to others")
+/// Does `work`, which commits what need not be durable yet. After an error, nothing may be promised on this connection before [`hurry`] succeeds.
+pub fn unhurried<T>(db: &Connection, work: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
+    db.execute_batch(UNHURRIED)?;
+    let done = work(db);
+    hurry(db)?;
+    done
 }
 
-/// Moves everything from the log into the database, and both to disk.
-pub fn empty_log(db: &Connection) -> Result<()> {
-    let busy: bool = db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))?;
-    anyhow::ensure!(!busy, "the log could not be emptied: somebody reads for too long");
-    Ok(())
-}
-
-/// The log of a database, where commits are until they are moved into it.
-#[derive(Debug)]
-pub struct Log {
-    path: PathBuf,
-    file: OnceLock<File>,
-}
-
-impl Log {
-    pub fn of(database: &Path) -> Log {
-        Log { path: with_suffix(database, "-wal"), file: OnceLock::new() }
-    }
-
-    /// When this returns, everything that was committed before is on disk.
-    pub fn sync(&self) -> std::io::Result<()> {
-        let file = match self.file.get() {
-            Some(file) => file,
-            None => {
-                let opened = File::options().read(true).write(true).open(&self.path)?;
-                self.file.get_or_init(|| opened)
-            }
-        };
-        file.sync_data()
-    }
+/// From now on COMMIT returns when it is on disk.
+pub fn hurry(db: &Connection) -> Result<()> {
+    db.execute_batch(HURRIED).context("could not make commits durable")
 }
 
 /// Opens the database for its one writer, brings it to this version, and makes every COMMIT durable.
@@ -109,7 +87,7 @@ fn open_writer(path: &Path) -> Result<Connection> {
         // Must come before the first page is written, so before WAL.
         db.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
         db.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;
-        db.pragma_update(None, "synchronous", "FULL")?;
+        hurry(&db)?;
         db.pragma_update(None, "wal_autocheckpoint", USUAL_LOG as i64)?;
         db.pragma_update(None, "foreign_keys", false)?;
         db.pragma_update(None, "journal_size_limit", 16 << 20)?;
@@ -141,7 +119,7 @@ pub fn make_room(db: &Connection, path: &Path) -> Result<()> {
         taken_back
             .execute_batch(&format!("CREATE TABLE room(x); INSERT INTO room VALUES (zeroblob({size}))"))?;
         taken_back.rollback()?;
-        Ok(Log::of(path).sync()?)
+        Ok(fs::File::open(with_suffix(path, "-wal"))?.sync_data()?)
     };
     let filled = fill();
     db.pragma_update(None, "cache_size", -2000)?;
@@ -256,21 +234,14 @@ mod tests {
     }
 
     #[test]
-    fn a_log_is_emptied_into_the_database_or_says_why_not() {
+    fn commits_are_durable_again_whatever_came_between() {
         let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("headspace.db");
-        let db = open(&path).unwrap();
-        db.busy_timeout(Duration::from_millis(10)).unwrap();
-        leave_syncing(&db).unwrap();
-        let reader = open_to_read(&path).unwrap();
-        let look = reader.unchecked_transaction().unwrap();
-        look.query_row("SELECT count(*) FROM days", [], |row| row.get::<_, i64>(0)).unwrap();
-        db.execute_batch("INSERT INTO days VALUES ('2026-01-01', 1)").unwrap();
-        assert!(format!("{:#}", empty_log(&db).unwrap_err()).contains("reads for too long"));
-        drop(look);
-        empty_log(&db).unwrap();
-        assert_eq!(std::fs::metadata(with_suffix(&path, "-wal")).unwrap().len(), 0);
-        Log::of(&path).sync().unwrap();
+        let db = open(&dir.path().join("headspace.db")).unwrap();
+        let level = || db.pragma_query_value(None, "synchronous", |row| row.get::<_, i64>(0)).unwrap();
+        unhurried(&db, |db| Ok(db.execute_batch("INSERT INTO days VALUES ('2026-01-01', 1)")?)).unwrap();
+        assert_eq!(level(), 2);
+        unhurried(&db, |db| Ok(db.execute_batch("INSERT INTO nothing VALUES (1)")?)).unwrap_err();
+        assert_eq!(level(), 2);
     }
 
     #[test]
