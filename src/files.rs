@@ -3,7 +3,7 @@
 use anyhow::{Context, Result};
 use fs_err as fs;
 use std::ffi::{OsStr, OsString};
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -31,49 +31,174 @@ pub fn create_private(path: &Path) -> std::io::Result<fs::File> {
 /// A symbolic link stays a link: what it points at is replaced. Mode and owner of an existing file are kept;
 /// a new file gets `0600`.
 pub fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
-    replace_if(path, bytes, || Ok(()))
+    Replacement::of(path)?.write(bytes, None, |new| Ok(fs::rename(&new.temp, &new.target)?))
 }
 
-/// As [`replace`], but asks `still_ok` right before the rename, when the new content is already on disk.
-pub fn replace_if(path: &Path, bytes: &[u8], still_ok: impl FnOnce() -> Result<()>) -> Result<()> {
-    swap(path, bytes, None, still_ok)
+/// As [`replace`], but only if the file still is `before` (`None`: is not there). `false`: it is something else by now,
+/// and stays that. Where the system can exchange files, nothing that another program writes meanwhile is lost.
+pub fn replace_if(path: &Path, before: Option<&[u8]>, bytes: &[u8]) -> Result<bool> {
+    let mut done = false;
+    Replacement::of(path)?.write(bytes, None, |new| {
+        done = new.take_the_place_of(before, bytes)?;
+        Ok(())
+    })?;
+    Ok(done)
 }
 
 /// As [`replace`], for programs: whoever may read the file may run it, from its first moment on.
 pub fn replace_executable(path: &Path, bytes: &[u8]) -> Result<()> {
-    swap(path, bytes, Some(0o755), || Ok(()))
+    Replacement::of(path)?.write(bytes, Some(0o755), |new| Ok(fs::rename(&new.temp, &new.target)?))
 }
 
-fn swap(path: &Path, bytes: &[u8], mode: Option<u32>, still_ok: impl FnOnce() -> Result<()>) -> Result<()> {
-    let target = resolve(path)?;
-    let dir = target.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let name = target.file_name().context("could not write: the path has no file name")?;
-    sweep(dir, name);
-    let temp = dir.join(temp_name(name));
-    let result = (|| -> Result<()> {
-        let mut file = create_private(&temp)?;
-        file.write_all(bytes)?;
-        if let Ok(old) = fs::metadata(&target) {
-            keep_mode_and_owner(&file, &old)?;
+/// A new file beside the one it is to replace.
+struct Replacement {
+    target: PathBuf,
+    temp: PathBuf,
+}
+
+impl Replacement {
+    fn of(path: &Path) -> Result<Replacement> {
+        let target = resolve(path)?;
+        let dir = directory(&target);
+        let name = target.file_name().context("could not write: the path has no file name")?;
+        sweep(dir, name);
+        Ok(Replacement { temp: dir.join(temp_name(name)), target })
+    }
+
+    /// Brings it to disk, then lets it take its place.
+    fn write(
+        &self,
+        bytes: &[u8],
+        mode: Option<u32>,
+        take_place: impl FnOnce(&Replacement) -> Result<()>,
+    ) -> Result<()> {
+        let result = (|| -> Result<()> {
+            let mut file = create_private(&self.temp)?;
+            file.write_all(bytes)?;
+            if let Ok(old) = fs::metadata(&self.target) {
+                keep_mode_and_owner(&file, &old)?;
+            }
+            if let Some(mode) = mode {
+                set_mode(&file, mode)?;
+            }
+            file.sync_all()?;
+            drop(file);
+            take_place(self)
+        })();
+        // Only what is not needed any more is still there.
+        let _ = std::fs::remove_file(&self.temp);
+        result?;
+        // The rename itself must survive a power cut.
+        if let Ok(dir) = fs::File::open(directory(&self.target)) {
+            let _ = dir.sync_all();
         }
-        if let Some(mode) = mode {
-            set_mode(&file, mode)?;
-        }
-        file.sync_all()?;
-        drop(file);
-        still_ok()?;
-        fs::rename(&temp, &target)?;
         Ok(())
-    })();
-    if result.is_err() {
-        let _ = fs::remove_file(&temp);
-        return result;
     }
-    // The rename itself must survive a power cut.
-    if let Ok(dir) = fs::File::open(dir) {
-        let _ = dir.sync_all();
+
+    fn take_the_place_of(&self, before: Option<&[u8]>, bytes: &[u8]) -> Result<bool> {
+        if content(&self.target)?.as_deref() != before {
+            return Ok(false);
+        }
+        let how = if before.is_some() { Rename::Exchange } else { Rename::New };
+        match rename(&self.temp, &self.target, how) {
+            Ok(()) => {}
+            // What was written since the last look is lost: tens of microseconds.
+            Err(error) if is_unknown(&error) => {
+                fs::rename(&self.temp, &self.target)?;
+                return Ok(true);
+            }
+            // Made or removed meanwhile.
+            Err(error) if matches!(error.kind(), ErrorKind::AlreadyExists | ErrorKind::NotFound) => {
+                return Ok(false);
+            }
+            Err(error) => return Err(error).context("could not replace the file"),
+        }
+        let Some(before) = before else { return Ok(true) };
+        let found = fs::read(&self.temp)?;
+        if found == before {
+            return Ok(true);
+        }
+        self.give_back(found, bytes.to_vec())?;
+        Ok(false)
     }
-    Ok(())
+
+    /// Puts what was `found` at the target back there, in place of what was `put`; and if somebody has written there
+    /// meanwhile, then that.
+    fn give_back(&self, mut found: Vec<u8>, mut put: Vec<u8>) -> Result<()> {
+        loop {
+            if rename(&self.temp, &self.target, Rename::Exchange).is_err() {
+                return Ok(fs::rename(&self.temp, &self.target)?);
+            }
+            let now = fs::read(&self.temp)?;
+            if now == put {
+                return Ok(());
+            }
+            (put, found) = (found, now);
+        }
+    }
+}
+
+fn directory(path: &Path) -> &Path {
+    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// `None`: there is no such file.
+fn content(path: &Path) -> Result<Option<Vec<u8>>> {
+    match fs::read(path) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Rename {
+    /// Both names keep a file.
+    Exchange,
+    /// Fails if the new name has one.
+    New,
+}
+
+/// The system, or this file system, cannot do it.
+fn is_unknown(error: &std::io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::InvalidInput | ErrorKind::PermissionDenied | ErrorKind::Unsupported)
+        || error.raw_os_error() == Some(UNKNOWN_CALL)
+}
+
+#[cfg(unix)]
+const UNKNOWN_CALL: i32 = libc::ENOSYS;
+#[cfg(not(unix))]
+const UNKNOWN_CALL: i32 = -1;
+
+#[cfg(any(target_os = "linux", target_os = "macos"))]
+fn rename(from: &Path, to: &Path, how: Rename) -> std::io::Result<()> {
+    use std::os::unix::ffi::OsStrExt;
+    let [from, to] = [from, to].map(|path| std::ffi::CString::new(path.as_os_str().as_bytes()));
+    let (from, to) = (from?, to?);
+    #[cfg(target_os = "linux")]
+    // SAFETY: both are strings that end with NUL and outlive the call.
+    let done = unsafe {
+        let flags = match how {
+            Rename::Exchange => libc::RENAME_EXCHANGE,
+            Rename::New => libc::RENAME_NOREPLACE,
+        };
+        libc::renameat2(libc::AT_FDCWD, from.as_ptr(), libc::AT_FDCWD, to.as_ptr(), flags)
+    };
+    #[cfg(target_os = "macos")]
+    // SAFETY: as above.
+    let done = unsafe {
+        let flags = match how {
+            Rename::Exchange => libc::RENAME_SWAP,
+            Rename::New => libc::RENAME_EXCL,
+        };
+        libc::renamex_np(from.as_ptr(), to.as_ptr(), flags)
+    };
+    if done == 0 { Ok(()) } else { Err(std::io::Error::last_os_error()) }
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "macos")))]
+fn rename(_: &Path, _: &Path, _: Rename) -> std::io::Result<()> {
+    Err(ErrorKind::Unsupported.into())
 }
 
 /// `.NAME.headspace-PID-N.tmp`: the process says who may still be at work on it.
@@ -145,4 +270,53 @@ fn set_mode(_: &fs::File, _: u32) -> Result<()> {
 #[cfg(not(unix))]
 fn keep_mode_and_owner(_: &fs::File, _: &std::fs::Metadata) -> Result<()> {
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(dir: &Path) -> Vec<String> {
+        let entries = std::fs::read_dir(dir).unwrap();
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+    }
+
+    #[test]
+    fn a_file_is_replaced_only_if_it_is_what_was_expected() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("settings.json");
+        let table: &[(Option<&str>, Option<&str>, bool)] = &[
+            (None, None, true),
+            (None, Some("other"), false),
+            (Some("old"), Some("old"), true),
+            (Some("old"), Some("other"), false),
+            (Some("old"), None, false),
+            (Some("old"), Some(""), false),
+        ];
+        for (before, there, expected) in table {
+            let _ = std::fs::remove_file(&path);
+            if let Some(there) = there {
+                std::fs::write(&path, there).unwrap();
+            }
+            let done = replace_if(&path, before.map(str::as_bytes), b"new").unwrap();
+            assert_eq!(done, *expected, "{before:?} {there:?}");
+            let now = std::fs::read_to_string(&path).ok();
+            assert_eq!(now.as_deref(), if *expected { Some("new") } else { *there });
+            assert!(names(dir.path()).len() <= 1, "{:?}", names(dir.path()));
+        }
+    }
+
+    /// What another program wrote in the last moment is given back, and what it wrote after that is kept.
+    #[cfg(any(target_os = "linux", target_os = "macos"))]
+    #[test]
+    fn what_was_taken_by_mistake_is_given_back() {
+        for (there, expected) in [("ours", "theirs"), ("theirs, later", "theirs, later")] {
+            let dir = tempfile::tempdir().unwrap();
+            let new = Replacement::of(&dir.path().join("settings.json")).unwrap();
+            std::fs::write(&new.temp, "theirs").unwrap();
+            std::fs::write(&new.target, there).unwrap();
+            new.give_back(b"theirs".to_vec(), b"ours".to_vec()).unwrap();
+            assert_eq!(std::fs::read_to_string(&new.target).unwrap(), expected);
+        }
+    }
 }

@@ -203,16 +203,14 @@ impl Draft {
     /// The step that counts; everything before it can be repeated, everything after it can be lost.
     fn write(&self) -> Result<()> {
         let path = &self.target.path;
-        let unchanged = || match read(&self.target) {
-            Ok(now) if now == self.before => Ok(()),
-            _ => Err(Overtaken.into()),
-        };
+        let before = self.before.as_deref().map(str::as_bytes);
         match &self.after {
-            Some(text) => files::replace_if(path, text.as_bytes(), unchanged),
-            None => {
-                unchanged()?;
-                fs::remove_file(&self.target.file).map_err(Into::into)
-            }
+            Some(text) => match files::replace_if(path, before, text.as_bytes()) {
+                Ok(false) => Err(Overtaken.into()),
+                other => other.map(drop),
+            },
+            None if read(&self.target).ok() != Some(self.before.clone()) => Err(Overtaken.into()),
+            None => fs::remove_file(&self.target.file).map_err(Into::into),
         }
         .map_err(|error| match error.is::<Overtaken>() {
             true => error,

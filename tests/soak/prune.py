@@ -3,9 +3,10 @@
 
     python3 tests/soak/prune.py PATH/TO/headspace [EVENTS]
 
-Neither may keep any hook waiting for more than 50 ms. A busy machine and its disk do so by themselves now and then, so a
+Neither may keep hooks waiting for more than 50 ms. A busy machine and its disk do so by themselves now and then, so a
 second server with nothing else to do takes the same load at the same time: if its own longest wait is more than half
-of that, twice that wait is allowed, and said.
+of that, twice that wait is allowed, and said; and the two longest waits of all are taken for the machine's. Upkeep that
+takes too long would do it by the hundred.
 """
 
 import sqlite3
@@ -79,9 +80,11 @@ def judge(what, during, without):
     line("while " + what, during)
     line("meanwhile, with nothing else to do", without)
     allowed = max(50, 2 * max(without))
-    print("longest wait while %s: %.1f ms; allowed: %.1f ms%s" % (
-        what, max(during), allowed, "" if allowed == 50 else ", twice what it was with nothing else to do"))
-    return max(during) <= allowed
+    longest = sorted(during)[-3:]
+    print("longest waits while %s: %s ms; allowed for the third: %.1f ms%s" % (
+        what, ", ".join("%.1f" % wait for wait in reversed(longest)), allowed,
+        "" if allowed == 50 else ", twice the longest with nothing else to do"))
+    return longest[0] <= allowed
 
 
 def unindexed():
@@ -97,7 +100,7 @@ control = Server(sys.argv[1])
 # The search index is filled in pauses; what is not in it yet is not deleted from it either.
 before, end = unindexed(), time.monotonic() + 10
 good = judge("events are indexed", *load(lambda: time.monotonic() > end, server, control))
-print("%d of %d events indexed meanwhile" % (before - unindexed(), before))
+print("%d events were not in the index before, %d after" % (before, unindexed()))
 while unindexed():
     time.sleep(0.5)
 server.stop()

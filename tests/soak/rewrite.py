@@ -4,8 +4,9 @@ client wrote is not lost.
 
     python3 tests/soak/rewrite.py PATH/TO/headspace [ROUNDS]
 
-The client's file has no lock, so a write in the moment between our last look and our rename (tens of microseconds) cannot be
-seen. How often that happens is counted; more than one in a hundred rounds fails.
+The client's file has no lock. Ours is exchanged with what is there, and what turns out to be newer is given back; a client that
+reads in between (microseconds) does not see what it wrote before. How often that happens is counted; more than one in a
+hundred rounds fails.
 """
 
 import atexit
