@@ -30,7 +30,7 @@ const page = await open(browser, server.url);
 await until('all to show', async () => (await page.locator('.agent').count()) === SESSIONS, 30000);
 await page.evaluate(() => {
   window.seen = {};
-  const row = [...document.querySelectorAll('.agent')].find((row) => /Agent 0\b/.test(row.textContent));
+  const row = [...document.querySelectorAll('.agent')].find((row) => /Agent 0(?!\d)/.test(row.textContent));
   new MutationObserver(() => {
     const probe = /probe-(\d+)-/.exec(row.textContent)?.[1];
     if (probe === undefined || window.seen[probe]) return;
