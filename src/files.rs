@@ -114,7 +114,14 @@ impl Replacement {
             Err(error) => return Err(error).context("could not replace the file"),
         }
         let Some(before) = before else { return Ok(true) };
-        let found = fs::read(&self.temp)?;
+        let found = match fs::read(&self.temp) {
+            Ok(found) => found,
+            Err(error) => {
+                // Not known is not ours to keep.
+                rename(&self.temp, &self.target, Rename::Exchange)?;
+                return Err(error.into());
+            }
+        };
         if found == before {
             return Ok(true);
         }

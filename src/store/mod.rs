@@ -54,7 +54,8 @@ const UNHURRIED: &str = "PRAGMA synchronous = NORMAL";
 /// Pages in the log before it is moved into the database.
 const USUAL_LOG: usize = 1500;
 
-/// Does `work`, which commits what need not be durable yet. After an error, nothing may be promised on this connection before [`hurry`] succeeds.
+/// Does `work`, which commits what need not be durable yet. After an error, nothing may be promised on this connection
+/// before [`hurry`] succeeds.
 pub fn unhurried<T>(db: &Connection, work: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
     db.execute_batch(UNHURRIED)?;
     let done = work(db);

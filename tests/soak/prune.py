@@ -14,7 +14,7 @@ import sys
 import threading
 import time
 
-from stage import Server, line
+from stage import Server, line, percentile
 
 events = int(sys.argv[2]) if len(sys.argv) > 2 else 200_000
 server = Server(sys.argv[1])
@@ -84,7 +84,10 @@ def judge(what, during, without):
     print("longest waits while %s: %s ms; allowed for the third: %.1f ms%s" % (
         what, ", ".join("%.1f" % wait for wait in reversed(longest)), allowed,
         "" if allowed == 50 else ", twice the longest with nothing else to do"))
-    return longest[0] <= allowed
+    slow = [sum(took > 50 for took in times) * 100 / len(times) for times in (during, without)]
+    print("over 50 ms: %.3f %% with, %.3f %% without" % tuple(slow))
+    return (longest[0] <= allowed and slow[0] <= slow[1] + 0.5
+            and percentile(during, 0.99) <= percentile(without, 0.99) + 50)
 
 
 def unindexed():
