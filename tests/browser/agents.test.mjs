@@ -73,6 +73,7 @@ test('an update moves nothing else, and keeps selection, focus and scroll', asyn
   await row(page, 'Crowd 29').waitFor();
   await row(page, 'Crowd 20').locator('.row').click();
   await row(page, 'Crowd 20').locator('.row').focus();
+  await shows(page, '#detail .timeline li', 'UserPromptSubmit');
   const place = () => page.evaluate(() => ({ scroll: document.getElementById('list').scrollTop, focus: document.activeElement.closest('.agent')?.dataset.id, current: document.querySelector('.row[aria-current]')?.parentElement.dataset.id }));
   const was = await place();
   const shift = await page.evaluateHandle(() => {

@@ -36,6 +36,23 @@ test('the ask stands there with its choices and where it is known from', async (
   assert.match(await card.textContent(), /Question.*waiting \d+ s.*known from hook, confidence high/s);
 });
 
+test('what comes late does not move the tabs', async () => {
+  const late = await open(browser, server.url);
+  let arrive;
+  const held = new Promise((go) => (arrive = go));
+  await late.route(/\/api\/.*(turns|events\?)/, (route) => held.then(() => route.continue()));
+  await late.reload();
+  const tabs = late.locator('.segment label');
+  const places = () => tabs.evaluateAll((all) => all.map((label) => JSON.stringify(label.getBoundingClientRect())));
+  await tabs.last().waitFor();
+  const before = await places();
+  assert.deepEqual(await late.locator('.segment .count').allTextContents(), ['', '']);
+  arrive();
+  await until('both counts', async () => (await late.locator('.segment .count').allTextContents()).every(Boolean));
+  assert.deepEqual(await places(), before);
+  await late.context().close();
+});
+
 test('a tool call is one row, with its duration and its end', async () => {
   await shows(page, '.timeline li', /Bashnpm test/);
   const rows = await page.locator('.timeline li').evaluateAll((all) => all.map((li) => [li.querySelector('.title').textContent, li.querySelector('.text, .ask').textContent, li.querySelector('.ms').textContent, li.querySelector('.state').textContent]));

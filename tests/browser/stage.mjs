@@ -8,6 +8,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { chromium } from 'playwright-core';
 
 const BIN = process.env.HEADSPACE_BIN;
+/** `SLOW=6`: pages run six times slower and answers come late, in any order, to find tests that count on luck. */
+const SLOW = Number(process.env.SLOW ?? 0);
 const FLAGS = ['--headless', '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync'];
 
 /** Looks until `look()` answers something true, and gives it back. */
@@ -94,11 +96,22 @@ export async function launch() {
   return chromium.launch({ executablePath: process.env.CHROMIUM, args: FLAGS });
 }
 
+async function slow(page) {
+  const devtools = await page.context().newCDPSession(page);
+  await devtools.send('Emulation.setCPUThrottlingRate', { rate: SLOW });
+  await page.route('**/api/**', async (route) => {
+    await sleep(Math.random() * 50 * SLOW);
+    // The page may be gone by now.
+    await route.fallback().catch(() => {});
+  });
+}
+
 /** A page that collects what must never happen: script errors, refused sources, dialogs. */
 export async function open(browser, url, options = {}) {
   const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, colorScheme: 'dark', ...options });
   const page = await context.newPage();
   page.setDefaultTimeout(10000);
+  if (SLOW) await slow(page);
   page.faults = [];
   page.on('pageerror', (error) => page.faults.push(error.stack));
   page.on('dialog', (dialog) => {
