@@ -177,4 +177,3 @@ fn is_whole(row: &rusqlite::Row<'_>) -> bool {
         && [6, 7].into_iter().all(|at| row.get::<_, Option<String>>(at).is_ok())
         && body.is_some()
 }
-
