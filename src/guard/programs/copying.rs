@@ -170,6 +170,10 @@ pub fn writes_operands(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> S
     let options =
         call.options(Spec { short: "drt", long: &["date", "reference", "time"], ..Spec::default() });
     let subject = call.show();
+    // Without a file `sponge` and `dos2unix` are filters.
+    if options.operands.is_empty() {
+        return call.filtered();
+    }
     for operand in options.operands {
         walk.write(env, operand, Write::Append, &subject);
         if call.name == "sponge" {

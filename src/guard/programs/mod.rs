@@ -118,7 +118,8 @@ fn plain_name(base: &str) -> String {
     }) {
         name = stem;
     }
-    if name.starts_with("mkfs.") || name.starts_with("newfs_") {
+    let makes_system = name.starts_with("mkfs.") || name.starts_with("newfs_");
+    if makes_system || matches!(name, "mkntfs" | "mkudffs" | "mkexfatfs") {
         name = "mkfs";
     }
     if name.starts_with("ld-linux") || name.starts_with("ld-musl") {

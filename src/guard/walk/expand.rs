@@ -88,8 +88,12 @@ impl Walk<'_> {
             }
             match part {
                 Part::Bare(text) => {
-                    let text =
-                        if at == 0 { self.tilde(env, text, word.parts.len() == 1) } else { text.clone() };
+                    let whole = word.parts.len() == 1;
+                    let text = match assigned_tilde(text) {
+                        _ if at > 0 => text.clone(),
+                        Some(tilde) => text[..tilde].to_owned() + &self.tilde(env, &text[tilde..], whole),
+                        None => self.tilde(env, text, whole),
+                    };
                     fields.push(&activate(&text));
                 }
                 Part::Quoted(text) => fields.push(text),
@@ -208,7 +212,8 @@ impl Walk<'_> {
     /// What `$(…)` is replaced by.
     fn substitute(&mut self, env: &mut Env, script: &Rc<Script>) -> String {
         let sinks = std::mem::take(&mut self.sinks);
-        let out = self.subshell(env, script, &Stream::None, true);
+        let stdin = self.stdin.clone();
+        let out = self.subshell(env, script, &stdin, true);
         self.sinks = sinks;
         match out {
             Stream::None => String::new(),
@@ -511,4 +516,12 @@ fn slice(value: &str, numbers: &str) -> Option<String> {
         }
     };
     Some(chars.get(from as usize..to.max(from) as usize)?.iter().collect())
+}
+
+/// Where the tilde stands in `of=~/x`: bash expands it in every word that looks like an assignment.
+fn assigned_tilde(text: &str) -> Option<usize> {
+    let (name, value) = text.split_once('=')?;
+    let is_name = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    (is_name && value.starts_with('~')).then_some(name.len() + 1)
 }

@@ -95,6 +95,8 @@ pub struct Walk<'a> {
     nested: usize,
     /// `>(…)` of the command at hand, run once it is known what flows into them.
     sinks: Vec<(Rc<Script>, Env)>,
+    /// What the command at hand finds on its stdin, and with it every `$(…)` in its words.
+    stdin: Stream,
 }
 
 impl<'a> Walk<'a> {
@@ -129,6 +131,7 @@ impl<'a> Walk<'a> {
             temp_names: 0,
             nested: 0,
             sinks: Vec::new(),
+            stdin: Stream::None,
         }
     }
 
