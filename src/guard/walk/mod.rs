@@ -14,6 +14,7 @@ pub mod pattern;
 mod redirect;
 mod run;
 mod simple;
+mod slices;
 pub mod touch;
 pub mod value;
 
