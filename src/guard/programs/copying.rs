@@ -63,6 +63,9 @@ pub fn cp(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
             call.stdin.clone()
         } else if source == "/dev/null" {
             Stream::text("")
+        } else if let Some(name) = super::known_program(&source) {
+            // A program under another name does what it always did.
+            Stream::text(format!("exec {name} \"$@\"\n"))
         } else {
             walk.read(env, &source)
         };
