@@ -14,7 +14,10 @@ use std::process::ExitCode;
 fn run() -> ExitCode {
     let mut args = std::env::args_os().skip(1);
     match args.next() {
-        Some(command) if command == "notify" => notify::main(args.next()),
+        Some(command) if command == "notify" => match args.next() {
+            Some(option) if option == "--help" || option == "-h" => cli::main(),
+            event => notify::main(event),
+        },
         Some(command) if command == "guard" => guard::command::direct(args).unwrap_or_else(cli::main),
         Some(_) => cli::main(),
         None => notify::bare(),
