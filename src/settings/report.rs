@@ -9,7 +9,7 @@ use super::work::{Done, Draft};
 use super::{PlaceArgs, diff, trial};
 use crate::config::{self, Config};
 use crate::daemon;
-use crate::terminal::plain;
+use crate::terminal::{self, plain};
 use anyhow::Result;
 use serde_json::{Value, json};
 use std::io::IsTerminal;
@@ -365,5 +365,5 @@ fn milliseconds(duration: Duration) -> f64 {
 }
 
 fn print_json(value: &Value) {
-    println!("{value:#}");
+    println!("{}", terminal::json(value, true));
 }
