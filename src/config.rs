@@ -1,6 +1,6 @@
 //! Configuration: where things are and what the user chose. The only reader of the environment.
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -351,6 +351,8 @@ impl Config {
         if json.trim().is_empty() {
             return Ok(Config::default());
         }
+        // A list would pass for the fields in their order.
+        ensure!(json.trim_start().starts_with('{'), "it is not an object: {{ … }}");
         Ok(serde_json::from_str(&json)?)
     }
 
@@ -451,6 +453,7 @@ mod tests {
         assert_eq!(strict_json(text).len(), text.len());
         let error = Config::parse("{\n  // fine\n  \"port\": \"x\"\n}").unwrap_err().to_string();
         assert!(error.contains("line 3 column 13"), "{error}");
+        assert!(Config::parse("[]").unwrap_err().to_string().contains("not an object"));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 mod checks;
 mod coverage;
+mod keys;
 
 use crate::config::Config;
 use crate::terminal::{self, plain};
