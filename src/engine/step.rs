@@ -202,7 +202,7 @@ impl Step<'_> {
         self.agent.end_reason = Some(reason.to_string());
         self.changes.push(Change::SessionEnded {
             agent_id: self.agent.id,
-            session_id: self.event.session_id.clone(),
+            session_id: self.agent.session_id.clone(),
             reason: reason.to_string(),
             at: self.event.at,
         });
