@@ -28,6 +28,8 @@ pub mod var {
     pub const TMUX_PANE: &str = "TMUX_PANE";
     pub const TMUX: &str = "TMUX";
     pub const DEBUG: &str = "HEADSPACE_DEBUG";
+    /// Set by `hooks run`: what happens is made up and must not reach the user's history.
+    pub const REHEARSAL: &str = "HEADSPACE_REHEARSAL";
     /// Which window of which terminal: what a jump needs later.
     pub const KITTY_WINDOW_ID: &str = "KITTY_WINDOW_ID";
     pub const KITTY_LISTEN_ON: &str = "KITTY_LISTEN_ON";

@@ -250,7 +250,8 @@ fn print_installed(done: &Done) {
         row("guard", "judges tool calls before they run (PreToolUse)");
     }
     if merged.status_line_changed {
-        row("status line", "yours is shown as before; context and cost are learnt on the way");
+        let whose = if merged.status_line_new { "headspace's own" } else { "yours is shown as before" };
+        row("status line", &format!("{whose}; context and cost are learnt on the way"));
     }
     row(
         "others",
