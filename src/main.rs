@@ -15,7 +15,7 @@ fn run() -> ExitCode {
     let mut args = std::env::args_os().skip(1);
     match args.next() {
         Some(command) if command == "notify" => match args.next() {
-            Some(option) if option == "--help" || option == "-h" => cli::main(),
+            Some(word) if word == "--help" || word == "-h" => cli::main(),
             event => notify::main(event),
         },
         Some(command) if command == "guard" => guard::command::direct(args).unwrap_or_else(cli::main),

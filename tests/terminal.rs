@@ -105,12 +105,6 @@ fn events_without_a_server_say_what_to_do() {
 }
 
 #[test]
-fn the_hook_command_has_help_too() {
-    let text = Stage::bare(json!({})).says(&["notify", "--help"]);
-    assert!(text.contains("Usage: headspace notify") && text.contains("Example"), "{text}");
-}
-
-#[test]
 fn explain_names_the_event_that_said_so() {
     let stage = populated();
     let text = stage.says(&["explain", "api"]);
