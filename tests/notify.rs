@@ -276,10 +276,21 @@ fn a_name_given_as_argument_wins_in_either_spelling() {
         ("PostToolUse", "/hook/post-tool-use"),
         ("post-tool-use", "/hook/post-tool-use"),
         ("a b/../c", "/hook/a%20b%2F%2E%2E%2Fc"),
+        ("", "/hook/stop"),
+        ("--quiet", "/hook/stop"),
     ] {
         silent_success(&run(home.command(&url, &["notify", argument]), STOP));
         let head = requests.recv().unwrap().head;
         assert_eq!(head.split(' ').nth(1), Some(path));
+    }
+}
+
+#[test]
+fn who_asks_for_help_gets_it() {
+    for word in ["--help", "-h"] {
+        let output = run(Home::new().command(&nobody(), &["notify", word]), "");
+        assert!(output.status.success());
+        assert!(String::from_utf8_lossy(&output.stdout).contains("Usage: headspace notify [EVENT]"));
     }
 }
 

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// What the client takes of an `additionalContext`, in characters.
+/// What the client takes of an `additionalContext`. It counts as JavaScript does, where an emoji is two: see [`length`].
 const LIMIT: usize = 8000;
 /// Nobody reads more, and a glob over a whole disk must not hold the hook.
 const MAX_FILES: usize = 200;
@@ -128,11 +128,11 @@ pub fn render(files: &[Found]) -> Option<String> {
     let head = "[HEADSPACE: INFO]: Session context loaded\n\nCore memory files loaded automatically:\n";
     let middle = "\nFull content follows:\n";
     // Per file: "- label\n" in the list, "\n## label\n" and a line end around its content.
-    let frame = |label: &str| 2 * label.chars().count() + 8;
+    let frame = |label: &str| 2 * length(label) + 8;
     let mut room = LIMIT - head.len() - middle.len() - 64;
     let mut fitting = 0;
     for (label, content) in &contents {
-        let least = frame(label) + content.chars().count().min(CUT.len() + 40);
+        let least = frame(label) + length(content).min(CUT.len() + 40);
         if least > room {
             break;
         }
@@ -146,7 +146,7 @@ pub fn render(files: &[Found]) -> Option<String> {
         - middle.len()
         - 64
         - contents.iter().map(|(label, _)| frame(label)).sum::<usize>();
-    let share = fair_share(contents.iter().map(|(_, content)| content.chars().count()).collect(), room);
+    let share = fair_share(contents.iter().map(|(_, content)| length(content)).collect(), room);
     let mut text = String::from(head);
     for (label, _) in &contents {
         text.push_str(&format!("- {label}\n"));
@@ -157,8 +157,8 @@ pub fn render(files: &[Found]) -> Option<String> {
     text.push_str(middle);
     for (label, content) in &contents {
         text.push_str(&format!("\n## {label}\n"));
-        if content.chars().count() > share {
-            text.extend(content.chars().take(share.saturating_sub(CUT.len())));
+        if length(content) > share {
+            text.push_str(beginning(content, share.saturating_sub(CUT.len())));
             text.push_str(CUT);
         } else {
             text.push_str(content.trim_end());
@@ -166,6 +166,21 @@ pub fn render(files: &[Found]) -> Option<String> {
         text.push('\n');
     }
     Some(text)
+}
+
+/// In UTF-16 units.
+fn length(text: &str) -> usize {
+    text.chars().map(char::len_utf16).sum()
+}
+
+/// As many whole characters as fit.
+fn beginning(text: &str, most: usize) -> &str {
+    let mut taken = 0;
+    let end = text.char_indices().find(|(_, c)| {
+        taken += c.len_utf16();
+        taken > most
+    });
+    end.map_or(text, |(at, _)| &text[..at])
 }
 
 /// The length up to which every text may come, so that all together take at most `room`.
@@ -221,6 +236,14 @@ mod tests {
             text.chars().count()
         );
         assert!(text.contains("all of it") && text.contains("[truncated]"));
+    }
+
+    #[test]
+    fn the_limit_is_counted_as_the_client_counts() {
+        let dir = tempfile::tempdir().unwrap();
+        let text = render(&[file(dir.path(), "big.md", &"🎉".repeat(20_000))]).unwrap();
+        let units = text.encode_utf16().count();
+        assert!((LIMIT - 100..=LIMIT).contains(&units), "{units}");
     }
 
     #[test]

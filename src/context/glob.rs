@@ -59,6 +59,9 @@ impl Walk {
             if part == "**" {
                 if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
                     self.descend(&entry.path(), parts);
+                } else if rest.is_empty() {
+                    // `docs/**` is all that is in there.
+                    self.descend(&entry.path(), rest);
                 }
             } else if matches(part, &name) {
                 self.descend(&entry.path(), rest);
@@ -128,5 +131,9 @@ mod tests {
         let names: Vec<_> =
             hits.iter().map(|hit| hit.strip_prefix(dir.path()).unwrap().to_str().unwrap()).collect();
         assert_eq!(names, ["docs/a.md", "docs/b.md", "docs/x/y/c.md"]);
+        let all = expand(&dir.path().join("docs/**"), 100);
+        let names: Vec<_> =
+            all.iter().map(|hit| hit.strip_prefix(dir.path()).unwrap().to_str().unwrap()).collect();
+        assert_eq!(names, ["docs/a.md", "docs/b.md", "docs/x/e.txt", "docs/x/y/c.md"]);
     }
 }

@@ -37,8 +37,14 @@ fn entries(text: &str) -> Vec<String> {
         return Vec::new();
     };
     let first = without_comment(first).trim();
-    if let Some(list) = first.strip_prefix('[') {
-        return split_inline(list.strip_suffix(']').unwrap_or(list));
+    if first.starts_with('[') {
+        // An inline list may go on over several lines.
+        let mut list = first.to_owned();
+        while !list.ends_with(']') {
+            let Some(line) = lines.next() else { return Vec::new() };
+            list.push_str(without_comment(line).trim());
+        }
+        return split_inline(&list[1..list.len() - 1]);
     }
     if !first.is_empty() {
         return vec![unquoted(first)];
@@ -67,12 +73,20 @@ fn front_matter(text: &str) -> Option<Vec<&str>> {
     None
 }
 
-/// As in YAML: ` #` starts a comment, outside of quotes.
+/// As in YAML: `#` starts a comment at the beginning and behind a blank, outside of quotes.
 fn without_comment(line: &str) -> &str {
-    if line.contains(['"', '\'']) {
-        return line;
+    let (mut quote, mut previous) = (None, ' ');
+    for (at, c) in line.char_indices() {
+        match quote {
+            None if c == '#' && previous.is_whitespace() => return &line[..at],
+            // An apostrophe inside of a word is no quote.
+            None if matches!(c, '"' | '\'') && !previous.is_alphanumeric() => quote = Some(c),
+            Some(q) if c == q => quote = None,
+            _ => {}
+        }
+        previous = c;
     }
-    line.find(" #").map_or(line, |at| &line[..at])
+    line
 }
 
 fn unquoted(text: &str) -> String {
@@ -110,6 +124,14 @@ mod tests {
             ("---\nname: x\nauto_include: [a.md, 'b,c.md']\n---\n", vec!["a.md", "b,c.md"]),
             ("---\nauto_include: a.md # the one\n---\n", vec!["a.md"]),
             ("\u{feff}---\r\nauto_include:\r\n- a.md\r\nother: 1\r\n- b.md\r\n---\r\n", vec!["a.md"]),
+            ("---\nauto_include: [\"a.md\", 'b.md'] # both\n---\n", vec!["a.md", "b.md"]),
+            ("---\nauto_include: [\n  a.md, # one\n  \"b.md\",\n]\nname: x\n---\n", vec!["a.md", "b.md"]),
+            ("---\nauto_include: [a.md\n---\n", vec![]),
+            (
+                "---\nauto_include:\n# first\n  - \"a.md\" # one\n  # second\n  - dev's #1.md\n---\n",
+                vec!["a.md", "dev's"],
+            ),
+            ("---\nauto_include: 'a #1.md'\n---\n", vec!["a #1.md"]),
             ("---\nauto_include:\n---\n", vec![]),
             ("---\nauto_include:\n  - a.md\n", vec![]),
             ("# Role\nauto_include:\n  - a.md\n", vec![]),

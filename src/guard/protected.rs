@@ -300,10 +300,17 @@ fn without_drive(path: &str) -> String {
 fn is_exempt(kind: Kind, name: &str) -> bool {
     match kind {
         Env => is_template(name) || name == ".env.d.ts" || name.ends_with(".md"),
-        Key => name.ends_with(".pub"),
+        // `id_rsa.md` and `id_rsa_test.go` are about keys.
+        Key => name.ends_with(".pub") || name.rsplit_once('.').is_some_and(|(_, end)| SOURCES.contains(&end)),
         _ => false,
     }
 }
+
+/// Endings of documents and source files.
+const SOURCES: [&str; 22] = [
+    "md", "rst", "adoc", "html", "rs", "go", "py", "rb", "js", "mjs", "jsx", "ts", "tsx", "java", "kt", "c",
+    "h", "cc", "cpp", "cs", "php", "swift",
+];
 
 fn git_kind(parts: &[&str]) -> Option<Option<Kind>> {
     let at = parts.iter().rposition(|part| *part == ".git")?;
@@ -502,6 +509,10 @@ mod tests {
             (format!("{home}/proj/.envrc.md"), None),
             (format!("{home}/proj/src/dotenv.ts"), None),
             (format!("{home}/proj/src/id_generator.rs"), None),
+            (format!("{home}/proj/docs/id_rsa.md"), None),
+            (format!("{home}/proj/src/id_rsa_test.go"), None),
+            (format!("{home}/proj/id_rsa.bak"), Some(Key)),
+            (format!("{home}/proj/id_rsa"), Some(Key)),
             (format!("{home}/proj/certs/server.key"), Some(Key)),
             (format!("{home}/.ssh/id_work"), Some(Key)),
             (format!("{home}/.ssh/id_work.pub"), Some(Ssh)),

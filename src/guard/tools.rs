@@ -12,6 +12,8 @@ use serde_json::{Map, Value};
 
 /// Fields that hold shell text, whatever the tool.
 const COMMAND_FIELDS: [&str; 3] = ["command", "cmd", "script"];
+/// The same for tools whose name says that they run commands; see [`folded`].
+const SHELL_FIELDS: [&str; 4] = ["commands", "commandline", "shellcommand", "bashcommand"];
 /// Fields that hold a file.
 const PATH_FIELDS: [&str; 9] = [
     "file_path",
@@ -252,12 +254,19 @@ fn by_shape(walk: &mut Walk<'_>, tool: &str, input: &Map<String, Value>) {
             (Some(Value::String(text)), Some(language)) if field == "script" => {
                 foreign_code(walk, language, text, tool)
             }
-            (Some(Value::String(text)), _) => command_text(walk, text, says(&["powershell", "pwsh"])),
+            (Some(Value::String(text)), _) => {
+                command_text(walk, text, says(&["powershell", "pwsh"]));
+                with_arguments(walk, text, input);
+            }
             (Some(Value::Null) | None, _) => {}
             // An editor's options, a list of words: somebody's command all the same.
             (Some(Value::Array(words)), _) => words_of_command(walk, words, tool),
             (Some(_), _) => walk.found(&World::Here, &rules::SHAPE, format!("{tool}: {field}")),
         }
+    }
+    if says(&["shell", "terminal", "bash", "exec", "execute", "run", "command", "commands", "process", "ssh"])
+    {
+        other_commands(walk, input, says(&["powershell", "pwsh"]));
     }
     if let Some(Value::String(text)) = input.get("code")
         && (language.is_some() || says(&["execute", "exec", "run", "eval", "code"]))
@@ -265,6 +274,49 @@ fn by_shape(walk: &mut Walk<'_>, tool: &str, input: &Map<String, Value>) {
         foreign_code(walk, language.unwrap_or(Language::Python), text, tool);
     }
     files(walk, tool, &parts, input);
+}
+
+/// `filePath` and `file_path` are the same field.
+fn folded(field: &str) -> String {
+    field.chars().filter(|c| *c != '_' && *c != '-').flat_map(char::to_lowercase).collect()
+}
+
+fn is_path_field(field: &str) -> bool {
+    PATH_FIELDS.iter().any(|known| folded(known) == folded(field))
+}
+
+/// `{"command": "rm", "args": ["-rf", "/"]}`
+fn with_arguments(walk: &mut Walk<'_>, program: &str, input: &Map<String, Value>) {
+    let words = match input.get("args").or_else(|| input.get("arguments")) {
+        Some(Value::Array(args)) => args.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
+        Some(Value::String(args)) => args.split_whitespace().map(str::to_owned).collect(),
+        _ => Vec::new(),
+    };
+    if !words.is_empty() && !program.contains(char::is_whitespace) {
+        let argv: Vec<String> = std::iter::once(program.to_owned()).chain(words).collect();
+        let mut env = walk.env();
+        walk.call(&mut env, &argv, &Stream::None, false);
+    }
+}
+
+/// Fields of a tool that runs commands, other than the usual three.
+fn other_commands(walk: &mut Walk<'_>, input: &Map<String, Value>, is_powershell: bool) {
+    for (field, value) in input {
+        let name = folded(field);
+        let usual = COMMAND_FIELDS.contains(&field.as_str());
+        if usual || !COMMAND_FIELDS.contains(&name.as_str()) && !SHELL_FIELDS.contains(&name.as_str()) {
+            continue;
+        }
+        match value {
+            Value::String(text) => command_text(walk, text, is_powershell),
+            Value::Array(texts) => {
+                for text in texts.iter().filter_map(Value::as_str) {
+                    command_text(walk, text, is_powershell);
+                }
+            }
+            _ => {}
+        }
+    }
 }
 
 fn words_of_command(walk: &mut Walk<'_>, words: &[Value], tool: &str) {
@@ -306,10 +358,10 @@ fn files(walk: &mut Walk<'_>, tool: &str, parts: &[String], input: &Map<String, 
         let field = field.as_str();
         let values: Vec<&str> = match value {
             Value::String(text) => vec![text],
-            Value::Array(items) => items.iter().filter_map(Value::as_str).collect(),
+            Value::Array(items) => items.iter().filter_map(path_of).collect(),
             _ => continue,
         };
-        let is_path = PATH_FIELDS.contains(&field) || matches!(field, "paths" | "files" | "file");
+        let is_path = is_path_field(field) || matches!(field, "paths" | "files" | "file");
         let is_source = moves && matches!(field, "source" | "src" | "from" | "old_path" | "path");
         if !is_path && !is_source {
             continue;
@@ -327,6 +379,14 @@ fn files(walk: &mut Walk<'_>, tool: &str, parts: &[String], input: &Map<String, 
                 walk.read(&env, &path);
             }
         }
+    }
+}
+
+/// An item of `files`: a path, or an object with one.
+fn path_of(item: &Value) -> Option<&str> {
+    match item {
+        Value::Object(fields) => fields.iter().find(|(field, _)| is_path_field(field))?.1.as_str(),
+        item => item.as_str(),
     }
 }
 

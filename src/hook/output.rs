@@ -214,12 +214,14 @@ fn specifics(
     if *event != rule.name {
         return Err(format!("`hookEventName` is {event:?}, but the hook ran for {}", rule.name));
     }
-    let text = |name: &str| specific.get(name).and_then(Value::text).map(str::to_owned);
+    // What another event's answer may hold means nothing in this one's.
+    let own = |name: &str| specific.get(name).filter(|_| fields.iter().any(|(field, _)| *field == name));
+    let text = |name: &str| own(name).and_then(Value::text).map(str::to_owned);
     let denied = || {
         let why = text("permissionDecisionReason").or_else(|| reason.clone());
         why.unwrap_or_else(|| "Blocked by hook".into())
     };
-    match specific.get("permissionDecision").and_then(Value::text) {
+    match own("permissionDecision").and_then(Value::text) {
         Some("allow") => answer.permission = Some(Permission::Allow),
         Some("ask") => answer.permission = Some(Permission::Ask),
         Some("defer") => answer.permission = Some(Permission::Defer),
@@ -229,7 +231,7 @@ fn specifics(
         }
         _ => {}
     }
-    if let Some(decision) = specific.get("decision").filter(|value| value.kind() == Kind::Object) {
+    if let Some(decision) = own("decision").filter(|value| value.kind() == Kind::Object) {
         if decision.get("behavior").and_then(Value::text) == Some("deny") {
             answer.permission = Some(Permission::Deny);
             let message = decision.get("message").and_then(Value::text);
@@ -238,7 +240,7 @@ fn specifics(
             answer.permission = Some(Permission::Allow);
         }
     }
-    match specific.get("action").and_then(Value::text) {
+    match own("action").and_then(Value::text) {
         Some("decline") => {
             answer.block = Some(reason.clone().unwrap_or_else(|| "Elicitation denied by hook".into()));
         }
@@ -247,7 +249,7 @@ fn specifics(
     }
     answer.context = text("additionalContext").filter(|context| !context.is_empty());
     answer.worktree = text("worktreePath");
-    let also = ALSO.iter().filter(|name| specific.get(name).is_some());
+    let also = ALSO.iter().filter(|name| own(name).is_some());
     answer.also.extend(also.map(|name| (*name).to_owned()));
     Ok(())
 }
@@ -301,6 +303,10 @@ mod tests {
         }
         let deny = r#"{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny"},"reason":"r"}"#;
         assert_eq!(json("PreToolUse", deny).block.as_deref(), Some("r"));
+        for event in ["PostToolUse", "SessionStart", "Notification", "Stop"] {
+            let answer = json(event, &deny.replace("PreToolUse", event));
+            assert_eq!((answer.block, answer.permission), (None, None), "{event} has no such field");
+        }
         let request = r#"{"hookSpecificOutput":{"hookEventName":"PermissionRequest","decision":{"behavior":"deny","message":"m"}}}"#;
         assert_eq!(json("PermissionRequest", request).block.as_deref(), Some("m"));
         let stop = r#"{"continue":false,"stopReason":"budget"}"#;

@@ -137,7 +137,9 @@ fn quietly(work: impl FnOnce()) -> ExitCode {
 }
 
 fn deliver(event: Option<OsString>, payload: &Payload, delivery: &Delivery) {
-    let named = event.and_then(|name| name.into_string().ok()).filter(|name| !name.is_empty());
+    // Something like an option is nobody's event, and no reason to lose one.
+    let named = event.and_then(|name| name.into_string().ok());
+    let named = named.filter(|name| !name.is_empty() && !name.starts_with('-'));
     let Some(name) = named.or_else(|| payload.text("hook_event_name")).filter(|n| n.len() <= LONGEST_NAME)
     else {
         return log::note("no event name: nothing to deliver");

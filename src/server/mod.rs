@@ -38,6 +38,7 @@ pub mod rebuild;
 pub mod reconcile;
 pub mod replay;
 mod routes;
+mod salvage;
 pub mod snapshot;
 mod sse;
 pub mod status;

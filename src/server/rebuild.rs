@@ -1,11 +1,12 @@
 //! `headspace rebuild`: the states worked out anew, in a copy that replaces the database when it is whole.
 
 use super::replay::{self, Replayed};
-use crate::store::{self, lock, queries, with_suffix};
+use super::salvage::salvage;
+use crate::store::{self, lock, with_suffix};
 use crate::{config, terminal};
 use anyhow::{Context, Result, ensure};
 use fs_err as fs;
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::Connection;
 use serde_json::json;
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -126,120 +127,6 @@ fn remove(copy: &Path) {
 
 fn text(path: &Path) -> Result<&str> {
     path.to_str().context("could not copy the database: its path is not UTF-8")
-}
-
-/// Copies every event of `source` that can be read behind those `into` has; how many could not.
-fn salvage(source: &Path, into: &Connection) -> Result<u64> {
-    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let damaged = Connection::open_with_flags(source, flags)
-        .with_context(|| format!("could not open {}", source.display()))?;
-    // Without it SQLite gives nothing at all of a file that is shorter than it should be.
-    damaged.pragma_update(None, "writable_schema", true)?;
-    if damaged.prepare("SELECT id FROM events").is_err() {
-        let source = terminal::plain(&source.display().to_string());
-        eprintln!("headspace: note: nothing of {source} can be read: not even its schema is whole");
-        return Ok(0);
-    }
-    let last: i64 = damaged
-        .query_row("SELECT max(id) FROM events", [], |row| row.get(0))
-        .or_else(|_| damaged.query_row("SELECT seq FROM sqlite_sequence LIMIT 1", [], |row| row.get(0)))
-        .unwrap_or(i64::MAX);
-    let mut next =
-        1 + into.query_row("SELECT coalesce(max(id), 0) FROM events", [], |row| row.get::<_, i64>(0))?;
-    let (mut at, mut stride, mut unreadable) = (0, 1, 0);
-    into.execute_batch("BEGIN")?;
-    while at < last {
-        match copy_after(&damaged, into, at, &mut next) {
-            Ok(Some(id)) => {
-                (at, stride) = (id, 1);
-                continue;
-            }
-            Ok(None) => break,
-            Err(error) => ensure!(is_unreadable(&error), error),
-        }
-        // Somewhere behind here the pages are readable again, or not at all.
-        if stride > 1 << 20 {
-            break;
-        }
-        at += stride;
-        unreadable += 1;
-        stride *= 2;
-    }
-    into.execute_batch("COMMIT")?;
-    let mut merged = queries::marks(into)?;
-    if let Ok(marks) = queries::marks(&damaged) {
-        merged.received += marks.received;
-        merged.seq = merged.seq.max(marks.seq);
-        merged.last_hook_at = merged.last_hook_at.max(marks.last_hook_at);
-        merged.last_hook = marks.last_hook.or(merged.last_hook);
-    }
-    merged.event = next - 1;
-    // Counted and told before, as far as that can be known.
-    merged.projected = Some(merged.event);
-    store::write::marks(into, &merged)?;
-    Ok(unreadable)
-}
-
-/// An event that is not whole, or not where it should be.
-#[derive(Debug)]
-struct Damaged;
-
-impl std::fmt::Display for Damaged {
-    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
-        f.write_str("an event is damaged")
-    }
-}
-
-impl std::error::Error for Damaged {}
-
-fn is_unreadable(error: &anyhow::Error) -> bool {
-    error.is::<Damaged>() || store::is_damage(error)
-}
-
-/// Copies the first event after `at`; its id there, or `None` if there is none. Where pages are gone, SQLite may give
-/// a row with less in it than was stored: that is unreadable too.
-fn copy_after(damaged: &Connection, into: &Connection, at: i64, next: &mut i64) -> Result<Option<i64>> {
-    let mut query = damaged.prepare_cached(
-        "SELECT id, name, session_id, at, received_at, source, delivery_id, facts, body, flags & 8
-         FROM events WHERE id > ?1 ORDER BY id LIMIT 1",
-    )?;
-    let mut rows = query.query([at])?;
-    let Some(row) = rows.next()? else { return Ok(None) };
-    let id: i64 = row.get(0)?;
-    // Pages in disorder can lead back to where we were, for ever.
-    ensure!(id > at && is_whole(row), Damaged);
-    // What came before the damage decides; the same delivery again is the same event.
-    let copied = into
-        .prepare_cached(
-            "INSERT OR IGNORE INTO events(id, name, session_id, at, received_at, source, delivery_id, facts, body, flags)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
-        )?
-        .execute(rusqlite::params![
-            *next,
-            row.get::<_, String>(1)?,
-            row.get::<_, String>(2)?,
-            row.get::<_, i64>(3)?,
-            row.get::<_, i64>(4)?,
-            row.get::<_, String>(5)?,
-            row.get::<_, Option<String>>(6)?,
-            row.get::<_, Option<String>>(7)?,
-            row.get::<_, String>(8)?,
-            row.get::<_, i64>(9)?,
-        ])?;
-    *next += copied as i64;
-    Ok(Some(id))
-}
-
-/// Whether every column holds what an event has there, and the body is an object to its end.
-fn is_whole(row: &rusqlite::Row<'_>) -> bool {
-    let text = |at: usize| row.get_ref(at).ok()?.as_str().ok().filter(|text| !text.is_empty());
-    let number = |at: usize| row.get::<_, i64>(at).is_ok();
-    let body =
-        text(8).and_then(|body| serde_json::from_str::<serde_json::Map<_, serde_json::Value>>(body).ok());
-    [1, 2, 5].into_iter().all(|at| text(at).is_some())
-        && [3, 4, 9].into_iter().all(number)
-        && [6, 7].into_iter().all(|at| row.get::<_, Option<String>>(at).is_ok())
-        && body.is_some()
 }
 
 /// How far it is, for whoever watches; nothing in a log.

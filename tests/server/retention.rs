@@ -187,6 +187,37 @@ fn under_steady_load_the_database_keeps_to_its_limit_and_every_agent_to_its_stat
 }
 
 #[test]
+fn a_cut_database_that_is_damaged_gives_its_agents_back_whole() {
+    let home = Home::new();
+    let server = home.serve();
+    for session in ["one", "two"] {
+        work(&server, session, 60);
+    }
+    let before = server.get("/api/agents?all=1")["agents"].clone();
+    server.stop();
+    home.configure(&json!({"retention": {"days": 30, "max_bytes": 600_000}}));
+    assert!(home.run(&["prune"]).status.success());
+    let db = rusqlite::Connection::open(home.database()).unwrap();
+    let number = |sql: &str| db.query_row(sql, [], |row| row.get::<_, i64>(0)).unwrap();
+    let (first, last) = (number("SELECT min(id) FROM events"), number("SELECT max(id) FROM events"));
+    assert!(first > last / 2, "the first event is {first} of {last}");
+    let page = number("SELECT rootpage FROM sqlite_schema WHERE name = 'transitions'") - 1;
+    drop(db);
+    let mut bytes = std::fs::read(home.database()).unwrap();
+    bytes[page as usize * 4096..][..4096].fill(0xa5);
+    std::fs::write(home.database(), bytes).unwrap();
+
+    let rebuilt = home.run(&["rebuild"]);
+    assert!(rebuilt.status.success(), "{}", String::from_utf8_lossy(&rebuilt.stderr));
+    let server = home.serve();
+    assert_eq!(server.get("/api/agents?all=1")["agents"], before);
+    let newest = &server.get("/api/events?limit=1")["events"][0]["id"];
+    assert_eq!(newest, last, "an event keeps its id");
+    // And what comes now has an id of its own.
+    assert_eq!(server.hook("stop", event("one", json!({})))["event_id"], last + 1);
+}
+
+#[test]
 fn sessions_that_an_agent_left_long_ago_are_forgotten() {
     let home = Home::new();
     let server = home.serve();

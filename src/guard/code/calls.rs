@@ -3,6 +3,7 @@
 use super::Language;
 use super::functions::Does::{self, *};
 use super::functions::{DECODERS, NETWORK, find};
+use super::renames;
 use super::tokens::{self, GAP, Token};
 use crate::guard::rules;
 use crate::guard::walk::Walk;
@@ -32,7 +33,7 @@ const UNCLOSED: usize = 200;
 
 pub fn scan(walk: &mut Walk<'_>, env: &mut Env, language: Language, code: &str, subject: &str) {
     let mut tokens = tokens::read(code, language);
-    undo_renames(&mut tokens);
+    renames::undo(&mut tokens);
     let names = |wanted: &[&str]| {
         tokens.iter().any(|token| matches!(token, Token::Name(name) if wanted.contains(&name.as_str())))
     };
@@ -89,28 +90,6 @@ pub fn scan(walk: &mut Walk<'_>, env: &mut Env, language: Language, code: &str, 
     }
     if reads_secret && scan.networks {
         walk.found(&world, &rules::NETWORK_SECRET, subject);
-    }
-}
-
-/// `from shutil import rmtree as r`: wherever it says `r`, `rmtree` is meant.
-fn undo_renames(tokens: &mut [Token]) {
-    let mut renamed: HashMap<String, String> = HashMap::new();
-    for window in tokens.windows(3) {
-        if let [Token::Name(from), Token::Name(word), Token::Name(to)] = window
-            && word == "as"
-        {
-            renamed.insert(to.clone(), from.clone());
-        }
-    }
-    if renamed.is_empty() {
-        return;
-    }
-    for token in tokens {
-        if let Token::Name(name) = token
-            && let Some(from) = renamed.get(name)
-        {
-            name.clone_from(from);
-        }
     }
 }
 
@@ -299,7 +278,7 @@ impl Scan<'_> {
 
     /// A name inside an expression: a variable, a known call, or nobody knows. Returns the last token used.
     fn named(&self, walk: &mut Walk<'_>, env: &Env, name: &str, at: usize) -> (String, usize) {
-        const SEE_THROUGH: [&str; 18] = [
+        const SEE_THROUGH: [&str; 17] = [
             "os",
             "path",
             "pathlib",
@@ -315,13 +294,14 @@ impl Scan<'_> {
             "String",
             "fspath",
             "File",
-            "require",
             "process",
             "tempfile",
         ];
         match name {
             "home" | "homedir" => (walk.ground.home.clone(), self.after_call(at)),
-            "getcwd" | "cwd" | "pwd" => (walk.current_dir(env), self.after_call(at)),
+            "getcwd" | "cwd" | "pwd" | "__dirname" => (walk.current_dir(env), self.after_call(at)),
+            // The module is no part of what its functions give.
+            "require" => (String::new(), self.after_call(at)),
             "mkdtemp" | "mkstemp" | "mkdtempSync" | "TemporaryDirectory" | "NamedTemporaryFile"
             | "gettempdir" | "tmpdir" | "mktmpdir" => {
                 (format!("{}/{}", walk.ground.tmpdir.clone(), walk.temp_name()), self.after_call(at))

@@ -3,6 +3,7 @@
 
 mod calls;
 mod functions;
+mod renames;
 mod tokens;
 
 use super::programs::Call;

@@ -126,7 +126,7 @@ pub fn judge(walk: &mut Walk<'_>, env: &mut Env, text: &str) {
             text,
         );
     }
-    static_calls(walk, env, text);
+    static_calls(walk, env, &mut reader, text);
     let about = About {
         subject: &crate::terminal::gist(text, 300),
         downloads,
@@ -150,7 +150,7 @@ fn words_of(text: &str) -> impl Iterator<Item = &str> {
 }
 
 /// `[IO.File]::WriteAllText('path', …)` and its like.
-fn static_calls(walk: &mut Walk<'_>, env: &mut Env, text: &str) {
+fn static_calls(walk: &mut Walk<'_>, env: &mut Env, reader: &mut Reader, text: &str) {
     for (at, _) in text.match_indices("]::") {
         let rest = &text[at + 3..];
         if !walk.spend(8) {
@@ -162,7 +162,13 @@ fn static_calls(walk: &mut Walk<'_>, env: &mut Env, text: &str) {
         let path = rest[open + 1..].trim_start();
         let Some(quote) = path.chars().next().filter(|c| matches!(c, '\'' | '"')) else { continue };
         let path = path[1..].split(quote).next().unwrap_or("");
-        let path = slashes(path);
+        let mut path = path.to_owned();
+        if quote == '"' && path.contains('$') {
+            let read = reader.read(walk, env, &format!("\"{path}\""));
+            let word = read.first().and_then(|statement| statement.words.first());
+            path = word.map_or(path, |word| word.text.clone());
+        }
+        let path = slashes(&path);
         match method.as_str() {
             "delete" => walk.delete(env, &path, text),
             "writealltext" | "writealllines" | "writeallbytes" | "appendalltext" | "create" | "openwrite" => {
@@ -215,7 +221,7 @@ fn run(
             if paths.is_empty()
                 && let Some((Some(List), words)) = piped
             {
-                paths = listed(words);
+                paths = listed(walk, words);
             }
             if paths.is_empty() && statement.bar {
                 walk.found(&world, &rules::DELETE_UNKNOWN, subject);
@@ -264,6 +270,11 @@ fn run(
         }
         Some(Evaluate) => evaluate(walk, env, rest, about),
         Some(Download) => {
+            if let Some(file) = parameters.value("infile", 3)
+                && walk.is_secret(env, file)
+            {
+                walk.found(&world, &rules::NETWORK_SECRET, subject);
+            }
             if let Some(file) = parameters.value("outfile", 2).or(parameters.value("destination", 1)) {
                 walk.write(env, file, Write::Overwrite, subject);
                 walk.remember(env, file, Stream::Data(Tags::DOWNLOAD), false);
@@ -312,9 +323,9 @@ fn run(
 }
 
 /// What `Get-ChildItem … | Remove-Item` removes.
-fn listed(words: &[Word]) -> Vec<String> {
+fn listed(walk: &Walk<'_>, words: &[Word]) -> Vec<String> {
     let parameters = Parameters::read(&words[1.min(words.len())..]);
-    let root = parameters.paths().first().cloned().unwrap_or_else(|| ".".into());
+    let root = parameters.paths().first().map_or_else(|| ".".into(), |path| at_home(walk, path));
     let pattern = parameters.value("filter", 3).or(parameters.value("include", 3)).map(activate);
     vec![match pattern {
         Some(pattern) => format!("{root}/{DEEP}/{pattern}"),

@@ -47,7 +47,10 @@ impl Parameters {
                     Some((name, value)) => (name.to_owned(), Some(slashes(value))),
                     None => (name, None),
                 };
-                let switch = name != "verb" && SWITCHES.iter().any(|switch| switch.starts_with(&name));
+                // `rm -rf x` is wrong here, but there is no doubt what it means.
+                let unix = name.len() > 1 && name.chars().all(|c| matches!(c, 'r' | 'f' | 'v' | 'i'));
+                let switch =
+                    name != "verb" && (unix || SWITCHES.iter().any(|switch| switch.starts_with(&name)));
                 if value.is_none()
                     && !switch
                     && let Some(next) =
@@ -58,7 +61,7 @@ impl Parameters {
                     at += 1;
                 }
                 parameters.named.push((name, value));
-            } else if !word.quoted && word.text.starts_with('/') && word.text.len() <= 3 {
+            } else if !word.quoted && word.text.starts_with('/') && matches!(word.text.len(), 2 | 3) {
                 // `del /s /q`
                 parameters.named.push((word.text[1..].to_lowercase(), None));
             } else {

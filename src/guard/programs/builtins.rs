@@ -89,6 +89,10 @@ pub fn declare(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
             }
         }
     }
+    // `export -p`, `declare -x`: without a name all of them are printed.
+    if call.args().iter().all(|arg| arg.starts_with('-') && !arg.contains(['f', 'F'])) {
+        return Stream::Data(Tags::SECRET);
+    }
     Stream::None
 }
 
@@ -138,6 +142,10 @@ pub fn set(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
         .any(|pair| pair[0].starts_with('+') && pair[0].ends_with('o') && pair[1] == "history");
     if off {
         walk.found(&env.world.clone(), &rules::HISTORY, call.show());
+    }
+    // Alone it prints every variable.
+    if args.is_empty() && call.name == "set" {
+        return Stream::Data(Tags::SECRET);
     }
     let operands = match args.iter().position(|arg| arg == "--") {
         Some(at) => Some(&args[at + 1..]),

@@ -2,9 +2,10 @@
 
 use super::{Call, Options, Spec};
 use crate::guard::paths;
+use crate::guard::rules;
 use crate::guard::walk::Walk;
 use crate::guard::walk::env::{Env, World};
-use crate::guard::walk::touch::Spot;
+use crate::guard::walk::touch::{Spot, Write};
 use crate::guard::walk::value::{Stream, Tags};
 use std::rc::Rc;
 
@@ -58,6 +59,11 @@ const LONG: [&str; 44] = [
 
 pub fn docker(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
     let args = call.args();
+    if let [verb, rest @ ..] = args
+        && verb == "cp"
+    {
+        return copied(walk, env, rest, call);
+    }
     let Some(at) = args.iter().position(|arg| matches!(arg.as_str(), "run" | "exec")) else {
         return Stream::Data(Tags::NONE);
     };
@@ -109,8 +115,38 @@ pub fn docker(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
     let words: Vec<String> = options.operands.iter().skip(1).map(|word| (*word).to_owned()).collect();
     if !words.is_empty() {
         walk.call(&mut inner, &words, call.stdin, false);
+        fed_from_network(walk, env, &words, call);
     }
     Stream::Data(call.stdin.tags().only(Tags::FLOWING))
+}
+
+/// `docker cp file container:/path`, or the other way round.
+fn copied(walk: &mut Walk<'_>, env: &Env, args: &[String], call: &Call<'_>) -> Stream {
+    let options = Options::read(args, Spec::default());
+    let inside = |path: &str| path == "-" || path.contains(':') && !path.starts_with(['/', '.', '~']);
+    if let [source, target] = options.operands[..] {
+        if !inside(source) {
+            walk.read(env, source);
+        }
+        if !inside(target) {
+            walk.write(env, target, Write::Overwrite, &call.show());
+        }
+    }
+    Stream::Data(Tags::NONE)
+}
+
+/// `curl … | docker exec -i web sh`: nobody has read it there either, but it is not this machine that runs it.
+fn fed_from_network(walk: &mut Walk<'_>, env: &Env, words: &[String], call: &Call<'_>) {
+    if !call.stdin.tags().has(Tags::DOWNLOAD) {
+        return;
+    }
+    let before = walk.worst.take();
+    let mut here = Env { world: World::Here, ..env.clone() };
+    walk.call(&mut here, words, call.stdin, false);
+    let inner = std::mem::replace(&mut walk.worst, before);
+    if inner.is_some_and(|finding| std::ptr::eq(finding.rule, &rules::NETWORK_SHELL)) {
+        walk.found(&World::Remote, &rules::NETWORK_SHELL, call.show());
+    }
 }
 
 fn add_mount(walk: &mut Walk<'_>, env: &Env, mounts: &mut Vec<(String, String)>, here: &str, there: &str) {
@@ -126,5 +162,11 @@ fn add_mount(walk: &mut Walk<'_>, env: &Env, mounts: &mut Vec<(String, String)>,
 
 /// `kubectl exec pod -- command`: somewhere else altogether.
 pub fn kubectl(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
+    let args = call.args();
+    if let Some(at) = args.iter().position(|arg| arg == "--")
+        && args[..at].iter().any(|arg| arg == "exec")
+    {
+        fed_from_network(walk, env, &args[at + 1..], call);
+    }
     super::output::completion_printer(walk, env, call)
 }

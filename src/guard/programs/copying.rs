@@ -63,6 +63,9 @@ pub fn cp(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
             call.stdin.clone()
         } else if source == "/dev/null" {
             Stream::text("")
+        } else if let Some(name) = super::known_program(&source) {
+            // A program under another name does what it always did.
+            Stream::text(format!("exec {name} \"$@\"\n"))
         } else {
             walk.read(env, &source)
         };
@@ -170,6 +173,10 @@ pub fn writes_operands(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> S
     let options =
         call.options(Spec { short: "drt", long: &["date", "reference", "time"], ..Spec::default() });
     let subject = call.show();
+    // Without a file `sponge` and `dos2unix` are filters.
+    if options.operands.is_empty() {
+        return call.filtered();
+    }
     for operand in options.operands {
         walk.write(env, operand, Write::Append, &subject);
         if call.name == "sponge" {

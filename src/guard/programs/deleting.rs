@@ -72,6 +72,10 @@ pub fn truncate(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
         options.value(&["s", "size"]).is_none_or(|size| size.trim_start_matches(['<', '=', '-']) == "0");
     let subject = call.show();
     for operand in options.operands {
+        // Nothing is left of whatever it is.
+        if empties && matches!(walk.spot(env, operand), Spot::UnknownStart(_) | Spot::NoDirectory(_)) {
+            walk.found(&env.world.clone(), &rules::DELETE_UNKNOWN, subject.clone());
+        }
         walk.write(env, operand, if empties { Write::Empty } else { Write::Overwrite }, &subject);
     }
     Stream::None

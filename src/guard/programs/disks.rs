@@ -85,7 +85,13 @@ static TOOLS: &[Tool] = &[
 
 pub fn disk_tool(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
     let Some(tool) = TOOLS.iter().find(|tool| tool.name == call.name) else { return Stream::None };
-    let has = |words: &[&str]| call.args().iter().any(|arg| words.contains(&arg.as_str()));
+    let has = |words: &[&str]| {
+        call.args().iter().any(|arg| {
+            let arg = arg.as_str();
+            // Of the tools that look unless told otherwise, no letter takes a value right behind it: `-af` is two.
+            words.contains(&arg) || !tool.writes.is_empty() && cluster_has(arg, words)
+        })
+    };
     let writes = if tool.writes.is_empty() { !has(tool.looks) } else { has(tool.writes) && !has(tool.looks) };
     // `format` and a few others are also names of everyday scripts.
     let is_format = call.name != "format" || call.args().iter().any(|arg| arg.ends_with(':'));
@@ -101,6 +107,15 @@ pub fn disk_tool(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream 
         call.show(),
     );
     Stream::None
+}
+
+/// Whether one of the single letters in `words` is among those of `-af`.
+fn cluster_has(arg: &str, words: &[&str]) -> bool {
+    let Some(letters) = arg.strip_prefix('-').filter(|rest| !rest.starts_with('-')) else { return false };
+    letters.chars().all(char::is_alphabetic)
+        && words.iter().any(|word| {
+            word.strip_prefix('-').is_some_and(|letter| letter.len() == 1 && letters.contains(letter))
+        })
 }
 
 /// `shutdown`, `reboot`, `systemctl poweroff`

@@ -99,6 +99,7 @@ pub fn git(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
             }
             None
         }
+        "send-email" if plain.has(&["help", "h", "dry-run", "dump-aliases"]) => None,
         "send-email" => Some(if walk.unattended { &rules::MESSAGE_UNATTENDED } else { &rules::MESSAGE_SEND }),
         "clone" => {
             cloned(walk, &env, &plain);
@@ -114,6 +115,9 @@ pub fn git(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
             return Stream::text(walk.origins.hole("$(git …)", Tags::TOKEN).to_string());
         }
         "show" | "diff" | "blame" | "grep" | "cat-file" | "archive" => {
+            return shows(walk, &env, &git, &plain);
+        }
+        "log" if git.args.iter().any(|arg| matches!(arg.as_str(), "-p" | "-u" | "--patch")) => {
             return shows(walk, &env, &git, &plain);
         }
         "ls-files" | "ls-tree" | "status" | "branch-list" => return Stream::Data(Tags::FILES),

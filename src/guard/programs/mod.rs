@@ -80,7 +80,10 @@ pub fn run(walk: &mut Walk<'_>, env: &mut Env, argv: &[String], stdin: &Stream, 
     if value::has_glob(full) {
         return globbed_program(walk, env, argv, stdin, want);
     }
-    let plain = plain_name(base);
+    let mut plain = plain_name(base);
+    if let Some(other) = linked_program(walk, env, full, &plain) {
+        plain = other;
+    }
     let call = Call { name: &plain, argv, stdin, want };
     if full.contains('/')
         && let Some(content) = walk.content_to_run(env, full)
@@ -92,6 +95,23 @@ pub fn run(walk: &mut Walk<'_>, env: &mut Env, argv: &[String], stdin: &Stream, 
     }
     unknown_wrapper(walk, env, &call);
     call.filtered()
+}
+
+/// The name of a program that came with the machine, if the rules know it.
+fn known_program(path: &str) -> Option<String> {
+    let of_machine = ["/bin/", "/sbin/", "/usr/", "/opt/"].iter().any(|dir| path.starts_with(dir));
+    let name = plain_name(path.rsplit('/').next()?);
+    (of_machine && table::find(&name).is_some()).then_some(name)
+}
+
+/// `ln -s /usr/bin/sudo s; ./s id`: the program behind a link of another name.
+fn linked_program(walk: &mut Walk<'_>, env: &Env, full: &str, plain: &str) -> Option<String> {
+    if !full.contains('/') || table::find(plain).is_some() {
+        return None;
+    }
+    let Spot::At(path) = walk.spot(env, full) else { return None };
+    let real = walk.ground.real(&path, true);
+    known_program(&real).filter(|_| real != path)
 }
 
 /// Whether `name` is a shell or an interpreter.
@@ -118,7 +138,8 @@ fn plain_name(base: &str) -> String {
     }) {
         name = stem;
     }
-    if name.starts_with("mkfs.") || name.starts_with("newfs_") {
+    let makes_system = name.starts_with("mkfs.") || name.starts_with("newfs_");
+    if makes_system || matches!(name, "mkntfs" | "mkudffs" | "mkexfatfs") {
         name = "mkfs";
     }
     if name.starts_with("ld-linux") || name.starts_with("ld-musl") {

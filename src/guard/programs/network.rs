@@ -1,7 +1,7 @@
 //! Programs that talk to other machines: what comes in is marked as downloaded, what goes out must be no secret.
 
 use super::deleting::is_remote;
-use super::{Call, Spec};
+use super::{Call, Options, Spec};
 use crate::guard::rules;
 use crate::guard::walk::Walk;
 use crate::guard::walk::env::{Env, World};
@@ -35,6 +35,7 @@ pub fn curl(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
             "form",
             "form-string",
             "header",
+            "proxy-header",
             "output",
             "output-dir",
             "request",
@@ -89,6 +90,9 @@ pub fn curl(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
         }
     }
     for file in options.values(&["T", "upload-file", "K", "config", "b", "cookie"]) {
+        sends_file(walk, env, file, call);
+    }
+    for file in options.values(&["H", "header", "proxy-header"]).filter_map(|value| value.strip_prefix('@')) {
         sends_file(walk, env, file, call);
     }
     for url in options.operands.iter().filter_map(|url| url.strip_prefix("file://")) {
@@ -174,7 +178,11 @@ pub fn wget(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
     }
     let subject = call.show();
     let download = Stream::Data(Tags::DOWNLOAD);
-    let output = if call.name == "aria2c" { ["o", "out"] } else { ["O", "output-document"] };
+    let output = match call.name {
+        "aria2c" => ["o", "out"],
+        "axel" => ["o", "output"],
+        _ => ["O", "output-document"],
+    };
     match options.value(&output) {
         Some("-" | "/dev/stdout") => return download,
         Some(file) => {
@@ -197,7 +205,10 @@ pub fn wget(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
 /// Programs that send what they are given and print what they get: httpie, dig, ftp, cloud tools.
 pub fn client(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
     no_secrets(walk, env, call);
-    for arg in call.args() {
+    // A key to log in with stays here: `sftp -i ~/.ssh/id_rsa host`.
+    let logs_in =
+        |at: usize| call.name == "sftp" && at > 0 && matches!(call.args()[at - 1].as_str(), "-i" | "-F");
+    for (_, arg) in call.args().iter().enumerate().filter(|(at, _)| !logs_in(*at)) {
         let file = arg.rsplit(['@', '=']).next().unwrap_or(arg);
         let uploads = match call.name {
             "aws" | "gsutil" | "gcloud" | "az" | "rclone" | "mc" | "s3cmd" | "gh" | "ftp" | "sftp"
@@ -211,27 +222,51 @@ pub fn client(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
     if call.name == "gh" && matches!(call.args(), [a, b, ..] if a == "repo" && b == "delete") {
         walk.found(&env.world.clone(), &rules::GIT_DELETE_REF, call.show());
     }
-    let prints = matches!(
-        call.name,
-        "http"
-            | "https"
-            | "xh"
-            | "xhs"
-            | "lynx"
-            | "w3m"
-            | "links"
-            | "elinks"
-            | "fetch"
-            | "GET"
-            | "lwp-request"
-            | "HEAD"
-            | "POST"
-            | "ftp"
-            | "lftp"
-            | "rclone"
-    );
+    let words: Vec<&str> = call.args().iter().map(String::as_str).collect();
+    let prints = match call.name {
+        "gh" => matches!(words[..], ["api", ..] | ["gist", "view", ..]),
+        "aws" => matches!(words[..], ["s3", "cp", .., "-"]),
+        "gsutil" => words.contains(&"cat"),
+        "gcloud" => matches!(words[..], ["storage", "cat", ..]),
+        name => PRINTERS.contains(&name),
+    };
+    if let ("aws" | "gsutil", [.., source, target]) = (call.name, &words[..])
+        && words.contains(&"cp")
+        && source.contains("://")
+        && *target != "-"
+    {
+        fetched(walk, env, source, target);
+    }
     if prints { Stream::Data(Tags::DOWNLOAD) } else { super::output::completion_printer(walk, env, call) }
 }
+
+/// A file out of a bucket: it came over the network like any other.
+fn fetched(walk: &mut Walk<'_>, env: &Env, source: &str, target: &str) {
+    let into = target.ends_with('/') || matches!(target, "." | "..");
+    let name = name_of_url(source);
+    let file = if into { format!("{}/{name}", target.trim_end_matches('/')) } else { target.to_owned() };
+    walk.remember(env, &file, Stream::Data(Tags::DOWNLOAD), false);
+}
+
+/// Clients that print what they get, whatever they are asked.
+const PRINTERS: [&str; 16] = [
+    "http",
+    "https",
+    "xh",
+    "xhs",
+    "lynx",
+    "w3m",
+    "links",
+    "elinks",
+    "fetch",
+    "GET",
+    "lwp-request",
+    "HEAD",
+    "POST",
+    "ftp",
+    "lftp",
+    "rclone",
+];
 
 /// `nc`, `socat`: a bare connection. Handing it a shell gives the shell away.
 pub fn netcat(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
@@ -275,7 +310,8 @@ pub fn scp(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
 
 /// `ssh host command`: the same policy there, but nothing is forbidden, everything is asked.
 pub fn ssh(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
-    let options = call.options(Spec { short: "bBcDEeFIiJLlmOopQRSWwP", stops: true, ..Spec::default() });
+    let spec = Spec { short: "bBcDEeFIiJLlmOopQRSWwP", stops: true, ..Spec::default() };
+    let options = call.options(spec);
     for option in options.values(&["o"]) {
         let lower = option.to_lowercase();
         if let Some(at) =
@@ -292,7 +328,9 @@ pub fn ssh(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
         _ => World::Remote,
     };
     there.go(vec![None]);
-    let after_host = options.operands.get(1..).unwrap_or(&[]);
+    // Options may also stand behind the host: `ssh host -p 22 -- command`.
+    let behind = Options::read(call.args().get(options.rest + 1..).unwrap_or(&[]), spec);
+    let after_host = behind.operands.as_slice();
     if after_host.is_empty() {
         if let Stream::Text(text, _) = call.stdin {
             walk.text(&mut there, text, &Stream::None, false);

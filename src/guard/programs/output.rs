@@ -270,7 +270,8 @@ pub fn decoder(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
     let decodes = match call.name {
         "xxd" => options.has(&["r", "revert"]),
         "uudecode" | "rev" => true,
-        _ => options.has(&["d", "D", "decode"]),
+        // `-i` takes a file on macOS and nothing elsewhere: `-id` decodes.
+        _ => options.has(&["d", "D", "decode"]) || call.args().iter().any(|arg| arg == "-id"),
     };
     let mut tags = call.stdin.tags().only(Tags::FLOWING);
     for operand in &options.operands {

@@ -198,6 +198,9 @@ pub fn reader(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
     let options = call.options(Spec { short: reader.short, long: reader.long, stops: false });
     let in_place = !reader.in_place.is_empty() && given_exactly(call, reader.in_place);
     if call.name == "sed" {
+        for file in options.values(&["f", "file"]) {
+            program_file(walk, env, file, call);
+        }
         sed_scripts(walk, env, call, &options);
     }
     let skip = if options.has(reader.pattern_options) { 0 } else { reader.patterns };
@@ -318,6 +321,9 @@ pub fn awk(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
         long: &["field-separator", "assign", "file", "include"],
         stops: false,
     });
+    for file in options.values(&["f", "file"]) {
+        program_file(walk, env, file, call);
+    }
     let in_place = options.values(&["i", "include"]).any(|library| library == "inplace");
     let mut operands = options.operands.iter();
     if !options.has(&["f", "file"])
@@ -334,6 +340,14 @@ pub fn awk(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
         }
     }
     Stream::Data(tags)
+}
+
+/// `awk -f -`: a program out of the pipe; `system` and `e` make it as good as a shell's.
+fn program_file(walk: &mut Walk<'_>, env: &Env, file: &str, call: &Call<'_>) {
+    let piped = matches!(file, "-" | "/dev/stdin" | "/dev/fd/0");
+    if piped && call.stdin.tags().has(Tags::DOWNLOAD) {
+        walk.found(&env.world, &rules::NETWORK_SHELL, call.show());
+    }
 }
 
 /// `openssl`: keys may be used and made elsewhere, but not printed.

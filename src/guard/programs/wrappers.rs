@@ -66,7 +66,7 @@ static WRAPPERS: &[Wrapper] = &[
     Wrapper {
         name: "flock",
         short: "wEc",
-        long: &["timeout", "conflict-exit-code"],
+        long: &["timeout", "conflict-exit-code", "command"],
         skip: 1,
         text: &["c", "command"],
         ..PLAIN
@@ -207,6 +207,7 @@ static WRAPPERS: &[Wrapper] = &[
         ..PLAIN
     },
     Wrapper { name: "winpty", ..PLAIN },
+    Wrapper { name: "wsl", short: "du", long: &["distribution", "user", "cd"], ..PLAIN },
     Wrapper {
         name: "xvfb-run",
         short: "nsefpw",
@@ -244,7 +245,7 @@ pub fn wrapper(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
     rest = rest.get(wrapper.skip..).unwrap_or(&[]);
     // `flock file -c 'text'`
     if let [flag, text, ..] = rest
-        && flag == "-c"
+        && (flag == "-c" || flag == "--command")
         && wrapper.text.contains(&"c")
     {
         return shells::code(walk, env, crate::guard::code::Language::Shell, text, call, &[]);
@@ -273,6 +274,11 @@ pub fn wrapper(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
             shells::code(walk, env, crate::guard::code::Language::Shell, &line, call, &[]);
         }
         return Stream::Data(Tags::NONE);
+    }
+    // `uv run -` and `uv run script.py` leave out who runs them.
+    if wrapper.name == "uv" && (rest[0] == "-" || rest[0].ends_with(".py")) {
+        let words: Vec<String> = std::iter::once("python".to_owned()).chain(rest.iter().cloned()).collect();
+        return walk.call(&mut env.clone(), &words, call.stdin, call.want);
     }
     // `builtin` passes over functions of the same name.
     if wrapper.name == "builtin" {
@@ -318,19 +324,22 @@ pub fn env_command(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Strea
                 words.splice(at..(at + 2).min(words.len()), split_string(&text));
             }
             "-P" => at += 2,
+            // `-iS 'text'`: the letters in front take no value.
+            word if is_cluster(word) => {
+                let rest = word[1..].trim_start_matches(['i', '0', 'v']);
+                words[at] = format!("-{rest}");
+            }
             word if word.starts_with("--split-string=") => {
                 let text = word["--split-string=".len()..].to_owned();
                 words.splice(at..=at, split_string(&text));
             }
-            word if word.starts_with("-S") || (word.starts_with("-v") && word.contains('S')) => {
-                let from = word.find('S').map_or(word.len(), |at| at + 1);
-                let mut text = word[from..].to_owned();
-                let mut end = at + 1;
-                if text.is_empty() {
-                    text = next.unwrap_or_default();
-                    end = (at + 2).min(words.len());
-                }
-                words.splice(at..end, split_string(&text));
+            word if word.starts_with("-S") => {
+                let text = word["-S".len()..].to_owned();
+                words.splice(at..=at, split_string(&text));
+            }
+            word if word.starts_with("-C") => {
+                chdir(walk, &mut inner, &word["-C".len()..]);
+                at += 1;
             }
             word if word.starts_with("--chdir=") => {
                 chdir(walk, &mut inner, &word["--chdir=".len()..]);
@@ -359,6 +368,12 @@ pub fn env_command(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Strea
         // The whole environment: nobody's business outside of this machine.
         _ => Stream::Data(Tags::SECRET),
     }
+}
+
+/// A flag of `env` with more letters behind it, such as `-iS` and `-0u`.
+fn is_cluster(word: &str) -> bool {
+    let flags = word.strip_prefix('-').unwrap_or("");
+    flags.starts_with(['i', '0', 'v']) && !flags.trim_start_matches(['i', '0', 'v']).is_empty()
 }
 
 fn chdir(walk: &mut Walk<'_>, env: &mut Env, dir: &str) {

@@ -52,9 +52,10 @@ impl Reader<'_> {
             }
             "while" | "until" => {
                 self.at += 5;
+                let until = word == "until";
                 self.deeper(|r| {
                     let condition = r.list(Stop::Words(&["do", "done"]));
-                    Some(Compound::Loop(condition, r.do_done()))
+                    Some(Compound::Loop { until, condition, body: r.do_done() })
                 })?
             }
             "for" | "select" => {
@@ -158,8 +159,11 @@ impl Reader<'_> {
     fn for_loop(&mut self) -> Compound {
         self.skip_blanks();
         if self.eat("((") {
-            let parts = self.arithmetic("))").unwrap_or_default();
-            return Compound::CountingFor(Word { parts }, self.for_body());
+            let start = self.at;
+            let clauses = Word { parts: self.arithmetic("))").unwrap_or_default() };
+            let text = self.text.get(start..self.at).unwrap_or("");
+            let endless = text.split(';').nth(1).is_some_and(|condition| condition.trim().is_empty());
+            return Compound::CountingFor { clauses, endless, body: self.for_body() };
         }
         let name = self.word().literal().unwrap_or_default();
         self.skip_lines();

@@ -57,12 +57,20 @@ pub enum Compound {
     Subshell(Script),
     /// `if`/`elif` arms as (condition, body), and the `else`.
     If(Vec<(Script, Script)>, Option<Script>),
-    /// `while` and `until`.
-    Loop(Script, Script),
+    /// `while`, and `until` as one that runs as long as its condition does not hold.
+    Loop {
+        until: bool,
+        condition: Script,
+        body: Script,
+    },
     /// `for` and `select`; without words it runs over the arguments.
     For(String, Option<Vec<Word>>, Script),
-    /// `for ((…))`
-    CountingFor(Word, Script),
+    /// `for ((…))`; endless without a condition in its middle.
+    CountingFor {
+        clauses: Word,
+        endless: bool,
+        body: Script,
+    },
     Case(Word, Vec<(Vec<Word>, Script)>),
     /// `[[ … ]]`
     Test(Vec<Word>),

@@ -230,3 +230,20 @@ fn reasons_name_the_rule_and_the_way_out() {
     assert_eq!(output["hookSpecificOutput"]["permissionDecision"], "deny");
     assert_eq!(hook_output(&bash("ls")), None);
 }
+
+#[test]
+fn fields_have_many_spellings() {
+    rows(&[
+        ("deny", "mcp__ide__edit", json!({"filePath": "/home/dev/proj/.env", "content": "x"})),
+        ("deny", "mcp__fs__write_files", json!({"files": [{"path": "a"}, {"path": ".env", "content": "x"}]})),
+        ("allow", "mcp__fs__write_files", json!({"files": [{"path": "src/a.rs", "content": "sudo id"}]})),
+        ("deny", "mcp__shell__exec", json!({"command": "rm", "args": ["-rf", "/"]})),
+        ("deny", "mcp__shell__exec", json!({"command": "sudo", "args": "id"})),
+        ("allow", "mcp__shell__exec", json!({"command": "ls", "args": ["-la", "/"]})),
+        ("deny", "mcp__shell__exec", json!({"commands": ["ls", "sudo id"]})),
+        ("allow", "mcp__shell__exec", json!({"commands": ["ls", "git status"]})),
+        ("deny", "mcp__terminal__run", json!({"commandLine": "sudo id"})),
+        ("deny", "run_command", json!({"Command": "sudo id"})),
+        ("allow", "mcp__docs__search", json!({"commands": ["sudo id"]})),
+    ]);
+}

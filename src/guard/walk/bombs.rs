@@ -18,15 +18,8 @@ impl Walk<'_> {
         }
     }
 
-    /// `while true; do x & done`: new processes without end and without a pause.
-    pub fn look_for_endless_start(&mut self, env: &Env, condition: &Script, body: &Script) {
-        let endless = match condition.items.as_slice() {
-            [item] if item.rest.is_empty() => match item.first.stages.as_slice() {
-                [stage] => matches!(first_word(stage), Some("true" | ":")),
-                _ => false,
-            },
-            _ => false,
-        };
+    /// The body of a loop without end, as in `while true; do x & done`: new processes without a pause.
+    pub fn look_for_endless_start(&mut self, env: &Env, body: &Script) {
         let starts = body.items.iter().any(|item| item.background);
         let pauses = body.items.iter().any(|item| {
             std::iter::once(&item.first).chain(item.rest.iter().map(|(_, pipeline)| pipeline)).any(
@@ -38,9 +31,20 @@ impl Walk<'_> {
                 },
             )
         });
-        if endless && starts && !pauses {
+        if starts && !pauses {
             self.found(&env.world, &rules::BOMB, "while true; do … & done");
         }
+    }
+}
+
+/// Whether a condition is one of these words and nothing else.
+pub fn is_only(condition: &Script, words: &[&str]) -> bool {
+    match condition.items.as_slice() {
+        [item] if item.rest.is_empty() => match item.first.stages.as_slice() {
+            [stage] => first_word(stage).is_some_and(|word| words.contains(&word)),
+            _ => false,
+        },
+        _ => false,
     }
 }
 
@@ -70,8 +74,8 @@ fn each_pipeline<'c>(command: &'c Command, depth: usize, look: &mut impl FnMut(&
         Compound::Group(script)
         | Compound::Subshell(script)
         | Compound::For(_, _, script)
-        | Compound::CountingFor(_, script) => vec![script],
-        Compound::Loop(condition, body) => vec![condition, body],
+        | Compound::CountingFor { body: script, .. } => vec![script],
+        Compound::Loop { condition, body, .. } => vec![condition, body],
         Compound::If(arms, otherwise) => {
             arms.iter().flat_map(|(condition, body)| [condition, body]).chain(otherwise.as_ref()).collect()
         }

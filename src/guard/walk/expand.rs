@@ -1,6 +1,7 @@
 //! Words ▶ fields: tilde, braces, parameters, command substitution, splitting.
 
 use super::env::{Env, Var};
+use super::slices::{items_from, slice};
 use super::value::{self, Origin, Stream, Tags, activate};
 use super::{Walk, braces, pattern};
 use crate::guard::shell::{Change, Parameter, Part, Script, Word};
@@ -88,8 +89,12 @@ impl Walk<'_> {
             }
             match part {
                 Part::Bare(text) => {
-                    let text =
-                        if at == 0 { self.tilde(env, text, word.parts.len() == 1) } else { text.clone() };
+                    let whole = word.parts.len() == 1;
+                    let text = match assigned_tilde(text) {
+                        _ if at > 0 => text.clone(),
+                        Some(tilde) => text[..tilde].to_owned() + &self.tilde(env, &text[tilde..], whole),
+                        None => self.tilde(env, text, whole),
+                    };
                     fields.push(&activate(&text));
                 }
                 Part::Quoted(text) => fields.push(text),
@@ -208,7 +213,8 @@ impl Walk<'_> {
     /// What `$(…)` is replaced by.
     fn substitute(&mut self, env: &mut Env, script: &Rc<Script>) -> String {
         let sinks = std::mem::take(&mut self.sinks);
-        let out = self.subshell(env, script, &Stream::None, true);
+        let stdin = self.stdin.clone();
+        let out = self.subshell(env, script, &stdin, true);
         self.sinks = sinks;
         match out {
             Stream::None => String::new(),
@@ -312,8 +318,18 @@ impl Walk<'_> {
         let shown = format!("${name}");
         match found {
             Some(Values::All(items)) => {
-                let changed: Vec<String> =
-                    items.into_iter().map(|item| self.change(env, &name, Some(item), parameter)).collect();
+                let changed: Vec<String> = match &parameter.change {
+                    // `"${words[@]:1}"` and `"${@:2}"` take some of the items, not some of their letters.
+                    Change::Slice(word) => {
+                        let numbers = self.single(env, word, false);
+                        // The arguments count from 1.
+                        let first = usize::from(matches!(parameter.name.as_str(), "@" | "*"));
+                        items_from(items, first, &numbers)
+                    }
+                    _ => {
+                        items.into_iter().map(|item| self.change(env, &name, Some(item), parameter)).collect()
+                    }
+                };
                 // `"$*"` is one word.
                 if quoted && (parameter.name == "*" || index_is(parameter.index.as_ref(), "*")) {
                     return Values::One(changed.join(" "));
@@ -496,19 +512,10 @@ fn index_is(index: Option<&Word>, text: &str) -> bool {
     index.and_then(Word::literal).as_deref() == Some(text)
 }
 
-/// `${x:from}`, `${x:from:length}`; negative numbers count from the end.
-fn slice(value: &str, numbers: &str) -> Option<String> {
-    let mut numbers = numbers.splitn(2, ':').map(|number| number.trim().parse::<i64>().ok());
-    let chars: Vec<char> = value.chars().collect();
-    let length = chars.len() as i64;
-    let from = numbers.next()??;
-    let from = if from < 0 { (length + from).max(0) } else { from.min(length) };
-    let to = match numbers.next() {
-        None => length,
-        Some(count) => {
-            let count = count?;
-            if count < 0 { length + count } else { from.saturating_add(count).min(length) }
-        }
-    };
-    Some(chars.get(from as usize..to.max(from) as usize)?.iter().collect())
+/// Where the tilde stands in `of=~/x`: bash expands it in every word that looks like an assignment.
+fn assigned_tilde(text: &str) -> Option<usize> {
+    let (name, value) = text.split_once('=')?;
+    let is_name = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    (is_name && value.starts_with('~')).then_some(name.len() + 1)
 }

@@ -14,6 +14,7 @@ pub mod pattern;
 mod redirect;
 mod run;
 mod simple;
+mod slices;
 pub mod touch;
 pub mod value;
 
@@ -95,6 +96,8 @@ pub struct Walk<'a> {
     nested: usize,
     /// `>(…)` of the command at hand, run once it is known what flows into them.
     sinks: Vec<(Rc<Script>, Env)>,
+    /// What the command at hand finds on its stdin, and with it every `$(…)` in its words.
+    stdin: Stream,
 }
 
 impl<'a> Walk<'a> {
@@ -129,6 +132,7 @@ impl<'a> Walk<'a> {
             temp_names: 0,
             nested: 0,
             sinks: Vec::new(),
+            stdin: Stream::None,
         }
     }
 

@@ -51,7 +51,10 @@ impl Walk<'_> {
                     }
                     let mut stream = Stream::None;
                     for target in &targets {
-                        let next = self.read(env, target);
+                        let next = match target.as_str() {
+                            "/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0" => stdin.clone(),
+                            target => self.read(env, target),
+                        };
                         stream = self.origins.join(stream, next);
                     }
                     stream

@@ -129,8 +129,11 @@ impl Walk<'_> {
             Compound::Group(script) => self.script(env, script, stdin, want),
             Compound::Subshell(script) => self.subshell(env, script, stdin, want),
             Compound::If(arms, otherwise) => self.branches(env, arms, otherwise.as_ref(), stdin, want),
-            Compound::Loop(condition, body) => {
-                self.look_for_endless_start(env, condition, body);
+            Compound::Loop { until, condition, body } => {
+                let forever: &[&str] = if *until { &["false"] } else { &["true", ":"] };
+                if bombs::is_only(condition, forever) {
+                    self.look_for_endless_start(env, body);
+                }
                 self.script(env, condition, stdin, false);
                 self.body(env, body, stdin, want)
             }
@@ -146,9 +149,12 @@ impl Walk<'_> {
                 self.set_values(env, name, values);
                 self.body(env, body, stdin, want)
             }
-            Compound::CountingFor(word, body) => {
-                self.single(env, word, false);
-                for part in &word.parts {
+            Compound::CountingFor { clauses, endless, body } => {
+                self.single(env, clauses, false);
+                if *endless {
+                    self.look_for_endless_start(env, body);
+                }
+                for part in &clauses.parts {
                     if let Part::Parameter(parameter) = part {
                         let token = self.origins.hole(format!("${}", parameter.name), Tags::TOKEN);
                         env.set(&parameter.name, token.to_string());

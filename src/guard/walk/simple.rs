@@ -41,6 +41,13 @@ impl Walk<'_> {
     }
 
     fn once(&mut self, env: &mut Env, simple: &Simple, stdin: &Stream, want: bool) -> Stream {
+        let outer = std::mem::replace(&mut self.stdin, stdin.clone());
+        let out = self.with_stdin(env, simple, stdin, want);
+        self.stdin = outer;
+        out
+    }
+
+    fn with_stdin(&mut self, env: &mut Env, simple: &Simple, stdin: &Stream, want: bool) -> Stream {
         let mut argv: Vec<String> = Vec::new();
         for word in &simple.words {
             let fields = self.fields(env, word);

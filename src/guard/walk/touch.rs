@@ -81,7 +81,10 @@ impl Walk<'_> {
     fn shared_path(mounts: &[(String, String)], value: &str) -> Option<String> {
         mounts.iter().find_map(|(here, there)| {
             let rest = value.strip_prefix(there.trim_end_matches('/'))?;
-            (rest.is_empty() || rest.starts_with('/')).then(|| format!("{here}{rest}"))
+            let path = format!("{here}{rest}");
+            // The root of this machine has no name of its own.
+            let path = if path.is_empty() { "/".to_owned() } else { path };
+            (rest.is_empty() || rest.starts_with('/')).then_some(path)
         })
     }
 

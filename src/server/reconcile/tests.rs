@@ -1,6 +1,8 @@
 use super::*;
-use serde_json::Value;
+use crate::model::{Source, observed};
+use serde_json::{Value, json};
 use std::io::Write;
+use std::time::Duration;
 
 /// A server of one agent: what the reconciler hands in is kept, and nothing comes of it.
 struct Stage {
@@ -234,7 +236,7 @@ fn a_subagents_refusal_is_seen_in_its_own_transcript() {
 #[test]
 fn nonsense_for_a_pace_is_no_pace_at_all() {
     for value in [f64::NAN, f64::NEG_INFINITY, -1.0, 0.0, f64::INFINITY] {
-        let pace = seconds(value);
+        let pace = rounds::seconds(value);
         assert!(pace >= Duration::from_millis(100) && pace < Duration::from_secs(2_000_000_000), "{value}");
     }
 }
