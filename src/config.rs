@@ -1,6 +1,6 @@
 //! Configuration: where things are and what the user chose. The only reader of the environment.
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -28,6 +28,8 @@ pub mod var {
     pub const TMUX_PANE: &str = "TMUX_PANE";
     pub const TMUX: &str = "TMUX";
     pub const DEBUG: &str = "HEADSPACE_DEBUG";
+    /// Set by `hooks run`: what happens is made up and must not reach the user's history.
+    pub const REHEARSAL: &str = "HEADSPACE_REHEARSAL";
     /// Which window of which terminal: what a jump needs later.
     pub const KITTY_WINDOW_ID: &str = "KITTY_WINDOW_ID";
     pub const KITTY_LISTEN_ON: &str = "KITTY_LISTEN_ON";
@@ -351,6 +353,8 @@ impl Config {
         if json.trim().is_empty() {
             return Ok(Config::default());
         }
+        // A list would pass for the fields in their order.
+        ensure!(json.trim_start().starts_with('{'), "it is not an object: {{ … }}");
         Ok(serde_json::from_str(&json)?)
     }
 
@@ -451,6 +455,7 @@ mod tests {
         assert_eq!(strict_json(text).len(), text.len());
         let error = Config::parse("{\n  // fine\n  \"port\": \"x\"\n}").unwrap_err().to_string();
         assert!(error.contains("line 3 column 13"), "{error}");
+        assert!(Config::parse("[]").unwrap_err().to_string().contains("not an object"));
     }
 
     #[test]

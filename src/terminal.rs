@@ -34,6 +34,24 @@ pub fn gist(text: &str, width: usize) -> String {
     line
 }
 
+/// JSON on its way to a terminal: the same value, with what a terminal could obey written as escapes. Writers of JSON
+/// escape the oldest control characters only.
+pub fn json(value: &serde_json::Value, pretty: bool) -> String {
+    let text = if pretty { format!("{value:#}") } else { value.to_string() };
+    let harmless = |c: char| c == '\n' || plain_char(c) == Some(c);
+    if text.chars().all(harmless) {
+        return text;
+    }
+    text.chars().fold(String::with_capacity(text.len() + 16), |mut out, c| {
+        if harmless(c) {
+            out.push(c);
+        } else {
+            out.push_str(&format!("\\u{:04x}", u32::from(c)));
+        }
+        out
+    })
+}
+
 fn plain_char(c: char) -> Option<char> {
     match c {
         '\n' | '\r' | '\t' => Some(' '),
@@ -51,6 +69,16 @@ mod tests {
     fn escape_sequences_lose_their_teeth() {
         assert_eq!(plain("a\x1b[31mb\x07\u{9b}c\u{202e}d"), "a[31mbcd");
         assert_eq!(plain("one\ntwo"), "one two");
+    }
+
+    #[test]
+    fn json_stays_the_same_value_and_obeys_nobody() {
+        let value = serde_json::json!({"na\u{9b}me": ["a\u{1b}b\u{9b}31m\u{202e}", "ä\n\t\u{7f}"]});
+        for pretty in [true, false] {
+            let text = json(&value, pretty);
+            assert!(!text.contains(|c: char| c != '\n' && plain_char(c) != Some(c)), "{text:?}");
+            assert_eq!(serde_json::from_str::<serde_json::Value>(&text).unwrap(), value);
+        }
     }
 
     #[test]

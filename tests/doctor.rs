@@ -136,3 +136,17 @@ fn a_silent_client_without_hooks_needs_an_install() {
     client.kill().unwrap();
     client.wait().unwrap();
 }
+
+#[test]
+fn a_mistyped_setting_is_named_and_a_click_is_no_event() {
+    let mut stage = Stage::bare(json!({"prot": 6000, "reconcile": {"polling_intervall": 2}}));
+    let said: Vec<String> =
+        findings(&stage, "configuration").into_iter().map(|(_, message)| message).collect();
+    assert!(said[0].contains("`prot`") && said[1].contains("`reconcile.polling_intervall`"), "{said:?}");
+    stage.start();
+    let dir = stage.project("api", "main");
+    stage.event("UserPromptSubmit", "s1", &dir, json!({"prompt": "x"}));
+    stage.says(&["rename", "1", "mine"]);
+    let events = first(&stage, "events").1;
+    assert!(events.starts_with("last UserPromptSubmit"), "{events}");
+}

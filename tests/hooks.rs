@@ -552,3 +552,14 @@ fn wave_hooks_run_in_order_with_their_own_environment() {
     let project = world.project.display();
     assert_eq!(world.out(), format!("user|PreToolUse|Bash|{project};project|PreToolUse|Bash|{project};"));
 }
+
+#[test]
+fn a_rehearsal_leaves_no_trace_in_the_history() {
+    let notify =
+        format!("CLAUDE_HEADSPACE_URL=http://127.0.0.1:1 '{}' notify", env!("CARGO_BIN_EXE_headspace"));
+    let world = World::hooks("PreToolUse", json!([{"type": "command", "command": notify}]));
+    let answer = world.json(&["run", "PreToolUse", "--tool", "Bash"]);
+    assert_eq!(answer["results"][0]["exit_code"], 0, "{answer}");
+    let spool = world.home.join(".local/state/headspace/spool");
+    assert!(std::fs::read_dir(&spool).map_or(true, |mut files| files.next().is_none()), "spooled: {spool:?}");
+}

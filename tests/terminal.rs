@@ -48,12 +48,15 @@ fn status_shows_the_ask_first_in_every_form() {
     assert!(!screen.contains('\x1b'), "colours without a terminal: {screen}");
     assert_eq!(stage.says(&["status", "--short"]), "!1 *1 +1\n");
     assert!(stage.says(&["status", "--tmux"]).starts_with("#[fg=colour214,bold]!1#[default] "));
+    asks(&stage, "s-api", &stage.project("api", "fix-auth"), "a && b <c", &[]);
     let waybar: Value = serde_json::from_str(&stage.says(&["status", "--waybar"])).unwrap();
     assert_eq!((&waybar["text"], &waybar["class"]), (&json!("!1 *1 +1"), &json!("needs_you")));
+    let tooltip = waybar["tooltip"].as_str().unwrap();
+    assert!(tooltip.contains("Allow Bash: a &amp;&amp; b &lt;c"), "waybar reads markup: {tooltip}");
     let all: Value = serde_json::from_str(&stage.says(&["status", "--json"])).unwrap();
     assert_eq!(
         (&all["version"], &all["agents"][0]["status_detail"]),
-        (&json!(1), &json!("Allow Bash: npm test"))
+        (&json!(1), &json!("Allow Bash: a && b <c"))
     );
     assert_eq!(stage.run(&["status", "--exit-code"]).status.code(), Some(10));
 }
@@ -74,8 +77,16 @@ fn status_knows_the_last_picture_without_a_server() {
 fn foreign_text_cannot_drive_the_terminal() {
     let stage = Stage::new(json!({}));
     let dir = stage.project("evil\u{1b}[2J", "main");
-    asks(&stage, "s1", &dir, "echo \u{1b}]0;owned\u{7} \u{202e}txt", &[]);
-    for args in [&["status"][..], &["events"], &["next", "--print"], &["explain", "1"]] {
+    asks(&stage, "s1", &dir, "echo \u{1b}]0;owned\u{7} \u{202e}txt \u{9b}31m", &[]);
+    for args in [
+        &["status"][..],
+        &["status", "--json"],
+        &["events"],
+        &["events", "--json"],
+        &["next", "--print"],
+        &["explain", "1"],
+        &["explain", "1", "--json"],
+    ] {
         let out = stage.run(args);
         let text = String::from_utf8([out.stdout, out.stderr].concat()).unwrap();
         assert!(
@@ -83,6 +94,14 @@ fn foreign_text_cannot_drive_the_terminal() {
             "{args:?}: {text:?}"
         );
     }
+}
+
+#[test]
+fn events_without_a_server_say_what_to_do() {
+    let out = Stage::bare(json!({})).run(&["events"]);
+    let text = String::from_utf8(out.stderr).unwrap();
+    assert_eq!(out.status.code(), Some(1));
+    assert!(text.starts_with("headspace: could not reach the server: `headspace up` starts it"), "{text}");
 }
 
 #[test]
@@ -107,6 +126,7 @@ fn events_can_be_searched_and_names_given() {
         lines.lines().all(|line| serde_json::from_str::<Value>(line).unwrap()["session_id"] == "s-web"),
         "{lines}"
     );
+    assert_eq!(stage.says(&["events", "-n", "0"]), "");
     stage.says(&["rename", "web", "Landing page"]);
     assert!(stage.says(&["status"]).contains("Landing page"));
 }

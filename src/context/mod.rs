@@ -6,6 +6,7 @@ pub mod roles;
 pub mod warnings;
 
 use crate::config::{self, Config};
+use crate::terminal;
 use anyhow::Result;
 use clap::Subcommand;
 use serde_json::{Value, json};
@@ -47,7 +48,8 @@ pub fn run(args: &ContextArgs) -> Result<ExitCode> {
     if *json {
         let files: Vec<_> =
             found.files.iter().map(|file| json!({"label": file.label, "path": file.path})).collect();
-        println!("{:#}", json!({"files": files, "text": found.text()}));
+        let value = json!({"files": files, "text": found.text()});
+        println!("{}", terminal::json(&value, true));
     } else {
         match found.text() {
             Some(text) => println!("{text}"),

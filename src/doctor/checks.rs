@@ -1,8 +1,9 @@
 //! The checks, one function each.
 
-use super::{Finding, Patient};
+use super::{Finding, Patient, keys};
 use crate::clock::Stamp;
 use crate::hook::{dialect, sources};
+use crate::model::observed;
 use crate::notify::spool::Spool;
 use crate::settings::entry::{Call, Role};
 use crate::settings::{client as claude, locate, merge, short, trial};
@@ -33,7 +34,16 @@ pub fn client(_: &Patient) -> Vec<Finding> {
 pub fn configuration(patient: &Patient) -> Vec<Finding> {
     let path = config::config_file();
     match &patient.config {
-        Ok(_) if path.exists() => vec![Finding::ok(short(&path))],
+        Ok(_) if path.exists() => {
+            let unknown = keys::unknown(&std::fs::read_to_string(&path).unwrap_or_default());
+            let fix = || format!("correct or remove it in {}", short(&path));
+            let said = |key: &String| Finding::warn(format!("`{key}` is no setting of headspace's"), fix());
+            if unknown.is_empty() {
+                vec![Finding::ok(short(&path))]
+            } else {
+                unknown.iter().map(said).collect()
+            }
+        }
         Ok(_) => vec![Finding::ok("defaults (no config.jsonc)")],
         Err(error) => vec![Finding::fail(format!("{error:#}"), format!("correct {}", short(&path)))],
     }
@@ -351,7 +361,9 @@ pub fn events(_: &Patient) -> Vec<Finding> {
         let rows = rows.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     };
-    let Ok(seen) = look() else { return Vec::new() };
+    let Ok(mut seen) = look() else { return Vec::new() };
+    // What a person did here is no sign that hooks arrive.
+    seen.retain(|(name, _)| ![observed::SEEN, observed::RENAMED, observed::WARNED].contains(&name.as_str()));
     let now = Stamp::now();
     let ago = |at: i64| duration(now.since(Stamp(at)));
     match seen.first() {

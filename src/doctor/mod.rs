@@ -2,9 +2,10 @@
 
 mod checks;
 mod coverage;
+mod keys;
 
 use crate::config::Config;
-use crate::terminal::plain;
+use crate::terminal::{self, plain};
 use crate::view::paint::Paint;
 use anyhow::Result;
 use serde::Serialize;
@@ -124,7 +125,8 @@ pub fn run(args: &DoctorArgs) -> Result<ExitCode> {
     }
     let worst = findings.iter().map(|finding| finding.level).max().unwrap_or(Level::Ok);
     if args.json {
-        println!("{:#}", serde_json::json!({"ok": worst < Level::Fail, "checks": findings}));
+        let value = serde_json::json!({"ok": worst < Level::Fail, "checks": findings});
+        println!("{}", terminal::json(&value, true));
     } else {
         println!("{}", conclusion(&findings, worst, args.fix));
     }

@@ -48,6 +48,8 @@ pub struct Agent {
     /// What the client does beside a turn.
     #[serde(skip_serializing_if = "empty")]
     pub phase: Option<Phase>,
+    /// The newest event that began or ended such a phase: an older one changes none.
+    pub phase_at: Stamp,
     #[serde(skip_serializing_if = "empty")]
     pub interrupted: bool,
     #[serde(skip_serializing_if = "empty")]
@@ -103,6 +105,7 @@ impl Default for Agent {
             background: Vec::new(),
             crons: Vec::new(),
             phase: None,
+            phase_at: Stamp::default(),
             interrupted: false,
             error: None,
             unseen: false,

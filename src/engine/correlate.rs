@@ -61,6 +61,24 @@ pub(super) fn asks(world: &World, event: &Event) -> Vec<Process> {
     processes
 }
 
+/// The seats a client left by starting a session of another one: `/resume` picks any session, and a process runs one
+/// at a time.
+pub(super) fn left_behind(world: &World, event: &Event, id: i64) -> Vec<i64> {
+    let seat = Seat::of(event);
+    let starts = event.name == "SessionStart" && event.text("agent_id").is_none();
+    let gone = |agent: &&Agent| {
+        agent.id != id
+            && agent.ended_at.is_none()
+            && agent.place.host == seat.host
+            && agent.place.process() == seat.process
+            && event.at >= agent.state_at
+    };
+    if !starts || seat.process.is_none() {
+        return Vec::new();
+    }
+    world.agents().filter(gone).map(|agent| agent.id).collect()
+}
+
 /// What an event says about where it comes from.
 struct Seat {
     host: Option<String>,

@@ -39,8 +39,8 @@ pub(super) fn apply(step: &mut Step) {
     let event = step.event;
     let within = WITHIN_PHASE.contains(&event.name.as_str())
         || (event.name == "SessionStart" && event.text("source") == Some("compact"));
-    if step.fresh && !within {
-        step.agent.phase = None;
+    if is_current(step) && !within {
+        step.end_phase();
     }
     if let Some((_, effect)) = EFFECTS.iter().find(|(name, _)| *name == event.name) {
         effect(step);
@@ -86,6 +86,14 @@ impl Step<'_> {
         self.say(Actor::Agent, Intent::Question, &detail::ask_in_full(named.tool, named.input));
     }
 
+    /// A request that comes after its answer: only what was asked is worth keeping. A tool that is a question has
+    /// asked it itself.
+    fn late_question(&mut self, named: &Named) {
+        if !detail::is_question(named.tool) {
+            self.bygone_question(&detail::ask_in_full(named.tool, named.input));
+        }
+    }
+
     /// PostToolBatch: the calls it names are over, and those of its thread that nothing asks for any more.
     pub fn close_batch(&mut self, subagent: Option<&str>) {
         let event = self.event;
@@ -106,11 +114,14 @@ impl Step<'_> {
     }
 }
 
+/// The event is of the session that sits here, and alive.
+fn is_current(step: &Step) -> bool {
+    step.agent.ended_at.is_none() && step.event.session_id == step.agent.session_id
+}
+
 /// A late event still counts for the call it is about, as long as its turn is not over.
-fn of_this_turn(step: &Step) -> bool {
-    step.agent.ended_at.is_none()
-        && step.event.session_id == step.agent.session_id
-        && step.event.at > step.agent.boundary_at
+pub(super) fn of_this_turn(step: &Step) -> bool {
+    is_current(step) && step.event.at > step.agent.boundary_at
 }
 
 fn pre_tool_use(step: &mut Step) {
@@ -123,8 +134,8 @@ fn pre_tool_use(step: &mut Step) {
 fn permission_request(step: &mut Step) {
     let named = Named::of(step.event, None);
     let late = !step.fresh;
-    if late && (!of_this_turn(step) || step.call_of_request(&named).is_none()) {
-        return;
+    if late && !(of_this_turn(step) && step.asks_for_open_call(&named)) {
+        return step.late_question(&named);
     }
     if step.open_dialog(&named) {
         step.ask(&named);
@@ -135,31 +146,40 @@ fn permission_request(step: &mut Step) {
 /// PostToolUse, PostToolUseFailure, PermissionDenied: the call is over.
 fn post_tool_use(step: &mut Step) {
     let named = Named::of(step.event, None);
-    let asked = step.close_call(&named) > 0;
+    step.close_call(&named);
     step.close_loose();
     step.note_launch();
-    if !step.fresh {
-        return step.settle();
-    }
-    if step.event.body.get("is_interrupt") == Some(&Value::Bool(true)) {
+    if step.fresh && step.event.body.get("is_interrupt") == Some(&Value::Bool(true)) {
         return step.interrupt();
     }
-    if asked && named.tool == "AskUserQuestion" {
-        step.say(Actor::User, Intent::Answer, &detail::answers(&step.event.body));
+    // Whatever closed the question before, these are the words.
+    if named.tool == "AskUserQuestion" {
+        step.reply(&detail::answers(&step.event.body));
     }
-    step.work();
-}
-
-fn post_tool_batch(step: &mut Step) {
-    step.close_batch(None);
-    step.close_loose();
     if step.fresh { step.work() } else { step.settle() }
 }
 
+fn post_tool_batch(step: &mut Step) {
+    let known = step.agent.interrupted && batch_ended_before(step);
+    step.close_batch(None);
+    step.close_loose();
+    if step.fresh && !known { step.work() } else { step.settle() }
+}
+
+/// The batch of the call that broke the turn off tells nothing new.
+fn batch_ended_before(step: &Step) -> bool {
+    let calls = step.event.body.get("tool_calls").and_then(Value::as_array);
+    calls
+        .into_iter()
+        .flatten()
+        .all(|call| call.get("tool_use_id").and_then(Value::as_str).is_some_and(|id| step.ended_before(id)))
+}
+
 fn phase(step: &mut Step, phase: Phase) {
-    if step.fresh {
+    if is_current(step) && step.event.at >= step.agent.phase_at {
         step.agent.phase = Some(phase);
-        step.mark();
+        step.agent.phase_at = step.event.at;
+        step.marked = true;
     }
 }
 

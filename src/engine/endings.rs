@@ -22,7 +22,8 @@ pub(super) fn stop(step: &mut Step) {
     step.agent.interrupted = false;
     step.agent.error = None;
     let list = |field: &str| step.event.body.get(field).and_then(Value::as_array).cloned();
-    if let Some(tasks) = list("background_tasks") {
+    if let Some(mut tasks) = list("background_tasks") {
+        tasks.retain(|task| !step.ended_since(task));
         step.reconcile_children(&tasks);
         step.agent.background = tasks;
     }
@@ -65,7 +66,7 @@ impl Step<'_> {
         if intent == Intent::Question {
             self.close_interactions(|one| one.subagent.is_none());
             self.agent.calls.retain(|call| call.subagent.is_some());
-            self.agent.phase = None;
+            self.end_phase();
             self.wait();
             let command_id = self.agent.command.as_ref().map(|command| command.id);
             self.answer(text, intent, command_id);

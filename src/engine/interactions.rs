@@ -41,7 +41,7 @@ impl<'a> Named<'a> {
 const CALLS: usize = 64;
 
 /// Whether a dialog of `asking` (a tool, or an MCP server: `mcp__name`) is one of this tool's.
-fn is_tool_of(asking: &str, tool: &str) -> bool {
+pub(super) fn is_tool_of(asking: &str, tool: &str) -> bool {
     tool.strip_prefix(asking).is_some_and(|rest| rest.is_empty() || rest.starts_with("__"))
 }
 
@@ -96,6 +96,7 @@ impl Step<'_> {
             subagent: call.subagent.map(String::from),
             at: self.event.at,
         });
+        self.name_request(call);
     }
 
     /// The call a PermissionRequest is about. It has no id, so: the same input, else the newest of the same tool;
@@ -113,6 +114,33 @@ impl Step<'_> {
         self.newest_call(request.subagent, |call| fits(call) && call.input == input)
             .or_else(|| self.newest_call(request.subagent, fits))
             .cloned()
+    }
+
+    /// Whether a late request is about a call that still goes on: nothing but its input can tell.
+    pub fn asks_for_open_call(&self, request: &Named) -> bool {
+        let input = request.input.map(hash::value).unwrap_or_default();
+        self.call_of_request(request).is_some_and(|call| call.input == input)
+    }
+
+    /// The late PreToolUse of a call whose request overtook it: the dialog has no id yet, or another call's.
+    fn name_request(&mut self, call: &Named) {
+        let (at, agent_id) = (self.event.at, self.agent.id);
+        let text = detail::ask(call.tool, call.input);
+        let input = call.input.map(hash::value).unwrap_or_default();
+        let calls = &self.agent.calls;
+        let sure = |id: &Option<String>| calls.iter().any(|one| one.tool_use_id == *id && one.input == input);
+        let request = self.agent.interactions.iter_mut().find(|one| {
+            one.subagent.as_deref() == call.subagent
+                && one.tool_name.as_deref() == Some(call.tool)
+                && one.text == text
+                && one.opened_at > at
+                && !sure(&one.tool_use_id)
+        });
+        if let Some(request) = request {
+            request.tool_use_id = call.id.map(String::from);
+            let interaction = request.clone();
+            self.changes.push(Change::Interaction { agent_id, interaction });
+        }
     }
 
     /// Opens the dialog of a tool: PreToolUse of a tool that is a question, or a PermissionRequest. Says whether it

@@ -199,9 +199,11 @@ pub fn apply(world: &mut World, event: &Event) -> Outcome {
         None => effects::apply(&mut step),
     }
     tell(&mut step, before);
-    let changes = step.changes;
+    let mut changes = step.changes;
     world.forget_sessions(id);
-    let touched = std::iter::once(id).chain(left).collect();
+    let behind = correlate::left_behind(world, event, id);
+    changes.extend(behind.iter().flat_map(|id| leave(world, event, *id)));
+    let touched = std::iter::once(id).chain(left).chain(behind).collect();
     Outcome { agent_id: Some(id), is_new_agent, method, duplicate: false, changes, touched }
 }
 
@@ -233,6 +235,17 @@ fn take_seat(step: &mut Step) {
     let figures = &mut agent.figures;
     (figures.used_tokens, figures.percent, figures.warned) = (None, None, None);
     agent.memory.silent_stop = None;
+}
+
+/// The client went on in another seat: this one is empty.
+fn leave(world: &mut World, event: &Event, id: i64) -> Vec<Change> {
+    let World { agents, counters, .. } = world;
+    let Some(agent) = agents.get_mut(&id).map(Arc::make_mut) else { return Vec::new() };
+    let before = (agent.state, agent.status(event.received_at));
+    let mut step = Step { agent, counters, event, changes: Vec::new(), fresh: true, marked: false };
+    step.end("resume");
+    tell(&mut step, before);
+    step.changes
 }
 
 /// Whether the event may change the main thread's state.

@@ -1,7 +1,8 @@
 //! Dialogs the client tells of by other means than a tool's own events: notifications, and MCP servers that ask.
 
+use super::agent::Call;
 use super::endings;
-use super::interactions::Ask;
+use super::interactions::{Ask, is_tool_of};
 use super::step::Step;
 use crate::model::*;
 use crate::terminal::gist;
@@ -37,15 +38,20 @@ pub(super) fn notification(step: &mut Step) {
 }
 
 /// A dialog the client speaks of seconds late. It is news only if nothing told of it before; then it belongs to the
-/// newest open call, of the main thread or else of a child.
+/// newest open call, whosever that is; without one to the main thread, or if that is idle to a child at work.
 fn notified_ask(step: &mut Step, kind: InteractionKind) {
     if !step.agent.interactions.is_empty() {
         return;
     }
-    let idle = step.agent.command.is_none();
-    let worker = step.agent.children.iter().rev().find(|child| child.at_work());
-    let worker = worker.filter(|_| idle).map(|child| child.subagent.agent_id.clone());
-    let call = step.newest_call(worker.as_deref(), |_| true).cloned();
+    let call = if kind == InteractionKind::Permission { step.newest_call_of_all() } else { None };
+    let worker = match &call {
+        Some(call) => call.subagent.clone(),
+        None => step.asking_worker(),
+    };
+    let call = call.or_else(|| step.newest_call(worker.as_deref(), |_| true).cloned());
+    if call.is_none() && step.answered_by_child() {
+        return;
+    }
     let message = step.event.text("message").unwrap_or("Claude needs you");
     let text = match (&call, kind) {
         (Some(call), InteractionKind::Permission) => format!("Allow {}", call.detail),
@@ -69,6 +75,26 @@ fn notified_ask(step: &mut Step, kind: InteractionKind) {
 }
 
 impl Step<'_> {
+    fn newest_call_of_all(&self) -> Option<Call> {
+        self.agent
+            .calls
+            .iter()
+            .filter(|call| self.event.is_after(call.at))
+            .max_by_key(|call| call.at)
+            .cloned()
+    }
+
+    /// The child that asks when no call does: the main thread of an idle agent has nothing to ask.
+    fn asking_worker(&self) -> Option<String> {
+        let child = self.agent.children.iter().rev().find(|child| child.at_work());
+        child.filter(|_| self.agent.command.is_none()).map(|child| child.subagent.agent_id.clone())
+    }
+
+    /// The main thread is idle, and a child went on after the notification: it was the child's, and is answered.
+    fn answered_by_child(&self) -> bool {
+        self.agent.command.is_none() && self.agent.children.iter().any(|child| child.at > self.event.at)
+    }
+
     pub fn open_elicitation(&mut self, subagent: Option<&str>) {
         if subagent.is_none() && !self.fresh {
             return;
@@ -101,7 +127,9 @@ impl Step<'_> {
             one.kind == InteractionKind::McpInput
                 && one.subagent.as_deref() == subagent
                 && event.is_after(one.opened_at)
-                && (server.is_none() || one.tool_name.is_none() || one.tool_name == server)
+                && (server.as_deref().is_none_or(|server| {
+                    one.tool_name.as_deref().is_none_or(|asking| is_tool_of(server, asking))
+                }))
         });
         if subagent.is_none() {
             self.settle();

@@ -1,5 +1,6 @@
 //! What the user says, and what is put in their mouth: background tasks report as prompts.
 
+use super::effects::of_this_turn;
 use super::step::{Step, first_part};
 use super::subagents;
 use super::turns::Words;
@@ -20,22 +21,25 @@ pub(super) fn user_prompt_submit(step: &mut Step) {
 impl Step<'_> {
     /// The user said something: an answer if the main thread waits, else a command.
     pub fn prompt(&mut self, text: &str) {
-        if !self.fresh {
+        if !self.fresh && !self.overtaken() {
             return self.late_prompt(text);
         }
         self.revive();
         self.flush_tail();
+        let event = self.event;
+        let before = |one: &Interaction| one.subagent.is_none() && event.is_after(one.opened_at);
         let asked: Vec<Option<String>> = self
             .agent
             .interactions
             .iter()
-            .filter(|one| one.subagent.is_none())
+            .filter(|one| before(one))
             .map(|one| one.tool_use_id.clone())
             .collect();
-        self.close_interactions(|one| one.subagent.is_none());
+        self.close_interactions(before);
         // A dialog that a prompt closed was left: its call will never end by itself.
         self.agent.calls.retain(|call| call.tool_use_id.is_none() || !asked.contains(&call.tool_use_id));
-        let intent = if self.agent.state == AgentState::AwaitingInput {
+        let waited = self.agent.state == AgentState::AwaitingInput && (self.fresh || !asked.is_empty());
+        let intent = if waited {
             self.advance(Actor::User, Intent::Answer);
             self.agent.turn_at = self.event.at;
             self.agent.boundary_at = self.event.at;
@@ -57,7 +61,15 @@ impl Step<'_> {
         self.agent.error = None;
         self.agent.interrupted = false;
         self.agent.memory.silent_stop = None;
+        if self.agent.interactions.iter().any(|one| one.subagent.is_none()) {
+            self.wait();
+        }
         self.mark();
+    }
+
+    /// A message typed in mid-turn, overtaken by a tool's event: the turn it belongs to still runs.
+    fn overtaken(&self) -> bool {
+        self.event.source == Source::Hook && self.agent.command.is_some() && of_this_turn(self)
     }
 
     /// A prompt that comes after what it led to: history, and the words an inferred command lacked.
@@ -74,6 +86,9 @@ impl Step<'_> {
                 let command = command.clone();
                 let id = command.id;
                 self.changes.push(Change::Command(command));
+                self.agent.confidence = self.level();
+                self.agent.unseen = false;
+                self.agent.error = None;
                 id
             }
             None => self.bygone_command(text),

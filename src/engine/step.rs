@@ -160,12 +160,20 @@ impl Step<'_> {
     pub fn finish(&mut self, intent: Intent) {
         self.close_interactions(|one| one.subagent.is_none());
         self.agent.calls.retain(|call| call.subagent.is_some());
-        self.agent.phase = None;
+        self.end_phase();
         if self.agent.command.is_some() {
             self.advance(Actor::Agent, intent);
         }
         self.agent.boundary_at = self.agent.boundary_at.max(self.event.at);
         self.mark();
+    }
+
+    /// Compaction and setup have a time of their own: they come beside a turn, and their events may overtake its end.
+    pub fn end_phase(&mut self) {
+        if self.event.at >= self.agent.phase_at {
+            self.agent.phase = None;
+            self.agent.phase_at = self.event.at;
+        }
     }
 
     /// The user broke the turn off. They are looking, so nothing is unseen.
@@ -194,7 +202,7 @@ impl Step<'_> {
         self.agent.end_reason = Some(reason.to_string());
         self.changes.push(Change::SessionEnded {
             agent_id: self.agent.id,
-            session_id: self.event.session_id.clone(),
+            session_id: self.agent.session_id.clone(),
             reason: reason.to_string(),
             at: self.event.at,
         });

@@ -40,7 +40,7 @@ pub(super) fn apply(step: &mut Step, child: &str) {
         _ => {}
     }
     let Some((_, effect)) = EFFECTS.iter().find(|(name, _)| *name == step.event.name) else { return };
-    if !step.arrive(child) {
+    if !step.arrive(child) && !step.still_counts(child) {
         return;
     }
     effect(step, child);
@@ -132,6 +132,20 @@ impl Step<'_> {
         true
     }
 
+    /// Whether a late event of a child at work still tells something: the end of a call always does, its beginning
+    /// and its request while it goes on.
+    fn still_counts(&self, child: &str) -> bool {
+        let at_work = self.agent.children.iter().any(|one| one.is(child) && one.at_work());
+        let named = Named::of(self.event, Some(child));
+        at_work
+            && match self.event.name.as_str() {
+                "PreToolUse" => named.id.is_some_and(|id| !self.ended_before(id)),
+                "PermissionRequest" => self.asks_for_open_call(&named),
+                "SubagentStart" | "Elicitation" => false,
+                _ => true,
+            }
+    }
+
     /// Status and detail of a child, from what is open of it.
     pub fn refresh_child(&mut self, id: &str) {
         let ask = self.agent.interactions.iter().rev().find(|one| one.subagent.as_deref() == Some(id));
@@ -205,6 +219,12 @@ impl Step<'_> {
         {
             child.background = true;
         }
+    }
+
+    /// Whether the child of this task ended after the event that lists it.
+    pub fn ended_since(&self, task: &Value) -> bool {
+        let child = self.agent.children.iter().find(|child| task_id(task).is_some_and(|id| child.is(id)));
+        child.and_then(|child| child.subagent.ended_at).is_some_and(|ended| ended > self.event.at)
     }
 
     /// The client's own list, given with every Stop: a child it does not name is gone. Teammates have other ids

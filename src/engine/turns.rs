@@ -43,6 +43,32 @@ impl Step<'_> {
         });
     }
 
+    /// A question that was over before we heard of it, unless a notification told of it.
+    pub fn bygone_question(&mut self, text: &str) {
+        let (wanted, command_id) = (hash::text(text), self.command_at(self.event.at));
+        let told = self.agent.memory.turns.iter().any(|turn| {
+            turn.intent == Intent::Question && turn.text == wanted && turn.command_id == command_id
+        });
+        if !told {
+            let (actor, intent, at) = (Actor::Agent, Intent::Question, self.event.at);
+            self.turn(Words { actor, intent, text, command_id, at, uuid: None, jsonl: false });
+        }
+    }
+
+    /// The user's answer in a dialog, in the command that asked.
+    pub fn reply(&mut self, text: &str) {
+        let open = self.agent.command.as_ref().filter(|_| self.fresh).map(|command| command.id);
+        self.turn(Words {
+            actor: Actor::User,
+            intent: Intent::Answer,
+            text,
+            command_id: open.or_else(|| self.command_at(self.event.at)),
+            at: self.event.at,
+            uuid: self.event.text("uuid").map(String::from),
+            jsonl: false,
+        });
+    }
+
     /// Keeps a turn; without words there is none.
     pub fn turn(&mut self, words: Words) {
         if words.text.trim().is_empty() {

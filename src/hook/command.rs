@@ -12,6 +12,7 @@ use super::sources::Sources;
 use super::verdict::{self, Verdict};
 use crate::cli::Usage;
 use crate::config;
+use crate::terminal;
 use anyhow::{Context, Result};
 use serde_json::json;
 use std::io::{Read, Write};
@@ -145,7 +146,7 @@ fn print(text: &str) -> Result<()> {
 fn list(args: &ListArgs) -> Result<ExitCode> {
     let sources = args.place.sources()?;
     if args.json {
-        print(&format!("{}\n", show::list_json(&sources)))?;
+        print(&format!("{}\n", terminal::json(&show::list_json(&sources), false)))?;
     } else {
         print(&show::list(&sources))?;
     }
@@ -156,7 +157,7 @@ fn validate(args: &ValidateArgs) -> Result<ExitCode> {
     let sources = args.place.sources()?;
     let hints = super::advice::hints(&sources);
     if args.json {
-        print(&format!("{}\n", show::validate_json(&sources, &hints)))?;
+        print(&format!("{}\n", terminal::json(&show::validate_json(&sources, &hints), false)))?;
     } else {
         print(&show::validate(&sources, &hints))?;
     }
@@ -209,7 +210,7 @@ fn run_event(args: &RunArgs) -> Result<ExitCode> {
     let verdict = conclude(dialect, rule, &selection, &mut results);
     let report = Report { rule, payload: context.payload.to_json(), selection, results, verdict, times };
     if args.json {
-        print(&format!("{}\n", show::run_json(&report)))?;
+        print(&format!("{}\n", terminal::json(&show::run_json(&report), false)))?;
     } else {
         print(&show::run(&report))?;
     }

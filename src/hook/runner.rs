@@ -166,6 +166,7 @@ fn environment(context: &HookExecutionContext, hook: &Found<'_>) -> Vec<(String,
         let tool = context.payload.text("tool_name").filter(|_| context.rule.is_tool_event());
         set("HOOK_TOOL_NAME", tool.unwrap_or_default().into());
     }
+    set(config::var::REHEARSAL, "1".into());
     set(context.dialect.project_variable, context.project.clone().into());
     env.retain(|(name, value)| is_settable(name, value));
     env

@@ -183,6 +183,9 @@ fn deliver(event: Option<OsString>, payload: &Payload, delivery: &Delivery) {
 
 /// Posts the event. A panic in here is an event not delivered, which is what the spool is for.
 fn send(config: Option<&Config>, slug: &str, body: &[u8]) -> Outcome {
+    if config::env(config::var::REHEARSAL).is_some() {
+        return Outcome::Refused("`hooks run` only rehearses".into());
+    }
     let (url, token) = (Config::server_url_of(config), config::token());
     let posted = catch_unwind(|| post::post(&url, slug, token.as_deref(), body));
     match posted {

@@ -39,7 +39,7 @@ pub fn decode(bytes: &[u8]) -> Result<Map<String, Value>, String> {
 /// The `session_id` every event must have.
 pub fn session_id(body: &Map<String, Value>) -> Result<String, String> {
     match body.get("session_id") {
-        Some(Value::String(id)) if !id.is_empty() => Ok(id.clone()),
+        Some(Value::String(id)) if !id.trim().is_empty() => Ok(id.clone()),
         Some(Value::String(_)) => Err("`session_id` is empty: send the session's id".into()),
         Some(_) => Err("`session_id` is not a string: send the session's id as a string".into()),
         None => Err("`session_id` is missing: send the session's id".into()),

@@ -71,6 +71,8 @@ pub struct Merged {
     pub foreign: usize,
     pub guard_changed: bool,
     pub status_line_changed: bool,
+    /// There was none before.
+    pub status_line_new: bool,
     pub warnings: Vec<Remark>,
 }
 

@@ -9,7 +9,7 @@ use super::work::{Done, Draft};
 use super::{PlaceArgs, diff, trial};
 use crate::config::{self, Config};
 use crate::daemon;
-use crate::terminal::plain;
+use crate::terminal::{self, plain};
 use anyhow::Result;
 use serde_json::{Value, json};
 use std::io::IsTerminal;
@@ -250,7 +250,8 @@ fn print_installed(done: &Done) {
         row("guard", "judges tool calls before they run (PreToolUse)");
     }
     if merged.status_line_changed {
-        row("status line", "yours is shown as before; context and cost are learnt on the way");
+        let whose = if merged.status_line_new { "headspace's own" } else { "yours is shown as before" };
+        row("status line", &format!("{whose}; context and cost are learnt on the way"));
     }
     row(
         "others",
@@ -365,5 +366,5 @@ fn milliseconds(duration: Duration) -> f64 {
 }
 
 fn print_json(value: &Value) {
-    println!("{value:#}");
+    println!("{}", terminal::json(value, true));
 }

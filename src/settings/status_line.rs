@@ -81,6 +81,7 @@ pub fn put(
             let command = json_string(&StatusLine { wrapped: None }.line(program));
             let value = layout.spacing.object([("type", "\"command\"".to_owned()), ("command", command)]);
             merged.status_line_changed = true;
+            merged.status_line_new = true;
             return Some(layout.member("statusLine", &value));
         }
         (Part::Remove, Some((StatusLine { wrapped: Some(command) }, range)), _) => {

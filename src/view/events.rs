@@ -5,7 +5,7 @@ use super::client::{self, Client};
 use super::paint::Paint;
 use crate::clock::{Stamp, local_clock};
 use crate::config::Config;
-use crate::terminal::gist;
+use crate::terminal::{self, gist};
 use anyhow::{Context, Result};
 use serde_json::Value;
 use std::io::Write;
@@ -59,14 +59,24 @@ fn parse_span(text: &str) -> Result<Duration, String> {
         .ok_or_else(|| "write it like 90s, 10m, 2h or 1d".into())
 }
 
+/// As many as the server gives at once.
+const PAGE: usize = 1000;
+
+const AWAY: &str = "could not reach the server: `headspace up` starts it";
+
 pub fn run(args: &EventsArgs) -> Result<ExitCode> {
     let client = Client::new(&Config::load()?);
     let query = query(args, &client)?;
     let oldest = args.since.map(|span| Stamp::now().minus(span));
     let paint = Paint::for_stdout();
     let mut last_id = 0;
-    let mut events = newest(&client, &query, args.lines.clamp(1, 1000))?;
+    // To follow on from the newest, it must be known even if it is not shown.
+    let mut events = newest(&client, &query, args.lines.max(1)).context(AWAY)?;
     events.sort_by_key(|event| event["id"].as_i64());
+    if args.lines == 0 {
+        last_id = events.iter().filter_map(|event| event["id"].as_i64()).max().unwrap_or(0);
+        events.clear();
+    }
     loop {
         for event in &events {
             last_id = last_id.max(event["id"].as_i64().unwrap_or(0));
@@ -74,7 +84,7 @@ pub fn run(args: &EventsArgs) -> Result<ExitCode> {
             if oldest.zip(at).is_some_and(|(oldest, at)| at < oldest) {
                 continue;
             }
-            let text = if args.json { event.to_string() } else { line(event, at, paint) };
+            let text = if args.json { terminal::json(event, false) } else { line(event, at, paint) };
             // A closed pipe (`| head`) ends it quietly.
             if writeln!(std::io::stdout(), "{text}").is_err() {
                 return Ok(ExitCode::SUCCESS);
@@ -99,10 +109,13 @@ fn newest(client: &Client, query: &str, lines: usize) -> Result<Vec<Value>> {
     let mut events = Vec::new();
     let mut before = String::new();
     loop {
-        let path = format!("/api/events?limit={}{query}{before}", lines - events.len());
-        let mut answer: Value = client.get(&path)?;
-        events.extend(answer["events"].take().as_array_mut().map(std::mem::take).unwrap_or_default());
-        match answer["looked_to"].as_i64() {
+        let limit = (lines - events.len()).min(PAGE);
+        let mut answer: Value = client.get(&format!("/api/events?limit={limit}{query}{before}"))?;
+        let page = answer["events"].take().as_array_mut().map(std::mem::take).unwrap_or_default();
+        let oldest = page.iter().filter_map(|event| event["id"].as_i64()).min();
+        let full = page.len() == limit;
+        events.extend(page);
+        match answer["looked_to"].as_i64().or(oldest.filter(|_| full)) {
             Some(id) if events.len() < lines => before = format!("&before={id}"),
             _ => return Ok(events),
         }
@@ -112,7 +125,7 @@ fn newest(client: &Client, query: &str, lines: usize) -> Result<Vec<Value>> {
 fn query(args: &EventsArgs, client: &Client) -> Result<String> {
     let mut query = String::new();
     if let Some(word) = &args.agent {
-        let agents = client.agents(true).context("could not reach the server: `headspace up` starts it")?;
+        let agents = client.agents(true).context(AWAY)?;
         query.push_str(&format!("&agent={}", client::find(&agents, word)?.id));
     }
     for (name, value) in [("type", &args.kind), ("q", &args.grep)] {

@@ -5,7 +5,7 @@ use super::paint::Paint;
 use crate::clock::{Stamp, local_clock};
 use crate::config::Config;
 use crate::model::{Actor, AgentView, CommandStateOrIdle, Confidence, Intent, Source};
-use crate::terminal::{gist, plain};
+use crate::terminal::{self, gist, plain};
 use anyhow::{Context, Result};
 use serde::Deserialize;
 use std::process::ExitCode;
@@ -47,7 +47,8 @@ pub fn run(args: &ExplainArgs) -> Result<ExitCode> {
     let path = format!("/api/agents/{}/transitions?limit={}", agent.id, args.steps.max(200));
     let mut answer: serde_json::Value = client.get(&path)?;
     if args.json {
-        println!("{:#}", serde_json::json!({"agent": agent, "transitions": answer["transitions"].take()}));
+        let value = serde_json::json!({"agent": agent, "transitions": answer["transitions"].take()});
+        println!("{}", terminal::json(&value, true));
         return Ok(ExitCode::SUCCESS);
     }
     let transitions: Vec<Step> = serde_json::from_value(answer["transitions"].take())?;

@@ -6,10 +6,10 @@ use super::paint::Paint;
 use crate::clock::Stamp;
 use crate::config::Config;
 use crate::model::{self, AgentView, Group, Row};
-use crate::terminal::gist;
+use crate::terminal::{self, gist};
 use anyhow::Result;
 use serde_json::json;
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -62,7 +62,7 @@ pub fn run(args: &StatusArgs) -> Result<ExitCode> {
             (render(args, &about, &board), board)
         };
         let mut out = std::io::stdout().lock();
-        if args.watch {
+        if args.watch && std::io::stdout().is_terminal() {
             // Home, then clear to the end: no flicker of an empty screen.
             write!(out, "\x1b[H\x1b[J")?;
         }
@@ -82,7 +82,7 @@ fn as_json(picture: &Picture) -> String {
         "version": 1, "server_running": picture.receiver.is_some(), "url": picture.url,
         "receiver": picture.receiver, "agents": agents,
     });
-    format!("{value:#}\n")
+    format!("{}\n", terminal::json(&value, true))
 }
 
 fn render(args: &StatusArgs, source: &Source, board: &Board) -> String {
@@ -115,7 +115,12 @@ fn waybar(board: &Board) -> String {
         .map(|row| format!("{} {}: {}", row.group.glyph(), gist(&row.name, 40), gist(&row.about, 80)))
         .collect();
     let class = Group::ALL.iter().find(|group| board.count(**group) > 0).map_or("idle", |group| group.word());
-    json!({"text": board.short(), "tooltip": lines.join("\n"), "class": class}).to_string()
+    json!({"text": board.short(), "tooltip": markup(&lines.join("\n")), "class": class}).to_string()
+}
+
+/// Waybar reads a tooltip as Pango markup: an ask with `&&` in it would leave it empty.
+fn markup(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
 /// Columns: glyph, name, branch, what it is about, age, context.

@@ -261,6 +261,25 @@ fn a_session_resumed_elsewhere_while_its_seat_is_taken_gets_its_own() {
 }
 
 #[test]
+fn a_client_that_resumes_a_session_of_another_seat_leaves_its_own() {
+    let in_process = |pid: u32| json!({"claude_pid": pid});
+    let mut story = Story::new();
+    story.alive = vec![7, 8];
+    story.tell(start("startup").with(in_process(7)));
+    story.tell(start("startup").of("s2").with(in_process(8)));
+    story.tell(end("prompt_input_exit").of("s2").with(in_process(8)));
+    story.tell(end("resume").with(in_process(7)));
+    assert_eq!(story.view().ended_at, None);
+    let outcome = story.tell(start("resume").of("s2").with(in_process(7))).clone();
+    let (first, second) = (story.view(), story.world.agent_of_session("s2").unwrap().view(story.now));
+    assert_eq!((first.end_reason.as_deref(), second.ended_at), (Some("resume"), None));
+    assert_eq!(outcome.touched, [second.id, first.id]);
+    story.tell(start("resume").with(in_process(7)));
+    assert_eq!(story.view().ended_at, None);
+    assert!(story.world.agent_of_session("s2").unwrap().ended_at.is_some());
+}
+
+#[test]
 fn a_session_that_comes_back_to_its_free_seat_is_current_again() {
     let story = Story::of([start("startup"), start("startup").of("s2"), prompt("back")]);
     let view = story.view();

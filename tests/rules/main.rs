@@ -6,5 +6,6 @@ mod correlation;
 mod effects;
 mod fine_points;
 mod observations;
+mod order;
 mod story;
 mod turns;

@@ -17,6 +17,7 @@ fn what_is_no_event_is_refused_with_advice() {
         ("{}", 400, "session_id"),
         ("{\"session_id\":null}", 400, "session_id"),
         ("{\"session_id\":\"\"}", 400, "session_id"),
+        ("{\"session_id\":\"  \"}", 400, "session_id"),
         ("{\"session_id\":5}", 400, "session_id"),
         (&deep, 400, "JSON"),
     ];
