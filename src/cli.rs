@@ -2,6 +2,7 @@
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
+use std::ffi::OsString;
 use std::fmt;
 use std::process::ExitCode;
 
@@ -70,7 +71,7 @@ impl std::error::Error for Usage {}
 
 pub fn main() -> ExitCode {
     end_with_the_pipe();
-    let cli = Cli::parse();
+    let cli = Cli::parse_from(spelled(std::env::args_os().collect()));
     let Some(command) = cli.command else { return crate::notify::bare() };
     match run(command) {
         Ok(code) => code,
@@ -79,6 +80,15 @@ pub fn main() -> ExitCode {
             ExitCode::from(if error.is::<Usage>() { 2 } else { 1 })
         }
     }
+}
+
+/// `headspace help events` means `headspace events --help`.
+fn spelled(mut args: Vec<OsString>) -> Vec<OsString> {
+    if args.get(1).is_some_and(|word| word == "help") {
+        args.remove(1);
+        args.push("--help".into());
+    }
+    args
 }
 
 /// `headspace events | head` ends when `head` has enough, without a word. (The signal itself is ignored: a hook

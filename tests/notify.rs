@@ -287,10 +287,16 @@ fn a_name_given_as_argument_wins_in_either_spelling() {
 
 #[test]
 fn who_asks_for_help_gets_it() {
-    for word in ["--help", "-h"] {
-        let output = run(Home::new().command(&nobody(), &["notify", word]), "");
-        assert!(output.status.success());
-        assert!(String::from_utf8_lossy(&output.stdout).contains("Usage: headspace notify [EVENT]"));
+    for (words, usage) in [
+        (&["notify", "--help"][..], "Usage: headspace notify [EVENT]"),
+        (&["notify", "-h"], "Usage: headspace notify [EVENT]"),
+        (&["help", "notify"], "Usage: headspace notify [EVENT]"),
+        (&["help", "guard", "explain"], "Usage: headspace guard explain"),
+        (&["help"], "Usage: headspace [COMMAND]"),
+    ] {
+        let output = run(Home::new().command(&nobody(), words), "");
+        assert!(output.status.success(), "{words:?}");
+        assert!(String::from_utf8_lossy(&output.stdout).contains(usage), "{words:?}");
     }
 }
 

@@ -64,18 +64,18 @@ pub(super) fn asks(world: &World, event: &Event) -> Vec<Process> {
 /// The seats a client left by starting a session of another one: `/resume` picks any session, and a process runs one
 /// at a time.
 pub(super) fn left_behind(world: &World, event: &Event, id: i64) -> Vec<i64> {
+    if event.name != "SessionStart" || event.text("agent_id").is_some() {
+        return Vec::new();
+    }
     let seat = Seat::of(event);
-    let starts = event.name == "SessionStart" && event.text("agent_id").is_none();
     let gone = |agent: &&Agent| {
         agent.id != id
             && agent.ended_at.is_none()
-            && agent.place.host == seat.host
+            && seat.process.is_some()
             && agent.place.process() == seat.process
+            && agent.place.host == seat.host
             && event.at >= agent.state_at
     };
-    if !starts || seat.process.is_none() {
-        return Vec::new();
-    }
     world.agents().filter(gone).map(|agent| agent.id).collect()
 }
 

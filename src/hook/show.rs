@@ -6,7 +6,7 @@ use super::runner::HookExecutionResult;
 use super::settings::{Level, Problem};
 use super::sources::{Found, Sources};
 use crate::config;
-use crate::terminal::{gist, plain};
+use crate::terminal::{counted, gist, plain};
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::path::Path;
@@ -358,10 +358,6 @@ fn conclusion(report: &Report<'_>) -> String {
 /// The numbers, as shown, of the hooks that have a result.
 fn waited_for<'r>(report: &'r Report<'_>) -> impl Iterator<Item = usize> + 'r {
     report.results.iter().enumerate().filter(|(_, result)| result.is_some()).map(|(i, _)| i + 1)
-}
-
-fn counted(number: usize, what: &str) -> String {
-    if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
 }
 
 /// A path with the home directory as `~`.

@@ -5,6 +5,7 @@ use super::upkeep::Upkeep;
 use crate::config::{self, Config};
 use crate::store::prune::Deleted;
 use crate::store::{self, lock};
+use crate::terminal::counted;
 use crate::view::client::Client;
 use anyhow::{Context, Result};
 use serde_json::json;
@@ -36,7 +37,8 @@ pub fn run(args: &PruneArgs) -> Result<ExitCode> {
     if args.json {
         println!("{}", json!({"events": deleted.events, "agents": deleted.agents}));
     } else {
-        println!("Deleted {} events and {} agents.", deleted.events, deleted.agents);
+        let Deleted { events, agents } = deleted;
+        println!("Deleted {} and {}.", counted(events, "event"), counted(agents, "agent"));
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -2,8 +2,9 @@
 
 use super::replay::{self, Replayed};
 use super::salvage::salvage;
+use crate::config;
 use crate::store::{self, lock, with_suffix};
-use crate::{config, terminal};
+use crate::terminal::{counted, plain};
 use anyhow::{Context, Result, ensure};
 use fs_err as fs;
 use rusqlite::Connection;
@@ -49,12 +50,13 @@ pub fn run(args: &RebuildArgs) -> Result<ExitCode> {
             "unreadable": unreadable});
         println!("{report}");
     } else {
-        println!("Rebuilt {} agents from {} events.", done.agents, done.events);
+        let events = |number: u64| counted(number, "event");
+        println!("Rebuilt {} from {}.", counted(done.agents, "agent"), events(done.events));
         if done.without_effect > 0 {
-            println!("{} events had no effect: headspace has a bug with them.", done.without_effect);
+            println!("{} had no effect: headspace has a bug there.", events(done.without_effect));
         }
         if unreadable > 0 {
-            println!("{unreadable} events could not be read.");
+            println!("{} could not be read.", events(unreadable));
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -146,7 +148,7 @@ impl Progress {
         if self.on && self.shown != Some(percent) {
             self.shown = Some(percent);
             let line = format!("rebuilding: {percent} % of {} events", self.total);
-            let _ = write!(std::io::stderr(), "\r{}", terminal::plain(&line));
+            let _ = write!(std::io::stderr(), "\r{}", plain(&line));
         }
     }
 

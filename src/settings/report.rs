@@ -9,7 +9,7 @@ use super::work::{Done, Draft};
 use super::{PlaceArgs, diff, trial};
 use crate::config::{self, Config};
 use crate::daemon;
-use crate::terminal::{self, plain};
+use crate::terminal::{self, counted, plain};
 use anyhow::Result;
 use serde_json::{Value, json};
 use std::io::IsTerminal;
@@ -127,10 +127,8 @@ impl Install<'_> {
 /// A line about an install, for `up`.
 pub fn summary(done: &Done) -> String {
     let merged = &done.merged;
-    let count = |names: &[String], what| match names.len() {
-        0 => None,
-        1 => Some(format!("1 event {what}")),
-        count => Some(format!("{count} events {what}")),
+    let count = |names: &[String], what: &str| {
+        (!names.is_empty()).then(|| format!("{} {what}", counted(names.len(), "event")))
     };
     let changes = [("added", &merged.added), ("updated", &merged.updated), ("removed", &merged.removed)];
     let events: Vec<String> = changes.iter().filter_map(|(what, names)| count(names, what)).collect();
