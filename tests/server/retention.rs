@@ -61,7 +61,7 @@ fn a_server_prunes_and_forgets_and_a_rebuild_keeps_the_living() {
     prune.env("CLAUDE_HEADSPACE_URL", format!("http://127.0.0.1:{port}"));
     let done = prune.output().unwrap();
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
-    assert_eq!(String::from_utf8_lossy(&done.stdout), "Deleted 2 events and 1 agents.\n");
+    assert_eq!(String::from_utf8_lossy(&done.stdout), "Deleted 2 events and 1 agent.\n");
     let agents = server.get("/api/agents?all=1")["agents"].clone();
     assert_eq!(agents.as_array().unwrap().len(), 1);
     assert_eq!((&agents[0]["session_id"], &agents[0]["state"]), (&json!("alive"), &json!("processing")));
