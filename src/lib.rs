@@ -9,6 +9,7 @@ pub mod clients;
 pub mod clock;
 pub mod config;
 pub mod context;
+mod count;
 pub mod daemon;
 pub mod demo;
 pub mod desktop;

@@ -34,11 +34,6 @@ pub fn gist(text: &str, width: usize) -> String {
     line
 }
 
-/// `1 event`, `2 events`.
-pub fn counted<N: std::fmt::Display + PartialEq + From<u8>>(number: N, what: &str) -> String {
-    if number == N::from(1) { format!("1 {what}") } else { format!("{number} {what}s") }
-}
-
 /// JSON on its way to a terminal: the same value, with what a terminal could obey written as escapes. Writers of JSON
 /// escape the oldest control characters only.
 pub fn json(value: &serde_json::Value, pretty: bool) -> String {

@@ -81,7 +81,11 @@ fn a_stopped_server_and_open_files_are_found() {
     stage.stop();
     stage.event("Stop", "s1", Path::new("/tmp"), json!({}));
     assert_eq!(first(&stage, "server").0, "fail");
-    assert!(first(&stage, "spool").1.contains("1 events wait"), "{:?}", findings(&stage, "spool"));
+    assert!(
+        first(&stage, "spool").1.contains("waiting for the server: 1 event"),
+        "{:?}",
+        findings(&stage, "spool")
+    );
     let token = stage.home.path().join(".local/state/headspace/token");
     std::fs::set_permissions(&token, std::fs::Permissions::from_mode(0o644)).unwrap();
     assert!(first(&stage, "files").1.contains("can be read by others"), "{:?}", findings(&stage, "files"));

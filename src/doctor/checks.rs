@@ -2,12 +2,13 @@
 
 use super::{Finding, Patient, keys};
 use crate::clock::Stamp;
+use crate::count::counted;
 use crate::hook::{dialect, sources};
 use crate::model::observed;
 use crate::notify::spool::Spool;
 use crate::settings::entry::{Call, Role};
 use crate::settings::{client as claude, locate, merge, short, trial};
-use crate::view::board::{duration, thousands};
+use crate::view::board::duration;
 use crate::view::client::Client;
 use crate::{config, daemon, store};
 use anyhow::Result;
@@ -304,18 +305,18 @@ pub fn spool(_: &Patient) -> Vec<Finding> {
     let pending = Spool::open(&config::spool_dir()).pending();
     let mut findings = Vec::new();
     if pending.dropped > 0 {
-        let message = format!("{} events were dropped: the spool was full", thousands(pending.dropped));
+        let message = format!("{} dropped: the spool was full", counted(pending.dropped, "event"));
         findings.push(Finding::warn(message, "keep the server running: `headspace service install`"));
     }
     if pending.bad > 0 {
         let dir = config::spool_dir().join("bad");
         findings.push(Finding::warn(
-            format!("{} spooled events could not be read", pending.bad),
+            format!("{} could not be read", counted(pending.bad, "spooled event")),
             format!("look at {}", short(&dir)),
         ));
     }
     if pending.count > 0 {
-        let message = format!("{} events wait for the server", thousands(pending.count));
+        let message = format!("waiting for the server: {}", counted(pending.count, "event"));
         findings.push(Finding::warn(message, "headspace up"));
     }
     if findings.is_empty() {

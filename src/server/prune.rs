@@ -3,9 +3,9 @@
 use super::memory::Memory;
 use super::upkeep::Upkeep;
 use crate::config::{self, Config};
+use crate::count::counted;
 use crate::store::prune::Deleted;
 use crate::store::{self, lock};
-use crate::terminal::counted;
 use crate::view::client::Client;
 use anyhow::{Context, Result};
 use serde_json::json;

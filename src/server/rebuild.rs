@@ -3,8 +3,9 @@
 use super::replay::{self, Replayed};
 use super::salvage::salvage;
 use crate::config;
+use crate::count::counted;
 use crate::store::{self, lock, with_suffix};
-use crate::terminal::{counted, plain};
+use crate::terminal::plain;
 use anyhow::{Context, Result, ensure};
 use fs_err as fs;
 use rusqlite::Connection;

@@ -73,31 +73,16 @@ pub fn duration(duration: Duration) -> String {
     }
 }
 
-/// 12345 ▶ `12,345`
-pub fn thousands(number: u64) -> String {
-    let digits = number.to_string();
-    let mut out = String::new();
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn durations_and_numbers_are_short() {
+    fn durations_are_short() {
         for (seconds, words) in
             [(0, "0 s"), (59, "59 s"), (60, "1 m"), (3599, "59 m"), (7200, "2 h"), (90_000, "1 d")]
         {
             assert_eq!(duration(Duration::from_secs(seconds)), words);
         }
-        assert_eq!(thousands(0), "0");
-        assert_eq!(thousands(1_234_567), "1,234,567");
     }
 }

@@ -5,6 +5,7 @@ use super::client::{self, Picture, Source};
 use super::paint::Paint;
 use crate::clock::Stamp;
 use crate::config::Config;
+use crate::count::{counted, thousands};
 use crate::model::{self, AgentView, Group, Row};
 use crate::terminal::{self, gist};
 use anyhow::Result;
@@ -138,7 +139,9 @@ fn screen(source: &Source, board: &Board, paint: Paint, now: Stamp) -> String {
         }
     }
     if board.rows.is_empty() {
-        out.push_str("No agent yet. Start `claude` anywhere: it shows up here with its first event.\n");
+        let before = source.receiver.as_ref().is_some_and(|receiver| receiver.events_received > 0);
+        out.push_str(if before { "No agent runs now." } else { "No agent yet." });
+        out.push_str(" Start `claude` anywhere: it shows up here with its first event.\n");
         out.push_str("Nothing shows? `headspace doctor` says why.\n");
     }
     out.push_str(&paint.dim(&footer(source, board, now)));
@@ -176,10 +179,9 @@ fn footer(source: &Source, board: &Board, now: Stamp) -> String {
                 let kind = receiver.last_event_type.as_deref().unwrap_or("event");
                 parts.push(format!("last event {} ago ({})", board::duration(now.since(at)), gist(kind, 30)));
             }
-            let noun = if receiver.events_received == 1 { "event" } else { "events" };
-            parts.push(format!("{} {noun}", board::thousands(receiver.events_received)));
+            parts.push(counted(receiver.events_received, "event"));
             if receiver.spool_pending > 0 {
-                parts.push(format!("{} spooled", board::thousands(receiver.spool_pending)));
+                parts.push(format!("{} spooled", thousands(receiver.spool_pending)));
             }
             parts.push(source.url.clone());
         }

@@ -3,6 +3,7 @@
 use super::app::{App, KEYS};
 use crate::clock::{Stamp, local_clock};
 use crate::config;
+use crate::count::thousands;
 use crate::model::{Actor, AgentView, Group, Row};
 use crate::terminal::{gist, plain};
 use crate::view::board;
@@ -186,7 +187,7 @@ fn facts(agent: &AgentView, now: Stamp) -> Vec<(&'static str, String)> {
     let context = agent
         .context
         .as_ref()
-        .map(|context| format!("{:.0} % of {}", context.percent, board::thousands(context.window)));
+        .map(|context| format!("{:.0} % of {}", context.percent, thousands(context.window)));
     let provenance =
         format!("{} · {} · {} ago", agent.state, agent.source, board::duration(now.since(agent.source_at)));
     [
