@@ -180,8 +180,12 @@ const KEYS = {
   },
   g: () => detail.jump(),
   '/'() {
-    if (view !== 'agents') location.hash = '#/agents';
-    setTimeout(() => byId('find').focus());
+    if (view !== 'agents') {
+      location.hash = '#/agents';
+      route();
+    }
+    // At once: what is typed next must not be taken for further keys.
+    byId('find').focus();
   },
   '?': () => byId('help').showModal(),
   1: () => (location.hash = '#/agents'),

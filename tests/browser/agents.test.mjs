@@ -160,8 +160,13 @@ test('keyboard: j, k, Enter, n, /, ?', async () => {
   assert.equal(await fresh.locator('dialog#help').isVisible(), false);
   await fresh.keyboard.press('2');
   await fresh.getByText('Event log').waitFor();
-  await fresh.keyboard.press('/');
-  await until('/ to search', () => fresh.evaluate(() => document.activeElement.id === 'find'));
+  const pressed = () => {
+    document.body.dispatchEvent(new KeyboardEvent('keydown', { key: '/', bubbles: true }));
+    return document.activeElement.id;
+  };
+  assert.equal(await fresh.evaluate(pressed), 'find', '/ leads from there to the search, at once');
+  await fresh.keyboard.type('crowd 2');
+  assert.equal(await fresh.locator('#find').inputValue(), 'crowd 2');
   assert.deepEqual(fresh.faults, []);
   await fresh.context().close();
 });
