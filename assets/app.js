@@ -184,7 +184,7 @@ const KEYS = {
       location.hash = '#/agents';
       route();
     }
-    // At once: what is typed next must not be taken for further keys.
+    // At once: what follows is typed into it.
     byId('find').focus();
   },
   '?': () => byId('help').showModal(),
