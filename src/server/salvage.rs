@@ -33,7 +33,7 @@ pub fn salvage(source: &Path, into: &Connection) -> Result<u64> {
     let (mut at, mut stride, mut unreadable) = (0, 1, 0);
     into.execute_batch("BEGIN")?;
     // Two databases mean different things by the same id, so only the first one's can stay.
-    let first = next == 1;
+    let first = next == 1 && queries::base_counters(into)?.agent == 0;
     if first {
         base(&damaged, into)?;
     } else if queries::base_counters(&damaged).is_ok_and(|counters| counters.agent > 0) {
