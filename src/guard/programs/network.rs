@@ -202,7 +202,7 @@ pub fn wget(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
     Stream::Data(Tags::NONE)
 }
 
-/// Programs that send what they are given and print what they get: httpie, dig, ftp, cloud tools.
+/// Programs that send what they are given: cloud tools, forges, name servers.
 pub fn client(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
     no_secrets(walk, env, call);
     // A key to log in with stays here: `sftp -i ~/.ssh/id_rsa host`.
@@ -228,7 +228,7 @@ pub fn client(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
         "aws" => matches!(words[..], ["s3", "cp", .., "-"]),
         "gsutil" => words.contains(&"cat"),
         "gcloud" => matches!(words[..], ["storage", "cat", ..]),
-        name => PRINTERS.contains(&name),
+        _ => false,
     };
     if let ("aws" | "gsutil", [.., source, target]) = (call.name, &words[..])
         && words.contains(&"cp")
@@ -249,24 +249,10 @@ fn fetched(walk: &mut Walk<'_>, env: &Env, source: &str, target: &str) {
 }
 
 /// Clients that print what they get, whatever they are asked.
-const PRINTERS: [&str; 16] = [
-    "http",
-    "https",
-    "xh",
-    "xhs",
-    "lynx",
-    "w3m",
-    "links",
-    "elinks",
-    "fetch",
-    "GET",
-    "lwp-request",
-    "HEAD",
-    "POST",
-    "ftp",
-    "lftp",
-    "rclone",
-];
+pub fn printer(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
+    client(walk, env, call);
+    Stream::Data(Tags::DOWNLOAD)
+}
 
 /// `nc`, `socat`: a bare connection. Handing it a shell gives the shell away.
 pub fn netcat(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
