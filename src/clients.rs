@@ -1,6 +1,7 @@
 //! Claude Code's own processes on this machine, what they note of themselves, and which of them runs a session that
 //! no hook told of.
 
+use crate::model::Process;
 use crate::process;
 use serde::Deserialize;
 use serde_json::Value;
@@ -57,10 +58,10 @@ fn is_client(words: &[String]) -> bool {
             && (script.ends_with("/claude") || script.contains("claude-code/cli")))
 }
 
-/// What a client notes of itself in `<config>/sessions/<pid>.json`. It is nobody's contract: every word of it may be
-/// missing. Older clients do not note it anew when the session changes (`/clear`, `--continue`), so the session's id
+/// What a client writes about itself in `<config>/sessions/<pid>.json`. It is not a contract: every field may be
+/// missing. Older clients do not rewrite it when the session changes (`/clear`, `--continue`), so the session's id
 /// can say yes, never no.
-#[derive(Deserialize)]
+#[derive(Clone, Debug, Deserialize, PartialEq)]
 #[serde(rename_all = "camelCase")]
 pub struct Note {
     pub session_id: String,
@@ -68,10 +69,18 @@ pub struct Note {
     /// As the kernel counts it; a number written as text.
     #[serde(default)]
     proc_start: Value,
-    /// `busy`, `idle` or `waiting`.
+    /// `busy`, `idle`, `waiting` or `shell`.
     pub status: Option<String>,
+    /// Which dialog is open.
+    pub waiting_for: Option<String>,
     /// Milliseconds.
     pub status_updated_at: Option<i64>,
+    pub started_at: Option<i64>,
+    pub cwd: Option<String>,
+    pub entrypoint: Option<String>,
+    pub version: Option<String>,
+    name: Option<String>,
+    name_source: Option<String>,
 }
 
 /// What we have seen has 700 bytes.
@@ -83,14 +92,26 @@ impl Note {
         Note::read(&transcript.ancestors().nth(3)?.join(format!("sessions/{pid}.json")))
     }
 
-    /// Whether it is of a process that started then.
-    pub fn started_at(&self, start: u64) -> bool {
+    /// The process that wrote it, if that very process still runs.
+    pub fn writer(&self) -> Option<Process> {
+        let pid = self.pid?;
+        let start = process::start_time(pid)?;
+        self.is_by(start).then_some(Process { pid, start })
+    }
+
+    /// The name its user gave the session.
+    pub fn title(&self) -> Option<&str> {
+        self.name.as_deref().filter(|_| self.name_source.as_deref() == Some("user"))
+    }
+
+    /// Whether it was written by a process that started then.
+    fn is_by(&self, start: u64) -> bool {
         let noted = &self.proc_start;
         noted.as_u64() == Some(start) || noted.as_str().is_some_and(|text| text.parse() == Ok(start))
     }
 
     /// A file, not too big, and not a pipe that nobody writes to.
-    fn read(path: &Path) -> Option<Note> {
+    pub fn read(path: &Path) -> Option<Note> {
         std::fs::symlink_metadata(path).ok().filter(|meta| meta.is_file() && meta.len() <= LARGEST_NOTE)?;
         serde_json::from_slice(&std::fs::read(path).ok()?).ok()
     }
@@ -124,7 +145,7 @@ pub fn of_session<'a>(
 }
 
 /// How the client names a place's directory of transcripts.
-fn directory_name(place: &Path) -> String {
+pub fn directory_name(place: &Path) -> String {
     let letter = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
     place.to_string_lossy().chars().map(letter).collect()
 }

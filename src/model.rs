@@ -58,7 +58,15 @@ words! {
     /// How sure we are: a hook said so, a transcript showed it, we inferred it.
     Confidence { High = "high", Medium = "medium", Low = "low" }
 }
-words! { Source { Hook = "hook", Transcript = "transcript", Process = "process" } }
+words! {
+    /// Where a sign came from: a hook, what the client writes about itself, its transcript, the process table.
+    Source { Hook = "hook", Client = "client", Transcript = "transcript", Process = "process" }
+}
+words! {
+    /// What a client writes about itself: a turn runs, it waits for a prompt, a dialog is open, or it waits for a
+    /// prompt while shells of its own go on in the background.
+    ClientState { Busy = "busy", Idle = "idle", Waiting = "waiting", Shell = "shell" }
+}
 words! { TimestampSource { Server = "server", Jsonl = "jsonl" } }
 words! {
     /// Which of the six strategies found the agent of an event.
@@ -70,6 +78,8 @@ words! {
 words! {
     InteractionKind {
         Permission = "permission", Question = "question", Plan = "plan", McpInput = "mcp_input", Reply = "reply",
+        // A dialog that no hook described: only the client's status file says that one is open.
+        Dialog = "dialog",
     }
 }
 words! {
@@ -115,9 +125,14 @@ pub mod observed {
     /// The transcript says that the turn was interrupted. Body: `uuid`, `timestamp`, `during_tool`; `agent_id` if
     /// it was a subagent's.
     pub const INTERRUPTED: &str = "TranscriptInterrupted";
-    /// The client says of itself that it waits for a prompt, and neither a hook nor the transcript told of the
-    /// turn's end: it was interrupted before its first word. Body: `claude_pid`, `timestamp`.
+    /// The client's status file changed. Body: `status` ([`super::ClientState`]; another word changes nothing),
+    /// `waiting_for`, `claude_pid`, `claude_pid_start`, `title` (if the session was named), `permission_mode` (if
+    /// known), `timestamp`. The event's time is when the client says it changed.
+    pub const CLIENT_STATUS: &str = "ClientStatus";
+    /// As `ClientStatus` with `idle`; databases of 0.1 have it.
     pub const CLIENT_IDLE: &str = "ClientIdle";
+    /// A prompt that was typed while a turn ran begins its own turn. Body: `text`, `timestamp`.
+    pub const DEQUEUED: &str = "TranscriptDequeued";
     /// A tool call was refused by the user; the turn may go on. Body: `tool_use_id`, `tool_name` (if known),
     /// `uuid`, `timestamp`; `agent_id` if a subagent asked.
     pub const REFUSED: &str = "TranscriptRefused";
@@ -134,10 +149,13 @@ pub mod observed {
     /// A prompt that no hook reported within 2 s, also one that begins `<task-notification>`. Body: `text`,
     /// `prompt_id`, `uuid`, `timestamp`.
     pub const PROMPT: &str = "TranscriptPrompt";
+    /// What the session is called, or its permission mode, where the client writes it outside of its hooks. Body:
+    /// `title`, `permission_mode`, `timestamp`.
+    pub const DETAILS: &str = "SessionDetails";
     /// Tokens in use. Body: `used_tokens`, `model`, `timestamp`; after compaction `compacted: true` and no model.
     pub const USAGE: &str = "TranscriptUsage";
     /// A session found on disk that hooks never reported. Body: `cwd`, `transcript_path`, `timestamp` (of its
-    /// newest line), `git_branch`, `entrypoint`, `version`.
+    /// newest line), `git_branch`, `entrypoint`, `version`, and the process that runs it, if that is known.
     pub const SESSION_FOUND: &str = "SessionFound";
     /// The client's process is gone. Body: `claude_pid`, `claude_pid_start`.
     pub const PROCESS_GONE: &str = "ProcessGone";

@@ -57,6 +57,14 @@ pub struct Agent {
     #[serde(skip_serializing_if = "empty")]
     pub unseen: bool,
 
+    /// What the client last said about itself.
+    #[serde(skip_serializing_if = "empty")]
+    pub client: Option<ClientSays>,
+    /// A subagent of the background ended and the main thread was idle: its report comes as a prompt within
+    /// moments, and until then nothing is done.
+    #[serde(skip_serializing_if = "empty")]
+    pub report_due: Option<Stamp>,
+
     /// Where the state comes from.
     pub source: Source,
     pub source_at: Stamp,
@@ -109,6 +117,8 @@ impl Default for Agent {
             interrupted: false,
             error: None,
             unseen: false,
+            client: None,
+            report_due: None,
             source: Source::Hook,
             source_at: Stamp::default(),
             confidence: Confidence::High,
@@ -171,6 +181,13 @@ impl Place {
     }
 }
 
+/// A status of the client, and since when it has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClientSays {
+    pub status: ClientState,
+    pub at: Stamp,
+}
+
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Figures {
@@ -208,6 +225,9 @@ pub struct Names {
     /// The first words of the session's first prompt.
     #[serde(skip_serializing_if = "empty")]
     pub prompt: Option<String>,
+    /// Another process runs the same session: the name alone does not tell them apart.
+    #[serde(skip_serializing_if = "empty")]
+    pub shared: bool,
 }
 
 /// A tool call that began.

@@ -8,8 +8,7 @@ type Fits<'a> = &'a dyn Fn(&Agent) -> bool;
 
 /// The agent of an event, if one is known, and how it was found.
 pub(super) fn find(world: &World, event: &Event) -> (Option<i64>, Method) {
-    let known = world.agent_of_session(&event.session_id);
-    if let Some(agent) = known.filter(|agent| !seat_is_taken(agent, event)) {
+    if let Some(agent) = holder(world, event) {
         let method = if event.facts.first_since_start { Method::DbSessionId } else { Method::SessionId };
         return (Some(agent.id), method);
     }
@@ -22,7 +21,7 @@ pub(super) fn find(world: &World, event: &Event) -> (Option<i64>, Method) {
     // The newest one that fits, of each. Ten thousand agents are looked through once: fetching them is what takes time.
     let mut newest: [Option<&Agent>; 3] = [None; 3];
     for agent in world.agents.values() {
-        if agent.session_id == event.session_id || agent.place.host != seat.host {
+        if agent.place.host != seat.host || is_others(agent, seat.process, event) {
             continue;
         }
         let age = |agent: &Agent| (agent.last_active_at, agent.id);
@@ -37,15 +36,78 @@ pub(super) fn find(world: &World, event: &Event) -> (Option<i64>, Method) {
     found.map_or((None, Method::Created), |(id, method)| (Some(id), method))
 }
 
+/// The agent that has this session, and that the event is about. Several processes may run one session; then the
+/// event belongs to the process it names, and a line of their common transcript to whoever it fits.
+fn holder<'a>(world: &'a World, event: &Event) -> Option<&'a Agent> {
+    let ours = process_of(event);
+    let mut holders = world.holders(&event.session_id).filter(|agent| !seat_is_taken(agent, event));
+    let first = holders.next()?;
+    let Some(second) = holders.next() else {
+        return Some(first).filter(|agent| !is_others(agent, ours, event));
+    };
+    let all: Vec<&Agent> = [first, second].into_iter().chain(holders).collect();
+    let newest = |fits: &dyn Fn(&Agent) -> bool| {
+        let rank = |agent: &&&Agent| {
+            (agent.session_id == event.session_id, agent.ended_at.is_none(), agent.last_active_at, agent.id)
+        };
+        all.iter().filter(|agent| fits(agent)).max_by_key(rank).copied()
+    };
+    if ours.is_some() {
+        return newest(&|agent| agent.place.process() == ours)
+            .or_else(|| newest(&|agent| !is_others(agent, ours, event)));
+    }
+    let call = event.text("tool_use_id");
+    newest(&|agent| call.is_some() && knows_call(agent, call))
+        .or_else(|| newest(&|agent| agent.ended_at.is_none() && agent.command.is_some()))
+        .or_else(|| newest(&|_| true))
+}
+
+fn knows_call(agent: &Agent, id: Option<&str>) -> bool {
+    agent.calls.iter().any(|call| call.tool_use_id.as_deref() == id)
+        || agent.interactions.iter().any(|one| one.tool_use_id.as_deref() == id)
+}
+
+/// Whether another process that lives has this session on this seat.
+fn is_others(agent: &Agent, ours: Option<Process>, event: &Event) -> bool {
+    match (agent.place.process(), ours) {
+        (Some(theirs), Some(ours)) => {
+            theirs != ours
+                && agent.ended_at.is_none()
+                && agent.session_id == event.session_id
+                && lives(theirs, event)
+        }
+        _ => false,
+    }
+}
+
+fn process_of(event: &Event) -> Option<Process> {
+    let number = |field: &str| event.body.get(field).and_then(serde_json::Value::as_u64);
+    let pid = u32::try_from(number("claude_pid")?).ok()?;
+    Some(Process { pid, start: number("claude_pid_start")? })
+}
+
+pub(super) fn is_same_process(agent: &Agent, event: &Event) -> bool {
+    let number = |field: &str| event.body.get(field).and_then(serde_json::Value::as_u64);
+    let pid = number("claude_pid");
+    pid.is_some()
+        && pid == agent.place.claude_pid.map(u64::from)
+        && number("claude_pid_start") == agent.place.claude_pid_start
+}
+
 /// The processes whose life decides: those that hold a seat this session could take.
 pub(super) fn asks(world: &World, event: &Event) -> Vec<Process> {
-    let known = world.agent_of_session(&event.session_id);
-    if known.is_some_and(|agent| agent.session_id == event.session_id) {
+    let ours = process_of(event);
+    let known: Vec<&Agent> = world.holders(&event.session_id).collect();
+    let sits = |agent: &&Agent| {
+        agent.session_id == event.session_id
+            && (ours.is_none() || agent.place.process().is_none_or(|theirs| Some(theirs) == ours))
+    };
+    if known.iter().any(sits) {
         return Vec::new();
     }
     let seat = Seat::of(event);
     let could_take = |agent: &Agent| {
-        Some(agent.id) == known.map(|agent| agent.id)
+        known.iter().any(|known| known.id == agent.id)
             || agent.place.tmux_pane.is_some() && agent.place.tmux_pane == seat.pane
             || event.facts.root.is_none()
             || agent.place.root == seat.root

@@ -58,7 +58,11 @@ fn session_start(step: &mut Step) {
     if source == "compact" || !step.fresh {
         return;
     }
-    step.close_all();
+    if source == "clear" {
+        step.close_main_thread()
+    } else {
+        step.close_all()
+    }
     step.revive();
     step.agent.error = None;
     step.agent.unseen = false;
@@ -199,9 +203,9 @@ fn session_end(step: &mut Step) {
         return;
     }
     let reason = step.event.text("reason").unwrap_or("other");
-    if matches!(reason, "clear" | "resume") {
-        step.close_all();
-    } else {
-        step.end(reason);
+    match reason {
+        "clear" => step.close_main_thread(),
+        "resume" => step.close_all(),
+        _ => step.end(reason),
     }
 }

@@ -9,6 +9,10 @@ use serde_json::Value;
 
 pub(super) fn stop(step: &mut Step) {
     let told = step.event.text("last_assistant_message").filter(|text| !text.trim().is_empty());
+    step.agent.report_due = None;
+    if !step.fresh && step.ended_by_client() {
+        return late_stop(step, told);
+    }
     if !step.fresh {
         if let Some(text) = told {
             let intent = intent::at_stop(text).intent;
@@ -29,6 +33,24 @@ pub(super) fn stop(step: &mut Step) {
     }
     if let Some(crons) = list("session_crons") {
         step.agent.crons = crons;
+    }
+}
+
+/// The client was seen idle before its Stop was heard of: the turn ended, nobody broke it off.
+fn late_stop(step: &mut Step, told: Option<&str>) {
+    step.agent.interrupted = false;
+    step.agent.unseen = true;
+    step.agent.source = Source::Hook;
+    let Some(text) = told else { return };
+    let command_id = step.command_at(step.event.at);
+    let intent = intent::at_stop(text).intent;
+    if intent == Intent::Question {
+        step.wait();
+        let command_id = step.agent.command.as_ref().map(|command| command.id);
+        step.answer(text, intent, command_id);
+        step.open_reply(text);
+    } else {
+        step.answer(text, intent, command_id);
     }
 }
 

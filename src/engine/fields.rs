@@ -37,7 +37,10 @@ pub(super) fn take(agent: &mut Agent, event: &Event) {
 /// Transcript lines and people tell nothing about the seat.
 fn tells_place(event: &Event) -> bool {
     !observations::is_observed(&event.name)
-        || matches!(event.name.as_str(), observed::SESSION_FOUND | observed::STATUS_LINE)
+        || matches!(
+            event.name.as_str(),
+            observed::SESSION_FOUND | observed::STATUS_LINE | observed::CLIENT_STATUS
+        )
 }
 
 pub(super) fn take_place(place: &mut Place, event: &Event) {

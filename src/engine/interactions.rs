@@ -47,6 +47,8 @@ pub(super) fn is_tool_of(asking: &str, tool: &str) -> bool {
 
 impl Step<'_> {
     pub fn open(&mut self, ask: Ask) {
+        // A dialog that only the client's status showed is described now.
+        self.close_interactions(|one| one.kind == InteractionKind::Dialog);
         self.counters.interaction += 1;
         let interaction = Interaction {
             id: self.counters.interaction,

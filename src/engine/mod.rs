@@ -8,6 +8,7 @@
 //! `intent` judges it, `detail` words it. `view` shows the result.
 
 pub mod agent;
+mod client_status;
 mod correlate;
 mod detail;
 mod duplicates;
@@ -51,8 +52,8 @@ pub struct World {
     /// Shared with whoever shows them; an agent is copied when it changes while somebody holds it.
     agents: BTreeMap<i64, Arc<Agent>>,
     counters: Counters,
-    /// For looking up only: nothing depends on its order.
-    by_session: HashMap<String, i64>,
+    /// Who has or had a session, in the order they sat down. Mostly one: `--resume` beside a live client makes it two.
+    by_session: HashMap<String, Vec<i64>>,
 }
 
 impl World {
@@ -61,7 +62,7 @@ impl World {
         let mut world = World { counters, ..World::default() };
         for agent in agents {
             for session in &agent.sessions {
-                world.by_session.insert(session.clone(), agent.id);
+                world.by_session.entry(session.clone()).or_default().push(agent.id);
             }
             world.agents.insert(agent.id, Arc::new(agent));
         }
@@ -90,17 +91,32 @@ impl World {
         self.agents.get(&id).map(|agent| &**agent)
     }
 
+    /// The agent a session belongs to: of several the one that lives and has it now, and of those the last.
     pub fn agent_of_session(&self, session_id: &str) -> Option<&Agent> {
-        self.agent(*self.by_session.get(session_id)?)
+        self.holders(session_id).max_by_key(|agent| {
+            (agent.ended_at.is_none(), agent.session_id == session_id, agent.last_active_at, agent.id)
+        })
+    }
+
+    /// All agents that have or had this session.
+    fn holders(&self, session_id: &str) -> impl Iterator<Item = &Agent> {
+        let ids = self.by_session.get(session_id).map(Vec::as_slice).unwrap_or_default();
+        ids.iter().filter_map(|id| self.agent(*id))
     }
 
     /// Forgets an agent that retention deleted.
     pub fn forget(&mut self, id: i64) {
         let Some(agent) = self.agents.remove(&id) else { return };
         for session in &agent.sessions {
-            if self.by_session.get(session) == Some(&id) {
-                self.by_session.remove(session);
-            }
+            self.unlist(session, id);
+        }
+    }
+
+    fn unlist(&mut self, session_id: &str, id: i64) {
+        let Some(ids) = self.by_session.get_mut(session_id) else { return };
+        ids.retain(|other| *other != id);
+        if ids.is_empty() {
+            self.by_session.remove(session_id);
         }
     }
 
@@ -146,21 +162,62 @@ impl World {
 
     /// The oldest sessions of a seat go, in memory as in its document, so that a restart changes nothing.
     fn forget_sessions(&mut self, id: i64) {
-        let Some(agent) = self.agents.get_mut(&id).map(Arc::make_mut) else { return };
+        let Some(agent) = self.agents.get_mut(&id).filter(|agent| agent.sessions.len() > SESSIONS) else {
+            return;
+        };
+        let agent = Arc::make_mut(agent);
+        let mut forgotten = Vec::new();
         while agent.sessions.len() > SESSIONS {
             let session = agent.sessions.remove(0);
-            if self.by_session.get(&session) == Some(&id) {
-                self.by_session.remove(&session);
-            }
+            forgotten.push(session);
+        }
+        for session in forgotten {
+            self.unlist(&session, id);
         }
     }
 
-    /// A session that found another seat leaves its old one.
-    fn move_session(&mut self, session_id: &str, id: i64) -> Option<i64> {
-        let left = self.by_session.insert(session_id.to_string(), id).filter(|old| *old != id)?;
-        let old = Arc::make_mut(self.agents.get_mut(&left)?);
-        old.sessions.retain(|session| session != session_id);
-        Some(left)
+    /// A session that found another seat leaves its old one, unless that still has it: then two processes run it.
+    /// Returns the seats it left.
+    fn move_session(&mut self, session_id: &str, id: i64) -> Vec<i64> {
+        match self.by_session.get(session_id).map(Vec::as_slice) {
+            Some([only]) if *only == id => return Vec::new(),
+            _ => {}
+        }
+        let ids = self.by_session.entry(session_id.to_string()).or_default();
+        if !ids.contains(&id) {
+            ids.push(id);
+        }
+        let mut left = Vec::new();
+        for other in ids.clone().into_iter().filter(|other| *other != id) {
+            let keeps = |agent: &Arc<Agent>| agent.session_id == session_id && agent.ended_at.is_none();
+            let Some(agent) = self.agents.get_mut(&other).filter(|agent| !keeps(agent)) else { continue };
+            Arc::make_mut(agent).sessions.retain(|session| session != session_id);
+            left.push(other);
+        }
+        for other in &left {
+            self.unlist(session_id, *other);
+        }
+        left
+    }
+
+    /// Agents that run the same session carry a mark in their names. Returns those whose mark changed.
+    fn tell_apart(&mut self, session_id: &str) -> Vec<i64> {
+        let ids = match self.by_session.get(session_id) {
+            Some(ids) if ids.len() > 1 => ids.clone(),
+            _ => return Vec::new(),
+        };
+        let runs = |agent: &Agent| agent.session_id == session_id && agent.ended_at.is_none();
+        let several = ids.iter().filter(|id| self.agent(**id).is_some_and(runs)).count() > 1;
+        let mut changed = Vec::new();
+        for id in ids {
+            let Some(agent) = self.agents.get_mut(&id) else { continue };
+            let shared = several && runs(agent);
+            if agent.names.shared != shared {
+                Arc::make_mut(agent).names.shared = shared;
+                changed.push(id);
+            }
+        }
+        changed
     }
 }
 
@@ -203,7 +260,13 @@ pub fn apply(world: &mut World, event: &Event) -> Outcome {
     world.forget_sessions(id);
     let behind = correlate::left_behind(world, event, id);
     changes.extend(behind.iter().flat_map(|id| leave(world, event, *id)));
-    let touched = std::iter::once(id).chain(left).chain(behind).collect();
+    let marked = world.tell_apart(&event.session_id);
+    let mut touched = vec![id];
+    for other in left.into_iter().chain(behind).chain(marked) {
+        if !touched.contains(&other) {
+            touched.push(other);
+        }
+    }
     Outcome { agent_id: Some(id), is_new_agent, method, duplicate: false, changes, touched }
 }
 
@@ -211,20 +274,34 @@ pub fn apply(world: &mut World, event: &Event) -> Outcome {
 /// before comes back only by a start or a prompt; its stragglers are history.
 fn take_seat(step: &mut Step) {
     let (agent, event) = (&mut *step.agent, step.event);
+    let same_process = correlate::is_same_process(agent, event);
     if agent.session_id == event.session_id {
+        // A client was found that came back to its session, and none of its hooks told.
+        if agent.ended_at.is_some_and(|ended| event.at > ended)
+            && event.name == observed::CLIENT_STATUS
+            && !same_process
+        {
+            step.revive();
+        }
         return;
     }
     let was_here = agent.sessions.contains(&event.session_id);
     if was_here && !correlate::returns(agent, event) {
         return;
     }
-    step.close_all();
+    // What runs in the background belongs to the process, whichever conversation it has.
+    let cleared = event.name == "SessionStart" && event.text("source") == Some("clear");
+    if (same_process || cleared) && agent.ended_at.is_none() {
+        step.close_main_thread();
+    } else {
+        step.close_all();
+        step.agent.children.clear();
+    }
     step.revive();
     let agent = &mut *step.agent;
     agent.session_id = event.session_id.clone();
     agent.sessions.retain(|session| *session != event.session_id);
     agent.sessions.push(event.session_id.clone());
-    agent.children.clear();
     agent.error = None;
     agent.unseen = false;
     agent.hooked = false;
@@ -254,6 +331,8 @@ fn is_fresh(agent: &Agent, event: &Event) -> bool {
     let newer = match event.source {
         // A turn cannot be over in the millisecond it began.
         Source::Transcript => event.is_after(agent.state_at) && event.at >= agent.turn_at,
+        // Of one instant the hook wins.
+        Source::Client => event.at > agent.state_at,
         Source::Hook | Source::Process => event.is_after(agent.state_at),
     };
     event.session_id == agent.session_id && newer && (agent.ended_at.is_none() || revives)

@@ -2,13 +2,14 @@
 
 use super::interactions::Named;
 use super::step::Step;
-use super::windows;
+use super::{client_status, windows};
 use crate::model::*;
 use serde_json::Value;
 
 /// Whether a first contact of this kind makes an agent. A transcript line or a person's click needs one.
 pub(super) fn creates(name: &str) -> bool {
-    matches!(name, observed::SESSION_FOUND | observed::STATUS_LINE) || !is_observed(name)
+    matches!(name, observed::SESSION_FOUND | observed::STATUS_LINE | observed::CLIENT_STATUS)
+        || !is_observed(name)
 }
 
 /// Events that are no sign of life: a person looked, a process went.
@@ -21,12 +22,15 @@ type Effect = fn(&mut Step);
 const EFFECTS: &[(&str, Effect)] = &[
     (observed::TEXT, |step| step.transcript_text()),
     (observed::INTERRUPTED, interrupted),
+    (observed::CLIENT_STATUS, client_status::changed),
     (observed::CLIENT_IDLE, client_idle),
+    (observed::DEQUEUED, client_status::dequeued),
     (observed::REFUSED, refused),
     (observed::TOOL_USE, tool_use),
     (observed::TOOL_RESULT, tool_result),
     (observed::TURN_END, turn_end),
     (observed::PROMPT, prompt),
+    (observed::DETAILS, details),
     (observed::USAGE, usage),
     (observed::SESSION_FOUND, |_| ()),
     (observed::PROCESS_GONE, process_gone),
@@ -65,7 +69,7 @@ fn interrupted(step: &mut Step) {
     }
 }
 
-/// Esc before the first word: no hook tells, and the transcript has nothing to tell.
+/// Esc before the first word, as 0.1 recorded it.
 fn client_idle(step: &mut Step) {
     let asks = step.agent.interactions.iter().any(|one| one.subagent.is_none());
     if step.fresh && step.agent.command.is_some() && !asks {
@@ -176,6 +180,21 @@ fn prompt(step: &mut Step) {
     let typed = !text.is_empty() && !NOT_TYPED.iter().any(|start| text.starts_with(start));
     if typed && step.new_entry() && step.already_told(Actor::User, text, true).is_none() {
         step.prompt(text);
+    }
+}
+
+/// Lines without a time of their own: what a hook told is newer.
+fn details(step: &mut Step) {
+    let event = step.event;
+    if event.session_id != step.agent.session_id {
+        return;
+    }
+    if let Some(title) = event.text("title") {
+        step.agent.names.title = Some(title.to_string());
+    }
+    let newer = !step.agent.hooked || event.source == Source::Client || event.at >= step.agent.place.told_at;
+    if let Some(mode) = event.text("permission_mode").filter(|_| newer) {
+        step.agent.place.permission_mode = Some(mode.to_string());
     }
 }
 

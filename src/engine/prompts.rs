@@ -3,9 +3,13 @@
 use super::effects::of_this_turn;
 use super::step::{Step, first_part};
 use super::subagents;
-use super::turns::Words;
+use super::turns::{Words, apart};
 use crate::model::*;
 use crate::terminal::gist;
+use std::time::Duration;
+
+/// A prompt and the client's own word that it is busy belong together if they are no further apart than this.
+const SAME_START: Duration = Duration::from_secs(5);
 
 pub(super) fn user_prompt_submit(step: &mut Step) {
     let text = step.event.text("prompt").unwrap_or_default();
@@ -26,6 +30,7 @@ impl Step<'_> {
         }
         self.revive();
         self.flush_tail();
+        self.agent.report_due = None;
         let event = self.event;
         let before = |one: &Interaction| one.subagent.is_none() && event.is_after(one.opened_at);
         let asked: Vec<Option<String>> = self
@@ -39,11 +44,19 @@ impl Step<'_> {
         // A dialog that a prompt closed was left: its call will never end by itself.
         self.agent.calls.retain(|call| call.tool_use_id.is_none() || !asked.contains(&call.tool_use_id));
         let waited = self.agent.state == AgentState::AwaitingInput && (self.fresh || !asked.is_empty());
+        let inferred = self.agent.command.as_ref().is_some_and(|command| {
+            command.instruction.is_none()
+                && command.confidence == Confidence::Medium
+                && apart(command.started_at, event.at) <= SAME_START
+        });
         let intent = if waited {
             self.advance(Actor::User, Intent::Answer);
             self.agent.turn_at = self.event.at;
             self.agent.boundary_at = self.event.at;
             Intent::Answer
+        } else if inferred {
+            self.take_words(text);
+            Intent::Command
         } else {
             if self.agent.command.is_some() {
                 self.advance(Actor::Agent, Intent::Completion);
@@ -76,7 +89,9 @@ impl Step<'_> {
     fn late_prompt(&mut self, text: &str) {
         let at = self.event.at;
         let adopt = self.agent.command.as_mut().filter(|command| {
-            command.instruction.is_none() && command.confidence == Confidence::Low && at <= command.started_at
+            command.instruction.is_none()
+                && command.confidence != Confidence::High
+                && at <= command.started_at
         });
         let command_id = match adopt {
             Some(command) => {
@@ -104,6 +119,18 @@ impl Step<'_> {
         });
     }
 
+    /// The client was seen at work a moment before its prompt was heard of: this is what it works on.
+    fn take_words(&mut self, text: &str) {
+        let (level, at) = (self.level(), self.event.at);
+        let Some(command) = self.agent.command.as_mut() else { return };
+        command.instruction = first_part(text);
+        command.started_at = command.started_at.min(at);
+        command.confidence = level;
+        let command = command.clone();
+        self.agent.turn_at = command.started_at;
+        self.changes.push(Change::Command(command));
+    }
+
     /// The hook of a prompt the transcript told first: the command is certain now.
     fn confirm_prompt(&mut self, command_id: Option<i64>) {
         if let Some(command) = self.agent.command.as_mut().filter(|command| Some(command.id) == command_id) {
@@ -119,6 +146,7 @@ impl Step<'_> {
     pub fn task_notification(&mut self, text: &str) {
         let id = between(text, "<task-id>", "</task-id>");
         self.agent.background.retain(|task| id.is_none() || subagents::task_id(task) != id);
+        self.agent.report_due = None;
         if !self.fresh {
             return;
         }

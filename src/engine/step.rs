@@ -27,7 +27,7 @@ impl Step<'_> {
     pub fn level(&self) -> Confidence {
         match self.event.source {
             Source::Hook => Confidence::High,
-            Source::Transcript | Source::Process => Confidence::Medium,
+            Source::Client | Source::Transcript | Source::Process => Confidence::Medium,
         }
     }
 
@@ -186,12 +186,19 @@ impl Step<'_> {
 
     /// Takes the session out of its seat: nothing of it stays open.
     pub fn close_all(&mut self) {
-        self.flush_tail();
+        self.close_main_thread();
         self.close_interactions(|_| true);
         self.close_children(|_| true);
-        self.finish(Intent::EndOfTask);
         self.agent.calls.clear();
         self.agent.background.clear();
+        self.agent.report_due = None;
+        self.agent.client = None;
+    }
+
+    /// The conversation is over, but not what it left running: `/clear` ends neither shells nor agents in the background.
+    pub fn close_main_thread(&mut self) {
+        self.flush_tail();
+        self.finish(Intent::EndOfTask);
         self.agent.crons.clear();
         self.agent.interrupted = false;
     }
@@ -227,6 +234,18 @@ impl Step<'_> {
             .filter(|call| call.subagent.as_deref() == subagent && fits(call))
             .max_by_key(|call| call.at)
     }
+}
+
+/// A command that was inferred, because nothing told what it was about, gets its words. False if there is none.
+pub(super) fn adopt(step: &mut Step, text: &str) -> bool {
+    let Some(command) = step.agent.command.as_mut() else { return false };
+    if command.instruction.is_some() || command.confidence == Confidence::High {
+        return false;
+    }
+    command.instruction = first_part(text);
+    let command = command.clone();
+    step.changes.push(Change::Command(command));
+    true
 }
 
 /// As much of a prompt as a command carries about; its turn has all of it.

@@ -72,7 +72,13 @@ fn stop(step: &mut Step, child: &str) {
     if step.event.text("agent_type").is_none() && !step.agent.children.iter().any(|c| c.is(child)) {
         return;
     }
+    let listed = step.agent.background.len();
     step.agent.background.retain(|task| task_id(task) != Some(child));
+    let beside = step.agent.background.len() < listed
+        || step.agent.children.iter().any(|one| one.is(child) && one.background && one.at_work());
+    if beside && step.agent.state == AgentState::Idle {
+        step.agent.report_due = step.agent.report_due.max(Some(step.event.at));
+    }
     if step.arrive(child) {
         step.close_children(|one| one.is(child));
     }
@@ -255,8 +261,12 @@ pub(super) fn task_id(task: &Value) -> Option<&str> {
     ["id", "task_id"].iter().find_map(|field| task.get(field)?.as_str())
 }
 
+pub(super) fn task_type(task: &Value) -> Option<&str> {
+    task.get("type")?.as_str()
+}
+
 pub(super) fn is_team_task(task: &Value) -> bool {
-    task.get("type").and_then(Value::as_str) == Some("teammate")
+    task_type(task) == Some("teammate")
 }
 
 /// A task of the client's list that still runs, as far as the list says.

@@ -10,6 +10,8 @@ use std::time::Duration;
 const STALE: Duration = Duration::from_secs(8 * 60 * 60);
 /// Nobody can answer a headless run; the client denies by itself at once. Only what stays open is a question.
 const PATIENCE: Duration = Duration::from_secs(1);
+/// Between the end of a background agent and the prompt that reports it (seen: 0.2 to 1.2 s) nothing is done.
+const REPORT_FOLLOWS: Duration = Duration::from_secs(3);
 /// Branches every checkout has: as a name they tell nothing.
 const COMMON_BRANCHES: &[&str] = &["main", "master", "trunk", "develop", "HEAD"];
 
@@ -94,7 +96,7 @@ impl Agent {
             let detail = call.map_or_else(|| "Thinking".to_string(), |call| call.detail.clone());
             return (Status::Working, Some(detail));
         }
-        match self.live_tasks() {
+        match self.live_tasks().max(usize::from(self.reports_soon(now))) {
             0 => (Status::Idle, self.interrupted.then(|| "interrupted".to_string())),
             1 => (Status::Working, Some("1 background task".to_string())),
             n => (Status::Working, Some(format!("{n} background tasks"))),
@@ -104,7 +106,15 @@ impl Agent {
     /// When the view will change by the time alone: the next open question of a headless run that patience ends for.
     pub fn wakes_at(&self, now: Stamp) -> Option<Stamp> {
         let waiting = self.interactions.iter().filter(|_| self.place.headless && self.ended_at.is_none());
-        waiting.map(|one| one.opened_at.plus(PATIENCE)).filter(|at| *at > now).min()
+        let patience = waiting.map(|one| one.opened_at.plus(PATIENCE));
+        let report = self.report_due.map(|due| due.plus(REPORT_FOLLOWS));
+        patience.chain(report).filter(|at| *at > now).min()
+    }
+
+    /// A background agent has just ended, and what it found comes as the next prompt.
+    fn reports_soon(&self, now: Stamp) -> bool {
+        let busy = self.client.is_some_and(|client| client.status == ClientState::Busy);
+        busy && self.report_due.is_some_and(|due| now < due.plus(REPORT_FOLLOWS))
     }
 
     /// Background work that keeps an idle main thread busy: the client's list, and children it does not name.
@@ -117,7 +127,10 @@ impl Agent {
         let team = tasks.iter().filter(|task| subagents::is_team_task(task)).count();
         let unlisted =
             working.iter().filter(|child| !child.is_teammate() && !listed(&child.subagent.agent_id)).count();
-        (tasks.len() - team) + mates + unlisted
+        let known = (tasks.len() - team) + mates + unlisted;
+        // The client says that it runs shells, though nothing told which.
+        let shells = self.client.is_some_and(|client| client.status == ClientState::Shell);
+        known.max(usize::from(shells))
     }
 
     /// The questions that count at `now`.
@@ -165,6 +178,11 @@ impl Agent {
             directory,
             Some(self.session_id.as_str()),
         ];
-        names.into_iter().flatten().next().unwrap_or_default().to_string()
+        let name = names.into_iter().flatten().next().unwrap_or_default();
+        match (&self.place.tmux_pane, self.place.claude_pid) {
+            (Some(pane), _) if self.names.shared => format!("{name} ({pane})"),
+            (None, Some(pid)) if self.names.shared => format!("{name} (pid {pid})"),
+            _ => name.to_string(),
+        }
     }
 }

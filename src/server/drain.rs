@@ -22,6 +22,7 @@ pub fn run(app: &Weak<App>) {
             return;
         }
         drain(&app, &mut spool);
+        app.reconciler.spool_was_read();
         drop(app);
         std::thread::sleep(PACE);
     }
@@ -56,7 +57,7 @@ fn record_all(app: &Arc<App>, spool: &Spool, records: &[Record]) -> bool {
             if !settle(app, spool, &mut waiting) {
                 return false;
             }
-            events = app.read_before(&heard);
+            events = app.read_before_spooled(&heard);
         }
         events.push(event);
         if let Some(pending) = app.ledger.submit_all(events).pop() {

@@ -8,7 +8,7 @@ use super::watch::Report;
 use crate::clock::Stamp;
 use crate::config::{self, Config};
 use crate::engine::Agent;
-use crate::model::{AgentState, InteractionKind};
+use crate::model::{AgentState, InteractionKind, observed};
 use crate::store::write::TailUpdate;
 use crate::transcript::Mark;
 use serde_json::{Value, json};
@@ -26,7 +26,7 @@ pub fn start(config: &Config, ledger: &Ledger, tails: Vec<TailUpdate>) -> std::i
     let marks: HashMap<String, Mark> =
         tails.into_iter().map(|tail| (tail.session_id.clone(), mark(tail))).collect();
     let ground = Arc::new(Home { ledger: ledger.clone(), host: crate::process::host_name() });
-    let places = Places { projects: config::claude_dir().join("projects"), settings: Settings::of_user() };
+    let places = Places { config: config::claude_dir(), settings: Settings::of_user() };
     Reconciler::start(ground, config.reconcile.clone(), places, marks)
 }
 
@@ -44,6 +44,14 @@ impl Ground for Home {
     fn seat(&self, session_id: &str) -> Option<Seat> {
         let agent = self.ledger.snapshot().agent_of_session(session_id)?;
         (agent.session_id == session_id && agent.ended_at.is_none()).then(|| self.seat_of(&agent))
+    }
+
+    fn seat_of(&self, client: Client) -> Option<Seat> {
+        self.seats().into_iter().find(|seat| seat.client == Some(client))
+    }
+
+    fn hooks_wait(&self) -> bool {
+        crate::notify::spool::Spool::open(&config::spool_dir()).pending().count > 0
     }
 
     fn knows(&self, session_id: &str) -> bool {
@@ -80,14 +88,13 @@ impl Home {
         let asking_subagents =
             asking.filter_map(|one| Some((one.subagent.clone()?, one.opened_at))).collect::<Vec<_>>();
         let idle = agent.state == AgentState::Idle;
+        let dialogs = || agent.interactions.iter().filter(|one| one.kind != InteractionKind::Reply);
         Seat {
             session_id: agent.session_id.clone(),
             transcript_path: place.transcript_path.as_deref().filter(|_| here).map(PathBuf::from),
             idle,
-            asks: agent
-                .interactions
-                .iter()
-                .any(|one| one.subagent.is_none() && one.kind != InteractionKind::Reply),
+            asks: dialogs().any(|one| one.subagent.is_none()),
+            open_dialogs: dialogs().count(),
             busy: !idle || !agent.interactions.is_empty() || agent.phase.is_some() || agent.live_tasks() > 0,
             asking_subagents,
             client: place
@@ -105,7 +112,10 @@ impl From<Report> for NewEvent {
         let text =
             |field: &str| report.body.get(field).and_then(Value::as_str).filter(|text| !text.is_empty());
         let block = text("tool_use_id").or(text("message_id")).unwrap_or_default();
-        let id = text("uuid").map(|uuid| format!("{}/{uuid}/{}/{block}", report.session_id, report.name));
+        let id = match report.name {
+            observed::CLIENT_STATUS => Some(client_change(&report)),
+            _ => text("uuid").map(|uuid| format!("{}/{uuid}/{}/{block}", report.session_id, report.name)),
+        };
         let mut event =
             NewEvent::observed(report.name, &report.session_id, report.at, report.source, report.body);
         // Longer ones would be refused, and nobody writes such.
@@ -113,6 +123,13 @@ impl From<Report> for NewEvent {
         event.tail = report.tail.map(|mark| tail(&report.session_id, &mark));
         event
     }
+}
+
+/// A change of the client's status is one event, however often its file is read.
+fn client_change(report: &Report) -> String {
+    let field = |field: &str| report.body.get(field).map(Value::to_string).unwrap_or_default();
+    let [pid, start, status, title] = ["claude_pid", "claude_pid_start", "status", "title"].map(field);
+    format!("{}/{pid}/{start}/{}/{status}/{title}", report.session_id, report.at.0)
 }
 
 fn tail(session_id: &str, mark: &Mark) -> TailUpdate {

@@ -3,7 +3,7 @@
 
 use crate::config;
 use crate::settings::{locate, merge};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 /// What the file says.
@@ -43,6 +43,20 @@ impl Settings {
 
     pub fn at(path: PathBuf, program: Option<String>) -> Settings {
         Settings { path, program, seen: None, said: Hooks::Missing }
+    }
+
+    /// Whether this is the file, as its directory or that of a link names it.
+    pub fn is(&self, path: &Path) -> bool {
+        path == self.path || Some(path) == self.target().as_deref()
+    }
+
+    /// The directory of the file itself where the path is a link: it is rewritten there.
+    pub fn directory(&self) -> Option<PathBuf> {
+        Some(self.target()?.parent()?.to_owned())
+    }
+
+    fn target(&self) -> Option<PathBuf> {
+        std::fs::canonicalize(&self.path).ok()
     }
 
     /// Reads the file if it changed.

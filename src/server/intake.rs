@@ -38,6 +38,11 @@ impl App {
     /// What the transcript has to say before this event is recorded, if that may change what the event means.
     /// Reads a file: not for the server's runtime.
     pub fn read_before(&self, heard: &Heard) -> Vec<NewEvent> {
-        self.reconciler.read_now(heard).into_iter().map(NewEvent::from).collect()
+        self.reconciler.read_now(heard, None).into_iter().map(NewEvent::from).collect()
+    }
+
+    /// The same for an event that waited in the spool: lines that are younger than it come after it.
+    pub fn read_before_spooled(&self, heard: &Heard) -> Vec<NewEvent> {
+        self.reconciler.read_now(heard, Some(heard.at)).into_iter().map(NewEvent::from).collect()
     }
 }

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 /// A client that ends properly says so a moment before or after it is gone: give that word time to arrive.
-const CERTAIN_AFTER: Duration = Duration::from_secs(1);
+const CERTAIN_AFTER: Duration = Duration::from_millis(300);
 /// A pid can be another process by now. Looking closely costs more than asking whether it is taken, so quiet
 /// agents are looked at closely only this often.
 const CLOSE_LOOK: Duration = Duration::from_secs(30);
@@ -18,6 +18,12 @@ pub struct Client {
     pub pid: u32,
     /// When it started, if its hooks knew.
     pub start: Option<u64>,
+}
+
+impl From<Process> for Client {
+    fn from(process: Process) -> Client {
+        Client { pid: process.pid, start: Some(process.start) }
+    }
 }
 
 /// What is known of clients from look to look.

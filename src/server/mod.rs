@@ -30,7 +30,6 @@ mod login;
 mod memory;
 mod payload;
 mod peer;
-mod presence;
 mod projection;
 pub mod prune;
 mod queue;

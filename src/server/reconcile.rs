@@ -6,6 +6,8 @@
 //! every 2 s after 300 s without any. After each hook of a session its transcript is read too, a moment later,
 //! because the client writes its lines after it ran its hooks.
 
+mod client_files;
+mod file_events;
 mod rounds;
 
 use self::rounds::{AFTER_HOOK, Rounds, WAITING_PACE};
@@ -15,7 +17,7 @@ use super::watch::{Heard, Now, Report, Watch};
 use crate::clock::Stamp;
 use crate::config;
 use crate::transcript::Mark;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -28,8 +30,12 @@ pub trait Ground: Send + Sync {
     fn seats(&self) -> Vec<Seat>;
     /// The agent whose current session this is.
     fn seat(&self, session_id: &str) -> Option<Seat>;
+    /// The agent whose client this is.
+    fn seat_of(&self, client: Client) -> Option<Seat>;
     /// Whether any agent, ended or not, has or had this session.
     fn knows(&self, session_id: &str) -> bool;
+    /// Whether hooks wait in the spool: what they tell came before what is seen now.
+    fn hooks_wait(&self) -> bool;
     fn last_hook_at(&self) -> Option<Stamp>;
     /// Whether a host of this name is this machine: another's files and processes are out of reach.
     fn is_here(&self, host: Option<&str>) -> bool;
@@ -45,6 +51,8 @@ pub struct Seat {
     pub idle: bool,
     /// The main thread has a question open.
     pub asks: bool,
+    /// All dialogs that are open, of the main thread and of subagents.
+    pub open_dialogs: usize,
     /// Subagents that have a question open, and since when.
     pub asking_subagents: Vec<(String, Stamp)>,
     /// Not idle, or a question is open, or something works in the background.
@@ -64,9 +72,19 @@ impl Seat {
 /// Where the client keeps what we look at.
 #[derive(Debug)]
 pub struct Places {
-    /// The directory of all transcripts.
-    pub projects: PathBuf,
+    /// The client's configuration directory: transcripts, status files and settings are below it.
+    pub config: PathBuf,
     pub settings: Settings,
+}
+
+impl Places {
+    fn projects(&self) -> PathBuf {
+        self.config.join("projects")
+    }
+
+    fn sessions(&self) -> PathBuf {
+        self.config.join("sessions")
+    }
 }
 
 /// The reconciler's thread, and the way to it. Dropping it ends the thread.
@@ -89,6 +107,10 @@ struct Shared {
 #[derive(Default)]
 struct Inbox {
     heard: Vec<Heard>,
+    /// Files that changed.
+    files: HashSet<PathBuf>,
+    /// What hooks had spooled before this server started is recorded, so what is seen now comes after it.
+    spool_read: bool,
     /// When the thread will look by itself.
     next_look: Option<Instant>,
     stop: bool,
@@ -130,6 +152,12 @@ impl Reconciler {
         Ok(Reconciler { shared, thread: Some(thread) })
     }
 
+    /// What was spooled while no server ran is recorded.
+    pub fn spool_was_read(&self) {
+        lock(&self.shared.inbox).spool_read = true;
+        self.shared.changed.notify_one();
+    }
+
     /// Whether our hooks are installed; `None` before the first look.
     pub fn hooks(&self) -> Option<Hooks> {
         *lock(&self.shared.hooks)
@@ -163,9 +191,9 @@ impl Reconciler {
         }
     }
 
-    /// What the session's transcript says up to now, to be recorded right before `event`. Reads a file: not for
+    /// What the session's transcript says up to now, or up to `limit`, to be recorded right before `event`. Reads a file: not for
     /// the server's runtime.
-    pub fn read_now(&self, event: &Heard) -> Vec<Report> {
+    pub fn read_now(&self, event: &Heard, limit: Option<Stamp>) -> Vec<Report> {
         let Some(watched) = self.shared.watched_for(event) else { return Vec::new() };
         let seat = self.shared.ground.seat(&event.session_id);
         let agent = seat.map_or(Now { idle: true, asks: false }, |seat| seat.now());
@@ -180,10 +208,10 @@ impl Reconciler {
         }
         let now = Stamp::now();
         while watched.main.read(now) {}
-        if event.lacks_text() {
-            watched.main.settle_for_stop(now, agent)
-        } else {
-            watched.main.settle(now, agent)
+        match limit {
+            _ if event.lacks_text() => watched.main.settle_for_stop(now, agent),
+            Some(limit) => watched.main.settle_until(now, agent, limit),
+            None => watched.main.settle(now, agent),
         }
     }
 }

@@ -28,6 +28,8 @@ const HOLD: Duration = Duration::from_secs(2);
 const FIRST_LOOK: [u64; 3] = [256 << 10, 2 << 20, 16 << 20];
 /// Tool calls whose names are remembered.
 const REMEMBERED_CALLS: usize = 64;
+/// Prompts that wait for their turn; nobody types more.
+const REMEMBERED_QUEUE: usize = 32;
 
 /// An event that headspace itself observed, for the ledger.
 #[derive(Clone, Debug, PartialEq)]
@@ -73,6 +75,12 @@ pub struct Watch {
     queue: VecDeque<Held>,
     ending: Ending,
     calls: VecDeque<(String, String)>,
+    /// Prompts that were typed while a turn ran, oldest first.
+    queued: VecDeque<String>,
+    /// The title and mode last told.
+    details: Details,
+    /// The client is idle: what looks like the end of the turn is one.
+    at_rest: bool,
     usage: Usages,
     /// The newest line.
     last_at: Stamp,
@@ -108,6 +116,13 @@ struct Ending {
     said_at: Option<Stamp>,
 }
 
+/// What the session is called and which mode it is in, as far as its transcript says.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Details {
+    title: Option<String>,
+    mode: Option<String>,
+}
+
 /// A final text that nothing followed yet.
 #[derive(Debug)]
 struct Answer {
@@ -134,6 +149,9 @@ impl Watch {
             queue: VecDeque::new(),
             ending: Ending::default(),
             calls: VecDeque::new(),
+            queued: VecDeque::new(),
+            details: Details::default(),
+            at_rest: false,
             usage: Usages::default(),
             last_at: since,
         }
@@ -145,7 +163,7 @@ impl Watch {
         watch.tail = Tail::resume(mark.clone());
         watch.settled = mark;
         watch.fresh = false;
-        watch.hooks.at = Some(active);
+        watch.hooks.heard_before(active);
         watch.last_at = active;
         watch
     }
@@ -232,6 +250,19 @@ impl Watch {
         for seen in entry.seen {
             match (seen, &self.thread) {
                 (Seen::Usage(usage), Thread::Main) => self.usage.newest = Some((usage, at)),
+                (Seen::Queued { text }, _) => push_bounded(&mut self.queued, text, REMEMBERED_QUEUE),
+                (Seen::Unqueued { text }, _) => {
+                    if let Some(place) = self.queued.iter().position(|queued| *queued == text) {
+                        self.queued.remove(place);
+                    }
+                }
+                (Seen::Dequeued, _) if history => drop(self.queued.pop_front()),
+                (Seen::Title(title), Thread::Main) => {
+                    self.detail(at, When::Always, |details| details.title = Some(title));
+                }
+                (Seen::Mode(mode), Thread::Main) => {
+                    self.detail(at, When::Silent, |details| details.mode = Some(mode));
+                }
                 (_, _) if history => {}
                 (seen, Thread::Main) => self.observe(seen, &entry.uuid, at, now),
                 (seen, Thread::Subagent(_)) => self.observe_subagent(seen, &entry.uuid, at),
@@ -291,8 +322,43 @@ impl Watch {
                     self.ending.over = Some((uuid.to_owned(), at, now));
                 }
             }
-            Seen::Usage(_) => {}
+            Seen::Dequeued => {
+                if let Some(text) = self.queued.pop_front() {
+                    let uuid = format!("dequeued-{}", at.0);
+                    self.tell(When::Always, observed::DEQUEUED, &uuid, at, json!({"text": text}));
+                }
+            }
+            Seen::Queued { .. } | Seen::Unqueued { .. } | Seen::Title(_) | Seen::Mode(_) | Seen::Usage(_) => {
+            }
         }
+    }
+
+    /// These lines come again and again, and have no time of their own: only a change is worth telling. The mode
+    /// every hook tells too, the title none.
+    fn detail(&mut self, at: Stamp, when: When, change: impl FnOnce(&mut Details)) {
+        let before = self.details.clone();
+        change(&mut self.details);
+        if self.details != before {
+            let Details { title, mode } = &self.details;
+            let body = json!({"title": title, "permission_mode": mode, "timestamp": at});
+            let report = self.report(observed::DETAILS, at, body);
+            self.queue.push_back(Held { report, when });
+        }
+    }
+
+    /// The client waits for a prompt, so the turn is over; nothing more has to be waited for.
+    pub fn client_rests(&mut self) {
+        self.at_rest = true;
+    }
+
+    /// The hooks of this session were taken out of the settings: its lines are all there is from now on.
+    pub fn hooks_are_gone(&mut self) {
+        self.hooks.silent = true;
+    }
+
+    /// Whether hooks tell what this session does.
+    pub fn hooks_speak(&self) -> bool {
+        !self.hooks.silent
     }
 
     /// Of a subagent only what ends its question matters; the rest its hooks tell.
@@ -397,13 +463,19 @@ impl Watch {
 
     /// What is to be told by now. Call it after every reading and again until nothing waits.
     pub fn settle(&mut self, now: Stamp, agent: Now) -> Vec<Report> {
-        if self.turn_is_over(now) {
+        self.settle_until(now, agent, Stamp(i64::MAX))
+    }
+
+    /// As [`Watch::settle`], but nothing that happened after `limit`: an event of that time comes first.
+    pub fn settle_until(&mut self, now: Stamp, agent: Now, limit: Stamp) -> Vec<Report> {
+        if self.turn_is_over(now) && self.ending_at().is_none_or(|at| at <= limit) {
             let ending = std::mem::take(&mut self.ending);
             if !self.ended_by_others(&ending, agent) {
                 self.tell_end(ending);
             }
         }
-        let mut reports = self.release(now, agent);
+        self.at_rest = false;
+        let mut reports = self.release(now, agent, limit);
         reports.extend(self.usage.news().map(|(at, body)| self.report(observed::USAGE, at, body)));
         if !self.waits() {
             self.settled = self.tail.mark();
@@ -427,10 +499,17 @@ impl Watch {
 
     fn turn_is_over(&self, now: Stamp) -> bool {
         match (&self.ending.over, &self.ending.answer) {
+            (Some(_), _) | (_, Some(_)) if self.at_rest => true,
             (Some((_, _, seen)), _) => self.hooks.silent || seen.plus(HOLD) <= now,
             (None, Some(answer)) => answer.seen.plus(HOLD) <= now,
             (None, None) => false,
         }
+    }
+
+    /// When the turn ended, if it looks as if it did.
+    fn ending_at(&self) -> Option<Stamp> {
+        let over = self.ending.over.as_ref().map(|over| over.1);
+        over.or(self.ending.answer.as_ref().map(|answer| answer.at))
     }
 
     /// The agent is idle already.
@@ -443,12 +522,12 @@ impl Watch {
     }
 
     /// What stands in line, in order, up to the first that has to wait.
-    fn release(&mut self, now: Stamp, agent: Now) -> Vec<Report> {
+    fn release(&mut self, now: Stamp, agent: Now, limit: Stamp) -> Vec<Report> {
         let mut reports = Vec::new();
-        while let Some(held) = self.queue.front() {
+        while let Some(held) = self.queue.front().filter(|held| held.report.at <= limit) {
             let tell = match held.when {
                 When::Always => true,
-                When::UnlessHeard(_) if self.hooks.spoke(held.report.at) => false,
+                When::UnlessHeard(_) if self.hooks.went_on(held.report.at) => false,
                 When::UnlessHeard(until) if until > now => break,
                 When::UnlessHeard(_) => {
                     self.hooks.silent = true;

@@ -56,6 +56,19 @@ pub enum Seen {
         text: String,
     },
     TurnEnd,
+    /// A prompt was typed while a turn ran, and waits for its own turn.
+    Queued {
+        text: String,
+    },
+    /// The oldest one that waits begins its turn.
+    Dequeued,
+    /// One that waited went into the running turn, or was taken back.
+    Unqueued {
+        text: String,
+    },
+    /// The user named the session.
+    Title(String),
+    Mode(String),
     Usage(Usage),
 }
 
@@ -69,7 +82,8 @@ pub struct Usage {
 }
 
 /// The line types that are read; every other one is noise, and most bytes of a transcript are noise.
-const TYPES: [&str; 3] = ["user", "assistant", "system"];
+const TYPES: [&str; 6] =
+    ["user", "assistant", "system", "queue-operation", "custom-title", "permission-mode"];
 
 /// What a line means; `None` for noise, which includes whatever cannot be read.
 pub fn classify(line: &[u8]) -> Option<Entry> {
@@ -93,6 +107,9 @@ pub fn classify(line: &[u8]) -> Option<Entry> {
     match kind {
         "assistant" => assistant(&raw, &mut entry.seen),
         "user" => user(&raw, &mut entry.seen),
+        "queue-operation" => entry.seen.extend(queue(&raw)),
+        "custom-title" => entry.seen.extend(string(raw.custom_title).map(Seen::Title)),
+        "permission-mode" => entry.seen.extend(string(raw.permission_mode).map(Seen::Mode)),
         _ => system(&raw, &mut entry.seen),
     }
     Some(entry)
@@ -109,10 +126,7 @@ fn is_noise(line: &[u8]) -> bool {
                 .is_some_and(|r| r.starts_with(b"\""))
         });
     }
-    !head.starts_with(b"{")
-        || [&b"\"assistant\""[..], b"\"user\"", b"\"system\""]
-            .iter()
-            .all(|word| memchr::memmem::find(head, word).is_none())
+    !head.starts_with(b"{") || TYPES.iter().all(|kind| memchr::memmem::find(head, kind.as_bytes()).is_none())
 }
 
 /// A line as raw pieces: a field of an unexpected shape spoils nothing but itself.
@@ -155,6 +169,14 @@ struct Raw<'a> {
     compact_metadata: Option<&'a RawValue>,
     #[serde(borrow, default)]
     message: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    operation: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    content: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    custom_title: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    permission_mode: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize, Default)]
@@ -355,6 +377,16 @@ fn as_typed(text: &str) -> String {
 fn between<'a>(text: &'a str, start: &str, end: &str) -> Option<&'a str> {
     let from = text.find(start)? + start.len();
     Some(&text[from..from + text[from..].find(end)?])
+}
+
+fn queue(raw: &Raw) -> Option<Seen> {
+    let text = || string(raw.content).unwrap_or_default();
+    match string(raw.operation)?.as_str() {
+        "enqueue" => Some(Seen::Queued { text: text() }),
+        "dequeue" => Some(Seen::Dequeued),
+        "remove" => Some(Seen::Unqueued { text: text() }),
+        _ => None,
+    }
 }
 
 fn system(raw: &Raw, seen: &mut Vec<Seen>) {

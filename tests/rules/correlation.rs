@@ -226,7 +226,7 @@ fn the_first_strategy_that_answers_places_a_new_session() {
 }
 
 #[test]
-fn clear_stays_the_same_agent_with_nothing_of_the_old_session_open() {
+fn clear_stays_the_same_agent_and_ends_nothing_that_runs_in_the_background() {
     let pid = json!({"claude_pid": 7});
     let mut story = Story::of([prompt("W"), asks("Bash").inside("a1")].map(|tell| tell.with(pid.clone())));
     story.tell(end("clear").with(pid.clone()));
@@ -235,8 +235,11 @@ fn clear_stays_the_same_agent_with_nothing_of_the_old_session_open() {
     assert!(!outcome.is_new_agent);
     let view = story.view();
     assert_eq!((view.session_id.as_str(), view.sessions.len()), ("s2", 2));
+    assert_eq!(story.look(), "idle attention Allow Bash: npm test", "the subagent's dialog is still open");
+    story
+        .tell(tell("SubagentStop", json!({"agent_type": "Explore"})).inside("a1").of("s2").with(pid.clone()));
     assert_eq!(story.look(), "idle idle");
-    assert!(view.subagents.is_empty() && view.interactions.is_empty());
+    assert!(story.view().interactions.is_empty());
     story.tell(end("other").with(pid.clone()).of("s1"));
     assert_eq!(story.view().ended_at, None, "the end of a past session does not end the agent that moved on");
     story.tell(pre("Bash", "t1").with(pid));

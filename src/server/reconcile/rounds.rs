@@ -1,18 +1,21 @@
 //! What the reconciler's thread does, round after round.
 
+use super::client_files::{self, ClientFiles};
+use super::file_events::FileEvents;
 use super::{Heard, Places, Seat, Shared, lock};
-use crate::clients;
+use crate::clients::{self, Note};
 use crate::clock::Stamp;
 use crate::config;
-use crate::model::{Source, observed};
+use crate::model::{ClientState, Source, observed};
 use crate::server::discover::{Discovery, Found};
-use crate::server::installed::{Hooks, Settings};
-use crate::server::liveness::Liveness;
+use crate::server::installed::Hooks;
+use crate::server::liveness::{self, Client, Liveness};
+use crate::server::log;
 use crate::server::status::Mode;
-use crate::server::watch::{Now, Report};
-use crate::server::{log, presence};
+use crate::server::watch::{Now, Report, Watch};
 use serde_json::json;
 use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -22,6 +25,21 @@ const BUSY_PACE: f64 = 2.0;
 pub(super) const AFTER_HOOK: [Duration; 2] = [Duration::from_millis(50), Duration::from_millis(1000)];
 /// While something is held back, or a client may be gone.
 pub(super) const WAITING_PACE: Duration = Duration::from_millis(500);
+/// How often the processes of clients are felt for: a killed one is noticed within a second.
+const PULSE: Duration = Duration::from_millis(400);
+/// A client that looks gone is looked at again after this.
+const UNCERTAIN_PACE: Duration = Duration::from_millis(320);
+/// A transcript that is written to is read this much later, once for all lines of a burst.
+const BURST: Duration = Duration::from_millis(40);
+/// After the hook of a turn's end the client is idle within moments. One that is still busy then goes on: a prompt was
+/// queued, or a hook of the user's said so.
+const STILL_BUSY_AFTER: Duration = Duration::from_millis(500);
+/// Where the system does not tell which files changed, they are looked at this often.
+const POLL: Duration = Duration::from_secs(1);
+/// What hooks spooled before this server started is recorded first; but not for longer than this.
+const SPOOL_READ_WITHIN: Duration = Duration::from_secs(10);
+/// How often the end of a turn waits for hooks that are in the spool.
+const WAITS_FOR_SPOOL: u8 = 8;
 /// A session that is nobody's current one any more is watched so much longer: its last lines come late.
 const LINGER: Duration = Duration::from_secs(5);
 
@@ -34,7 +52,17 @@ pub(super) fn seconds(value: f64) -> Duration {
 pub(super) struct Rounds {
     shared: Arc<Shared>,
     config: config::Reconcile,
-    settings: Settings,
+    places: Places,
+    files: FileEvents,
+    clients: ClientFiles,
+    /// Changes of clients' files that have to stand for a moment.
+    settling: HashMap<u32, Settling>,
+    /// Clients whose turn was said to be over.
+    stopped: Vec<Stopped>,
+    /// Those that ran at the last round.
+    running: Vec<Client>,
+    next_pulse: Instant,
+    started: Instant,
     discovery: Discovery,
     liveness: Liveness,
     /// Sessions to look at besides, and when.
@@ -46,13 +74,44 @@ pub(super) struct Rounds {
     quiet_round: Option<Instant>,
 }
 
+/// A change of a client's file on its way to become an event.
+#[derive(Clone, Copy)]
+struct Settling {
+    due: Instant,
+    waited_for_spool: u8,
+}
+
+struct Stopped {
+    pid: u32,
+    look_at: Instant,
+    stop_at: Stamp,
+}
+
+/// What woke the thread.
+struct News {
+    heard: Vec<Heard>,
+    files: HashSet<PathBuf>,
+}
+
 impl Rounds {
     pub(super) fn new(shared: Arc<Shared>, config: config::Reconcile, places: Places) -> Rounds {
+        let inbox = Arc::clone(&shared);
+        let files = FileEvents::start(move |path| {
+            lock(&inbox.inbox).files.insert(path.to_owned());
+            inbox.changed.notify_one();
+        });
         Rounds {
             shared,
             config,
-            settings: places.settings,
-            discovery: Discovery::new(places.projects),
+            files,
+            clients: ClientFiles::new(places.sessions()),
+            settling: HashMap::new(),
+            stopped: Vec::new(),
+            running: Vec::new(),
+            next_pulse: Instant::now() + PULSE,
+            started: Instant::now(),
+            discovery: Discovery::new(places.projects()),
+            places,
             liveness: Liveness::default(),
             soon: HashMap::new(),
             left: HashMap::new(),
@@ -63,33 +122,66 @@ impl Rounds {
     }
 
     pub(super) fn run(&mut self) {
-        while let Some(heard) = self.wait() {
-            for event in heard {
+        while let Some(news) = self.wait() {
+            for event in news.heard {
                 self.hear(event);
             }
+            self.files_changed(&news.files);
             self.attend_due();
+            self.look_after_stops();
+            self.report_settled();
+            self.feel_for_pulses();
             if Instant::now() >= self.next_round {
                 self.look_at_all();
             }
         }
     }
 
+    /// The moment something has to be done without any news.
+    fn due(&self) -> Instant {
+        let soon = self.soon.values().flatten().copied();
+        let settling = self.settling.values().map(|settling| settling.due);
+        let stopped = self.stopped.iter().map(|stopped| stopped.look_at);
+        let pulse = (!self.running.is_empty()).then_some(self.next_pulse);
+        soon.chain(settling)
+            .chain(stopped)
+            .chain(pulse)
+            .chain([self.next_round])
+            .min()
+            .unwrap_or(self.next_round)
+    }
+
     /// Until there is something to do; `None` when the server ends.
-    fn wait(&self) -> Option<Vec<Heard>> {
-        let due =
-            self.soon.values().flatten().min().map_or(self.next_round, |soon| (*soon).min(self.next_round));
+    fn wait(&self) -> Option<News> {
         let mut inbox = lock(&self.shared.inbox);
-        while inbox.heard.is_empty() && !inbox.stop {
+        while !inbox.spool_read && !inbox.stop && self.started.elapsed() < SPOOL_READ_WITHIN {
+            inbox = self
+                .shared
+                .changed
+                .wait_timeout(inbox, WAITING_PACE)
+                .unwrap_or_else(PoisonError::into_inner)
+                .0;
+        }
+        let due = self.due();
+        while inbox.heard.is_empty() && inbox.files.is_empty() && !inbox.stop {
             let Some(left) = due.checked_duration_since(Instant::now()).filter(|left| !left.is_zero()) else {
                 break;
             };
             inbox.next_look = Some(due);
             inbox = self.shared.changed.wait_timeout(inbox, left).unwrap_or_else(PoisonError::into_inner).0;
         }
-        (!inbox.stop).then(|| std::mem::take(&mut inbox.heard))
+        (!inbox.stop).then(|| News {
+            heard: std::mem::take(&mut inbox.heard),
+            files: std::mem::take(&mut inbox.files),
+        })
     }
 
     fn hear(&mut self, event: Heard) {
+        if event.ends_turn() {
+            let look_at = Instant::now() + STILL_BUSY_AFTER;
+            let clients = self.clients.running(&event.session_id).into_iter();
+            self.stopped.extend(clients.map(|pid| Stopped { pid, look_at, stop_at: event.at }));
+        }
         if let Some(watched) = self.shared.watched_for(&event) {
             self.left.remove(&event.session_id);
             // The first look is not put off by the next hook, the last one is.
@@ -101,6 +193,163 @@ impl Rounds {
             }
             times.push(last);
             lock(&watched).main.heard(event);
+        }
+    }
+
+    /// Files of the client were written. Whether something in them changed shows when they are read.
+    fn files_changed(&mut self, files: &HashSet<PathBuf>) {
+        if files.is_empty() {
+            return;
+        }
+        let sessions = self.places.sessions();
+        if files.iter().any(|path| path.starts_with(&sessions)) {
+            self.look_at_clients();
+        }
+        if files.iter().any(|path| self.places.settings.is(path)) {
+            self.look_at_settings();
+        }
+        let written: Vec<String> = lock(&self.shared.watches)
+            .iter()
+            .filter(|(_, watched)| files.contains(lock(watched).main.path()))
+            .map(|(session_id, _)| session_id.clone())
+            .collect();
+        let soon = Instant::now() + BURST;
+        for session_id in written {
+            let times = self.soon.entry(session_id).or_default();
+            if !times.iter().any(|time| *time <= soon) {
+                times.push(soon);
+            }
+        }
+    }
+
+    /// Reads the clients' files that changed; what they say is reported when it has stood for a moment.
+    fn look_at_clients(&mut self) {
+        for pid in self.clients.look() {
+            let Some(note) = self.clients.note(pid) else { continue };
+            let Some(client) = note.writer().map(Client::from) else { continue };
+            let seat = self.shared.ground.seat_of(client);
+            let wait = client_files::settles_after(note, seat.as_ref(), self.hooks_speak(&note.session_id));
+            self.settling.insert(pid, Settling { due: Instant::now() + wait, waited_for_spool: 0 });
+        }
+    }
+
+    /// Whether hooks tell what this session does.
+    fn hooks_speak(&self, session_id: &str) -> bool {
+        match self.shared.watch(session_id) {
+            Some(watched) => lock(&watched).main.hooks_speak(),
+            None => lock(&self.shared.hooks).is_none_or(|hooks| hooks == Hooks::Installed),
+        }
+    }
+
+    fn report_settled(&mut self) {
+        let now = Instant::now();
+        let due: Vec<(u32, Settling)> = self
+            .settling
+            .iter()
+            .filter(|(_, settling)| settling.due <= now)
+            .map(|(pid, s)| (*pid, *s))
+            .collect();
+        for (pid, settling) in due {
+            self.settling.remove(&pid);
+            let Some(note) = self.clients.note(pid).cloned() else { continue };
+            self.report_client(&note, settling);
+        }
+    }
+
+    /// A client's file as an event, after what its transcript says.
+    fn report_client(&mut self, note: &Note, settling: Settling) {
+        let Some(client) = note.writer().map(Client::from) else { return };
+        let Some(pid) = note.pid else { return };
+        // A client that starts writes no status at first, and may not know its session yet.
+        let Some(status) = client_files::status(note) else { return };
+        let Some(seat) = self.shared.ground.seat_of(client) else {
+            return self.found_by_file(note, client);
+        };
+        let rests = matches!(status, ClientState::Idle | ClientState::Shell);
+        let waited_for_spool = settling.waited_for_spool + 1;
+        if rests && !seat.idle && waited_for_spool < WAITS_FOR_SPOOL && self.shared.ground.hooks_wait() {
+            let due = Instant::now() + WAITING_PACE;
+            self.settling.insert(pid, Settling { due, waited_for_spool });
+            return;
+        }
+        if seat.session_id == note.session_id {
+            if rests && let Some(watched) = self.shared.watched_of(&seat) {
+                lock(&watched).main.client_rests();
+            }
+            self.attend(&note.session_id, Some(&seat));
+        }
+        let transcript = self.transcript_of(note);
+        self.shared.ground.submit(vec![client_files::report(note, client, transcript.as_deref(), None)]);
+    }
+
+    /// Where the client writes this session's transcript, if it has begun.
+    fn transcript_of(&self, note: &Note) -> Option<PathBuf> {
+        let directory = clients::directory_name(Path::new(note.cwd.as_deref()?));
+        let path = self.places.projects().join(directory).join(format!("{}.jsonl", note.session_id));
+        path.is_file().then_some(path)
+    }
+
+    /// A client that no hook told of: it is older than the installation, or runs without our hooks.
+    fn found_by_file(&mut self, note: &Note, client: Client) {
+        let now = Stamp::now();
+        let transcript = self.transcript_of(note);
+        let status = client_files::report(note, client, transcript.as_deref(), None);
+        let mut reports = vec![Report {
+            name: observed::SESSION_FOUND,
+            session_id: note.session_id.clone(),
+            at: status.at,
+            source: Source::Client,
+            body: json!({
+                "cwd": note.cwd, "transcript_path": transcript, "timestamp": status.at,
+                "entrypoint": note.entrypoint, "version": note.version,
+                "claude_pid": client.pid, "claude_pid_start": client.start,
+            }),
+            tail: None,
+        }];
+        if self.shared.watch(&note.session_id).is_none()
+            && let Some(path) = transcript
+            && let Some((mut watch, _)) = Watch::find(&note.session_id, path, now)
+        {
+            reports.extend(watch.settle(now, Now { idle: true, asks: false }));
+            self.shared.keep(&note.session_id, watch);
+        }
+        reports.push(status);
+        self.shared.ground.submit(reports);
+        self.next_round = Instant::now();
+    }
+
+    /// A client that is still busy though its turn was said to be over goes on with something.
+    fn look_after_stops(&mut self) {
+        let now = Instant::now();
+        let (due, later): (Vec<Stopped>, Vec<Stopped>) =
+            std::mem::take(&mut self.stopped).into_iter().partition(|stopped| stopped.look_at <= now);
+        self.stopped = later;
+        if due.is_empty() {
+            return;
+        }
+        self.look_at_clients();
+        for Stopped { pid, stop_at, .. } in due {
+            let Some(note) = self.clients.note(pid).cloned() else { continue };
+            let Some(client) = note.writer().map(Client::from) else { continue };
+            let since = Stamp(note.status_updated_at.unwrap_or_default().saturating_mul(1_000_000));
+            let busy = client_files::status(&note) == Some(ClientState::Busy);
+            let idle = self.shared.ground.seat_of(client).is_some_and(|seat| seat.idle);
+            if busy && idle && since <= stop_at {
+                let report = client_files::report(&note, client, None, Some(Stamp::now()));
+                self.shared.ground.submit(vec![report]);
+            }
+        }
+    }
+
+    /// Looks at all as soon as a client is not there any more.
+    fn feel_for_pulses(&mut self) {
+        let now = Instant::now();
+        if now < self.next_pulse {
+            return;
+        }
+        self.next_pulse = now + PULSE;
+        if self.running.iter().any(|client| !liveness::lives(*client)) {
+            self.next_round = now;
         }
     }
 
@@ -168,9 +417,11 @@ impl Rounds {
                 self.attend(&seat.session_id, Some(seat));
             }
             self.look_for_client(seat, now);
-            self.ask_client(seat, now);
         }
         self.liveness.forget_others(self.round);
+        self.running = seats.iter().filter_map(|seat| seat.client).collect();
+        self.look_at_clients();
+        self.follow(&seats);
         if quiet || self.discovery.waits() {
             self.discover(now);
         }
@@ -178,14 +429,38 @@ impl Rounds {
         let busy_pace = [self.config.polling_interval_with_hooks, self.config.polling_interval_fallback]
             .into_iter()
             .fold(BUSY_PACE, f64::min);
-        let pace = if self.liveness.uncertain() { WAITING_PACE } else { Duration::MAX };
+        let pace = if self.liveness.uncertain() {
+            UNCERTAIN_PACE
+        } else if self.files.works() {
+            Duration::MAX
+        } else {
+            POLL
+        };
+        if self.liveness.uncertain() {
+            // One that is certainly gone is not felt for.
+            self.running.clear();
+        }
         self.next_round = Instant::now() + seconds(busy_pace).min(pace);
     }
 
+    /// What the system is to tell about: the clients' files, the settings, and the transcripts of all who live.
+    fn follow(&mut self, seats: &[Seat]) {
+        let mut wanted: HashSet<PathBuf> =
+            seats.iter().filter_map(|seat| seat.transcript_path.clone()).collect();
+        wanted.extend([self.places.config.clone(), self.places.sessions()]);
+        wanted.extend(self.places.settings.directory());
+        self.files.follow(&wanted);
+    }
+
     fn look_at_settings(&mut self) {
-        let now = self.settings.look();
+        let now = self.places.settings.look();
         let before = lock(&self.shared.hooks).replace(now);
         if before.is_some_and(|before| before != now) {
+            if now != Hooks::Installed {
+                for watched in lock(&self.shared.watches).values() {
+                    lock(watched).main.hooks_are_gone();
+                }
+            }
             log::line(match now {
                 Hooks::Installed => "settings.json has our hooks again",
                 Hooks::Missing => "settings.json no longer has our hooks: run `headspace install`",
@@ -208,25 +483,6 @@ impl Rounds {
             at: now,
             source: Source::Process,
             body: json!({"claude_pid": client.pid, "claude_pid_start": client.start}),
-            tail: None,
-        }]);
-    }
-
-    /// A turn that ended without a word, because it was interrupted before the first.
-    fn ask_client(&self, seat: &Seat, now: Stamp) {
-        let (Some(client), Some(transcript)) = (seat.client, &seat.transcript_path) else { return };
-        if seat.idle || seat.asks {
-            return;
-        }
-        let Some(since) = presence::idle_since(transcript, &seat.session_id, client, seat.active, now) else {
-            return;
-        };
-        self.shared.ground.submit(vec![Report {
-            name: observed::CLIENT_IDLE,
-            session_id: seat.session_id.clone(),
-            at: since,
-            source: Source::Process,
-            body: json!({"claude_pid": client.pid, "timestamp": since}),
             tail: None,
         }]);
     }

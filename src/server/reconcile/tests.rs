@@ -22,6 +22,14 @@ impl Ground for Stage {
         self.seats().into_iter().find(|seat| seat.session_id == session_id)
     }
 
+    fn seat_of(&self, client: Client) -> Option<Seat> {
+        self.seats().into_iter().find(|seat| seat.client == Some(client))
+    }
+
+    fn hooks_wait(&self) -> bool {
+        false
+    }
+
     fn knows(&self, session_id: &str) -> bool {
         self.seat(session_id).is_some()
     }
@@ -75,6 +83,7 @@ impl Stage {
             transcript_path: Some(self.path()),
             idle: !busy,
             asks: false,
+            open_dialogs: 0,
             asking_subagents: Vec::new(),
             busy,
             client: None,
@@ -89,8 +98,10 @@ impl Stage {
     fn start(self: &Arc<Stage>, config: config::Reconcile) -> Reconciler {
         let ground = Arc::clone(self) as Arc<dyn Ground>;
         let settings = Settings::at(self.dir.path().join("settings.json"), None);
-        let places = Places { projects: self.dir.path().join("projects"), settings };
-        Reconciler::start(ground, config, places, HashMap::new()).unwrap()
+        let places = Places { config: self.dir.path().to_owned(), settings };
+        let reconciler = Reconciler::start(ground, config, places, HashMap::new()).unwrap();
+        reconciler.spool_was_read();
+        reconciler
     }
 
     fn write(&self, kind: &str, rest: Value) {
@@ -152,10 +163,10 @@ fn a_path_of_another_machine_is_not_looked_at() {
     stage.interrupt();
     let body = json!({"transcript_path": stage.path(), "host": "elsewhere"});
     let event = Heard::new("UserPromptSubmit", "s", Stamp::default(), &body);
-    assert_eq!(reconciler.read_now(&event), []);
+    assert_eq!(reconciler.read_now(&event, None), []);
     let event =
         Heard::new("UserPromptSubmit", "s", Stamp::default(), &json!({"transcript_path": stage.path()}));
-    assert_eq!(reconciler.read_now(&event)[0].name, observed::INTERRUPTED);
+    assert_eq!(reconciler.read_now(&event, None)[0].name, observed::INTERRUPTED);
 }
 
 #[test]
@@ -172,7 +183,7 @@ fn what_the_transcript_says_can_be_had_at_once() {
     // The thread may have been quicker; between them the line is told once.
     let mut own = Vec::new();
     let mut told = || {
-        own.extend(reconciler.read_now(&prompt));
+        own.extend(reconciler.read_now(&prompt, None));
         let all = own.iter().cloned().chain(lock(&stage.reports).clone());
         all.filter(|report: &Report| report.name == observed::INTERRUPTED).count()
     };

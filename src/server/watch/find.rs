@@ -55,7 +55,12 @@ fn busy(entries: &[Entry]) -> bool {
         Seen::Prompt { .. } | Seen::ToolUse { .. } | Seen::ToolResult { .. } => Some(true),
         Seen::Text { stop_reason, .. } => Some(stop_reason.as_deref() != Some("end_turn")),
         Seen::Interrupted { .. } | Seen::ApiError { .. } | Seen::TurnEnd => Some(false),
-        Seen::Usage(_) => None,
+        Seen::Queued { .. }
+        | Seen::Dequeued
+        | Seen::Unqueued { .. }
+        | Seen::Title(_)
+        | Seen::Mode(_)
+        | Seen::Usage(_) => None,
     };
     entries.iter().flat_map(|entry| &entry.seen).filter_map(turn).next_back().unwrap_or(false)
 }

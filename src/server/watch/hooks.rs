@@ -60,6 +60,11 @@ impl Heard {
         self.kind == Kind::Compacted
     }
 
+    /// The turn is over.
+    pub fn ends_turn(&self) -> bool {
+        matches!(self.kind, Kind::End | Kind::EndWithoutText)
+    }
+
     /// A Stop that does not tell what the turn ended with.
     pub fn lacks_text(&self) -> bool {
         self.kind == Kind::EndWithoutText
@@ -70,6 +75,8 @@ impl Heard {
 #[derive(Debug, Default)]
 pub(super) struct Hooks {
     pub(super) at: Option<Stamp>,
+    /// The newest that is not the end of a turn: a Stop says nothing about the prompt that follows it.
+    went_on_at: Option<Stamp>,
     /// The prompts they told of, newest last: the client may stamp its line long after a slow hook.
     prompts: VecDeque<String>,
     /// The turn is over, with the text it ended with.
@@ -81,13 +88,23 @@ pub(super) struct Hooks {
 }
 
 impl Hooks {
+    /// They told of this session before this server started, last at `at`.
+    pub(super) fn heard_before(&mut self, at: Stamp) {
+        (self.at, self.went_on_at) = (Some(at), Some(at));
+    }
+
     /// Whether they spoke about as late as `at`, or later.
     pub(super) fn spoke(&self, at: Stamp) -> bool {
         self.at.is_some_and(|hook| hook.plus(SLACK) >= at)
     }
 
+    /// Whether they told something about as late as `at`, or later, that is not the end of the turn before.
+    pub(super) fn went_on(&self, at: Stamp) -> bool {
+        self.went_on_at.is_some_and(|hook| hook.plus(SLACK) >= at)
+    }
+
     pub(super) fn told_prompt(&self, id: Option<&String>, at: Stamp) -> bool {
-        self.spoke(at) || id.is_some_and(|id| self.prompts.contains(id))
+        self.went_on(at) || id.is_some_and(|id| self.prompts.contains(id))
     }
 
     pub(super) fn stopped(&self, at: Stamp) -> bool {
@@ -100,6 +117,10 @@ impl Hooks {
             return false;
         }
         self.at = self.at.max(Some(at));
+        let ends = matches!(kind, Kind::End | Kind::EndWithoutText);
+        if !ends {
+            self.went_on_at = self.went_on_at.max(Some(at));
+        }
         self.silent = false;
         if let Some(id) = prompt_id.filter(|id| !self.prompts.contains(id)) {
             push_bounded(&mut self.prompts, id, REMEMBERED_PROMPTS);
@@ -108,6 +129,6 @@ impl Hooks {
         if kind == Kind::End {
             self.stop_at = self.stop_at.max(Some(at));
         }
-        matches!(kind, Kind::End | Kind::EndWithoutText)
+        ends
     }
 }

@@ -19,13 +19,18 @@ fn words(entry: &Entry) -> Vec<String> {
         Seen::Interrupted { tool } => format!("interrupted {}", if *tool { "tool" } else { "text" }),
         Seen::ApiError { error, text } => format!("error {error}: {}", first(text)),
         Seen::TurnEnd => "end".into(),
+        Seen::Queued { text } => format!("queued {}", first(text)),
+        Seen::Dequeued => "dequeued".into(),
+        Seen::Unqueued { text } => format!("unqueued {}", first(text)),
+        Seen::Title(title) => format!("title {title}"),
+        Seen::Mode(mode) => format!("mode {mode}"),
         Seen::Usage(usage) => format!("{} tokens", usage.used_tokens),
     };
     entry
         .seen
         .iter()
         .map(word)
-        .filter(|word| word != "19512 tokens")
+        .filter(|word| word != "19512 tokens" && !word.starts_with("mode "))
         .map(|word| format!("{side}{word}"))
         .collect()
 }
