@@ -24,10 +24,11 @@ pub fn running() -> Vec<Client> {
     let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
     let client = |entry: std::fs::DirEntry| {
         let pid: u32 = entry.file_name().to_str()?.parse().ok()?;
-        let line = std::fs::read(entry.path().join("cmdline")).ok()?;
-        let words: Vec<String> =
-            line.split(|b| *b == 0).map(|word| String::from_utf8_lossy(word).into_owned()).collect();
-        is_client(&words).then(|| Client { pid, start: process::start_time(pid), cwd: process::cwd(pid) })
+        is_client(&command_line(pid)).then(|| Client {
+            pid,
+            start: process::start_time(pid),
+            cwd: process::cwd(pid),
+        })
     };
     let mut found: Vec<Client> = entries.flatten().filter_map(client).collect();
     found.sort_by_key(|client| client.pid);
@@ -46,6 +47,71 @@ pub fn running() -> Vec<Client> {
         is_client(&words).then(|| Client { pid, start: process::start_time(pid), cwd: process::cwd(pid) })
     };
     String::from_utf8_lossy(&out.stdout).lines().filter_map(client).collect()
+}
+
+/// Clients that were started since the last look.
+#[derive(Debug, Default)]
+pub struct Newcomers {
+    known: HashSet<u32>,
+    /// The newest pid the system gave: as long as it is the same, nothing was started.
+    last_pid: Option<String>,
+}
+
+impl Newcomers {
+    #[cfg(target_os = "linux")]
+    pub fn look(&mut self) -> Vec<Process> {
+        let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+        let last_pid = load.split_whitespace().next_back().map(str::to_owned);
+        if last_pid.is_some() && last_pid == self.last_pid {
+            return Vec::new();
+        }
+        self.last_pid = last_pid;
+        let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+        let now: HashSet<u32> =
+            entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
+        let started = now.difference(&self.known).filter(|pid| is_client(&command_line(**pid)));
+        let found = started
+            .filter_map(|pid| Some(Process { pid: *pid, start: process::start_time(*pid)? }))
+            .collect();
+        self.known = now;
+        found
+    }
+
+    /// Listing processes costs a process of its own there.
+    #[cfg(not(target_os = "linux"))]
+    pub fn look(&mut self) -> Vec<Process> {
+        Vec::new()
+    }
+}
+
+/// Where a client sits that runs in a terminal with this configuration directory; `None` for any other.
+#[cfg(target_os = "linux")]
+pub fn interactive_in(pid: u32, config: &Path) -> Option<PathBuf> {
+    let words = command_line(pid);
+    let prints = |word: &String| word == "-p" || word == "--print";
+    if !is_client(&words) || words.iter().any(prints) || !process::has_terminal(pid) {
+        return None;
+    }
+    // Two words of its environment say whose it is; nothing else of it is looked at.
+    let environment = std::fs::read(format!("/proc/{pid}/environ")).ok()?;
+    let value = |name: &[u8]| {
+        let found =
+            environment.split(|b| *b == 0).find_map(|pair| pair.strip_prefix(name)?.strip_prefix(b"="))?;
+        Some(PathBuf::from(String::from_utf8_lossy(found).into_owned()))
+    };
+    let theirs = value(b"CLAUDE_CONFIG_DIR").or_else(|| Some(value(b"HOME")?.join(".claude")))?;
+    (theirs == config).then(|| process::cwd(pid)).flatten()
+}
+
+#[cfg(not(target_os = "linux"))]
+pub fn interactive_in(_: u32, _: &Path) -> Option<PathBuf> {
+    None
+}
+
+#[cfg(target_os = "linux")]
+fn command_line(pid: u32) -> Vec<String> {
+    let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    line.split(|b| *b == 0).map(|word| String::from_utf8_lossy(word).into_owned()).collect()
 }
 
 /// A native binary called `claude`, or node running its script.

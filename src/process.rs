@@ -85,6 +85,15 @@ fn parse_stat(stat: &[u8]) -> Option<Info> {
     (!matches!(state, b"Z" | b"X")).then_some(Info { parent: u32::try_from(parent).ok()?, start })
 }
 
+/// Whether process `pid` has a terminal.
+#[cfg(target_os = "linux")]
+pub fn has_terminal(pid: u32) -> bool {
+    let stat = std::fs::read(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let after_name = stat.iter().rposition(|&b| b == b')').map_or(0, |at| at + 1);
+    let mut fields = stat[after_name..].split(|&b| b == b' ').filter(|field| !field.is_empty());
+    fields.nth(4).is_some_and(|terminal| terminal != b"0")
+}
+
 #[cfg(target_os = "macos")]
 fn info(pid: u32) -> Option<Info> {
     let size = size_of::<libc::proc_bsdinfo>() as i32;

@@ -23,10 +23,7 @@ pub struct Pane {
 /// Finds the agent's pane and proves that its client process, the same one that sent the events, runs in it.
 pub fn locate(agent: &AgentView) -> Result<Pane, Refusal> {
     let pane = agent.tmux_pane.as_deref().ok_or("it does not run in tmux, as far as its hooks said")?;
-    if !pane
-        .strip_prefix('%')
-        .is_some_and(|number| !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()))
-    {
+    if !is_pane(pane) {
         return Err(format!("{pane:?} is no tmux pane"));
     }
     let (Some(pid), Some(start)) = (agent.claude_pid, agent.claude_pid_start) else {
@@ -87,6 +84,46 @@ pub fn jump(agent: &AgentView) -> Result<(), Refusal> {
         },
     };
     run(&["switch-client", "-c", client, "-t", &pane.id]).map(drop)
+}
+
+/// What a pane shows.
+#[derive(Debug, PartialEq)]
+pub struct Screen {
+    pub pane: String,
+    /// The process the pane was opened for.
+    pub pid: u32,
+    pub text: String,
+}
+
+/// Stands before each screen in what one call of tmux prints; no program writes it to a screen.
+const SCREEN: char = '\u{1e}';
+
+/// The screens of these panes, by one call for all. Those that are gone are missing.
+pub fn screens(socket: Option<&str>, panes: &[&str]) -> Vec<Screen> {
+    let format = format!("{SCREEN}#{{pane_id}} #{{pane_pid}}");
+    let mut words = Vec::new();
+    for pane in panes.iter().filter(|pane| is_pane(pane)) {
+        if !words.is_empty() {
+            words.push(";");
+        }
+        words.extend(["display-message", "-p", "-t", pane, &format, ";", "capture-pane", "-p", "-t", pane]);
+    }
+    if words.is_empty() {
+        return Vec::new();
+    }
+    let printed = tmux(socket, &words).unwrap_or_default();
+    printed.split(SCREEN).filter_map(screen).collect()
+}
+
+fn screen(printed: &str) -> Option<Screen> {
+    let (head, text) = printed.split_once('\n')?;
+    let (pane, pid) = head.split_once(' ')?;
+    Some(Screen { pane: pane.to_owned(), pid: pid.parse().ok()?, text: text.to_owned() })
+}
+
+fn is_pane(pane: &str) -> bool {
+    pane.strip_prefix('%')
+        .is_some_and(|number| !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()))
 }
 
 /// Types `text` into the agent's pane as one paste, then Enter.

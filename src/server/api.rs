@@ -58,6 +58,7 @@ struct Agents {
 }
 
 pub async fn agents(State(app): State<Shared>, Query(which): Query<Which>) -> Answered {
+    app.reconciler.viewed();
     let agents = app.ledger.snapshot().agents(which.ended()?);
     Ok(ok(&Agents { agents: snapshot::views(&agents, Stamp::now()) }))
 }
@@ -70,6 +71,7 @@ struct Board {
 
 /// The agents as a list, and how the receiver is: one small answer for what is asked every few seconds.
 pub async fn board(State(app): State<Shared>, Query(which): Query<Which>) -> Answered {
+    app.reconciler.viewed();
     let ended = which.ended()?;
     let receiver = app.hook_status(ticker::spool().await);
     let agents = app.ledger.snapshot().agents(ended);

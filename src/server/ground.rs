@@ -3,7 +3,7 @@
 use super::installed::Settings;
 use super::ledger::{Ledger, NewEvent};
 use super::liveness::Client;
-use super::reconcile::{Ground, Places, Reconciler, Seat};
+use super::reconcile::{Ground, Pane, Places, Reconciler, Seat};
 use super::watch::Report;
 use crate::clock::Stamp;
 use crate::config::{self, Config};
@@ -101,6 +101,15 @@ impl Home {
                 .claude_pid
                 .filter(|_| here)
                 .map(|pid| Client { pid, start: place.claude_pid_start }),
+            pane: place.tmux_pane.clone().filter(|_| here).map(|id| Pane {
+                socket: place
+                    .terminal
+                    .as_ref()
+                    .and_then(|terminal| terminal["tmux_socket"].as_str())
+                    .map(str::to_owned),
+                id,
+            }),
+            permission_mode: place.permission_mode.clone(),
             active: agent.last_active_at,
         }
     }

@@ -8,6 +8,8 @@
 
 mod client_files;
 mod file_events;
+mod newcomers;
+mod panes;
 mod rounds;
 
 use self::rounds::{AFTER_HOOK, Rounds, WAITING_PACE};
@@ -59,8 +61,18 @@ pub struct Seat {
     pub busy: bool,
     /// The client's process, if it runs on this machine.
     pub client: Option<Client>,
+    /// Where it is shown, if that is tmux.
+    pub pane: Option<Pane>,
+    pub permission_mode: Option<String>,
     /// The last sign of life.
     pub active: Stamp,
+}
+
+/// A pane of a tmux server.
+#[derive(Clone, Debug)]
+pub struct Pane {
+    pub socket: Option<String>,
+    pub id: String,
 }
 
 impl Seat {
@@ -87,10 +99,10 @@ impl Places {
     }
 }
 
-/// The reconciler's thread, and the way to it. Dropping it ends the thread.
+/// The reconciler's threads, and the way to them. Dropping it ends them.
 pub struct Reconciler {
     shared: Arc<Shared>,
-    thread: Option<JoinHandle<()>>,
+    threads: Vec<JoinHandle<()>>,
 }
 
 struct Shared {
@@ -102,6 +114,7 @@ struct Shared {
     marks: Mutex<HashMap<String, Mark>>,
     /// What the user's settings said when they were last looked at.
     hooks: Mutex<Option<Hooks>>,
+    viewers: panes::Viewers,
 }
 
 #[derive(Default)]
@@ -141,6 +154,7 @@ impl Reconciler {
             watches: Mutex::default(),
             marks: Mutex::new(marks),
             hooks: Mutex::default(),
+            viewers: panes::Viewers::default(),
         });
         let mut rounds = Rounds::new(Arc::clone(&shared), config, places);
         let thread = std::thread::Builder::new().name("reconcile".into()).spawn(move || {
@@ -149,7 +163,14 @@ impl Reconciler {
                 std::thread::sleep(WAITING_PACE);
             }
         })?;
-        Ok(Reconciler { shared, thread: Some(thread) })
+        let screens = Arc::clone(&shared);
+        let reading = std::thread::Builder::new().name("panes".into()).spawn(move || panes::run(&screens))?;
+        Ok(Reconciler { shared, threads: vec![thread, reading] })
+    }
+
+    /// Somebody looks at the board, so what only screens show is worth reading.
+    pub fn viewed(&self) {
+        self.shared.viewers.look();
     }
 
     /// What was spooled while no server ran is recorded.
@@ -226,7 +247,8 @@ impl Drop for Reconciler {
     fn drop(&mut self) {
         lock(&self.shared.inbox).stop = true;
         self.shared.changed.notify_one();
-        if let Some(thread) = self.thread.take() {
+        self.shared.viewers.stop();
+        for thread in self.threads.drain(..) {
             let _ = thread.join();
         }
     }

@@ -26,6 +26,9 @@ pub async fn run(app: Shared) {
             continue;
         }
         let slow = tick % SLOW == 0;
+        if slow {
+            app.reconciler.viewed();
+        }
         let changed: Vec<Message> = app
             .ledger
             .snapshot()

@@ -139,6 +139,8 @@ mod tests {
             asking_subagents: Vec::new(),
             busy: true,
             client: None,
+            pane: None,
+            permission_mode: None,
             active: Stamp::now(),
         }
     }

@@ -2,11 +2,12 @@
 
 use super::client_files::{self, ClientFiles};
 use super::file_events::FileEvents;
+use super::newcomers::AtTheDoor;
 use super::{Heard, Places, Seat, Shared, lock};
 use crate::clients::{self, Note};
 use crate::clock::Stamp;
 use crate::config;
-use crate::model::{ClientState, Source, observed};
+use crate::model::{ClientState, Process, Source, observed};
 use crate::server::discover::{Discovery, Found};
 use crate::server::installed::Hooks;
 use crate::server::liveness::{self, Client, Liveness};
@@ -63,6 +64,7 @@ pub(super) struct Rounds {
     running: Vec<Client>,
     next_pulse: Instant,
     started: Instant,
+    door: AtTheDoor,
     discovery: Discovery,
     liveness: Liveness,
     /// Sessions to look at besides, and when.
@@ -110,6 +112,7 @@ impl Rounds {
             running: Vec::new(),
             next_pulse: Instant::now() + PULSE,
             started: Instant::now(),
+            door: AtTheDoor::default(),
             discovery: Discovery::new(places.projects()),
             places,
             liveness: Liveness::default(),
@@ -421,6 +424,7 @@ impl Rounds {
         self.liveness.forget_others(self.round);
         self.running = seats.iter().filter_map(|seat| seat.client).collect();
         self.look_at_clients();
+        self.look_at_the_door();
         self.follow(&seats);
         if quiet || self.discovery.waits() {
             self.discover(now);
@@ -431,6 +435,8 @@ impl Rounds {
             .fold(BUSY_PACE, f64::min);
         let pace = if self.liveness.uncertain() {
             UNCERTAIN_PACE
+        } else if self.door.waits() {
+            WAITING_PACE
         } else if self.files.works() {
             Duration::MAX
         } else {
@@ -441,6 +447,18 @@ impl Rounds {
             self.running.clear();
         }
         self.next_round = Instant::now() + seconds(busy_pace).min(pace);
+    }
+
+    /// Clients that ask something before they have a session.
+    fn look_at_the_door(&mut self) {
+        let (clients, ground) = (&self.clients, &self.shared.ground);
+        let known = |process: Process| {
+            clients.note(process.pid).is_some() || ground.seat_of(process.into()).is_some()
+        };
+        let reports = self.door.look(&self.places.config, known);
+        if !reports.is_empty() {
+            ground.submit(reports);
+        }
     }
 
     /// What the system is to tell about: the clients' files, the settings, and the transcripts of all who live.

@@ -87,6 +87,8 @@ impl Stage {
             asking_subagents: Vec::new(),
             busy,
             client: None,
+            pane: None,
+            permission_mode: None,
             active: Stamp::now(),
         }
     }
