@@ -7,9 +7,7 @@ use super::log;
 use anyhow::{Context, Result};
 use rusqlite::{Connection, OpenFlags};
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -17,12 +15,14 @@ use std::time::{Duration, Instant};
 const LOG: i64 = 1500;
 /// So many the writer may copy itself;
 const LITTLE: i64 = 200;
-/// so many it has to, lest the log grow without end.
+/// so many it has to, or the log would grow without end: it waits for the other thread if that is at it.
 const MUCH: i64 = 3 * LOG;
 /// So many make SQLite move the log with a COMMIT: nobody else came to it.
 const TOO_MUCH: i64 = 20_000;
 /// How often the copying thread goes after what came meanwhile. Each time it is less.
 const ROUNDS: usize = 4;
+/// Unless there is much, the log is looked after this often: who reads it keeps it from beginning anew, and moving a
+/// few pages after every COMMIT would sync the database as often.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 pub struct Checkpoint {
@@ -33,9 +33,9 @@ pub struct Checkpoint {
 
 struct Beside {
     ask: Sender<()>,
-    at_work: Arc<AtomicBool>,
-    /// Asked, and the answer not looked at yet.
-    asked: bool,
+    /// Asked, and not known to be done.
+    at_work: bool,
+    done: Receiver<()>,
     thread: JoinHandle<()>,
 }
 
@@ -58,26 +58,30 @@ impl Checkpoint {
         Checkpoint { beside: beside.ok(), last_look: Instant::now() }
     }
 
-    /// Looks whether it is time; now and then, and at once when the other thread has done its part.
+    /// Looks whether it is time; to be called after every COMMIT or so, as it costs a microsecond or two.
     pub fn see(&mut self, db: &Connection) -> Result<()> {
         let Some(beside) = &mut self.beside else { return Ok(()) };
-        if beside.at_work.load(Ordering::Acquire) {
-            return Ok(());
+        let was_at_work = beside.at_work;
+        let mut log = checkpoint(db, "NOOP")?;
+        let much = log.all > MUCH && log.all - log.copied > LITTLE;
+        if beside.is_at_work() {
+            if !much {
+                return Ok(());
+            }
+            beside.wait();
+            log = checkpoint(db, "NOOP")?;
         }
-        if !std::mem::take(&mut beside.asked) && self.last_look.elapsed() < LOOK_EVERY {
+        if !much && !was_at_work && self.last_look.elapsed() < LOOK_EVERY {
             return Ok(());
         }
         self.last_look = Instant::now();
-        let log = checkpoint(db, "NOOP")?;
         if log.all < LOG || log.copied == log.all {
             return Ok(());
         }
         if log.all - log.copied <= LITTLE || log.all > MUCH {
             checkpoint(db, "PASSIVE")?;
         } else {
-            beside.asked = true;
-            beside.at_work.store(true, Ordering::Release);
-            let _ = beside.ask.send(());
+            beside.at_work = beside.ask.send(()).is_ok();
         }
         Ok(())
     }
@@ -97,23 +101,32 @@ impl Beside {
     fn start(path: &Path) -> Result<Beside> {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let db = Connection::open_with_flags(path, flags)?;
-        let at_work = Arc::new(AtomicBool::new(false));
         let (ask, asked) = channel();
-        let working = Arc::clone(&at_work);
+        let (tell, done) = channel();
         let thread = std::thread::Builder::new()
             .name("checkpoint".into())
-            .spawn(move || work(&db, &asked, &working))
+            .spawn(move || work(&db, &asked, &tell))
             .context("there is no thread")?;
-        Ok(Beside { ask, at_work, asked: false, thread })
+        Ok(Beside { ask, at_work: false, done, thread })
+    }
+
+    fn is_at_work(&mut self) -> bool {
+        self.at_work = self.at_work && self.done.try_recv() == Err(TryRecvError::Empty);
+        self.at_work
+    }
+
+    fn wait(&mut self) {
+        let _ = self.done.recv();
+        self.at_work = false;
     }
 }
 
-fn work(db: &Connection, asked: &Receiver<()>, at_work: &AtomicBool) {
+fn work(db: &Connection, asked: &Receiver<()>, done: &Sender<()>) {
     while asked.recv().is_ok() {
         if let Err(error) = copy(db) {
             log::line(&format!("could not move the log into the database: {error:#}"));
         }
-        at_work.store(false, Ordering::Release);
+        let _ = done.send(());
     }
 }
 

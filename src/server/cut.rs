@@ -30,7 +30,11 @@ pub struct Cut {
     failing: HashSet<i64>,
     /// The last step failed because of such an event, which is known now: it is worth trying again.
     pub goes_on_after: bool,
+    /// More could go if its rows were written.
+    pub wants_rows: bool,
     done: bool,
+    /// Done, and what must stay is more than fits.
+    pub in_vain: bool,
     pub deleted: u64,
 }
 
@@ -50,7 +54,9 @@ impl Cut {
             remains: Remains::default(),
             failing: HashSet::new(),
             goes_on_after: false,
+            wants_rows: false,
             done: false,
+            in_vain: false,
             deleted: 0,
         }
     }
@@ -59,11 +65,12 @@ impl Cut {
         self.done
     }
 
-    /// Goes on as long as it may, inside the caller's transaction. Only events whose rows are written may go.
-    pub fn step(&mut self, db: &Connection, go_on: GoOn) -> Result<()> {
-        self.goes_on_after = false;
+    /// Goes on as long as it may, and until `owed` bytes are free, inside the caller's transaction. Only events
+    /// whose rows are written may go.
+    pub fn step(&mut self, db: &Connection, owed: u64, go_on: GoOn) -> Result<()> {
+        (self.goes_on_after, self.wants_rows) = (false, false);
         if let Base::Reading(agents) = &mut self.base {
-            if !read_base(db, agents, go_on)? {
+            if !read_base(db, agents, owed, go_on)? {
                 return Ok(());
             }
             let world = World::load(std::mem::take(agents), queries::base_counters(db)?);
@@ -71,10 +78,12 @@ impl Cut {
         }
         let Base::Read(world) = &mut self.base else { return Ok(()) };
         let marks = queries::marks(db)?;
-        let last = marks.projected.unwrap_or(marks.event) - KEPT;
+        let projected = marks.projected.unwrap_or(marks.event);
+        let last = projected - KEPT;
         let mut touched = BTreeSet::new();
         let mut through = None;
         let deleted = self.deleted;
+        let begun_at = prune::room(db)?.used;
         loop {
             let Room { used, .. } = prune::room(db)?;
             if used <= self.goal {
@@ -85,7 +94,15 @@ impl Cut {
             // As many as there are events, or the stream's would outlive what it tells of.
             let events = oldest.first().map_or(0, |(event, _)| marks.event - event.id);
             let changes = events.clamp(FEWEST_CHANGES, prune::CHANGES_KEPT);
-            let surplus = prune::changes(db, marks.seq - changes)?;
+            let mut surplus = 0;
+            for _ in 0..AT_ONCE {
+                // An event may leave many of them: they have to go faster than they come.
+                let some = prune::changes(db, marks.seq - changes)?;
+                surplus += some;
+                if some < prune::GLANCE {
+                    break;
+                }
+            }
             let mut gone = 0;
             for (event, flags) in oldest.into_iter().take_while(|(event, _)| event.id <= last) {
                 if flags & flag::UNPROJECTED == 0 && !self.failing.contains(&event.id) {
@@ -109,10 +126,11 @@ impl Cut {
             }
             self.deleted += gone;
             if gone == 0 && surplus == 0 {
-                self.done = true;
+                self.wants_rows = marks.event > projected;
+                (self.done, self.in_vain) = (!self.wants_rows, !self.wants_rows);
                 break;
             }
-            if !go_on() {
+            if begun_at.saturating_sub(used) >= owed && !go_on() {
                 break;
             }
         }
@@ -126,13 +144,16 @@ impl Cut {
     }
 }
 
-/// Reads further documents of the base; `true`: all are read.
-fn read_base(db: &Connection, agents: &mut Vec<Agent>, go_on: GoOn) -> Result<bool> {
+/// Reads further documents of the base, at least `owed` bytes; `true`: all are read.
+fn read_base(db: &Connection, agents: &mut Vec<Agent>, owed: u64, go_on: GoOn) -> Result<bool> {
     let mut query = db.prepare_cached("SELECT doc FROM base WHERE id > ?1 ORDER BY id")?;
     let mut rows = query.query([agents.last().map_or(0, |agent| agent.id)])?;
+    let mut read = 0;
     while let Some(row) = rows.next()? {
-        agents.push(serde_json::from_str(row.get_ref(0)?.as_str()?)?);
-        if !go_on() {
+        let text = row.get_ref(0)?.as_str()?;
+        agents.push(serde_json::from_str(text)?);
+        read += text.len() as u64;
+        if read >= owed && !go_on() {
             return Ok(false);
         }
     }
@@ -190,7 +211,7 @@ mod tests {
         let mut cut = Cut::to(0);
         let mut steps = 0;
         while !cut.is_done() {
-            cut.step(&db, &mut || false).unwrap();
+            cut.step(&db, 0, &mut || false).unwrap();
             replay::replay(&mut db, |_| {}).unwrap();
             assert_eq!(rows(&db, "agents"), all, "after {} events", cut.deleted);
             steps += 1;

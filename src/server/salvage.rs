@@ -28,8 +28,7 @@ pub fn salvage(source: &Path, into: &Connection) -> Result<u64> {
         .query_row("SELECT max(id) FROM events", [], |row| row.get(0))
         .or_else(|_| damaged.query_row("SELECT seq FROM sqlite_sequence LIMIT 1", [], |row| row.get(0)))
         .unwrap_or(i64::MAX);
-    let mut next =
-        1 + into.query_row("SELECT coalesce(max(id), 0) FROM events", [], |row| row.get::<_, i64>(0))?;
+    let mut next = 1 + queries::newest(into)?;
     let (mut at, mut stride, mut unreadable) = (0, 1, 0);
     into.execute_batch("BEGIN")?;
     // Two databases mean different things by the same id, so only the first one's can stay.

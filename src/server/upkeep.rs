@@ -2,6 +2,10 @@
 //!
 //! Everything here is done in steps of milliseconds. A hook that comes meanwhile waits for the rest of a step, which ends
 //! early for it, and for its COMMIT, which syncs nothing.
+//!
+//! The limit on the size holds however fast hooks come, because what must go is measured by what came and not by time: a
+//! database beyond its limit first makes room for a share of what it grew by since the last step, and then takes more.
+//! The share grows with the excess ([`owed`]): half a [`MARGIN`] beyond the limit it is all of it, and beyond that more.
 
 use super::cut::Cut;
 use super::log;
@@ -34,8 +38,18 @@ const LULL: Duration = Duration::from_millis(300);
 const THE_SAME: Duration = Duration::from_secs(60);
 const FIRST_PRUNE: Duration = Duration::from_secs(60);
 const PRUNE_EVERY: Duration = Duration::from_secs(3600);
-/// While the database grows, its size is looked at this often; that costs microseconds.
-const LOOK_EVERY: Duration = Duration::from_millis(100);
+/// The database may be beyond its limit by one part in so many before more goes than comes; it is brought down to as much
+/// below its limit, so that it is not always at it.
+const MARGIN: u64 = 20;
+/// A database that is too big makes room when it has grown by one part in so many of its limit,
+const SLICE_PER: u64 = 100;
+/// or by so many bytes: what is owed at once must not take long.
+const SLICE_AFTER: u64 = 64 << 10;
+/// About so much an event leaves behind besides its body.
+const ROWS_OF_AN_EVENT: u64 = 1 << 10;
+/// So many times what the database grew by is the most that is owed, however far beyond the limit: the rest goes while
+/// nobody waits.
+const MOST_OWED: f64 = 8.0;
 /// If nothing can be deleted there is no use in trying at once again,
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 /// and less if it failed.
@@ -52,7 +66,14 @@ pub struct Upkeep {
     next_prune: Instant,
     /// The database may have grown since its size was looked at.
     grown: bool,
-    next_look: Instant,
+    /// If it is too big, nothing can be done about it before.
+    next_try: Instant,
+    /// How big it is.
+    used: u64,
+    /// How big it was after the last slice.
+    paid: u64,
+    /// About so many bytes are going to be written for events that came.
+    unwritten: u64,
     pruning: Option<Pruning>,
     /// Done, but nobody has heard of it yet.
     pruned: Option<Pruning>,
@@ -67,8 +88,10 @@ struct Pruning {
     last_slice: Option<Instant>,
     /// How long the next slice may take: what the last ones cost decides.
     slice: Duration,
-    /// How far beyond its limit the database is: 0 for not at all, 1 and more for too far.
+    /// How far beyond its limit the database is, in [`MARGIN`]s: 0 for not at all, 1 and more for too far.
     excess: f64,
+    /// Deleting what may be deleted was not enough.
+    in_vain: bool,
     /// Free pages that stay in the file because they are needed again soon.
     spare: bool,
     /// It is the index's turn.
@@ -79,7 +102,8 @@ struct Pruning {
 #[derive(Debug)]
 enum Work {
     Age(Pass),
-    Size(Cut),
+    /// And the pass that goes on afterwards.
+    Size(Box<Cut>, Option<Pass>),
     /// Free pages go back to the file system.
     Space,
     Done,
@@ -95,7 +119,10 @@ impl Upkeep {
             last_events: None,
             next_prune: Instant::now() + FIRST_PRUNE,
             grown: true,
-            next_look: Instant::now(),
+            next_try: Instant::now(),
+            used: 0,
+            paid: 0,
+            unwritten: 0,
             pruning: None,
             pruned: None,
         }
@@ -103,13 +130,16 @@ impl Upkeep {
 
     /// How long to wait for jobs before there is something else to do.
     pub fn patience(&self) -> Duration {
+        if self.grown {
+            return Duration::ZERO;
+        }
         if let Some(pruning) = &self.pruning {
-            return pruning.due_in(self.is_busy());
+            return self.slice_in(pruning);
         }
         let now = Instant::now();
         let mut patience = self.next_prune.saturating_duration_since(now);
-        if self.grown && self.retention.max_bytes > 0 {
-            patience = patience.min(self.next_look.saturating_duration_since(now));
+        if self.is_too_big() {
+            patience = patience.min(self.next_try.saturating_duration_since(now));
         }
         if self.unindexed || self.unmerged {
             let until_quiet =
@@ -123,11 +153,50 @@ impl Upkeep {
         self.last_events.is_some_and(|at| at.elapsed() < LULL)
     }
 
-    /// The next step may delete something of which rows are not written yet.
-    pub fn deletes(&self) -> bool {
+    fn is_too_big(&self) -> bool {
+        self.retention.max_bytes > 0 && self.used > self.retention.max_bytes
+    }
+
+    /// How long until the next slice; what came counts as much as the time.
+    fn slice_in(&self, pruning: &Pruning) -> Duration {
+        let after = SLICE_AFTER.min(self.retention.max_bytes / SLICE_PER);
+        let owes = self.is_too_big() && !pruning.in_vain && self.came() >= after;
+        if owes { Duration::ZERO } else { pruning.due_in(self.is_busy()) }
+    }
+
+    /// What the database grew by since the last slice.
+    fn came(&self) -> u64 {
+        self.used.saturating_sub(self.paid)
+    }
+
+    /// Looks how big the database is, if it may have grown. That costs microseconds.
+    fn look(&mut self, db: &Connection) -> Result<()> {
+        if std::mem::take(&mut self.grown) {
+            self.used = prune::room(db)?.used;
+        }
+        Ok(())
+    }
+
+    /// Rows have to be written before the next step: it may delete something of which they are not written yet, or it
+    /// would have to, or they would take much room all at once.
+    pub fn wants_rows(&self) -> bool {
+        let limit = self.retention.max_bytes;
+        if limit > 0 && self.unwritten >= limit / SLICE_PER {
+            return true;
+        }
         self.pruning.as_ref().is_some_and(|pruning| {
-            matches!(pruning.work, Work::Age(_)) && pruning.due_in(self.is_busy()).is_zero()
+            let deletes = match &pruning.work {
+                Work::Age(_) => true,
+                Work::Size(cut, _) => cut.wants_rows,
+                Work::Space | Work::Done => false,
+            };
+            deletes && self.slice_in(pruning).is_zero()
         })
+    }
+
+    /// Rows of everything that came are written.
+    pub fn rows_written(&mut self) {
+        self.grown |= std::mem::take(&mut self.unwritten) > 0;
     }
 
     /// Not now, and not again at once; who waits for it hears that it is not done.
@@ -136,9 +205,11 @@ impl Upkeep {
         self.next_prune = Instant::now() + FIRST_PRUNE;
     }
 
-    pub fn events_came(&mut self) {
+    /// So many events with so many bytes are stored.
+    pub fn events_came(&mut self, events: u64, bytes: u64) {
         self.unindexed = true;
         self.grown = true;
+        self.unwritten += bytes + events * ROWS_OF_AN_EVENT;
         self.last_events = Some(Instant::now());
     }
 
@@ -164,22 +235,25 @@ impl Upkeep {
     /// One small step, if it is time; the agents that are gone after it. Then [`Upkeep::tell`]. `waiting`: somebody
     /// does, so it should be a smaller one.
     pub fn step(&mut self, db: &Connection, waiting: &dyn Fn() -> bool) -> Result<Vec<i64>> {
-        self.begin(db)?;
-        let busy = self.is_busy();
+        self.look(db)?;
+        self.begin();
         let Some(mut pruning) = self.pruning.take() else {
             self.index(db, waiting)?;
             return Ok(Vec::new());
         };
-        if !pruning.due_in(busy).is_zero() || self.merges(db, &mut pruning, waiting)? {
+        if !self.slice_in(&pruning).is_zero() || self.merges(db, &mut pruning, waiting)? {
             self.pruning = Some(pruning);
             return Ok(Vec::new());
         }
-        self.next_look = Instant::now() + AFTER_FAILURE;
-        let forgotten = pruning.slice(db, &self.retention, waiting)?;
+        self.next_try = Instant::now() + AFTER_FAILURE;
+        pruning.choose(self.used, self.retention.max_bytes, self.came());
+        let forgotten = pruning.slice(db, &self.retention, self.came(), waiting)?;
+        (self.grown, self.used) = (false, prune::room(db)?.used);
+        self.paid = self.used;
         (self.unmerged, pruning.merges) = (true, true);
         if matches!(pruning.work, Work::Done) {
-            let again = if pruning.total.events > 0 { LOOK_EVERY } else { LOOK_AGAIN };
-            self.next_look = Instant::now() + again;
+            let again = if pruning.in_vain { LOOK_AGAIN } else { Duration::ZERO };
+            self.next_try = Instant::now() + again;
             self.pruned = Some(pruning);
         } else {
             self.pruning = Some(pruning);
@@ -189,22 +263,19 @@ impl Upkeep {
 
     /// Begins to prune if it is time, or if the database has grown too big; the first step is the next one, because the
     /// caller has to know before anything is deleted.
-    fn begin(&mut self, db: &Connection) -> Result<()> {
+    fn begin(&mut self) {
         let now = Instant::now();
         if self.pruning.is_some() {
-            return Ok(());
+            return;
         }
         if now >= self.next_prune {
             self.next_prune = now + PRUNE_EVERY;
             self.pruning = Some(Pruning::by_age(cutoff(self.retention.days)));
-        } else if self.grown && now >= self.next_look && self.retention.max_bytes > 0 {
-            self.grown = false;
-            self.next_look = now + LOOK_EVERY;
-            if prune::room(db)?.used > self.retention.max_bytes {
-                self.pruning = Some(Pruning::by_size(self.retention.max_bytes));
-            }
+        } else if self.is_too_big() && now >= self.next_try {
+            self.pruning = Some(Pruning::by_size(self.retention.max_bytes));
+        } else {
+            self.paid = self.used;
         }
-        Ok(())
     }
 
     /// Between two steps of deleting the index gets one: what is deleted from it is only marked, and a part of it that is
@@ -214,7 +285,8 @@ impl Upkeep {
             return Ok(false);
         }
         let start = Instant::now();
-        let mut go_on = || start.elapsed() < SLICE.0 || start.elapsed() < SLICE.1 && !waiting();
+        let sure = pruning.sure();
+        let mut go_on = || start.elapsed() < sure || start.elapsed() < SLICE.1 && !waiting();
         let changed = db.total_changes();
         self.unmerged = !in_passing(db, |db| search::merge_some(db, &mut go_on))?;
         let merged = db.total_changes() - changed > 1;
@@ -265,9 +337,24 @@ fn cutoff(days: u32) -> Stamp {
     Stamp::now().minus(Duration::from_secs(u64::from(days) * 24 * 60 * 60))
 }
 
-/// What a database of at most `limit` bytes is brought down to when it has more, so that it is not always at its limit.
+/// What a database of at most `limit` bytes is brought down to when it has more.
 fn goal(limit: u64) -> u64 {
-    limit - limit / 20
+    limit - limit / MARGIN
+}
+
+/// The oldest events go, whatever a pass by age still has to do.
+fn by_size(limit: u64, afterwards: Option<Pass>) -> Work {
+    Work::Size(Box::new(Cut::to(goal(limit))), afterwards)
+}
+
+/// How many [`MARGIN`]s a database of `used` bytes is beyond its limit.
+fn excess(used: u64, limit: u64) -> f64 {
+    used.saturating_sub(limit) as f64 / (limit as f64 / MARGIN as f64).max(1.0)
+}
+
+/// How much room must be made when the database grew by `came` bytes, whoever waits.
+fn owed(came: u64, excess: f64) -> u64 {
+    (came as f64 * (2.0 * excess).min(MOST_OWED)) as u64
 }
 
 impl Pruning {
@@ -276,7 +363,7 @@ impl Pruning {
     }
 
     fn by_size(limit: u64) -> Pruning {
-        Pruning::new(Work::Size(Cut::to(goal(limit))), None)
+        Pruning::new(by_size(limit, None), None)
     }
 
     fn new(work: Work, cutoff: Option<Stamp>) -> Pruning {
@@ -287,6 +374,7 @@ impl Pruning {
             last_slice: None,
             slice: SLICE.1 / 2,
             excess: 0.0,
+            in_vain: false,
             spare: cutoff.is_none(),
             merges: false,
             waiting: Vec::new(),
@@ -299,41 +387,60 @@ impl Pruning {
         BETWEEN_SLICES.mul_f64(1.0 - self.excess.min(1.0)).saturating_sub(last.elapsed())
     }
 
+    /// How long a step goes on even if a hook waits. One that is there for what came has enough with what is owed.
+    fn sure(&self) -> Duration {
+        let rested = self.last_slice.is_none_or(|last| last.elapsed() >= BETWEEN_SLICES);
+        if rested { SLICE.0 } else { Duration::ZERO }
+    }
+
+    /// What is too much cannot wait for anything else, if it becomes more all the time. Otherwise what is too old goes
+    /// first: it may be enough.
+    fn choose(&mut self, used: u64, limit: u64, came: u64) {
+        if self.in_vain || came == 0 || limit == 0 || used <= limit {
+            return;
+        }
+        self.work = match std::mem::replace(&mut self.work, Work::Done) {
+            Work::Age(pass) if excess(used, limit) >= 1.0 => by_size(limit, Some(pass)),
+            Work::Space => by_size(limit, None),
+            work => work,
+        };
+    }
+
     fn slice(
         &mut self,
         db: &Connection,
         retention: &Retention,
+        came: u64,
         waiting: &dyn Fn() -> bool,
     ) -> Result<Vec<i64>> {
         let start = Instant::now();
-        // Far beyond the limit more has to go than comes, whoever waits.
-        let sure = SLICE.0.mul_f64(1.0 + 4.0 * self.excess.min(2.0));
-        let most = self.slice.max(sure);
+        let owed = owed(came, excess(prune::room(db)?.used, retention.max_bytes));
+        let (sure, most) = (self.sure(), self.slice);
         let mut go_on = || {
             let spent = start.elapsed();
             spent < sure || spent < most && !waiting()
         };
-        let done = in_passing(db, |db| self.work(db, retention, &mut go_on));
+        let done = in_passing(db, |db| self.work(db, retention, owed, &mut go_on));
         if let Err(error) = done {
             match &mut self.work {
-                Work::Size(cut) if cut.goes_on_after => log::line(&format!("{error:#}")),
+                Work::Size(cut, _) if cut.goes_on_after => log::line(&format!("{error:#}")),
                 _ => return Err(error),
             }
         }
         let took = start.elapsed();
-        let next = if took > WITH_COMMIT.max(most) { self.slice / 2 } else { self.slice * 5 / 4 };
+        let next = if took > WITH_COMMIT { self.slice / 2 } else { self.slice * 5 / 4 };
         self.slice = next.clamp(SLICE.0, SLICE.1);
         self.last_slice = Some(Instant::now());
         self.go_over(db, retention)
     }
 
-    fn work(&mut self, db: &Connection, retention: &Retention, go_on: GoOn) -> Result<()> {
+    fn work(&mut self, db: &Connection, retention: &Retention, owed: u64, go_on: GoOn) -> Result<()> {
         match &mut self.work {
             Work::Age(pass) => pass.step(db, go_on)?,
-            Work::Size(cut) => cut.step(db, go_on)?,
+            Work::Size(cut, _) => cut.step(db, owed, go_on)?,
             Work::Space => {
                 let limit = retention.max_bytes;
-                let spare = (limit + limit / 20).saturating_sub(prune::room(db)?.used);
+                let spare = (limit + limit / MARGIN).saturating_sub(prune::room(db)?.used);
                 if prune::give_back(db, if self.spare { spare } else { 0 }, go_on)? {
                     self.work = Work::Done;
                 }
@@ -347,29 +454,31 @@ impl Pruning {
     fn go_over(&mut self, db: &Connection, retention: &Retention) -> Result<Vec<i64>> {
         let limit = retention.max_bytes;
         let used = prune::room(db)?.used;
+        self.excess = if limit == 0 { 0.0 } else { excess(used, limit) };
         let mut forgotten = Vec::new();
-        match &mut self.work {
-            Work::Age(pass) => {
+        self.work = match std::mem::replace(&mut self.work, Work::Done) {
+            Work::Age(mut pass) => {
                 forgotten = std::mem::take(&mut pass.forgotten);
                 let gone = std::mem::take(&mut pass.deleted);
                 self.total.agents += gone.agents;
                 self.total.events += gone.events;
-                if pass.is_done() {
-                    self.work = match limit > 0 && used > limit {
-                        true => Work::Size(Cut::to(goal(limit))),
-                        false => self.afterwards(),
-                    };
+                match pass.is_done() {
+                    true if self.excess > 0.0 && !self.in_vain => by_size(limit, None),
+                    true => self.afterwards(),
+                    false => Work::Age(pass),
                 }
             }
-            Work::Size(cut) => {
-                self.excess = used.saturating_sub(limit) as f64 / (limit as f64 / 20.0).max(1.0);
+            Work::Size(mut cut, pass) => {
                 self.total.events += std::mem::take(&mut cut.deleted);
-                if cut.is_done() {
-                    self.work = self.afterwards();
+                if !cut.is_done() {
+                    Work::Size(cut, pass)
+                } else {
+                    self.in_vain = cut.in_vain;
+                    pass.map_or_else(|| self.afterwards(), Work::Age)
                 }
             }
-            Work::Space | Work::Done => {}
-        }
+            work => work,
+        };
         Ok(forgotten)
     }
 
@@ -383,6 +492,85 @@ impl Pruning {
         }
         for waiting in self.waiting {
             let _ = waiting.send(self.total);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::server::batch::{Around, Batch};
+    use crate::server::ledger::{EventJob, NewEvent};
+    use crate::server::memory::Memory;
+    use serde_json::json;
+
+    /// A writer that has always more in line than it can take, and never a moment of its own.
+    struct Flood {
+        db: Connection,
+        memory: Memory,
+        around: Around,
+        upkeep: Upkeep,
+    }
+
+    impl Flood {
+        fn new(limit: u64) -> Flood {
+            let mut db = Connection::open_in_memory().unwrap();
+            crate::store::schema::migrate(&mut db).unwrap();
+            let memory = Memory::load(&db).unwrap();
+            let upkeep = Upkeep::new(Retention { days: 30, max_bytes: limit });
+            Flood { db, memory, around: Around::new(), upkeep }
+        }
+
+        /// One COMMIT of `count` events, and whatever upkeep does before the next.
+        fn commit(&mut self, count: usize, text: &str) -> u64 {
+            let Flood { db, memory, around, upkeep } = self;
+            let transaction = db.unchecked_transaction().unwrap();
+            let mut batch = Batch::new(&transaction, memory, around).unwrap();
+            let mut bytes = 0;
+            for index in 0..count {
+                let session = format!("s{}", index % 8);
+                let body =
+                    json!({"session_id": session, "cwd": "/somewhere", "prompt": text, "prompt_id": index});
+                let new = NewEvent::hook("UserPromptSubmit".into(), session, body);
+                let (event, text) = new.recorded(false);
+                bytes += text.len() as u64;
+                let (answer, _) = oneshot::channel();
+                let (tail, delivery_id) = (None, None);
+                let mut job =
+                    EventJob { event, text, delivery_id, from_hook: true, tail, by_task: false, answer };
+                assert!(batch.event(&mut job, index, false).is_ok());
+            }
+            let rows = batch.finish();
+            transaction.commit().unwrap();
+            memory.keep(rows);
+            upkeep.events_came(count as u64, bytes);
+            if upkeep.wants_rows() {
+                memory.write(db).unwrap();
+                upkeep.rows_written();
+            }
+            upkeep.step(db, &|| true).unwrap();
+            upkeep.tell();
+            bytes
+        }
+    }
+
+    #[test]
+    fn the_limit_holds_however_much_comes_at_once_and_though_nobody_ever_pauses() {
+        const LIMIT: u64 = 1_200_000;
+        for (count, size) in [(1, 300), (1, 8000), (16, 300), (16, 3000), (400, 400)] {
+            let text = "word ".repeat(size / 5);
+            let mut flood = Flood::new(LIMIT);
+            let (mut came, mut most, mut largest) = (0, 0, 0);
+            while came < 2 * LIMIT {
+                let before = prune::room(&flood.db).unwrap();
+                came += flood.commit(count, &text);
+                let after = prune::room(&flood.db).unwrap();
+                most = most.max(after.used + after.free);
+                largest = largest.max(after.used.saturating_sub(before.used));
+            }
+            // What a COMMIT brings is there before anything can go for it.
+            let allowed = LIMIT + LIMIT / MARGIN + largest;
+            assert!(most <= allowed, "{count} of {size}: {most} bytes, allowed {allowed}");
         }
     }
 }

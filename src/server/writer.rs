@@ -43,6 +43,8 @@ pub struct Writer {
 struct Committed {
     answers: Vec<Receipt>,
     rows: Rows,
+    /// Bytes of the events that were stored.
+    bytes: u64,
 }
 
 impl Writer {
@@ -109,9 +111,12 @@ impl Writer {
         }
         let Some(memory) = &mut self.memory else { return false };
         let written = memory.write(&self.db);
-        if let Err(error) = &written {
-            self.durable = false;
-            self.note(error, "could not store states");
+        match &written {
+            Ok(()) => self.upkeep.rows_written(),
+            Err(error) => {
+                self.durable = false;
+                self.note(error, "could not store states");
+            }
         }
         written.is_ok()
     }
@@ -119,7 +124,7 @@ impl Writer {
     /// What can be done besides, a little of it.
     fn tidy(&mut self) {
         // Rows of what is deleted must not be written afterwards, nor worked out from what is left.
-        if self.upkeep.deletes() && !self.write_rows() {
+        if self.upkeep.wants_rows() && !self.write_rows() {
             self.upkeep.postpone();
             return;
         }
@@ -213,9 +218,14 @@ impl Writer {
         let transaction = Transaction::new_unchecked(&self.db, TransactionBehavior::Immediate)?;
         let mut batch = Batch::new(&transaction, memory, &mut self.around)?;
         let mut answers = Vec::with_capacity(jobs.len());
+        let mut bytes = 0;
         for (index, job) in jobs.iter_mut().enumerate() {
             answers.push(match job {
-                Job::Event(job) => batch.event(job, index, failing.contains(&index))?,
+                Job::Event(job) => {
+                    let receipt = batch.event(job, index, failing.contains(&index))?;
+                    bytes += job.text.len() as u64;
+                    receipt
+                }
                 Job::Tail(tail, _) => {
                     write::tail(&transaction, tail)?;
                     nothing()
@@ -225,13 +235,14 @@ impl Writer {
         }
         let rows = batch.finish();
         transaction.commit()?;
-        Ok(Committed { answers, rows })
+        Ok(Committed { answers, rows, bytes })
     }
 
     /// It is on disk: answer, then tell the rest. Whoever has an answer finds it in the snapshot.
     fn publish(&mut self, jobs: Vec<Job>, committed: Committed) {
         let Some(memory) = &mut self.memory else { return };
-        let Committed { answers, rows } = committed;
+        let Committed { answers, rows, bytes } = committed;
+        let events = answers.len() as u64;
         let published = &self.ledger.published;
         {
             let mut snapshot = published.snapshot.write().unwrap_or_else(PoisonError::into_inner);
@@ -254,7 +265,7 @@ impl Writer {
             }
         }
         answer_together(&self.ledger, together);
-        self.upkeep.events_came();
+        self.upkeep.events_came(events, bytes);
         let now = Stamp::now();
         let agents = rows.touched.keys().filter_map(|id| memory.world.agent(*id));
         let views: Vec<_> = agents.map(|agent| Arc::new(agent.view(now))).collect();

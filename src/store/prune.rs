@@ -14,7 +14,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 /// Steps of the stream kept for clients that come back.
 pub const CHANGES_KEPT: i64 = 100_000;
 /// Rows read at once. Each is deleted by itself, so that a step can end after any of them.
-const GLANCE: usize = 50;
+pub const GLANCE: usize = 50;
 /// Pages given back to the file system between two glances at the clock.
 const PAGES: u32 = 16;
 

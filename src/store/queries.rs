@@ -17,9 +17,8 @@ pub fn marks(db: &Connection) -> Result<Marks> {
         None => Marks::default(),
     };
     // Events are on disk before anything else of them is.
-    let last: Option<i64> = db.query_row("SELECT max(id) FROM events", [], |row| row.get(0))?;
     marks.projected.get_or_insert(marks.event);
-    marks.event = marks.event.max(last.unwrap_or(0));
+    marks.event = marks.event.max(newest(db)?);
     Ok(marks)
 }
 
@@ -241,6 +240,11 @@ pub fn replay(db: &Connection, after: i64, limit: usize) -> Result<Vec<(Event, i
         events.push((event, flags));
     }
     Ok(events)
+}
+
+/// The id of the newest event, 0 if there is none.
+pub fn newest(db: &Connection) -> Result<i64> {
+    Ok(db.prepare_cached("SELECT coalesce(max(id), 0) FROM events")?.query_row([], |row| row.get(0))?)
 }
 
 fn stamp(nanos: Option<i64>) -> Value {

@@ -3,7 +3,7 @@
 //! The index is filled in idle time, never while a hook waits; what it does not hold yet is looked at directly.
 
 use super::prune::GoOn;
-use super::queries::EventQuery;
+use super::queries::{self, EventQuery};
 use anyhow::Result;
 use rusqlite::types::Value as Sql;
 use rusqlite::{Connection, params_from_iter};
@@ -52,10 +52,14 @@ fn collect(value: &Value, text: &mut String) {
     }
 }
 
-/// Indexes further events as long as it may go on; `true`: there are no more.
+/// So many bytes are indexed in one step, however fast that goes: the database grows by about as much.
+const INDEXED_AT_ONCE: usize = 64 << 10;
+
+/// Indexes further events as long as it may go on, some at a time; `true`: there are no more.
 pub fn index_some(db: &Connection, go_on: GoOn) -> Result<bool> {
     let done = indexed(db)?;
     let mut last = done;
+    let mut bytes = 0;
     let mut query = db.prepare_cached("SELECT id, body FROM events WHERE id > ?1 ORDER BY id")?;
     let mut rows = query.query([done])?;
     let mut all = false;
@@ -66,9 +70,11 @@ pub fn index_some(db: &Connection, go_on: GoOn) -> Result<bool> {
         };
         last = row.get(0)?;
         let body: Value = serde_json::from_str(row.get_ref(1)?.as_str()?).unwrap_or(Value::Null);
+        let text = text_of(&body);
         db.prepare_cached("INSERT INTO events_text(rowid, text) VALUES (?1, ?2)")?
-            .execute(rusqlite::params![last, text_of(&body)])?;
-        if !go_on() {
+            .execute(rusqlite::params![last, text])?;
+        bytes += text.len();
+        if !go_on() || bytes >= INDEXED_AT_ONCE {
             break;
         }
     }
@@ -99,7 +105,7 @@ pub fn merge_some(db: &Connection, go_on: GoOn) -> Result<bool> {
 
 /// The id of the last event the index holds.
 pub fn indexed(db: &Connection) -> Result<i64> {
-    Ok(super::queries::meta(db, "indexed")?.and_then(|text| text.parse().ok()).unwrap_or(0))
+    Ok(queries::meta(db, "indexed")?.and_then(|text| text.parse().ok()).unwrap_or(0))
 }
 
 /// Events that are not indexed yet and read for one answer.
@@ -118,7 +124,7 @@ pub fn find(db: &Connection, query: &EventQuery, text: &str) -> Result<(Vec<i64>
     let (conditions, values) = conditions(query)?;
     let part = Part { db, order: query.order(), conditions: &conditions, values: &values };
     let indexed = indexed(db)?;
-    let newest: i64 = db.query_row("SELECT coalesce(max(id), 0) FROM events", [], |row| row.get(0))?;
+    let newest = queries::newest(db)?;
     if let Some(after) = query.after {
         part.in_index(&words, after, indexed, &mut found)?;
         let from = after.max(indexed);

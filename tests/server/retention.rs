@@ -1,6 +1,6 @@
 //! What is old goes; what a living agent needs stays.
 
-use crate::world::{Home, Server, event};
+use crate::world::{Home, Server, event, wait_for};
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -125,6 +125,9 @@ fn work(server: &Server, session: &str, turns: usize) -> Value {
 #[test]
 fn under_steady_load_the_database_keeps_to_its_limit_and_every_agent_to_its_state() {
     const LIMIT: u64 = 3_000_000;
+    // Enough of them that the server never waits for the next event.
+    const WORKERS: usize = 12;
+    const TURNS: usize = 50;
     let home = Home::new();
     home.configure(&json!({"retention": {"days": 30, "max_bytes": LIMIT}}));
     let server = home.serve();
@@ -139,10 +142,10 @@ fn under_steady_load_the_database_keeps_to_its_limit_and_every_agent_to_its_stat
             }
             most
         });
-        let workers: Vec<_> = (0..4)
+        let workers: Vec<_> = (0..WORKERS)
             .map(|worker| {
                 let server = &server;
-                scope.spawn(move || work(server, &format!("session-{worker}"), 150))
+                scope.spawn(move || work(server, &format!("session-{worker}"), TURNS))
             })
             .collect();
         let last = workers.into_iter().map(|worker| worker.join().unwrap()["event_id"].as_i64()).max();
@@ -158,9 +161,9 @@ fn under_steady_load_the_database_keeps_to_its_limit_and_every_agent_to_its_stat
         newest.as_array().unwrap().iter().map(|event| event["id"].as_i64().unwrap()).collect();
     assert_eq!(ids, (last - 99..=last).collect::<Vec<_>>());
     let mut before = server.get("/api/agents?all=1")["agents"].as_array().unwrap().clone();
-    assert_eq!(before.len(), 4);
+    assert_eq!(before.len(), WORKERS);
     for agent in &before {
-        assert_eq!((&agent["state"], &agent["turn_count"]), (&json!("idle"), &json!(300)), "{agent}");
+        assert_eq!((&agent["state"], &agent["turn_count"]), (&json!("idle"), &json!(2 * TURNS)), "{agent}");
     }
     server.stop();
     let db = rusqlite::Connection::open(home.database()).unwrap();
@@ -184,6 +187,35 @@ fn under_steady_load_the_database_keeps_to_its_limit_and_every_agent_to_its_stat
         agents.sort_by_key(|agent| agent["id"].as_i64());
     }
     assert_eq!(after, before);
+}
+
+/// Bytes of the pages that hold something, as another process sees them.
+fn used(home: &Home) -> u64 {
+    let db = rusqlite::Connection::open(home.database()).unwrap();
+    let number = |pragma: &str| db.pragma_query_value(None, pragma, |row| row.get::<_, u32>(0)).unwrap();
+    u64::from(number("page_count") - number("freelist_count")) * u64::from(number("page_size"))
+}
+
+#[test]
+fn what_a_burst_brought_too_much_is_gone_before_anything_else_comes() {
+    const LIMIT: u64 = 1_000_000;
+    let home = Home::new();
+    let server = home.serve();
+    work(&server, "before", 60);
+    server.stop();
+    let before = used(&home);
+    assert!(before > LIMIT, "{before}");
+    home.configure(&json!({"retention": {"days": 30, "max_bytes": LIMIT}}));
+    let server = home.serve();
+    wait_for("a database that fits, at the start", || (used(&home) <= LIMIT).then_some(()));
+    std::thread::scope(|scope| {
+        for worker in 0..8 {
+            let server = &server;
+            scope.spawn(move || work(server, &format!("burst-{worker}"), 5));
+        }
+    });
+    wait_for("a database that fits, after a burst", || (used(&home) <= LIMIT).then_some(()));
+    assert_eq!(server.get("/api/agents")["agents"].as_array().unwrap().len(), 9);
 }
 
 #[test]
