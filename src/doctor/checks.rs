@@ -3,12 +3,12 @@
 use super::{Finding, Patient, keys};
 use crate::clock::Stamp;
 use crate::count::counted;
+use crate::count::duration;
 use crate::hook::{dialect, sources};
 use crate::model::observed;
 use crate::notify::spool::Spool;
 use crate::settings::entry::{Call, Role};
 use crate::settings::{client as claude, locate, merge, short, trial};
-use crate::view::board::duration;
 use crate::view::client::Client;
 use crate::{config, daemon, store};
 use anyhow::Result;

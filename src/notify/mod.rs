@@ -41,9 +41,6 @@ const HARD_DEADLINE: Duration = Duration::from_millis(1900);
 const VERDICT_SOFT: Duration = Duration::from_millis(250);
 const VERDICT_HARD: Duration = Duration::from_millis(650);
 
-/// No event is called by a longer name than this.
-const LONGEST_NAME: usize = 200;
-
 /// What became of a posted event.
 #[derive(Debug)]
 enum Outcome {
@@ -140,8 +137,7 @@ fn deliver(event: Option<OsString>, payload: &Payload, delivery: &Delivery) {
     // Something like an option is nobody's event, and no reason to lose one.
     let named = event.and_then(|name| name.into_string().ok());
     let named = named.filter(|name| !name.is_empty() && !name.starts_with('-'));
-    let Some(name) = named.or_else(|| payload.text("hook_event_name")).filter(|n| n.len() <= LONGEST_NAME)
-    else {
+    let Some(name) = named.or_else(|| payload.text("hook_event_name")) else {
         return log::note("no event name: nothing to deliver");
     };
     if !payload.has_text("session_id") {
@@ -149,6 +145,9 @@ fn deliver(event: Option<OsString>, payload: &Payload, delivery: &Delivery) {
     }
     // The argument may be a slug as well.
     let slug = event::slug_of(&name);
+    if !event::fits(&slug) {
+        return log::note("the event's name is too long: nothing to deliver");
+    }
     let name = event::by_slug(&slug).map_or(name.as_str(), |spec| spec.name);
     let config = Config::load_if_any().unwrap_or_else(|error| {
         log::note(format_args!("{error:#}"));

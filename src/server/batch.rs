@@ -12,7 +12,7 @@ use crate::store::flag;
 use crate::store::write::{self, EventRow, Events, Rows};
 use anyhow::Result;
 use rusqlite::Connection;
-use std::collections::HashSet;
+use std::collections::{HashSet, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 pub enum Failure {
@@ -40,15 +40,53 @@ pub struct Batch<'a> {
 /// What is known of the world outside.
 pub struct Around {
     lookup: Lookup,
-    /// Sessions heard of since the server started.
-    met: HashSet<String>,
+    met: Met,
     /// This machine, as `notify` names it.
     host: Option<String>,
 }
 
+/// Sessions heard of since the server started: as many as a restart could matter for. Whose session falls out is told
+/// once more that it was found in the store.
+#[derive(Default)]
+struct Met {
+    sessions: HashSet<String>,
+    order: VecDeque<String>,
+}
+
+impl Met {
+    const MOST: usize = 10_000;
+
+    /// `true`: not met before.
+    fn meet(&mut self, session: &str) -> bool {
+        if self.sessions.contains(session) {
+            return false;
+        }
+        if self.order.len() >= Met::MOST
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.sessions.remove(&oldest);
+        }
+        self.order.push_back(session.to_owned());
+        self.sessions.insert(session.to_owned())
+    }
+
+    fn forget(&mut self, sessions: &[String]) {
+        for session in sessions {
+            self.sessions.remove(session);
+        }
+        let Met { sessions, order } = self;
+        order.retain(|session| sessions.contains(session));
+    }
+}
+
 impl Around {
+    /// Retention has deleted the agent of these sessions.
+    pub fn forget(&mut self, sessions: &[String]) {
+        self.met.forget(sessions);
+    }
+
     pub fn new() -> Around {
-        Around { lookup: Lookup::default(), met: HashSet::new(), host: process::host_name() }
+        Around { lookup: Lookup::default(), met: Met::default(), host: process::host_name() }
     }
 }
 
@@ -123,8 +161,7 @@ impl<'a> Batch<'a> {
     fn gather(&mut self, event: &mut Event) {
         let Around { lookup, met, host } = &mut *self.around;
         // Still so if this is tried again.
-        let first_since_start = event.facts.first_since_start
-            || !met.contains(&event.session_id) && met.insert(event.session_id.clone());
+        let first_since_start = event.facts.first_since_start || met.meet(&event.session_id);
         let mut found = Facts { first_since_start, ..Facts::default() };
         let fresh = matches!(event.name.as_str(), "SessionStart" | "CwdChanged" | "UserPromptSubmit");
         let cwd = event.text("cwd").or_else(|| event.text("working_directory"));
@@ -151,5 +188,24 @@ pub fn effect(outcome: Option<&Outcome>) -> i64 {
         Some(outcome) => {
             i64::from(outcome.duplicate) * flag::DUPLICATE + i64::from(outcome.is_new_agent) * flag::CREATED
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sessions_are_met_once_and_never_too_many() {
+        let mut met = Met::default();
+        for session in 0..Met::MOST * 2 {
+            assert!(met.meet(&session.to_string()));
+            assert!(!met.meet(&session.to_string()));
+        }
+        assert_eq!((met.sessions.len(), met.order.len()), (Met::MOST, Met::MOST));
+        assert!(met.meet("0"), "the oldest has fallen out");
+        met.forget(&["0".into(), "nobody".into()]);
+        assert_eq!((met.sessions.len(), met.order.len()), (Met::MOST - 1, Met::MOST - 1));
+        assert!(met.meet("0"));
     }
 }

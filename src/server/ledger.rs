@@ -8,8 +8,10 @@ use super::queue::{Queue, Refused};
 use super::snapshot::Snapshot;
 use super::sse::Hub;
 use super::watchers::Watchers;
+use crate::alerts::Change;
 use crate::clock::Stamp;
 use crate::config::Config;
+use crate::engine::Agent;
 use crate::model::*;
 use crate::store::prune::Deleted;
 use crate::store::write::{Marks, TailUpdate};
@@ -217,6 +219,8 @@ pub struct Ledger {
     pub(super) queue: Arc<Queue<Job>>,
     pub(super) published: Arc<Published>,
     paranoid: bool,
+    /// The configured context window.
+    window: Option<u64>,
 }
 
 impl Ledger {
@@ -225,6 +229,7 @@ impl Ledger {
             queue: Arc::new(Queue::new(LINE)),
             published: Arc::new(Published::default()),
             paranoid: config.paranoid,
+            window: config.context.window,
         }
     }
 
@@ -322,12 +327,17 @@ impl Ledger {
         self.published.snapshot.read().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// An agent as every surface shows it.
+    pub fn view(&self, agent: &Agent, now: Stamp) -> AgentView {
+        agent.view(now, self.window)
+    }
+
     pub fn marks(&self) -> Marks {
         self.published.marks.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// From now on: every agent as it looks after a COMMIT that made it need somebody, or no more.
-    pub fn watch(&self) -> mpsc::Receiver<Arc<AgentView>> {
+    pub fn watch(&self) -> mpsc::Receiver<Change> {
         self.published.watchers.add()
     }
 

@@ -141,8 +141,13 @@ impl Writer {
         if agents.is_empty() {
             return;
         }
-        let mut snapshot = self.ledger.published.snapshot.write().unwrap_or_else(PoisonError::into_inner);
+        let published = &self.ledger.published;
+        published.watchers.forget(agents);
+        let mut snapshot = published.snapshot.write().unwrap_or_else(PoisonError::into_inner);
         for id in agents {
+            if let Some(agent) = snapshot.agent(*id) {
+                self.around.forget(&agent.sessions);
+            }
             snapshot.forget(*id);
             if let Some(memory) = &mut self.memory {
                 memory.world.forget(*id);
@@ -257,7 +262,7 @@ impl Writer {
         self.upkeep.events_came();
         let now = Stamp::now();
         let agents = rows.touched.keys().filter_map(|id| memory.world.agent(*id));
-        let views: Vec<_> = agents.map(|agent| Arc::new(agent.view(now))).collect();
+        let views: Vec<_> = agents.map(|agent| Arc::new(self.ledger.view(agent, now))).collect();
         published.watchers.tell(&views);
         if !published.hub.is_empty() {
             published.hub.publish(messages(&rows, &views));
