@@ -52,9 +52,7 @@ pub enum Command {
     NotifyWhen(crate::view::wake::NotifyWhenArgs),
     NotifyTest(crate::desktop::NotifyTestArgs),
     Demo(crate::demo::DemoArgs),
-    Completions(crate::generate::CompletionsArgs),
-    #[command(hide = true)]
-    Generate(crate::generate::GenerateArgs),
+    Completions(crate::completions::CompletionsArgs),
 }
 
 /// Wrong usage: exit code 2.
@@ -133,7 +131,32 @@ fn run(command: Command) -> Result<ExitCode> {
         Command::NotifyWhen(args) => crate::view::wake::notify_when(&args),
         Command::NotifyTest(args) => crate::desktop::notify_test(&args),
         Command::Demo(args) => crate::demo::run(&args),
-        Command::Completions(args) => crate::generate::completions(&args),
-        Command::Generate(args) => crate::generate::run(&args),
+        Command::Completions(args) => crate::completions::completions(&args),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    /// What has no words in the help, below this command.
+    fn wordless(command: &clap::Command, path: &str, found: &mut Vec<String>) {
+        let path = format!("{path} {}", command.get_name());
+        if command.get_about().is_none() {
+            found.push(path.clone());
+        }
+        let silent = |arg: &&clap::Arg| arg.get_help().is_none_or(|help| help.to_string().trim().is_empty());
+        found.extend(command.get_arguments().filter(silent).map(|arg| format!("{path} {}", arg.get_id())));
+        command.get_subcommands().for_each(|sub| wordless(sub, &path, found));
+    }
+
+    #[test]
+    fn every_command_and_every_option_says_what_it_does() {
+        let mut command = Cli::command();
+        command.build();
+        let mut found = Vec::new();
+        wordless(&command, "", &mut found);
+        assert!(found.is_empty(), "{found:#?}");
     }
 }

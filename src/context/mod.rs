@@ -31,6 +31,7 @@ enum Verb {
         /// Directory of the session (default: this one)
         #[arg(long, value_name = "DIR")]
         project: Option<PathBuf>,
+        /// As JSON
         #[arg(long)]
         json: bool,
     },

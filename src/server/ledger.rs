@@ -98,16 +98,6 @@ impl NewEvent {
         };
         (event, text)
     }
-
-    pub fn with_delivery_id(mut self, id: impl Into<String>) -> NewEvent {
-        self.delivery_id = Some(id.into());
-        self
-    }
-
-    pub fn with_tail(mut self, tail: TailUpdate) -> NewEvent {
-        self.tail = Some(tail);
-        self
-    }
 }
 
 /// What became of an event; it is on disk.
@@ -160,7 +150,6 @@ fn gone() -> Unavailable {
 #[derive(Debug)]
 pub enum Job {
     Event(Box<EventJob>),
-    Tail(TailUpdate, oneshot::Sender<Answer>),
     /// Delete what retention no longer keeps, now; perhaps with another number of days.
     Prune(Option<u32>, oneshot::Sender<Deleted>),
     /// Somebody wants to read: whatever is worked out has to be in the tables.
@@ -183,12 +172,9 @@ pub struct EventJob {
 impl Job {
     /// Whoever handed it in may have gone.
     pub fn answer(self, answer: Answer) {
-        let sender = match self {
-            Job::Event(job) => job.answer,
-            Job::Tail(_, sender) => sender,
-            Job::Prune(..) | Job::WriteRows(_) => return,
-        };
-        let _ = sender.send(answer);
+        if let Job::Event(job) = self {
+            let _ = job.answer.send(answer);
+        }
     }
 }
 
@@ -271,13 +257,6 @@ impl Ledger {
                 job.answer(answer);
             }
         }
-    }
-
-    /// Records how far a transcript was read when that brought no event.
-    pub fn submit_tail(&self, tail: TailUpdate) -> Pending {
-        let (answer, pending) = oneshot::channel();
-        self.put(Job::Tail(tail, answer));
-        Pending(pending)
     }
 
     /// Deletes what retention no longer keeps, and tells what that was when it is done.

@@ -15,7 +15,7 @@ use super::upkeep::Upkeep;
 use crate::clock::Stamp;
 use crate::model::*;
 use crate::store;
-use crate::store::write::{self, Rows};
+use crate::store::write::Rows;
 use anyhow::Result;
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 use std::collections::HashSet;
@@ -221,10 +221,6 @@ impl Writer {
         for (index, job) in jobs.iter_mut().enumerate() {
             answers.push(match job {
                 Job::Event(job) => batch.event(job, index, failing.contains(&index))?,
-                Job::Tail(tail, _) => {
-                    write::tail(&transaction, tail)?;
-                    nothing()
-                }
                 Job::Prune(..) | Job::WriteRows(_) => nothing(),
             });
         }
