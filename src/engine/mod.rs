@@ -25,6 +25,7 @@ mod step;
 mod subagents;
 mod turns;
 mod view;
+pub mod warnings;
 mod windows;
 
 pub use agent::Agent;

@@ -10,19 +10,17 @@ pub mod envelope;
 mod log;
 mod post;
 pub mod scan;
-pub mod spool;
 pub mod stdin;
 
 use crate::config::{self, Config};
+use crate::delivery::Delivery;
 use crate::guard::{self, Verdict};
 use crate::hook::event;
 use crate::hook::repair::repaired;
 use crate::mask;
 use crate::model::observed;
-use clap::CommandFactory;
-use envelope::Delivery;
+use crate::spool::Spool;
 use serde_json::Value;
-use spool::Spool;
 use std::borrow::Cow;
 use std::ffi::OsString;
 use std::io::{IsTerminal, Write};
@@ -66,9 +64,9 @@ pub fn main(event: Option<OsString>) -> ExitCode {
 }
 
 /// `headspace` without a command: a hook payload on standard input is delivered (clients before 2.1.139 run the bare
-/// path, because they do not know `args`), a person gets the help. A payload that did not arrive whole is no
+/// path, because they do not know `args`), a person gets the `help`. A payload that did not arrive whole is not a
 /// reason for exit code 2 either, which would block the client's tool call.
-pub fn bare() -> ExitCode {
+pub fn bare(help: fn() -> String) -> ExitCode {
     let delivery = Delivery::now();
     if !std::io::stdin().is_terminal() {
         alarm::arm(SOFT_DEADLINE, Some(HARD_DEADLINE));
@@ -82,7 +80,7 @@ pub fn bare() -> ExitCode {
             _ => alarm::disarm(),
         }
     }
-    let _ = write!(std::io::stderr(), "{}", crate::cli::Cli::command().render_help());
+    let _ = write!(std::io::stderr(), "{}", help());
     ExitCode::from(2)
 }
 

@@ -1,7 +1,6 @@
 //! A transaction in the making: events in their order, each with what had to be looked up for it.
 
 use super::facts::Lookup;
-use super::ledger::{EventJob, Receipt};
 use super::memory::Memory;
 use super::projection;
 use crate::clock::Stamp;
@@ -9,7 +8,7 @@ use crate::engine;
 use crate::model::*;
 use crate::process;
 use crate::store::flag;
-use crate::store::write::{self, EventRow, Events, Rows};
+use crate::store::write::{self, EventRow, Events, Rows, TailUpdate};
 use anyhow::Result;
 use rusqlite::Connection;
 use std::collections::{HashSet, VecDeque};
@@ -25,6 +24,31 @@ impl<E: Into<anyhow::Error>> From<E> for Failure {
     fn from(error: E) -> Failure {
         Failure::Store(error.into())
     }
+}
+
+/// An event as it is to be stored.
+#[derive(Debug)]
+pub struct EventRecord {
+    pub event: Event,
+    /// The body as it is stored.
+    pub text: String,
+    pub delivery_id: Option<String>,
+    pub from_hook: bool,
+    /// How far a transcript was read to find this; committed together with it.
+    pub tail: Option<TailUpdate>,
+}
+
+/// What became of an event; it is on disk.
+#[derive(Clone, Debug)]
+pub struct Receipt {
+    pub event_id: i64,
+    pub agent_id: Option<i64>,
+    pub is_new_agent: bool,
+    pub method: Method,
+    pub duplicate: bool,
+    /// The agent's own state and its status right after this event.
+    pub state: Option<AgentState>,
+    pub status: Option<Status>,
 }
 
 pub struct Batch<'a> {
@@ -96,19 +120,19 @@ impl<'a> Batch<'a> {
     }
 
     /// Stores the event and applies it. `fails`: the engine is known to fail on it, so it has no effect.
-    pub fn event(&mut self, job: &mut EventJob, index: usize, fails: bool) -> Result<Receipt, Failure> {
-        if let Some(delivery_id) = &job.delivery_id
+    pub fn event(&mut self, record: &mut EventRecord, index: usize, fails: bool) -> Result<Receipt, Failure> {
+        if let Some(delivery_id) = &record.delivery_id
             && let Some((event_id, agent_id)) = self.events.delivered(delivery_id)?
         {
-            if let Some(tail) = &job.tail {
+            if let Some(tail) = &record.tail {
                 write::tail(self.db, tail)?;
             }
             return Ok(self.receipt(event_id, agent_id, None, true));
         }
         self.memory.marks.event += 1;
-        job.event.id = self.memory.marks.event;
-        self.gather(&mut job.event);
-        let event = &job.event;
+        record.event.id = self.memory.marks.event;
+        self.gather(&mut record.event);
+        let event = &record.event;
         let world = &mut self.memory.world;
         let outcome = if fails {
             None
@@ -121,11 +145,12 @@ impl<'a> Batch<'a> {
             None => self.memory.world.agent_of_session(&event.session_id).map(|agent| agent.id),
         };
         let first = !std::mem::replace(&mut self.begun, true);
-        let flags =
-            effect(outcome.as_ref()) + i64::from(job.from_hook) * flag::HOOK + i64::from(first) * flag::FIRST;
-        let delivery_id = job.delivery_id.as_deref();
-        self.events.put(&EventRow { event, text: &job.text, agent_id, delivery_id, flags })?;
-        if let Some(tail) = &job.tail {
+        let flags = effect(outcome.as_ref())
+            + i64::from(record.from_hook) * flag::HOOK
+            + i64::from(first) * flag::FIRST;
+        let delivery_id = record.delivery_id.as_deref();
+        self.events.put(&EventRow { event, text: &record.text, agent_id, delivery_id, flags })?;
+        if let Some(tail) = &record.tail {
             write::tail(self.db, tail)?;
         }
         self.memory.marks.count(&mut self.rows, event, flags);

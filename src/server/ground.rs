@@ -68,7 +68,7 @@ impl Ground for Home {
             }
             std::thread::sleep(PAUSE);
         }
-        super::log::line("could not store what transcripts say: given up until the next start");
+        crate::log::line("could not store what transcripts say: given up until the next start");
     }
 }
 

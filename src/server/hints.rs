@@ -4,7 +4,7 @@
 use super::ledger::{Ledger, NewEvent, Receipt};
 use crate::clock::Stamp;
 use crate::config::{Config, ContextFiles};
-use crate::context::warnings::{self, Due};
+use crate::engine::warnings::{self, Due};
 use crate::model::{AgentView, Source, observed};
 use crate::terminal::gist;
 use serde_json::{Value, json};

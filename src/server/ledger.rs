@@ -3,6 +3,8 @@
 //! A [`Ledger`] is a cheap handle that any thread may clone. Behind it one thread ([`super::writer`]) owns the
 //! database and the engine's world.
 
+use super::batch::EventRecord;
+pub use super::batch::Receipt;
 use super::payload;
 use super::queue::{Queue, Refused};
 use super::snapshot::Snapshot;
@@ -100,19 +102,6 @@ impl NewEvent {
     }
 }
 
-/// What became of an event; it is on disk.
-#[derive(Clone, Debug)]
-pub struct Receipt {
-    pub event_id: i64,
-    pub agent_id: Option<i64>,
-    pub is_new_agent: bool,
-    pub method: Method,
-    pub duplicate: bool,
-    /// The agent's own state and its status right after this event.
-    pub state: Option<AgentState>,
-    pub status: Option<Status>,
-}
-
 /// The event could not be recorded now; whoever has it must keep it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unavailable(pub String);
@@ -158,12 +147,7 @@ pub enum Job {
 
 #[derive(Debug)]
 pub struct EventJob {
-    pub event: Event,
-    /// The body as it is stored.
-    pub text: String,
-    pub delivery_id: Option<String>,
-    pub from_hook: bool,
-    pub tail: Option<TailUpdate>,
+    pub record: EventRecord,
     /// Handed in by a task of the server, which is answered together with its neighbours.
     pub by_task: bool,
     pub answer: oneshot::Sender<Answer>,
@@ -277,7 +261,8 @@ impl Ledger {
         let (answer, pending) = oneshot::channel();
         let (delivery_id, from_hook, tail) = (new.delivery_id.take(), new.from_hook, new.tail.take());
         let (event, text) = new.recorded(self.paranoid);
-        let job = EventJob { event, text, delivery_id, from_hook, tail, by_task: false, answer };
+        let record = EventRecord { event, text, delivery_id, from_hook, tail };
+        let job = EventJob { record, by_task: false, answer };
         (Job::Event(Box::new(job)), Pending(pending))
     }
 
@@ -292,7 +277,7 @@ impl Ledger {
 
     fn note_refusal(&self, put: Result<(), Refused>) {
         if put == Err(Refused::Full) {
-            super::log::line("too many events at once: refused");
+            crate::log::line("too many events at once: refused");
         }
     }
 

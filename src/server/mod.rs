@@ -25,7 +25,6 @@ pub mod intake;
 mod keys;
 pub mod ledger;
 mod liveness;
-mod log;
 mod login;
 mod memory;
 mod payload;
@@ -51,6 +50,7 @@ mod writer;
 
 use crate::clock::Stamp;
 use crate::config::{self, Config};
+use crate::log;
 use crate::{files, store};
 use anyhow::{Context, Result, bail};
 use app::App;

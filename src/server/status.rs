@@ -5,7 +5,7 @@ use super::app::{App, Shared};
 use super::installed::Hooks;
 use super::ticker;
 use crate::clock::Stamp;
-use crate::notify::spool::Pending;
+use crate::spool::Pending;
 use axum::body::Body;
 use axum::extract::State;
 use axum::response::Response;

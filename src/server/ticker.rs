@@ -63,7 +63,7 @@ fn tires(agent: &Agent, now: Stamp) -> bool {
 }
 
 /// A look at the spool's directory, off the server's own thread.
-pub async fn spool() -> crate::notify::spool::Pending {
-    let look = || crate::notify::spool::Spool::open(&crate::config::spool_dir()).pending();
+pub async fn spool() -> crate::spool::Pending {
+    let look = || crate::spool::Spool::open(&crate::config::spool_dir()).pending();
     super::aside::run(look).await.unwrap_or_default()
 }

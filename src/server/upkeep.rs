@@ -4,9 +4,9 @@
 //! early for it, and for its COMMIT, which syncs nothing.
 
 use super::cut::Cut;
-use super::log;
 use crate::clock::Stamp;
 use crate::config::Retention;
+use crate::log;
 use crate::store::prune::{self, Deleted, GoOn, Pass};
 use crate::store::{self, search};
 use anyhow::Result;

@@ -6,13 +6,13 @@
 use super::batch::{Around, Batch, Failure};
 use super::checkpoint::Checkpoint;
 use super::ledger::{Answer, Job, Ledger, Receipt, Unavailable};
-use super::log;
 use super::memory::Memory;
 use super::queue::Taken;
 use super::snapshot::Snapshot;
 use super::sse::Message;
 use super::upkeep::Upkeep;
 use crate::clock::Stamp;
+use crate::log;
 use crate::model::*;
 use crate::store;
 use crate::store::write::Rows;
@@ -220,7 +220,7 @@ impl Writer {
         let mut answers = Vec::with_capacity(jobs.len());
         for (index, job) in jobs.iter_mut().enumerate() {
             answers.push(match job {
-                Job::Event(job) => batch.event(job, index, failing.contains(&index))?,
+                Job::Event(job) => batch.event(&mut job.record, index, failing.contains(&index))?,
                 Job::Prune(..) | Job::WriteRows(_) => nothing(),
             });
         }
