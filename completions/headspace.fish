@@ -78,7 +78,7 @@ complete -c headspace -n "__fish_headspace_using_subcommand events" -s f -l foll
 complete -c headspace -n "__fish_headspace_using_subcommand events" -l json -d 'One JSON object per line'
 complete -c headspace -n "__fish_headspace_using_subcommand events" -s h -l help -d 'Print help'
 complete -c headspace -n "__fish_headspace_using_subcommand explain" -l steps -d 'How many steps back' -r
-complete -c headspace -n "__fish_headspace_using_subcommand explain" -l json
+complete -c headspace -n "__fish_headspace_using_subcommand explain" -l json -d 'As JSON'
 complete -c headspace -n "__fish_headspace_using_subcommand explain" -s h -l help -d 'Print help'
 complete -c headspace -n "__fish_headspace_using_subcommand rename" -s h -l help -d 'Print help'
 complete -c headspace -n "__fish_headspace_using_subcommand open" -l print -d 'Only print the link'
@@ -156,11 +156,11 @@ complete -c headspace -n "__fish_headspace_using_subcommand context; and not __f
 complete -c headspace -n "__fish_headspace_using_subcommand context; and not __fish_seen_subcommand_from show" -f -a "show" -d 'Print the text that SessionStart would add, or as JSON the files it is made of'
 complete -c headspace -n "__fish_headspace_using_subcommand context; and __fish_seen_subcommand_from show" -l role -d 'Role whose `auto_include` is added (default: CLAUDE_SESSION_ROLE)' -r
 complete -c headspace -n "__fish_headspace_using_subcommand context; and __fish_seen_subcommand_from show" -l project -d 'Directory of the session (default: this one)' -r -F
-complete -c headspace -n "__fish_headspace_using_subcommand context; and __fish_seen_subcommand_from show" -l json
+complete -c headspace -n "__fish_headspace_using_subcommand context; and __fish_seen_subcommand_from show" -l json -d 'As JSON'
 complete -c headspace -n "__fish_headspace_using_subcommand context; and __fish_seen_subcommand_from show" -s h -l help -d 'Print help'
 complete -c headspace -n "__fish_headspace_using_subcommand doctor" -l config-dir -d 'More of Claude Code\'s configuration directories to look at' -r -F
 complete -c headspace -n "__fish_headspace_using_subcommand doctor" -l fix -d 'Mend what can be mended safely: missing hooks, file permissions'
-complete -c headspace -n "__fish_headspace_using_subcommand doctor" -l json
+complete -c headspace -n "__fish_headspace_using_subcommand doctor" -l json -d 'As JSON'
 complete -c headspace -n "__fish_headspace_using_subcommand doctor" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c headspace -n "__fish_headspace_using_subcommand service; and not __fish_seen_subcommand_from install uninstall status" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c headspace -n "__fish_headspace_using_subcommand service; and not __fish_seen_subcommand_from install uninstall status" -f -a "install" -d 'Write the unit, start the server now and at every login'
@@ -181,9 +181,9 @@ complete -c headspace -n "__fish_headspace_using_subcommand wake" -l force -d 'A
 complete -c headspace -n "__fish_headspace_using_subcommand wake" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c headspace -n "__fish_headspace_using_subcommand notify-when" -l wake -d 'The agent to wake' -r
 complete -c headspace -n "__fish_headspace_using_subcommand notify-when" -l text -d 'What to type there (default: who is done)' -r
-complete -c headspace -n "__fish_headspace_using_subcommand notify-when" -l force
+complete -c headspace -n "__fish_headspace_using_subcommand notify-when" -l force -d 'Also if something is half-typed there'
 complete -c headspace -n "__fish_headspace_using_subcommand notify-when" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c headspace -n "__fish_headspace_using_subcommand notify-test" -l json
+complete -c headspace -n "__fish_headspace_using_subcommand notify-test" -l json -d 'As JSON'
 complete -c headspace -n "__fish_headspace_using_subcommand notify-test" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c headspace -n "__fish_headspace_using_subcommand demo" -l port -d 'Port to listen on, if not any free one' -r
 complete -c headspace -n "__fish_headspace_using_subcommand demo" -l no-open -d 'Only print the address'

@@ -4,7 +4,7 @@
 use crate::clock::{Stamp, local_time};
 use crate::config::{Config, Notifications};
 use crate::model::{AgentState, AgentView};
-use crate::{desktop, webhook};
+use crate::{count, desktop, webhook};
 use serde::Serialize;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -51,106 +51,124 @@ impl Alert {
     }
 }
 
+/// What those who ring are told.
+#[derive(Clone, Debug)]
+pub enum Change {
+    /// How an agent looks now.
+    Agent(Arc<AgentView>),
+    /// Retention has deleted it.
+    Forgotten(i64),
+}
+
 /// What has rung, and what is about to.
 #[derive(Debug)]
 pub struct Watch {
     rules: Notifications,
-    known: HashSet<(i64, Cause, String)>,
-    waiting: HashMap<(i64, String), Stamp>,
-    latest: HashMap<i64, Arc<AgentView>>,
-    /// Since when an agent has been busy, its background work included.
-    busy_since: HashMap<i64, Stamp>,
+    /// Only agents of which something may still ring, or must not ring again.
+    agents: HashMap<i64, Watched>,
+}
+
+#[derive(Debug, Default)]
+struct Watched {
+    latest: Option<Arc<AgentView>>,
+    /// Open questions that have rung.
+    rung: HashSet<i64>,
+    /// Open questions that have not, and since when each is known.
+    waiting: HashMap<i64, Stamp>,
+    /// The error that has rung.
+    failed: Option<String>,
+    /// Since when the agent has been busy, its background work included.
+    busy_since: Option<Stamp>,
+}
+
+impl Watched {
+    /// How long the work took that has just ended; `None` while it goes on, or if nobody has to be told.
+    fn finished(&mut self, agent: &AgentView, now: Stamp) -> Option<Duration> {
+        if agent.state != AgentState::Idle || !agent.background.is_empty() {
+            let started = agent.current_command.as_ref().map_or(now, |command| command.started_at);
+            self.busy_since.get_or_insert(started);
+            return None;
+        }
+        let since = self.busy_since.take()?;
+        (agent.unseen && agent.error.is_none() && agent.ended_at.is_none()).then(|| now.since(since))
+    }
 }
 
 impl Watch {
     /// `now_there` is what people have been told already: nothing of it rings again after a restart.
     pub fn new(rules: Notifications, now_there: impl IntoIterator<Item = Arc<AgentView>>) -> Watch {
-        let mut watch = Watch {
-            rules,
-            known: HashSet::new(),
-            waiting: HashMap::new(),
-            latest: HashMap::new(),
-            busy_since: HashMap::new(),
-        };
+        let mut watch = Watch { rules, agents: HashMap::new() };
         for agent in now_there {
-            for interaction in &agent.interactions {
-                watch.known.insert((agent.id, Cause::Attention, interaction.id.to_string()));
-            }
-            if let Some(key) = error_key(&agent) {
-                watch.known.insert((agent.id, Cause::Error, key));
-            }
-            watch.finished(&agent, agent.last_active_at);
-            watch.latest.insert(agent.id, agent);
+            let watched = watch.agents.entry(agent.id).or_default();
+            watched.rung = agent.interactions.iter().map(|open| open.id).collect();
+            watched.failed = error_key(&agent);
+            watched.finished(&agent, agent.last_active_at);
+            watched.latest = Some(agent);
         }
         watch
     }
 
+    pub fn forget(&mut self, agent_id: i64) {
+        self.agents.remove(&agent_id);
+    }
+
     /// Takes in how an agent looks now; what rings at once comes back, what needs patience is due later.
     pub fn observe(&mut self, agent: Arc<AgentView>, now: Stamp) -> Vec<Alert> {
-        let mut alerts = Vec::new();
-        self.waiting.retain(|(id, key), _| {
-            *id != agent.id || agent.interactions.iter().any(|open| open.id.to_string() == *key)
-        });
-        for interaction in &agent.interactions {
-            let key = interaction.id.to_string();
-            if !self.known.contains(&(agent.id, Cause::Attention, key.clone())) {
-                self.waiting.entry((agent.id, key)).or_insert(now);
+        let watched = self.agents.entry(agent.id).or_default();
+        let open: HashSet<i64> = agent.interactions.iter().map(|open| open.id).collect();
+        watched.rung.retain(|id| open.contains(id));
+        watched.waiting.retain(|id, _| open.contains(id));
+        for id in open {
+            if !watched.rung.contains(&id) {
+                watched.waiting.entry(id).or_insert(now);
             }
         }
-        if let Some(key) = error_key(&agent)
-            && self.known.insert((agent.id, Cause::Error, key))
-            && self.rules.on_error
-        {
+        let error = error_key(&agent);
+        let fails = error.is_some() && watched.failed != error;
+        // An error that is gone for a moment and comes back is still the same one.
+        watched.failed = error.or(watched.failed.take());
+        let worked = watched.finished(&agent, now);
+        watched.latest = Some(Arc::clone(&agent));
+        // Who has ended asks nothing. Only the error it ended with could ring again.
+        if agent.ended_at.is_some() && agent.error.is_none() && watched.busy_since.is_none() {
+            self.agents.remove(&agent.id);
+        }
+        let mut alerts = Vec::new();
+        if fails && self.rules.on_error {
             alerts.extend(self.alert(&agent, Cause::Error, agent.error.clone().unwrap_or_default(), now));
         }
-        if let Some(worked) = self.finished(&agent, now)
+        if let Some(worked) = worked.filter(|worked| worked.as_secs_f64() >= self.rules.finished_after)
             && self.rules.on_finished
-            && worked.as_secs_f64() >= self.rules.finished_after
         {
-            let text = format!("after {}", crate::view::board::duration(worked));
+            let text = format!("after {}", count::duration(worked));
             alerts.extend(self.alert(&agent, Cause::Finished, text, now));
         }
-        self.latest.insert(agent.id, agent);
         alerts
     }
 
     /// The questions that stayed open long enough.
     pub fn due(&mut self, now: Stamp) -> Vec<Alert> {
-        let ready: Vec<(i64, String)> = self
-            .waiting
-            .iter()
-            .filter(|(_, since)| now.since(**since) >= PATIENCE)
-            .map(|(key, _)| key.clone())
-            .collect();
-        let mut alerts = Vec::new();
-        for (id, key) in ready {
-            self.waiting.remove(&(id, key.clone()));
-            self.known.insert((id, Cause::Attention, key.clone()));
-            let Some(agent) = self.latest.get(&id).cloned() else { continue };
-            let Some(open) = agent.interactions.iter().find(|open| open.id.to_string() == key) else {
-                continue;
-            };
-            if self.rules.on_attention {
-                alerts.extend(self.alert(&agent, Cause::Attention, open.text.clone(), now));
-            }
+        let mut asked = Vec::new();
+        for watched in self.agents.values_mut() {
+            let Watched { latest: Some(agent), rung, waiting, .. } = watched else { continue };
+            waiting.retain(|id, since| {
+                let ready = now.since(*since) >= PATIENCE;
+                if ready {
+                    rung.insert(*id);
+                    let open = agent.interactions.iter().find(|open| open.id == *id);
+                    asked.extend(open.map(|open| (Arc::clone(agent), open.text.clone())));
+                }
+                !ready
+            });
         }
-        alerts
+        let rings = asked.into_iter().filter(|_| self.rules.on_attention);
+        rings.filter_map(|(agent, text)| self.alert(&agent, Cause::Attention, text, now)).collect()
     }
 
     /// When the next question's patience ends.
     pub fn next_due(&self, now: Stamp) -> Option<Duration> {
-        self.waiting.values().min().map(|since| since.plus(PATIENCE).since(now))
-    }
-
-    /// How long the work took that has just ended; `None` while it goes on, or if nobody has to be told.
-    fn finished(&mut self, agent: &AgentView, now: Stamp) -> Option<Duration> {
-        if agent.state != AgentState::Idle || !agent.background.is_empty() {
-            let started = agent.current_command.as_ref().map_or(now, |command| command.started_at);
-            self.busy_since.entry(agent.id).or_insert(started);
-            return None;
-        }
-        let since = self.busy_since.remove(&agent.id)?;
-        (agent.unseen && agent.error.is_none() && agent.ended_at.is_none()).then(|| now.since(since))
+        let waiting = self.agents.values().flat_map(|watched| watched.waiting.values());
+        waiting.min().map(|since| since.plus(PATIENCE).since(now))
     }
 
     fn alert(&self, agent: &AgentView, cause: Cause, text: String, now: Stamp) -> Option<Alert> {
@@ -182,13 +200,17 @@ fn error_key(agent: &AgentView) -> Option<String> {
 
 /// Watches the changes until the sender is gone. The channels have threads of their own: a webhook that
 /// hangs delays nobody.
-pub fn run(config: &Config, now_there: Vec<Arc<AgentView>>, changes: &Receiver<Arc<AgentView>>) {
+pub fn run(config: &Config, now_there: Vec<Arc<AgentView>>, changes: &Receiver<Change>) {
     let channels = channels(config);
     let mut watch = Watch::new(config.notifications.clone(), now_there);
     loop {
         let patience = watch.next_due(Stamp::now()).unwrap_or(Duration::from_secs(3600));
         let mut alerts = match changes.recv_timeout(patience) {
-            Ok(agent) => watch.observe(agent, Stamp::now()),
+            Ok(Change::Agent(agent)) => watch.observe(agent, Stamp::now()),
+            Ok(Change::Forgotten(id)) => {
+                watch.forget(id);
+                Vec::new()
+            }
             Err(RecvTimeoutError::Timeout) => Vec::new(),
             Err(RecvTimeoutError::Disconnected) => return,
         };
@@ -321,6 +343,30 @@ mod tests {
         let failed = || done(|agent| agent.error = Some("rate_limit".into()));
         assert_eq!(watch.observe(failed(), at(1.0))[0].cause, Cause::Error);
         assert!(watch.observe(failed(), at(2.0)).is_empty());
+    }
+
+    #[test]
+    fn an_all_day_watch_keeps_only_what_may_still_ring() {
+        let mut watch = watch();
+        let named = |id: i64, view: &AgentView| Arc::new(AgentView { id, ..view.clone() });
+        for id in 0..1000 {
+            for ask in 0..10 {
+                watch.observe(named(id, &working(&[id * 10 + ask])), at(1.0));
+                watch.due(at(3.0));
+            }
+            let watched = &watch.agents[&id];
+            assert!(watched.rung.len() + watched.waiting.len() <= 1, "{watched:?}");
+            watch.observe(named(id, &done(|agent| agent.ended_at = Some(at(4.0)))), at(4.0));
+        }
+        assert_eq!(watch.agents.len(), 0);
+        let failed = done(|agent| {
+            agent.ended_at = Some(at(4.0));
+            agent.error = Some("rate_limit".into());
+        });
+        assert_eq!(watch.observe(Arc::clone(&failed), at(4.0)).len(), 1);
+        assert!(watch.observe(failed, at(5.0)).is_empty());
+        watch.forget(1);
+        assert_eq!(watch.agents.len(), 0);
     }
 
     #[test]

@@ -1,9 +1,9 @@
 //! The command line: the tree of commands, and one match to the functions that do the work.
 
+use crate::usage::Usage;
 use anyhow::Result;
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 use std::ffi::OsString;
-use std::fmt;
 use std::process::ExitCode;
 
 /// Which of your Claude Code sessions needs you now, and why.
@@ -43,7 +43,7 @@ pub enum Command {
     Statusline(crate::statusline::StatuslineArgs),
     Hooks(crate::hook::command::HooksArgs),
     Guard(crate::guard::command::GuardArgs),
-    Context(crate::context::ContextArgs),
+    Context(crate::context::command::ContextArgs),
     Doctor(crate::doctor::DoctorArgs),
     Service(crate::service::ServiceArgs),
     Rebuild(crate::server::rebuild::RebuildArgs),
@@ -52,27 +52,18 @@ pub enum Command {
     NotifyWhen(crate::view::wake::NotifyWhenArgs),
     NotifyTest(crate::desktop::NotifyTestArgs),
     Demo(crate::demo::DemoArgs),
-    Completions(crate::generate::CompletionsArgs),
-    #[command(hide = true)]
-    Generate(crate::generate::GenerateArgs),
+    Completions(crate::completions::CompletionsArgs),
 }
 
-/// Wrong usage: exit code 2.
-#[derive(Debug)]
-pub struct Usage(pub String);
-
-impl fmt::Display for Usage {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
+/// For a person who called the program without a command.
+pub fn help() -> String {
+    Cli::command().render_help().to_string()
 }
-
-impl std::error::Error for Usage {}
 
 pub fn main() -> ExitCode {
     end_with_the_pipe();
     let cli = Cli::parse_from(spelled(std::env::args_os().collect()));
-    let Some(command) = cli.command else { return crate::notify::bare() };
+    let Some(command) = cli.command else { return crate::notify::bare(help) };
     match run(command) {
         Ok(code) => code,
         Err(error) => {
@@ -124,7 +115,7 @@ fn run(command: Command) -> Result<ExitCode> {
         Command::Statusline(args) => crate::statusline::run(&args),
         Command::Hooks(args) => crate::hook::command::run(&args),
         Command::Guard(args) => crate::guard::command::run(&args),
-        Command::Context(args) => crate::context::run(&args),
+        Command::Context(args) => crate::context::command::run(&args),
         Command::Doctor(args) => crate::doctor::run(&args),
         Command::Service(args) => crate::service::run(&args),
         Command::Rebuild(args) => crate::server::rebuild::run(&args),
@@ -133,7 +124,31 @@ fn run(command: Command) -> Result<ExitCode> {
         Command::NotifyWhen(args) => crate::view::wake::notify_when(&args),
         Command::NotifyTest(args) => crate::desktop::notify_test(&args),
         Command::Demo(args) => crate::demo::run(&args),
-        Command::Completions(args) => crate::generate::completions(&args),
-        Command::Generate(args) => crate::generate::run(&args),
+        Command::Completions(args) => crate::completions::completions(&args),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What has no words in the help, below this command.
+    fn wordless(command: &clap::Command, path: &str, found: &mut Vec<String>) {
+        let path = format!("{path} {}", command.get_name());
+        if command.get_about().is_none() {
+            found.push(path.clone());
+        }
+        let silent = |arg: &&clap::Arg| arg.get_help().is_none_or(|help| help.to_string().trim().is_empty());
+        found.extend(command.get_arguments().filter(silent).map(|arg| format!("{path} {}", arg.get_id())));
+        command.get_subcommands().for_each(|sub| wordless(sub, &path, found));
+    }
+
+    #[test]
+    fn every_command_and_every_option_says_what_it_does() {
+        let mut command = Cli::command();
+        command.build();
+        let mut found = Vec::new();
+        wordless(&command, "", &mut found);
+        assert!(found.is_empty(), "{found:#?}");
     }
 }

@@ -170,7 +170,7 @@ pub struct ContextFiles {
     pub files: Vec<String>,
     pub roles_dir: Option<String>,
     pub warnings: Vec<u32>,
-    /// Tokens of the context window; where it is not set, the status line's word, else 200,000.
+    /// Tokens of the context window; where it is not set, what the client says, else 200,000.
     pub window: Option<u64>,
     /// Also warn at Stop (shown to the user only).
     pub warn_at_stop: bool,

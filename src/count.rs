@@ -1,6 +1,7 @@
-//! Numbers as people read them.
+//! Numbers and times as people read them.
 
 use std::fmt::Display;
+use std::time::Duration;
 
 /// 12345 ▶ `12,345`
 pub fn thousands(number: impl Display) -> String {
@@ -20,9 +21,28 @@ pub fn counted<N: Display + PartialEq + From<u8>>(number: N, what: &str) -> Stri
     if number == N::from(1) { format!("1 {what}") } else { format!("{} {what}s", thousands(number)) }
 }
 
+/// One unit, the coarsest that says something: `8 s`, `3 m`, `2 h`, `5 d`.
+pub fn duration(duration: Duration) -> String {
+    match duration.as_secs() {
+        s @ 0..60 => format!("{s} s"),
+        s @ 60..3600 => format!("{} m", s / 60),
+        s @ 3600..86_400 => format!("{} h", s / 3600),
+        s => format!("{} d", s / 86_400),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn durations_are_short() {
+        for (seconds, words) in
+            [(0, "0 s"), (59, "59 s"), (60, "1 m"), (3599, "59 m"), (7200, "2 h"), (90_000, "1 d")]
+        {
+            assert_eq!(duration(Duration::from_secs(seconds)), words);
+        }
+    }
 
     #[test]
     fn numbers_have_their_commas_and_nouns_their_number() {

@@ -77,6 +77,7 @@ impl Channel for Desktop {
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  headspace notify-test")]
 pub struct NotifyTestArgs {
+    /// As JSON
     #[arg(long)]
     json: bool,
 }

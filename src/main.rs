@@ -20,7 +20,7 @@ fn run() -> ExitCode {
         },
         Some(command) if command == "guard" => guard::command::direct(args).unwrap_or_else(cli::main),
         Some(_) => cli::main(),
-        None => notify::bare(),
+        None => notify::bare(cli::help),
     }
 }
 

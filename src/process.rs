@@ -1,9 +1,10 @@
 //! This process and others, as the operating system sees them.
 
+use crate::config;
 use crate::model::Process;
 #[cfg(target_os = "linux")]
 use std::io::Read;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// What a Rust program may rely on and a C `main` does not get: the standard descriptors are open (a closed one would be
 /// given to the next file or socket, and be printed into), and writing to a closed pipe is an error, not the end.
@@ -188,6 +189,27 @@ pub fn random() -> u64 {
     let mut hasher = std::hash::RandomState::new().build_hasher();
     hasher.write(&std::mem::take(&mut bytes));
     hasher.finish()
+}
+
+/// The first executable of this name on `PATH`.
+pub fn on_path(name: &str) -> Option<PathBuf> {
+    let path = config::env_path("PATH")?;
+    std::env::split_paths(&path)
+        .filter(|dir| dir.is_absolute())
+        .map(|dir| dir.join(name))
+        .find(|candidate| is_program(candidate))
+}
+
+/// A file that may be run.
+#[cfg(unix)]
+pub fn is_program(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::metadata(path).is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
+}
+
+#[cfg(not(unix))]
+pub fn is_program(path: &Path) -> bool {
+    path.is_file()
 }
 
 #[cfg(test)]

@@ -3,7 +3,8 @@
 use crate::config::{self, Config};
 use crate::daemon;
 use crate::files;
-use crate::settings::{self, client::on_path, locate};
+use crate::process::on_path;
+use crate::settings::{self, locate};
 use crate::terminal::plain;
 use anyhow::{Context, Result, bail};
 use fs_err as fs;

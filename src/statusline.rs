@@ -1,8 +1,8 @@
 //! The status line's command: records what only the status line knows (context window, cost, rate limits) and prints
 //! what the user's own command prints. Claude Code has one slot for it, so headspace wraps and never replaces.
 
+use crate::delivery::Delivery;
 use crate::notify::alarm;
-use crate::notify::envelope::Delivery;
 use crate::notify::stdin::{self, Input, Payload};
 use crate::{git, terminal};
 use anyhow::Result;

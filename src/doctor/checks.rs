@@ -3,12 +3,12 @@
 use super::{Finding, Patient, keys};
 use crate::clock::Stamp;
 use crate::count::counted;
+use crate::count::duration;
 use crate::hook::{dialect, sources};
 use crate::model::observed;
-use crate::notify::spool::Spool;
 use crate::settings::entry::{Call, Role};
 use crate::settings::{client as claude, locate, merge, short, trial};
-use crate::view::board::duration;
+use crate::spool::Spool;
 use crate::view::client::Client;
 use crate::{config, daemon, store};
 use anyhow::Result;
@@ -17,7 +17,7 @@ use std::path::Path;
 use std::time::Duration;
 
 pub fn client(_: &Patient) -> Vec<Finding> {
-    let Some(path) = claude::on_path("claude") else {
+    let Some(path) = crate::process::on_path("claude") else {
         return vec![Finding::warn(
             "`claude` is not on PATH",
             "install Claude Code, or start it by its full path; hooks work all the same",

@@ -26,6 +26,7 @@ pub struct DoctorArgs {
     /// More of Claude Code's configuration directories to look at
     #[arg(long = "config-dir", value_name = "DIR")]
     config_dirs: Vec<PathBuf>,
+    /// As JSON
     #[arg(long)]
     json: bool,
 }

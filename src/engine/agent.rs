@@ -195,7 +195,7 @@ pub struct Figures {
     pub model: Option<String>,
     #[serde(skip_serializing_if = "empty")]
     pub used_tokens: Option<u64>,
-    /// The context window the client named, for the model it named with it.
+    /// The context window the client named, or that of the model it named.
     #[serde(skip_serializing_if = "empty")]
     pub window: Option<u64>,
     #[serde(skip_serializing_if = "empty")]

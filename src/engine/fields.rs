@@ -1,7 +1,7 @@
 //! What any event tells beside its effect: where the agent sits, and under which names.
 
 use super::agent::{Agent, Place};
-use super::observations;
+use super::{observations, windows};
 use crate::model::*;
 use serde_json::Value;
 
@@ -30,7 +30,7 @@ pub(super) fn take(agent: &mut Agent, event: &Event) {
     };
     if let Some(model) = model.filter(|model| agent.figures.model.as_deref() != Some(model)) {
         agent.figures.model = Some(model.to_string());
-        agent.figures.window = None;
+        agent.figures.window = windows::of_model(model);
     }
 }
 

@@ -26,6 +26,7 @@ mod step;
 mod subagents;
 mod turns;
 mod view;
+pub mod warnings;
 mod windows;
 
 pub use agent::Agent;

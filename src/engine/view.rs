@@ -16,8 +16,9 @@ const REPORT_FOLLOWS: Duration = Duration::from_secs(3);
 const COMMON_BRANCHES: &[&str] = &["main", "master", "trunk", "develop", "HEAD"];
 
 impl Agent {
-    /// The agent as a person sees it at `now` (staleness and patience with headless runs depend on the time).
-    pub fn view(&self, now: Stamp) -> AgentView {
+    /// The agent as a person sees it at `now` (staleness and patience with headless runs depend on the time), with the
+    /// context window that is configured, if one is.
+    pub fn view(&self, now: Stamp, window: Option<u64>) -> AgentView {
         let (status, detail) = self.status(now);
         let place = &self.place;
         AgentView {
@@ -35,7 +36,7 @@ impl Agent {
             group: self.group(status),
             error: self.error.clone(),
             unseen: self.unseen,
-            stale: self.ended_at.is_none() && now.since(self.last_active_at) >= STALE,
+            stale: self.is_stale(now),
             headless: place.headless,
             started_at: self.started_at,
             last_active_at: self.last_active_at,
@@ -52,7 +53,7 @@ impl Agent {
             mode: place.mode.clone(),
             model: self.figures.model.clone(),
             permission_mode: place.permission_mode.clone(),
-            context: windows::context(&self.figures),
+            context: windows::context(&self.figures, window),
             cost_usd: self.figures.cost_usd,
             rate_limits: self.figures.rate_limits.clone(),
             pr: self.figures.pr.clone(),
@@ -74,6 +75,10 @@ impl Agent {
             source_at: self.source_at,
             confidence: self.confidence,
         }
+    }
+
+    pub fn is_stale(&self, now: Stamp) -> bool {
+        self.ended_at.is_none() && now.since(self.last_active_at) >= STALE
     }
 
     /// Status and detail alone: what most readers ask, and all that a change is judged by.

@@ -3,22 +3,22 @@
 use super::agent::Figures;
 use crate::model::ContextUse;
 
-/// What a window holds when the client did not say: first fit on the model's id.
-const WINDOWS: &[(&str, u64)] = &[("[1m]", 1_000_000), ("claude-opus-5", 1_000_000)];
+/// Models with a large window: first fit on the id by which the client names the model.
+const WINDOWS: &[(&str, u64)] = &[("[1m]", LARGE), ("claude-opus-5", LARGE)];
 const USUAL: u64 = 200_000;
 const LARGE: u64 = 1_000_000;
 
-fn window(figures: &Figures) -> u64 {
-    let known = figures.window.or_else(|| {
-        let model = figures.model.as_deref()?;
-        WINDOWS.iter().find(|(part, _)| model.contains(part)).map(|(_, window)| *window)
-    });
-    // More than fits is the proof of a larger window.
-    known.unwrap_or(if figures.used_tokens > Some(USUAL) { LARGE } else { USUAL })
+/// The window of the model the client says it uses. A transcript's id is not enough: it has lost the mark `[1m]`, and
+/// so says nothing about the window.
+pub(super) fn of_model(model: &str) -> Option<u64> {
+    WINDOWS.iter().find(|(part, _)| model.contains(part)).map(|(_, window)| *window)
 }
 
-pub fn context(figures: &Figures) -> Option<ContextUse> {
-    let window = window(figures);
+/// The one place where fullness is worked out, for the board and for the warnings. `configured` wins over everything.
+pub fn context(figures: &Figures, configured: Option<u64>) -> Option<ContextUse> {
+    // More than fits is the proof of a larger window.
+    let proved = || if figures.used_tokens > Some(USUAL) { LARGE } else { USUAL };
+    let window = configured.filter(|window| *window > 0).or(figures.window).unwrap_or_else(proved);
     let (used_tokens, percent) = match (figures.used_tokens, figures.percent) {
         (Some(used), _) => (used, used as f64 * 100.0 / window as f64),
         (None, Some(percent)) => ((percent * window as f64 / 100.0).round().max(0.0) as u64, percent),
@@ -38,23 +38,30 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_window_is_what_the_client_said_else_what_the_model_has_else_what_is_proved() {
-        for (model, told, used, window, percent) in [
-            ("claude-sonnet-4-5", None, 43_000, 200_000, 21.5),
-            ("claude-sonnet-4-5", Some(1_000_000), 190_000, 1_000_000, 19.0),
-            ("claude-sonnet-4-5[1m]", None, 190_000, 1_000_000, 19.0),
-            ("claude-opus-5-5", None, 500_000, 1_000_000, 50.0),
-            ("claude-sonnet-4-5", None, 260_000, 1_000_000, 26.0),
-            ("claude-sonnet-4-5", Some(200_000), 260_000, 200_000, 100.0),
+    fn the_window_is_the_configured_one_else_what_the_client_said_else_what_is_proved() {
+        for (configured, told, used, window, percent) in [
+            (None, None, 43_000, 200_000, 21.5),
+            (None, Some(1_000_000), 190_000, 1_000_000, 19.0),
+            (None, None, 260_000, 1_000_000, 26.0),
+            (None, Some(200_000), 260_000, 200_000, 100.0),
+            (Some(500_000), Some(200_000), 250_000, 500_000, 50.0),
+            (Some(0), None, 43_000, 200_000, 21.5),
         ] {
-            let figures = Figures {
-                model: Some(model.into()),
-                window: told,
-                used_tokens: Some(used),
-                ..Figures::default()
-            };
-            assert_eq!(context(&figures), Some(ContextUse { used_tokens: used, window, percent }), "{model}");
+            let figures = Figures { window: told, used_tokens: Some(used), ..Figures::default() };
+            let expected = ContextUse { used_tokens: used, window, percent };
+            assert_eq!(context(&figures, configured), Some(expected), "{configured:?} {told:?} {used}");
         }
-        assert_eq!(context(&Figures::default()), None);
+        assert_eq!(context(&Figures::default(), None), None);
+    }
+
+    #[test]
+    fn large_windows_are_known_by_the_clients_name_of_the_model() {
+        for (model, window) in [
+            ("claude-sonnet-4-5", None),
+            ("claude-sonnet-4-5[1m]", Some(1_000_000)),
+            ("claude-opus-5-5", Some(1_000_000)),
+        ] {
+            assert_eq!(of_model(model), window, "{model}");
+        }
     }
 }

@@ -190,10 +190,6 @@ rules! {
         "Split it up."
 }
 
-pub fn by_id(id: &str) -> Option<&'static Rule> {
-    RULES.iter().copied().find(|rule| rule.id == id)
-}
-
 /// The user's choices for one project: rule id (or the part before the dot) ▶ what to say.
 #[derive(Debug, Default)]
 pub struct Choices {

@@ -263,7 +263,7 @@ impl Adviser<'_> {
             self.command_says(format!("{path:?} is a directory"), None);
         } else if !absolute.exists() {
             self.command_says(format!("{path:?} does not exist"), None);
-        } else if is_program && !is_executable(&absolute) {
+        } else if is_program && !crate::process::is_program(&absolute) {
             let fix = format!("chmod +x {}", absolute.display());
             self.command_says(format!("{path:?} is not executable"), Some(fix));
         }
@@ -305,18 +305,7 @@ fn on_path(program: &str) -> bool {
     let Some(path) = config::env_path("PATH") else { return true };
     std::env::split_paths(&path).any(|dir| {
         let candidate = dir.join(program);
-        candidate.is_file() && is_executable(&candidate)
+        crate::process::is_program(&candidate)
             || cfg!(windows) && dir.join(format!("{program}.exe")).is_file()
     })
-}
-
-#[cfg(unix)]
-fn is_executable(path: &Path) -> bool {
-    use std::os::unix::fs::PermissionsExt;
-    std::fs::metadata(path).is_ok_and(|metadata| metadata.permissions().mode() & 0o111 != 0)
-}
-
-#[cfg(not(unix))]
-fn is_executable(path: &Path) -> bool {
-    path.is_file()
 }

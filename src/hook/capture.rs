@@ -3,7 +3,7 @@
 use super::dialect::CLAUDE;
 use super::input::HookJsonInput;
 use super::select;
-use crate::cli::Usage;
+use crate::usage::Usage;
 use crate::{files, mask};
 use anyhow::{Context, Result};
 use serde_json::{Value, json};

@@ -60,6 +60,14 @@ pub const EVENTS: [Spec; 33] = [
     spec("MessageDisplay", "message-display", false, None, false),
 ];
 
+/// No event has a longer name than this.
+const LONGEST_NAME: usize = 200;
+
+/// The hook sends, and the server takes, events whose names are not longer than any could be.
+pub fn fits(slug: &str) -> bool {
+    slug.bytes().filter(|byte| *byte != b'-').count() <= LONGEST_NAME
+}
+
 pub fn by_name(name: &str) -> Option<&'static Spec> {
     EVENTS.iter().find(|spec| spec.name == name)
 }
@@ -103,6 +111,19 @@ mod tests {
         for spec in &EVENTS {
             assert_eq!(slug_of(spec.name), spec.slug);
             assert_eq!(name_of(spec.slug), spec.name);
+        }
+    }
+
+    #[test]
+    fn the_length_of_the_name_decides_however_it_is_spelled() {
+        for (name, expected) in [
+            ("Stop".to_owned(), true),
+            ("X".repeat(LONGEST_NAME), true),
+            ("x".repeat(LONGEST_NAME), true),
+            ("X".repeat(LONGEST_NAME + 1), false),
+            ("x".repeat(LONGEST_NAME + 1), false),
+        ] {
+            assert_eq!(fits(&slug_of(&name)), expected, "{} bytes", name.len());
         }
     }
 }

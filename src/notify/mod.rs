@@ -10,19 +10,17 @@ pub mod envelope;
 mod log;
 mod post;
 pub mod scan;
-pub mod spool;
 pub mod stdin;
 
 use crate::config::{self, Config};
+use crate::delivery::Delivery;
 use crate::guard::{self, Verdict};
 use crate::hook::event;
 use crate::hook::repair::repaired;
 use crate::mask;
 use crate::model::observed;
-use clap::CommandFactory;
-use envelope::Delivery;
+use crate::spool::Spool;
 use serde_json::Value;
-use spool::Spool;
 use std::borrow::Cow;
 use std::ffi::OsString;
 use std::io::{IsTerminal, Write};
@@ -40,9 +38,6 @@ const HARD_DEADLINE: Duration = Duration::from_millis(1900);
 /// The same two for what the guard said: the client has its answer and waits only for the end of this process.
 const VERDICT_SOFT: Duration = Duration::from_millis(250);
 const VERDICT_HARD: Duration = Duration::from_millis(650);
-
-/// No event is called by a longer name than this.
-const LONGEST_NAME: usize = 200;
 
 /// What became of a posted event.
 #[derive(Debug)]
@@ -69,9 +64,9 @@ pub fn main(event: Option<OsString>) -> ExitCode {
 }
 
 /// `headspace` without a command: a hook payload on standard input is delivered (clients before 2.1.139 run the bare
-/// path, because they do not know `args`), a person gets the help. A payload that did not arrive whole is no
+/// path, because they do not know `args`), a person gets the `help`. A payload that did not arrive whole is not a
 /// reason for exit code 2 either, which would block the client's tool call.
-pub fn bare() -> ExitCode {
+pub fn bare(help: fn() -> String) -> ExitCode {
     let delivery = Delivery::now();
     if !std::io::stdin().is_terminal() {
         alarm::arm(SOFT_DEADLINE, Some(HARD_DEADLINE));
@@ -85,7 +80,7 @@ pub fn bare() -> ExitCode {
             _ => alarm::disarm(),
         }
     }
-    let _ = write!(std::io::stderr(), "{}", crate::cli::Cli::command().render_help());
+    let _ = write!(std::io::stderr(), "{}", help());
     ExitCode::from(2)
 }
 
@@ -140,8 +135,7 @@ fn deliver(event: Option<OsString>, payload: &Payload, delivery: &Delivery) {
     // Something like an option is nobody's event, and no reason to lose one.
     let named = event.and_then(|name| name.into_string().ok());
     let named = named.filter(|name| !name.is_empty() && !name.starts_with('-'));
-    let Some(name) = named.or_else(|| payload.text("hook_event_name")).filter(|n| n.len() <= LONGEST_NAME)
-    else {
+    let Some(name) = named.or_else(|| payload.text("hook_event_name")) else {
         return log::note("no event name: nothing to deliver");
     };
     if !payload.has_text("session_id") {
@@ -149,6 +143,9 @@ fn deliver(event: Option<OsString>, payload: &Payload, delivery: &Delivery) {
     }
     // The argument may be a slug as well.
     let slug = event::slug_of(&name);
+    if !event::fits(&slug) {
+        return log::note("the event's name is too long: nothing to deliver");
+    }
     let name = event::by_slug(&slug).map_or(name.as_str(), |spec| spec.name);
     let config = Config::load_if_any().unwrap_or_else(|error| {
         log::note(format_args!("{error:#}"));

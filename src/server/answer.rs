@@ -66,7 +66,7 @@ impl From<Unavailable> for Failed {
 /// What went wrong inside is for the log; the client learns that it did.
 impl From<anyhow::Error> for Failed {
     fn from(error: anyhow::Error) -> Failed {
-        super::log::line(&format!("could not answer: {error:#}"));
+        crate::log::line(&format!("could not answer: {error:#}"));
         Failed(StatusCode::INTERNAL_SERVER_ERROR, "the server could not answer: see its log".into())
     }
 }

@@ -3,12 +3,13 @@
 use super::answer::{Answered, Failed, ok};
 use super::app::Shared;
 use super::hooks::read_bytes;
-use super::ledger::NewEvent;
-use super::{snapshot, ticker};
+use super::ledger::{Ledger, NewEvent};
+use super::snapshot::Chosen;
+use super::ticker;
 use crate::clock::Stamp;
 use crate::engine::Agent;
 use crate::model::{self, AgentView, Row, Source, observed};
-use crate::store::queries::{self, EventQuery, EventView, Found, Page};
+use crate::store::queries::{self, EventQuery, EventView, Found, Listed, Page};
 use axum::body::Body;
 use axum::extract::{Path, Query, State};
 use hyper::StatusCode;
@@ -23,7 +24,7 @@ use std::time::Duration;
 const ROWS: (usize, usize) = (200, 1000);
 /// The same for events, which are bigger.
 const EVENTS: (usize, usize) = (100, 1000);
-/// Ended agents in one answer, if nobody says: those that ended last.
+/// Ended agents in one answer, at most and if nobody says: those that ended last.
 const ENDED: usize = 1000;
 /// Names of events in one question.
 const MOST_NAMES: usize = 100;
@@ -31,17 +32,29 @@ const SMALL_BODY: usize = 64 << 10;
 /// A client that asks to prune is answered after this time, and may ask again.
 const PRUNE_PATIENCE: Duration = Duration::from_secs(5);
 
+/// Everybody who has not ended, and with `all` or `ended` also those who have, as many as `limit` or `ended` says; or
+/// only those who ended `before` a certain one of them.
 #[derive(Deserialize)]
 pub struct Which {
     all: Option<String>,
     ended: Option<String>,
+    limit: Option<String>,
+    before: Option<String>,
 }
 
 impl Which {
-    /// How many ended agents are wanted.
-    fn ended(self) -> Result<usize, Failed> {
+    fn agents(self, ledger: &Ledger) -> Result<Chosen, Failed> {
         let all = self.all.is_some_and(|all| !matches!(all.as_str(), "" | "0" | "false"));
-        Ok(number("ended", self.ended)?.unwrap_or(if all { ENDED } else { 0 }))
+        let (ended, limit) = (number("ended", self.ended)?, number("limit", self.limit)?);
+        let before = number("before", self.before)?;
+        let snapshot = ledger.snapshot();
+        let Some(id) = before else {
+            let ended = ended.unwrap_or(if all { limit.unwrap_or(ENDED) } else { 0 });
+            return Ok(snapshot.choose(ended.min(ENDED)));
+        };
+        let last = snapshot.agent(id).and_then(|agent| Some((agent.ended_at?, id)));
+        let last = last.ok_or_else(|| Failed::bad("`before` is not an agent that has ended"))?;
+        Ok(snapshot.ended(Some(last), ended.or(limit).unwrap_or(ENDED).clamp(1, ENDED)))
     }
 }
 
@@ -55,33 +68,42 @@ fn number<T: std::str::FromStr>(name: &str, text: Option<String>) -> Result<Opti
 #[derive(Serialize)]
 struct Agents {
     agents: Vec<AgentView>,
+    /// More have ended: before this one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<i64>,
 }
 
 pub async fn agents(State(app): State<Shared>, Query(which): Query<Which>) -> Answered {
     app.reconciler.viewed();
-    let agents = app.ledger.snapshot().agents(which.ended()?);
-    Ok(ok(&Agents { agents: snapshot::views(&agents, Stamp::now()) }))
+    let (ledger, now) = (&app.ledger, Stamp::now());
+    let Chosen { agents, next } = which.agents(ledger)?;
+    let mut agents: Vec<AgentView> = agents.iter().map(|agent| ledger.view(agent, now)).collect();
+    // Who needs me first, and of those who waits longest.
+    agents.sort_by_cached_key(AgentView::rank);
+    Ok(ok(&Agents { agents, next }))
 }
 
 #[derive(Serialize)]
 struct Board {
     receiver: Value,
     rows: Vec<Row>,
+    /// More have ended: before this one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<i64>,
 }
 
 /// The agents as a list, and how the receiver is: one small answer for what is asked every few seconds.
 pub async fn board(State(app): State<Shared>, Query(which): Query<Which>) -> Answered {
     app.reconciler.viewed();
-    let ended = which.ended()?;
     let receiver = app.hook_status(ticker::spool().await);
-    let agents = app.ledger.snapshot().agents(ended);
+    let Chosen { agents, next } = which.agents(&app.ledger)?;
     let now = Stamp::now();
-    let views = agents.iter().map(|agent| agent.view(now)).collect();
-    Ok(ok(&Board { receiver, rows: model::rows(views, now) }))
+    let views = agents.iter().map(|agent| app.ledger.view(agent, now)).collect();
+    Ok(ok(&Board { receiver, rows: model::rows(views, now), next }))
 }
 
 pub async fn agent(State(app): State<Shared>, Path(id): Path<String>) -> Answered {
-    Ok(ok(&known(&app, &id)?.view(Stamp::now())))
+    Ok(ok(&app.ledger.view(&*known(&app, &id)?, Stamp::now())))
 }
 
 fn known(app: &Shared, id: &str) -> Result<Arc<Agent>, Failed> {
@@ -89,26 +111,33 @@ fn known(app: &Shared, id: &str) -> Result<Arc<Agent>, Failed> {
     app.ledger.snapshot().agent(id).ok_or_else(|| Failed::not_found("there is no such agent"))
 }
 
-/// The newest rows, or the newest before the one with this id.
+/// The newest rows, the newest before the one with this id, or the first after it.
 #[derive(Deserialize)]
 pub struct WhichRows {
     before: Option<String>,
+    after: Option<String>,
     limit: Option<String>,
 }
 
-/// A list of an agent's rows, under its name.
+/// A list of an agent's rows, under its name, and where to go on: `next` is the next question's `before`, or its `after`
+/// if this one had an `after`.
 async fn rows(
     app: Shared,
     id: String,
     which: WhichRows,
     name: &'static str,
-    query: fn(&Connection, Page) -> anyhow::Result<Vec<Value>>,
+    query: fn(&Connection, Page) -> anyhow::Result<Listed>,
 ) -> Answered {
     let agent = known(&app, &id)?.id;
     let limit = number("limit", which.limit)?.unwrap_or(ROWS.0).clamp(1, ROWS.1);
-    let page = Page { agent, before: number("before", which.before)?, limit };
-    let rows = app.ask_of_states(move |db| query(db, page)).await?;
-    Ok(ok(&json!({ name: rows })))
+    let (before, after) = (number("before", which.before)?, number("after", which.after)?);
+    let page = Page { agent, before, after, limit };
+    let Listed { rows, next } = app.ask_of_states(move |db| query(db, page)).await?;
+    let mut answer = json!({ name: rows });
+    if let Some(next) = next {
+        answer["next"] = json!(next);
+    }
+    Ok(ok(&answer))
 }
 
 pub async fn commands(
@@ -172,11 +201,13 @@ struct Events {
     /// There may be more beyond this id, which nobody looked for yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     looked_to: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<i64>,
 }
 
 impl From<Found> for Events {
-    fn from(Found { events, looked_to }: Found) -> Events {
-        Events { events, looked_to }
+    fn from(Found { events, looked_to, next }: Found) -> Events {
+        Events { events, looked_to, next }
     }
 }
 
@@ -233,13 +264,13 @@ async fn told(app: &Shared, agent: &Agent, name: &str, mut body: Value) -> Answe
     body["session_id"] = json!(agent.session_id);
     let event = NewEvent::observed(name, &agent.session_id, Stamp::now(), Source::Hook, body);
     let receipt = app.ledger.submit(event).answer().await?;
-    let agent = app.ledger.snapshot().agent(agent.id).map(|agent| agent.view(Stamp::now()));
+    let agent = app.ledger.snapshot().agent(agent.id).map(|agent| app.ledger.view(&agent, Stamp::now()));
     Ok(ok(&json!({"status": "ok", "event_id": receipt.event_id, "agent": agent})))
 }
 
 /// Brings the agent's terminal to the front.
 pub async fn jump(State(app): State<Shared>, Path(id): Path<String>) -> Answered {
-    let view = known(&app, &id)?.view(Stamp::now());
+    let view = app.ledger.view(&*known(&app, &id)?, Stamp::now());
     let jumped = super::aside::run(move || crate::multiplexer::jump(&view)).await;
     let refused = |why: String| Failed(StatusCode::CONFLICT, format!("could not jump: {why}"));
     jumped.unwrap_or_else(|_| Err("it went wrong".into())).map_err(refused)?;

@@ -1,7 +1,6 @@
 //! A transaction in the making: events in their order, each with what had to be looked up for it.
 
 use super::facts::Lookup;
-use super::ledger::{EventJob, Receipt};
 use super::memory::Memory;
 use super::projection;
 use crate::clock::Stamp;
@@ -9,10 +8,10 @@ use crate::engine;
 use crate::model::*;
 use crate::process;
 use crate::store::flag;
-use crate::store::write::{self, EventRow, Events, Rows};
+use crate::store::write::{self, EventRow, Events, Rows, TailUpdate};
 use anyhow::Result;
 use rusqlite::Connection;
-use std::collections::HashSet;
+use std::collections::{HashSet, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 pub enum Failure {
@@ -25,6 +24,31 @@ impl<E: Into<anyhow::Error>> From<E> for Failure {
     fn from(error: E) -> Failure {
         Failure::Store(error.into())
     }
+}
+
+/// An event as it is to be stored.
+#[derive(Debug)]
+pub struct EventRecord {
+    pub event: Event,
+    /// The body as it is stored.
+    pub text: String,
+    pub delivery_id: Option<String>,
+    pub from_hook: bool,
+    /// How far a transcript was read to find this; committed together with it.
+    pub tail: Option<TailUpdate>,
+}
+
+/// What became of an event; it is on disk.
+#[derive(Clone, Debug)]
+pub struct Receipt {
+    pub event_id: i64,
+    pub agent_id: Option<i64>,
+    pub is_new_agent: bool,
+    pub method: Method,
+    pub duplicate: bool,
+    /// The agent's own state and its status right after this event.
+    pub state: Option<AgentState>,
+    pub status: Option<Status>,
 }
 
 pub struct Batch<'a> {
@@ -40,15 +64,53 @@ pub struct Batch<'a> {
 /// What is known of the world outside.
 pub struct Around {
     lookup: Lookup,
-    /// Sessions heard of since the server started.
-    met: HashSet<String>,
+    met: Met,
     /// This machine, as `notify` names it.
     host: Option<String>,
 }
 
+/// Sessions heard of since the server started: as many as a restart could matter for. Whose session falls out is told
+/// once more that it was found in the store.
+#[derive(Default)]
+struct Met {
+    sessions: HashSet<String>,
+    order: VecDeque<String>,
+}
+
+impl Met {
+    const MOST: usize = 10_000;
+
+    /// `true`: not met before.
+    fn meet(&mut self, session: &str) -> bool {
+        if self.sessions.contains(session) {
+            return false;
+        }
+        if self.order.len() >= Met::MOST
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.sessions.remove(&oldest);
+        }
+        self.order.push_back(session.to_owned());
+        self.sessions.insert(session.to_owned())
+    }
+
+    fn forget(&mut self, sessions: &[String]) {
+        for session in sessions {
+            self.sessions.remove(session);
+        }
+        let Met { sessions, order } = self;
+        order.retain(|session| sessions.contains(session));
+    }
+}
+
 impl Around {
+    /// Retention has deleted the agent of these sessions.
+    pub fn forget(&mut self, sessions: &[String]) {
+        self.met.forget(sessions);
+    }
+
     pub fn new() -> Around {
-        Around { lookup: Lookup::default(), met: HashSet::new(), host: process::host_name() }
+        Around { lookup: Lookup::default(), met: Met::default(), host: process::host_name() }
     }
 }
 
@@ -58,19 +120,19 @@ impl<'a> Batch<'a> {
     }
 
     /// Stores the event and applies it. `fails`: the engine is known to fail on it, so it has no effect.
-    pub fn event(&mut self, job: &mut EventJob, index: usize, fails: bool) -> Result<Receipt, Failure> {
-        if let Some(delivery_id) = &job.delivery_id
+    pub fn event(&mut self, record: &mut EventRecord, index: usize, fails: bool) -> Result<Receipt, Failure> {
+        if let Some(delivery_id) = &record.delivery_id
             && let Some((event_id, agent_id)) = self.events.delivered(delivery_id)?
         {
-            if let Some(tail) = &job.tail {
+            if let Some(tail) = &record.tail {
                 write::tail(self.db, tail)?;
             }
             return Ok(self.receipt(event_id, agent_id, None, true));
         }
         self.memory.marks.event += 1;
-        job.event.id = self.memory.marks.event;
-        self.gather(&mut job.event);
-        let event = &job.event;
+        record.event.id = self.memory.marks.event;
+        self.gather(&mut record.event);
+        let event = &record.event;
         let world = &mut self.memory.world;
         let outcome = if fails {
             None
@@ -83,11 +145,12 @@ impl<'a> Batch<'a> {
             None => self.memory.world.agent_of_session(&event.session_id).map(|agent| agent.id),
         };
         let first = !std::mem::replace(&mut self.begun, true);
-        let flags =
-            effect(outcome.as_ref()) + i64::from(job.from_hook) * flag::HOOK + i64::from(first) * flag::FIRST;
-        let delivery_id = job.delivery_id.as_deref();
-        self.events.put(&EventRow { event, text: &job.text, agent_id, delivery_id, flags })?;
-        if let Some(tail) = &job.tail {
+        let flags = effect(outcome.as_ref())
+            + i64::from(record.from_hook) * flag::HOOK
+            + i64::from(first) * flag::FIRST;
+        let delivery_id = record.delivery_id.as_deref();
+        self.events.put(&EventRow { event, text: &record.text, agent_id, delivery_id, flags })?;
+        if let Some(tail) = &record.tail {
             write::tail(self.db, tail)?;
         }
         self.memory.marks.count(&mut self.rows, event, flags);
@@ -123,8 +186,7 @@ impl<'a> Batch<'a> {
     fn gather(&mut self, event: &mut Event) {
         let Around { lookup, met, host } = &mut *self.around;
         // Still so if this is tried again.
-        let first_since_start = event.facts.first_since_start
-            || !met.contains(&event.session_id) && met.insert(event.session_id.clone());
+        let first_since_start = event.facts.first_since_start || met.meet(&event.session_id);
         let mut found = Facts { first_since_start, ..Facts::default() };
         let fresh = matches!(event.name.as_str(), "SessionStart" | "CwdChanged" | "UserPromptSubmit");
         let cwd = event.text("cwd").or_else(|| event.text("working_directory"));
@@ -151,5 +213,24 @@ pub fn effect(outcome: Option<&Outcome>) -> i64 {
         Some(outcome) => {
             i64::from(outcome.duplicate) * flag::DUPLICATE + i64::from(outcome.is_new_agent) * flag::CREATED
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sessions_are_met_once_and_never_too_many() {
+        let mut met = Met::default();
+        for session in 0..Met::MOST * 2 {
+            assert!(met.meet(&session.to_string()));
+            assert!(!met.meet(&session.to_string()));
+        }
+        assert_eq!((met.sessions.len(), met.order.len()), (Met::MOST, Met::MOST));
+        assert!(met.meet("0"), "the oldest has fallen out");
+        met.forget(&["0".into(), "nobody".into()]);
+        assert_eq!((met.sessions.len(), met.order.len()), (Met::MOST - 1, Met::MOST - 1));
+        assert!(met.meet("0"));
     }
 }

@@ -3,7 +3,7 @@
 //! SQLite lets one connection append to the log while another copies from it. The log begins anew when all of it is
 //! copied and nobody reads it; under load something new is there by then, so the writer copies that little rest itself.
 
-use super::log;
+use crate::log;
 use anyhow::{Context, Result};
 use rusqlite::{Connection, OpenFlags};
 use std::path::Path;

@@ -2,9 +2,9 @@
 //! on disk. A crash in between repeats the event, and its delivery id makes the two one.
 
 use super::app::App;
-use super::{intake, log, payload};
-use crate::config;
-use crate::notify::spool::{Record, Spool};
+use super::{intake, payload};
+use crate::spool::{Record, Spool};
+use crate::{config, log};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::time::Duration;

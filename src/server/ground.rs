@@ -51,7 +51,7 @@ impl Ground for Home {
     }
 
     fn hooks_wait(&self) -> bool {
-        crate::notify::spool::Spool::open(&config::spool_dir()).pending().count > 0
+        crate::spool::Spool::open(&config::spool_dir()).pending().count > 0
     }
 
     fn knows(&self, session_id: &str) -> bool {
@@ -76,7 +76,7 @@ impl Ground for Home {
             }
             std::thread::sleep(PAUSE);
         }
-        super::log::line("could not store what transcripts say: given up until the next start");
+        crate::log::line("could not store what transcripts say: given up until the next start");
     }
 }
 

@@ -4,8 +4,7 @@
 use super::ledger::{Ledger, NewEvent, Receipt};
 use crate::clock::Stamp;
 use crate::config::{Config, ContextFiles};
-use crate::context::warnings::{self, Due};
-use crate::engine::Agent;
+use crate::engine::warnings::{self, Due};
 use crate::model::{AgentView, Source, observed};
 use crate::terminal::gist;
 use serde_json::{Value, json};
@@ -13,8 +12,6 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// Tokens of a window nobody named.
-const USUAL_WINDOW: u64 = 200_000;
 /// A model that works this long without a word is asked for one.
 const SILENCE: Duration = Duration::from_secs(120);
 
@@ -23,7 +20,28 @@ pub struct Hints {
     context: ContextFiles,
     title: bool,
     /// What each agent's title was last set to, and when its model was last reminded.
-    said: Mutex<HashMap<i64, Said>>,
+    said: Mutex<Memory>,
+}
+
+/// What was said to agents that have not ended.
+#[derive(Debug, Default)]
+struct Memory {
+    said: HashMap<i64, Said>,
+    /// With as many agents it is looked for those that are gone.
+    full: usize,
+}
+
+impl Memory {
+    /// Fewer than this are not worth a look.
+    const FEW: usize = 64;
+
+    fn of(&mut self, agent_id: i64, lives: impl Fn(i64) -> bool) -> &mut Said {
+        if self.said.len() >= self.full.max(Memory::FEW) {
+            self.said.retain(|id, _| lives(*id));
+            self.full = self.said.len() * 2;
+        }
+        self.said.entry(agent_id).or_default()
+    }
 }
 
 #[derive(Debug, Default)]
@@ -68,12 +86,12 @@ impl Hints {
         if receipt.duplicate || silent {
             return None;
         }
-        let view = &ledger.snapshot().agent(receipt.agent_id?)?.view(Stamp::now());
+        let view = &ledger.view(&*ledger.snapshot().agent(receipt.agent_id?)?, Stamp::now());
         let mut output = self.warning(ledger, asked, view).await;
         if output.is_none() {
-            output = self.reminder(asked, view);
+            output = self.reminder(ledger, asked, view);
         }
-        if let Some(title) = self.new_title(asked, view) {
+        if let Some(title) = self.new_title(ledger, asked, view) {
             output.get_or_insert_with(|| json!({}))["terminalSequence"] = json!(title);
         }
         output
@@ -90,7 +108,7 @@ impl Hints {
             return None;
         }
         let agent = ledger.snapshot().agent(view.id)?;
-        let percent = self.percent(&agent)?;
+        let percent = view.context.as_ref()?.percent;
         let said = agent.figures.warned.and_then(|level| u32::try_from(level).ok());
         let (level, output) = match warnings::due(percent, said, &self.context.warnings) {
             Due::Nothing => return None,
@@ -104,21 +122,13 @@ impl Hints {
         output
     }
 
-    /// Over the configured window, else the one the client named.
-    fn percent(&self, agent: &Agent) -> Option<f64> {
-        let figures = &agent.figures;
-        let window = self.context.window.or(figures.window).unwrap_or(USUAL_WINDOW).max(1);
-        let used = figures.used_tokens.map(|used| used as f64 * 100.0 / window as f64);
-        used.or(figures.percent).map(|percent| percent.clamp(0.0, 100.0))
-    }
-
     /// Opt-in: a word now and then from a model that works silently, and a report from one nobody watches.
-    fn reminder(&self, asked: &Asked, view: &AgentView) -> Option<Value> {
+    fn reminder(&self, ledger: &Ledger, asked: &Asked, view: &AgentView) -> Option<Value> {
         if !self.context.reminders || !asked.main_thread {
             return None;
         }
         let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
-        let said = said.entry(view.id).or_default();
+        let said = said.of(view.id, |id| lives(ledger, id));
         let text = match asked.name.as_str() {
             "UserPromptSubmit" => {
                 said.reminded_at = Some(Stamp::now());
@@ -143,18 +153,37 @@ impl Hints {
     }
 
     /// `! api · fix-auth`, if that differs from what was set before.
-    fn new_title(&self, asked: &Asked, view: &AgentView) -> Option<String> {
+    fn new_title(&self, ledger: &Ledger, asked: &Asked, view: &AgentView) -> Option<String> {
         // At the end of a session the client reads no output any more.
         if !self.title || view.headless || asked.name == "SessionEnd" {
             return None;
         }
         let title = format!("{} {}", view.group.glyph(), gist(&view.name, 60));
         let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
-        let said = said.entry(view.id).or_default();
+        let said = said.of(view.id, |id| lives(ledger, id));
         if said.title == title {
             return None;
         }
         said.title.clone_from(&title);
         Some(format!("\x1b]2;{title}\x07"))
+    }
+}
+
+fn lives(ledger: &Ledger, agent_id: i64) -> bool {
+    ledger.snapshot().agent(agent_id).is_some_and(|agent| agent.ended_at.is_none())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_said_to_agents_that_are_gone_is_forgotten() {
+        let mut memory = Memory::default();
+        for id in 0..10_000 {
+            memory.of(id, |known| known % 1000 == 7).title = id.to_string();
+            assert!(memory.said.len() <= Memory::FEW + 20, "{}", memory.said.len());
+        }
+        assert_eq!(memory.of(7, |_| true).title, "7");
     }
 }

@@ -7,6 +7,7 @@ use super::ledger::{NewEvent, Pending, Receipt};
 use super::routes::linger;
 use super::watch::Heard;
 use super::{aside, intake, payload};
+use crate::hook;
 use crate::model::{AgentState, Method, Status};
 use axum::body::Body;
 use axum::extract::{Path, State};
@@ -24,10 +25,9 @@ pub const MAX_BODY: usize = 16 << 20;
 const BODY_TIMEOUT: Duration = Duration::from_secs(10);
 /// Bodies over this are decoded on a thread of their own: everybody else shares this one.
 const BIG: usize = 128 << 10;
-const LONGEST_SLUG: usize = 100;
 
 pub async fn receive(State(app): State<Shared>, Path(slug): Path<String>, body: Body) -> Answered {
-    if slug.len() > LONGEST_SLUG {
+    if !hook::event::fits(&slug) {
         return Err(Failed::not_found("no event has such a name"));
     }
     let (session_id, body) = read(body).await?;
@@ -44,6 +44,7 @@ async fn record(app: &Shared, event: NewEvent) -> Answered {
     let heard = intake::heard(&event);
     let asked = Asked::by(&event);
     let from_hook = event.from_hook;
+    let begun = app.cost.begun(&event);
     let pending =
         if app.reconciler.is_needed_before(&event.name, &heard) || app.hints.wants_transcript(&asked) {
             // Read and handed in by a task that goes on if the client leaves: what was read is not read again.
@@ -58,6 +59,9 @@ async fn record(app: &Shared, event: NewEvent) -> Answered {
             hand_in(app, event, heard, Vec::new())
         };
     let receipt = pending.answer().await?;
+    if let Some(begun) = begun.filter(|_| !receipt.duplicate) {
+        app.cost.answered(begun);
+    }
     let hint = if from_hook { app.hints.output(&app.ledger, &asked, &receipt).await } else { None };
     Ok(ok(&self::answer(&receipt, hint)))
 }

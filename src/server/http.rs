@@ -1,7 +1,7 @@
 //! Connections: how many, how long, how big. What comes through goes to the routes.
 
 use super::access::Connection;
-use super::log;
+use crate::log;
 use axum::Router;
 use hyper::Request;
 use hyper::body::Incoming;

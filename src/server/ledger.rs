@@ -3,13 +3,17 @@
 //! A [`Ledger`] is a cheap handle that any thread may clone. Behind it one thread ([`super::writer`]) owns the
 //! database and the engine's world.
 
+use super::batch::EventRecord;
+pub use super::batch::Receipt;
 use super::payload;
 use super::queue::{Queue, Refused};
 use super::snapshot::Snapshot;
 use super::sse::Hub;
 use super::watchers::Watchers;
+use crate::alerts::Change;
 use crate::clock::Stamp;
 use crate::config::Config;
+use crate::engine::Agent;
 use crate::model::*;
 use crate::store::prune::Deleted;
 use crate::store::write::{Marks, TailUpdate};
@@ -96,29 +100,6 @@ impl NewEvent {
         };
         (event, text)
     }
-
-    pub fn with_delivery_id(mut self, id: impl Into<String>) -> NewEvent {
-        self.delivery_id = Some(id.into());
-        self
-    }
-
-    pub fn with_tail(mut self, tail: TailUpdate) -> NewEvent {
-        self.tail = Some(tail);
-        self
-    }
-}
-
-/// What became of an event; it is on disk.
-#[derive(Clone, Debug)]
-pub struct Receipt {
-    pub event_id: i64,
-    pub agent_id: Option<i64>,
-    pub is_new_agent: bool,
-    pub method: Method,
-    pub duplicate: bool,
-    /// The agent's own state and its status right after this event.
-    pub state: Option<AgentState>,
-    pub status: Option<Status>,
 }
 
 /// The event could not be recorded now; whoever has it must keep it.
@@ -158,7 +139,6 @@ fn gone() -> Unavailable {
 #[derive(Debug)]
 pub enum Job {
     Event(Box<EventJob>),
-    Tail(TailUpdate, oneshot::Sender<Answer>),
     /// Delete what retention no longer keeps, now; perhaps with another number of days.
     Prune(Option<u32>, oneshot::Sender<Deleted>),
     /// Somebody wants to read: whatever is worked out has to be in the tables.
@@ -167,12 +147,7 @@ pub enum Job {
 
 #[derive(Debug)]
 pub struct EventJob {
-    pub event: Event,
-    /// The body as it is stored.
-    pub text: String,
-    pub delivery_id: Option<String>,
-    pub from_hook: bool,
-    pub tail: Option<TailUpdate>,
+    pub record: EventRecord,
     /// Handed in by a task of the server, which is answered together with its neighbours.
     pub by_task: bool,
     pub answer: oneshot::Sender<Answer>,
@@ -181,12 +156,9 @@ pub struct EventJob {
 impl Job {
     /// Whoever handed it in may have gone.
     pub fn answer(self, answer: Answer) {
-        let sender = match self {
-            Job::Event(job) => job.answer,
-            Job::Tail(_, sender) => sender,
-            Job::Prune(..) | Job::WriteRows(_) => return,
-        };
-        let _ = sender.send(answer);
+        if let Job::Event(job) = self {
+            let _ = job.answer.send(answer);
+        }
     }
 }
 
@@ -217,6 +189,8 @@ pub struct Ledger {
     pub(super) queue: Arc<Queue<Job>>,
     pub(super) published: Arc<Published>,
     paranoid: bool,
+    /// The configured context window.
+    window: Option<u64>,
 }
 
 impl Ledger {
@@ -225,6 +199,7 @@ impl Ledger {
             queue: Arc::new(Queue::new(LINE)),
             published: Arc::new(Published::default()),
             paranoid: config.paranoid,
+            window: config.context.window,
         }
     }
 
@@ -268,13 +243,6 @@ impl Ledger {
         }
     }
 
-    /// Records how far a transcript was read when that brought no event.
-    pub fn submit_tail(&self, tail: TailUpdate) -> Pending {
-        let (answer, pending) = oneshot::channel();
-        self.put(Job::Tail(tail, answer));
-        Pending(pending)
-    }
-
     /// Deletes what retention no longer keeps, and tells what that was when it is done.
     pub async fn prune(&self, days: Option<u32>) -> Result<Deleted, Unavailable> {
         let (answer, pending) = oneshot::channel();
@@ -293,7 +261,8 @@ impl Ledger {
         let (answer, pending) = oneshot::channel();
         let (delivery_id, from_hook, tail) = (new.delivery_id.take(), new.from_hook, new.tail.take());
         let (event, text) = new.recorded(self.paranoid);
-        let job = EventJob { event, text, delivery_id, from_hook, tail, by_task: false, answer };
+        let record = EventRecord { event, text, delivery_id, from_hook, tail };
+        let job = EventJob { record, by_task: false, answer };
         (Job::Event(Box::new(job)), Pending(pending))
     }
 
@@ -308,7 +277,7 @@ impl Ledger {
 
     fn note_refusal(&self, put: Result<(), Refused>) {
         if put == Err(Refused::Full) {
-            super::log::line("too many events at once: refused");
+            crate::log::line("too many events at once: refused");
         }
     }
 
@@ -322,12 +291,17 @@ impl Ledger {
         self.published.snapshot.read().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// An agent as every surface shows it.
+    pub fn view(&self, agent: &Agent, now: Stamp) -> AgentView {
+        agent.view(now, self.window)
+    }
+
     pub fn marks(&self) -> Marks {
         self.published.marks.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// From now on: every agent as it looks after a COMMIT that made it need somebody, or no more.
-    pub fn watch(&self) -> mpsc::Receiver<Arc<AgentView>> {
+    pub fn watch(&self) -> mpsc::Receiver<Change> {
         self.published.watchers.add()
     }
 

@@ -25,7 +25,6 @@ pub mod intake;
 mod keys;
 pub mod ledger;
 mod liveness;
-mod log;
 mod login;
 mod memory;
 mod payload;
@@ -50,6 +49,7 @@ mod writer;
 
 use crate::clock::Stamp;
 use crate::config::{self, Config};
+use crate::log;
 use crate::{files, store};
 use anyhow::{Context, Result, bail};
 use app::App;
@@ -122,7 +122,7 @@ pub fn serve(args: &ServeArgs) -> Result<ExitCode> {
     let reconciler = ground::start(&config, &ledger, tails).context("could not start the reconciler")?;
     let app = Arc::new(App {
         names: access::Names::new(&config.names, bound),
-        cost: cost::Cost::default(),
+        cost: cost::Cost::new(),
         hints: hints::Hints::new(&config),
         reconciler,
         readers: app::Readers::new(path),
@@ -156,10 +156,10 @@ pub fn serve(args: &ServeArgs) -> Result<ExitCode> {
 fn ring_when_it_matters(config: &Config, ledger: &Ledger) -> Result<()> {
     let changes = ledger.watch();
     let now_there = ledger.snapshot().agents(0);
-    let config = config.clone();
+    let (config, ledger) = (config.clone(), ledger.clone());
     let ring = move || {
         let now = Stamp::now();
-        let now_there = now_there.iter().map(|agent| Arc::new(agent.view(now))).collect();
+        let now_there = now_there.iter().map(|agent| Arc::new(ledger.view(agent, now))).collect();
         crate::alerts::run(&config, now_there, &changes);
     };
     std::thread::Builder::new().name("alerts".into()).spawn(ring).context("could not start the alerts")?;

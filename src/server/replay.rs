@@ -116,7 +116,7 @@ pub fn replay(db: &mut Connection, mut progress: impl FnMut(u64)) -> Result<Repl
 fn write_what_is_missing(db: &Connection) {
     let written = Memory::load(db).and_then(|mut memory| memory.write(db));
     if let Err(error) = written {
-        super::log::line(&format!("the stream of changes may lack its last steps: {error:#}"));
+        crate::log::line(&format!("the stream of changes may lack its last steps: {error:#}"));
     }
 }
 

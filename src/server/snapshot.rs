@@ -2,7 +2,6 @@
 
 use crate::clock::Stamp;
 use crate::engine::Agent;
-use crate::model::AgentView;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
@@ -11,6 +10,14 @@ use std::sync::Arc;
 pub struct Snapshot {
     agents: BTreeMap<i64, Arc<Agent>>,
     by_session: HashMap<String, i64>,
+}
+
+/// Agents that were asked for.
+#[derive(Debug, Default)]
+pub struct Chosen {
+    pub agents: Vec<Arc<Agent>>,
+    /// More have ended: before this one.
+    pub next: Option<i64>,
 }
 
 impl Snapshot {
@@ -61,18 +68,30 @@ impl Snapshot {
 
     /// All that have not ended, and as many of the others as are wanted, those that ended last.
     pub fn agents(&self, ended: usize) -> Vec<Arc<Agent>> {
-        let (mut agents, mut gone): (Vec<_>, Vec<_>) = self
-            .agents
-            .values()
-            .filter(|agent| ended > 0 || agent.ended_at.is_none())
-            .cloned()
-            .partition(|agent| agent.ended_at.is_none());
-        if gone.len() > ended {
-            gone.select_nth_unstable_by_key(ended, |agent| std::cmp::Reverse((agent.ended_at, agent.id)));
-            gone.truncate(ended);
+        self.choose(ended).agents
+    }
+
+    /// As [`Snapshot::agents`], with where to go on.
+    pub fn choose(&self, ended: usize) -> Chosen {
+        let mut chosen = if ended > 0 { self.ended(None, ended) } else { Chosen::default() };
+        let present = self.agents.values().filter(|agent| agent.ended_at.is_none()).cloned();
+        chosen.agents = present.chain(chosen.agents).collect();
+        chosen
+    }
+
+    /// Those that ended last, or last before the one with this time and id.
+    pub fn ended(&self, before: Option<(Stamp, i64)>, many: usize) -> Chosen {
+        let key = |agent: &Arc<Agent>| agent.ended_at.map(|at| (at, agent.id));
+        let wanted =
+            |agent: &&Arc<Agent>| key(agent).is_some_and(|ended| before.is_none_or(|before| ended < before));
+        let mut agents: Vec<_> = self.agents.values().filter(wanted).cloned().collect();
+        let more = agents.len() > many;
+        if more {
+            agents.select_nth_unstable_by_key(many, |agent| std::cmp::Reverse(key(agent)));
+            agents.truncate(many);
         }
-        agents.append(&mut gone);
-        agents
+        let oldest = agents.iter().filter_map(key).min();
+        Chosen { next: oldest.map(|(_, id)| id).filter(|_| more), agents }
     }
 
     /// How many there are that have not ended.
@@ -87,11 +106,4 @@ impl Snapshot {
     pub fn is_empty(&self) -> bool {
         self.agents.is_empty()
     }
-}
-
-/// The agents as a person wants to read them: who needs me first, and of those who waits longest.
-pub fn views(agents: &[Arc<Agent>], now: Stamp) -> Vec<AgentView> {
-    let mut views: Vec<AgentView> = agents.iter().map(|agent| agent.view(now)).collect();
-    views.sort_by_cached_key(AgentView::rank);
-    views
 }

@@ -5,7 +5,7 @@ use super::app::{App, Shared};
 use super::installed::Hooks;
 use super::ticker;
 use crate::clock::Stamp;
-use crate::notify::spool::Pending;
+use crate::spool::Pending;
 use axum::body::Body;
 use axum::extract::State;
 use axum::response::Response;
@@ -70,7 +70,7 @@ impl App {
             "hooks": self.reconciler.hooks().map(Hooks::word),
             "spool_pending": spool.count,
             "dropped": spool.dropped,
-            "notify_ms": self.cost.figures(),
+            "notify_ms": self.cost.json(),
         })
     }
 }
@@ -128,6 +128,15 @@ pub async fn metrics(State(app): State<Shared>) -> Answered {
     let mut text = String::new();
     for (name, kind, help, value) in table {
         let _ = write!(text, "# HELP {name} {help}\n# TYPE {name} {kind}\n{name} {value}\n");
+    }
+    if let Some(cost) = app.cost.figures() {
+        let name = "headspace_notify_seconds";
+        let help = "From the start of a hook to its acknowledgement.";
+        let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} summary");
+        for (quantile, took) in [("0.5", cost.p50), ("0.99", cost.p99)] {
+            let _ = writeln!(text, "{name}{{quantile=\"{quantile}\"}} {}", took.as_secs_f64());
+        }
+        let _ = write!(text, "{name}_sum {}\n{name}_count {}\n", cost.sum.as_secs_f64(), cost.count);
     }
     let response = Response::builder()
         .header(CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")

@@ -85,7 +85,7 @@ fn missed(app: &App, db: &Connection, last: i64) -> Result<(Missed, i64, bool)> 
     for change in changes {
         let json = match (change.kind.as_str(), &change.data) {
             ("agent_updated", _) => match app.ledger.snapshot().agent(change.agent_id) {
-                Some(agent) => serde_json::to_string(&agent.view(now))?,
+                Some(agent) => serde_json::to_string(&app.ledger.view(&agent, now))?,
                 None => continue,
             },
             (_, Some(data)) => data.to_string(),

@@ -35,7 +35,7 @@ pub async fn run(app: Shared) {
             .agents(0)
             .iter()
             .filter(|agent| wakes(agent, last, now) || (slow && tires(agent, now)))
-            .map(|agent| Message::new(None, "agent_updated", Some(agent.id), &agent.view(now)))
+            .map(|agent| Message::new(None, "agent_updated", Some(agent.id), &app.ledger.view(agent, now)))
             .collect();
         app.ledger.hub().publish(changed);
         last = now;
@@ -62,11 +62,11 @@ fn wakes(agent: &Agent, last: Stamp, now: Stamp) -> bool {
 /// It became stale since the last slow look.
 fn tires(agent: &Agent, now: Stamp) -> bool {
     let before = now.minus(PACE * SLOW as u32);
-    agent.view(now).stale && !agent.view(before).stale
+    agent.is_stale(now) && !agent.is_stale(before)
 }
 
 /// A look at the spool's directory, off the server's own thread.
-pub async fn spool() -> crate::notify::spool::Pending {
-    let look = || crate::notify::spool::Spool::open(&crate::config::spool_dir()).pending();
+pub async fn spool() -> crate::spool::Pending {
+    let look = || crate::spool::Spool::open(&crate::config::spool_dir()).pending();
     super::aside::run(look).await.unwrap_or_default()
 }

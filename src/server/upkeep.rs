@@ -8,9 +8,9 @@
 //! The share grows with the excess ([`owed`]): half a [`MARGIN`] beyond the limit it is all of it, and beyond that more.
 
 use super::cut::Cut;
-use super::log;
 use crate::clock::Stamp;
 use crate::config::Retention;
+use crate::log;
 use crate::store::prune::{self, Deleted, GoOn, Pass};
 use crate::store::{self, search};
 use anyhow::Result;

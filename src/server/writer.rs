@@ -6,16 +6,16 @@
 use super::batch::{Around, Batch, Failure};
 use super::checkpoint::Checkpoint;
 use super::ledger::{Answer, Job, Ledger, Receipt, Unavailable};
-use super::log;
 use super::memory::Memory;
 use super::queue::Taken;
 use super::snapshot::Snapshot;
 use super::sse::Message;
 use super::upkeep::Upkeep;
 use crate::clock::Stamp;
+use crate::log;
 use crate::model::*;
 use crate::store;
-use crate::store::write::{self, Rows};
+use crate::store::write::Rows;
 use anyhow::Result;
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 use std::collections::HashSet;
@@ -146,8 +146,13 @@ impl Writer {
         if agents.is_empty() {
             return;
         }
-        let mut snapshot = self.ledger.published.snapshot.write().unwrap_or_else(PoisonError::into_inner);
+        let published = &self.ledger.published;
+        published.watchers.forget(agents);
+        let mut snapshot = published.snapshot.write().unwrap_or_else(PoisonError::into_inner);
         for id in agents {
+            if let Some(agent) = snapshot.agent(*id) {
+                self.around.forget(&agent.sessions);
+            }
             snapshot.forget(*id);
             if let Some(memory) = &mut self.memory {
                 memory.world.forget(*id);
@@ -222,13 +227,9 @@ impl Writer {
         for (index, job) in jobs.iter_mut().enumerate() {
             answers.push(match job {
                 Job::Event(job) => {
-                    let receipt = batch.event(job, index, failing.contains(&index))?;
-                    bytes += job.text.len() as u64;
+                    let receipt = batch.event(&mut job.record, index, failing.contains(&index))?;
+                    bytes += job.record.text.len() as u64;
                     receipt
-                }
-                Job::Tail(tail, _) => {
-                    write::tail(&transaction, tail)?;
-                    nothing()
                 }
                 Job::Prune(..) | Job::WriteRows(_) => nothing(),
             });
@@ -268,7 +269,7 @@ impl Writer {
         self.upkeep.events_came(events, bytes);
         let now = Stamp::now();
         let agents = rows.touched.keys().filter_map(|id| memory.world.agent(*id));
-        let views: Vec<_> = agents.map(|agent| Arc::new(agent.view(now))).collect();
+        let views: Vec<_> = agents.map(|agent| Arc::new(self.ledger.view(agent, now))).collect();
         published.watchers.tell(&views);
         if !published.hub.is_empty() {
             published.hub.publish(messages(&rows, &views));

@@ -2,7 +2,6 @@
 
 use crate::hook::event::EVENTS;
 use std::io::Read;
-use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -87,7 +86,7 @@ pub fn events(version: Option<Version>) -> Vec<&'static str> {
 
 /// Asks `claude --version`, for at most as long as a person waits without wondering.
 pub fn version() -> Option<Version> {
-    let program = on_path("claude")?;
+    let program = crate::process::on_path("claude")?;
     let mut child = Command::new(program)
         .arg("--version")
         .stdin(Stdio::null())
@@ -109,26 +108,6 @@ pub fn version() -> Option<Version> {
     let mut said = [0u8; 256];
     let count = child.stdout.take()?.read(&mut said).ok()?;
     Version::parse(&String::from_utf8_lossy(&said[..count]))
-}
-
-/// The first executable of this name on `PATH`.
-pub fn on_path(name: &str) -> Option<PathBuf> {
-    let path = crate::config::env_path("PATH")?;
-    std::env::split_paths(&path)
-        .filter(|dir| dir.is_absolute())
-        .map(|dir| dir.join(name))
-        .find(|candidate| is_program(candidate))
-}
-
-#[cfg(unix)]
-fn is_program(path: &std::path::Path) -> bool {
-    use std::os::unix::fs::PermissionsExt;
-    std::fs::metadata(path).is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
-}
-
-#[cfg(not(unix))]
-fn is_program(path: &std::path::Path) -> bool {
-    path.is_file()
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Which files are meant, and by which path this program is called.
 
-use crate::cli::Usage;
 use crate::config;
+use crate::usage::Usage;
 use crate::{files, git};
 use anyhow::{Context, Result};
 use clap::ValueEnum;
@@ -105,7 +105,7 @@ pub fn program() -> Result<String> {
     let exe = std::env::current_exe().context("could not find this program's own path")?;
     let name = exe.file_name().unwrap_or_default().to_owned();
     let same = |path: &PathBuf| path.canonicalize().ok() == exe.canonicalize().ok();
-    let path = super::client::on_path(&name.to_string_lossy()).filter(same).unwrap_or(exe);
+    let path = crate::process::on_path(&name.to_string_lossy()).filter(same).unwrap_or(exe);
     anyhow::ensure!(path.is_file(), "could not find this program at {}: was it replaced?", path.display());
     utf8(&path)
 }

@@ -16,9 +16,9 @@ mod tmux;
 pub mod trial;
 mod work;
 
-use crate::cli::Usage;
 use crate::config::Config;
 use crate::hook::event;
+use crate::usage::Usage;
 use anyhow::Result;
 use client::Version;
 use entry::{Call, Entry, Role};

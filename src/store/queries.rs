@@ -113,6 +113,8 @@ pub struct Found {
     /// It was not looked further than this id: whoever wants the rest asks for what is before it, or after it if that
     /// was asked.
     pub looked_to: Option<i64>,
+    /// There may be more: before this id, or after it if that was asked.
+    pub next: Option<i64>,
 }
 
 /// The newest events that match, oldest of them first; with `after`, the first ones after it.
@@ -161,10 +163,12 @@ fn read(db: &Connection, query: &EventQuery, ids: Vec<i64>, mut looked_to: Optio
         });
         events.extend(read.optional()?);
     }
+    let full = events.len() >= query.limit;
+    let next = looked_to.or(events.last().map(|event| event.id).filter(|_| full));
     if query.after.is_none() {
         events.reverse();
     }
-    Ok(Found { events, looked_to })
+    Ok(Found { events, looked_to, next })
 }
 
 /// Events in the order of their ids: everything up to a condition on them, and what holds their id there.
@@ -251,39 +255,81 @@ fn stamp(nanos: Option<i64>) -> Value {
     nanos.map_or(Value::Null, |nanos| json!(Stamp(nanos)))
 }
 
-/// Which of an agent's rows are asked for: the newest, or the newest before a certain one.
+/// Which of an agent's rows are asked for: the newest, the newest before a certain one, or the first after one.
 #[derive(Clone, Copy, Debug)]
 pub struct Page {
     pub agent: i64,
     /// The id of a row of the same list.
     pub before: Option<i64>,
+    pub after: Option<i64>,
     pub limit: usize,
 }
 
-/// Rows of `sql` (its parameters: agent, before, limit) as JSON objects.
-fn list(
-    db: &Connection,
-    sql: &str,
-    page: Page,
+/// A part of a list, oldest first.
+#[derive(Debug, Default, PartialEq)]
+pub struct Listed {
+    pub rows: Vec<Value>,
+    /// There is more: before this id, or after it if that was asked.
+    pub next: Option<i64>,
+}
+
+/// A table with rows of agents, as it is listed.
+struct Table {
+    name: &'static str,
+    columns: &'static str,
+    /// What pages follow each other by.
+    cursor: &'static str,
+    /// What the rows of a page follow each other by.
+    order: &'static str,
     object: fn(&Row) -> rusqlite::Result<Value>,
-) -> Result<Vec<Value>> {
-    let mut statement = db.prepare_cached(sql)?;
-    let values = rusqlite::params![page.agent, page.before, page.limit as i64];
-    Ok(statement.query_map(values, object)?.collect::<rusqlite::Result<_>>()?)
+}
+
+impl Table {
+    fn list(&self, db: &Connection, page: Page) -> Result<Listed> {
+        let mut ids = self.ids(db, page)?;
+        // One more than is wanted was looked for, to know whether there is more.
+        let more = ids.len() > page.limit;
+        ids.truncate(page.limit);
+        let next = ids.last().copied().filter(|_| more);
+        let Table { name, columns, order, object, .. } = self;
+        let sql = format!(
+            "SELECT {columns} FROM {name} WHERE id IN (SELECT value FROM json_each(?1)) ORDER BY {order}"
+        );
+        let mut statement = db.prepare_cached(&sql)?;
+        let rows = statement.query_map([serde_json::to_string(&ids)?], object)?;
+        Ok(Listed { rows: rows.collect::<rusqlite::Result<_>>()?, next })
+    }
+
+    fn ids(&self, db: &Connection, page: Page) -> Result<Vec<i64>> {
+        let Table { name, cursor, .. } = self;
+        let direction = if page.after.is_some() { "ASC" } else { "DESC" };
+        let order: Vec<String> = cursor.split(", ").map(|column| format!("{column} {direction}")).collect();
+        let beyond = |id: &str, sign: &str| match *cursor {
+            // Also where the row itself has been deleted since.
+            "id" => format!("({id} IS NULL OR id {sign} {id})"),
+            _ => format!("({id} IS NULL OR ({cursor}) {sign} (SELECT {cursor} FROM {name} WHERE id = {id}))"),
+        };
+        let sql = format!(
+            "SELECT id FROM {name} WHERE agent_id = ?1 AND {} AND {} ORDER BY {} LIMIT ?4",
+            beyond("?2", "<"),
+            beyond("?3", ">"),
+            order.join(", ")
+        );
+        let mut statement = db.prepare_cached(&sql)?;
+        let values = rusqlite::params![page.agent, page.before, page.after, page.limit as i64 + 1];
+        let ids = statement.query_map(values, |row| row.get(0))?;
+        Ok(ids.collect::<rusqlite::Result<_>>()?)
+    }
 }
 
 /// What was said, oldest first.
-pub fn turns(db: &Connection, page: Page) -> Result<Vec<Value>> {
-    list(
-        db,
-        "SELECT id, command_id, session_id, actor, intent, text, timestamp, timestamp_source, confidence, event_id
-         FROM turns WHERE id IN (
-             SELECT id FROM turns WHERE agent_id = ?1
-                 AND (?2 IS NULL OR (timestamp, id) < (SELECT timestamp, id FROM turns WHERE id = ?2))
-             ORDER BY timestamp DESC, id DESC LIMIT ?3)
-         ORDER BY timestamp, id",
-        page,
-        |row| {
+pub fn turns(db: &Connection, page: Page) -> Result<Listed> {
+    Table {
+        name: "turns",
+        columns: "id, command_id, session_id, actor, intent, text, timestamp, timestamp_source, confidence, event_id",
+        cursor: "timestamp, id",
+        order: "timestamp, id",
+        object: |row| {
             Ok(json!({
                 "id": row.get::<_, i64>(0)?, "command_id": row.get::<_, Option<i64>>(1)?,
                 "session_id": row.get::<_, String>(2)?, "actor": row.get::<_, String>(3)?,
@@ -292,19 +338,18 @@ pub fn turns(db: &Connection, page: Page) -> Result<Vec<Value>> {
                 "confidence": row.get::<_, String>(8)?, "event_id": row.get::<_, i64>(9)?,
             }))
         },
-    )
+    }
+    .list(db, page)
 }
 
 /// Units of work, oldest first.
-pub fn commands(db: &Connection, page: Page) -> Result<Vec<Value>> {
-    list(
-        db,
-        "SELECT id, session_id, state, instruction, started_at, completed_at, confidence
-         FROM commands WHERE id IN (
-             SELECT id FROM commands WHERE agent_id = ?1 AND (?2 IS NULL OR id < ?2) ORDER BY id DESC LIMIT ?3)
-         ORDER BY started_at, id",
-        page,
-        |row| {
+pub fn commands(db: &Connection, page: Page) -> Result<Listed> {
+    Table {
+        name: "commands",
+        columns: "id, session_id, state, instruction, started_at, completed_at, confidence",
+        cursor: "id",
+        order: "started_at, id",
+        object: |row| {
             Ok(json!({
                 "id": row.get::<_, i64>(0)?, "session_id": row.get::<_, String>(1)?,
                 "state": row.get::<_, String>(2)?, "instruction": row.get::<_, Option<String>>(3)?,
@@ -312,19 +357,18 @@ pub fn commands(db: &Connection, page: Page) -> Result<Vec<Value>> {
                 "confidence": row.get::<_, String>(6)?,
             }))
         },
-    )
+    }
+    .list(db, page)
 }
 
 /// Steps of the state machine, oldest first.
-pub fn transitions(db: &Connection, page: Page) -> Result<Vec<Value>> {
-    list(
-        db,
-        "SELECT id, command_id, from_state, to_state, actor, intent, valid, confidence, source, event_id, at, why
-         FROM transitions WHERE id IN (
-             SELECT id FROM transitions WHERE agent_id = ?1 AND (?2 IS NULL OR id < ?2) ORDER BY id DESC LIMIT ?3)
-         ORDER BY id",
-        page,
-        |row| {
+pub fn transitions(db: &Connection, page: Page) -> Result<Listed> {
+    Table {
+        name: "transitions",
+        columns: "id, command_id, from_state, to_state, actor, intent, valid, confidence, source, event_id, at, why",
+        cursor: "id",
+        order: "id",
+        object: |row| {
             Ok(json!({
                 "id": row.get::<_, i64>(0)?, "command_id": row.get::<_, Option<i64>>(1)?,
                 "from": row.get::<_, String>(2)?, "to": row.get::<_, String>(3)?,
@@ -334,7 +378,8 @@ pub fn transitions(db: &Connection, page: Page) -> Result<Vec<Value>> {
                 "at": stamp(row.get(10)?), "why": row.get::<_, String>(11)?,
             }))
         },
-    )
+    }
+    .list(db, page)
 }
 
 /// Where the reader of transcripts stopped, for every one it knows.

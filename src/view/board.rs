@@ -1,5 +1,6 @@
 //! The view model: the agents in the order every surface shows them, counted by group, with their words and ages.
 
+use crate::count::duration;
 use crate::model::{Group, Row};
 use std::time::Duration;
 
@@ -60,29 +61,5 @@ pub fn age_words(row: &Row) -> String {
         Group::NeedsYou => format!("waiting {age}"),
         Group::Working => format!("for {age}"),
         _ => format!("{age} ago"),
-    }
-}
-
-/// One unit, the coarsest that says something: `8 s`, `3 m`, `2 h`, `5 d`.
-pub fn duration(duration: Duration) -> String {
-    match duration.as_secs() {
-        s @ 0..60 => format!("{s} s"),
-        s @ 60..3600 => format!("{} m", s / 60),
-        s @ 3600..86_400 => format!("{} h", s / 3600),
-        s => format!("{} d", s / 86_400),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn durations_are_short() {
-        for (seconds, words) in
-            [(0, "0 s"), (59, "59 s"), (60, "1 m"), (3599, "59 m"), (7200, "2 h"), (90_000, "1 d")]
-        {
-            assert_eq!(duration(Duration::from_secs(seconds)), words);
-        }
     }
 }

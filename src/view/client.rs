@@ -155,7 +155,7 @@ pub fn picture(config: &Config, all: bool) -> Result<Picture> {
     if let (Ok(agents), Ok(receiver)) = (client.agents(all), client.receiver()) {
         return Ok(Picture { agents, receiver: Some(receiver), url: client.url });
     }
-    Ok(Picture { agents: offline(all)?, receiver: None, url: client.url })
+    Ok(Picture { agents: offline(config, all)?, receiver: None, url: client.url })
 }
 
 /// The agents as a list: a small question, for what is asked often.
@@ -174,10 +174,11 @@ pub fn listing(config: &Config, all: bool) -> Result<Listing> {
 }
 
 /// What the store knows without a server. No store yet: nobody was ever seen.
-fn offline(all: bool) -> Result<Vec<AgentView>> {
+fn offline(config: &Config, all: bool) -> Result<Vec<AgentView>> {
     let now = Stamp::now();
     let agents = replay::agents(&config::database())?;
-    Ok(agents.iter().map(|agent| agent.view(now)).filter(|agent| all || agent.ended_at.is_none()).collect())
+    let views = agents.iter().map(|agent| agent.view(now, config.context.window));
+    Ok(views.filter(|agent| all || agent.ended_at.is_none()).collect())
 }
 
 /// Finds the one agent that `word` means: its id, or the beginning of its name, project or session id.

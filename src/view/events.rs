@@ -1,10 +1,10 @@
 //! `headspace events`: history and live tail of the raw events.
 
-use super::board::duration;
 use super::client::{self, Client};
 use super::paint::Paint;
 use crate::clock::{Stamp, local_clock};
 use crate::config::Config;
+use crate::count::duration;
 use crate::terminal::{self, gist};
 use anyhow::{Context, Result};
 use serde_json::Value;

@@ -21,6 +21,7 @@ pub struct ExplainArgs {
     /// How many steps back
     #[arg(long, default_value_t = 8)]
     steps: usize,
+    /// As JSON
     #[arg(long)]
     json: bool,
 }

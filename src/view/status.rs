@@ -177,7 +177,11 @@ fn footer(source: &Source, board: &Board, now: Stamp) -> String {
             });
             if let Some(at) = receiver.last_event_at {
                 let kind = receiver.last_event_type.as_deref().unwrap_or("event");
-                parts.push(format!("last event {} ago ({})", board::duration(now.since(at)), gist(kind, 30)));
+                parts.push(format!(
+                    "last event {} ago ({})",
+                    crate::count::duration(now.since(at)),
+                    gist(kind, 30)
+                ));
             }
             parts.push(counted(receiver.events_received, "event"));
             if receiver.spool_pending > 0 {
@@ -186,9 +190,9 @@ fn footer(source: &Source, board: &Board, now: Stamp) -> String {
             parts.push(source.url.clone());
         }
         None => {
-            let known = source
-                .last_active
-                .map_or(String::new(), |at| format!(", last known {} ago", board::duration(now.since(at))));
+            let known = source.last_active.map_or(String::new(), |at| {
+                format!(", last known {} ago", crate::count::duration(now.since(at)))
+            });
             parts.push(format!("server not running{known}"));
             parts.push("`headspace up` starts it".to_owned());
         }

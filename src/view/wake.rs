@@ -40,6 +40,7 @@ pub struct NotifyWhenArgs {
     /// What to type there (default: who is done)
     #[arg(long)]
     text: Option<String>,
+    /// Also if something is half-typed there
     #[arg(long)]
     force: bool,
 }

@@ -274,7 +274,7 @@ fn a_client_that_resumes_a_session_of_another_seat_leaves_its_own() {
     story.tell(end("resume").with(in_process(7)));
     assert_eq!(story.view().ended_at, None);
     let outcome = story.tell(start("resume").of("s2").with(in_process(7))).clone();
-    let (first, second) = (story.view(), story.world.agent_of_session("s2").unwrap().view(story.now));
+    let (first, second) = (story.view(), story.world.agent_of_session("s2").unwrap().view(story.now, None));
     assert_eq!((first.end_reason.as_deref(), second.ended_at), (Some("resume"), None));
     assert_eq!(outcome.touched, [second.id, first.id]);
     story.tell(start("resume").with(in_process(7)));

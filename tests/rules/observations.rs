@@ -203,7 +203,7 @@ fn names_are_what_a_person_would_say() {
         ),
     ] {
         let story = Story::of(tells);
-        assert_eq!(story.world.agents().next().unwrap().view(story.now).name, wanted, "{rule}");
+        assert_eq!(story.world.agents().next().unwrap().view(story.now, None).name, wanted, "{rule}");
     }
 }
 

@@ -150,7 +150,7 @@ impl Story {
     }
 
     pub fn view(&self) -> AgentView {
-        self.agent().view(self.now)
+        self.agent().view(self.now, None)
     }
 
     /// `state status detail`, the look of the agent in one line.

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 pub type Labels = BTreeMap<String, i64>;
 
 pub fn problems(player: &Player, expected: &Expected, labels: &mut Labels) -> Vec<String> {
-    let views: Vec<AgentView> = player.world.agents().map(|agent| agent.view(player.now)).collect();
+    let views: Vec<AgentView> = player.world.agents().map(|agent| agent.view(player.now, None)).collect();
     let mut bad = Vec::new();
     let live = views.iter().filter(|view| view.ended_at.is_none()).count();
     for (what, got) in [("all", views.len()), ("live", live)] {

@@ -68,7 +68,7 @@ fn restarted(world: &World) -> World {
 /// What must hold of every agent at any time.
 fn sound(world: &World, now: Stamp) {
     for agent in world.agents() {
-        let view = agent.view(now);
+        let view = agent.view(now, None);
         let main = agent.interactions.iter().filter(|one| one.subagent.is_none()).count();
         assert_eq!(agent.command.is_none(), agent.state == AgentState::Idle, "a command gives the state");
         assert_eq!(

@@ -234,6 +234,28 @@ fn long_lists_come_in_pages_the_newest_first() {
             pages.splice(0..0, earlier);
         }
         assert_eq!(pages, all, "{name}");
+        for (cursor, start) in [("before", String::new()), ("after", "&after=0".into())] {
+            if cursor == "after" && name == "turns" {
+                // A turn's cursor is another turn, and there is none with the number 0.
+                continue;
+            }
+            let (mut seen, mut at, mut answers) = (Vec::new(), start, 0);
+            loop {
+                let answer = server.get(&format!("/api/agents/{agent}/{name}?limit=70{at}"));
+                let ids = answer[name].as_array().unwrap().iter().map(|row| row["id"].as_i64().unwrap());
+                seen.extend(ids);
+                answers += 1;
+                match answer["next"].as_i64() {
+                    Some(next) => at = format!("&{cursor}={next}"),
+                    None => break,
+                }
+            }
+            seen.sort_unstable();
+            assert_eq!(seen, all, "{name} by {cursor}");
+            assert_eq!(answers, all.len().div_ceil(70), "{name} by {cursor}: no answer is empty");
+        }
+        let later = page(&format!("limit=5&after={}", all[10]));
+        assert_eq!(later, all[11..16], "{name}: the first after one, oldest first");
     }
     assert_eq!(server.request("GET", &format!("/api/agents/{agent}/turns?before=x"), &[], None).status, 400);
 }
@@ -262,4 +284,18 @@ fn of_those_who_ended_the_last_are_listed() {
     assert_eq!(listed(""), ["s3"]);
     assert_eq!(listed("all=1"), ["s0", "s1", "s2", "s3"]);
     assert_eq!(listed("ended=2"), ["s0", "s1", "s3"]);
+    let page = |query: &str| {
+        let answer = server.get(&format!("/api/agents?{query}"));
+        let sessions = answer["agents"].as_array().unwrap().iter().map(|agent| agent["session_id"].clone());
+        (json!(sessions.collect::<Vec<_>>()), answer["next"].as_i64())
+    };
+    assert_eq!(page("").1, None, "who has not ended is always told whole");
+    let (first, next) = page("all=1&limit=1");
+    assert_eq!(first, json!(["s3", "s1"]));
+    let (second, next) = page(&format!("limit=1&before={}", next.unwrap()));
+    assert_eq!(second, json!(["s0"]));
+    let (third, next) = page(&format!("limit=1&before={}", next.unwrap()));
+    assert_eq!((third, next), (json!(["s2"]), None));
+    assert_eq!(server.get("/api/board?all=1&limit=2")["next"], server.get("/api/agents?ended=2")["next"]);
+    assert_eq!(server.request("GET", "/api/agents?before=4", &[], None).status, 400, "it has not ended");
 }

@@ -61,7 +61,7 @@ impl Story {
     }
 
     fn agent(&self) -> AgentView {
-        self.world.agents().next().unwrap().view(self.now)
+        self.world.agents().next().unwrap().view(self.now, None)
     }
 
     fn detail(&self) -> String {

@@ -188,8 +188,12 @@ fn facts(agent: &AgentView, now: Stamp) -> Vec<(&'static str, String)> {
         .context
         .as_ref()
         .map(|context| format!("{:.0} % of {}", context.percent, thousands(context.window)));
-    let provenance =
-        format!("{} · {} · {} ago", agent.state, agent.source, board::duration(now.since(agent.source_at)));
+    let provenance = format!(
+        "{} · {} · {} ago",
+        agent.state,
+        agent.source,
+        crate::count::duration(now.since(agent.source_at))
+    );
     [
         ("state", Some(provenance)),
         (
@@ -223,8 +227,9 @@ fn footer(frame: &mut Frame, area: Rect, app: &App, now: Stamp) {
         )
     } else {
         let last = app.receiver.as_ref().and_then(|receiver| receiver.last_event_at);
-        let last =
-            last.map_or(String::new(), |at| format!(" · last event {} ago", board::duration(now.since(at))));
+        let last = last.map_or(String::new(), |at| {
+            format!(" · last event {} ago", crate::count::duration(now.since(at)))
+        });
         Line::styled(format!(" Enter jump · n next · / filter · ? help · q quit{last}"), dim())
     };
     frame.render_widget(line, area);

@@ -13,8 +13,8 @@
 //! telling it. Only when the meter says "full" the spool is listed, the oldest events are dropped down to
 //! 15/16 of the bounds, and the meter is set right.
 
-use super::envelope::Delivery;
 use crate::clock::Stamp;
+use crate::delivery::Delivery;
 use anyhow::{Context, Result, ensure};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;

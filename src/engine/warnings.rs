@@ -27,7 +27,7 @@ pub fn due(percent: f64, said: Option<u32>, levels: &[u32]) -> Due {
     }
 }
 
-/// "Context at 82%", with a word of the urgency and what to do.
+/// "Context at 82%", with a word about the urgency and what to do.
 pub fn text(percent: f64, level: u32) -> String {
     let percent = percent.round().clamp(0.0, 100.0);
     let (word, advice) = match level {

@@ -1,0 +1,22 @@
+//! What developers run and users never need: `cargo xtask generate .` writes `completions/` and `man/`.
+
+mod generate;
+
+use clap::Parser;
+use std::path::PathBuf;
+
+#[derive(Parser)]
+#[command(name = "xtask")]
+enum Task {
+    /// Write the completion files and the manual pages
+    Generate {
+        /// Where `completions/` and `man/` are, or will be
+        dir: PathBuf,
+    },
+}
+
+fn main() -> anyhow::Result<()> {
+    match Task::parse() {
+        Task::Generate { dir } => generate::run(&dir),
+    }
+}
