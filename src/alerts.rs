@@ -3,7 +3,7 @@
 
 use crate::clock::{Stamp, local_time};
 use crate::config::{Config, Notifications};
-use crate::model::{AgentState, AgentView};
+use crate::model::{AgentState, AgentView, Group};
 use crate::{count, desktop, webhook};
 use serde::Serialize;
 use std::collections::{HashMap, HashSet};
@@ -13,6 +13,10 @@ use std::time::Duration;
 
 /// What closes itself within this time (a hook's own answer, a plan mode that opens) never rings.
 const PATIENCE: Duration = Duration::from_secs(1);
+
+/// An agent that goes on within this time was not done: a hook of the user's said "keep going", a queued prompt began, or
+/// what a background agent found came as the next prompt.
+const GOES_ON_WITHIN: Duration = Duration::from_secs(2);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -79,18 +83,31 @@ struct Watched {
     failed: Option<String>,
     /// Since when the agent has been busy, its background work included.
     busy_since: Option<Stamp>,
+    /// When it looked done; it rings unless the agent goes on.
+    done_at: Option<Stamp>,
 }
 
 impl Watched {
-    /// How long the work took that has just ended; `None` while it goes on, or if nobody has to be told.
-    fn finished(&mut self, agent: &AgentView, now: Stamp) -> Option<Duration> {
-        if agent.state != AgentState::Idle || !agent.background.is_empty() {
+    /// Takes in whether the agent works, is done, or has nothing to tell.
+    fn work(&mut self, agent: &AgentView, now: Stamp) {
+        let works = matches!(agent.group, Group::Working | Group::Background);
+        if works || agent.state != AgentState::Idle || !agent.background.is_empty() {
             let started = agent.current_command.as_ref().map_or(now, |command| command.started_at);
             self.busy_since.get_or_insert(started);
-            return None;
+            self.done_at = None;
+        } else if agent.unseen && agent.error.is_none() && agent.ended_at.is_none() {
+            if self.busy_since.is_some() {
+                self.done_at.get_or_insert(now);
+            }
+        } else {
+            (self.busy_since, self.done_at) = (None, None);
         }
-        let since = self.busy_since.take()?;
-        (agent.unseen && agent.error.is_none() && agent.ended_at.is_none()).then(|| now.since(since))
+    }
+
+    /// How long the work took that is over for good.
+    fn finished(&mut self, now: Stamp) -> Option<Duration> {
+        let done = self.done_at.take_if(|done| now.since(*done) >= GOES_ON_WITHIN)?;
+        Some(done.since(self.busy_since.take()?))
     }
 }
 
@@ -102,7 +119,8 @@ impl Watch {
             let watched = watch.agents.entry(agent.id).or_default();
             watched.rung = agent.interactions.iter().map(|open| open.id).collect();
             watched.failed = error_key(&agent);
-            watched.finished(&agent, agent.last_active_at);
+            watched.work(&agent, agent.last_active_at);
+            watched.done_at = None;
             watched.latest = Some(agent);
         }
         watch
@@ -127,7 +145,7 @@ impl Watch {
         let fails = error.is_some() && watched.failed != error;
         // An error that is gone for a moment and comes back is still the same one.
         watched.failed = error.or(watched.failed.take());
-        let worked = watched.finished(&agent, now);
+        watched.work(&agent, now);
         watched.latest = Some(Arc::clone(&agent));
         // Who has ended asks nothing. Only the error it ended with could ring again.
         if agent.ended_at.is_some() && agent.error.is_none() && watched.busy_since.is_none() {
@@ -137,19 +155,20 @@ impl Watch {
         if fails && self.rules.on_error {
             alerts.extend(self.alert(&agent, Cause::Error, agent.error.clone().unwrap_or_default(), now));
         }
-        if let Some(worked) = worked.filter(|worked| worked.as_secs_f64() >= self.rules.finished_after)
-            && self.rules.on_finished
-        {
-            let text = format!("after {}", count::duration(worked));
-            alerts.extend(self.alert(&agent, Cause::Finished, text, now));
-        }
         alerts
     }
 
-    /// The questions that stayed open long enough.
+    /// The questions that stayed open long enough, and the agents that stayed done.
     pub fn due(&mut self, now: Stamp) -> Vec<Alert> {
         let mut asked = Vec::new();
+        let mut done = Vec::new();
         for watched in self.agents.values_mut() {
+            if let Some(worked) = watched.finished(now)
+                && let Some(agent) = &watched.latest
+                && worked.as_secs_f64() >= self.rules.finished_after
+            {
+                done.push((Arc::clone(agent), format!("after {}", count::duration(worked))));
+            }
             let Watched { latest: Some(agent), rung, waiting, .. } = watched else { continue };
             waiting.retain(|id, since| {
                 let ready = now.since(*since) >= PATIENCE;
@@ -161,14 +180,20 @@ impl Watch {
                 !ready
             });
         }
-        let rings = asked.into_iter().filter(|_| self.rules.on_attention);
-        rings.filter_map(|(agent, text)| self.alert(&agent, Cause::Attention, text, now)).collect()
+        let asked = asked.into_iter().filter(|_| self.rules.on_attention);
+        let asked = asked.map(|(agent, text)| (Cause::Attention, agent, text));
+        let done = done.into_iter().filter(|_| self.rules.on_finished);
+        let done = done.map(|(agent, text)| (Cause::Finished, agent, text));
+        let rings = asked.chain(done);
+        rings.filter_map(|(cause, agent, text)| self.alert(&agent, cause, text, now)).collect()
     }
 
-    /// When the next question's patience ends.
+    /// When the next patience ends.
     pub fn next_due(&self, now: Stamp) -> Option<Duration> {
-        let waiting = self.agents.values().flat_map(|watched| watched.waiting.values());
-        waiting.min().map(|since| since.plus(PATIENCE).since(now))
+        let all = || self.agents.values();
+        let asked = all().flat_map(|watched| watched.waiting.values()).map(|since| since.plus(PATIENCE));
+        let done = all().filter_map(|watched| watched.done_at).map(|done| done.plus(GOES_ON_WITHIN));
+        asked.chain(done).min().map(|due| due.since(now))
     }
 
     fn alert(&self, agent: &AgentView, cause: Cause, text: String, now: Stamp) -> Option<Alert> {
@@ -326,14 +351,29 @@ mod tests {
     fn done_rings_only_after_long_work_and_when_the_background_is_done_too() {
         let mut watch = watch();
         watch.observe(working(&[]), at(0.0));
-        assert!(watch.observe(done(|_| ()), at(20.0)).is_empty());
+        watch.observe(done(|_| ()), at(20.0));
+        assert!(watch.due(at(25.0)).is_empty());
         watch.observe(working(&[]), at(30.0));
         assert!(
             watch.observe(done(|agent| agent.background = vec![serde_json::json!({})]), at(40.0)).is_empty()
         );
-        let rung = watch.observe(done(|_| ()), at(90.0));
+        watch.observe(done(|_| ()), at(90.0));
+        assert!(watch.due(at(91.0)).is_empty());
+        let rung = watch.due(at(92.0));
         assert_eq!((rung.len(), rung[0].cause), (1, Cause::Finished));
-        assert!(watch.observe(done(|_| ()), at(91.0)).is_empty());
+        watch.observe(done(|_| ()), at(93.0));
+        assert!(watch.due(at(99.0)).is_empty());
+    }
+
+    #[test]
+    fn an_agent_that_goes_on_at_once_was_not_done() {
+        let mut watch = watch();
+        watch.observe(working(&[]), at(0.0));
+        watch.observe(done(|_| ()), at(40.0));
+        watch.observe(working(&[]), at(40.6));
+        assert!(watch.due(at(50.0)).is_empty());
+        watch.observe(done(|_| ()), at(60.0));
+        assert_eq!(watch.due(at(62.0))[0].text, "after 1 m");
     }
 
     #[test]

@@ -53,6 +53,8 @@ pub fn running() -> Vec<Client> {
 #[derive(Debug, Default)]
 pub struct Newcomers {
     known: HashSet<u32>,
+    /// Seen once: a process that a shell has just started may still be the shell.
+    young: HashSet<u32>,
     /// The newest pid the system gave: as long as it is the same, nothing was started.
     last_pid: Option<String>,
 }
@@ -62,19 +64,19 @@ impl Newcomers {
     pub fn look(&mut self) -> Vec<Process> {
         let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
         let last_pid = load.split_whitespace().next_back().map(str::to_owned);
-        if last_pid.is_some() && last_pid == self.last_pid {
+        if last_pid.is_some() && last_pid == self.last_pid && self.young.is_empty() {
             return Vec::new();
         }
         self.last_pid = last_pid;
         let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
         let now: HashSet<u32> =
             entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
-        let started = now.difference(&self.known).filter(|pid| is_client(&command_line(**pid)));
-        let found = started
-            .filter_map(|pid| Some(Process { pid: *pid, start: process::start_time(*pid)? }))
-            .collect();
-        self.known = now;
-        found
+        let (clients, others): (Vec<u32>, Vec<u32>) =
+            now.difference(&self.known).copied().partition(|pid| is_client(&command_line(*pid)));
+        self.young = others.into_iter().filter(|pid| !self.young.contains(pid)).collect();
+        self.known = now.difference(&self.young).copied().collect();
+        let process = |pid: u32| Some(Process { pid, start: process::start_time(pid)? });
+        clients.into_iter().filter_map(process).collect()
     }
 
     /// Listing processes costs a process of its own there.

@@ -68,7 +68,14 @@ impl Ground for Home {
     }
 
     fn submit(&self, reports: Vec<Report>) {
-        let events: Vec<NewEvent> = reports.into_iter().map(NewEvent::from).collect();
+        let here = |mut report: Report| {
+            // What tells where an agent sits is about this machine.
+            if matches!(report.name, observed::SESSION_FOUND | observed::CLIENT_STATUS) {
+                report.body["host"] = json!(self.host);
+            }
+            NewEvent::from(report)
+        };
+        let events: Vec<NewEvent> = reports.into_iter().map(here).collect();
         for _ in 0..ATTEMPTS {
             let pending = self.ledger.submit_all(events.clone());
             if pending.into_iter().all(|pending| pending.wait().is_ok()) || self.ledger.is_closed() {
