@@ -10,6 +10,7 @@ mod faults;
 mod ground;
 mod hostile;
 mod http;
+mod places;
 mod retention;
 mod stream;
 mod world;
