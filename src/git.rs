@@ -1,6 +1,10 @@
 //! Where a directory belongs: the repository's root, the project's name, the branch. Read from git's own files, without
 //! starting it; the hook and the server ask on every event.
+//!
+//! Directories that many projects share are not the project of what lies below them: people keep their dotfiles in
+//! `~/.git`, and a stray `.git` in `/tmp` would make one project of everything there.
 
+use crate::config;
 use std::path::{Component, Path, PathBuf};
 
 /// Where a directory belongs.
@@ -11,31 +15,68 @@ pub struct Place {
     pub branch: Option<String>,
 }
 
-/// The nearest ancestor with a `.git`, as the path spells it; `None` outside of any repository.
+/// The root of the repository around `dir`, as the path spells it; `None` outside of any.
 pub fn root_of(dir: &Path) -> Option<&Path> {
-    dir.ancestors().find(|dir| dir.join(".git").exists())
+    enclosing(dir, shared_roots).map(|(root, _)| root)
 }
 
-/// The nearest ancestor with `.git`, else the directory itself; any path is accepted, existing or not.
+/// The root of the repository around `cwd`, else the directory itself; any path is accepted, existing or not.
 pub fn place_of(cwd: &Path) -> Place {
     let cwd = cwd.canonicalize().unwrap_or_else(|_| tidy(cwd));
-    for root in cwd.ancestors() {
-        let dot_git = root.join(".git");
-        let Ok(meta) = std::fs::metadata(&dot_git) else { continue };
-        let git_dir = if meta.is_dir() { Some(dot_git) } else { linked_git_dir(&dot_git) };
-        let Some(git_dir) = git_dir else { continue };
-        let main = main_checkout(&git_dir).unwrap_or_else(|| root.to_path_buf());
-        return Place { root: text(root), project: name_of(&main), branch: branch(&git_dir) };
-    }
-    Place { root: text(&cwd), project: name_of(&cwd), branch: None }
+    let Some((root, dot_git)) = enclosing(&cwd, shared_roots) else {
+        return Place { root: text(&cwd), project: name_of(&cwd), branch: None };
+    };
+    // Of a worktree whose repository is elsewhere nothing is known but where it is.
+    let DotGit::Dir(git_dir) = dot_git else {
+        return Place { root: text(root), project: name_of(root), branch: None };
+    };
+    let main = main_checkout(&git_dir).unwrap_or_else(|| root.to_path_buf());
+    Place { root: text(root), project: name_of(&main), branch: branch(&git_dir) }
 }
 
-/// A `.git` file names the real directory: `gitdir: PATH`, relative to the file.
-fn linked_git_dir(file: &Path) -> Option<PathBuf> {
-    let content = read_small(file)?;
-    let target = content.strip_prefix("gitdir:")?.trim();
-    let target = file.parent()?.join(target);
-    target.is_dir().then(|| target.canonicalize().unwrap_or(target))
+/// What makes a directory the root of a repository.
+#[derive(Debug)]
+enum DotGit {
+    /// Git's own directory, which is `.git` or which the file of that name leads to.
+    Dir(PathBuf),
+    /// A file that leads to a directory which is not there: in a container, the repository may not be.
+    Elsewhere,
+}
+
+/// The nearest repository at or above `dir`, unless a directory that projects share lies between them or is its root;
+/// right there it counts.
+fn enclosing(dir: &Path, shared: impl FnOnce() -> Vec<PathBuf>) -> Option<(&Path, DotGit)> {
+    let (root, dot_git) = dir.ancestors().find_map(|root| Some((root, dot_git(root)?)))?;
+    let counts =
+        root == dir || !shared().iter().any(|shared| dir.starts_with(shared) && shared.starts_with(root));
+    counts.then_some((root, dot_git))
+}
+
+/// Home, the root of all, and where temporary files go; as they are spelled and as they are.
+fn shared_roots() -> Vec<PathBuf> {
+    let known = ["/", "/tmp", "/var/tmp", "/private/tmp", "/private/var/tmp"].map(PathBuf::from);
+    let mut roots = Vec::from(known);
+    for dir in [config::home(), config::temp_dir()] {
+        roots.extend(dir.canonicalize());
+        roots.push(dir);
+    }
+    // An empty path is the beginning of every relative one.
+    roots.retain(|dir| dir.is_absolute());
+    roots
+}
+
+/// An empty `.git` is not a repository: a directory has a HEAD, which may be a link that leads nowhere yet, and a file
+/// names the real directory: `gitdir: PATH`, relative to the file.
+fn dot_git(root: &Path) -> Option<DotGit> {
+    let path = root.join(".git");
+    if std::fs::metadata(&path).ok()?.is_dir() {
+        std::fs::symlink_metadata(path.join("HEAD")).ok()?;
+        return Some(DotGit::Dir(path));
+    }
+    let content = read_small(&path)?;
+    let target = root.join(content.strip_prefix("gitdir:")?.trim());
+    let there = target.is_dir();
+    Some(if there { DotGit::Dir(target.canonicalize().unwrap_or(target)) } else { DotGit::Elsewhere })
 }
 
 /// Of a linked worktree: the checkout it was made from, whose name is the project's.
@@ -134,6 +175,85 @@ mod tests {
         let place = place_of(&base.join("topic"));
         assert_eq!(place.root, text(&base.join("topic")));
         assert_eq!((place.project.as_str(), place.branch.as_deref()), ("main", Some("topic")));
+    }
+
+    #[test]
+    fn what_is_not_a_repository_does_not_hide_the_one_around_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let base = dir.path().canonicalize().unwrap().join("outer");
+        fs::create_dir_all(base.join(".git")).unwrap();
+        fs::write(base.join(".git/HEAD"), "ref: refs/heads/main\n").unwrap();
+        type Make = fn(&Path);
+        let cases: [(&str, bool, Make); 7] = [
+            ("nothing", false, |_| {}),
+            ("an empty directory", false, |path| fs::create_dir(path).unwrap()),
+            ("a directory with other things", false, |path| {
+                fs::create_dir_all(path.join("hooks")).unwrap();
+            }),
+            ("a directory with HEAD", true, |path| {
+                fs::create_dir(path).unwrap();
+                fs::write(path.join("HEAD"), "").unwrap();
+            }),
+            ("an empty file", false, |path| fs::write(path, "").unwrap()),
+            ("another file", false, |path| fs::write(path, "nothing of git's\n").unwrap()),
+            ("a file that leads elsewhere", true, |path| {
+                fs::write(path, "gitdir: /definitely/not/here\n").unwrap();
+            }),
+        ];
+        for (what, counts, make) in cases {
+            let inner = base.join(what);
+            let deep = inner.join("deep");
+            fs::create_dir_all(&deep).unwrap();
+            make(&inner.join(".git"));
+            let root = if counts { &inner } else { &base };
+            assert_eq!(place_of(&deep).root, text(root), "{what}");
+            assert_eq!(root_of(&deep), Some(root.as_path()), "{what}");
+        }
+    }
+
+    #[test]
+    fn what_projects_share_is_a_project_only_right_there() {
+        let dir = tempfile::tempdir().unwrap();
+        let base = dir.path().canonicalize().unwrap();
+        let repo = |path: &str| {
+            fs::create_dir_all(base.join(path).join(".git")).unwrap();
+            fs::write(base.join(path).join(".git/HEAD"), "").unwrap();
+        };
+        for path in ["", "home", "home/repo", "work", "work/tmp"] {
+            repo(path);
+        }
+        // Below `work` lies a temp directory, and beside it work.
+        let shared = || ["home", "work/tmp", "bare"].map(|path| base.join(path)).to_vec();
+        for (cwd, root) in [
+            ("home", Some("home")),
+            ("home/notes", None),
+            ("home/notes/deep", None),
+            ("home/repo", Some("home/repo")),
+            ("home/repo/src", Some("home/repo")),
+            ("work", Some("work")),
+            ("work/src", Some("work")),
+            ("work/tmp", Some("work/tmp")),
+            ("work/tmp/x", None),
+            ("work/tmpx", Some("work")),
+            // Itself shared, and no repository: nor is what lies above it.
+            ("bare", None),
+            ("bare/x", None),
+            ("elsewhere", Some("")),
+        ] {
+            let cwd = base.join(cwd);
+            let found = enclosing(&cwd, shared).map(|(root, _)| root.to_path_buf());
+            // An empty path joined to another adds a slash.
+            let root = root.map(|root| if root.is_empty() { base.clone() } else { base.join(root) });
+            assert_eq!(found, root, "{}", cwd.display());
+        }
+    }
+
+    #[test]
+    fn home_and_temp_directories_are_shared() {
+        let shared = shared_roots();
+        for dir in [config::home(), config::temp_dir(), "/".into(), "/tmp".into(), "/var/tmp".into()] {
+            assert!(shared.contains(&dir), "{}", dir.display());
+        }
     }
 
     #[test]

@@ -398,6 +398,7 @@ fn a_dry_run_prints_a_patch_and_touches_nothing() {
 fn scopes_and_directories_choose_the_file() {
     let user = User::new();
     fs::create_dir_all(user.at("work/.git")).unwrap();
+    fs::write(user.at("work/.git/HEAD"), "ref: refs/heads/main\n").unwrap();
     fs::create_dir_all(user.at("work/src")).unwrap();
     for (scope, file) in [("project", "settings.json"), ("local", "settings.local.json")] {
         let mut command = user.command(Path::new(BIN), &["install", "--scope", scope]);

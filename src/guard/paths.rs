@@ -98,7 +98,12 @@ impl<'a> Ground<'a> {
         };
         ground.real_home = ground.real(&home, true);
         let real_cwd = ground.real(&ground.cwd, true);
-        ground.add_project(&ground.enclosing_repository(&real_cwd));
+        for temp in ["/tmp", "/var/tmp"] {
+            ground.add_temp(temp);
+        }
+        let tmpdir = place.tmpdir.as_deref().map(|dir| trimmed(&text(dir)));
+        let real_tmpdir = tmpdir.as_deref().map(|dir| ground.real(dir, true));
+        ground.add_project(&ground.enclosing_repository(&real_cwd, real_tmpdir.as_deref()));
         if let Some(project) = &place.project {
             let project = ground.real(&trimmed(&text(project)), true);
             ground.add_project(&project);
@@ -106,11 +111,7 @@ impl<'a> Ground<'a> {
         if ground.projects.is_empty() {
             ground.add_project(&real_cwd);
         }
-        for temp in ["/tmp", "/var/tmp"] {
-            ground.add_temp(temp);
-        }
-        if let Some(tmpdir) = &place.tmpdir {
-            let tmpdir = trimmed(&text(tmpdir));
+        if let Some(tmpdir) = tmpdir {
             ground.add_tmpdir(&tmpdir);
             ground.tmpdir = tmpdir;
         }
@@ -126,16 +127,30 @@ impl<'a> Ground<'a> {
         ground
     }
 
-    /// The nearest directory at or above `cwd` that has a `.git`; `cwd` itself if there is none.
-    fn enclosing_repository(&self, cwd: &str) -> String {
+    /// The nearest repository at or above `cwd`, unless what lies between is a temp directory, which projects share;
+    /// nothing if there is none.
+    fn enclosing_repository(&self, cwd: &str, tmpdir: Option<&str>) -> String {
         let mut dir = cwd;
         while !dir.is_empty() {
-            if dir.len() < LONGEST_PATH && self.files.exists(&format!("{dir}/.git")) {
+            let temp = tmpdir == Some(dir) || self.temps.iter().any(|temp| temp == dir);
+            if temp && dir != cwd {
+                break;
+            }
+            if dir.len() < LONGEST_PATH && self.is_repository(dir) {
                 return dir.to_owned();
+            }
+            if temp {
+                break;
             }
             dir = parent(dir);
         }
         String::new()
+    }
+
+    /// Whether git would take `dir` for the root of a repository, as far as names tell: an empty `.git` is not one.
+    pub fn is_repository(&self, dir: &str) -> bool {
+        let path = format!("{dir}/.git");
+        self.files.exists(&path) && (!self.files.is_dir(&path) || self.files.exists(&format!("{path}/HEAD")))
     }
 
     /// A home, what lies above it, or a system tree is nobody's project, whatever the payload says.
@@ -407,11 +422,24 @@ mod tests {
     }
 
     #[test]
-    fn a_home_is_no_project() {
+    fn what_projects_share_is_nobodys_project() {
         let mut place = place();
-        place.project = None;
-        place.files = Box::new(Fake::new("/home/dev/.git/"));
-        assert!(Ground::new(&place, Some("/home/dev")).projects.is_empty());
-        assert_eq!(Ground::new(&place, Some("/home/dev/x")).projects, ["/home/dev/x"]);
+        (place.project, place.tmpdir) = (None, Some("/scratch/tmp".into()));
+        place.files = Box::new(Fake::new(
+            "/home/dev/.git/HEAD /home/dev/repo/.git/HEAD /home/dev/empty/.git/hooks /tmp/.git/HEAD /scratch/.git/HEAD
+             /scratch/linked/.git",
+        ));
+        for (cwd, projects) in [
+            ("/home/dev", &[][..]),
+            ("/home/dev/x", &["/home/dev/x"]),
+            ("/home/dev/repo/src", &["/home/dev/repo"]),
+            ("/home/dev/empty/src", &["/home/dev/empty/src"]),
+            ("/tmp/x", &["/tmp/x"]),
+            ("/scratch/src", &["/scratch"]),
+            ("/scratch/tmp/x", &["/scratch/tmp/x"]),
+            ("/scratch/linked/src", &["/scratch/linked"]),
+        ] {
+            assert_eq!(Ground::new(&place, Some(cwd)).projects, projects, "{cwd}");
+        }
     }
 }

@@ -11,6 +11,7 @@ mod ground;
 mod hostile;
 mod http;
 mod replies;
+mod places;
 mod retention;
 mod stream;
 mod world;

@@ -472,7 +472,7 @@ fn toplevel(walk: &mut Walk<'_>, env: &Env) -> Option<String> {
     let dir = walk.choose(&env.cwd.clone()).flatten()?;
     let mut dir = walk.ground.real(&dir, true);
     while !dir.is_empty() {
-        if walk.ground.files.exists(&format!("{dir}/.git")) {
+        if walk.ground.is_repository(&dir) {
             return Some(dir);
         }
         dir.truncate(crate::guard::paths::parent(&dir).len());
