@@ -360,20 +360,17 @@ impl Config {
 
     /// Where the server is: `CLAUDE_HEADSPACE_URL`, the configuration, the default.
     pub fn server_url(&self) -> String {
-        env(var::URL)
-            .or_else(|| self.url.clone())
-            .unwrap_or_else(|| format!("http://{}:{}", bracketed(&self.host), self.port))
-            .trim_end_matches('/')
-            .to_owned()
+        Config::server_url_of(Some(self))
     }
 
     /// The same for the hook, which may have no configuration.
     pub fn server_url_of(config: Option<&Config>) -> String {
-        match (config, env(var::URL)) {
-            (_, Some(url)) => url,
-            (Some(config), None) => config.server_url(),
-            (None, None) => DEFAULT_URL.to_owned(),
-        }
+        let named = env(var::URL).or_else(|| config?.url.clone());
+        let url = named.unwrap_or_else(|| match config {
+            Some(config) => format!("http://{}:{}", bracketed(&config.host), config.port),
+            None => DEFAULT_URL.to_owned(),
+        });
+        url.trim_end_matches('/').to_owned()
     }
 }
 

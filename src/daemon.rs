@@ -1,5 +1,7 @@
 //! `up` and `down`: everything in place and the server running in the background, and the end of it.
 
+use crate::address::Url;
+use crate::client::{Health, health};
 use crate::config::{self, Config};
 use crate::files;
 use crate::model::Process;
@@ -8,8 +10,6 @@ use crate::settings::{self, locate};
 use crate::terminal::plain;
 use anyhow::{Context, Result, bail, ensure};
 use fs_err as fs;
-use serde::{Deserialize, Serialize};
-use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
@@ -38,28 +38,6 @@ const PATIENCE: Duration = Duration::from_secs(15);
 
 /// A log that has grown beyond this is put aside when the server starts.
 const LOG_LIMIT: u64 = 4 << 20;
-
-/// What `GET /health` says of a headspace server.
-#[derive(Clone, Debug, Deserialize, Serialize)]
-pub struct Health {
-    pub status: String,
-    pub name: String,
-    pub version: String,
-    pub pid: u32,
-}
-
-/// Asks the server who it is; `None` if there is none, or it is something else than headspace.
-pub fn health(url: &str, timeout: Duration) -> Option<Health> {
-    let config =
-        ureq::Agent::config_builder().timeout_global(Some(timeout)).proxy(None).max_redirects(0).build();
-    let mut request = ureq::Agent::new_with_config(config).get(format!("{url}/health"));
-    if let Some(token) = config::token() {
-        request = request.header("authorization", format!("Bearer {token}"));
-    }
-    let text = request.call().ok()?.body_mut().with_config().limit(64 * 1024).read_to_string().ok()?;
-    let health: Health = serde_json::from_str(&text).ok()?;
-    (health.name == "headspace").then_some(health)
-}
 
 pub fn up(args: &UpArgs) -> Result<ExitCode> {
     let config = Config::load()?;
@@ -111,9 +89,8 @@ pub fn down(_args: &DownArgs) -> Result<ExitCode> {
 /// Ends the server at `url`, if it runs and is verifiably a headspace of this user; its pid.
 pub fn stop(url: &str) -> Result<Option<u32>> {
     let Some(server) = health(url, Duration::from_secs(2)) else { return Ok(None) };
-    let place = Place::of(url);
     ensure!(
-        place.is_some_and(|place| place.is_local()),
+        Url::parse(url).is_ok_and(|url| url.is_local()),
         "could not stop the server at {url}: it is not on this machine"
     );
     ensure!(
@@ -149,12 +126,12 @@ pub fn log_file() -> PathBuf {
 pub fn serve_args(config: &Config, url: &str) -> Result<Vec<String>> {
     let mut args = vec!["serve".to_owned()];
     if config::env(config::var::URL).is_some() || config.url.is_some() {
-        let place = Place::of(url).with_context(|| format!("could not read the server's address {url}"))?;
+        let place = Url::parse(url).map_err(|why| anyhow::anyhow!("{why}: {url}"))?;
         ensure!(
             place.is_local(),
             "could not start the server: it is expected at {url}, which is not this machine"
         );
-        args.extend(["--host".into(), place.host, "--port".into(), place.port.to_string()]);
+        args.extend(["--host".into(), place.host.to_owned(), "--port".into(), place.port.to_string()]);
     }
     Ok(args)
 }
@@ -232,35 +209,6 @@ fn last_words(child: &mut Child, status: &str) -> String {
     let last = log.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
     let last = last.trim_start_matches("headspace: ");
     if last.is_empty() { status.to_owned() } else { format!("{} ({status})", plain(last)) }
-}
-
-/// The host and port of a URL.
-#[derive(Debug, PartialEq, Eq)]
-struct Place {
-    host: String,
-    port: u16,
-}
-
-impl Place {
-    fn of(url: &str) -> Option<Place> {
-        let rest = url.strip_prefix("http://")?;
-        let authority = &rest[..rest.find(['/', '?', '#']).unwrap_or(rest.len())];
-        let authority = authority.rsplit('@').next()?;
-        let port_at = authority.rfind(':').filter(|at| !authority[*at..].contains(']'));
-        let (host, port) = match port_at {
-            Some(at) => (&authority[..at], authority[at + 1..].parse().ok()?),
-            None => (authority, 80),
-        };
-        let host = host.trim_start_matches('[').trim_end_matches(']');
-        (!host.is_empty()).then(|| Place { host: host.to_owned(), port })
-    }
-
-    /// Loopback, or all addresses of this machine.
-    fn is_local(&self) -> bool {
-        let ip = self.host.parse::<IpAddr>();
-        self.host.eq_ignore_ascii_case("localhost")
-            || ip.is_ok_and(|ip| ip.is_loopback() || ip.is_unspecified())
-    }
 }
 
 #[cfg(unix)]
@@ -348,25 +296,6 @@ fn is_our_name(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn only_addresses_of_this_machine_are_local() {
-        let cases = [
-            ("http://127.0.0.1:5055", Some(("127.0.0.1", 5055, true))),
-            ("http://localhost:1/x", Some(("localhost", 1, true))),
-            ("http://[::1]:5055", Some(("::1", 5055, true))),
-            ("http://0.0.0.0:5055", Some(("0.0.0.0", 5055, true))),
-            ("http://user:pw@10.0.0.7", Some(("10.0.0.7", 80, false))),
-            ("http://127.0.0.1.example.org:5055", Some(("127.0.0.1.example.org", 5055, false))),
-            ("https://127.0.0.1", None),
-            ("http://:5055", None),
-        ];
-        for (url, expected) in cases {
-            let place = Place::of(url);
-            let found = place.as_ref().map(|place| (place.host.as_str(), place.port, place.is_local()));
-            assert_eq!(found, expected, "{url}");
-        }
-    }
 
     #[test]
     fn a_process_that_is_no_server_of_ours_is_left_alone() {

@@ -3,7 +3,7 @@
 use crate::alerts::{self, Alert, Cause, Channel};
 use crate::clock::Stamp;
 use crate::config::Config;
-use crate::terminal::{gist, plain};
+use crate::terminal::{self, gist, plain};
 use anyhow::Result;
 use std::process::{Command, ExitCode, Stdio};
 
@@ -18,7 +18,8 @@ const COMMANDS: &[(&str, Arguments)] =
 
 fn notify_send(title: &str, text: &str, alert: &Alert) -> Vec<String> {
     let urgency = if alert.cause == Cause::Finished { "normal" } else { "critical" };
-    let words = ["--app-name=headspace", "--urgency", urgency, "--", title, &markup_escaped(text)];
+    // Notification servers read the body as markup.
+    let words = ["--app-name=headspace", "--urgency", urgency, "--", title, &terminal::markup(text)];
     words.map(str::to_owned).to_vec()
 }
 
@@ -33,11 +34,6 @@ fn osascript(title: &str, text: &str, _: &Alert) -> Vec<String> {
     // The texts are arguments, never program text.
     let script = "on run argv\ndisplay notification (item 2 of argv) with title (item 1 of argv)\nend run";
     ["-e", script, title, text].map(str::to_owned).to_vec()
-}
-
-/// Notification servers read the body as markup.
-fn markup_escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
 impl Channel for Desktop {

@@ -3,8 +3,10 @@
 //! One room per concern; dependencies point one way. `main` calls `cli`, `cli` calls the commands, the commands
 //! call the middle (`engine`, `guard`, `hook`, `settings::merge`), and the middle takes values and returns values.
 
+pub mod address;
 pub mod alerts;
 pub mod cli;
+pub mod client;
 pub mod clients;
 pub mod clock;
 pub mod completions;
@@ -18,7 +20,9 @@ pub mod desktop;
 pub mod doctor;
 pub mod engine;
 pub mod files;
+pub mod fnv;
 pub mod git;
+pub mod glob;
 pub mod guard;
 pub mod hook;
 pub mod json;

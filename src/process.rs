@@ -176,19 +176,27 @@ pub fn decimal(mut number: u64) -> String {
     text
 }
 
-/// 64 bits nobody can guess.
-pub fn random() -> u64 {
-    let mut bytes = [0u8; 8];
-    #[cfg(unix)]
+/// Bytes nobody can guess, from the system; up to 256, which is all that it gives at once.
+#[cfg(unix)]
+pub fn random_bytes<const N: usize>() -> std::io::Result<[u8; N]> {
+    let mut bytes = [0; N];
     // SAFETY: the buffer has the length that is named.
-    if unsafe { libc::getentropy(bytes.as_mut_ptr().cast(), bytes.len()) } == 0 {
-        return u64::from_ne_bytes(bytes);
+    match unsafe { libc::getentropy(bytes.as_mut_ptr().cast(), N) } {
+        0 => Ok(bytes),
+        _ => Err(std::io::Error::last_os_error()),
     }
+}
+
+#[cfg(not(unix))]
+pub fn random_bytes<const N: usize>() -> std::io::Result<[u8; N]> {
+    Err(std::io::ErrorKind::Unsupported.into())
+}
+
+/// 64 bits that differ from call to call.
+pub fn random() -> u64 {
+    use std::hash::{BuildHasher, RandomState};
     // The standard library's hash keys come from the system's random numbers too.
-    use std::hash::{BuildHasher, Hasher};
-    let mut hasher = std::hash::RandomState::new().build_hasher();
-    hasher.write(&std::mem::take(&mut bytes));
-    hasher.finish()
+    random_bytes().map_or_else(|_| RandomState::new().hash_one(0), u64::from_ne_bytes)
 }
 
 /// The first executable of this name on `PATH`.

@@ -5,7 +5,7 @@ use crate::daemon;
 use crate::files;
 use crate::process::on_path;
 use crate::settings::{self, locate};
-use crate::terminal::plain;
+use crate::terminal::{markup, plain};
 use anyhow::{Context, Result, bail};
 use fs_err as fs;
 use std::path::PathBuf;
@@ -81,7 +81,7 @@ fn install() -> Result<ExitCode> {
     manager.start()?;
     let deadline = Instant::now() + Duration::from_secs(15);
     let server = loop {
-        match daemon::health(&url, Duration::from_secs(1)) {
+        match crate::client::health(&url, Duration::from_secs(1)) {
             Some(server) => break server,
             None if Instant::now() > deadline => {
                 bail!("could not reach the server at {url}: see its log, {}", manager.log());
@@ -119,7 +119,7 @@ fn status(json: bool) -> Result<ExitCode> {
     let installed = unit.is_file();
     let active = installed && manager.is_active();
     let url = Config::load()?.server_url();
-    let server = daemon::health(&url, Duration::from_secs(1));
+    let server = crate::client::health(&url, Duration::from_secs(1));
     if json {
         let said = serde_json::json!({
             "unit": unit, "installed": installed, "active": active, "log": manager.log(),
@@ -278,14 +278,15 @@ fn systemd_unit(exec: &[String], environment: &[(&str, String)]) -> String {
 }
 
 fn launchd_agent(exec: &[String], environment: &[(&str, String)], log: &str) -> String {
-    let exec: Vec<String> = exec.iter().map(|word| format!("\t\t<string>{}</string>", xml(word))).collect();
+    let exec: Vec<String> =
+        exec.iter().map(|word| format!("\t\t<string>{}</string>", markup(word))).collect();
     let environment: Vec<String> = environment
         .iter()
-        .map(|(name, value)| format!("\t\t<key>{name}</key>\n\t\t<string>{}</string>", xml(value)))
+        .map(|(name, value)| format!("\t\t<key>{name}</key>\n\t\t<string>{}</string>", markup(value)))
         .collect();
     fill(
         LAUNCHD_AGENT,
-        &[("@EXEC@", exec.join("\n")), ("@ENVIRONMENT@", environment.join("\n")), ("@LOG@", xml(log))],
+        &[("@EXEC@", exec.join("\n")), ("@ENVIRONMENT@", environment.join("\n")), ("@LOG@", markup(log))],
     )
 }
 
@@ -314,10 +315,6 @@ fn systemd_word(word: &str) -> String {
         return word;
     }
     format!("\"{}\"", word.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n"))
-}
-
-fn xml(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What foreign text may do to a terminal: nothing.
+//! What foreign text may do to a terminal, or to markup: nothing.
 
 /// `text` with everything a terminal could obey made visible or dropped: control characters (C0, DEL, C1),
 /// and the invisible ones that reorder or hide text. Line breaks and tabs become a blank.
@@ -50,6 +50,11 @@ pub fn json(value: &serde_json::Value, pretty: bool) -> String {
         }
         out
     })
+}
+
+/// `text` inside HTML, XML, Pango or Slack markup: shown, not obeyed.
+pub fn markup(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
 fn plain_char(c: char) -> Option<char> {

@@ -5,7 +5,7 @@
 
 use crate::alerts::{Alert, Cause, Channel};
 use crate::config::{Webhook, WebhookFormat};
-use crate::terminal::gist;
+use crate::terminal::{gist, markup};
 use serde_json::json;
 use std::io::Write;
 use std::process::{Command, Stdio};
@@ -104,10 +104,10 @@ fn request(hook: &Webhook, alert: &Alert) -> Request {
             (vec![json], body.to_string())
         }
         WebhookFormat::Slack if text.is_empty() => {
-            (vec![json], json!({ "text": slack_escaped(&title) }).to_string())
+            (vec![json], json!({ "text": markup(&title) }).to_string())
         }
         WebhookFormat::Slack => {
-            let line = format!("*{}*\n{}", slack_escaped(&title), slack_escaped(&text));
+            let line = format!("*{}*\n{}", markup(&title), markup(&text));
             (vec![json], json!({ "text": line }).to_string())
         }
         WebhookFormat::Ntfy => {
@@ -162,10 +162,6 @@ fn curl(url: &str, request: &Request) -> Result<(), String> {
 fn quoted(text: &str) -> String {
     let escaped = text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
     format!("\"{}\"", escaped.replace('\r', "").replace('\t', "\\t"))
-}
-
-fn slack_escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
 /// Headers are ASCII; anything else becomes a question mark rather than an error.

@@ -1,5 +1,6 @@
 //! `*`, `**` and `?` over the file system: sorted, bounded, never through links.
 
+use crate::glob::{Piece, fits};
 use std::path::{Path, PathBuf};
 
 /// Directory entries looked at before a search gives up: the hook has two seconds for everything.
@@ -70,32 +71,14 @@ impl Walk {
     }
 }
 
-/// Whether `name` matches `pattern` of `*` and `?`. Linear: on a mismatch only the last `*` takes one more.
-pub fn matches(pattern: &str, name: &str) -> bool {
-    let (pattern, name): (Vec<char>, Vec<char>) = (pattern.chars().collect(), name.chars().collect());
-    let (mut p, mut n) = (0, 0);
-    let mut star: Option<(usize, usize)> = None;
-    while n < name.len() {
-        match pattern.get(p) {
-            Some('*') => {
-                star = Some((p, n));
-                p += 1;
-            }
-            Some(c) if *c == '?' || *c == name[n] => {
-                p += 1;
-                n += 1;
-            }
-            _ => match star {
-                Some((at, taken)) => {
-                    star = Some((at, taken + 1));
-                    p = at + 1;
-                    n = taken + 1;
-                }
-                None => return false,
-            },
-        }
-    }
-    pattern[p..].iter().all(|c| *c == '*')
+/// Whether `name` matches `pattern` of `*` and `?`.
+fn matches(pattern: &str, name: &str) -> bool {
+    let piece = |c: char| match c {
+        '*' => Piece::Many,
+        '?' => Piece::One,
+        c => Piece::Literal(c),
+    };
+    fits(&pattern.chars().map(piece).collect::<Vec<_>>(), name)
 }
 
 #[cfg(test)]

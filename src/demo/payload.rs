@@ -1,8 +1,10 @@
 //! Acts ▶ the hook events Claude Code would have sent.
 
 use super::day::{self, Act, Actor};
+use crate::client;
 use crate::clock::Stamp;
-use anyhow::{Context, Result};
+use crate::fnv::{START, fnv1a};
+use anyhow::{Context, Result, ensure};
 use fs_err as fs;
 use serde_json::{Map, Value, json};
 use std::collections::HashMap;
@@ -29,6 +31,8 @@ struct Open {
     asked: bool,
 }
 
+/// How long the demo's own server may take.
+const ANSWER_IN: Duration = Duration::from_secs(5);
 /// How long a call takes once it is allowed.
 const ONCE_ALLOWED: Duration = Duration::from_millis(1840);
 
@@ -37,11 +41,7 @@ type Line = (&'static str, Stamp, Value);
 
 impl Stage {
     pub fn new(url: String, root: &Path) -> Stage {
-        let http = ureq::Agent::config_builder()
-            .proxy(None)
-            .timeout_global(Some(Duration::from_secs(5)))
-            .build()
-            .into();
+        let http = client::agent(ANSWER_IN, ANSWER_IN);
         Stage { url, root: root.to_owned(), http, calls: 0, prompts: 0, open: HashMap::new() }
     }
 
@@ -209,9 +209,11 @@ impl Stage {
 
     fn post(&self, path: &str, body: &Value) -> Result<()> {
         let request = self.http.post(format!("{}{path}", self.url)).content_type("application/json");
-        request
+        let answer = request
             .send(serde_json::to_vec(body)?)
             .with_context(|| format!("could not send {path} to the demo's server"))?;
+        let status = answer.status();
+        ensure!(status.is_success(), "could not send {path} to the demo's server: it answered {status}");
         Ok(())
     }
 }
@@ -286,9 +288,7 @@ fn status_line(actor: &Actor, share: f64) -> Value {
 impl Actor {
     /// The same in every demo, and shaped like the client's.
     fn session(&self) -> String {
-        let sum = self.key.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-        });
+        let sum = fnv1a(START, self.key.as_bytes());
         format!("{:08x}-{:04x}-4d3a-9e0b-{:012x}", sum >> 32, sum >> 16 & 0xffff, sum & 0xffff_ffff_ffff)
     }
 

@@ -10,7 +10,7 @@ use crate::settings::entry::{Call, Role};
 use crate::settings::{client as claude, locate, merge, short, trial};
 use crate::spool::Spool;
 use crate::view::client::Client;
-use crate::{config, daemon, store};
+use crate::{config, store};
 use anyhow::Result;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -241,7 +241,7 @@ pub fn server(patient: &Patient) -> Vec<Finding> {
         );
         return vec![Finding::fail(message, fix)];
     }
-    match daemon::health(&patient.url, Duration::from_secs(2)) {
+    match crate::client::health(&patient.url, Duration::from_secs(2)) {
         Some(health) if health.version == own => {
             vec![Finding::ok(format!("headspace {own} on {} (pid {})", patient.url, health.pid))]
         }

@@ -1,18 +1,15 @@
 //! A hash that is the same today, tomorrow and on every machine: it is stored, and replays must agree with it.
 
+use crate::fnv::{PRIME, START, fnv1a};
 use serde_json::Value;
 
-const OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
-const PRIME: u64 = 0x0000_0100_0000_01b3;
-
-/// FNV-1a.
 pub fn bytes(seed: u64, bytes: &[u8]) -> u64 {
-    bytes.iter().fold(OFFSET ^ seed, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(PRIME))
+    fnv1a(START ^ seed, bytes)
 }
 
 /// Of a text, whatever its white space: a hook and a transcript end the same text differently.
 pub fn text(text: &str) -> u64 {
-    text.split_whitespace().fold(OFFSET, |hash, word| bytes(hash.rotate_left(5), word.as_bytes()))
+    text.split_whitespace().fold(START, |hash, word| bytes(hash.rotate_left(5), word.as_bytes()))
 }
 
 /// Of a JSON value, whatever the order of its keys.

@@ -1,6 +1,7 @@
 //! A hook's `if`: a permission rule such as `Bash(git *)` that the tool call must meet.
 
 use super::tools;
+use crate::glob::{Piece, fits};
 use serde_json::Value;
 use std::path::Path;
 
@@ -149,49 +150,19 @@ fn push_command(commands: &mut Vec<String>, words: Vec<String>) {
 
 /// `*` is any text, `\*` a star; a single ` *` at the end also means "and nothing".
 fn wildcard(pattern: &str, text: &str) -> bool {
-    let pattern = squeeze(pattern.trim());
-    let text = squeeze(text);
-    let mut pieces: Vec<String> = vec![String::new()];
-    let mut chars = pattern.chars();
+    let (pattern, text) = (squeeze(pattern.trim()), squeeze(text));
+    let mut pieces = Vec::new();
+    let mut chars = pattern.chars().peekable();
     while let Some(c) = chars.next() {
-        match c {
-            '\\' => match chars.next() {
-                Some(c @ ('*' | '\\')) => push_last(&mut pieces, c),
-                Some(c) => {
-                    push_last(&mut pieces, '\\');
-                    push_last(&mut pieces, c);
-                }
-                None => push_last(&mut pieces, '\\'),
-            },
-            '*' => pieces.push(String::new()),
-            c => push_last(&mut pieces, c),
-        }
+        pieces.push(match c {
+            '*' => Piece::Many,
+            '\\' => Piece::Literal(chars.next_if(|c| matches!(c, '*' | '\\')).unwrap_or('\\')),
+            c => Piece::Literal(c),
+        });
     }
-    if let [only, tail] = pieces.as_slice()
-        && tail.is_empty()
-        && only.strip_suffix(' ') == Some(text.as_str())
-    {
-        return true;
-    }
-    pieces_match(&pieces, &text)
-}
-
-fn push_last(pieces: &mut [String], c: char) {
-    if let Some(piece) = pieces.last_mut() {
-        piece.push(c);
-    }
-}
-
-fn pieces_match(pieces: &[String], text: &str) -> bool {
-    let [first, middle @ .., last] = pieces else { return pieces.first().is_some_and(|only| only == text) };
-    let Some(mut rest) = text.strip_prefix(first.as_str()) else { return false };
-    for piece in middle {
-        match rest.find(piece.as_str()) {
-            Some(at) => rest = &rest[at + piece.len()..],
-            None => return false,
-        }
-    }
-    rest.ends_with(last.as_str())
+    let only_star = pieces.iter().filter(|piece| **piece == Piece::Many).count() == 1;
+    let before_it = pieces.strip_suffix(&[Piece::Literal(' '), Piece::Many]);
+    before_it.is_some_and(|pieces| only_star && fits(pieces, &text)) || fits(&pieces, &text)
 }
 
 fn squeeze(text: &str) -> String {
@@ -239,13 +210,8 @@ fn segments(wanted: &[&str], names: &[&str]) -> bool {
 }
 
 fn name_matches(pattern: &str, name: &str) -> bool {
-    match pattern.split_once('*') {
-        None => pattern == name,
-        Some(_) => {
-            let pieces: Vec<String> = pattern.split('*').map(str::to_owned).collect();
-            pieces_match(&pieces, name)
-        }
-    }
+    let piece = |c| if c == '*' { Piece::Many } else { Piece::Literal(c) };
+    fits(&pattern.chars().map(piece).collect::<Vec<_>>(), name)
 }
 
 #[cfg(test)]

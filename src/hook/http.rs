@@ -2,7 +2,7 @@
 
 use super::runner::HookExecutionResult;
 use super::settings::HttpRequest;
-use crate::config;
+use crate::{client, config};
 use std::io::Read;
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
@@ -58,15 +58,8 @@ fn post(
         }
         error => format!("could not post: {error}").into(),
     };
-    let agent: ureq::Agent = ureq::Agent::config_builder()
-        .timeout_global(Some(timeout))
-        .max_redirects(0)
-        .max_redirects_will_error(false)
-        .http_status_as_error(false)
-        .proxy(None)
-        .build()
-        .into();
-    let mut post = agent.post(&request.url).header("content-type", "application/json");
+    let mut post =
+        client::agent(timeout, timeout).post(&request.url).header("content-type", "application/json");
     for (name, value) in &request.headers {
         post = post.header(name, filled_in(value, &request.allowed_env_vars));
     }

@@ -2,6 +2,7 @@
 
 use super::dialect::{EventRule, Matching};
 use super::tools;
+use crate::glob::{self, Piece};
 
 /// Whether hooks of a group with this matcher run for `value`, the event's match value.
 ///
@@ -78,7 +79,7 @@ fn globs(matcher: &str, value: &str) -> bool {
 
 fn part_matches(part: &str, value: &str) -> bool {
     part.to_lowercase() == value.to_lowercase()
-        || glob(&part.to_lowercase()).is_some_and(|pieces| glob_matches(&pieces, &value.to_lowercase()))
+        || pieces(&part.to_lowercase()).is_some_and(|pieces| glob::fits(&pieces, &value.to_lowercase()))
 }
 
 fn parts(matcher: &str) -> impl Iterator<Item = &str> {
@@ -86,21 +87,8 @@ fn parts(matcher: &str) -> impl Iterator<Item = &str> {
     matcher.split('|').map(move |part| if several { part.trim() } else { part })
 }
 
-#[derive(Debug, PartialEq)]
-enum Piece {
-    /// Any number of characters.
-    Many,
-    /// One character.
-    One,
-    Literal(char),
-    Class {
-        negated: bool,
-        ranges: Vec<(char, char)>,
-    },
-}
-
 /// Reads `* ? [..] [!..]`; an open bracket that is never closed stands for itself.
-fn glob(pattern: &str) -> Option<Vec<Piece>> {
+fn pieces(pattern: &str) -> Option<Vec<Piece>> {
     let chars: Vec<char> = pattern.chars().collect();
     let mut pieces = Vec::new();
     let mut i = 0;
@@ -163,45 +151,6 @@ fn class(chars: &[char]) -> Option<(Piece, usize)> {
     }
 }
 
-/// Walks once over the text and returns to the last `*` when stuck, so that no pattern takes more than
-/// length × length steps.
-fn glob_matches(pieces: &[Piece], text: &str) -> bool {
-    let text: Vec<char> = text.chars().collect();
-    let (mut p, mut t) = (0, 0);
-    let mut star: Option<(usize, usize)> = None;
-    while t < text.len() {
-        match pieces.get(p) {
-            Some(Piece::Many) => {
-                star = Some((p, t));
-                p += 1;
-            }
-            Some(piece) if one(piece, text[t]) => {
-                p += 1;
-                t += 1;
-            }
-            _ => match star {
-                Some((at, from)) => {
-                    star = Some((at, from + 1));
-                    p = at + 1;
-                    t = from + 1;
-                }
-                None => return false,
-            },
-        }
-    }
-    pieces[p..].iter().all(|piece| *piece == Piece::Many)
-}
-
-fn one(piece: &Piece, c: char) -> bool {
-    match piece {
-        Piece::Many | Piece::One => true,
-        Piece::Literal(literal) => *literal == c,
-        Piece::Class { negated, ranges } => {
-            ranges.iter().any(|(from, to)| (*from..=*to).contains(&c)) != *negated
-        }
-    }
-}
-
 /// Why a Wave matcher is no matcher at all.
 pub fn glob_fault(matcher: &str) -> Option<String> {
     if let Some(c) = matcher.chars().find(|c| ";&$(){}<>`".contains(*c)) {
@@ -218,11 +167,11 @@ pub fn glob_is_dead(matcher: &str) -> bool {
 
 fn part_is_dead(part: &str) -> bool {
     let name_character = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-    let Some(pieces) = glob(part) else { return true };
+    let Some(pieces) = pieces(part) else { return true };
     pieces.iter().any(|piece| match piece {
         Piece::Many | Piece::One => false,
         Piece::Literal(c) => !name_character(*c),
-        Piece::Class { .. } => !(0..128u8).map(char::from).any(|c| name_character(c) && one(piece, c)),
+        Piece::Class { .. } => !(0..128u8).map(char::from).any(|c| name_character(c) && piece.takes(c)),
     })
 }
 

@@ -16,6 +16,7 @@
 //! answer, here and in `envelope`. No call has a timeout: the alarm interrupts whatever blocks.
 
 use super::alarm;
+use crate::address::{Url, find};
 use crate::config::DEFAULT_HOST;
 use crate::process::decimal;
 use std::fmt::Display;
@@ -37,16 +38,6 @@ pub struct Answer {
     pub body: Vec<u8>,
 }
 
-/// `http://host[:port][/prefix]`, taken apart.
-#[derive(Debug, PartialEq, Eq)]
-struct Url<'a> {
-    /// As the `Host` header wants it.
-    authority: &'a str,
-    host: &'a str,
-    port: u16,
-    prefix: &'a str,
-}
-
 /// Posts `body` to `<url>/hook/<slug>`.
 pub fn post(url: &str, slug: &str, token: Option<&str>, body: &[u8]) -> Result<Answer> {
     let url = Url::parse(url)?;
@@ -54,36 +45,6 @@ pub fn post(url: &str, slug: &str, token: Option<&str>, body: &[u8]) -> Result<A
     let mut stream = connect(&url)?;
     write_all(&mut stream, &request)?;
     read_answer(&mut stream)
-}
-
-impl Url<'_> {
-    fn parse(text: &str) -> Result<Url<'_>> {
-        let rest = match find(text.as_bytes(), b"://") {
-            Some(at) if text[..at].eq_ignore_ascii_case("http") => &text[at + 3..],
-            Some(_) => return Err("could not use the server's address: only http is spoken here".into()),
-            None => text,
-        };
-        let rest = &rest[..rest.bytes().position(|b| b == b'?' || b == b'#').unwrap_or(rest.len())];
-        let (authority, prefix) = rest.split_at(rest.bytes().position(|b| b == b'/').unwrap_or(rest.len()));
-        let authority = &authority[authority.bytes().rposition(|b| b == b'@').map_or(0, |at| at + 1)..];
-        let port_at = authority
-            .bytes()
-            .rposition(|b| b == b':' || b == b']')
-            .filter(|&at| authority.as_bytes()[at] == b':');
-        let (host, port) = match port_at {
-            Some(at) => (
-                &authority[..at],
-                authority[at + 1..].parse().map_err(|e| because("could not read the server's port", e))?,
-            ),
-            None => (authority, 80),
-        };
-        let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
-        let plain = |text: &str| text.bytes().all(|b| b.is_ascii_graphic());
-        if host.is_empty() || !plain(authority) || !plain(prefix) {
-            return Err("could not read the server's address".into());
-        }
-        Ok(Url { authority, host, port, prefix: prefix.trim_end_matches('/') })
-    }
 }
 
 fn request(url: &Url<'_>, slug: &str, token: Option<&str>, body: &[u8]) -> Vec<u8> {
@@ -294,11 +255,6 @@ fn dechunked(mut rest: &[u8]) -> Result<Option<Vec<u8>>> {
     }
 }
 
-/// Where `what` begins. Not memchr's: that first asks the processor what it can, which traps under a hypervisor.
-fn find(text: &[u8], what: &[u8]) -> Option<usize> {
-    text.windows(what.len()).position(|window| window == what)
-}
-
 /// At least one digit, and nothing but digits.
 fn number(text: &[u8], base: u32) -> Option<usize> {
     let mut value = (!text.is_empty()).then_some(0usize)?;
@@ -312,26 +268,6 @@ fn number(text: &[u8], base: u32) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn addresses_of_servers_are_read() {
-        let read = |text| Url::parse(text).map(|url| (url.host, url.port, url.prefix, url.authority)).ok();
-        for (text, expected) in [
-            ("http://127.0.0.1:5055", Some(("127.0.0.1", 5055, "", "127.0.0.1:5055"))),
-            ("HTTP://localhost:1/", Some(("localhost", 1, "", "localhost:1"))),
-            ("http://[::1]:5055/a/b/?x#y", Some(("::1", 5055, "/a/b", "[::1]:5055"))),
-            ("http://[::1]", Some(("::1", 80, "", "[::1]"))),
-            ("box.lan:70", Some(("box.lan", 70, "", "box.lan:70"))),
-            ("http://user:secret@h:2", Some(("h", 2, "", "h:2"))),
-            ("https://h", None),
-            ("http://", None),
-            ("http://h:99999", None),
-            ("http://h\r\nx: y", None),
-            ("", None),
-        ] {
-            assert_eq!(read(text), expected, "{text}");
-        }
-    }
 
     #[test]
     fn nothing_foreign_reaches_the_head_of_the_request() {

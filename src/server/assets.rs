@@ -1,6 +1,7 @@
 //! The dashboard's files, built into the binary.
 
 use super::answer::{Answered, Failed};
+use crate::fnv::{START, fnv1a};
 use axum::body::Body;
 use axum::extract::Path;
 use axum::response::Response;
@@ -25,7 +26,7 @@ macro_rules! assets {
 }
 
 const fn asset(path: &'static str, kind: &'static str, content: &'static str) -> Asset {
-    Asset { path, kind, content, tag: fingerprint(content.as_bytes()) }
+    Asset { path, kind, content, tag: fnv1a(START, content.as_bytes()) }
 }
 
 /// Everything under `/assets/`; the first is also the page itself.
@@ -70,17 +71,6 @@ fn send(asset: &Asset, headers: &HeaderMap) -> Answered {
         response.header(CONTENT_TYPE, asset.kind).body(Body::from(asset.content))
     };
     response.map_err(|error| anyhow::Error::from(error).into())
-}
-
-/// FNV-1a: only has to differ between builds.
-const fn fingerprint(bytes: &[u8]) -> u64 {
-    let mut hash = 0xcbf2_9ce4_8422_2325;
-    let mut i = 0;
-    while i < bytes.len() {
-        hash = (hash ^ bytes[i] as u64).wrapping_mul(0x0100_0000_01b3);
-        i += 1;
-    }
-    hash
 }
 
 #[cfg(test)]

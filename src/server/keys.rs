@@ -1,10 +1,9 @@
 //! The token file, and the browsers that were let in with it.
 
 use super::access::{Keys, same_secret};
-use crate::files;
+use crate::{files, process};
 use anyhow::{Context, Result};
 use fs_err as fs;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
@@ -39,7 +38,7 @@ impl KeyRing {
         let mut state = ring.lock();
         ring.read(&mut state);
         if state.token.is_empty() {
-            let token = random_hex(32)?;
+            let token = random_hex::<32>()?;
             files::replace(token_file, format!("{token}\n").as_bytes())
                 .context("could not write the token")?;
             ring.read(&mut state);
@@ -65,7 +64,7 @@ impl KeyRing {
 
     /// A code that opens the dashboard once.
     pub fn new_code(&self) -> Result<String> {
-        let code = random_hex(16)?;
+        let code = random_hex::<16>()?;
         let mut state = self.current();
         state.codes.retain(|(_, made)| made.elapsed() < CODE_LIVES);
         if state.codes.len() >= MAX_LOGINS {
@@ -84,7 +83,7 @@ impl KeyRing {
             .position(|(known, made)| same_secret(known, code) && made.elapsed() < CODE_LIVES);
         let Some(found) = found else { return Ok(None) };
         state.codes.remove(found);
-        let cookie = random_hex(32)?;
+        let cookie = random_hex::<32>()?;
         state.logins.push(cookie.clone());
         let surplus = state.logins.len().saturating_sub(MAX_LOGINS);
         state.logins.drain(..surplus);
@@ -126,12 +125,10 @@ fn modified(path: &Path) -> Option<SystemTime> {
     std::fs::metadata(path).ok()?.modified().ok()
 }
 
-/// `bytes` random bytes of the system, as hexadecimal digits.
-fn random_hex(bytes: usize) -> Result<String> {
-    let mut buffer = vec![0; bytes];
-    let mut source = fs::File::open("/dev/urandom").context("could not get random numbers")?;
-    source.read_exact(&mut buffer)?;
-    Ok(buffer.iter().map(|byte| format!("{byte:02x}")).collect())
+/// `N` random bytes of the system, as hexadecimal digits.
+fn random_hex<const N: usize>() -> Result<String> {
+    let bytes = process::random_bytes::<N>().context("could not get random numbers")?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
 #[cfg(test)]

@@ -49,8 +49,7 @@ mod writer;
 
 use crate::clock::Stamp;
 use crate::config::{self, Config};
-use crate::log;
-use crate::{files, store};
+use crate::{client, files, log, store};
 use anyhow::{Context, Result, bail};
 use app::App;
 use ledger::Ledger;
@@ -250,22 +249,12 @@ fn std_listener(address: SocketAddr) -> std::io::Result<TcpListener> {
 }
 
 fn who_is_there(address: SocketAddr) -> String {
-    let agent: ureq::Agent = ureq::Agent::config_builder()
-        .timeout_global(Some(Duration::from_millis(500)))
-        .proxy(None)
-        .build()
-        .into();
-    let asked = agent.get(format!("http://{address}/health")).call();
-    let answer =
-        asked.ok().and_then(|mut answer| answer.body_mut().with_config().limit(4096).read_to_string().ok());
-    let answer: Option<serde_json::Value> = answer.and_then(|text| serde_json::from_str(&text).ok());
-    match answer {
-        Some(health) if health["name"] == "headspace" => format!(
-            "headspace {} is running there already (pid {})",
-            health["version"].as_str().unwrap_or("?"),
-            health["pid"]
-        ),
-        _ => "another program is there already; choose a port with --port".into(),
+    match client::health(&format!("http://{address}"), Duration::from_millis(500)) {
+        Some(health) => {
+            let version = crate::terminal::gist(&health.version, 40);
+            format!("headspace {version} is running there already (pid {})", health.pid)
+        }
+        None => "another program is there already; choose a port with --port".into(),
     }
 }
 

@@ -9,7 +9,6 @@ use super::work::{Done, Draft};
 use super::{PlaceArgs, diff, trial};
 use crate::config::{self, Config};
 use crate::count::counted;
-use crate::daemon;
 use crate::terminal::{self, plain};
 use anyhow::Result;
 use serde_json::{Value, json};
@@ -31,7 +30,7 @@ impl Install<'_> {
     pub fn print(&self, json: bool) -> Result<ExitCode> {
         let test = trial::run(self.call);
         let url = Config::load().unwrap_or_default().server_url();
-        let server = daemon::health(&url, Duration::from_millis(500));
+        let server = crate::client::health(&url, Duration::from_millis(500));
         if json {
             let test = match &test {
                 Ok(took) => json!({"delivered": true, "ms": milliseconds(*took)}),

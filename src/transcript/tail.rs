@@ -1,8 +1,8 @@
 //! The new lines of a growing file, and only those: what a reading costs depends on what was added since the last.
 
+use crate::fnv::{START, fnv1a};
 use fs_err as fs;
 use serde::{Deserialize, Serialize};
-use std::hash::Hasher;
 use std::io::{self, Read as _, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -205,24 +205,7 @@ fn check(file: &mut fs::File, offset: u64) -> io::Result<Option<u64>> {
     let mut bytes = Vec::with_capacity(CHECKED as usize);
     file.seek(SeekFrom::Start(from))?;
     file.take(offset - from).read_to_end(&mut bytes)?;
-    let mut hash = Fnv(0xcbf2_9ce4_8422_2325);
-    hash.write(&bytes);
-    Ok(Some(hash.finish()))
-}
-
-/// FNV-1a: stored, so it has to be the same in every build.
-struct Fnv(u64);
-
-impl Hasher for Fnv {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
-        }
-    }
+    Ok(Some(fnv1a(START, &bytes)))
 }
 
 #[cfg(test)]

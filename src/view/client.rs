@@ -1,5 +1,6 @@
 //! How the command line asks the server, and what it knows when there is none.
 
+use crate::client;
 use crate::clock::Stamp;
 use crate::config::{self, Config};
 use crate::model::{self, AgentView, Row};
@@ -9,34 +10,17 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::time::Duration;
-use ureq::http::Uri;
-use ureq::unversioned::resolver::{DefaultResolver, ResolvedSocketAddrs, Resolver};
-use ureq::unversioned::transport::{DefaultConnector, NextTimeout};
+
+/// No server that runs takes longer to accept.
+const ACCEPT_IN: Duration = Duration::from_secs(1);
+/// The longest answer of the server, a million events to count included.
+const ANSWER_IN: Duration = Duration::from_secs(10);
 
 /// A server to talk to.
 pub struct Client {
     pub url: String,
     agent: ureq::Agent,
     token: Option<String>,
-}
-
-/// An address that is one needs no lookup; the usual resolver starts a thread even for `127.0.0.1`.
-#[derive(Debug, Default)]
-struct Literally(DefaultResolver);
-
-impl Resolver for Literally {
-    fn resolve(
-        &self,
-        uri: &Uri,
-        config: &ureq::config::Config,
-        timeout: NextTimeout,
-    ) -> Result<ResolvedSocketAddrs, ureq::Error> {
-        let address = uri.authority().and_then(|authority| authority.as_str().parse().ok());
-        let Some(address) = address else { return self.0.resolve(uri, config, timeout) };
-        let mut addresses = self.empty();
-        addresses.push(address);
-        Ok(addresses)
-    }
 }
 
 /// `GET /hook/status`, as far as people are shown it.
@@ -91,13 +75,7 @@ struct AgentsAnswer {
 
 impl Client {
     pub fn new(config: &Config) -> Client {
-        let settings = ureq::Agent::config_builder()
-            .proxy(None)
-            .http_status_as_error(false)
-            .timeout_connect(Some(Duration::from_secs(1)))
-            .timeout_global(Some(Duration::from_secs(10)))
-            .build();
-        let agent = ureq::Agent::with_parts(settings, DefaultConnector::default(), Literally::default());
+        let agent = client::agent(ACCEPT_IN, ANSWER_IN);
         Client { url: config.server_url(), agent, token: config::token() }
     }
 

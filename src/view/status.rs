@@ -116,12 +116,8 @@ fn waybar(board: &Board) -> String {
         .map(|row| format!("{} {}: {}", row.group.glyph(), gist(&row.name, 40), gist(&row.about, 80)))
         .collect();
     let class = Group::ALL.iter().find(|group| board.count(**group) > 0).map_or("idle", |group| group.word());
-    json!({"text": board.short(), "tooltip": markup(&lines.join("\n")), "class": class}).to_string()
-}
-
-/// Waybar reads a tooltip as Pango markup: an ask with `&&` in it would leave it empty.
-fn markup(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+    // Waybar reads a tooltip as Pango markup: an ask with `&&` in it would leave it empty.
+    json!({"text": board.short(), "tooltip": terminal::markup(&lines.join("\n")), "class": class}).to_string()
 }
 
 /// Columns: glyph, name, branch, what it is about, age, context.
