@@ -12,6 +12,8 @@ mod config;
 mod guard_judge;
 #[path = "../fuzz/targets/guard_shell.rs"]
 mod guard_shell;
+#[path = "../fuzz/targets/mask.rs"]
+mod mask;
 #[path = "../fuzz/targets/matcher.rs"]
 mod matcher;
 #[path = "../fuzz/targets/payload.rs"]
@@ -136,6 +138,25 @@ fn commands_are_judged() {
 #[test]
 fn commands_are_read() {
     exercise("guard_shell", guard_shell::run, &commands(), 4000);
+}
+
+/// The rows that the tests of masking use, as they are written there.
+fn secrets() -> Vec<Vec<u8>> {
+    let tables = files("src/mask/tests").into_iter().filter_map(|text| String::from_utf8(text).ok());
+    let lines: Vec<String> =
+        tables.flat_map(|text| text.lines().map(str::to_owned).collect::<Vec<_>>()).collect();
+    let rows = lines.iter().filter_map(|line| line.split_once(" | "));
+    // Noise enough for a key of any length.
+    let noise = "a7Bq9Zx2Lm4Rt6Vw8Ky1".repeat(4);
+    rows.map(|(_, row)| {
+        row.replace(['«', '»'], "").replace("\\n", "\n").replace(['{', '}'], &noise).into_bytes()
+    })
+    .collect()
+}
+
+#[test]
+fn secrets_are_masked_once_and_for_all() {
+    exercise("mask", mask::run, &secrets(), 4000);
 }
 
 #[test]

@@ -1,17 +1,105 @@
 //! Masking in JSON as it was written, for the spool: each text is masked as [`super::value`] would, and nothing else is
 //! touched. So what makes no sense to a JSON parser does not get lost here either.
 
+use super::assign::authorization;
+use super::judge::{Style, Value, is_secret};
+use super::names::{Kind, kind_of};
+use super::scan::Scan;
 use crate::hook::repair::repaired;
 use std::borrow::Cow;
+
+/// What was read just before a text, and says what it is.
+#[derive(Default)]
+pub struct Labels {
+    /// What the key of the next text says about it.
+    key: Option<Label>,
+    /// What a `name` says about the `value` beside it.
+    name: Option<Kind>,
+    /// The option before this word of a command line.
+    option: Option<Kind>,
+}
+
+#[derive(Clone, Copy)]
+enum Label {
+    Secret(Kind),
+    Name,
+    Value,
+}
+
+impl Labels {
+    /// The next text stands under this key.
+    pub fn key(&mut self, key: &str) {
+        let is = |words: &[&str]| words.iter().any(|word| key.eq_ignore_ascii_case(word));
+        self.option = None;
+        self.key = if is(&["name", "key"]) {
+            Some(Label::Name)
+        } else if is(&["value"]) {
+            Some(Label::Value)
+        } else {
+            kind_of(key.as_bytes()).map(Label::Secret)
+        };
+        if !matches!(self.key, Some(Label::Value)) {
+            self.name = None;
+        }
+    }
+
+    /// A text that is not a key, masked.
+    pub fn text<'t>(&mut self, text: &'t str) -> Cow<'t, str> {
+        let (key, option) = (self.key.take(), self.option.take());
+        let kind = match key {
+            Some(Label::Secret(kind)) => Some(kind),
+            Some(Label::Value) => self.name.take(),
+            Some(Label::Name) => {
+                self.name = kind_of(text.as_bytes());
+                None
+            }
+            None => option,
+        };
+        if key.is_none() && text.starts_with('-') && text.len() < 64 {
+            self.option = kind_of(text.as_bytes());
+        }
+        match kind {
+            Some(kind) => known(text, kind),
+            None => super::text(text),
+        }
+    }
+}
+
+/// `text`, which stands under a name that says what it is.
+fn known(text: &str, kind: Kind) -> Cow<'_, str> {
+    let bytes = text.as_bytes();
+    let judged = Value { bytes: &bytes[..bytes.len().min(LONGEST_JUDGED)], quoted: true, next: b'"' };
+    match kind {
+        Kind::Cookie => super::masked(text, |bytes| Scan::of_cookies(bytes)),
+        Kind::Authorization => super::masked(text, |bytes| match authorization(bytes, 0) {
+            Some(secret) => Scan::with_authorization(bytes, secret.span),
+            None => Scan::new(bytes),
+        }),
+        // Several lines, or with a mask in it: the rules for texts know better.
+        _ if memchr::memchr(b'\n', bytes).is_none()
+            && memchr::memmem::find(bytes, b"[masked:").is_none()
+            && is_secret(kind, Style::Data, &judged) =>
+        {
+            Cow::Owned("[masked:secret]".into())
+        }
+        _ => super::text(text),
+    }
+}
+
+/// So much of a value is looked at to judge it.
+const LONGEST_JUDGED: usize = 96;
 
 /// `bytes` with the secrets of every text in it masked, keys included.
 pub fn bytes(bytes: &[u8]) -> Cow<'_, [u8]> {
     let mut out = Vec::new();
     let (mut copied, mut i) = (0, 0);
+    let mut labels = Labels::default();
     while let Some(open) = bytes.get(i..).and_then(|rest| memchr::memchr(b'"', rest)) {
         let start = i + open;
         let end = end_of_text(bytes, start + 1);
-        if let Some(masked) = masked(&bytes[start + 1..end]) {
+        let after = bytes.get(end + 1..).unwrap_or_default();
+        let is_key = after.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b':');
+        if let Some(masked) = masked(&bytes[start + 1..end], is_key, &mut labels) {
             out.extend_from_slice(&bytes[copied..=start]);
             out.extend_from_slice(masked.as_bytes());
             copied = end;
@@ -37,7 +125,7 @@ fn end_of_text(bytes: &[u8], mut from: usize) -> usize {
 }
 
 /// What stands between the quotes instead, if a secret did.
-fn masked(written: &[u8]) -> Option<String> {
+fn masked(written: &[u8], is_key: bool, labels: &mut Labels) -> Option<String> {
     let plain = std::str::from_utf8(written).ok().filter(|_| memchr::memchr(b'\\', written).is_none());
     let text = match plain {
         Some(plain) => Cow::Borrowed(plain),
@@ -47,7 +135,14 @@ fn masked(written: &[u8]) -> Option<String> {
             Cow::Owned(serde_json::from_str(&format!("\"{readable}\"")).unwrap_or(readable))
         }
     };
-    let Cow::Owned(masked) = super::text(&text) else { return None };
+    let masked = if is_key {
+        let masked = super::text(&text);
+        labels.key(&masked);
+        masked
+    } else {
+        labels.text(&text)
+    };
+    let Cow::Owned(masked) = masked else { return None };
     let quoted = serde_json::Value::String(masked).to_string();
     Some(quoted[1..quoted.len() - 1].to_owned())
 }

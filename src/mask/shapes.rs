@@ -1,4 +1,4 @@
-//! What secrets look like. One row per provider; the reader in `mod.rs` does the rest.
+//! What secrets look like. One row per provider; `scan.rs` does the rest.
 
 /// A secret that gives itself away by how it starts.
 pub struct Shape {
@@ -9,127 +9,312 @@ pub struct Shape {
     pub alphabet: Alphabet,
     /// How many of these must follow, at least and at most.
     pub length: (usize, usize),
+    pub place: Place,
 }
 
-#[derive(Clone, Copy)]
-pub enum Alphabet {
-    /// Letters, digits, `_` and `-`.
+/// Where a shape may stand.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// Only where a word begins: the prefix alone could be the end of a word (`task-…`).
     Word,
-    /// [`Alphabet::Word`] and `.`
-    Dotted,
-    /// Letters and digits.
-    Alnum,
+    /// Right behind a letter too: nothing else is written like this.
+    Anywhere,
+    /// As [`Place::Anywhere`], and the prefix says only whose it is: it stays.
+    Address,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Alphabet {
+    Digits,
+    Hex,
     /// Capitals and digits.
     Upper,
-    Hex,
+    /// Letters and digits.
+    Alnum,
+    /// Letters, digits, `_` and `-`.
+    Word,
+    /// [`Alphabet::Word`], `.` and `~`.
+    Dotted,
     /// Base64 with `+ / =`.
     Base64,
+    /// Password hashes: base64, `.`, `,` and `$`.
+    Crypt,
+    /// The rest of an address: [`Alphabet::Word`], `/`, `@`, `:`.
+    Path,
 }
 
 impl Alphabet {
     pub const fn has(self, byte: u8) -> bool {
+        let word = byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
         match self {
-            Alphabet::Word => byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-',
-            Alphabet::Dotted => byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.'),
-            Alphabet::Alnum => byte.is_ascii_alphanumeric(),
-            Alphabet::Upper => byte.is_ascii_uppercase() || byte.is_ascii_digit(),
+            Alphabet::Digits => byte.is_ascii_digit(),
             Alphabet::Hex => byte.is_ascii_hexdigit(),
+            Alphabet::Upper => byte.is_ascii_uppercase() || byte.is_ascii_digit(),
+            Alphabet::Alnum => byte.is_ascii_alphanumeric(),
+            Alphabet::Word => word,
+            Alphabet::Dotted => word || matches!(byte, b'.' | b'~'),
             Alphabet::Base64 => byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'='),
+            Alphabet::Crypt => {
+                byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=' | b'.' | b',' | b'$')
+            }
+            Alphabet::Path => word || matches!(byte, b'/' | b'@' | b':'),
         }
     }
 }
 
-const MANY: usize = 4096;
+const MANY: usize = usize::MAX;
 
-const fn shape(
-    name: &'static str,
-    prefix: &'static str,
-    alphabet: Alphabet,
-    least: usize,
-    most: usize,
-) -> Shape {
-    Shape { name, prefix, alphabet, length: (least, most) }
+macro_rules! shapes {
+    ($($name:literal, $prefix:literal, $alphabet:ident, $least:expr, $most:expr, $place:ident;)*) => {
+        &[$(Shape {
+            name: $name, prefix: $prefix, alphabet: Alphabet::$alphabet, length: ($least, $most), place: Place::$place,
+        },)*]
+    };
 }
 
-use Alphabet::{Alnum, Base64, Dotted, Hex, Upper, Word};
+/// Longer prefixes stand before the shorter ones they begin with. A test makes of each row a text that must be masked,
+/// and some that must not: one letter too short, behind a letter (if it must begin a word), words instead of noise.
+pub const SHAPES: &[Shape] = shapes! {
+    "anthropic-key", "sk-ant-", Word, 20, MANY, Anywhere;
+    "openai-key", "sk-proj-", Word, 20, MANY, Anywhere;
+    "openai-key", "sk-svcacct-", Word, 20, MANY, Anywhere;
+    "openai-key", "sk-admin-", Word, 20, MANY, Anywhere;
+    "openrouter-key", "sk-or-v1-", Hex, 32, MANY, Anywhere;
+    "langfuse-key", "sk-lf-", Word, 36, 36, Anywhere;
+    "api-key", "sk-", Alnum, 32, MANY, Word;
+    "mapbox-token", "sk.eyJ", Dotted, 40, MANY, Word;
+    "stripe-key", "sk_live_", Alnum, 16, MANY, Anywhere;
+    "stripe-key", "sk_test_", Alnum, 16, MANY, Anywhere;
+    "stripe-key", "rk_live_", Alnum, 16, MANY, Anywhere;
+    "stripe-key", "rk_test_", Alnum, 16, MANY, Anywhere;
+    "webhook-secret", "whsec_", Base64, 20, MANY, Anywhere;
+    "github-token", "github_pat_", Word, 36, MANY, Anywhere;
+    "github-token", "ghp_", Alnum, 30, MANY, Anywhere;
+    "github-token", "gho_", Alnum, 30, MANY, Anywhere;
+    "github-token", "ghu_", Alnum, 30, MANY, Anywhere;
+    "github-token", "ghs_", Alnum, 30, MANY, Anywhere;
+    "github-token", "ghr_", Alnum, 30, MANY, Anywhere;
+    "gitlab-token", "glpat-", Dotted, 20, MANY, Anywhere;
+    "gitlab-token", "glptt-", Word, 20, MANY, Anywhere;
+    "gitlab-token", "glrt-", Dotted, 20, MANY, Anywhere;
+    "gitlab-token", "glrtr-", Word, 20, MANY, Anywhere;
+    "gitlab-token", "gldt-", Word, 20, MANY, Anywhere;
+    "gitlab-token", "glcbt-", Word, 20, MANY, Anywhere;
+    "gitlab-token", "glimt-", Word, 20, MANY, Anywhere;
+    "gitlab-token", "glft-", Word, 20, MANY, Anywhere;
+    "gitlab-token", "glwt-", Word, 20, MANY, Anywhere;
+    "gitlab-token", "glagent-", Word, 40, MANY, Anywhere;
+    "gitlab-token", "gloas-", Word, 40, MANY, Anywhere;
+    "gitlab-token", "glsoat-", Word, 20, MANY, Anywhere;
+    "gitlab-token", "glffct-", Word, 20, MANY, Anywhere;
+    "gitlab-token", "GR1348941", Word, 20, MANY, Anywhere;
+    "atlassian-token", "ATATT3xFfGF0", Dotted, 40, MANY, Anywhere;
+    "atlassian-token", "ATCTT3xFfGN0", Dotted, 40, MANY, Anywhere;
+    "atlassian-token", "ATSTT3xFfGN0", Dotted, 40, MANY, Anywhere;
+    "bitbucket-password", "ATBB", Alnum, 32, 32, Word;
+    "trello-token", "ATTA", Hex, 60, 80, Word;
+    "sentry-token", "sntrys_", Base64, 40, MANY, Anywhere;
+    "sentry-token", "sntryu_", Hex, 40, MANY, Anywhere;
+    "fly-token", "fm1r_", Base64, 40, MANY, Word;
+    "fly-token", "fm1a_", Base64, 40, MANY, Word;
+    "fly-token", "fm2_", Base64, 40, MANY, Word;
+    "fly-token", "fo1_", Word, 40, MANY, Word;
+    "rubygems-key", "rubygems_", Hex, 48, MANY, Anywhere;
+    "mailgun-key", "key-", Hex, 32, 32, Word;
+    "mailgun-key", "pubkey-", Hex, 32, 32, Word;
+    "slack-token", "xoxb-", Word, 20, MANY, Anywhere;
+    "slack-token", "xoxp-", Word, 20, MANY, Anywhere;
+    "slack-token", "xoxa-", Word, 20, MANY, Anywhere;
+    "slack-token", "xoxr-", Word, 20, MANY, Anywhere;
+    "slack-token", "xoxs-", Word, 20, MANY, Anywhere;
+    "slack-token", "xoxc-", Word, 20, MANY, Anywhere;
+    "slack-token", "xoxd-", Word, 20, MANY, Anywhere;
+    "slack-token", "xoxe-", Word, 20, MANY, Anywhere;
+    "slack-token", "xoxe.xox", Word, 20, MANY, Anywhere;
+    "slack-token", "xapp-", Word, 20, MANY, Anywhere;
+    "aws-key-id", "AKIA", Upper, 16, 16, Anywhere;
+    "aws-key-id", "ASIA", Upper, 16, 16, Anywhere;
+    "aws-key-id", "ABIA", Upper, 16, 16, Anywhere;
+    "aws-key-id", "ACCA", Upper, 16, 16, Anywhere;
+    "aws-session-token", "IQoJb3JpZ2luX2", Base64, 60, MANY, Anywhere;
+    "aws-session-token", "FwoGZXIvYXdz", Base64, 60, MANY, Anywhere;
+    "aws-session-token", "FQoGZXIvYXdz", Base64, 60, MANY, Anywhere;
+    "aws-bedrock-key", "ABSKQmVkcm9ja0FQSUtleS", Base64, 40, MANY, Anywhere;
+    "google-key", "AIza", Word, 35, 35, Anywhere;
+    "google-token", "ya29.", Dotted, 20, MANY, Anywhere;
+    "google-token", "1//0", Word, 30, MANY, Word;
+    "google-secret", "GOCSPX-", Word, 20, MANY, Anywhere;
+    "alibaba-key-id", "LTAI", Alnum, 16, 24, Word;
+    "tencent-key-id", "AKID", Alnum, 32, 32, Word;
+    "sendgrid-key", "SG.", Dotted, 40, MANY, Anywhere;
+    "brevo-key", "xkeysib-", Word, 64, MANY, Anywhere;
+    "brevo-key", "xsmtpsib-", Word, 64, MANY, Anywhere;
+    "huggingface-token", "hf_", Alnum, 30, MANY, Word;
+    "huggingface-token", "api_org_", Alnum, 30, MANY, Word;
+    "npm-token", "npm_", Alnum, 36, MANY, Word;
+    "pypi-token", "pypi-AgE", Word, 50, MANY, Anywhere;
+    "crates-token", "cio", Alnum, 32, 32, Word;
+    "nuget-key", "oy2", Alnum, 43, 43, Word;
+    "clojars-token", "CLOJARS_", Alnum, 60, MANY, Anywhere;
+    "digitalocean-token", "dop_v1_", Hex, 40, MANY, Anywhere;
+    "digitalocean-token", "doo_v1_", Hex, 40, MANY, Anywhere;
+    "digitalocean-token", "dor_v1_", Hex, 40, MANY, Anywhere;
+    "shopify-token", "shpat_", Hex, 32, MANY, Anywhere;
+    "shopify-token", "shpca_", Hex, 32, MANY, Anywhere;
+    "shopify-token", "shppa_", Hex, 32, MANY, Anywhere;
+    "shopify-token", "shpss_", Hex, 32, MANY, Anywhere;
+    "groq-key", "gsk_", Alnum, 40, MANY, Word;
+    "xai-key", "xai-", Alnum, 60, MANY, Word;
+    "perplexity-key", "pplx-", Alnum, 40, MANY, Anywhere;
+    "replicate-token", "r8_", Alnum, 36, MANY, Word;
+    "together-key", "tgp_v1_", Word, 40, MANY, Anywhere;
+    "langsmith-key", "lsv2_", Word, 40, MANY, Anywhere;
+    "pinecone-key", "pcsk_", Word, 40, MANY, Anywhere;
+    "tavily-key", "tvly-", Word, 30, MANY, Anywhere;
+    "firecrawl-key", "fc-", Hex, 32, 32, Word;
+    "resend-key", "re_", Word, 30, 40, Word;
+    "posthog-key", "phx_", Alnum, 40, MANY, Word;
+    "linear-key", "lin_api_", Alnum, 32, MANY, Anywhere;
+    "linear-key", "lin_oauth_", Alnum, 32, MANY, Anywhere;
+    "notion-token", "ntn_", Alnum, 40, MANY, Word;
+    "notion-token", "secret_", Alnum, 43, 43, Word;
+    "figma-token", "figd_", Word, 36, MANY, Anywhere;
+    "docker-token", "dckr_pat_", Word, 20, MANY, Anywhere;
+    "docker-config", "eyJhdXRocyI6", Base64, 20, MANY, Anywhere;
+    "docker-token", "dckr_oat_", Word, 20, MANY, Anywhere;
+    "vault-token", "hvs.", Word, 24, MANY, Word;
+    "vault-token", "hvb.", Word, 24, MANY, Word;
+    "vault-token", "hvr.", Word, 24, MANY, Word;
+    "doppler-token", "dp.pt.", Alnum, 40, MANY, Word;
+    "doppler-token", "dp.st.", Dotted, 40, MANY, Word;
+    "doppler-token", "dp.sa.", Alnum, 40, MANY, Word;
+    "doppler-token", "dp.ct.", Alnum, 40, MANY, Word;
+    "dynatrace-token", "dt0c01.", Dotted, 80, MANY, Word;
+    "dynatrace-token", "dt0s01.", Dotted, 80, MANY, Word;
+    "grafana-token", "glsa_", Word, 32, MANY, Anywhere;
+    "grafana-token", "glc_eyJ", Base64, 32, MANY, Anywhere;
+    "grafana-key", "eyJrIjoi", Base64, 60, MANY, Anywhere;
+    "databricks-token", "dapi", Hex, 32, 34, Anywhere;
+    "netlify-token", "nfp_", Alnum, 36, MANY, Word;
+    "render-key", "rnd_", Alnum, 28, MANY, Word;
+    "neon-key", "napi_", Alnum, 60, MANY, Word;
+    "supabase-token", "sbp_", Hex, 40, MANY, Word;
+    "supabase-key", "sb_secret_", Word, 20, MANY, Word;
+    "planetscale-token", "pscale_", Dotted, 32, MANY, Anywhere;
+    "pulumi-token", "pul-", Hex, 40, 40, Word;
+    "tailscale-key", "tskey-", Word, 20, MANY, Anywhere;
+    "postman-key", "PMAK-", Word, 40, MANY, Anywhere;
+    "newrelic-key", "NRAK-", Upper, 27, MANY, Anywhere;
+    "contentful-token", "CFPAT-", Word, 40, MANY, Anywhere;
+    "sourcegraph-token", "sgp_", Word, 40, MANY, Word;
+    "buildkite-token", "bkua_", Hex, 40, MANY, Word;
+    "circleci-token", "CCIPAT_", Word, 40, MANY, Anywhere;
+    "sonar-token", "squ_", Hex, 40, MANY, Word;
+    "sonar-token", "sqp_", Hex, 40, MANY, Word;
+    "sonar-token", "sqa_", Hex, 40, MANY, Word;
+    "jfrog-key", "AKCp", Alnum, 60, MANY, Anywhere;
+    "jfrog-token", "cmVmdGtu", Base64, 48, MANY, Word;
+    "hubspot-token", "pat-na1-", Word, 36, 36, Word;
+    "hubspot-token", "pat-na2-", Word, 36, 36, Word;
+    "hubspot-token", "pat-eu1-", Word, 36, 36, Word;
+    "plaid-token", "access-production-", Word, 36, 36, Word;
+    "plaid-token", "access-sandbox-", Word, 36, 36, Word;
+    "paypal-token", "access_token$production$", Crypt, 40, MANY, Word;
+    "square-token", "sq0atp-", Word, 22, MANY, Anywhere;
+    "square-token", "sq0csp-", Word, 40, MANY, Anywhere;
+    "square-token", "EAAA", Word, 58, 64, Word;
+    "facebook-token", "EAAC", Alnum, 80, MANY, Word;
+    "typeform-token", "tfp_", Word, 40, MANY, Word;
+    "heroku-key", "HRKU-", Word, 36, MANY, Word;
+    "launchdarkly-key", "sdk-", Hex, 36, 36, Word;
+    "openshift-token", "sha256~", Word, 43, 43, Word;
+    "onepassword-token", "ops_eyJ", Base64, 100, MANY, Word;
+    "age-key", "AGE-SECRET-KEY-1", Upper, 50, MANY, Anywhere;
+    // The base64 of `-----BEGIN … PRIVATE KEY`, as kubeconfig files and CI variables hold it.
+    "private-key", "LS0tLS1CRUdJTiBQUklWQVRF", Base64, 20, MANY, Anywhere;
+    "private-key", "LS0tLS1CRUdJTiBSU0Eg", Base64, 20, MANY, Anywhere;
+    "private-key", "LS0tLS1CRUdJTiBFQyBQ", Base64, 20, MANY, Anywhere;
+    "private-key", "LS0tLS1CRUdJTiBFTkNSWVBU", Base64, 20, MANY, Anywhere;
+    "private-key", "LS0tLS1CRUdJTiBPUEVOU1NI", Base64, 20, MANY, Anywhere;
+    "password-hash", "$2a$", Crypt, 50, 60, Word;
+    "password-hash", "$2b$", Crypt, 50, 60, Word;
+    "password-hash", "$2y$", Crypt, 50, 60, Word;
+    "password-hash", "$1$", Crypt, 24, 40, Word;
+    "password-hash", "$5$", Crypt, 40, 90, Word;
+    "password-hash", "$6$", Crypt, 80, 130, Word;
+    "password-hash", "$y$", Crypt, 50, 120, Word;
+    "password-hash", "$apr1$", Crypt, 24, 40, Word;
+    "password-hash", "$argon2", Crypt, 50, 200, Word;
+    "password-hash", "pbkdf2_sha256$", Crypt, 50, 120, Word;
+    "webhook", "hooks.slack.com/services/", Path, 20, MANY, Address;
+    "webhook", "hooks.slack.com/workflows/", Path, 20, MANY, Address;
+    "webhook", "hooks.slack.com/triggers/", Path, 20, MANY, Address;
+    "webhook", "discord.com/api/webhooks/", Path, 40, MANY, Address;
+    "webhook", "discordapp.com/api/webhooks/", Path, 40, MANY, Address;
+    "webhook", "webhook.office.com/webhookb2/", Path, 60, MANY, Address;
+    "webhook", "outlook.office.com/webhook/", Path, 60, MANY, Address;
+    "webhook", "hooks.zapier.com/hooks/catch/", Path, 10, MANY, Address;
+    "webhook", "open.feishu.cn/open-apis/bot/v2/hook/", Path, 20, MANY, Address;
+    "webhook", "open.larksuite.com/open-apis/bot/v2/hook/", Path, 20, MANY, Address;
+    "webhook", "qyapi.weixin.qq.com/cgi-bin/webhook/send?key=", Path, 20, MANY, Address;
+    "webhook", "api.telegram.org/bot", Path, 40, MANY, Address;
+    "webhook", "maker.ifttt.com/trigger/", Path, 40, MANY, Address;
+    "webhook", "events.pagerduty.com/integration/", Path, 30, MANY, Address;
+    "webhook", "hooks.chime.aws/incomingwebhooks/", Path, 36, MANY, Address;
+};
 
-/// Longer prefixes stand before the shorter ones they begin with.
-pub const SHAPES: &[Shape] = &[
-    shape("anthropic-key", "sk-ant-", Word, 20, MANY),
-    shape("openai-key", "sk-proj-", Word, 20, MANY),
-    shape("openai-key", "sk-svcacct-", Word, 20, MANY),
-    shape("openai-key", "sk-admin-", Word, 20, MANY),
-    shape("openrouter-key", "sk-or-v1-", Hex, 32, MANY),
-    shape("api-key", "sk-", Alnum, 32, MANY),
-    shape("stripe-key", "sk_live_", Alnum, 16, MANY),
-    shape("stripe-key", "sk_test_", Alnum, 16, MANY),
-    shape("stripe-key", "rk_live_", Alnum, 16, MANY),
-    shape("stripe-key", "rk_test_", Alnum, 16, MANY),
-    shape("webhook-secret", "whsec_", Base64, 20, MANY),
-    shape("github-token", "github_pat_", Word, 36, MANY),
-    shape("github-token", "ghp_", Alnum, 30, MANY),
-    shape("github-token", "gho_", Alnum, 30, MANY),
-    shape("github-token", "ghu_", Alnum, 30, MANY),
-    shape("github-token", "ghs_", Alnum, 30, MANY),
-    shape("github-token", "ghr_", Alnum, 30, MANY),
-    shape("gitlab-token", "glpat-", Word, 20, MANY),
-    shape("gitlab-token", "glrt-", Word, 20, MANY),
-    shape("gitlab-token", "gldt-", Word, 20, MANY),
-    shape("slack-token", "xoxb-", Word, 20, MANY),
-    shape("slack-token", "xoxp-", Word, 20, MANY),
-    shape("slack-token", "xoxa-", Word, 20, MANY),
-    shape("slack-token", "xoxr-", Word, 20, MANY),
-    shape("slack-token", "xoxs-", Word, 20, MANY),
-    shape("slack-token", "xapp-", Word, 20, MANY),
-    shape("aws-key-id", "AKIA", Upper, 16, 16),
-    shape("aws-key-id", "ASIA", Upper, 16, 16),
-    shape("google-key", "AIza", Word, 35, 35),
-    shape("google-token", "ya29.", Word, 20, MANY),
-    shape("google-secret", "GOCSPX-", Word, 20, MANY),
-    shape("sendgrid-key", "SG.", Dotted, 40, MANY),
-    shape("huggingface-token", "hf_", Alnum, 30, MANY),
-    shape("npm-token", "npm_", Alnum, 36, MANY),
-    shape("pypi-token", "pypi-AgE", Word, 50, MANY),
-    shape("digitalocean-token", "dop_v1_", Hex, 40, MANY),
-    shape("digitalocean-token", "doo_v1_", Hex, 40, MANY),
-    shape("shopify-token", "shpat_", Hex, 32, MANY),
-    shape("shopify-token", "shpss_", Hex, 32, MANY),
-    shape("groq-key", "gsk_", Alnum, 40, MANY),
-    shape("xai-key", "xai-", Alnum, 60, MANY),
-    shape("perplexity-key", "pplx-", Alnum, 40, MANY),
-    shape("replicate-token", "r8_", Alnum, 36, MANY),
-    shape("linear-key", "lin_api_", Alnum, 32, MANY),
-    shape("notion-token", "ntn_", Alnum, 40, MANY),
-    shape("notion-token", "secret_", Alnum, 43, 43),
-    shape("figma-token", "figd_", Word, 36, MANY),
-    shape("docker-token", "dckr_pat_", Word, 20, MANY),
-    shape("vault-token", "hvs.", Word, 24, MANY),
-    shape("grafana-token", "glsa_", Word, 32, MANY),
-    shape("databricks-token", "dapi", Hex, 32, 32),
-    shape("netlify-token", "nfp_", Alnum, 36, MANY),
-    shape("square-token", "sq0atp-", Word, 22, MANY),
-    shape("square-token", "sq0csp-", Word, 40, MANY),
-    shape("age-key", "AGE-SECRET-KEY-1", Upper, 50, MANY),
-];
+/// A secret that gives itself away by what stands in its middle.
+pub struct Middle {
+    pub name: &'static str,
+    pub marker: &'static str,
+    pub before: (Alphabet, usize, usize),
+    pub after: (Alphabet, usize, usize),
+    /// Both are made by the rules of the test's data.
+    #[cfg(test)]
+    pub must: &'static str,
+    #[cfg(test)]
+    pub must_not: &'static str,
+}
 
-/// Header names (lower case) whose value is a secret.
-pub const HEADERS: &[&str] =
-    &["proxy-authorization", "authorization", "x-api-key", "x-auth-token", "x-goog-api-key"];
+macro_rules! middles {
+    ($($name:literal, $marker:literal, ($b:ident, $bl:literal, $bm:literal), ($a:ident, $al:literal, $am:expr), $must:literal, $not:literal;)*) => {
+        &[$(Middle {
+            name: $name, marker: $marker,
+            before: (Alphabet::$b, $bl, $bm), after: (Alphabet::$a, $al, $am),
+            #[cfg(test)] must: $must, #[cfg(test)] must_not: $not,
+        },)*]
+    };
+}
+
+pub const MIDDLES: &[Middle] = middles! {
+    "telegram-token", ":AA", (Digits, 8, 10), (Word, 32, 36), "{d10}:AA{w33}", "12:30:AA{w33}";
+    "azure-secret", "Q~", (Dotted, 4, 4), (Dotted, 31, 34), "aB38Q~{w34}", "FAQ~{w10}";
+    "mailchimp-key", "-us", (Hex, 32, 32), (Digits, 1, 2), "{h32}-us19", "build-us1";
+    "terraform-token", ".atlasv1.", (Alnum, 14, 14), (Word, 60, usize::MAX), "{a14}.atlasv1.{w64}", "x.atlasv1.y";
+};
 
 /// The schemes that stand between an `Authorization` and its secret.
-pub const SCHEMES: &[&str] = &["bearer", "basic", "token", "digest", "negotiate"];
-
-/// Ends of variable names (`GITHUB_TOKEN=…`) whose value is a secret.
-pub const VARIABLE_ENDS: &[&str] = &[
-    "TOKEN",
-    "SECRET",
-    "PASSWORD",
-    "PASSWD",
-    "API_KEY",
-    "APIKEY",
-    "ACCESS_KEY",
-    "SECRET_KEY",
-    "PRIVATE_KEY",
-    "CREDENTIALS",
-    "ACCOUNTKEY",
+pub const SCHEMES: &[&str] = &[
+    "bearer",
+    "basic",
+    "token",
+    "digest",
+    "negotiate",
+    "ntlm",
+    "apikey",
+    "api-key",
+    "key",
+    "ssws",
+    "bot",
+    "oauth",
+    "geniekey",
+    "splunk",
+    "flyv1",
+    "hmac",
+    "signature",
+    "aws4-hmac-sha256",
+    "sharedkey",
+    "jwt",
+    "discogs",
+    "mac",
 ];

@@ -1,0 +1,323 @@
+//! Names whose value is a secret: variables, fields, headers and options are all written alike.
+
+/// What a name says about its value, and so how much the value has to look like a secret.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// A person may have chosen it: short, words.
+    Password,
+    /// A machine made it: long, random.
+    Secret,
+    /// Some key; many are harmless, so the value must be random beyond doubt.
+    Key,
+    /// `Authorization`: a scheme, then the secret.
+    Authorization,
+    /// `Cookie`: names and values.
+    Cookie,
+}
+
+/// How a name ends, in capitals and without `_` and `-`.
+pub struct NameEnd {
+    pub end: &'static str,
+    pub kind: Kind,
+    /// May follow other letters directly (`identitytoken`), or must be a word of its own (`auth`, not `oauth`)?
+    pub glued: bool,
+    #[cfg(test)]
+    pub must: &'static str,
+    #[cfg(test)]
+    pub must_not: &'static str,
+}
+
+macro_rules! ends {
+    ($($end:literal, $kind:ident, $glued:literal, $must:literal, $not:literal;)*) => {
+        &[$(NameEnd {
+            end: $end, kind: Kind::$kind, glued: $glued,
+            #[cfg(test)] must: $must, #[cfg(test)] must_not: $not,
+        },)*]
+    };
+}
+
+pub const NAME_ENDS: &[NameEnd] = ends! {
+    "PASSWORD", Password, true, "DB_PASSWORD=«{p12}»", "password=get_password()";
+    "PASSWD", Password, true, "passwd: «{p12}»", "passwd: passwd";
+    "PASSPHRASE", Password, true, "key_passphrase = \"«{p20}»\"", "passphrase: string";
+    "PASSCODE", Password, true, "passcode=«{a10}»", "passcode=$1";
+    "PASSWRD", Password, true, "dbpasswrd=«{p12}»", "passwrd=";
+    "REQUIREPASS", Password, true, "requirepass «{a20}»", "requirepass no";
+    "STOREPASS", Password, true, "-storepass «{a12}»", "-storepass file";
+    "KEYPASS", Password, true, "-keypass «{a12}»", "-keypass file";
+    "SSHPASS", Password, true, "SSHPASS=«{p12}»", "SSHPASS=$P";
+    "PASS", Password, false, "SMTP_PASS=«{p12}»", "--- PASS: TestLogin (0.00s)";
+    "PWD", Password, false, "MYSQL_PWD=«{p12}»", "OLDPWD=/home/me/x1";
+    "PSK", Password, false, "psk=\"«{p12}»\"", "psk=none";
+    "PW", Password, false, "bind_pw = \"«{p12}»\"", "pw: string";
+    "TOKEN", Secret, true, "identitytoken=«{a40}»", "nextToken=token1";
+    "SECRET", Secret, true, "client_secret: «{a32}»", "secret: SecretStr";
+    "APIKEY", Secret, true, "X-Api-Key: «{a32}»", "api_key = api_key2";
+    "ACCESSKEY", Secret, true, "SecretAccessKey: «{b40}»", "access_key: config.accessKey";
+    "SECRETKEY", Secret, true, "secret_key = '«{a40}»'", "secretKey: string";
+    "PRIVATEKEY", Secret, true, "PrivateKey = «{b43}=»", "private_key: PathBuf";
+    "SIGNINGKEY", Secret, true, "signing_key: «{h64}»", "signingKey: SigningKey";
+    "ENCRYPTIONKEY", Secret, true, "encryption_key=«{b43}=»", "encryption_key=None";
+    "MASTERKEY", Secret, true, "RAILS_MASTER_KEY=«{h32}»", "master_key: true";
+    "ACCOUNTKEY", Secret, true, "AccountKey=«{b86}==»", "account_key=get()";
+    "AUTHKEY", Secret, true, "X-Auth-Key: «{h37}»", "auth_key: AuthKey";
+    "SHAREDKEY", Secret, true, "shared_key: «{b44}»", "sharedKey: shared";
+    "SUBSCRIPTIONKEY", Secret, true, "Ocp-Apim-Subscription-Key: «{h32}»", "subscription_key: str";
+    "LICENSEKEY", Secret, true, "license_key: «{h40}»", "licenseKey: string";
+    "CLIENTKEY", Secret, true, "client-key: «{b200}»", "client-key: /etc/ssl/client.key";
+    "DEPLOYKEY", Secret, true, "deploy_key=«{a40}»", "deploy_key: true";
+    "SERVICEKEY", Secret, true, "service_key=«{a40}»", "serviceKey: name";
+    "SERVERKEY", Secret, true, "server_key=«{a40}»", "server_key: /etc/x.key";
+    "APPKEY", Secret, true, "app_key: «{h40}»", "appKey: 'main'";
+    "CONSUMERKEY", Secret, true, "consumer_key=«{a25}»", "consumer_key=key";
+    "HMACKEY", Secret, true, "hmac_key=«{h64}»", "hmac_key: &[u8]";
+    "CREDENTIALS", Secret, true, "credentials: «{a40}»", "credentials: 'include'";
+    "CREDENTIAL", Secret, true, "credential=«{a40}»", "credential: Credential";
+    "CREDS", Secret, false, "CREDS=«{a40}»", "creds=load()";
+    "AUTH", Secret, false, "_auth=«{b32}»", "auth: jwt";
+    "BEARER", Secret, false, "--oauth2-bearer «{a40}»", "bearer: true";
+    "SIGNATURE", Secret, false, "X-Amz-Signature=«{h64}»", "signature: Signature";
+    "SIG", Secret, false, "&sig=«{a43}%3D»", "sig: fn(u8) -> u8";
+    "SALT", Secret, false, "AUTH_SALT = '«{a64}»'", "salt: bytes";
+    "SECRETBODY", Secret, true, "secret-body=«{a40}»", "secret_body=body";
+    "KEY", Key, false, "OPENAI_KEY=«{a40}»", "CACHE_KEY=«»{a40}";
+    "AUTHORIZATION", Authorization, true, "Authorization: Bearer «{a40}»", "Authorization: required";
+    "COOKIE", Cookie, false, "Cookie: session=«{a32}»", "Cookie: lang=en";
+    "COOKIES", Cookie, false, "cookies: session=«{a32}»", "cookies: lang=en";
+};
+
+/// Names that end like the above and are none: places in a list, words of a language model, what is public.
+pub const HARMLESS: &[&str] = &[
+    "PAGETOKEN",
+    "NEXTTOKEN",
+    "CONTINUATIONTOKEN",
+    "SYNCTOKEN",
+    "CURSORTOKEN",
+    "RESUMETOKEN",
+    "STARTINGTOKEN",
+    "PAGINATIONTOKEN",
+    "CANCELLATIONTOKEN",
+    "CANCELTOKEN",
+    "EOSTOKEN",
+    "BOSTOKEN",
+    "PADTOKEN",
+    "UNKTOKEN",
+    "SEPTOKEN",
+    "CLSTOKEN",
+    "MASKTOKEN",
+    "STOPTOKEN",
+    "STARTTOKEN",
+    "ENDTOKEN",
+    "PERTOKEN",
+    "PUBLICKEY",
+    "PUBLISHABLEKEY",
+    "CACHEKEY",
+    "PRIMARYKEY",
+    "FOREIGNKEY",
+    "SORTKEY",
+    "PARTITIONKEY",
+    "HOSTKEY",
+    "IDEMPOTENCYKEY",
+    "OBJECTKEY",
+    "GROUPKEY",
+    "ROUTINGKEY",
+    "TOKENKEY",
+    "STORAGEKEY",
+    "LOOKUPKEY",
+    "DEDUPKEY",
+    "UNIQUEKEY",
+    "QUERYKEY",
+];
+
+/// What may stand behind the name proper: `SECRET_KEY_BASE`, `API_KEY_2`.
+pub const SUFFIXES: &[&str] = &[
+    "BASE",
+    "OLD",
+    "NEW",
+    "PROD",
+    "PRODUCTION",
+    "DEV",
+    "TEST",
+    "STAGING",
+    "LIVE",
+    "PLAIN",
+    "FALLBACK",
+    "DATA",
+    "PRIMARY",
+    "SECONDARY",
+    "MAIN",
+    "DEFAULT",
+    "PREVIOUS",
+    "CURRENT",
+    "BACKUP",
+];
+
+/// No name in any of the tables is longer than this.
+const LONGEST: usize = 96;
+
+/// A name in capitals without its separators, and where words begin in it.
+struct Compact {
+    letters: [u8; LONGEST],
+    length: usize,
+    /// A bit for each letter at which a word begins.
+    begins: u128,
+}
+
+fn compact(name: &[u8]) -> Option<Compact> {
+    let mut compact = Compact { letters: [0; LONGEST], length: 0, begins: 0 };
+    let mut before = b'_';
+    for &byte in name {
+        if byte.is_ascii_alphanumeric() {
+            let slot = compact.letters.get_mut(compact.length)?;
+            *slot = byte.to_ascii_uppercase();
+            let begins = !before.is_ascii_alphanumeric()
+                || (byte.is_ascii_uppercase() && !before.is_ascii_uppercase())
+                || (byte.is_ascii_alphabetic() && before.is_ascii_digit());
+            compact.begins |= u128::from(begins) << compact.length;
+            compact.length += 1;
+        }
+        before = byte;
+    }
+    Some(compact)
+}
+
+impl Compact {
+    /// Do the first `end` letters end with `word`, as a word of its own or glued to others?
+    #[inline(always)]
+    fn ends_with(&self, end: usize, word: &str, glued: bool) -> bool {
+        let word = word.as_bytes();
+        end >= word.len()
+            && self.letters[end - 1] == word[word.len() - 1]
+            && &self.letters[end - word.len()..end] == word
+            && (glued || self.begins >> (end - word.len()) & 1 == 1)
+    }
+}
+
+/// What a name says about its value, if it says so.
+pub fn kind_of(name: &[u8]) -> Option<Kind> {
+    let end = without_number(name, name.len());
+    let ends_there = |end: usize| {
+        let compact = may_end(name, end, &TAILS).then(|| compact(&name[..end]))??;
+        ending(&compact, compact.length, name)
+    };
+    ends_there(end).or_else(|| ends_there(without_suffix(name, end)?))
+}
+
+/// Could a name that matters end at `end`? Cheap enough to ask for every `:` and `=`.
+pub fn may_matter(bytes: &[u8], end: usize) -> bool {
+    let end = without_number(bytes, end);
+    may_end(bytes, end, &TAILS) || without_suffix(bytes, end).is_some_and(|end| may_end(bytes, end, &TAILS))
+}
+
+fn without_number(bytes: &[u8], end: usize) -> usize {
+    let digits = bytes[..end].iter().rev().take(4).take_while(|byte| byte.is_ascii_digit()).count();
+    let end = end - digits;
+    if digits > 0 && bytes[..end].ends_with(b"_") { end - 1 } else { end }
+}
+
+/// Where a name ends without the one of [`SUFFIXES`] that it has.
+fn without_suffix(bytes: &[u8], end: usize) -> Option<usize> {
+    if !may_end(bytes, end, &SUFFIX_TAILS) {
+        return None;
+    }
+    let suffix = SUFFIXES.iter().find(|suffix| {
+        let start = end.saturating_sub(suffix.len());
+        start > 1
+            && matches!(bytes[start - 1], b'_' | b'-')
+            && bytes[start..end].eq_ignore_ascii_case(suffix.as_bytes())
+    })?;
+    Some(end - suffix.len() - 1)
+}
+
+fn ending(compact: &Compact, end: usize, name: &[u8]) -> Option<Kind> {
+    let row = NAME_ENDS.iter().find(|row| compact.ends_with(end, row.end, row.glued))?;
+    if HARMLESS.iter().any(|harmless| compact.ends_with(end, harmless, true)) {
+        return None;
+    }
+    // `key` alone, `sortKey`: only variables of an environment say enough by their name.
+    let loud = name.iter().all(|byte| !byte.is_ascii_lowercase()) && end > row.end.len();
+    (row.kind != Kind::Key || loud).then_some(row.kind)
+}
+
+#[inline(always)]
+fn may_end(bytes: &[u8], end: usize, tails: &[u64; TAIL_WORDS]) -> bool {
+    if end < 2 {
+        return false;
+    }
+    let third = end.checked_sub(3).map_or(b'_', |third| bytes[third]);
+    let index = tail_index(third, bytes[end - 2], bytes[end - 1]);
+    tails[index / 64] >> (index % 64) & 1 == 1
+}
+
+/// Could a name end with these four letters whose value stands behind a blank? Asked for many words of any text, so it
+/// knows the names only that are used like this.
+#[inline(always)]
+pub fn may_end_before_blank(tail: [u8; 4]) -> bool {
+    if !may_end(&tail, 4, &TAILS) {
+        return false;
+    }
+    let tail = u32::from_be_bytes(tail) | 0x2020_2020;
+    const fn letters(word: &[u8; 4]) -> u32 {
+        u32::from_be_bytes(*word) | 0x2020_2020
+    }
+    const WORDS: [u32; 10] = [
+        letters(b"word"),
+        letters(b"sswd"),
+        letters(b"pass"),
+        letters(b"oken"),
+        letters(b"cret"),
+        letters(b"_key"),
+        letters(b"-key"),
+        letters(b"ikey"),
+        letters(b"skey"),
+        letters(b"_pwd"),
+    ];
+    WORDS.contains(&tail)
+}
+
+const LETTERS: usize = 32;
+const TAIL_WORDS: usize = LETTERS * LETTERS * LETTERS / 64;
+/// Names that matter by what stands beside or below them.
+pub const SPECIAL: &[&str] = &["VALUE", "DEFAULT", "DATA", "THIN"];
+
+static TAILS: [u64; TAIL_WORDS] = {
+    let mut tails = [0; TAIL_WORDS];
+    let mut i = 0;
+    while i < NAME_ENDS.len() {
+        tails = with_tail(tails, NAME_ENDS[i].end.as_bytes());
+        i += 1;
+    }
+    let mut i = 0;
+    while i < SPECIAL.len() {
+        tails = with_tail(tails, SPECIAL[i].as_bytes());
+        i += 1;
+    }
+    tails
+};
+
+static SUFFIX_TAILS: [u64; TAIL_WORDS] = {
+    let mut tails = [0; TAIL_WORDS];
+    let mut i = 0;
+    while i < SUFFIXES.len() {
+        tails = with_tail(tails, SUFFIXES[i].as_bytes());
+        i += 1;
+    }
+    tails
+};
+
+/// Only letters count, in either case: `_PW` and `.pw` are the same.
+const fn tail_index(a: u8, b: u8, c: u8) -> usize {
+    const fn letter(byte: u8) -> usize {
+        if byte.is_ascii_alphabetic() { (byte & 31) as usize } else { 0 }
+    }
+    (letter(a) * LETTERS + letter(b)) * LETTERS + letter(c)
+}
+
+const fn with_tail(mut tails: [u64; TAIL_WORDS], end: &[u8]) -> [u64; TAIL_WORDS] {
+    let n = end.len();
+    // A separator may stand before a short one.
+    let third = if n > 2 { end[n - 3] } else { b'_' };
+    let index = tail_index(third, end[n - 2], end[n - 1]);
+    tails[index / 64] |= 1 << (index % 64);
+    tails
+}
