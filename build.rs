@@ -1,9 +1,18 @@
-//! Tells `headspace --version` which commit it is of. The date is the commit's, not the build's: the same source gives
-//! the same binary.
+//! Tells `headspace --version` which commit it is of, and turns the guard's rule files into tables. The date is the
+//! commit's, not the build's: the same source gives the same binary.
 
+#[path = "src/guard/rules/generate.rs"]
+mod guard_rules;
+
+use std::path::Path;
 use std::process::Command;
 
 fn main() {
+    println!("cargo:rerun-if-changed=src/guard/rules");
+    let out = std::env::var("OUT_DIR").unwrap_or_default();
+    if let Err(error) = guard_rules::generate(Path::new("src/guard/rules"), &Path::new(&out).join("guard")) {
+        panic!("the guard's rules: {error}");
+    }
     println!("cargo:rerun-if-changed=.git/HEAD");
     println!("cargo:rerun-if-changed=.git/refs/heads");
     println!("cargo:rerun-if-env-changed=SOURCE_DATE_EPOCH");

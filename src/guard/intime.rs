@@ -49,7 +49,7 @@ fn wait(receive: &mpsc::Receiver<Verdict>, place: &Place) -> Verdict {
 fn so_far(place: &Place) -> Verdict {
     let found = place.so_far.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
     found.unwrap_or_else(|| {
-        rules::verdict(&rules::DEADLINE, Decision::Ask, "", &place.config_file.to_string_lossy())
+        rules::verdict(&rules::GUARD_DEADLINE, Decision::Ask, "", &place.config_file.to_string_lossy())
     })
 }
 

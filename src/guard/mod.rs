@@ -19,6 +19,7 @@ mod programs;
 mod protected;
 pub mod rules;
 pub mod shell;
+mod sql;
 mod tools;
 mod walk;
 
@@ -51,16 +52,18 @@ pub struct Verdict {
     /// The id of the rule that spoke; never there for "allow".
     pub rule: Option<String>,
     pub reason: Option<String>,
+    /// The pattern that fitted, if the rule has any.
+    pub pattern: Option<String>,
 }
 
 impl Verdict {
     pub fn allow() -> Verdict {
-        Verdict { decision: Decision::Allow, rule: None, reason: None }
+        Verdict { decision: Decision::Allow, rule: None, reason: None, pattern: None }
     }
 
     /// For input that is no payload at all.
     pub fn unreadable(place: &Place, why: &str) -> Verdict {
-        rules::verdict(&rules::SHAPE, Decision::Ask, why, &place.config_file.to_string_lossy())
+        rules::verdict(&rules::INPUT_SHAPE, Decision::Ask, why, &place.config_file.to_string_lossy())
     }
 }
 

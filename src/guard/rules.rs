@@ -1,4 +1,10 @@
-//! The rules as data: a stable name, what the guard says by default, and the words for it.
+//! The rules as data: a stable name, what the guard says in which profile, and the words for it. They stand in
+//! `rules/*.toml`, with examples that a test runs; the build turns them into the tables below (`rules/generate.rs` has
+//! the reason).
+
+pub mod pattern;
+#[cfg(test)]
+mod examples;
 
 use super::{Decision, Verdict};
 use crate::config;
@@ -10,184 +16,34 @@ pub struct Rule {
     /// Stable: it stands in people's configurations.
     pub id: &'static str,
     pub decision: Decision,
+    pub balanced: Decision,
+    pub quiet: Decision,
     /// Completes "this command …".
     pub what: &'static str,
     /// What to do instead.
     pub instead: &'static str,
+    /// The file it stands in, and the line there.
+    pub pack: &'static str,
+    pub line: usize,
+    /// `NAME=value`: a command with this in its environment is not meant.
+    pub unless_env: &'static [&'static str],
 }
 
-macro_rules! rules {
-    ($($name:ident $id:literal $decision:ident $what:literal $instead:literal)*) => {
-        $(pub static $name: Rule =
-            Rule { id: $id, decision: Decision::$decision, what: $what, instead: $instead };)*
-        /// All rules, in the order of the policy.
-        pub static RULES: &[&Rule] = &[$(&$name),*];
-    };
+impl Rule {
+    /// What it is about is not on the machine that the command runs on.
+    pub fn reaches_out(&self) -> bool {
+        matches!(self.pack, "cloud" | "database" | "publish")
+    }
 }
 
-rules! {
-    DELETE_OUTSIDE "delete.outside" Deny
-        "deletes, moves away or empties something outside the project and the temp directories"
-        "Work inside the project or a temp directory, or let the user do it."
-    DELETE_PROJECT "delete.project" Deny
-        "deletes the project's own directory, a directory above it or a temp directory itself"
-        "Name what is to go inside of it."
-    DELETE_GIT "delete.git" Deny
-        "deletes git's own data, and with it the history"
-        "Leave .git alone; use git's commands."
-    DELETE_GIT_LOCK "delete.git-lock" Ask
-        "deletes a lock of git's"
-        "Make sure that no git process is running."
-    DELETE_EVERYTHING "delete.everything" Ask
-        "deletes everything in the project's root"
-        "Name the files and directories that are to go."
-    DELETE_UNKNOWN "delete.unknown" Ask
-        "deletes something that cannot be known beforehand"
-        "Write the path out."
-    DELETE_EMPTY_VARIABLE "delete.empty-variable" Deny
-        "deletes from the file system's root if the variable is empty"
-        "Write the path out, or use ${NAME:?} so that an empty value stops the command."
-    DELETE_PROTECTED "delete.protected" Ask
-        "deletes a file with secrets or settings, which git does not bring back"
-        "Keep it, or move it to a temp directory."
-    PERMISSIONS "permissions.system" Deny
-        "changes the permissions or the owner of a whole system tree or home"
-        "Name the files inside the project."
-    REMOTE "remote.change" Ask
-        "changes something on another machine"
-        "Let the user confirm, or look first with a command that only reads."
-    PRIVILEGE "privilege" Deny
-        "runs as another user"
-        "Do it without more rights, or ask the user to run it in their own terminal."
-    KILL_PATTERN "kill.pattern" Deny
-        "ends processes by a pattern, also those of other people's sessions"
-        "End the one process you started, by its number."
-    KILL_UNKNOWN "kill.unknown" Ask
-        "ends a process whose number cannot be known beforehand"
-        "Write the process number out."
-    NETWORK_SHELL "network.shell" Deny
-        "runs what comes over the network without anybody having read it"
-        "Download it to a file, read it, and then ask to run it."
-    NETWORK_DECODED "network.decoded" Deny
-        "runs decoded or escaped text, which hides what it does"
-        "Write the command out."
-    NETWORK_RUN_FILE "network.run-file" Ask
-        "runs a file that the same line downloads"
-        "Download it first, read it, and run it in a second step."
-    NETWORK_SECRET "network.secret" Deny
-        "sends a secret over the network"
-        "Let the user transfer secrets."
-    DISK_WRITE "disk.write" Deny
-        "writes to a device, below all file systems"
-        "Write to an image file in the project."
-    DISK_FORMAT "disk.format" Deny
-        "formats, wipes or partitions a disk"
-        "Let the user do it."
-    DISK_IMAGE "disk.image" Ask
-        "makes a file system in a file"
-        "Make sure that the file is a disk image."
-    BOMB "bomb" Deny
-        "starts copies of itself without end"
-        "Bound the number of processes."
-    HISTORY "history" Deny
-        "clears or switches off the shell's history"
-        "Leave the history as it is."
-    POWER "system.power" Ask
-        "stops or restarts the machine"
-        "Let the user do it."
-    WRITE_ENV "write.env" Deny
-        "writes to a file with environment secrets"
-        "Write to .env.example and let the user fill in the values."
-    WRITE_TEMPLATE "write.template" Ask
-        "copies a template over a file with environment secrets"
-        "Make sure that nothing in it is lost."
-    WRITE_KEY "write.key" Deny
-        "writes to a private key"
-        "Let the user handle keys."
-    WRITE_NEW_KEY "write.new-key" Ask
-        "makes a key pair in a protected place"
-        "Make it in a temp directory, or let the user do it."
-    WRITE_CREDENTIALS "write.credentials" Deny
-        "writes to a file with credentials"
-        "Let the user handle credentials."
-    WRITE_START "write.shell-start" Deny
-        "writes to a file that runs at login or shell start"
-        "Show the user the lines to add."
-    WRITE_GIT "write.git" Deny
-        "writes to git's configuration or hooks, which git runs"
-        "Keep hooks in the project and let the user install them."
-    WRITE_GIT_DATA "write.git-data" Ask
-        "writes to git's own data"
-        "Use git's commands."
-    WRITE_AGENT "write.agent-settings" Deny
-        "changes an agent's settings, where permissions and this guard are registered"
-        "Tell the user what to change."
-    WRITE_SYSTEM "write.system" Deny
-        "writes to a system file"
-        "Show the user what to change."
-    WRITE_SYSTEM_TREE "write.system-tree" Ask
-        "writes to a directory of the system"
-        "Install below the home directory or the project."
-    WRITE_LOCK "write.lock-file" Ask
-        "changes a lock file by hand"
-        "Let the package manager write it."
-    WRITE_CUSTOM "write.protected" Deny
-        "writes to a path that the user has protected"
-        "Ask the user."
-    READ_SECRET "read.secret" Ask
-        "reads secrets into the conversation"
-        "Read the template, or ask for the names only."
-    READ_KEY "read.key" Deny
-        "reads a private key or the password file"
-        "Use the public key, or name the file to the program that needs it."
-    GIT_DISCARD "git.discard" Deny
-        "throws away uncommitted work for good"
-        "Commit or stash first, or name one file."
-    GIT_DISCARD_FILE "git.discard-file" Ask
-        "throws away the uncommitted work on a file"
-        "Commit or stash first."
-    GIT_FORCE_PUSH "git.force-push" Deny
-        "overwrites the remote's commits unseen"
-        "Use --force-with-lease."
-    GIT_DELETE_REF "git.delete-ref" Ask
-        "deletes a branch, a stash or a reference"
-        "Use branch -d, which keeps unmerged work."
-    GIT_EXPIRE "git.expire" Deny
-        "clears all stashes or git's own safety net"
-        "Leave the reflog and the stashes; drop one stash by name."
-    GIT_REWRITE "git.rewrite" Ask
-        "rewrites or prunes the repository's history"
-        "Make sure that a copy exists."
-    GIT_NO_VERIFY "git.no-verify" Ask
-        "skips the project's checks"
-        "Let the hooks run and fix what they find."
-    GIT_HOOKS "git.hooks-path" Deny
-        "changes which programs git runs"
-        "Let the user configure hooks."
-    MESSAGE_UNATTENDED "message.unattended" Deny
-        "uses a messaging tool while nobody watches"
-        "Leave the message in a file and report it."
-    MESSAGE_SEND "message.send" Ask
-        "sends a message in the user's name"
-        "Show the user the text first."
-    UNREADABLE "shell.unreadable" Ask
-        "cannot be read for certain"
-        "Write it plainly, with all quotes and brackets closed."
-    HIDDEN "shell.hidden-character" Ask
-        "holds characters that hide or mislead"
-        "Write it in plain characters."
-    UNKNOWN_COMMAND "shell.unknown-command" Ask
-        "runs a program or text that cannot be known beforehand"
-        "Write the command out."
-    WRAPPED "shell.wrapped" Ask
-        "hands a dangerous command to a program the guard does not know"
-        "Run the command itself."
-    SHAPE "input.shape" Ask
-        "has an input the guard does not understand"
-        "Give the tool's input in its documented form."
-    DEADLINE "guard.deadline" Ask
-        "takes too long to judge"
-        "Split it up."
+include!(concat!(env!("OUT_DIR"), "/guard/rules.rs"));
+include!(concat!(env!("OUT_DIR"), "/guard/secrets.rs"));
+
+/// The rows of a sorted table that are about `program`.
+pub fn about<T>(table: &'static [T], program: &str, name: fn(&T) -> &'static str) -> &'static [T] {
+    let start = table.partition_point(|row| name(row) < program);
+    let length = table[start..].iter().take_while(|row| name(row) == program).count();
+    &table[start..start + length]
 }
 
 pub fn by_id(id: &str) -> Option<&'static Rule> {
@@ -270,7 +126,7 @@ pub fn verdict(rule: &Rule, decision: Decision, subject: &str, config_file: &str
         rule.instead,
         id = rule.id,
     );
-    Verdict { decision, rule: Some(rule.id.to_owned()), reason: Some(reason) }
+    Verdict { decision, rule: Some(rule.id.to_owned()), reason: Some(reason), pattern: None }
 }
 
 #[cfg(test)]

@@ -72,26 +72,26 @@ const SENDING: [&str; 10] =
 
 pub fn judge(walk: &mut Walk<'_>, payload: &Value) {
     let Some(payload) = payload.as_object() else {
-        return walk.found(&World::Here, &rules::SHAPE, "a payload that is no object");
+        return walk.found(&World::Here, &rules::INPUT_SHAPE, "a payload that is no object");
     };
     let Some(tool) = payload.get("tool_name").and_then(Value::as_str).filter(|name| !name.is_empty()) else {
-        return walk.found(&World::Here, &rules::SHAPE, "a call without a tool name");
+        return walk.found(&World::Here, &rules::INPUT_SHAPE, "a call without a tool name");
     };
     let empty = Map::new();
     let input = match payload.get("tool_input") {
         Some(Value::Object(input)) => input,
         None | Some(Value::Null) if !needs_input(tool) => &empty,
-        _ => return walk.found(&World::Here, &rules::SHAPE, format!("{tool} without an input")),
+        _ => return walk.found(&World::Here, &rules::INPUT_SHAPE, format!("{tool} without an input")),
     };
     match tool {
         "Bash" | "PowerShell" | "Monitor" => shell(walk, tool, input),
         "Write" | "Edit" | "MultiEdit" | "NotebookEdit" => match first_path(input) {
             Some(path) => write(walk, tool, path),
-            None => walk.found(&World::Here, &rules::SHAPE, format!("{tool} without a path")),
+            None => walk.found(&World::Here, &rules::INPUT_SHAPE, format!("{tool} without a path")),
         },
         "Read" | "NotebookRead" => match first_path(input) {
             Some(path) => read(walk, path),
-            None => walk.found(&World::Here, &rules::SHAPE, format!("{tool} without a path")),
+            None => walk.found(&World::Here, &rules::INPUT_SHAPE, format!("{tool} without a path")),
         },
         "Grep" => search(walk, input),
         // Only names, texts, or the client's own affairs.
@@ -120,7 +120,7 @@ fn needs_input(tool: &str) -> bool {
 fn shell(walk: &mut Walk<'_>, tool: &str, input: &Map<String, Value>) {
     match input.get("command") {
         Some(Value::String(command)) => command_text(walk, command, tool == "PowerShell"),
-        _ => walk.found(&World::Here, &rules::SHAPE, format!("{tool} without a command text")),
+        _ => walk.found(&World::Here, &rules::INPUT_SHAPE, format!("{tool} without a command text")),
     }
 }
 
@@ -128,7 +128,7 @@ fn command_text(walk: &mut Walk<'_>, command: &str, is_powershell: bool) {
     let text = clean(walk, command);
     if is_powershell {
         if let Some(c) = characters::misleading(&text, None, true) {
-            walk.found(&World::Here, &rules::HIDDEN, format!("U+{:04X}", u32::from(c)));
+            walk.found(&World::Here, &rules::SHELL_HIDDEN_CHARACTER, format!("U+{:04X}", u32::from(c)));
         }
         let mut env = walk.env();
         powershell::judge(walk, &mut env, &text);
@@ -141,7 +141,7 @@ fn command_text(walk: &mut Walk<'_>, command: &str, is_powershell: bool) {
 fn clean(walk: &mut Walk<'_>, text: &str) -> String {
     let mut text = if text.contains("\r\n") { text.replace("\r\n", "\n") } else { text.to_owned() };
     if text.chars().any(|c| c >= characters::RESERVED) {
-        walk.found(&World::Here, &rules::HIDDEN, "a character of no script");
+        walk.found(&World::Here, &rules::SHELL_HIDDEN_CHARACTER, "a character of no script");
         text.retain(|c| c < characters::RESERVED);
     }
     text
@@ -157,7 +157,7 @@ fn tool_path(walk: &mut Walk<'_>, path: &str) -> String {
     if path.chars().any(|c| {
         characters::is_control(c) || c == '\n' || characters::is_invisible(c) || characters::is_slash(c)
     }) {
-        walk.found(&World::Here, &rules::HIDDEN, path.clone());
+        walk.found(&World::Here, &rules::SHELL_HIDDEN_CHARACTER, path.clone());
     }
     let path = path.strip_prefix("file://").unwrap_or(&path);
     match path.strip_prefix("~/") {
@@ -261,7 +261,7 @@ fn by_shape(walk: &mut Walk<'_>, tool: &str, input: &Map<String, Value>) {
             (Some(Value::Null) | None, _) => {}
             // An editor's options, a list of words: somebody's command all the same.
             (Some(Value::Array(words)), _) => words_of_command(walk, words, tool),
-            (Some(_), _) => walk.found(&World::Here, &rules::SHAPE, format!("{tool}: {field}")),
+            (Some(_), _) => walk.found(&World::Here, &rules::INPUT_SHAPE, format!("{tool}: {field}")),
         }
     }
     if says(&["shell", "terminal", "bash", "exec", "execute", "run", "command", "commands", "process", "ssh"])
@@ -321,7 +321,7 @@ fn other_commands(walk: &mut Walk<'_>, input: &Map<String, Value>, is_powershell
 
 fn words_of_command(walk: &mut Walk<'_>, words: &[Value], tool: &str) {
     let words: Option<Vec<String>> = words.iter().map(|word| word.as_str().map(str::to_owned)).collect();
-    walk.found(&World::Here, &rules::SHAPE, format!("{tool}: a command that is no text"));
+    walk.found(&World::Here, &rules::INPUT_SHAPE, format!("{tool}: a command that is no text"));
     if let Some(words) = words {
         let mut env = walk.env();
         walk.call(&mut env, &words, &Stream::None, false);

@@ -526,7 +526,7 @@ impl Scan<'_> {
         } else if self.mentions(range, &DECODERS) {
             &rules::NETWORK_DECODED
         } else {
-            &rules::UNKNOWN_COMMAND
+            &rules::SHELL_UNKNOWN_COMMAND
         };
         walk.found(&world, rule, subject);
     }

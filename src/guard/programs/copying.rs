@@ -256,7 +256,7 @@ pub fn patch(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
 pub fn crontab(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
     let options = call.options(Spec { short: "u", ..Spec::default() });
     if !options.has(&["l"]) {
-        walk.found(&env.world.clone(), &rules::WRITE_START, call.show());
+        walk.found(&env.world.clone(), &rules::WRITE_SHELL_START, call.show());
     }
     Stream::None
 }

@@ -176,7 +176,7 @@ fn move_to(walk: &mut Walk<'_>, env: &mut Env, dir: &str) {
 fn setting(walk: &mut Walk<'_>, env: &mut Env, key: &str, value: &str, call: &Call<'_>) {
     let key = key.to_lowercase();
     if key == "core.hookspath" {
-        walk.found(&env.world.clone(), &rules::GIT_HOOKS, call.show());
+        walk.found(&env.world.clone(), &rules::GIT_HOOKS_PATH, call.show());
     }
     let shell = value.strip_prefix('!');
     let runs = COMMAND_SETTINGS.contains(&key.as_str())
@@ -414,7 +414,7 @@ fn config(walk: &mut Walk<'_>, env: &mut Env, git: &Git<'_>, call: &Call<'_>) ->
     match operands {
         [key, value, ..] => setting(walk, env, key, value, call),
         [key] if unsets && key.eq_ignore_ascii_case("core.hooksPath") => {
-            walk.found(&env.world.clone(), &rules::GIT_HOOKS, call.show());
+            walk.found(&env.world.clone(), &rules::GIT_HOOKS_PATH, call.show());
         }
         _ if options.has(&["e", "edit"]) => {
             walk.found(&env.world.clone(), &rules::WRITE_GIT_DATA, call.show());

@@ -55,7 +55,7 @@ pub fn tmux(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
     // What is typed into another program need not be whole shell text.
     let before = walk.worst.clone();
     walk.text(&mut env.clone(), &text, &Stream::None, false);
-    if walk.worst.as_ref().is_some_and(|finding| std::ptr::eq(finding.rule, &rules::UNREADABLE)) {
+    if walk.worst.as_ref().is_some_and(|finding| std::ptr::eq(finding.rule, &rules::SHELL_UNREADABLE)) {
         walk.worst = before;
     }
     Stream::Data(Tags::NONE)
@@ -88,27 +88,7 @@ pub fn privilege(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream 
 /// The guard's own installation: `headspace uninstall`.
 pub fn headspace(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
     if call.args().first().is_some_and(|verb| matches!(verb.as_str(), "uninstall")) {
-        walk.found(&env.world.clone(), &rules::WRITE_AGENT, call.show());
-    }
-    Stream::Data(Tags::NONE)
-}
-
-/// `sqlite3 x '.shell …'`, `psql -c '\\! …'`: prompts that lead to a shell.
-pub fn database(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
-    let stdin = match call.stdin {
-        Stream::Text(text, _) => text.as_str(),
-        _ => "",
-    };
-    for line in call.args().iter().map(String::as_str).chain([stdin]).flat_map(str::lines) {
-        let command = match call.name {
-            "sqlite3" => {
-                line.trim_start().strip_prefix(".shell ").or(line.trim_start().strip_prefix(".system "))
-            }
-            _ => line.split_once("\\!").map(|(_, command)| command),
-        };
-        if let Some(command) = command {
-            walk.text(&mut env.clone(), command, &Stream::None, false);
-        }
+        walk.found(&env.world.clone(), &rules::WRITE_AGENT_SETTINGS, call.show());
     }
     Stream::Data(Tags::NONE)
 }

@@ -124,6 +124,11 @@ fn interpreters() {
 }
 
 #[test]
+fn other_machines_and_what_goes_there() {
+    table(include_str!("elsewhere.txt"), bash);
+}
+
+#[test]
 fn powershell_commands() {
     table(include_str!("powershell.txt"), |command| {
         judge(&json!({"tool_name": "PowerShell", "tool_input": {"command": command}}), &place())

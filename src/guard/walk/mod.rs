@@ -35,11 +35,16 @@ pub struct Finding {
     pub rule: &'static Rule,
     pub decision: Decision,
     pub subject: String,
+    /// The pattern that fitted, if the rule has any.
+    pub pattern: Option<String>,
 }
 
 impl Finding {
     pub fn verdict(&self, place: &Place) -> Verdict {
-        rules::verdict(self.rule, self.decision, &self.subject, &place.config_file.to_string_lossy())
+        let mut verdict =
+            rules::verdict(self.rule, self.decision, &self.subject, &place.config_file.to_string_lossy());
+        verdict.pattern.clone_from(&self.pattern);
+        verdict
     }
 }
 
@@ -73,6 +78,9 @@ pub struct Walk<'a> {
     pub made: HashMap<String, Stream>,
     /// Directories that downloaded archives and repositories are unpacked to.
     pub unpacked: Vec<String>,
+    /// Where the tokens that the line prints may go; not if it also prints a secret of another kind.
+    pub token_hosts: Vec<&'static str>,
+    pub any_host: bool,
     pub unattended: bool,
     pub worst: Option<Finding>,
     pub trace: Option<Vec<Step>>,
@@ -112,6 +120,8 @@ impl<'a> Walk<'a> {
             origins: Origins::default(),
             made: HashMap::new(),
             unpacked: Vec::new(),
+            token_hosts: Vec::new(),
+            any_host: false,
             unattended,
             worst: None,
             trace: None,
@@ -144,18 +154,30 @@ impl<'a> Walk<'a> {
     /// A rule speaks. On another machine nothing is forbidden, but everything is asked; in a container only
     /// what reaches this machine counts, and that is reported as if it happened here.
     pub fn found(&mut self, world: &World, rule: &'static Rule, subject: impl Into<String>) {
+        self.judged(world, rule, subject.into(), None);
+    }
+
+    /// As [`Walk::found`], by a pattern.
+    pub fn found_by(&mut self, world: &World, rule: &'static Rule, subject: String, pattern: &str) {
+        self.judged(world, rule, subject, Some(pattern));
+    }
+
+    fn judged(&mut self, world: &World, rule: &'static Rule, subject: String, pattern: Option<&str>) {
         let (rule, decision) = match world {
+            // A cloud, a database, a registry is the same one from everywhere.
+            _ if rule.reaches_out() => (rule, self.choices.decision(rule)),
             World::Here => (rule, self.choices.decision(rule)),
-            World::Remote => {
+            World::Remote | World::Running => {
                 let own = self.choices.decision(rule);
-                let remote = self.choices.decision(&rules::REMOTE);
-                (if own == Decision::Deny { &rules::REMOTE } else { rule }, own.min(remote))
+                let remote = self.choices.decision(&rules::REMOTE_CHANGE);
+                (if own == Decision::Deny { &rules::REMOTE_CHANGE } else { rule }, own.min(remote))
             }
             World::Container(_) => return,
         };
         let worse = self.worst.as_ref().is_none_or(|worst| decision > worst.decision);
         if decision > Decision::Allow && worse {
-            let finding = Finding { rule, decision, subject: self.origins.show(&subject.into()) };
+            let subject = self.origins.show(&subject);
+            let finding = Finding { rule, decision, subject, pattern: pattern.map(str::to_owned) };
             if let Ok(mut so_far) = self.place.so_far.lock() {
                 *so_far = Some(finding.verdict(self.place));
             }
@@ -175,8 +197,8 @@ impl<'a> Walk<'a> {
         for problem in &parsed.problems {
             self.too_deep |= *problem == Problem::TooDeep;
             let rule = match problem {
-                Problem::Character(_) => &rules::HIDDEN,
-                _ => &rules::UNREADABLE,
+                Problem::Character(_) => &rules::SHELL_HIDDEN_CHARACTER,
+                _ => &rules::SHELL_UNREADABLE,
             };
             self.found(&env.world.clone(), rule, format!("{} ({problem})", gist(text)));
         }
@@ -222,7 +244,7 @@ impl<'a> Walk<'a> {
 
     fn give_up(&mut self, env: &Env) -> Stream {
         self.too_deep = true;
-        self.found(&env.world, &rules::UNREADABLE, "a nesting this deep");
+        self.found(&env.world, &rules::SHELL_UNREADABLE, "a nesting this deep");
         Stream::Data(Tags::NONE)
     }
 
@@ -258,7 +280,7 @@ impl<'a> Walk<'a> {
     fn stop_if(&mut self, over: bool) -> bool {
         if over && !self.stopped {
             self.stopped = true;
-            self.found(&World::Here, &rules::DEADLINE, "");
+            self.found(&World::Here, &rules::GUARD_DEADLINE, "");
         }
         !self.stopped
     }

@@ -125,7 +125,7 @@ impl Walk<'_> {
             return Stream::Data(Tags::NONE);
         }
         if self.nested >= MOST_NESTED {
-            self.found(&env.world, &rules::UNREADABLE, "commands inside commands without end");
+            self.found(&env.world, &rules::SHELL_UNREADABLE, "commands inside commands without end");
             return Stream::Data(Tags::NONE);
         }
         self.depth += 1;

@@ -34,6 +34,10 @@ pub enum Spot {
     NoDirectory(String),
 }
 
+/// Directories that programs make anew; in a container nobody misses them.
+const REMADE: [&str; 9] =
+    ["tmp", "cache", ".cache", "node_modules", "__pycache__", "dist", "build", "target", "coverage"];
+
 /// More matches of a glob than this are not looked at one by one.
 const MOST_MATCHES: usize = 500;
 
@@ -90,7 +94,7 @@ impl Walk<'_> {
 
     fn misleads(&mut self, env: &Env, value: &str) {
         if value.chars().any(|c| characters::is_slash(c) || characters::is_control(c)) {
-            self.found(&env.world, &rules::HIDDEN, value);
+            self.found(&env.world, &rules::SHELL_HIDDEN_CHARACTER, value);
         }
     }
 
@@ -102,7 +106,15 @@ impl Walk<'_> {
         let world = env.world.clone();
         match &world {
             World::Here => {}
-            World::Remote => return self.found(&world, &rules::REMOTE, subject),
+            World::Remote => return self.found(&world, &rules::REMOTE_CHANGE, subject),
+            World::Running => {
+                let remade = paths::split(value).any(|part| REMADE.contains(&part));
+                let elsewhere = value.starts_with('/') || value.starts_with("..") || value.starts_with('~');
+                if elsewhere && !remade || matches!(value, "." | "*") {
+                    self.found(&world, &rules::REMOTE_CHANGE, subject);
+                }
+                return;
+            }
             World::Container(mounts) => {
                 if let Some(path) = Self::shared_path(mounts, value) {
                     let here = Env { world: World::Here, ..env.clone() };
@@ -167,7 +179,7 @@ impl Walk<'_> {
             Zone::Inside => protected::kind(&real, &self.ground.known).and_then(Kind::delete_rule),
             Zone::Outside => match protected::kind(&real, &self.ground.known) {
                 Some(Kind::History) => Some(&rules::HISTORY),
-                Some(Kind::Agent) => Some(&rules::WRITE_AGENT),
+                Some(Kind::Agent) => Some(&rules::WRITE_AGENT_SETTINGS),
                 _ => Some(&rules::DELETE_OUTSIDE),
             },
         };
@@ -314,7 +326,7 @@ impl Walk<'_> {
                 self.found(&world, rule, subject);
             }
             if self.is_custom(&path) || self.is_custom(&real) {
-                self.found(&world, &rules::WRITE_CUSTOM, subject);
+                self.found(&world, &rules::WRITE_PROTECTED, subject);
             }
             if how == Write::Empty && known_path && world == World::Here {
                 self.empty(env, &real, subject);
