@@ -32,7 +32,7 @@ pub struct Rule {
 impl Rule {
     /// What it is about is not on the machine that the command runs on.
     pub fn reaches_out(&self) -> bool {
-        matches!(self.pack, "cloud" | "database" | "publish")
+        matches!(self.pack, "cloud" | "database" | "publish") || self.id.starts_with("custom.")
     }
 }
 
@@ -50,12 +50,57 @@ pub fn by_id(id: &str) -> Option<&'static Rule> {
     RULES.iter().copied().find(|rule| rule.id == id)
 }
 
+/// How much the guard minds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Profile {
+    /// Only what cannot be undone.
+    Quiet,
+    /// Asks where a developer may well mean it.
+    Balanced,
+    #[default]
+    Strict,
+}
+
+pub const PROFILES: [(&str, Profile, &str); 3] = [
+    ("strict", Profile::Strict, "stops what may harm, and asks about what is doubtful"),
+    ("balanced", Profile::Balanced, "asks where developers often mean it: pkill -f vite, touch .env.local"),
+    ("quiet", Profile::Quiet, "only what cannot be undone"),
+];
+
+impl Profile {
+    pub fn by_name(name: &str) -> Option<Profile> {
+        PROFILES.iter().find(|(known, ..)| *known == name).map(|(_, profile, _)| *profile)
+    }
+
+    pub fn name(self) -> &'static str {
+        PROFILES.iter().find(|(_, profile, _)| *profile == self).map_or("strict", |(name, ..)| name)
+    }
+}
+
+/// What a rule can be set to; `on` is what the profile says.
+pub const SETTINGS: [&str; 5] = ["on", "off", "allow", "ask", "deny"];
+
+fn setting(word: &str) -> Option<Decision> {
+    match word {
+        "off" | "allow" => Some(Decision::Allow),
+        "ask" => Some(Decision::Ask),
+        "deny" => Some(Decision::Deny),
+        // "on", and whatever a future version may say.
+        _ => None,
+    }
+}
+
 /// The user's choices for one project: rule id (or the part before the dot) ▶ what to say.
 #[derive(Debug, Default)]
 pub struct Choices {
+    pub profile: Profile,
     rules: BTreeMap<String, Option<Decision>>,
+    /// What the project itself asks for: it may only tighten.
+    tighter: BTreeMap<String, Decision>,
     pub protected_paths: Vec<String>,
-    pub allowed_commands: Vec<Vec<String>>,
+    pub ask: Vec<String>,
+    pub deny: Vec<String>,
+    pub allow: Vec<String>,
 }
 
 impl Choices {
@@ -77,38 +122,115 @@ impl Choices {
     }
 
     fn take(&mut self, guard: &config::Guard) {
+        if let Some(profile) = guard.profile.as_deref().and_then(Profile::by_name) {
+            self.profile = profile;
+        }
         for (id, choice) in &guard.rules {
-            let decision = match choice.as_str() {
-                "off" | "allow" => Some(Decision::Allow),
-                "ask" => Some(Decision::Ask),
-                "deny" => Some(Decision::Deny),
-                // "on", and whatever a future version may say: the table's own.
-                _ => None,
-            };
-            self.rules.insert(id.trim_end_matches(".*").to_owned(), decision);
+            self.rules.insert(id.trim_end_matches(".*").to_owned(), setting(choice));
         }
         self.protected_paths.extend(guard.protected_paths.iter().cloned());
-        for command in &guard.allowed_commands {
-            let words: Vec<String> = command.split_whitespace().map(str::to_owned).collect();
-            if !words.is_empty() {
-                self.allowed_commands.push(words);
+        self.ask.extend(guard.ask.iter().cloned());
+        self.deny.extend(guard.deny.iter().cloned());
+        self.allow.extend(guard.allow.iter().chain(&guard.allowed_commands).cloned());
+    }
+
+    /// The settings that stand in the project, where an agent could have written them: nothing in them loosens.
+    pub fn tighten(&mut self, guard: &config::Guard) {
+        if let Some(profile) = guard.profile.as_deref().and_then(Profile::by_name) {
+            self.profile = self.profile.max(profile);
+        }
+        for (id, choice) in &guard.rules {
+            if let Some(decision) = setting(choice) {
+                self.tighter.insert(id.trim_end_matches(".*").to_owned(), decision);
             }
         }
+        self.protected_paths.extend(guard.protected_paths.iter().cloned());
+        self.ask.extend(guard.ask.iter().cloned());
+        self.deny.extend(guard.deny.iter().cloned());
     }
 
     pub fn decision(&self, rule: &Rule) -> Decision {
         let group = rule.id.split('.').next().unwrap_or(rule.id);
         let choice = self.rules.get(rule.id).or_else(|| self.rules.get(group)).copied().flatten();
-        choice.unwrap_or(rule.decision)
+        let own = choice.unwrap_or(match self.profile {
+            Profile::Strict => rule.decision,
+            Profile::Balanced => rule.balanced,
+            Profile::Quiet => rule.quiet,
+        });
+        let tighter = self.tighter.get(rule.id).or_else(|| self.tighter.get(group)).copied();
+        tighter.map_or(own, |tighter| own.max(tighter))
     }
 
     /// Whether the user has allowed exactly this command; a final `*` stands for any further words.
     pub fn allows(&self, words: &[String]) -> bool {
-        self.allowed_commands.iter().any(|allowed| match allowed.split_last() {
-            Some((last, start)) if last == "*" => words.len() >= start.len() && words.starts_with(start),
-            _ => words == allowed,
-        })
+        self.allow.iter().any(|allowed| pattern::is_exactly(allowed, words))
     }
+}
+
+/// What is wrong with the guard's settings: ids, values and patterns that mean nothing.
+pub fn problems(guard: &config::Guard) -> Vec<String> {
+    let mut found = Vec::new();
+    if let Some(profile) = guard.profile.as_deref().filter(|name| Profile::by_name(name).is_none()) {
+        let names: Vec<&str> = PROFILES.iter().map(|(name, ..)| *name).collect();
+        found.push(format!("guard.profile is {profile:?}{}", instead(profile, &names)));
+    }
+    for (id, choice) in &guard.rules {
+        let plain = id.trim_end_matches(".*");
+        let groups = RULES.iter().map(|rule| rule.id.split('.').next().unwrap_or(rule.id));
+        let mut known: Vec<&str> = RULES.iter().map(|rule| rule.id).chain(groups).collect();
+        known.dedup();
+        if !known.contains(&plain) {
+            found.push(format!("guard.rules has no rule {id:?}{}", instead(plain, &known)));
+        }
+        if !SETTINGS.contains(&choice.as_str()) {
+            found.push(format!("guard.rules[{id:?}] is {choice:?}{}", instead(choice, &SETTINGS)));
+        }
+    }
+    for (key, patterns) in [("ask", &guard.ask), ("deny", &guard.deny), ("allow", &guard.allow)] {
+        for text in patterns {
+            let words = pattern::split(text);
+            let program = words.first().map_or("", |word| word.as_ref());
+            if program.trim_matches('*').is_empty() || program.starts_with(['-', '!']) {
+                found.push(format!("guard.{key} has {text:?}, which names no program; write it like \"terraform apply *\""));
+            }
+        }
+    }
+    if let Some(other) = guard.on_failure.as_deref().filter(|value| !matches!(*value, "continue" | "block")) {
+        found.push(format!("guard.on_failure is {other:?}{}", instead(other, &["continue", "block"])));
+    }
+    for (dir, settings) in &guard.projects {
+        found.extend(problems(settings).into_iter().map(|problem| format!("{problem} (for {dir})")));
+    }
+    found
+}
+
+/// The likely word, or all there are.
+fn instead(word: &str, known: &[&str]) -> String {
+    let near = known.iter().map(|known| (distance(word, known), *known)).min();
+    match near {
+        Some((distance, known)) if distance <= 2 + word.len() / 8 => format!("; did you mean {known:?}?"),
+        _ if known.len() < 8 => format!("; it can be {}", known.join(", ")),
+        _ => "; `headspace guard rules` lists them".to_owned(),
+    }
+}
+
+/// How many letters must be added, removed, changed or swapped.
+fn distance(a: &str, b: &str) -> usize {
+    let (a, b): (Vec<char>, Vec<char>) = (a.to_lowercase().chars().collect(), b.chars().collect());
+    let mut rows = vec![(0..=b.len()).collect::<Vec<usize>>()];
+    for i in 1..=a.len() {
+        let mut row = vec![i];
+        for j in 1..=b.len() {
+            let same = usize::from(a[i - 1] != b[j - 1]);
+            let mut best = (rows[i - 1][j] + 1).min(row[j - 1] + 1).min(rows[i - 1][j - 1] + same);
+            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                best = best.min(rows[i - 2][j - 2] + 1);
+            }
+            row.push(best);
+        }
+        rows.push(row);
+    }
+    rows[a.len()][b.len()]
 }
 
 /// The client takes 2000 characters; commands in a reason are cut long before.
@@ -119,13 +241,16 @@ pub fn verdict(rule: &Rule, decision: Decision, subject: &str, config_file: &str
     let subject = crate::terminal::gist(subject, LONGEST_SUBJECT);
     let lead = if subject.is_empty() { "This call".to_owned() } else { format!("`{subject}`") };
     let config_file = crate::terminal::gist(config_file, 300);
-    let reason = format!(
-        "{lead} {}. {} (headspace guard, rule {id}; the user can change it with \"guard\": {{\"rules\": \
-         {{\"{id}\": \"ask\" or \"off\"}}}} in {config_file})",
-        rule.what,
-        rule.instead,
-        id = rule.id,
-    );
+    // What could be set, not what is set already.
+    let other = if decision == Decision::Deny { "\"ask\" or \"off\"" } else { "\"deny\" or \"off\"" };
+    let way = match rule.id.strip_prefix("custom.") {
+        Some(list) => format!("their own \"guard\": {{\"{list}\": […]}} in {config_file} says so"),
+        None => format!(
+            "the user can change it with \"guard\": {{\"rules\": {{\"{}\": {other}}}}} in {config_file}",
+            rule.id
+        ),
+    };
+    let reason = format!("{lead} {}. {} (headspace guard, rule {}; {way})", rule.what, rule.instead, rule.id);
     Verdict { decision, rule: Some(rule.id.to_owned()), reason: Some(reason), pattern: None }
 }
 
@@ -162,5 +287,47 @@ mod tests {
         let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
         assert!(outside.allows(&words("sudo apt update")) && outside.allows(&words("make a b")));
         assert!(!outside.allows(&words("sudo apt update x")) && !outside.allows(&words("sudo")));
+    }
+
+    #[test]
+    fn a_project_only_tightens() {
+        let parse = |text: &str| serde_json::from_str::<config::Guard>(text).unwrap();
+        let user = parse(r#"{"profile": "balanced", "rules": {"git.no-verify": "off", "kill": "deny"}}"#);
+        let mut choices = Choices::of(&user, &[], "/home/dev");
+        assert_eq!(choices.decision(&WRITE_ENV), Decision::Ask);
+        choices.tighten(&parse(
+            r#"{"profile": "quiet", "allow": ["sudo *"], "rules": {"git.no-verify": "ask", "kill": "off",
+                "git.discard": "off", "write.env": "deny"}, "deny": ["make deploy"]}"#,
+        ));
+        assert_eq!(choices.profile, Profile::Balanced);
+        assert_eq!(choices.decision(&GIT_NO_VERIFY), Decision::Ask);
+        assert_eq!(choices.decision(&KILL_PATTERN), Decision::Deny);
+        assert_eq!(choices.decision(&GIT_DISCARD), Decision::Deny);
+        assert_eq!(choices.decision(&WRITE_ENV), Decision::Deny);
+        assert!(choices.allow.is_empty() && choices.deny == ["make deploy"]);
+    }
+
+    #[test]
+    fn typos_are_told_with_the_likely_word() {
+        for (settings, told) in [
+            (r#"{"rules": {"git.discrad": "ask"}}"#, Some("did you mean \"git.discard\"?")),
+            (r#"{"rules": {"git.discard": "aks"}}"#, Some("did you mean \"ask\"?")),
+            (r#"{"rules": {"gti": "ask"}}"#, Some("did you mean \"git\"?")),
+            (r#"{"rules": {"something.else": "ask"}}"#, Some("`headspace guard rules` lists them")),
+            (r#"{"rules": {"git": "off", "cloud.*": "deny", "write.env": "on"}}"#, None),
+            (r#"{"profile": "balancd"}"#, Some("did you mean \"balanced\"?")),
+            (r#"{"profile": "loud"}"#, Some("it can be strict, balanced, quiet")),
+            (r#"{"on_failure": "blok"}"#, Some("did you mean \"block\"?")),
+            (r#"{"deny": ["--force"]}"#, Some("names no program")),
+            (r#"{"allow": ["*"]}"#, Some("names no program")),
+            (r#"{"ask": ["terraform apply *"], "deny": ["npm publish"]}"#, None),
+            (r#"{"projects": {"~/x": {"rules": {"kil": "off"}}}}"#, Some("(for ~/x)")),
+        ] {
+            let found = problems(&serde_json::from_str(settings).unwrap());
+            match told {
+                None => assert!(found.is_empty(), "{settings}: {found:?}"),
+                Some(told) => assert!(found.iter().any(|line| line.contains(told)), "{settings}: {found:?}"),
+            }
+        }
     }
 }

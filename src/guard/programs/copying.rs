@@ -1,11 +1,11 @@
 //! Programs that write files: copies, moves, links, editors in place.
 
 use super::{Call, Options, Spec};
-use crate::guard::paths;
+use crate::guard::paths::{self, Zone};
 use crate::guard::protected;
 use crate::guard::rules;
 use crate::guard::walk::Walk;
-use crate::guard::walk::env::Env;
+use crate::guard::walk::env::{Env, World};
 use crate::guard::walk::touch::{Spot, Write};
 use crate::guard::walk::value::{self, Stream, Tags};
 
@@ -92,7 +92,9 @@ pub fn mv(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
     let subject = call.show();
     for (source, target) in pairs(walk, env, &options) {
         let listed = walk.origins.tags(&source).has(Tags::FILES);
-        if !listed {
+        if moves_in(walk, env, &source, &target) {
+            walk.found(&env.world.clone(), &rules::DELETE_MOVE_IN, subject.clone());
+        } else if !listed {
             walk.delete(env, &source, &subject);
         }
         let how = if protected::is_template(&source) { Write::FromTemplate } else { Write::Replace };
@@ -104,6 +106,28 @@ pub fn mv(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
         }
     }
     Stream::None
+}
+
+/// `mv ~/Downloads/x docs/`: out of the home, but nothing protected, and the project keeps it.
+fn moves_in(walk: &mut Walk<'_>, env: &Env, source: &str, target: &str) -> bool {
+    if env.world != World::Here {
+        return false;
+    }
+    let (Spot::At(source), Spot::At(target)) = (walk.spot(env, source), walk.spot(env, target)) else {
+        return false;
+    };
+    let ground = &walk.ground;
+    let (real, end) = (ground.real(&source, false), ground.real(&target, true));
+    // A file below a directory of the home, not one of the home's own directories or anything hidden.
+    let below = real.strip_prefix(ground.real_home.as_str()).unwrap_or("");
+    let plain = paths::split(below).count() >= 1 && !paths::split(below).any(|part| part.starts_with('.'));
+    !value::has_special(&source)
+        && plain
+        && !ground.files.is_dir(&real)
+        && ground.zone(&real) == Zone::Outside
+        && ground.zone(&end) == Zone::Inside
+        && protected::kind(&real, &ground.known).is_none()
+        && !walk.is_custom(&real)
 }
 
 /// `rename 's/a/b/' files`: the old names go.

@@ -3,7 +3,7 @@
 use super::{Call, Options, Spec};
 use crate::guard::rules::{self, Rule};
 use crate::guard::walk::Walk;
-use crate::guard::walk::env::Env;
+use crate::guard::walk::env::{Env, World};
 use crate::guard::walk::touch::{Spot, Write};
 use crate::guard::walk::value::{Stream, Tags, has_special};
 
@@ -44,7 +44,7 @@ pub fn git(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
         say(walk, &env, &rules::GIT_NO_VERIFY);
     }
     let rule = match git.verb {
-        "reset" => reset(&plain),
+        "reset" => reset(walk, &env, &plain),
         "push" => push(git.args),
         "clean" => return clean(walk, &mut env, &git, call),
         "checkout" => checkout(walk, &env, git.args),
@@ -226,9 +226,16 @@ fn skips_checks(verb: &str, args: &[String]) -> bool {
     false
 }
 
-fn reset(options: &Options<'_>) -> Option<&'static Rule> {
+fn reset(walk: &mut Walk<'_>, env: &Env, options: &Options<'_>) -> Option<&'static Rule> {
     if options.has(&["hard"]) {
-        Some(&rules::GIT_DISCARD)
+        // Looking at the tree takes git itself, so only where it makes a difference.
+        let differs = walk.choices.decision(&rules::GIT_RESET_CLEAN) < walk.choices.decision(&rules::GIT_DISCARD);
+        let is_clean = |walk: &mut Walk<'_>| {
+            let root = toplevel(walk, env)?;
+            walk.ground.files.is_clean(&root)
+        };
+        let clean = differs && env.world == World::Here && is_clean(walk) == Some(true);
+        Some(if clean { &rules::GIT_RESET_CLEAN } else { &rules::GIT_DISCARD })
     } else {
         options.has(&["merge"]).then_some(&rules::GIT_DISCARD_FILE)
     }

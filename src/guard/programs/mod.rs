@@ -160,6 +160,11 @@ pub fn is_shell(name: &str) -> bool {
     )
 }
 
+/// The name that the rules know the program of a command by.
+pub fn name_of(word: &str) -> String {
+    plain_name(word.rsplit('/').next().unwrap_or(word))
+}
+
 /// The name a program is known by: no path, no version, no vendor's prefix.
 fn plain_name(base: &str) -> String {
     let mut name = base.strip_suffix(".exe").unwrap_or(base);

@@ -56,6 +56,9 @@ pub struct Step {
     pub cwd: String,
 }
 
+/// The settings a project brings along.
+pub const PROJECT_FILE: &str = ".headspace.jsonc";
+
 /// More commands inside one another than this (`env env env …`) are not looked into.
 const MOST_NESTED: usize = 100;
 
@@ -111,7 +114,13 @@ pub struct Walk<'a> {
 impl<'a> Walk<'a> {
     pub fn new(place: &'a Place, payload_cwd: Option<&str>, max_depth: usize) -> Walk<'a> {
         let ground = Ground::new(place, payload_cwd);
-        let choices = Choices::of(&place.config, &ground.projects, &ground.real_home);
+        let mut choices = Choices::of(&place.config, &ground.projects, &ground.real_home);
+        for project in &ground.projects {
+            let own = place.files.read(&format!("{project}/{PROJECT_FILE}"));
+            if let Some(text) = own {
+                choices.tighten(&crate::config::guard_of(&text));
+            }
+        }
         let unattended =
             place.session_mode.as_deref().is_some_and(|mode| !mode.eq_ignore_ascii_case("interactive"));
         Walk {

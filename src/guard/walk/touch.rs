@@ -177,6 +177,7 @@ impl Walk<'_> {
             Zone::Temp => None,
             Zone::Inside if paths::base_name(&real) == ".claude" => Some(&rules::DELETE_PROTECTED),
             Zone::Inside => protected::kind(&real, &self.ground.known).and_then(Kind::delete_rule),
+            Zone::Outside if self.is_own_worktree(&real) => Some(&rules::DELETE_WORKTREE),
             Zone::Outside => match protected::kind(&real, &self.ground.known) {
                 Some(Kind::History) => Some(&rules::HISTORY),
                 Some(Kind::Agent) => Some(&rules::WRITE_AGENT_SETTINGS),
@@ -186,6 +187,13 @@ impl Walk<'_> {
         if let Some(rule) = rule {
             self.found(&env.world, rule, subject);
         }
+    }
+
+    /// Whether `real` is a work tree that belongs to the project's repository.
+    fn is_own_worktree(&self, real: &str) -> bool {
+        let Some(text) = self.ground.files.read(&format!("{real}/.git")) else { return false };
+        let Some(dir) = text.trim().strip_prefix("gitdir: ") else { return false };
+        self.ground.projects.iter().any(|project| paths::contains(&format!("{project}/.git/worktrees"), dir))
     }
 
     /// Globs count as what they match now and as what they could match.
@@ -346,7 +354,7 @@ impl Walk<'_> {
     }
 
     /// Whether the user's own `protected_paths` name this path.
-    fn is_custom(&self, path: &str) -> bool {
+    pub fn is_custom(&self, path: &str) -> bool {
         self.choices.protected_paths.iter().any(|own| {
             let own = own.trim_end_matches('/');
             let full = match own.strip_prefix("~/") {
