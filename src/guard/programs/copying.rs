@@ -175,6 +175,15 @@ pub fn ln(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
     Stream::None
 }
 
+/// `mkdir`: harmless, but not where the user wants nothing to change.
+pub fn mkdir(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
+    let options = call.options(Spec { short: "m", long: &["mode"], ..Spec::default() });
+    for operand in options.operands {
+        walk.custom(env, operand, &call.show());
+    }
+    Stream::None
+}
+
 pub fn tee(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
     let options = call.options(Spec::default());
     let append = options.has(&["a", "append"]);
@@ -213,7 +222,11 @@ pub fn writes_operands(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> S
 /// Editors: a person or a script in them can write every file they open.
 pub fn editor(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
     // `ex -s` is silent, `vim -s` names a file.
-    let short = if matches!(call.name, "ex" | "ed") { "cSuUiTw" } else { "csSuUiTw" };
+    let ex_mode = matches!(call.name, "ex" | "ed")
+        || call.args().iter().any(|arg| {
+            arg.starts_with('-') && !arg.starts_with("--") && arg.contains(['e', 'E']) && arg.len() <= 3
+        });
+    let short = if ex_mode { "cSuUiTw" } else { "csSuUiTw" };
     let options = call.options(Spec { short, long: &["cmd"], ..Spec::default() });
     let subject = call.show();
     for command in options.values(&["c", "cmd"]) {
@@ -228,7 +241,9 @@ pub fn editor(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
             None => walk.write(env, operand, Write::Overwrite, &subject),
         }
     }
-    if let (Stream::Text(text, _), "ed" | "ex") = (call.stdin, call.name) {
+    if let Stream::Text(text, _) = call.stdin
+        && ex_mode
+    {
         for line in text.lines() {
             editor_command(walk, env, line, call);
         }

@@ -327,6 +327,9 @@ fn discard(walk: &mut Walk<'_>, env: &Env, paths: &[&str]) -> Option<&'static Ru
     if paths.is_empty() {
         return None;
     }
+    for path in paths {
+        walk.custom(env, path, &format!("git … {path}"));
+    }
     let whole = paths.iter().any(|path| is_whole(walk, env, path));
     Some(if whole { &rules::GIT_DISCARD } else { &rules::GIT_DISCARD_FILE })
 }

@@ -81,6 +81,12 @@ pub fn at(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
 
 /// `sudo` and its like. What they would run is looked at as well, but the answer is given.
 pub fn privilege(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
+    if let [flag] = call.args()
+        && matches!(flag.as_str(), "--help" | "--version")
+        && !matches!(call.name, "sudo" | "su" | "doas" | "pkexec")
+    {
+        return Stream::Data(Tags::NONE);
+    }
     walk.found(&env.world.clone(), &rules::PRIVILEGE, call.show());
     Stream::Data(call.stdin.tags().only(Tags::FLOWING))
 }

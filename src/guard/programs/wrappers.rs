@@ -22,6 +22,8 @@ struct Wrapper {
     joins: bool,
     /// Only what follows `--` is a command.
     after_dashes: bool,
+    /// Options with two values.
+    pairs: &'static [&'static str],
 }
 
 const PLAIN: Wrapper = Wrapper {
@@ -33,6 +35,7 @@ const PLAIN: Wrapper = Wrapper {
     text: &[],
     joins: false,
     after_dashes: false,
+    pairs: &[],
 };
 
 include!(concat!(env!("OUT_DIR"), "/guard/wrappers.rs"));
@@ -41,7 +44,19 @@ pub fn wrapper(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
     let Some(wrapper) = WRAPPERS.iter().find(|wrapper| wrapper.names.contains(&call.name)) else {
         return call.filtered();
     };
+    let mut single = Vec::new();
     let mut args = call.args();
+    if !wrapper.pairs.is_empty() {
+        let mut words = args.iter();
+        while let Some(word) = words.next() {
+            if wrapper.pairs.contains(&word.as_str()) {
+                words.nth(1);
+            } else {
+                single.push(word.clone());
+            }
+        }
+        args = &single;
+    }
     if !wrapper.verbs.is_empty() {
         let verb = args.iter().position(|arg| !arg.starts_with('-'));
         match verb {
@@ -52,6 +67,11 @@ pub fn wrapper(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
     }
     let options = Options::read(args, Spec { short: wrapper.short, long: wrapper.long, stops: true });
     for text in options.values(wrapper.text) {
+        let text = match call.name {
+            "gdb" | "lldb" => debugger_escape(walk, env, text, call),
+            _ => Some(text),
+        };
+        let Some(text) = text else { continue };
         shells::code(walk, env, crate::guard::code::Language::Shell, text, call, &[]);
     }
     let mut rest = args.get(options.rest..).unwrap_or(&[]);
@@ -109,6 +129,15 @@ pub fn wrapper(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
         return walk.call(env, rest, call.stdin, call.want);
     }
     walk.call(&mut env.clone(), rest, call.stdin, call.want)
+}
+
+/// `gdb -ex 'shell …'`, `-ex '!…'`: the shell text, if a debugger's command is one.
+fn debugger_escape<'t>(walk: &mut Walk<'_>, env: &mut Env, text: &'t str, call: &Call<'_>) -> Option<&'t str> {
+    let text = text.trim_start();
+    if let Some(program) = ["python ", "py ", "pi ", "script "].iter().find_map(|word| text.strip_prefix(word)) {
+        shells::code(walk, env, crate::guard::code::Language::Python, program, call, &[]);
+    }
+    ["shell ", "!", "platform shell ", "make "].iter().find_map(|word| text.strip_prefix(word))
 }
 
 fn is_assignment(word: &str) -> bool {

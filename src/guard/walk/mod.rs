@@ -81,6 +81,8 @@ pub struct Walk<'a> {
     pub made: HashMap<String, Stream>,
     /// Directories that downloaded archives and repositories are unpacked to.
     pub unpacked: Vec<String>,
+    /// Where the line runs.
+    pub world: World,
     /// Where the tokens that the line prints may go; not if it also prints a secret of another kind.
     pub token_hosts: Vec<&'static str>,
     pub any_host: bool,
@@ -129,6 +131,7 @@ impl<'a> Walk<'a> {
             origins: Origins::default(),
             made: HashMap::new(),
             unpacked: Vec::new(),
+            world: World::Here,
             token_hosts: Vec::new(),
             any_host: false,
             unattended,
@@ -157,7 +160,9 @@ impl<'a> Walk<'a> {
 
     /// The environment a line starts in.
     pub fn env(&self) -> Env {
-        Env::new(self.ground.cwd.clone())
+        let mut env = Env::new(self.ground.cwd.clone());
+        env.world = self.world.clone();
+        env
     }
 
     /// A rule speaks. On another machine nothing is forbidden, but everything is asked; in a container only

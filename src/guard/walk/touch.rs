@@ -124,6 +124,7 @@ impl Walk<'_> {
             }
         }
         self.misleads(env, value);
+        self.custom(env, value, subject);
         match self.spot(env, value) {
             Spot::At(path) => self.delete_at(env, &path, subject),
             Spot::UnknownStart(path) => {
@@ -214,6 +215,10 @@ impl Walk<'_> {
             Zone::Root if is_project => {
                 let all = patterns.iter().all(|part| pattern::matches_everything(part));
                 all.then_some(&rules::DELETE_EVERYTHING)
+            }
+            // `find /tmp -mtime +7` picks; `/tmp/*` takes what other sessions work with.
+            Zone::TempRoot if patterns.iter().all(|part| pattern::matches_everything(part) && !part.contains(value::DEEP)) => {
+                Some(&rules::DELETE_EVERYTHING)
             }
             Zone::Inside | Zone::Temp | Zone::TempRoot => None,
             Zone::Root | Zone::Outside => Some(&rules::DELETE_OUTSIDE),
@@ -353,23 +358,77 @@ impl Walk<'_> {
         }
     }
 
+    /// Judges any change at `value` by the user's own `protected_paths`: the path, what is below it, and what is above.
+    pub fn custom(&mut self, env: &Env, value: &str, subject: &str) {
+        if self.choices.protected_paths.is_empty() || env.world != World::Here {
+            return;
+        }
+        let mut paths = match self.spot(env, value) {
+            Spot::At(path) if value::has_glob(&path) => {
+                let (dir, patterns) = self.split_glob(&path);
+                let mut found = self.glob(&dir, &patterns);
+                let everything = patterns.iter().all(|part| pattern::matches_everything(part));
+                // `find . -delete`, but not `find . -name '*.o' -delete`
+                if everything {
+                    found.push(dir);
+                } else if self.is_custom(&dir) {
+                    found.push(dir);
+                }
+                found
+            }
+            Spot::At(path) => vec![path],
+            Spot::UnknownPart(dir, _) => {
+                if self.is_custom(&self.ground.real(&dir, true)) {
+                    self.found(&env.world, &rules::WRITE_PROTECTED, subject);
+                }
+                return;
+            }
+            _ => return,
+        };
+        let real: Vec<String> = paths.iter().map(|path| self.ground.real(path, false)).collect();
+        paths.extend(real);
+        if paths.iter().any(|path| self.is_custom(path) || self.holds_custom(path)) {
+            self.found(&env.world, &rules::WRITE_PROTECTED, subject);
+        }
+    }
+
+    /// Whether a protected path lies below this one.
+    fn holds_custom(&self, path: &str) -> bool {
+        self.custom_paths().iter().any(|own| !own.contains('*') && paths::contains(path, own) && own != path)
+    }
+
+    /// The user's protected paths that are places, absolute.
+    fn custom_paths(&self) -> Vec<String> {
+        let mut found = Vec::new();
+        for own in &self.choices.protected_paths {
+            let place = own.trim_end_matches("/**").trim_end_matches("/*").trim_end_matches('/');
+            let place = place.strip_prefix("./").unwrap_or(place);
+            match place.strip_prefix("~/") {
+                Some(rest) => found.push(format!("{}/{rest}", self.ground.home)),
+                None if place.starts_with('/') => found.push(place.to_owned()),
+                None => found.extend(self.ground.projects.iter().map(|project| format!("{project}/{place}"))),
+            }
+        }
+        found
+    }
+
     /// Whether the user's own `protected_paths` name this path.
     pub fn is_custom(&self, path: &str) -> bool {
-        self.choices.protected_paths.iter().any(|own| {
-            let own = own.trim_end_matches('/');
-            let full = match own.strip_prefix("~/") {
-                Some(rest) => format!("{}/{rest}", self.ground.home),
-                None => own.to_owned(),
-            };
-            if !full.contains('/') {
-                return pattern::matches(&value::activate(&full), paths::base_name(path));
+        if self.choices.protected_paths.is_empty() {
+            return false;
+        }
+        let places = self.custom_paths();
+        if places.iter().any(|own| paths::contains(own, path) || globbed_above(own, path)) {
+            return true;
+        }
+        // A bare name or pattern means it wherever it stands: `*.snap`, `migrations`.
+        let below = self.ground.projects.iter().find_map(|project| path.strip_prefix(project.as_str()));
+        self.choices.protected_paths.iter().filter(|own| !own.contains('/')).any(|own| {
+            let own = value::activate(own);
+            match below {
+                Some(below) => paths::split(below).any(|part| pattern::matches(&own, part)),
+                None => pattern::matches(&own, paths::base_name(path)),
             }
-            let bases =
-                if full.starts_with('/') { vec![String::new()] } else { self.ground.projects.clone() };
-            bases.iter().any(|base| {
-                let full = if base.is_empty() { full.clone() } else { format!("{base}/{full}") };
-                paths::contains(&full, path) || pattern::matches(&value::activate(&full), path)
-            })
         })
     }
 
@@ -470,6 +529,22 @@ impl Walk<'_> {
         let unpacked = self.unpacked.iter().any(|dir| paths::contains(dir, &real));
         (unpacked && !self.ground.files.exists(&real)).then_some(Stream::Data(Tags::DOWNLOAD))
     }
+}
+
+/// Whether a place with globs means `path` or a directory above it.
+fn globbed_above(own: &str, path: &str) -> bool {
+    if !own.contains(['*', '?', '[']) {
+        return false;
+    }
+    let own = value::activate(own);
+    let mut dir = path;
+    while !dir.is_empty() {
+        if pattern::matches(&own, dir) {
+            return true;
+        }
+        dir = paths::parent(dir);
+    }
+    false
 }
 
 /// bash opens a connection where no file is.
