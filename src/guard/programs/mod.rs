@@ -15,6 +15,7 @@ mod network;
 mod options;
 mod output;
 mod reading;
+mod scripts;
 mod shells;
 mod sql;
 mod table;
@@ -90,7 +91,10 @@ pub fn run(walk: &mut Walk<'_>, env: &mut Env, argv: &[String], stdin: &Stream, 
         && let Some(content) = walk.content_to_run(env, full)
     {
         run_made_file(walk, env, &content, &call);
+    } else if full.contains('/') && table::find(&plain).is_none() {
+        scripts::program(walk, env, &call);
     }
+    scripts::named(walk, env, &call);
     named_rules(walk, env, &call);
     let out = match table::find(&plain) {
         Some(handler) => handler(walk, env, &call),

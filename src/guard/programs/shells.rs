@@ -1,6 +1,6 @@
 //! Shells and interpreters: where their program comes from, and whether it may run.
 
-use super::{Call, Spec, network};
+use super::{Call, Spec, network, scripts};
 use crate::guard::code::{self, Language};
 use crate::guard::rules::{self, Rule};
 use crate::guard::walk::Walk;
@@ -108,8 +108,13 @@ pub fn file(
         }
         None => {
             // Sourcing a file with secrets puts them into the environment.
-            if language == Language::Shell {
+            if language == Language::Shell && walk.script.is_none() {
                 walk.read(env, file);
+            }
+            if language == Language::Shell
+                && let Some(text) = scripts::text_of(walk, env, file)
+            {
+                return scripts::run(walk, env, &text, file, args, call);
             }
             Stream::Data(call.stdin.tags().only(Tags::FLOWING))
         }
@@ -378,6 +383,10 @@ pub fn make(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
     let dir = options.value(&["C", "directory"]).unwrap_or(".");
     let named = options.value(&["f", "file", "makefile"]);
     let files = named.map_or_else(|| vec!["GNUmakefile", "makefile", "Makefile"], |file| vec![file]);
+    let only_shows = options.has(&["n", "just-print", "dry-run", "recon", "q", "question", "version", "help", "v", "p"]);
+    if !only_shows {
+        scripts::make(walk, env, dir, &files, &options.operands);
+    }
     for file in files {
         let path = format!("{dir}/{file}");
         let content = match file {

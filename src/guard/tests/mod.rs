@@ -28,9 +28,7 @@ const DISK: &str = "
 /// The made-up disk, with the texts that the guard looks into.
 fn disk() -> Fake {
     let mut disk = Fake::new(DISK);
-    for (path, text) in [("/home/dev/proj-wt/.git", "gitdir: /home/dev/proj/.git/worktrees/proj-wt\n")] {
-        disk.texts.insert(path.into(), text.into());
-    }
+    disk.texts.insert("/home/dev/proj-wt/.git".into(), "gitdir: /home/dev/proj/.git/worktrees/proj-wt\n".into());
     disk
 }
 
@@ -135,6 +133,23 @@ fn interpreters() {
 #[test]
 fn other_machines_and_what_goes_there() {
     table(include_str!("elsewhere.txt"), bash);
+}
+
+#[test]
+fn scripts_of_the_project_are_read() {
+    table(include_str!("scripted.txt"), |command| {
+        let mut place = place();
+        let mut disk = disk();
+        for part in include_str!("scripts.txt").split("==> ").skip(1) {
+            let (name, text) = part.split_once(" <==\n").unwrap();
+            disk.texts.insert(format!("/home/dev/{name}"), text.to_owned());
+        }
+        place.files = Box::new(disk);
+        judge(
+            &json!({"tool_name": "Bash", "tool_input": {"command": command}, "cwd": "/home/dev/proj"}),
+            &place,
+        )
+    });
 }
 
 #[test]

@@ -81,6 +81,11 @@ pub struct Walk<'a> {
     pub made: HashMap<String, Stream>,
     /// Directories that downloaded archives and repositories are unpacked to.
     pub unpacked: Vec<String>,
+    /// The script of the project that is being read, and whether it reads others in turn.
+    pub script: Option<String>,
+    pub sources_more: bool,
+    /// Somebody in the line reads what the command at hand prints.
+    wanted: bool,
     /// Where the line runs.
     pub world: World,
     /// Where the tokens that the line prints may go; not if it also prints a secret of another kind.
@@ -131,6 +136,9 @@ impl<'a> Walk<'a> {
             origins: Origins::default(),
             made: HashMap::new(),
             unpacked: Vec::new(),
+            script: None,
+            sources_more: false,
+            wanted: false,
             world: World::Here,
             token_hosts: Vec::new(),
             any_host: false,
@@ -177,6 +185,9 @@ impl<'a> Walk<'a> {
     }
 
     fn judged(&mut self, world: &World, rule: &'static Rule, subject: String, pattern: Option<&str>) {
+        if self.script.is_some() && self.is_everyday_in_scripts(rule) {
+            return;
+        }
         let (rule, decision) = match world {
             // A cloud, a database, a registry is the same one from everywhere.
             _ if rule.reaches_out() => (rule, self.choices.decision(rule)),
@@ -190,13 +201,30 @@ impl<'a> Walk<'a> {
         };
         let worse = self.worst.as_ref().is_none_or(|worst| decision > worst.decision);
         if decision > Decision::Allow && worse {
-            let subject = self.origins.show(&subject);
+            let mut subject = self.origins.show(&subject);
+            if let Some(script) = &self.script {
+                subject = format!("{} ({script})", crate::terminal::gist(&subject, 120));
+            }
             let finding = Finding { rule, decision, subject, pattern: pattern.map(str::to_owned) };
             if let Ok(mut so_far) = self.place.so_far.lock() {
                 *so_far = Some(finding.verdict(self.place));
             }
             self.worst = Some(finding);
         }
+    }
+
+    /// What is only unknown in a script, and what it reads for itself: no more than what it was before it was read.
+    fn is_everyday_in_scripts(&self, rule: &'static Rule) -> bool {
+        let unknown = [
+            &rules::DELETE_UNKNOWN,
+            &rules::KILL_UNKNOWN,
+            &rules::SHELL_UNKNOWN_COMMAND,
+            &rules::SHELL_UNREADABLE,
+            &rules::SHELL_WRAPPED,
+        ];
+        unknown.iter().any(|known| std::ptr::eq(*known, rule))
+            || std::ptr::eq(rule, &rules::DELETE_EMPTY_VARIABLE) && self.sources_more
+            || std::ptr::eq(rule, &rules::READ_SECRET) && self.wanted
     }
 
     /// Reads and walks a text as its own top-level command: the whole line, `sh -c`, `eval`.

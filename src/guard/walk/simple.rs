@@ -122,6 +122,7 @@ impl Walk<'_> {
             let cwd = env.cwd.first().cloned().flatten().unwrap_or_else(|| "?".into());
             trace.push(Step { depth: self.depth, command, cwd });
         }
+        self.wanted = want;
         self.own_rules(env, argv);
         if !self.choices.allow.is_empty() && self.choices.allows(argv) {
             return Stream::Data(Tags::NONE);
