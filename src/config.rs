@@ -21,6 +21,8 @@ pub mod var {
     pub const SESSION_ROLE: &str = "CLAUDE_SESSION_ROLE";
     pub const SESSION_MODE: &str = "CLAUDE_SESSION_MODE";
     pub const CONFIG_DIR: &str = "CLAUDE_CONFIG_DIR";
+    /// Set in everything that Claude Code starts.
+    pub const CLAUDECODE: &str = "CLAUDECODE";
     pub const PID: &str = "CLAUDE_PID";
     pub const ENTRYPOINT: &str = "CLAUDE_CODE_ENTRYPOINT";
     pub const PROJECT_DIR: &str = "CLAUDE_PROJECT_DIR";

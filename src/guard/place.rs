@@ -1,6 +1,6 @@
 //! Where a tool call happens: the directories that count, the user's settings, and a window on the disk.
 
-use super::Verdict;
+use super::{Decision, Verdict};
 use crate::config::{self, Config};
 use std::path::PathBuf;
 use std::sync::Mutex;
@@ -101,6 +101,11 @@ pub struct Place {
 pub const HOOK_PATIENCE: Duration = Duration::from_millis(50);
 
 impl Place {
+    /// What is said to a call that the guard cannot judge, as the user configured it.
+    pub fn failure(&self) -> Decision {
+        if self.config.on_failure.as_deref() == Some("block") { Decision::Deny } else { Decision::Ask }
+    }
+
     /// This process's surroundings and the user's settings.
     pub fn here(config: &Config) -> Place {
         Place {

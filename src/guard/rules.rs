@@ -251,7 +251,7 @@ pub fn verdict(rule: &Rule, decision: Decision, subject: &str, config_file: &str
         ),
     };
     let reason = format!("{lead} {}. {} (headspace guard, rule {}; {way})", rule.what, rule.instead, rule.id);
-    Verdict { decision, rule: Some(rule.id.to_owned()), reason: Some(reason), pattern: None }
+    Verdict { decision, rule: Some(rule.id.to_owned()), reason: Some(reason), pattern: None, subject: Some(subject) }
 }
 
 #[cfg(test)]

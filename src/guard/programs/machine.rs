@@ -93,8 +93,19 @@ pub fn privilege(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream 
 
 /// The guard's own installation: `headspace uninstall`.
 pub fn headspace(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
-    if call.args().first().is_some_and(|verb| matches!(verb.as_str(), "uninstall")) {
-        walk.found(&env.world.clone(), &rules::WRITE_AGENT_SETTINGS, call.show());
+    let options = call.options(Spec::default());
+    let answers = match options.operands.as_slice() {
+        ["answer", "status", ..] => false,
+        ["answer" | "reply", ..] | ["guard", "allow", ..] => true,
+        ["open", ..] => options.has(&["unlock"]),
+        ["uninstall", ..] => {
+            walk.found(&env.world.clone(), &rules::WRITE_AGENT_SETTINGS, call.show());
+            false
+        }
+        _ => false,
+    };
+    if answers && !options.has(&["help"]) {
+        walk.found(&env.world.clone(), &rules::ANSWER_AGENT, call.show());
     }
     Stream::Data(Tags::NONE)
 }

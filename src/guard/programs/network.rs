@@ -93,6 +93,13 @@ pub fn curl(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
         stops: false,
     });
     no_secrets(walk, env, call);
+    // headspace's own routes for answering; reading its board is fine.
+    let answers = |arg: &&String| {
+        arg.contains("/api/answer/") || arg.contains("/api/interactions/") && arg.trim_end_matches('/').ends_with("/answer")
+    };
+    if call.args().iter().any(|arg| answers(&arg)) {
+        walk.found(&env.world.clone(), &rules::ANSWER_AGENT, call.show());
+    }
     for value in options.values(&[
         "d",
         "data",
