@@ -109,12 +109,25 @@ pub fn docker(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
     inner.go(vec![options.value(&["w", "workdir"]).map(str::to_owned)]);
     // The image or the container comes first, then the command.
     let words: Vec<String> = options.operands.iter().skip(1).map(|word| (*word).to_owned()).collect();
+    if verb != "exec"
+        && let Some(image) = options.operands.first()
+    {
+        image_program(walk, env, image, &words, call);
+    }
     if !words.is_empty() {
         let stdin = if call.stdin.tags().has(Tags::DOWNLOAD) { &Stream::None } else { call.stdin };
         walk.call(&mut inner, &words, stdin, false);
         fed_from_network(walk, env, &words, call);
     }
     Stream::Data(call.stdin.tags().only(Tags::FLOWING))
+}
+
+/// `docker run hashicorp/terraform destroy`: an image that is named for the program it starts.
+fn image_program(walk: &mut Walk<'_>, env: &Env, image: &str, words: &[String], call: &Call<'_>) {
+    let name = image.rsplit('/').next().unwrap_or(image).split([':', '@']).next().unwrap_or("");
+    let name = name.strip_suffix("-cli").unwrap_or(name);
+    let argv: Vec<String> = std::iter::once(name.to_owned()).chain(words.iter().cloned()).collect();
+    super::named_rules(walk, env, &Call { name, argv: &argv, ..*call });
 }
 
 /// The world of a container that runs already, seen from here.

@@ -106,8 +106,16 @@ fn package(walk: &mut Walk<'_>, env: &Env, call: &Call<'_>) {
         _ => return,
     };
     let start = options.value(&["prefix", "C", "dir", "cwd"]).unwrap_or(".");
-    let Some((dir, manifest)) = nearest(walk, env, start, "package.json") else { return };
-    let Ok(manifest) = serde_json::from_str::<Value>(&manifest) else { return };
+    let (dir, manifest) = nearest(walk, env, start, "package.json").unwrap_or_default();
+    let manifest = serde_json::from_str::<Value>(&manifest).unwrap_or_default();
+    // `yarn prisma migrate reset`: no script of that name, so a program of the project's.
+    if call.name != "npm" && manifest["scripts"][name].as_str().is_none() {
+        let argv: Vec<String> =
+            std::iter::once(name).chain(given.iter().copied()).map(str::to_owned).collect();
+        let argv = call.args().iter().position(|arg| *arg == argv[0]).map_or(argv.as_slice(), |at| &call.args()[at..]);
+        super::named_rules(walk, env, &Call { name, argv, ..*call });
+        return;
+    }
     let mut inner = env.clone();
     inner.go(vec![Some(dir)]);
     for part in [format!("pre{name}"), name.to_owned(), format!("post{name}"), "prepare".to_owned()] {

@@ -158,7 +158,10 @@ impl<'a> Words<'a> {
     fn is(&self, given: &Given<'_>, name: &str, value: Option<&str>) -> bool {
         let long = name.starts_with("--");
         // Long names may be cut short, if three letters are left.
-        let same = given.name == name || long && given.name.len() >= 5 && name.starts_with(given.name);
+        let same = given.name == name
+            || long && given.name.len() >= 5 && name.starts_with(given.name)
+            // Where one dash starts a word, two do as well.
+            || !self.clusters && given.name.trim_start_matches('-') == name.trim_start_matches('-');
         let value_fits = |text: Option<&str>| match value {
             Some(wanted) => text.is_some_and(|text| any(wanted, text)),
             // `--dry-run=none`, `--force=false`

@@ -136,6 +136,11 @@ fn other_machines_and_what_goes_there() {
 }
 
 #[test]
+fn packs() {
+    table(include_str!("packs.txt"), bash);
+}
+
+#[test]
 fn scripts_of_the_project_are_read() {
     table(include_str!("scripted.txt"), |command| {
         let mut place = place();
