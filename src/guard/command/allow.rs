@@ -14,7 +14,6 @@ use std::path::Path;
 use std::process::ExitCode;
 
 #[derive(Debug, clap::Args)]
-#[group(id = "how_long", multiple = false)]
 pub struct AllowArgs {
     /// For one call, within ten minutes (what happens without the other two)
     #[arg(long)]
