@@ -303,7 +303,7 @@ fn unknown_events_come_with_the_likely_one() {
         ("stop", Some("Stop")),
         ("OnStop", Some("Stop")),
         ("Stopp", Some("Stop")),
-        ("AgentStop", Some("Stop")),
+        ("AgentStop", Some("SubagentStop")),
         ("PreTool", Some("PreToolUse")),
         ("pre_tool_use", Some("PreToolUse")),
         ("SubagentStopped", Some("SubagentStop")),
