@@ -21,6 +21,8 @@ pub mod var {
     pub const SESSION_ROLE: &str = "CLAUDE_SESSION_ROLE";
     pub const SESSION_MODE: &str = "CLAUDE_SESSION_MODE";
     pub const CONFIG_DIR: &str = "CLAUDE_CONFIG_DIR";
+    /// Set in everything that Claude Code starts.
+    pub const CLAUDECODE: &str = "CLAUDECODE";
     pub const PID: &str = "CLAUDE_PID";
     pub const ENTRYPOINT: &str = "CLAUDE_CODE_ENTRYPOINT";
     pub const PROJECT_DIR: &str = "CLAUDE_PROJECT_DIR";
@@ -196,9 +198,16 @@ impl Default for ContextFiles {
 pub struct Guard {
     /// Judge tool calls inside `notify` too, without an entry of the guard's own.
     pub enabled: bool,
-    /// Rule id ▶ `on`, `off` or `ask`.
+    /// `strict` (as without it), `balanced` or `quiet`.
+    pub profile: Option<String>,
+    /// Rule id, or the part before its dot ▶ `on`, `off`, `ask` or `deny`.
     pub rules: BTreeMap<String, String>,
+    /// Patterns of commands: see `rules/pattern.rs` of the guard.
+    pub ask: Vec<String>,
+    pub deny: Vec<String>,
+    pub allow: Vec<String>,
     pub protected_paths: Vec<String>,
+    /// The older name of `allow`.
     pub allowed_commands: Vec<String>,
     /// `continue` or `block`: what the client does if the guard itself fails.
     pub on_failure: Option<String>,
@@ -320,7 +329,7 @@ impl Config {
         match Config::load() {
             Ok(config) => (config, None),
             Err(error) => {
-                let text = std::fs::read_to_string(config_file()).unwrap_or_default();
+                let text = read_text(&config_file()).unwrap_or_default();
                 let config = Config { guard: guard_of(&text), ..Config::default() };
                 (
                     config,
@@ -335,15 +344,14 @@ impl Config {
     }
 
     fn read_if_any(path: &Path) -> Result<Option<Config>> {
-        let mut text = String::new();
-        match std::fs::File::open(path).and_then(|mut file| file.read_to_string(&mut text)) {
-            Ok(_) => {}
+        let text = match read_text(path) {
+            Ok(text) => text,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
             Err(error) => {
                 return Err(error)
                     .with_context(|| format!("could not read the configuration {}", path.display()));
             }
-        }
+        };
         let config = Config::parse(&text);
         config.map(Some).with_context(|| format!("could not read the configuration {}", path.display()))
     }
@@ -387,6 +395,22 @@ pub fn guard_of(text: &str) -> Guard {
             .is_some_and(|(_, rest)| rest.trim_start_matches([' ', ':']).starts_with("true"));
         Guard { enabled, ..Guard::default() }
     })
+}
+
+/// A configuration file's text. A pipe in its place must not hang whoever reads it: it is opened without waiting, and
+/// what is empty is looked at twice.
+pub fn read_text(path: &Path) -> std::io::Result<String> {
+    let mut options = std::fs::OpenOptions::new();
+    options.read(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, libc::O_NONBLOCK);
+    let mut file = options.open(path)?;
+    let mut text = String::new();
+    let read = file.read_to_string(&mut text);
+    if text.is_empty() && !file.metadata()?.is_file() {
+        return Err(std::io::Error::other("it is not a file"));
+    }
+    read.map(|_| text)
 }
 
 fn bracketed(host: &str) -> String {

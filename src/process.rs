@@ -65,6 +65,26 @@ pub fn descends(child: u32, ancestor: u32) -> bool {
     false
 }
 
+/// The name of the nearest process above this one that is called one of `names`.
+#[cfg(target_os = "linux")]
+pub fn ancestor_named(names: &[&str]) -> Option<String> {
+    let mut pid = std::process::id();
+    for _ in 0..64 {
+        pid = info(pid)?.parent;
+        let comm = std::fs::read_to_string(format!("/proc/{pid}/comm")).ok()?;
+        if names.contains(&comm.trim_end()) {
+            return Some(comm.trim_end().to_owned());
+        }
+    }
+    None
+}
+
+/// Other systems are asked by the environment only.
+#[cfg(not(target_os = "linux"))]
+pub fn ancestor_named(_: &[&str]) -> Option<String> {
+    None
+}
+
 #[cfg(target_os = "linux")]
 fn info(pid: u32) -> Option<Info> {
     // One read: the line is made anew for each, and what is wanted stands in its first half.

@@ -39,15 +39,28 @@ pub fn configuration(patient: &Patient) -> Vec<Finding> {
             let unknown = keys::unknown(&std::fs::read_to_string(&path).unwrap_or_default());
             let fix = || format!("correct or remove it in {}", short(&path));
             let said = |key: &String| Finding::warn(format!("`{key}` is no setting of headspace's"), fix());
-            if unknown.is_empty() {
-                vec![Finding::ok(short(&path))]
-            } else {
-                unknown.iter().map(said).collect()
+            let mut findings: Vec<Finding> = unknown.iter().map(said).collect();
+            findings.extend(guard_settings(patient));
+            if findings.is_empty() {
+                findings.push(Finding::ok(short(&path)));
             }
+            findings
         }
-        Ok(_) => vec![Finding::ok("defaults (no config.jsonc)")],
+        Ok(_) => {
+            let mut findings = guard_settings(patient);
+            findings.push(Finding::ok("defaults (no config.jsonc)"));
+            findings
+        }
         Err(error) => vec![Finding::fail(format!("{error:#}"), format!("correct {}", short(&path)))],
     }
+}
+
+/// Rule ids, values and patterns of the guard that mean nothing.
+fn guard_settings(patient: &Patient) -> Vec<Finding> {
+    crate::guard::command::setting_problems(&patient.project)
+        .into_iter()
+        .map(|(path, line, why)| Finding::fail(why, format!("correct {}, line {line}", short(&path))))
+        .collect()
 }
 
 /// Every settings file of this project, as the client reads it.

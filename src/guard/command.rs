@@ -1,11 +1,16 @@
-//! `headspace guard`: check, explain, rules, and the hook itself.
+//! `headspace guard`: check, explain, rules, allow, and the hook itself.
 
-use super::{Decision, Place, Verdict, hook_output, intime, judge_with_steps, rules};
+pub mod allow;
+
+use super::{
+    Decision, Place, Verdict, hook_output, intime, judge_with_steps, once, payload, permission_output, rules,
+};
 use crate::config::{self, Config};
 use crate::terminal;
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,8 +33,15 @@ enum GuardCommand {
     )]
     Check,
     /// Show how a command is read, which rule speaks, and why
-    #[command(after_help = "Example:\n  headspace guard explain -- 'git push --force'")]
+    #[command(
+        after_help = "Examples:\n  headspace guard explain -- 'git push --force'\n  headspace guard explain --tool Write --input call.json"
+    )]
     Explain(ExplainArgs),
+    /// Allow a command that the guard refused: once, in this project, or everywhere
+    ///
+    /// Shows the change as a diff and asks before it writes it. For a person at a terminal only.
+    #[command(after_help = "Example:\n  headspace guard allow 'pkill -f vite' --project")]
+    Allow(allow::AllowArgs),
     /// List the rules and what they say here
     #[command(after_help = "Example:\n  headspace guard rules --json")]
     Rules(RulesArgs),
@@ -45,8 +57,14 @@ struct ExplainArgs {
     /// Print JSON
     #[arg(long)]
     json: bool,
+    /// A tool other than the shell
+    #[arg(long, value_name = "NAME", requires = "input")]
+    tool: Option<String>,
+    /// The tool's input, or a whole payload, as JSON; - for standard input
+    #[arg(long, value_name = "FILE")]
+    input: Option<PathBuf>,
     /// The command, as one text or as words
-    #[arg(required = true, last = true)]
+    #[arg(required_unless_present = "input", conflicts_with = "input", last = true)]
     command: Vec<String>,
 }
 
@@ -63,6 +81,7 @@ pub fn run(args: &GuardArgs) -> Result<ExitCode> {
         GuardCommand::Hook => Ok(hook()),
         GuardCommand::Explain(args) => explain(args),
         GuardCommand::Rules(args) => list(args),
+        GuardCommand::Allow(args) => allow::run(args),
     }
 }
 
@@ -90,8 +109,21 @@ fn place() -> (Place, Option<String>) {
 fn hook() -> ExitCode {
     let (place, trouble) = place();
     let bytes = read_stdin(STDIN_PATIENCE).map(Arc::new);
-    let verdict = verdict_of(bytes.as_ref(), place, |verdict| Some(format!("{}\n", hook_output(verdict)?)));
-    let Some(mut output) = hook_output(&verdict) else { return ExitCode::SUCCESS };
+    // How the answer looks, as a value and, for the worst case, as a line.
+    type Form = (fn(&Verdict) -> Option<Value>, fn(&Verdict) -> Option<String>);
+    let (form, render): Form = match bytes.as_deref().and_then(|bytes| payload::event(bytes)).as_deref() {
+        None | Some("PreToolUse") => (hook_output, |verdict| Some(format!("{}\n", hook_output(verdict)?))),
+        Some("PermissionRequest") => {
+            (permission_output, |verdict| Some(format!("{}\n", permission_output(verdict)?)))
+        }
+        // Nothing to judge there, and nothing that the client would understand.
+        Some(_) => return ExitCode::SUCCESS,
+    };
+    let verdict = verdict_of(bytes.as_ref(), place, render);
+    let Some(mut output) = form(&verdict) else { return ExitCode::SUCCESS };
+    if bytes.as_deref().is_some_and(|bytes| once::take(bytes, &config::state_dir())) {
+        return ExitCode::SUCCESS;
+    }
     if let Some(trouble) = trouble {
         output["systemMessage"] = trouble.into();
     }
@@ -164,9 +196,13 @@ fn read_stdin(_: Duration) -> Option<Vec<u8>> {
 fn explain(args: &ExplainArgs) -> Result<ExitCode> {
     let mut place = Place::here(&Config::load()?);
     place.patience = CHECK_PATIENCE;
-    let command = args.command.join(" ");
-    let payload = json!({"tool_name": "Bash", "tool_input": {"command": command}});
+    let payload = match &args.input {
+        Some(file) => call_in(file, args.tool.as_deref())?,
+        None => json!({"tool_name": "Bash", "tool_input": {"command": args.command.join(" ")}}),
+    };
     let (verdict, steps) = judge_with_steps(&payload, &place, true);
+    let rule = verdict.rule.as_deref().and_then(rules::by_id);
+    let source = rule.map(|rule| format!("rules/{}.toml:{}", rule.pack, rule.line));
     if args.json {
         let steps: Vec<Value> = steps
             .iter()
@@ -174,6 +210,9 @@ fn explain(args: &ExplainArgs) -> Result<ExitCode> {
             .collect();
         let mut report = as_json(&verdict);
         report["commands"] = Value::Array(steps);
+        report["source"] = json!(source);
+        report["pattern"] = json!(verdict.pattern);
+        report["words"] = json!(verdict.subject);
         println!("{report:#}");
         return Ok(ExitCode::SUCCESS);
     }
@@ -186,17 +225,51 @@ fn explain(args: &ExplainArgs) -> Result<ExitCode> {
     }
     println!("verdict:  {}", verdict.decision.as_str());
     if let (Some(rule), Some(reason)) = (&verdict.rule, &verdict.reason) {
-        println!("rule:     {}", terminal::plain(rule));
+        println!("rule:     {}   ({})", terminal::plain(rule), source.unwrap_or_default());
+        if let Some(pattern) = &verdict.pattern {
+            println!("pattern:  {}", terminal::plain(pattern));
+        }
+        if let Some(words) = verdict.subject.as_deref().filter(|words| !words.is_empty()) {
+            println!("words:    {}", terminal::plain(words));
+        }
         println!("reason:   {}", terminal::plain(reason));
+        if let Some(command) = payload["tool_input"]["command"].as_str() {
+            let quoted = command.replace('\'', r"'\''");
+            println!("\nTo allow it:  headspace guard allow '{}'", terminal::gist(&quoted, 300));
+            println!("              --once (as without), --project or --user");
+        }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The tool call in a file: a whole payload, or the input of `tool`.
+fn call_in(file: &Path, tool: Option<&str>) -> Result<Value> {
+    let text = if file == Path::new("-") {
+        std::io::read_to_string(std::io::stdin().lock()).context("could not read the input")?
+    } else {
+        std::fs::read_to_string(file).with_context(|| format!("could not read {}", file.display()))?
+    };
+    let value: Value =
+        serde_json::from_str(&text).with_context(|| format!("could not read {} as JSON", file.display()))?;
+    Ok(match (tool, value.get("tool_input")) {
+        (Some(tool), Some(input)) => json!({"tool_name": tool, "tool_input": input, "cwd": value.get("cwd")}),
+        (Some(tool), None) => json!({"tool_name": tool, "tool_input": value}),
+        (None, _) => value,
+    })
 }
 
 fn list(args: &RulesArgs) -> Result<ExitCode> {
     let config = Config::load().context("could not list the rules")?;
     let cwd = std::env::current_dir().map(|dir| dir.to_string_lossy().into_owned()).unwrap_or_default();
     let home = config::home().to_string_lossy().into_owned();
-    let choices = rules::Choices::of(&config.guard, &[cwd], &home);
+    let mut choices = rules::Choices::of(&config.guard, std::slice::from_ref(&cwd), &home);
+    let mut problems = rules::problems(&config.guard);
+    let project = project_settings(Path::new(&cwd));
+    if let Some((path, own)) = &project {
+        choices.tighten(own);
+        problems.extend(rules::problems(own).into_iter().map(|why| format!("{}: {why}", path.display())));
+    }
+    let failure = config.guard.on_failure.as_deref().unwrap_or("continue");
     if args.json {
         let rows: Vec<Value> = rules::RULES
             .iter()
@@ -205,22 +278,67 @@ fn list(args: &RulesArgs) -> Result<ExitCode> {
                     "id": rule.id,
                     "default": rule.decision.as_str(),
                     "here": shown(choices.decision(rule)),
+                    "pack": rule.pack,
                     "what": rule.what,
                     "instead": rule.instead,
                 })
             })
             .collect();
-        println!("{:#}", json!({"rules": rows}));
-        return Ok(ExitCode::SUCCESS);
+        println!(
+            "{:#}",
+            json!({
+                "profile": choices.profile.name(), "on_failure": failure, "rules": rows,
+                "ask": choices.ask, "deny": choices.deny, "allow": choices.allow,
+                "protected_paths": choices.protected_paths, "problems": problems,
+            })
+        );
+    } else {
+        for rule in rules::RULES {
+            println!("{:<24} {:<5} {}", rule.id, shown(choices.decision(rule)), rule.what);
+        }
+        for (word, patterns) in [("ask", &choices.ask), ("deny", &choices.deny), ("allow", &choices.allow)] {
+            for pattern in patterns {
+                println!("{:<24} {word:<5} {}", "(your own)", terminal::plain(pattern));
+            }
+        }
+        for path in &choices.protected_paths {
+            println!("{:<24} {:<5} {}", "(protected path)", "deny", terminal::plain(path));
+        }
+        println!("\nprofile:    {} (strict, balanced or quiet)", choices.profile.name());
+        println!("on_failure: {failure} (what Claude Code does if the guard fails: continue or block)");
+        println!("Change one in {}:", config::config_file().display());
+        println!(
+            "  \"guard\": {{ \"rules\": {{ \"git.discard\": \"ask\" }} }}    (\"on\", \"off\", \"ask\", \"deny\")"
+        );
     }
-    for rule in rules::RULES {
-        println!("{:<24} {:<5} {}", rule.id, shown(choices.decision(rule)), rule.what);
+    for problem in &problems {
+        eprintln!("headspace: could not use a setting: {}", terminal::plain(problem));
     }
-    println!("\nChange one in {}:", config::config_file().display());
-    println!(
-        "  \"guard\": {{ \"rules\": {{ \"git.discard\": \"ask\" }} }}    (\"on\", \"off\", \"ask\", \"deny\")"
-    );
-    Ok(ExitCode::SUCCESS)
+    Ok(if problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// What the project around `dir` brings along.
+pub fn project_settings(dir: &Path) -> Option<(PathBuf, config::Guard)> {
+    let root = crate::git::root_of(dir).unwrap_or(dir);
+    let path = root.join(super::PROJECT_FILE);
+    let text = config::read_text(&path).ok()?;
+    Some((path, config::guard_of(&text)))
+}
+
+/// What is wrong with the guard's settings, of the user and of the project around `dir`: file, line, message.
+pub fn setting_problems(dir: &Path) -> Vec<(PathBuf, usize, String)> {
+    let root = crate::git::root_of(dir).unwrap_or(dir);
+    let mut found = Vec::new();
+    for path in [config::config_file(), root.join(super::PROJECT_FILE)] {
+        let Ok(text) = config::read_text(&path) else { continue };
+        for problem in rules::problems(&config::guard_of(&text)) {
+            // The word in quotes is the one to look for.
+            let word = problem.split('"').nth(1).unwrap_or("\u{0}");
+            let line = text.lines().position(|line| line.contains(word)).map_or(1, |at| at + 1);
+            found.push((path.clone(), line, problem));
+        }
+    }
+    found
 }
 
 fn shown(decision: Decision) -> &'static str {

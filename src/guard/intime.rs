@@ -4,7 +4,6 @@
 
 use super::budget::{Budget, Whose};
 use super::{Place, Verdict, judge_bytes, rules};
-use crate::guard::Decision;
 use std::sync::{Arc, mpsc};
 
 /// Enough for the depth that is tried first, and costs nothing until it is used.
@@ -49,7 +48,7 @@ fn wait(receive: &mpsc::Receiver<Verdict>, place: &Place) -> Verdict {
 fn so_far(place: &Place) -> Verdict {
     let found = place.so_far.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
     found.unwrap_or_else(|| {
-        rules::verdict(&rules::DEADLINE, Decision::Ask, "", &place.config_file.to_string_lossy())
+        rules::verdict(&rules::GUARD_DEADLINE, place.failure(), "", &place.config_file.to_string_lossy())
     })
 }
 

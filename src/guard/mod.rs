@@ -11,6 +11,7 @@ mod budget;
 mod code;
 pub mod command;
 pub mod intime;
+pub mod once;
 mod paths;
 pub mod payload;
 pub mod place;
@@ -19,11 +20,12 @@ mod programs;
 mod protected;
 pub mod rules;
 pub mod shell;
+mod sql;
 mod tools;
 mod walk;
 
 pub use place::{Disk, Files, Place};
-pub use walk::Step;
+pub use walk::{PROJECT_FILE, Step};
 
 use serde_json::{Value, json};
 
@@ -51,16 +53,20 @@ pub struct Verdict {
     /// The id of the rule that spoke; never there for "allow".
     pub rule: Option<String>,
     pub reason: Option<String>,
+    /// The pattern that fitted, if the rule has any.
+    pub pattern: Option<String>,
+    /// What the rule spoke about.
+    pub subject: Option<String>,
 }
 
 impl Verdict {
     pub fn allow() -> Verdict {
-        Verdict { decision: Decision::Allow, rule: None, reason: None }
+        Verdict { decision: Decision::Allow, rule: None, reason: None, pattern: None, subject: None }
     }
 
     /// For input that is no payload at all.
     pub fn unreadable(place: &Place, why: &str) -> Verdict {
-        rules::verdict(&rules::SHAPE, Decision::Ask, why, &place.config_file.to_string_lossy())
+        rules::verdict(&rules::INPUT_SHAPE, place.failure(), why, &place.config_file.to_string_lossy())
     }
 }
 
@@ -117,6 +123,21 @@ fn attempt(payload: &Value, place: &Place, depth: usize, trace: bool) -> (Verdic
     tools::judge(&mut walk, payload);
     let verdict = walk.worst.as_ref().map_or_else(Verdict::allow, |finding| finding.verdict(place));
     (verdict, walk.trace.take().unwrap_or_default(), walk.too_deep)
+}
+
+/// What a PermissionRequest hook prints: a refusal, or nothing. The question is put to the user already.
+pub fn permission_output(verdict: &Verdict) -> Option<Value> {
+    (verdict.decision == Decision::Deny).then(|| {
+        json!({
+            "hookSpecificOutput": {
+                "hookEventName": "PermissionRequest",
+                "decision": {
+                    "behavior": "deny",
+                    "message": verdict.reason.as_deref().unwrap_or("headspace guard"),
+                },
+            }
+        })
+    })
 }
 
 /// What a PreToolUse hook prints: a decision, or nothing at all. Printing "allow" would override a permission

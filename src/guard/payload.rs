@@ -33,6 +33,15 @@ pub fn read(bytes: &[u8]) -> Option<Value> {
     Some(payload)
 }
 
+/// The event a payload is about, if it says so. Nothing else of it is looked at.
+pub fn event(bytes: &[u8]) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Event {
+        hook_event_name: Option<String>,
+    }
+    serde_json::from_slice::<Event>(bytes).ok()?.hook_event_name
+}
+
 /// Which object of the payload is being read.
 #[derive(Clone, Copy, PartialEq)]
 enum Level {

@@ -1,12 +1,13 @@
 //! Where a tool call happens: the directories that count, the user's settings, and a window on the disk.
 
-use super::Verdict;
+use super::{Decision, Verdict};
 use crate::config::{self, Config};
 use std::path::PathBuf;
 use std::sync::Mutex;
 use std::time::Duration;
 
-/// What the guard may ask of the disk. Only names and links, never contents.
+/// What the guard may ask of the disk. Names and links; contents only of the scripts that a line runs and of the
+/// project's own settings.
 pub trait Files: Send + Sync {
     /// Where the symbolic link `path` points; `None` if it is none.
     fn link(&self, path: &str) -> Option<String>;
@@ -14,7 +15,14 @@ pub trait Files: Send + Sync {
     fn is_dir(&self, path: &str) -> bool;
     /// The names in a directory, at most a few thousand.
     fn names(&self, dir: &str) -> Vec<String>;
+    /// The text of a plain file of at most [`LONGEST_FILE`] bytes.
+    fn read(&self, path: &str) -> Option<String>;
+    /// Whether the repository at `root` has nothing uncommitted; `None` if nobody knows.
+    fn is_clean(&self, root: &str) -> Option<bool>;
 }
+
+/// Longer scripts are not read.
+pub const LONGEST_FILE: u64 = 64 << 10;
 
 /// The real disk.
 #[derive(Debug)]
@@ -42,6 +50,27 @@ impl Files for Disk {
             .take(MOST_NAMES)
             .filter_map(|entry| Some(entry.ok()?.file_name().to_string_lossy().into_owned()))
             .collect()
+    }
+
+    fn read(&self, path: &str) -> Option<String> {
+        // A pipe or a device would hang, or never end.
+        let length = std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file)?.len();
+        if length > LONGEST_FILE {
+            return None;
+        }
+        std::fs::read_to_string(path).ok()
+    }
+
+    fn is_clean(&self, root: &str) -> Option<bool> {
+        // Settings that would make git run something else are off; files that git does not know survive a reset.
+        let out = std::process::Command::new("git")
+            .args(["--no-optional-locks", "-c", "core.fsmonitor=false", "-C", root])
+            .args(["status", "--porcelain", "--untracked-files=no", "--ignore-submodules=all"])
+            .stdin(std::process::Stdio::null())
+            .stderr(std::process::Stdio::null())
+            .output()
+            .ok()?;
+        out.status.success().then(|| out.stdout.is_empty())
     }
 }
 
@@ -72,6 +101,11 @@ pub struct Place {
 pub const HOOK_PATIENCE: Duration = Duration::from_millis(50);
 
 impl Place {
+    /// What is said to a call that the guard cannot judge, as the user configured it.
+    pub fn failure(&self) -> Decision {
+        if self.config.on_failure.as_deref() == Some("block") { Decision::Deny } else { Decision::Ask }
+    }
+
     /// This process's surroundings and the user's settings.
     pub fn here(config: &Config) -> Place {
         Place {
@@ -101,6 +135,8 @@ pub mod fake {
     pub struct Fake {
         entries: BTreeSet<String>,
         links: BTreeMap<String, String>,
+        pub texts: BTreeMap<String, String>,
+        pub clean: Option<bool>,
     }
 
     impl Fake {
@@ -146,6 +182,14 @@ pub mod fake {
                 .filter(|rest| !rest.contains('/'))
                 .map(str::to_owned)
                 .collect()
+        }
+
+        fn read(&self, path: &str) -> Option<String> {
+            self.texts.get(path).cloned()
+        }
+
+        fn is_clean(&self, _: &str) -> Option<bool> {
+            self.clean
         }
     }
 }

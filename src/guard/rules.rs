@@ -1,4 +1,10 @@
-//! The rules as data: a stable name, what the guard says by default, and the words for it.
+//! The rules as data: a stable name, what the guard says in which profile, and the words for it. They stand in
+//! `rules/*.toml`, with examples that a test runs; the build turns them into the tables below (`rules/generate.rs` has
+//! the reason).
+
+#[cfg(test)]
+mod examples;
+pub mod pattern;
 
 use super::{Decision, Verdict};
 use crate::config;
@@ -10,192 +16,91 @@ pub struct Rule {
     /// Stable: it stands in people's configurations.
     pub id: &'static str,
     pub decision: Decision,
+    pub balanced: Decision,
+    pub quiet: Decision,
     /// Completes "this command …".
     pub what: &'static str,
     /// What to do instead.
     pub instead: &'static str,
+    /// The file it stands in, and the line there.
+    pub pack: &'static str,
+    pub line: usize,
+    /// `NAME=value`: a command with this in its environment is not meant.
+    pub unless_env: &'static [&'static str],
 }
 
-macro_rules! rules {
-    ($($name:ident $id:literal $decision:ident $what:literal $instead:literal)*) => {
-        $(pub static $name: Rule =
-            Rule { id: $id, decision: Decision::$decision, what: $what, instead: $instead };)*
-        /// All rules, in the order of the policy.
-        pub static RULES: &[&Rule] = &[$(&$name),*];
-    };
+impl Rule {
+    /// What it is about is not on the machine that the command runs on.
+    pub fn reaches_out(&self) -> bool {
+        matches!(self.pack, "cloud" | "database" | "publish") || self.id.starts_with("custom.")
+    }
 }
 
-rules! {
-    DELETE_OUTSIDE "delete.outside" Deny
-        "deletes, moves away or empties something outside the project and the temp directories"
-        "Work inside the project or a temp directory, or let the user do it."
-    DELETE_PROJECT "delete.project" Deny
-        "deletes the project's own directory, a directory above it or a temp directory itself"
-        "Name what is to go inside of it."
-    DELETE_GIT "delete.git" Deny
-        "deletes git's own data, and with it the history"
-        "Leave .git alone; use git's commands."
-    DELETE_GIT_LOCK "delete.git-lock" Ask
-        "deletes a lock of git's"
-        "Make sure that no git process is running."
-    DELETE_EVERYTHING "delete.everything" Ask
-        "deletes everything in the project's root"
-        "Name the files and directories that are to go."
-    DELETE_UNKNOWN "delete.unknown" Ask
-        "deletes something that cannot be known beforehand"
-        "Write the path out."
-    DELETE_EMPTY_VARIABLE "delete.empty-variable" Deny
-        "deletes from the file system's root if the variable is empty"
-        "Write the path out, or use ${NAME:?} so that an empty value stops the command."
-    DELETE_PROTECTED "delete.protected" Ask
-        "deletes a file with secrets or settings, which git does not bring back"
-        "Keep it, or move it to a temp directory."
-    PERMISSIONS "permissions.system" Deny
-        "changes the permissions or the owner of a whole system tree or home"
-        "Name the files inside the project."
-    REMOTE "remote.change" Ask
-        "changes something on another machine"
-        "Let the user confirm, or look first with a command that only reads."
-    PRIVILEGE "privilege" Deny
-        "runs as another user"
-        "Do it without more rights, or ask the user to run it in their own terminal."
-    KILL_PATTERN "kill.pattern" Deny
-        "ends processes by a pattern, also those of other people's sessions"
-        "End the one process you started, by its number."
-    KILL_UNKNOWN "kill.unknown" Ask
-        "ends a process whose number cannot be known beforehand"
-        "Write the process number out."
-    NETWORK_SHELL "network.shell" Deny
-        "runs what comes over the network without anybody having read it"
-        "Download it to a file, read it, and then ask to run it."
-    NETWORK_DECODED "network.decoded" Deny
-        "runs decoded or escaped text, which hides what it does"
-        "Write the command out."
-    NETWORK_RUN_FILE "network.run-file" Ask
-        "runs a file that the same line downloads"
-        "Download it first, read it, and run it in a second step."
-    NETWORK_SECRET "network.secret" Deny
-        "sends a secret over the network"
-        "Let the user transfer secrets."
-    DISK_WRITE "disk.write" Deny
-        "writes to a device, below all file systems"
-        "Write to an image file in the project."
-    DISK_FORMAT "disk.format" Deny
-        "formats, wipes or partitions a disk"
-        "Let the user do it."
-    DISK_IMAGE "disk.image" Ask
-        "makes a file system in a file"
-        "Make sure that the file is a disk image."
-    BOMB "bomb" Deny
-        "starts copies of itself without end"
-        "Bound the number of processes."
-    HISTORY "history" Deny
-        "clears or switches off the shell's history"
-        "Leave the history as it is."
-    POWER "system.power" Ask
-        "stops or restarts the machine"
-        "Let the user do it."
-    WRITE_ENV "write.env" Deny
-        "writes to a file with environment secrets"
-        "Write to .env.example and let the user fill in the values."
-    WRITE_TEMPLATE "write.template" Ask
-        "copies a template over a file with environment secrets"
-        "Make sure that nothing in it is lost."
-    WRITE_KEY "write.key" Deny
-        "writes to a private key"
-        "Let the user handle keys."
-    WRITE_NEW_KEY "write.new-key" Ask
-        "makes a key pair in a protected place"
-        "Make it in a temp directory, or let the user do it."
-    WRITE_CREDENTIALS "write.credentials" Deny
-        "writes to a file with credentials"
-        "Let the user handle credentials."
-    WRITE_START "write.shell-start" Deny
-        "writes to a file that runs at login or shell start"
-        "Show the user the lines to add."
-    WRITE_GIT "write.git" Deny
-        "writes to git's configuration or hooks, which git runs"
-        "Keep hooks in the project and let the user install them."
-    WRITE_GIT_DATA "write.git-data" Ask
-        "writes to git's own data"
-        "Use git's commands."
-    WRITE_AGENT "write.agent-settings" Deny
-        "changes an agent's settings, where permissions and this guard are registered"
-        "Tell the user what to change."
-    WRITE_SYSTEM "write.system" Deny
-        "writes to a system file"
-        "Show the user what to change."
-    WRITE_SYSTEM_TREE "write.system-tree" Ask
-        "writes to a directory of the system"
-        "Install below the home directory or the project."
-    WRITE_LOCK "write.lock-file" Ask
-        "changes a lock file by hand"
-        "Let the package manager write it."
-    WRITE_CUSTOM "write.protected" Deny
-        "writes to a path that the user has protected"
-        "Ask the user."
-    READ_SECRET "read.secret" Ask
-        "reads secrets into the conversation"
-        "Read the template, or ask for the names only."
-    READ_KEY "read.key" Deny
-        "reads a private key or the password file"
-        "Use the public key, or name the file to the program that needs it."
-    GIT_DISCARD "git.discard" Deny
-        "throws away uncommitted work for good"
-        "Commit or stash first, or name one file."
-    GIT_DISCARD_FILE "git.discard-file" Ask
-        "throws away the uncommitted work on a file"
-        "Commit or stash first."
-    GIT_FORCE_PUSH "git.force-push" Deny
-        "overwrites the remote's commits unseen"
-        "Use --force-with-lease."
-    GIT_DELETE_REF "git.delete-ref" Ask
-        "deletes a branch, a stash or a reference"
-        "Use branch -d, which keeps unmerged work."
-    GIT_EXPIRE "git.expire" Deny
-        "clears all stashes or git's own safety net"
-        "Leave the reflog and the stashes; drop one stash by name."
-    GIT_REWRITE "git.rewrite" Ask
-        "rewrites or prunes the repository's history"
-        "Make sure that a copy exists."
-    GIT_NO_VERIFY "git.no-verify" Ask
-        "skips the project's checks"
-        "Let the hooks run and fix what they find."
-    GIT_HOOKS "git.hooks-path" Deny
-        "changes which programs git runs"
-        "Let the user configure hooks."
-    MESSAGE_UNATTENDED "message.unattended" Deny
-        "uses a messaging tool while nobody watches"
-        "Leave the message in a file and report it."
-    MESSAGE_SEND "message.send" Ask
-        "sends a message in the user's name"
-        "Show the user the text first."
-    UNREADABLE "shell.unreadable" Ask
-        "cannot be read for certain"
-        "Write it plainly, with all quotes and brackets closed."
-    HIDDEN "shell.hidden-character" Ask
-        "holds characters that hide or mislead"
-        "Write it in plain characters."
-    UNKNOWN_COMMAND "shell.unknown-command" Ask
-        "runs a program or text that cannot be known beforehand"
-        "Write the command out."
-    WRAPPED "shell.wrapped" Ask
-        "hands a dangerous command to a program the guard does not know"
-        "Run the command itself."
-    SHAPE "input.shape" Ask
-        "has an input the guard does not understand"
-        "Give the tool's input in its documented form."
-    DEADLINE "guard.deadline" Ask
-        "takes too long to judge"
-        "Split it up."
+include!(concat!(env!("OUT_DIR"), "/guard/rules.rs"));
+include!(concat!(env!("OUT_DIR"), "/guard/secrets.rs"));
+
+/// The rows of a sorted table that are about `program`.
+pub fn about<T>(table: &'static [T], program: &str, name: fn(&T) -> &'static str) -> &'static [T] {
+    let start = table.partition_point(|row| name(row) < program);
+    let length = table[start..].iter().take_while(|row| name(row) == program).count();
+    &table[start..start + length]
+}
+
+pub fn by_id(id: &str) -> Option<&'static Rule> {
+    RULES.iter().copied().find(|rule| rule.id == id)
+}
+
+/// How much the guard minds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Profile {
+    /// Only what cannot be undone.
+    Quiet,
+    /// Asks where a developer may well mean it.
+    Balanced,
+    #[default]
+    Strict,
+}
+
+pub const PROFILES: [(&str, Profile, &str); 3] = [
+    ("strict", Profile::Strict, "stops what may harm, and asks about what is doubtful"),
+    ("balanced", Profile::Balanced, "asks where developers often mean it: pkill -f vite, touch .env.local"),
+    ("quiet", Profile::Quiet, "only what cannot be undone"),
+];
+
+impl Profile {
+    pub fn by_name(name: &str) -> Option<Profile> {
+        PROFILES.iter().find(|(known, ..)| *known == name).map(|(_, profile, _)| *profile)
+    }
+
+    pub fn name(self) -> &'static str {
+        PROFILES.iter().find(|(_, profile, _)| *profile == self).map_or("strict", |(name, ..)| name)
+    }
+}
+
+/// What a rule can be set to; `on` is what the profile says.
+pub const SETTINGS: [&str; 5] = ["on", "off", "allow", "ask", "deny"];
+
+fn setting(word: &str) -> Option<Decision> {
+    match word {
+        "off" | "allow" => Some(Decision::Allow),
+        "ask" => Some(Decision::Ask),
+        "deny" => Some(Decision::Deny),
+        // "on", and whatever a future version may say.
+        _ => None,
+    }
 }
 
 /// The user's choices for one project: rule id (or the part before the dot) ▶ what to say.
 #[derive(Debug, Default)]
 pub struct Choices {
+    pub profile: Profile,
     rules: BTreeMap<String, Option<Decision>>,
+    /// What the project itself asks for: it may only tighten.
+    tighter: BTreeMap<String, Decision>,
     pub protected_paths: Vec<String>,
-    pub allowed_commands: Vec<Vec<String>>,
+    pub ask: Vec<String>,
+    pub deny: Vec<String>,
+    pub allow: Vec<String>,
 }
 
 impl Choices {
@@ -217,38 +122,117 @@ impl Choices {
     }
 
     fn take(&mut self, guard: &config::Guard) {
+        if let Some(profile) = guard.profile.as_deref().and_then(Profile::by_name) {
+            self.profile = profile;
+        }
         for (id, choice) in &guard.rules {
-            let decision = match choice.as_str() {
-                "off" | "allow" => Some(Decision::Allow),
-                "ask" => Some(Decision::Ask),
-                "deny" => Some(Decision::Deny),
-                // "on", and whatever a future version may say: the table's own.
-                _ => None,
-            };
-            self.rules.insert(id.trim_end_matches(".*").to_owned(), decision);
+            self.rules.insert(id.trim_end_matches(".*").to_owned(), setting(choice));
         }
         self.protected_paths.extend(guard.protected_paths.iter().cloned());
-        for command in &guard.allowed_commands {
-            let words: Vec<String> = command.split_whitespace().map(str::to_owned).collect();
-            if !words.is_empty() {
-                self.allowed_commands.push(words);
+        self.ask.extend(guard.ask.iter().cloned());
+        self.deny.extend(guard.deny.iter().cloned());
+        self.allow.extend(guard.allow.iter().chain(&guard.allowed_commands).cloned());
+    }
+
+    /// The settings that stand in the project, where an agent could have written them: nothing in them loosens.
+    pub fn tighten(&mut self, guard: &config::Guard) {
+        if let Some(profile) = guard.profile.as_deref().and_then(Profile::by_name) {
+            self.profile = self.profile.max(profile);
+        }
+        for (id, choice) in &guard.rules {
+            if let Some(decision) = setting(choice) {
+                self.tighter.insert(id.trim_end_matches(".*").to_owned(), decision);
             }
         }
+        self.protected_paths.extend(guard.protected_paths.iter().cloned());
+        self.ask.extend(guard.ask.iter().cloned());
+        self.deny.extend(guard.deny.iter().cloned());
     }
 
     pub fn decision(&self, rule: &Rule) -> Decision {
         let group = rule.id.split('.').next().unwrap_or(rule.id);
         let choice = self.rules.get(rule.id).or_else(|| self.rules.get(group)).copied().flatten();
-        choice.unwrap_or(rule.decision)
+        let own = choice.unwrap_or(match self.profile {
+            Profile::Strict => rule.decision,
+            Profile::Balanced => rule.balanced,
+            Profile::Quiet => rule.quiet,
+        });
+        let tighter = self.tighter.get(rule.id).or_else(|| self.tighter.get(group)).copied();
+        tighter.map_or(own, |tighter| own.max(tighter))
     }
 
     /// Whether the user has allowed exactly this command; a final `*` stands for any further words.
     pub fn allows(&self, words: &[String]) -> bool {
-        self.allowed_commands.iter().any(|allowed| match allowed.split_last() {
-            Some((last, start)) if last == "*" => words.len() >= start.len() && words.starts_with(start),
-            _ => words == allowed,
-        })
+        self.allow.iter().any(|allowed| pattern::is_exactly(allowed, words))
     }
+}
+
+/// What is wrong with the guard's settings: ids, values and patterns that mean nothing.
+pub fn problems(guard: &config::Guard) -> Vec<String> {
+    let mut found = Vec::new();
+    if let Some(profile) = guard.profile.as_deref().filter(|name| Profile::by_name(name).is_none()) {
+        let names: Vec<&str> = PROFILES.iter().map(|(name, ..)| *name).collect();
+        found.push(format!("guard.profile is {profile:?}{}", instead(profile, &names)));
+    }
+    for (id, choice) in &guard.rules {
+        let plain = id.trim_end_matches(".*");
+        let groups = RULES.iter().map(|rule| rule.id.split('.').next().unwrap_or(rule.id));
+        let mut known: Vec<&str> = RULES.iter().map(|rule| rule.id).chain(groups).collect();
+        known.dedup();
+        if !known.contains(&plain) {
+            found.push(format!("guard.rules has no rule {id:?}{}", instead(plain, &known)));
+        }
+        if !SETTINGS.contains(&choice.as_str()) {
+            found.push(format!("guard.rules[{id:?}] is {choice:?}{}", instead(choice, &SETTINGS)));
+        }
+    }
+    for (key, patterns) in [("ask", &guard.ask), ("deny", &guard.deny), ("allow", &guard.allow)] {
+        for text in patterns {
+            let words = pattern::split(text);
+            let program = words.first().map_or("", |word| word.as_ref());
+            if program.trim_matches('*').is_empty() || program.starts_with(['-', '!']) {
+                found.push(format!(
+                    "guard.{key} has {text:?}, which names no program; write it like \"terraform apply *\""
+                ));
+            }
+        }
+    }
+    if let Some(other) = guard.on_failure.as_deref().filter(|value| !matches!(*value, "continue" | "block")) {
+        found.push(format!("guard.on_failure is {other:?}{}", instead(other, &["continue", "block"])));
+    }
+    for (dir, settings) in &guard.projects {
+        found.extend(problems(settings).into_iter().map(|problem| format!("{problem} (for {dir})")));
+    }
+    found
+}
+
+/// The likely word, or all there are.
+fn instead(word: &str, known: &[&str]) -> String {
+    let near = known.iter().map(|known| (distance(word, known), *known)).min();
+    match near {
+        Some((distance, known)) if distance <= 2 + word.len() / 8 => format!("; did you mean {known:?}?"),
+        _ if known.len() < 8 => format!("; it can be {}", known.join(", ")),
+        _ => "; `headspace guard rules` lists them".to_owned(),
+    }
+}
+
+/// How many letters must be added, removed, changed or swapped.
+fn distance(a: &str, b: &str) -> usize {
+    let (a, b): (Vec<char>, Vec<char>) = (a.to_lowercase().chars().collect(), b.chars().collect());
+    let mut rows = vec![(0..=b.len()).collect::<Vec<usize>>()];
+    for i in 1..=a.len() {
+        let mut row = vec![i];
+        for j in 1..=b.len() {
+            let same = usize::from(a[i - 1] != b[j - 1]);
+            let mut best = (rows[i - 1][j] + 1).min(row[j - 1] + 1).min(rows[i - 1][j - 1] + same);
+            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                best = best.min(rows[i - 2][j - 2] + 1);
+            }
+            row.push(best);
+        }
+        rows.push(row);
+    }
+    rows[a.len()][b.len()]
 }
 
 /// The client takes 2000 characters; commands in a reason are cut long before.
@@ -259,14 +243,23 @@ pub fn verdict(rule: &Rule, decision: Decision, subject: &str, config_file: &str
     let subject = crate::terminal::gist(subject, LONGEST_SUBJECT);
     let lead = if subject.is_empty() { "This call".to_owned() } else { format!("`{subject}`") };
     let config_file = crate::terminal::gist(config_file, 300);
-    let reason = format!(
-        "{lead} {}. {} (headspace guard, rule {id}; the user can change it with \"guard\": {{\"rules\": \
-         {{\"{id}\": \"ask\" or \"off\"}}}} in {config_file})",
-        rule.what,
-        rule.instead,
-        id = rule.id,
-    );
-    Verdict { decision, rule: Some(rule.id.to_owned()), reason: Some(reason) }
+    // What could be set, not what is set already.
+    let other = if decision == Decision::Deny { "\"ask\" or \"off\"" } else { "\"deny\" or \"off\"" };
+    let way = match rule.id.strip_prefix("custom.") {
+        Some(list) => format!("their own \"guard\": {{\"{list}\": […]}} in {config_file} says so"),
+        None => format!(
+            "the user can change it with \"guard\": {{\"rules\": {{\"{}\": {other}}}}} in {config_file}",
+            rule.id
+        ),
+    };
+    let reason = format!("{lead} {}. {} (headspace guard, rule {}; {way})", rule.what, rule.instead, rule.id);
+    Verdict {
+        decision,
+        rule: Some(rule.id.to_owned()),
+        reason: Some(reason),
+        pattern: None,
+        subject: Some(subject),
+    }
 }
 
 #[cfg(test)]
@@ -302,5 +295,47 @@ mod tests {
         let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
         assert!(outside.allows(&words("sudo apt update")) && outside.allows(&words("make a b")));
         assert!(!outside.allows(&words("sudo apt update x")) && !outside.allows(&words("sudo")));
+    }
+
+    #[test]
+    fn a_project_only_tightens() {
+        let parse = |text: &str| serde_json::from_str::<config::Guard>(text).unwrap();
+        let user = parse(r#"{"profile": "balanced", "rules": {"git.no-verify": "off", "kill": "deny"}}"#);
+        let mut choices = Choices::of(&user, &[], "/home/dev");
+        assert_eq!(choices.decision(&WRITE_ENV), Decision::Ask);
+        choices.tighten(&parse(
+            r#"{"profile": "quiet", "allow": ["sudo *"], "rules": {"git.no-verify": "ask", "kill": "off",
+                "git.discard": "off", "write.env": "deny"}, "deny": ["make deploy"]}"#,
+        ));
+        assert_eq!(choices.profile, Profile::Balanced);
+        assert_eq!(choices.decision(&GIT_NO_VERIFY), Decision::Ask);
+        assert_eq!(choices.decision(&KILL_PATTERN), Decision::Deny);
+        assert_eq!(choices.decision(&GIT_DISCARD), Decision::Deny);
+        assert_eq!(choices.decision(&WRITE_ENV), Decision::Deny);
+        assert!(choices.allow.is_empty() && choices.deny == ["make deploy"]);
+    }
+
+    #[test]
+    fn typos_are_told_with_the_likely_word() {
+        for (settings, told) in [
+            (r#"{"rules": {"git.discrad": "ask"}}"#, Some("did you mean \"git.discard\"?")),
+            (r#"{"rules": {"git.discard": "aks"}}"#, Some("did you mean \"ask\"?")),
+            (r#"{"rules": {"gti": "ask"}}"#, Some("did you mean \"git\"?")),
+            (r#"{"rules": {"something.else": "ask"}}"#, Some("`headspace guard rules` lists them")),
+            (r#"{"rules": {"git": "off", "cloud.*": "deny", "write.env": "on"}}"#, None),
+            (r#"{"profile": "balancd"}"#, Some("did you mean \"balanced\"?")),
+            (r#"{"profile": "loud"}"#, Some("it can be strict, balanced, quiet")),
+            (r#"{"on_failure": "blok"}"#, Some("did you mean \"block\"?")),
+            (r#"{"deny": ["--force"]}"#, Some("names no program")),
+            (r#"{"allow": ["*"]}"#, Some("names no program")),
+            (r#"{"ask": ["terraform apply *"], "deny": ["npm publish"]}"#, None),
+            (r#"{"projects": {"~/x": {"rules": {"kil": "off"}}}}"#, Some("(for ~/x)")),
+        ] {
+            let found = problems(&serde_json::from_str(settings).unwrap());
+            match told {
+                None => assert!(found.is_empty(), "{settings}: {found:?}"),
+                Some(told) => assert!(found.iter().any(|line| line.contains(told)), "{settings}: {found:?}"),
+            }
+        }
     }
 }

@@ -1,13 +1,15 @@
 //! Tools other than the shell, by the shape of their input: commands, files, messages.
 
 use super::code::{self, Language};
+use super::paths;
 use super::powershell;
 use super::rules;
 use super::shell::characters;
+use super::sql;
 use super::walk::Walk;
 use super::walk::env::World;
 use super::walk::touch::Write;
-use super::walk::value::{Stream, activate};
+use super::walk::value::{Stream, Tags, activate};
 use serde_json::{Map, Value};
 
 /// Fields that hold shell text, whatever the tool.
@@ -72,26 +74,31 @@ const SENDING: [&str; 10] =
 
 pub fn judge(walk: &mut Walk<'_>, payload: &Value) {
     let Some(payload) = payload.as_object() else {
-        return walk.found(&World::Here, &rules::SHAPE, "a payload that is no object");
+        return walk.found(&World::Here, &rules::INPUT_SHAPE, "a payload that is no object");
     };
     let Some(tool) = payload.get("tool_name").and_then(Value::as_str).filter(|name| !name.is_empty()) else {
-        return walk.found(&World::Here, &rules::SHAPE, "a call without a tool name");
+        return walk.found(&World::Here, &rules::INPUT_SHAPE, "a call without a tool name");
     };
     let empty = Map::new();
     let input = match payload.get("tool_input") {
         Some(Value::Object(input)) => input,
         None | Some(Value::Null) if !needs_input(tool) => &empty,
-        _ => return walk.found(&World::Here, &rules::SHAPE, format!("{tool} without an input")),
+        _ => return walk.found(&World::Here, &rules::INPUT_SHAPE, format!("{tool} without an input")),
     };
+    // The user's own rules may name tools as well: `mcp__prod__*`.
+    if tool != "Bash" {
+        let env = walk.env();
+        walk.own_rules(&env, &[tool.to_owned()]);
+    }
     match tool {
         "Bash" | "PowerShell" | "Monitor" => shell(walk, tool, input),
         "Write" | "Edit" | "MultiEdit" | "NotebookEdit" => match first_path(input) {
             Some(path) => write(walk, tool, path),
-            None => walk.found(&World::Here, &rules::SHAPE, format!("{tool} without a path")),
+            None => walk.found(&World::Here, &rules::INPUT_SHAPE, format!("{tool} without a path")),
         },
         "Read" | "NotebookRead" => match first_path(input) {
             Some(path) => read(walk, path),
-            None => walk.found(&World::Here, &rules::SHAPE, format!("{tool} without a path")),
+            None => walk.found(&World::Here, &rules::INPUT_SHAPE, format!("{tool} without a path")),
         },
         "Grep" => search(walk, input),
         // Only names, texts, or the client's own affairs.
@@ -120,7 +127,7 @@ fn needs_input(tool: &str) -> bool {
 fn shell(walk: &mut Walk<'_>, tool: &str, input: &Map<String, Value>) {
     match input.get("command") {
         Some(Value::String(command)) => command_text(walk, command, tool == "PowerShell"),
-        _ => walk.found(&World::Here, &rules::SHAPE, format!("{tool} without a command text")),
+        _ => walk.found(&World::Here, &rules::INPUT_SHAPE, format!("{tool} without a command text")),
     }
 }
 
@@ -128,7 +135,7 @@ fn command_text(walk: &mut Walk<'_>, command: &str, is_powershell: bool) {
     let text = clean(walk, command);
     if is_powershell {
         if let Some(c) = characters::misleading(&text, None, true) {
-            walk.found(&World::Here, &rules::HIDDEN, format!("U+{:04X}", u32::from(c)));
+            walk.found(&World::Here, &rules::SHELL_HIDDEN_CHARACTER, format!("U+{:04X}", u32::from(c)));
         }
         let mut env = walk.env();
         powershell::judge(walk, &mut env, &text);
@@ -141,7 +148,7 @@ fn command_text(walk: &mut Walk<'_>, command: &str, is_powershell: bool) {
 fn clean(walk: &mut Walk<'_>, text: &str) -> String {
     let mut text = if text.contains("\r\n") { text.replace("\r\n", "\n") } else { text.to_owned() };
     if text.chars().any(|c| c >= characters::RESERVED) {
-        walk.found(&World::Here, &rules::HIDDEN, "a character of no script");
+        walk.found(&World::Here, &rules::SHELL_HIDDEN_CHARACTER, "a character of no script");
         text.retain(|c| c < characters::RESERVED);
     }
     text
@@ -157,9 +164,12 @@ fn tool_path(walk: &mut Walk<'_>, path: &str) -> String {
     if path.chars().any(|c| {
         characters::is_control(c) || c == '\n' || characters::is_invisible(c) || characters::is_slash(c)
     }) {
-        walk.found(&World::Here, &rules::HIDDEN, path.clone());
+        walk.found(&World::Here, &rules::SHELL_HIDDEN_CHARACTER, path.clone());
     }
     let path = path.strip_prefix("file://").unwrap_or(&path);
+    // `..\..\.ssh\config`: a file of this odd name here, another directory on Windows. Nobody means the first.
+    let slashed = path.contains('\\') && !path.contains('/') && !paths::is_windows(path);
+    let path = &if slashed { path.replace('\\', "/") } else { path.to_owned() };
     match path.strip_prefix("~/") {
         Some(rest) => format!("{}/{rest}", walk.ground.home),
         None => path.to_owned(),
@@ -167,8 +177,15 @@ fn tool_path(walk: &mut Walk<'_>, path: &str) -> String {
 }
 
 fn write(walk: &mut Walk<'_>, tool: &str, path: &str) {
+    let upwards = path.starts_with("..\\");
     let path = tool_path(walk, path);
     let env = walk.env();
+    // How far up that leads is a question of whose directory counts; what it is called there is not.
+    if upwards {
+        let below = path.trim_start_matches("../");
+        let anywhere = format!("{}/{below}", walk.origins.hole("..", Tags::NOT_EMPTY));
+        walk.write(&env, &anywhere, Write::Overwrite, &format!("{tool} {path}"));
+    }
     walk.write(&env, &path, Write::Overwrite, &format!("{tool} {path}"));
 }
 
@@ -232,6 +249,13 @@ fn by_shape(walk: &mut Walk<'_>, tool: &str, input: &Map<String, Value>) {
     if tool.starts_with("mcp__") {
         messages(walk, tool, &parts, input);
     }
+    statements(walk, tool, &parts, input);
+    // What such a server runs, it runs elsewhere.
+    if says(&["ssh", "remote"]) {
+        walk.world = World::Remote;
+    } else if says(&["docker", "kubernetes", "k8s", "kubectl", "pod", "pods", "container"]) {
+        walk.world = World::Running;
+    }
     let language = if says(&["python", "ipython", "jupyter"]) {
         Some(Language::Python)
     } else if says(&[
@@ -261,7 +285,7 @@ fn by_shape(walk: &mut Walk<'_>, tool: &str, input: &Map<String, Value>) {
             (Some(Value::Null) | None, _) => {}
             // An editor's options, a list of words: somebody's command all the same.
             (Some(Value::Array(words)), _) => words_of_command(walk, words, tool),
-            (Some(_), _) => walk.found(&World::Here, &rules::SHAPE, format!("{tool}: {field}")),
+            (Some(_), _) => walk.found(&World::Here, &rules::INPUT_SHAPE, format!("{tool}: {field}")),
         }
     }
     if says(&["shell", "terminal", "bash", "exec", "execute", "run", "command", "commands", "process", "ssh"])
@@ -274,6 +298,104 @@ fn by_shape(walk: &mut Walk<'_>, tool: &str, input: &Map<String, Value>) {
         foreign_code(walk, language.unwrap_or(Language::Python), text, tool);
     }
     files(walk, tool, &parts, input);
+}
+
+/// Name parts that make a tool one for databases.
+const DATABASES: [&str; 32] = [
+    "sql",
+    "postgres",
+    "postgresql",
+    "pg",
+    "psql",
+    "mysql",
+    "mariadb",
+    "sqlite",
+    "database",
+    "databases",
+    "db",
+    "bigquery",
+    "snowflake",
+    "supabase",
+    "duckdb",
+    "clickhouse",
+    "redshift",
+    "mssql",
+    "sqlserver",
+    "oracle",
+    "cockroachdb",
+    "neon",
+    "planetscale",
+    "databricks",
+    "athena",
+    "d1",
+    "turso",
+    "libsql",
+    "trino",
+    "mongo",
+    "mongodb",
+    "redis",
+];
+/// Fields that hold statements; `sql` does whatever the tool's name is.
+const STATEMENT_FIELDS: [&str; 10] = [
+    "sql",
+    "query",
+    "statement",
+    "statements",
+    "queries",
+    "sqlquery",
+    "sqlstatement",
+    "sqltext",
+    "command",
+    "commands",
+];
+
+/// Tools that execute SQL, and those that are named for what they throw away: `mcp__mongodb__drop-collection`.
+fn statements(walk: &mut Walk<'_>, tool: &str, parts: &[String], input: &Map<String, Value>) {
+    let says = |words: &[&str]| parts.iter().any(|part| words.contains(&part.as_str()));
+    let for_databases = says(&DATABASES);
+    let mut rule = None;
+    for (field, value) in input {
+        let name = folded(field);
+        if name != "sql" && !(for_databases && STATEMENT_FIELDS.contains(&name.as_str())) {
+            continue;
+        }
+        let texts: Vec<&str> = match value {
+            Value::String(text) => vec![text],
+            Value::Array(items) => items.iter().filter_map(statement_of).collect(),
+            _ => continue,
+        };
+        let text = texts.join(";\n");
+        let first = text.split_whitespace().next().unwrap_or("").to_lowercase();
+        if matches!(first.as_str(), "flushall" | "flushdb") {
+            rule = Some(&rules::DATABASE_DROP);
+        }
+        rule = rule.or_else(|| sql::judge(&text)).or_else(|| sql::judge_mongo(&text));
+    }
+    let verb = parts.iter().skip_while(|part| *part == "mcp").nth(1).map_or("", String::as_str);
+    let drops = for_databases
+        && (matches!(verb, "drop" | "truncate" | "flush" | "flushall" | "flushdb")
+            || says(&["flushall", "flushdb"]));
+    let empty = |field: &str| matches!(input.get(field), Some(Value::Object(filter)) if filter.is_empty());
+    let everything =
+        for_databases && says(&["delete", "deletemany"]) && says(&["many", "deletemany"]) && empty("filter");
+    if drops {
+        rule = Some(&rules::DATABASE_DROP);
+    } else if everything {
+        rule = rule.or(Some(&rules::DATABASE_ROWS));
+    }
+    if let Some(rule) = rule {
+        walk.found(&World::Here, rule, tool);
+    }
+}
+
+/// An item of `statements`: a text, or an object with one.
+fn statement_of(item: &Value) -> Option<&str> {
+    match item {
+        Value::Object(fields) => {
+            fields.iter().find(|(field, _)| STATEMENT_FIELDS.contains(&folded(field).as_str()))?.1.as_str()
+        }
+        item => item.as_str(),
+    }
 }
 
 /// `filePath` and `file_path` are the same field.
@@ -321,7 +443,7 @@ fn other_commands(walk: &mut Walk<'_>, input: &Map<String, Value>, is_powershell
 
 fn words_of_command(walk: &mut Walk<'_>, words: &[Value], tool: &str) {
     let words: Option<Vec<String>> = words.iter().map(|word| word.as_str().map(str::to_owned)).collect();
-    walk.found(&World::Here, &rules::SHAPE, format!("{tool}: a command that is no text"));
+    walk.found(&World::Here, &rules::INPUT_SHAPE, format!("{tool}: a command that is no text"));
     if let Some(words) = words {
         let mut env = walk.env();
         walk.call(&mut env, &words, &Stream::None, false);

@@ -6,9 +6,10 @@ use super::input::HookJsonInput;
 use super::runner::{self, HookExecutionContext, HookExecutionResult};
 use super::sample;
 use super::select::{self, Selection};
-use super::settings::Level;
+use super::settings::{Level, Problem};
 use super::show;
-use super::sources::Sources;
+use super::sources::{Scope, Sources};
+use super::spans::Place;
 use super::verdict::{self, Verdict};
 use crate::config;
 use crate::terminal;
@@ -156,14 +157,41 @@ fn list(args: &ListArgs) -> Result<ExitCode> {
 fn validate(args: &ValidateArgs) -> Result<ExitCode> {
     let sources = args.place.sources()?;
     let hints = super::advice::hints(&sources);
+    let beside = beside(&sources);
     if args.json {
-        print(&format!("{}\n", terminal::json(&show::validate_json(&sources, &hints), false)))?;
+        print(&format!("{}\n", terminal::json(&show::validate_json(&sources, &beside, &hints), false)))?;
     } else {
-        print(&show::validate(&sources, &hints))?;
+        print(&show::validate(&sources, &beside, &hints))?;
     }
+    let in_files = sources.read_once().flat_map(|source| &source.reading.problems);
     let has_errors =
-        sources.read_once().any(|source| source.reading.problems.iter().any(|p| p.level == Level::Error));
+        in_files.chain(beside.iter().map(|(_, problem)| problem)).any(|p| p.level == Level::Error);
     Ok(if has_errors { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+/// Problems that no single settings file shows: hooks that a policy silences, and the guard's own settings.
+fn beside(sources: &Sources) -> Vec<(PathBuf, Problem)> {
+    let mut found = Vec::new();
+    if !sources.dialect.has_policies {
+        return found;
+    }
+    let start = Place { line: 1, column: 1 };
+    let problem = |place, level, message| Problem { place, path: String::new(), level, message, fix: None };
+    for source in sources.read_once().filter(|source| source.found) {
+        let dead = sources.disabled(source).filter(|why| why.starts_with("allowManagedHooksOnly"));
+        if let (Some(why), false) = (dead, source.reading.configuration.groups.is_empty()) {
+            let message = format!("none of these hooks will run: {why}");
+            found.push((source.path.clone(), problem(start, Level::Warning, message)));
+        }
+        if source.reading.configuration.managed_only && source.scope != Scope::Managed {
+            let message = "allowManagedHooksOnly has no effect here: it counts in managed settings only";
+            found.push((source.path.clone(), problem(start, Level::Warning, message.to_owned())));
+        }
+    }
+    for (path, line, message) in crate::guard::command::setting_problems(&sources.project) {
+        found.push((path, problem(Place { line, column: 1 }, Level::Error, message)));
+    }
+    found
 }
 
 /// What `hooks run` has to tell.

@@ -30,7 +30,7 @@ pub fn holds(rule: &str, tool: &str, input: &Value, cwd: &Path) -> bool {
 }
 
 /// `Bash(git *)` ▶ `Bash` and `git *`. An empty pattern and `*` are none.
-fn parse(rule: &str) -> (&str, Option<&str>) {
+pub fn parse(rule: &str) -> (&str, Option<&str>) {
     let rule = rule.trim();
     match rule.split_once('(') {
         Some((name, rest)) if rest.ends_with(')') && !name.is_empty() => {

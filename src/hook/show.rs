@@ -135,7 +135,11 @@ fn described(found: &Found<'_>, width: usize) -> String {
     }
 }
 
-pub fn validate_json(sources: &Sources, hints: &[(std::path::PathBuf, Problem)]) -> Value {
+pub fn validate_json(
+    sources: &Sources,
+    beside: &[(std::path::PathBuf, Problem)],
+    hints: &[(std::path::PathBuf, Problem)],
+) -> Value {
     let files: Vec<Value> = sources
         .files
         .iter()
@@ -158,22 +162,27 @@ pub fn validate_json(sources: &Sources, hints: &[(std::path::PathBuf, Problem)])
     let hints: Vec<Value> = hints.iter().map(|(file, hint)| problem((file.as_path(), hint))).collect();
     json!({
         "files": files,
-        "problems": problems(sources).into_iter().map(problem).collect::<Vec<_>>(),
+        "problems": problems(sources, beside).into_iter().map(problem).collect::<Vec<_>>(),
         "hints": hints,
         "hooks": sources.hooks().count(),
     })
 }
 
-fn problems(sources: &Sources) -> Vec<Located<'_>> {
+fn problems<'p>(sources: &'p Sources, beside: &'p [(std::path::PathBuf, Problem)]) -> Vec<Located<'p>> {
     sources
         .read_once()
         .flat_map(|source| source.reading.problems.iter().map(|problem| (source.path.as_path(), problem)))
+        .chain(beside.iter().map(|(file, problem)| (file.as_path(), problem)))
         .collect()
 }
 
-pub fn validate(sources: &Sources, hints: &[(std::path::PathBuf, Problem)]) -> String {
+pub fn validate(
+    sources: &Sources,
+    beside: &[(std::path::PathBuf, Problem)],
+    hints: &[(std::path::PathBuf, Problem)],
+) -> String {
     let mut out = String::new();
-    let mut all = problems(sources);
+    let mut all = problems(sources, beside);
     all.extend(hints.iter().map(|(file, hint)| (file.as_path(), hint)));
     for (file, problem) in &all {
         let at = format!("{}:{}:{}", short(file), problem.place.line, problem.place.column);

@@ -2,7 +2,7 @@
 
 pub mod backup;
 pub mod client;
-mod diff;
+pub mod diff;
 pub mod document;
 pub mod entry;
 mod layout;
@@ -10,6 +10,7 @@ pub mod locate;
 pub mod merge;
 mod report;
 pub use report::short;
+mod profile;
 pub mod script;
 mod status_line;
 mod tmux;
@@ -123,6 +124,9 @@ pub fn install(args: &InstallArgs) -> Result<ExitCode> {
         return report::dry_run(&drafts, args.json);
     }
     let done = drafts.into_iter().map(work::Draft::apply).collect::<Result<Vec<_>>>()?;
+    if args.guard && !args.json {
+        profile::ask()?;
+    }
     let call = choices.call(&program, &targets[0]);
     let told = report::Install { program: &program, done: &done, version, call: &call, place: &args.place };
     told.print(args.json)

@@ -110,6 +110,20 @@ impl Install<'_> {
     }
 
     fn advise(&self) {
+        if self.place.client == Client::Claude {
+            let project = std::env::current_dir().unwrap_or_default();
+            let sources = crate::hook::sources::Sources::load(&crate::hook::dialect::CLAUDE, &project);
+            let only_managed = sources.read_once().find(|source| {
+                source.scope == crate::hook::sources::Scope::Managed
+                    && source.reading.configuration.managed_only
+            });
+            if let Some(source) = only_managed {
+                note(&format!(
+                    "allowManagedHooksOnly in {} silences these hooks; ask whoever manages this machine to add them there",
+                    short(&source.path)
+                ));
+            }
+        }
         if locate::in_build_dir(Path::new(self.program)) {
             note(&format!(
                 "{} is in a build directory; `headspace up` or `cargo install --path .` gives it a lasting place",

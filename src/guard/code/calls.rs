@@ -9,7 +9,7 @@ use crate::guard::rules;
 use crate::guard::walk::Walk;
 use crate::guard::walk::env::Env;
 use crate::guard::walk::touch::Write;
-use crate::guard::walk::value::{Stream, Tags, has_hole};
+use crate::guard::walk::value::{DEEP, STAR, Stream, Tags, activate, has_glob, has_hole};
 use std::cell::Cell;
 use std::collections::HashMap;
 use std::ops::Range;
@@ -19,6 +19,8 @@ struct Scan<'t> {
     partner: Vec<usize>,
     language: Language,
     variables: HashMap<String, String>,
+    /// Variables of a loop over literal names.
+    alternatives: HashMap<String, Vec<String>>,
     networks: bool,
     /// Expressions inside of expressions at the moment.
     depth: Cell<usize>,
@@ -30,6 +32,8 @@ const DEEPEST: usize = 40;
 const LONGEST_CHAIN: usize = 60;
 /// A call without its closing bracket is looked at this far.
 const UNCLOSED: usize = 200;
+/// A loop over more names than this is not followed.
+const MOST_NAMES: usize = 64;
 
 pub fn scan(walk: &mut Walk<'_>, env: &mut Env, language: Language, code: &str, subject: &str) {
     let mut tokens = tokens::read(code, language);
@@ -42,6 +46,7 @@ pub fn scan(walk: &mut Walk<'_>, env: &mut Env, language: Language, code: &str, 
         partner: tokens::brackets(&tokens),
         language,
         variables: HashMap::new(),
+        alternatives: HashMap::new(),
         networks: names(&NETWORK) || tokens.iter().any(|token| matches!(token, Token::Text(text, _) if matches!(text.as_str(), "http" | "https" | "net" | "open-uri" | "net/http"))),
         depth: Cell::new(0),
     };
@@ -53,6 +58,7 @@ pub fn scan(walk: &mut Walk<'_>, env: &mut Env, language: Language, code: &str, 
         walk.found(&world, &rules::NETWORK_SHELL, subject);
     }
     let mut reads_secret = false;
+    scan.loops(walk, env);
     for (at, token) in tokens.iter().enumerate() {
         if !walk.spend(4) {
             break;
@@ -67,7 +73,10 @@ pub fn scan(walk: &mut Walk<'_>, env: &mut Env, language: Language, code: &str, 
                 walk.found(&world, &rules::NETWORK_SHELL, subject);
             }
             Token::Name(name) => {
-                let Some(&(_, does, owners, bare)) = find(name) else { continue };
+                let Some(&(_, does, owners, bare)) = find(name) else {
+                    reads_secret |= scan.callback(walk, env, at, name, subject);
+                    continue;
+                };
                 let Some(args) = scan.arguments(at) else { continue };
                 let owner = scan.owner(at);
                 let owned =
@@ -83,7 +92,7 @@ pub fn scan(walk: &mut Walk<'_>, env: &mut Env, language: Language, code: &str, 
                     }
                     continue;
                 }
-                reads_secret |= scan.act(walk, env, does, at, &args, subject);
+                reads_secret |= scan.act_on_all(walk, env, does, at, &args, subject);
             }
             _ => {}
         }
@@ -329,6 +338,20 @@ impl Scan<'_> {
                 let parts: Vec<String> = parts.into_iter().map(|part| self.value(walk, env, part)).collect();
                 (format!("/{}", parts.join("/")), close)
             }
+            "glob" | "iglob" | "rglob" | "globSync" | "sync" if self.is(at + 1, '(') => {
+                let close = self.close(at + 1);
+                let pattern = self.split(at + 2, close).first().cloned();
+                let pattern = pattern.map_or_else(String::new, |part| self.value(walk, env, part));
+                // On a path it is a part of its own: `Path("build").glob("*.o")`
+                let on_path = at > 1 && self.is(at - 1, '.') && self.is(at - 2, ')');
+                let deep = if name == "rglob" { format!("/{DEEP}/") } else { "/".to_owned() };
+                let joint = if on_path { deep.as_str() } else { "" };
+                (format!("{joint}{}", activate(&pattern)), close)
+            }
+            "listdir" | "readdirSync" | "scandir" | "children" if self.is(at + 1, '(') => {
+                (STAR.to_string(), self.close(at + 1))
+            }
+            "glob" | "fs" | "Dir" => (String::new(), at),
             "executable" | "execPath" => ("python3".to_owned(), at),
             "sys" => (String::new(), at),
             name if SEE_THROUGH.contains(&name) => (String::new(), at),
@@ -363,6 +386,124 @@ impl Scan<'_> {
             Token::Text(text, _) => matches!(text.as_str(), "base64" | "hex") && names.contains(&"base64"),
             _ => false,
         })
+    }
+
+    /// `for name in glob("build/*")`, `for x in ["a", "b"]`: what the variable will be, wherever it is used.
+    fn loops(&mut self, walk: &mut Walk<'_>, env: &Env) {
+        for at in 0..self.tokens.len() {
+            let binds = matches!(self.name(at), Some("in" | "of" | "as")) && at > 0 && walk.spend(1);
+            if !binds {
+                continue;
+            }
+            // PHP's foreach names the variable last.
+            let (name_at, from) =
+                if self.name(at) == Some("as") { (at + 1, usize::MAX) } else { (at - 1, at + 1) };
+            let Some(name) = self.name(name_at).map(str::to_owned) else { continue };
+            let range = if from == usize::MAX {
+                let open = (0..at).rev().take(UNCLOSED).find(|i| self.name(*i) == Some("foreach"));
+                match open {
+                    Some(open) => open + 2..at,
+                    None => continue,
+                }
+            } else {
+                from..self.end_of_iterated(from)
+            };
+            if let Some(names) = self.list(walk, env, &range).or_else(|| self.tuple(walk, env, &range)) {
+                if !names.is_empty() && names.len() <= MOST_NAMES && !names.iter().any(|name| has_hole(name))
+                {
+                    self.alternatives.insert(name, names);
+                }
+                continue;
+            }
+            let value = self.value(walk, env, range);
+            if !value.is_empty() && !has_hole(&value) && has_glob(&value) {
+                self.variables.insert(name, value);
+            }
+        }
+    }
+
+    /// Where the thing that a loop goes over ends.
+    fn end_of_iterated(&self, from: usize) -> usize {
+        let mut at = from;
+        while at < self.tokens.len().min(from + UNCLOSED) {
+            match self.tokens[at] {
+                Token::Punct('(' | '[' | '{')
+                    if self.partner[at] < self.tokens.len() && at > from
+                        || self.is(at, '[') && at == from =>
+                {
+                    at = self.close(at);
+                }
+                Token::Punct(':' | ')' | ']' | '}' | ';') | Token::Line => return at,
+                _ => {}
+            }
+            at += 1;
+        }
+        at
+    }
+
+    /// `("a", "b")`
+    fn tuple(&self, walk: &mut Walk<'_>, env: &Env, range: &Range<usize>) -> Option<Vec<String>> {
+        if !self.is(range.start, '(') {
+            return None;
+        }
+        let close = self.close(range.start);
+        Some(self.split(range.start + 1, close).into_iter().map(|part| self.value(walk, env, part)).collect())
+    }
+
+    /// `array_map("unlink", …)`, `map(os.remove, …)`, `files.forEach(fs.unlinkSync)`: a function handed to another.
+    fn callback(&mut self, walk: &mut Walk<'_>, env: &mut Env, at: usize, name: &str, subject: &str) -> bool {
+        const CALLERS: [&str; 9] = [
+            "array_map",
+            "array_walk",
+            "call_user_func",
+            "call_user_func_array",
+            "map",
+            "forEach",
+            "each",
+            "starmap",
+            "array_filter",
+        ];
+        if !CALLERS.contains(&name) {
+            return false;
+        }
+        let Some(args) = self.arguments(at) else { return false };
+        let named = |range: &Range<usize>| match self.tokens[range.start..range.end.min(self.tokens.len())] {
+            [Token::Text(ref name, _) | Token::Name(ref name)] => find(name).copied(),
+            [.., Token::Punct('.'), Token::Name(ref name)] => find(name).copied(),
+            _ => None,
+        };
+        let Some((place, function)) = args.iter().enumerate().find_map(|(at, arg)| Some((at, named(arg)?)))
+        else {
+            return false;
+        };
+        let others: Vec<Range<usize>> =
+            args.iter().enumerate().filter(|(at, _)| *at != place).map(|(_, arg)| arg.clone()).collect();
+        let values = if others.is_empty() { self.receiver(at).into_iter().collect() } else { others };
+        self.act_on_all(walk, env, function.1, at, &values, subject)
+    }
+
+    /// As [`Scan::act`], once for each value that a loop's variable may have.
+    fn act_on_all(
+        &mut self,
+        walk: &mut Walk<'_>,
+        env: &mut Env,
+        does: Does,
+        at: usize,
+        args: &[Range<usize>],
+        subject: &str,
+    ) -> bool {
+        let receiver = self.receiver(at);
+        let name = args.iter().chain(receiver.as_ref()).flat_map(Clone::clone).find_map(|at| {
+            self.name(at).filter(|name| self.alternatives.contains_key(*name)).map(str::to_owned)
+        });
+        let Some(name) = name else { return self.act(walk, env, does, at, args, subject) };
+        let mut secret = false;
+        for value in self.alternatives.get(&name).cloned().unwrap_or_default() {
+            self.variables.insert(name.clone(), value);
+            secret |= self.act(walk, env, does, at, args, subject);
+        }
+        self.variables.remove(&name);
+        secret
     }
 
     /// Judges one call; `true` if it reads a secret.
@@ -526,7 +667,7 @@ impl Scan<'_> {
         } else if self.mentions(range, &DECODERS) {
             &rules::NETWORK_DECODED
         } else {
-            &rules::UNKNOWN_COMMAND
+            &rules::SHELL_UNKNOWN_COMMAND
         };
         walk.found(&world, rule, subject);
     }

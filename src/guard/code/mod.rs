@@ -98,7 +98,7 @@ pub fn awk(walk: &mut Walk<'_>, env: &mut Env, program: &str, call: &Call<'_>) {
                     (Some(Token::Punct('(')), Some(Token::Text(..)), Some(Token::Punct(')')))
                 );
                 if !literal && tokens.get(at + 1) == Some(&Token::Punct('(')) {
-                    walk.found(&env.world.clone(), &rules::UNKNOWN_COMMAND, call.show());
+                    walk.found(&env.world.clone(), &rules::SHELL_UNKNOWN_COMMAND, call.show());
                 }
             }
             _ => {}

@@ -115,7 +115,7 @@ pub fn judge(walk: &mut Walk<'_>, env: &mut Env, text: &str) {
     let mut reader = Reader::default();
     let statements = reader.read(walk, env, text);
     if reader.unfinished {
-        walk.found(&env.world.clone(), &rules::UNREADABLE, text);
+        walk.found(&env.world.clone(), &rules::SHELL_UNREADABLE, text);
     }
     let downloads = words_of(&lower).any(|word| DOWNLOADS.contains(&word)) || lower.contains("net.webclient");
     let decodes = lower.contains("frombase64string");
@@ -307,7 +307,7 @@ fn run(
                 walk.found(&world, &rules::DISK_FORMAT, subject);
             }
         }
-        Some(Power) => walk.found(&world, &rules::POWER, subject),
+        Some(Power) => walk.found(&world, &rules::SYSTEM_POWER, subject),
         Some(History) => walk.found(&world, &rules::HISTORY, subject),
         Some(Privilege) => walk.found(&world, &rules::PRIVILEGE, subject),
         Some(Location) => {
@@ -349,7 +349,7 @@ fn evaluate(walk: &mut Walk<'_>, env: &mut Env, words: &[Word], about: &About<'_
             judge(walk, env, &only.text);
             walk.depth -= 1;
         }
-        _ => walk.found(&world, &rules::UNKNOWN_COMMAND, subject),
+        _ => walk.found(&world, &rules::SHELL_UNKNOWN_COMMAND, subject),
     }
 }
 
@@ -372,6 +372,6 @@ fn program(walk: &mut Walk<'_>, env: &mut Env, statement: &Statement, subject: &
     if plain && !has_hole(&argv[0]) {
         walk.call(&mut env.clone(), &argv, &Stream::None, false);
     } else if has_hole(&argv[0]) && statement.called {
-        walk.found(&env.world.clone(), &rules::UNKNOWN_COMMAND, subject);
+        walk.found(&env.world.clone(), &rules::SHELL_UNKNOWN_COMMAND, subject);
     }
 }

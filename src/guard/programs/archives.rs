@@ -63,12 +63,16 @@ pub fn tar(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
     let mut tags = Tags::NONE;
     if options.has(&["c", "create", "r", "append", "u", "update"]) {
         for operand in &options.operands {
-            if walk.is_secret(env, operand) {
-                walk.read(env, operand);
+            let path = match dir {
+                Some(dir) if !operand.starts_with('/') => format!("{}/{operand}", dir.trim_end_matches('/')),
+                _ => (*operand).to_owned(),
+            };
+            if walk.is_secret(env, &path) {
+                walk.read(env, &path);
                 tags = Tags::SECRET;
             }
             if options.has(&["remove-files"]) {
-                walk.delete(env, operand, &subject);
+                walk.delete(env, &path, &subject);
             }
         }
         if let Some(file) = file.filter(|file| *file != "-") {

@@ -284,5 +284,13 @@ pub fn shopt(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
 
 /// `printenv`: one variable, or all of them.
 pub fn printenv(_: &mut Walk<'_>, _: &mut Env, call: &Call<'_>) -> Stream {
-    Stream::Data(if call.args().is_empty() { Tags::SECRET } else { Tags::NONE })
+    const SECRETS: [&str; 10] =
+        ["KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "PWD", "CREDENTIAL", "CREDENTIALS", "AUTH", "DSN"];
+    let names: Vec<&String> = call.args().iter().filter(|arg| !arg.starts_with('-')).collect();
+    let secret = |name: &&String| name.to_uppercase().split('_').any(|part| SECRETS.contains(&part));
+    Stream::Data(if names.is_empty() || names.iter().any(|name| *name != "PWD" && secret(name)) {
+        Tags::SECRET
+    } else {
+        Tags::NONE
+    })
 }

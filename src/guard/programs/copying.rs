@@ -1,11 +1,11 @@
 //! Programs that write files: copies, moves, links, editors in place.
 
 use super::{Call, Options, Spec};
-use crate::guard::paths;
+use crate::guard::paths::{self, Zone};
 use crate::guard::protected;
 use crate::guard::rules;
 use crate::guard::walk::Walk;
-use crate::guard::walk::env::Env;
+use crate::guard::walk::env::{Env, World};
 use crate::guard::walk::touch::{Spot, Write};
 use crate::guard::walk::value::{self, Stream, Tags};
 
@@ -92,7 +92,9 @@ pub fn mv(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
     let subject = call.show();
     for (source, target) in pairs(walk, env, &options) {
         let listed = walk.origins.tags(&source).has(Tags::FILES);
-        if !listed {
+        if moves_in(walk, env, &source, &target) {
+            walk.found(&env.world.clone(), &rules::DELETE_MOVE_IN, subject.clone());
+        } else if !listed {
             walk.delete(env, &source, &subject);
         }
         let how = if protected::is_template(&source) { Write::FromTemplate } else { Write::Replace };
@@ -104,6 +106,28 @@ pub fn mv(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
         }
     }
     Stream::None
+}
+
+/// `mv ~/Downloads/x docs/`: out of the home, but nothing protected, and the project keeps it.
+fn moves_in(walk: &mut Walk<'_>, env: &Env, source: &str, target: &str) -> bool {
+    if env.world != World::Here {
+        return false;
+    }
+    let (Spot::At(source), Spot::At(target)) = (walk.spot(env, source), walk.spot(env, target)) else {
+        return false;
+    };
+    let ground = &walk.ground;
+    let (real, end) = (ground.real(&source, false), ground.real(&target, true));
+    // A file below a directory of the home, not one of the home's own directories or anything hidden.
+    let below = real.strip_prefix(ground.real_home.as_str()).unwrap_or("");
+    let plain = paths::split(below).count() >= 1 && !paths::split(below).any(|part| part.starts_with('.'));
+    !value::has_special(&source)
+        && plain
+        && !ground.files.is_dir(&real)
+        && ground.zone(&real) == Zone::Outside
+        && ground.zone(&end) == Zone::Inside
+        && protected::kind(&real, &ground.known).is_none()
+        && !walk.is_custom(&real)
 }
 
 /// `rename 's/a/b/' files`: the old names go.
@@ -151,6 +175,15 @@ pub fn ln(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
     Stream::None
 }
 
+/// `mkdir`: harmless, but not where the user wants nothing to change.
+pub fn mkdir(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
+    let options = call.options(Spec { short: "m", long: &["mode"], ..Spec::default() });
+    for operand in options.operands {
+        walk.custom(env, operand, &call.show());
+    }
+    Stream::None
+}
+
 pub fn tee(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
     let options = call.options(Spec::default());
     let append = options.has(&["a", "append"]);
@@ -189,7 +222,11 @@ pub fn writes_operands(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> S
 /// Editors: a person or a script in them can write every file they open.
 pub fn editor(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
     // `ex -s` is silent, `vim -s` names a file.
-    let short = if matches!(call.name, "ex" | "ed") { "cSuUiTw" } else { "csSuUiTw" };
+    let ex_mode = matches!(call.name, "ex" | "ed")
+        || call.args().iter().any(|arg| {
+            arg.starts_with('-') && !arg.starts_with("--") && arg.contains(['e', 'E']) && arg.len() <= 3
+        });
+    let short = if ex_mode { "cSuUiTw" } else { "csSuUiTw" };
     let options = call.options(Spec { short, long: &["cmd"], ..Spec::default() });
     let subject = call.show();
     for command in options.values(&["c", "cmd"]) {
@@ -204,7 +241,9 @@ pub fn editor(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
             None => walk.write(env, operand, Write::Overwrite, &subject),
         }
     }
-    if let (Stream::Text(text, _), "ed" | "ex") = (call.stdin, call.name) {
+    if let Stream::Text(text, _) = call.stdin
+        && ex_mode
+    {
         for line in text.lines() {
             editor_command(walk, env, line, call);
         }
@@ -256,7 +295,7 @@ pub fn patch(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
 pub fn crontab(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
     let options = call.options(Spec { short: "u", ..Spec::default() });
     if !options.has(&["l"]) {
-        walk.found(&env.world.clone(), &rules::WRITE_START, call.show());
+        walk.found(&env.world.clone(), &rules::WRITE_SHELL_START, call.show());
     }
     Stream::None
 }

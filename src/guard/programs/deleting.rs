@@ -98,11 +98,15 @@ pub fn permissions(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Strea
                     crate::guard::paths::Zone::Inside | crate::guard::paths::Zone::Temp
                 );
                 let project = walk.ground.projects.contains(&dir);
-                (!inside && !project && walk.ground.is_system(&dir)).then_some(&rules::PERMISSIONS)
+                (!inside && !project && walk.ground.is_system(&dir)).then_some(&rules::PERMISSIONS_SYSTEM)
             }
             Spot::UnknownPart(dir, _) => {
                 let dir = walk.ground.real(&dir, true);
-                Some(if walk.ground.is_system(&dir) { &rules::PERMISSIONS } else { &rules::DELETE_UNKNOWN })
+                Some(if walk.ground.is_system(&dir) {
+                    &rules::PERMISSIONS_SYSTEM
+                } else {
+                    &rules::DELETE_UNKNOWN
+                })
             }
             Spot::UnknownStart(_) | Spot::NoDirectory(_) => Some(&rules::DELETE_UNKNOWN),
         };
@@ -164,7 +168,7 @@ pub fn rsync(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
     let deletes = options.names().any(|name| name.starts_with("del"));
     if to_remote {
         if deletes {
-            walk.found(&World::Here, &rules::REMOTE, subject);
+            walk.found(&World::Here, &rules::REMOTE_CHANGE, subject);
         }
         return Stream::None;
     }

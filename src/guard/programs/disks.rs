@@ -8,83 +8,19 @@ use crate::guard::walk::value::Stream;
 
 /// What a disk tool is asked to do.
 struct Tool {
-    name: &'static str,
+    names: &'static [&'static str],
     /// Any of these words or options makes it only look.
     looks: &'static [&'static str],
     /// Only these words make it write; empty means that everything else does.
     writes: &'static [&'static str],
 }
 
-static TOOLS: &[Tool] = &[
-    Tool { name: "mkfs", looks: &["-V", "--help", "--version"], writes: &[] },
-    Tool { name: "mke2fs", looks: &["-n", "-V"], writes: &[] },
-    Tool { name: "mkswap", looks: &["--help", "--version"], writes: &[] },
-    Tool { name: "mkdosfs", looks: &["--help"], writes: &[] },
-    Tool { name: "newfs", looks: &["-N"], writes: &[] },
-    Tool {
-        name: "wipefs",
-        looks: &["-n", "--no-act", "--help", "--version"],
-        writes: &["-a", "--all", "-o", "--offset", "-f"],
-    },
-    Tool { name: "blkdiscard", looks: &["--help", "--version"], writes: &[] },
-    Tool {
-        name: "fdisk",
-        looks: &["-l", "-s", "-x", "--list", "--version", "--help", "-v", "-h"],
-        writes: &[],
-    },
-    Tool { name: "gdisk", looks: &["-l"], writes: &[] },
-    Tool { name: "cfdisk", looks: &["--help", "--version"], writes: &[] },
-    Tool {
-        name: "sfdisk",
-        looks: &["-l", "-d", "-J", "-n", "--list", "--dump", "--json", "--no-act", "--version", "--verify"],
-        writes: &[],
-    },
-    Tool { name: "sgdisk", looks: &["-p", "-i", "--print", "--info", "-v", "--verify"], writes: &[] },
-    Tool {
-        name: "parted",
-        looks: &[],
-        writes: &["mklabel", "mktable", "mkpart", "rm", "resizepart", "rescue", "set", "name", "mkpartfs"],
-    },
-    Tool {
-        name: "hdparm",
-        looks: &[],
-        writes: &[
-            "--security-erase",
-            "--security-erase-enhanced",
-            "--trim-sector-ranges",
-            "--make-bad-sector",
-            "--write-sector",
-        ],
-    },
-    Tool { name: "nvme", looks: &[], writes: &["format", "sanitize", "write", "write-zeroes"] },
-    Tool { name: "cryptsetup", looks: &[], writes: &["luksFormat", "erase", "luksErase", "reencrypt"] },
-    Tool { name: "badblocks", looks: &[], writes: &["-w", "-n"] },
-    Tool {
-        name: "diskutil",
-        looks: &[],
-        writes: &[
-            "eraseDisk",
-            "eraseVolume",
-            "partitionDisk",
-            "zeroDisk",
-            "secureErase",
-            "randomDisk",
-            "reformat",
-            "apfs",
-        ],
-    },
-    Tool { name: "zpool", looks: &[], writes: &["destroy", "labelclear", "create"] },
-    Tool { name: "zfs", looks: &[], writes: &["destroy", "rollback"] },
-    Tool { name: "mdadm", looks: &[], writes: &["--zero-superblock", "--create", "-C"] },
-    Tool { name: "lvremove", looks: &["--help", "-t", "--test"], writes: &[] },
-    Tool { name: "vgremove", looks: &["--help", "-t", "--test"], writes: &[] },
-    Tool { name: "pvremove", looks: &["--help", "-t", "--test"], writes: &[] },
-    Tool { name: "diskpart", looks: &[], writes: &[] },
-    Tool { name: "format", looks: &["/?"], writes: &[] },
-];
+const PLAIN: Tool = Tool { names: &[], looks: &[], writes: &[] };
+
+include!(concat!(env!("OUT_DIR"), "/guard/disks.rs"));
 
 pub fn disk_tool(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
-    let Some(tool) = TOOLS.iter().find(|tool| tool.name == call.name) else { return Stream::None };
+    let Some(tool) = TOOLS.iter().find(|tool| tool.names.contains(&call.name)) else { return Stream::None };
     let has = |words: &[&str]| {
         call.args().iter().any(|arg| {
             let arg = arg.as_str();
@@ -130,7 +66,7 @@ pub fn power(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
         _ => !options.has(&["help", "version"]),
     };
     if stops {
-        walk.found(&env.world.clone(), &rules::POWER, call.show());
+        walk.found(&env.world.clone(), &rules::SYSTEM_POWER, call.show());
     }
     Stream::None
 }

@@ -3,7 +3,7 @@
 use super::{Call, Options, Spec};
 use crate::guard::rules::{self, Rule};
 use crate::guard::walk::Walk;
-use crate::guard::walk::env::Env;
+use crate::guard::walk::env::{Env, World};
 use crate::guard::walk::touch::{Spot, Write};
 use crate::guard::walk::value::{Stream, Tags, has_special};
 
@@ -44,7 +44,7 @@ pub fn git(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
         say(walk, &env, &rules::GIT_NO_VERIFY);
     }
     let rule = match git.verb {
-        "reset" => reset(&plain),
+        "reset" => reset(walk, &env, &plain),
         "push" => push(git.args),
         "clean" => return clean(walk, &mut env, &git, call),
         "checkout" => checkout(walk, &env, git.args),
@@ -176,7 +176,7 @@ fn move_to(walk: &mut Walk<'_>, env: &mut Env, dir: &str) {
 fn setting(walk: &mut Walk<'_>, env: &mut Env, key: &str, value: &str, call: &Call<'_>) {
     let key = key.to_lowercase();
     if key == "core.hookspath" {
-        walk.found(&env.world.clone(), &rules::GIT_HOOKS, call.show());
+        walk.found(&env.world.clone(), &rules::GIT_HOOKS_PATH, call.show());
     }
     let shell = value.strip_prefix('!');
     let runs = COMMAND_SETTINGS.contains(&key.as_str())
@@ -226,9 +226,17 @@ fn skips_checks(verb: &str, args: &[String]) -> bool {
     false
 }
 
-fn reset(options: &Options<'_>) -> Option<&'static Rule> {
+fn reset(walk: &mut Walk<'_>, env: &Env, options: &Options<'_>) -> Option<&'static Rule> {
     if options.has(&["hard"]) {
-        Some(&rules::GIT_DISCARD)
+        // Looking at the tree takes git itself, so only where it makes a difference.
+        let differs =
+            walk.choices.decision(&rules::GIT_RESET_CLEAN) < walk.choices.decision(&rules::GIT_DISCARD);
+        let is_clean = |walk: &mut Walk<'_>| {
+            let root = toplevel(walk, env)?;
+            walk.ground.files.is_clean(&root)
+        };
+        let clean = differs && env.world == World::Here && is_clean(walk) == Some(true);
+        Some(if clean { &rules::GIT_RESET_CLEAN } else { &rules::GIT_DISCARD })
     } else {
         options.has(&["merge"]).then_some(&rules::GIT_DISCARD_FILE)
     }
@@ -319,6 +327,9 @@ fn is_inner_directory(walk: &mut Walk<'_>, env: &Env, pathspec: &str) -> bool {
 fn discard(walk: &mut Walk<'_>, env: &Env, paths: &[&str]) -> Option<&'static Rule> {
     if paths.is_empty() {
         return None;
+    }
+    for path in paths {
+        walk.custom(env, path, &format!("git … {path}"));
     }
     let whole = paths.iter().any(|path| is_whole(walk, env, path));
     Some(if whole { &rules::GIT_DISCARD } else { &rules::GIT_DISCARD_FILE })
@@ -414,7 +425,7 @@ fn config(walk: &mut Walk<'_>, env: &mut Env, git: &Git<'_>, call: &Call<'_>) ->
     match operands {
         [key, value, ..] => setting(walk, env, key, value, call),
         [key] if unsets && key.eq_ignore_ascii_case("core.hooksPath") => {
-            walk.found(&env.world.clone(), &rules::GIT_HOOKS, call.show());
+            walk.found(&env.world.clone(), &rules::GIT_HOOKS_PATH, call.show());
         }
         _ if options.has(&["e", "edit"]) => {
             walk.found(&env.world.clone(), &rules::WRITE_GIT_DATA, call.show());

@@ -55,7 +55,7 @@ pub fn tmux(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
     // What is typed into another program need not be whole shell text.
     let before = walk.worst.clone();
     walk.text(&mut env.clone(), &text, &Stream::None, false);
-    if walk.worst.as_ref().is_some_and(|finding| std::ptr::eq(finding.rule, &rules::UNREADABLE)) {
+    if walk.worst.as_ref().is_some_and(|finding| std::ptr::eq(finding.rule, &rules::SHELL_UNREADABLE)) {
         walk.worst = before;
     }
     Stream::Data(Tags::NONE)
@@ -81,34 +81,31 @@ pub fn at(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
 
 /// `sudo` and its like. What they would run is looked at as well, but the answer is given.
 pub fn privilege(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
+    if let [flag] = call.args()
+        && matches!(flag.as_str(), "--help" | "--version")
+        && !matches!(call.name, "sudo" | "su" | "doas" | "pkexec")
+    {
+        return Stream::Data(Tags::NONE);
+    }
     walk.found(&env.world.clone(), &rules::PRIVILEGE, call.show());
     Stream::Data(call.stdin.tags().only(Tags::FLOWING))
 }
 
 /// The guard's own installation: `headspace uninstall`.
 pub fn headspace(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
-    if call.args().first().is_some_and(|verb| matches!(verb.as_str(), "uninstall")) {
-        walk.found(&env.world.clone(), &rules::WRITE_AGENT, call.show());
-    }
-    Stream::Data(Tags::NONE)
-}
-
-/// `sqlite3 x '.shell …'`, `psql -c '\\! …'`: prompts that lead to a shell.
-pub fn database(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
-    let stdin = match call.stdin {
-        Stream::Text(text, _) => text.as_str(),
-        _ => "",
-    };
-    for line in call.args().iter().map(String::as_str).chain([stdin]).flat_map(str::lines) {
-        let command = match call.name {
-            "sqlite3" => {
-                line.trim_start().strip_prefix(".shell ").or(line.trim_start().strip_prefix(".system "))
-            }
-            _ => line.split_once("\\!").map(|(_, command)| command),
-        };
-        if let Some(command) = command {
-            walk.text(&mut env.clone(), command, &Stream::None, false);
+    let options = call.options(Spec::default());
+    let answers = match options.operands.as_slice() {
+        ["answer", "status", ..] => false,
+        ["answer" | "reply", ..] | ["guard", "allow", ..] => true,
+        ["open", ..] => options.has(&["unlock"]),
+        ["uninstall", ..] => {
+            walk.found(&env.world.clone(), &rules::WRITE_AGENT_SETTINGS, call.show());
+            false
         }
+        _ => false,
+    };
+    if answers && !options.has(&["help"]) {
+        walk.found(&env.world.clone(), &rules::ANSWER_AGENT, call.show());
     }
     Stream::Data(Tags::NONE)
 }

@@ -15,12 +15,14 @@ mod network;
 mod options;
 mod output;
 mod reading;
+mod scripts;
 mod shells;
+mod sql;
 mod table;
 mod wrappers;
 
 use super::code::Language;
-use super::rules;
+use super::rules::{self, pattern::Words};
 use super::walk::env::{Env, World};
 use super::walk::value::{self, Stream, Tags};
 use super::walk::{Walk, pattern, touch::Spot};
@@ -89,12 +91,51 @@ pub fn run(walk: &mut Walk<'_>, env: &mut Env, argv: &[String], stdin: &Stream, 
         && let Some(content) = walk.content_to_run(env, full)
     {
         run_made_file(walk, env, &content, &call);
+    } else if full.contains('/') && table::find(&plain).is_none() {
+        scripts::program(walk, env, &call);
     }
-    if let Some(handler) = table::find(&plain) {
-        return handler(walk, env, &call);
+    scripts::named(walk, env, &call);
+    named_rules(walk, env, &call);
+    let out = match table::find(&plain) {
+        Some(handler) => handler(walk, env, &call),
+        None => {
+            unknown_wrapper(walk, env, &call);
+            call.filtered()
+        }
+    };
+    printed_secret(walk, &call, out)
+}
+
+/// The rules that are "this program with these words".
+fn named_rules(walk: &mut Walk<'_>, env: &Env, call: &Call<'_>) {
+    let rows = rules::about(rules::NAMED, call.name, |row| row.0);
+    if rows.is_empty() {
+        return;
     }
-    unknown_wrapper(walk, env, &call);
-    call.filtered()
+    let words = Words::read(call.name, call.args());
+    if words.helps {
+        return;
+    }
+    for (_, pattern, rule) in rows {
+        if words.fit(pattern) && !rule.unless_env.iter().any(|setting| env.holds(setting)) {
+            walk.found_by(&env.world.clone(), rule, call.show(), pattern);
+        }
+    }
+}
+
+/// `gh auth token`: what it prints is a secret, wherever it goes from here.
+fn printed_secret(walk: &mut Walk<'_>, call: &Call<'_>, out: Stream) -> Stream {
+    let rows = rules::about(rules::SECRETS, call.name, |row| row.0);
+    if rows.is_empty() || !call.want {
+        return out;
+    }
+    let words = Words::read(call.name, call.args());
+    let Some((_, _, hosts)) = rows.iter().find(|(_, pattern, _)| words.fit(pattern)) else { return out };
+    if hosts.is_empty() {
+        walk.any_host = true;
+    }
+    walk.token_hosts.extend_from_slice(hosts);
+    Stream::Data(out.tags().and(Tags::SECRET))
 }
 
 /// The name of a program that came with the machine, if the rules know it.
@@ -121,6 +162,11 @@ pub fn is_shell(name: &str) -> bool {
         name.as_str(),
         "sh" | "bash" | "zsh" | "dash" | "ksh" | "ash" | "fish" | "python" | "perl" | "ruby" | "node" | "php"
     )
+}
+
+/// The name that the rules know the program of a command by.
+pub fn name_of(word: &str) -> String {
+    plain_name(word.rsplit('/').next().unwrap_or(word))
 }
 
 /// The name a program is known by: no path, no version, no vendor's prefix.
@@ -169,7 +215,7 @@ fn unknown_program(walk: &mut Walk<'_>, env: &mut Env, full: &str, argv: &[Strin
         // The default is judged in its own turn; the others are as good as a script on this disk.
         return Stream::Data(Tags::NONE);
     } else {
-        &rules::UNKNOWN_COMMAND
+        &rules::SHELL_UNKNOWN_COMMAND
     };
     walk.found(&env.world.clone(), rule, subject);
     Stream::Data(Tags::NONE)
@@ -191,7 +237,7 @@ fn globbed_program(
     let last = argv[0].rsplit('/').next().unwrap_or("");
     matched.extend(table::names().filter(|name| pattern::matches_visible(last, name)).map(str::to_owned));
     if matched.is_empty() || matched.len() > MOST_PROGRAMS {
-        walk.found(&env.world.clone(), &rules::UNKNOWN_COMMAND, argv.join(" "));
+        walk.found(&env.world.clone(), &rules::SHELL_UNKNOWN_COMMAND, argv.join(" "));
     }
     let mut out = Stream::Data(Tags::NONE);
     for path in matched.into_iter().take(MOST_PROGRAMS) {
@@ -227,7 +273,7 @@ fn unknown_wrapper(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) {
     walk.call(&mut env.clone(), &call.args()[at..], &Stream::None, false);
     let inner = std::mem::replace(&mut walk.worst, before);
     if inner.is_some_and(|finding| finding.decision == super::Decision::Deny) {
-        walk.found(&World::Here, &rules::WRAPPED, call.show());
+        walk.found(&World::Here, &rules::SHELL_WRAPPED, call.show());
     }
 }
 

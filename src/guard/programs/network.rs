@@ -10,10 +10,30 @@ use crate::guard::walk::value::{Stream, Tags};
 
 /// Says so if anything this command hands over is a secret.
 fn no_secrets(walk: &mut Walk<'_>, env: &Env, call: &Call<'_>) {
-    let words = call.argv.iter().fold(Tags::NONE, |tags, word| tags.and(walk.origins.tags(word)));
-    if words.and(call.stdin.tags()).has(Tags::SECRET) {
+    let mut words = call.argv.iter().fold(Tags::NONE, |tags, word| tags.and(walk.origins.tags(word)));
+    if goes_home(walk, call) {
+        words = Tags::NONE;
+    }
+    // `gh secret set` is where secrets are meant to go.
+    let kept = call.name == "gh" && call.args().first().is_some_and(|verb| verb == "secret");
+    if !kept && words.and(call.stdin.tags()).has(Tags::SECRET) {
         walk.found(&env.world, &rules::NETWORK_SECRET, call.show());
     }
+}
+
+/// A token in a header goes to the service it is for: `curl -H "Bearer $(gh auth token)" https://api.github.com`.
+fn goes_home(walk: &Walk<'_>, call: &Call<'_>) -> bool {
+    let mut hosts = call.args().iter().filter_map(|arg| {
+        let (_, rest) = arg.split_once("://")?;
+        let host = rest.split(['/', '?', '#']).next()?.rsplit('@').next()?;
+        Some(host.split(':').next().unwrap_or(host))
+    });
+    let known = |host: &str| {
+        walk.token_hosts
+            .iter()
+            .any(|home| host.strip_suffix(home).is_some_and(|rest| rest.is_empty() || rest.ends_with('.')))
+    };
+    !walk.any_host && !walk.token_hosts.is_empty() && hosts.clone().count() > 0 && hosts.all(known)
 }
 
 fn sends_file(walk: &mut Walk<'_>, env: &Env, file: &str, call: &Call<'_>) {
@@ -73,6 +93,14 @@ pub fn curl(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
         stops: false,
     });
     no_secrets(walk, env, call);
+    // headspace's own routes for answering; reading its board is fine.
+    let answers = |arg: &&String| {
+        arg.contains("/api/answer/")
+            || arg.contains("/api/interactions/") && arg.trim_end_matches('/').ends_with("/answer")
+    };
+    if call.args().iter().any(|arg| answers(&arg)) {
+        walk.found(&env.world.clone(), &rules::ANSWER_AGENT, call.show());
+    }
     for value in options.values(&[
         "d",
         "data",
@@ -219,8 +247,11 @@ pub fn client(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
             sends_file(walk, env, file, call);
         }
     }
-    if call.name == "gh" && matches!(call.args(), [a, b, ..] if a == "repo" && b == "delete") {
-        walk.found(&env.world.clone(), &rules::GIT_DELETE_REF, call.show());
+    if call.name == "gcloud" && call.args().iter().any(|arg| arg == "ssh") {
+        let options = call.options(Spec { long: &["command"], ..Spec::default() });
+        let mut there = Env { world: World::Remote, ..env.clone() };
+        there.go(vec![None]);
+        walk.text(&mut there, options.value(&["command"]).unwrap_or(""), &Stream::None, false);
     }
     let words: Vec<&str> = call.args().iter().map(String::as_str).collect();
     let prints = match call.name {

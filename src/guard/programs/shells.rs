@@ -1,6 +1,6 @@
 //! Shells and interpreters: where their program comes from, and whether it may run.
 
-use super::{Call, Spec, network};
+use super::{Call, Spec, network, scripts};
 use crate::guard::code::{self, Language};
 use crate::guard::rules::{self, Rule};
 use crate::guard::walk::Walk;
@@ -45,7 +45,7 @@ pub fn code(
     }
     let local = Tags::LOCAL_FILE.and(Tags::TRUSTED).and(Tags::HAS_DEFAULT);
     if !text.is_empty() && text.trim().chars().all(is_hole) && !walk.origins.tags(&text).has(local) {
-        walk.found(&env.world.clone(), &rules::UNKNOWN_COMMAND, call.show());
+        walk.found(&env.world.clone(), &rules::SHELL_UNKNOWN_COMMAND, call.show());
     }
     code::judge(walk, &mut env.clone(), language, &text, call);
     call.filtered()
@@ -72,7 +72,7 @@ pub fn program(
         }
         Stream::Data(tags) => {
             if !tags.has(Tags::LOCAL_FILE.and(Tags::TRUSTED)) {
-                walk.found(&world, &rules::UNKNOWN_COMMAND, call.show());
+                walk.found(&world, &rules::SHELL_UNKNOWN_COMMAND, call.show());
             }
             Stream::Data(Tags::NONE)
         }
@@ -108,8 +108,13 @@ pub fn file(
         }
         None => {
             // Sourcing a file with secrets puts them into the environment.
-            if language == Language::Shell {
+            if language == Language::Shell && walk.script.is_none() {
                 walk.read(env, file);
+            }
+            if language == Language::Shell
+                && let Some(text) = scripts::text_of(walk, env, file)
+            {
+                return scripts::run(walk, env, &text, file, args, call);
             }
             Stream::Data(call.stdin.tags().only(Tags::FLOWING))
         }
@@ -183,7 +188,7 @@ pub fn shell(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
 
 /// How an interpreter takes its program.
 struct Interpreter {
-    name: &'static str,
+    names: &'static [&'static str],
     language: Language,
     /// Letters whose value is the program.
     code: &'static str,
@@ -201,7 +206,7 @@ struct Interpreter {
 }
 
 const PLAIN: Interpreter = Interpreter {
-    name: "",
+    names: &[],
     language: Language::Other,
     code: "e",
     long_code: &[],
@@ -212,95 +217,11 @@ const PLAIN: Interpreter = Interpreter {
     verbs: &[],
 };
 
-static INTERPRETERS: &[Interpreter] = &[
-    Interpreter {
-        name: "python",
-        language: Language::Python,
-        code: "c",
-        module: "m",
-        values: "WXQ",
-        ..PLAIN
-    },
-    Interpreter { name: "pypy", language: Language::Python, code: "c", module: "m", values: "WX", ..PLAIN },
-    Interpreter { name: "ipython", language: Language::Python, code: "c", module: "m", ..PLAIN },
-    Interpreter {
-        name: "node",
-        language: Language::JavaScript,
-        code: "ep",
-        long_code: &["--eval", "--print"],
-        values: "rC",
-        ..PLAIN
-    },
-    Interpreter {
-        name: "nodejs",
-        language: Language::JavaScript,
-        code: "ep",
-        long_code: &["--eval", "--print"],
-        values: "rC",
-        ..PLAIN
-    },
-    Interpreter {
-        name: "tsx",
-        language: Language::JavaScript,
-        code: "ep",
-        long_code: &["--eval", "--print"],
-        ..PLAIN
-    },
-    Interpreter {
-        name: "ts-node",
-        language: Language::JavaScript,
-        code: "ep",
-        long_code: &["--eval"],
-        ..PLAIN
-    },
-    Interpreter {
-        name: "deno",
-        language: Language::JavaScript,
-        code: "",
-        verbs: &["run", "eval", "repl"],
-        ..PLAIN
-    },
-    Interpreter {
-        name: "bun",
-        language: Language::JavaScript,
-        code: "ep",
-        long_code: &["--eval", "--print"],
-        verbs: &["run"],
-        ..PLAIN
-    },
-    Interpreter {
-        name: "perl",
-        language: Language::Perl,
-        code: "eE",
-        values: "",
-        attached: "iMmIlF0DxC",
-        filters: true,
-        ..PLAIN
-    },
-    Interpreter {
-        name: "ruby",
-        language: Language::Ruby,
-        code: "e",
-        values: "rIEC",
-        attached: "iF0KTWx",
-        filters: true,
-        ..PLAIN
-    },
-    Interpreter { name: "php", language: Language::Php, code: "rBRE", values: "fdczS", ..PLAIN },
-    Interpreter { name: "lua", code: "e", values: "l", ..PLAIN },
-    Interpreter { name: "luajit", code: "e", values: "lj", ..PLAIN },
-    Interpreter { name: "Rscript", code: "e", ..PLAIN },
-    Interpreter { name: "julia", code: "eE", values: "tpJ", ..PLAIN },
-    Interpreter { name: "elixir", code: "e", values: "r", ..PLAIN },
-    Interpreter { name: "groovy", code: "e", ..PLAIN },
-    Interpreter { name: "tclsh", code: "", ..PLAIN },
-    Interpreter { name: "expect", code: "c", values: "f", ..PLAIN },
-    Interpreter { name: "guile", code: "c", values: "l", ..PLAIN },
-    Interpreter { name: "swift", code: "e", ..PLAIN },
-];
+include!(concat!(env!("OUT_DIR"), "/guard/interpreters.rs"));
 
 pub fn interpreter(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
-    let Some(interpreter) = INTERPRETERS.iter().find(|interpreter| interpreter.name == call.name) else {
+    let Some(interpreter) = INTERPRETERS.iter().find(|interpreter| interpreter.names.contains(&call.name))
+    else {
         return call.filtered();
     };
     let args = call.args();
@@ -340,6 +261,11 @@ pub fn interpreter(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Strea
                 // The module is the program; what is piped in is its data.
                 let tags = call.stdin.tags().only(Tags::FLOWING);
                 let decodes = args[at - 1..].iter().any(|arg| arg.ends_with("base64"));
+                let module = if rest.is_empty() { args.get(at).map_or("", String::as_str) } else { rest };
+                let behind = args.get(at + usize::from(rest.is_empty())..).unwrap_or(&[]);
+                let argv: Vec<String> =
+                    std::iter::once(module.to_owned()).chain(behind.iter().cloned()).collect();
+                super::named_rules(walk, env, &Call { name: module, argv: &argv, ..*call });
                 return Stream::Data(if decodes { tags.and(Tags::DECODED) } else { tags });
             }
             if interpreter.code.contains(c) {
@@ -458,6 +384,11 @@ pub fn make(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
     let dir = options.value(&["C", "directory"]).unwrap_or(".");
     let named = options.value(&["f", "file", "makefile"]);
     let files = named.map_or_else(|| vec!["GNUmakefile", "makefile", "Makefile"], |file| vec![file]);
+    let only_shows =
+        options.has(&["n", "just-print", "dry-run", "recon", "q", "question", "version", "help", "v", "p"]);
+    if !only_shows {
+        scripts::make(walk, env, dir, &files, &options.operands);
+    }
     for file in files {
         let path = format!("{dir}/{file}");
         let content = match file {

@@ -8,7 +8,7 @@ use crate::guard::walk::touch::Spot;
 use crate::guard::walk::value::{Stream, Tags};
 
 struct Wrapper {
-    name: &'static str,
+    names: &'static [&'static str],
     /// One of these words must come first; empty means none.
     verbs: &'static [&'static str],
     /// Options with a value.
@@ -22,10 +22,12 @@ struct Wrapper {
     joins: bool,
     /// Only what follows `--` is a command.
     after_dashes: bool,
+    /// Options with two values.
+    pairs: &'static [&'static str],
 }
 
 const PLAIN: Wrapper = Wrapper {
-    name: "",
+    names: &[],
     verbs: &[],
     short: "",
     long: &[],
@@ -33,195 +35,28 @@ const PLAIN: Wrapper = Wrapper {
     text: &[],
     joins: false,
     after_dashes: false,
+    pairs: &[],
 };
 
-static WRAPPERS: &[Wrapper] = &[
-    Wrapper { name: "arch", ..PLAIN },
-    Wrapper { name: "asdf", verbs: &["exec"], ..PLAIN },
-    Wrapper { name: "aws-vault", verbs: &["exec"], short: "dn", skip: 1, ..PLAIN },
-    Wrapper { name: "builtin", ..PLAIN },
-    Wrapper { name: "bundle", verbs: &["exec"], ..PLAIN },
-    Wrapper { name: "bunx", ..PLAIN },
-    Wrapper { name: "bwrap", long: &["bind", "ro-bind", "dev-bind", "chdir"], after_dashes: true, ..PLAIN },
-    Wrapper { name: "caffeinate", short: "tw", ..PLAIN },
-    Wrapper { name: "chamber", verbs: &["exec"], after_dashes: true, ..PLAIN },
-    Wrapper { name: "chronic", ..PLAIN },
-    Wrapper { name: "chroot", skip: 1, ..PLAIN },
-    Wrapper { name: "chrt", short: "pTPD", skip: 1, ..PLAIN },
-    Wrapper { name: "concurrently", short: "nc", long: &["names", "prefix"], joins: true, ..PLAIN },
-    Wrapper { name: "conda", verbs: &["run"], short: "np", long: &["name", "prefix"], ..PLAIN },
-    Wrapper { name: "cross-env", ..PLAIN },
-    Wrapper { name: "cross-env-shell", joins: true, ..PLAIN },
-    Wrapper { name: "dbus-launch", ..PLAIN },
-    Wrapper { name: "dbus-run-session", ..PLAIN },
-    Wrapper { name: "direnv", verbs: &["exec"], skip: 1, ..PLAIN },
-    Wrapper { name: "doppler", verbs: &["run"], after_dashes: true, ..PLAIN },
-    Wrapper { name: "dotenv", short: "fe", ..PLAIN },
-    Wrapper { name: "dotenvx", verbs: &["run"], after_dashes: true, ..PLAIN },
-    Wrapper { name: "entr", ..PLAIN },
-    Wrapper { name: "exec", short: "a", ..PLAIN },
-    Wrapper { name: "fakeroot", short: "lsbi", ..PLAIN },
-    Wrapper { name: "firejail", ..PLAIN },
-    Wrapper { name: "flatpak-spawn", ..PLAIN },
-    Wrapper {
-        name: "flock",
-        short: "wEc",
-        long: &["timeout", "conflict-exit-code", "command"],
-        skip: 1,
-        text: &["c", "command"],
-        ..PLAIN
-    },
-    Wrapper { name: "gdb", after_dashes: true, ..PLAIN },
-    Wrapper {
-        name: "hyperfine",
-        short: "wrmMpcn",
-        long: &[
-            "warmup",
-            "runs",
-            "min-runs",
-            "prepare",
-            "cleanup",
-            "setup",
-            "export-json",
-            "export-markdown",
-        ],
-        text: &["p", "prepare", "cleanup", "setup"],
-        joins: true,
-        ..PLAIN
-    },
-    Wrapper { name: "infisical", verbs: &["run"], after_dashes: true, ..PLAIN },
-    Wrapper { name: "ionice", short: "cnpPu", long: &["class", "classdata", "pid"], ..PLAIN },
-    Wrapper { name: "ld.so", long: &["library-path", "preload", "argv0"], ..PLAIN },
-    Wrapper { name: "linux32", ..PLAIN },
-    Wrapper { name: "linux64", ..PLAIN },
-    Wrapper { name: "ltrace", short: "aAenopsuxl", ..PLAIN },
-    Wrapper {
-        name: "man",
-        short: "PCLMSe",
-        long: &["pager"],
-        text: &["P", "pager"],
-        skip: usize::MAX,
-        ..PLAIN
-    },
-    Wrapper { name: "mise", verbs: &["exec", "x"], after_dashes: true, ..PLAIN },
-    Wrapper { name: "nice", short: "n", long: &["adjustment"], ..PLAIN },
-    Wrapper {
-        name: "nix",
-        verbs: &["develop", "shell", "run"],
-        text: &["command", "c"],
-        short: "c",
-        long: &["command"],
-        after_dashes: true,
-        ..PLAIN
-    },
-    Wrapper {
-        name: "nix-shell",
-        short: "pAIP",
-        long: &["run", "command", "packages"],
-        text: &["run", "command"],
-        after_dashes: true,
-        ..PLAIN
-    },
-    Wrapper { name: "nocorrect", ..PLAIN },
-    Wrapper {
-        name: "nodemon",
-        short: "xwei",
-        long: &["exec", "watch", "ext", "ignore"],
-        text: &["x", "exec"],
-        after_dashes: true,
-        ..PLAIN
-    },
-    Wrapper { name: "noglob", ..PLAIN },
-    Wrapper { name: "nohup", ..PLAIN },
-    Wrapper {
-        name: "npm",
-        verbs: &["exec", "x"],
-        short: "pc",
-        long: &["package", "call", "workspace"],
-        text: &["c", "call"],
-        ..PLAIN
-    },
-    Wrapper { name: "npx", short: "pc", long: &["package", "call"], text: &["c", "call"], ..PLAIN },
-    Wrapper { name: "nsenter", short: "tSG", long: &["target"], ..PLAIN },
-    Wrapper { name: "numactl", ..PLAIN },
-    Wrapper { name: "op", verbs: &["run"], after_dashes: true, ..PLAIN },
-    Wrapper { name: "pdm", verbs: &["run"], ..PLAIN },
-    Wrapper { name: "perf", verbs: &["stat", "record", "trace"], short: "eopFrI", ..PLAIN },
-    Wrapper { name: "pipenv", verbs: &["run"], ..PLAIN },
-    Wrapper { name: "pixi", verbs: &["run"], ..PLAIN },
-    Wrapper { name: "pnpm", verbs: &["exec", "dlx"], ..PLAIN },
-    Wrapper { name: "pnpx", ..PLAIN },
-    Wrapper { name: "poetry", verbs: &["run"], ..PLAIN },
-    Wrapper { name: "prlimit", ..PLAIN },
-    Wrapper { name: "proot", short: "rbwq", ..PLAIN },
-    Wrapper { name: "proxychains", short: "f", ..PLAIN },
-    Wrapper { name: "proxychains4", short: "f", ..PLAIN },
-    Wrapper { name: "retry", short: "tdb", ..PLAIN },
-    Wrapper { name: "rlwrap", short: "afHpPs", ..PLAIN },
-    Wrapper { name: "rye", verbs: &["run"], ..PLAIN },
-    Wrapper {
-        name: "script",
-        short: "cEIloOTB",
-        long: &["command"],
-        text: &["c", "command"],
-        skip: 1,
-        ..PLAIN
-    },
-    Wrapper { name: "sem", short: "j", long: &["jobs", "id"], joins: true, ..PLAIN },
-    Wrapper { name: "setarch", skip: 1, ..PLAIN },
-    Wrapper { name: "setpriv", ..PLAIN },
-    Wrapper { name: "setsid", ..PLAIN },
-    Wrapper { name: "sg", short: "c", skip: 1, text: &["c"], joins: true, ..PLAIN },
-    Wrapper { name: "split", long: &["filter"], text: &["filter"], short: "bCnla", skip: 9, ..PLAIN },
-    Wrapper { name: "stdbuf", short: "ioe", long: &["input", "output", "error"], ..PLAIN },
-    Wrapper { name: "strace", short: "oeEpsuPOaSXIb", ..PLAIN },
-    Wrapper { name: "systemd-inhibit", ..PLAIN },
-    Wrapper {
-        name: "systemd-run",
-        short: "puEtMHdG",
-        long: &["unit", "property", "setenv", "working-directory"],
-        ..PLAIN
-    },
-    Wrapper { name: "taskset", short: "p", skip: 1, ..PLAIN },
-    Wrapper { name: "time", short: "fo", long: &["format", "output"], ..PLAIN },
-    Wrapper { name: "timeout", short: "ks", long: &["kill-after", "signal"], skip: 1, ..PLAIN },
-    Wrapper { name: "torify", ..PLAIN },
-    Wrapper { name: "torsocks", ..PLAIN },
-    Wrapper { name: "unbuffer", ..PLAIN },
-    Wrapper { name: "unshare", short: "RwSG", long: &["root", "wd", "map-users", "map-groups"], ..PLAIN },
-    Wrapper {
-        name: "uv",
-        verbs: &["run"],
-        long: &["with", "python", "project", "directory", "env-file", "extra", "group"],
-        short: "p",
-        ..PLAIN
-    },
-    Wrapper { name: "uvx", long: &["with", "from", "python"], short: "p", ..PLAIN },
-    Wrapper { name: "valgrind", ..PLAIN },
-    Wrapper { name: "watch", short: "nd", long: &["interval"], joins: true, ..PLAIN },
-    Wrapper {
-        name: "watchexec",
-        short: "wefisEo",
-        long: &["watch", "exts", "ignore", "filter", "shell"],
-        joins: true,
-        ..PLAIN
-    },
-    Wrapper { name: "winpty", ..PLAIN },
-    Wrapper { name: "wsl", short: "du", long: &["distribution", "user", "cd"], ..PLAIN },
-    Wrapper {
-        name: "xvfb-run",
-        short: "nsefpw",
-        long: &["server-num", "server-args", "error-file"],
-        ..PLAIN
-    },
-    Wrapper { name: "yarn", verbs: &["exec", "dlx"], ..PLAIN },
-];
+include!(concat!(env!("OUT_DIR"), "/guard/wrappers.rs"));
 
 pub fn wrapper(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
-    let Some(wrapper) = WRAPPERS.iter().find(|wrapper| wrapper.name == call.name) else {
+    let Some(wrapper) = WRAPPERS.iter().find(|wrapper| wrapper.names.contains(&call.name)) else {
         return call.filtered();
     };
+    let mut single = Vec::new();
     let mut args = call.args();
+    if !wrapper.pairs.is_empty() {
+        let mut words = args.iter();
+        while let Some(word) = words.next() {
+            if wrapper.pairs.contains(&word.as_str()) {
+                words.nth(1);
+            } else {
+                single.push(word.clone());
+            }
+        }
+        args = &single;
+    }
     if !wrapper.verbs.is_empty() {
         let verb = args.iter().position(|arg| !arg.starts_with('-'));
         match verb {
@@ -232,6 +67,11 @@ pub fn wrapper(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
     }
     let options = Options::read(args, Spec { short: wrapper.short, long: wrapper.long, stops: true });
     for text in options.values(wrapper.text) {
+        let text = match call.name {
+            "gdb" | "lldb" => debugger_escape(walk, env, text, call),
+            _ => Some(text),
+        };
+        let Some(text) = text else { continue };
         shells::code(walk, env, crate::guard::code::Language::Shell, text, call, &[]);
     }
     let mut rest = args.get(options.rest..).unwrap_or(&[]);
@@ -260,7 +100,7 @@ pub fn wrapper(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
     }
     if wrapper.joins {
         // `hyperfine 'a' 'b'` and `concurrently 'a' 'b'` run each; `watch a b` runs them as one.
-        let lines = if matches!(wrapper.name, "hyperfine" | "concurrently") {
+        let lines = if matches!(call.name, "hyperfine" | "concurrently") {
             rest.to_vec()
         } else {
             vec![rest.join(" ")]
@@ -268,7 +108,7 @@ pub fn wrapper(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
         // `concurrently npm:dev:*` names scripts.
         let scripts = ["npm:", "yarn:", "pnpm:", "bun:", "node:", "deno:"];
         for line in lines {
-            if wrapper.name == "concurrently" && scripts.iter().any(|script| line.starts_with(script)) {
+            if call.name == "concurrently" && scripts.iter().any(|script| line.starts_with(script)) {
                 continue;
             }
             shells::code(walk, env, crate::guard::code::Language::Shell, &line, call, &[]);
@@ -276,19 +116,35 @@ pub fn wrapper(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
         return Stream::Data(Tags::NONE);
     }
     // `uv run -` and `uv run script.py` leave out who runs them.
-    if wrapper.name == "uv" && (rest[0] == "-" || rest[0].ends_with(".py")) {
+    if call.name == "uv" && (rest[0] == "-" || rest[0].ends_with(".py")) {
         let words: Vec<String> = std::iter::once("python".to_owned()).chain(rest.iter().cloned()).collect();
         return walk.call(&mut env.clone(), &words, call.stdin, call.want);
     }
     // `builtin` passes over functions of the same name.
-    if wrapper.name == "builtin" {
+    if call.name == "builtin" {
         return super::run(walk, env, rest, call.stdin, call.want);
     }
     // `exec` acts in the shell itself, the others in a process of their own.
-    if matches!(wrapper.name, "exec" | "noglob" | "nocorrect") {
+    if matches!(call.name, "exec" | "noglob" | "nocorrect") {
         return walk.call(env, rest, call.stdin, call.want);
     }
     walk.call(&mut env.clone(), rest, call.stdin, call.want)
+}
+
+/// `gdb -ex 'shell …'`, `-ex '!…'`: the shell text, if a debugger's command is one.
+fn debugger_escape<'t>(
+    walk: &mut Walk<'_>,
+    env: &mut Env,
+    text: &'t str,
+    call: &Call<'_>,
+) -> Option<&'t str> {
+    let text = text.trim_start();
+    if let Some(program) =
+        ["python ", "py ", "pi ", "script "].iter().find_map(|word| text.strip_prefix(word))
+    {
+        shells::code(walk, env, crate::guard::code::Language::Python, program, call, &[]);
+    }
+    ["shell ", "!", "platform shell ", "make "].iter().find_map(|word| text.strip_prefix(word))
 }
 
 fn is_assignment(word: &str) -> bool {

@@ -11,7 +11,7 @@ const DISK: &str = "
     /home/dev/.ssh/authorized_keys /home/dev/.aws/credentials /home/dev/.kube/config
     /home/dev/.claude/settings.json /home/dev/.gnupg/secring.gpg /home/dev/notes.md /home/dev/.bash_history
     /home/dev/other/file.txt /home/dev/other/lib/a.c /home/dev/other-repo/.git/HEAD /home/dev/other-repo/a
-    /home/dev/proj-backup/a
+    /home/dev/proj-backup/a /home/dev/proj-wt/.git /home/dev/Downloads/x
     /home/dev/proj/.git/HEAD /home/dev/proj/.git/config /home/dev/proj/.git/hooks/x /home/dev/proj/.git/refs/heads/main
     /home/dev/proj/.env /home/dev/proj/.env.example /home/dev/proj/.envrc /home/dev/proj/.envrc.md
     /home/dev/proj/README.md /home/dev/proj/Makefile /home/dev/proj/package.json /home/dev/proj/package-lock.json
@@ -25,6 +25,14 @@ const DISK: &str = "
     /bin/rm /bin/rmdir /bin/ls /usr/bin/env /usr/local/x /etc/passwd /etc/nginx/nginx.conf /tmp/x
 ";
 
+/// The made-up disk, with the texts that the guard looks into.
+fn disk() -> Fake {
+    let mut disk = Fake::new(DISK);
+    disk.texts
+        .insert("/home/dev/proj-wt/.git".into(), "gitdir: /home/dev/proj/.git/worktrees/proj-wt\n".into());
+    disk
+}
+
 pub fn place() -> Place {
     Place {
         home: "/home/dev".into(),
@@ -36,7 +44,7 @@ pub fn place() -> Place {
         claude_dir: "/home/dev/.claude".into(),
         config_file: "/home/dev/.config/headspace/config.jsonc".into(),
         config: Default::default(),
-        files: Box::new(Fake::new(DISK)),
+        files: Box::new(disk()),
         patience: Duration::from_secs(20),
         so_far: Default::default(),
     }
@@ -121,6 +129,33 @@ fn everyday_commands_are_nobodys_business() {
 #[test]
 fn interpreters() {
     table(include_str!("code.txt"), bash);
+}
+
+#[test]
+fn other_machines_and_what_goes_there() {
+    table(include_str!("elsewhere.txt"), bash);
+}
+
+#[test]
+fn packs() {
+    table(include_str!("packs.txt"), bash);
+}
+
+#[test]
+fn scripts_of_the_project_are_read() {
+    table(include_str!("scripted.txt"), |command| {
+        let mut place = place();
+        let mut disk = disk();
+        for part in include_str!("scripts.txt").split("==> ").skip(1) {
+            let (name, text) = part.split_once(" <==\n").unwrap();
+            disk.texts.insert(format!("/home/dev/{name}"), text.to_owned());
+        }
+        place.files = Box::new(disk);
+        judge(
+            &json!({"tool_name": "Bash", "tool_input": {"command": command}, "cwd": "/home/dev/proj"}),
+            &place,
+        )
+    });
 }
 
 #[test]

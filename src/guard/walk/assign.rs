@@ -99,7 +99,7 @@ impl Walk<'_> {
             self.found(&env.world.clone(), &rules::HISTORY, format!("{name}={value}"));
         }
         if name.starts_with("GIT_CONFIG_KEY") && value.eq_ignore_ascii_case("core.hooksPath") {
-            self.found(&env.world.clone(), &rules::GIT_HOOKS, format!("{name}={value}"));
+            self.found(&env.world.clone(), &rules::GIT_HOOKS_PATH, format!("{name}={value}"));
         }
         // A shell that is started runs this file first.
         if name == "BASH_ENV"

@@ -25,6 +25,8 @@ pub enum World {
     Here,
     /// Behind `ssh`.
     Remote,
+    /// In a container or pod that lives on: as [`World::Remote`], but files of its own come and go.
+    Running,
     /// In a container, with (directory here, directory there) for what it shares with this machine.
     Container(Rc<Vec<(String, String)>>),
 }
@@ -71,6 +73,12 @@ impl Env {
 
     pub fn put(&mut self, name: &str, var: Var) {
         Rc::make_mut(&mut self.vars).insert(name.to_owned(), var);
+    }
+
+    /// Whether a variable is known to have this value: `NAME=value`.
+    pub fn holds(&self, setting: &str) -> bool {
+        let Some((name, value)) = setting.split_once('=') else { return false };
+        matches!(self.vars.get(name), Some(Var::Scalar(values)) if values.iter().all(|known| known == value))
     }
 
     pub fn unset(&mut self, name: &str) {

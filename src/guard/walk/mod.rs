@@ -35,11 +35,16 @@ pub struct Finding {
     pub rule: &'static Rule,
     pub decision: Decision,
     pub subject: String,
+    /// The pattern that fitted, if the rule has any.
+    pub pattern: Option<String>,
 }
 
 impl Finding {
     pub fn verdict(&self, place: &Place) -> Verdict {
-        rules::verdict(self.rule, self.decision, &self.subject, &place.config_file.to_string_lossy())
+        let mut verdict =
+            rules::verdict(self.rule, self.decision, &self.subject, &place.config_file.to_string_lossy());
+        verdict.pattern.clone_from(&self.pattern);
+        verdict
     }
 }
 
@@ -50,6 +55,9 @@ pub struct Step {
     pub command: String,
     pub cwd: String,
 }
+
+/// The settings a project brings along.
+pub const PROJECT_FILE: &str = ".headspace.jsonc";
 
 /// More commands inside one another than this (`env env env …`) are not looked into.
 const MOST_NESTED: usize = 100;
@@ -73,6 +81,16 @@ pub struct Walk<'a> {
     pub made: HashMap<String, Stream>,
     /// Directories that downloaded archives and repositories are unpacked to.
     pub unpacked: Vec<String>,
+    /// The script of the project that is being read, and whether it reads others in turn.
+    pub script: Option<String>,
+    pub sources_more: bool,
+    /// Somebody in the line reads what the command at hand prints.
+    wanted: bool,
+    /// Where the line runs.
+    pub world: World,
+    /// Where the tokens that the line prints may go; not if it also prints a secret of another kind.
+    pub token_hosts: Vec<&'static str>,
+    pub any_host: bool,
     pub unattended: bool,
     pub worst: Option<Finding>,
     pub trace: Option<Vec<Step>>,
@@ -103,7 +121,13 @@ pub struct Walk<'a> {
 impl<'a> Walk<'a> {
     pub fn new(place: &'a Place, payload_cwd: Option<&str>, max_depth: usize) -> Walk<'a> {
         let ground = Ground::new(place, payload_cwd);
-        let choices = Choices::of(&place.config, &ground.projects, &ground.real_home);
+        let mut choices = Choices::of(&place.config, &ground.projects, &ground.real_home);
+        for project in &ground.projects {
+            let own = place.files.read(&format!("{project}/{PROJECT_FILE}"));
+            if let Some(text) = own {
+                choices.tighten(&crate::config::guard_of(&text));
+            }
+        }
         let unattended =
             place.session_mode.as_deref().is_some_and(|mode| !mode.eq_ignore_ascii_case("interactive"));
         Walk {
@@ -112,6 +136,12 @@ impl<'a> Walk<'a> {
             origins: Origins::default(),
             made: HashMap::new(),
             unpacked: Vec::new(),
+            script: None,
+            sources_more: false,
+            wanted: false,
+            world: World::Here,
+            token_hosts: Vec::new(),
+            any_host: false,
             unattended,
             worst: None,
             trace: None,
@@ -138,29 +168,63 @@ impl<'a> Walk<'a> {
 
     /// The environment a line starts in.
     pub fn env(&self) -> Env {
-        Env::new(self.ground.cwd.clone())
+        let mut env = Env::new(self.ground.cwd.clone());
+        env.world = self.world.clone();
+        env
     }
 
     /// A rule speaks. On another machine nothing is forbidden, but everything is asked; in a container only
     /// what reaches this machine counts, and that is reported as if it happened here.
     pub fn found(&mut self, world: &World, rule: &'static Rule, subject: impl Into<String>) {
+        self.judged(world, rule, subject.into(), None);
+    }
+
+    /// As [`Walk::found`], by a pattern.
+    pub fn found_by(&mut self, world: &World, rule: &'static Rule, subject: String, pattern: &str) {
+        self.judged(world, rule, subject, Some(pattern));
+    }
+
+    fn judged(&mut self, world: &World, rule: &'static Rule, subject: String, pattern: Option<&str>) {
+        if self.script.is_some() && self.is_everyday_in_scripts(rule) {
+            return;
+        }
         let (rule, decision) = match world {
+            // A cloud, a database, a registry is the same one from everywhere.
+            _ if rule.reaches_out() => (rule, self.choices.decision(rule)),
             World::Here => (rule, self.choices.decision(rule)),
-            World::Remote => {
+            World::Remote | World::Running => {
                 let own = self.choices.decision(rule);
-                let remote = self.choices.decision(&rules::REMOTE);
-                (if own == Decision::Deny { &rules::REMOTE } else { rule }, own.min(remote))
+                let remote = self.choices.decision(&rules::REMOTE_CHANGE);
+                (if own == Decision::Deny { &rules::REMOTE_CHANGE } else { rule }, own.min(remote))
             }
             World::Container(_) => return,
         };
         let worse = self.worst.as_ref().is_none_or(|worst| decision > worst.decision);
         if decision > Decision::Allow && worse {
-            let finding = Finding { rule, decision, subject: self.origins.show(&subject.into()) };
+            let mut subject = self.origins.show(&subject);
+            if let Some(script) = &self.script {
+                subject = format!("{} ({script})", crate::terminal::gist(&subject, 120));
+            }
+            let finding = Finding { rule, decision, subject, pattern: pattern.map(str::to_owned) };
             if let Ok(mut so_far) = self.place.so_far.lock() {
                 *so_far = Some(finding.verdict(self.place));
             }
             self.worst = Some(finding);
         }
+    }
+
+    /// What is only unknown in a script, and what it reads for itself: no more than what it was before it was read.
+    fn is_everyday_in_scripts(&self, rule: &'static Rule) -> bool {
+        let unknown = [
+            &rules::DELETE_UNKNOWN,
+            &rules::KILL_UNKNOWN,
+            &rules::SHELL_UNKNOWN_COMMAND,
+            &rules::SHELL_UNREADABLE,
+            &rules::SHELL_WRAPPED,
+        ];
+        unknown.iter().any(|known| std::ptr::eq(*known, rule))
+            || std::ptr::eq(rule, &rules::DELETE_EMPTY_VARIABLE) && self.sources_more
+            || std::ptr::eq(rule, &rules::READ_SECRET) && self.wanted
     }
 
     /// Reads and walks a text as its own top-level command: the whole line, `sh -c`, `eval`.
@@ -175,8 +239,8 @@ impl<'a> Walk<'a> {
         for problem in &parsed.problems {
             self.too_deep |= *problem == Problem::TooDeep;
             let rule = match problem {
-                Problem::Character(_) => &rules::HIDDEN,
-                _ => &rules::UNREADABLE,
+                Problem::Character(_) => &rules::SHELL_HIDDEN_CHARACTER,
+                _ => &rules::SHELL_UNREADABLE,
             };
             self.found(&env.world.clone(), rule, format!("{} ({problem})", gist(text)));
         }
@@ -222,7 +286,7 @@ impl<'a> Walk<'a> {
 
     fn give_up(&mut self, env: &Env) -> Stream {
         self.too_deep = true;
-        self.found(&env.world, &rules::UNREADABLE, "a nesting this deep");
+        self.found(&env.world, &rules::SHELL_UNREADABLE, "a nesting this deep");
         Stream::Data(Tags::NONE)
     }
 
@@ -258,7 +322,7 @@ impl<'a> Walk<'a> {
     fn stop_if(&mut self, over: bool) -> bool {
         if over && !self.stopped {
             self.stopped = true;
-            self.found(&World::Here, &rules::DEADLINE, "");
+            self.found(&World::Here, &rules::GUARD_DEADLINE, "");
         }
         !self.stopped
     }

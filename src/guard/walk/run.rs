@@ -232,7 +232,7 @@ impl Walk<'_> {
         self.process(env, text, &[], &Stream::None, false);
         let inner = std::mem::replace(&mut self.worst, before);
         if inner.is_some_and(|finding| finding.decision == Decision::Deny) {
-            self.found(&env.world, &rules::UNREADABLE, text);
+            self.found(&env.world, &rules::SHELL_UNREADABLE, text);
         }
     }
 

@@ -3,8 +3,9 @@
 use super::env::{Env, MOST_VALUES};
 use super::value::{Stream, Tags};
 use super::{MOST_NESTED, Step, Walk, quote};
+use crate::guard::programs;
+use crate::guard::rules::{self, pattern, pattern::Words};
 use crate::guard::shell::{Command, Simple};
-use crate::guard::{programs, rules};
 use std::rc::Rc;
 
 impl Walk<'_> {
@@ -121,11 +122,13 @@ impl Walk<'_> {
             let cwd = env.cwd.first().cloned().flatten().unwrap_or_else(|| "?".into());
             trace.push(Step { depth: self.depth, command, cwd });
         }
-        if !self.choices.allowed_commands.is_empty() && self.choices.allows(argv) {
+        self.wanted = want;
+        self.own_rules(env, argv);
+        if !self.choices.allow.is_empty() && self.choices.allows(argv) {
             return Stream::Data(Tags::NONE);
         }
         if self.nested >= MOST_NESTED {
-            self.found(&env.world, &rules::UNREADABLE, "commands inside commands without end");
+            self.found(&env.world, &rules::SHELL_UNREADABLE, "commands inside commands without end");
             return Stream::Data(Tags::NONE);
         }
         self.depth += 1;
@@ -134,6 +137,25 @@ impl Walk<'_> {
         self.nested -= 1;
         self.depth -= 1;
         out
+    }
+
+    /// What the user, or the project, wants denied or asked.
+    pub fn own_rules(&mut self, env: &Env, argv: &[String]) {
+        if self.choices.deny.is_empty() && self.choices.ask.is_empty() {
+            return;
+        }
+        let name = programs::name_of(&argv[0]);
+        let words = Words::read(&name, &argv[1..]);
+        let fits =
+            |own: &&String| (pattern::names(own, &name) || pattern::names(own, &argv[0])) && words.fit(own);
+        let denied = self.choices.deny.iter().find(fits).cloned();
+        let asked = self.choices.ask.iter().find(fits).cloned();
+        for (own, rule) in [(denied, &rules::CUSTOM_DENY), (asked, &rules::CUSTOM_ASK)] {
+            if let Some(own) = own {
+                let show = argv.join(" ");
+                self.found_by(&env.world.clone(), rule, show, &own);
+            }
+        }
     }
 
     fn dispatch(&mut self, env: &mut Env, argv: &[String], stdin: &Stream, want: bool) -> Stream {

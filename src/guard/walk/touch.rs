@@ -34,6 +34,10 @@ pub enum Spot {
     NoDirectory(String),
 }
 
+/// Directories that programs make anew; in a container nobody misses them.
+const REMADE: [&str; 9] =
+    ["tmp", "cache", ".cache", "node_modules", "__pycache__", "dist", "build", "target", "coverage"];
+
 /// More matches of a glob than this are not looked at one by one.
 const MOST_MATCHES: usize = 500;
 
@@ -90,7 +94,7 @@ impl Walk<'_> {
 
     fn misleads(&mut self, env: &Env, value: &str) {
         if value.chars().any(|c| characters::is_slash(c) || characters::is_control(c)) {
-            self.found(&env.world, &rules::HIDDEN, value);
+            self.found(&env.world, &rules::SHELL_HIDDEN_CHARACTER, value);
         }
     }
 
@@ -102,7 +106,15 @@ impl Walk<'_> {
         let world = env.world.clone();
         match &world {
             World::Here => {}
-            World::Remote => return self.found(&world, &rules::REMOTE, subject),
+            World::Remote => return self.found(&world, &rules::REMOTE_CHANGE, subject),
+            World::Running => {
+                let remade = paths::split(value).any(|part| REMADE.contains(&part));
+                let elsewhere = value.starts_with('/') || value.starts_with("..") || value.starts_with('~');
+                if elsewhere && !remade || matches!(value, "." | "*") {
+                    self.found(&world, &rules::REMOTE_CHANGE, subject);
+                }
+                return;
+            }
             World::Container(mounts) => {
                 if let Some(path) = Self::shared_path(mounts, value) {
                     let here = Env { world: World::Here, ..env.clone() };
@@ -112,6 +124,7 @@ impl Walk<'_> {
             }
         }
         self.misleads(env, value);
+        self.custom(env, value, subject);
         match self.spot(env, value) {
             Spot::At(path) => self.delete_at(env, &path, subject),
             Spot::UnknownStart(path) => {
@@ -165,15 +178,23 @@ impl Walk<'_> {
             Zone::Temp => None,
             Zone::Inside if paths::base_name(&real) == ".claude" => Some(&rules::DELETE_PROTECTED),
             Zone::Inside => protected::kind(&real, &self.ground.known).and_then(Kind::delete_rule),
+            Zone::Outside if self.is_own_worktree(&real) => Some(&rules::DELETE_WORKTREE),
             Zone::Outside => match protected::kind(&real, &self.ground.known) {
                 Some(Kind::History) => Some(&rules::HISTORY),
-                Some(Kind::Agent) => Some(&rules::WRITE_AGENT),
+                Some(Kind::Agent) => Some(&rules::WRITE_AGENT_SETTINGS),
                 _ => Some(&rules::DELETE_OUTSIDE),
             },
         };
         if let Some(rule) = rule {
             self.found(&env.world, rule, subject);
         }
+    }
+
+    /// Whether `real` is a work tree that belongs to the project's repository.
+    fn is_own_worktree(&self, real: &str) -> bool {
+        let Some(text) = self.ground.files.read(&format!("{real}/.git")) else { return false };
+        let Some(dir) = text.trim().strip_prefix("gitdir: ") else { return false };
+        self.ground.projects.iter().any(|project| paths::contains(&format!("{project}/.git/worktrees"), dir))
     }
 
     /// Globs count as what they match now and as what they could match.
@@ -194,6 +215,14 @@ impl Walk<'_> {
             Zone::Root if is_project => {
                 let all = patterns.iter().all(|part| pattern::matches_everything(part));
                 all.then_some(&rules::DELETE_EVERYTHING)
+            }
+            // `find /tmp -mtime +7` picks; `/tmp/*` takes what other sessions work with.
+            Zone::TempRoot
+                if patterns
+                    .iter()
+                    .all(|part| pattern::matches_everything(part) && !part.contains(value::DEEP)) =>
+            {
+                Some(&rules::DELETE_EVERYTHING)
             }
             Zone::Inside | Zone::Temp | Zone::TempRoot => None,
             Zone::Root | Zone::Outside => Some(&rules::DELETE_OUTSIDE),
@@ -314,7 +343,7 @@ impl Walk<'_> {
                 self.found(&world, rule, subject);
             }
             if self.is_custom(&path) || self.is_custom(&real) {
-                self.found(&world, &rules::WRITE_CUSTOM, subject);
+                self.found(&world, &rules::WRITE_PROTECTED, subject);
             }
             if how == Write::Empty && known_path && world == World::Here {
                 self.empty(env, &real, subject);
@@ -333,23 +362,77 @@ impl Walk<'_> {
         }
     }
 
-    /// Whether the user's own `protected_paths` name this path.
-    fn is_custom(&self, path: &str) -> bool {
-        self.choices.protected_paths.iter().any(|own| {
-            let own = own.trim_end_matches('/');
-            let full = match own.strip_prefix("~/") {
-                Some(rest) => format!("{}/{rest}", self.ground.home),
-                None => own.to_owned(),
-            };
-            if !full.contains('/') {
-                return pattern::matches(&value::activate(&full), paths::base_name(path));
+    /// Judges any change at `value` by the user's own `protected_paths`: the path, what is below it, and what is above.
+    pub fn custom(&mut self, env: &Env, value: &str, subject: &str) {
+        if self.choices.protected_paths.is_empty() || env.world != World::Here {
+            return;
+        }
+        let mut paths = match self.spot(env, value) {
+            Spot::At(path) if value::has_glob(&path) => {
+                let (dir, patterns) = self.split_glob(&path);
+                let mut found = self.glob(&dir, &patterns);
+                let everything = patterns.iter().all(|part| pattern::matches_everything(part));
+                // `find . -delete`, but not `find . -name '*.o' -delete`
+                if everything {
+                    found.push(dir);
+                } else if self.is_custom(&dir) {
+                    found.push(dir);
+                }
+                found
             }
-            let bases =
-                if full.starts_with('/') { vec![String::new()] } else { self.ground.projects.clone() };
-            bases.iter().any(|base| {
-                let full = if base.is_empty() { full.clone() } else { format!("{base}/{full}") };
-                paths::contains(&full, path) || pattern::matches(&value::activate(&full), path)
-            })
+            Spot::At(path) => vec![path],
+            Spot::UnknownPart(dir, _) => {
+                if self.is_custom(&self.ground.real(&dir, true)) {
+                    self.found(&env.world, &rules::WRITE_PROTECTED, subject);
+                }
+                return;
+            }
+            _ => return,
+        };
+        let real: Vec<String> = paths.iter().map(|path| self.ground.real(path, false)).collect();
+        paths.extend(real);
+        if paths.iter().any(|path| self.is_custom(path) || self.holds_custom(path)) {
+            self.found(&env.world, &rules::WRITE_PROTECTED, subject);
+        }
+    }
+
+    /// Whether a protected path lies below this one.
+    fn holds_custom(&self, path: &str) -> bool {
+        self.custom_paths().iter().any(|own| !own.contains('*') && paths::contains(path, own) && own != path)
+    }
+
+    /// The user's protected paths that are places, absolute.
+    fn custom_paths(&self) -> Vec<String> {
+        let mut found = Vec::new();
+        for own in &self.choices.protected_paths {
+            let place = own.trim_end_matches("/**").trim_end_matches("/*").trim_end_matches('/');
+            let place = place.strip_prefix("./").unwrap_or(place);
+            match place.strip_prefix("~/") {
+                Some(rest) => found.push(format!("{}/{rest}", self.ground.home)),
+                None if place.starts_with('/') => found.push(place.to_owned()),
+                None => found.extend(self.ground.projects.iter().map(|project| format!("{project}/{place}"))),
+            }
+        }
+        found
+    }
+
+    /// Whether the user's own `protected_paths` name this path.
+    pub fn is_custom(&self, path: &str) -> bool {
+        if self.choices.protected_paths.is_empty() {
+            return false;
+        }
+        let places = self.custom_paths();
+        if places.iter().any(|own| paths::contains(own, path) || globbed_above(own, path)) {
+            return true;
+        }
+        // A bare name or pattern means it wherever it stands: `*.snap`, `migrations`.
+        let below = self.ground.projects.iter().find_map(|project| path.strip_prefix(project.as_str()));
+        self.choices.protected_paths.iter().filter(|own| !own.contains('/')).any(|own| {
+            let own = value::activate(own);
+            match below {
+                Some(below) => paths::split(below).any(|part| pattern::matches(&own, part)),
+                None => pattern::matches(&own, paths::base_name(path)),
+            }
         })
     }
 
@@ -450,6 +533,22 @@ impl Walk<'_> {
         let unpacked = self.unpacked.iter().any(|dir| paths::contains(dir, &real));
         (unpacked && !self.ground.files.exists(&real)).then_some(Stream::Data(Tags::DOWNLOAD))
     }
+}
+
+/// Whether a place with globs means `path` or a directory above it.
+fn globbed_above(own: &str, path: &str) -> bool {
+    if !own.contains(['*', '?', '[']) {
+        return false;
+    }
+    let own = value::activate(own);
+    let mut dir = path;
+    while !dir.is_empty() {
+        if pattern::matches(&own, dir) {
+            return true;
+        }
+        dir = paths::parent(dir);
+    }
+    false
 }
 
 /// bash opens a connection where no file is.

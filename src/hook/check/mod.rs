@@ -2,6 +2,7 @@
 //!
 //! The rules are the client's own: what it refuses, what it drops, what it reads and never acts on.
 
+use super::condition;
 use super::dialect::{Dialect, EventRule, MatcherUse, Matching};
 use super::matcher;
 use super::settings::{
@@ -11,6 +12,21 @@ use super::spans::{self, Document, Fault, Kind, Value};
 
 /// A timeout of this many seconds was most likely meant as milliseconds.
 const LOOKS_LIKE_MILLISECONDS: f64 = 1000.0;
+
+/// Events at which there is no conversation that a model could be asked in.
+const OUTSIDE_OF_TURNS: [&str; 11] = [
+    "SessionStart",
+    "SessionEnd",
+    "Setup",
+    "ConfigChange",
+    "InstructionsLoaded",
+    "CwdChanged",
+    "FileChanged",
+    "DirectoryAdded",
+    "WorktreeCreate",
+    "WorktreeRemove",
+    "MessageDisplay",
+];
 
 /// What became of a file.
 #[derive(Debug, Default)]
@@ -154,12 +170,13 @@ impl Reader {
 
     fn unknown_event(&mut self, name: &str, groups: Value<'_>) {
         let names = self.dialect.events.iter().map(|rule| rule.name);
-        let fix = nearest(name, names).map(str::to_owned);
+        let fix = nearest(name, names.clone()).or_else(|| named_within(name, names)).map(str::to_owned);
         let client = self.dialect.client;
+        let meant = fix.as_deref().map_or_else(String::new, |fix| format!("; did you mean {fix}?"));
         let (level, message) = if self.dialect.strict {
-            (Level::Error, format!("{name:?} is not an event of {client}: it is left out"))
+            (Level::Error, format!("{name:?} is not an event of {client}: it is left out{meant}"))
         } else {
-            (Level::Warning, format!("unknown event {name:?}: {client} ignores it"))
+            (Level::Warning, format!("unknown event {name:?}: {client} ignores it{meant}"))
         };
         self.report(groups, level, message, fix);
     }
@@ -207,9 +224,11 @@ impl Reader {
             self.bad(rule, hooks, "`hooks` must not be empty: at least one hook".into(), None);
             return;
         }
-        let entries: Vec<HookEntry> = hooks.items().filter_map(|hook| self.entry(rule, hook)).collect();
+        let matcher = group.get("matcher").and_then(Value::text).filter(|_| matcher_is_usable);
+        let entries: Vec<HookEntry> =
+            hooks.items().filter_map(|hook| self.entry(rule, hook, matcher)).collect();
         if matcher_is_usable {
-            let matcher = group.get("matcher").and_then(Value::text).map(str::to_owned);
+            let matcher = matcher.map(str::to_owned);
             self.reading.configuration.groups.push(HookEventConfig {
                 event: rule.name,
                 index,
@@ -279,7 +298,12 @@ impl Reader {
         }
     }
 
-    fn entry(&mut self, rule: &'static EventRule, hook: Value<'_>) -> Option<HookEntry> {
+    fn entry(
+        &mut self,
+        rule: &'static EventRule,
+        hook: Value<'_>,
+        matcher: Option<&str>,
+    ) -> Option<HookEntry> {
         if hook.kind() != Kind::Object {
             let message = format!("a hook must be an object, not {}", hook.kind());
             let fix = hook.text().map(|text| format!("{{\"type\": \"command\", \"command\": {text:?}}}"));
@@ -301,7 +325,7 @@ impl Reader {
             }
         }
         let entry = usable.then(|| entry_of(kind?, hook)).flatten()?;
-        self.never_as_meant(rule, hook);
+        self.never_as_meant(rule, hook, matcher);
         Some(entry)
     }
 
@@ -325,8 +349,71 @@ impl Reader {
         }
     }
 
+    /// An `if` that is not closed, or that the matcher of its own group rules out.
+    fn condition(&mut self, rule: &'static EventRule, value: Value<'_>, matcher: Option<&str>) {
+        let Some(text) = value.text().map(str::trim) else { return };
+        let open = text.matches('(').count();
+        if open != text.matches(')').count() || open > 0 && !text.ends_with(')') {
+            let message = format!("`if` is not closed: {text:?} names no tool, so the hook will never run");
+            let fix = text.contains('(').then(|| format!("{:?}", format!("{})", text.trim_end_matches(')'))));
+            self.report(value, Level::Warning, message, fix);
+            return;
+        }
+        let (tool, _) = condition::parse(text);
+        let excluded = matcher.is_some_and(|matcher| {
+            !tool.contains('*') && !matcher::matches(self.dialect.matching, rule, Some(matcher), Some(tool))
+        });
+        if excluded {
+            let matcher = matcher.unwrap_or_default();
+            let message =
+                format!("matcher {matcher:?} and `if` {text:?} exclude each other: the hook will never run");
+            self.report(value, Level::Warning, message, None);
+        }
+    }
+
+    /// Types and urls that the client takes and does not run, or runs without what they need.
+    fn client_types(&mut self, rule: &'static EventRule, hook: Value<'_>) {
+        let Some(kind) = hook.get("type") else { return };
+        match kind.text() {
+            Some("agent") if rule.name == "PermissionRequest" => {
+                let message = "agent hooks are not run on PermissionRequest".to_owned();
+                self.report(kind, Level::Warning, message, Some("\"command\"".into()));
+            }
+            Some(name @ ("prompt" | "agent")) if OUTSIDE_OF_TURNS.contains(&rule.name) => {
+                let message =
+                    format!("{name} hooks are not run on {}: there is no conversation then", rule.name);
+                self.report(kind, Level::Warning, message, Some("\"command\"".into()));
+            }
+            Some("http") => self.request(hook),
+            _ => {}
+        }
+    }
+
+    fn request(&mut self, hook: Value<'_>) {
+        if let Some(url) = hook.get("url")
+            && let Some(scheme) = url.text().and_then(|text| text.split(':').next())
+            && !matches!(scheme.to_ascii_lowercase().as_str(), "http" | "https")
+        {
+            let message = format!("{scheme}: is not a scheme that http hooks are sent to: it will never run");
+            self.report(url, Level::Warning, message, Some("\"http://…\" or \"https://…\"".into()));
+        }
+        let allowed: Vec<&str> =
+            hook.get("allowedEnvVars").into_iter().flat_map(Value::items).filter_map(Value::text).collect();
+        for (name, header) in hook.get("headers").into_iter().flat_map(Value::members) {
+            for variable in variables_in(header.text().unwrap_or_default()) {
+                if !allowed.contains(&variable) {
+                    let message = format!(
+                        "${variable} in the header {name:?} is not in allowedEnvVars: it becomes empty"
+                    );
+                    let fix = format!("\"allowedEnvVars\": [\"{variable}\"]");
+                    self.report(header, Level::Warning, message, Some(fix));
+                }
+            }
+        }
+    }
+
     /// Entries the client accepts and then does not treat as their author thinks.
-    fn never_as_meant(&mut self, rule: &'static EventRule, hook: Value<'_>) {
+    fn never_as_meant(&mut self, rule: &'static EventRule, hook: Value<'_>, matcher: Option<&str>) {
         if self.dialect.strict {
             return;
         }
@@ -341,6 +428,10 @@ impl Reader {
             let message = format!("http hooks are not run on {}", rule.name);
             self.report(kind, Level::Warning, message, Some("\"command\", with curl".into()));
         }
+        if let (Some(condition), true) = (condition, rule.conditional) {
+            self.condition(rule, condition, matcher);
+        }
+        self.client_types(rule, hook);
         if let Some(timeout) = hook.get("timeout")
             && let Some(seconds) = timeout.number().filter(|number| *number >= LOOKS_LIKE_MILLISECONDS)
         {
@@ -453,6 +544,31 @@ pub fn nearest<'c>(word: &str, candidates: impl Iterator<Item = &'c str>) -> Opt
         .filter(|(distance, _)| *distance <= 2)
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, candidate)| candidate)
+}
+
+/// The longest candidate that the word holds or is held by: `OnStop`, `AgentStop`, `Submit`.
+fn named_within<'c>(word: &str, candidates: impl Iterator<Item = &'c str>) -> Option<&'c str> {
+    let word = word.to_lowercase().replace(['-', '_', ' '], "");
+    let near = |candidate: &&str| {
+        let candidate = candidate.to_lowercase();
+        word.contains(&candidate) || word.len() >= 6 && candidate.contains(&word)
+    };
+    candidates.filter(near).max_by_key(|candidate| candidate.len())
+}
+
+/// The names of `$NAME` and `${NAME}` in a text.
+fn variables_in(text: &str) -> Vec<&str> {
+    let mut found = Vec::new();
+    let mut rest = text;
+    while let Some(at) = rest.find('$') {
+        rest = rest[at + 1..].strip_prefix('{').unwrap_or(&rest[at + 1..]);
+        let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(rest.len());
+        if end > 0 {
+            found.push(&rest[..end]);
+        }
+        rest = &rest[end..];
+    }
+    found
 }
 
 fn distance(a: &str, b: &str) -> usize {

@@ -261,3 +261,94 @@ fn slips_of_the_fingers_are_recognised() {
     }
     assert_eq!(nearest("BeforeTool", events()), None);
 }
+
+#[test]
+fn what_the_client_takes_and_never_does_is_told() {
+    let http = |fields: &str| format!(r#"{{"type": "http", {fields}}}"#);
+    for (event, matcher, entry, told) in [
+        ("PreToolUse", "", http(r#""url": "http://x/", "headers": {"A": "Bearer $TOKEN"}"#), Some("$TOKEN")),
+        (
+            "PreToolUse",
+            "",
+            http(r#""url": "http://x/", "headers": {"A": "${A_B}x"}, "allowedEnvVars": ["A"]"#),
+            Some("$A_B"),
+        ),
+        (
+            "PreToolUse",
+            "",
+            http(r#""url": "http://x/", "headers": {"A": "$T"}, "allowedEnvVars": ["T"]"#),
+            None,
+        ),
+        ("PreToolUse", "", http(r#""url": "http://x/", "headers": {"A": "5 $"}"#), None),
+        ("Stop", "", http(r#""url": "file:///tmp/x""#), Some("file:")),
+        ("Stop", "", http(r#""url": "https://x/""#), None),
+        (
+            "PermissionRequest",
+            "",
+            r#"{"type": "agent", "prompt": "x"}"#.to_owned(),
+            Some("not run on PermissionRequest"),
+        ),
+        ("PreToolUse", "", r#"{"type": "agent", "prompt": "x"}"#.to_owned(), None),
+        ("SessionEnd", "", r#"{"type": "prompt", "prompt": "x"}"#.to_owned(), Some("not run on SessionEnd")),
+        ("Stop", "", r#"{"type": "prompt", "prompt": "x"}"#.to_owned(), None),
+        (
+            "PreToolUse",
+            "",
+            r#"{"type": "command", "command": "x", "if": "Bash(git *"}"#.to_owned(),
+            Some("not closed"),
+        ),
+        ("PreToolUse", "", r#"{"type": "command", "command": "x", "if": "Bash(git *)"}"#.to_owned(), None),
+        (
+            "PreToolUse",
+            "Edit|Write",
+            r#"{"type": "command", "command": "x", "if": "Bash(git *)"}"#.to_owned(),
+            Some("exclude each other"),
+        ),
+        (
+            "PreToolUse",
+            "^Edit$",
+            r#"{"type": "command", "command": "x", "if": "Bash"}"#.to_owned(),
+            Some("exclude each other"),
+        ),
+        (
+            "PreToolUse",
+            "Bash|Edit",
+            r#"{"type": "command", "command": "x", "if": "Bash(git *)"}"#.to_owned(),
+            None,
+        ),
+        ("PreToolUse", "*", r#"{"type": "command", "command": "x", "if": "Bash(git *)"}"#.to_owned(), None),
+        ("PreToolUse", ".*", r#"{"type": "command", "command": "x", "if": "Edit"}"#.to_owned(), None),
+    ] {
+        let hooks = format!(r#"{{"{event}": [{{"matcher": "{matcher}", "hooks": [{entry}]}}]}}"#);
+        let problems = found(&CLAUDE, &hooks);
+        match told {
+            None => assert!(problems.is_empty(), "{hooks}: {problems:?}"),
+            Some(told) => assert!(
+                problems.iter().any(|(level, _, message)| *level == Level::Warning && message.contains(told)),
+                "{hooks}: {problems:?}"
+            ),
+        }
+        assert_eq!(usable(&CLAUDE, &hooks), 1, "{hooks}");
+    }
+}
+
+#[test]
+fn unknown_events_come_with_the_likely_one() {
+    for (name, meant) in [
+        ("stop", Some("Stop")),
+        ("OnStop", Some("Stop")),
+        ("Stopp", Some("Stop")),
+        ("AgentStop", Some("SubagentStop")),
+        ("PreTool", Some("PreToolUse")),
+        ("pre_tool_use", Some("PreToolUse")),
+        ("SubagentStopped", Some("SubagentStop")),
+        ("Whatever", None),
+    ] {
+        let problems = found(&CLAUDE, &format!(r#"{{"{name}": []}}"#));
+        let message = &problems[0].2;
+        match meant {
+            Some(meant) => assert!(message.contains(&format!("did you mean {meant}?")), "{name}: {message}"),
+            None => assert!(!message.contains("did you mean"), "{message}"),
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! Turns the rule files into tables of the program, at build time.
+//!
+//! Why not read them when they are needed? The hook judges one command and ends: reading all the rules for it costs as
+//! much as the judgement. As constants they cost nothing (no parsing, no memory, found by binary search), a mistake in
+//! a file stops the build with its line, and no TOML reader is in the binary. The user's own rules use the same matcher,
+//! on the same pattern texts, and only those are read at run time.
+
+#[path = "read.rs"]
+pub mod read;
+
+use read::{Table, Value};
+use std::fmt::Write;
+use std::path::Path;
+
+/// Tables of plain records: file, the record's kind, and the function that knows what its programs do.
+const RECORDS: [(&str, &str, &str); 5] = [
+    ("wrappers", "Wrapper", "wrappers::wrapper"),
+    ("readers", "Reader", "reading::reader"),
+    ("interpreters", "Interpreter", "shells::interpreter"),
+    ("disks", "Tool", "disks::disk_tool"),
+    ("sql", "Client", "sql::client"),
+];
+
+/// Files whose rules have patterns: one is one pack. Findings come first, they are the code's own.
+pub const PACKS: [&str; 5] = ["findings", "cloud", "database", "container", "publish"];
+
+/// Reads `rules/*.toml` in `from` and writes one Rust file for each table to `to`.
+pub fn generate(from: &Path, to: &Path) -> Result<(), String> {
+    std::fs::create_dir_all(to).map_err(|error| error.to_string())?;
+    let file = |name: &str| tables(from, name);
+    let write = |name: &str, text: String| {
+        std::fs::write(to.join(format!("{name}.rs")), text).map_err(|error| error.to_string())
+    };
+    let mut programs: Vec<(String, String)> = Vec::new();
+    for (handler, names) in file("programs")?.iter().flat_map(|table| &table.entries) {
+        programs.extend(names.texts().iter().map(|name| (name.clone(), handler.clone())));
+    }
+    for (name, kind, handler) in RECORDS {
+        let tables = file(name)?;
+        let of_kind: Vec<&Table> = tables.iter().filter(|table| !table.kind.is_empty()).collect();
+        for table in &of_kind {
+            programs.extend(table.texts("names").iter().map(|name| (name.clone(), handler.to_owned())));
+        }
+        write(name, records(&of_kind, kind))?;
+    }
+    programs.sort();
+    if let Some(pair) = programs.windows(2).find(|pair| pair[0].0 == pair[1].0) {
+        return Err(format!("{} has two handlers", pair[0].0));
+    }
+    let mut out = String::from("static PROGRAMS: &[(&str, Handler)] = &[\n");
+    for (name, handler) in &programs {
+        let _ = writeln!(out, "    ({name:?}, {handler}),");
+    }
+    write("programs", out + "];\n")?;
+    write("shields", shields(&file("shields")?))?;
+    write("rules", rules(from)?)?;
+    write("secrets", secrets(&file("secrets")?))?;
+    write("grammars", grammars(&file("grammars")?)?)
+}
+
+pub fn tables(from: &Path, name: &str) -> Result<Vec<Table>, String> {
+    let path = from.join(format!("{name}.toml"));
+    let text = std::fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+    read::read(&text).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+fn list(texts: &[String]) -> String {
+    format!("&{texts:?}")
+}
+
+fn records(tables: &[&Table], kind: &str) -> String {
+    let mut out = format!("static {}S: &[{kind}] = &[\n", kind.to_uppercase());
+    for table in tables {
+        let _ = write!(out, "    {kind} {{ ");
+        for (key, value) in &table.entries {
+            let value = match (key.as_str(), value) {
+                ("language", Value::Text(language)) => format!("Language::{language}"),
+                (_, Value::Text(text)) => format!("{text:?}"),
+                (_, Value::List(texts)) => list(texts),
+                (_, Value::Number(number)) => number.to_string(),
+                (_, Value::Flag(flag)) => flag.to_string(),
+            };
+            let _ = write!(out, "{key}: {value}, ");
+        }
+        out.push_str("..PLAIN },\n");
+    }
+    out + "];\n"
+}
+
+fn shields(tables: &[Table]) -> String {
+    let mut out = String::from("static SHIELDS: &[(At, &str, Kind)] = &[\n");
+    for table in tables {
+        let kind = table.text("kind").unwrap_or_default();
+        for (key, at) in [("name", "Name"), ("home", "Home"), ("root", "Root")] {
+            for path in table.texts(key) {
+                let _ = writeln!(out, "    ({at}, {path:?}, {kind}),");
+            }
+        }
+    }
+    out + "];\n"
+}
+
+/// `write.shell-start` ▶ `WRITE_SHELL_START`
+fn constant(id: &str) -> String {
+    id.to_uppercase().replace(['.', '-'], "_")
+}
+
+const VERDICTS: [(&str, &str); 3] = [("off", "Allow"), ("ask", "Ask"), ("deny", "Deny")];
+const RULE_KEYS: [&str; 10] =
+    ["id", "verdict", "balanced", "quiet", "what", "instead", "match", "unless_env", "must", "must_not"];
+
+fn rules(from: &Path) -> Result<String, String> {
+    let mut out = String::new();
+    let mut all = Vec::new();
+    let mut named: Vec<(String, usize, String, String)> = Vec::new();
+    for pack in PACKS {
+        for table in tables(from, pack)?.iter().filter(|table| !table.kind.is_empty()) {
+            let fail = |why: &str| format!("{pack}.toml, line {}: {why}", table.line);
+            if let Some((key, _)) = table.entries.iter().find(|(key, _)| !RULE_KEYS.contains(&key.as_str())) {
+                return Err(fail(&format!("unknown key {key}")));
+            }
+            let text = |key: &str| table.text(key).ok_or_else(|| fail(&format!("no {key}")));
+            let id = text("id")?;
+            let verdict = |key: &str, default: &str| {
+                let word = table.text(key).unwrap_or(default);
+                let known = VERDICTS.iter().find(|(name, _)| *name == word);
+                known.map(|(_, decision)| *decision).ok_or_else(|| fail(&format!("{key} is {word}")))
+            };
+            let strict = text("verdict")?;
+            let balanced = table.text("balanced").unwrap_or(strict);
+            let _ = writeln!(
+                out,
+                "pub static {}: Rule = Rule {{ id: {id:?}, decision: Decision::{}, balanced: Decision::{}, \
+                 quiet: Decision::{}, what: {:?}, instead: {:?}, pack: {pack:?}, line: {}, unless_env: {} }};",
+                constant(id),
+                verdict("verdict", strict)?,
+                verdict("balanced", strict)?,
+                verdict("quiet", balanced)?,
+                text("what")?,
+                text("instead")?,
+                table.line,
+                list(table.texts("unless_env")),
+            );
+            all.push(constant(id));
+            for pattern in table.texts("match") {
+                let programs = pattern.split(' ').next().unwrap_or("");
+                for program in programs.split('|') {
+                    named.push((program.to_owned(), named.len(), pattern.clone(), constant(id)));
+                }
+            }
+        }
+    }
+    let _ = writeln!(out, "/// All rules, in the order of the policy.\npub static RULES: &[&Rule] = &[");
+    for name in all {
+        let _ = writeln!(out, "    &{name},");
+    }
+    out.push_str(
+        "];\n/// Program, pattern, rule; sorted by program.\npub static NAMED: &[(&str, &str, &Rule)] = &[\n",
+    );
+    named.sort();
+    for (program, _, pattern, rule) in named {
+        let _ = writeln!(out, "    ({program:?}, {pattern:?}, &{rule}),");
+    }
+    Ok(out + "];\n")
+}
+
+/// Program, pattern, the hosts its secret is meant for; sorted by program.
+fn secrets(tables: &[Table]) -> String {
+    let mut rows: Vec<(String, String)> = Vec::new();
+    for table in tables {
+        for pattern in table.texts("match") {
+            for program in pattern.split(' ').next().unwrap_or("").split('|') {
+                let hosts = list(table.texts("hosts"));
+                rows.push((program.to_owned(), format!("    ({program:?}, {pattern:?}, {hosts}),")));
+            }
+        }
+    }
+    rows.sort();
+    let rows: Vec<String> = rows.into_iter().map(|(_, row)| row).collect();
+    format!("pub static SECRETS: &[(&str, &str, &[&str])] = &[\n{}\n];\n", rows.join("\n"))
+}
+
+fn grammars(tables: &[Table]) -> Result<String, String> {
+    let mut rows: Vec<(String, String)> = Vec::new();
+    for table in tables.iter().filter(|table| !table.kind.is_empty()) {
+        let words = matches!(table.get("words"), Some(Value::Flag(true)));
+        for name in table.texts("names") {
+            let row = format!(
+                "Grammar {{ name: {name:?}, values: {}, flags: {}, words: {words} }}",
+                list(table.texts("values")),
+                list(table.texts("flags"))
+            );
+            rows.push((name.clone(), row));
+        }
+    }
+    rows.sort();
+    if let Some(pair) = rows.windows(2).find(|pair| pair[0].0 == pair[1].0) {
+        return Err(format!("{} has two grammars", pair[0].0));
+    }
+    let mut out = String::from("static GRAMMARS: &[Grammar] = &[\n");
+    for (_, row) in rows {
+        let _ = writeln!(out, "    {row},");
+    }
+    Ok(out + "];\n")
+}
