@@ -171,6 +171,13 @@ pub mod observed {
     pub const WARNED: &str = "ContextWarned";
 }
 
+/// A status of the client, and since when it has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClientSays {
+    pub status: ClientState,
+    pub at: Stamp,
+}
+
 /// What the edge looked up for an event before the engine saw it; stored with the event, so that a replay,
 /// years later and on another machine, decides the same.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -381,6 +388,9 @@ pub struct AgentView {
     #[serde(default)]
     pub last_said: Option<String>,
     pub transcript_path: Option<String>,
+    /// What the client's own status file says, and since when.
+    #[serde(default)]
+    pub client_status: Option<ClientSays>,
     pub source: Source,
     pub source_at: Stamp,
     pub confidence: Confidence,

@@ -181,13 +181,6 @@ impl Place {
     }
 }
 
-/// A status of the client, and since when it has it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ClientSays {
-    pub status: ClientState,
-    pub at: Stamp,
-}
-
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Figures {

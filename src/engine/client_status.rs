@@ -4,7 +4,7 @@
 //! that a turn goes on after its Stop, that a dialog is open which no hook describes. It speaks about one process at
 //! one moment, so it closes what was open before that moment and never what came after it. It makes no turns.
 
-use super::agent::{ClientSays, Phase};
+use super::agent::Phase;
 use super::interactions::Ask;
 use super::step::{Step, adopt};
 use super::subagents;

@@ -1,6 +1,6 @@
 //! What an agent does and asks, in words.
 
-use crate::model::{Event, InteractionKind};
+use crate::model::{Event, InteractionKind, observed};
 use crate::terminal::gist;
 use serde_json::Value;
 
@@ -157,6 +157,10 @@ const EMPTY_TITLES: &[&str] =
 
 /// The event in words, for the record of a transition: "PermissionRequest Bash 'npm test'".
 pub fn why(event: &Event) -> String {
+    if event.name == observed::CLIENT_STATUS {
+        let pid = event.body.get("claude_pid").and_then(Value::as_u64).unwrap_or_default();
+        return format!("sessions/{pid}.json says {}", gist(event.text("status").unwrap_or("nothing"), 20));
+    }
     let tool = event.text("tool_name").unwrap_or_default();
     let mut words = vec![event.name.clone()];
     if !tool.is_empty() {

@@ -71,6 +71,7 @@ impl Agent {
             turn_count: self.turn_count,
             last_said: self.last_said.clone(),
             transcript_path: place.transcript_path.clone(),
+            client_status: self.client,
             source: self.source,
             source_at: self.source_at,
             confidence: self.confidence,

@@ -500,7 +500,8 @@ impl Pruning {
 mod tests {
     use super::*;
     use crate::server::batch::{Around, Batch};
-    use crate::server::ledger::{EventJob, NewEvent};
+    use crate::server::batch::EventRecord;
+    use crate::server::ledger::NewEvent;
     use crate::server::memory::Memory;
     use serde_json::json;
 
@@ -534,11 +535,8 @@ mod tests {
                 let new = NewEvent::hook("UserPromptSubmit".into(), session, body);
                 let (event, text) = new.recorded(false);
                 bytes += text.len() as u64;
-                let (answer, _) = oneshot::channel();
-                let (tail, delivery_id) = (None, None);
-                let mut job =
-                    EventJob { event, text, delivery_id, from_hook: true, tail, by_task: false, answer };
-                assert!(batch.event(&mut job, index, false).is_ok());
+                let mut record = EventRecord { event, text, delivery_id: None, from_hook: true, tail: None };
+                assert!(batch.event(&mut record, index, false).is_ok());
             }
             let rows = batch.finish();
             transaction.commit().unwrap();

@@ -35,6 +35,9 @@ pub struct Receiver {
     pub spool_pending: u64,
     #[serde(default)]
     pub dropped: u64,
+    /// Whether our hooks are in the settings; `None` until the server has looked.
+    #[serde(default)]
+    pub hooks: Option<String>,
 }
 
 /// Everything a view needs, from the server or, without one, from the store.

@@ -92,6 +92,13 @@ fn story(agent: &AgentView, transitions: &[Step], steps: usize) -> String {
     if let Some(detail) = &agent.status_detail {
         text.push_str(&format!("  doing: {}\n", plain(detail)));
     }
+    if let (Some(client), Some(pid)) = (agent.client_status, agent.claude_pid) {
+        let since = local_clock(client.at);
+        text.push_str(&format!(
+            "  client: {} since {since}, by its own file sessions/{pid}.json\n",
+            client.status
+        ));
+    }
     for step in transitions.iter().rev().take(steps) {
         let arrow = if step.valid {
             format!("{} ▶ {}", step.from, step.to)

@@ -166,11 +166,18 @@ fn footer(source: &Source, board: &Board, now: Stamp) -> String {
     let mut parts = Vec::new();
     match &source.receiver {
         Some(receiver) => {
-            parts.push(if receiver.mode == "hooks_active" {
-                "hooks active".to_owned()
-            } else {
-                "no hooks lately, polling".to_owned()
-            });
+            parts.push(
+                match (receiver.hooks.as_deref(), receiver.mode.as_str()) {
+                    (Some("missing"), _) => "hooks missing: `headspace install` adds them",
+                    (Some("switched_off"), _) => "hooks missing: settings.json switches all hooks off",
+                    (Some("unreadable"), _) => {
+                        "hooks missing: settings.json is not valid, see `headspace doctor`"
+                    }
+                    (_, "hooks_active") => "hooks active",
+                    _ => "no hooks lately, polling",
+                }
+                .to_owned(),
+            );
             if let Some(at) = receiver.last_event_at {
                 let kind = receiver.last_event_type.as_deref().unwrap_or("event");
                 parts.push(format!(
