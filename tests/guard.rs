@@ -266,7 +266,8 @@ fn packs_and_scripts_are_judged_through_the_binary() {
     let home = Home::new();
     let project = home.home().join("proj");
     std::fs::write(project.join("wipe.sh"), "#!/bin/sh\nrm -rf /usr/local\n").unwrap();
-    std::fs::write(project.join("package.json"), r#"{"scripts": {"nuke": "rm -rf /usr/local", "b": "tsc"}}"#).unwrap();
+    std::fs::write(project.join("package.json"), r#"{"scripts": {"nuke": "rm -rf /usr/local", "b": "tsc"}}"#)
+        .unwrap();
     std::fs::write(project.join("Makefile"), "all:\n\techo\ndown:\n\tdocker compose down -v\n").unwrap();
     for (command, verdict) in [
         ("terraform destroy -auto-approve", "ask"),
@@ -278,12 +279,21 @@ fn packs_and_scripts_are_judged_through_the_binary() {
         ("make", "allow"),
         ("make down", "ask"),
     ] {
-        assert_eq!(answer(&home.run(&["guard", "check"], &home.payload(command)))["verdict"], verdict, "{command}");
+        assert_eq!(
+            answer(&home.run(&["guard", "check"], &home.payload(command)))["verdict"],
+            verdict,
+            "{command}"
+        );
     }
     // Longer than anybody reads, and no file at all: what it was before scripts were read.
-    std::fs::write(project.join("long.sh"), format!("#!/bin/sh\n{}\nrm -rf ~/x\n", "# x\n".repeat(20_000))).unwrap();
+    std::fs::write(project.join("long.sh"), format!("#!/bin/sh\n{}\nrm -rf ~/x\n", "# x\n".repeat(20_000)))
+        .unwrap();
     for command in ["./long.sh", "./missing.sh"] {
-        assert_eq!(answer(&home.run(&["guard", "check"], &home.payload(command)))["verdict"], "allow", "{command}");
+        assert_eq!(
+            answer(&home.run(&["guard", "check"], &home.payload(command)))["verdict"],
+            "allow",
+            "{command}"
+        );
     }
 }
 
@@ -372,7 +382,10 @@ fn other_events_get_their_own_form_or_nothing() {
     };
     let refused = answer(&event("PermissionRequest", "sudo id"));
     let output = &refused["hookSpecificOutput"];
-    assert_eq!((&output["hookEventName"], &output["decision"]["behavior"]), (&json!("PermissionRequest"), &json!("deny")));
+    assert_eq!(
+        (&output["hookEventName"], &output["decision"]["behavior"]),
+        (&json!("PermissionRequest"), &json!("deny"))
+    );
     assert!(output["decision"]["message"].as_str().unwrap().contains("privilege"));
     for (name, command) in [
         ("PermissionRequest", "terraform destroy"),
@@ -392,7 +405,9 @@ fn the_guard_fails_as_configured() {
     assert_eq!(answer(&home.run(&["guard", "check"], b"garbage"))["verdict"], "ask");
     home.configure(r#"{"guard": {"on_failure": "block"}}"#);
     assert_eq!(answer(&home.run(&["guard", "check"], b"garbage"))["verdict"], "deny");
-    assert!(String::from_utf8_lossy(&home.run(&["guard", "rules"], b"").stdout).contains("on_failure: block"));
+    assert!(
+        String::from_utf8_lossy(&home.run(&["guard", "rules"], b"").stdout).contains("on_failure: block")
+    );
 }
 
 #[cfg(unix)]
@@ -401,7 +416,9 @@ fn a_pipe_in_place_of_the_configuration_does_not_hang() {
     let home = Home::new();
     let dir = home.home().join(".config/headspace");
     std::fs::create_dir_all(&dir).unwrap();
-    for pipe in [dir.join("config.jsonc"), home.home().join("proj/.headspace.jsonc"), home.home().join("proj/x.sh")] {
+    for pipe in
+        [dir.join("config.jsonc"), home.home().join("proj/.headspace.jsonc"), home.home().join("proj/x.sh")]
+    {
         assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     }
     let start = Instant::now();
@@ -420,13 +437,15 @@ fn explain_takes_any_tool_and_names_the_source() {
         br#"{"file_path": "/etc/hosts", "content": "x"}"#,
     ));
     assert_eq!((&explained["verdict"], &explained["rule"]), (&json!("deny"), &json!("write.system")));
-    let explained = answer(&home.run(&["guard", "explain", "--json", "--", "ls; terraform destroy -auto-approve"], b""));
+    let explained =
+        answer(&home.run(&["guard", "explain", "--json", "--", "ls; terraform destroy -auto-approve"], b""));
     assert_eq!(explained["words"], "terraform destroy -auto-approve");
     assert!(explained["pattern"].as_str().unwrap().ends_with("destroy"));
     let source = explained["source"].as_str().unwrap();
     let (file, line) = source.split_once(".toml:").unwrap();
-    let text = std::fs::read_to_string(format!("{}/src/guard/{file}.toml", env!("CARGO_MANIFEST_DIR"))).unwrap();
-    let rule = text.lines().skip(line.parse::<usize>().unwrap()).next().unwrap();
+    let text =
+        std::fs::read_to_string(format!("{}/src/guard/{file}.toml", env!("CARGO_MANIFEST_DIR"))).unwrap();
+    let rule = text.lines().nth(line.parse::<usize>().unwrap()).unwrap();
     assert_eq!(rule, r#"id = "cloud.destroy""#);
     let shown = home.run(&["guard", "explain", "--", "pkill -f 'my app'"], b"");
     let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
@@ -451,7 +470,13 @@ fn on_terminal(mut command: Command, input: &str) -> (String, Option<i32>) {
     let (mut ours, mut theirs) = (0, 0);
     // SAFETY: both point at integers for the length of the call; the rest may be null.
     let made = unsafe {
-        libc::openpty(&mut ours, &mut theirs, std::ptr::null_mut(), std::ptr::null_mut(), std::ptr::null_mut())
+        libc::openpty(
+            &mut ours,
+            &mut theirs,
+            std::ptr::null_mut(),
+            std::ptr::null_mut(),
+            std::ptr::null_mut(),
+        )
     };
     assert_eq!(made, 0);
     // SAFETY: both were just made and belong to nobody else.
@@ -471,7 +496,8 @@ fn on_terminal(mut command: Command, input: &str) -> (String, Option<i32>) {
 #[test]
 fn a_person_allows_with_one_key_and_an_agent_never() {
     let home = Home::new();
-    let verdict = |command: &str| answer(&home.run(&["guard", "check"], &home.payload(command)))["verdict"].clone();
+    let verdict =
+        |command: &str| answer(&home.run(&["guard", "check"], &home.payload(command)))["verdict"].clone();
     let hook = |command: &str| home.run(&["guard", "hook"], &home.payload(command)).stdout.is_empty();
     let allow = |args: &[&str]| home.command(&[&["guard", "allow"], args].concat());
     home.configure("{\n  // mine\n  \"guard\": {\n    \"rules\": {\"git\": \"ask\"}\n  }\n}\n");

@@ -249,8 +249,8 @@ fn call_in(file: &Path, tool: Option<&str>) -> Result<Value> {
     } else {
         std::fs::read_to_string(file).with_context(|| format!("could not read {}", file.display()))?
     };
-    let value: Value = serde_json::from_str(&text)
-        .with_context(|| format!("could not read {} as JSON", file.display()))?;
+    let value: Value =
+        serde_json::from_str(&text).with_context(|| format!("could not read {} as JSON", file.display()))?;
     Ok(match (tool, value.get("tool_input")) {
         (Some(tool), Some(input)) => json!({"tool_name": tool, "tool_input": input, "cwd": value.get("cwd")}),
         (Some(tool), None) => json!({"tool_name": tool, "tool_input": value}),

@@ -2,9 +2,9 @@
 //! `rules/*.toml`, with examples that a test runs; the build turns them into the tables below (`rules/generate.rs` has
 //! the reason).
 
-pub mod pattern;
 #[cfg(test)]
 mod examples;
+pub mod pattern;
 
 use super::{Decision, Verdict};
 use crate::config;
@@ -191,7 +191,9 @@ pub fn problems(guard: &config::Guard) -> Vec<String> {
             let words = pattern::split(text);
             let program = words.first().map_or("", |word| word.as_ref());
             if program.trim_matches('*').is_empty() || program.starts_with(['-', '!']) {
-                found.push(format!("guard.{key} has {text:?}, which names no program; write it like \"terraform apply *\""));
+                found.push(format!(
+                    "guard.{key} has {text:?}, which names no program; write it like \"terraform apply *\""
+                ));
             }
         }
     }
@@ -251,7 +253,13 @@ pub fn verdict(rule: &Rule, decision: Decision, subject: &str, config_file: &str
         ),
     };
     let reason = format!("{lead} {}. {} (headspace guard, rule {}; {way})", rule.what, rule.instead, rule.id);
-    Verdict { decision, rule: Some(rule.id.to_owned()), reason: Some(reason), pattern: None, subject: Some(subject) }
+    Verdict {
+        decision,
+        rule: Some(rule.id.to_owned()),
+        reason: Some(reason),
+        pattern: None,
+        subject: Some(subject),
+    }
 }
 
 #[cfg(test)]

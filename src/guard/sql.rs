@@ -77,13 +77,22 @@ fn one(statement: &Statement, temporary: &[&str]) -> Option<&'static Rule> {
         }
         // The shell's or a script's own word, not SQL's: `drop` alone.
         ["DROP", _, ..] | ["TRUNCATE", _, ..] => Some(&rules::DATABASE_DROP),
-        ["ALTER", .., ] => {
+        ["ALTER", ..] => {
             let drops = words.windows(2).any(|pair| {
                 pair[0] == "DROP"
                     && !matches!(
                         pair[1],
-                        "CONSTRAINT" | "INDEX" | "KEY" | "PRIMARY" | "FOREIGN" | "DEFAULT" | "NOT" | "IDENTITY"
-                            | "EXPRESSION" | "CHECK" | "UNIQUE"
+                        "CONSTRAINT"
+                            | "INDEX"
+                            | "KEY"
+                            | "PRIMARY"
+                            | "FOREIGN"
+                            | "DEFAULT"
+                            | "NOT"
+                            | "IDENTITY"
+                            | "EXPRESSION"
+                            | "CHECK"
+                            | "UNIQUE"
                     )
             });
             (drops && words.get(1) == Some(&"TABLE")).then_some(&rules::DATABASE_DROP)
@@ -103,7 +112,8 @@ fn everywhere(words: &[&str]) -> Option<&'static Rule> {
     let Some(at) = words.iter().rposition(|word| *word == "WHERE") else {
         return Some(&rules::DATABASE_ROWS);
     };
-    let end = words.iter().position(|word| *word == "RETURNING").filter(|end| *end > at).unwrap_or(words.len());
+    let end =
+        words.iter().position(|word| *word == "RETURNING").filter(|end| *end > at).unwrap_or(words.len());
     let condition = &words[at + 1..end];
     let always = match condition {
         ["TRUE" | "1"] => true,
@@ -205,7 +215,9 @@ fn dollar_quoted(text: &str) -> Option<usize> {
 /// JavaScript for MongoDB: the calls that leave nothing.
 pub fn judge_mongo(text: &str) -> Option<&'static Rule> {
     let code: String = text.chars().filter(|c| !c.is_whitespace()).collect();
-    let drops = [".dropDatabase(", ".drop(", ".dropIndexes(", "dropDatabase:1"].iter().any(|call| code.contains(call));
+    let drops = [".dropDatabase(", ".drop(", ".dropIndexes(", "dropDatabase:1"]
+        .iter()
+        .any(|call| code.contains(call));
     let all = [".deleteMany({})", ".deleteMany()", ".remove({})", ".remove()", ".updateMany({},"];
     if drops {
         Some(&rules::DATABASE_DROP)

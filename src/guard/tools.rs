@@ -302,14 +302,51 @@ fn by_shape(walk: &mut Walk<'_>, tool: &str, input: &Map<String, Value>) {
 
 /// Name parts that make a tool one for databases.
 const DATABASES: [&str; 32] = [
-    "sql", "postgres", "postgresql", "pg", "psql", "mysql", "mariadb", "sqlite", "database", "databases", "db",
-    "bigquery", "snowflake", "supabase", "duckdb", "clickhouse", "redshift", "mssql", "sqlserver", "oracle",
-    "cockroachdb", "neon", "planetscale", "databricks", "athena", "d1", "turso", "libsql", "trino", "mongo", "mongodb",
+    "sql",
+    "postgres",
+    "postgresql",
+    "pg",
+    "psql",
+    "mysql",
+    "mariadb",
+    "sqlite",
+    "database",
+    "databases",
+    "db",
+    "bigquery",
+    "snowflake",
+    "supabase",
+    "duckdb",
+    "clickhouse",
+    "redshift",
+    "mssql",
+    "sqlserver",
+    "oracle",
+    "cockroachdb",
+    "neon",
+    "planetscale",
+    "databricks",
+    "athena",
+    "d1",
+    "turso",
+    "libsql",
+    "trino",
+    "mongo",
+    "mongodb",
     "redis",
 ];
 /// Fields that hold statements; `sql` does whatever the tool's name is.
 const STATEMENT_FIELDS: [&str; 10] = [
-    "sql", "query", "statement", "statements", "queries", "sqlquery", "sqlstatement", "sqltext", "command", "commands",
+    "sql",
+    "query",
+    "statement",
+    "statements",
+    "queries",
+    "sqlquery",
+    "sqlstatement",
+    "sqltext",
+    "command",
+    "commands",
 ];
 
 /// Tools that execute SQL, and those that are named for what they throw away: `mcp__mongodb__drop-collection`.
@@ -336,9 +373,11 @@ fn statements(walk: &mut Walk<'_>, tool: &str, parts: &[String], input: &Map<Str
     }
     let verb = parts.iter().skip_while(|part| *part == "mcp").nth(1).map_or("", String::as_str);
     let drops = for_databases
-        && (matches!(verb, "drop" | "truncate" | "flush" | "flushall" | "flushdb") || says(&["flushall", "flushdb"]));
+        && (matches!(verb, "drop" | "truncate" | "flush" | "flushall" | "flushdb")
+            || says(&["flushall", "flushdb"]));
     let empty = |field: &str| matches!(input.get(field), Some(Value::Object(filter)) if filter.is_empty());
-    let everything = for_databases && says(&["delete", "deletemany"]) && says(&["many", "deletemany"]) && empty("filter");
+    let everything =
+        for_databases && says(&["delete", "deletemany"]) && says(&["many", "deletemany"]) && empty("filter");
     if drops {
         rule = Some(&rules::DATABASE_DROP);
     } else if everything {
@@ -352,7 +391,9 @@ fn statements(walk: &mut Walk<'_>, tool: &str, parts: &[String], input: &Map<Str
 /// An item of `statements`: a text, or an object with one.
 fn statement_of(item: &Value) -> Option<&str> {
     match item {
-        Value::Object(fields) => fields.iter().find(|(field, _)| STATEMENT_FIELDS.contains(&folded(field).as_str()))?.1.as_str(),
+        Value::Object(fields) => {
+            fields.iter().find(|(field, _)| STATEMENT_FIELDS.contains(&folded(field).as_str()))?.1.as_str()
+        }
         item => item.as_str(),
     }
 }

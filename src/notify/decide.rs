@@ -43,8 +43,8 @@ pub fn verdict(event: &str, payload: &Payload, config: &Config) -> Option<Verdic
     let render = |verdict: &Verdict| Some(format!("{}\n", guard::hook_output(verdict)?));
     let bytes = Arc::new(payload.object().to_vec());
     let verdict = guard::intime::judge(&bytes, guard::Place::here(config), render);
-    let stands = verdict.decision != guard::Decision::Allow
-        && !guard::once::take(&bytes, &crate::config::state_dir());
+    let stands =
+        verdict.decision != guard::Decision::Allow && !guard::once::take(&bytes, &crate::config::state_dir());
     stands.then_some(verdict)
 }
 

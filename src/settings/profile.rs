@@ -51,7 +51,13 @@ fn chosen(answer: &str) -> Option<&'static str> {
 mod tests {
     #[test]
     fn a_number_a_name_or_nothing() {
-        for (answer, name) in [("", Some("strict")), ("2", Some("balanced")), ("Quiet", Some("quiet")), ("0", None), ("x", None)] {
+        for (answer, name) in [
+            ("", Some("strict")),
+            ("2", Some("balanced")),
+            ("Quiet", Some("quiet")),
+            ("0", None),
+            ("x", None),
+        ] {
             assert_eq!(super::chosen(answer), name, "{answer}");
         }
     }

@@ -115,7 +115,8 @@ impl Install<'_> {
             let project = std::env::current_dir().unwrap_or_default();
             let sources = crate::hook::sources::Sources::load(&crate::hook::dialect::CLAUDE, &project);
             let only_managed = sources.read_once().find(|source| {
-                source.scope == crate::hook::sources::Scope::Managed && source.reading.configuration.managed_only
+                source.scope == crate::hook::sources::Scope::Managed
+                    && source.reading.configuration.managed_only
             });
             if let Some(source) = only_managed {
                 note(&format!(

@@ -396,7 +396,8 @@ impl Scan<'_> {
                 continue;
             }
             // PHP's foreach names the variable last.
-            let (name_at, from) = if self.name(at) == Some("as") { (at + 1, usize::MAX) } else { (at - 1, at + 1) };
+            let (name_at, from) =
+                if self.name(at) == Some("as") { (at + 1, usize::MAX) } else { (at - 1, at + 1) };
             let Some(name) = self.name(name_at).map(str::to_owned) else { continue };
             let range = if from == usize::MAX {
                 let open = (0..at).rev().take(UNCLOSED).find(|i| self.name(*i) == Some("foreach"));
@@ -408,7 +409,8 @@ impl Scan<'_> {
                 from..self.end_of_iterated(from)
             };
             if let Some(names) = self.list(walk, env, &range).or_else(|| self.tuple(walk, env, &range)) {
-                if !names.is_empty() && names.len() <= MOST_NAMES && !names.iter().any(|name| has_hole(name)) {
+                if !names.is_empty() && names.len() <= MOST_NAMES && !names.iter().any(|name| has_hole(name))
+                {
                     self.alternatives.insert(name, names);
                 }
                 continue;
@@ -425,7 +427,10 @@ impl Scan<'_> {
         let mut at = from;
         while at < self.tokens.len().min(from + UNCLOSED) {
             match self.tokens[at] {
-                Token::Punct('(' | '[' | '{') if self.partner[at] < self.tokens.len() && at > from || self.is(at, '[') && at == from => {
+                Token::Punct('(' | '[' | '{')
+                    if self.partner[at] < self.tokens.len() && at > from
+                        || self.is(at, '[') && at == from =>
+                {
                     at = self.close(at);
                 }
                 Token::Punct(':' | ')' | ']' | '}' | ';') | Token::Line => return at,
@@ -448,21 +453,27 @@ impl Scan<'_> {
     /// `array_map("unlink", …)`, `map(os.remove, …)`, `files.forEach(fs.unlinkSync)`: a function handed to another.
     fn callback(&mut self, walk: &mut Walk<'_>, env: &mut Env, at: usize, name: &str, subject: &str) -> bool {
         const CALLERS: [&str; 9] = [
-            "array_map", "array_walk", "call_user_func", "call_user_func_array", "map", "forEach", "each", "starmap",
+            "array_map",
+            "array_walk",
+            "call_user_func",
+            "call_user_func_array",
+            "map",
+            "forEach",
+            "each",
+            "starmap",
             "array_filter",
         ];
         if !CALLERS.contains(&name) {
             return false;
         }
         let Some(args) = self.arguments(at) else { return false };
-        let named = |range: &Range<usize>| {
-            match self.tokens[range.start..range.end.min(self.tokens.len())] {
-                [Token::Text(ref name, _) | Token::Name(ref name)] => find(name).copied(),
-                [.., Token::Punct('.'), Token::Name(ref name)] => find(name).copied(),
-                _ => None,
-            }
+        let named = |range: &Range<usize>| match self.tokens[range.start..range.end.min(self.tokens.len())] {
+            [Token::Text(ref name, _) | Token::Name(ref name)] => find(name).copied(),
+            [.., Token::Punct('.'), Token::Name(ref name)] => find(name).copied(),
+            _ => None,
         };
-        let Some((place, function)) = args.iter().enumerate().find_map(|(at, arg)| Some((at, named(arg)?))) else {
+        let Some((place, function)) = args.iter().enumerate().find_map(|(at, arg)| Some((at, named(arg)?)))
+        else {
             return false;
         };
         let others: Vec<Range<usize>> =

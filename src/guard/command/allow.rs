@@ -45,7 +45,8 @@ pub fn run(args: &AllowArgs) -> Result<ExitCode> {
             }
         };
         let here = std::env::current_dir().context("could not tell where this is")?;
-        let project = args.project.then(|| git::root_of(&here).unwrap_or(&here).to_string_lossy().into_owned());
+        let project =
+            args.project.then(|| git::root_of(&here).unwrap_or(&here).to_string_lossy().into_owned());
         let after = with_allowed(&before, project.as_deref(), command)?;
         (config_file, before, after)
     } else {
@@ -88,7 +89,9 @@ fn say_what_it_would_do(command: &str) -> Result<()> {
     let payload = json!({"tool_name": "Bash", "tool_input": {"command": command}});
     let (verdict, _) = judge_with_steps(&payload, &place, false);
     match (verdict.decision, verdict.rule) {
-        (Decision::Allow, _) => println!("The guard does not stop this command as it is; check the spelling.\n"),
+        (Decision::Allow, _) => {
+            println!("The guard does not stop this command as it is; check the spelling.\n")
+        }
         (decision, rule) => {
             println!("Now: {} ({})\n", decision.as_str(), terminal::plain(&rule.unwrap_or_default()));
         }
@@ -146,12 +149,15 @@ const AGENTS: [&str; 9] =
 fn only_for_people() -> Result<()> {
     let at_terminal = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
     if !at_terminal {
-        bail!("could not allow that: only a person at a terminal may (standard input and output must be one)");
+        bail!(
+            "could not allow that: only a person at a terminal may (standard input and output must be one)"
+        );
     }
     let agent = if config::env(config::var::CLAUDECODE).is_some() {
         Some("CLAUDECODE is set".to_owned())
     } else {
-        process::ancestor_named(&AGENTS).map(|name| format!("{name} is among the processes that started this"))
+        process::ancestor_named(&AGENTS)
+            .map(|name| format!("{name} is among the processes that started this"))
     };
     match agent {
         Some(why) => bail!("could not allow that: only a person may, not a coding agent ({why})"),
@@ -177,6 +183,9 @@ mod tests {
         assert!(with_allowed("{ broken", None, "x").is_err());
         let quiet = with_profile(&project, "quiet").unwrap();
         assert_eq!(Config::parse(&quiet).unwrap().guard.profile.as_deref(), Some("quiet"));
-        assert_eq!(Config::parse(&with_profile(&quiet, "strict").unwrap()).unwrap().guard.profile.as_deref(), Some("strict"));
+        assert_eq!(
+            Config::parse(&with_profile(&quiet, "strict").unwrap()).unwrap().guard.profile.as_deref(),
+            Some("strict")
+        );
     }
 }

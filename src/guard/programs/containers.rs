@@ -142,8 +142,8 @@ fn running(env: &Env) -> World {
 fn verb(args: &[String]) -> Option<(usize, &str)> {
     const VERBS: [&str; 32] = [
         "run", "exec", "create", "rm", "rmi", "ps", "ls", "list", "images", "build", "logs", "pull", "push",
-        "stop", "start", "restart", "kill", "inspect", "tag", "cp", "up", "down", "config", "prune", "volume",
-        "network", "system", "context", "login", "info", "version", "save",
+        "stop", "start", "restart", "kill", "inspect", "tag", "cp", "up", "down", "config", "prune",
+        "volume", "network", "system", "context", "login", "info", "version", "save",
     ];
     let at = args.iter().position(|arg| VERBS.contains(&arg.as_str()))?;
     Some((at, args[at].as_str()))
@@ -170,9 +170,9 @@ fn host_access(walk: &mut Walk<'_>, env: &Env, options: &Options<'_>, call: &Cal
         open |= is_mighty_mount(walk, env, here, read_only);
     }
     for mount in options.values(&["mount"]) {
-        let source = mount.split(',').find_map(|part| {
-            part.strip_prefix("source=").or_else(|| part.strip_prefix("src="))
-        });
+        let source = mount
+            .split(',')
+            .find_map(|part| part.strip_prefix("source=").or_else(|| part.strip_prefix("src=")));
         let read_only = mount.split(',').any(|part| matches!(part, "readonly" | "ro" | "readonly=true"));
         open |= source.is_some_and(|here| is_mighty_mount(walk, env, here, read_only));
     }
@@ -189,7 +189,8 @@ fn is_mighty_mount(walk: &mut Walk<'_>, env: &Env, here: &str, read_only: bool) 
     let Spot::At(path) = walk.spot(env, here) else { return false };
     let real = walk.ground.real(&path, true);
     if paths::base_name(&path).ends_with(".sock") {
-        return ["docker.sock", "containerd.sock", "podman.sock", "crio.sock"].contains(&paths::base_name(&path));
+        return ["docker.sock", "containerd.sock", "podman.sock", "crio.sock"]
+            .contains(&paths::base_name(&path));
     }
     let above_home = paths::contains(&real, &walk.ground.real_home);
     let tree = paths::split(&real).count() == 1 && walk.ground.is_system(&real);
@@ -278,7 +279,8 @@ pub fn kubectl(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
         walk.text(&mut there, options.value(&["c", "command"]).unwrap_or(""), call.stdin, false);
     } else if args.iter().any(|verb| verb == "rsh" || verb == "exec") {
         // The pod's name, then the command: the old form without dashes.
-        let options = call.options(Spec { short: "nc", long: &["namespace", "container", "context"], stops: false });
+        let options =
+            call.options(Spec { short: "nc", long: &["namespace", "container", "context"], stops: false });
         let words: Vec<String> = options.operands.iter().skip(2).map(|word| (*word).to_owned()).collect();
         walk.call(&mut there, &words, call.stdin, false);
     }

@@ -102,7 +102,11 @@ pub fn permissions(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Strea
             }
             Spot::UnknownPart(dir, _) => {
                 let dir = walk.ground.real(&dir, true);
-                Some(if walk.ground.is_system(&dir) { &rules::PERMISSIONS_SYSTEM } else { &rules::DELETE_UNKNOWN })
+                Some(if walk.ground.is_system(&dir) {
+                    &rules::PERMISSIONS_SYSTEM
+                } else {
+                    &rules::DELETE_UNKNOWN
+                })
             }
             Spot::UnknownStart(_) | Spot::NoDirectory(_) => Some(&rules::DELETE_UNKNOWN),
         };

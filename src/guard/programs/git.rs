@@ -229,7 +229,8 @@ fn skips_checks(verb: &str, args: &[String]) -> bool {
 fn reset(walk: &mut Walk<'_>, env: &Env, options: &Options<'_>) -> Option<&'static Rule> {
     if options.has(&["hard"]) {
         // Looking at the tree takes git itself, so only where it makes a difference.
-        let differs = walk.choices.decision(&rules::GIT_RESET_CLEAN) < walk.choices.decision(&rules::GIT_DISCARD);
+        let differs =
+            walk.choices.decision(&rules::GIT_RESET_CLEAN) < walk.choices.decision(&rules::GIT_DISCARD);
         let is_clean = |walk: &mut Walk<'_>| {
             let root = toplevel(walk, env)?;
             walk.ground.files.is_clean(&root)

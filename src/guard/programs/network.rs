@@ -29,9 +29,9 @@ fn goes_home(walk: &Walk<'_>, call: &Call<'_>) -> bool {
         Some(host.split(':').next().unwrap_or(host))
     });
     let known = |host: &str| {
-        walk.token_hosts.iter().any(|home| {
-            host.strip_suffix(home).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
-        })
+        walk.token_hosts
+            .iter()
+            .any(|home| host.strip_suffix(home).is_some_and(|rest| rest.is_empty() || rest.ends_with('.')))
     };
     !walk.any_host && !walk.token_hosts.is_empty() && hosts.clone().count() > 0 && hosts.all(known)
 }
@@ -95,7 +95,8 @@ pub fn curl(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
     no_secrets(walk, env, call);
     // headspace's own routes for answering; reading its board is fine.
     let answers = |arg: &&String| {
-        arg.contains("/api/answer/") || arg.contains("/api/interactions/") && arg.trim_end_matches('/').ends_with("/answer")
+        arg.contains("/api/answer/")
+            || arg.contains("/api/interactions/") && arg.trim_end_matches('/').ends_with("/answer")
     };
     if call.args().iter().any(|arg| answers(&arg)) {
         walk.found(&env.world.clone(), &rules::ANSWER_AGENT, call.show());

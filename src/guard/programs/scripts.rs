@@ -63,13 +63,21 @@ pub fn text_of(walk: &mut Walk<'_>, env: &Env, path: &str) -> Option<String> {
 }
 
 /// Judges a script's text as a shell of its own would run it.
-pub fn run(walk: &mut Walk<'_>, env: &Env, text: &str, name: &str, args: &[String], call: &Call<'_>) -> Stream {
+pub fn run(
+    walk: &mut Walk<'_>,
+    env: &Env,
+    text: &str,
+    name: &str,
+    args: &[String],
+    call: &Call<'_>,
+) -> Stream {
     let mut inner = env.clone();
     inner.set("0", name.to_owned());
     let mut args = args.to_vec();
-    args.extend((args.len()..PARAMETERS).map(|at| {
-        walk.origins.hole(format!("${}", at + 1), Tags::NOT_EMPTY).to_string()
-    }));
+    args.extend(
+        (args.len()..PARAMETERS)
+            .map(|at| walk.origins.hole(format!("${}", at + 1), Tags::NOT_EMPTY).to_string()),
+    );
     within(walk, name, text, |walk| walk.process(&inner, text, &args, call.stdin, call.want))
 }
 
@@ -99,7 +107,9 @@ fn package(walk: &mut Walk<'_>, env: &Env, call: &Call<'_>) {
         ["run" | "run-script" | "rum" | "urn", name, rest @ ..] => (*name, rest),
         ["t" | "tst", rest @ ..] => ("test", rest),
         [name @ ("test" | "start" | "stop" | "restart"), rest @ ..] => (*name, rest),
-        ["ci" | "install" | "i" | "add", ..] | [] if !options.has(&["ignore-scripts", "version", "help", "g"]) => {
+        ["ci" | "install" | "i" | "add", ..] | []
+            if !options.has(&["ignore-scripts", "version", "help", "g"]) =>
+        {
             ("install", &[][..])
         }
         [name, rest @ ..] if call.name != "npm" => (*name, rest),
@@ -112,7 +122,11 @@ fn package(walk: &mut Walk<'_>, env: &Env, call: &Call<'_>) {
     if call.name != "npm" && manifest["scripts"][name].as_str().is_none() {
         let argv: Vec<String> =
             std::iter::once(name).chain(given.iter().copied()).map(str::to_owned).collect();
-        let argv = call.args().iter().position(|arg| *arg == argv[0]).map_or(argv.as_slice(), |at| &call.args()[at..]);
+        let argv = call
+            .args()
+            .iter()
+            .position(|arg| *arg == argv[0])
+            .map_or(argv.as_slice(), |at| &call.args()[at..]);
         super::named_rules(walk, env, &Call { name, argv, ..*call });
         return;
     }

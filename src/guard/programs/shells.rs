@@ -220,7 +220,8 @@ const PLAIN: Interpreter = Interpreter {
 include!(concat!(env!("OUT_DIR"), "/guard/interpreters.rs"));
 
 pub fn interpreter(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
-    let Some(interpreter) = INTERPRETERS.iter().find(|interpreter| interpreter.names.contains(&call.name)) else {
+    let Some(interpreter) = INTERPRETERS.iter().find(|interpreter| interpreter.names.contains(&call.name))
+    else {
         return call.filtered();
     };
     let args = call.args();
@@ -383,7 +384,8 @@ pub fn make(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
     let dir = options.value(&["C", "directory"]).unwrap_or(".");
     let named = options.value(&["f", "file", "makefile"]);
     let files = named.map_or_else(|| vec!["GNUmakefile", "makefile", "Makefile"], |file| vec![file]);
-    let only_shows = options.has(&["n", "just-print", "dry-run", "recon", "q", "question", "version", "help", "v", "p"]);
+    let only_shows =
+        options.has(&["n", "just-print", "dry-run", "recon", "q", "question", "version", "help", "v", "p"]);
     if !only_shows {
         scripts::make(walk, env, dir, &files, &options.operands);
     }

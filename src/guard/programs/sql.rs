@@ -84,7 +84,8 @@ fn escapes(walk: &mut Walk<'_>, env: &Env, call: &Call<'_>) {
 
 /// `mongosh --eval '…'`, or a script in the pipe.
 pub fn mongo(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
-    let options = call.options(Spec { short: "up", long: &["eval", "host", "port", "username"], stops: false });
+    let options =
+        call.options(Spec { short: "up", long: &["eval", "host", "port", "username"], stops: false });
     let mut texts: Vec<&str> = options.values(&["eval"]).collect();
     if let Stream::Text(text, _) = call.stdin {
         texts.push(text);

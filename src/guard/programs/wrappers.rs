@@ -132,9 +132,16 @@ pub fn wrapper(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
 }
 
 /// `gdb -ex 'shell …'`, `-ex '!…'`: the shell text, if a debugger's command is one.
-fn debugger_escape<'t>(walk: &mut Walk<'_>, env: &mut Env, text: &'t str, call: &Call<'_>) -> Option<&'t str> {
+fn debugger_escape<'t>(
+    walk: &mut Walk<'_>,
+    env: &mut Env,
+    text: &'t str,
+    call: &Call<'_>,
+) -> Option<&'t str> {
     let text = text.trim_start();
-    if let Some(program) = ["python ", "py ", "pi ", "script "].iter().find_map(|word| text.strip_prefix(word)) {
+    if let Some(program) =
+        ["python ", "py ", "pi ", "script "].iter().find_map(|word| text.strip_prefix(word))
+    {
         shells::code(walk, env, crate::guard::code::Language::Python, program, call, &[]);
     }
     ["shell ", "!", "platform shell ", "make "].iter().find_map(|word| text.strip_prefix(word))

@@ -1,7 +1,7 @@
 //! Runs every example of the rule files: what must match, with that rule, and what must not be stopped at all.
 
-use super::super::tests::bash;
 use super::super::Decision;
+use super::super::tests::bash;
 use std::path::Path;
 
 #[path = "generate.rs"]
@@ -59,12 +59,15 @@ fn reference() -> String {
     let mut out = String::new();
     for pack in generate::PACKS {
         let title = if pack == "findings" { "What the code finds" } else { pack };
-        out += &format!("\n### {title}\n\n| rule | strict, balanced, quiet | this command … | for example |\n|---|---|---|---|\n");
+        out += &format!(
+            "\n### {title}\n\n| rule | strict, balanced, quiet | this command … | for example |\n|---|---|---|---|\n"
+        );
         let mut patterns = String::new();
         for table in generate::tables(&dir, pack).unwrap().iter().filter(|table| !table.kind.is_empty()) {
             let id = table.text("id").unwrap_or_default();
             let rule = super::by_id(id).unwrap();
-            let word = |decision: Decision| if decision == Decision::Allow { "–" } else { decision.as_str() };
+            let word =
+                |decision: Decision| if decision == Decision::Allow { "–" } else { decision.as_str() };
             let verdicts = [rule.decision, rule.balanced, rule.quiet].map(word).join(", ");
             let examples: Vec<String> = table.texts("must").iter().take(2).map(code).collect();
             out += &format!("| `{id}` | {verdicts} | {} | {} |\n", rule.what, examples.join(", "));
@@ -96,5 +99,8 @@ fn the_rules_in_the_documentation_are_current() {
         std::fs::write(&path, format!("{start}<!-- rules -->\n{fresh}<!-- end of rules -->{end}")).unwrap();
         return;
     }
-    assert_eq!(committed, fresh, "run: HEADSPACE_WRITE_DOCS=1 cargo test --lib the_rules_in_the_documentation");
+    assert_eq!(
+        committed, fresh,
+        "run: HEADSPACE_WRITE_DOCS=1 cargo test --lib the_rules_in_the_documentation"
+    );
 }

@@ -71,8 +71,7 @@ impl<'a> Words<'a> {
         let end = args.iter().position(|arg| arg == "--").unwrap_or(args.len());
         let helps = args[..end].iter().any(|arg| arg == "--help" || arg == "-help")
             || args[..end].last().is_some_and(|arg| arg == "-h");
-        let mut words =
-            Words { operands: Vec::new(), options: Vec::new(), clusters: !grammar.words, helps };
+        let mut words = Words { operands: Vec::new(), options: Vec::new(), clusters: !grammar.words, helps };
         let mut at = 0;
         let mut optional = false;
         while at < args.len() {
@@ -274,7 +273,8 @@ pub fn is_exactly(pattern: &str, argv: &[String]) -> bool {
     fits && !words.is_empty()
         && words.iter().zip(argv).all(|(wanted, word)| {
             // An unknown word is not the one that was allowed.
-            !value::has_hole(word) && (plain(word) == *wanted || wanted.contains('*') && strict(wanted, &plain(word)))
+            !value::has_hole(word)
+                && (plain(word) == *wanted || wanted.contains('*') && strict(wanted, &plain(word)))
         })
 }
 

@@ -28,7 +28,8 @@ const DISK: &str = "
 /// The made-up disk, with the texts that the guard looks into.
 fn disk() -> Fake {
     let mut disk = Fake::new(DISK);
-    disk.texts.insert("/home/dev/proj-wt/.git".into(), "gitdir: /home/dev/proj/.git/worktrees/proj-wt\n".into());
+    disk.texts
+        .insert("/home/dev/proj-wt/.git".into(), "gitdir: /home/dev/proj/.git/worktrees/proj-wt\n".into());
     disk
 }
 

@@ -166,7 +166,10 @@ fn under(user: &str, project: &str, call: &str) -> Verdict {
     disk.clean = Some(true);
     place.files = Box::new(disk);
     let payload = match call.split_once(' ') {
-        Some((tool @ ("Write" | "Edit" | "mcp__fs__delete_file" | "mcp__fs__move_file" | "mcp__x__y"), input)) => {
+        Some((
+            tool @ ("Write" | "Edit" | "mcp__fs__delete_file" | "mcp__fs__move_file" | "mcp__x__y"),
+            input,
+        )) => {
             json!({"tool_name": tool, "tool_input": serde_json::from_str::<Value>(input).unwrap()})
         }
         _ => json!({"tool_name": "Bash", "tool_input": {"command": call}, "cwd": "/home/dev/proj"}),
@@ -209,7 +212,10 @@ fn users_write_rules_of_their_own() {
         assert_eq!(verdict.decision.as_str(), expected, "{command}: {verdict:?}");
     }
     let verdict = under(own, "", "npm publish");
-    assert_eq!((verdict.rule.as_deref(), verdict.pattern.as_deref()), (Some("custom.deny"), Some("npm publish")));
+    assert_eq!(
+        (verdict.rule.as_deref(), verdict.pattern.as_deref()),
+        (Some("custom.deny"), Some("npm publish"))
+    );
     assert!(verdict.reason.unwrap().contains("\"deny\": […]"));
 }
 
@@ -243,7 +249,8 @@ fn a_project_brings_rules_that_only_tighten() {
 
 #[test]
 fn protected_paths_cover_the_directory_and_all_below() {
-    let own = r#"{"protected_paths": ["src/", "docs/a.md", "*.snap", "~/notes.md", "config/**", "migrations"]}"#;
+    let own =
+        r#"{"protected_paths": ["src/", "docs/a.md", "*.snap", "~/notes.md", "config/**", "migrations"]}"#;
     for (expected, call) in [
         ("deny", "echo x > src/main.rs"),
         ("deny", "echo x > src/new/deep.rs"),
@@ -283,7 +290,10 @@ fn protected_paths_cover_the_directory_and_all_below() {
         ("deny", r#"Edit {"file_path": "src/a.rs"}"#),
         ("deny", r#"mcp__fs__delete_file {"path": "/home/dev/proj/src/a.rs"}"#),
         ("deny", r#"mcp__fs__move_file {"source": "/home/dev/proj/src/a.rs", "destination": "/tmp/a"}"#),
-        ("deny", r#"mcp__fs__move_file {"source": "/home/dev/proj/build/out.o", "destination": "/home/dev/proj/src/a"}"#),
+        (
+            "deny",
+            r#"mcp__fs__move_file {"source": "/home/dev/proj/build/out.o", "destination": "/home/dev/proj/src/a"}"#,
+        ),
         ("allow", "cat src/main.rs"),
         ("allow", "grep -rn x src/"),
         ("allow", "cp src/main.rs build/"),

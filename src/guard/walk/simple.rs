@@ -3,9 +3,9 @@
 use super::env::{Env, MOST_VALUES};
 use super::value::{Stream, Tags};
 use super::{MOST_NESTED, Step, Walk, quote};
-use crate::guard::shell::{Command, Simple};
 use crate::guard::programs;
 use crate::guard::rules::{self, pattern, pattern::Words};
+use crate::guard::shell::{Command, Simple};
 use std::rc::Rc;
 
 impl Walk<'_> {
@@ -146,9 +146,8 @@ impl Walk<'_> {
         }
         let name = programs::name_of(&argv[0]);
         let words = Words::read(&name, &argv[1..]);
-        let fits = |own: &&String| {
-            (pattern::names(own, &name) || pattern::names(own, &argv[0])) && words.fit(own)
-        };
+        let fits =
+            |own: &&String| (pattern::names(own, &name) || pattern::names(own, &argv[0])) && words.fit(own);
         let denied = self.choices.deny.iter().find(fits).cloned();
         let asked = self.choices.ask.iter().find(fits).cloned();
         for (own, rule) in [(denied, &rules::CUSTOM_DENY), (asked, &rules::CUSTOM_ASK)] {

@@ -217,7 +217,11 @@ impl Walk<'_> {
                 all.then_some(&rules::DELETE_EVERYTHING)
             }
             // `find /tmp -mtime +7` picks; `/tmp/*` takes what other sessions work with.
-            Zone::TempRoot if patterns.iter().all(|part| pattern::matches_everything(part) && !part.contains(value::DEEP)) => {
+            Zone::TempRoot
+                if patterns
+                    .iter()
+                    .all(|part| pattern::matches_everything(part) && !part.contains(value::DEEP)) =>
+            {
                 Some(&rules::DELETE_EVERYTHING)
             }
             Zone::Inside | Zone::Temp | Zone::TempRoot => None,
@@ -369,9 +373,7 @@ impl Walk<'_> {
                 let mut found = self.glob(&dir, &patterns);
                 let everything = patterns.iter().all(|part| pattern::matches_everything(part));
                 // `find . -delete`, but not `find . -name '*.o' -delete`
-                if everything {
-                    found.push(dir);
-                } else if self.is_custom(&dir) {
+                if everything || self.is_custom(&dir) {
                     found.push(dir);
                 }
                 found

@@ -365,9 +365,8 @@ impl Reader {
         });
         if excluded {
             let matcher = matcher.unwrap_or_default();
-            let message = format!(
-                "matcher {matcher:?} and `if` {text:?} exclude each other: the hook will never run"
-            );
+            let message =
+                format!("matcher {matcher:?} and `if` {text:?} exclude each other: the hook will never run");
             self.report(value, Level::Warning, message, None);
         }
     }
