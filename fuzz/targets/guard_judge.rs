@@ -1,15 +1,16 @@
 //! `cargo +nightly fuzz run guard_judge`: whatever the command, the guard answers, an answer that is no "allow" has a
-//! rule and a reason the client takes, and what stands behind `;` cannot make the answer milder.
+//! rule and a reason the client takes, and what stands behind `;`, or in the project's own settings, cannot make the
+//! answer milder. The same text is also every script of the project, and SQL.
 
 use claude_headspace::config::Guard;
 use claude_headspace::guard::{Decision, Files, Place, Verdict, judge};
 use serde_json::json;
 use std::time::Duration;
 
-/// No disk at all: every run sees the same.
-struct Nothing;
+/// Next to no disk: every file that can be read holds the same text.
+struct OneText(String);
 
-impl Files for Nothing {
+impl Files for OneText {
     fn link(&self, _: &str) -> Option<String> {
         None
     }
@@ -22,9 +23,15 @@ impl Files for Nothing {
     fn names(&self, _: &str) -> Vec<String> {
         vec![".env".into(), "src".into()]
     }
+    fn read(&self, _: &str) -> Option<String> {
+        (!self.0.is_empty()).then(|| self.0.clone())
+    }
+    fn is_clean(&self, _: &str) -> Option<bool> {
+        None
+    }
 }
 
-fn verdict(tool: &str, command: &str) -> Verdict {
+fn verdict(tool: &str, command: &str, files: &str) -> Verdict {
     let place = Place {
         home: "/home/dev".into(),
         user: Some("dev".into()),
@@ -35,7 +42,7 @@ fn verdict(tool: &str, command: &str) -> Verdict {
         claude_dir: "/home/dev/.claude".into(),
         config_file: "/home/dev/.config/headspace/config.jsonc".into(),
         config: Guard::default(),
-        files: Box::new(Nothing),
+        files: Box::new(OneText(files.to_owned())),
         patience: Duration::from_secs(5),
         so_far: Default::default(),
     };
@@ -45,12 +52,17 @@ fn verdict(tool: &str, command: &str) -> Verdict {
 pub fn run(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     for tool in ["Bash", "PowerShell"] {
-        let verdict = verdict(tool, text);
+        let verdict = verdict(tool, text, "");
         if verdict.decision != Decision::Allow {
             assert!(verdict.rule.is_some());
             let reason = verdict.reason.expect("a reason");
             assert!(reason.chars().count() <= 2000 && !reason.chars().any(char::is_control));
         }
     }
-    assert_eq!(verdict("Bash", &format!("rm -rf /usr/local; {text}")).decision, Decision::Deny);
+    assert_eq!(verdict("Bash", &format!("rm -rf /usr/local; {text}"), "").decision, Decision::Deny);
+    assert_eq!(verdict("Bash", "rm -rf /usr/local", text).decision, Decision::Deny);
+    for runs in ["./x.sh a b", "make all clean", "npm run build"] {
+        verdict("Bash", runs, text);
+    }
+    verdict("Bash", &format!("psql -c '{}'", text.replace('\'', "''")), "");
 }

@@ -70,7 +70,7 @@ impl Files for Disk {
             .stderr(std::process::Stdio::null())
             .output()
             .ok()?;
-        out.status.success().then(|| out.stdout.is_empty())
+        out.status.success().then_some(out.stdout.is_empty())
     }
 }
 

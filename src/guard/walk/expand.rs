@@ -414,7 +414,10 @@ impl Walk<'_> {
                 Some(text) if !(*colon && text.is_empty()) => text,
                 known => {
                     let default = self.single(env, word, false);
-                    let both = [default.clone(), unknown(self, Tags::HAS_DEFAULT)];
+                    // `${X:-build}` is never empty; `${X-build}` may be.
+                    let full = *colon && !default.is_empty();
+                    let tags = if full { Tags::HAS_DEFAULT.and(Tags::NOT_EMPTY) } else { Tags::HAS_DEFAULT };
+                    let both = [default.clone(), unknown(self, tags)];
                     let chosen = match known {
                         Some(_) => default,
                         None => self.choose(&both).unwrap_or(default),

@@ -373,9 +373,7 @@ impl Walk<'_> {
                 let mut found = self.glob(&dir, &patterns);
                 let everything = patterns.iter().all(|part| pattern::matches_everything(part));
                 // `find . -delete`, but not `find . -name '*.o' -delete`
-                if everything {
-                    found.push(dir);
-                } else if self.is_custom(&dir) {
+                if everything || self.is_custom(&dir) {
                     found.push(dir);
                 }
                 found
