@@ -499,8 +499,8 @@ impl Pruning {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::server::batch::{Around, Batch};
     use crate::server::batch::EventRecord;
+    use crate::server::batch::{Around, Batch};
     use crate::server::ledger::NewEvent;
     use crate::server::memory::Memory;
     use serde_json::json;

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod client_status;
 mod correlation;
 mod effects;
 mod fine_points;
