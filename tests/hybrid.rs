@@ -194,12 +194,12 @@ fn esc_before_the_first_word_is_seen_in_what_the_client_says_of_itself() {
     };
     for (status, session) in [("busy", "s1"), ("idle", "another")] {
         says(status, session);
-        std::thread::sleep(Duration::from_secs(4));
+        std::thread::sleep(Duration::from_millis(1500));
         assert!(working(&home.agent("s1").unwrap()), "{status} {session}");
     }
     says("idle", "s1");
     let agent = home.until("s1", idle);
-    assert_eq!((&agent["status_detail"], &agent["source"]), (&json!("interrupted"), &json!("process")));
+    assert_eq!((&agent["status_detail"], &agent["source"]), (&json!("interrupted"), &json!("client")));
 }
 
 #[test]
@@ -400,4 +400,158 @@ fn lost_hooks_are_noticed() {
     until("installed");
     std::fs::write(&settings, "{}").unwrap();
     until("missing");
+}
+
+/// A process that stands for a client, and the file in which it writes what it does.
+#[cfg(target_os = "linux")]
+struct FakeClient {
+    process: Child,
+    file: PathBuf,
+    cwd: PathBuf,
+}
+
+#[cfg(target_os = "linux")]
+impl FakeClient {
+    fn new(home: &Home) -> FakeClient {
+        let process = Command::new("sleep").arg("600").spawn().unwrap();
+        let sessions = home.dir.path().join(".claude/sessions");
+        std::fs::create_dir_all(&sessions).unwrap();
+        let file = sessions.join(format!("{}.json", process.id()));
+        FakeClient { process, file, cwd: home.dir.path().join("project") }
+    }
+
+    fn start_time(&self) -> u64 {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.process.id())).unwrap();
+        stat.rsplit(')').next().unwrap().split_whitespace().nth(19).unwrap().parse().unwrap()
+    }
+
+    /// What its hooks carry.
+    fn hook(&self) -> Value {
+        json!({"claude_pid": self.process.id(), "claude_pid_start": self.start_time()})
+    }
+
+    fn says(&self, session: &str, status: &str, more: Value) {
+        let now = std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap().as_millis() as u64;
+        let mut note = json!({
+            "pid": self.process.id(), "sessionId": session, "procStart": self.start_time().to_string(),
+            "cwd": self.cwd, "entrypoint": "cli", "status": status, "updatedAt": now, "statusUpdatedAt": now,
+        });
+        for (key, value) in more.as_object().unwrap() {
+            note[key] = value.clone();
+        }
+        std::fs::write(&self.file, note.to_string()).unwrap();
+    }
+}
+
+#[cfg(target_os = "linux")]
+impl Drop for FakeClient {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// A second in which a dialog that was just opened takes no keys.
+#[cfg(target_os = "linux")]
+fn dialog_takes_keys() {
+    std::thread::sleep(Duration::from_millis(400));
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn yes_and_esc_are_seen_in_the_clients_own_file() {
+    let home = Home::new();
+    let client = FakeClient::new(&home);
+    let bash = json!({"tool_name": "Bash", "tool_input": {"command": "npm test"}});
+    let with = |mut body: Value| {
+        for (key, value) in client.hook().as_object().unwrap() {
+            body[key] = value.clone();
+        }
+        body
+    };
+    home.post("session-start", "s1", with(json!({"source": "startup"})));
+    home.post("user-prompt-submit", "s1", with(json!({"prompt": "test it"})));
+    client.says("s1", "busy", json!({}));
+    for answer in ["busy", "idle"] {
+        home.post("pre-tool-use", "s1", with(bash.clone()));
+        home.post("permission-request", "s1", with(bash.clone()));
+        client.says("s1", "waiting", json!({"waitingFor": "permission prompt"}));
+        home.until("s1", |agent| agent["status"] == "attention");
+        dialog_takes_keys();
+        client.says("s1", answer, json!({}));
+        home.until("s1", |agent| agent["status"] == if answer == "busy" { "working" } else { "idle" });
+    }
+    let agent = home.until("s1", |agent| agent["source"] == "client");
+    assert_eq!(agent["client_status"]["status"], "idle");
+    client.says("s1", "idle", json!({"name": "my-name", "nameSource": "user"}));
+    home.until("s1", |agent| agent["name"] == "my-name");
+    // The end of the process ends the agent, whatever the file that it left behind says.
+    drop(client);
+    home.until("s1", |agent| agent["end_reason"] == "process_gone");
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_session_without_hooks_is_found_by_its_file_and_its_dialog_needs_the_user() {
+    let home = Home::new();
+    let client = FakeClient::new(&home);
+    client.says("s1", "idle", json!({}));
+    let agent = home.until("s1", |agent| agent["status"] == "idle");
+    assert_eq!((&agent["source"], &agent["claude_pid"]), (&json!("client"), &json!(client.process.id())));
+    client.says("s1", "waiting", json!({"waitingFor": "permission prompt"}));
+    let agent = home.until("s1", |agent| agent["status"] == "attention");
+    assert_eq!(agent["interactions"][0]["kind"], "dialog");
+    assert_eq!(agent["interactions"][0]["text"], "permission prompt");
+    client.says("s1", "busy", json!({}));
+    home.until("s1", |agent| agent["status"] == "working");
+    client.says("s1", "shell", json!({}));
+    home.until("s1", |agent| agent["group"] == "background");
+    // Another process's file, and one of a process that is gone, say nothing.
+    client.says("s1", "waiting", json!({"procStart": "1"}));
+    std::fs::write(client.file.with_file_name("1.json"), r#"{"pid":1,"sessionId":"s2","status":"busy"}"#)
+        .unwrap();
+    client.says("s1", "idle", json!({}));
+    let agent = home.until("s1", |agent| agent["group"] != "background");
+    assert_eq!(agent["status"], "idle");
+    assert!(home.agent("s2").is_none());
+    assert!(home.turns(&agent).is_empty(), "the file makes no turns");
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn without_the_file_nothing_is_worse_than_before() {
+    let mut home = Home::new();
+    let client = FakeClient::new(&home);
+    client.says("s1", "busy", json!({}));
+    home.post("session-start", "s1", client.hook());
+    home.post("user-prompt-submit", "s1", json!({"prompt": "work"}));
+    std::fs::remove_file(&client.file).unwrap();
+    home.write("s1", "user", json!({"message": {"content": "[Request interrupted by user]"}}));
+    home.until("s1", |agent| agent["status"] == "idle" && agent["status_detail"] == "interrupted");
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn hooks_that_vanish_from_the_settings_are_missed_at_once() {
+    let home = Home::new();
+    let settings = home.dir.path().join(".claude/settings.json");
+    std::fs::create_dir_all(settings.parent().unwrap()).unwrap();
+    let ours =
+        r#"{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "/usr/bin/headspace notify"}]}]}}"#;
+    std::fs::write(&settings, ours).unwrap();
+    let says = |word: &str| {
+        let deadline = Instant::now() + PATIENCE;
+        while home.get("/hook/status")["hooks"] != word {
+            assert!(Instant::now() < deadline, "never {word}");
+            std::thread::sleep(Duration::from_millis(30));
+        }
+    };
+    says("installed");
+    // As editors do it: another file takes its name.
+    std::fs::write(settings.with_extension("new"), "{}").unwrap();
+    std::fs::rename(settings.with_extension("new"), &settings).unwrap();
+    says("missing");
+    let client = FakeClient::new(&home);
+    client.says("s1", "waiting", json!({"waitingFor": "input needed"}));
+    home.until("s1", |agent| agent["status"] == "attention");
 }

@@ -14,7 +14,7 @@ use crate::terminal::gist;
 use std::time::Duration;
 
 /// A dialog ignores keys at first, and the hook that describes it is stamped a moment before or after the client
-/// writes `waiting`. So a dialog this young is still open, whatever the client wrote.
+/// writes `waiting`. So a dialog this young is still open, unless the client was seen waiting in between.
 const CANNOT_BE_ANSWERED_YET: Duration = Duration::from_millis(300);
 
 pub(super) fn changed(step: &mut Step) {
@@ -32,16 +32,16 @@ pub(super) fn changed(step: &mut Step) {
     }
     step.agent.client = Some(ClientSays { status, at: event.at });
     match status {
-        ClientState::Busy => busy(step),
+        ClientState::Busy => busy(step, before),
         ClientState::Waiting => waiting(step, before),
-        ClientState::Idle | ClientState::Shell => at_rest(step, status),
+        ClientState::Idle | ClientState::Shell => at_rest(step, status, before),
     }
 }
 
 /// No dialog is open, and a turn runs: of the main thread, or of a subagent that works beside it.
-fn busy(step: &mut Step) {
+fn busy(step: &mut Step, before: Option<ClientSays>) {
     // A reply that was asked for in words is not a dialog; but nobody waits for it while the turn goes on.
-    let answered = close_answered(step, |_| true);
+    let answered = close_answered(step, before, |_| true);
     let explained = step.agent.phase.is_some() || step.has_working_child();
     if !step.fresh {
         return;
@@ -65,7 +65,7 @@ fn waiting(step: &mut Step, before: Option<ClientSays>) {
             .filter(|one| is_dialog(one) && one.opened_at <= earlier.at.plus(CANNOT_BE_ANSWERED_YET))
             .min_by_key(|one| (one.opened_at, one.id))
             .map(|one| one.id);
-        close_answered(step, |one| Some(one.id) == front);
+        close_answered(step, before, |one| Some(one.id) == front);
     }
     if step.fresh && step.agent.interactions.is_empty() {
         describe(step);
@@ -98,8 +98,8 @@ fn describe(step: &mut Step) {
 
 /// The prompt is free: whatever was open is over. If a turn was, it was broken off; an end that a hook or the
 /// transcript told came first.
-fn at_rest(step: &mut Step, status: ClientState) {
-    close_answered(step, is_dialog);
+fn at_rest(step: &mut Step, status: ClientState, before: Option<ClientSays>) {
+    close_answered(step, before, is_dialog);
     if step.event.at >= step.agent.phase_at && step.agent.phase == Some(Phase::Compacting) {
         step.end_phase();
         step.marked = true;
@@ -136,9 +136,11 @@ fn is_dialog(one: &Interaction) -> bool {
 }
 
 /// Closes the questions that fit and were open long enough to have been answered; says how many.
-fn close_answered(step: &mut Step, fits: impl Fn(&Interaction) -> bool) -> usize {
+fn close_answered(step: &mut Step, before: Option<ClientSays>, fits: impl Fn(&Interaction) -> bool) -> usize {
     let at = step.event.at;
-    let answered = |one: &Interaction| fits(one) && at >= one.opened_at.plus(CANNOT_BE_ANSWERED_YET);
+    let waited = before.is_some_and(|before| before.status == ClientState::Waiting && before.at < at);
+    let open_long = |one: &Interaction| at >= one.opened_at.plus(CANNOT_BE_ANSWERED_YET);
+    let answered = |one: &Interaction| fits(one) && at > one.opened_at && (waited || open_long(one));
     let children: Vec<String> = step
         .agent
         .interactions

@@ -268,6 +268,10 @@ impl Rounds {
         let Some(seat) = self.shared.ground.seat_of(client) else {
             return self.found_by_file(note, client);
         };
+        // Older clients do not rewrite the session's id, and of those that do the hook tells it better.
+        if seat.session_id != note.session_id && self.hooks_speak(&seat.session_id) {
+            return;
+        }
         let rests = matches!(status, ClientState::Idle | ClientState::Shell);
         let waited_for_spool = settling.waited_for_spool + 1;
         if rests && !seat.idle && waited_for_spool < WAITS_FOR_SPOOL && self.shared.ground.hooks_wait() {

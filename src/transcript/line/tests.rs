@@ -169,6 +169,8 @@ fn real_transcripts_tell_their_story() {
                 "result",
                 "text Foreground subagent done. (end_turn)",
                 "end",
+                "queued <task-notification>",
+                "dequeued",
                 "prompt <task-notification>",
                 "text Done with agentfg. (end_turn)",
                 "end",
