@@ -100,6 +100,9 @@ _headspace() {
             headspace__subcmd__context,show)
                 cmd="headspace__subcmd__context__subcmd__show"
                 ;;
+            headspace__subcmd__guard,allow)
+                cmd="headspace__subcmd__guard__subcmd__allow"
+                ;;
             headspace__subcmd__guard,check)
                 cmd="headspace__subcmd__guard__subcmd__check"
                 ;;
@@ -310,8 +313,22 @@ _headspace() {
             return 0
             ;;
         headspace__subcmd__guard)
-            opts="-h --help check explain rules hook"
+            opts="-h --help check explain allow rules hook"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        headspace__subcmd__guard__subcmd__allow)
+            opts="-h --once --project --user --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
@@ -338,12 +355,20 @@ _headspace() {
             return 0
             ;;
         headspace__subcmd__guard__subcmd__explain)
-            opts="-h --json --help"
+            opts="-h --json --tool --input --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --tool)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --input)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
