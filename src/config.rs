@@ -1,5 +1,6 @@
 //! Configuration: where things are and what the user chose. The only reader of the environment.
 
+use crate::files;
 use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -93,7 +94,8 @@ pub fn token_file() -> PathBuf {
 /// The secret that lets the command line and the hooks in; `None` where no server has run yet.
 pub fn token() -> Option<String> {
     let mut buffer = [0; 256];
-    let length = std::fs::File::open(token_file()).ok()?.read(&mut buffer).ok()?;
+    let mut file = files::open_regular(&token_file(), std::fs::OpenOptions::new().read(true)).ok()?;
+    let length = file.read(&mut buffer).ok()?;
     let token = std::str::from_utf8(buffer[..length].trim_ascii()).ok()?;
     (!token.is_empty()).then(|| token.to_owned())
 }
@@ -320,7 +322,7 @@ impl Config {
         match Config::load() {
             Ok(config) => (config, None),
             Err(error) => {
-                let text = std::fs::read_to_string(config_file()).unwrap_or_default();
+                let text = files::read_text(&config_file()).unwrap_or_default();
                 let config = Config { guard: guard_of(&text), ..Config::default() };
                 (
                     config,
@@ -335,15 +337,14 @@ impl Config {
     }
 
     fn read_if_any(path: &Path) -> Result<Option<Config>> {
-        let mut text = String::new();
-        match std::fs::File::open(path).and_then(|mut file| file.read_to_string(&mut text)) {
-            Ok(_) => {}
+        let text = match files::read_text(path) {
+            Ok(text) => text,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
             Err(error) => {
                 return Err(error)
                     .with_context(|| format!("could not read the configuration {}", path.display()));
             }
-        }
+        };
         let config = Config::parse(&text);
         config.map(Some).with_context(|| format!("could not read the configuration {}", path.display()))
     }

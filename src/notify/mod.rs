@@ -4,7 +4,7 @@
 //! something to say, over within two seconds whatever happens, and about as cheap as starting a process. It
 //! therefore goes from `main` straight to work, without argument parser, threads, or a look at store or engine.
 
-pub(crate) mod alarm;
+pub mod alarm;
 pub mod decide;
 pub mod envelope;
 mod log;
@@ -74,6 +74,7 @@ pub fn main(event: Option<OsString>) -> ExitCode {
 pub fn bare() -> ExitCode {
     let delivery = Delivery::now();
     if !std::io::stdin().is_terminal() {
+        alarm::exit_quietly_whatever_happens();
         alarm::arm(SOFT_DEADLINE, Some(HARD_DEADLINE));
         match Input::read() {
             Input::Object(payload)
