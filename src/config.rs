@@ -95,9 +95,26 @@ pub fn token_file() -> PathBuf {
 pub fn token() -> Option<String> {
     let mut buffer = [0; 256];
     let mut file = files::open_regular(&token_file(), std::fs::OpenOptions::new().read(true)).ok()?;
+    // One that others may have planted or read is no secret of ours.
+    if !files::is_ours_alone(&file.metadata().ok()?) {
+        return None;
+    }
     let length = file.read(&mut buffer).ok()?;
     let token = std::str::from_utf8(buffer[..length].trim_ascii()).ok()?;
     (!token.is_empty()).then(|| token.to_owned())
+}
+
+/// The state directory and the token must be ours: whoever else can write there could take the events, or plant a token
+/// and be taken for the server. What is not there yet is fine.
+pub fn check_state() -> Result<()> {
+    const OTHERS_WRITE: u32 = 0o022;
+    const OTHERS_DO_ANYTHING: u32 = 0o077;
+    files::check_ours(&state_dir(), OTHERS_WRITE)?;
+    let token = token_file();
+    match std::fs::metadata(&token).map(|meta| files::check_regular(&meta)) {
+        Ok(Err(error)) => anyhow::bail!("could not trust {}: {error}; remove it", token.display()),
+        _ => files::check_ours(&token, OTHERS_DO_ANYTHING),
+    }
 }
 
 /// XDG asks that relative paths be ignored.

@@ -278,6 +278,12 @@ pub fn files(_: &Patient) -> Vec<Finding> {
         return vec![Finding::ok("no state yet")];
     }
     let mut findings = Vec::new();
+    for path in [state.clone(), config::token_file(), config::database()] {
+        // Modes are looked at below, and can be mended.
+        if let Err(error) = crate::files::check_ours(&path, 0) {
+            findings.push(Finding::fail(format!("{error:#}"), format!("ls -ld {}", short(&path))));
+        }
+    }
     for (path, mode) in [(state.clone(), 0o700), (config::token_file(), 0o600), (config::database(), 0o600)] {
         let Ok(data) = path.metadata() else { continue };
         #[cfg(unix)]

@@ -17,6 +17,9 @@ pub fn note(what: impl Display) {
 }
 
 fn append(line: &str) -> std::io::Result<()> {
+    if config::check_state().is_err() {
+        return Ok(());
+    }
     let path = config::state_dir().join("notify.log");
     let mut options = std::fs::OpenOptions::new();
     options.append(true).create(true);

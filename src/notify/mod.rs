@@ -215,6 +215,11 @@ fn judge(answer: post::Answer) -> Outcome {
 }
 
 fn keep(config: Option<&Config>, delivery: &Delivery, slug: &str, body: &[u8], why: &str) {
+    // Where others can read or write, an event is better lost: the session is found again by its transcript, while what
+    // was said in it could not be called back. Every command that can speak says what is wrong.
+    if config::check_state().is_err() {
+        return;
+    }
     let paranoid = config.is_some_and(|config| config.paranoid);
     let body = match catch_unwind(|| storable(body, paranoid)) {
         Ok(Some(body)) => body,
