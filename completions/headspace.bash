@@ -519,7 +519,7 @@ _headspace() {
             return 0
             ;;
         headspace__subcmd__install)
-            opts="-h --dry-run --scope --config-dir --client --events --script --guard --statusline --tmux --json --help"
+            opts="-h --dry-run --scope --config-dir --client --events --script --create --guard --statusline --tmux --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

@@ -92,6 +92,7 @@ wave\t''"
 complete -c headspace -n "__fish_headspace_using_subcommand install" -l events -d 'Only these events (names, separated by commas)' -r
 complete -c headspace -n "__fish_headspace_using_subcommand install" -l dry-run -d 'Show what would change, change nothing'
 complete -c headspace -n "__fish_headspace_using_subcommand install" -l script -d 'Register notify-headspace.sh instead of the binary'
+complete -c headspace -n "__fish_headspace_using_subcommand install" -l create -d 'Make the directories of --config-dir that do not exist'
 complete -c headspace -n "__fish_headspace_using_subcommand install" -l guard -d 'Also judge tool calls before they run (see `headspace guard`)'
 complete -c headspace -n "__fish_headspace_using_subcommand install" -l statusline -d 'Also learn context, cost and model from the status line; yours is shown as before'
 complete -c headspace -n "__fish_headspace_using_subcommand install" -l tmux -d 'Only print lines for your tmux.conf'

@@ -96,7 +96,27 @@ fn end_with_the_pipe() {
     }));
 }
 
+/// Whether a command must not go on if somebody else has a hand in the state directory. Hooks never fail, `doctor` says it
+/// among the rest, and some commands have nothing to do with it.
+fn relies_on_state(command: &Command) -> bool {
+    !matches!(
+        command,
+        Command::Notify { .. }
+            | Command::Statusline(_)
+            | Command::Guard(_)
+            | Command::Hooks(_)
+            | Command::Context(_)
+            | Command::Doctor(_)
+            | Command::Demo(_)
+            | Command::NotifyTest(_)
+            | Command::Completions(_)
+    )
+}
+
 fn run(command: Command) -> Result<ExitCode> {
+    if relies_on_state(&command) {
+        crate::config::check_state()?;
+    }
     match command {
         Command::Up(args) => crate::daemon::up(&args),
         Command::Down(args) => crate::daemon::down(&args),

@@ -1,5 +1,6 @@
 //! Configuration: where things are and what the user chose. The only reader of the environment.
 
+use crate::files;
 use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -95,9 +96,27 @@ pub fn token_file() -> PathBuf {
 /// The secret that lets the command line and the hooks in; `None` where no server has run yet.
 pub fn token() -> Option<String> {
     let mut buffer = [0; 256];
-    let length = std::fs::File::open(token_file()).ok()?.read(&mut buffer).ok()?;
+    let mut file = files::open_regular(&token_file(), std::fs::OpenOptions::new().read(true)).ok()?;
+    // One that others may have planted or read is no secret of ours.
+    if !files::is_ours_alone(&file.metadata().ok()?) {
+        return None;
+    }
+    let length = file.read(&mut buffer).ok()?;
     let token = std::str::from_utf8(buffer[..length].trim_ascii()).ok()?;
     (!token.is_empty()).then(|| token.to_owned())
+}
+
+/// The state directory and the token must be ours: whoever else can write there could take the events, or plant a token
+/// and be taken for the server. What is not there yet is fine.
+pub fn check_state() -> Result<()> {
+    const OTHERS_WRITE: u32 = 0o022;
+    const OTHERS_DO_ANYTHING: u32 = 0o077;
+    files::check_ours(&state_dir(), OTHERS_WRITE)?;
+    let token = token_file();
+    match std::fs::metadata(&token).map(|meta| files::check_regular(&meta)) {
+        Ok(Err(error)) => anyhow::bail!("could not trust {}: {error}; remove it", token.display()),
+        _ => files::check_ours(&token, OTHERS_DO_ANYTHING),
+    }
 }
 
 /// XDG asks that relative paths be ignored.
@@ -329,7 +348,7 @@ impl Config {
         match Config::load() {
             Ok(config) => (config, None),
             Err(error) => {
-                let text = read_text(&config_file()).unwrap_or_default();
+                let text = files::read_text(&config_file()).unwrap_or_default();
                 let config = Config { guard: guard_of(&text), ..Config::default() };
                 (
                     config,
@@ -344,7 +363,7 @@ impl Config {
     }
 
     fn read_if_any(path: &Path) -> Result<Option<Config>> {
-        let text = match read_text(path) {
+        let text = match files::read_text(path) {
             Ok(text) => text,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
             Err(error) => {
@@ -395,22 +414,6 @@ pub fn guard_of(text: &str) -> Guard {
             .is_some_and(|(_, rest)| rest.trim_start_matches([' ', ':']).starts_with("true"));
         Guard { enabled, ..Guard::default() }
     })
-}
-
-/// A configuration file's text. A pipe in its place must not hang whoever reads it: it is opened without waiting, and
-/// what is empty is looked at twice.
-pub fn read_text(path: &Path) -> std::io::Result<String> {
-    let mut options = std::fs::OpenOptions::new();
-    options.read(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, libc::O_NONBLOCK);
-    let mut file = options.open(path)?;
-    let mut text = String::new();
-    let read = file.read_to_string(&mut text);
-    if text.is_empty() && !file.metadata()?.is_file() {
-        return Err(std::io::Error::other("it is not a file"));
-    }
-    read.map(|_| text)
 }
 
 fn bracketed(host: &str) -> String {

@@ -17,6 +17,116 @@ pub fn private_dir(dir: &Path) -> Result<()> {
     builder.create(dir).with_context(|| format!("could not make the directory {}", dir.display()))
 }
 
+/// What stands behind a path is not a regular file: opening a FIFO would wait forever, reading a device may never end.
+#[derive(Debug)]
+pub struct NotRegular(&'static str);
+
+impl std::fmt::Display for NotRegular {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "it is {}, not a regular file", self.0)
+    }
+}
+
+impl std::error::Error for NotRegular {}
+
+pub fn is_not_regular(error: &std::io::Error) -> bool {
+    error.get_ref().is_some_and(|inner| inner.is::<NotRegular>())
+}
+
+/// Fails with [`NotRegular`] unless `meta` is a regular file's.
+pub fn check_regular(meta: &std::fs::Metadata) -> std::io::Result<()> {
+    if meta.is_file() {
+        return Ok(());
+    }
+    #[cfg(unix)]
+    let kind = {
+        use std::os::unix::fs::FileTypeExt;
+        match meta.file_type() {
+            kind if kind.is_dir() => "a directory",
+            kind if kind.is_fifo() => "a FIFO",
+            kind if kind.is_socket() => "a socket",
+            kind if kind.is_block_device() || kind.is_char_device() => "a device",
+            _ => "something else",
+        }
+    };
+    #[cfg(not(unix))]
+    let kind = if meta.is_dir() { "a directory" } else { "something else" };
+    Err(std::io::Error::other(NotRegular(kind)))
+}
+
+/// Opens with `options`, without waiting for anybody, and only a regular file.
+pub fn open_regular(path: &Path, options: &mut std::fs::OpenOptions) -> std::io::Result<std::fs::File> {
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::custom_flags(options, libc::O_NONBLOCK | libc::O_NOCTTY);
+    let file = options.open(path).map_err(|error| {
+        // A socket cannot be opened, nor a FIFO to write that nobody reads: say what it is instead.
+        let known = std::fs::metadata(path).ok().and_then(|meta| check_regular(&meta).err());
+        known.unwrap_or(error)
+    })?;
+    check_regular(&file.metadata()?)?;
+    Ok(file)
+}
+
+/// All of a regular file. Like all reading of files that others may have put there, it never waits.
+pub fn read(path: &Path) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let mut file = open_regular(path, std::fs::OpenOptions::new().read(true))?;
+    std::io::Read::read_to_end(&mut file, &mut bytes)?;
+    Ok(bytes)
+}
+
+/// As [`read`], for text.
+pub fn read_text(path: &Path) -> std::io::Result<String> {
+    String::from_utf8(read(path)?).map_err(|error| std::io::Error::new(ErrorKind::InvalidData, error))
+}
+
+/// Why somebody else may have a hand in what is ours, and what to do about it. `Ok` also for what is not there.
+pub fn check_ours(path: &Path, forbidden: u32) -> Result<()> {
+    let Ok(meta) = std::fs::metadata(path) else { return Ok(()) };
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt;
+        let shown = path.display();
+        if meta.uid() != own_uid() {
+            anyhow::bail!(
+                "could not trust {shown}: it belongs to another user ({}), who could read and change what is in it; \
+                 move it away, or `chown` it to yourself if it is yours",
+                meta.uid()
+            );
+        }
+        if meta.mode() & forbidden != 0 {
+            let mode = if meta.is_dir() { "700" } else { "600" };
+            let what = if meta.mode() & forbidden & 0o022 != 0 { "change" } else { "read" };
+            anyhow::bail!(
+                "could not trust {shown}: other users can {what} it; `chmod {mode} {shown}` mends that"
+            );
+        }
+    }
+    #[cfg(not(unix))]
+    let _ = (meta, forbidden);
+    Ok(())
+}
+
+/// Is this open file ours, and nobody else's to read or change? Costs nothing beyond what opening it did.
+pub fn is_ours_alone(meta: &std::fs::Metadata) -> bool {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt;
+        meta.uid() == own_uid() && meta.mode() & 0o077 == 0
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = meta;
+        true
+    }
+}
+
+#[cfg(unix)]
+fn own_uid() -> u32 {
+    // SAFETY: it only asks, and cannot fail.
+    unsafe { libc::geteuid() }
+}
+
 /// Opens a new file that only its owner can read; fails if it exists.
 pub fn create_private(path: &Path) -> std::io::Result<fs::File> {
     let mut options = std::fs::OpenOptions::new();
@@ -114,7 +224,7 @@ impl Replacement {
             Err(error) => return Err(error).context("could not replace the file"),
         }
         let Some(before) = before else { return Ok(true) };
-        let found = match fs::read(&self.temp) {
+        let found = match read(&self.temp) {
             Ok(found) => found,
             Err(error) => {
                 // Not known is not ours to keep.
@@ -136,7 +246,7 @@ impl Replacement {
             if rename(&self.temp, &self.target, Rename::Exchange).is_err() {
                 return Ok(fs::rename(&self.temp, &self.target)?);
             }
-            let now = fs::read(&self.temp)?;
+            let now = read(&self.temp)?;
             if now == put {
                 return Ok(());
             }
@@ -151,10 +261,10 @@ fn directory(path: &Path) -> &Path {
 
 /// `None`: there is no such file.
 fn content(path: &Path) -> Result<Option<Vec<u8>>> {
-    match fs::read(path) {
+    match read(path) {
         Ok(bytes) => Ok(Some(bytes)),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error.into()),
+        Err(error) => Err(error).with_context(|| format!("could not read {}", path.display())),
     }
 }
 
@@ -282,6 +392,34 @@ fn keep_mode_and_owner(_: &fs::File, _: &std::fs::Metadata) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[cfg(unix)]
+    #[test]
+    fn only_regular_files_are_read_and_nothing_waits() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        std::fs::write(at("file"), "text").unwrap();
+        std::os::unix::fs::symlink(at("file"), at("link")).unwrap();
+        std::fs::create_dir(at("directory")).unwrap();
+        let fifo = std::ffi::CString::new(at("fifo").to_str().unwrap()).unwrap();
+        // SAFETY: the path ends with NUL and outlives the call.
+        assert_eq!(unsafe { libc::mkfifo(fifo.as_ptr(), 0o600) }, 0);
+        let _socket = std::os::unix::net::UnixListener::bind(at("socket")).unwrap();
+        assert_eq!(read_text(&at("file")).unwrap(), "text");
+        assert_eq!(read_text(&at("link")).unwrap(), "text");
+        for (path, what) in [
+            (at("directory"), "a directory"),
+            (at("fifo"), "a FIFO"),
+            (at("socket"), "a socket"),
+            ("/dev/zero".into(), "a device"),
+        ] {
+            let error = read(&path).unwrap_err();
+            assert!(is_not_regular(&error) && error.to_string().contains(what), "{path:?}: {error}");
+            let error = open_regular(&path, std::fs::OpenOptions::new().append(true)).unwrap_err();
+            assert!(is_not_regular(&error), "{path:?}: {error}");
+        }
+        assert_eq!(read(&at("missing")).unwrap_err().kind(), ErrorKind::NotFound);
+    }
 
     fn names(dir: &Path) -> Vec<String> {
         let entries = std::fs::read_dir(dir).unwrap();

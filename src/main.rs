@@ -10,6 +10,9 @@
 use claude_headspace::{cli, guard, notify};
 use std::process::ExitCode;
 
+#[global_allocator]
+static ALLOCATOR: notify::alarm::Allocator = notify::alarm::Allocator;
+
 /// What runs on every tool call goes first.
 fn run() -> ExitCode {
     let mut args = std::env::args_os().skip(1);

@@ -15,7 +15,8 @@
 
 use crate::clock::Stamp;
 use crate::delivery::Delivery;
-use anyhow::{Context, Result, ensure};
+use crate::files;
+use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::fs::{self, File, OpenOptions};
@@ -119,9 +120,9 @@ impl Spool {
         let size = content.len() as u64;
         let name = Name { stamp: delivery.sent_at.0.max(0), random: delivery.random, size }.text();
         let temp = self.dir.join(format!(".{name}.tmp"));
-        let create = || crate::files::create_private(&temp);
+        let create = || files::create_private(&temp);
         let mut file = create().or_else(|_| {
-            let _ = crate::files::private_dir(&self.dir);
+            let _ = files::private_dir(&self.dir);
             create().context("could not write to the spool")
         })?;
         let placed = file.write_all(&content).and_then(|()| fs::rename(&temp, self.dir.join(name)));
@@ -139,7 +140,7 @@ impl Spool {
     pub fn pending(&self) -> Pending {
         let names = self.list();
         let dropped =
-            fs::read_to_string(self.dir.join(".meter")).map_or(0, |text| Meter::parse(&text).dropped);
+            files::read_text(&self.dir.join(".meter")).map_or(0, |text| Meter::parse(&text).dropped);
         Pending {
             count: names.len() as u64,
             bytes: names.iter().map(|name| name.size).sum(),
@@ -190,7 +191,7 @@ impl Spool {
         let bad = self.dir.join("bad");
         let full = fs::read_dir(&bad).is_ok_and(|entries| entries.count() >= BAD_KEPT);
         let moved = !full
-            && crate::files::private_dir(&bad).is_ok()
+            && files::private_dir(&bad).is_ok()
             && path.file_name().is_some_and(|name| fs::rename(path, bad.join(name)).is_ok());
         if !moved {
             let _ = fs::remove_file(path);
@@ -225,7 +226,16 @@ impl Spool {
         options.read(true).write(true).create(true);
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let mut file = options.open(self.dir.join(".meter"))?;
+        let path = self.dir.join(".meter");
+        let open = files::open_regular(&path, &mut options);
+        let mut file = open.or_else(|error| {
+            if !files::is_not_regular(&error) {
+                return Err(error);
+            }
+            // Whatever it is, it is in our place: without a meter the spool would grow without bounds.
+            let _ = fs::remove_file(&path).or_else(|_| fs::remove_dir_all(&path));
+            files::open_regular(&path, &mut options)
+        })?;
         file.lock()?;
         let mut text = String::new();
         file.read_to_string(&mut text)?;
@@ -285,7 +295,11 @@ impl Meter {
 }
 
 fn read_record(path: &Path, name: Name) -> Result<Record> {
-    let content = fs::read(path)?;
+    let content = match files::read(path) {
+        // Will never be an event: not a matter of trying again.
+        Err(error) if files::is_not_regular(&error) => bail!("{error}"),
+        other => other?,
+    };
     ensure!(content.len() as u64 == name.size, "the file is cut");
     let end = memchr::memchr(b'\n', &content).context("the file has no header")?;
     let header: Header = serde_json::from_slice(&content[..end])?;

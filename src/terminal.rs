@@ -1,9 +1,21 @@
 //! What foreign text may do to a terminal, or to markup: nothing.
 
+use std::borrow::Cow;
+
 /// `text` with everything a terminal could obey made visible or dropped: control characters (C0, DEL, C1),
 /// and the invisible ones that reorder or hide text. Line breaks and tabs become a blank.
 pub fn plain(text: &str) -> String {
     text.chars().filter_map(plain_char).collect()
+}
+
+/// As [`plain`], but line feeds and tabs stay: for texts of several lines.
+pub fn plain_lines(text: &str) -> Cow<'_, str> {
+    let kept = |c: char| matches!(c, '\n' | '\t') || plain_char(c) == Some(c);
+    if text.chars().all(kept) {
+        Cow::Borrowed(text)
+    } else {
+        Cow::Owned(text.chars().filter(|c| kept(*c)).collect())
+    }
 }
 
 /// As [`plain`], on one line of at most `width` characters; a cut is shown by an ellipsis.

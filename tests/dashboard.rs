@@ -17,7 +17,14 @@ fn open_gives_the_browser_a_link_that_works_once() {
     assert!(out.status.success());
     let said = String::from_utf8(out.stdout).unwrap();
     assert_eq!(said, format!("opened http://127.0.0.1:{} in the browser\n", stage.port));
-    let link = std::fs::read_to_string(opened).unwrap();
+    // Everybody can read the arguments of a program: there is no code in them, but a page for us alone.
+    let page = std::fs::read_to_string(opened).unwrap();
+    assert!(!page.contains("code="), "{page}");
+    let path = std::path::PathBuf::from(page.strip_prefix("file://").expect("a file"));
+    let mode = std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(&path).unwrap().permissions());
+    assert_eq!(mode & 0o777, 0o600);
+    let text = std::fs::read_to_string(&path).unwrap();
+    let link = text.split("url=").nth(1).and_then(|rest| rest.split('"').next()).unwrap().to_owned();
     assert!(link.starts_with(&format!("http://127.0.0.1:{}/login?code=", stage.port)), "{link}");
     let visit =
         || ureq::get(&link).config().max_redirects(0).http_status_as_error(false).build().call().unwrap();

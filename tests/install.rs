@@ -408,7 +408,7 @@ fn scopes_and_directories_choose_the_file() {
     }
     assert!(!user.at(".claude").exists());
 
-    user.ok(&["install", "--config-dir", "one", "--config-dir", "two/deep"]);
+    user.ok(&["install", "--config-dir", "one", "--config-dir", "two/deep", "--create"]);
     assert!(
         user.at("one/settings.json").is_file() && user.at("two/deep/hooks/notify-headspace.sh").is_file()
     );

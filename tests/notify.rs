@@ -134,7 +134,9 @@ const STOP: &str = "{\"session_id\":\"s1\",\"hook_event_name\":\"Stop\",\"x\":1.
 fn an_event_is_posted_with_what_identifies_the_session() {
     let (home, (url, requests)) = (Home::new(), listen(answer("200 OK", ACK)));
     std::fs::create_dir_all(home.state()).unwrap();
-    std::fs::write(home.state().join("token"), "t0ken\n").unwrap();
+    let token = home.state().join("token");
+    std::fs::write(&token, "t0ken\n").unwrap();
+    std::fs::set_permissions(&token, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
     let mut command = home.command(&url, &["notify"]);
     let pid = std::process::id();
     command

@@ -49,7 +49,7 @@ pub fn run(args: &ContextArgs) -> Result<ExitCode> {
         println!("{}", terminal::json(&value, true));
     } else {
         match found.text() {
-            Some(text) => println!("{text}"),
+            Some(text) => println!("{}", terminal::plain_lines(&text)),
             None => eprintln!(
                 "headspace: no context files for this session; `context.files` in {} names them",
                 config::config_file().display()

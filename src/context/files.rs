@@ -1,7 +1,8 @@
 //! Finding, reading and laying out the context files.
 
 use super::glob;
-use crate::{config, git};
+use crate::{config, git, guard};
+use serde_json::json;
 use std::collections::HashSet;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -15,8 +16,20 @@ const MAX_FILES: usize = 200;
 pub struct Place {
     pub project: PathBuf,
     pub home: PathBuf,
-    /// Both again, with links resolved: what a found file is compared with.
-    bounds: Vec<PathBuf>,
+    /// Both again, with links resolved: what a found file is compared with. Nothing for a home that confines nothing.
+    real_project: Option<PathBuf>,
+    real_home: Option<PathBuf>,
+    /// Who knows what holds secrets.
+    guard: guard::Place,
+}
+
+/// Who asks for a file, and so where it may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Asker {
+    /// The user, in their own configuration or a role of their own.
+    User,
+    /// A file of the project, which somebody else may have written.
+    Project,
 }
 
 impl Place {
@@ -25,12 +38,11 @@ impl Place {
         let project = git::root_of(&cwd).unwrap_or(&cwd).to_path_buf();
         let home = config::home();
         // A process without a home has `/` for one: that would confine nothing.
-        let bounds = [&project, &home]
-            .into_iter()
-            .filter_map(|dir| dir.canonicalize().ok())
-            .filter(|dir| dir.parent().is_some())
-            .collect();
-        Place { project, home, bounds }
+        let real = |dir: &Path| dir.canonicalize().ok().filter(|dir| dir.parent().is_some());
+        let (real_project, real_home) = (real(&project), real(&home));
+        // As it is by itself: what the user allows the tools to read is not meant for every session.
+        let guard = guard::Place::here(&config::Config::default());
+        Place { project, home, real_project, real_home, guard }
     }
 
     /// `~` starts at home, anything else relative at the project.
@@ -42,11 +54,33 @@ impl Place {
         }
     }
 
-    /// The regular file that `path` leads to, if that is inside of project or home.
-    pub fn confined(&self, path: &Path) -> Option<PathBuf> {
+    /// The regular file that `path` leads to, if it may be loaded. What the user names lies in the project or at home; but
+    /// what lies in the project, or is asked for from there, must not lead out of it. Secrets are loaded for nobody.
+    pub fn confined(&self, path: &Path, asker: Asker) -> Option<PathBuf> {
         let real = path.canonicalize().ok()?;
-        let inside = self.bounds.iter().any(|bound| real.starts_with(bound));
-        (inside && real.metadata().ok()?.is_file()).then_some(real)
+        let within = |bound: &Option<PathBuf>| bound.as_ref().is_some_and(|bound| real.starts_with(bound));
+        let starts_in_project = self.is_in_project(path);
+        let inside = match asker {
+            Asker::User if !starts_in_project => within(&self.real_home) || within(&self.real_project),
+            _ => within(&self.real_project),
+        };
+        (inside && real.metadata().ok()?.is_file() && !self.is_secret(path) && !self.is_secret(&real))
+            .then_some(real)
+    }
+
+    /// Does `path`, as it is written, begin in the project?
+    pub fn is_in_project(&self, path: &Path) -> bool {
+        let path = lexically_normal(path);
+        let real = self.real_project.as_ref().is_some_and(|project| path.starts_with(project));
+        // A project that is the home itself is not somebody else's.
+        (path.starts_with(&self.project) || real) && self.real_project != self.real_home
+    }
+
+    /// Would the guard stop a tool that reads it?
+    fn is_secret(&self, path: &Path) -> bool {
+        let read = json!({"hook_event_name": "PreToolUse", "tool_name": "Read", "cwd": self.project,
+            "tool_input": {"file_path": path}});
+        guard::judge(&read, &self.guard).decision != guard::Decision::Allow
     }
 
     fn label(&self, path: &Path) -> String {
@@ -77,22 +111,22 @@ impl<'a> Search<'a> {
     }
 
     /// A path or a glob. The order of a glob's hits is that of their paths.
-    pub fn add(&mut self, entry: &str) {
+    pub fn add(&mut self, entry: &str, asker: Asker) {
         let path = self.place.absolute(entry.trim());
         if glob::is_pattern(entry) {
             for hit in glob::expand(&path, MAX_FILES) {
-                self.add_file(&hit);
+                self.add_file(&hit, asker);
             }
         } else {
-            self.add_file(&lexically_normal(&path));
+            self.add_file(&lexically_normal(&path), asker);
         }
     }
 
-    fn add_file(&mut self, path: &Path) {
+    fn add_file(&mut self, path: &Path, asker: Asker) {
         if self.found.len() >= MAX_FILES {
             return;
         }
-        if let Some(real) = self.place.confined(path)
+        if let Some(real) = self.place.confined(path, asker)
             && self.seen.insert(real.clone())
         {
             self.found.push(Found { label: self.place.label(path), path: real });

@@ -20,11 +20,12 @@ impl Context {
         let place = files::Place::of(cwd);
         let mut search = files::Search::new(&place);
         for entry in &config.context.files {
-            search.add(entry);
+            search.add(entry, files::Asker::User);
         }
         if let (Some(dir), Some(role)) = (&config.context.roles_dir, role) {
-            for entry in roles::auto_include(&place, dir, role) {
-                search.add(&entry);
+            let (entries, asker) = roles::auto_include(&place, dir, role);
+            for entry in entries {
+                search.add(&entry, asker);
             }
         }
         Context { files: search.found }

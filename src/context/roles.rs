@@ -1,32 +1,38 @@
 //! Roles: a file per role whose front matter names more context files.
 
-use super::files::Place;
+use super::files::{Asker, Place};
 use crate::config;
 use std::path::Path;
 
-/// The `auto_include` entries of a role, with `${PROJECT_PATH}` filled in. No such role, no front matter: none.
-pub fn auto_include(place: &Place, roles_dir: &str, role: &str) -> Vec<String> {
+/// The `auto_include` entries of a role, with `${PROJECT_PATH}` filled in, and who asks for them: a role file of the
+/// project is the project's. No such role, no front matter: none.
+pub fn auto_include(place: &Place, roles_dir: &str, role: &str) -> (Vec<String>, Asker) {
     let plain = !role.is_empty()
         && role.chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | ' '))
         && !role.starts_with('.');
     if !plain {
-        return Vec::new();
+        return (Vec::new(), Asker::Project);
     }
     let dir = place.absolute(roles_dir);
     let candidates = [dir.join(format!("{role}.md")), dir.join(role).join("role.md")];
-    let Some(text) = candidates.iter().find_map(|path| read_role(place, path)) else { return Vec::new() };
+    let Some((text, asker)) = candidates.iter().find_map(|path| read_role(place, path)) else {
+        return (Vec::new(), Asker::Project);
+    };
     let project =
         config::env(config::var::PROJECT_PATH).unwrap_or_else(|| place.project.display().to_string());
-    entries(&text).into_iter().map(|entry| entry.replace("${PROJECT_PATH}", &project)).collect()
+    let entries = entries(&text).into_iter().map(|entry| entry.replace("${PROJECT_PATH}", &project));
+    (entries.collect(), asker)
 }
 
 /// A role file has to be where context files may be, and of a size that people write.
-fn read_role(place: &Place, path: &Path) -> Option<String> {
-    let real = place.confined(path)?;
+fn read_role(place: &Place, path: &Path) -> Option<(String, Asker)> {
+    let real = place.confined(path, Asker::User)?;
+    let of_project = place.is_in_project(path) || place.is_in_project(&real);
+    let asker = if of_project { Asker::Project } else { Asker::User };
     if real.metadata().ok()?.len() > 1 << 20 {
         return None;
     }
-    Some(String::from_utf8_lossy(&std::fs::read(real).ok()?).into_owned())
+    Some((String::from_utf8_lossy(&crate::files::read(&real).ok()?).into_owned(), asker))
 }
 
 /// `auto_include` of a front matter: a list, an inline list, or one path.

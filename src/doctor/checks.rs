@@ -36,7 +36,7 @@ pub fn configuration(patient: &Patient) -> Vec<Finding> {
     let path = config::config_file();
     match &patient.config {
         Ok(_) if path.exists() => {
-            let unknown = keys::unknown(&std::fs::read_to_string(&path).unwrap_or_default());
+            let unknown = keys::unknown(&crate::files::read_text(&path).unwrap_or_default());
             let fix = || format!("correct or remove it in {}", short(&path));
             let said = |key: &String| Finding::warn(format!("`{key}` is no setting of headspace's"), fix());
             let mut findings: Vec<Finding> = unknown.iter().map(said).collect();
@@ -99,7 +99,7 @@ fn install() -> Result<String> {
 /// Whether any of the settings looked at calls our hook.
 pub fn is_installed(patient: &Patient) -> bool {
     patient.config_dirs.iter().any(|dir| {
-        let text = std::fs::read_to_string(dir.join("settings.json")).unwrap_or_default();
+        let text = crate::files::read_text(&dir.join("settings.json")).unwrap_or_default();
         merge::find(&text, None).is_ok_and(|found| found.iter().any(|entry| entry.role == Role::Notify))
     })
 }
@@ -111,7 +111,7 @@ pub fn hooks(patient: &Patient) -> Vec<Finding> {
 
 fn hooks_in(path: &Path) -> Vec<Finding> {
     let shown = short(path);
-    let text = std::fs::read_to_string(path).unwrap_or_default();
+    let text = crate::files::read_text(path).unwrap_or_default();
     let found = match merge::find(&text, None) {
         Ok(found) => found,
         // The check of the settings has said why.
@@ -199,7 +199,7 @@ pub fn disabled(patient: &Patient) -> Vec<Finding> {
 pub fn trust(patient: &Patient) -> Vec<Finding> {
     let dir = config::claude_dir();
     let state = [dir.join(".claude.json"), config::home().join(".claude.json")];
-    let Some(text) = state.iter().find_map(|path| std::fs::read_to_string(path).ok()) else {
+    let Some(text) = state.iter().find_map(|path| crate::files::read_text(path).ok()) else {
         return Vec::new();
     };
     let Ok(state) = serde_json::from_str::<serde_json::Value>(&text) else { return Vec::new() };
@@ -222,7 +222,7 @@ pub fn test_event(patient: &Patient) -> Vec<Finding> {
     let mut calls: Vec<Call> = patient
         .config_dirs
         .iter()
-        .filter_map(|dir| std::fs::read_to_string(dir.join("settings.json")).ok())
+        .filter_map(|dir| crate::files::read_text(&dir.join("settings.json")).ok())
         .filter_map(|text| merge::find(&text, None).ok())
         .flatten()
         .filter(|entry| entry.role == Role::Notify)
@@ -291,6 +291,12 @@ pub fn files(_: &Patient) -> Vec<Finding> {
         return vec![Finding::ok("no state yet")];
     }
     let mut findings = Vec::new();
+    for path in [state.clone(), config::token_file(), config::database()] {
+        // Modes are looked at below, and can be mended.
+        if let Err(error) = crate::files::check_ours(&path, 0) {
+            findings.push(Finding::fail(format!("{error:#}"), format!("ls -ld {}", short(&path))));
+        }
+    }
     for (path, mode) in [(state.clone(), 0o700), (config::token_file(), 0o600), (config::database(), 0o600)] {
         let Ok(data) = path.metadata() else { continue };
         #[cfg(unix)]

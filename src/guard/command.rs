@@ -321,7 +321,7 @@ fn list(args: &RulesArgs) -> Result<ExitCode> {
 pub fn project_settings(dir: &Path) -> Option<(PathBuf, config::Guard)> {
     let root = crate::git::root_of(dir).unwrap_or(dir);
     let path = root.join(super::PROJECT_FILE);
-    let text = config::read_text(&path).ok()?;
+    let text = crate::files::read_text(&path).ok()?;
     Some((path, config::guard_of(&text)))
 }
 
@@ -330,7 +330,7 @@ pub fn setting_problems(dir: &Path) -> Vec<(PathBuf, usize, String)> {
     let root = crate::git::root_of(dir).unwrap_or(dir);
     let mut found = Vec::new();
     for path in [config::config_file(), root.join(super::PROJECT_FILE)] {
-        let Ok(text) = config::read_text(&path) else { continue };
+        let Ok(text) = crate::files::read_text(&path) else { continue };
         for problem in rules::problems(&config::guard_of(&text)) {
             // The word in quotes is the one to look for.
             let word = problem.split('"').nth(1).unwrap_or("\u{0}");

@@ -16,7 +16,7 @@ pub struct Plugin {
 pub fn installed(config_dir: &Path, enabled: &[(String, bool)]) -> Vec<Plugin> {
     let list = config_dir.join("plugins").join("installed_plugins.json");
     let Some(registry) =
-        std::fs::read(list).ok().and_then(|bytes| serde_json::from_slice::<Value>(&bytes).ok())
+        crate::files::read(&list).ok().and_then(|bytes| serde_json::from_slice::<Value>(&bytes).ok())
     else {
         return Vec::new();
     };

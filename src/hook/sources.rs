@@ -162,7 +162,7 @@ pub fn is_ours(entry: &HookEntry) -> bool {
 /// The file of a dialect's settings, read whatever state it is in.
 pub fn read_file(dialect: &'static Dialect, scope: Scope, path: PathBuf) -> Source {
     let start = Place { line: 1, column: 1 };
-    let (found, reading) = match std::fs::read(&path) {
+    let (found, reading) = match crate::files::read(&path) {
         Ok(bytes) => (true, read_bytes(dialect, bytes)),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => (false, Reading::default()),
         // A file where the directory should be: there can be no settings in it.

@@ -5,6 +5,7 @@
 //! because one alone could fall between a check and the call it should have interrupted. At the hard deadline
 //! the handler leaves with exit code 0. Signals that would break "exit 0, silently" are seen to here as well.
 
+use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -13,6 +14,60 @@ static LATE: AtomicBool = AtomicBool::new(false);
 /// True after the soft deadline: give up what you wait for.
 pub fn late() -> bool {
     LATE.load(Ordering::Relaxed)
+}
+
+/// Memory that cannot be had ends the process with exit code 0 and no word.
+static OUT_OF_MEMORY_IS_THE_END: AtomicBool = AtomicBool::new(false);
+
+/// The system's allocator, for the program to use: out of memory, the standard library would say so and abort, and a hook
+/// must do neither.
+#[derive(Debug)]
+pub struct Allocator;
+
+impl Allocator {
+    #[cold]
+    fn out_of_memory() {
+        #[cfg(unix)]
+        if OUT_OF_MEMORY_IS_THE_END.load(Ordering::Relaxed) {
+            // SAFETY: ends the process; nothing that would need memory runs any more.
+            unsafe { libc::_exit(0) };
+        }
+    }
+}
+
+// SAFETY: every call goes to the system's allocator as it came, and so does its answer.
+unsafe impl GlobalAlloc for Allocator {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: the caller's promises are passed on.
+        let memory = unsafe { System.alloc(layout) };
+        if memory.is_null() {
+            Allocator::out_of_memory();
+        }
+        memory
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: as above.
+        let memory = unsafe { System.alloc_zeroed(layout) };
+        if memory.is_null() {
+            Allocator::out_of_memory();
+        }
+        memory
+    }
+
+    unsafe fn realloc(&self, old: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        // SAFETY: as above.
+        let memory = unsafe { System.realloc(old, layout, size) };
+        if memory.is_null() {
+            Allocator::out_of_memory();
+        }
+        memory
+    }
+
+    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
+        // SAFETY: as above.
+        unsafe { System.dealloc(memory, layout) }
+    }
 }
 
 #[cfg(unix)]
@@ -60,7 +115,9 @@ mod unix {
     /// A request to end is ignored (`claude -p` ends its hooks when it exits; the few milliseconds that the event
     /// needs are bounded anyway), and a crash is a silent success: a hook must never break the user's work.
     pub fn exit_quietly_whatever_happens() {
-        for signal in [libc::SIGTERM, libc::SIGINT, libc::SIGHUP] {
+        OUT_OF_MEMORY_IS_THE_END.store(true, Ordering::Relaxed);
+        // SIGXFSZ: with a limit on the size of files, writing is an error like any other.
+        for signal in [libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGXFSZ] {
             // SAFETY: SIG_IGN is a valid disposition for these signals.
             unsafe { libc::signal(signal, libc::SIG_IGN) };
         }

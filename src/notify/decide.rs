@@ -8,7 +8,9 @@ use super::stdin::Payload;
 use crate::config::Config;
 use crate::guard::{self, Verdict};
 use crate::model::observed;
+use crate::terminal::plain_lines;
 use serde_json::{Map, Value, json};
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// Events whose `additionalContext` the client hands to the model without going on because of it
@@ -101,12 +103,34 @@ pub fn words(event: &str, payload: &Payload, config: &Config) -> Option<Value> {
 /// One output of what this process and the server have to say.
 pub fn combine(event: &str, local: Option<Value>, server: Option<Value>) -> Option<Value> {
     let server = server.filter(|output| server_may_say(event, output));
-    match (local, server) {
+    let mut output = match (local, server) {
         (Some(Value::Object(mut ours)), Some(Value::Object(theirs))) => {
             join(&mut ours, theirs);
             Some(Value::Object(ours))
         }
         (local, server) => local.or(server),
+    };
+    output.iter_mut().for_each(strip);
+    output
+}
+
+/// Texts end up on a terminal or in a model's context: no control characters in them, whoever said them. A
+/// `terminalSequence` is made of them, and was looked at.
+fn strip(value: &mut Value) {
+    match value {
+        Value::String(text) => {
+            if let Cow::Owned(plain) = plain_lines(text) {
+                *text = plain;
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(strip),
+        Value::Object(fields) => {
+            fields
+                .iter_mut()
+                .filter(|(name, _)| *name != "terminalSequence")
+                .for_each(|(_, value)| strip(value));
+        }
+        _ => {}
     }
 }
 
@@ -218,6 +242,21 @@ mod tests {
             let expected = printed.then(|| output.clone());
             assert_eq!(combine(event, None, Some(output.clone())), expected, "{event} {output}");
         }
+    }
+
+    #[test]
+    fn no_text_has_control_characters() {
+        let hostile = "a\x1b[2Jb\x07\u{9b}31m\u{202e}c\r\nd\te";
+        let harmless = "a[2Jb31mc\nd\te";
+        let mut server = context("SessionStart", hostile);
+        server["systemMessage"] = json!(hostile);
+        server["terminalSequence"] = json!("\x1b]2;title\x07");
+        let mut expected = context("SessionStart", harmless);
+        expected["systemMessage"] = json!(harmless);
+        expected["terminalSequence"] = json!("\x1b]2;title\x07");
+        assert_eq!(combine("SessionStart", None, Some(server)), Some(expected.clone()));
+        let ours = context("SessionStart", hostile);
+        assert_eq!(combine("SessionStart", Some(ours), None), Some(context("SessionStart", harmless)));
     }
 
     #[test]

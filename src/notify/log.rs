@@ -2,6 +2,7 @@
 
 use crate::clock::Stamp;
 use crate::config::{self, var};
+use crate::files;
 use std::fmt::Display;
 use std::io::Write;
 
@@ -16,14 +17,17 @@ pub fn note(what: impl Display) {
 }
 
 fn append(line: &str) -> std::io::Result<()> {
+    if config::check_state().is_err() {
+        return Ok(());
+    }
     let path = config::state_dir().join("notify.log");
     let mut options = std::fs::OpenOptions::new();
     options.append(true).create(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let open = || options.open(&path);
+    let mut open = || files::open_regular(&path, &mut options);
     let mut file = open().or_else(|_| {
-        let _ = crate::files::private_dir(&config::state_dir());
+        let _ = files::private_dir(&config::state_dir());
         open()
     })?;
     if file.metadata()?.len() > LIMIT {

@@ -4,7 +4,7 @@
 //! something to say, over within two seconds whatever happens, and about as cheap as starting a process. It
 //! therefore goes from `main` straight to work, without argument parser, threads, or a look at store or engine.
 
-pub(crate) mod alarm;
+pub mod alarm;
 pub mod decide;
 pub mod envelope;
 mod log;
@@ -69,6 +69,7 @@ pub fn main(event: Option<OsString>) -> ExitCode {
 pub fn bare(help: fn() -> String) -> ExitCode {
     let delivery = Delivery::now();
     if !std::io::stdin().is_terminal() {
+        alarm::exit_quietly_whatever_happens();
         alarm::arm(SOFT_DEADLINE, Some(HARD_DEADLINE));
         match Input::read() {
             Input::Object(payload)
@@ -211,6 +212,11 @@ fn judge(answer: post::Answer) -> Outcome {
 }
 
 fn keep(config: Option<&Config>, delivery: &Delivery, slug: &str, body: &[u8], why: &str) {
+    // Where others can read or write, an event is better lost: the session is found again by its transcript, while what
+    // was said in it could not be called back. Every command that can speak says what is wrong.
+    if config::check_state().is_err() {
+        return;
+    }
     let paranoid = config.is_some_and(|config| config.paranoid);
     let body = match catch_unwind(|| storable(body, paranoid)) {
         Ok(Some(body)) => body,

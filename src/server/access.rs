@@ -28,6 +28,12 @@ impl Connection {
         Connection { peer, local, same_user: OnceLock::new() }
     }
 
+    /// Known to be neither the server's own user nor root.
+    pub fn is_of_another_user(&self) -> bool {
+        let loopback = self.peer.ip().to_canonical().is_loopback();
+        !self.same_user() && loopback && peer::uid(self.peer, self.local).is_some()
+    }
+
     /// The server's own user, or root, who could read the token anyway.
     fn same_user(&self) -> bool {
         *self.same_user.get_or_init(|| {

@@ -23,7 +23,8 @@ const MAX_HEADERS: usize = 64;
 const MAX_HEAD: usize = 32 << 10;
 /// From the first moment of waiting for a request to its last header; also how long an idle connection is kept.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
-/// Open connections. Beyond it the one that has been idle longest makes room.
+/// Open connections. Beyond it the one that has been idle longest makes room, or else the one whose request takes longest:
+/// bodies that never end must not keep the hooks out.
 const MAX_CONNECTIONS: usize = 1024;
 /// How long requests in flight may take to end when the server stops.
 const FAREWELL: Duration = Duration::from_secs(3);
@@ -48,6 +49,7 @@ struct Open {
 pub struct Activity {
     busy: AtomicBool,
     streaming: AtomicBool,
+    /// When a request last began or ended.
     last: Mutex<Option<Instant>>,
 }
 
@@ -57,16 +59,24 @@ impl Activity {
         self.streaming.store(true, Ordering::Relaxed);
     }
 
-    fn is_idle(&self) -> bool {
-        !self.busy.load(Ordering::Relaxed) && !self.streaming.load(Ordering::Relaxed)
+    fn is_streaming(&self) -> bool {
+        self.streaming.load(Ordering::Relaxed)
+    }
+
+    fn is_busy(&self) -> bool {
+        self.busy.load(Ordering::Relaxed)
     }
 
     fn begin(&self) {
-        self.busy.store(true, Ordering::Relaxed);
+        self.becomes(true);
     }
 
     fn end(&self) {
-        self.busy.store(false, Ordering::Relaxed);
+        self.becomes(false);
+    }
+
+    fn becomes(&self, busy: bool) {
+        self.busy.store(busy, Ordering::Relaxed);
         *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
     }
 }
@@ -84,17 +94,18 @@ impl Connections {
         self.len() == 0
     }
 
-    /// Ends the connection that has been idle longest. `false`: all are at work.
+    /// Ends the connection that has been idle longest, or the one that has been busy longest: a hook takes milliseconds,
+    /// so that one waits for its client. `false`: all are streams.
     fn make_room(&self) -> bool {
         let mut open = self.open();
-        let idle_since = |open: &Open| {
+        let unchanged_since = |open: &Open| {
             let last = *open.activity.last.lock().unwrap_or_else(PoisonError::into_inner);
             last.unwrap_or(open.since)
         };
         let oldest = open
             .iter()
-            .filter(|(_, connection)| connection.activity.is_idle())
-            .min_by_key(|(_, connection)| idle_since(connection))
+            .filter(|(_, connection)| !connection.activity.is_streaming())
+            .min_by_key(|(_, connection)| (connection.activity.is_busy(), unchanged_since(connection)))
             .map(|(id, _)| *id);
         let Some(task) = oldest.and_then(|id| open.remove(&id)) else { return false };
         if let Some(task) = task.task {

@@ -66,7 +66,7 @@ impl Settings {
         if now.is_none() {
             self.said = Hooks::Missing;
         } else if now != self.seen {
-            self.said = match std::fs::read_to_string(&self.path) {
+            self.said = match crate::files::read_text(&self.path) {
                 Ok(text) => hooks_in(&text, self.program.as_deref()),
                 Err(_) => Hooks::Unreadable,
             };

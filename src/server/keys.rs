@@ -1,6 +1,7 @@
 //! The token file, and the browsers that were let in with it.
 
 use super::access::{Keys, same_secret};
+use crate::clock::Stamp;
 use crate::{files, process};
 use anyhow::{Context, Result};
 use fs_err as fs;
@@ -10,6 +11,10 @@ use std::time::{Duration, Instant, SystemTime};
 
 /// A code from `headspace open` is good for one login within this time.
 const CODE_LIVES: Duration = Duration::from_secs(60);
+/// A browser that was not seen for this long has to log in again.
+const COOKIE_RESTS: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+/// What is on disk about when a browser was last seen may lag this far behind.
+const SEEN_LAGS: Duration = Duration::from_secs(24 * 60 * 60);
 /// Browsers remembered at a time.
 const MAX_LOGINS: usize = 32;
 
@@ -26,7 +31,29 @@ struct State {
     token: String,
     modified: Option<SystemTime>,
     codes: Vec<(String, Instant)>,
-    logins: Vec<String>,
+    logins: Vec<Login>,
+}
+
+/// A browser that was let in.
+#[derive(Debug)]
+struct Login {
+    cookie: String,
+    /// When it was last seen, and when the file says so.
+    seen: Stamp,
+    written: Stamp,
+}
+
+impl Login {
+    /// `cookie seen`, in nanoseconds since 1970. A line without the time is from before there was one.
+    fn parse(line: &str, now: Stamp) -> Login {
+        let (cookie, seen) = line.split_once(' ').unwrap_or((line, ""));
+        let seen = seen.parse().map_or(now, Stamp);
+        Login { cookie: cookie.to_owned(), seen, written: seen }
+    }
+
+    fn rests_too_long(&self, now: Stamp) -> bool {
+        now.since(self.seen) > COOKIE_RESTS
+    }
 }
 
 impl KeyRing {
@@ -43,10 +70,12 @@ impl KeyRing {
                 .context("could not write the token")?;
             ring.read(&mut state);
         }
-        let logins = fs::read_to_string(&ring.logins_file).unwrap_or_default();
+        let logins = files::read_text(&ring.logins_file).unwrap_or_default();
         let mut lines = logins.lines();
         if lines.next().is_some_and(|token| same_secret(token, &state.token)) {
-            state.logins = lines.map(str::to_owned).collect();
+            let now = Stamp::now();
+            state.logins =
+                lines.filter(|line| !line.is_empty()).map(|line| Login::parse(line, now)).collect();
         }
         drop(state);
         Ok(ring)
@@ -58,7 +87,7 @@ impl KeyRing {
 
     fn read(&self, state: &mut State) {
         state.modified = modified(&self.token_file);
-        let text = fs::read_to_string(&self.token_file).unwrap_or_default();
+        let text = files::read_text(&self.token_file).unwrap_or_default();
         state.token = text.trim().to_owned();
     }
 
@@ -84,12 +113,23 @@ impl KeyRing {
         let Some(found) = found else { return Ok(None) };
         state.codes.remove(found);
         let cookie = random_hex::<32>()?;
-        state.logins.push(cookie.clone());
+        let now = Stamp::now();
+        state.logins.push(Login { cookie: cookie.clone(), seen: now, written: now });
+        self.remember(&mut state, now)?;
+        Ok(Some(cookie))
+    }
+
+    /// Writes who is let in, without those who rested too long.
+    fn remember(&self, state: &mut State, now: Stamp) -> Result<()> {
+        state.logins.retain(|login| !login.rests_too_long(now));
         let surplus = state.logins.len().saturating_sub(MAX_LOGINS);
         state.logins.drain(..surplus);
-        let lines = format!("{}\n{}\n", state.token, state.logins.join("\n"));
-        files::replace(&self.logins_file, lines.as_bytes()).context("could not remember the login")?;
-        Ok(Some(cookie))
+        let mut lines = format!("{}\n", state.token);
+        for login in &mut state.logins {
+            lines.push_str(&format!("{} {}\n", login.cookie, login.seen.0));
+            login.written = login.seen;
+        }
+        files::replace(&self.logins_file, lines.as_bytes()).context("could not remember the login")
     }
 }
 
@@ -117,7 +157,15 @@ impl Keys for KeyRing {
     }
 
     fn cookie_fits(&self, given: &str) -> bool {
-        self.current().logins.iter().any(|known| same_secret(known, given))
+        let (mut state, now) = (self.current(), Stamp::now());
+        let found = state.logins.iter_mut().find(|login| same_secret(&login.cookie, given));
+        let Some(login) = found.filter(|login| !login.rests_too_long(now)) else { return false };
+        login.seen = now;
+        if now.since(login.written) > SEEN_LAGS {
+            // A disk that is full is no reason to log anybody out.
+            let _ = self.remember(&mut state, now);
+        }
+        true
     }
 }
 
@@ -161,6 +209,25 @@ mod tests {
         std::fs::write(&file, "another\n").unwrap();
         std::fs::File::options().write(true).open(&file).unwrap().set_modified(later).unwrap();
         assert!(ring.token_fits("another") && !ring.token_fits(old.trim()) && !ring.cookie_fits(&cookie));
+    }
+
+    #[test]
+    fn a_cookie_ends_after_thirty_days_of_rest() {
+        const DAY: i64 = 24 * 60 * 60 * 1_000_000_000;
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("token");
+        let ring = KeyRing::open(&file).unwrap();
+        let cookie = ring.redeem(&ring.new_code().unwrap()).unwrap().unwrap();
+        let token = std::fs::read_to_string(&file).unwrap();
+        for (days, fits) in [(29, true), (31, false)] {
+            let seen = Stamp::now().0 - days * DAY;
+            let logins = format!("{}\n{cookie} {seen}\n", token.trim());
+            std::fs::write(dir.path().join("logins"), logins).unwrap();
+            assert_eq!(KeyRing::open(&file).unwrap().cookie_fits(&cookie), fits, "{days}");
+            // Being seen is remembered.
+            let text = std::fs::read_to_string(dir.path().join("logins")).unwrap();
+            assert_eq!(text.contains(&seen.to_string()), !fits, "{text}");
+        }
     }
 
     #[test]

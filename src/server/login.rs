@@ -1,8 +1,9 @@
 //! How a browser gets in where the connection's owner is not known: a code that works once, then a cookie.
 
-use super::access::COOKIE_NAME;
+use super::access::{COOKIE_NAME, Connection};
 use super::answer::{Answered, Failed, ok};
 use super::app::Shared;
+use axum::Extension;
 use axum::body::Body;
 use axum::extract::{Query, State};
 use axum::response::Response;
@@ -10,6 +11,7 @@ use hyper::StatusCode;
 use hyper::header::{LOCATION, SET_COOKIE};
 use serde::Deserialize;
 use serde_json::json;
+use std::sync::Arc;
 
 /// For `headspace open`, which has the token.
 pub async fn code(State(app): State<Shared>) -> Answered {
@@ -21,7 +23,15 @@ pub struct Code {
     code: String,
 }
 
-pub async fn login(State(app): State<Shared>, Query(given): Query<Code>) -> Answered {
+pub async fn login(
+    State(app): State<Shared>,
+    Extension(connection): Extension<Arc<Connection>>,
+    Query(given): Query<Code>,
+) -> Answered {
+    // Whoever else got hold of the link is not let in, where the system says who is there.
+    if connection.is_of_another_user() {
+        return Err(Failed(StatusCode::FORBIDDEN, "this link is for another user".into()));
+    }
     let Some(cookie) = app.keys.redeem(&given.code)? else {
         return Err(Failed(
             StatusCode::FORBIDDEN,

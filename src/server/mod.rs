@@ -10,6 +10,7 @@ mod app;
 mod aside;
 mod assets;
 mod batch;
+mod bounded;
 mod checkpoint;
 mod cost;
 mod cut;

@@ -1,5 +1,6 @@
 //! From bytes to an event's body: forgiving where a client's text was broken, strict about the shape. Pure.
 
+use super::bounded;
 use crate::hook::repair::repaired;
 use crate::json;
 use serde_json::{Map, Value};
@@ -18,8 +19,8 @@ pub fn decode(bytes: &[u8]) -> Result<Map<String, Value>, String> {
     if bytes.iter().all(u8::is_ascii_whitespace) {
         return Err("the body is empty: send the event as a JSON object".into());
     }
-    let value = serde_json::from_slice::<Value>(bytes)
-        .or_else(|error| serde_json::from_str(&repaired(bytes)).map_err(|_| error))
+    let value = bounded::parse(bytes)
+        .or_else(|error| bounded::parse(repaired(bytes).as_bytes()).map_err(|_| error))
         .map_err(|error| format!("the body is not JSON ({error}): send the event as a JSON object"))?;
     match value {
         Value::Object(fields) => Ok(fields),

@@ -79,7 +79,7 @@ impl Backups {
     }
 
     pub fn read(&self, name: &str) -> Option<Vec<u8>> {
-        fs::read(self.dir.join(name)).ok()
+        files::read(&self.dir.join(name)).ok()
     }
 
     /// Removes all but the newest, and never the one in `origin`.
@@ -100,7 +100,7 @@ impl Backups {
     }
 
     pub fn record(&self) -> Option<Record> {
-        serde_json::from_slice(&fs::read(self.record_path()).ok()?).ok()
+        serde_json::from_slice(&files::read(&self.record_path()).ok()?).ok()
     }
 
     pub fn keep(&self, record: &Record) -> Result<()> {

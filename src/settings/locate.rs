@@ -1,9 +1,10 @@
 //! Which files are meant, and by which path this program is called.
 
 use crate::config;
+use crate::hook::check::nearest;
 use crate::usage::Usage;
 use crate::{files, git};
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail, ensure};
 use clap::ValueEnum;
 use std::path::{Path, PathBuf};
 
@@ -91,6 +92,27 @@ pub fn targets(client: Client, scope: Scope, config_dirs: &[PathBuf]) -> Result<
         }
     }
     Ok(targets)
+}
+
+/// A directory named on the command line must be there: one that is not is a slip of the fingers, and hooks in it would
+/// never be called.
+pub fn check_there(dir: &Path) -> Result<()> {
+    if dir.is_dir() {
+        return Ok(());
+    }
+    ensure!(!dir.exists(), "could not use {} as --config-dir: it is not a directory", dir.display());
+    let whole = std::path::absolute(dir).context("could not find the current directory")?;
+    let parent = whole.parent().unwrap_or(Path::new("/"));
+    let siblings: Vec<String> = std::fs::read_dir(parent)
+        .map(|entries| entries.flatten().filter(|entry| entry.path().is_dir()))
+        .map(|dirs| dirs.filter_map(|entry| entry.file_name().into_string().ok()).collect())
+        .unwrap_or_default();
+    let name = whole.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let advice = match nearest(&name, siblings.iter().map(String::as_str)) {
+        Some(near) => format!("did you mean {}? ", parent.join(near).display()),
+        None => String::new(),
+    };
+    bail!("could not find the directory {}: {advice}`headspace install … --create` makes it", dir.display())
 }
 
 /// The nearest directory with a `.git`, else the current one.

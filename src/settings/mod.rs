@@ -49,6 +49,9 @@ pub struct InstallArgs {
     /// Register notify-headspace.sh instead of the binary
     #[arg(long)]
     pub script: bool,
+    /// Make the directories of --config-dir that do not exist
+    #[arg(long, requires = "config_dir")]
+    pub create: bool,
     /// Also judge tool calls before they run (see `headspace guard`)
     #[arg(long)]
     pub guard: bool,
@@ -100,8 +103,13 @@ pub struct PlaceArgs {
 }
 
 impl PlaceArgs {
-    fn targets(&self) -> Result<Vec<Target>> {
-        locate::targets(self.client, self.scope, &self.config_dir)
+    /// The files, if the directories that were named are there.
+    fn targets(&self, create: bool) -> Result<Vec<Target>> {
+        let targets = locate::targets(self.client, self.scope, &self.config_dir)?;
+        if !create {
+            self.config_dir.iter().try_for_each(|dir| locate::check_there(dir))?;
+        }
+        Ok(targets)
     }
 }
 
@@ -111,7 +119,7 @@ pub fn install(args: &InstallArgs) -> Result<ExitCode> {
         print!("{}", tmux::lines(&program));
         return Ok(ExitCode::SUCCESS);
     }
-    let targets = args.place.targets()?;
+    let targets = args.place.targets(args.create)?;
     let choices = Choices::of(args)?;
     let version = (args.place.client == Client::Claude).then(client::version).flatten();
     let drafts = targets
@@ -144,7 +152,7 @@ pub fn uninstall(args: &UninstallArgs) -> Result<ExitCode> {
     } else {
         Plan::nothing(program)
     };
-    let targets = args.place.targets()?;
+    let targets = args.place.targets(false)?;
     let drafts = targets
         .iter()
         .map(|target| work::Draft::uninstall(target, plan.clone()))

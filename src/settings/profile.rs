@@ -26,7 +26,7 @@ pub fn ask() -> Result<()> {
         return Ok(());
     };
     let path = config::config_file();
-    let before = config::read_text(&path).unwrap_or_default();
+    let before = crate::files::read_text(&path).unwrap_or_default();
     let after = allow::with_profile(&before, name)?;
     if let Some(dir) = path.parent() {
         files::private_dir(dir)?;

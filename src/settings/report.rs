@@ -331,7 +331,7 @@ fn diff_of(draft: &Draft) -> String {
 
 fn script_diff(draft: &Draft) -> String {
     let Some((path, standing)) = &draft.script else { return String::new() };
-    let old = std::fs::read_to_string(path).unwrap_or_default();
+    let old = crate::files::read_text(path).unwrap_or_default();
     let name = path.display().to_string();
     match (draft.script_text(), standing) {
         (Some(new), Standing::Missing) => diff::unified(("/dev/null", ""), (&name, &new)),

@@ -34,7 +34,7 @@ pub fn text(program: &str) -> String {
 }
 
 pub fn standing(path: &Path, program: &str) -> Standing {
-    match fs::read(path) {
+    match files::read(path) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Standing::Missing,
         Ok(bytes) if bytes == text(program).as_bytes() && is_executable(path) => Standing::Current,
         Ok(bytes) if is_ours(&bytes) => Standing::Outdated,
@@ -48,7 +48,7 @@ pub fn write(path: &Path, program: &str) -> Result<()> {
 
 /// Removes the script if it is ours; says whether it did.
 pub fn remove(path: &Path) -> Result<bool> {
-    match fs::read(path) {
+    match files::read(path) {
         Ok(bytes) if is_ours(&bytes) => {
             fs::remove_file(path)?;
             Ok(true)

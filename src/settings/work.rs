@@ -275,10 +275,19 @@ fn origin_text(backups: &Backups, record: &Record) -> Option<String> {
 
 /// `None`: there is no file.
 fn read(target: &Target) -> Result<Option<String>> {
-    let bytes = match fs::read(&target.path) {
+    let bytes = match files::read(&target.path) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(error).context("could not read the settings"),
+        Err(error) if files::is_not_regular(&error) => {
+            bail!(
+                "could not change {}: {error}. Put a file there, or name another directory",
+                target.path.display()
+            )
+        }
+        Err(error) => {
+            return Err(error)
+                .with_context(|| format!("could not read the settings {}", target.path.display()));
+        }
     };
     match String::from_utf8(bytes) {
         Ok(text) => Ok(Some(text)),
@@ -295,7 +304,8 @@ fn read(target: &Target) -> Result<Option<String>> {
 /// A file its owner made read-only shall not be changed, though renaming over it would work.
 fn check_writable(target: &Target) -> Result<()> {
     let read_only = fs::metadata(&target.file).is_ok_and(|meta| meta.permissions().readonly())
-        || (target.file.exists() && fs::OpenOptions::new().write(true).open(&target.file).is_err());
+        || (target.file.exists()
+            && files::open_regular(&target.file, std::fs::OpenOptions::new().write(true)).is_err());
     if read_only {
         bail!("could not change {}: the file is read-only", target.path.display());
     }

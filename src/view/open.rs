@@ -2,9 +2,12 @@
 
 use super::client::Client;
 use crate::config::{self, Config};
+use crate::files;
 use anyhow::{Context, Result};
 use serde_json::json;
+use std::io::Write;
 use std::process::{Command, ExitCode, Stdio};
+use std::time::Duration;
 
 /// Open the dashboard in the browser
 ///
@@ -29,12 +32,47 @@ pub fn run(args: &OpenArgs) -> Result<ExitCode> {
     let code =
         answer["code"].as_str().context("could not open the dashboard: the server gave no login code")?;
     let link = format!("{}/login?code={code}", client.url);
-    if !args.print && in_browser(&link) {
+    if !args.print && in_browser(&page(&link)?) {
         println!("opened {} in the browser", client.url);
     } else {
         println!("{link}");
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// A page only we can read that leads to `link`. Everybody can read the arguments of the program that opens a browser, and
+/// whoever is first with the code is logged in.
+fn page(link: &str) -> Result<String> {
+    let dir = config::state_dir().join("open");
+    files::private_dir(&dir)?;
+    // The browser reads it when it gets around to it; by then the code of an older one has expired.
+    for entry in std::fs::read_dir(&dir).into_iter().flatten().flatten() {
+        let age = || entry.metadata().ok()?.modified().ok()?.elapsed().ok();
+        if age().is_none_or(|age| age > PAGE_LIVES) {
+            let _ = std::fs::remove_file(entry.path());
+        }
+    }
+    let path = dir.join(format!("{:016x}.html", crate::process::random()));
+    let mut file = files::create_private(&path).context("could not write a page for the browser")?;
+    writeln!(
+        file,
+        "<!doctype html><meta charset=utf-8><meta name=referrer content=no-referrer>\
+         <meta http-equiv=refresh content=\"0;url={link}\"><title>headspace</title>"
+    )
+    .context("could not write a page for the browser")?;
+    Ok(format!("file://{}", escaped(&path)))
+}
+
+/// As long as the server takes a code.
+const PAGE_LIVES: Duration = Duration::from_secs(60);
+
+/// A path as addresses have it.
+fn escaped(path: &std::path::Path) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'/' | b'-' | b'_' | b'.' | b'~');
+    path.to_string_lossy()
+        .bytes()
+        .map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") })
+        .collect()
 }
 
 type Usable = fn() -> bool;

@@ -23,6 +23,21 @@ fn other_users_need_the_token() {
     assert_eq!(server.get("/hook/status")["events_received"], 1);
 }
 
+/// A link that somebody else saw is worth nothing to them, and still good for us.
+#[test]
+fn a_login_code_is_for_our_own_user() {
+    let home = Home::new();
+    let server = home.serve();
+    let code = server.post("/api/login-code", &json!({})).json()["code"].as_str().unwrap().to_owned();
+    let path = format!("/login?code={code}");
+    let Some(theirs) = as_another_user(server.port, &request(server.port, "GET", &path, &[], None), true)
+    else {
+        return println!("skipped: only root can be another user");
+    };
+    assert_eq!(theirs, "HTTP/1.1 403 Forbidden");
+    assert_eq!(server.request("GET", &path, &[], None).status, 303);
+}
+
 /// Reading tells as much as writing does harm.
 #[test]
 fn other_users_see_nothing_without_the_token() {

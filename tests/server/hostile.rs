@@ -279,3 +279,73 @@ fn big_bodies_at_once_take_turns() {
     }
     still_well(&server);
 }
+
+/// Fifteen megabytes of tiny values would be half a gigabyte as a tree.
+#[cfg(target_os = "linux")]
+#[test]
+fn an_event_of_countless_values_takes_little_memory() {
+    let home = Home::new();
+    let server = home.serve();
+    for filling in ["1,", "{},", "[],", "\"\",", "{\"a\":1},"] {
+        let many = filling.repeat((15 << 20) / filling.len());
+        let body = format!(
+            "{{\"tool_response\":[{}],\"session_id\":\"big\",\"hook_event_name\":\"Stop\",\"cwd\":\"/tmp\"}}",
+            many.trim_end_matches(',')
+        );
+        let answer = server.request(
+            "POST",
+            "/hook/stop",
+            &[("Content-Type", "application/json")],
+            Some(body.as_bytes()),
+        );
+        assert_eq!(answer.status, 200, "{filling}: {}", answer.text());
+    }
+    let status = std::fs::read_to_string(format!("/proc/{}/status", server.pid())).unwrap();
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    let kilobytes: u64 = peak.trim().trim_end_matches(" kB").parse().unwrap();
+    println!("peak: {kilobytes} kB");
+    assert!(kilobytes <= 100 << 10, "{kilobytes} kB");
+    still_well(&server);
+}
+
+/// More bodies that never end than there may be connections: hooks are let in all the same.
+#[test]
+fn bodies_that_never_end_keep_no_hook_out() {
+    let home = Home::new();
+    let server = home.serve();
+    let head = "POST /hook/stop HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n\
+        Content-Length: 1000000\r\n\r\n{\"session_id\":";
+    let endless: Vec<TcpStream> = (0..1300)
+        .map(|_| {
+            let mut stream = server.connect();
+            let _ = stream.write_all(head.as_bytes());
+            stream
+        })
+        .collect();
+    for _ in 0..20 {
+        still_well(&server);
+    }
+    assert_eq!(server.get("/hook/status")["events_received"], 20);
+    drop(endless);
+}
+
+/// A FIFO in the spool is set aside; what lies behind it is drained.
+#[cfg(unix)]
+#[test]
+fn a_fifo_in_the_spool_stops_nothing() {
+    let home = Home::new();
+    let spool = home.state().join("spool");
+    std::fs::create_dir_all(&spool).unwrap();
+    let fifo = spool.join("0000000000000001-0000000000000001-9.event");
+    assert!(std::process::Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+    let body = event("spooled", json!({"hook_event_name": "Stop"})).to_string();
+    let record = format!("{{\"slug\":\"stop\",\"bytes\":{}}}\n{body}", body.len());
+    let name = format!("0000000000000002-0000000000000001-{}.event", record.len());
+    std::fs::write(spool.join(name), record).unwrap();
+    let server = home.serve();
+    crate::world::wait_for("the spooled event", || {
+        (server.get("/hook/status")["events_received"] == 1).then_some(())
+    });
+    assert!(!fifo.exists());
+    still_well(&server);
+}
