@@ -103,8 +103,7 @@ pub(super) fn settles_after(note: &Note, seat: Option<&Seat>, hooks_speak: bool)
     }
 }
 
-/// The event of a change. `at`: when it was seen to last, where that is news by itself; else when the client says it
-/// changed.
+/// The event of a change. `at`: since when it is news, if that is not when the client says it changed.
 pub(super) fn report(note: &Note, client: Client, transcript: Option<&Path>, at: Option<Stamp>) -> Report {
     let changed = note.status_updated_at.or(note.started_at).and_then(|at| at.checked_mul(1_000_000));
     let at = at.or(changed.map(Stamp)).unwrap_or_else(Stamp::now).min(Stamp::now());

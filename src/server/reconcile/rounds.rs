@@ -342,7 +342,9 @@ impl Rounds {
             let busy = client_files::status(&note) == Some(ClientState::Busy);
             let idle = self.shared.ground.seat_of(client).is_some_and(|seat| seat.idle);
             if busy && idle && since <= stop_at {
-                let report = client_files::report(&note, client, None, Some(Stamp::now()));
+                // It never ceased: whatever it writes from now on is newer.
+                let went_on = stop_at.plus(Duration::from_millis(1));
+                let report = client_files::report(&note, client, None, Some(went_on));
                 self.shared.ground.submit(vec![report]);
             }
         }
