@@ -4,6 +4,7 @@
 
 mod case;
 mod check;
+mod client_status;
 mod edge;
 mod player;
 mod replay;

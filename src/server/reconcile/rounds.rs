@@ -340,7 +340,8 @@ impl Rounds {
             let Some(client) = note.writer().map(Client::from) else { continue };
             let since = Stamp(note.status_updated_at.unwrap_or_default().saturating_mul(1_000_000));
             let busy = client_files::status(&note) == Some(ClientState::Busy);
-            let idle = self.shared.ground.seat_of(client).is_some_and(|seat| seat.idle);
+            let seat = self.shared.ground.seat_of(client);
+            let idle = seat.is_some_and(|seat| seat.idle && seat.session_id == note.session_id);
             if busy && idle && since <= stop_at {
                 // It never ceased: whatever it writes from now on is newer.
                 let went_on = stop_at.plus(Duration::from_millis(1));

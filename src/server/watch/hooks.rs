@@ -19,6 +19,8 @@ pub struct Heard {
     pub transcript_path: Option<PathBuf>,
     pub host: Option<String>,
     pub(super) kind: Kind,
+    /// The session is over, not only its turn.
+    session_ends: bool,
     pub(super) prompt_id: Option<String>,
 }
 
@@ -51,6 +53,7 @@ impl Heard {
             transcript_path: text("transcript_path").map(PathBuf::from).filter(|path| path.is_absolute()),
             host: text("host").map(str::to_owned),
             kind,
+            session_ends: name == "SessionEnd",
             prompt_id: text("prompt_id").map(str::to_owned),
         }
     }
@@ -60,9 +63,9 @@ impl Heard {
         self.kind == Kind::Compacted
     }
 
-    /// The turn is over.
+    /// The turn is over, and the session goes on.
     pub fn ends_turn(&self) -> bool {
-        matches!(self.kind, Kind::End | Kind::EndWithoutText)
+        matches!(self.kind, Kind::End | Kind::EndWithoutText) && !self.session_ends
     }
 
     /// A Stop that does not tell what the turn ended with.
