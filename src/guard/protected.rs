@@ -186,7 +186,8 @@ fn is_agent_settings(path: &str, parts: &[&str], known: &Known) -> bool {
         |dir: &str| !dir.is_empty() && path.strip_prefix(dir).is_some_and(|rest| rest.starts_with('/'));
     match parts {
         [.., ".claude", name] if is_settings(name) => true,
-        [.., ".headspace.jsonc"] => true,
+        // The second wherever the state directory is.
+        [.., ".headspace.jsonc" | "guard-once.json"] => true,
         [.., name] if is_settings(name) => {
             below(&known.claude_dir) && path.len() == known.claude_dir.len() + 1 + name.len()
         }
