@@ -30,6 +30,10 @@ pub(super) enum Kind {
     End,
     /// The turn is over, and its last words were not told.
     EndWithoutText,
+    /// The session is over. That says nothing of its last turn: whether a Stop came is another matter.
+    SessionEnd,
+    /// The main thread goes on.
+    GoesOn,
     /// The context was compacted: what was measured before is void.
     Compacted,
     Other,
@@ -41,7 +45,9 @@ impl Heard {
         let kind = match name {
             _ if text("agent_id").is_some() => Kind::Subagent,
             "Stop" if text("last_assistant_message").is_none() => Kind::EndWithoutText,
-            "Stop" | "StopFailure" | "SessionEnd" => Kind::End,
+            "Stop" | "StopFailure" => Kind::End,
+            "SessionEnd" => Kind::SessionEnd,
+            "UserPromptSubmit" | "PreToolUse" => Kind::GoesOn,
             "SessionStart" if text("source") == Some("compact") => Kind::Compacted,
             _ => Kind::Other,
         };
@@ -60,6 +66,11 @@ impl Heard {
         self.kind == Kind::Compacted
     }
 
+    /// The session is over: what its transcript says last is the last there is.
+    pub fn ends_session(&self) -> bool {
+        self.kind == Kind::SessionEnd
+    }
+
     /// A Stop that does not tell what the turn ended with.
     pub fn lacks_text(&self) -> bool {
         self.kind == Kind::EndWithoutText
@@ -74,8 +85,12 @@ pub(super) struct Hooks {
     prompts: VecDeque<String>,
     /// The turn is over, with the text it ended with.
     pub(super) stop_at: Option<Stamp>,
-    /// The turn is over, and its text was not told.
-    pub(super) owe_text: bool,
+    /// The turn is over since then, and its text was not told.
+    pub(super) owe_text: Option<Stamp>,
+    /// Of a Stop up to then the text was found before the Stop was handled.
+    pub(super) text_found: Option<Stamp>,
+    /// The session is over, and nothing came since.
+    session_over: bool,
     /// They do not tell of this session (any more).
     pub(super) silent: bool,
 }
@@ -94,19 +109,34 @@ impl Hooks {
         self.stop_at.is_some_and(|stop| stop.plus(SLACK) >= at)
     }
 
+    /// Whether somebody who finds the agent idle may take it that they told of the answer said at `at`. The end of
+    /// the session makes it idle, too, and tells nothing of its last turn.
+    pub(super) fn told_answer(&self, at: Stamp) -> bool {
+        self.stopped(at) || !self.session_over && self.spoke(at)
+    }
+
     /// One more event; `true` if it ends the turn.
     pub(super) fn heard(&mut self, kind: Kind, at: Stamp, prompt_id: Option<String>) -> bool {
         if kind == Kind::Subagent {
             return false;
+        }
+        self.session_over = kind == Kind::SessionEnd;
+        if self.session_over {
+            return true;
         }
         self.at = self.at.max(Some(at));
         self.silent = false;
         if let Some(id) = prompt_id.filter(|id| !self.prompts.contains(id)) {
             push_bounded(&mut self.prompts, id, REMEMBERED_PROMPTS);
         }
-        self.owe_text = kind == Kind::EndWithoutText;
-        if kind == Kind::End {
-            self.stop_at = self.stop_at.max(Some(at));
+        match kind {
+            Kind::EndWithoutText => self.owe_text = Some(at).filter(|_| self.text_found < Some(at)),
+            Kind::End => {
+                self.owe_text = None;
+                self.stop_at = self.stop_at.max(Some(at));
+            }
+            Kind::GoesOn => self.owe_text = None,
+            _ => {}
         }
         matches!(kind, Kind::End | Kind::EndWithoutText)
     }
