@@ -19,10 +19,15 @@ struct Home {
 
 impl Home {
     fn new() -> Home {
+        Home::with_pace(0.3)
+    }
+
+    /// Agents that are not busy are looked at this often, in seconds.
+    fn with_pace(pace: f64) -> Home {
         let dir = tempfile::tempdir().unwrap();
         std::fs::create_dir_all(dir.path().join("config/headspace")).unwrap();
         std::fs::create_dir_all(dir.path().join("project/.git")).unwrap();
-        let pace = json!({"polling_interval_with_hooks": 0.3, "polling_interval_fallback": 0.3});
+        let pace = json!({"polling_interval_with_hooks": pace, "polling_interval_fallback": pace});
         let config = json!({ "reconcile": pace }).to_string();
         std::fs::write(dir.path().join("config/headspace/config.jsonc"), config).unwrap();
         let mut home = Home { dir, server: None, lines: 0 };
@@ -171,6 +176,58 @@ fn esc_while_the_server_was_away_is_seen_when_it_is_back() {
     assert_eq!(agent_then["status_detail"], "interrupted");
     assert_eq!(agent_then["id"], agent["id"]);
     assert_eq!(home.turns(&agent), ["user command: go", "agent progress: On it."]);
+}
+
+#[test]
+fn the_last_answer_is_taken_before_the_session_ends() {
+    for (answer, taken) in [
+        ("All of it is done.", "agent completion: All of it is done."),
+        ("Shall I push it?", "agent question: Shall I push it?"),
+    ] {
+        let mut home = Home::with_pace(60.0);
+        home.post("user-prompt-submit", "s", json!({"prompt": "go"}));
+        home.said("s", answer, "end_turn");
+        // No Stop: the client was told to leave first.
+        home.post("session-end", "s", json!({"reason": "prompt_input_exit"}));
+        let agent = home.agent("s").unwrap();
+        assert_eq!((&agent["end_reason"], &agent["status"]), (&json!("prompt_input_exit"), &json!("idle")));
+        assert_eq!(home.turns(&agent), ["user command: go", taken]);
+        let events = home.get("/api/events?limit=2")["events"].clone();
+        assert_eq!(
+            (&events[0]["name"], &events[1]["name"]),
+            (&json!("TranscriptTurnEnd"), &json!("SessionEnd"))
+        );
+    }
+}
+
+#[test]
+fn the_answer_that_is_written_after_the_session_ended_is_kept() {
+    let mut home = Home::with_pace(60.0);
+    home.post("user-prompt-submit", "s", json!({"prompt": "go"}));
+    home.post("session-end", "s", json!({"reason": "other"}));
+    home.said("s", "All of it is done.", "end_turn");
+    let agent = home.until("s", |agent| agent["turn_count"] == 2);
+    assert_eq!(agent["end_reason"], "other");
+    assert_eq!(home.turns(&agent), ["user command: go", "agent completion: All of it is done."]);
+}
+
+#[test]
+fn a_stop_without_text_asks_as_the_line_says_that_is_written_seconds_later() {
+    let mut home = Home::with_pace(60.0);
+    home.post("user-prompt-submit", "s", json!({"prompt": "go"}));
+    let content = json!([{"type": "text", "text": "Shall I push it?"}]);
+    let line = home.line("assistant", json!({"message": {"content": content, "stop_reason": "end_turn"}}));
+    home.post("stop", "s", json!({}));
+    assert!(idle(&home.agent("s").unwrap()));
+    // As long as a busy machine may take: longer than the looks right after a hook.
+    std::thread::sleep(Duration::from_secs(3));
+    append(&home.transcript("s"), line.as_bytes());
+    let agent = home.until("s", |agent| agent["status"] == "attention");
+    assert_eq!(
+        (&agent["state"], &agent["interactions"][0]["kind"]),
+        (&json!("awaiting_input"), &json!("reply"))
+    );
+    assert_eq!(home.turns(&agent), ["user command: go", "agent question: Shall I push it?"]);
 }
 
 #[test]

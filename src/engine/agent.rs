@@ -193,6 +193,10 @@ pub struct Figures {
     pub window: Option<u64>,
     #[serde(skip_serializing_if = "empty")]
     pub percent: Option<f64>,
+    /// The conversation was resumed, and the client has not measured it since: it says nothing until its first answer,
+    /// though the window is as full as the transcript says.
+    #[serde(skip_serializing_if = "empty")]
+    pub resumed: bool,
     #[serde(skip_serializing_if = "empty")]
     pub cost_usd: Option<f64>,
     #[serde(skip_serializing_if = "empty")]

@@ -58,6 +58,7 @@ fn session_start(step: &mut Step) {
     if source == "compact" || !step.fresh {
         return;
     }
+    step.agent.figures.resumed = matches!(source, "resume" | "fork");
     if source == "clear" {
         step.close_main_thread()
     } else {

@@ -199,6 +199,9 @@ fn details(step: &mut Step) {
 }
 
 fn usage(step: &mut Step) {
+    if step.event.session_id != step.agent.session_id {
+        return;
+    }
     let figures = &mut step.agent.figures;
     let other = |known: &str, model: &str| !windows::same_model(known, model);
     if let Some(model) = step.event.text("model")
@@ -226,6 +229,10 @@ fn process_gone(step: &mut Step) {
 
 /// Data only: never a sign of work.
 fn status_line(step: &mut Step) {
+    // The line of a session that was left may be drawn once more.
+    if step.event.session_id != step.agent.session_id {
+        return;
+    }
     let body = &step.event.body;
     let get = |path: &str| body.pointer(path).filter(|value| !value.is_null());
     let figures = &mut step.agent.figures;
@@ -238,13 +245,17 @@ fn status_line(step: &mut Step) {
     let tokens = |field: &str| {
         get("/context_window/current_usage").and_then(|usage| usage.get(field)?.as_u64()).unwrap_or(0)
     };
+    let percent = get("/context_window/used_percentage").and_then(Value::as_f64);
+    let unused = body.pointer("/context_window/current_usage") == Some(&Value::Null);
     if get("/context_window/current_usage").is_some() {
         let parts = ["input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"];
         figures.used_tokens = Some(parts.iter().map(|part| tokens(part)).fold(0, u64::saturating_add));
-        figures.percent = None;
-    } else if let Some(percent) = get("/context_window/used_percentage").and_then(Value::as_f64) {
-        figures.percent = Some(percent);
+        (figures.percent, figures.resumed) = (None, false);
+    } else if let Some(percent) = percent.filter(|percent| !unused || *percent > 0.0) {
+        (figures.percent, figures.resumed) = (Some(percent), false);
         figures.used_tokens = None;
+    } else if unused && !figures.resumed {
+        (figures.used_tokens, figures.percent) = (None, None);
     }
     for (slot, path) in [
         (&mut figures.rate_limits, "/rate_limits"),

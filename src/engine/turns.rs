@@ -272,26 +272,38 @@ impl Step<'_> {
                 self.flush_tail();
             }
             self.agent.memory.tail.push(said);
-        } else if self.agent.memory.silent_stop.take_if(|stop| apart(*stop, said.at) <= SAME_PROMPT).is_some()
-        {
-            self.late_answer(said);
-        } else {
+        } else if let Some(said) = self.late_answer(said) {
             self.progress([said]);
         }
     }
 
-    /// A Stop came without its text, and before the client had written it.
-    fn late_answer(&mut self, said: Said) {
+    /// A Stop came without its text, and before the client had written it: this is the text, or it is given back. The
+    /// client stamps it before it calls the hook, which a busy machine starts seconds later, and writes it when it gets
+    /// to it. It asks all the same, as long as nothing else came after the Stop.
+    fn late_answer(&mut self, said: Said) -> Option<Said> {
+        let millis = |at: Stamp| at.0.div_euclid(1_000_000);
+        let stop = self.agent.memory.silent_stop;
+        if self.event.session_id != self.agent.session_id
+            || millis(said.at) < millis(self.agent.turn_at)
+            || stop.is_none_or(|stop| said.at > stop.plus(SAME_TEXT))
+        {
+            return Some(said);
+        }
+        self.agent.memory.silent_stop = None;
         let judged = intent::at_stop(&said.text);
-        let asks = judged.intent == Intent::Question && self.fresh;
+        let agent = &*self.agent;
+        let rests = agent.ended_at.is_none() && agent.command.is_none() && !agent.interrupted;
+        let asks = judged.intent == Intent::Question && rests;
+        let command_id = self.command_at(said.at);
         if asks {
             self.wait();
+            self.agent.unseen = false;
         }
         self.turn(Words {
             actor: Actor::Agent,
             intent: judged.intent,
             text: &said.text,
-            command_id: self.command_at(said.at),
+            command_id,
             at: said.at,
             uuid: said.uuid,
             jsonl: true,
@@ -299,6 +311,7 @@ impl Step<'_> {
         if asks {
             self.open_reply(&said.text);
         }
+        None
     }
 }
 

@@ -199,13 +199,15 @@ impl Reconciler {
     }
 
     /// Whether the transcript may change what this event means, so that [`Reconciler::read_now`] comes first:
-    /// a prompt is no answer if the question was refused, and a Stop without text has it in the transcript.
+    /// a prompt is no answer if the question was refused, a Stop without text has it in the transcript, and a session
+    /// that ends has its last answer there.
     pub fn is_needed_before(&self, name: &str, event: &Heard) -> bool {
         match name {
             "UserPromptSubmit" => {
                 self.shared.ground.seat(&event.session_id).is_some_and(|seat| seat.asks || !seat.idle)
             }
             "Stop" => event.lacks_text(),
+            "SessionEnd" => true,
             // Lines from before the compaction must not count as measured after it.
             "SessionStart" => event.compacts(),
             _ => false,
@@ -231,6 +233,7 @@ impl Reconciler {
         while watched.main.read(now) {}
         match limit {
             _ if event.lacks_text() => watched.main.settle_for_stop(now, agent),
+            _ if event.ends_session() => watched.main.settle_for_end(now, agent),
             Some(limit) => watched.main.settle_until(now, agent, limit),
             None => watched.main.settle(now, agent),
         }

@@ -24,6 +24,8 @@ use usage::Usages;
 /// How long a hook may take to say what a line says; also how long nothing may follow a final answer before it
 /// counts as the end of the turn.
 const HOLD: Duration = Duration::from_secs(2);
+/// A Stop came without its text, and the client has not written it yet: a busy machine may take so long.
+const TEXT_OWED_FOR: Duration = Duration::from_secs(60);
 /// On first contact with a long file so much of its end is read, then more if that did not reach far enough.
 const FIRST_LOOK: [u64; 3] = [256 << 10, 2 << 20, 16 << 20];
 /// Tool calls whose names are remembered.
@@ -393,20 +395,22 @@ impl Watch {
                 self.ending.answer = Some(answer);
             }
         }
-        if std::mem::take(&mut self.hooks.owe_text) {
-            self.went_on();
-        }
     }
 
     /// The turn goes on after what looked like its last word: that was a word on the way.
     fn went_on(&mut self) {
         let told = |answer: &Answer| answer.error.is_some() || self.hooks.stopped(answer.at);
         if let Some(answer) = self.ending.answer.take_if(|answer| !told(answer)) {
-            let Answer { text, message_id, uuid, at, .. } = answer;
-            let body = json!({"text": text, "message_id": message_id, "stop_reason": "end_turn"});
-            self.tell(When::Always, observed::TEXT, &uuid, at, body);
+            self.tell_answer(answer);
         }
         self.ending.answer = None;
+    }
+
+    /// Tells a final text for itself; whether the turn ended with it, others know.
+    fn tell_answer(&mut self, answer: Answer) {
+        let Answer { text, message_id, uuid, at, .. } = answer;
+        let body = json!({"text": text, "message_id": message_id, "stop_reason": "end_turn"});
+        self.tell(When::Always, observed::TEXT, &uuid, at, body);
     }
 
     /// The next prompt is there, so the turn before it is over, whoever said so.
@@ -468,6 +472,13 @@ impl Watch {
 
     /// As [`Watch::settle`], but nothing that happened after `limit`: an event of that time comes first.
     pub fn settle_until(&mut self, now: Stamp, agent: Now, limit: Stamp) -> Vec<Report> {
+        // All lines of it that are there by now are read.
+        if self.hooks.owe_text.is_some()
+            && let Some(answer) = self.ending.answer.take_if(|answer| answer.error.is_none())
+        {
+            self.hooks.owe_text = None;
+            self.tell_answer(answer);
+        }
         if self.turn_is_over(now) && self.ending_at().is_none_or(|at| at <= limit) {
             let ending = std::mem::take(&mut self.ending);
             if !self.ended_by_others(&ending, agent) {
@@ -488,8 +499,22 @@ impl Watch {
 
     /// As [`Watch::settle`], right before a Stop without text is handled: the answer it ended with goes first.
     pub fn settle_for_stop(&mut self, now: Stamp, agent: Now) -> Vec<Report> {
+        if self.ending.answer.is_some() {
+            self.hooks.text_found = Some(now);
+        }
         self.went_on();
         self.settle(now, agent)
+    }
+
+    /// As [`Watch::settle`], right before the end of the session is handled: nothing more comes that would be worth
+    /// waiting for.
+    pub fn settle_for_end(&mut self, now: Stamp, agent: Now) -> Vec<Report> {
+        self.settle(now.plus(HOLD), agent)
+    }
+
+    /// A line is due: the text of a Stop that came without.
+    pub fn expects_text(&self, now: Stamp) -> bool {
+        self.hooks.owe_text.is_some_and(|stop| now.since(stop) < TEXT_OWED_FOR)
     }
 
     /// Something may have to be told later without a new line.
@@ -515,7 +540,7 @@ impl Watch {
     /// The agent is idle already.
     fn ended_by_others(&self, ending: &Ending, agent: Now) -> bool {
         let known = match (&ending.answer, &ending.over) {
-            (Some(answer), _) => self.hooks.spoke(answer.at),
+            (Some(answer), _) => self.hooks.told_answer(answer.at),
             (None, _) => true,
         };
         agent.idle && known

@@ -166,16 +166,46 @@ fn the_status_line_fills_in_figures_and_keeps_what_it_does_not_say() {
     let story = Story::of([
         start("startup"),
         tell("StatusLine", full),
-        tell(
-            "StatusLine",
-            json!({"model": {"id": "claude-opus-4-5"}, "context_window": {"current_usage": null}}),
-        ),
+        tell("StatusLine", json!({"model": {"id": "claude-opus-4-5"}, "context_window": {}})),
     ]);
     let view = story.view();
     let context = view.context.unwrap();
     assert_eq!((context.used_tokens, context.window, context.percent), (43_000, 200_000, 21.5));
     assert_eq!((view.cost_usd, view.pr.unwrap()["number"].as_u64()), (Some(1.25), Some(4)));
     assert_eq!((view.name.as_str(), view.model.as_deref()), ("the big one", Some("claude-opus-4-5")));
+}
+
+#[test]
+fn a_status_line_without_usage_clears_the_figure_unless_the_conversation_was_resumed() {
+    let used = |tokens: u64| {
+        let usage = json!({"input_tokens": tokens});
+        tell("StatusLine", json!({"context_window": {"current_usage": usage}}))
+    };
+    let unused = |percent: Value| {
+        let window = json!({"current_usage": null, "used_percentage": percent});
+        tell("StatusLine", json!({ "context_window": window }))
+    };
+    let measured = |tokens: u64| tell("TranscriptUsage", json!({"used_tokens": tokens}));
+    for (rule, tells, wanted) in [
+        ("nothing used", vec![used(5000), unused(Value::Null)], None),
+        ("as a number", vec![used(5000), unused(json!(0))], None),
+        ("a percentage is a figure", vec![used(5000), unused(json!(10))], Some(20_000)),
+        ("what the transcript measured, too", vec![start("startup"), measured(5000), unused(json!(0))], None),
+        ("a line that says nothing of it", vec![used(5000), tell("StatusLine", json!({}))], Some(5000)),
+        ("after clear", vec![used(5000), start("clear").of("s2"), unused(json!(0)).of("s2")], None),
+        ("resumed", vec![start("resume"), measured(5000), unused(Value::Null)], Some(5000)),
+        ("… and measured since", vec![start("resume"), used(5000), unused(Value::Null)], None),
+        (
+            "the line of a session that was left",
+            vec![used(5000), start("clear").of("s2"), used(6000), measured(6000)],
+            None,
+        ),
+    ] {
+        let story = Story::of(tells);
+        assert_eq!(story.world.agents().count(), 1, "{rule}");
+        let view = story.world.agents().next().unwrap().view(story.now, None);
+        assert_eq!(view.context.map(|context| context.used_tokens), wanted, "{rule}");
+    }
 }
 
 #[test]

@@ -152,6 +152,22 @@ fn turns_are_what_was_said() {
             vec![prompt("W"), bare_stop(), line("Fine.", "1", "end_turn")],
             vec!["user:command W", "agent:completion Fine."],
         ),
+        (
+            "… and stamped seconds before it",
+            vec![
+                prompt("W"),
+                pre("Bash", "t"),
+                post("Bash", "t"),
+                bare_stop(),
+                line("Fine.", "1", "end_turn").ago(3),
+            ],
+            vec!["user:command W", "agent:completion Fine."],
+        ),
+        (
+            "… but not what the turn before it said",
+            vec![prompt("W"), stop("Fine."), prompt("X"), bare_stop(), line("Late.", "1", "end_turn").ago(2)],
+            vec!["user:command W", "agent:completion Fine.", "agent:progress Late.", "user:command X"],
+        ),
         ("a Stop without any text is no turn", vec![prompt("W"), bare_stop()], vec!["user:command W"]),
         (
             "a missed Stop, from the transcript",
@@ -236,4 +252,38 @@ fn commands_begin_and_end() {
     }
     let adopted = Story::of([pre("Bash", "t1"), prompt("W").ago(1)]).view();
     assert_eq!(adopted.current_command.unwrap().instruction.as_deref(), Some("W"));
+}
+
+/// A busy machine starts the hook long after the client has stamped the line, and gets to write the line even later.
+#[test]
+fn a_stop_whose_text_comes_late_asks_or_ends_as_the_text_says() {
+    let asks = "awaiting_input attention Shall I push it?";
+    let late = |text: &str, ago: u64| line(text, "1", "end_turn").ago(ago);
+    for (rule, tells, wanted) in [
+        ("asks", vec![prompt("W"), bare_stop(), late("Shall I push it?", 0)], asks),
+        ("… stamped before the Stop", vec![prompt("W"), bare_stop(), late("Shall I push it?", 1)], asks),
+        (
+            "… long before, after a tool",
+            vec![prompt("W"), pre("Bash", "t"), post("Bash", "t"), bare_stop(), late("Shall I push it?", 3)],
+            asks,
+        ),
+        ("ends", vec![prompt("W"), bare_stop(), late("Pushed.", 1)], "idle idle"),
+        (
+            "a prompt was faster",
+            vec![prompt("W"), bare_stop(), prompt("Y"), late("Shall I push it?", 2)],
+            "processing working Thinking",
+        ),
+        (
+            "the session is over",
+            vec![prompt("W"), bare_stop(), end("other"), late("Shall I push it?", 2)],
+            "idle idle",
+        ),
+        (
+            "answered",
+            vec![prompt("W"), bare_stop(), late("Shall I push it?", 1), prompt("yes")],
+            "processing working Thinking",
+        ),
+    ] {
+        assert_eq!(Story::of(tells).look(), wanted, "{rule}");
+    }
 }

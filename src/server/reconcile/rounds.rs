@@ -398,7 +398,7 @@ impl Rounds {
         if let Some(seat) = seat {
             reports.extend(watched.subagents_that_ask(seat, now));
         }
-        if more || watched.main.waits() {
+        if more || watched.main.waits() || watched.main.expects_text(now) {
             let wait = if more { Duration::ZERO } else { WAITING_PACE };
             self.soon.entry(session_id.to_owned()).or_default().push(Instant::now() + wait);
         }

@@ -19,8 +19,6 @@ pub struct Heard {
     pub transcript_path: Option<PathBuf>,
     pub host: Option<String>,
     pub(super) kind: Kind,
-    /// The session is over, not only its turn.
-    session_ends: bool,
     pub(super) prompt_id: Option<String>,
 }
 
@@ -32,6 +30,10 @@ pub(super) enum Kind {
     End,
     /// The turn is over, and its last words were not told.
     EndWithoutText,
+    /// The session is over. That says nothing of its last turn: whether a Stop came is another matter.
+    SessionEnd,
+    /// The main thread goes on.
+    GoesOn,
     /// The context was compacted: what was measured before is void.
     Compacted,
     Other,
@@ -43,7 +45,9 @@ impl Heard {
         let kind = match name {
             _ if text("agent_id").is_some() => Kind::Subagent,
             "Stop" if text("last_assistant_message").is_none() => Kind::EndWithoutText,
-            "Stop" | "StopFailure" | "SessionEnd" => Kind::End,
+            "Stop" | "StopFailure" => Kind::End,
+            "SessionEnd" => Kind::SessionEnd,
+            "UserPromptSubmit" | "PreToolUse" => Kind::GoesOn,
             "SessionStart" if text("source") == Some("compact") => Kind::Compacted,
             _ => Kind::Other,
         };
@@ -53,7 +57,6 @@ impl Heard {
             transcript_path: text("transcript_path").map(PathBuf::from).filter(|path| path.is_absolute()),
             host: text("host").map(str::to_owned),
             kind,
-            session_ends: name == "SessionEnd",
             prompt_id: text("prompt_id").map(str::to_owned),
         }
     }
@@ -65,7 +68,12 @@ impl Heard {
 
     /// The turn is over, and the session goes on.
     pub fn ends_turn(&self) -> bool {
-        matches!(self.kind, Kind::End | Kind::EndWithoutText) && !self.session_ends
+        matches!(self.kind, Kind::End | Kind::EndWithoutText)
+    }
+
+    /// The session is over: what its transcript says last is the last there is.
+    pub fn ends_session(&self) -> bool {
+        self.kind == Kind::SessionEnd
     }
 
     /// A Stop that does not tell what the turn ended with.
@@ -84,8 +92,12 @@ pub(super) struct Hooks {
     prompts: VecDeque<String>,
     /// The turn is over, with the text it ended with.
     pub(super) stop_at: Option<Stamp>,
-    /// The turn is over, and its text was not told.
-    pub(super) owe_text: bool,
+    /// The turn is over since then, and its text was not told.
+    pub(super) owe_text: Option<Stamp>,
+    /// Of a Stop up to then the text was found before the Stop was handled.
+    pub(super) text_found: Option<Stamp>,
+    /// The session is over, and nothing came since.
+    session_over: bool,
     /// They do not tell of this session (any more).
     pub(super) silent: bool,
 }
@@ -114,10 +126,20 @@ impl Hooks {
         self.stop_at.is_some_and(|stop| stop.plus(SLACK) >= at)
     }
 
+    /// Whether somebody who finds the agent idle may take it that they told of the answer said at `at`. The end of
+    /// the session makes it idle, too, and tells nothing of its last turn.
+    pub(super) fn told_answer(&self, at: Stamp) -> bool {
+        self.stopped(at) || !self.session_over && self.spoke(at)
+    }
+
     /// One more event; `true` if it ends the turn.
     pub(super) fn heard(&mut self, kind: Kind, at: Stamp, prompt_id: Option<String>) -> bool {
         if kind == Kind::Subagent {
             return false;
+        }
+        self.session_over = kind == Kind::SessionEnd;
+        if self.session_over {
+            return true;
         }
         self.at = self.at.max(Some(at));
         let ends = matches!(kind, Kind::End | Kind::EndWithoutText);
@@ -128,9 +150,14 @@ impl Hooks {
         if let Some(id) = prompt_id.filter(|id| !self.prompts.contains(id)) {
             push_bounded(&mut self.prompts, id, REMEMBERED_PROMPTS);
         }
-        self.owe_text = kind == Kind::EndWithoutText;
-        if kind == Kind::End {
-            self.stop_at = self.stop_at.max(Some(at));
+        match kind {
+            Kind::EndWithoutText => self.owe_text = Some(at).filter(|_| self.text_found < Some(at)),
+            Kind::End => {
+                self.owe_text = None;
+                self.stop_at = self.stop_at.max(Some(at));
+            }
+            Kind::GoesOn => self.owe_text = None,
+            _ => {}
         }
         ends
     }

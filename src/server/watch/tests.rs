@@ -185,7 +185,7 @@ fn a_stop_without_text_gets_it_from_the_transcript() {
         early.watch.settle_for_stop(early.now, WORKING).iter().map(brief).collect::<Vec<_>>(),
         ["Text Done."]
     );
-    early.hook("Stop", json!({}));
+    early.watch.heard(Heard::new("Stop", "s", early.now, &json!({})));
     early.turn_end();
     early.pass(3000);
     assert_eq!(early.told(IDLE), [""; 0]);
@@ -197,6 +197,48 @@ fn a_stop_without_text_gets_it_from_the_transcript() {
     assert_eq!(late.told(IDLE), ["Text Done."]);
     late.pass(3000);
     assert_eq!(late.told(IDLE), [""; 0]);
+
+    // However late, in all its lines, whatever else is said meanwhile; and nothing more is waited for afterwards.
+    let mut later = Scene::new();
+    later.hook("UserPromptSubmit", json!({}));
+    later.hook("Stop", json!({}));
+    later.hook("Notification", json!({}));
+    later.pass(9000);
+    assert!(later.watch.expects_text(later.now));
+    for text in ["Done.", "Shall I push it?"] {
+        let message =
+            json!({"id": "m", "content": [{"type": "text", "text": text}], "stop_reason": "end_turn"});
+        later.write("assistant", json!({ "message": message }));
+    }
+    assert_eq!(later.told(IDLE), ["Text Done.\nShall I push it?"]);
+    assert!(!later.watch.expects_text(later.now) && !early.watch.expects_text(early.now));
+}
+
+#[test]
+fn the_end_of_a_session_does_not_wait_for_hooks() {
+    let mut scene = Scene::new();
+    scene.hook("UserPromptSubmit", json!({}));
+    scene.said("Done.", "end_turn");
+    assert_eq!(scene.told(WORKING), [""; 0]);
+    let told = scene.watch.settle_for_end(scene.now, WORKING);
+    assert_eq!(told.iter().map(brief).collect::<Vec<_>>(), ["TurnEnd Done."]);
+
+    // A Stop said it.
+    let mut stopped = Scene::new();
+    stopped.hook("UserPromptSubmit", json!({}));
+    stopped.said("Done.", "end_turn");
+    stopped.hook("Stop", json!({"last_assistant_message": "Done."}));
+    stopped.watch.read(stopped.now);
+    assert!(stopped.watch.settle_for_end(stopped.now, IDLE).is_empty());
+
+    // The end of a session is not the end of a turn: what is written afterwards was said by nobody.
+    let mut late = Scene::new();
+    late.hook("UserPromptSubmit", json!({}));
+    late.hook("SessionEnd", json!({}));
+    late.said("Done.", "end_turn");
+    assert_eq!(late.told(IDLE), [""; 0]);
+    late.pass(3000);
+    assert_eq!(late.told(IDLE), ["TurnEnd Done."]);
 }
 
 #[test]
