@@ -46,11 +46,10 @@ fn busy(step: &mut Step, before: Option<ClientSays>) {
     if !step.fresh {
         return;
     }
-    if answered > 0 || (step.agent.command.is_none() && !explained) {
-        if step.agent.command.is_some() || !explained {
-            step.work();
-            step.agent.unseen = false;
-        }
+    let goes_on = if step.agent.command.is_some() { answered > 0 } else { !explained };
+    if goes_on {
+        step.work();
+        step.agent.unseen = false;
     }
 }
 

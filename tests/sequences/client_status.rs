@@ -78,7 +78,7 @@ fn arrivals(events: &[Event], last: usize, fates: &[Fate]) -> Vec<Event> {
         let until = event.at.plus(Duration::from_millis(fate.late_ms));
         let passed = events[index..last].iter().filter(|other| other.at <= until).count() as i64;
         for copy in 0..if fate.missing { 0 } else { 1 + i64::from(fate.twice) } {
-            line.push(((index as i64 + passed) << 32 | 1 + copy, event.clone()));
+            line.push((((index as i64 + passed) << 32) | (1 + copy), event.clone()));
         }
     }
     line.sort_by_key(|(place, _)| *place);
