@@ -21,6 +21,7 @@ pub mod git;
 pub mod guard;
 pub mod hook;
 pub mod json;
+pub mod machine;
 pub mod mask;
 pub mod model;
 pub mod multiplexer;

@@ -10,6 +10,8 @@ use std::time::Duration;
 const STALE: Duration = Duration::from_secs(8 * 60 * 60);
 /// Nobody can answer a headless run; the client denies by itself at once. Only what stays open is a question.
 const PATIENCE: Duration = Duration::from_secs(1);
+/// An agent on another machine that works and says nothing for this long: nobody can look whether it still does.
+const UNHEARD: Duration = Duration::from_secs(5 * 60);
 /// Branches every checkout has: as a name they tell nothing.
 const COMMON_BRANCHES: &[&str] = &["main", "master", "trunk", "develop", "HEAD"];
 
@@ -46,6 +48,7 @@ impl Agent {
             claude_pid: place.claude_pid,
             claude_pid_start: place.claude_pid_start,
             host: place.host.clone(),
+            elsewhere: place.elsewhere,
             role: place.role.clone(),
             mode: place.mode.clone(),
             model: self.figures.model.clone(),
@@ -70,12 +73,28 @@ impl Agent {
             transcript_path: place.transcript_path.clone(),
             source: self.source,
             source_at: self.source_at,
-            confidence: self.confidence,
+            confidence: if self.unheard(now).is_some() { Confidence::Low } else { self.confidence },
         }
     }
 
     /// Status and detail alone: what most readers ask, and all that a change is judged by.
     pub fn status(&self, now: Stamp) -> (Status, Option<String>) {
+        match self.unheard(now) {
+            Some(silence) => (Status::Idle, Some(format!("not heard since {}", roughly(silence)))),
+            None => self.told_status(now),
+        }
+    }
+
+    /// How long it has said nothing, if that is too long to believe that it still works. Of a process on this machine
+    /// we would know; another machine's may be gone, with its network or for good.
+    fn unheard(&self, now: Stamp) -> Option<Duration> {
+        let silence = now.since(self.last_active_at);
+        let unheard = self.place.elsewhere && silence >= UNHEARD;
+        (unheard && self.told_status(now).0 == Status::Working).then_some(silence)
+    }
+
+    /// As its events tell it.
+    fn told_status(&self, now: Stamp) -> (Status, Option<String>) {
         if self.ended_at.is_some() {
             return (Status::Idle, None);
         }
@@ -101,10 +120,20 @@ impl Agent {
         }
     }
 
-    /// When the view will change by the time alone: the next open question of a headless run that patience ends for.
+    /// When the view will change by the time alone: the next open question of a headless run that patience ends for, or
+    /// the next minute of an agent elsewhere that is not heard.
     pub fn wakes_at(&self, now: Stamp) -> Option<Stamp> {
-        let waiting = self.interactions.iter().filter(|_| self.place.headless && self.ended_at.is_none());
-        waiting.map(|one| one.opened_at.plus(PATIENCE)).filter(|at| *at > now).min()
+        if self.ended_at.is_some() {
+            return None;
+        }
+        let waiting = self.interactions.iter().filter(|_| self.place.headless);
+        let waiting = waiting.map(|one| one.opened_at.plus(PATIENCE)).filter(|at| *at > now).min();
+        let works = self.place.elsewhere && self.told_status(now).0 == Status::Working;
+        let unheard = works.then(|| {
+            let minutes = now.since(self.last_active_at).as_secs() / 60 + 1;
+            self.last_active_at.plus(UNHEARD.max(Duration::from_secs(minutes * 60)))
+        });
+        waiting.into_iter().chain(unheard).min()
     }
 
     /// Background work that keeps an idle main thread busy: the client's list, and children it does not name.
@@ -166,5 +195,14 @@ impl Agent {
             Some(self.session_id.as_str()),
         ];
         names.into_iter().flatten().next().unwrap_or_default().to_string()
+    }
+}
+
+/// `6 m`, `3 h`, `2 d`.
+fn roughly(time: Duration) -> String {
+    match time.as_secs() / 60 {
+        minutes @ 0..60 => format!("{minutes} m"),
+        minutes @ 60..2880 => format!("{} h", minutes / 60),
+        minutes => format!("{} d", minutes / 1440),
     }
 }

@@ -5,6 +5,7 @@
 mod correlation;
 mod effects;
 mod fine_points;
+mod machines;
 mod observations;
 mod order;
 mod story;
