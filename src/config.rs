@@ -93,6 +93,11 @@ pub fn token_file() -> PathBuf {
     state_dir().join("token")
 }
 
+/// What tells this machine from others of its name.
+pub fn host_id_file() -> PathBuf {
+    state_dir().join("host_id")
+}
+
 /// The secret that lets the command line and the hooks in; `None` where no server has run yet.
 pub fn token() -> Option<String> {
     let mut buffer = [0; 256];

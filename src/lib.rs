@@ -27,6 +27,7 @@ pub mod guard;
 pub mod hook;
 pub mod json;
 mod log;
+pub mod machine;
 pub mod mask;
 pub mod model;
 pub mod multiplexer;

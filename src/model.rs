@@ -1,8 +1,10 @@
 //! The words of headspace: what an event, an agent, a command, a turn are, as every part and every wire knows them.
 
+mod machine;
 mod row;
 
 use crate::clock::Stamp;
+pub use machine::Machine;
 pub use row::{Row, SubRow, rows};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -194,6 +196,9 @@ pub struct Facts {
     /// Of the processes the engine asked about ([`crate::engine::World::asks`]): those that live.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub alive: Vec<Process>,
+    /// It comes from another machine, whose processes nobody here can look at.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub elsewhere: bool,
     /// This is the server's first contact with the session since it started.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub first_since_start: bool,
@@ -367,6 +372,9 @@ pub struct AgentView {
     pub claude_pid: Option<u32>,
     pub claude_pid_start: Option<u64>,
     pub host: Option<String>,
+    /// It runs on another machine than this server: its process cannot be looked at.
+    #[serde(default)]
+    pub elsewhere: bool,
     pub role: Option<String>,
     pub mode: Option<String>,
     pub model: Option<String>,

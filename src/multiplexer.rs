@@ -46,6 +46,10 @@ pub fn jump(agent: &AgentView) -> Result<(), Refusal> {
     if agent.ended_at.is_some() {
         return Err("it has ended".into());
     }
+    // Panes and windows there may have the names of others here.
+    if agent.elsewhere {
+        return Err("it runs on another machine".into());
+    }
     if agent.tmux_pane.is_some() {
         return tmux::jump(agent);
     }

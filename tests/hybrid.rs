@@ -422,6 +422,44 @@ fn a_process_of_another_host_is_nobodys_business() {
     assert_eq!(home.agent("there").unwrap()["ended_at"], Value::Null);
 }
 
+/// Two containers have one name, and the pids of one mean nothing in the other.
+#[test]
+fn a_process_of_another_machine_of_our_name_is_nobodys_business() {
+    let home = Home::new();
+    let ours = std::fs::read_to_string(home.dir.path().join("state/headspace/host_id")).unwrap();
+    let name = claude_headspace::process::host_name();
+    let gone =
+        |id: &str| json!({"claude_pid": 4_194_305, "claude_pid_start": 1, "host": name, "host_id": id});
+    home.post("session-start", "there", gone("0123456789abcdef0123456789abcdef"));
+    home.post("session-start", "here", gone(ours.trim()));
+    let agent = home.until("here", |agent| !agent["ended_at"].is_null());
+    assert_eq!((&agent["end_reason"], &agent["elsewhere"]), (&json!("process_gone"), &json!(false)));
+    let there = home.agent("there").unwrap();
+    assert_eq!((&there["ended_at"], &there["elsewhere"]), (&Value::Null, &json!(true)));
+    assert_ne!(there["id"], agent["id"]);
+}
+
+#[test]
+fn a_machine_that_was_renamed_is_still_this_one() {
+    let home = Home::new();
+    let ours = std::fs::read_to_string(home.dir.path().join("state/headspace/host_id")).unwrap();
+    let mut client = Command::new("sleep").arg("600").spawn().unwrap();
+    let start = claude_headspace::process::start_time(client.id());
+    let from = |start: Option<u64>| json!({"claude_pid": client.id(), "claude_pid_start": start, "host": "renamed.invalid", "host_id": ours.trim()});
+    home.post("session-start", "renamed", from(start));
+    // Another process of that pid: a container that was given our state directory.
+    let mut elsewhere = from(start.map(|start| start + 1));
+    elsewhere["working_directory"] = json!("/elsewhere");
+    home.post("session-start", "shared", elsewhere);
+    assert_eq!(home.agent("renamed").unwrap()["elsewhere"], false);
+    client.kill().unwrap();
+    client.wait().unwrap();
+    let agent = home.until("renamed", |agent| !agent["ended_at"].is_null());
+    assert_eq!(agent["end_reason"], "process_gone");
+    let shared = home.agent("shared").unwrap();
+    assert_eq!((&shared["ended_at"], &shared["elsewhere"]), (&Value::Null, &json!(true)));
+}
+
 #[test]
 fn a_subagents_refused_dialog_no_longer_asks() {
     let mut home = Home::new();

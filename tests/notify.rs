@@ -162,11 +162,37 @@ fn an_event_is_posted_with_what_identifies_the_session() {
         "session_id": "s1", "hook_event_name": "Stop", "x": 1.5, "claude_pid": pid, "claude_pid_start": start,
         "entrypoint": "cli", "headspace_session_id": "launched", "tmux_pane": "%4",
         "terminal": {"kitty_window_id": "3", "ghostty": true, "tmux_socket": "/tmp/tmux-1/default"},
-        "host": body["host"], "sent_at": body["sent_at"], "delivery_id": body["delivery_id"],
+        "host": body["host"], "host_id": body["host_id"], "sent_at": body["sent_at"], "delivery_id": body["delivery_id"],
     });
     assert_eq!(body, expected);
-    assert!(["host", "sent_at", "delivery_id"].iter().all(|name| body[name].is_string()));
+    assert!(["host", "host_id", "sent_at", "delivery_id"].iter().all(|name| body[name].is_string()));
     assert!(home.spooled().is_empty());
+}
+
+/// A machine is not its name: what tells it from others is made once, and goes along with every event.
+#[test]
+fn the_machines_id_is_made_once_and_is_its_own() {
+    use std::os::unix::fs::PermissionsExt;
+    let (url, requests) = listen(answer("200 OK", ACK));
+    let id_from = |home: &Home| {
+        silent_success(&home.notify(&url, STOP));
+        requests.recv().unwrap().body["host_id"].as_str().unwrap().to_owned()
+    };
+    let (home, other) = (Home::new(), Home::new());
+    let id = id_from(&home);
+    assert!(id.len() == 32 && id.bytes().all(|byte| byte.is_ascii_hexdigit()), "{id}");
+    assert_eq!(id_from(&home), id);
+    assert_ne!(id_from(&other), id);
+    let file = home.state().join("host_id");
+    assert_eq!(std::fs::read_to_string(&file).unwrap().trim(), id);
+    assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+    assert_eq!(std::fs::metadata(home.state()).unwrap().permissions().mode() & 0o777, 0o700);
+    // What cannot be kept, or was not written whole, is no reason to lose an event.
+    std::fs::write(&file, "").unwrap();
+    silent_success(&home.notify(&url, STOP));
+    assert_eq!(requests.recv().unwrap().body["host_id"], Value::Null);
+    std::fs::remove_file(&file).unwrap();
+    assert_ne!(id_from(&home), id);
 }
 
 #[test]

@@ -8,8 +8,8 @@ use std::collections::HashSet;
 pub fn coverage(patient: &Patient) -> Vec<Finding> {
     let live = clients::running();
     let Some(agents) = checks::agents(patient) else { return Vec::new() };
-    // Only hooks tell the host; of what was found on disk nothing more may ever be heard.
-    let told = agents.iter().filter(|agent| agent.host.is_some());
+    // Only hooks tell the host; of what was found on disk nothing more may ever be heard. Another machine's pids are not ours.
+    let told = agents.iter().filter(|agent| agent.host.is_some() && !agent.elsewhere);
     let reporting: HashSet<u32> = told.filter_map(|agent| agent.claude_pid).collect();
     let silent: Vec<&Client> = live.iter().filter(|client| !reporting.contains(&client.pid)).collect();
     let counts = format!("{} live, {} reporting", live.len(), live.len() - silent.len());

@@ -143,6 +143,12 @@ pub struct Place {
     /// Not an interactive `claude`: `-p`, an SDK.
     #[serde(skip_serializing_if = "empty")]
     pub headless: bool,
+    /// What tells the host from others of its name.
+    #[serde(skip_serializing_if = "empty")]
+    pub host_id: Option<String>,
+    /// Another machine than the one the events were stored on.
+    #[serde(skip_serializing_if = "empty")]
+    pub elsewhere: bool,
     #[serde(skip_serializing_if = "empty")]
     pub claude_pid: Option<u32>,
     #[serde(skip_serializing_if = "empty")]
@@ -178,6 +184,22 @@ pub struct Place {
 impl Place {
     pub fn process(&self) -> Option<Process> {
         Some(Process { pid: self.claude_pid?, start: self.claude_pid_start? })
+    }
+
+    pub fn machine(&self) -> Machine {
+        Machine { name: self.host.clone(), id: self.host_id.clone() }
+    }
+
+    /// Whether a pid means the same process in both. What names no machine is on this one.
+    pub fn shares_processes_with(&self, other: &Place) -> bool {
+        if self.elsewhere != other.elsewhere {
+            return false;
+        }
+        if self.host_id.is_some() && other.host_id.is_some() {
+            return self.host_id == other.host_id;
+        }
+        let unnamed = self.host.is_none() || other.host.is_none();
+        self.host == other.host || unnamed && !self.elsewhere
     }
 }
 

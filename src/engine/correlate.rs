@@ -21,7 +21,7 @@ pub(super) fn find(world: &World, event: &Event) -> (Option<i64>, Method) {
     // The newest one that fits, of each. Ten thousand agents are looked through once: fetching them is what takes time.
     let mut newest: [Option<&Agent>; 3] = [None; 3];
     for agent in world.agents.values() {
-        if agent.place.host != seat.host || is_others(agent, seat.process, event) {
+        if !agent.place.shares_processes_with(&seat.place) || is_others(agent, seat.place.process(), event) {
             continue;
         }
         let age = |agent: &Agent| (agent.last_active_at, agent.id);
@@ -115,7 +115,8 @@ pub(super) fn asks(world: &World, event: &Event) -> Vec<Process> {
     let mut processes: Vec<Process> = world
         .agents
         .values()
-        .filter(|agent| agent.ended_at.is_none() && agent.place.host == seat.host && could_take(agent))
+        .filter(|agent| agent.ended_at.is_none() && could_take(agent))
+        .filter(|agent| agent.place.shares_processes_with(&seat.place))
         .filter_map(|agent| agent.place.process())
         .collect();
     processes.sort_by_key(|process| (process.pid, process.start));
@@ -135,7 +136,7 @@ pub(super) fn left_behind(world: &World, event: &Event, id: i64) -> Vec<i64> {
             && agent.ended_at.is_none()
             && seat.process.is_some()
             && agent.place.process() == seat.process
-            && agent.place.host == seat.host
+            && agent.place.shares_processes_with(&seat.place)
             && event.at >= agent.state_at
     };
     world.agents().filter(gone).map(|agent| agent.id).collect()
@@ -143,13 +144,13 @@ pub(super) fn left_behind(world: &World, event: &Event, id: i64) -> Vec<i64> {
 
 /// What an event says about where it comes from.
 struct Seat {
-    host: Option<String>,
     launcher: Option<String>,
     process: Option<Process>,
     pid: Option<u32>,
     pane: Option<String>,
     root: Option<String>,
     headless: bool,
+    place: Place,
 }
 
 impl Seat {
@@ -159,11 +160,11 @@ impl Seat {
         Seat {
             process: place.process(),
             pid: place.claude_pid,
-            launcher: place.headspace_session_id.filter(|id| is_uuid(id)),
-            host: place.host,
-            pane: place.tmux_pane,
-            root: place.root,
+            launcher: place.headspace_session_id.clone().filter(|id| is_uuid(id)),
+            pane: place.tmux_pane.clone(),
+            root: place.root.clone(),
             headless: place.headless,
+            place,
         }
     }
 }
@@ -187,7 +188,9 @@ fn seat_is_taken(agent: &Agent, event: &Event) -> bool {
     }
     let seat = Seat::of(event);
     match (agent.place.process(), seat.process) {
-        (Some(theirs), Some(ours)) if theirs == ours => false,
+        (Some(theirs), Some(ours)) if theirs == ours && agent.place.shares_processes_with(&seat.place) => {
+            false
+        }
         (Some(theirs), _) => lives(theirs, event),
         (None, _) => agent.command.is_some(),
     }
@@ -207,8 +210,12 @@ fn by_process_or_pane(agent: &Agent, seat: &Seat, event: &Event) -> bool {
     if agent.ended_at.is_some() {
         return false;
     }
-    let same_process =
-        seat.pid.is_some() && agent.place.claude_pid == seat.pid && agent.place.process() == seat.process;
+    // A start time that one of them does not know makes no other process of it.
+    let same_start = match (agent.place.claude_pid_start, seat.place.claude_pid_start) {
+        (Some(theirs), Some(ours)) => theirs == ours,
+        _ => true,
+    };
+    let same_process = seat.pid.is_some() && agent.place.claude_pid == seat.pid && same_start;
     let same_pane = seat.pane.is_some()
         && agent.place.tmux_pane == seat.pane
         && agent.place.headless == seat.headless

@@ -18,6 +18,7 @@ const ADDED: &[&str] = &[
     "session_role",
     "session_mode",
     "host",
+    "host_id",
     "sent_at",
     "delivery_id",
 ];

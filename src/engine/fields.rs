@@ -46,7 +46,11 @@ fn tells_place(event: &Event) -> bool {
 pub(super) fn take_place(place: &mut Place, event: &Event) {
     let text = |field: &str| event.text(field).map(String::from);
     let number = |field: &str| event.body.get(field).and_then(Value::as_u64);
-    keep(&mut place.host, text("host"));
+    // The machine is one thing: a name without its id must not keep another's.
+    let machine = Machine::of(&event.body);
+    if !machine.is_unknown() {
+        (place.host, place.host_id, place.elsewhere) = (machine.name, machine.id, event.facts.elsewhere);
+    }
     // The process is one thing: a pid without its start time must not keep another's.
     if let Some(pid) = number("claude_pid").and_then(|pid| u32::try_from(pid).ok()) {
         place.claude_pid = Some(pid);

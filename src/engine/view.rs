@@ -12,6 +12,8 @@ const STALE: Duration = Duration::from_secs(8 * 60 * 60);
 const PATIENCE: Duration = Duration::from_secs(1);
 /// Between the end of a background agent and the prompt that reports it (seen: 0.2 to 1.2 s) nothing is done.
 const REPORT_FOLLOWS: Duration = Duration::from_secs(3);
+/// An agent on another machine that works and says nothing for this long: nobody can look whether it still does.
+const UNHEARD: Duration = Duration::from_secs(5 * 60);
 /// Branches every checkout has: as a name they tell nothing.
 const COMMON_BRANCHES: &[&str] = &["main", "master", "trunk", "develop", "HEAD"];
 
@@ -49,6 +51,7 @@ impl Agent {
             claude_pid: place.claude_pid,
             claude_pid_start: place.claude_pid_start,
             host: place.host.clone(),
+            elsewhere: place.elsewhere,
             role: place.role.clone(),
             mode: place.mode.clone(),
             model: self.figures.model.clone(),
@@ -74,7 +77,7 @@ impl Agent {
             client_status: self.client,
             source: self.source,
             source_at: self.source_at,
-            confidence: self.confidence,
+            confidence: if self.unheard(now).is_some() { Confidence::Low } else { self.confidence },
         }
     }
 
@@ -84,6 +87,22 @@ impl Agent {
 
     /// Status and detail alone: what most readers ask, and all that a change is judged by.
     pub fn status(&self, now: Stamp) -> (Status, Option<String>) {
+        match self.unheard(now) {
+            Some(silence) => (Status::Idle, Some(format!("not heard since {}", roughly(silence)))),
+            None => self.told_status(now),
+        }
+    }
+
+    /// How long it has said nothing, if that is too long to believe that it still works. Of a process on this machine
+    /// we would know; another machine's may be gone, with its network or for good.
+    fn unheard(&self, now: Stamp) -> Option<Duration> {
+        let silence = now.since(self.last_active_at);
+        let unheard = self.place.elsewhere && silence >= UNHEARD;
+        (unheard && self.told_status(now).0 == Status::Working).then_some(silence)
+    }
+
+    /// As its events tell it.
+    fn told_status(&self, now: Stamp) -> (Status, Option<String>) {
         if self.ended_at.is_some() {
             return (Status::Idle, None);
         }
@@ -109,12 +128,21 @@ impl Agent {
         }
     }
 
-    /// When the view will change by the time alone: the next open question of a headless run that patience ends for.
+    /// When the view will change by the time alone: the next open question of a headless run that patience ends for, or
+    /// the next minute of an agent elsewhere that is not heard.
     pub fn wakes_at(&self, now: Stamp) -> Option<Stamp> {
-        let waiting = self.interactions.iter().filter(|_| self.place.headless && self.ended_at.is_none());
+        if self.ended_at.is_some() {
+            return None;
+        }
+        let waiting = self.interactions.iter().filter(|_| self.place.headless);
         let patience = waiting.map(|one| one.opened_at.plus(PATIENCE));
         let report = self.report_due.map(|due| due.plus(REPORT_FOLLOWS));
-        patience.chain(report).filter(|at| *at > now).min()
+        let works = self.place.elsewhere && self.told_status(now).0 == Status::Working;
+        let unheard = works.then(|| {
+            let minutes = now.since(self.last_active_at).as_secs() / 60 + 1;
+            self.last_active_at.plus(UNHEARD.max(Duration::from_secs(minutes * 60)))
+        });
+        patience.chain(report).chain(unheard).filter(|at| *at > now).min()
     }
 
     /// A background agent has just ended, and what it found comes as the next prompt.
@@ -190,5 +218,14 @@ impl Agent {
             (None, Some(pid)) if self.names.shared => format!("{name} (pid {pid})"),
             _ => name.to_string(),
         }
+    }
+}
+
+/// `6 m`, `3 h`, `2 d`.
+fn roughly(time: Duration) -> String {
+    match time.as_secs() / 60 {
+        minutes @ 0..60 => format!("{minutes} m"),
+        minutes @ 60..2880 => format!("{} h", minutes / 60),
+        minutes => format!("{} d", minutes / 1440),
     }
 }

@@ -9,7 +9,7 @@
 //! | `headspace_session_id` | `CLAUDE_HEADSPACE_SESSION_ID`, else `CLAUDE_SESSION_ID` |
 //! | `session_role`, `session_mode` | `CLAUDE_SESSION_ROLE`, `CLAUDE_SESSION_MODE` |
 //! | `terminal` | an object of what else names the window: see [`TERMINAL`] |
-//! | `host` | this machine's name |
+//! | `host`, `host_id` | this machine's name, and the id in its state directory: names are not unique |
 //! | `sent_at` | the moment `notify` started, RFC 3339 with nine digits |
 //! | `delivery_id` | unique per call: 16 hex digits of `sent_at`'s nanoseconds, 16 random ones |
 //!
@@ -21,6 +21,8 @@ use super::stdin::{Payload, is_key};
 use crate::config::{self, var};
 use crate::delivery::Delivery;
 use crate::json;
+use crate::machine;
+use crate::model::Machine;
 use crate::process::{self, decimal};
 
 /// The largest body the server takes, less the room that the added fields may need.
@@ -68,7 +70,9 @@ pub fn fields(delivery: &Delivery) -> Fields {
             .extend(process::start_time(pid).map(|start| ("claude_pid_start", decimal(start).into_bytes())));
     }
     fields.extend(terminal().map(|terminal| ("terminal", terminal)));
-    fields.extend(process::host_name().map(|host| ("host", quoted(&host))));
+    let Machine { name, id } = machine::this();
+    fields.extend(name.map(|host| ("host", quoted(&host))));
+    fields.extend(id.map(|id| ("host_id", quoted(&id))));
     fields.push(("sent_at", [b"\"", &delivery.sent_at.text()[..], b"\""].concat()));
     fields.push(("delivery_id", quoted(&delivery.id())));
     fields
@@ -141,8 +145,10 @@ fn splice_shortened(payload: &Payload, fields: &Fields) -> Vec<u8> {
 
 /// Writes the fields that the payload has not, and the closing brace.
 fn add(body: &mut Vec<u8>, payload: &Payload, fields: &Fields, mut first: bool) {
+    let has = |name: &str| payload.members.iter().any(|member| is_key(payload.at(&member.key), name));
     for (name, value) in fields {
-        if payload.members.iter().any(|member| is_key(payload.at(&member.key), name)) {
+        // An event that names another machine comes from there: our id would make it ours.
+        if has(name) || *name == "host_id" && has("host") {
             continue;
         }
         if !first {

@@ -5,12 +5,14 @@ use super::memory::Memory;
 use super::projection;
 use crate::clock::Stamp;
 use crate::engine;
+use crate::machine;
 use crate::model::*;
 use crate::process;
 use crate::store::flag;
 use crate::store::write::{self, EventRow, Events, Rows, TailUpdate};
 use anyhow::Result;
 use rusqlite::Connection;
+use serde_json::Value;
 use std::collections::{HashSet, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -66,7 +68,7 @@ pub struct Around {
     lookup: Lookup,
     met: Met,
     /// This machine, as `notify` names it.
-    host: Option<String>,
+    machine: Machine,
 }
 
 /// Sessions heard of since the server started: as many as a restart could matter for. Whose session falls out is told
@@ -110,7 +112,7 @@ impl Around {
     }
 
     pub fn new() -> Around {
-        Around { lookup: Lookup::default(), met: Met::default(), host: process::host_name() }
+        Around { lookup: Lookup::default(), met: Met::default(), machine: machine::this() }
     }
 }
 
@@ -184,7 +186,7 @@ impl<'a> Batch<'a> {
 
     /// Looks up for the event what the engine may not look up itself.
     fn gather(&mut self, event: &mut Event) {
-        let Around { lookup, met, host } = &mut *self.around;
+        let Around { lookup, met, machine } = &mut *self.around;
         // Still so if this is tried again.
         let first_since_start = event.facts.first_since_start || met.meet(&event.session_id);
         let mut found = Facts { first_since_start, ..Facts::default() };
@@ -192,10 +194,11 @@ impl<'a> Batch<'a> {
         let cwd = event.text("cwd").or_else(|| event.text("working_directory"));
         let moved = if event.name == "CwdChanged" { event.text("new_cwd") } else { None };
         lookup.directory(&mut found, moved.or(cwd), fresh);
+        let here = is_here(event, machine);
+        found.elsewhere = !here;
         event.facts = found;
         let asked = self.memory.world.asks(event);
         // Nobody can look at another machine's processes; there the engine wants to hear that they live.
-        let here = event.text("host").is_none_or(|named| Some(named) == host.as_deref());
         event.facts.alive = asked.into_iter().filter(|process| !here || process::lives(*process)).collect();
     }
 
@@ -204,6 +207,20 @@ impl<'a> Batch<'a> {
         self.rows.number_agents(&mut self.memory.marks.seq);
         self.rows
     }
+}
+
+/// Whether the event comes from this machine, so that its processes can be looked at. One of our id and another name
+/// may come from a container that has our state directory: a hook's client lives, so we see it or it is not here.
+fn is_here(event: &Event, here: &Machine) -> bool {
+    let machine = Machine::of(&event.body);
+    if !machine.is(here) {
+        return false;
+    }
+    let number = |field: &str| event.body.get(field).and_then(Value::as_u64);
+    let process =
+        number("claude_pid").and_then(|pid| u32::try_from(pid).ok()).zip(number("claude_pid_start"));
+    let renamed = machine.name.is_some() && machine.name != here.name;
+    !renamed || process.is_none_or(|(pid, start)| process::lives(Process { pid, start }))
 }
 
 /// What the engine made of an event, as its row says it.

@@ -8,7 +8,8 @@ use super::watch::Report;
 use crate::clock::Stamp;
 use crate::config::{self, Config};
 use crate::engine::Agent;
-use crate::model::{AgentState, InteractionKind, observed};
+use crate::machine;
+use crate::model::{AgentState, InteractionKind, Machine, observed};
 use crate::store::write::TailUpdate;
 use crate::transcript::Mark;
 use serde_json::{Value, json};
@@ -25,14 +26,14 @@ const PAUSE: Duration = Duration::from_millis(500);
 pub fn start(config: &Config, ledger: &Ledger, tails: Vec<TailUpdate>) -> std::io::Result<Reconciler> {
     let marks: HashMap<String, Mark> =
         tails.into_iter().map(|tail| (tail.session_id.clone(), mark(tail))).collect();
-    let ground = Arc::new(Home { ledger: ledger.clone(), host: crate::process::host_name() });
+    let ground = Arc::new(Home { ledger: ledger.clone(), machine: machine::this() });
     let places = Places { config: config::claude_dir(), settings: Settings::of_user() };
     Reconciler::start(ground, config.reconcile.clone(), places, marks)
 }
 
 struct Home {
     ledger: Ledger,
-    host: Option<String>,
+    machine: Machine,
 }
 
 impl Ground for Home {
@@ -62,16 +63,17 @@ impl Ground for Home {
         self.ledger.marks().last_hook_at
     }
 
-    /// Waits until they are stored: what was read of a transcript is not read again before a restart.
-    fn is_here(&self, host: Option<&str>) -> bool {
-        host.is_none() || host == self.host.as_deref()
+    fn is_here(&self, machine: &Machine) -> bool {
+        machine.is(&self.machine)
     }
 
+    /// Waits until they are stored: what was read of a transcript is not read again before a restart.
     fn submit(&self, reports: Vec<Report>) {
         let here = |mut report: Report| {
             // What tells where an agent sits is about this machine.
             if matches!(report.name, observed::SESSION_FOUND | observed::CLIENT_STATUS) {
-                report.body["host"] = json!(self.host);
+                report.body["host"] = json!(self.machine.name);
+                report.body["host_id"] = json!(self.machine.id);
             }
             NewEvent::from(report)
         };
@@ -90,7 +92,8 @@ impl Ground for Home {
 impl Home {
     fn seat_of(&self, agent: &Agent) -> Seat {
         let place = &agent.place;
-        let here = self.is_here(place.host.as_deref());
+        // Agents from before there were ids are told by their names alone.
+        let here = !place.elsewhere && self.is_here(&place.machine());
         let asking = agent.interactions.iter();
         let asking_subagents =
             asking.filter_map(|one| Some((one.subagent.clone()?, one.opened_at))).collect::<Vec<_>>();

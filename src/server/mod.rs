@@ -96,6 +96,7 @@ pub fn serve(args: &ServeArgs) -> Result<ExitCode> {
     let path = args.db.clone().unwrap_or_else(config::database);
     let _lock = store::lock::take(&path).context("could not start")?;
     let keys = keys::KeyRing::open(&token_file)?;
+    crate::machine::ensure_id();
     let (db, damaged) = store::open_or_start_afresh(&path)?;
     if let Some(aside) = damaged {
         let aside = aside.display();

@@ -18,6 +18,7 @@ use super::liveness::Client;
 use super::watch::{Heard, Now, Report, Watch};
 use crate::clock::Stamp;
 use crate::config;
+use crate::model::Machine;
 use crate::transcript::Mark;
 use std::collections::{HashMap, HashSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -39,8 +40,8 @@ pub trait Ground: Send + Sync {
     /// Whether hooks wait in the spool: what they tell came before what is seen now.
     fn hooks_wait(&self) -> bool;
     fn last_hook_at(&self) -> Option<Stamp>;
-    /// Whether a host of this name is this machine: another's files and processes are out of reach.
-    fn is_here(&self, host: Option<&str>) -> bool;
+    /// Whether this is our machine: another's files and processes are out of reach.
+    fn is_here(&self, machine: &Machine) -> bool;
     /// Records the reports in this order, with nothing between them.
     fn submit(&self, reports: Vec<Report>);
 }
@@ -186,7 +187,7 @@ impl Reconciler {
 
     /// A hook's event came: its transcript is read soon. Costs the caller next to nothing.
     pub fn heard(&self, event: Heard) {
-        if !self.shared.ground.is_here(event.host.as_deref()) {
+        if !self.shared.ground.is_here(&event.machine) {
             return;
         }
         let mut inbox = lock(&self.shared.inbox);
@@ -269,7 +270,7 @@ impl Shared {
 
     /// The watch of the session an event belongs to; it begins with the session's first event that names a file.
     fn watched_for(&self, event: &Heard) -> Option<Arc<Mutex<Watched>>> {
-        if !self.ground.is_here(event.host.as_deref()) {
+        if !self.ground.is_here(&event.machine) {
             return None;
         }
         if let Some(watched) = self.watch(&event.session_id) {

@@ -20,6 +20,7 @@ const SKIP: &[&str] = &[
     "delivery_id",
     "sent_at",
     "claude_pid_start",
+    "host_id",
 ];
 
 /// More words than this in one event are not indexed.

@@ -6,6 +6,7 @@ mod client_status;
 mod correlation;
 mod effects;
 mod fine_points;
+mod machines;
 mod observations;
 mod order;
 mod story;

@@ -127,6 +127,9 @@ impl Story {
         if let Some(pid) = body.get("claude_pid").cloned() {
             body["claude_pid_start"] = pid;
         }
+        // The server's own machine.
+        let here = Machine { name: Some("a".into()), id: Some("id-a".into()) };
+        let machine = Machine::of(&body);
         let mut event = Event {
             id: self.outcomes.len() as i64 + 1,
             name: tell.name,
@@ -134,7 +137,7 @@ impl Story {
             at: self.now.minus(tell.ago),
             received_at: self.now,
             source: tell.source,
-            facts: Facts { root: Some(cwd), ..Facts::default() },
+            facts: Facts { root: Some(cwd), elsewhere: !machine.is(&here), ..Facts::default() },
             body,
             agent_hint: None,
         };

@@ -38,8 +38,8 @@ impl Ground for Stage {
         *lock(&self.last_hook)
     }
 
-    fn is_here(&self, host: Option<&str>) -> bool {
-        host != Some("elsewhere")
+    fn is_here(&self, machine: &crate::model::Machine) -> bool {
+        machine.name.as_deref() != Some("elsewhere")
     }
 
     fn submit(&self, reports: Vec<Report>) {

@@ -2,6 +2,7 @@
 
 use super::push_bounded;
 use crate::clock::Stamp;
+use crate::model::Machine;
 use serde_json::Value;
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -17,7 +18,7 @@ pub struct Heard {
     pub session_id: String,
     pub at: Stamp,
     pub transcript_path: Option<PathBuf>,
-    pub host: Option<String>,
+    pub machine: Machine,
     pub(super) kind: Kind,
     pub(super) prompt_id: Option<String>,
 }
@@ -55,7 +56,7 @@ impl Heard {
             session_id: session_id.to_owned(),
             at,
             transcript_path: text("transcript_path").map(PathBuf::from).filter(|path| path.is_absolute()),
-            host: text("host").map(str::to_owned),
+            machine: Machine::of(body),
             kind,
             prompt_id: text("prompt_id").map(str::to_owned),
         }
