@@ -19,6 +19,8 @@ pub struct Place {
     /// Both again, with links resolved: what a found file is compared with. Nothing for a home that confines nothing.
     real_project: Option<PathBuf>,
     real_home: Option<PathBuf>,
+    /// What the user says in `PROJECT_PATH` is the project too: its role files may speak of it.
+    named_project: Option<PathBuf>,
     /// Who knows what holds secrets.
     guard: guard::Place,
 }
@@ -40,9 +42,10 @@ impl Place {
         // A process without a home has `/` for one: that would confine nothing.
         let real = |dir: &Path| dir.canonicalize().ok().filter(|dir| dir.parent().is_some());
         let (real_project, real_home) = (real(&project), real(&home));
+        let named_project = config::env_path(config::var::PROJECT_PATH).and_then(|dir| real(&dir));
         // As it is by itself: what the user allows the tools to read is not meant for every session.
         let guard = guard::Place::here(&config::Config::default());
-        Place { project, home, real_project, real_home, guard }
+        Place { project, home, real_project, real_home, named_project, guard }
     }
 
     /// `~` starts at home, anything else relative at the project.
@@ -62,6 +65,9 @@ impl Place {
         let starts_in_project = self.is_in_project(path);
         let inside = match asker {
             Asker::User if !starts_in_project => within(&self.real_home) || within(&self.real_project),
+            Asker::Project if within(&self.named_project) => {
+                within(&self.real_home) || within(&self.real_project)
+            }
             _ => within(&self.real_project),
         };
         (inside && real.metadata().ok()?.is_file() && !self.is_secret(path) && !self.is_secret(&real))

@@ -97,14 +97,7 @@ pub fn serve(args: &ServeArgs) -> Result<ExitCode> {
     let _lock = store::lock::take(&path).context("could not start")?;
     let keys = keys::KeyRing::open(&token_file)?;
     crate::machine::ensure_id();
-    let (db, damaged) = store::open_or_start_afresh(&path)?;
-    if let Some(aside) = damaged {
-        let aside = aside.display();
-        log::line(&format!(
-            "the database was damaged: it is kept as {aside}, and a new one begun; \
-             `headspace rebuild --from {aside}` brings back what can be read"
-        ));
-    }
+    let db = open_store(&path)?;
     if let Err(error) = store::make_room(&db, &path) {
         log::line(&format!("could not make room for events: {error:#}"));
     }
@@ -151,6 +144,31 @@ pub fn serve(args: &ServeArgs) -> Result<ExitCode> {
     let _ = writing.join();
     served?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The database, whatever became of it: a damaged one is kept aside. If only what is derived from the events was damaged,
+/// everything is back at once.
+fn open_store(path: &std::path::Path) -> Result<rusqlite::Connection> {
+    let (db, damaged) = store::open_or_start_afresh(path)?;
+    let Some(aside) = damaged else { return Ok(db) };
+    drop(db);
+    let shown = aside.display();
+    match rebuild::by_itself(path, &aside) {
+        Ok(Some(events)) => log::line(&format!(
+            "the database was damaged, but all of its {events} events could be read: everything was worked out from them; \
+             the damaged one is kept as {shown}"
+        )),
+        other => {
+            if let Err(error) = other {
+                log::line(&format!("could not rebuild the database: {error:#}"));
+            }
+            log::line(&format!(
+                "the database was damaged: it is kept as {shown}, and a new one begun; \
+                 `headspace rebuild --from {shown}` brings back what can be read"
+            ));
+        }
+    }
+    store::open(path)
 }
 
 /// Desktop and webhook notifications, in a thread of their own.

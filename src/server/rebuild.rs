@@ -89,6 +89,36 @@ fn rebuild(path: &Path, copy: &Path, from: Option<&Path>) -> Result<(Replayed, u
     Ok((done, unreadable))
 }
 
+/// For `serve`, which found the database damaged and put it `aside`: if all of its events can be read, they are put into the
+/// place of the one it began instead, and everything is worked out from them. How many there were; `None` if some are
+/// lost, which a person should decide about.
+pub fn by_itself(path: &Path, aside: &Path) -> Result<Option<u64>> {
+    let copy = with_suffix(path, ".rebuild");
+    remove(&copy);
+    let companions = ["-wal", "-shm"].map(|end| with_suffix(aside, end));
+    let made = companions.iter().filter(|companion| !companion.exists()).collect::<Vec<_>>();
+    let done = (|| {
+        let mut db = fast(store::open(&copy)?)?;
+        let lost = salvage(aside, &db)?;
+        let total: i64 = db.query_row("SELECT count(*) FROM events", [], |row| row.get(0))?;
+        if lost > 0 || total == 0 {
+            return Ok(None);
+        }
+        let replayed = replay::replay(&mut db, |_| {})?;
+        db.execute_batch("PRAGMA optimize; PRAGMA wal_checkpoint(TRUNCATE)")?;
+        drop(db);
+        fs::File::open(&copy)?.sync_all()?;
+        swap(&copy, path)?;
+        Ok(Some(replayed.events))
+    })();
+    remove(&copy);
+    // Reading makes them, empty; what is kept aside is to be found by its name alone.
+    for companion in made {
+        let _ = std::fs::remove_file(companion);
+    }
+    done
+}
+
 /// A whole copy of the database, compact; `false` if it is damaged.
 fn copied(path: &Path, copy: &Path) -> Result<bool> {
     let result = store::open(path).and_then(|db| {

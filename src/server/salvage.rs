@@ -9,10 +9,13 @@ use std::path::Path;
 
 /// Nothing is numbered higher: where a page is damaged, an id may be any number.
 const LAST_ID: i64 = 1 << 53;
+/// So many events are looked for one by one behind the last one that could be read: more than a few pages hold.
+const PATIENT_STEPS: u32 = 5_000;
 /// Looked for in vain, where a page of agents is damaged.
 const MOST_AGENTS: i64 = 1_000_000;
 
-/// Copies every event of `source` that can be read behind those `into` has; how many could not.
+/// Copies every event of `source` that can be read behind those `into` has; how many are lost. Where retention had deleted
+/// some between two that are there, those count as lost if the damage is between the two.
 pub fn salvage(source: &Path, into: &Connection) -> Result<u64> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let damaged = Connection::open_with_flags(source, flags)
@@ -29,7 +32,10 @@ pub fn salvage(source: &Path, into: &Connection) -> Result<u64> {
         .or_else(|_| damaged.query_row("SELECT seq FROM sqlite_sequence LIMIT 1", [], |row| row.get(0)))
         .unwrap_or(i64::MAX);
     let mut next = 1 + queries::newest(into)?;
-    let (mut at, mut stride, mut unreadable) = (0, 1, 0);
+    let (mut at, mut failures, mut lost) = (0, 0_u32, 0_i64);
+    // The last event before the damage that is being stepped over. All ids behind it, up to the next event that can be
+    // read, are lost.
+    let mut whole = 0;
     into.execute_batch("BEGIN")?;
     // Two databases mean different things by the same id, so only the first one's can stay.
     let first = next == 1 && queries::base_counters(into)?.agent == 0;
@@ -42,20 +48,28 @@ pub fn salvage(source: &Path, into: &Connection) -> Result<u64> {
     while at < last {
         match copy_after(&damaged, into, at, first, &mut next) {
             Ok(Some(id)) => {
-                (at, stride) = (id, 1);
+                if failures > 0 {
+                    lost += id - whole - 1;
+                }
+                (at, whole, failures) = (id, id, 0);
                 continue;
             }
             Ok(None) => break,
             Err(error) => ensure!(is_unreadable(&error), error),
         }
-        // Somewhere behind here the pages are readable again, or not at all.
-        if stride > 1 << 20 {
+        // Somewhere behind here the pages are readable again, or not at all. One by one at first: what is stepped over is lost.
+        let steps = failures.saturating_sub(PATIENT_STEPS);
+        if steps > 20 {
             break;
         }
-        at += stride;
-        unreadable += 1;
-        stride *= 2;
+        at += 1 << steps;
+        failures += 1;
     }
+    // Behind the last one that could be read there were more; without an end there is at least one.
+    lost += match last < LAST_ID {
+        true => (last - whole).max(0),
+        false => i64::from(failures > 0),
+    };
     into.execute_batch("COMMIT")?;
     let mut merged = queries::marks(into)?;
     if let Ok(marks) = queries::marks(&damaged) {
@@ -68,7 +82,7 @@ pub fn salvage(source: &Path, into: &Connection) -> Result<u64> {
     // Counted and told before, as far as that can be known.
     merged.projected = Some(merged.event);
     write::marks(into, &merged)?;
-    Ok(unreadable)
+    Ok(lost.max(0).unsigned_abs())
 }
 
 /// Copies the agents as the events that were deleted for want of room left them. Without the ids given by then

@@ -103,6 +103,18 @@ fn open_writer(path: &Path) -> Result<Connection> {
             }
             let _ = std::fs::remove_file(suspect_file(path));
         }
+        if let Some(missing) = schema::missing(&db)? {
+            return Err(Damaged(format!("{missing} is missing")).into());
+        }
+        // What is derived has to make sense, too: it is read in a moment anyway.
+        queries::world(&db).map_err(|error| {
+            if makes_no_sense(&error) { Damaged(format!("{error:#}")).into() } else { error }
+        })?;
+        // Written together: one without the other is no crash, but damage.
+        let agents: bool = db.query_row("SELECT EXISTS (SELECT 1 FROM agents)", [], |row| row.get(0))?;
+        if agents && queries::meta(&db, "marks")?.is_none() {
+            return Err(Damaged("what was done so far is not in it".into()).into());
+        }
         Ok(())
     })();
     opened.map_err(|error| if is_damage(&error) { damaged(error) } else { error })?;
@@ -168,6 +180,19 @@ pub fn is_damage(error: &anyhow::Error) -> bool {
                 .downcast_ref::<rusqlite::Error>()
                 .and_then(rusqlite::Error::sqlite_error_code)
                 .is_some_and(|code| matches!(code, ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase))
+    })
+}
+
+/// Whether this error says that what was read is not what headspace writes. A disk that fails is no such error: it may be
+/// well again at the next start.
+fn makes_no_sense(error: &anyhow::Error) -> bool {
+    error.chain().any(|cause| {
+        cause.is::<serde_json::Error>()
+            || matches!(
+                cause.downcast_ref::<rusqlite::Error>(),
+                Some(rusqlite::Error::FromSqlConversionFailure(..) | rusqlite::Error::InvalidColumnType(..))
+            )
+            || cause.is::<rusqlite::types::FromSqlError>()
     })
 }
 

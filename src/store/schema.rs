@@ -208,6 +208,20 @@ pub fn migrate(db: &mut Connection) -> Result<()> {
     Ok(())
 }
 
+/// A table or an index that a database of this version has and this one has not.
+pub fn missing(db: &Connection) -> Result<Option<String>> {
+    let mut whole = Connection::open_in_memory()?;
+    migrate(&mut whole)?;
+    let names = |db: &Connection| -> Result<Vec<String>> {
+        let mut query =
+            db.prepare("SELECT name FROM sqlite_schema WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\'")?;
+        let names = query.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
+        Ok(names)
+    };
+    let here = names(db)?;
+    Ok(names(&whole)?.into_iter().find(|name| !here.contains(name)))
+}
+
 /// The version of an open database; an error if it is somebody else's.
 pub fn found_version(db: &Connection) -> Result<usize> {
     let application: i32 = db.pragma_query_value(None, "application_id", |row| row.get(0))?;

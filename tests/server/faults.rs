@@ -415,3 +415,60 @@ fn a_hook_without_descriptors_is_silent_and_quick() {
     }
     assert!(server.get("/hook/status")["events_received"].as_i64() >= Some(5));
 }
+
+/// Damage to what is derived from the events costs nothing: it is derived again.
+#[test]
+fn a_derived_table_that_is_gone_or_damaged_comes_back_by_itself() {
+    for damage in [
+        "DROP TABLE agents",
+        "DROP TABLE turns",
+        "DROP TABLE changes",
+        "DROP TABLE meta",
+        "DELETE FROM meta WHERE key = 'marks'",
+        "UPDATE meta SET value = '{' WHERE key = 'marks'",
+        "UPDATE agents SET doc = 'nonsense'",
+        "DROP TABLE events_by_name",
+    ] {
+        let home = Home::new();
+        let server = home.serve();
+        for n in 0..20 {
+            server.hook("user-prompt-submit", event("s", json!({"prompt": format!("{n}")})));
+        }
+        let before = server.get("/api/agents?all=1")["agents"][0]["session_id"].clone();
+        server.stop();
+        rusqlite::Connection::open(home.database()).unwrap().execute_batch(damage).unwrap();
+        let server = home.serve();
+        assert!(server.log().contains("all of its 20 events could be read"), "{damage}: {}", server.log());
+        let agents = server.get("/api/agents?all=1");
+        assert_eq!(agents["agents"][0]["session_id"], before, "{damage}");
+        server.hook("user-prompt-submit", event("s", json!({"prompt": "after"})));
+        server.stop();
+        assert_eq!(prompts(&home).len(), 21, "{damage}");
+    }
+}
+
+/// What is told to be lost is what was there and is not any more.
+#[test]
+fn rebuild_counts_what_is_really_lost() {
+    let home = Home::new();
+    let server = home.serve();
+    for n in 0..300 {
+        let text = format!("{n} {}", "word ".repeat(200));
+        server.hook("user-prompt-submit", event("s", json!({ "prompt": text })));
+    }
+    server.stop();
+    let whole = std::fs::read(home.database()).unwrap();
+    for (from, pages) in [(2, 3), (3, 20), (4, 1)] {
+        let mut bytes = whole.clone();
+        let start = bytes.len() / from / 4096 * 4096;
+        bytes[start..start + pages * 4096].fill(0xa5);
+        let damaged = home.path().join(format!("damaged-{from}"));
+        std::fs::write(&damaged, bytes).unwrap();
+        std::fs::remove_file(home.database()).unwrap();
+        let out = home.run(&["rebuild", "--json", "--from", damaged.to_str().unwrap()]);
+        assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+        let told: Value = serde_json::from_slice(&out.stdout).unwrap();
+        let (kept, lost) = (told["events"].as_u64().unwrap(), told["unreadable"].as_u64().unwrap());
+        assert_eq!(kept + lost, 300, "{told}");
+    }
+}
