@@ -183,7 +183,6 @@ impl Stage {
             "entrypoint": if actor.headless { "sdk-cli" } else { "cli" },
             "tmux_session": "demo",
             "tmux_pane": actor.pane,
-            "host": "demo",
             "sent_at": at,
             "delivery_id": format!("{:016x}{:016x}", at.0, crate::process::random()),
         });

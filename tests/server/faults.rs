@@ -378,7 +378,7 @@ fn without_threads_the_server_says_so_or_goes_on() {
     assert_eq!(refused.status.code(), Some(1), "{said}");
     assert!(said.contains("headspace: could not start"), "{said}");
     // Enough to start, none to spare for what wants a thread of its own: big bodies, transcripts, searches.
-    let server = (2..=8u64)
+    let server = (2..=16u64)
         .find_map(|threads| {
             let mut child = serve(threads).stderr(Stdio::piped()).spawn().unwrap();
             let mut said = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);

@@ -3,6 +3,7 @@
 
 use file_events::{EventKind, RecommendedWatcher, RecursiveMode, Watcher};
 use std::collections::HashSet;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
 /// Watches files and directories. Without a watcher it watches nothing, and says so.
@@ -32,6 +33,14 @@ impl FileEvents {
 
     /// Watches these from now on and no others. What does not exist yet is tried again next time.
     pub(super) fn follow(&mut self, wanted: &HashSet<PathBuf>) {
+        // Its own thread may not have started, which it shows by a panic.
+        let followed = catch_unwind(AssertUnwindSafe(|| self.follow_with_watcher(wanted)));
+        if followed.is_err() {
+            self.watcher = None;
+        }
+    }
+
+    fn follow_with_watcher(&mut self, wanted: &HashSet<PathBuf>) {
         let Some(watcher) = &mut self.watcher else { return };
         self.watched.retain(|path| {
             // A file that was replaced under its name is another file: it is watched anew.
