@@ -115,6 +115,8 @@ struct Shared {
     marks: Mutex<HashMap<String, Mark>>,
     /// What the user's settings said when they were last looked at.
     hooks: Mutex<Option<Hooks>>,
+    /// Since when our hooks are not in the settings. One that comes later was installed elsewhere, in a project say.
+    hooks_lost_at: Mutex<Option<Stamp>>,
     viewers: panes::Viewers,
 }
 
@@ -155,6 +157,7 @@ impl Reconciler {
             watches: Mutex::default(),
             marks: Mutex::new(marks),
             hooks: Mutex::default(),
+            hooks_lost_at: Mutex::default(),
             viewers: panes::Viewers::default(),
         });
         let mut rounds = Rounds::new(Arc::clone(&shared), config, places);
@@ -183,6 +186,11 @@ impl Reconciler {
     /// Whether our hooks are installed; `None` before the first look.
     pub fn hooks(&self) -> Option<Hooks> {
         *lock(&self.shared.hooks)
+    }
+
+    /// Our hooks are not in the user's settings, and none came since that was seen.
+    pub fn hooks_are_missing(&self, last_hook_at: Option<Stamp>) -> bool {
+        lock(&self.shared.hooks_lost_at).is_some_and(|lost| last_hook_at.is_none_or(|hook| hook <= lost))
     }
 
     /// A hook's event came: its transcript is read soon. Costs the caller next to nothing.

@@ -68,6 +68,7 @@ impl App {
                 "fallback_timeout": number(pace.fallback_timeout),
             },
             "hooks": self.reconciler.hooks().map(Hooks::word),
+            "hooks_missing": self.reconciler.hooks_are_missing(marks.last_hook_at),
             "spool_pending": spool.count,
             "dropped": spool.dropped,
             "notify_ms": self.cost.json(),

@@ -38,6 +38,9 @@ pub struct Receiver {
     /// Whether our hooks are in the settings; `None` until the server has looked.
     #[serde(default)]
     pub hooks: Option<String>,
+    /// They are not, and none come from anywhere else.
+    #[serde(default)]
+    pub hooks_missing: bool,
 }
 
 /// Everything a view needs, from the server or, without one, from the store.

@@ -167,7 +167,7 @@ fn footer(source: &Source, board: &Board, now: Stamp) -> String {
     match &source.receiver {
         Some(receiver) => {
             parts.push(
-                match (receiver.hooks.as_deref(), receiver.mode.as_str()) {
+                match (receiver.hooks.as_deref().filter(|_| receiver.hooks_missing), receiver.mode.as_str()) {
                     (Some("missing"), _) => "hooks missing: `headspace install` adds them",
                     (Some("switched_off"), _) => "hooks missing: settings.json switches all hooks off",
                     (Some("unreadable"), _) => {

@@ -39,6 +39,8 @@ const STILL_BUSY_AFTER: Duration = Duration::from_millis(500);
 const POLL: Duration = Duration::from_secs(1);
 /// What hooks spooled before this server started is recorded first; but not for longer than this.
 const SPOOL_READ_WITHIN: Duration = Duration::from_secs(10);
+/// How long clients take to read changed settings.
+const RELOADS_WITHIN: Duration = Duration::from_secs(3);
 /// How often the end of a turn waits for hooks that are in the spool.
 const WAITS_FOR_SPOOL: u8 = 8;
 /// A session that is nobody's current one any more is watched so much longer: its last lines come late.
@@ -480,6 +482,11 @@ impl Rounds {
     fn look_at_settings(&mut self) {
         let now = self.places.settings.look();
         let before = lock(&self.shared.hooks).replace(now);
+        if before != Some(now) {
+            // A client reads its settings again within moments; until then its hooks still come.
+            let since = if before.is_some() { Stamp::now().plus(RELOADS_WITHIN) } else { Stamp::now() };
+            *lock(&self.shared.hooks_lost_at) = Some(since).filter(|_| now != Hooks::Installed);
+        }
         if before.is_some_and(|before| before != now) {
             if now != Hooks::Installed {
                 for watched in lock(&self.shared.watches).values() {
