@@ -83,7 +83,7 @@ pub fn lives(client: Client) -> bool {
 
 /// Whether the pid is taken, by whomever.
 #[cfg(unix)]
-fn exists(pid: u32) -> bool {
+pub fn exists(pid: u32) -> bool {
     let Ok(pid) = libc::pid_t::try_from(pid) else { return false };
     // Zero and below would mean a whole group of processes.
     // SAFETY: signal 0 is never delivered; the call only tells whether it could be.
@@ -94,7 +94,7 @@ fn exists(pid: u32) -> bool {
 
 /// No cheap way to ask: silence alone never ends an agent.
 #[cfg(not(unix))]
-fn exists(_: u32) -> bool {
+pub fn exists(_: u32) -> bool {
     true
 }
 
