@@ -1,10 +1,7 @@
-//! Tells `headspace --version` which commit it was built from, and turns the guard's rule files into tables. The date is
-//! the commit's, not the build's: the same source gives the same binary.
+//! Tells `headspace --version` which commit it was built from. The date is the commit's, not the
+//! build's: the same source gives the same binary.
 //!
 //! Only a release names its commit. For a build of every day it would mean that each commit compiles everything again.
-
-#[path = "src/guard/rules/generate.rs"]
-mod guard_rules;
 
 use std::path::Path;
 use std::process::Command;
@@ -13,11 +10,6 @@ fn main() {
     // Without any such line, cargo would look at every file of the package; with one that names nothing, it would run
     // this at every build.
     println!("cargo:rerun-if-changed=build.rs");
-    println!("cargo:rerun-if-changed=src/guard/rules");
-    let out = std::env::var("OUT_DIR").unwrap_or_default();
-    if let Err(error) = guard_rules::generate(Path::new("src/guard/rules"), &Path::new(&out).join("guard")) {
-        panic!("the guard's rules: {error}");
-    }
     let version = env!("CARGO_PKG_VERSION");
     let release = std::env::var("PROFILE").is_ok_and(|profile| profile == "release");
     let described = match release.then(commit).flatten() {

@@ -6,7 +6,8 @@
 //! table and commits (WAL, synchronous=FULL); each producer waits for the commit before its next event, as a hook
 //! does. "serve" is the real server with as many keep-alive connections as there are producers.
 
-use claude_headspace::clock::Stamp;
+use headspace_core::stamp::Stamp;
+use headspace_platform::clock::WallClock;
 use rusqlite::{Connection, params};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;

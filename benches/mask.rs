@@ -5,7 +5,7 @@
 //! "look" copies the text and counts its line ends, the least that anything does that reads an event. Texts: the
 //! captured payloads, prose, code as JSON escapes it, and a log full of words that look like the start of a secret.
 
-use claude_headspace::mask;
+use headspace_core::mask;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 

@@ -1,8 +1,8 @@
 //! The command line: the tree of commands, and one match to the functions that do the work.
 
-use crate::usage::Usage;
 use anyhow::Result;
 use clap::{CommandFactory, Parser, Subcommand};
+use headspace_platform::usage::Usage;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
@@ -16,19 +16,19 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    Up(crate::daemon::UpArgs),
-    Down(crate::daemon::DownArgs),
-    Status(crate::view::status::StatusArgs),
-    Top(crate::view::top::TopArgs),
-    Next(crate::view::jump::NextArgs),
-    Jump(crate::view::jump::JumpArgs),
-    Events(crate::view::events::EventsArgs),
-    Explain(crate::view::explain::ExplainArgs),
-    Rename(crate::view::rename::RenameArgs),
-    Open(crate::view::open::OpenArgs),
-    Install(crate::settings::InstallArgs),
-    Uninstall(crate::settings::UninstallArgs),
-    Serve(crate::server::ServeArgs),
+    Up(crate::commands::up::UpArgs),
+    Down(crate::commands::up::DownArgs),
+    Status(crate::commands::status::StatusArgs),
+    Top(crate::commands::top::TopArgs),
+    Next(crate::commands::jump::NextArgs),
+    Jump(crate::commands::jump::JumpArgs),
+    Events(crate::commands::events::EventsArgs),
+    Explain(crate::commands::explain::ExplainArgs),
+    Rename(crate::commands::rename::RenameArgs),
+    Open(crate::commands::open::OpenArgs),
+    Install(crate::commands::install::InstallArgs),
+    Uninstall(crate::commands::install::UninstallArgs),
+    Serve(headspace_server::ServeArgs),
     /// Deliver one hook event (what Claude Code calls)
     ///
     /// Reads the event on standard input, adds what identifies the session, posts it to the server, and
@@ -40,19 +40,19 @@ pub enum Command {
         /// Event name, if not the payload's `hook_event_name`
         event: Option<String>,
     },
-    Statusline(crate::statusline::StatuslineArgs),
-    Hooks(crate::hook::command::HooksArgs),
-    Guard(crate::guard::command::GuardArgs),
-    Context(crate::context::command::ContextArgs),
-    Doctor(crate::doctor::DoctorArgs),
-    Service(crate::service::ServiceArgs),
-    Rebuild(crate::server::rebuild::RebuildArgs),
-    Prune(crate::server::prune::PruneArgs),
-    Wake(crate::view::wake::WakeArgs),
-    NotifyWhen(crate::view::wake::NotifyWhenArgs),
-    NotifyTest(crate::desktop::NotifyTestArgs),
-    Demo(crate::demo::DemoArgs),
-    Completions(crate::completions::CompletionsArgs),
+    Statusline(crate::commands::statusline::StatuslineArgs),
+    Hooks(crate::commands::hooks::HooksArgs),
+    Guard(crate::commands::guard::GuardArgs),
+    Context(crate::commands::context::ContextArgs),
+    Doctor(crate::commands::doctor::DoctorArgs),
+    Service(crate::commands::service::ServiceArgs),
+    Rebuild(crate::commands::rebuild::RebuildArgs),
+    Prune(crate::commands::prune::PruneArgs),
+    Wake(crate::commands::wake::WakeArgs),
+    NotifyWhen(crate::commands::wake::NotifyWhenArgs),
+    NotifyTest(headspace_server::alerts::desktop::NotifyTestArgs),
+    Demo(crate::commands::demo::DemoArgs),
+    Completions(crate::commands::completions::CompletionsArgs),
 }
 
 /// For a person who called the program without a command.
@@ -63,11 +63,11 @@ pub fn help() -> String {
 pub fn main() -> ExitCode {
     end_with_the_pipe();
     let cli = Cli::parse_from(spelled(std::env::args_os().collect()));
-    let Some(command) = cli.command else { return crate::notify::bare(help) };
+    let Some(command) = cli.command else { return headspace_notify::bare(help) };
     match run(command) {
         Ok(code) => code,
         Err(error) => {
-            eprintln!("headspace: {}", crate::terminal::plain(&format!("{error:#}")));
+            eprintln!("headspace: {}", headspace_core::text::plain(&format!("{error:#}")));
             ExitCode::from(if error.is::<Usage>() { 2 } else { 1 })
         }
     }
@@ -115,36 +115,36 @@ fn relies_on_state(command: &Command) -> bool {
 
 fn run(command: Command) -> Result<ExitCode> {
     if relies_on_state(&command) {
-        crate::config::check_state()?;
+        headspace_platform::config::check_state()?;
     }
     match command {
-        Command::Up(args) => crate::daemon::up(&args),
-        Command::Down(args) => crate::daemon::down(&args),
-        Command::Status(args) => crate::view::status::run(&args),
-        Command::Top(args) => crate::view::top::run(&args),
-        Command::Next(args) => crate::view::jump::next(&args),
-        Command::Jump(args) => crate::view::jump::jump(&args),
-        Command::Events(args) => crate::view::events::run(&args),
-        Command::Explain(args) => crate::view::explain::run(&args),
-        Command::Rename(args) => crate::view::rename::run(&args),
-        Command::Open(args) => crate::view::open::run(&args),
-        Command::Install(args) => crate::settings::install(&args),
-        Command::Uninstall(args) => crate::settings::uninstall(&args),
-        Command::Serve(args) => crate::server::serve(&args),
-        Command::Notify { event } => Ok(crate::notify::main(event.map(Into::into))),
-        Command::Statusline(args) => crate::statusline::run(&args),
-        Command::Hooks(args) => crate::hook::command::run(&args),
-        Command::Guard(args) => crate::guard::command::run(&args),
-        Command::Context(args) => crate::context::command::run(&args),
-        Command::Doctor(args) => crate::doctor::run(&args),
-        Command::Service(args) => crate::service::run(&args),
-        Command::Rebuild(args) => crate::server::rebuild::run(&args),
-        Command::Prune(args) => crate::server::prune::run(&args),
-        Command::Wake(args) => crate::view::wake::wake(&args),
-        Command::NotifyWhen(args) => crate::view::wake::notify_when(&args),
-        Command::NotifyTest(args) => crate::desktop::notify_test(&args),
-        Command::Demo(args) => crate::demo::run(&args),
-        Command::Completions(args) => crate::completions::completions(&args),
+        Command::Up(args) => crate::commands::up::up(&args),
+        Command::Down(args) => crate::commands::up::down(&args),
+        Command::Status(args) => crate::commands::status::run(&args),
+        Command::Top(args) => crate::commands::top::run(&args),
+        Command::Next(args) => crate::commands::jump::next(&args),
+        Command::Jump(args) => crate::commands::jump::jump(&args),
+        Command::Events(args) => crate::commands::events::run(&args),
+        Command::Explain(args) => crate::commands::explain::run(&args),
+        Command::Rename(args) => crate::commands::rename::run(&args),
+        Command::Open(args) => crate::commands::open::run(&args),
+        Command::Install(args) => crate::commands::install::install(&args),
+        Command::Uninstall(args) => crate::commands::install::uninstall(&args),
+        Command::Serve(args) => headspace_server::serve(&args),
+        Command::Notify { event } => Ok(headspace_notify::main(event.map(Into::into))),
+        Command::Statusline(args) => crate::commands::statusline::run(&args),
+        Command::Hooks(args) => crate::commands::hooks::run(&args),
+        Command::Guard(args) => crate::commands::guard::run(&args),
+        Command::Context(args) => crate::commands::context::run(&args),
+        Command::Doctor(args) => crate::commands::doctor::run(&args),
+        Command::Service(args) => crate::commands::service::run(&args),
+        Command::Rebuild(args) => crate::commands::rebuild::run(&args),
+        Command::Prune(args) => crate::commands::prune::run(&args),
+        Command::Wake(args) => crate::commands::wake::wake(&args),
+        Command::NotifyWhen(args) => crate::commands::wake::notify_when(&args),
+        Command::NotifyTest(args) => headspace_server::alerts::desktop::notify_test(&args),
+        Command::Demo(args) => crate::commands::demo::run(&args),
+        Command::Completions(args) => crate::commands::completions::completions(&args),
     }
 }
 

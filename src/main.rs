@@ -7,7 +7,8 @@
 
 #![cfg_attr(any(all(target_os = "linux", target_env = "gnu"), target_os = "macos"), no_main)]
 
-use claude_headspace::{cli, guard, notify};
+use claude_headspace::cli;
+use headspace_notify as notify;
 use std::process::ExitCode;
 
 #[global_allocator]
@@ -21,7 +22,9 @@ fn run() -> ExitCode {
             Some(word) if word == "--help" || word == "-h" => cli::main(),
             event => notify::main(event),
         },
-        Some(command) if command == "guard" => guard::command::direct(args).unwrap_or_else(cli::main),
+        Some(command) if command == "guard" => {
+            claude_headspace::commands::guard::direct(args).unwrap_or_else(cli::main)
+        }
         Some(_) => cli::main(),
         None => notify::bare(cli::help),
     }
@@ -37,7 +40,7 @@ fn main() -> ExitCode {
 #[cfg(any(all(target_os = "linux", target_env = "gnu"), target_os = "macos"))]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn main(argc: libc::c_int, argv: *const *const libc::c_char) -> libc::c_int {
-    claude_headspace::process::prepare();
+    headspace_platform::process::prepare();
     // SAFETY: with two arguments there is a second one, and it ends with a zero.
     if argc == 2 && unsafe { std::ffi::CStr::from_ptr(*argv.add(1)) } == c"notify" {
         notify::main(None);

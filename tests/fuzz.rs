@@ -50,7 +50,7 @@ fn files(dir: &str) -> Vec<Vec<u8>> {
 
 /// The commands in the guard's tables.
 fn commands() -> Vec<Vec<u8>> {
-    let tables = files("src/guard/tests").into_iter().filter_map(|text| String::from_utf8(text).ok());
+    let tables = files("crates/guard/src/tests").into_iter().filter_map(|text| String::from_utf8(text).ok());
     let lines: Vec<String> =
         tables.flat_map(|text| text.lines().map(str::to_owned).collect::<Vec<_>>()).collect();
     let rows =
@@ -142,7 +142,8 @@ fn commands_are_read() {
 
 /// The rows that the tests of masking use, as they are written there.
 fn secrets() -> Vec<Vec<u8>> {
-    let tables = files("src/mask/tests").into_iter().filter_map(|text| String::from_utf8(text).ok());
+    let tables =
+        files("crates/core/src/mask/tests").into_iter().filter_map(|text| String::from_utf8(text).ok());
     let lines: Vec<String> =
         tables.flat_map(|text| text.lines().map(str::to_owned).collect::<Vec<_>>()).collect();
     let rows = lines.iter().filter_map(|line| line.split_once(" | "));

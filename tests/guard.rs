@@ -444,7 +444,7 @@ fn explain_takes_any_tool_and_names_the_source() {
     let source = explained["source"].as_str().unwrap();
     let (file, line) = source.split_once(".toml:").unwrap();
     let text =
-        std::fs::read_to_string(format!("{}/src/guard/{file}.toml", env!("CARGO_MANIFEST_DIR"))).unwrap();
+        std::fs::read_to_string(format!("{}/crates/guard/{file}.toml", env!("CARGO_MANIFEST_DIR"))).unwrap();
     let rule = text.lines().nth(line.parse::<usize>().unwrap()).unwrap();
     assert_eq!(rule, r#"id = "cloud.destroy""#);
     let shown = home.run(&["guard", "explain", "--", "pkill -f 'my app'"], b"");

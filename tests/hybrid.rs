@@ -2,6 +2,7 @@
 #![cfg(unix)]
 #![allow(clippy::unwrap_used)]
 
+use headspace_platform::clock::WallClock;
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -113,7 +114,7 @@ impl Home {
     fn line(&mut self, kind: &str, rest: Value) -> String {
         self.lines += 1;
         let mut line = json!({"type": kind, "uuid": format!("u{}", self.lines), "isSidechain": false,
-            "timestamp": claude_headspace::clock::Stamp::now(), "cwd": self.dir.path().join("project"),
+            "timestamp": headspace_core::stamp::Stamp::now(), "cwd": self.dir.path().join("project"),
             "gitBranch": "main", "entrypoint": "cli"});
         for (key, value) in rest.as_object().unwrap() {
             line[key] = value.clone();
@@ -234,7 +235,7 @@ fn a_stop_without_text_asks_as_the_line_says_that_is_written_seconds_later() {
 fn esc_before_the_first_word_is_seen_in_what_the_client_says_of_itself() {
     let home = Home::new();
     let pid = std::process::id();
-    let start = claude_headspace::process::start_time(pid);
+    let start = headspace_platform::process::start_time(pid);
     let client = json!({"claude_pid": pid, "claude_pid_start": start});
     let mut prompt = client.clone();
     prompt["prompt"] = "go".into();
@@ -427,7 +428,7 @@ fn a_process_of_another_host_is_nobodys_business() {
 fn a_process_of_another_machine_of_our_name_is_nobodys_business() {
     let home = Home::new();
     let ours = std::fs::read_to_string(home.dir.path().join("state/headspace/host_id")).unwrap();
-    let name = claude_headspace::process::host_name();
+    let name = headspace_platform::process::host_name();
     let gone =
         |id: &str| json!({"claude_pid": 4_194_305, "claude_pid_start": 1, "host": name, "host_id": id});
     home.post("session-start", "there", gone("0123456789abcdef0123456789abcdef"));
@@ -444,7 +445,7 @@ fn a_machine_that_was_renamed_is_still_this_one() {
     let home = Home::new();
     let ours = std::fs::read_to_string(home.dir.path().join("state/headspace/host_id")).unwrap();
     let mut client = Command::new("sleep").arg("600").spawn().unwrap();
-    let start = claude_headspace::process::start_time(client.id());
+    let start = headspace_platform::process::start_time(client.id());
     let from = |start: Option<u64>| json!({"claude_pid": client.id(), "claude_pid_start": start, "host": "renamed.invalid", "host_id": ours.trim()});
     home.post("session-start", "renamed", from(start));
     // Another process of that pid: a container that was given our state directory.

@@ -1,10 +1,10 @@
 //! The settings merge as a function of text: what it adds, what it leaves, that it can be undone.
 #![allow(clippy::unwrap_used)]
 
-use claude_headspace::hook::event::EVENTS;
-use claude_headspace::settings::document::Document;
-use claude_headspace::settings::entry::{Call, Entry, Role};
-use claude_headspace::settings::merge::{Event, Merged, Notify, Part, Plan, find, merge};
+use headspace_core::event_names::EVENTS;
+use headspace_hooks::client_settings::document::Document;
+use headspace_hooks::client_settings::entry::{Call, Entry, Role};
+use headspace_hooks::client_settings::merge::{Event, Merged, Notify, Part, Plan, find, merge};
 use proptest::prelude::*;
 
 const BIN: &str = "/opt/hs/headspace";
@@ -320,7 +320,7 @@ fn list(open: char, close: char, items: &[String], blank: &str, trailing: bool) 
 }
 
 fn value_of(text: &str) -> serde_json::Value {
-    let strict = claude_headspace::config::strict_json(text);
+    let strict = headspace_platform::config::strict_json(text);
     serde_json::from_str(&strict).unwrap_or_else(|error| panic!("{error}\n{text}"))
 }
 

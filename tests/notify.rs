@@ -157,7 +157,7 @@ fn an_event_is_posted_with_what_identifies_the_session() {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     let start = stat.rsplit(") ").next().and_then(|rest| rest.split(' ').nth(19)?.parse::<u64>().ok());
     // Other systems have no such file to compare with.
-    let start = start.or_else(|| claude_headspace::process::start_time(pid));
+    let start = start.or_else(|| headspace_platform::process::start_time(pid));
     let expected = json!({
         "session_id": "s1", "hook_event_name": "Stop", "x": 1.5, "claude_pid": pid, "claude_pid_start": start,
         "entrypoint": "cli", "headspace_session_id": "launched", "tmux_pane": "%4",

@@ -27,7 +27,7 @@ def version(text):
     return tuple(int(part) for part in text.split("."))[:2]
 
 
-ours = next(package["rust_version"] for package in metadata["packages"] if not package["source"])
+ours = next(package["rust_version"] for package in metadata["packages"] if package["name"] == "claude-headspace")
 for package in packages:
     name = "%s %s" % (package["name"], package["version"])
     if not acceptable(package["license"] or "none"):

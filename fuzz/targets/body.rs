@@ -1,11 +1,12 @@
 //! `cargo +nightly fuzz run body`: whatever is posted to `/hook/<slug>`, it is refused with a reason or recorded as
 //! JSON that says the same when read again, masked once and for all, and the engine makes the same of it twice.
 
-use claude_headspace::engine::{self, World};
-use claude_headspace::hook::event::{EVENTS, slug_of};
-use claude_headspace::mask;
-use claude_headspace::model::{Event, Facts};
-use claude_headspace::server::intake;
+use headspace_core::engine;
+use headspace_core::engine::World;
+use headspace_core::event_names::{EVENTS, slug_of};
+use headspace_core::mask;
+use headspace_core::model::{Event, Facts};
+use headspace_server::ingest::event;
 use serde_json::Value;
 
 /// Bodies, each in a line of its own behind a letter that picks its event.
@@ -15,7 +16,7 @@ pub fn run(data: &[u8]) {
         let Some((pick, body)) = line.split_first() else { continue };
         let spec = EVENTS.get(usize::from(*pick) % (EVENTS.len() + 1));
         let slug = spec.map_or("some-thing-new".into(), |spec| slug_of(spec.name));
-        match intake::recorded(&slug, body, pick % 5 == 0) {
+        match event::recorded(&slug, body, pick % 5 == 0) {
             Err(why) => assert!(!why.is_empty()),
             Ok((event, text)) => {
                 assert_eq!(serde_json::from_str::<Value>(&text).expect("JSON"), event.body);

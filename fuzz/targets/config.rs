@@ -1,7 +1,7 @@
 //! `cargo +nightly fuzz run config`: no configuration brings its reader down, places stay where the user sees them, and
 //! what is JSON already is left alone.
 
-use claude_headspace::config::{Config, guard_of, strict_json};
+use headspace_platform::config::{Config, guard_of, strict_json};
 use serde_json::value::RawValue;
 
 pub fn run(data: &[u8]) {

@@ -2,8 +2,8 @@
 //! rule and a reason the client takes, and what stands behind `;`, or in the project's own settings, cannot make the
 //! answer milder. The same text is also every script of the project, and SQL.
 
-use claude_headspace::config::Guard;
-use claude_headspace::guard::{Decision, Files, Place, Verdict, judge};
+use headspace_guard::{Decision, Files, Place, Verdict, judge};
+use headspace_platform::config::Guard;
 use serde_json::json;
 use std::time::Duration;
 

@@ -1,7 +1,7 @@
 //! `cargo +nightly fuzz run guard_shell`: whatever the text, the shell reader comes to an end, and a text without
 //! any mark of shell syntax has no problem.
 
-use claude_headspace::guard::shell;
+use headspace_guard::shell;
 
 pub fn run(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };

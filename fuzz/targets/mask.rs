@@ -1,7 +1,7 @@
 //! `cargo +nightly fuzz run mask`: whatever the text, masking ends, masks once and for all, and the spool's bytes come to
 //! the same as the server's values.
 
-use claude_headspace::mask;
+use headspace_core::mask;
 use serde_json::{Value, json};
 
 pub fn run(data: &[u8]) {

@@ -1,9 +1,9 @@
 //! `cargo +nightly fuzz run matcher`: no matcher and no `if` brings the comparison down, and what is said about a
 //! matcher beforehand holds when it is tried.
 
-use claude_headspace::hook::condition;
-use claude_headspace::hook::dialect::{CLAUDE, WAVE};
-use claude_headspace::hook::{matcher, tools};
+use headspace_hooks::condition;
+use headspace_hooks::dialect::{CLAUDE, WAVE};
+use headspace_hooks::{matcher, tools};
 use std::path::Path;
 
 /// A backtracking regular expression may take as long as it likes; a short one cannot.

@@ -1,9 +1,9 @@
 //! `cargo +nightly fuzz run payload`: whatever comes on standard input, the reader finds the end that serde_json
 //! finds, however the bytes arrive, and what is spliced in leaves every other byte as it was.
 
-use claude_headspace::notify::envelope::{Fields, splice};
-use claude_headspace::notify::scan::{Progress, Scanner};
-use claude_headspace::notify::stdin::{Input, Payload};
+use headspace_notify::envelope::{Fields, splice};
+use headspace_notify::scan::{Progress, Scanner};
+use headspace_notify::stdin::{Input, Payload};
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;

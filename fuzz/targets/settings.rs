@@ -1,9 +1,9 @@
 //! `cargo +nightly fuzz run settings`: the reader with places accepts what serde_json accepts, every value is where it
 //! says, and no settings file brings the check down.
 
-use claude_headspace::hook::check;
-use claude_headspace::hook::dialect::{CLAUDE, WAVE};
-use claude_headspace::hook::spans::{Document, Value, place};
+use headspace_hooks::check;
+use headspace_hooks::dialect::{CLAUDE, WAVE};
+use headspace_hooks::json_spans::{Document, Value, place};
 use serde_json::value::RawValue;
 
 pub fn run(data: &[u8]) {

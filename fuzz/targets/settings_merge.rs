@@ -1,8 +1,8 @@
 //! `cargo +nightly fuzz run settings_merge`: a text is refused, or installed into so that it is still what it was
 //! plus our entries, a second install changes nothing, and uninstall gives it back.
 
-use claude_headspace::settings::entry::{Call, Entry, Role};
-use claude_headspace::settings::merge::{Event, Notify, Part, Plan, find, merge};
+use headspace_hooks::client_settings::entry::{Call, Entry, Role};
+use headspace_hooks::client_settings::merge::{Event, Notify, Part, Plan, find, merge};
 
 const PROGRAM: &str = "/opt/headspace";
 const EVENTS: [&str; 3] = ["PreToolUse", "Stop", "Setup"];

@@ -1,6 +1,7 @@
 //! Whatever stands in a transcript: reading it never fails, and cutting it anywhere loses and repeats nothing.
 
-use claude_headspace::transcript::{Tail, classify};
+use headspace_core::transcript::classify;
+use headspace_platform::tail::Tail;
 use std::io::Write;
 
 pub fn run(data: &[u8]) {

@@ -1,7 +1,7 @@
 //! The view model: the agents in the order every surface shows them, counted by group, with their words and ages.
 
-use crate::count::duration;
-use crate::model::{Group, Row};
+use headspace_core::model::{Group, Row};
+use headspace_core::numbers::duration;
 use std::time::Duration;
 
 /// The agents as a person wants to see them: who needs me first, then who waited longest.

@@ -1,11 +1,14 @@
 //! How the command line asks the server, and what it knows when there is none.
 
-use crate::client;
-use crate::clock::Stamp;
-use crate::config::{self, Config};
-use crate::model::{self, AgentView, Row};
-use crate::server::replay;
 use anyhow::{Result, anyhow, bail};
+use headspace_core::model;
+use headspace_core::model::{AgentView, Row};
+use headspace_core::stamp::Stamp;
+use headspace_platform::clock::WallClock;
+use headspace_platform::config;
+use headspace_platform::config::Config;
+use headspace_platform::http_client;
+use headspace_store::replay;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -81,7 +84,7 @@ struct AgentsAnswer {
 
 impl Client {
     pub fn new(config: &Config) -> Client {
-        let agent = client::agent(ACCEPT_IN, ANSWER_IN);
+        let agent = http_client::agent(ACCEPT_IN, ANSWER_IN);
         Client { url: config.server_url(), agent, token: config::token() }
     }
 

@@ -2,12 +2,4 @@
 
 pub mod board;
 pub mod client;
-pub mod events;
-pub mod explain;
-pub mod jump;
-pub mod open;
-pub mod paint;
-pub mod rename;
-pub mod status;
-pub mod top;
-pub mod wake;
+pub mod style;

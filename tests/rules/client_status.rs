@@ -1,7 +1,7 @@
 //! What the client says about itself, against what its hooks said.
 
 use crate::story::*;
-use claude_headspace::model::*;
+use headspace_core::model::*;
 use serde_json::json;
 
 fn says(status: &str) -> Tell {

@@ -1,7 +1,7 @@
 //! Whose event is it: the six strategies, and what keeps two sessions apart.
 
 use crate::story::*;
-use claude_headspace::model::Method;
+use headspace_core::model::Method;
 use serde_json::{Value, json};
 
 const UUID: &str = "0b9e4a52-1f0c-4d0e-9b57-3c1f6f1f0a11";
@@ -308,9 +308,10 @@ fn where_an_agent_sits_is_remembered_as_the_contract_says() {
 
 #[test]
 fn after_a_restart_the_first_contact_is_from_the_store() {
-    use claude_headspace::clock::Stamp;
-    use claude_headspace::engine::{self, World};
-    use claude_headspace::model::{Event, Facts, Source};
+    use headspace_core::engine;
+    use headspace_core::engine::World;
+    use headspace_core::model::{Event, Facts, Source};
+    use headspace_core::stamp::Stamp;
     let story = Story::of([prompt("W")]);
     let mut world = World::load(story.world.agents().cloned(), story.world.counters());
     let facts = Facts { first_since_start: true, ..Facts::default() };
@@ -332,8 +333,8 @@ fn after_a_restart_the_first_contact_is_from_the_store() {
 
 #[test]
 fn a_replay_gives_a_new_agent_the_id_it_had() {
-    use claude_headspace::engine;
-    use claude_headspace::model::{Event, Facts, Source};
+    use headspace_core::engine;
+    use headspace_core::model::{Event, Facts, Source};
     let mut story = Story::of([prompt("W")]);
     let event = Event {
         id: 2,
@@ -352,7 +353,7 @@ fn a_replay_gives_a_new_agent_the_id_it_had() {
 
 #[test]
 fn a_seat_of_many_runs_stays_small_and_a_restart_changes_nothing() {
-    use claude_headspace::engine::{Agent, World};
+    use headspace_core::engine::{Agent, World};
     let mut story = Story::new();
     let names: Vec<&'static str> = (0..300).map(|n| &*format!("run-{n}").leak()).collect();
     for name in &names {

@@ -1,7 +1,7 @@
 //! The fine points, each by its first words.
 
 use crate::story::*;
-use claude_headspace::model::{Group, Status};
+use headspace_core::model::{Group, Status};
 use serde_json::{Value, json};
 use std::time::Duration;
 

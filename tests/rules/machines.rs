@@ -1,8 +1,8 @@
 //! Which machine an event comes from, and what can be known of another one.
 
 use crate::story::*;
-use claude_headspace::clock::Stamp;
-use claude_headspace::model::{Confidence, Status};
+use headspace_core::model::{Confidence, Status};
+use headspace_core::stamp::Stamp;
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -165,7 +165,7 @@ fn an_agent_elsewhere_that_works_and_is_silent_is_not_believed_to_work_forever()
     let outcome = story.tell(pre("Bash", "t").with(there)).clone();
     assert_eq!(story.look(), "processing working Bash: npm test");
     let news = outcome.changes.iter().any(|change| {
-        matches!(change, claude_headspace::model::Change::StateChanged(now) if now.status == Status::Working)
+        matches!(change, headspace_core::model::Change::StateChanged(now) if now.status == Status::Working)
     });
     assert!(news, "{outcome:?}");
 }

@@ -1,8 +1,9 @@
 //! A story told to the engine, event by event, a second apart, and what it looks like in the end.
 
-use claude_headspace::clock::Stamp;
-use claude_headspace::engine::{self, Agent, World};
-use claude_headspace::model::*;
+use headspace_core::engine;
+use headspace_core::engine::{Agent, World};
+use headspace_core::model::*;
+use headspace_core::stamp::Stamp;
 use serde_json::{Value, json};
 use std::time::Duration;
 

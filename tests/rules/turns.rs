@@ -1,7 +1,7 @@
 //! Turns: what was said, once, with its own time.
 
 use crate::story::*;
-use claude_headspace::model::{Change, TimestampSource};
+use headspace_core::model::{Change, TimestampSource};
 use serde_json::json;
 
 fn line(text: &str, uuid: &str, stop_reason: &str) -> Tell {

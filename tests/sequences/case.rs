@@ -1,6 +1,6 @@
 //! A recorded run of the real client, as `tests/fixtures/sequences` keeps it.
 
-use claude_headspace::clock::Stamp;
+use headspace_core::stamp::Stamp;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;

@@ -2,7 +2,7 @@
 
 use crate::case::Expected;
 use crate::player::Player;
-use claude_headspace::model::AgentView;
+use headspace_core::model::AgentView;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
@@ -101,7 +101,7 @@ pub fn matches(pattern: &str, text: &str) -> bool {
 
 /// The turns in order; progress and answers given in a dialog may stand between.
 pub fn wrong_turn(player: &Player, agent_id: i64, wanted: &[Value]) -> Option<String> {
-    let fits = |turn: &claude_headspace::model::Turn, want: &Value| {
+    let fits = |turn: &headspace_core::model::Turn, want: &Value| {
         let part = |i: usize| want[i].as_str().unwrap();
         let text = turn.text.trim();
         turn.actor.word() == part(0)

@@ -1,9 +1,10 @@
 //! Runs of the real client with what it wrote about itself: however late, doubled or incomplete its file is read, the
 //! last word is the client's.
 
-use claude_headspace::clock::Stamp;
-use claude_headspace::engine::{self, World};
-use claude_headspace::model::*;
+use headspace_core::engine;
+use headspace_core::engine::World;
+use headspace_core::model::*;
+use headspace_core::stamp::Stamp;
 use proptest::prelude::*;
 use serde::Deserialize;
 use serde_json::Value;

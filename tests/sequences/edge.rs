@@ -1,8 +1,8 @@
 //! What the edge does for the engine: looks directories up, and reads transcript lines.
 
 use crate::case::Case;
-use claude_headspace::clock::Stamp;
-use claude_headspace::model::{Facts, Source, observed};
+use headspace_core::model::{Facts, Source, observed};
+use headspace_core::stamp::Stamp;
 use serde_json::{Value, json};
 
 const HOME: &str = "/home/user/";

@@ -2,9 +2,10 @@
 
 use crate::case::{Case, Recorded, fill, moment, pid, pid_start};
 use crate::edge::{self, Observation};
-use claude_headspace::clock::Stamp;
-use claude_headspace::engine::{self, Agent, World};
-use claude_headspace::model::*;
+use headspace_core::engine;
+use headspace_core::engine::{Agent, World};
+use headspace_core::model::*;
+use headspace_core::stamp::Stamp;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 

@@ -2,9 +2,10 @@
 
 use crate::case;
 use crate::player::{Player, Reading};
-use claude_headspace::clock::Stamp;
-use claude_headspace::engine::{self, Agent, World};
-use claude_headspace::model::*;
+use headspace_core::engine;
+use headspace_core::engine::{Agent, World};
+use headspace_core::model::*;
+use headspace_core::stamp::Stamp;
 use proptest::prelude::*;
 use std::sync::LazyLock;
 

@@ -1,6 +1,7 @@
 //! What the machine does to a server: directories that cannot be written, locks, cuts, clocks, and limits.
 
 use crate::world::{Answer, BIN, Home, Server, event, request, wait_for};
+use headspace_platform::clock::WallClock;
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
@@ -282,9 +283,8 @@ fn a_directory_that_becomes_read_only_does_not_end_the_server() {
 fn a_clock_that_jumps_back_turns_nothing_back() {
     let home = Home::new();
     let server = home.serve();
-    let at = |ago: i64| {
-        claude_headspace::clock::Stamp(claude_headspace::clock::Stamp::now().0 - ago * 1_000_000_000)
-    };
+    let at =
+        |ago: i64| headspace_core::stamp::Stamp(headspace_core::stamp::Stamp::now().0 - ago * 1_000_000_000);
     let send = |slug: &str, ago: i64, fields: Value| {
         let mut body = event("s", fields);
         body["sent_at"] = json!(at(ago));

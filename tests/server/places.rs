@@ -1,7 +1,8 @@
 //! Where a session belongs: its repository, or the directory it was started in; and its machine.
 
 use crate::world::{Home, Server, event};
-use claude_headspace::clock::Stamp;
+use headspace_core::stamp::Stamp;
+use headspace_platform::clock::WallClock;
 use serde_json::{Value, json};
 use std::path::Path;
 use std::time::Duration;

@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result};
 use clap::ValueEnum;
-use claude_headspace::completions::{Shell, shown};
+use claude_headspace::commands::completions::{Shell, shown};
 use fs_err as fs;
 use std::path::Path;
 

@@ -1,0 +1,332 @@
+//! What the engine remembers of one agent.
+
+use crate::model::*;
+use crate::stamp::Stamp;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// One agent as the engine remembers it; stored as a document, so that a restart knows all of it again.
+/// Lists are bounded or hold only what is open: the document is written with every event.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Agent {
+    pub id: i64,
+    /// The current session; the others were here before.
+    pub session_id: String,
+    pub sessions: Vec<String>,
+    pub started_at: Stamp,
+    pub last_active_at: Stamp,
+    #[serde(skip_serializing_if = "empty")]
+    pub ended_at: Option<Stamp>,
+    #[serde(skip_serializing_if = "empty")]
+    pub end_reason: Option<String>,
+
+    /// Who and where.
+    pub place: Place,
+    /// What the client told beside its work.
+    #[serde(skip_serializing_if = "empty")]
+    pub figures: Figures,
+    #[serde(skip_serializing_if = "empty")]
+    pub names: Names,
+
+    pub state: AgentState,
+    /// The open command, which gives the state.
+    #[serde(skip_serializing_if = "empty")]
+    pub command: Option<Command>,
+    /// The open questions, oldest first.
+    #[serde(skip_serializing_if = "empty")]
+    pub interactions: Vec<Interaction>,
+    /// Tool calls that began and did not end, of the main thread and of subagents, oldest first.
+    #[serde(skip_serializing_if = "empty")]
+    pub calls: Vec<Call>,
+    #[serde(skip_serializing_if = "empty")]
+    pub children: Vec<Child>,
+    #[serde(skip_serializing_if = "empty")]
+    pub background: Vec<Value>,
+    #[serde(skip_serializing_if = "empty")]
+    pub crons: Vec<Value>,
+    /// What the client does beside a turn.
+    #[serde(skip_serializing_if = "empty")]
+    pub phase: Option<Phase>,
+    /// The newest event that began or ended such a phase: an older one changes none.
+    pub phase_at: Stamp,
+    #[serde(skip_serializing_if = "empty")]
+    pub interrupted: bool,
+    #[serde(skip_serializing_if = "empty")]
+    pub error: Option<String>,
+    #[serde(skip_serializing_if = "empty")]
+    pub unseen: bool,
+
+    /// What the client last said about itself.
+    #[serde(skip_serializing_if = "empty")]
+    pub client: Option<ClientSays>,
+    /// A subagent of the background ended and the main thread was idle: its report comes as a prompt within
+    /// moments, and until then nothing is done.
+    #[serde(skip_serializing_if = "empty")]
+    pub report_due: Option<Stamp>,
+
+    /// Where the state comes from.
+    pub source: Source,
+    pub source_at: Stamp,
+    pub confidence: Confidence,
+    /// Older events change history, not state.
+    pub state_at: Stamp,
+    /// When the last turn began.
+    pub turn_at: Stamp,
+    /// When the last turn began or ended: what lies before is over.
+    pub boundary_at: Stamp,
+    /// When the current session sat down here.
+    pub session_at: Stamp,
+    /// The current session was reported by hooks, not only found on disk.
+    pub hooked: bool,
+
+    pub turn_count: u64,
+    /// Claude's last words, on one line.
+    #[serde(skip_serializing_if = "empty")]
+    pub last_said: Option<String>,
+    pub memory: Memory,
+}
+
+/// Whether a field has the value it starts with and need not be written.
+fn empty<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
+impl Default for Agent {
+    fn default() -> Agent {
+        Agent {
+            id: 0,
+            session_id: String::new(),
+            sessions: Vec::new(),
+            started_at: Stamp::default(),
+            last_active_at: Stamp::default(),
+            ended_at: None,
+            end_reason: None,
+            place: Place::default(),
+            figures: Figures::default(),
+            names: Names::default(),
+            state: AgentState::Idle,
+            command: None,
+            interactions: Vec::new(),
+            calls: Vec::new(),
+            children: Vec::new(),
+            background: Vec::new(),
+            crons: Vec::new(),
+            phase: None,
+            phase_at: Stamp::default(),
+            interrupted: false,
+            error: None,
+            unseen: false,
+            client: None,
+            report_due: None,
+            source: Source::Hook,
+            source_at: Stamp::default(),
+            confidence: Confidence::High,
+            state_at: Stamp::default(),
+            turn_at: Stamp::default(),
+            boundary_at: Stamp::default(),
+            session_at: Stamp::default(),
+            hooked: false,
+            turn_count: 0,
+            last_said: None,
+            memory: Memory::default(),
+        }
+    }
+}
+
+/// Where an agent sits: machine, process, terminal, directory, and the part it plays.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Place {
+    #[serde(skip_serializing_if = "empty")]
+    pub host: Option<String>,
+    /// Not an interactive `claude`: `-p`, an SDK.
+    #[serde(skip_serializing_if = "empty")]
+    pub headless: bool,
+    /// What tells the host from others of its name.
+    #[serde(skip_serializing_if = "empty")]
+    pub host_id: Option<String>,
+    /// Another machine than the one the events were stored on.
+    #[serde(skip_serializing_if = "empty")]
+    pub elsewhere: bool,
+    #[serde(skip_serializing_if = "empty")]
+    pub claude_pid: Option<u32>,
+    #[serde(skip_serializing_if = "empty")]
+    pub claude_pid_start: Option<u64>,
+    #[serde(skip_serializing_if = "empty")]
+    pub tmux_session: Option<String>,
+    #[serde(skip_serializing_if = "empty")]
+    pub tmux_pane: Option<String>,
+    #[serde(skip_serializing_if = "empty")]
+    pub terminal: Option<Value>,
+    #[serde(skip_serializing_if = "empty")]
+    pub headspace_session_id: Option<String>,
+    #[serde(skip_serializing_if = "empty")]
+    pub role: Option<String>,
+    #[serde(skip_serializing_if = "empty")]
+    pub mode: Option<String>,
+    #[serde(skip_serializing_if = "empty")]
+    pub cwd: Option<String>,
+    #[serde(skip_serializing_if = "empty")]
+    pub root: Option<String>,
+    #[serde(skip_serializing_if = "empty")]
+    pub project: Option<String>,
+    #[serde(skip_serializing_if = "empty")]
+    pub branch: Option<String>,
+    #[serde(skip_serializing_if = "empty")]
+    pub transcript_path: Option<String>,
+    #[serde(skip_serializing_if = "empty")]
+    pub permission_mode: Option<String>,
+    /// The newest event these fields were taken from; a late one does not turn them back.
+    pub told_at: Stamp,
+}
+
+impl Place {
+    pub fn process(&self) -> Option<Process> {
+        Some(Process { pid: self.claude_pid?, start: self.claude_pid_start? })
+    }
+
+    pub fn machine(&self) -> Machine {
+        Machine { name: self.host.clone(), id: self.host_id.clone() }
+    }
+
+    /// Whether a pid means the same process in both. What names no machine is on this one.
+    pub fn shares_processes_with(&self, other: &Place) -> bool {
+        if self.elsewhere != other.elsewhere {
+            return false;
+        }
+        if self.host_id.is_some() && other.host_id.is_some() {
+            return self.host_id == other.host_id;
+        }
+        let unnamed = self.host.is_none() || other.host.is_none();
+        self.host == other.host || unnamed && !self.elsewhere
+    }
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Figures {
+    #[serde(skip_serializing_if = "empty")]
+    pub model: Option<String>,
+    #[serde(skip_serializing_if = "empty")]
+    pub used_tokens: Option<u64>,
+    /// The context window the client named, or that of the model it named.
+    #[serde(skip_serializing_if = "empty")]
+    pub window: Option<u64>,
+    #[serde(skip_serializing_if = "empty")]
+    pub percent: Option<f64>,
+    /// The conversation was resumed, and the client has not measured it since: it says nothing until its first answer,
+    /// though the window is as full as the transcript says.
+    #[serde(skip_serializing_if = "empty")]
+    pub resumed: bool,
+    #[serde(skip_serializing_if = "empty")]
+    pub cost_usd: Option<f64>,
+    #[serde(skip_serializing_if = "empty")]
+    pub rate_limits: Option<Value>,
+    #[serde(skip_serializing_if = "empty")]
+    pub pr: Option<Value>,
+    #[serde(skip_serializing_if = "empty")]
+    pub worktree: Option<Value>,
+    /// The highest context warning already given.
+    #[serde(skip_serializing_if = "empty")]
+    pub warned: Option<u64>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Names {
+    /// By a person: wins, and outlives the session.
+    #[serde(skip_serializing_if = "empty")]
+    pub given: Option<String>,
+    /// By the client, for the session.
+    #[serde(skip_serializing_if = "empty")]
+    pub title: Option<String>,
+    /// The first words of the session's first prompt.
+    #[serde(skip_serializing_if = "empty")]
+    pub prompt: Option<String>,
+    /// Another process runs the same session: the name alone does not tell them apart.
+    #[serde(skip_serializing_if = "empty")]
+    pub shared: bool,
+}
+
+/// A tool call that began.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Call {
+    pub tool_use_id: Option<String>,
+    pub tool_name: String,
+    /// "Bash: npm test".
+    pub detail: String,
+    /// Tells equal calls from others, because a PermissionRequest has no id.
+    pub input: u64,
+    pub subagent: Option<String>,
+    pub at: Stamp,
+}
+
+/// A subagent, and what only the engine needs to know of it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Child {
+    #[serde(flatten)]
+    pub subagent: Subagent,
+    /// The newest event of its own.
+    pub at: Stamp,
+    /// Launched to run beside the main thread: outlives an interrupted turn.
+    pub background: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Phase {
+    Setup,
+    Compacting,
+}
+
+/// What keeps things from counting twice. Times are nanoseconds here: these lists are written with every event.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Memory {
+    /// Payloads heard of late.
+    #[serde(skip_serializing_if = "empty")]
+    pub heard: Vec<(u64, i64)>,
+    /// Calls that ended of late, so that a late event does not open them again.
+    #[serde(skip_serializing_if = "empty")]
+    pub closed: Vec<u64>,
+    /// Commands of late, newest last: a late turn finds its own.
+    #[serde(skip_serializing_if = "empty")]
+    pub commands: Vec<(i64, i64)>,
+    /// Texts of the transcript that may be a turn's last.
+    #[serde(skip_serializing_if = "empty")]
+    pub tail: Vec<Said>,
+    /// Turns of late that a transcript entry may repeat, or did.
+    #[serde(skip_serializing_if = "empty")]
+    pub turns: Vec<Recorded>,
+    /// The last Stop had no text; the transcript may still tell it.
+    #[serde(skip_serializing_if = "empty")]
+    pub silent_stop: Option<Stamp>,
+    /// Transcript entries already taken.
+    #[serde(skip_serializing_if = "empty")]
+    pub entries: Vec<u64>,
+}
+
+/// A text of the transcript.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Said {
+    pub text: String,
+    pub uuid: Option<String>,
+    /// The message it is a block of.
+    pub message: Option<u64>,
+    pub at: Stamp,
+}
+
+/// A turn that both a hook and the transcript tell of: whoever comes second must not count it again.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Recorded {
+    pub turn_id: i64,
+    pub command_id: Option<i64>,
+    pub actor: Actor,
+    pub intent: Intent,
+    pub text: u64,
+    pub at: Stamp,
+    pub uuid: Option<String>,
+    pub by_hook: bool,
+    pub by_transcript: bool,
+}

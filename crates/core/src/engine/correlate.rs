@@ -1,0 +1,255 @@
+//! Whose event is it: six strategies, the first that answers.
+
+use crate::engine::agent::{Agent, Place};
+use crate::engine::{World, observations};
+use crate::model::*;
+
+type Fits<'a> = &'a dyn Fn(&Agent) -> bool;
+
+/// The agent of an event, if one is known, and how it was found.
+pub(super) fn find(world: &World, event: &Event) -> (Option<i64>, Method) {
+    if let Some(agent) = holder(world, event) {
+        let method = if event.facts.first_since_start { Method::DbSessionId } else { Method::SessionId };
+        return (Some(agent.id), method);
+    }
+    let seat = Seat::of(event);
+    let strategies: [(Method, Fits); 3] = [
+        (Method::HeadspaceSessionId, &|agent| by_launcher(agent, &seat)),
+        (Method::TmuxPane, &|agent| by_process_or_pane(agent, &seat, event)),
+        (Method::WorkingDirectory, &|agent| by_directory(agent, &seat, event)),
+    ];
+    // The newest one that fits, of each. Ten thousand agents are looked through once: fetching them is what takes time.
+    let mut newest: [Option<&Agent>; 3] = [None; 3];
+    for agent in world.agents.values() {
+        if !agent.place.shares_processes_with(&seat.place) || is_others(agent, seat.place.process(), event) {
+            continue;
+        }
+        let age = |agent: &Agent| (agent.last_active_at, agent.id);
+        for (best, (_, fits)) in newest.iter_mut().zip(&strategies) {
+            if best.is_none_or(|best| age(agent) > age(best)) && fits(agent) {
+                *best = Some(agent);
+            }
+        }
+    }
+    let found =
+        newest.iter().zip(&strategies).find_map(|(best, (method, _))| Some((best.as_ref()?.id, *method)));
+    found.map_or((None, Method::Created), |(id, method)| (Some(id), method))
+}
+
+/// The agent that has this session, and that the event is about. Several processes may run one session; then the
+/// event belongs to the process it names, and a line of their common transcript to whoever it fits.
+fn holder<'a>(world: &'a World, event: &Event) -> Option<&'a Agent> {
+    let ours = process_of(event);
+    let mut holders = world.holders(&event.session_id).filter(|agent| !seat_is_taken(agent, event));
+    let first = holders.next()?;
+    let Some(second) = holders.next() else {
+        return Some(first).filter(|agent| !is_others(agent, ours, event));
+    };
+    let all: Vec<&Agent> = [first, second].into_iter().chain(holders).collect();
+    let newest = |fits: &dyn Fn(&Agent) -> bool| {
+        let rank = |agent: &&&Agent| {
+            (agent.session_id == event.session_id, agent.ended_at.is_none(), agent.last_active_at, agent.id)
+        };
+        all.iter().filter(|agent| fits(agent)).max_by_key(rank).copied()
+    };
+    if ours.is_some() {
+        return newest(&|agent| agent.place.process() == ours)
+            .or_else(|| newest(&|agent| !is_others(agent, ours, event)));
+    }
+    let call = event.text("tool_use_id");
+    newest(&|agent| call.is_some() && knows_call(agent, call))
+        .or_else(|| newest(&|agent| agent.ended_at.is_none() && agent.command.is_some()))
+        .or_else(|| newest(&|_| true))
+}
+
+fn knows_call(agent: &Agent, id: Option<&str>) -> bool {
+    agent.calls.iter().any(|call| call.tool_use_id.as_deref() == id)
+        || agent.interactions.iter().any(|one| one.tool_use_id.as_deref() == id)
+}
+
+/// Whether another process that lives has this session on this seat.
+fn is_others(agent: &Agent, ours: Option<Process>, event: &Event) -> bool {
+    match (agent.place.process(), ours) {
+        (Some(theirs), Some(ours)) => {
+            theirs != ours
+                && agent.ended_at.is_none()
+                && agent.session_id == event.session_id
+                && lives(theirs, event)
+        }
+        _ => false,
+    }
+}
+
+fn process_of(event: &Event) -> Option<Process> {
+    let number = |field: &str| event.body.get(field).and_then(serde_json::Value::as_u64);
+    let pid = u32::try_from(number("claude_pid")?).ok()?;
+    Some(Process { pid, start: number("claude_pid_start")? })
+}
+
+pub(super) fn is_same_process(agent: &Agent, event: &Event) -> bool {
+    let number = |field: &str| event.body.get(field).and_then(serde_json::Value::as_u64);
+    let pid = number("claude_pid");
+    pid.is_some()
+        && pid == agent.place.claude_pid.map(u64::from)
+        && number("claude_pid_start") == agent.place.claude_pid_start
+}
+
+/// The processes whose life decides: those that hold a seat this session could take.
+pub(super) fn asks(world: &World, event: &Event) -> Vec<Process> {
+    let ours = process_of(event);
+    let known: Vec<&Agent> = world.holders(&event.session_id).collect();
+    let sits = |agent: &&Agent| {
+        agent.session_id == event.session_id
+            && (ours.is_none() || agent.place.process().is_none_or(|theirs| Some(theirs) == ours))
+    };
+    if known.iter().any(sits) {
+        return Vec::new();
+    }
+    let seat = Seat::of(event);
+    let could_take = |agent: &Agent| {
+        known.iter().any(|known| known.id == agent.id)
+            || agent.place.tmux_pane.is_some() && agent.place.tmux_pane == seat.pane
+            || event.facts.root.is_none()
+            || agent.place.root == seat.root
+    };
+    let mut processes: Vec<Process> = world
+        .agents
+        .values()
+        .filter(|agent| agent.ended_at.is_none() && could_take(agent))
+        .filter(|agent| agent.place.shares_processes_with(&seat.place))
+        .filter_map(|agent| agent.place.process())
+        .collect();
+    processes.sort_by_key(|process| (process.pid, process.start));
+    processes.dedup();
+    processes
+}
+
+/// The seats a client left by starting a session of another one: `/resume` picks any session, and a process runs one
+/// at a time.
+pub(super) fn left_behind(world: &World, event: &Event, id: i64) -> Vec<i64> {
+    if event.name != "SessionStart" || event.text("agent_id").is_some() {
+        return Vec::new();
+    }
+    let seat = Seat::of(event);
+    let gone = |agent: &&Agent| {
+        agent.id != id
+            && agent.ended_at.is_none()
+            && seat.process.is_some()
+            && agent.place.process() == seat.process
+            && agent.place.shares_processes_with(&seat.place)
+            && event.at >= agent.state_at
+    };
+    world.agents().filter(gone).map(|agent| agent.id).collect()
+}
+
+/// What an event says about where it comes from.
+struct Seat {
+    launcher: Option<String>,
+    process: Option<Process>,
+    pid: Option<u32>,
+    pane: Option<String>,
+    root: Option<String>,
+    headless: bool,
+    place: Place,
+}
+
+impl Seat {
+    fn of(event: &Event) -> Seat {
+        let mut place = Place::default();
+        crate::engine::fields::take_place(&mut place, event);
+        Seat {
+            process: place.process(),
+            pid: place.claude_pid,
+            launcher: place.headspace_session_id.clone().filter(|id| is_uuid(id)),
+            pane: place.tmux_pane.clone(),
+            root: place.root.clone(),
+            headless: place.headless,
+            place,
+        }
+    }
+}
+
+fn is_uuid(text: &str) -> bool {
+    text.len() == 36
+        && text.bytes().enumerate().all(|(i, byte)| match i {
+            8 | 13 | 18 | 23 => byte == b'-',
+            _ => byte.is_ascii_hexdigit(),
+        })
+}
+
+/// A session that left its seat comes back (resumed elsewhere, say) while another one works there: it needs a seat
+/// of its own.
+fn seat_is_taken(agent: &Agent, event: &Event) -> bool {
+    if agent.session_id == event.session_id
+        || agent.ended_at.is_some()
+        || !matches!(event.name.as_str(), "SessionStart" | "UserPromptSubmit")
+    {
+        return false;
+    }
+    let seat = Seat::of(event);
+    match (agent.place.process(), seat.process) {
+        (Some(theirs), Some(ours)) if theirs == ours && agent.place.shares_processes_with(&seat.place) => {
+            false
+        }
+        (Some(theirs), _) => lives(theirs, event),
+        (None, _) => agent.command.is_some(),
+    }
+}
+
+/// Given by a launcher, so it holds even in mid-turn. But a `claude -p` that a session starts inherits its
+/// environment: the kind must be the same.
+fn by_launcher(agent: &Agent, seat: &Seat) -> bool {
+    seat.launcher.is_some()
+        && agent.place.headspace_session_id == seat.launcher
+        && agent.place.headless == seat.headless
+}
+
+/// The same process, or the same pane unless another living process sits in it (a suspended `claude`, or the one
+/// whose tool started this one).
+fn by_process_or_pane(agent: &Agent, seat: &Seat, event: &Event) -> bool {
+    if agent.ended_at.is_some() {
+        return false;
+    }
+    // A start time that one of them does not know makes no other process of it.
+    let same_start = match (agent.place.claude_pid_start, seat.place.claude_pid_start) {
+        (Some(theirs), Some(ours)) => theirs == ours,
+        _ => true,
+    };
+    let same_process = seat.pid.is_some() && agent.place.claude_pid == seat.pid && same_start;
+    let same_pane = seat.pane.is_some()
+        && agent.place.tmux_pane == seat.pane
+        && agent.place.headless == seat.headless
+        && match (agent.place.process(), seat.process) {
+            (Some(theirs), Some(ours)) if theirs != ours => {
+                !lives(theirs, event) && agent.place.root == seat.root
+            }
+            _ => true,
+        };
+    same_process || same_pane
+}
+
+/// The same directory and kind, held by no living process, not in the middle of a turn, not in another known pane.
+/// And a session older than what the seat did last is not its successor: an old transcript was found.
+fn by_directory(agent: &Agent, seat: &Seat, event: &Event) -> bool {
+    let other_pane =
+        seat.pane.is_some() && agent.place.tmux_pane.is_some() && agent.place.tmux_pane != seat.pane;
+    let held = agent.ended_at.is_none() && agent.place.process().is_some_and(|process| lives(process, event));
+    seat.root.is_some()
+        && agent.place.root == seat.root
+        && agent.place.headless == seat.headless
+        && agent.command.is_none()
+        && event.at >= agent.state_at
+        && !other_pane
+        && !held
+}
+
+fn lives(process: Process, event: &Event) -> bool {
+    event.facts.alive.contains(&process)
+}
+
+/// Whether this event, of a session that is not the current one, brings it back to its seat.
+pub(super) fn returns(agent: &Agent, event: &Event) -> bool {
+    event.at >= agent.state_at
+        && !observations::is_observed(&event.name)
+        && matches!(event.name.as_str(), "SessionStart" | "UserPromptSubmit")
+}

@@ -1,0 +1,52 @@
+//! The same event twice: a double install, a spooled copy beside a delivered one.
+
+use crate::engine::agent::Agent;
+use crate::engine::hash;
+use crate::engine::step::remember;
+use crate::model::{Event, Source};
+use crate::stamp::Stamp;
+use std::time::Duration;
+
+/// What notify adds to the client's payload, apart from the pid: it differs between two copies of one event.
+const ADDED: &[&str] = &[
+    "tmux_session",
+    "tmux_pane",
+    "terminal",
+    "claude_pid_start",
+    "entrypoint",
+    "headspace_session_id",
+    "session_role",
+    "session_mode",
+    "host",
+    "host_id",
+    "sent_at",
+    "delivery_id",
+];
+
+/// Two copies of one hook call are stamped within this.
+const WINDOW: Duration = Duration::from_secs(2);
+
+/// Whether this event was heard before; if not, it is from now on. Equal payload and pid, and either the same prompt
+/// within two seconds or the very same `sent_at`. Without either, two equal events are two.
+pub(super) fn heard(agent: &mut Agent, event: &Event) -> bool {
+    if event.source != Source::Hook || crate::engine::observations::is_observed(&event.name) {
+        return false;
+    }
+    let Some(body) = event.body.as_object() else { return false };
+    let payload = body
+        .iter()
+        .filter(|(key, _)| !ADDED.contains(&key.as_str()))
+        .fold(hash::bytes(0, event.name.as_bytes()), |sum, (key, value)| {
+            sum.wrapping_add(hash::entry(key, value))
+        });
+    let prompted = event.text("prompt_id").is_some();
+    let stamped = event.text("sent_at").is_some();
+    let again = agent.memory.heard.iter().any(|(known, at)| {
+        let apart = crate::engine::turns::apart(Stamp(*at), event.at);
+        *known == payload && ((prompted && apart <= WINDOW) || (stamped && apart.is_zero()))
+    });
+    if !again {
+        remember(&mut agent.memory.heard, (payload, event.at.0));
+    }
+    again
+}

@@ -1,0 +1,97 @@
+//! What any event tells beside its effect: where the agent sits, and under which names.
+
+use crate::engine::agent::{Agent, Place};
+use crate::engine::{context_window, observations};
+use crate::model::*;
+use serde_json::Value;
+
+/// Takes the fields of an event into the agent. Subagents may sit elsewhere: their directory is not the agent's.
+pub(super) fn take(agent: &mut Agent, event: &Event) {
+    if !observations::is_quiet(&event.name) {
+        agent.last_active_at = agent.last_active_at.max(event.at);
+    }
+    if agent.session_id != event.session_id {
+        return;
+    }
+    if event.at >= agent.place.told_at && event.text("agent_id").is_none() && tells_place(event) {
+        agent.place.told_at = event.at;
+        take_place(&mut agent.place, event);
+    }
+    if event.source == Source::Hook && !observations::is_observed(&event.name) {
+        agent.hooked = true;
+    }
+    if let Some(title) = event.text("session_title") {
+        agent.names.title = Some(title.to_string());
+    }
+    let model = match event.name.as_str() {
+        "SessionStart" => event.text("model"),
+        "PostModelSwitch" => event.text("to_model"),
+        _ => None,
+    };
+    if let Some(model) = model.filter(|model| agent.figures.model.as_deref() != Some(model)) {
+        agent.figures.model = Some(model.to_string());
+        agent.figures.window = context_window::of_model(model);
+    }
+}
+
+/// Transcript lines and people tell nothing about the seat.
+fn tells_place(event: &Event) -> bool {
+    !observations::is_observed(&event.name)
+        || matches!(
+            event.name.as_str(),
+            observed::SESSION_FOUND | observed::STATUS_LINE | observed::CLIENT_STATUS
+        )
+}
+
+pub(super) fn take_place(place: &mut Place, event: &Event) {
+    let text = |field: &str| event.text(field).map(String::from);
+    let number = |field: &str| event.body.get(field).and_then(Value::as_u64);
+    // The machine is one thing: a name without its id must not keep another's.
+    let machine = Machine::of(&event.body);
+    if !machine.is_unknown() {
+        (place.host, place.host_id, place.elsewhere) = (machine.name, machine.id, event.facts.elsewhere);
+    }
+    // The process is one thing: a pid without its start time must not keep another's.
+    if let Some(pid) = number("claude_pid").and_then(|pid| u32::try_from(pid).ok()) {
+        place.claude_pid = Some(pid);
+        place.claude_pid_start = number("claude_pid_start");
+    }
+    if let Some(entrypoint) = event.text("entrypoint") {
+        place.headless = entrypoint != "cli";
+    }
+    // A session can be renamed and its panes moved: the first name and the last pane hold.
+    if place.tmux_session.is_none() {
+        place.tmux_session = text("tmux_session");
+    }
+    for (slot, value) in [
+        (&mut place.tmux_pane, text("tmux_pane")),
+        (&mut place.headspace_session_id, text("headspace_session_id")),
+        (&mut place.role, text("session_role")),
+        (&mut place.mode, text("session_mode")),
+        (&mut place.transcript_path, text("transcript_path")),
+        (&mut place.permission_mode, text("permission_mode")),
+    ] {
+        keep(slot, value);
+    }
+    keep(&mut place.terminal, event.body.get("terminal").filter(|value| !value.is_null()).cloned());
+    let cwd = text("new_cwd").filter(|_| event.name == "CwdChanged");
+    let cwd = cwd.or_else(|| text("cwd")).or_else(|| text("working_directory"));
+    let Some(cwd) = cwd else { return };
+    let root = event.facts.root.clone().unwrap_or_else(|| cwd.clone());
+    place.project = event.facts.project.clone().or_else(|| last_part(&root));
+    place.branch = event.facts.branch.clone();
+    place.root = Some(root);
+    place.cwd = Some(cwd);
+}
+
+/// What an event does not say stays as it was.
+fn keep<T>(slot: &mut Option<T>, value: Option<T>) {
+    if value.is_some() {
+        *slot = value;
+    }
+}
+
+fn last_part(path: &str) -> Option<String> {
+    let part = path.rsplit(['/', '\\']).find(|part| !part.is_empty());
+    part.or(Some(path)).map(String::from)
+}

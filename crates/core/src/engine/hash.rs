@@ -1,0 +1,62 @@
+//! A hash that is the same today, tomorrow and on every machine: it is stored, and replays must agree with it.
+
+use crate::fnv::{PRIME, START, fnv1a};
+use serde_json::Value;
+
+pub fn bytes(seed: u64, bytes: &[u8]) -> u64 {
+    fnv1a(START ^ seed, bytes)
+}
+
+/// Of a text, whatever its white space: a hook and a transcript end the same text differently.
+pub fn text(text: &str) -> u64 {
+    text.split_whitespace().fold(START, |hash, word| bytes(hash.rotate_left(5), word.as_bytes()))
+}
+
+/// Of a JSON value, whatever the order of its keys.
+pub fn value(value: &Value) -> u64 {
+    match value {
+        Value::Null => 1,
+        Value::Bool(b) => 2 + u64::from(*b),
+        Value::Number(n) => bytes(4, n.to_string().as_bytes()),
+        Value::String(s) => bytes(5, s.as_bytes()),
+        Value::Array(items) => items.iter().fold(6, |hash, item| {
+            (hash ^ crate::engine::hash::value(item)).wrapping_mul(PRIME).rotate_left(7)
+        }),
+        Value::Object(map) => map.iter().fold(7, |hash, (key, item)| hash.wrapping_add(entry(key, item))),
+    }
+}
+
+/// Of one key and its value; the entries of an object add up.
+pub fn entry(key: &str, item: &Value) -> u64 {
+    // Spread before adding up: sums of plain FNV values of short keys collide.
+    let mixed = bytes(value(item).rotate_left(13), key.as_bytes());
+    let mixed = (mixed ^ (mixed >> 33)).wrapping_mul(0xff51_afd7_ed55_8ccd);
+    mixed ^ (mixed >> 33)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn the_order_of_keys_does_not_count_but_everything_else_does() {
+        let a = json!({"a": 1, "b": [1, 2], "c": null});
+        assert_eq!(value(&a), value(&json!({"c": null, "b": [1, 2], "a": 1})));
+        for other in [
+            json!({"a": 1, "b": [2, 1], "c": null}),
+            json!({"a": 1, "b": [1, 2]}),
+            json!({"a": "1", "b": [1, 2], "c": null}),
+            json!({"b": 1, "a": [1, 2], "c": null}),
+        ] {
+            assert_ne!(value(&a), value(&other), "{other}");
+        }
+    }
+
+    #[test]
+    fn a_stored_hash_stays_what_it_was() {
+        assert_eq!(bytes(0, b"hello"), 0xa430_d846_80aa_bd0b);
+        assert_eq!(text("two  words\n"), text("two words"));
+        assert_ne!(text("twowords"), text("two words"));
+    }
+}

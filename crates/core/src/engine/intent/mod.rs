@@ -1,0 +1,165 @@
+//! What a text means: text ▶ (intent, confidence, why).
+//!
+//! Structure first: code, quotations, URLs go; then the last sentence, or the line a closing list belongs to, decides.
+//! Only then a table of phrases is asked.
+
+mod phrases;
+mod prose;
+
+use crate::engine::intent::phrases::Where;
+use crate::engine::intent::prose::{Block, Sentence};
+use crate::model::{Confidence, Intent};
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Judgement {
+    pub intent: Intent,
+    pub confidence: Confidence,
+    pub why: &'static str,
+    /// For a question: the words that ask.
+    pub asks: Option<String>,
+}
+
+/// So many sentences at either end of a text say whether the work is finished.
+const EDGE: usize = 3;
+
+fn judged(intent: Intent, confidence: Confidence, why: &'static str) -> Judgement {
+    Judgement { intent, confidence, why, asks: None }
+}
+
+/// What Claude means by a text: a question to the user, an announcement of more, or the end of a piece of work.
+pub fn intent(text: &str) -> Judgement {
+    let blocks = prose::read(text);
+    if let Some(question) = question(&blocks) {
+        return question;
+    }
+    let Some(last) = blocks.iter().rev().flat_map(|block| block.sentences.last()).next() else {
+        return judged(Intent::Completion, Confidence::Low, "no words");
+    };
+    let first = blocks.first().into_iter().flat_map(|block| block.sentences.iter().take(EDGE));
+    let edges =
+        first.chain(blocks.last().into_iter().flat_map(|block| block.sentences.iter().rev().take(EDGE)));
+    if let Some(why) = edges.into_iter().find_map(|sentence| phrases::find(phrases::DONE, sentence)) {
+        return judged(Intent::EndOfTask, Confidence::Medium, why);
+    }
+    if let Some(why) = phrases::find(phrases::GOING_ON, last).filter(|_| !is_soft(last)) {
+        return judged(Intent::Progress, Confidence::Medium, why);
+    }
+    judged(Intent::Completion, Confidence::Low, "a statement")
+}
+
+/// As [`intent`], for the text a turn ended with: whatever is no question completes it.
+pub fn at_stop(text: &str) -> Judgement {
+    let judged = intent(text);
+    match judged.intent {
+        Intent::Question | Intent::EndOfTask => judged,
+        _ => Judgement { intent: Intent::Completion, ..judged },
+    }
+}
+
+/// The question a text ends with, if it ends with one.
+fn question(blocks: &[Block]) -> Option<Judgement> {
+    let (last, before) = blocks.split_last()?;
+    if last.is_list {
+        closing_list(last, before)
+    } else {
+        asks_at_the_end(&last.sentences).or_else(|| aside(last, before))
+    }
+}
+
+/// A list that closes the text belongs to the line above it: the choices of a question, or the questions themselves.
+fn closing_list(last: &Block, before: &[Block]) -> Option<Judgement> {
+    let items = last.sentences.iter().rev().find(|sentence| sentence.asks && !is_soft(sentence));
+    let lead = before.iter().rev().find(|block| !block.is_list).and_then(|block| block.sentences.last());
+    let lead_asks = lead.filter(|lead| !is_soft(lead)).and_then(|lead| {
+        let choice = lead.asks.then_some("a question and its choices");
+        choice
+            .or_else(|| phrases::find(phrases::ASKS, lead))
+            .or_else(|| phrases::find(phrases::OFFERS_CHOICE, lead))
+    });
+    let (why, sentence) = match (items, lead_asks, lead) {
+        (_, Some(why), Some(lead)) => (why, lead),
+        (Some(item), ..) if last.sentences.last().is_some_and(|end| end.asks) => {
+            ("a list of questions", item)
+        }
+        _ => return None,
+    };
+    Some(asking(Confidence::Medium, why, sentence))
+}
+
+/// The last sentence asks; or the one before it does, and what follows only adds to the question.
+fn asks_at_the_end(sentences: &[Sentence]) -> Option<Judgement> {
+    for (back, sentence) in sentences.iter().rev().enumerate() {
+        let soft = is_soft(sentence);
+        if sentence.asks && !soft && (back == 0 || phrases::find(phrases::TO_YOU, sentence).is_some()) {
+            let why =
+                if back == 0 { "the last sentence is a question" } else { "a question and a remark on it" };
+            let level = if back == 0 { Confidence::High } else { Confidence::Medium };
+            return Some(asking(level, why, sentence));
+        }
+        if let Some(why) = phrases::find(phrases::ASKS, sentence).filter(|_| !soft) {
+            return Some(asking(Confidence::Medium, why, sentence));
+        }
+        // A soft close after a question takes nothing back.
+        if !soft && phrases::find(phrases::REMARK, sentence).is_none() {
+            return None;
+        }
+    }
+    None
+}
+
+/// "Which one?" — list of choices — "I would take the first.": the question stands above the list.
+fn aside(last: &Block, before: &[Block]) -> Option<Judgement> {
+    let only_remarks = last.sentences.iter().all(|s| phrases::find(phrases::REMARK, s).is_some() && !s.asks);
+    let (list, above) = before.split_last()?;
+    if !only_remarks {
+        return None;
+    }
+    if list.is_list {
+        return closing_list(list, above);
+    }
+    let sentence = list.sentences.last()?;
+    let asks = sentence.asks && !is_soft(sentence) && phrases::find(phrases::TO_YOU, sentence).is_some();
+    asks.then(|| asking(Confidence::Medium, "a question and a remark on it", sentence))
+}
+
+fn asking(confidence: Confidence, why: &'static str, sentence: &Sentence) -> Judgement {
+    Judgement { asks: Some(sentence.text.clone()), ..judged(Intent::Question, confidence, why) }
+}
+
+/// A friendly close that needs no answer.
+fn is_soft(sentence: &Sentence) -> bool {
+    phrases::find(phrases::SOFT, sentence).is_some()
+}
+
+/// The part of a text that asks, to be shown where the question is shown.
+pub fn asking_part(text: &str) -> String {
+    intent(text).asks.unwrap_or_else(|| text.trim().lines().next_back().unwrap_or_default().to_string())
+}
+
+impl Where {
+    fn fits(self, sentence: &str, phrase: &str) -> bool {
+        match self {
+            Where::Starts => starts_with_words(sentence, phrase),
+            Where::Anywhere => sentence.match_indices(phrase).any(|(i, _)| {
+                begins_a_word(&sentence[..i], phrase) && ends_a_word(&sentence[i + phrase.len()..], phrase)
+            }),
+            Where::Whole => sentence.trim_end_matches(['.', '!', '?', ' ']) == phrase,
+        }
+    }
+}
+
+fn starts_with_words(sentence: &str, phrase: &str) -> bool {
+    sentence.strip_prefix(phrase).is_some_and(|rest| ends_a_word(rest, phrase))
+}
+
+fn begins_a_word(before: &str, phrase: &str) -> bool {
+    !phrase.starts_with(char::is_alphanumeric) || !before.ends_with(char::is_alphanumeric)
+}
+
+/// Whether a phrase ends where a word does; one that ends in a blank or a mark does by itself.
+fn ends_a_word(rest: &str, phrase: &str) -> bool {
+    !phrase.ends_with(char::is_alphanumeric) || !rest.starts_with(char::is_alphanumeric)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,366 @@
+//! Event + world ▶ changes. Pure: no clock, no files, no database; whatever an event needs to know of the outside
+//! stands in its [`Facts`](crate::model::Facts).
+//!
+//! An event's way: `correlate` finds its agent, `duplicates` drops what came before, `fields` takes what it tells beside
+//! its effect. Then it is one of three: a hook of the main thread (`effects`, with `prompts`, `notices` and `endings`),
+//! a hook of a subagent (`subagents`), or something headspace saw by itself (`observations`). All of them move the agent
+//! by a `step`, which goes through the table in `state`; `interactions` and `turns` keep what is asked and said,
+//! `intent` judges it, `detail` words it. `view` shows the result.
+
+pub mod agent;
+mod client_status;
+pub mod context_warnings;
+mod context_window;
+mod correlate;
+mod detail;
+mod duplicates;
+mod effects;
+mod fields;
+mod hash;
+pub mod intent;
+mod interactions;
+mod notifications;
+mod observations;
+mod prompts;
+pub mod state;
+mod step;
+mod subagents;
+mod turn_end;
+mod turns;
+mod view;
+
+pub use crate::engine::agent::Agent;
+
+use crate::engine::step::Step;
+use crate::model::*;
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+/// The last id given to each kind of row. Part of the world, because ids must come out the same in a replay.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Counters {
+    pub agent: i64,
+    pub command: i64,
+    pub turn: i64,
+    pub interaction: i64,
+}
+
+/// All agents, and the ways to find them.
+#[derive(Clone, Debug, Default)]
+pub struct World {
+    /// Shared with whoever shows them; an agent is copied when it changes while somebody holds it.
+    agents: BTreeMap<i64, Arc<Agent>>,
+    counters: Counters,
+    /// Who has or had a session, in the order they sat down. Mostly one: `--resume` beside a live client makes it two.
+    by_session: HashMap<String, Vec<i64>>,
+}
+
+impl World {
+    /// The world as the store remembers it.
+    pub fn load(agents: impl IntoIterator<Item = Agent>, counters: Counters) -> World {
+        let mut world = World { counters, ..World::default() };
+        for agent in agents {
+            for session in &agent.sessions {
+                world.by_session.entry(session.clone()).or_default().push(agent.id);
+            }
+            world.agents.insert(agent.id, Arc::new(agent));
+        }
+        world
+    }
+
+    /// To be stored with every batch of events, in the same transaction.
+    pub fn counters(&self) -> Counters {
+        self.counters
+    }
+
+    pub fn agents(&self) -> impl Iterator<Item = &Agent> {
+        self.agents.values().map(|agent| &**agent)
+    }
+
+    /// The same, to be kept.
+    pub fn shared(&self) -> impl Iterator<Item = &Arc<Agent>> {
+        self.agents.values()
+    }
+
+    pub fn share(&self, id: i64) -> Option<Arc<Agent>> {
+        self.agents.get(&id).cloned()
+    }
+
+    pub fn agent(&self, id: i64) -> Option<&Agent> {
+        self.agents.get(&id).map(|agent| &**agent)
+    }
+
+    /// The agent a session belongs to: of several the one that lives and has it now, and of those the last.
+    pub fn agent_of_session(&self, session_id: &str) -> Option<&Agent> {
+        self.holders(session_id).max_by_key(|agent| {
+            (agent.ended_at.is_none(), agent.session_id == session_id, agent.last_active_at, agent.id)
+        })
+    }
+
+    /// All agents that have or had this session.
+    fn holders(&self, session_id: &str) -> impl Iterator<Item = &Agent> {
+        let ids = self.by_session.get(session_id).map(Vec::as_slice).unwrap_or_default();
+        ids.iter().filter_map(|id| self.agent(*id))
+    }
+
+    /// Forgets an agent that retention deleted.
+    pub fn forget(&mut self, id: i64) {
+        let Some(agent) = self.agents.remove(&id) else { return };
+        for session in &agent.sessions {
+            self.unlist(session, id);
+        }
+    }
+
+    fn unlist(&mut self, session_id: &str, id: i64) {
+        let Some(ids) = self.by_session.get_mut(session_id) else { return };
+        ids.retain(|other| *other != id);
+        if ids.is_empty() {
+            self.by_session.remove(session_id);
+        }
+    }
+
+    /// The ids of agents up to this one were given, though nobody may have them any more.
+    pub fn skip_agents(&mut self, last: i64) {
+        self.counters.agent = self.counters.agent.max(last);
+    }
+
+    /// The processes whose life decides where this event belongs; the edge looks and puts the living into
+    /// [`Facts::alive`](crate::model::Facts::alive). Empty for the current session of an agent. Ask after
+    /// [`Facts::root`](crate::model::Facts::root) is known. They are processes of the event's own host; if that is not
+    /// this one, nobody can look: say that all of them live.
+    pub fn asks(&self, event: &Event) -> Vec<Process> {
+        correlate::asks(self, event)
+    }
+
+    /// The agent of this event, made if need be; `None` for an observation about nobody.
+    fn seat(&mut self, event: &Event) -> (Option<i64>, Method) {
+        let (found, method) = correlate::find(self, event);
+        if let Some(id) = found {
+            return (Some(id), method);
+        }
+        if !observations::creates(&event.name) {
+            return (None, method);
+        }
+        let id = event.agent_hint.unwrap_or(self.counters.agent + 1);
+        self.counters.agent = self.counters.agent.max(id);
+        let agent = Agent {
+            id,
+            session_id: event.session_id.clone(),
+            sessions: vec![event.session_id.clone()],
+            started_at: event.at,
+            session_at: event.at,
+            last_active_at: event.at,
+            source: event.source,
+            source_at: event.at,
+            confidence: if event.source == Source::Hook { Confidence::High } else { Confidence::Medium },
+            ..Agent::default()
+        };
+        self.agents.insert(id, Arc::new(agent));
+        (Some(id), method)
+    }
+
+    /// The oldest sessions of a seat go, in memory as in its document, so that a restart changes nothing.
+    fn forget_sessions(&mut self, id: i64) {
+        let Some(agent) = self.agents.get_mut(&id).filter(|agent| agent.sessions.len() > SESSIONS) else {
+            return;
+        };
+        let agent = Arc::make_mut(agent);
+        let mut forgotten = Vec::new();
+        while agent.sessions.len() > SESSIONS {
+            let session = agent.sessions.remove(0);
+            forgotten.push(session);
+        }
+        for session in forgotten {
+            self.unlist(&session, id);
+        }
+    }
+
+    /// A session that found another seat leaves its old one, unless that still has it: then two processes run it.
+    /// Returns the seats it left.
+    fn move_session(&mut self, session_id: &str, id: i64) -> Vec<i64> {
+        match self.by_session.get(session_id).map(Vec::as_slice) {
+            Some([only]) if *only == id => return Vec::new(),
+            _ => {}
+        }
+        let ids = self.by_session.entry(session_id.to_string()).or_default();
+        if !ids.contains(&id) {
+            ids.push(id);
+        }
+        let mut left = Vec::new();
+        for other in ids.clone().into_iter().filter(|other| *other != id) {
+            let keeps = |agent: &Arc<Agent>| agent.session_id == session_id && agent.ended_at.is_none();
+            let Some(agent) = self.agents.get_mut(&other).filter(|agent| !keeps(agent)) else { continue };
+            Arc::make_mut(agent).sessions.retain(|session| session != session_id);
+            left.push(other);
+        }
+        for other in &left {
+            self.unlist(session_id, *other);
+        }
+        left
+    }
+
+    /// Agents that run the same session carry a mark in their names. Returns those whose mark changed.
+    fn tell_apart(&mut self, session_id: &str) -> Vec<i64> {
+        let ids = match self.by_session.get(session_id) {
+            Some(ids) if ids.len() > 1 => ids.clone(),
+            _ => return Vec::new(),
+        };
+        let runs = |agent: &Agent| agent.session_id == session_id && agent.ended_at.is_none();
+        let several = ids.iter().filter(|id| self.agent(**id).is_some_and(runs)).count() > 1;
+        let mut changed = Vec::new();
+        for id in ids {
+            let Some(agent) = self.agents.get_mut(&id) else { continue };
+            let shared = several && runs(agent);
+            if agent.names.shared != shared {
+                Arc::make_mut(agent).names.shared = shared;
+                changed.push(id);
+            }
+        }
+        changed
+    }
+}
+
+/// So many sessions an agent remembers: a seat where a script runs `claude -p` sees thousands.
+const SESSIONS: usize = 50;
+
+/// Applies one event. Deterministic: the same events in the same order give the same world and the same changes.
+pub fn apply(world: &mut World, event: &Event) -> Outcome {
+    let (found, method) = world.seat(event);
+    let Some(id) = found else {
+        let (changes, touched) = (Vec::new(), Vec::new());
+        return Outcome { agent_id: None, is_new_agent: false, method, duplicate: false, changes, touched };
+    };
+    let is_new_agent = method == Method::Created;
+    let left = world.move_session(&event.session_id, id);
+    let World { agents, counters, .. } = world;
+    let Some(agent) = agents.get_mut(&id).map(Arc::make_mut) else {
+        unreachable!("a seat is always an agent's")
+    };
+    if duplicates::heard(agent, event) {
+        let (changes, touched) = (Vec::new(), Vec::new());
+        return Outcome { agent_id: Some(id), is_new_agent, method, duplicate: true, changes, touched };
+    }
+    let before = (agent.state, agent.status(event.received_at));
+    let mut changes = Vec::new();
+    if is_new_agent {
+        changes.push(Change::AgentCreated { agent_id: id });
+    }
+    let mut step = Step { agent, counters, event, changes, fresh: true, marked: false };
+    take_seat(&mut step);
+    fields::take(step.agent, event);
+    step.fresh = is_fresh(step.agent, event);
+    match event.text("agent_id") {
+        _ if observations::is_observed(&event.name) => observations::apply(&mut step),
+        Some(child) => subagents::apply(&mut step, child),
+        None => effects::apply(&mut step),
+    }
+    tell(&mut step, before);
+    let mut changes = step.changes;
+    world.forget_sessions(id);
+    let behind = correlate::left_behind(world, event, id);
+    changes.extend(behind.iter().flat_map(|id| leave(world, event, *id)));
+    let marked = world.tell_apart(&event.session_id);
+    let mut touched = vec![id];
+    for other in left.into_iter().chain(behind).chain(marked) {
+        if !touched.contains(&other) {
+            touched.push(other);
+        }
+    }
+    Outcome { agent_id: Some(id), is_new_agent, method, duplicate: false, changes, touched }
+}
+
+/// A session other than the current one sits down: what was open of the old one is over. A session that was here
+/// before comes back only by a start or a prompt; its stragglers are history.
+fn take_seat(step: &mut Step) {
+    let (agent, event) = (&mut *step.agent, step.event);
+    let same_process = correlate::is_same_process(agent, event);
+    if agent.session_id == event.session_id {
+        // A client was found that came back to its session, and none of its hooks told.
+        if agent.ended_at.is_some_and(|ended| event.at > ended)
+            && event.name == observed::CLIENT_STATUS
+            && !same_process
+        {
+            step.revive();
+        }
+        return;
+    }
+    let was_here = agent.sessions.contains(&event.session_id);
+    if was_here && !correlate::returns(agent, event) {
+        return;
+    }
+    // What runs in the background belongs to the process, whichever conversation it has.
+    let cleared = event.name == "SessionStart" && event.text("source") == Some("clear");
+    if (same_process || cleared) && agent.ended_at.is_none() {
+        step.close_main_thread();
+    } else {
+        step.close_all();
+        step.agent.children.clear();
+    }
+    step.revive();
+    let agent = &mut *step.agent;
+    agent.session_id = event.session_id.clone();
+    agent.sessions.retain(|session| *session != event.session_id);
+    agent.sessions.push(event.session_id.clone());
+    agent.error = None;
+    agent.unseen = false;
+    agent.hooked = false;
+    agent.session_at = event.at;
+    agent.last_said = None;
+    agent.names.title = None;
+    agent.names.prompt = None;
+    let figures = &mut agent.figures;
+    (figures.used_tokens, figures.percent, figures.warned) = (None, None, None);
+    agent.memory.silent_stop = None;
+}
+
+/// The client went on in another seat: this one is empty.
+fn leave(world: &mut World, event: &Event, id: i64) -> Vec<Change> {
+    let World { agents, counters, .. } = world;
+    let Some(agent) = agents.get_mut(&id).map(Arc::make_mut) else { return Vec::new() };
+    let before = (agent.state, agent.status(event.received_at));
+    let mut step = Step { agent, counters, event, changes: Vec::new(), fresh: true, marked: false };
+    step.end("resume");
+    tell(&mut step, before);
+    step.changes
+}
+
+/// Whether the event may change the main thread's state.
+fn is_fresh(agent: &Agent, event: &Event) -> bool {
+    let revives = matches!(event.name.as_str(), "SessionStart" | "UserPromptSubmit" | observed::PROMPT);
+    let newer = match event.source {
+        // A turn cannot be over in the millisecond it began.
+        Source::Transcript => event.is_after(agent.state_at) && event.at >= agent.turn_at,
+        // Of one instant the hook wins.
+        Source::Client => event.at > agent.state_at,
+        Source::Hook | Source::Process => event.is_after(agent.state_at),
+    };
+    event.session_id == agent.session_id && newer && (agent.ended_at.is_none() || revives)
+}
+
+/// Provenance, and the news that the agent looks different now.
+fn tell(step: &mut Step, before: (AgentState, (Status, Option<String>))) {
+    let (level, event) = (step.level(), step.event);
+    let agent = &mut *step.agent;
+    if step.marked {
+        agent.source = event.source;
+        agent.source_at = event.at;
+        let inferred = agent.command.as_ref().is_some_and(|command| command.confidence == Confidence::Low);
+        agent.confidence = if inferred { Confidence::Low } else { level };
+    }
+    let (from, (status, status_detail)) = (before.0, agent.status(event.received_at));
+    if (from, &before.1) != (agent.state, &(status, status_detail.clone())) {
+        step.changes.push(Change::StateChanged(StateChanged {
+            agent_id: agent.id,
+            project: agent.place.project.clone(),
+            from,
+            to: agent.state,
+            status,
+            status_detail,
+            confidence: agent.confidence,
+            source: agent.source,
+            timestamp: event.at,
+        }));
+    }
+}

@@ -1,0 +1,287 @@
+//! What headspace itself saw or was told: transcript lines, processes, the status line, a person.
+
+use crate::engine::interactions::Named;
+use crate::engine::step::Step;
+use crate::engine::{client_status, context_window};
+use crate::model::*;
+use serde_json::Value;
+
+/// Whether a first contact of this kind makes an agent. A transcript line or a person's click needs one.
+pub(super) fn creates(name: &str) -> bool {
+    matches!(name, observed::SESSION_FOUND | observed::STATUS_LINE | observed::CLIENT_STATUS)
+        || !is_observed(name)
+}
+
+/// Events that are no sign of life: a person looked, a process went.
+pub(super) fn is_quiet(name: &str) -> bool {
+    matches!(name, observed::SEEN | observed::RENAMED | observed::PROCESS_GONE | observed::WARNED)
+}
+
+type Effect = fn(&mut Step);
+
+const EFFECTS: &[(&str, Effect)] = &[
+    (observed::TEXT, |step| step.transcript_text()),
+    (observed::INTERRUPTED, interrupted),
+    (observed::CLIENT_STATUS, client_status::changed),
+    (observed::CLIENT_IDLE, client_idle),
+    (observed::DEQUEUED, client_status::dequeued),
+    (observed::REFUSED, refused),
+    (observed::TOOL_USE, tool_use),
+    (observed::TOOL_RESULT, tool_result),
+    (observed::TURN_END, turn_end),
+    (observed::PROMPT, prompt),
+    (observed::DETAILS, details),
+    (observed::USAGE, usage),
+    (observed::SESSION_FOUND, |_| ()),
+    (observed::PROCESS_GONE, process_gone),
+    (observed::STATUS_LINE, status_line),
+    (observed::SEEN, |step| step.agent.unseen = false),
+    (observed::RENAMED, renamed),
+    (observed::GUARD, |_| ()),
+    (observed::WARNED, warned),
+];
+
+pub(super) fn is_observed(name: &str) -> bool {
+    EFFECTS.iter().any(|(known, _)| *known == name)
+}
+
+pub(super) fn apply(step: &mut Step) {
+    if let Some((_, effect)) = EFFECTS.iter().find(|(name, _)| *name == step.event.name) {
+        effect(step);
+    }
+}
+
+/// Esc or Ctrl-C: no hook tells, the transcript does at once.
+fn interrupted(step: &mut Step) {
+    if !step.new_entry() {
+        return;
+    }
+    if let Some(child) = step.event.text("agent_id") {
+        // A refused subagent goes on with what it was told; its own Stop follows.
+        let event = step.event;
+        step.close_interactions(|one| {
+            one.subagent.as_deref() == Some(child) && event.is_after(one.opened_at)
+        });
+        step.agent.calls.retain(|call| call.subagent.as_deref() != Some(child) || !event.is_after(call.at));
+        step.refresh_child(child);
+    } else if step.fresh && step.agent.command.is_some() {
+        step.interrupt();
+    }
+}
+
+/// Esc before the first word, as 0.1 recorded it.
+fn client_idle(step: &mut Step) {
+    let asks = step.agent.interactions.iter().any(|one| one.subagent.is_none());
+    if step.fresh && step.agent.command.is_some() && !asks {
+        step.interrupt();
+    }
+}
+
+/// A call of a session whose hooks are silent.
+fn tool_use(step: &mut Step) {
+    let known = step.event.text("tool_use_id").is_some_and(|id| step.ended_before(id));
+    if step.new_entry() && step.fresh && !known {
+        step.main_call();
+    }
+}
+
+/// "No" in a dialog closes the question. Whether the turn goes on, the next lines tell.
+fn refused(step: &mut Step) {
+    if step.new_entry() {
+        call_over(step);
+    }
+}
+
+fn tool_result(step: &mut Step) {
+    if !step.new_entry() {
+        return;
+    }
+    let main = step.event.text("agent_id").is_none();
+    if main && step.agent.memory.tail.iter().all(|said| said.at <= step.event.at) {
+        step.flush_tail();
+    }
+    call_over(step);
+    if main && step.fresh && !step.agent.hooked {
+        step.work();
+    }
+}
+
+/// The transcript knows the end of a call whatever the hooks said. A question that never had an id goes with a
+/// refusal, if it is the only one.
+fn call_over(step: &mut Step) {
+    if step.event.session_id != step.agent.session_id {
+        return;
+    }
+    let (event, child) = (step.event, step.event.text("agent_id"));
+    let Some(id) = step.event.text("tool_use_id") else { return };
+    let closed = step.close_call(&Named { tool: "", id: Some(id), input: None, subagent: child });
+    let mine = |one: &Interaction| one.subagent.as_deref() == child;
+    let nameless = |one: &Interaction| {
+        mine(one)
+            && one.tool_use_id.is_none()
+            && one.kind != InteractionKind::Reply
+            && event.is_after(one.opened_at)
+    };
+    let alone = step.agent.interactions.iter().filter(|one| mine(one)).count() == 1;
+    let refused = step.event.name == observed::REFUSED;
+    let closed = closed + if closed == 0 && alone && refused { step.close_interactions(nameless) } else { 0 };
+    match child {
+        Some(child) => step.refresh_child(child),
+        None if closed > 0 => {
+            step.settle();
+            if step.fresh {
+                step.mark();
+            }
+        }
+        None => {}
+    }
+}
+
+/// A Stop that no hook told of. If it is too late to matter, its text is still worth keeping.
+fn turn_end(step: &mut Step) {
+    if !step.new_entry() {
+        return;
+    }
+    let waits_for_reply = step.agent.interactions.iter().any(|one| one.kind == InteractionKind::Reply);
+    let told = step.event.text("text").map(String::from);
+    if step.fresh && step.agent.command.is_some() && !waits_for_reply {
+        match step.event.text("error") {
+            Some(error) => step.fail(error, told.as_deref()),
+            None => {
+                let text = told.or_else(|| step.tail_text());
+                step.turn_over(text.as_deref());
+            }
+        }
+    } else if let Some(text) = told {
+        let intent = crate::engine::intent::at_stop(&text).intent;
+        step.answer(&text, intent, step.command_at(step.event.at));
+    }
+}
+
+/// How texts begin that stand where prompts stand, but that nobody typed.
+const NOT_TYPED: &[&str] = &[
+    "<",
+    "[Request interrupted by user",
+    "Another Claude session sent a message",
+    "This session is being continued from a previous conversation",
+    "Caveat: The messages below",
+];
+
+/// A prompt that no hook told of, or whose hook is still on its way.
+fn prompt(step: &mut Step) {
+    let text = step.event.text("text").unwrap_or_default().trim_start();
+    if text.starts_with("<task-notification>") {
+        // Its hook has taken the task off the list already, if there was one.
+        if (!step.agent.hooked || step.has_task_of(text)) && step.new_entry() {
+            step.task_notification(text);
+        }
+        return;
+    }
+    let typed = !text.is_empty() && !NOT_TYPED.iter().any(|start| text.starts_with(start));
+    if typed && step.new_entry() && step.already_told(Actor::User, text, true).is_none() {
+        step.prompt(text);
+    }
+}
+
+/// Lines without a time of their own: what a hook told is newer.
+fn details(step: &mut Step) {
+    let event = step.event;
+    if event.session_id != step.agent.session_id {
+        return;
+    }
+    if let Some(title) = event.text("title") {
+        step.agent.names.title = Some(title.to_string());
+    }
+    let newer = !step.agent.hooked || event.source == Source::Client || event.at >= step.agent.place.told_at;
+    if let Some(mode) = event.text("permission_mode").filter(|_| newer) {
+        step.agent.place.permission_mode = Some(mode.to_string());
+    }
+}
+
+fn usage(step: &mut Step) {
+    if step.event.session_id != step.agent.session_id {
+        return;
+    }
+    let figures = &mut step.agent.figures;
+    let other = |known: &str, model: &str| !context_window::same_model(known, model);
+    if let Some(model) = step.event.text("model")
+        && figures.model.as_deref().is_none_or(|known| other(known, model))
+    {
+        figures.model = Some(model.to_string());
+        figures.window = None;
+    }
+    if let Some(used) = step.event.body.get("used_tokens").and_then(Value::as_u64) {
+        figures.used_tokens = Some(used);
+        figures.percent = None;
+    }
+}
+
+fn process_gone(step: &mut Step) {
+    let number = |field: &str| step.event.body.get(field).and_then(Value::as_u64);
+    let place = &step.agent.place;
+    let other = number("claude_pid").is_some_and(|pid| place.claude_pid.map(u64::from) != Some(pid))
+        || number("claude_pid_start").is_some_and(|start| place.claude_pid_start != Some(start));
+    if other || step.agent.ended_at.is_some() {
+        return;
+    }
+    step.end("process_gone");
+}
+
+/// Data only: never a sign of work.
+fn status_line(step: &mut Step) {
+    // The line of a session that was left may be drawn once more.
+    if step.event.session_id != step.agent.session_id {
+        return;
+    }
+    let body = &step.event.body;
+    let get = |path: &str| body.pointer(path).filter(|value| !value.is_null());
+    let figures = &mut step.agent.figures;
+    if let Some(model) = get("/model/id").or_else(|| get("/model/display_name")).and_then(Value::as_str) {
+        figures.model = Some(model.to_string());
+    }
+    if let Some(window) = get("/context_window/context_window_size").and_then(Value::as_u64) {
+        figures.window = Some(window).filter(|window| *window > 0).or(figures.window);
+    }
+    let tokens = |field: &str| {
+        get("/context_window/current_usage").and_then(|usage| usage.get(field)?.as_u64()).unwrap_or(0)
+    };
+    let percent = get("/context_window/used_percentage").and_then(Value::as_f64);
+    let unused = body.pointer("/context_window/current_usage") == Some(&Value::Null);
+    if get("/context_window/current_usage").is_some() {
+        let parts = ["input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"];
+        figures.used_tokens = Some(parts.iter().map(|part| tokens(part)).fold(0, u64::saturating_add));
+        (figures.percent, figures.resumed) = (None, false);
+    } else if let Some(percent) = percent.filter(|percent| !unused || *percent > 0.0) {
+        (figures.percent, figures.resumed) = (Some(percent), false);
+        figures.used_tokens = None;
+    } else if unused && !figures.resumed {
+        (figures.used_tokens, figures.percent) = (None, None);
+    }
+    for (slot, path) in [
+        (&mut figures.rate_limits, "/rate_limits"),
+        (&mut figures.pr, "/pr"),
+        (&mut figures.worktree, "/worktree"),
+    ] {
+        if let Some(value) = get(path) {
+            *slot = Some(value.clone());
+        }
+    }
+    if let Some(cost) = get("/cost/total_cost_usd").and_then(Value::as_f64) {
+        figures.cost_usd = Some(cost);
+    }
+    if let Some(name) = step.event.text("session_name") {
+        step.agent.names.title = Some(name.to_string());
+    }
+}
+
+fn renamed(step: &mut Step) {
+    let name = step.event.text("name").map(str::trim).filter(|name| !name.is_empty());
+    step.agent.names.given = name.map(String::from);
+}
+
+fn warned(step: &mut Step) {
+    step.agent.figures.warned = step.event.body.get("level").and_then(Value::as_u64);
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,231 @@
+//! The agent as a person sees it.
+
+use crate::engine::agent::{Agent, Phase};
+use crate::engine::{context_window, subagents};
+use crate::model::*;
+use crate::stamp::Stamp;
+use std::time::Duration;
+
+/// No sign of life for this long: dimmed, never a state.
+const STALE: Duration = Duration::from_secs(8 * 60 * 60);
+/// Nobody can answer a headless run; the client denies by itself at once. Only what stays open is a question.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// Between the end of a background agent and the prompt that reports it (seen: 0.2 to 1.2 s) nothing is done.
+const REPORT_FOLLOWS: Duration = Duration::from_secs(3);
+/// An agent on another machine that works and says nothing for this long: nobody can look whether it still does.
+const UNHEARD: Duration = Duration::from_secs(5 * 60);
+/// Branches every checkout has: as a name they tell nothing.
+const COMMON_BRANCHES: &[&str] = &["main", "master", "trunk", "develop", "HEAD"];
+
+impl Agent {
+    /// The agent as a person sees it at `now` (staleness and patience with headless runs depend on the time), with the
+    /// context window that is configured, if one is.
+    pub fn view(&self, now: Stamp, window: Option<u64>) -> AgentView {
+        let (status, detail) = self.status(now);
+        let place = &self.place;
+        AgentView {
+            id: self.id,
+            session_id: self.session_id.clone(),
+            sessions: self.sessions.clone(),
+            name: self.name(),
+            project: place.project.clone(),
+            project_path: place.root.clone(),
+            cwd: place.cwd.clone(),
+            branch: place.branch.clone(),
+            state: self.state,
+            status,
+            status_detail: detail,
+            group: self.group(status),
+            error: self.error.clone(),
+            unseen: self.unseen,
+            stale: self.is_stale(now),
+            headless: place.headless,
+            started_at: self.started_at,
+            last_active_at: self.last_active_at,
+            waiting_since: self.asked(now).map(|one| one.opened_at).min(),
+            ended_at: self.ended_at,
+            end_reason: self.end_reason.clone(),
+            tmux_session: place.tmux_session.clone(),
+            tmux_pane: place.tmux_pane.clone(),
+            terminal: place.terminal.clone(),
+            claude_pid: place.claude_pid,
+            claude_pid_start: place.claude_pid_start,
+            host: place.host.clone(),
+            elsewhere: place.elsewhere,
+            role: place.role.clone(),
+            mode: place.mode.clone(),
+            model: self.figures.model.clone(),
+            permission_mode: place.permission_mode.clone(),
+            context: context_window::context(&self.figures, window),
+            cost_usd: self.figures.cost_usd,
+            rate_limits: self.figures.rate_limits.clone(),
+            pr: self.figures.pr.clone(),
+            worktree: self.figures.worktree.clone(),
+            background: self.background.clone(),
+            crons: self.crons.clone(),
+            interactions: self.interactions.clone(),
+            subagents: self.children.iter().map(|child| self.child(child.subagent.clone(), now)).collect(),
+            current_command: self.command.as_ref().map(|command| CurrentCommand {
+                id: command.id,
+                state: command.state,
+                instruction: command.instruction.clone(),
+                started_at: command.started_at,
+            }),
+            turn_count: self.turn_count,
+            last_said: self.last_said.clone(),
+            transcript_path: place.transcript_path.clone(),
+            client_status: self.client,
+            source: self.source,
+            source_at: self.source_at,
+            confidence: if self.unheard(now).is_some() { Confidence::Low } else { self.confidence },
+        }
+    }
+
+    pub fn is_stale(&self, now: Stamp) -> bool {
+        self.ended_at.is_none() && now.since(self.last_active_at) >= STALE
+    }
+
+    /// Status and detail alone: what most readers ask, and all that a change is judged by.
+    pub fn status(&self, now: Stamp) -> (Status, Option<String>) {
+        match self.unheard(now) {
+            Some(silence) => (Status::Idle, Some(format!("not heard since {}", roughly(silence)))),
+            None => self.told_status(now),
+        }
+    }
+
+    /// How long it has said nothing, if that is too long to believe that it still works. Of a process on this machine
+    /// we would know; another machine's may be gone, with its network or for good.
+    fn unheard(&self, now: Stamp) -> Option<Duration> {
+        let silence = now.since(self.last_active_at);
+        let unheard = self.place.elsewhere && silence >= UNHEARD;
+        (unheard && self.told_status(now).0 == Status::Working).then_some(silence)
+    }
+
+    /// As its events tell it.
+    fn told_status(&self, now: Stamp) -> (Status, Option<String>) {
+        if self.ended_at.is_some() {
+            return (Status::Idle, None);
+        }
+        if let Some(one) = self.asked(now).last() {
+            return (Status::Attention, Some(one.text.clone()));
+        }
+        if let Some(phase) = self.phase {
+            let word = match phase {
+                Phase::Setup => "Setup",
+                Phase::Compacting => "Compacting",
+            };
+            return (Status::Working, Some(word.to_string()));
+        }
+        if self.state != AgentState::Idle {
+            let call = self.calls.iter().filter(|call| call.subagent.is_none()).max_by_key(|call| call.at);
+            let detail = call.map_or_else(|| "Thinking".to_string(), |call| call.detail.clone());
+            return (Status::Working, Some(detail));
+        }
+        match self.live_tasks().max(usize::from(self.reports_soon(now))) {
+            0 => (Status::Idle, self.interrupted.then(|| "interrupted".to_string())),
+            1 => (Status::Working, Some("1 background task".to_string())),
+            n => (Status::Working, Some(format!("{n} background tasks"))),
+        }
+    }
+
+    /// When the view will change by the time alone: the next open question of a headless run that patience ends for, or
+    /// the next minute of an agent elsewhere that is not heard.
+    pub fn wakes_at(&self, now: Stamp) -> Option<Stamp> {
+        if self.ended_at.is_some() {
+            return None;
+        }
+        let waiting = self.interactions.iter().filter(|_| self.place.headless);
+        let patience = waiting.map(|one| one.opened_at.plus(PATIENCE));
+        let report = self.report_due.map(|due| due.plus(REPORT_FOLLOWS));
+        let works = self.place.elsewhere && self.told_status(now).0 == Status::Working;
+        let unheard = works.then(|| {
+            let minutes = now.since(self.last_active_at).as_secs() / 60 + 1;
+            self.last_active_at.plus(UNHEARD.max(Duration::from_secs(minutes * 60)))
+        });
+        patience.chain(report).chain(unheard).filter(|at| *at > now).min()
+    }
+
+    /// A background agent has just ended, and what it found comes as the next prompt.
+    fn reports_soon(&self, now: Stamp) -> bool {
+        let busy = self.client.is_some_and(|client| client.status == ClientState::Busy);
+        busy && self.report_due.is_some_and(|due| now < due.plus(REPORT_FOLLOWS))
+    }
+
+    /// Background work that keeps an idle main thread busy: the client's list, and children it does not name.
+    /// A teammate's task counts only while the teammate works: it stays listed when it idles.
+    pub fn live_tasks(&self) -> usize {
+        let working: Vec<_> = self.children.iter().filter(|child| child.at_work()).collect();
+        let mates = working.iter().filter(|child| child.is_teammate()).count();
+        let tasks: Vec<_> = self.background.iter().filter(|task| subagents::is_live_task(task)).collect();
+        let listed = |id: &str| tasks.iter().any(|task| subagents::task_id(task) == Some(id));
+        let team = tasks.iter().filter(|task| subagents::is_team_task(task)).count();
+        let unlisted =
+            working.iter().filter(|child| !child.is_teammate() && !listed(&child.subagent.agent_id)).count();
+        let known = (tasks.len() - team) + mates + unlisted;
+        // The client says that it runs shells, though nothing told which.
+        let shells = self.client.is_some_and(|client| client.status == ClientState::Shell);
+        known.max(usize::from(shells))
+    }
+
+    /// The questions that count at `now`.
+    fn asked(&self, now: Stamp) -> impl Iterator<Item = &Interaction> {
+        let patient = self.place.headless;
+        let ended = self.ended_at.is_some();
+        self.interactions
+            .iter()
+            .filter(move |one| !ended && (!patient || now >= one.opened_at.plus(PATIENCE)))
+    }
+
+    fn child(&self, mut subagent: Subagent, now: Stamp) -> Subagent {
+        let asks = self.asked(now).any(|one| one.subagent.as_deref() == Some(subagent.agent_id.as_str()));
+        if subagent.status == Status::Attention && !asks {
+            subagent.status = Status::Working;
+        }
+        subagent
+    }
+
+    fn group(&self, status: Status) -> Group {
+        let busy = self.state != AgentState::Idle || self.phase.is_some();
+        match status {
+            _ if self.ended_at.is_some() => Group::Idle,
+            Status::Attention => Group::NeedsYou,
+            Status::Working if busy => Group::Working,
+            _ if self.error.is_some() => Group::Error,
+            Status::Working => Group::Background,
+            Status::Idle if self.unseen => Group::Done,
+            Status::Idle => Group::Idle,
+        }
+    }
+
+    /// A name a person knows it by.
+    fn name(&self) -> String {
+        let branch = self.place.branch.as_deref().filter(|branch| !COMMON_BRANCHES.contains(branch));
+        let directory = self.place.root.as_deref().or(self.place.cwd.as_deref()).map(|path| {
+            let last = path.rsplit(['/', '\\']).find(|part| !part.is_empty());
+            last.unwrap_or(path)
+        });
+        let names = [
+            self.names.given.as_deref(),
+            self.names.title.as_deref(),
+            branch,
+            self.names.prompt.as_deref(),
+            directory,
+            Some(self.session_id.as_str()),
+        ];
+        let name = names.into_iter().flatten().next().unwrap_or_default();
+        match (&self.place.tmux_pane, self.place.claude_pid) {
+            (Some(pane), _) if self.names.shared => format!("{name} ({pane})"),
+            (None, Some(pid)) if self.names.shared => format!("{name} (pid {pid})"),
+            _ => name.to_string(),
+        }
+    }
+}
+
+/// `6 m`, `3 h`, `2 d`.
+fn roughly(time: Duration) -> String {
+    match time.as_secs() / 60 {
+        minutes @ 0..60 => format!("{minutes} m"),
+        minutes @ 60..2880 => format!("{} h", minutes / 60),
+        minutes => format!("{} d", minutes / 1440),
+    }
+}

@@ -1,0 +1,20 @@
+//! The words of the product and what follows from them: events, agents, masking, the engine, transcript lines.
+//!
+//! Invariant: no I/O and no clock. Values come in, values go out; `clippy.toml` forbids the rest.
+//! Begin with [`model`], then [`engine`].
+
+pub mod bounded_json;
+pub mod engine;
+pub mod event_names;
+pub mod fnv;
+pub mod glob;
+pub mod json;
+pub mod json_repair;
+pub mod mask;
+pub mod model;
+pub mod numbers;
+pub mod stamp;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
+pub mod text;
+pub mod transcript;

@@ -1,0 +1,124 @@
+//! Passwords in addresses: `scheme://user:password@host`, and what drivers make of that.
+
+use crate::mask::Secret;
+use crate::mask::bytes::run_up_to;
+use crate::mask::judge::{is_random, is_wordy, stands_for_a_value};
+use crate::mask::shapes::Alphabet;
+
+/// No address with a password in it is longer up to its host.
+const LONGEST_AUTHORITY: usize = 256;
+
+fn is_address_byte(byte: u8) -> bool {
+    byte > b' ' && !matches!(byte, b'"' | b'\'' | b'`' | b'<' | b'>' | b'\\' | b'|')
+}
+
+/// At the `:` of `://`, or of `:\/\/` as some JSON has it.
+pub fn password(bytes: &[u8], at: usize) -> Option<Secret> {
+    let escapes = |from: usize| from + run_up_to(bytes, from, 8, |byte| byte == b'\\');
+    let first = escapes(at + 1);
+    let second = escapes(first + 1);
+    let slash = |at: usize| bytes.get(at) == Some(&b'/');
+    if !slash(first) || !slash(second) || at == 0 || !bytes[at - 1].is_ascii_alphanumeric() {
+        return None;
+    }
+    let start = second + 1;
+    let length = run_up_to(bytes, start, LONGEST_AUTHORITY, is_address_byte);
+    let whole = &bytes[start..start + length];
+    let authority =
+        &whole[..whole.iter().position(|byte| matches!(byte, b'/' | b'?' | b'#')).unwrap_or(length)];
+    if authority.starts_with(b"[masked:") {
+        return None;
+    }
+    let (colon, host) = match memchr::memrchr(b'@', authority) {
+        Some(host) => match memchr::memchr(b':', &authority[..host]) {
+            Some(colon) => (colon, host),
+            None => return lone_user(bytes, start..start + host),
+        },
+        // A password may hold what would end the authority. `host:8080/a@b` has a port there.
+        None => {
+            let colon = memchr::memchr(b':', authority)?;
+            let port = authority[colon + 1..].iter().all(u8::is_ascii_digit);
+            let host = memchr::memrchr(b'@', whole)?;
+            let path = whole[colon + 1..host].contains(&b'@') || whole[host - 1] == b'/';
+            if port || path || !whole.get(host + 1)?.is_ascii_alphanumeric() {
+                return None;
+            }
+            (colon, host)
+        }
+    };
+    accepted(bytes, start + colon + 1..start + host)
+}
+
+/// `https://<token>@host`: a name of a person is short and has no digits all over it.
+fn lone_user(bytes: &[u8], span: std::ops::Range<usize>) -> Option<Secret> {
+    let user = &bytes[span.clone()];
+    let random = user.len() >= 20 && !is_wordy(user) && is_random(user) && !stands_for_a_value(user);
+    if random { Secret::new("password", span) } else { None }
+}
+
+/// `password`, `pass` and the like are what documents write there.
+fn accepted(bytes: &[u8], span: std::ops::Range<usize>) -> Option<Secret> {
+    let password = &bytes[span.clone()];
+    let example = ["password", "pass", "passwd", "pwd", "secret", "pw", "token"]
+        .iter()
+        .any(|word| password.eq_ignore_ascii_case(word.as_bytes()));
+    if password.is_empty() || example || stands_for_a_value(password) || password.contains(&b'{') {
+        return None;
+    }
+    Secret::new("password", span)
+}
+
+/// `scheme%3A%2F%2Fuser%3Apassword%40host`: at the first `%`.
+pub fn encoded(bytes: &[u8], at: usize) -> Option<Secret> {
+    let rest = &bytes[at..];
+    if rest.len() < 9 || !rest[..9].eq_ignore_ascii_case(b"%3A%2F%2F") {
+        return None;
+    }
+    let start = at + 9;
+    let length =
+        run_up_to(bytes, start, LONGEST_AUTHORITY, |byte| Alphabet::Dotted.has(byte) || byte == b'%');
+    let authority = bytes[start..start + length].to_ascii_uppercase();
+    let colon = memchr::memmem::find(&authority, b"%3A")?;
+    let host = memchr::memmem::find(&authority[colon..], b"%40")? + colon;
+    accepted(bytes, start + colon + 3..start + host)
+}
+
+/// `user:password@tcp(host)`: at the `@`.
+pub fn driver(bytes: &[u8], at: usize) -> Option<Secret> {
+    let rest = &bytes[at + 1..];
+    if !["tcp(", "unix(", "tcp6("].iter().any(|net| rest.starts_with(net.as_bytes())) {
+        return None;
+    }
+    let from = at.saturating_sub(LONGEST_AUTHORITY);
+    let start =
+        bytes[from..at].iter().rposition(|byte| !is_address_byte(*byte)).map_or(from, |gap| from + gap + 1);
+    let colon = memchr::memchr(b':', &bytes[start..at])?;
+    accepted(bytes, start + colon + 1..at)
+}
+
+/// `jdbc:oracle:thin:user/password@host`: at the last colon.
+pub fn oracle(bytes: &[u8], at: usize) -> Option<Secret> {
+    if !bytes[..at].ends_with(b":thin") {
+        return None;
+    }
+    let start = at + 1;
+    let length = run_up_to(bytes, start, 128, is_address_byte);
+    let whole = &bytes[start..start + length];
+    let host = memchr::memchr(b'@', whole)?;
+    let slash = memchr::memchr(b'/', &whole[..host])?;
+    accepted(bytes, start + slash + 1..start + host)
+}
+
+/// `host:5432:database:user:password`, a line of a .pgpass: at the first colon.
+pub fn pgpass(bytes: &[u8], at: usize) -> Option<Secret> {
+    let rest = bytes[at..].strip_prefix(b":5432:")?;
+    let field = |from: usize| from + run_up_to(rest, from, 64, |byte| is_address_byte(byte) && byte != b':');
+    let database = field(0);
+    let user = field(database + 1);
+    let start = user + 1;
+    if rest.get(database) != Some(&b':') || rest.get(user) != Some(&b':') {
+        return None;
+    }
+    let end = start + run_up_to(rest, start, LONGEST_AUTHORITY, is_address_byte);
+    accepted(bytes, at + 6 + start..at + 6 + end)
+}

@@ -1,0 +1,403 @@
+//! A name and its value, however they stand together: `NAME=value`, `"name": "value"`, `--name value`, `<name>value</name>`,
+//! `"name", "value"`, `name%3Dvalue`, with colors, escapes and blanks in between.
+
+use crate::mask::Secret;
+use crate::mask::bytes::{
+    color_end, color_start, is_blank, is_name_byte, is_quote, line_end, next_line, run, run_up_to,
+    starts_with_ignore_case, word_start,
+};
+use crate::mask::judge::{Style, Value, is_random, is_secret, is_wordy, stands_for_a_value};
+use crate::mask::names::{Kind, kind_of};
+use crate::mask::shapes::SCHEMES;
+use std::ops::Range;
+
+/// So much of a value is looked at to judge it; the rest goes with it.
+const JUDGED: usize = 96;
+/// A quoted value ends within so many bytes, or is taken as if it had no quotes.
+const LONGEST_QUOTED: usize = 4096;
+/// Blanks, quotes, escapes between a name and its value.
+const WIDEST_GAP: usize = 48;
+const LONGEST_NAME: usize = 80;
+
+/// A name as it stands in the text.
+pub struct NameAt {
+    pub span: Range<usize>,
+    pub quoted: bool,
+    /// Blanks between it and what follows.
+    pub spaced: bool,
+}
+
+/// The name that ends before `end`, quotes and colors aside.
+pub fn name_before(bytes: &[u8], end: usize) -> Option<NameAt> {
+    let (mut at, mut quoted, mut spaced) = (end, false, false);
+    while at > 0 && end - at < WIDEST_GAP {
+        if let Some(start) = color_start(bytes, at) {
+            at = start;
+            continue;
+        }
+        match bytes[at - 1] {
+            b' ' | b'\t' => spaced = true,
+            b'"' | b'\'' | b'`' => quoted = true,
+            b'2' | b'7' if at > 2 && matches!(&bytes[at - 3..at], b"%22" | b"%27") => {
+                (quoted, at) = (true, at - 3);
+                continue;
+            }
+            b'\\' | b']' | b'?' | b'!' | b':' => {}
+            _ => break,
+        }
+        at -= 1;
+    }
+    let from = at.saturating_sub(LONGEST_NAME);
+    let length = bytes[from..at].iter().rev().take_while(|byte| is_name_byte(**byte)).count();
+    if length == 0 || length == LONGEST_NAME {
+        return None;
+    }
+    let start = word_start(bytes, at - length, at);
+    Some(NameAt { span: start..at, quoted, spaced })
+}
+
+/// A value as it stands in the text.
+pub struct ValueAt {
+    pub span: Range<usize>,
+    pub quoted: bool,
+}
+
+impl ValueAt {
+    pub fn judged<'a>(&self, bytes: &'a [u8]) -> Value<'a> {
+        let end = self.span.end.min(self.span.start + JUDGED);
+        Value {
+            bytes: &bytes[self.span.start..end],
+            quoted: self.quoted,
+            next: bytes.get(end).copied().unwrap_or(b'\n'),
+        }
+    }
+}
+
+/// The value that begins at or after `from`.
+pub fn value_from(bytes: &[u8], from: usize) -> Option<ValueAt> {
+    let mut at = from;
+    loop {
+        if at - from > WIDEST_GAP {
+            return None;
+        }
+        match color_end(bytes, at) {
+            Some(end) => at = end,
+            None if is_blank(*bytes.get(at)?) => at += 1,
+            None => break,
+        }
+    }
+    // How code says what kind of text follows: r"…", b"…", f"…".
+    if matches!(bytes[at], b'r' | b'b' | b'f' | b'u' | b'@')
+        && bytes.get(at + 1).copied().is_some_and(is_quote)
+    {
+        at += 1;
+    }
+    let slashes = run_up_to(bytes, at, 16, |byte| byte == b'\\');
+    match bytes.get(at + slashes) {
+        Some(&quote) if is_quote(quote) => {
+            let start = at + slashes + 1;
+            // A color inside of the quotes.
+            let start = color_end(bytes, start).unwrap_or(start);
+            if let Some(end) = closing(bytes, start, quote, slashes) {
+                return Some(ValueAt { span: start..end, quoted: true });
+            }
+            at = start;
+        }
+        _ if bytes[at..].starts_with(b"%22") => at += 3,
+        // ODBC wraps what has signs in it.
+        Some(b'{') if slashes == 0 => {
+            let end = run_up_to(bytes, at + 1, JUDGED, |byte| !matches!(byte, b'}' | b'{' | b'\n'));
+            let closed = bytes.get(at + 1 + end) == Some(&b'}');
+            let odd = bytes[at + 1..at + 1 + end]
+                .iter()
+                .any(|byte| matches!(byte, b';' | b'=' | b'!' | b'@' | b'#'));
+            return (closed && odd && end >= 6)
+                .then_some(ValueAt { span: at + 1..at + 1 + end, quoted: true });
+        }
+        _ if slashes > 0 => return None,
+        _ => {}
+    }
+    let end = plain_end(bytes, at, bytes.len().min(at + JUDGED));
+    Some(ValueAt { span: at..end, quoted: false })
+}
+
+/// Where the quote is closed that was opened before `start`, written with as many backslashes.
+fn closing(bytes: &[u8], start: usize, quote: u8, slashes: usize) -> Option<usize> {
+    let limit = &bytes[..bytes.len().min(start + LONGEST_QUOTED)];
+    let mut at = start;
+    loop {
+        let found = at + memchr::memchr2(quote, b'\n', limit.get(at..)?)?;
+        if limit[found] == b'\n' {
+            return None;
+        }
+        let before = limit[start..found].iter().rev().take_while(|byte| **byte == b'\\').count();
+        // Without escapes around it, an even number of backslashes is text.
+        if before == slashes || (slashes == 0 && before % 2 == 0) {
+            return Some(if slashes == 0 { found } else { found - before });
+        }
+        at = found + 1;
+    }
+}
+
+/// The end of a value without quotes.
+fn plain_end(bytes: &[u8], from: usize, limit: usize) -> usize {
+    let mut at = from;
+    while at < limit {
+        match bytes[at] {
+            0..=b' '
+            | 0x7f
+            | b'"'
+            | b'\''
+            | b'`'
+            | b','
+            | b';'
+            | b'\\'
+            | b'<'
+            | b'>'
+            | b'|'
+            | b'('
+            | b')'
+            | b'{'
+            | b'}'
+            | b'['
+            | b']' => break,
+            b'&' if ends_at_ampersand(&bytes[at + 1..]) => break,
+            b'%' if matches!(
+                bytes.get(at + 1..at + 3),
+                Some(b"26" | b"22" | b"27" | b"20" | b"3B" | b"2C")
+            ) =>
+            {
+                break;
+            }
+            _ => at += 1,
+        }
+    }
+    at
+}
+
+/// `&next=`, `&&`, `& `: another parameter or another command.
+fn ends_at_ampersand(rest: &[u8]) -> bool {
+    let name = run_up_to(rest, 0, 40, |byte| is_name_byte(byte) || byte == b'.');
+    matches!(rest.get(name), None | Some(b'=' | b'&' | b' ' | b'"')) || rest.starts_with(b"amp;")
+}
+
+/// The whole of a value that was judged by its beginning.
+fn whole(bytes: &[u8], value: &ValueAt, name: usize) -> Range<usize> {
+    if value.quoted {
+        return value.span.clone();
+    }
+    let mut end = plain_end(bytes, value.span.start, bytes.len());
+    // A line of its own belongs to the value up to its end, whatever signs it has.
+    if end > value.span.start && owns_line(bytes, name) {
+        let more = run(bytes, end, |byte| {
+            byte > b' ' && byte != 0x7f && !is_quote(byte) && !matches!(byte, b'\\' | b';')
+        });
+        let trimmed = bytes[end..end + more].iter().rev().take_while(|byte| **byte == b',').count();
+        end += more - trimmed;
+    }
+    value.span.start..end
+}
+
+/// Does the name begin its line, but for `export` and a list's dash?
+fn owns_line(bytes: &[u8], name: usize) -> bool {
+    let from = name.saturating_sub(24);
+    let before = &bytes[from..name];
+    let line = before.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+    let whole = line > 0 || from == 0;
+    let lead = before[line..].trim_ascii();
+    whole && matches!(lead, b"" | b"-" | b"export" | b"declare -x" | b"ENV")
+}
+
+/// What a separator at `at` gives away: `span` is the separator.
+pub fn assigned(bytes: &[u8], span: Range<usize>) -> Option<Found> {
+    let name = name_before(bytes, span.start)?;
+    let separator = bytes[span.start];
+    let text = &bytes[name.span.clone()];
+    let kind = match kind_of(text) {
+        Some(kind) => kind,
+        None if text.eq_ignore_ascii_case(b"value") => {
+            sibling(bytes, name.span.start, &["name", "key", "variable"])?
+        }
+        None if text.eq_ignore_ascii_case(b"default") => sibling(bytes, name.span.start, &["variable"])?,
+        None if text.eq_ignore_ascii_case(b"key") => two_words(bytes, name.span.start)?,
+        None if separator == b'=' => typed(bytes, name.span.start)?,
+        None => return None,
+    };
+    let bare_pass = text.eq_ignore_ascii_case(b"pass") && separator == b':' && !name.quoted;
+    if bare_pass && bytes.get(span.end).copied().is_none_or(is_blank) {
+        return None;
+    }
+    let style = match separator {
+        b',' => Style::Beside,
+        b'=' if !name.spaced && !bytes.get(span.end).copied().is_some_and(is_blank) => Style::Env,
+        b'%' => Style::Env,
+        b'>' => Style::Data,
+        _ if name.quoted => Style::Data,
+        _ => Style::Line,
+    };
+    found(bytes, kind, style, &name, span.end)
+}
+
+/// What a name and a place for its value come to.
+pub enum Found {
+    Secret(Secret),
+    /// Cookies stand here, each with a name of its own.
+    Cookies(Range<usize>),
+}
+
+pub fn found(bytes: &[u8], kind: Kind, style: Style, name: &NameAt, from: usize) -> Option<Found> {
+    match kind {
+        Kind::Authorization => authorization(bytes, from).map(Found::Secret),
+        Kind::Cookie => {
+            let value = value_from(bytes, from)?;
+            let start = value.span.start;
+            if value.quoted {
+                return Some(Found::Cookies(value.span));
+            }
+            let line = line_end(bytes, start, LONGEST_QUOTED);
+            let end = memchr::memchr2(b'"', b'\'', &bytes[start..line]).map_or(line, |quote| start + quote);
+            Some(Found::Cookies(start..end))
+        }
+        Kind::Password | Kind::Secret | Kind::Key => {
+            let mut value = value_from(bytes, from).or_else(|| block(bytes, from))?;
+            if !value.quoted && bytes[value.span.start..].starts_with(b"base64:") {
+                value.span.start += 7;
+            }
+            if matches!(bytes.get(value.span.start), Some(b'|' | b'>')) && value.span.is_empty() {
+                value = block(bytes, from)?;
+            }
+            let judged = value.judged(bytes);
+            // A mask right behind it was a part of the value: what is left of it was judged with it.
+            let cut = bytes[value.span.end..].starts_with(b"[masked:");
+            let likely = !cut && is_secret(kind, style, &judged);
+            likely.then(|| Secret::new("secret", whole(bytes, &value, name.span.start)))?.map(Found::Secret)
+        }
+    }
+}
+
+/// YAML's `name: |` and the line below it.
+fn block(bytes: &[u8], from: usize) -> Option<ValueAt> {
+    let mut at = from + run_up_to(bytes, from, 4, is_blank);
+    if !matches!(bytes.get(at), Some(b'|' | b'>')) {
+        return None;
+    }
+    at += 1;
+    at += run_up_to(bytes, at, 2, |byte| matches!(byte, b'-' | b'+'));
+    let line = next_line(bytes, at);
+    let start = line + run_up_to(bytes, line, WIDEST_GAP, is_blank);
+    (line > at && start > line).then(|| ValueAt {
+        span: start..plain_end(bytes, start, bytes.len().min(start + JUDGED)),
+        quoted: false,
+    })
+}
+
+/// `API key: `, with `at` at the second word.
+fn two_words(bytes: &[u8], at: usize) -> Option<Kind> {
+    const FIRST: &[&str] =
+        &["api", "access", "secret", "private", "signing", "encryption", "account", "master", "license"];
+    let before = bytes[..at].strip_suffix(b" ")?;
+    let first =
+        before.len() - before.iter().rev().take(16).take_while(|byte| byte.is_ascii_alphabetic()).count();
+    FIRST.iter().any(|word| before[first..].eq_ignore_ascii_case(word.as_bytes())).then_some(Kind::Secret)
+}
+
+/// `name: DB_PASSWORD` and then `value:` at `at`: what the name beside it says.
+fn sibling(bytes: &[u8], at: usize, labels: &[&str]) -> Option<Kind> {
+    let gap = |byte: &u8| matches!(byte, b' ' | b'\t' | b'\n' | b'\r' | b'"' | b'\'' | b'\\' | b',' | b'{');
+    let back = |end: usize, accept: &dyn Fn(&u8) -> bool| {
+        end - bytes[end.saturating_sub(LONGEST_NAME)..end]
+            .iter()
+            .rev()
+            .take_while(|byte| accept(byte))
+            .count()
+    };
+    let mut end = back(at, &gap);
+    // `\n` as JSON writes it.
+    if end > 1 && bytes[end - 1] == b'n' && bytes.get(end) != Some(&b'n') && bytes[end - 2] == b'\\' {
+        end = back(end - 1, &gap);
+    }
+    let start = back(end, &|byte| is_name_byte(*byte));
+    let kind = kind_of(&bytes[start..end])?;
+    let label_end = back(start, &|byte| gap(byte) || matches!(byte, b':' | b'='));
+    let label_start = back(label_end, &|byte| is_name_byte(*byte));
+    let label = &bytes[label_start..label_end];
+    let known = labels.iter().any(|known| label.eq_ignore_ascii_case(known.as_bytes()));
+    (known && label_end < start && !matches!(kind, Kind::Authorization | Kind::Cookie)).then_some(kind)
+}
+
+/// `password: str = `, with `at` at the type: what the name before it says.
+fn typed(bytes: &[u8], at: usize) -> Option<Kind> {
+    let from = at.saturating_sub(24);
+    let colon = from + bytes[from..at].iter().rposition(|byte| *byte == b':')?;
+    let between = &bytes[colon + 1..at];
+    let is_type = between
+        .iter()
+        .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b' ' | b'&' | b'\'' | b'<' | b'_' | b'|'));
+    let name = name_before(bytes, colon)?;
+    (is_type && !name.quoted)
+        .then(|| kind_of(&bytes[name.span]))?
+        .filter(|kind| *kind == Kind::Password || *kind == Kind::Secret)
+}
+
+/// The secret of an `Authorization` whose value begins at or after `from`.
+pub fn authorization(bytes: &[u8], from: usize) -> Option<Secret> {
+    let value = value_from(bytes, from)?;
+    let start = value.span.start;
+    let scheme = SCHEMES.iter().find_map(|scheme| {
+        let after = start + scheme.len();
+        let encoded = bytes.get(after..after + 3) == Some(b"%20");
+        let blanks = if encoded { 3 } else { run_up_to(bytes, after, 8, is_blank) };
+        (starts_with_ignore_case(&bytes[start..], scheme) && blanks > 0).then_some((scheme, after + blanks))
+    });
+    let at = scheme.map_or(start, |(_, after)| after);
+    let at = color_end(bytes, at).unwrap_or(at);
+    let limit = if value.quoted { value.span.end } else { bytes.len().min(at + LONGEST_QUOTED) };
+    let end = plain_end(bytes, at, limit).max(at);
+    let token = &bytes[at..end.min(at + JUDGED)];
+    if token.is_empty() || stands_for_a_value(token) {
+        return None;
+    }
+    // Parameters: the whole of them.
+    let parameters = scheme.is_some()
+        && bytes[at..end].contains(&b'=')
+        && matches!(bytes.get(end), Some(b',' | b'"' | b'\\'));
+    if parameters {
+        let end = line_end(bytes, at, LONGEST_QUOTED);
+        let end = if value.quoted { value.span.end } else { end };
+        return Secret::new("authorization", at..end);
+    }
+    let likely = match scheme {
+        Some(_) => token.len() >= 6 && !is_wordy(token),
+        None => token.len() >= 8 && !is_wordy(token) && (token.len() >= 16 || is_random(token)),
+    };
+    if likely {
+        Secret::new(
+            "authorization",
+            at..plain_end(bytes, at, if value.quoted { value.span.end } else { bytes.len() }),
+        )
+    } else {
+        None
+    }
+}
+
+/// One cookie, with the `=` at `at`, in a list of them that ends at `end`.
+pub fn cookie(bytes: &[u8], at: usize, list: &Range<usize>) -> Option<Secret> {
+    const ATTRIBUTES: &[&str] = &["path", "domain", "expires", "max-age", "samesite", "version", "priority"];
+    let length = bytes[list.start.min(at)..at]
+        .iter()
+        .rev()
+        .take(LONGEST_NAME)
+        .take_while(|byte| !matches!(byte, b';' | b' ' | b'='))
+        .count();
+    let name = &bytes[at - length..at];
+    if ATTRIBUTES.iter().any(|known| name.eq_ignore_ascii_case(known.as_bytes())) {
+        return None;
+    }
+    let limit = &bytes[..list.end];
+    let length =
+        run(limit, at + 1, |byte| byte > b' ' && !matches!(byte, b';' | b'"' | b'\'' | b'\\' | 0x7f..));
+    let value = &bytes[at + 1..at + 1 + length.min(JUDGED)];
+    let digits = value.iter().all(u8::is_ascii_digit);
+    let likely = value.len() >= 8 && !digits && !is_wordy(value) && !stands_for_a_value(value);
+    if likely { Secret::new("cookie", at + 1..at + 1 + length) } else { None }
+}

@@ -1,0 +1,210 @@
+//! Masking in JSON as it was written, for the spool: each text is masked as [`super::value`] would, and nothing else is
+//! touched. So what makes no sense to a JSON parser does not get lost here either.
+
+use crate::json_repair::repaired;
+use crate::mask::assign::authorization;
+use crate::mask::judge::{Style, Value, is_secret};
+use crate::mask::names::{Kind, kind_of};
+use crate::mask::scan::Scan;
+use std::borrow::Cow;
+
+/// What was read just before a text, and says what it is.
+#[derive(Default)]
+pub struct Labels {
+    /// What the key of the next text says about it.
+    key: Option<Label>,
+    /// What a `name` says about the `value` beside it.
+    name: Option<Kind>,
+    /// The option before this word of a command line.
+    option: Option<Kind>,
+}
+
+#[derive(Clone, Copy)]
+enum Label {
+    Secret(Kind),
+    Name,
+    Value,
+}
+
+impl Labels {
+    /// The next text stands under this key.
+    pub fn key(&mut self, key: &str) {
+        let is = |words: &[&str]| words.iter().any(|word| key.eq_ignore_ascii_case(word));
+        self.option = None;
+        self.key = if is(&["name", "key"]) {
+            Some(Label::Name)
+        } else if is(&["value"]) {
+            Some(Label::Value)
+        } else {
+            kind_of(key.as_bytes()).map(Label::Secret)
+        };
+        if !matches!(self.key, Some(Label::Value)) {
+            self.name = None;
+        }
+    }
+
+    /// A text that is not a key, masked.
+    pub fn text<'t>(&mut self, text: &'t str) -> Cow<'t, str> {
+        let (key, option) = (self.key.take(), self.option.take());
+        let kind = match key {
+            Some(Label::Secret(kind)) => Some(kind),
+            Some(Label::Value) => self.name.take(),
+            Some(Label::Name) => {
+                self.name = kind_of(text.as_bytes());
+                None
+            }
+            None => option,
+        };
+        if key.is_none() && text.starts_with('-') && text.len() < 64 {
+            self.option = kind_of(text.as_bytes());
+        }
+        match kind {
+            Some(kind) => known(text, kind),
+            None => crate::mask::text(text),
+        }
+    }
+}
+
+/// `text`, which stands under a name that says what it is.
+fn known(text: &str, kind: Kind) -> Cow<'_, str> {
+    let bytes = text.as_bytes();
+    let judged = Value { bytes: &bytes[..bytes.len().min(LONGEST_JUDGED)], quoted: true, next: b'"' };
+    match kind {
+        Kind::Cookie => crate::mask::masked(text, |bytes| Scan::of_cookies(bytes)),
+        Kind::Authorization => crate::mask::masked(text, |bytes| match authorization(bytes, 0) {
+            Some(secret) => Scan::with_authorization(bytes, secret.span),
+            None => Scan::new(bytes),
+        }),
+        // Several lines, or with a mask in it: the rules for texts know better.
+        _ if memchr::memchr(b'\n', bytes).is_none()
+            && memchr::memmem::find(bytes, b"[masked:").is_none()
+            && is_secret(kind, Style::Data, &judged) =>
+        {
+            Cow::Owned("[masked:secret]".into())
+        }
+        _ => crate::mask::text(text),
+    }
+}
+
+/// So much of a value is looked at to judge it.
+const LONGEST_JUDGED: usize = 96;
+
+/// `bytes` with the secrets of every text in it masked, keys included.
+pub fn bytes(bytes: &[u8]) -> Cow<'_, [u8]> {
+    let mut out = Vec::new();
+    let (mut copied, mut i) = (0, 0);
+    let mut labels = Labels::default();
+    while let Some(open) = bytes.get(i..).and_then(|rest| memchr::memchr(b'"', rest)) {
+        let start = i + open;
+        let end = end_of_text(bytes, start + 1);
+        let after = bytes.get(end + 1..).unwrap_or_default();
+        let is_key = after.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b':');
+        if let Some(masked) = masked(&bytes[start + 1..end], is_key, &mut labels) {
+            out.extend_from_slice(&bytes[copied..=start]);
+            out.extend_from_slice(masked.as_bytes());
+            copied = end;
+        }
+        i = end + 1;
+    }
+    if copied == 0 {
+        return Cow::Borrowed(bytes);
+    }
+    out.extend_from_slice(&bytes[copied..]);
+    Cow::Owned(out)
+}
+
+/// Where the text that begins at `from` ends: at its closing quote, or with everything.
+fn end_of_text(bytes: &[u8], mut from: usize) -> usize {
+    while let Some(at) = bytes.get(from..).and_then(|rest| memchr::memchr2(b'"', b'\\', rest)) {
+        match bytes[from + at] {
+            b'"' => return from + at,
+            _ => from += at + 2,
+        }
+    }
+    bytes.len()
+}
+
+/// What stands between the quotes instead, if a secret did.
+fn masked(written: &[u8], is_key: bool, labels: &mut Labels) -> Option<String> {
+    let plain = std::str::from_utf8(written).ok().filter(|_| memchr::memchr(b'\\', written).is_none());
+    let text = match plain {
+        Some(plain) => Cow::Borrowed(plain),
+        // What no parser reads is masked as it stands: its blanks may be odd, its secrets are the same.
+        None => {
+            let readable = repaired(written);
+            Cow::Owned(serde_json::from_str(&format!("\"{readable}\"")).unwrap_or(readable))
+        }
+    };
+    let masked = if is_key {
+        let masked = crate::mask::text(&text);
+        labels.key(&masked);
+        masked
+    } else {
+        labels.text(&text)
+    };
+    let Cow::Owned(masked) = masked else { return None };
+    let quoted = serde_json::Value::String(masked).to_string();
+    Some(quoted[1..quoted.len() - 1].to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    /// Shaped like a key, and none.
+    fn key() -> String {
+        format!("{}_{}", "ghp", "aB3".repeat(12))
+    }
+
+    #[test]
+    fn it_masks_what_masking_the_value_masks() {
+        let key = key();
+        let pem = format!("-----BEGIN {0}-----\nMIIE\n-----END {0}-----", "RSA PRIVATE KEY");
+        for value in [
+            json!({"prompt": format!("use {key} please")}),
+            json!({"prompt": format!("line\n\"{key}\"\tend \u{1f600}")}),
+            json!({"a": [{"b": pem}], "n": 1, "c": "after"}),
+            json!({ (key.clone()): "as a key" }),
+            json!({"url": "https://me:pass-w0rd@host/x", "t": "GITHUB_TOKEN=abc123def456"}),
+            json!({"nothing": "to see", "here": [true, null, 1.5, "\\"]}),
+        ] {
+            let written = value.to_string();
+            let mut expected = value.clone();
+            let any = crate::mask::value(&mut expected);
+            let masked = bytes(written.as_bytes());
+            assert_eq!(serde_json::from_slice::<Value>(&masked).unwrap(), expected);
+            assert_eq!(matches!(masked, Cow::Owned(_)), any, "{written}");
+            assert_eq!(bytes(&masked), masked, "masking twice is masking once");
+        }
+    }
+
+    #[test]
+    fn texts_that_are_not_masked_keep_every_byte() {
+        let key = key();
+        let written = format!("{{ \"e\" : \"\\u0041\\/\" ,\n\"k\":\"{key}\",\"big\":123456789012345678901}}");
+        let masked = bytes(written.as_bytes()).into_owned();
+        let expected = written.replace(&key, "[masked:github-token]");
+        assert_eq!(String::from_utf8(masked).unwrap(), expected);
+    }
+
+    #[test]
+    fn broken_texts_are_masked_all_the_same() {
+        let key = key();
+        for (before, after) in [("\\ud800 ", ""), ("", " \\udc00\\n"), ("a\\", "\\q"), ("\n", "\u{1}")] {
+            let written = format!("{{\"p\":\"{before} {key} {after}\"}}");
+            let masked = String::from_utf8_lossy(&bytes(written.as_bytes())).into_owned();
+            assert!(!masked.contains(&key) && masked.starts_with("{\"p\":\""), "{masked}");
+        }
+        let invalid = [b"{\"p\":\"\xff\xfe ".as_slice(), key.as_bytes(), b"\"}"].concat();
+        let masked: Value = serde_json::from_slice(&bytes(&invalid)).unwrap();
+        assert_eq!(masked["p"], "\u{fffd}\u{fffd} [masked:github-token]");
+    }
+
+    #[test]
+    fn what_ends_too_early_is_no_trouble() {
+        for written in ["", "\"", "\"\\", "{\"a\":\"x\\\"", "\\\"", "\"a\"\""] {
+            assert_eq!(bytes(written.as_bytes()), written.as_bytes());
+        }
+    }
+}

@@ -1,0 +1,392 @@
+//! Is the value of a name that says "password" one, or code, a placeholder, a word? Pure tables and counting.
+
+use crate::mask::names::Kind;
+
+/// How name and value stand together.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Style {
+    /// `"name": "value"`: data, unless it describes a form.
+    Data,
+    /// `NAME=value`, `--name value`: an environment, a command line.
+    Env,
+    /// `name: value`, `name = value`: a file of settings, or code, or prose.
+    Line,
+    /// `name value`, `"name", "value"`: nothing but the value can say it.
+    Beside,
+}
+
+pub struct Value<'a> {
+    pub bytes: &'a [u8],
+    pub quoted: bool,
+    /// What follows it.
+    pub next: u8,
+}
+
+/// Parts of words that stand for a value rather than being one; and what is written where a value would be.
+/// Only asked about values made of words: `P4ssw0rd!` has `pass` in it and is one all the same.
+const STEMS: &[&str] = &[
+    "arg",
+    "auth",
+    "bearer",
+    "boolean",
+    "buffer",
+    "bytes",
+    "change",
+    "client",
+    "comment",
+    "config",
+    "confirm",
+    "correct_",
+    "create",
+    "cred",
+    "data",
+    "decrypt",
+    "default",
+    "delete",
+    "denied",
+    "digest",
+    "disable",
+    "empty",
+    "enable",
+    "encrypt",
+    "enter",
+    "env",
+    "example",
+    "expire",
+    "false",
+    "field",
+    "fixme",
+    "forgot",
+    "generate",
+    "hash",
+    "hidden",
+    "identifier",
+    "include",
+    "incorrect",
+    "input",
+    "insert",
+    "key",
+    "mask",
+    "missing",
+    "name",
+    "needed",
+    "none",
+    "null",
+    "number",
+    "object",
+    "omit",
+    "operator",
+    "option",
+    "origin",
+    "param",
+    "pass",
+    "placeholder",
+    "plain",
+    "prompt",
+    "provided",
+    "punctuation",
+    "pwd",
+    "random",
+    "redact",
+    "remove",
+    "replace",
+    "request",
+    "require",
+    "reset",
+    "response",
+    "result",
+    "secret",
+    "self",
+    "server",
+    "setting",
+    "string",
+    "text",
+    "this",
+    "todo",
+    "token",
+    "true",
+    "type",
+    "undefined",
+    "unset",
+    "update",
+    "user",
+    "valid",
+    "value",
+    "wrong",
+    "your",
+];
+
+/// What no password has in it, however else it looks.
+const NEVER: &[&str] = &[
+    "#{",
+    "$(",
+    "${",
+    "%(",
+    "&&",
+    "****",
+    "-here",
+    "...",
+    "....",
+    "://",
+    "<|",
+    "=>",
+    "[masked:",
+    "_here",
+    "change-me",
+    "change_me",
+    "changeme",
+    "import.meta",
+    "nullable",
+    "os.environ",
+    "placeholder",
+    "process.env",
+    "redacted",
+    "replace-me",
+    "replace_me",
+    "required|",
+    "xxxx",
+    "your-",
+    "your_",
+    "{{",
+    "||",
+    "•",
+    "…",
+];
+
+/// Words of a sentence. A passphrase has none of them.
+const SENTENCE: &[&str] = &[
+    "a",
+    "an",
+    "the",
+    "is",
+    "are",
+    "was",
+    "be",
+    "to",
+    "for",
+    "of",
+    "in",
+    "on",
+    "at",
+    "with",
+    "and",
+    "or",
+    "not",
+    "no",
+    "your",
+    "you",
+    "must",
+    "should",
+    "can",
+    "cannot",
+    "enter",
+    "please",
+    "this",
+    "that",
+    "it",
+    "if",
+    "password",
+    "token",
+    "secret",
+    "key",
+    "invalid",
+    "required",
+    "characters",
+    "use",
+    "least",
+    "min",
+    "max",
+    "new",
+    "old",
+    "confirm",
+    "forgot",
+    "reset",
+    "type",
+    "again",
+    "wrong",
+    "missing",
+    "from",
+    "by",
+    "has",
+    "have",
+    "will",
+    "only",
+];
+
+/// Whether `value` is a secret, given what its name says.
+pub fn is_secret(kind: Kind, style: Style, value: &Value) -> bool {
+    let bytes = value.bytes;
+    if bytes.is_empty() || stands_for_a_value(bytes) {
+        return false;
+    }
+    if value.quoted && bytes.contains(&b' ') {
+        return kind == Kind::Password && style != Style::Beside && !is_sentence(bytes);
+    }
+    if is_path(bytes) || (!value.quoted && is_code(bytes, value.next)) {
+        return false;
+    }
+    let wordy = is_wordy(bytes);
+    let digits = bytes.iter().all(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b':' | b'-'));
+    match (kind, style) {
+        (Kind::Password, Style::Beside) => !wordy && !digits && bytes.len() >= 8 && is_random(bytes),
+        (_, Style::Beside) => !wordy && !digits && bytes.len() >= 16 && is_random(bytes),
+        (Kind::Password, _) if digits => bytes.len() >= 5 && !bytes.contains(&b'.'),
+        (Kind::Password, Style::Line) if wordy && !value.quoted => {
+            let passphrase = bytes.len() >= 16 && bytes.iter().filter(|&&byte| byte == b'-').count() >= 2;
+            let ends_with_digit =
+                bytes[bytes.len() - 1].is_ascii_digit() && !matches!(value.next, b')' | b',');
+            (passphrase || (ends_with_digit && bytes.len() >= 6)) && !has_stem(bytes)
+        }
+        (Kind::Password, _) if wordy => {
+            let argument = !value.quoted && matches!(value.next, b')' | b',');
+            bytes.len() >= 6 && !argument && !has_stem(bytes) && !bytes.contains(&b'.')
+        }
+        (Kind::Password, _) => bytes.len() >= 4,
+        (_, _) if digits || wordy => false,
+        (Kind::Key, _) => bytes.len() >= 16 && is_random(bytes),
+        _ => bytes.len() >= 8,
+    }
+}
+
+/// `$TOKEN`, `<token>`, `{{ token }}`, `***`, `xxxx`, our own mask.
+pub fn stands_for_a_value(bytes: &[u8]) -> bool {
+    let Some((&first, rest)) = bytes.split_first() else { return true };
+    let variable = || {
+        let name =
+            rest.iter().position(|byte| !byte.is_ascii_alphanumeric() && *byte != b'_').unwrap_or(rest.len());
+        // `$ecret!9` is a password: behind the name of a variable comes nothing, or more of a path or address.
+        let letter = rest.first().is_some_and(|byte| byte.is_ascii_alphabetic() || *byte == b'_');
+        (letter || rest.is_empty() || (name == rest.len() && name < 3))
+            && matches!(
+                rest.get(name),
+                None | Some(b'/' | b'.' | b':' | b'-' | b'@' | b'%' | b'[' | b'$' | b'&')
+            )
+    };
+    match first {
+        b'$' if variable() => return true,
+        b'<' | b'[' | b'{' | b'*' => return true,
+        // `%s`, `%TOKEN%`; and not a password that begins with a sign.
+        b'%' if rest.len() < 4 || rest.ends_with(b"%") => return true,
+        b'@' | b'!' | b'&' if is_wordy(rest) => return true,
+        _ => {}
+    }
+    let same = bytes.iter().all(|byte| *byte == first || matches!(byte, b'-' | b'.'));
+    same || contains_any(bytes, NEVER, &NEVER_RANGES)
+}
+
+/// An expression: a call, a member, a type.
+fn is_code(bytes: &[u8], next: u8) -> bool {
+    if matches!(next, b'(' | b'[' | b'<') && is_wordy(bytes) {
+        return true;
+    }
+    let inner = bytes.strip_prefix(b"&").or_else(|| bytes.strip_prefix(b"!")).unwrap_or(bytes);
+    let inner = inner.strip_suffix(b"!").or_else(|| inner.strip_suffix(b"?")).unwrap_or(inner);
+    // `Token::Ident`, `a.b.c`, `this->token`, `user?.password`: every part a name.
+    let mut parts =
+        inner.split(|byte| matches!(byte, b'.' | b':' | b'?' | b'-' | b'>')).filter(|part| !part.is_empty());
+    let members = inner.iter().any(|byte| matches!(byte, b'.' | b':')) && !inner[0].is_ascii_digit();
+    members
+        && parts
+            .all(|part| is_wordy(part) || part.iter().all(|byte| byte.is_ascii_uppercase() || *byte == b'_'))
+}
+
+/// `/run/secrets/db`, `./x`, `~/.ssh/id`, `C:\x`. Base64 may begin with `/` too, and is not made of words.
+fn is_path(bytes: &[u8]) -> bool {
+    let windows = bytes.len() > 2
+        && bytes[0].is_ascii_alphabetic()
+        && bytes[1] == b':'
+        && matches!(bytes[2], b'\\' | b'/');
+    let begins =
+        windows || matches!(bytes, [b'/', ..] | [b'.', b'/', ..] | [b'.', b'.', b'/', ..] | [b'~', b'/', ..]);
+    let mut parts = bytes.split(|byte| matches!(byte, b'/' | b'\\' | b'.')).filter(|part| !part.is_empty());
+    begins && (windows || parts.all(|part| is_wordy(part) || part.len() <= 8 || !is_random(part)))
+}
+
+/// Words joined as people join them: `hashedPassword`, `new-password`, `TOKEN_TYPE`, with a number at their end at most.
+pub fn is_wordy(bytes: &[u8]) -> bool {
+    let (mut humps, mut letters, mut digits, mut before) = (0, 0, 0, b'_');
+    for &byte in bytes {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' => {
+                if digits > 0 && before.is_ascii_digit() {
+                    return false;
+                }
+                let begins = !before.is_ascii_alphabetic()
+                    || (byte.is_ascii_uppercase() && !before.is_ascii_uppercase());
+                humps += usize::from(begins);
+                letters += 1;
+            }
+            b'0'..=b'9' => digits += 1,
+            b'_' | b'-' | b'.' => {}
+            _ => return false,
+        }
+        before = byte;
+    }
+    // Random letters change their case all the time; words are longer than that.
+    letters >= 2 && letters >= 3 * humps - humps / 2 && digits <= 2 && vowels(bytes) * 8 >= letters
+}
+
+fn vowels(bytes: &[u8]) -> usize {
+    bytes
+        .iter()
+        .filter(|byte| matches!(byte.to_ascii_lowercase(), b'a' | b'e' | b'i' | b'o' | b'u' | b'y'))
+        .count()
+}
+
+/// Letters and digits in turns, or many signs, or capitals where no word has them.
+pub fn is_random(bytes: &[u8]) -> bool {
+    let class = |byte: u8| match byte {
+        b'a'..=b'z' => 1,
+        b'A'..=b'Z' => 2,
+        b'0'..=b'9' => 3,
+        b'-' | b'_' | b'.' | b' ' => 0,
+        _ => 4,
+    };
+    let changes = bytes.windows(2).filter(|pair| {
+        let (a, b) = (class(pair[0]), class(pair[1]));
+        a != 0 && b != 0 && a != b
+    });
+    changes.count() >= 3
+}
+
+fn has_stem(bytes: &[u8]) -> bool {
+    contains_any(bytes, STEMS, &STEM_RANGES)
+}
+
+/// Prose: some word of it is one that sentences are made of.
+fn is_sentence(bytes: &[u8]) -> bool {
+    let words =
+        bytes.split(|byte| matches!(byte, b' ' | b',' | b'.' | b':' | b'!' | b'?' | b'\'' | b'(' | b')'));
+    let known = |word: &[u8]| SENTENCE.iter().any(|known| word.eq_ignore_ascii_case(known.as_bytes()));
+    let words: Vec<&[u8]> = words.filter(|word| !word.is_empty()).collect();
+    words.iter().any(|word| known(word)) || words.len() > 10
+}
+
+/// Is one of `words` (small letters, sorted) anywhere in it?
+fn contains_any(bytes: &[u8], words: &[&str], ranges: &[(u8, u8); 256]) -> bool {
+    bytes.iter().enumerate().any(|(at, byte)| {
+        let (from, to) = ranges[*byte as usize];
+        words[usize::from(from)..usize::from(to)].iter().any(|word| {
+            bytes[at..].get(..word.len()).is_some_and(|here| here.eq_ignore_ascii_case(word.as_bytes()))
+        })
+    })
+}
+
+static STEM_RANGES: [(u8, u8); 256] = ranges(STEMS);
+static NEVER_RANGES: [(u8, u8); 256] = ranges(NEVER);
+
+/// Which of `words` begin with a byte, in either case.
+const fn ranges(words: &[&str]) -> [(u8, u8); 256] {
+    let mut ranges = [(0, 0); 256];
+    let mut i = 0;
+    while i < words.len() {
+        let first = words[i].as_bytes()[0];
+        assert!(i == 0 || words[i - 1].as_bytes()[0] <= first, "sorted");
+        let from =
+            if i > 0 && words[i - 1].as_bytes()[0] == first { ranges[first as usize].0 } else { i as u8 };
+        ranges[first as usize] = (from, i as u8 + 1);
+        ranges[first.to_ascii_uppercase() as usize] = ranges[first as usize];
+        i += 1;
+    }
+    ranges
+}

@@ -1,0 +1,106 @@
+//! Secrets are masked before an event is stored: provider keys, JWTs, private keys, addresses with passwords, cookies,
+//! values of names that say they hold one, options of programs that take one. Pure, one pass, no regular expressions:
+//! it reads every byte of every event.
+//!
+//! The tables (`shapes`, `names`, `commands`) say what secrets look like and where they stand; `judge` tells values from
+//! code, placeholders and words; `scan` finds the places worth a look.
+
+mod address;
+mod assign;
+mod bytes;
+mod commands;
+pub mod json;
+mod judge;
+mod names;
+pub mod paranoid;
+mod pem;
+mod scan;
+mod shapes;
+
+use crate::mask::json::Labels;
+use crate::mask::scan::Scan;
+use serde_json::Value;
+use std::borrow::Cow;
+
+/// Masks every text of a JSON value in place, keys included. `true` if something was masked.
+pub fn value(value: &mut Value) -> bool {
+    labeled(value, &mut Labels::default())
+}
+
+fn labeled(value: &mut Value, labels: &mut Labels) -> bool {
+    match value {
+        Value::String(string) => match labels.text(string) {
+            Cow::Owned(masked) => {
+                *string = masked;
+                true
+            }
+            Cow::Borrowed(_) => false,
+        },
+        Value::Array(items) => items.iter_mut().fold(false, |any, item| labeled(item, labels) | any),
+        Value::Object(map) => {
+            let mut any = false;
+            if map.keys().any(|key| matches!(text(key), Cow::Owned(_))) {
+                any = true;
+                *map = std::mem::take(map).into_iter().map(|(key, v)| (text(&key).into_owned(), v)).collect();
+            }
+            for (key, item) in map.iter_mut() {
+                labels.key(key);
+                any |= labeled(item, labels);
+            }
+            any
+        }
+        _ => false,
+    }
+}
+
+/// `text` with each secret replaced by `[masked:what]`.
+pub fn text(text: &str) -> Cow<'_, str> {
+    masked(text, |bytes| Scan::new(bytes))
+}
+
+/// A text without secrets is read once. One that had some is read again: what stood beside them may be one, now that they
+/// are gone, and masking twice has to be masking once. Two rounds do, but for texts made to defy it.
+const MOST_ROUNDS: usize = 8;
+
+fn masked<'t>(text: &'t str, scan: impl Fn(&[u8]) -> Scan<'_>) -> Cow<'t, str> {
+    let Some(mut masked) = masked_once(text, scan(text.as_bytes())) else { return Cow::Borrowed(text) };
+    for _ in 1..MOST_ROUNDS {
+        match masked_once(&masked, scan(masked.as_bytes())) {
+            Some(again) => masked = again,
+            None => break,
+        }
+    }
+    Cow::Owned(masked)
+}
+
+fn masked_once(text: &str, mut scan: Scan) -> Option<String> {
+    let mut out = String::new();
+    let mut copied = 0;
+    while let Some(Secret { name, span }) = scan.next_secret() {
+        // A secret starts and ends at ASCII characters, so these are character boundaries.
+        out.push_str(&text[copied..span.start]);
+        out.push_str("[masked:");
+        out.push_str(name);
+        out.push(']');
+        copied = span.end;
+    }
+    if copied == 0 {
+        return None;
+    }
+    out.push_str(&text[copied..]);
+    Some(out)
+}
+
+struct Secret {
+    name: &'static str,
+    span: std::ops::Range<usize>,
+}
+
+impl Secret {
+    fn new(name: &'static str, span: std::ops::Range<usize>) -> Option<Secret> {
+        (!span.is_empty()).then_some(Secret { name, span })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,478 @@
+//! The words of headspace: what an event, an agent, a command, a turn are, as every part and every wire knows them.
+
+mod machine;
+mod row;
+
+pub use crate::model::machine::Machine;
+pub use crate::model::row::{Row, SubRow, rows};
+use crate::stamp::Stamp;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// An enum whose values are lower-case words on every wire and in the store.
+macro_rules! words {
+    ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident = $word:literal),+ $(,)? }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        pub enum $name { $($(#[$vdoc])* #[serde(rename = $word)] $variant),+ }
+
+        impl $name {
+            pub const ALL: &'static [$name] = &[$($name::$variant),+];
+
+            pub const fn word(self) -> &'static str {
+                match self { $($name::$variant => $word),+ }
+            }
+
+            pub fn from_word(word: &str) -> Option<$name> {
+                match word { $($word => Some($name::$variant),)+ _ => None }
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.pad(self.word())
+            }
+        }
+    };
+}
+
+words! {
+    /// What an agent's main thread is doing. The newest open command gives it.
+    AgentState { Idle = "idle", Commanded = "commanded", Processing = "processing", AwaitingInput = "awaiting_input" }
+}
+words! {
+    CommandState {
+        Commanded = "commanded", Processing = "processing", AwaitingInput = "awaiting_input", Complete = "complete",
+    }
+}
+words! {
+    /// What a person wants to know: does it need me, is it busy, is it quiet.
+    Status { Idle = "idle", Working = "working", Attention = "attention" }
+}
+words! { Actor { User = "user", Agent = "agent" } }
+words! {
+    Intent {
+        Command = "command", Answer = "answer", Question = "question", Progress = "progress",
+        Completion = "completion", EndOfTask = "end_of_task",
+    }
+}
+words! {
+    /// How sure we are: a hook said so, a transcript showed it, we inferred it.
+    Confidence { High = "high", Medium = "medium", Low = "low" }
+}
+words! {
+    /// Where a sign came from: a hook, what the client writes about itself, its transcript, the process table.
+    Source { Hook = "hook", Client = "client", Transcript = "transcript", Process = "process" }
+}
+words! {
+    /// What a client writes about itself: a turn runs, it waits for a prompt, a dialog is open, or it waits for a
+    /// prompt while shells of its own go on in the background.
+    ClientState { Busy = "busy", Idle = "idle", Waiting = "waiting", Shell = "shell" }
+}
+words! { TimestampSource { Server = "server", Jsonl = "jsonl" } }
+words! {
+    /// Which of the six strategies found the agent of an event.
+    Method {
+        SessionId = "session_id", DbSessionId = "db_session_id", HeadspaceSessionId = "headspace_session_id",
+        TmuxPane = "tmux_pane", WorkingDirectory = "working_directory", Created = "created",
+    }
+}
+words! {
+    InteractionKind {
+        Permission = "permission", Question = "question", Plan = "plan", McpInput = "mcp_input", Reply = "reply",
+        // A dialog that no hook described: only the client's status file says that one is open.
+        Dialog = "dialog",
+    }
+}
+words! {
+    /// The six groups every surface shows, in this order. One glyph, one word, one colour each.
+    Group {
+        NeedsYou = "needs_you", Error = "error", Working = "working", Background = "background",
+        Done = "done", Idle = "idle",
+    }
+}
+
+impl Group {
+    pub const fn glyph(self) -> char {
+        match self {
+            Group::NeedsYou => '!',
+            Group::Error => 'x',
+            Group::Working => '*',
+            Group::Background => '~',
+            Group::Done => '+',
+            Group::Idle => '-',
+        }
+    }
+
+    /// What a person reads.
+    pub const fn label(self) -> &'static str {
+        match self {
+            Group::NeedsYou => "needs you",
+            Group::Error => "error",
+            Group::Working => "working",
+            Group::Background => "background",
+            Group::Done => "done, unseen",
+            Group::Idle => "idle",
+        }
+    }
+}
+
+/// Events that no hook sends: what headspace itself saw or was told. They are stored like hook events, because
+/// whatever changes a state must be there when the events are replayed.
+pub mod observed {
+    /// A text of the main thread found in the transcript. Body: `text`, `uuid`, `timestamp`, `message_id`,
+    /// `stop_reason`. With `stop_reason` `end_turn` it is a turn's last word only if the turn did end: it comes
+    /// right before a Stop without text, or because the turn went on after it.
+    pub const TEXT: &str = "TranscriptText";
+    /// The transcript says that the turn was interrupted. Body: `uuid`, `timestamp`, `during_tool`; `agent_id` if
+    /// it was a subagent's.
+    pub const INTERRUPTED: &str = "TranscriptInterrupted";
+    /// The client's status file changed. Body: `status` ([`super::ClientState`]; another word changes nothing),
+    /// `waiting_for`, `claude_pid`, `claude_pid_start`, `title` (if the session was named), `permission_mode` (if
+    /// known), `timestamp`. The event's time is when the client says it changed.
+    pub const CLIENT_STATUS: &str = "ClientStatus";
+    /// As `ClientStatus` with `idle`; databases of 0.1 have it.
+    pub const CLIENT_IDLE: &str = "ClientIdle";
+    /// A prompt that was typed while a turn ran begins its own turn. Body: `text`, `timestamp`.
+    pub const DEQUEUED: &str = "TranscriptDequeued";
+    /// A tool call was refused by the user; the turn may go on. Body: `tool_use_id`, `tool_name` (if known),
+    /// `uuid`, `timestamp`; `agent_id` if a subagent asked.
+    pub const REFUSED: &str = "TranscriptRefused";
+    /// A tool call got its result, whatever the hooks said: told while a question is open or the hooks are silent.
+    /// Body: `tool_use_id`, `tool_name` (if known), `is_error`, `uuid`, `timestamp`; `agent_id` if a subagent's.
+    pub const TOOL_RESULT: &str = "TranscriptToolResult";
+    /// A tool call began in a session whose hooks are silent. Body: `tool_use_id`, `tool_name`, `tool_input`,
+    /// `uuid`, `timestamp`.
+    pub const TOOL_USE: &str = "TranscriptToolUse";
+    /// The turn is over, and no hook said so within 2 s. Body: `text` (the final answer, if any), `message_id`,
+    /// `error` (if the API failed: the word StopFailure has), `uuid` and `timestamp` (of the answer's line, if
+    /// there is one). The event's own time is that of the end.
+    pub const TURN_END: &str = "TranscriptTurnEnd";
+    /// A prompt that no hook reported within 2 s, also one that begins `<task-notification>`. Body: `text`,
+    /// `prompt_id`, `uuid`, `timestamp`.
+    pub const PROMPT: &str = "TranscriptPrompt";
+    /// What the session is called, or its permission mode, where the client writes it outside of its hooks. Body:
+    /// `title`, `permission_mode`, `timestamp`.
+    pub const DETAILS: &str = "SessionDetails";
+    /// Tokens in use. Body: `used_tokens`, `model`, `timestamp`; after compaction `compacted: true` and no model.
+    pub const USAGE: &str = "TranscriptUsage";
+    /// A session found on disk that hooks never reported. Body: `cwd`, `transcript_path`, `timestamp` (of its
+    /// newest line), `git_branch`, `entrypoint`, `version`, and the process that runs it, if that is known.
+    pub const SESSION_FOUND: &str = "SessionFound";
+    /// The client's process is gone. Body: `claude_pid`, `claude_pid_start`.
+    pub const PROCESS_GONE: &str = "ProcessGone";
+    /// The client's status line input.
+    pub const STATUS_LINE: &str = "StatusLine";
+    /// A person looked at a finished agent.
+    pub const SEEN: &str = "Seen";
+    /// A person named an agent. Body: `name` (empty: the automatic one again).
+    pub const RENAMED: &str = "Renamed";
+    /// The guard judged a tool call. Body: `verdict`, `rule`, `reason`, `tool_name`.
+    pub const GUARD: &str = "GuardVerdict";
+    /// A context warning was given. Body: `level`.
+    pub const WARNED: &str = "ContextWarned";
+}
+
+/// A status of the client, and since when it has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClientSays {
+    pub status: ClientState,
+    pub at: Stamp,
+}
+
+/// What the edge looked up for an event before the engine saw it; stored with the event, so that a replay,
+/// years later and on another machine, decides the same.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Facts {
+    /// Nearest ancestor of the cwd with `.git`, else the cwd itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub root: Option<String>,
+    /// The project's name: of the main checkout, for a worktree.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub project: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub branch: Option<String>,
+    /// Of the processes the engine asked about ([`crate::engine::World::asks`]): those that live.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub alive: Vec<Process>,
+    /// It comes from another machine, whose processes nobody here can look at.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub elsewhere: bool,
+    /// This is the server's first contact with the session since it started.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub first_since_start: bool,
+}
+
+/// A process and when it started, because pids are used again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Process {
+    pub pid: u32,
+    pub start: u64,
+}
+
+/// One stored event: a hook's payload, or something [`observed`].
+#[derive(Clone, Debug)]
+pub struct Event {
+    pub id: i64,
+    pub name: String,
+    pub session_id: String,
+    /// When it happened: `sent_at`, clamped to arrival.
+    pub at: Stamp,
+    pub received_at: Stamp,
+    pub source: Source,
+    pub body: Value,
+    pub facts: Facts,
+    /// Replay only: the agent this event created when it first came, so that ids stay.
+    pub agent_hint: Option<i64>,
+}
+
+impl Event {
+    /// Whether this happened after `moment`, or with it. Transcript lines have milliseconds: a line of the same
+    /// millisecond counts as newer.
+    pub fn is_after(&self, moment: Stamp) -> bool {
+        let unit = if self.source == Source::Transcript { 1_000_000 } else { 1 };
+        self.at.0.div_euclid(unit) >= moment.0.div_euclid(unit)
+    }
+
+    /// A text field of the body that is there and not empty.
+    pub fn text(&self, field: &str) -> Option<&str> {
+        self.body.get(field)?.as_str().filter(|text| !text.is_empty())
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Command {
+    pub id: i64,
+    pub agent_id: i64,
+    pub session_id: String,
+    pub state: CommandState,
+    pub instruction: Option<String>,
+    pub started_at: Stamp,
+    pub completed_at: Option<Stamp>,
+    pub confidence: Confidence,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Turn {
+    pub id: i64,
+    pub agent_id: i64,
+    pub session_id: String,
+    pub command_id: Option<i64>,
+    pub actor: Actor,
+    pub intent: Intent,
+    pub text: String,
+    pub timestamp: Stamp,
+    pub timestamp_source: TimestampSource,
+    pub confidence: Confidence,
+    /// The transcript entry it came from, if it did.
+    pub uuid: Option<String>,
+    /// The event that made it.
+    pub event_id: i64,
+}
+
+/// A step of the state machine, or an attempt that was not valid.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Transition {
+    pub agent_id: i64,
+    pub command_id: Option<i64>,
+    pub from: CommandStateOrIdle,
+    pub to: CommandStateOrIdle,
+    pub actor: Actor,
+    pub intent: Intent,
+    pub valid: bool,
+    pub confidence: Confidence,
+    pub source: Source,
+    pub event_id: i64,
+    pub at: Stamp,
+    /// In words: "PermissionRequest Bash 'npm test'".
+    pub why: String,
+}
+
+words! {
+    /// Every state of the machine's table: the command's, and idle for "no command".
+    CommandStateOrIdle {
+        Idle = "idle", Commanded = "commanded", Processing = "processing",
+        AwaitingInput = "awaiting_input", Complete = "complete",
+    }
+}
+
+/// An open question to the user.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Interaction {
+    pub id: i64,
+    pub kind: InteractionKind,
+    pub tool_use_id: Option<String>,
+    pub tool_name: Option<String>,
+    /// The subagent that asks; `None` for the main thread.
+    pub subagent: Option<String>,
+    /// What is asked, ready to show: "Allow Bash: npm test", the question's text.
+    pub text: String,
+    /// Choices offered, if the client named them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub options: Vec<String>,
+    pub opened_at: Stamp,
+    pub closed_at: Option<Stamp>,
+    pub event_id: i64,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Subagent {
+    pub agent_id: String,
+    pub session_id: String,
+    pub agent_type: String,
+    pub status: Status,
+    pub status_detail: Option<String>,
+    pub started_at: Stamp,
+    pub ended_at: Option<Stamp>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ContextUse {
+    pub used_tokens: u64,
+    pub window: u64,
+    pub percent: f64,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CurrentCommand {
+    pub id: i64,
+    pub state: CommandState,
+    pub instruction: Option<String>,
+    pub started_at: Stamp,
+}
+
+/// An agent as every surface sees it: `GET /api/agents`, `status`, `top`, the dashboard.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct AgentView {
+    pub id: i64,
+    pub session_id: String,
+    pub sessions: Vec<String>,
+    pub name: String,
+    pub project: Option<String>,
+    pub project_path: Option<String>,
+    pub cwd: Option<String>,
+    pub branch: Option<String>,
+    pub state: AgentState,
+    pub status: Status,
+    pub status_detail: Option<String>,
+    pub group: Group,
+    pub error: Option<String>,
+    pub unseen: bool,
+    pub stale: bool,
+    pub headless: bool,
+    pub started_at: Stamp,
+    pub last_active_at: Stamp,
+    pub waiting_since: Option<Stamp>,
+    pub ended_at: Option<Stamp>,
+    pub end_reason: Option<String>,
+    pub tmux_session: Option<String>,
+    pub tmux_pane: Option<String>,
+    pub terminal: Option<Value>,
+    pub claude_pid: Option<u32>,
+    pub claude_pid_start: Option<u64>,
+    pub host: Option<String>,
+    /// It runs on another machine than this server: its process cannot be looked at.
+    #[serde(default)]
+    pub elsewhere: bool,
+    pub role: Option<String>,
+    pub mode: Option<String>,
+    pub model: Option<String>,
+    pub permission_mode: Option<String>,
+    pub context: Option<ContextUse>,
+    pub cost_usd: Option<f64>,
+    pub rate_limits: Option<Value>,
+    pub pr: Option<Value>,
+    pub worktree: Option<Value>,
+    pub background: Vec<Value>,
+    /// Prompts the session has scheduled for itself.
+    #[serde(default)]
+    pub crons: Vec<Value>,
+    pub interactions: Vec<Interaction>,
+    pub subagents: Vec<Subagent>,
+    pub current_command: Option<CurrentCommand>,
+    pub turn_count: u64,
+    /// The agent's last words, on one line: what a finished one has to say.
+    #[serde(default)]
+    pub last_said: Option<String>,
+    pub transcript_path: Option<String>,
+    /// What the client's own status file says, and since when.
+    #[serde(default)]
+    pub client_status: Option<ClientSays>,
+    pub source: Source,
+    pub source_at: Stamp,
+    pub confidence: Confidence,
+}
+
+impl AgentView {
+    /// Its place in every list: who needs a person first and of those who waits longest; then by group. Who works
+    /// keeps its place by when its command began, because a list that is sorted by activity never stands still; the
+    /// quiet ones come most recently active first, ended ones last.
+    pub fn rank(&self) -> impl Ord + use<> {
+        let within = match self.group {
+            Group::NeedsYou => self.waiting_since.unwrap_or(self.last_active_at).0,
+            Group::Working | Group::Background => {
+                self.current_command.as_ref().map_or(self.started_at, |command| command.started_at).0
+            }
+            Group::Error | Group::Done | Group::Idle => -self.last_active_at.0,
+        };
+        (self.ended_at.is_some(), self.group, within, self.id)
+    }
+}
+
+/// What became of an agent by an event: rows for the store, and what the stream of changes tells.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Change {
+    AgentCreated {
+        agent_id: i64,
+    },
+    /// The agent's own state or its status or detail changed.
+    StateChanged(StateChanged),
+    /// New; or, with an id that came before, corrected (a progress text that proved to be the answer).
+    Turn(Turn),
+    /// Opened or changed (same id).
+    Command(Command),
+    /// Opened or closed (same id).
+    Interaction {
+        agent_id: i64,
+        interaction: Interaction,
+    },
+    /// New or changed; its key is (session_id, agent_id).
+    Subagent {
+        agent_id: i64,
+        subagent: Subagent,
+    },
+    Transition(Transition),
+    SessionEnded {
+        agent_id: i64,
+        session_id: String,
+        reason: String,
+        at: Stamp,
+    },
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StateChanged {
+    pub agent_id: i64,
+    pub project: Option<String>,
+    pub from: AgentState,
+    pub to: AgentState,
+    pub status: Status,
+    pub status_detail: Option<String>,
+    pub confidence: Confidence,
+    pub source: Source,
+    pub timestamp: Stamp,
+}
+
+/// The answer of the engine to one event.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outcome {
+    pub agent_id: Option<i64>,
+    pub is_new_agent: bool,
+    pub method: Method,
+    /// The same event came before: stored, otherwise without effect.
+    pub duplicate: bool,
+    pub changes: Vec<Change>,
+    /// Every agent whose document changed, the event's own first.
+    pub touched: Vec<i64>,
+}

@@ -1,0 +1,114 @@
+//! An agent on one line: what every list of agents shows of it, and no more.
+
+use crate::model::{AgentView, Group, Status};
+use crate::stamp::Stamp;
+use serde::{Deserialize, Serialize};
+
+/// Characters of a line that anybody has room for.
+const LONGEST: usize = 240;
+
+/// An agent in a list. Small, because the lists are read often: a status line asks every few seconds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Row {
+    pub id: i64,
+    pub name: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project: Option<String>,
+    pub group: Group,
+    /// The ask, the error, what it does, what it was told: one line.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub about: String,
+    /// Seconds it waits, works, or has been quiet: the time that matters in its group.
+    pub age: u64,
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub ended: bool,
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub stale: bool,
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub headless: bool,
+    /// Percent of the context window.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context: Option<f64>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub subagents: Vec<SubRow>,
+}
+
+/// A subagent at work, under its agent.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SubRow {
+    pub kind: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub about: String,
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub asks: bool,
+}
+
+impl Row {
+    /// "api · fix-auth": the project, and what tells this agent from its neighbours there.
+    pub fn title(&self) -> String {
+        match &self.project {
+            Some(project) if *project != self.name => format!("{project} · {}", self.name),
+            _ => self.name.clone(),
+        }
+    }
+}
+
+impl AgentView {
+    pub fn row(&self, now: Stamp) -> Row {
+        let at_work = self.subagents.iter().filter(|subagent| subagent.ended_at.is_none());
+        Row {
+            id: self.id,
+            name: self.name.clone(),
+            project: self.project.clone(),
+            group: self.group,
+            about: self.about().map(bounded).unwrap_or_default(),
+            age: now.since(self.since()).as_secs(),
+            ended: self.ended_at.is_some(),
+            stale: self.stale,
+            headless: self.headless,
+            context: self.context.as_ref().map(|context| context.percent),
+            subagents: at_work
+                .map(|subagent| SubRow {
+                    kind: subagent.agent_type.clone(),
+                    about: subagent.status_detail.as_deref().map(bounded).unwrap_or_default(),
+                    asks: subagent.status == Status::Attention,
+                })
+                .collect(),
+        }
+    }
+
+    /// What it is about, in one line.
+    pub fn about(&self) -> Option<&str> {
+        let told = || self.current_command.as_ref().and_then(|command| command.instruction.as_deref());
+        let detail = self.status_detail.as_deref();
+        match self.group {
+            Group::Error => self.error.as_deref().or(detail),
+            Group::NeedsYou | Group::Working | Group::Background => detail.or_else(told),
+            Group::Done | Group::Idle => detail.or(self.last_said.as_deref()),
+        }
+    }
+
+    /// Since when it waits, works, or has been quiet.
+    fn since(&self) -> Stamp {
+        match self.group {
+            Group::NeedsYou => self.waiting_since.unwrap_or(self.last_active_at),
+            Group::Working => self.current_command.as_ref().map_or(self.last_active_at, |c| c.started_at),
+            _ => self.last_active_at,
+        }
+    }
+}
+
+/// The agents as rows, in the order of every list.
+pub fn rows(mut agents: Vec<AgentView>, now: Stamp) -> Vec<Row> {
+    agents.sort_by_cached_key(AgentView::rank);
+    agents.iter().map(|agent| agent.row(now)).collect()
+}
+
+fn bounded(text: &str) -> String {
+    let end = text.char_indices().nth(LONGEST).map_or(text.len(), |(at, _)| at);
+    text[..end].to_owned()
+}
+
+fn is_false(value: &bool) -> bool {
+    !value
+}

@@ -1,0 +1,136 @@
+//! Programs on the command line: `python -c`, `node -e`, a heredoc to `perl`. Not understood, only scanned for
+//! calls that run, delete, write or read something, with the arguments as far as they are plain text.
+
+mod calls;
+mod functions;
+mod renames;
+mod tokens;
+
+use crate::code::tokens::Token;
+use crate::eval::Walk;
+use crate::eval::env::Env;
+use crate::eval::file_effects::Write;
+use crate::eval::value::Stream;
+use crate::programs::Call;
+use crate::rules;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Language {
+    Shell,
+    Python,
+    JavaScript,
+    Perl,
+    Ruby,
+    Php,
+    AppleScript,
+    PowerShell,
+    /// Scanned like the others, with the commonest conventions.
+    Other,
+}
+
+impl Language {
+    /// What runs a script, by its first line.
+    pub fn of_shebang(text: &str) -> Language {
+        let first = text.lines().next().unwrap_or("");
+        if !first.starts_with("#!") {
+            return Language::Shell;
+        }
+        [
+            ("python", Language::Python),
+            ("node", Language::JavaScript),
+            ("deno", Language::JavaScript),
+            ("perl", Language::Perl),
+            ("ruby", Language::Ruby),
+            ("php", Language::Php),
+            ("osascript", Language::AppleScript),
+            ("pwsh", Language::PowerShell),
+        ]
+        .into_iter()
+        .find(|(name, _)| first.contains(name))
+        .map_or(Language::Shell, |(_, language)| language)
+    }
+}
+
+/// Scans a program of any language but the shell's own.
+pub fn judge(walk: &mut Walk<'_>, env: &mut Env, language: Language, code: &str, call: &Call<'_>) {
+    match language {
+        Language::AppleScript => apple_script(walk, env, code, call),
+        Language::PowerShell => crate::powershell::judge(walk, env, code),
+        language => calls::scan(walk, env, language, code, &call.show()),
+    }
+}
+
+/// As [`judge`], for code that no command line carries.
+pub fn judge_tool(walk: &mut Walk<'_>, env: &mut Env, language: Language, code: &str, subject: &str) {
+    calls::scan(walk, env, language, code, subject);
+}
+
+/// `awk`: `system("…")`, `print | "command"`, `"command" | getline`, `print > "file"`.
+pub fn awk(walk: &mut Walk<'_>, env: &mut Env, program: &str, call: &Call<'_>) {
+    if !program.contains(['|', '>']) && !program.contains("system") {
+        return;
+    }
+    let tokens = tokens::read(program, Language::Other);
+    let mut prints = false;
+    for (at, token) in tokens.iter().enumerate() {
+        let before = at.checked_sub(1).map(|at| &tokens[at]);
+        let earlier = at.checked_sub(2).map(|at| &tokens[at]);
+        match token {
+            Token::Name(name) if name.starts_with("print") => prints = true,
+            Token::Punct(';' | '{' | '}') | Token::Line => prints = false,
+            Token::Text(text, _) => {
+                let runs = matches!((earlier, before), (Some(Token::Name(name)), Some(Token::Punct('('))) if name == "system")
+                    || (prints && before == Some(&Token::Punct('|')))
+                    || (tokens.get(at + 1) == Some(&Token::Punct('|'))
+                        && matches!(tokens.get(at + 2), Some(Token::Name(name)) if name == "getline"));
+                if !walk.spend(8) {
+                    return;
+                }
+                if runs {
+                    walk.text(&mut env.clone(), text, &Stream::None, false);
+                } else if prints && before == Some(&Token::Punct('>')) {
+                    walk.write(env, text, Write::Overwrite, &call.show());
+                }
+            }
+            Token::Name(name) if name == "system" => {
+                let literal = matches!(
+                    (tokens.get(at + 1), tokens.get(at + 2), tokens.get(at + 3)),
+                    (Some(Token::Punct('(')), Some(Token::Text(..)), Some(Token::Punct(')')))
+                );
+                if !literal && tokens.get(at + 1) == Some(&Token::Punct('(')) {
+                    walk.found(&env.world.clone(), &rules::SHELL_UNKNOWN_COMMAND, call.show());
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// AppleScript: `do shell script "…"`, administrator rights, messages.
+pub fn apple_script(walk: &mut Walk<'_>, env: &mut Env, script: &str, call: &Call<'_>) {
+    const MESSENGERS: [&str; 8] =
+        ["mail", "messages", "outlook", "slack", "whatsapp", "telegram", "signal", "discord"];
+    let lower = script.to_lowercase();
+    let world = env.world.clone();
+    if lower.contains("with administrator privileges") {
+        walk.found(&world, &rules::PRIVILEGE, call.show());
+    }
+    let tokens = tokens::read(script, Language::Other);
+    for window in tokens.windows(4) {
+        if let [Token::Name(a), Token::Name(b), Token::Name(c), Token::Text(command, _)] = window
+            && [a, b, c].map(|word| word.to_lowercase()) == ["do", "shell", "script"]
+        {
+            walk.text(&mut env.clone(), command, &Stream::None, false);
+        }
+    }
+    let sends = tokens.iter().any(|token| {
+        matches!(token, Token::Name(name) if matches!(name.to_lowercase().as_str(), "send" | "reply" | "forward"))
+    });
+    let messenger = MESSENGERS
+        .iter()
+        .any(|name| lower.contains(&format!("\"{name}\"")) || lower.contains(&format!("microsoft {name}")));
+    if sends && messenger {
+        let rule = if walk.unattended { &rules::MESSAGE_UNATTENDED } else { &rules::MESSAGE_SEND };
+        walk.found(&world, rule, call.show());
+    }
+}

@@ -1,0 +1,196 @@
+//! Where a tool call happens: the directories that count, the user's settings, and a window on the disk.
+
+use crate::{Decision, Verdict};
+use headspace_platform::config;
+use headspace_platform::config::Config;
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::time::Duration;
+
+/// What the guard may ask of the disk. Names and links; contents only of the scripts that a line runs and of the
+/// project's own settings.
+pub trait Files: Send + Sync {
+    /// Where the symbolic link `path` points; `None` if it is none.
+    fn link(&self, path: &str) -> Option<String>;
+    fn exists(&self, path: &str) -> bool;
+    fn is_dir(&self, path: &str) -> bool;
+    /// The names in a directory, at most a few thousand.
+    fn names(&self, dir: &str) -> Vec<String>;
+    /// The text of a plain file of at most [`LONGEST_FILE`] bytes.
+    fn read(&self, path: &str) -> Option<String>;
+    /// Whether the repository at `root` has nothing uncommitted; `None` if nobody knows.
+    fn is_clean(&self, root: &str) -> Option<bool>;
+}
+
+/// Longer scripts are not read.
+pub const LONGEST_FILE: u64 = 64 << 10;
+
+/// The real disk.
+#[derive(Debug)]
+pub struct Disk;
+
+/// A directory with more entries than this is judged by the pattern alone.
+const MOST_NAMES: usize = 5000;
+
+impl Files for Disk {
+    fn link(&self, path: &str) -> Option<String> {
+        std::fs::read_link(path).ok().map(|target| target.to_string_lossy().into_owned())
+    }
+
+    fn exists(&self, path: &str) -> bool {
+        std::fs::symlink_metadata(path).is_ok()
+    }
+
+    fn is_dir(&self, path: &str) -> bool {
+        std::fs::metadata(path).is_ok_and(|meta| meta.is_dir())
+    }
+
+    fn names(&self, dir: &str) -> Vec<String> {
+        let Ok(entries) = std::fs::read_dir(dir) else { return Vec::new() };
+        entries
+            .take(MOST_NAMES)
+            .filter_map(|entry| Some(entry.ok()?.file_name().to_string_lossy().into_owned()))
+            .collect()
+    }
+
+    fn read(&self, path: &str) -> Option<String> {
+        // A pipe or a device would hang, or never end.
+        let length = std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file)?.len();
+        if length > LONGEST_FILE {
+            return None;
+        }
+        std::fs::read_to_string(path).ok()
+    }
+
+    fn is_clean(&self, root: &str) -> Option<bool> {
+        // Settings that would make git run something else are off; files that git does not know survive a reset.
+        let out = std::process::Command::new("git")
+            .args(["--no-optional-locks", "-c", "core.fsmonitor=false", "-C", root])
+            .args(["status", "--porcelain", "--untracked-files=no", "--ignore-submodules=all"])
+            .stdin(std::process::Stdio::null())
+            .stderr(std::process::Stdio::null())
+            .output()
+            .ok()?;
+        out.status.success().then_some(out.stdout.is_empty())
+    }
+}
+
+/// The world a judgement is made in.
+pub struct Place {
+    pub home: PathBuf,
+    /// The user's login name, for `~name`.
+    pub user: Option<String>,
+    /// `CLAUDE_PROJECT_DIR`; the repository around the payload's `cwd` counts besides it.
+    pub project: Option<PathBuf>,
+    /// Used when the payload names no directory.
+    pub cwd: PathBuf,
+    pub tmpdir: Option<PathBuf>,
+    /// `CLAUDE_SESSION_MODE`
+    pub session_mode: Option<String>,
+    pub claude_dir: PathBuf,
+    /// Named in every reason, and protected from the tools it judges.
+    pub config_file: PathBuf,
+    pub config: config::Guard,
+    pub files: Box<dyn Files>,
+    /// How long a judgement may take before it becomes "ask".
+    pub patience: Duration,
+    /// The worst that was found, for whoever cannot wait for the end.
+    pub so_far: Mutex<Option<Verdict>>,
+}
+
+/// What the hook may spend on judging.
+pub const HOOK_PATIENCE: Duration = Duration::from_millis(50);
+
+impl Place {
+    /// What is said to a call that the guard cannot judge, as the user configured it.
+    pub fn failure(&self) -> Decision {
+        if self.config.on_failure.as_deref() == Some("block") { Decision::Deny } else { Decision::Ask }
+    }
+
+    /// This process's surroundings and the user's settings.
+    pub fn here(config: &Config) -> Place {
+        Place {
+            home: config::home(),
+            user: config::env("USER").or_else(|| config::env("LOGNAME")),
+            project: config::env_path(config::var::PROJECT_DIR),
+            cwd: std::env::current_dir().unwrap_or_else(|_| PathBuf::from("/")),
+            tmpdir: config::env_path("TMPDIR").filter(|path| path.is_absolute()),
+            session_mode: config::env(config::var::SESSION_MODE),
+            claude_dir: config::claude_dir(),
+            config_file: config::config_file(),
+            config: config.guard.clone(),
+            files: Box::new(Disk),
+            patience: HOOK_PATIENCE,
+            so_far: Mutex::default(),
+        }
+    }
+}
+
+#[cfg(test)]
+pub mod fake {
+    use super::*;
+    use std::collections::{BTreeMap, BTreeSet};
+
+    /// A made-up disk: directories end in `/`, links are `name -> target`.
+    #[derive(Default, Debug)]
+    pub struct Fake {
+        entries: BTreeSet<String>,
+        links: BTreeMap<String, String>,
+        pub texts: BTreeMap<String, String>,
+        pub clean: Option<bool>,
+    }
+
+    impl Fake {
+        pub fn new(lines: &str) -> Fake {
+            let mut fake = Fake::default();
+            for line in lines.split_whitespace() {
+                let (name, target) = line.split_once("->").map_or((line, None), |(n, t)| (n, Some(t)));
+                let name = name.trim_end_matches('/');
+                let mut upto = String::new();
+                for part in name.split('/').filter(|part| !part.is_empty()) {
+                    upto.push('/');
+                    upto.push_str(part);
+                    fake.entries.insert(upto.clone());
+                }
+                if let Some(target) = target {
+                    fake.links.insert(name.to_owned(), target.to_owned());
+                }
+            }
+            fake
+        }
+    }
+
+    impl Files for Fake {
+        fn link(&self, path: &str) -> Option<String> {
+            self.links.get(path).cloned()
+        }
+
+        fn exists(&self, path: &str) -> bool {
+            self.entries.contains(path)
+        }
+
+        fn is_dir(&self, path: &str) -> bool {
+            let below = format!("{path}/");
+            self.entries.range(below.clone()..).next().is_some_and(|next| next.starts_with(&below))
+        }
+
+        fn names(&self, dir: &str) -> Vec<String> {
+            let below = format!("{}/", dir.trim_end_matches('/'));
+            self.entries
+                .range(below.clone()..)
+                .take_while(|path| path.starts_with(&below))
+                .filter_map(|path| path.strip_prefix(&below))
+                .filter(|rest| !rest.contains('/'))
+                .map(str::to_owned)
+                .collect()
+        }
+
+        fn read(&self, path: &str) -> Option<String> {
+            self.texts.get(path).cloned()
+        }
+
+        fn is_clean(&self, _: &str) -> Option<bool> {
+            self.clean
+        }
+    }
+}

@@ -1,0 +1,354 @@
+//! Walks the tree of a shell text as the shell would, but only in thought: variables that the line itself sets
+//! are followed, directories are tracked, what flows through pipes is known by its origin, and every simple
+//! command that would run is shown to the rules of its program.
+//!
+//! Branches are all taken, loops run once with all their values, and what two branches leave behind is kept
+//! side by side. What cannot be known stays a hole with an origin (see [`value`]).
+
+mod assign;
+mod braces;
+pub mod env;
+mod expand;
+pub mod file_effects;
+mod fork_bomb;
+pub mod pattern;
+mod redirect;
+mod run;
+mod simple;
+mod slices;
+pub mod value;
+
+use crate::budget::{Budget, Whose};
+use crate::environment::Place;
+use crate::eval::env::{Env, World};
+use crate::eval::value::{Origins, Stream, Tags};
+use crate::paths::Ground;
+use crate::rules;
+use crate::rules::{Choices, Rule};
+use crate::shell;
+use crate::shell::{Problem, Script};
+use crate::{Decision, Verdict};
+use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
+
+/// What a rule said, and about what.
+#[derive(Debug, Clone)]
+pub struct Finding {
+    pub rule: &'static Rule,
+    pub decision: Decision,
+    pub subject: String,
+    /// The pattern that fitted, if the rule has any.
+    pub pattern: Option<String>,
+}
+
+impl Finding {
+    pub fn verdict(&self, place: &Place) -> Verdict {
+        let mut verdict =
+            rules::verdict(self.rule, self.decision, &self.subject, &place.config_file.to_string_lossy());
+        verdict.pattern.clone_from(&self.pattern);
+        verdict
+    }
+}
+
+/// One command that would run, for `guard explain`.
+#[derive(Debug, Clone)]
+pub struct Step {
+    pub depth: usize,
+    pub command: String,
+    pub cwd: String,
+}
+
+/// The settings a project brings along.
+pub const PROJECT_FILE: &str = ".headspace.jsonc";
+
+/// More commands inside one another than this (`env env env …`) are not looked into.
+const MOST_NESTED: usize = 100;
+
+/// More commands than this are not walked; a line that long in thought is a question for the user.
+const MOST_STEPS: usize = 300_000;
+
+/// What a command costs at least, in the unit of [`Walk::spend`].
+const STEP: usize = 64;
+/// How much may be spent between two looks at the clock: well below a millisecond's work.
+const LOOK: usize = 4096;
+/// No value that expansions make grows beyond this; `a=$a$a` would have no end.
+pub const LONGEST_VALUE: usize = 1 << 20;
+
+pub struct Walk<'a> {
+    place: &'a Place,
+    pub ground: Ground<'a>,
+    pub choices: Choices,
+    pub origins: Origins,
+    /// What the line itself puts into files, by canonical path.
+    pub made: HashMap<String, Stream>,
+    /// Directories that downloaded archives and repositories are unpacked to.
+    pub unpacked: Vec<String>,
+    /// The script of the project that is being read, and whether it reads others in turn.
+    pub script: Option<String>,
+    pub sources_more: bool,
+    /// Somebody in the line reads what the command at hand prints.
+    wanted: bool,
+    /// Where the line runs.
+    pub world: World,
+    /// Where the tokens that the line prints may go; not if it also prints a secret of another kind.
+    pub token_hosts: Vec<&'static str>,
+    pub any_host: bool,
+    pub unattended: bool,
+    pub worst: Option<Finding>,
+    pub trace: Option<Vec<Step>>,
+    /// Nesting went beyond what the stack at hand allows.
+    pub too_deep: bool,
+    budget: Budget,
+    steps: usize,
+    /// Work since the last look at the clock.
+    spent: usize,
+    pub stopped: bool,
+    pub depth: usize,
+    max_depth: usize,
+    /// Which of several possible values is looked at, and how many the command at hand has met.
+    pick: usize,
+    alternatives: usize,
+    /// Functions and aliases being run, with how many processes were started around them.
+    callers: Vec<(String, usize)>,
+    called: HashSet<String>,
+    background: usize,
+    temp_names: usize,
+    nested: usize,
+    /// `>(…)` of the command at hand, run once it is known what flows into them.
+    sinks: Vec<(Rc<Script>, Env)>,
+    /// What the command at hand finds on its stdin, and with it every `$(…)` in its words.
+    stdin: Stream,
+}
+
+impl<'a> Walk<'a> {
+    pub fn new(place: &'a Place, payload_cwd: Option<&str>, max_depth: usize) -> Walk<'a> {
+        let ground = Ground::new(place, payload_cwd);
+        let mut choices = Choices::of(&place.config, &ground.projects, &ground.real_home);
+        for project in &ground.projects {
+            let own = place.files.read(&format!("{project}/{PROJECT_FILE}"));
+            if let Some(text) = own {
+                choices.tighten(&headspace_platform::config::guard_of(&text));
+            }
+        }
+        let unattended =
+            place.session_mode.as_deref().is_some_and(|mode| !mode.eq_ignore_ascii_case("interactive"));
+        Walk {
+            ground,
+            choices,
+            origins: Origins::default(),
+            made: HashMap::new(),
+            unpacked: Vec::new(),
+            script: None,
+            sources_more: false,
+            wanted: false,
+            world: World::Here,
+            token_hosts: Vec::new(),
+            any_host: false,
+            unattended,
+            worst: None,
+            trace: None,
+            too_deep: false,
+            // A little before the time is up, to leave some for the answer.
+            budget: Budget::new(Whose::Thread, place.patience * 4 / 5),
+            place,
+            steps: 0,
+            spent: 0,
+            stopped: false,
+            depth: 0,
+            max_depth,
+            pick: 0,
+            alternatives: 1,
+            callers: Vec::new(),
+            called: HashSet::new(),
+            background: 0,
+            temp_names: 0,
+            nested: 0,
+            sinks: Vec::new(),
+            stdin: Stream::None,
+        }
+    }
+
+    /// The environment a line starts in.
+    pub fn env(&self) -> Env {
+        let mut env = Env::new(self.ground.cwd.clone());
+        env.world = self.world.clone();
+        env
+    }
+
+    /// A rule speaks. On another machine nothing is forbidden, but everything is asked; in a container only
+    /// what reaches this machine counts, and that is reported as if it happened here.
+    pub fn found(&mut self, world: &World, rule: &'static Rule, subject: impl Into<String>) {
+        self.judged(world, rule, subject.into(), None);
+    }
+
+    /// As [`Walk::found`], by a pattern.
+    pub fn found_by(&mut self, world: &World, rule: &'static Rule, subject: String, pattern: &str) {
+        self.judged(world, rule, subject, Some(pattern));
+    }
+
+    fn judged(&mut self, world: &World, rule: &'static Rule, subject: String, pattern: Option<&str>) {
+        if self.script.is_some() && self.is_everyday_in_scripts(rule) {
+            return;
+        }
+        let (rule, decision) = match world {
+            // A cloud, a database, a registry is the same one from everywhere.
+            _ if rule.reaches_out() => (rule, self.choices.decision(rule)),
+            World::Here => (rule, self.choices.decision(rule)),
+            World::Remote | World::Running => {
+                let own = self.choices.decision(rule);
+                let remote = self.choices.decision(&rules::REMOTE_CHANGE);
+                (if own == Decision::Deny { &rules::REMOTE_CHANGE } else { rule }, own.min(remote))
+            }
+            World::Container(_) => return,
+        };
+        let worse = self.worst.as_ref().is_none_or(|worst| decision > worst.decision);
+        if decision > Decision::Allow && worse {
+            let mut subject = self.origins.show(&subject);
+            if let Some(script) = &self.script {
+                subject = format!("{} ({script})", headspace_core::text::gist(&subject, 120));
+            }
+            let finding = Finding { rule, decision, subject, pattern: pattern.map(str::to_owned) };
+            if let Ok(mut so_far) = self.place.so_far.lock() {
+                *so_far = Some(finding.verdict(self.place));
+            }
+            self.worst = Some(finding);
+        }
+    }
+
+    /// What is only unknown in a script, and what it reads for itself: no more than what it was before it was read.
+    fn is_everyday_in_scripts(&self, rule: &'static Rule) -> bool {
+        let unknown = [
+            &rules::DELETE_UNKNOWN,
+            &rules::KILL_UNKNOWN,
+            &rules::SHELL_UNKNOWN_COMMAND,
+            &rules::SHELL_UNREADABLE,
+            &rules::SHELL_WRAPPED,
+        ];
+        unknown.iter().any(|known| std::ptr::eq(*known, rule))
+            || std::ptr::eq(rule, &rules::DELETE_EMPTY_VARIABLE) && self.sources_more
+            || std::ptr::eq(rule, &rules::READ_SECRET) && self.wanted
+    }
+
+    /// Reads and walks a text as its own top-level command: the whole line, `sh -c`, `eval`.
+    pub fn text(&mut self, env: &mut Env, text: &str, stdin: &Stream, want: bool) -> Stream {
+        if self.depth >= self.max_depth {
+            return self.give_up(env);
+        }
+        if !self.stop_if(self.budget.is_over()) {
+            return Stream::Data(Tags::NONE);
+        }
+        let parsed = shell::read(text, self.max_depth - self.depth);
+        for problem in &parsed.problems {
+            self.too_deep |= *problem == Problem::TooDeep;
+            let rule = match problem {
+                Problem::Character(_) => &rules::SHELL_HIDDEN_CHARACTER,
+                _ => &rules::SHELL_UNREADABLE,
+            };
+            self.found(&env.world.clone(), rule, format!("{} ({problem})", gist(text)));
+        }
+        self.depth += 1;
+        let out = self.script(env, &parsed.script, stdin, want);
+        self.depth -= 1;
+        out
+    }
+
+    /// The whole line: what was set as a trap runs at the end, and functions nobody called are looked at.
+    pub fn line(&mut self, text: &str) {
+        let mut env = self.env();
+        self.text(&mut env, text, &Stream::None, false);
+        self.run_traps(&mut env);
+        self.uncalled_functions(&mut env);
+    }
+
+    /// Nobody called them here, so what they ask of unknown arguments does not count; what is forbidden does.
+    fn uncalled_functions(&mut self, env: &mut Env) {
+        let functions = env.functions.clone();
+        for (name, body) in functions.iter() {
+            if self.called.contains(name) {
+                continue;
+            }
+            let before = self.worst.clone();
+            let unknown = self.origins.hole("$1", Tags::NOT_EMPTY).to_string();
+            self.function(env, name, body, &[unknown], &Stream::None, false);
+            if self.worst.as_ref().is_none_or(|finding| finding.decision != Decision::Deny) {
+                self.worst = before;
+            }
+        }
+    }
+
+    /// Text that a shell of its own runs, with these arguments.
+    pub fn process(&mut self, env: &Env, text: &str, args: &[String], stdin: &Stream, want: bool) -> Stream {
+        let mut inner = env.clone();
+        inner.traps.clear();
+        inner.args = Rc::new(args.to_vec());
+        let out = self.text(&mut inner, text, stdin, want);
+        self.run_traps(&mut inner);
+        out
+    }
+
+    fn give_up(&mut self, env: &Env) -> Stream {
+        self.too_deep = true;
+        self.found(&env.world, &rules::SHELL_UNREADABLE, "a nesting this deep");
+        Stream::Data(Tags::NONE)
+    }
+
+    fn run_traps(&mut self, env: &mut Env) {
+        for trap in std::mem::take(&mut env.traps) {
+            self.text(env, &trap, &Stream::None, false);
+        }
+    }
+
+    /// Counts one more command, file or path; `false` if it is too late for it.
+    pub fn tick(&mut self) -> bool {
+        self.steps += 1;
+        self.stop_if(self.steps > MOST_STEPS);
+        self.spend(STEP)
+    }
+
+    /// Counts work by its size (a copied entry, a dozen characters) and looks at the clock now and then. Whatever
+    /// loops over something long calls this, and ends when it says `false`.
+    pub fn spend(&mut self, work: usize) -> bool {
+        self.spent = self.spent.saturating_add(work);
+        if self.spent >= LOOK {
+            self.spent = 0;
+            self.stop_if(self.budget.is_over());
+        }
+        !self.stopped
+    }
+
+    /// Whether a value of this length may be made; if not, the judgement ends here.
+    pub fn may_grow(&mut self, length: usize) -> bool {
+        self.stop_if(length > LONGEST_VALUE) && self.spend(length / 16)
+    }
+
+    fn stop_if(&mut self, over: bool) -> bool {
+        if over && !self.stopped {
+            self.stopped = true;
+            self.found(&World::Here, &rules::GUARD_DEADLINE, "");
+        }
+        !self.stopped
+    }
+
+    /// A fresh name such as `mktemp` would give.
+    pub fn temp_name(&mut self) -> String {
+        self.temp_names += 1;
+        format!("tmp.headspace{}", self.temp_names)
+    }
+}
+
+/// A word as the shell would take it literally; holes and globs stay what they are.
+pub fn quote(word: &str) -> String {
+    let plain = |c: char| {
+        c.is_alphanumeric()
+            || matches!(c, '_' | '-' | '/' | '.' | ',' | ':' | '=' | '+' | '@' | '%')
+            || c >= value::STAR
+    };
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+fn gist(text: &str) -> String {
+    headspace_core::text::gist(text, 120)
+}

@@ -1,0 +1,445 @@
+//! Where a path leads and in which zone it lies. Paths are made canonical before anything is compared:
+//! `.`, `..`, double slashes, symbolic links (also those the same line makes), `/proc/self/root`.
+
+use crate::environment::{Files, Place};
+use crate::protected::{Kind, Known, kind};
+use std::cell::RefCell;
+use std::collections::HashMap;
+
+/// What deleting at a path would mean.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Zone {
+    /// Strictly inside the project.
+    Inside,
+    /// The project's root or a directory above it.
+    Root,
+    /// Inside a `.git`.
+    Git,
+    /// Strictly below a temp directory.
+    Temp,
+    TempRoot,
+    Outside,
+}
+
+/// More links than this in one path are a loop.
+const MOST_LINKS: usize = 40;
+/// No system takes a longer path, so nothing can be there.
+const LONGEST_PATH: usize = 4096;
+
+/// Trees that belong to the system.
+const SYSTEM_TREES: [&str; 25] = [
+    "bin",
+    "boot",
+    "dev",
+    "etc",
+    "home",
+    "lib",
+    "lib32",
+    "lib64",
+    "opt",
+    "proc",
+    "root",
+    "run",
+    "sbin",
+    "srv",
+    "sys",
+    "usr",
+    "var",
+    "private",
+    "Applications",
+    "Library",
+    "System",
+    "Users",
+    "Volumes",
+    "cores",
+    "snap",
+];
+
+pub struct Ground<'a> {
+    pub files: &'a dyn Files,
+    /// As the user writes it.
+    pub home: String,
+    pub user: Option<String>,
+    /// Canonical, as all below.
+    pub real_home: String,
+    pub projects: Vec<String>,
+    pub temps: Vec<String>,
+    pub cwd: String,
+    /// `$TMPDIR`, or `/tmp`.
+    pub tmpdir: String,
+    pub known: Known,
+    links: RefCell<HashMap<String, Option<String>>>,
+}
+
+impl<'a> Ground<'a> {
+    pub fn new(place: &'a Place, payload_cwd: Option<&str>) -> Ground<'a> {
+        let text = |path: &std::path::Path| {
+            let text = path.to_string_lossy();
+            if is_windows(&text) { slashed(&text) } else { text.into_owned() }
+        };
+        let home = trimmed(&text(&place.home));
+        let cwd = match payload_cwd {
+            Some(cwd) if cwd.starts_with('/') => cwd.to_owned(),
+            Some(cwd) if is_windows(cwd) => slashed(cwd),
+            Some(cwd) if !cwd.is_empty() => format!("{}/{cwd}", text(&place.cwd)),
+            _ => text(&place.cwd),
+        };
+        let mut ground = Ground {
+            files: place.files.as_ref(),
+            home: home.clone(),
+            user: place.user.clone(),
+            real_home: String::new(),
+            projects: Vec::new(),
+            temps: Vec::new(),
+            cwd: trimmed(&cwd),
+            tmpdir: "/tmp".into(),
+            known: Known::default(),
+            links: RefCell::new(HashMap::new()),
+        };
+        ground.real_home = ground.real(&home, true);
+        let real_cwd = ground.real(&ground.cwd, true);
+        for temp in ["/tmp", "/var/tmp"] {
+            ground.add_temp(temp);
+        }
+        let tmpdir = place.tmpdir.as_deref().map(|dir| trimmed(&text(dir)));
+        let real_tmpdir = tmpdir.as_deref().map(|dir| ground.real(dir, true));
+        ground.add_project(&ground.enclosing_repository(&real_cwd, real_tmpdir.as_deref()));
+        if let Some(project) = &place.project {
+            let project = ground.real(&trimmed(&text(project)), true);
+            ground.add_project(&project);
+        }
+        if ground.projects.is_empty() {
+            ground.add_project(&real_cwd);
+        }
+        if let Some(tmpdir) = tmpdir {
+            ground.add_tmpdir(&tmpdir);
+            ground.tmpdir = tmpdir;
+        }
+        let mut homes = vec![home.to_lowercase(), ground.real_home.to_lowercase()];
+        homes.dedup();
+        homes.retain(|home| !home.is_empty());
+        let config_dir = place.config_file.parent().map(text).unwrap_or_default();
+        ground.known = Known {
+            homes,
+            claude_dir: trimmed(&text(&place.claude_dir)).to_lowercase(),
+            config_dir: trimmed(&config_dir).to_lowercase(),
+        };
+        ground
+    }
+
+    /// The nearest repository at or above `cwd`, unless what lies between is a temp directory, which projects share;
+    /// nothing if there is none.
+    fn enclosing_repository(&self, cwd: &str, tmpdir: Option<&str>) -> String {
+        let mut dir = cwd;
+        while !dir.is_empty() {
+            let temp = tmpdir == Some(dir) || self.temps.iter().any(|temp| temp == dir);
+            if temp && dir != cwd {
+                break;
+            }
+            if dir.len() < LONGEST_PATH && self.is_repository(dir) {
+                return dir.to_owned();
+            }
+            if temp {
+                break;
+            }
+            dir = parent(dir);
+        }
+        String::new()
+    }
+
+    /// Whether git would take `dir` for the root of a repository, as far as names tell: an empty `.git` is not one.
+    pub fn is_repository(&self, dir: &str) -> bool {
+        let path = format!("{dir}/.git");
+        self.files.exists(&path) && (!self.files.is_dir(&path) || self.files.exists(&format!("{path}/HEAD")))
+    }
+
+    /// A home, what lies above it, or a system tree is nobody's project, whatever the payload says.
+    fn add_project(&mut self, dir: &str) {
+        let above_home = dir.is_empty() || contains(dir, &self.real_home);
+        if !above_home && may_hold_work(dir) && !self.projects.iter().any(|project| project == dir) {
+            self.projects.push(dir.to_owned());
+        }
+    }
+
+    /// A temp directory that holds the home or the project would allow everything there.
+    fn add_tmpdir(&mut self, dir: &str) {
+        let real = self.real(dir, true);
+        let holds_more = contains(&real, &self.real_home)
+            || self.projects.iter().any(|project| contains(&real, project))
+            || !may_hold_work(&real);
+        if !holds_more {
+            self.add_temp(dir);
+        }
+    }
+
+    fn add_temp(&mut self, dir: &str) {
+        for temp in [self.real(dir, true), dir.to_owned()] {
+            if !self.temps.contains(&temp) {
+                self.temps.push(temp);
+            }
+        }
+    }
+
+    /// The line makes a link itself: later paths go through it.
+    pub fn add_link(&self, path: &str, target: &str) {
+        let path = self.real(path, false);
+        self.links.borrow_mut().insert(path, Some(target.to_owned()));
+    }
+
+    fn link(&self, path: &str) -> Option<String> {
+        if path.len() > LONGEST_PATH {
+            return None;
+        }
+        if let Some(known) = self.links.borrow().get(path) {
+            return known.clone();
+        }
+        let target = self.files.link(path);
+        self.links.borrow_mut().insert(path.to_owned(), target.clone());
+        target
+    }
+
+    /// The canonical form of an absolute path; the root is the empty string. With `follow_last` a link at the
+    /// end counts as where it leads, otherwise as itself.
+    pub fn real(&self, path: &str, follow_last: bool) -> String {
+        let mut todo: Vec<String> = split(path).rev().map(str::to_owned).collect();
+        let mut real = String::with_capacity(path.len());
+        let mut hops = 0;
+        while let Some(part) = todo.pop() {
+            if part == ".." {
+                real.truncate(parent(&real).len());
+                continue;
+            }
+            let start = real.len();
+            real.push('/');
+            real.push_str(&part);
+            let is_last = todo.is_empty();
+            if let Some(rest) = real.strip_prefix("/proc/") {
+                let mut parts = rest.split('/');
+                let (process, what) = (parts.next(), parts.next());
+                if process.is_some() && what == Some("root") {
+                    real.clear();
+                } else if process.is_some() && what == Some("cwd") {
+                    real = self.cwd.clone();
+                }
+                continue;
+            }
+            if real.starts_with("/dev/")
+                || (is_last && !follow_last)
+                || crate::eval::value::has_special(&part)
+            {
+                continue;
+            }
+            if let Some(target) = self.link(&real) {
+                hops += 1;
+                if hops > MOST_LINKS {
+                    continue;
+                }
+                real.truncate(if target.starts_with('/') { 0 } else { start });
+                todo.extend(split(&target).rev().map(str::to_owned));
+            }
+        }
+        real
+    }
+
+    /// `path` must be canonical.
+    pub fn zone(&self, path: &str) -> Zone {
+        if self.projects.iter().any(|project| contains(path, project)) {
+            return Zone::Root;
+        }
+        let inside = self.projects.iter().find(|project| contains(project, path));
+        if let Some(project) = inside {
+            let in_git = split(&path[project.len()..]).any(|part| part.eq_ignore_ascii_case(".git"));
+            return if in_git { Zone::Git } else { Zone::Inside };
+        }
+        if self.temps.iter().any(|temp| temp == path) {
+            return Zone::TempRoot;
+        }
+        if self.temps.iter().any(|temp| contains(temp, path)) {
+            return Zone::Temp;
+        }
+        Zone::Outside
+    }
+
+    /// What protects `path`, as written and as where it leads.
+    pub fn kinds(&self, path: &str, follow_last: bool) -> Vec<(Kind, String)> {
+        let mut found: Vec<(Kind, String)> = Vec::new();
+        let mut candidates = vec![path.to_owned()];
+        if path.starts_with('/') {
+            let real = self.real(path, follow_last);
+            if real != path {
+                candidates.push(real);
+            }
+        }
+        for candidate in candidates {
+            if let Some(kind) = kind(&candidate, &self.known)
+                && !found.iter().any(|(known, _)| *known == kind)
+            {
+                found.push((kind, candidate));
+            }
+        }
+        found
+    }
+
+    /// The root, a system directory, a home or the directory of homes.
+    pub fn is_system(&self, real: &str) -> bool {
+        contains(real, &self.real_home) || is_system_tree(real) && !contains(&self.real_home, real)
+    }
+}
+
+/// Whether `inner` is `dir` or lies below it; both canonical.
+pub fn contains(dir: &str, inner: &str) -> bool {
+    let (dir, inner): (std::borrow::Cow<'_, str>, std::borrow::Cow<'_, str>) =
+        if cfg!(any(target_os = "macos", windows)) {
+            (dir.to_lowercase().into(), inner.to_lowercase().into())
+        } else {
+            (dir.into(), inner.into())
+        };
+    inner.strip_prefix(dir.as_ref()).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+pub fn parent(path: &str) -> &str {
+    path.rfind('/').map_or("", |at| &path[..at])
+}
+
+pub fn base_name(path: &str) -> &str {
+    let path = path.trim_end_matches('/');
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+/// The components that mean something.
+pub fn split(path: &str) -> impl DoubleEndedIterator<Item = &str> {
+    path.split('/').filter(|part| !part.is_empty() && *part != ".")
+}
+
+/// `C:\x` ▶ `/c:/x`
+pub fn slashed(path: &str) -> String {
+    let path = path.replace('\\', "/");
+    match path.split_once(':') {
+        Some((drive, rest)) if drive.len() == 1 => format!("/{}:{rest}", drive.to_ascii_lowercase()),
+        _ => path,
+    }
+}
+
+pub fn is_windows(path: &str) -> bool {
+    let bytes = path.as_bytes();
+    (bytes.len() >= 3
+        && bytes[0].is_ascii_alphabetic()
+        && bytes[1] == b':'
+        && matches!(bytes[2], b'\\' | b'/'))
+        || path.starts_with(r"\\")
+}
+
+fn is_system_tree(real: &str) -> bool {
+    let mut parts = split(real);
+    let Some(first) = parts.next() else { return true };
+    match first {
+        "home" | "Users" | "Volumes" | "srv" | "opt" => parts.next().is_none(),
+        first => SYSTEM_TREES.contains(&first),
+    }
+}
+
+/// A directory of its own below /srv, /var, /root or /home may well be a project or a temp directory.
+fn may_hold_work(real: &str) -> bool {
+    let mut parts = split(real);
+    let Some(first) = parts.next() else { return false };
+    let depth = 1 + parts.count();
+    match first {
+        "var" | "private" | "run" => depth >= 3,
+        "home" | "Users" | "Volumes" | "srv" | "opt" | "root" => depth >= 2,
+        first => !SYSTEM_TREES.contains(&first),
+    }
+}
+
+fn trimmed(path: &str) -> String {
+    path.trim_end_matches('/').to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::environment::fake::Fake;
+
+    fn place() -> Place {
+        Place {
+            home: "/home/dev".into(),
+            user: Some("dev".into()),
+            project: Some("/home/dev/proj".into()),
+            cwd: "/home/dev/proj".into(),
+            tmpdir: Some("/home/dev/.tmp".into()),
+            session_mode: None,
+            claude_dir: "/home/dev/.claude".into(),
+            config_file: "/home/dev/.config/headspace/config.jsonc".into(),
+            config: Default::default(),
+            files: Box::new(Fake::new(
+                "/home/dev/proj/.git/ /home/dev/proj/build/ /home/dev/other/ /home/dev/proj/out->../other \
+                 /home/dev/proj/b->build /home/dev/proj/loop->loop /home/dev/proj/root->/",
+            )),
+            patience: crate::environment::HOOK_PATIENCE,
+            so_far: Default::default(),
+        }
+    }
+
+    #[test]
+    fn paths_are_canonical_before_they_are_compared() {
+        let place = place();
+        let ground = Ground::new(&place, Some("/home/dev/proj/src"));
+        for (path, follow, expected) in [
+            ("//usr//./local/", true, "/usr/local"),
+            ("/home/dev/proj/../x", true, "/home/dev/x"),
+            ("/home/dev/proj/out/a", true, "/home/dev/other/a"),
+            ("/home/dev/proj/out", false, "/home/dev/proj/out"),
+            ("/home/dev/proj/out", true, "/home/dev/other"),
+            ("/home/dev/proj/out/../x", true, "/home/dev/x"),
+            ("/proc/self/root/etc/passwd", true, "/etc/passwd"),
+            ("/home/dev/proj/root/etc", true, "/etc"),
+            ("/..", true, ""),
+        ] {
+            assert_eq!(ground.real(path, follow), expected, "{path}");
+        }
+        ground.real("/home/dev/proj/loop/x", true);
+    }
+
+    #[test]
+    fn zones() {
+        let place = place();
+        let ground = Ground::new(&place, Some("/home/dev/proj/src"));
+        assert_eq!(ground.projects, ["/home/dev/proj"]);
+        for (path, expected) in [
+            ("/home/dev/proj", Zone::Root),
+            ("/home/dev", Zone::Root),
+            ("", Zone::Root),
+            ("/home/dev/proj/build", Zone::Inside),
+            ("/home/dev/proj/.git", Zone::Git),
+            ("/home/dev/proj/sub/.GIT/x", Zone::Git),
+            ("/home/dev/proj-backup", Zone::Outside),
+            ("/tmp", Zone::TempRoot),
+            ("/tmp/x", Zone::Temp),
+            ("/home/dev/.tmp/x", Zone::Temp),
+            ("/usr", Zone::Outside),
+        ] {
+            assert_eq!(ground.zone(path), expected, "{path}");
+        }
+    }
+
+    #[test]
+    fn what_projects_share_is_nobodys_project() {
+        let mut place = place();
+        (place.project, place.tmpdir) = (None, Some("/scratch/tmp".into()));
+        place.files = Box::new(Fake::new(
+            "/home/dev/.git/HEAD /home/dev/repo/.git/HEAD /home/dev/empty/.git/hooks /tmp/.git/HEAD /scratch/.git/HEAD
+             /scratch/linked/.git",
+        ));
+        for (cwd, projects) in [
+            ("/home/dev", &[][..]),
+            ("/home/dev/x", &["/home/dev/x"]),
+            ("/home/dev/repo/src", &["/home/dev/repo"]),
+            ("/home/dev/empty/src", &["/home/dev/empty/src"]),
+            ("/tmp/x", &["/tmp/x"]),
+            ("/scratch/src", &["/scratch"]),
+            ("/scratch/tmp/x", &["/scratch/tmp/x"]),
+            ("/scratch/linked/src", &["/scratch/linked"]),
+        ] {
+            assert_eq!(Ground::new(&place, Some(cwd)).projects, projects, "{cwd}");
+        }
+    }
+}

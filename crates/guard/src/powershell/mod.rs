@@ -1,0 +1,377 @@
+//! PowerShell (and `cmd /c`): the same policy, read more roughly. Statements are cut at separators and brackets,
+//! quotes and a few variables are understood; what is not a cmdlet of ours is judged like any other program.
+
+mod parameters;
+mod reader;
+
+use crate::eval::Walk;
+use crate::eval::env::Env;
+use crate::eval::file_effects::Write;
+use crate::eval::value::{DEEP, Stream, Tags, activate, has_hole};
+use crate::powershell::parameters::Parameters;
+use crate::powershell::reader::{Reader, Statement, Word, slashes};
+use crate::rules;
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Does {
+    Delete,
+    Empty,
+    Move,
+    Copy,
+    Write,
+    Read,
+    List,
+    Evaluate,
+    Download,
+    StopProcess,
+    ListProcesses,
+    StartProcess,
+    Format,
+    Power,
+    History,
+    Privilege,
+    Location,
+}
+use Does::*;
+
+/// Cmdlets and their aliases, in small letters.
+static CMDLETS: &[(&[&str], Does)] = &[
+    (&["remove-item", "ri", "rm", "rmdir", "rd", "del", "erase", "deltree"], Delete),
+    (&["clear-content", "clc", "clear-item", "cli"], Empty),
+    (&["move-item", "mi", "mv", "move", "rename-item", "rni", "ren"], Move),
+    (&["copy-item", "cpi", "cp", "copy", "xcopy", "robocopy"], Copy),
+    (
+        &[
+            "set-content",
+            "sc",
+            "add-content",
+            "ac",
+            "out-file",
+            "tee-object",
+            "tee",
+            "new-item",
+            "ni",
+            "set-item",
+            "si",
+            "export-csv",
+            "export-clixml",
+        ],
+        Write,
+    ),
+    (&["get-content", "gc", "cat", "type", "select-string", "sls", "import-csv"], Read),
+    (&["get-childitem", "gci", "ls", "dir", "get-item", "gi"], List),
+    (&["invoke-expression", "iex"], Evaluate),
+    (
+        &["invoke-webrequest", "iwr", "invoke-restmethod", "irm", "curl", "wget", "start-bitstransfer"],
+        Download,
+    ),
+    (&["stop-process", "spps", "kill"], StopProcess),
+    (&["get-process", "gps", "ps"], ListProcesses),
+    (&["start-process", "saps", "start"], StartProcess),
+    (
+        &[
+            "format-volume",
+            "clear-disk",
+            "initialize-disk",
+            "remove-partition",
+            "format-disk",
+            "diskpart",
+            "format",
+        ],
+        Format,
+    ),
+    (&["restart-computer", "stop-computer", "shutdown"], Power),
+    (&["clear-history", "clhy"], History),
+    (&["runas", "sudo", "gsudo"], Privilege),
+    (&["set-location", "sl", "cd", "chdir", "push-location", "pushd"], Location),
+];
+
+const DOWNLOADS: [&str; 11] = [
+    "iwr",
+    "irm",
+    "invoke-webrequest",
+    "invoke-restmethod",
+    "downloadstring",
+    "downloaddata",
+    "downloadfile",
+    "net.webclient",
+    "httpclient",
+    "curl",
+    "wget",
+];
+
+/// What the whole text says, for each of its statements.
+struct About<'t> {
+    /// For the reason.
+    subject: &'t str,
+    downloads: bool,
+    decodes: bool,
+    names_history: bool,
+    lists_processes: bool,
+}
+
+pub fn judge(walk: &mut Walk<'_>, env: &mut Env, text: &str) {
+    let lower = text.to_lowercase();
+    let mut reader = Reader::default();
+    let statements = reader.read(walk, env, text);
+    if reader.unfinished {
+        walk.found(&env.world.clone(), &rules::SHELL_UNREADABLE, text);
+    }
+    let downloads = words_of(&lower).any(|word| DOWNLOADS.contains(&word)) || lower.contains("net.webclient");
+    let decodes = lower.contains("frombase64string");
+    if lower.contains("[scriptblock]::create") && (downloads || decodes) {
+        walk.found(
+            &env.world.clone(),
+            if downloads { &rules::NETWORK_SHELL } else { &rules::NETWORK_DECODED },
+            text,
+        );
+    }
+    static_calls(walk, env, &mut reader, text);
+    let about = About {
+        subject: &headspace_core::text::gist(text, 300),
+        downloads,
+        decodes,
+        names_history: lower.contains("historysavepath"),
+        lists_processes: lower.contains("get-process"),
+    };
+    let mut before: Option<(Option<Does>, Vec<Word>)> = None;
+    for statement in &statements {
+        if !walk.tick() {
+            break;
+        }
+        let piped = if statement.bar { before.as_ref() } else { None };
+        let does = run(walk, env, statement, piped, &about);
+        before = Some((does, statement.words.clone()));
+    }
+}
+
+fn words_of(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| !(c.is_alphanumeric() || c == '-' || c == '_'))
+}
+
+/// `[IO.File]::WriteAllText('path', …)` and its like.
+fn static_calls(walk: &mut Walk<'_>, env: &mut Env, reader: &mut Reader, text: &str) {
+    for (at, _) in text.match_indices("]::") {
+        let rest = &text[at + 3..];
+        if !walk.spend(8) {
+            return;
+        }
+        // No method has a longer name, and a look through the whole rest for each would take its square.
+        let Some(open) = rest.bytes().take(64).position(|byte| byte == b'(') else { continue };
+        let method = rest[..open].trim().to_lowercase();
+        let path = rest[open + 1..].trim_start();
+        let Some(quote) = path.chars().next().filter(|c| matches!(c, '\'' | '"')) else { continue };
+        let path = path[1..].split(quote).next().unwrap_or("");
+        let mut path = path.to_owned();
+        if quote == '"' && path.contains('$') {
+            let read = reader.read(walk, env, &format!("\"{path}\""));
+            let word = read.first().and_then(|statement| statement.words.first());
+            path = word.map_or(path, |word| word.text.clone());
+        }
+        let path = slashes(&path);
+        match method.as_str() {
+            "delete" => walk.delete(env, &path, text),
+            "writealltext" | "writealllines" | "writeallbytes" | "appendalltext" | "create" | "openwrite" => {
+                walk.write(env, &path, Write::Overwrite, text);
+            }
+            "readalltext" | "readalllines" | "readallbytes" | "openread" => {
+                walk.read(env, &path);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// A path as a cmdlet takes it, with the tilde for the home.
+fn at_home(walk: &Walk<'_>, path: &str) -> String {
+    match path.strip_prefix('~') {
+        Some(rest) if rest.is_empty() || rest.starts_with('/') => format!("{}{rest}", walk.ground.home),
+        _ => path.to_owned(),
+    }
+}
+
+fn run(
+    walk: &mut Walk<'_>,
+    env: &mut Env,
+    statement: &Statement,
+    piped: Option<&(Option<Does>, Vec<Word>)>,
+    about: &About<'_>,
+) -> Option<Does> {
+    let subject = about.subject;
+    let (first, rest) = statement.words.split_first()?;
+    let name = first.text.to_lowercase();
+    let name = name.strip_suffix(".exe").unwrap_or(&name).rsplit(['/', '\\']).next().unwrap_or("").to_owned();
+    let mut parameters = Parameters::read(rest);
+    for path in
+        parameters.positional.iter_mut().chain(parameters.named.iter_mut().filter_map(|(_, v)| v.as_mut()))
+    {
+        *path = at_home(walk, path);
+    }
+    for target in &parameters.redirects {
+        walk.write(env, target, Write::Overwrite, subject);
+    }
+    let world = env.world.clone();
+    let does = CMDLETS.iter().find(|(names, _)| names.contains(&name.as_str())).map(|(_, does)| *does);
+    if parameters.has("whatif") && parameters.named.iter().any(|(name, _)| name.starts_with("wh")) {
+        return does;
+    }
+    match does {
+        Some(Delete) => {
+            let mut paths = parameters.paths();
+            if paths.is_empty()
+                && let Some((Some(List), words)) = piped
+            {
+                paths = listed(walk, words);
+            }
+            if paths.is_empty() && statement.bar {
+                walk.found(&world, &rules::DELETE_UNKNOWN, subject);
+            }
+            if about.names_history {
+                walk.found(&world, &rules::HISTORY, subject);
+            }
+            for path in paths {
+                walk.delete(env, &path, subject);
+            }
+        }
+        Some(Empty) => {
+            for path in parameters.paths() {
+                walk.write(env, &path, Write::Empty, subject);
+            }
+        }
+        Some(Move) => {
+            let paths = parameters.paths();
+            let target =
+                parameters.value("destination", 1).or(paths.get(1).map(String::as_str)).map(str::to_owned);
+            if let Some(source) = paths.first() {
+                walk.delete(env, source, subject);
+            }
+            if let Some(target) = target {
+                walk.write(env, &target, Write::Replace, subject);
+            }
+        }
+        Some(Copy) => {
+            let paths = parameters.paths();
+            if let Some(source) = paths.first() {
+                walk.read(env, source);
+            }
+            if let Some(target) = parameters.value("destination", 1).or(paths.get(1).map(String::as_str)) {
+                walk.write(env, target, Write::Overwrite, subject);
+            }
+        }
+        Some(Write) => {
+            if let Some(path) = parameters.paths().first() {
+                walk.write(env, path, Write::Overwrite, subject);
+            }
+        }
+        Some(Read) => {
+            for path in parameters.paths() {
+                walk.read(env, &path);
+            }
+        }
+        Some(Evaluate) => evaluate(walk, env, rest, about),
+        Some(Download) => {
+            if let Some(file) = parameters.value("infile", 3)
+                && walk.is_secret(env, file)
+            {
+                walk.found(&world, &rules::NETWORK_SECRET, subject);
+            }
+            if let Some(file) = parameters.value("outfile", 2).or(parameters.value("destination", 1)) {
+                walk.write(env, file, Write::Overwrite, subject);
+                walk.remember(env, file, Stream::Data(Tags::DOWNLOAD), false);
+            }
+        }
+        Some(StopProcess) => {
+            let by_name =
+                parameters.value("name", 1).is_some() || parameters.value("processname", 2).is_some();
+            let found = matches!(piped, Some((Some(ListProcesses), _))) || about.lists_processes;
+            let numbers =
+                parameters.positional.iter().chain(parameters.named.iter().filter_map(|(_, v)| v.as_ref()));
+            let known = numbers.clone().count() > 0
+                && numbers.clone().all(|number| number.chars().all(|c| c.is_ascii_digit() || c == '%'));
+            if by_name || found {
+                walk.found(&world, &rules::KILL_PATTERN, subject);
+            } else if !known {
+                walk.found(&world, &rules::KILL_UNKNOWN, subject);
+            }
+        }
+        Some(StartProcess) => {
+            let elevated = parameters.value("verb", 1).is_some_and(|verb| verb.eq_ignore_ascii_case("runas"));
+            if elevated {
+                walk.found(&world, &rules::PRIVILEGE, subject);
+            }
+            walk.call(&mut env.clone(), &parameters.positional, &Stream::None, false);
+        }
+        Some(Format) => {
+            let disk = name != "format" || parameters.positional.iter().any(|word| word.ends_with(':'));
+            if disk {
+                walk.found(&world, &rules::DISK_FORMAT, subject);
+            }
+        }
+        Some(Power) => walk.found(&world, &rules::SYSTEM_POWER, subject),
+        Some(History) => walk.found(&world, &rules::HISTORY, subject),
+        Some(Privilege) => walk.found(&world, &rules::PRIVILEGE, subject),
+        Some(Location) => {
+            if let Some(dir) = parameters.paths().first() {
+                let argv = ["cd".to_owned(), dir.clone()];
+                walk.call(env, &argv, &Stream::None, false);
+            }
+        }
+        Some(List | ListProcesses) => {}
+        None => program(walk, env, statement, subject),
+    }
+    does
+}
+
+/// What `Get-ChildItem … | Remove-Item` removes.
+fn listed(walk: &Walk<'_>, words: &[Word]) -> Vec<String> {
+    let parameters = Parameters::read(&words[1.min(words.len())..]);
+    let root = parameters.paths().first().map_or_else(|| ".".into(), |path| at_home(walk, path));
+    let pattern = parameters.value("filter", 3).or(parameters.value("include", 3)).map(activate);
+    vec![match pattern {
+        Some(pattern) => format!("{root}/{DEEP}/{pattern}"),
+        None if crate::eval::value::has_glob(&root) => root,
+        None => format!("{root}/{DEEP}"),
+    }]
+}
+
+fn evaluate(walk: &mut Walk<'_>, env: &mut Env, words: &[Word], about: &About<'_>) {
+    let world = env.world.clone();
+    let subject = about.subject;
+    if about.downloads {
+        return walk.found(&world, &rules::NETWORK_SHELL, subject);
+    }
+    if about.decodes {
+        return walk.found(&world, &rules::NETWORK_DECODED, subject);
+    }
+    match words {
+        [only] if only.quoted && !has_hole(&only.text) && walk.depth < 24 => {
+            walk.depth += 1;
+            judge(walk, env, &only.text);
+            walk.depth -= 1;
+        }
+        _ => walk.found(&world, &rules::SHELL_UNKNOWN_COMMAND, subject),
+    }
+}
+
+/// A program that is no cmdlet: the rules of the shell hold.
+fn program(walk: &mut Walk<'_>, env: &mut Env, statement: &Statement, subject: &str) {
+    let lower = statement.words[0].text.to_lowercase();
+    if lower == "set-psreadlineoption" {
+        if statement.words.iter().any(|word| word.text.eq_ignore_ascii_case("SaveNothing")) {
+            walk.found(&env.world.clone(), &rules::HISTORY, subject);
+        }
+        return;
+    }
+    let argv: Vec<String> = statement
+        .words
+        .iter()
+        .map(|word| if word.quoted { word.text.clone() } else { activate(&slashes(&word.text)) })
+        .collect();
+    // A word of a language construct, a type or a number is no program.
+    let plain = argv[0].chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | '/' | ':'));
+    if plain && !has_hole(&argv[0]) {
+        walk.call(&mut env.clone(), &argv, &Stream::None, false);
+    } else if has_hole(&argv[0]) && statement.called {
+        walk.found(&env.world.clone(), &rules::SHELL_UNKNOWN_COMMAND, subject);
+    }
+}

@@ -1,0 +1,297 @@
+//! Builtins of the shell that change what later commands mean.
+
+use crate::code::Language;
+use crate::eval::Walk;
+use crate::eval::env::{Env, Var};
+use crate::eval::file_effects::Spot;
+use crate::eval::value;
+use crate::eval::value::{Stream, Tags};
+use crate::paths;
+use crate::programs::{Call, Options, Spec, shells};
+use crate::rules;
+use std::rc::Rc;
+
+pub fn cd(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
+    let options = call.options(Spec::default());
+    let target = options.operands.first().copied();
+    let dir = match target {
+        None => Some(walk.ground.home.clone()),
+        Some("-") => {
+            let old = env.old_cwd.clone();
+            env.go(old.as_ref().clone());
+            return Stream::None;
+        }
+        // It may lead to a directory of that name somewhere else.
+        Some(target) if env.vars.contains_key("CDPATH") && !target.starts_with(['/', '.']) => None,
+        Some(target) => directory(walk, env, target),
+    };
+    env.go(vec![dir]);
+    Stream::None
+}
+
+/// Where `cd target` leads. The shell follows `..` along the path as typed, so links are kept.
+fn directory(walk: &mut Walk<'_>, env: &Env, target: &str) -> Option<String> {
+    match walk.spot(env, target) {
+        Spot::At(path) if value::has_glob(&path) => {
+            let matched = walk.glob_path(&path);
+            match matched.as_slice() {
+                [one] => Some(one.clone()),
+                _ => None,
+            }
+        }
+        Spot::At(path) => {
+            let mut parts: Vec<&str> = Vec::new();
+            for part in paths::split(&path) {
+                if part == ".." {
+                    parts.pop();
+                } else {
+                    parts.push(part);
+                }
+            }
+            Some(parts.iter().map(|part| format!("/{part}")).collect())
+        }
+        _ => None,
+    }
+}
+
+pub fn pushd(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
+    let options = call.options(Spec::default());
+    let before = env.cwd.clone();
+    let dirs = match options.operands.first() {
+        Some(target) => vec![directory(walk, env, target)],
+        None => env.dirs.pop().map_or_else(|| vec![None], |dirs| dirs.as_ref().clone()),
+    };
+    env.dirs.push(before);
+    env.go(dirs);
+    Stream::None
+}
+
+pub fn popd(_: &mut Walk<'_>, env: &mut Env, _: &Call<'_>) -> Stream {
+    let dirs = env.dirs.pop().map_or_else(|| vec![None], |dirs| dirs.as_ref().clone());
+    env.go(dirs);
+    Stream::None
+}
+
+/// `export`, `declare`, `local`, `readonly`, `typeset`
+pub fn declare(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
+    let by_name = call.args().iter().any(|arg| arg.starts_with('-') && arg.contains('n'))
+        && matches!(call.name, "declare" | "typeset" | "local");
+    for arg in call.args() {
+        if let Some((name, value)) = arg.split_once('=')
+            && !name.starts_with('-')
+        {
+            let name = name.trim_end_matches('+');
+            if by_name {
+                // Another name for a variable: what it will hold is not followed, so it may hold anything.
+                let hole = walk.origins.hole(format!("${name}"), Tags::NONE).to_string();
+                env.set(name, hole);
+            } else {
+                walk.set_variable(env, name, value.to_owned());
+            }
+        }
+    }
+    // `export -p`, `declare -x`: without a name all of them are printed.
+    if call.args().iter().all(|arg| arg.starts_with('-') && !arg.contains(['f', 'F'])) {
+        return Stream::Data(Tags::SECRET);
+    }
+    Stream::None
+}
+
+pub fn unset(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
+    let options = call.options(Spec::default());
+    for name in options.operands {
+        if name == "HISTFILE" {
+            walk.found(&env.world.clone(), &rules::HISTORY, call.show());
+        }
+        if options_have_f(call) {
+            Rc::make_mut(&mut env.functions).remove(name);
+        } else {
+            env.unset(name);
+        }
+    }
+    Stream::None
+}
+
+fn options_have_f(call: &Call<'_>) -> bool {
+    call.args().iter().any(|arg| arg == "-f")
+}
+
+pub fn alias(_: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
+    for arg in call.args() {
+        if let Some((name, text)) = arg.split_once('=') {
+            Rc::make_mut(&mut env.aliases).insert(name.to_owned(), text.to_owned());
+        }
+    }
+    Stream::None
+}
+
+pub fn unalias(_: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
+    let aliases = Rc::make_mut(&mut env.aliases);
+    for arg in call.args() {
+        if arg == "-a" {
+            aliases.clear();
+        }
+        aliases.remove(arg);
+    }
+    Stream::None
+}
+
+pub fn set(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
+    let args = call.args();
+    let off = args
+        .windows(2)
+        .any(|pair| pair[0].starts_with('+') && pair[0].ends_with('o') && pair[1] == "history");
+    if off {
+        walk.found(&env.world.clone(), &rules::HISTORY, call.show());
+    }
+    // Alone it prints every variable.
+    if args.is_empty() && call.name == "set" {
+        return Stream::Data(Tags::SECRET);
+    }
+    let operands = match args.iter().position(|arg| arg == "--") {
+        Some(at) => Some(&args[at + 1..]),
+        None if args.first().is_some_and(|arg| !arg.starts_with(['-', '+'])) => Some(args),
+        None => None,
+    };
+    if let Some(operands) = operands {
+        env.args = Rc::new(operands.to_vec());
+    }
+    Stream::None
+}
+
+pub fn shift(_: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
+    let count: usize = call.args().first().and_then(|arg| arg.parse().ok()).unwrap_or(1);
+    let rest = env.args.iter().skip(count).cloned().collect();
+    env.args = Rc::new(rest);
+    Stream::None
+}
+
+pub fn leave(_: &mut Walk<'_>, env: &mut Env, _: &Call<'_>) -> Stream {
+    env.left = true;
+    Stream::None
+}
+
+/// `read a b`: from known text the words, otherwise what is known of the stream.
+pub fn read(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
+    let options = call.options(Spec { short: "adinNptu", ..Spec::default() });
+    let array = options.value(&["a"]);
+    let names: Vec<&str> = match array {
+        Some(name) => vec![name],
+        None if options.operands.is_empty() => vec!["REPLY"],
+        None => options.operands.clone(),
+    };
+    match call.stdin {
+        Stream::Text(text, _) => {
+            let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+            if array.is_some() {
+                let words =
+                    lines.iter().flat_map(|line| line.split_whitespace()).map(str::to_owned).collect();
+                env.put(names[0], Var::Array(words));
+                return Stream::None;
+            }
+            for (at, name) in names.iter().enumerate() {
+                let values = lines.iter().map(|line| {
+                    if names.len() == 1 {
+                        return line.trim().to_owned();
+                    }
+                    let mut words = line.split_whitespace();
+                    let word = words.nth(at).unwrap_or_default();
+                    if at + 1 == names.len() {
+                        let rest: Vec<&str> = std::iter::once(word).chain(words).collect();
+                        return rest.join(" ");
+                    }
+                    word.to_owned()
+                });
+                let values: Vec<String> = values.collect();
+                walk.set_values(env, name, values);
+            }
+        }
+        stream => {
+            let tags = stream.tags();
+            for name in names {
+                let hole = walk.origins.hole(format!("${name}"), tags);
+                env.set(name, hole.to_string());
+            }
+        }
+    }
+    Stream::None
+}
+
+pub fn mapfile(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
+    let options = call.options(Spec { short: "dnOsuCc", ..Spec::default() });
+    let name = options.operands.first().copied().unwrap_or("MAPFILE");
+    let items = match call.stdin {
+        Stream::Text(text, _) => text.lines().map(str::to_owned).collect(),
+        stream => vec![walk.origins.hole(format!("${name}"), stream.tags()).to_string()],
+    };
+    env.put(name, Var::Array(items));
+    Stream::None
+}
+
+pub fn eval(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
+    let args = match call.args() {
+        [first, rest @ ..] if first == "--" => rest,
+        args => args,
+    };
+    let text = args.join(" ");
+    shells::text(walk, env, &text, call)
+}
+
+/// `source file`, `. file`
+pub fn source(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
+    let Some(file) = call.args().iter().find(|arg| *arg != "--") else { return Stream::None };
+    shells::file(walk, env, Language::Shell, file, &[], call);
+    Stream::None
+}
+
+pub fn trap(_: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
+    let options = Options::read(call.args(), Spec { stops: true, ..Spec::default() });
+    if let [text, _signal, ..] = options.operands.as_slice()
+        && *text != "-"
+        && !text.is_empty()
+    {
+        env.traps.push((*text).to_owned());
+    }
+    Stream::None
+}
+
+pub fn history(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
+    let options = call.options(Spec { short: "d", ..Spec::default() });
+    let clears = options.has(&["c"])
+        || options.has(&["d"])
+        || matches!(options.operands.first(), Some(&("clear" | "delete")));
+    if clears {
+        walk.found(&env.world.clone(), &rules::HISTORY, call.show());
+    }
+    Stream::Data(Tags::NONE)
+}
+
+/// `fc -p`: the history goes elsewhere from here on.
+pub fn fc(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
+    if call.args().iter().any(|arg| arg == "-p" || arg == "-P") {
+        walk.found(&env.world.clone(), &rules::HISTORY, call.show());
+    }
+    Stream::Data(Tags::NONE)
+}
+
+/// `shopt -uo history`
+pub fn shopt(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
+    let options = call.options(Spec::default());
+    if options.has(&["u"]) && options.operands.contains(&"history") {
+        walk.found(&env.world.clone(), &rules::HISTORY, call.show());
+    }
+    Stream::None
+}
+
+/// `printenv`: one variable, or all of them.
+pub fn printenv(_: &mut Walk<'_>, _: &mut Env, call: &Call<'_>) -> Stream {
+    const SECRETS: [&str; 10] =
+        ["KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "PWD", "CREDENTIAL", "CREDENTIALS", "AUTH", "DSN"];
+    let names: Vec<&String> = call.args().iter().filter(|arg| !arg.starts_with('-')).collect();
+    let secret = |name: &&String| name.to_uppercase().split('_').any(|part| SECRETS.contains(&part));
+    Stream::Data(if names.is_empty() || names.iter().any(|name| *name != "PWD" && secret(name)) {
+        Tags::SECRET
+    } else {
+        Tags::NONE
+    })
+}

@@ -1,0 +1,520 @@
+//! git: what loses uncommitted work or other people's commits without a net.
+
+use crate::eval::Walk;
+use crate::eval::env::{Env, World};
+use crate::eval::file_effects::{Spot, Write};
+use crate::eval::value::{Stream, Tags, has_special};
+use crate::programs::{Call, Options, Spec};
+use crate::rules;
+use crate::rules::Rule;
+
+/// One git command behind its global options.
+struct Git<'c> {
+    verb: &'c str,
+    args: &'c [String],
+    /// `-c key=value`
+    settings: Vec<(&'c str, &'c str)>,
+}
+
+/// Settings whose value git runs.
+const COMMAND_SETTINGS: [&str; 12] = [
+    "core.sshcommand",
+    "core.editor",
+    "core.pager",
+    "core.fsmonitor",
+    "core.askpass",
+    "sequence.editor",
+    "diff.external",
+    "credential.helper",
+    "gpg.program",
+    "ssh.variant",
+    "init.templatedir",
+    "uploadpack.packobjectshook",
+];
+
+pub fn git(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
+    // `-C` moves this command only.
+    let mut env = env.clone();
+    let Some(git) = global_options(walk, &mut env, call) else { return Stream::Data(Tags::NONE) };
+    for (key, value) in &git.settings {
+        setting(walk, &mut env, key, value, call);
+    }
+    let say = |walk: &mut Walk<'_>, env: &Env, rule: &'static Rule| walk.found(&env.world, rule, call.show());
+    let plain = Options::read(git.args, Spec::default());
+    if skips_checks(git.verb, git.args) {
+        say(walk, &env, &rules::GIT_NO_VERIFY);
+    }
+    let rule = match git.verb {
+        "reset" => reset(walk, &env, &plain),
+        "push" => push(git.args),
+        "clean" => return clean(walk, &mut env, &git, call),
+        "checkout" => checkout(walk, &env, git.args),
+        "switch" => plain.has(&["f", "force", "discard-changes"]).then_some(&rules::GIT_DISCARD),
+        "restore" => restore(walk, &env, git.args),
+        "stash" => match plain.operands.first() {
+            Some(&"clear") => Some(&rules::GIT_EXPIRE),
+            Some(&"drop") => Some(&rules::GIT_DELETE_REF),
+            _ => None,
+        },
+        "branch" => branch(&plain),
+        "update-ref" => plain.has(&["d", "delete"]).then_some(&rules::GIT_DELETE_REF),
+        "reflog" => match plain.operands.first() {
+            Some(&"expire") if !plain.has(&["n", "dry-run"]) => Some(&rules::GIT_EXPIRE),
+            Some(&"delete") => Some(&rules::GIT_DELETE_REF),
+            _ => None,
+        },
+        "gc" => {
+            let prune = plain.value(&["prune"]);
+            matches!(prune, Some("now" | "all")).then_some(&rules::GIT_REWRITE)
+        }
+        "prune" => (!plain.has(&["n", "dry-run"])).then_some(&rules::GIT_REWRITE),
+        "filter-branch" | "filter-repo" => {
+            for pair in git.args.windows(2).filter(|pair| pair[0].ends_with("-filter")) {
+                walk.text(&mut env.clone(), &pair[1], &Stream::None, false);
+            }
+            Some(&rules::GIT_REWRITE)
+        }
+        "read-tree" => plain.has(&["reset"]).then_some(&rules::GIT_DISCARD),
+        "checkout-index" => plain.has(&["f", "force"]).then_some(&rules::GIT_DISCARD),
+        "worktree" => (plain.operands.first() == Some(&"remove") && plain.has(&["f", "force"]))
+            .then_some(&rules::GIT_DISCARD_FILE),
+        "submodule" => {
+            let forced = plain.operands.first() == Some(&"deinit") && plain.has(&["f", "force"]);
+            foreach(walk, &mut env, &git);
+            forced.then_some(&rules::GIT_DISCARD_FILE)
+        }
+        "config" => return config(walk, &mut env, &git, call),
+        "rm" => return remove(walk, &mut env, &plain, call),
+        "mv" => return rename(walk, &mut env, &plain, call),
+        "bisect" => {
+            if git.args.first().is_some_and(|arg| arg == "run") {
+                walk.call(&mut env.clone(), &git.args[1..], &Stream::None, false);
+            }
+            None
+        }
+        "rebase" => {
+            let options =
+                Options::read(git.args, Spec { short: "xsXC", long: &["exec", "onto"], stops: false });
+            for command in options.values(&["x", "exec"]) {
+                walk.text(&mut env.clone(), command, &Stream::None, false);
+            }
+            None
+        }
+        "send-email" if plain.has(&["help", "h", "dry-run", "dump-aliases"]) => None,
+        "send-email" => Some(if walk.unattended { &rules::MESSAGE_UNATTENDED } else { &rules::MESSAGE_SEND }),
+        "clone" => {
+            cloned(walk, &env, &plain);
+            None
+        }
+        "rev-parse" if git.args.iter().any(|arg| arg == "--show-toplevel") => {
+            return match toplevel(walk, &env) {
+                Some(root) => Stream::text(root + "\n"),
+                None => Stream::Data(Tags::NOT_EMPTY),
+            };
+        }
+        "rev-parse" | "describe" | "rev-list" => {
+            return Stream::text(walk.origins.hole("$(git …)", Tags::TOKEN).to_string());
+        }
+        "show" | "diff" | "blame" | "grep" | "cat-file" | "archive" => {
+            return shows(walk, &env, &git, &plain);
+        }
+        "log" if git.args.iter().any(|arg| matches!(arg.as_str(), "-p" | "-u" | "--patch")) => {
+            return shows(walk, &env, &git, &plain);
+        }
+        "ls-files" | "ls-tree" | "status" | "branch-list" => return Stream::Data(Tags::FILES),
+        _ => None,
+    };
+    if let Some(rule) = rule {
+        say(walk, &env, rule);
+    }
+    if git.verb == "diff" { Stream::Data(Tags::FILES) } else { Stream::Data(Tags::NONE) }
+}
+
+fn global_options<'c>(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'c>) -> Option<Git<'c>> {
+    let args = call.args();
+    let mut settings = Vec::new();
+    let mut at = 0;
+    while let Some(arg) = args.get(at) {
+        let next = args.get(at + 1).map(String::as_str);
+        match arg.as_str() {
+            "-C" => {
+                move_to(walk, env, next.unwrap_or("."));
+                at += 2;
+            }
+            "-c" => {
+                let (key, value) = next.unwrap_or("").split_once('=').unwrap_or((next.unwrap_or(""), "true"));
+                settings.push((key, value));
+                at += 2;
+            }
+            "--work-tree" => {
+                move_to(walk, env, next.unwrap_or("."));
+                at += 2;
+            }
+            "--git-dir" | "--namespace" | "--super-prefix" | "--config-env" | "--exec-path"
+            | "--attr-source" => {
+                at += 2;
+            }
+            arg if arg.starts_with("--work-tree=") => {
+                move_to(walk, env, &arg["--work-tree=".len()..]);
+                at += 1;
+            }
+            arg if arg.starts_with('-') => at += 1,
+            verb => return Some(Git { verb, args: &args[at + 1..], settings }),
+        }
+    }
+    None
+}
+
+fn move_to(walk: &mut Walk<'_>, env: &mut Env, dir: &str) {
+    let dir = match walk.spot(env, dir) {
+        Spot::At(path) if !has_special(&path) => Some(walk.ground.real(&path, true)),
+        _ => None,
+    };
+    env.go(vec![dir]);
+}
+
+/// `-c key=value` and `git config key value`.
+fn setting(walk: &mut Walk<'_>, env: &mut Env, key: &str, value: &str, call: &Call<'_>) {
+    let key = key.to_lowercase();
+    if key == "core.hookspath" {
+        walk.found(&env.world.clone(), &rules::GIT_HOOKS_PATH, call.show());
+    }
+    let shell = value.strip_prefix('!');
+    let runs = COMMAND_SETTINGS.contains(&key.as_str())
+        || key.ends_with(".textconv")
+        || key.ends_with(".cmd")
+        || key.starts_with("filter.");
+    if let Some(command) = shell.or_else(|| (runs && !value.is_empty()).then_some(value)) {
+        walk.text(&mut env.clone(), command, &Stream::None, false);
+    } else if key.starts_with("alias.") {
+        walk.text(&mut env.clone(), &format!("git {value}"), &Stream::None, false);
+    }
+}
+
+/// `--no-verify`, and `commit -n` in any cluster.
+fn skips_checks(verb: &str, args: &[String]) -> bool {
+    if !matches!(verb, "commit" | "push" | "merge" | "am" | "rebase" | "cherry-pick" | "revert" | "pull") {
+        return false;
+    }
+    let mut skip_value = false;
+    for arg in args {
+        if arg == "--" {
+            return false;
+        }
+        if std::mem::take(&mut skip_value) {
+            continue;
+        }
+        if arg == "--no-verify" || (arg.starts_with("--no-veri") && "--no-verify".starts_with(arg.as_str())) {
+            return true;
+        }
+        if matches!(arg.as_str(), "--message" | "--file" | "--author" | "--date" | "--exec" | "--onto") {
+            skip_value = true;
+        } else if verb == "commit" && arg.starts_with('-') && !arg.starts_with("--") {
+            for (at, c) in arg.char_indices().skip(1) {
+                if c == 'n' {
+                    return true;
+                }
+                // These take the rest of the cluster, or the next word, as their value.
+                if "mFCctSu".contains(c) {
+                    skip_value = at + 1 == arg.len() && !"Su".contains(c);
+                    break;
+                }
+            }
+        } else if arg.starts_with('-') && matches!(arg.as_str(), "-m" | "-F" | "-x" | "-X" | "-s" | "-o") {
+            skip_value = true;
+        }
+    }
+    false
+}
+
+fn reset(walk: &mut Walk<'_>, env: &Env, options: &Options<'_>) -> Option<&'static Rule> {
+    if options.has(&["hard"]) {
+        // Looking at the tree takes git itself, so only where it makes a difference.
+        let differs =
+            walk.choices.decision(&rules::GIT_RESET_CLEAN) < walk.choices.decision(&rules::GIT_DISCARD);
+        let is_clean = |walk: &mut Walk<'_>| {
+            let root = toplevel(walk, env)?;
+            walk.ground.files.is_clean(&root)
+        };
+        let clean = differs && env.world == World::Here && is_clean(walk) == Some(true);
+        Some(if clean { &rules::GIT_RESET_CLEAN } else { &rules::GIT_DISCARD })
+    } else {
+        options.has(&["merge"]).then_some(&rules::GIT_DISCARD_FILE)
+    }
+}
+
+fn push(args: &[String]) -> Option<&'static Rule> {
+    let options = Options::read(
+        args,
+        Spec { short: "o", long: &["push-option", "repo", "receive-pack", "exec"], stops: false },
+    );
+    if options.has(&["n", "dry-run"]) {
+        return None;
+    }
+    let refs = options.operands.get(1..).unwrap_or(&[]);
+    // `--force-with-lease` is another word: an exact match, or a cut of `--force` that it does not share.
+    let forced = options.names().any(|name| name == "f" || name == "force" || name == "forc");
+    if forced || options.has(&["mirror"]) || refs.iter().any(|spec| spec.starts_with('+')) {
+        return Some(&rules::GIT_FORCE_PUSH);
+    }
+    let deletes = options.has(&["d", "delete", "prune"])
+        || refs.iter().any(|spec| spec.starts_with(':') && spec.len() > 1);
+    deletes.then_some(&rules::GIT_DELETE_REF)
+}
+
+fn branch(options: &Options<'_>) -> Option<&'static Rule> {
+    let deletes = options.has(&["d", "delete"]);
+    let forces = options.has(&["f", "force"]);
+    (options.has(&["D"]) || forces && (deletes || !options.has(&["m", "move", "c", "copy"])))
+        .then_some(&rules::GIT_DELETE_REF)
+}
+
+fn clean(walk: &mut Walk<'_>, env: &mut Env, git: &Git<'_>, call: &Call<'_>) -> Stream {
+    let options = Options::read(git.args, Spec { short: "e", long: &["exclude"], stops: false });
+    let unforced = git.settings.iter().any(|(key, value)| {
+        key.eq_ignore_ascii_case("clean.requireForce") && matches!(*value, "false" | "0" | "no" | "off")
+    });
+    if options.has(&["n", "dry-run"]) || !(options.has(&["f", "force", "i", "interactive"]) || unforced) {
+        return Stream::None;
+    }
+    if options.operands.is_empty() {
+        let asks = options.has(&["i", "interactive"]) && !options.has(&["f", "force"]);
+        let rule = if asks { &rules::GIT_DISCARD_FILE } else { &rules::GIT_DISCARD };
+        walk.found(&env.world.clone(), rule, call.show());
+    }
+    // With a path it is deleting like any other.
+    let subject = call.show();
+    for path in options.operands {
+        if is_whole(walk, env, path) && !is_inner_directory(walk, env, path) {
+            walk.found(&env.world.clone(), &rules::GIT_DISCARD, subject.clone());
+        } else {
+            walk.delete(env, path, &subject);
+        }
+    }
+    Stream::None
+}
+
+/// More than one file: a directory, a pattern, the whole tree.
+fn is_whole(walk: &mut Walk<'_>, env: &Env, pathspec: &str) -> bool {
+    if pathspec.starts_with(':')
+        || pathspec.contains(['*', '?', '['])
+        || matches!(pathspec, "." | "./" | "..")
+    {
+        return true;
+    }
+    match walk.spot(env, pathspec) {
+        Spot::At(path) => {
+            let real = walk.ground.real(&path, true);
+            has_special(&path) || pathspec.ends_with('/') || walk.ground.files.is_dir(&real)
+        }
+        _ => false,
+    }
+}
+
+fn is_inner_directory(walk: &mut Walk<'_>, env: &Env, pathspec: &str) -> bool {
+    if pathspec.starts_with(':') || pathspec.contains(['*', '?', '[']) {
+        return false;
+    }
+    match walk.spot(env, pathspec) {
+        Spot::At(path) if !has_special(&path) => {
+            let real = walk.ground.real(&path, true);
+            walk.ground.zone(&real) == crate::paths::Zone::Inside
+        }
+        _ => false,
+    }
+}
+
+/// The rule for throwing away changes in these paths.
+fn discard(walk: &mut Walk<'_>, env: &Env, paths: &[&str]) -> Option<&'static Rule> {
+    if paths.is_empty() {
+        return None;
+    }
+    for path in paths {
+        walk.custom(env, path, &format!("git … {path}"));
+    }
+    let whole = paths.iter().any(|path| is_whole(walk, env, path));
+    Some(if whole { &rules::GIT_DISCARD } else { &rules::GIT_DISCARD_FILE })
+}
+
+fn checkout(walk: &mut Walk<'_>, env: &Env, args: &[String]) -> Option<&'static Rule> {
+    let split = args.iter().position(|arg| arg == "--");
+    let before = &args[..split.unwrap_or(args.len())];
+    let options = Options::read(
+        before,
+        Spec { short: "bB", long: &["orphan", "conflict", "pathspec-from-file"], stops: false },
+    );
+    if options.has(&["f", "force"]) {
+        return Some(&rules::GIT_DISCARD);
+    }
+    if options.has(&["p", "patch"]) {
+        return None;
+    }
+    if options.has(&["pathspec-from-file"]) {
+        return Some(&rules::GIT_DISCARD);
+    }
+    if let Some(split) = split {
+        let paths: Vec<&str> = args[split + 1..].iter().map(String::as_str).collect();
+        return discard(walk, env, &paths);
+    }
+    if options.has(&["b", "B", "orphan", "t", "track", "detach"]) {
+        return None;
+    }
+    match options.operands.as_slice() {
+        [] => None,
+        // One word: a branch, unless it is a path and no branch.
+        [only] if is_path(walk, env, only) => {
+            // A directory without its slash may be a branch all the same.
+            let clear = matches!(*only, "." | ".." | "*") || only.contains(['/', ':']) || has_special(only);
+            let rule = discard(walk, env, &[only]);
+            if clear { rule } else { Some(&rules::GIT_DISCARD_FILE) }
+        }
+        [_] => None,
+        [first, rest @ ..] => {
+            let paths = if is_path(walk, env, first) { options.operands.as_slice() } else { rest };
+            discard(walk, env, paths)
+        }
+    }
+}
+
+fn is_path(walk: &mut Walk<'_>, env: &Env, word: &str) -> bool {
+    if matches!(word, "." | "./" | ".." | ":/" | "*") || word.starts_with(":(") || word.starts_with("./") {
+        return true;
+    }
+    if has_special(word) {
+        return crate::eval::value::has_glob(word);
+    }
+    let Spot::At(path) = walk.spot(env, word) else { return false };
+    let exists = walk.ground.files.exists(&walk.ground.real(&path, false));
+    let is_branch = toplevel(walk, env)
+        .is_some_and(|root| walk.ground.files.exists(&format!("{root}/.git/refs/heads/{word}")));
+    exists && !is_branch
+}
+
+fn restore(walk: &mut Walk<'_>, env: &Env, args: &[String]) -> Option<&'static Rule> {
+    let options = Options::read(
+        args,
+        Spec { short: "s", long: &["source", "conflict", "pathspec-from-file"], stops: false },
+    );
+    let staged = options.has(&["S", "staged"]);
+    let worktree = options.has(&["W", "worktree"]);
+    if (staged && !worktree) || options.has(&["p", "patch"]) {
+        return None;
+    }
+    discard(walk, env, &options.operands)
+}
+
+fn config(walk: &mut Walk<'_>, env: &mut Env, git: &Git<'_>, call: &Call<'_>) -> Stream {
+    let options = Options::read(
+        git.args,
+        Spec { short: "f", long: &["file", "blob", "type", "default"], stops: false },
+    );
+    let mut operands = options.operands.as_slice();
+    let mut reads = options.names().any(|name| name.starts_with("get") || matches!(name, "list" | "l"));
+    match operands.first() {
+        Some(&("get" | "list" | "get-all" | "get-regexp")) => reads = true,
+        Some(&("set" | "unset")) => operands = &operands[1..],
+        _ => {}
+    }
+    if reads {
+        return Stream::Data(Tags::NONE);
+    }
+    if let Some(file) = options.value(&["f", "file"]) {
+        walk.write(env, file, Write::Append, &call.show());
+    }
+    let unsets =
+        options.names().any(|name| name.starts_with("unset")) || options.operands.first() == Some(&"unset");
+    match operands {
+        [key, value, ..] => setting(walk, env, key, value, call),
+        [key] if unsets && key.eq_ignore_ascii_case("core.hooksPath") => {
+            walk.found(&env.world.clone(), &rules::GIT_HOOKS_PATH, call.show());
+        }
+        _ if options.has(&["e", "edit"]) => {
+            walk.found(&env.world.clone(), &rules::WRITE_GIT_DATA, call.show());
+        }
+        _ => {}
+    }
+    Stream::Data(Tags::NONE)
+}
+
+fn remove(walk: &mut Walk<'_>, env: &mut Env, options: &Options<'_>, call: &Call<'_>) -> Stream {
+    if options.has(&["cached", "n", "dry-run"]) {
+        return Stream::None;
+    }
+    for path in &options.operands {
+        if matches!(*path, "." | "./" | "*" | ":/") {
+            walk.found(&env.world.clone(), &rules::DELETE_EVERYTHING, call.show());
+        } else if options.has(&["f", "force"]) {
+            // Without force git keeps what is not committed.
+            walk.delete(env, path, &call.show());
+        }
+    }
+    Stream::None
+}
+
+fn rename(walk: &mut Walk<'_>, env: &mut Env, options: &Options<'_>, call: &Call<'_>) -> Stream {
+    if let Some(target) = options.operands.last() {
+        walk.write(env, target, Write::Replace, &call.show());
+    }
+    Stream::None
+}
+
+fn foreach(walk: &mut Walk<'_>, env: &mut Env, git: &Git<'_>) {
+    if let Some(at) = git.args.iter().position(|arg| arg == "foreach") {
+        let command: Vec<&str> =
+            git.args[at + 1..].iter().map(String::as_str).filter(|arg| *arg != "--recursive").collect();
+        let mut inner = env.clone();
+        inner.go(vec![None]);
+        walk.text(&mut inner, &command.join(" "), &Stream::None, false);
+    }
+}
+
+/// A fresh clone is a download.
+fn cloned(walk: &mut Walk<'_>, env: &Env, options: &Options<'_>) {
+    let Some(url) = options.operands.first() else { return };
+    let name = url.trim_end_matches('/').rsplit(['/', ':']).next().unwrap_or("repository");
+    let name = name.strip_suffix(".git").unwrap_or(name);
+    let dir = options.operands.get(1).copied().unwrap_or(name);
+    if let Spot::At(path) = walk.spot(env, dir) {
+        let real = walk.ground.real(&path, true);
+        walk.unpacked.push(real);
+    }
+}
+
+fn toplevel(walk: &mut Walk<'_>, env: &Env) -> Option<String> {
+    let dir = walk.choose(&env.cwd.clone()).flatten()?;
+    let mut dir = walk.ground.real(&dir, true);
+    while !dir.is_empty() {
+        if walk.ground.is_repository(&dir) {
+            return Some(dir);
+        }
+        dir.truncate(crate::paths::parent(&dir).len());
+    }
+    None
+}
+
+/// Commands that print contents: `show HEAD:.env`, `diff .env`, `grep x -- .env`.
+fn shows(walk: &mut Walk<'_>, env: &Env, git: &Git<'_>, options: &Options<'_>) -> Stream {
+    const SUMMARIES: [&str; 9] = [
+        "stat",
+        "name-only",
+        "name-status",
+        "numstat",
+        "shortstat",
+        "summary",
+        "quiet",
+        "l",
+        "files-with-matches",
+    ];
+    if options.has(&SUMMARIES) {
+        return Stream::Data(Tags::FILES);
+    }
+    let skip = usize::from(git.verb == "grep" && !options.has(&["e"]));
+    let mut tags = Tags::NONE;
+    for operand in options.operands.iter().skip(skip) {
+        let path = operand.rsplit(':').next().unwrap_or(operand);
+        if walk.is_secret(env, path) {
+            tags = walk.read(env, path).tags();
+        }
+    }
+    Stream::Data(tags)
+}

@@ -1,0 +1,288 @@
+//! What programs do with their arguments: one table, name ▶ rules. Programs that are not in it are nobody's
+//! business here.
+
+mod archives;
+mod builtins;
+mod containers;
+mod copying;
+mod deleting;
+mod disks;
+mod find;
+mod git;
+mod kill;
+mod machine;
+mod network;
+mod options;
+mod output;
+mod reading;
+mod scripts;
+mod shells;
+mod sql;
+mod table;
+mod wrappers;
+
+use crate::code::Language;
+use crate::eval::env::{Env, World};
+use crate::eval::file_effects::Spot;
+use crate::eval::value;
+use crate::eval::value::{Stream, Tags};
+use crate::eval::{Walk, pattern};
+use crate::programs::options::{Options, Spec};
+use crate::rules;
+use crate::rules::pattern::Words;
+
+/// One command as its program would see it.
+pub struct Call<'c> {
+    pub name: &'c str,
+    pub argv: &'c [String],
+    pub stdin: &'c Stream,
+    /// Somebody reads what it prints.
+    pub want: bool,
+}
+
+impl<'c> Call<'c> {
+    pub fn args(&self) -> &'c [String] {
+        &self.argv[1..]
+    }
+
+    pub fn options(&self, spec: Spec<'_>) -> Options<'c> {
+        Options::read(self.args(), spec)
+    }
+
+    /// For the reason.
+    pub fn show(&self) -> String {
+        let mut text = String::new();
+        for word in self.argv {
+            if !text.is_empty() {
+                text.push(' ');
+            }
+            text.push_str(word);
+            if text.len() > 300 {
+                break;
+            }
+        }
+        text
+    }
+
+    /// What a filter hands on.
+    pub fn filtered(&self) -> Stream {
+        Stream::Data(self.stdin.tags().only(Tags::FLOWING))
+    }
+}
+
+pub type Handler = fn(&mut Walk<'_>, &mut Env, &Call<'_>) -> Stream;
+
+/// More programs than this behind one glob are not looked at one by one.
+const MOST_PROGRAMS: usize = 16;
+
+/// Shows one command to the rules of its program.
+pub fn run(walk: &mut Walk<'_>, env: &mut Env, argv: &[String], stdin: &Stream, want: bool) -> Stream {
+    let full = argv[0].as_str();
+    let base = full.rsplit('/').next().unwrap_or(full);
+    if value::has_hole(base) {
+        return unknown_program(walk, env, full, argv);
+    }
+    if value::has_glob(full) {
+        return globbed_program(walk, env, argv, stdin, want);
+    }
+    let mut plain = plain_name(base);
+    if let Some(other) = linked_program(walk, env, full, &plain) {
+        plain = other;
+    }
+    let call = Call { name: &plain, argv, stdin, want };
+    if full.contains('/')
+        && let Some(content) = walk.content_to_run(env, full)
+    {
+        run_made_file(walk, env, &content, &call);
+    } else if full.contains('/') && table::find(&plain).is_none() {
+        scripts::program(walk, env, &call);
+    }
+    scripts::named(walk, env, &call);
+    named_rules(walk, env, &call);
+    let out = match table::find(&plain) {
+        Some(handler) => handler(walk, env, &call),
+        None => {
+            unknown_wrapper(walk, env, &call);
+            call.filtered()
+        }
+    };
+    printed_secret(walk, &call, out)
+}
+
+/// The rules that are "this program with these words".
+fn named_rules(walk: &mut Walk<'_>, env: &Env, call: &Call<'_>) {
+    let rows = rules::about(rules::NAMED, call.name, |row| row.0);
+    if rows.is_empty() {
+        return;
+    }
+    let words = Words::read(call.name, call.args());
+    if words.helps {
+        return;
+    }
+    for (_, pattern, rule) in rows {
+        if words.fit(pattern) && !rule.unless_env.iter().any(|setting| env.holds(setting)) {
+            walk.found_by(&env.world.clone(), rule, call.show(), pattern);
+        }
+    }
+}
+
+/// `gh auth token`: what it prints is a secret, wherever it goes from here.
+fn printed_secret(walk: &mut Walk<'_>, call: &Call<'_>, out: Stream) -> Stream {
+    let rows = rules::about(rules::SECRETS, call.name, |row| row.0);
+    if rows.is_empty() || !call.want {
+        return out;
+    }
+    let words = Words::read(call.name, call.args());
+    let Some((_, _, hosts)) = rows.iter().find(|(_, pattern, _)| words.fit(pattern)) else { return out };
+    if hosts.is_empty() {
+        walk.any_host = true;
+    }
+    walk.token_hosts.extend_from_slice(hosts);
+    Stream::Data(out.tags().and(Tags::SECRET))
+}
+
+/// The name of a program that came with the machine, if the rules know it.
+fn known_program(path: &str) -> Option<String> {
+    let of_machine = ["/bin/", "/sbin/", "/usr/", "/opt/"].iter().any(|dir| path.starts_with(dir));
+    let name = plain_name(path.rsplit('/').next()?);
+    (of_machine && table::find(&name).is_some()).then_some(name)
+}
+
+/// `ln -s /usr/bin/sudo s; ./s id`: the program behind a link of another name.
+fn linked_program(walk: &mut Walk<'_>, env: &Env, full: &str, plain: &str) -> Option<String> {
+    if !full.contains('/') || table::find(plain).is_some() {
+        return None;
+    }
+    let Spot::At(path) = walk.spot(env, full) else { return None };
+    let real = walk.ground.real(&path, true);
+    known_program(&real).filter(|_| real != path)
+}
+
+/// Whether `name` is a shell or an interpreter.
+pub fn is_shell(name: &str) -> bool {
+    let name = plain_name(name.rsplit('/').next().unwrap_or(name));
+    matches!(
+        name.as_str(),
+        "sh" | "bash" | "zsh" | "dash" | "ksh" | "ash" | "fish" | "python" | "perl" | "ruby" | "node" | "php"
+    )
+}
+
+/// The name that the rules know the program of a command by.
+pub fn name_of(word: &str) -> String {
+    plain_name(word.rsplit('/').next().unwrap_or(word))
+}
+
+/// The name a program is known by: no path, no version, no vendor's prefix.
+fn plain_name(base: &str) -> String {
+    let mut name = base.strip_suffix(".exe").unwrap_or(base);
+    if cfg!(any(target_os = "macos", windows)) && name.chars().any(char::is_uppercase) {
+        return plain_name(&name.to_lowercase());
+    }
+    const VERSIONED: [&str; 10] =
+        ["python", "pypy", "perl", "ruby", "node", "php", "lua", "bash", "tclsh", "guile"];
+    if let Some(stem) = VERSIONED.iter().find(|stem| {
+        name.strip_prefix(**stem).is_some_and(|rest| {
+            !rest.is_empty() && rest.chars().all(|c| c.is_ascii_digit() || matches!(c, '.' | '-'))
+        })
+    }) {
+        name = stem;
+    }
+    let makes_system = name.starts_with("mkfs.") || name.starts_with("newfs_");
+    if makes_system || matches!(name, "mkntfs" | "mkudffs" | "mkexfatfs") {
+        name = "mkfs";
+    }
+    if name.starts_with("ld-linux") || name.starts_with("ld-musl") {
+        name = "ld.so";
+    }
+    // GNU tools under macOS: grm, gfind, gsed.
+    const GNU: [&str; 24] = [
+        "rm", "mv", "cp", "ln", "dd", "tee", "find", "xargs", "sed", "awk", "env", "nice", "timeout",
+        "stdbuf", "install", "shred", "truncate", "chmod", "chown", "kill", "cat", "base64", "tar", "unlink",
+    ];
+    if let Some(gnu) = name.strip_prefix('g')
+        && GNU.contains(&gnu)
+    {
+        name = gnu;
+    }
+    name.to_owned()
+}
+
+fn unknown_program(walk: &mut Walk<'_>, env: &mut Env, full: &str, argv: &[String]) -> Stream {
+    let tags = walk.origins.tags(full);
+    let subject = argv.join(" ");
+    let rule = if tags.has(Tags::DOWNLOAD) {
+        &rules::NETWORK_SHELL
+    } else if tags.has(Tags::DECODED) {
+        &rules::NETWORK_DECODED
+    } else if tags.has(Tags::HAS_DEFAULT.and(Tags::TRUSTED).and(Tags::LOCAL_FILE)) {
+        // The default is judged in its own turn; the others are as good as a script on this disk.
+        return Stream::Data(Tags::NONE);
+    } else {
+        &rules::SHELL_UNKNOWN_COMMAND
+    };
+    walk.found(&env.world.clone(), rule, subject);
+    Stream::Data(Tags::NONE)
+}
+
+/// `/bin/r? -rf /`: whatever the glob matches on this disk.
+fn globbed_program(
+    walk: &mut Walk<'_>,
+    env: &mut Env,
+    argv: &[String],
+    stdin: &Stream,
+    want: bool,
+) -> Stream {
+    let mut matched = Vec::new();
+    if let Spot::At(path) = walk.spot(env, &argv[0]) {
+        matched = walk.glob_path(&path);
+    }
+    // The disk may hold programs that this one does not.
+    let last = argv[0].rsplit('/').next().unwrap_or("");
+    matched.extend(table::names().filter(|name| pattern::matches_visible(last, name)).map(str::to_owned));
+    if matched.is_empty() || matched.len() > MOST_PROGRAMS {
+        walk.found(&env.world.clone(), &rules::SHELL_UNKNOWN_COMMAND, argv.join(" "));
+    }
+    let mut out = Stream::Data(Tags::NONE);
+    for path in matched.into_iter().take(MOST_PROGRAMS) {
+        let mut argv = argv.to_vec();
+        argv[0] = path;
+        out = walk.call(env, &argv, stdin, want);
+    }
+    out
+}
+
+/// A file that the line wrote or downloaded before it runs it.
+fn run_made_file(walk: &mut Walk<'_>, env: &mut Env, content: &Stream, call: &Call<'_>) {
+    match content {
+        Stream::Text(text, tags) if !tags.has(Tags::DECODED) => {
+            let language = Language::of_shebang(text);
+            shells::code(walk, env, language, text, call, call.args());
+        }
+        content => shells::run_stored(walk, env, content.tags(), call),
+    }
+}
+
+/// A program the guard does not know that is handed a dangerous command, word by word.
+fn unknown_wrapper(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) {
+    let Some(at) =
+        call.args().iter().position(|arg| matches!(arg.rsplit('/').next(), Some("rm" | "mkfs" | "dd")))
+    else {
+        return;
+    };
+    if env.world != World::Here {
+        return;
+    }
+    let before = walk.worst.take();
+    walk.call(&mut env.clone(), &call.args()[at..], &Stream::None, false);
+    let inner = std::mem::replace(&mut walk.worst, before);
+    if inner.is_some_and(|finding| finding.decision == crate::Decision::Deny) {
+        walk.found(&World::Here, &rules::SHELL_WRAPPED, call.show());
+    }
+}
+
+/// Shell text that a program of another language runs.
+pub fn run_code_text(walk: &mut Walk<'_>, env: &mut Env, text: &str, subject: &str) {
+    let argv = [subject.to_owned()];
+    let call = Call { name: "", argv: &argv, stdin: &Stream::None, want: false };
+    shells::text(walk, &mut env.clone(), text, &call);
+}

@@ -1,0 +1,25 @@
+//! Name ▶ rules, made from `rules/programs.toml` and the tables of wrappers, readers, interpreters and disk tools.
+
+use crate::programs::{
+    Handler, archives, builtins, containers, copying, deleting, disks, find as finding, git, kill, machine,
+    network, output, reading, shells, sql, wrappers,
+};
+
+include!(concat!(env!("OUT_DIR"), "/guard/programs.rs"));
+
+fn text_only(
+    _: &mut crate::eval::Walk<'_>,
+    _: &mut crate::eval::env::Env,
+    call: &crate::programs::Call<'_>,
+) -> crate::eval::value::Stream {
+    call.filtered()
+}
+
+/// Every name in the table, for globs that could mean one of them.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    PROGRAMS.iter().map(|(name, _)| *name)
+}
+
+pub fn find(name: &str) -> Option<Handler> {
+    PROGRAMS.binary_search_by(|(known, _)| (*known).cmp(name)).ok().map(|at| PROGRAMS[at].1)
+}

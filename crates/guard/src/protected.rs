@@ -1,0 +1,415 @@
+//! Which files are protected, and from what: a table of places and names.
+//!
+//! Paths are compared without regard to letters' case, because some file systems do so too.
+
+use crate::eval::pattern;
+use crate::eval::value;
+use crate::eval::value::is_hole;
+use crate::rules;
+use crate::rules::Rule;
+
+/// Why a file is protected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// `.env` and its variants.
+    Env,
+    /// Private keys.
+    Key,
+    /// Anything else in `~/.ssh`.
+    Ssh,
+    Credentials,
+    /// Runs at login or when a shell starts.
+    Start,
+    /// What git runs: its configuration and hooks.
+    Git,
+    GitData,
+    /// Settings of Claude Code, other agents, and of this guard.
+    Agent,
+    System,
+    /// `/usr/bin` and its like: no secrets, but not the user's either.
+    SystemTree,
+    /// The password file.
+    Shadow,
+    History,
+    /// Written by package managers.
+    Lock,
+    Device,
+}
+
+enum At {
+    /// The last component, anywhere.
+    Name,
+    /// Below any home directory; `**` at the end means the directory and all in it.
+    Home,
+    /// From the root (or a Windows drive).
+    Root,
+}
+use At::*;
+use Kind::*;
+
+include!(concat!(env!("OUT_DIR"), "/guard/shields.rs"));
+
+/// Endings that make an environment file a template.
+const TEMPLATES: [&str; 9] =
+    ["example", "sample", "template", "dist", "tmpl", "tpl", "skel", "schema", "defaults"];
+
+/// Disks and memory; other devices take what is written to them without harm.
+const DISKS: [&str; 22] = [
+    "sd*",
+    "hd*",
+    "vd*",
+    "xvd*",
+    "nvme*",
+    "mmcblk*",
+    "disk*",
+    "rdisk*",
+    "dm-*",
+    "md*",
+    "loop*",
+    "mapper/**",
+    "disk/**",
+    "block/**",
+    "sr*",
+    "mtd*",
+    "nbd*",
+    "zd*",
+    "mem",
+    "kmem",
+    "port",
+    "nvram",
+];
+const HARMLESS_DEVICES: [&str; 14] = [
+    "null", "zero", "full", "tty*", "pts/**", "stdin", "stdout", "stderr", "fd/**", "shm/**", "random",
+    "urandom", "console", "ptmx",
+];
+
+/// Where homes are, besides the user's own.
+static HOMES: &[&str] = &["home/*", "users/*", "root", "var/root", "c:/users/*"];
+
+/// The directories a classification needs to know, all in small letters and without a final slash.
+#[derive(Debug, Default)]
+pub struct Known {
+    pub homes: Vec<String>,
+    /// `CLAUDE_CONFIG_DIR`, if it is not `~/.claude`.
+    pub claude_dir: String,
+    pub config_dir: String,
+}
+
+/// Whether `name` is a template of an environment file: `.env.example`, `.env.production.sample`.
+pub fn is_template(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path).to_lowercase();
+    let ending = name.rsplit(['.', '-', '_']).next().unwrap_or("");
+    name.starts_with(".env") && TEMPLATES.contains(&ending)
+}
+
+/// Why the file at `path` is protected. `path` is absolute; a path whose start is unknown begins with a hole
+/// and is judged by what follows. Active globs in the last component are compared as patterns.
+pub fn kind(path: &str, known: &Known) -> Option<Kind> {
+    let path = path.to_lowercase();
+    let unknown_start = path.chars().next().is_some_and(is_hole);
+    // Windows drops blanks and dots at the end of a name.
+    let path = without_drive(path.trim_end_matches(['/', ' ', '.']));
+    let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
+    let name = parts.last().copied().unwrap_or("");
+    if let Some(rest) = path.strip_prefix("/dev/") {
+        return device(rest);
+    }
+    if let Some(kind) = git_kind(&parts) {
+        return kind;
+    }
+    if is_agent_settings(&path, &parts, known) {
+        return Some(Agent);
+    }
+    let in_home = below_homes(&path, &parts, known);
+    for (at, shield, kind) in SHIELDS {
+        let hit = match at {
+            Name => name_matches(shield, name),
+            Home if unknown_start => (0..parts.len()).any(|from| tree_matches(shield, &parts[from..])),
+            Home => in_home.iter().any(|from| tree_matches(shield, &parts[*from..])),
+            Root => !unknown_start && tree_matches(shield, &parts),
+        };
+        if !hit || is_exempt(*kind, name) {
+            continue;
+        }
+        return Some(*kind);
+    }
+    None
+}
+
+/// `C:\x`, `C:/x`, `/c/x` and `/mnt/c/x` all become `/c:/x`.
+fn without_drive(path: &str) -> String {
+    let slashed = if path.contains('\\') { path.replace('\\', "/") } else { path.to_owned() };
+    let bytes = slashed.as_bytes();
+    if bytes.len() >= 2 && bytes[0].is_ascii_alphabetic() && bytes[1] == b':' {
+        return format!("/c:{}", &slashed[2..]);
+    }
+    for prefix in ["/mnt/c/", "/c/", "//?/c:/", "/cygdrive/c/"] {
+        if let Some(rest) = slashed.strip_prefix(prefix) {
+            return format!("/c:/{rest}");
+        }
+    }
+    slashed
+}
+
+fn is_exempt(kind: Kind, name: &str) -> bool {
+    match kind {
+        Env => is_template(name) || name == ".env.d.ts" || name.ends_with(".md"),
+        // `id_rsa.md` and `id_rsa_test.go` are about keys.
+        Key => name.ends_with(".pub") || name.rsplit_once('.').is_some_and(|(_, end)| SOURCES.contains(&end)),
+        _ => false,
+    }
+}
+
+/// Endings of documents and source files.
+const SOURCES: [&str; 22] = [
+    "md", "rst", "adoc", "html", "rs", "go", "py", "rb", "js", "mjs", "jsx", "ts", "tsx", "java", "kt", "c",
+    "h", "cc", "cpp", "cs", "php", "swift",
+];
+
+fn git_kind(parts: &[&str]) -> Option<Option<Kind>> {
+    let at = parts.iter().rposition(|part| *part == ".git")?;
+    let rest = &parts[at + 1..];
+    // A submodule's own directory has the same inhabitants.
+    let inner = match rest {
+        ["modules" | "worktrees", .., "config" | "config.worktree"] => return Some(Some(Git)),
+        ["modules", middle @ ..] if middle.contains(&"hooks") => return Some(Some(Git)),
+        rest => rest,
+    };
+    Some(match inner {
+        ["config" | "config.worktree", ..] | ["hooks", ..] => Some(Git),
+        ["info", "exclude" | "attributes"] | ["commit_editmsg" | "merge_msg" | "description"] => None,
+        _ => Some(GitData),
+    })
+}
+
+fn is_agent_settings(path: &str, parts: &[&str], known: &Known) -> bool {
+    let is_settings = |name: &str| name.starts_with("settings") && name.ends_with(".json");
+    let below =
+        |dir: &str| !dir.is_empty() && path.strip_prefix(dir).is_some_and(|rest| rest.starts_with('/'));
+    match parts {
+        [.., ".claude", name] if is_settings(name) => true,
+        // The second wherever the state directory is.
+        [.., ".headspace.jsonc" | "guard-once.json"] => true,
+        [.., name] if is_settings(name) => {
+            below(&known.claude_dir) && path.len() == known.claude_dir.len() + 1 + name.len()
+        }
+        _ => below(&known.config_dir),
+    }
+}
+
+/// How many components a home in front of the path takes, for every home that stands there.
+fn below_homes(path: &str, parts: &[&str], known: &Known) -> Vec<usize> {
+    let mut found = Vec::new();
+    for home in &known.homes {
+        if path.strip_prefix(home.as_str()).is_some_and(|rest| rest.starts_with('/')) {
+            found.push(home.split('/').filter(|part| !part.is_empty()).count());
+        }
+    }
+    for home in HOMES {
+        let length = home.split('/').count();
+        if parts.len() > length && tree_matches(home, &parts[..length]) && !found.contains(&length) {
+            found.push(length);
+        }
+    }
+    found
+}
+
+fn name_matches(shield: &str, name: &str) -> bool {
+    if value::has_special(name) {
+        // A pattern hits a shield's plain name if it would match it; two patterns are not compared.
+        return !value::has_hole(name) && pattern_hits(shield, name);
+    }
+    star_matches(shield, name)
+}
+
+/// Shields have at most one star, and are compared a hundred at a time.
+fn star_matches(shield: &str, name: &str) -> bool {
+    match shield.split_once('*') {
+        None => shield == name,
+        Some((start, end)) => {
+            name.len() >= start.len() + end.len() && name.starts_with(start) && name.ends_with(end)
+        }
+    }
+}
+
+/// Whether a pattern means the shielded files: it would match the name, or all it matches is shielded.
+fn pattern_hits(shield: &str, pattern: &str) -> bool {
+    let Some((start, end)) = shield.split_once('*') else {
+        return pattern.starts_with('.') && pattern::matches_visible(pattern, shield);
+    };
+    let head = pattern.split(value::is_glob).next().unwrap_or("");
+    let tail = pattern.rsplit(value::is_glob).next().unwrap_or("");
+    head.starts_with(start) && tail.ends_with(end)
+}
+
+/// Component by component; `**` at the end takes the directory itself and everything in it.
+fn tree_matches(shield: &str, parts: &[&str]) -> bool {
+    let mut parts = parts.iter();
+    for want in shield.split('/') {
+        if want == "**" {
+            return true;
+        }
+        match parts.next() {
+            Some(part) if component_matches(want, part) => {}
+            _ => return false,
+        }
+    }
+    parts.next().is_none()
+}
+
+fn component_matches(want: &str, part: &str) -> bool {
+    if value::has_special(part) {
+        return !want.contains('*') && !value::has_hole(part) && pattern::matches_visible(part, want);
+    }
+    star_matches(want, part)
+}
+
+fn device(rest: &str) -> Option<Kind> {
+    let parts: Vec<&str> = rest.split('/').collect();
+    if rest.starts_with("tcp/") || rest.starts_with("udp/") {
+        return None;
+    }
+    if HARMLESS_DEVICES.iter().any(|name| tree_matches(name, &parts)) {
+        return None;
+    }
+    DISKS.iter().any(|name| tree_matches(name, &parts)).then_some(Device)
+}
+
+impl Kind {
+    /// The rule that a write breaks.
+    pub fn write_rule(self) -> &'static Rule {
+        match self {
+            Env => &rules::WRITE_ENV,
+            Key => &rules::WRITE_KEY,
+            Ssh | Credentials => &rules::WRITE_CREDENTIALS,
+            Start => &rules::WRITE_SHELL_START,
+            Git => &rules::WRITE_GIT,
+            GitData => &rules::WRITE_GIT_DATA,
+            Agent => &rules::WRITE_AGENT_SETTINGS,
+            System | Shadow => &rules::WRITE_SYSTEM,
+            SystemTree => &rules::WRITE_SYSTEM_TREE,
+            History => &rules::HISTORY,
+            Lock => &rules::WRITE_LOCK_FILE,
+            Device => &rules::DISK_WRITE,
+        }
+    }
+
+    /// The rule that a read of `path` breaks, if reading is protected at all.
+    pub fn read_rule(self, path: &str) -> Option<&'static Rule> {
+        let name = path.rsplit('/').next().unwrap_or(path).to_lowercase();
+        match self {
+            Env | Credentials => Some(&rules::READ_SECRET),
+            Key if looks_public(&name) => None,
+            Key | Shadow => Some(&rules::READ_KEY),
+            Ssh if name.ends_with(".pub") => None,
+            Ssh if name.starts_with("known_hosts") || name.starts_with("authorized_keys") => None,
+            Ssh => Some(&rules::READ_SECRET),
+            _ => None,
+        }
+    }
+
+    /// The rule that deleting the file breaks, where deleting as such would be allowed.
+    pub fn delete_rule(self) -> Option<&'static Rule> {
+        match self {
+            Env | Key | Ssh | Credentials => Some(&rules::DELETE_PROTECTED),
+            Agent => Some(&rules::WRITE_AGENT_SETTINGS),
+            _ => None,
+        }
+    }
+}
+
+/// A certificate or public key by its name, in the format private keys use too.
+fn looks_public(name: &str) -> bool {
+    let Some(stem) = name.strip_suffix(".pem").or_else(|| name.strip_suffix(".key")) else { return false };
+    let public = [
+        "cert",
+        "certs",
+        "certificate",
+        "chain",
+        "fullchain",
+        "ca",
+        "cacert",
+        "bundle",
+        "crt",
+        "pub",
+        "public",
+        "root",
+    ];
+    stem.split(['.', '-', '_']).any(|word| public.contains(&word))
+        && !stem.split(['.', '-', '_']).any(|word| word.contains("priv") || word == "key")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kind_of(path: &str) -> Option<Kind> {
+        let known = Known {
+            homes: vec!["/srv/people/dev".into()],
+            claude_dir: "/srv/people/dev/.claude".into(),
+            config_dir: "/srv/people/dev/.config/headspace".into(),
+        };
+        kind(path, &known)
+    }
+
+    #[test]
+    fn files_are_told_apart() {
+        let home = "/srv/people/dev";
+        for (path, expected) in [
+            (format!("{home}/proj/.env"), Some(Env)),
+            (format!("{home}/proj/.ENV.Production.local"), Some(Env)),
+            (format!("{home}/proj/.env.production.example"), None),
+            (format!("{home}/proj/.Env.Example"), None),
+            (format!("{home}/proj/.environment"), None),
+            (format!("{home}/proj/.envrc"), Some(Env)),
+            (format!("{home}/proj/.envrc.md"), None),
+            (format!("{home}/proj/src/dotenv.ts"), None),
+            (format!("{home}/proj/src/id_generator.rs"), None),
+            (format!("{home}/proj/docs/id_rsa.md"), None),
+            (format!("{home}/proj/src/id_rsa_test.go"), None),
+            (format!("{home}/proj/id_rsa.bak"), Some(Key)),
+            (format!("{home}/proj/id_rsa"), Some(Key)),
+            (format!("{home}/proj/certs/server.key"), Some(Key)),
+            (format!("{home}/.ssh/id_work"), Some(Key)),
+            (format!("{home}/.ssh/id_work.pub"), Some(Ssh)),
+            (format!("{home}/.ssh"), Some(Ssh)),
+            (format!("{home}/.sshx"), None),
+            (format!("{home}/proj/.npmrc"), None),
+            (format!("{home}/.npmrc"), Some(Credentials)),
+            (format!("{home}/proj/.bashrc"), None),
+            (format!("{home}/.bashrc"), Some(Start)),
+            ("/home/other/.zshrc".into(), Some(Start)),
+            ("/root/.profile".into(), Some(Start)),
+            (format!("{home}/proj/.git/hooks/pre-commit"), Some(Git)),
+            (format!("{home}/proj/.Git/config"), Some(Git)),
+            (format!("{home}/proj/.git/info/exclude"), None),
+            (format!("{home}/proj/.git/HEAD"), Some(GitData)),
+            (format!("{home}/proj/.gitignore"), None),
+            (format!("{home}/proj/.claude/settings.local.json"), Some(Agent)),
+            (format!("{home}/proj/.claude/commands/x.md"), None),
+            (format!("{home}/.config/headspace/config.jsonc"), Some(Agent)),
+            ("/etc/hosts".into(), Some(System)),
+            ("/etc/shadow".into(), Some(Shadow)),
+            (r"C:\Users\dev\.ssh\id_rsa".into(), Some(Key)),
+            (r"C:\Windows\System32\drivers\etc\hosts".into(), Some(System)),
+            ("/mnt/c/Windows/win.ini".into(), Some(System)),
+            ("/dev/nvme0n1".into(), Some(Device)),
+            ("/dev/null".into(), None),
+            ("/usr/local/bin/x".into(), None),
+            ("/usr/bin/x".into(), Some(SystemTree)),
+            (format!("{home}/proj/Cargo.lock"), Some(Lock)),
+            (format!("{home}/proj/src/auth/credentials_form.tsx"), None),
+        ] {
+            assert_eq!(kind_of(&path), expected, "{path}");
+        }
+    }
+
+    #[test]
+    fn an_unknown_start_is_judged_by_the_rest() {
+        for (rest, expected) in
+            [("/.ssh/authorized_keys", Some(Ssh)), ("/.env", Some(Env)), ("/etc/hosts", None), ("/x", None)]
+        {
+            assert_eq!(kind_of(&format!("\u{100100}{rest}")), expected, "{rest}");
+        }
+    }
+}

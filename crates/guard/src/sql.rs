@@ -1,0 +1,283 @@
+//! SQL, read far enough to tell what throws data away from what looks at it: the words of each statement, without
+//! comments and without the texts in quotes.
+
+use crate::rules;
+use crate::rules::Rule;
+
+/// The worst that a text of SQL does.
+pub fn judge(text: &str) -> Option<&'static Rule> {
+    if text.len() > LONGEST || !has_a_word(text) {
+        return None;
+    }
+    let statements = statements(text);
+    let rolled_back = statements.last().is_some_and(|last| starts(last, &["ROLLBACK"]))
+        && !statements.iter().any(|statement| starts(statement, &["COMMIT"]));
+    let mut temporary: Vec<&str> = Vec::new();
+    let mut worst = None;
+    for statement in &statements {
+        if let ["CREATE", "TEMP" | "TEMPORARY", "TABLE", name @ ..] = words(statement).as_slice() {
+            temporary.extend(name.iter().find(|word| !matches!(**word, "IF" | "NOT" | "EXISTS")));
+        }
+        match one(statement, &temporary) {
+            // A dropped table is gone in MySQL whatever follows; rows come back everywhere.
+            Some(rule) if std::ptr::eq(rule, &rules::DATABASE_ROWS) && rolled_back => {}
+            Some(rule) if std::ptr::eq(rule, &rules::DATABASE_DROP) => return Some(rule),
+            Some(rule) => worst = Some(rule),
+            None => {}
+        }
+    }
+    worst
+}
+
+/// Longer texts are dumps, and nobody types them.
+const LONGEST: usize = 1 << 20;
+
+/// Most texts are harmless: not one of these words is in them.
+fn has_a_word(text: &str) -> bool {
+    let lower = text.to_ascii_lowercase();
+    ["drop", "truncate", "delete", "update"].iter().any(|word| lower.contains(word))
+}
+
+type Statement = Vec<String>;
+
+fn words(statement: &Statement) -> Vec<&str> {
+    statement.iter().map(String::as_str).collect()
+}
+
+fn starts(statement: &Statement, with: &[&str]) -> bool {
+    statement.len() >= with.len() && statement.iter().zip(with).all(|(word, wanted)| word == wanted)
+}
+
+fn one(statement: &Statement, temporary: &[&str]) -> Option<&'static Rule> {
+    let all = words(statement);
+    let mut words = all.as_slice();
+    while let ["(" | "BEGIN" | "AS", rest @ ..] = words {
+        words = rest;
+    }
+    if let ["EXPLAIN", rest @ ..] = words {
+        let runs = rest.iter().take(4).any(|word| matches!(*word, "ANALYZE" | "ANALYSE"));
+        if !runs {
+            return None;
+        }
+        words = rest.iter().position(|word| is_verb(word)).map_or(&[], |at| &rest[at..]);
+    }
+    if let ["WITH", rest @ ..] = words {
+        let changes = |at: &usize| match rest[*at] {
+            "DELETE" => rest.get(at + 1) == Some(&"FROM"),
+            "UPDATE" => rest.get(at.wrapping_sub(1)) != Some(&"FOR"),
+            _ => false,
+        };
+        words = (0..rest.len()).find(changes).map_or(&[], |at| &rest[at..]);
+    }
+    match words {
+        ["DROP", "TEMPORARY" | "TEMP" | "PREPARE", ..] => None,
+        ["DROP", "TABLE", name @ ..] => {
+            let mut names = name.iter().filter(|word| !matches!(**word, "IF" | "EXISTS" | "," | "CASCADE"));
+            let only_temporary = names.clone().count() > 0 && names.all(|name| temporary.contains(name));
+            (!only_temporary).then_some(&rules::DATABASE_DROP)
+        }
+        // The shell's or a script's own word, not SQL's: `drop` alone.
+        ["DROP", _, ..] | ["TRUNCATE", _, ..] => Some(&rules::DATABASE_DROP),
+        ["ALTER", ..] => {
+            let drops = words.windows(2).any(|pair| {
+                pair[0] == "DROP"
+                    && !matches!(
+                        pair[1],
+                        "CONSTRAINT"
+                            | "INDEX"
+                            | "KEY"
+                            | "PRIMARY"
+                            | "FOREIGN"
+                            | "DEFAULT"
+                            | "NOT"
+                            | "IDENTITY"
+                            | "EXPRESSION"
+                            | "CHECK"
+                            | "UNIQUE"
+                    )
+            });
+            (drops && words.get(1) == Some(&"TABLE")).then_some(&rules::DATABASE_DROP)
+        }
+        ["DELETE", rest @ ..] if rest.first() == Some(&"FROM") || rest.len() > 1 => everywhere(rest),
+        ["UPDATE", rest @ ..] if rest.contains(&"SET") => everywhere(rest),
+        _ => None,
+    }
+}
+
+fn is_verb(word: &str) -> bool {
+    matches!(word, "DELETE" | "UPDATE" | "DROP" | "TRUNCATE" | "WITH" | "SELECT" | "INSERT")
+}
+
+/// Whether nothing narrows it down: no WHERE, or one that always holds.
+fn everywhere(words: &[&str]) -> Option<&'static Rule> {
+    let Some(at) = words.iter().rposition(|word| *word == "WHERE") else {
+        return Some(&rules::DATABASE_ROWS);
+    };
+    let end =
+        words.iter().position(|word| *word == "RETURNING").filter(|end| *end > at).unwrap_or(words.len());
+    let condition = &words[at + 1..end];
+    let always = match condition {
+        ["TRUE" | "1"] => true,
+        [left, "=", right] => left == right && left.bytes().all(|b| b.is_ascii_digit()),
+        _ => false,
+    };
+    always.then_some(&rules::DATABASE_ROWS)
+}
+
+/// The statements of a text, each as its words in capital letters; quoted texts are a `'`, quoted names stay.
+fn statements(text: &str) -> Vec<Statement> {
+    let mut all = vec![Statement::new()];
+    let mut rest = text;
+    while let Some(c) = rest.chars().next() {
+        let length = match c {
+            '-' if rest.starts_with("--") => rest.find('\n').unwrap_or(rest.len()),
+            '#' => rest.find('\n').unwrap_or(rest.len()),
+            // MySQL runs what is in `/*! … */`.
+            '/' if rest.starts_with("/*!") => {
+                3 + rest[3..].find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len() - 3)
+            }
+            '/' if rest.starts_with("/*") => rest.find("*/").map_or(rest.len(), |end| end + 2),
+            '*' if rest.starts_with("*/") => 2,
+            '\'' => {
+                push(&mut all, "'".into());
+                quoted(rest, '\'')
+            }
+            '"' | '`' | '[' => {
+                let length = quoted(rest, if c == '[' { ']' } else { c });
+                let name = rest[1..length].trim_end_matches(['"', '`', ']']);
+                push(&mut all, name.to_uppercase());
+                length
+            }
+            '$' => match dollar_quoted(rest) {
+                Some(length) => {
+                    push(&mut all, "'".into());
+                    length
+                }
+                None => 1,
+            },
+            // `\dt`, `\c db`: psql's own, to the end of the line.
+            '\\' if all.last().is_some_and(Vec::is_empty) => rest.find('\n').unwrap_or(rest.len()),
+            ';' => {
+                all.push(Statement::new());
+                1
+            }
+            c if c.is_alphanumeric() || c == '_' => {
+                let end = rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(rest.len());
+                push(&mut all, rest[..end].to_uppercase());
+                end
+            }
+            c if c.is_whitespace() => c.len_utf8(),
+            c => {
+                push(&mut all, c.to_string());
+                c.len_utf8()
+            }
+        };
+        rest = &rest[length.max(c.len_utf8())..];
+    }
+    all.retain(|statement| !statement.is_empty());
+    all
+}
+
+fn push(all: &mut [Statement], word: String) {
+    if let Some(last) = all.last_mut() {
+        last.push(word);
+    }
+}
+
+/// The length of a quoted text; a doubled quote stands for itself.
+fn quoted(text: &str, close: char) -> usize {
+    let mut chars = text.char_indices().skip(1).peekable();
+    while let Some((at, c)) = chars.next() {
+        match c {
+            '\\' if close == '\'' => {
+                chars.next();
+            }
+            c if c == close && chars.peek().is_some_and(|(_, next)| *next == close) => {
+                chars.next();
+            }
+            c if c == close => return at + c.len_utf8(),
+            _ => {}
+        }
+    }
+    text.len()
+}
+
+/// `$$ … $$`, `$tag$ … $tag$`
+fn dollar_quoted(text: &str) -> Option<usize> {
+    let tag = text[1..].find('$')? + 2;
+    let name = &text[1..tag - 1];
+    if !name.chars().all(|c| c.is_alphanumeric() || c == '_') {
+        return None;
+    }
+    let end = text[tag..].find(&text[..tag])?;
+    Some(tag + end + tag)
+}
+
+/// JavaScript for MongoDB: the calls that leave nothing.
+pub fn judge_mongo(text: &str) -> Option<&'static Rule> {
+    let code: String = text.chars().filter(|c| !c.is_whitespace()).collect();
+    let drops = [".dropDatabase(", ".drop(", ".dropIndexes(", "dropDatabase:1"]
+        .iter()
+        .any(|call| code.contains(call));
+    let all = [".deleteMany({})", ".deleteMany()", ".remove({})", ".remove()", ".updateMany({},"];
+    if drops {
+        Some(&rules::DATABASE_DROP)
+    } else {
+        all.iter().any(|call| code.contains(call)).then_some(&rules::DATABASE_ROWS)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_throws_away_is_told_from_what_looks() {
+        for (sql, expected) in [
+            ("select 1", None),
+            ("DROP TABLE a", Some("database.drop")),
+            ("drop table if exists a cascade", Some("database.drop")),
+            ("DROP TEMPORARY TABLE a", None),
+            ("create temp table t (a int); drop table t", None),
+            ("create temp table t (a int); drop table u", Some("database.drop")),
+            ("create temporary table if not exists t (a int); drop table if exists t;", None),
+            ("TRUNCATE a", Some("database.drop")),
+            ("SELECT TRUNCATE(1.5, 0)", None),
+            ("DELETE FROM a", Some("database.rows")),
+            ("DELETE FROM a WHERE id IN (SELECT id FROM b)", None),
+            ("DELETE FROM a WHERE 1 = 1 RETURNING id", Some("database.rows")),
+            ("DELETE FROM a WHERE 1 = 2", None),
+            ("update a set b = 1", Some("database.rows")),
+            ("update a set b = 1 where c = 2", None),
+            ("select 'drop table a; delete from b'", None),
+            ("select $$drop table a$$", None),
+            ("select $x$; drop table a $x$", None),
+            ("-- drop table a\nselect 1", None),
+            ("/* drop table a */ select 1", None),
+            ("/*!40000 DROP TABLE a */", Some("database.drop")),
+            ("select 1 -- it's\n; drop table a", Some("database.drop")),
+            ("select 'it''s'; drop table a", Some("database.drop")),
+            ("create table x (d int references y on delete cascade)", None),
+            ("insert into a values (1) on conflict do update set b = 1", None),
+            ("alter table a drop column b", Some("database.drop")),
+            ("alter table a drop b", Some("database.drop")),
+            ("alter table a alter column b drop not null", None),
+            ("alter table a drop constraint c", None),
+            ("explain delete from a", None),
+            ("explain analyze delete from a", Some("database.rows")),
+            ("with x as (select 1) delete from a", Some("database.rows")),
+            ("with x as (select 1) select * from a for update", None),
+            ("begin; delete from a; rollback", None),
+            ("begin; delete from a; commit; rollback", Some("database.rows")),
+            ("grant delete on a to b", None),
+            ("\\dt\nDROP TABLE a", Some("database.drop")),
+            ("drop", None),
+            ("delete", None),
+            ("\"drop\" table", Some("database.drop")),
+            ("'", None),
+            ("$$", None),
+        ] {
+            assert_eq!(judge(sql).map(|rule| rule.id), expected, "{sql}");
+        }
+    }
+}

@@ -1,0 +1,463 @@
+//! Tools that are not the shell, and payloads of every shape.
+
+use crate::tests::*;
+
+fn tool(name: &str, input: Value) -> Verdict {
+    judge(&json!({"tool_name": name, "tool_input": input, "cwd": "/home/dev/proj"}), &place())
+}
+
+fn rows(rows: &[(&str, &str, Value)]) {
+    for (expected, name, input) in rows {
+        let verdict = tool(name, input.clone());
+        assert!(
+            expected.split('|').any(|expected| expected == verdict.decision.as_str()),
+            "{name} {input}: {verdict:?}, expected {expected}"
+        );
+    }
+}
+
+#[test]
+fn file_tools_write() {
+    let write = |path: &str| json!({"file_path": path, "content": "sudo rm -rf /"});
+    rows(&[
+        ("deny", "Write", write("/home/dev/proj/.env")),
+        ("deny", "Write", write(".env.production.local")),
+        ("allow", "Write", write("/home/dev/proj/.env.example")),
+        ("allow", "Write", write("/home/dev/proj/.Env.Production.Template")),
+        ("deny", "Write", write("/home/dev/proj/.ENV")),
+        ("deny", "Write", write("/home/dev/proj/a/../../.bashrc")),
+        ("deny", "Write", write("~/.bashrc")),
+        ("deny", "Write", write("src/../.git/config")),
+        ("deny", "Write", write("/home/dev/proj/.Git/hooks/pre-commit")),
+        ("deny", "Write", write("/home/dev/proj/cfg")),
+        ("deny", "Write", write("/home/dev/proj/link-to-etc/hosts")),
+        ("deny", "Write", write("/home/dev/proj/deep/a/link2/x")),
+        ("deny", "Write", write("//etc//passwd")),
+        ("deny", "Write", write("/proc/self/root/etc/passwd")),
+        ("deny", "Write", write("C:\\Users\\dev\\.ssh\\id_rsa")),
+        ("deny", "Write", write("C:\\Windows\\System32\\drivers\\etc\\hosts")),
+        ("deny", "Write", write("/mnt/c/Windows/System32/x")),
+        ("deny", "Edit", json!({"file_path": "/etc/hosts", "old_string": "a", "new_string": "b"})),
+        ("deny", "MultiEdit", json!({"file_path": "/home/dev/.zshrc", "edits": []})),
+        ("deny", "NotebookEdit", json!({"notebook_path": "/home/dev/.ssh/x.ipynb", "new_source": "x"})),
+        ("allow", "NotebookEdit", json!({"notebook_path": "notebooks/a.ipynb", "new_source": "!rm -rf /"})),
+        ("ask", "Write", write("/home/dev/proj/package-lock.json")),
+        ("allow", "Write", write("/home/dev/proj/src/secrets.rs")),
+        ("allow", "Write", write("/home/dev/proj/vendor-link/x.c")),
+        ("allow", "Write", write("/home/dev/notes.md")),
+        ("allow", "Write", write("/home/dev/proj/docs/日本語.md")),
+        ("deny", "Write", write("/home/dev/.config/headspace/config.jsonc")),
+        ("deny", "Write", write("/home/dev/proj/.claude/settings.local.json")),
+        ("allow", "Write", write("/home/dev/proj/.claude/agents/x.md")),
+        ("ask", "Write", write("/home/dev/proj/a\u{200b}b")),
+        ("ask", "Write", write("/home/dev/proj\u{2215}x")),
+        ("ask", "Edit", json!({})),
+        ("ask", "Write", json!({"file_path": 7})),
+        ("ask", "Write", json!(null)),
+        ("ask", "Write", json!([])),
+    ]);
+}
+
+#[test]
+fn file_tools_read() {
+    rows(&[
+        ("ask", "Read", json!({"file_path": "/home/dev/proj/.env"})),
+        ("allow", "Read", json!({"file_path": "/home/dev/proj/.env.example"})),
+        ("deny", "Read", json!({"file_path": "/home/dev/.ssh/id_ed25519"})),
+        ("allow", "Read", json!({"file_path": "/home/dev/.ssh/id_ed25519.pub"})),
+        ("deny", "Read", json!({"file_path": "/etc/shadow"})),
+        ("ask", "Read", json!({"file_path": "/home/dev/.aws/credentials"})),
+        ("ask", "Read", json!({"file_path": "/home/dev/proj/cfg"})),
+        ("allow", "Read", json!({"file_path": "/home/dev/proj/src/secrets.rs"})),
+        ("allow", "Read", json!({"file_path": "/home/dev/.bashrc"})),
+        ("allow", "Read", json!({"file_path": "/home/dev/proj/.claude/settings.json"})),
+        ("ask", "Read", json!({})),
+        ("ask", "Grep", json!({"pattern": ".", "path": "/home/dev/.ssh"})),
+        ("ask", "Grep", json!({"pattern": ".", "path": "/home/dev/proj/.env"})),
+        ("ask", "Grep", json!({"pattern": ".", "glob": ".env*"})),
+        ("ask", "Grep", json!({"pattern": ".", "glob": "**/.env"})),
+        ("ask", "Grep", json!({"pattern": ".", "glob": "{.env,*.md}"})),
+        ("allow", "Grep", json!({"pattern": ".", "glob": ".env.example"})),
+        ("allow", "Grep", json!({"pattern": "API_KEY|sudo|rm -rf", "glob": "*.ts"})),
+        ("allow", "Grep", json!({"pattern": "rm -rf /"})),
+        ("allow", "Glob", json!({"pattern": "**/.env*"})),
+        ("allow", "LS", json!({"path": "/home/dev/.ssh"})),
+    ]);
+}
+
+#[test]
+fn other_tools_go_by_their_shape() {
+    rows(&[
+        ("deny", "mcp__shell__exec", json!({"cmd": "rm -rf /"})),
+        ("deny", "mcp__terminal__run", json!({"script": "rm -rf /usr/local"})),
+        ("deny", "mcp__x__y", json!({"command": "sudo id"})),
+        ("allow", "mcp__x__y", json!({"command": "ls"})),
+        ("allow", "mcp__x__y", json!({"command": "view"})),
+        ("ask|deny", "mcp__shell__exec", json!({"command": ["rm", "-rf", "/"]})),
+        ("ask", "mcp__shell__exec", json!({"command": {"a": 1}})),
+        ("allow", "mcp__search__query", json!({"query": "how does sudo rm -rf / work"})),
+        ("allow", "WebFetch", json!({"url": "https://x/rm-rf", "prompt": "what is sudo"})),
+        ("allow", "Task", json!({"prompt": "run sudo rm -rf /", "description": "x"})),
+        ("allow", "TodoWrite", json!({"todos": [{"content": "rm -rf /"}]})),
+        ("allow", "TodoWrite", json!(null)),
+        ("deny", "mcp__filesystem__write_file", json!({"path": "/home/dev/proj/.env", "content": "x"})),
+        ("deny", "mcp__filesystem__edit_file", json!({"path": "/etc/hosts", "edits": []})),
+        ("allow", "mcp__filesystem__write_file", json!({"path": "/home/dev/proj/a.txt", "content": ".env"})),
+        ("ask", "mcp__filesystem__read_text_file", json!({"path": "/home/dev/proj/.env"})),
+        ("ask", "mcp__filesystem__read_multiple_files", json!({"paths": ["a", "/home/dev/proj/.env"]})),
+        ("allow", "mcp__filesystem__list_directory", json!({"path": "/home/dev/.ssh"})),
+        ("deny", "mcp__filesystem__delete_file", json!({"path": "/home/dev/notes.md"})),
+        (
+            "deny",
+            "mcp__filesystem__move_file",
+            json!({"source": "/home/dev/notes.md", "destination": "/tmp/x"}),
+        ),
+        ("deny", "str_replace_based_edit_tool", json!({"command": "create", "path": "/home/dev/proj/.env"})),
+        ("ask", "str_replace_based_edit_tool", json!({"command": "view", "path": "/home/dev/proj/.env"})),
+        ("allow", "mcp__browser__evaluate", json!({"script": "() => { return document.title; }"})),
+        ("deny", "mcp__ide__executeCode", json!({"code": "import os\nos.system('rm -rf /usr')"})),
+        ("allow", "mcp__ide__executeCode", json!({"code": "print('rm -rf /usr')"})),
+        ("ask", "mcp__db__query", json!({"sql": "drop table x"})),
+    ]);
+}
+
+#[test]
+fn tools_that_execute_sql_or_run_elsewhere() {
+    rows(&[
+        ("ask", "mcp__postgres__query", json!({"sql": "DROP TABLE users"})),
+        ("ask", "mcp__postgres__execute_sql", json!({"query": "TRUNCATE users"})),
+        ("ask", "mcp__supabase__execute_sql", json!({"project_id": "x", "query": "delete from users"})),
+        ("ask", "mcp__supabase__apply_migration", json!({"name": "x", "query": "drop table users"})),
+        ("ask", "mcp__sqlite__write_query", json!({"query": "DELETE FROM t"})),
+        ("ask", "mcp__mysql__run", json!({"statements": ["select 1", "drop database x"]})),
+        ("ask", "mcp__x__run", json!({"sql": "drop database x"})),
+        ("ask", "mcp__mongodb__drop-collection", json!({"database": "a", "collection": "b"})),
+        ("ask", "mcp__mongodb__delete-many", json!({"collection": "b", "filter": {}})),
+        ("ask", "mcp__redis__flushall", json!({})),
+        ("allow", "mcp__postgres__query", json!({"sql": "SELECT * FROM users WHERE name = 'drop table x'"})),
+        ("allow", "mcp__postgres__query", json!({"sql": "delete from users where id = 3"})),
+        ("allow", "mcp__mongodb__find", json!({"collection": "b", "filter": {}})),
+        ("allow", "mcp__mongodb__delete-many", json!({"collection": "b", "filter": {"a": 1}})),
+        ("allow", "mcp__redis__get", json!({"key": "flushall"})),
+        ("allow", "mcp__search__query", json!({"query": "drop table users"})),
+        ("allow", "mcp__github__search_code", json!({"query": "DELETE FROM users"})),
+        ("allow", "mcp__docs__query", json!({"query": "how to truncate a table; drop table x"})),
+        ("ask", "mcp__ssh__exec", json!({"command": "rm -rf /srv/app"})),
+        ("ask", "mcp__ssh__exec", json!({"command": "sudo systemctl restart x"})),
+        ("allow", "mcp__ssh__exec", json!({"command": "uptime"})),
+        ("ask", "mcp__docker__exec", json!({"container": "db", "command": "rm -rf /var/lib/x"})),
+        ("ask", "mcp__kubernetes__exec_in_pod", json!({"command": "psql -c 'drop table x'"})),
+        ("ask", "mcp__shell__run", json!({"command": "terraform destroy -auto-approve"})),
+        ("ask", "run_terminal_cmd", json!({"command": "kubectl delete ns prod"})),
+        ("deny", "Write", json!({"file_path": "..\\..\\.ssh\\config", "content": "x"})),
+        ("deny", "Write", json!({"file_path": "..\\.ssh\\config", "content": "x"})),
+        ("allow", "Write", json!({"file_path": "src\\main.rs", "content": "x"})),
+        ("deny", "Edit", json!({"file_path": ".git\\hooks\\pre-commit"})),
+        ("ask", "Read", json!({"file_path": "/proc/self/environ"})),
+    ]);
+}
+
+/// Judges a command, or a tool's input as JSON, under some settings and the project's own.
+fn under(user: &str, project: &str, call: &str) -> Verdict {
+    let mut place = place();
+    place.config = serde_json::from_str(user).unwrap();
+    let mut disk = disk();
+    disk.texts.insert("/home/dev/proj/.headspace.jsonc".into(), project.into());
+    disk.clean = Some(true);
+    place.files = Box::new(disk);
+    let payload = match call.split_once(' ') {
+        Some((
+            tool @ ("Write" | "Edit" | "mcp__fs__delete_file" | "mcp__fs__move_file" | "mcp__x__y"),
+            input,
+        )) => {
+            json!({"tool_name": tool, "tool_input": serde_json::from_str::<Value>(input).unwrap()})
+        }
+        _ => json!({"tool_name": "Bash", "tool_input": {"command": call}, "cwd": "/home/dev/proj"}),
+    };
+    judge(&payload, &place)
+}
+
+#[test]
+fn users_write_rules_of_their_own() {
+    let own = r#"{"ask": ["terraform apply *", "make deploy", "mcp__x__*"], "deny": ["npm publish", "git push -f|--force", "kubectl --context=prod"],
+        "allow": ["kubectl delete pod test-*", "docker compose down -v", "pkill -f vite"]}"#;
+    for (expected, command) in [
+        ("ask", "terraform apply"),
+        ("ask", "terraform apply -auto-approve"),
+        ("ask", "terraform -chdir=infra apply tfplan"),
+        ("ask", "cd infra && TF_LOG=1 terraform apply"),
+        ("ask", "/usr/local/bin/terraform apply"),
+        ("ask", "bash -c 'terraform apply'"),
+        ("allow", "terraform plan"),
+        ("ask", "make deploy"),
+        ("ask", "make deploy ENV=prod"),
+        ("allow", "make deploy-docs"),
+        ("allow", "echo make deploy"),
+        ("deny", "npm publish"),
+        ("deny", "npm run build && npm publish --access public"),
+        ("deny", "ssh ci npm publish"),
+        ("deny", "kubectl --context prod get pods"),
+        ("allow", "kubectl --context dev get pods"),
+        ("allow", "kubectl delete pod test-1"),
+        ("ask", "kubectl delete pod api-1"),
+        ("ask", "kubectl delete pod test-1 -n prod"),
+        ("allow", "docker compose down -v"),
+        ("ask", "docker compose -p x down -v"),
+        ("allow", "pkill -f vite"),
+        ("deny", "pkill -f vite; pkill node"),
+        ("deny", "pkill -f vite > ~/.bashrc"),
+        ("ask", "mcp__x__y {}"),
+    ] {
+        let verdict = under(own, "", command);
+        assert_eq!(verdict.decision.as_str(), expected, "{command}: {verdict:?}");
+    }
+    let verdict = under(own, "", "npm publish");
+    assert_eq!(
+        (verdict.rule.as_deref(), verdict.pattern.as_deref()),
+        (Some("custom.deny"), Some("npm publish"))
+    );
+    assert!(verdict.reason.unwrap().contains("\"deny\": […]"));
+}
+
+#[test]
+fn a_project_brings_rules_that_only_tighten() {
+    let project = r#"{ // ours
+        "guard": {"deny": ["make deploy"], "ask": ["npm run migrate"], "protected_paths": ["src/"], "profile": "quiet",
+            "allow": ["sudo *"], "rules": {"privilege": "off", "git.no-verify": "deny"}}, }"#;
+    for (user, expected, command) in [
+        ("{}", "deny", "make deploy"),
+        ("{}", "ask", "npm run migrate"),
+        ("{}", "deny", "sudo id"),
+        ("{}", "deny", "pkill node"),
+        ("{}", "deny", "git commit --no-verify -m x"),
+        ("{}", "deny", "echo x > src/main.rs"),
+        (r#"{"allow": ["make deploy"]}"#, "deny", "make deploy"),
+        (r#"{"rules": {"git.no-verify": "off"}}"#, "deny", "git commit -n -m x"),
+        (r#"{"profile": "quiet"}"#, "allow", "pkill node"),
+        ("{}", "deny", "echo '{}' > .headspace.jsonc"),
+        ("{}", "deny", "rm .headspace.jsonc"),
+        ("{}", "deny", r#"Write {"file_path": "/home/dev/proj/.headspace.jsonc"}"#),
+    ] {
+        let verdict = under(user, project, command);
+        assert_eq!(verdict.decision.as_str(), expected, "{user} {command}: {verdict:?}");
+    }
+    for broken in ["{", "[]", "7", r#"{"guard": 7}"#, ""] {
+        assert_eq!(under("{}", broken, "ls").decision, Decision::Allow, "{broken}");
+        assert_eq!(under("{}", broken, "sudo ls").decision, Decision::Deny, "{broken}");
+    }
+}
+
+#[test]
+fn protected_paths_cover_the_directory_and_all_below() {
+    let own =
+        r#"{"protected_paths": ["src/", "docs/a.md", "*.snap", "~/notes.md", "config/**", "migrations"]}"#;
+    for (expected, call) in [
+        ("deny", "echo x > src/main.rs"),
+        ("deny", "echo x > src/new/deep.rs"),
+        ("deny", "rm src/a.rs"),
+        ("deny", "rm -rf src"),
+        ("deny", "rm -rf ./src/"),
+        ("deny", "rm -rf src/*"),
+        ("deny", "cd src && rm a.rs"),
+        ("deny", "mv src/a.rs /tmp/"),
+        ("deny", "mv src lib"),
+        ("deny", "mv build/out.o src/"),
+        ("deny", "cp README.md src/"),
+        ("deny", "sed -i s/a/b/ src/main.rs"),
+        ("deny", "git checkout -- src/main.rs"),
+        ("deny", "git rm -f src/a.rs"),
+        ("deny", "git mv build/out.o src/x"),
+        ("deny", "find src -name '*.rs' -delete"),
+        ("deny", "find . -delete"),
+        ("deny", "mkdir src/new"),
+        ("deny", "touch src/x"),
+        ("deny", "tee src/x < README.md"),
+        ("deny", "python3 -c \"open('src/main.rs','w').write('x')\""),
+        ("deny", "python3 -c \"import os; os.remove('src/a.rs')\""),
+        ("deny", "truncate -s 0 src/main.rs"),
+        ("deny", "ln -sf /tmp/x src/main.rs"),
+        ("deny", "tar xf x.tar -C src"),
+        ("deny", "rsync -a --delete build/ src/"),
+        ("deny", "rm docs/a.md"),
+        ("deny", "rm -rf docs"),
+        ("deny", "rm x/y/z.snap"),
+        ("deny", "echo x > z.snap"),
+        ("deny", "echo x > ~/notes.md"),
+        ("deny", "rm config/app.toml"),
+        ("deny", "echo x > db/migrations/001.sql"),
+        ("deny", "rm -rf $PWD/src/$X"),
+        ("deny", r#"Write {"file_path": "/home/dev/proj/src/main.rs"}"#),
+        ("deny", r#"Edit {"file_path": "src/a.rs"}"#),
+        ("deny", r#"mcp__fs__delete_file {"path": "/home/dev/proj/src/a.rs"}"#),
+        ("deny", r#"mcp__fs__move_file {"source": "/home/dev/proj/src/a.rs", "destination": "/tmp/a"}"#),
+        (
+            "deny",
+            r#"mcp__fs__move_file {"source": "/home/dev/proj/build/out.o", "destination": "/home/dev/proj/src/a"}"#,
+        ),
+        ("allow", "cat src/main.rs"),
+        ("allow", "grep -rn x src/"),
+        ("allow", "cp src/main.rs build/"),
+        ("allow", "echo x > docs/b.md"),
+        ("allow", "rm -rf build"),
+        ("allow", "echo x > srcs/main.rs"),
+        ("allow", "find . -name '*.o' -delete"),
+        ("allow", "git status && git diff src/"),
+        ("allow", "mkdir -p build/new"),
+        ("allow", r#"Write {"file_path": "/home/dev/proj/README.md"}"#),
+    ] {
+        let verdict = under(own, "", call);
+        assert_eq!(verdict.decision.as_str(), expected, "{call}: {verdict:?}");
+    }
+}
+
+#[test]
+fn profiles_say_how_much_the_guard_minds() {
+    for (command, strict, balanced, quiet) in [
+        ("pkill -f vite", "deny", "ask", "allow"),
+        ("touch .env.local", "deny", "ask", "ask"),
+        ("mv ~/Downloads/x docs/", "deny", "ask", "allow"),
+        ("rm -rf ../proj-wt", "deny", "ask", "ask"),
+        ("git reset --hard", "deny", "ask", "allow"),
+        ("rm -rf /", "deny", "deny", "deny"),
+        ("rm -rf ~/other", "deny", "deny", "deny"),
+        ("mv ~/.ssh docs/", "deny", "deny", "deny"),
+        ("git push --force", "deny", "deny", "deny"),
+        ("cat .env", "ask", "ask", "allow"),
+        ("terraform destroy", "ask", "ask", "ask"),
+        ("git commit --no-verify -m x", "ask", "ask", "allow"),
+        ("npm publish", "ask", "ask", "ask"),
+        ("ls", "allow", "allow", "allow"),
+    ] {
+        for (profile, expected) in [("strict", strict), ("balanced", balanced), ("quiet", quiet)] {
+            let verdict = under(&format!(r#"{{"profile": "{profile}"}}"#), "", command);
+            assert_eq!(verdict.decision.as_str(), expected, "{profile} {command}: {verdict:?}");
+        }
+    }
+}
+
+#[test]
+fn messages_need_somebody_who_watches() {
+    for (mode, expected, name, input) in [
+        (Some("background"), "deny", "mcp__life__messages", json!({"operation": "recent"})),
+        (Some("interactive"), "allow", "mcp__life__messages", json!({"operation": "recent"})),
+        (None, "allow", "mcp__life__messages", json!({"operation": "recent"})),
+        (Some("interactive"), "ask", "mcp__apple__mail", json!({"operation": "send", "to": "a@b.c"})),
+        (None, "ask", "mcp__apple__mail", json!({"operation": "send", "to": "a@b.c"})),
+        (Some("background"), "deny", "mcp__life__email", json!({"operation": "send"})),
+        (Some("interactive"), "ask", "mcp__slack__chat_postMessage", json!({"text": "x"})),
+        (Some("interactive"), "ask", "mcp__slack__post_message", json!({})),
+        (Some("interactive"), "ask", "mcp__gmail__reply_to_email", json!({})),
+        (Some("interactive"), "ask", "mcp__x__sms", json!({"action": "schedule_send"})),
+        (Some("interactive"), "allow", "mcp__gmail__search_emails", json!({"query": "send"})),
+        (Some("interactive"), "allow", "mcp__slack__conversations_history", json!({})),
+        (Some("interactive"), "allow", "mcp__mailer__list_templates", json!({})),
+        (Some("background"), "allow", "mcp__search__query", json!({"query": "send mail to slack"})),
+        (Some("background"), "allow", "mcp__linear__list_teams", json!({})),
+        (Some("background"), "allow", "Bash", json!({"command": "echo send mail"})),
+        (Some("background"), "allow", "SendMessage", json!({"to": "x"})),
+        (
+            Some("background"),
+            "deny",
+            "Bash",
+            json!({"command": "osascript -e 'tell application \"Mail\" to send m'"}),
+        ),
+        (Some("background"), "deny", "Bash", json!({"command": "echo hi | mail -s x a@b.c"})),
+    ] {
+        let mut place = place();
+        place.session_mode = mode.map(str::to_owned);
+        let verdict = judge(&json!({"tool_name": name, "tool_input": input}), &place);
+        assert_eq!(verdict.decision.as_str(), expected, "{name} {input} {mode:?}");
+    }
+}
+
+#[test]
+fn payloads_of_no_known_shape_are_asked() {
+    for payload in [
+        json!(null),
+        json!([]),
+        json!("x"),
+        json!({}),
+        json!({"tool_name": 7}),
+        json!({"tool_name": "", "tool_input": {}}),
+        json!({"tool_name": "Bash"}),
+        json!({"tool_name": "Bash", "tool_input": {}}),
+        json!({"tool_name": "Bash", "tool_input": {"command": 7}}),
+        json!({"tool_name": "Bash", "tool_input": {"command": ["rm", "-rf", "/"]}}),
+        json!({"tool_name": "Bash", "tool_input": "ls"}),
+    ] {
+        assert_eq!(judge(&payload, &place()).decision, Decision::Ask, "{payload}");
+    }
+}
+
+#[test]
+fn the_project_is_the_repository_around_the_directory() {
+    let at = |cwd: &str, command: &str| {
+        judge(&json!({"tool_name": "Bash", "tool_input": {"command": command}, "cwd": cwd}), &place())
+            .decision
+    };
+    assert_eq!(at("/home/dev/proj/src", "rm -rf ../build"), Decision::Allow);
+    assert_eq!(at("/home/dev/proj/src", "rm -rf *"), Decision::Allow);
+    assert_eq!(at("/home/dev/proj/src", "rm -rf ../*"), Decision::Ask);
+    assert_eq!(at("/home/dev/proj/src", "rm -rf .."), Decision::Deny);
+    assert_eq!(at("/home/dev/other-repo", "rm -rf a"), Decision::Allow);
+    assert_eq!(at("/home/dev/other-repo", "rm -rf ../notes.md"), Decision::Deny);
+    assert_eq!(at("/home/dev/proj/sub", "rm -rf ."), Decision::Deny);
+    assert_eq!(at("/home/dev", "rm -rf other"), Decision::Deny);
+    assert_eq!(at("/", "rm -rf usr"), Decision::Deny);
+}
+
+#[test]
+fn the_user_decides_what_the_rules_say() {
+    let with = |config: &str, command: &str| {
+        let mut place = place();
+        place.config = serde_json::from_str(config).unwrap();
+        judge(&json!({"tool_name": "Bash", "tool_input": {"command": command}}), &place).decision
+    };
+    assert_eq!(with(r#"{"rules": {"git.discard": "ask"}}"#, "git reset --hard"), Decision::Ask);
+    assert_eq!(with(r#"{"rules": {"git": "off"}}"#, "git reset --hard"), Decision::Allow);
+    assert_eq!(with(r#"{"rules": {"privilege": "off"}}"#, "sudo rm -rf /usr"), Decision::Allow);
+    assert_eq!(
+        with(r#"{"allowed_commands": ["pkill -f my-server"]}"#, "ls; pkill -f my-server"),
+        Decision::Allow
+    );
+    assert_eq!(with(r#"{"allowed_commands": ["pkill -f my-server"]}"#, "pkill -f other"), Decision::Deny);
+    assert_eq!(with(r#"{"protected_paths": ["docs/api"]}"#, "echo x > docs/api/index.md"), Decision::Deny);
+    assert_eq!(
+        with(r#"{"protected_paths": ["~/notes.md", "*.snap"]}"#, "echo x > ~/notes.md"),
+        Decision::Deny
+    );
+    assert_eq!(with(r#"{"protected_paths": ["*.snap"]}"#, "echo x > a/b.snap"), Decision::Deny);
+    assert_eq!(with(r#"{"protected_paths": ["*.snap"]}"#, "echo x > a/b.txt"), Decision::Allow);
+    let project = r#"{"projects": {"~/proj": {"rules": {"kill.pattern": "ask"}}}}"#;
+    assert_eq!(with(project, "pkill node"), Decision::Ask);
+}
+
+#[test]
+fn reasons_name_the_rule_and_the_way_out() {
+    let verdict = bash("rm -rf /usr/local");
+    let reason = verdict.reason.unwrap();
+    assert_eq!(verdict.rule.as_deref(), Some("delete.outside"));
+    for part in ["rm -rf /usr/local", "delete.outside", "config.jsonc", "Work inside the project"] {
+        assert!(reason.contains(part), "{reason}");
+    }
+    let output = hook_output(&bash("rm -rf /usr/local")).unwrap();
+    assert_eq!(output["hookSpecificOutput"]["permissionDecision"], "deny");
+    assert_eq!(hook_output(&bash("ls")), None);
+}
+
+#[test]
+fn fields_have_many_spellings() {
+    rows(&[
+        ("deny", "mcp__ide__edit", json!({"filePath": "/home/dev/proj/.env", "content": "x"})),
+        ("deny", "mcp__fs__write_files", json!({"files": [{"path": "a"}, {"path": ".env", "content": "x"}]})),
+        ("allow", "mcp__fs__write_files", json!({"files": [{"path": "src/a.rs", "content": "sudo id"}]})),
+        ("deny", "mcp__shell__exec", json!({"command": "rm", "args": ["-rf", "/"]})),
+        ("deny", "mcp__shell__exec", json!({"command": "sudo", "args": "id"})),
+        ("allow", "mcp__shell__exec", json!({"command": "ls", "args": ["-la", "/"]})),
+        ("deny", "mcp__shell__exec", json!({"commands": ["ls", "sudo id"]})),
+        ("allow", "mcp__shell__exec", json!({"commands": ["ls", "git status"]})),
+        ("deny", "mcp__terminal__run", json!({"commandLine": "sudo id"})),
+        ("deny", "run_command", json!({"Command": "sudo id"})),
+        ("allow", "mcp__docs__search", json!({"commands": ["sudo id"]})),
+    ]);
+}

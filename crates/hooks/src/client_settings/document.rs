@@ -1,0 +1,370 @@
+//! A settings file as text that can be edited in place: where its values, commas and comments stand.
+//!
+//! The file is parsed by `jsonc-parser`, but edited by splices into the text, not through that crate's mutable
+//! tree: the tree opens a one-line object over several lines when it appends to it and takes blanks away with
+//! what it removes. A splice cannot touch a byte it does not name.
+
+use jsonc_parser::ast::{Array, Object, ObjectProp, Value};
+use jsonc_parser::common::Ranged;
+use jsonc_parser::errors::ParseErrorKind;
+use jsonc_parser::tokens::Token;
+use jsonc_parser::{CollectOptions, CommentCollectionStrategy, ParseOptions, parse_to_ast};
+use std::collections::HashSet;
+use std::fmt;
+use std::ops::Range;
+
+/// JSON with comments and trailing commas, and nothing else of what JSON5 allows.
+const DIALECT: ParseOptions = ParseOptions {
+    allow_comments: true,
+    allow_trailing_commas: true,
+    allow_loose_object_property_names: false,
+    allow_missing_commas: false,
+    allow_single_quoted_strings: false,
+    allow_hexadecimal_numbers: false,
+    allow_unary_plus_numbers: false,
+    allow_bare_decimal_point_numbers: false,
+    allow_non_finite_numbers: false,
+    allow_extended_string_escapes: false,
+};
+
+/// A place in the file with what is to say about it; lines and columns start at 1, columns count characters.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Remark {
+    pub line: usize,
+    pub column: usize,
+    pub message: String,
+}
+
+impl fmt::Display for Remark {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}: {}", self.line, self.column, self.message)
+    }
+}
+
+impl std::error::Error for Remark {}
+
+/// An object or array of the file, seen as brackets around elements.
+#[derive(Clone, Debug)]
+pub struct Container {
+    /// The opening bracket up to and including the closing one.
+    pub range: Range<usize>,
+    pub elements: Vec<Range<usize>>,
+}
+
+impl From<&Object<'_>> for Container {
+    fn from(object: &Object<'_>) -> Container {
+        let elements = object.properties.iter().map(|p| p.start()..p.end()).collect();
+        Container { range: object.start()..object.end(), elements }
+    }
+}
+
+impl From<&Array<'_>> for Container {
+    fn from(array: &Array<'_>) -> Container {
+        let elements = array.elements.iter().map(|v| v.start()..v.end()).collect();
+        Container { range: array.start()..array.end(), elements }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mark {
+    Comma,
+    LineComment,
+    BlockComment,
+    Other,
+}
+
+/// The parsed file. The text has no byte order mark: the caller takes it off and puts it back.
+pub struct Document<'a> {
+    pub text: &'a str,
+    /// `None`: an empty file, or one of blanks and comments only.
+    pub root: Option<Object<'a>>,
+    marks: Vec<(Mark, Range<usize>)>,
+}
+
+impl<'a> Document<'a> {
+    /// Reads `text`, or says where it is not what Claude Code could ever read: JSON5, duplicate keys (it would
+    /// silently take the last), something else than an object.
+    pub fn parse(text: &'a str) -> Result<Document<'a>, Remark> {
+        let collect = CollectOptions { comments: CommentCollectionStrategy::AsTokens, tokens: true };
+        let parsed = parse_to_ast(text, &collect, &DIALECT).map_err(|error| {
+            // What is cut off is missing at the end, not where it began.
+            let at = match error.kind() {
+                ParseErrorKind::UnterminatedObject | ParseErrorKind::UnterminatedArray => {
+                    text.trim_end().len()
+                }
+                _ => error.range().start,
+            };
+            remark(text, at, format!("not valid JSON: {}", lower_first(&error.kind().to_string())))
+        })?;
+        let marks: Vec<_> = parsed
+            .tokens
+            .unwrap_or_default()
+            .into_iter()
+            .map(|token| {
+                let mark = match token.token {
+                    Token::Comma => Mark::Comma,
+                    Token::CommentLine(_) => Mark::LineComment,
+                    Token::CommentBlock(_) => Mark::BlockComment,
+                    _ => Mark::Other,
+                };
+                (mark, token.range.start..token.range.end)
+            })
+            .collect();
+        let root = match parsed.value {
+            None => None,
+            Some(Value::Object(object)) => Some(object),
+            Some(other) => return Err(remark(text, other.start(), "the file must hold an object".into())),
+        };
+        let document = Document { text, root, marks };
+        document.check_strict()?;
+        if let Some(root) = &document.root {
+            check_keys(text, root)?;
+        }
+        Ok(document)
+    }
+
+    pub fn remark(&self, at: usize, message: impl Into<String>) -> Remark {
+        remark(self.text, at, message.into())
+    }
+
+    /// The first comment or trailing comma: Claude Code reads strict JSON and ignores a file that has one.
+    pub fn first_leniency(&self) -> Option<Remark> {
+        self.marks.iter().enumerate().find_map(|(i, (mark, range))| match mark {
+            Mark::LineComment | Mark::BlockComment => {
+                Some(self.remark(range.start, "Claude Code ignores a settings file with comments"))
+            }
+            Mark::Comma if self.is_trailing(i) => {
+                Some(self.remark(range.start, "Claude Code ignores a settings file with a trailing comma"))
+            }
+            _ => None,
+        })
+    }
+
+    /// Where the comma after the element that ends at `end` stands.
+    pub fn comma_after(&self, end: usize) -> Option<Range<usize>> {
+        let from = self.marks.partition_point(|(_, range)| range.start < end);
+        let next = self.marks[from..]
+            .iter()
+            .find(|(mark, _)| !matches!(mark, Mark::LineComment | Mark::BlockComment))?;
+        (next.0 == Mark::Comma).then(|| next.1.clone())
+    }
+
+    /// The end of the last thing that is no blank before `at`, and whether it is a comment that reaches to the
+    /// end of its line.
+    pub fn solid_before(&self, at: usize) -> (usize, bool) {
+        let count = self.marks.partition_point(|(_, range)| range.end <= at);
+        match self.marks[..count].last() {
+            Some((mark, range)) => (range.end, *mark == Mark::LineComment),
+            None => (0, false),
+        }
+    }
+
+    /// Whether there is a comment inside `range`.
+    pub fn has_comment(&self, range: &Range<usize>) -> bool {
+        let from = self.marks.partition_point(|(_, r)| r.start < range.start);
+        self.marks[from..]
+            .iter()
+            .take_while(|(_, r)| r.start < range.end)
+            .any(|(mark, _)| matches!(mark, Mark::LineComment | Mark::BlockComment))
+    }
+
+    fn is_trailing(&self, comma: usize) -> bool {
+        self.marks[comma + 1..]
+            .iter()
+            .find(|(mark, _)| !matches!(mark, Mark::LineComment | Mark::BlockComment))
+            .is_some_and(|(_, range)| matches!(&self.text[range.clone()], "}" | "]"))
+    }
+
+    /// The parser is generous in small things (control characters in strings, leading zeros, other blanks than
+    /// JSON's): what remains without comments and trailing commas must be JSON to the letter.
+    fn check_strict(&self) -> Result<(), Remark> {
+        let mut strict = self.text.as_bytes().to_vec();
+        for (i, (mark, range)) in self.marks.iter().enumerate() {
+            let blank = match mark {
+                Mark::LineComment | Mark::BlockComment => true,
+                Mark::Comma => self.is_trailing(i),
+                Mark::Other => false,
+            };
+            if blank {
+                for byte in &mut strict[range.clone()] {
+                    if *byte != b'\n' {
+                        *byte = b' ';
+                    }
+                }
+            }
+        }
+        if self.root.is_none() {
+            let other = strict.iter().position(|byte| !b" \n\r\t".contains(byte));
+            let why = "not valid JSON: a blank that JSON does not know";
+            return other.map_or(Ok(()), |at| Err(remark(self.text, floor_char(self.text, at), why.into())));
+        }
+        let read: Result<serde::de::IgnoredAny, _> = serde_json::from_slice(&strict);
+        read.map(drop).map_err(|error| {
+            let at = offset(&strict, error.line(), error.column()).min(self.text.len());
+            // Of a control character in a string serde_json names the place or the one before it.
+            let next_is_it =
+                strict.get(at).is_some_and(|b| *b >= 0x20) && strict.get(at + 1).is_some_and(|b| *b < 0x20);
+            let message = error.to_string();
+            let at = if next_is_it && message.starts_with("control character") { at + 1 } else { at };
+            let message = message.split(" at line ").next().unwrap_or(&message);
+            remark(self.text, floor_char(self.text, at), format!("not valid JSON: {message}"))
+        })
+    }
+}
+
+/// A member of an object by its name as the client reads it, escapes resolved.
+pub fn member<'a, 'b>(object: &'b Object<'a>, name: &str) -> Option<&'b ObjectProp<'a>> {
+    object.properties.iter().find(|p| p.name.as_str() == name)
+}
+
+/// Replacements that do not overlap, applied at once.
+#[derive(Debug, Default)]
+pub struct Splices(Vec<(Range<usize>, String)>);
+
+impl Splices {
+    pub fn replace(&mut self, range: Range<usize>, by: impl Into<String>) {
+        self.0.push((range, by.into()));
+    }
+
+    pub fn insert(&mut self, at: usize, text: impl Into<String>) {
+        self.replace(at..at, text);
+    }
+
+    pub fn delete(&mut self, range: Range<usize>) {
+        self.replace(range, "");
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Insertions at one place come out in the order they were asked for.
+    pub fn apply(mut self, text: &str) -> String {
+        self.0.sort_by_key(|(range, _)| (range.start, range.end));
+        let mut out =
+            String::with_capacity(text.len() + self.0.iter().map(|(_, by)| by.len()).sum::<usize>());
+        let mut done = 0;
+        for (range, by) in self.0 {
+            debug_assert!(done <= range.start, "splices overlap");
+            out.push_str(&text[done..range.start]);
+            out.push_str(&by);
+            done = range.end;
+        }
+        out.push_str(&text[done..]);
+        out
+    }
+}
+
+fn remark(text: &str, at: usize, message: String) -> Remark {
+    let before = &text[..floor_char(text, at.min(text.len()))];
+    let line_start = before.rfind('\n').map_or(0, |i| i + 1);
+    Remark {
+        line: before.matches('\n').count() + 1,
+        column: before[line_start..].chars().count() + 1,
+        message,
+    }
+}
+
+fn check_keys(text: &str, object: &Object<'_>) -> Result<(), Remark> {
+    let mut seen = HashSet::new();
+    for property in &object.properties {
+        let name = property.name.as_str();
+        if !seen.insert(name) {
+            let shown = headspace_core::text::gist(name, 40);
+            return Err(remark(text, property.start(), format!("the key \"{shown}\" stands here twice")));
+        }
+        check_value(text, &property.value)?;
+    }
+    Ok(())
+}
+
+fn check_value(text: &str, value: &Value<'_>) -> Result<(), Remark> {
+    match value {
+        Value::Object(object) => check_keys(text, object),
+        Value::Array(array) => array.elements.iter().try_for_each(|element| check_value(text, element)),
+        _ => Ok(()),
+    }
+}
+
+/// The byte that serde_json's line and column (in bytes, 1 is the first) mean.
+fn offset(bytes: &[u8], line: usize, column: usize) -> usize {
+    let start = bytes
+        .iter()
+        .enumerate()
+        .filter(|(_, byte)| **byte == b'\n')
+        .map(|(i, _)| i + 1)
+        .nth(line.saturating_sub(2))
+        .filter(|_| line > 1)
+        .unwrap_or(0);
+    start + column.saturating_sub(1)
+}
+
+fn floor_char(text: &str, mut at: usize) -> usize {
+    while !text.is_char_boundary(at) {
+        at -= 1;
+    }
+    at
+}
+
+fn lower_first(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map(|c| c.to_ascii_lowercase()).into_iter().chain(chars).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_client_cannot_read_is_refused_with_its_place() {
+        let cases = [
+            ("{\"model\": \"opus\",", 1, 18, "unterminated object"),
+            ("hello", 1, 1, "unexpected word"),
+            ("[]\n", 1, 1, "must hold an object"),
+            ("\"x\"", 1, 1, "must hold an object"),
+            ("{\n  \"a\": 1,\n  \"ü\": 2, \"a\": 3\n}", 3, 11, "\"a\" stands here twice"),
+            ("{\"a\": {\"b\": [{\"c\": 1, \"\\u0063\": 2}]}}", 1, 23, "\"c\" stands here twice"),
+            ("{'model': 1}", 1, 2, "single-quoted"),
+            ("{model: 1}", 1, 2, "expected string"),
+            ("{\"a\" 1}", 1, 6, "expected colon"),
+            ("{\"a\": 1 \"b\": 2}", 1, 8, "expected comma"),
+            ("{\"a\": 0x1F}", 1, 7, "hexadecimal"),
+            ("{\"a\": +1}", 1, 7, "unary plus"),
+            ("{\"a\": .5}", 1, 7, "decimal point"),
+            ("{\"a\": NaN}", 1, 7, "unexpected token"),
+            ("{\"a\": \"\\x41\"}", 1, 8, "escape"),
+            ("{\n\"a\": 01}", 2, 7, "expected comma"),
+            ("{\"a\": \"tab\there\"}", 1, 11, "control character"),
+            ("{\"a\": \"\x1b\"}", 1, 8, "control character"),
+            ("{\"a\":\u{a0}1}", 1, 6, "expected value"),
+            ("{} {}", 1, 4, "more than one"),
+        ];
+        for (text, line, column, words) in cases {
+            let error = Document::parse(text).err().unwrap_or_else(|| panic!("accepted {text}"));
+            let shown = error.to_string().to_lowercase();
+            assert!(shown.contains(words), "{text}: {shown}");
+            assert_eq!((error.line, error.column), (line, column), "{text}: {shown}");
+        }
+    }
+
+    #[test]
+    fn comments_and_trailing_commas_are_read_and_named() {
+        let cases = [
+            ("{\"a\": [1,]}", Some((1, 9))),
+            ("{\n \"a\": 1, // x\n}", Some((2, 8))),
+            ("\n /* x */ {}", Some((2, 2))),
+            ("{\"a\": \"// no\", \"b\": [1, 2]}", None),
+            ("", None),
+        ];
+        for (text, place) in cases {
+            let document = Document::parse(text).unwrap();
+            assert_eq!(document.first_leniency().map(|r| (r.line, r.column)), place, "{text}");
+        }
+    }
+
+    #[test]
+    fn nesting_without_end_is_refused_and_does_not_overflow() {
+        let text = format!("{{\"a\": {}1{}}}", "[".repeat(100_000), "]".repeat(100_000));
+        assert!(Document::parse(&text).is_err());
+    }
+}

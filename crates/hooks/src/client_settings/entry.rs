@@ -1,0 +1,309 @@
+//! What headspace's own entries look like, how they are told from everybody else's, and how they are written.
+//!
+//! Ours is decided by structure: the program's file name and its arguments. A foreign command that only
+//! contains our name stays foreign.
+
+use crate::client_settings::document::member;
+use jsonc_parser::ast::{Object, Value};
+use std::path::Path;
+
+/// The script for clients and configurations that want one.
+pub const SCRIPT: &str = "notify-headspace.sh";
+
+/// Seconds the client waits for us at most. SessionEnd hooks share 1.5 s unless an entry names a time.
+const TIMEOUT: u32 = 5;
+
+/// Which of headspace's entries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Role {
+    /// Reports the event.
+    Notify,
+    /// Judges tool calls.
+    Guard,
+}
+
+impl Role {
+    fn args(self) -> &'static [&'static str] {
+        match self {
+            Role::Notify => &["notify"],
+            Role::Guard => &["guard", "hook"],
+        }
+    }
+}
+
+/// How the client starts a program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Call {
+    /// Directly, with arguments: no shell to start, nothing to quote.
+    Exec { program: String, args: Vec<String> },
+    /// One line for `/bin/sh -c`: all that Wave and old clients know.
+    Shell(String),
+}
+
+impl Call {
+    pub fn exec(program: &str, role: Role) -> Call {
+        Call::Exec {
+            program: program.to_owned(),
+            args: role.args().iter().map(|a| (*a).to_owned()).collect(),
+        }
+    }
+
+    pub fn shell(words: &[&str]) -> Call {
+        Call::Shell(words.iter().map(|word| quote(word)).collect::<Vec<_>>().join(" "))
+    }
+
+    /// The exec form, unless the client knows none (`shell`). A path that a shell would take apart is written as
+    /// a quoted line too: clients that ignore `args` would run it bare, through a shell.
+    pub fn for_role(program: &str, role: Role, shell: bool) -> Call {
+        if shell || quote(program) != program {
+            return Call::shell(&[&[program], role.args()].concat());
+        }
+        Call::exec(program, role)
+    }
+
+    /// Program and arguments as they will arrive; `None` for a line only a shell understands.
+    pub fn words(&self) -> Option<Vec<String>> {
+        match self {
+            Call::Exec { program, args } => {
+                Some(std::iter::once(program.clone()).chain(args.iter().cloned()).collect())
+            }
+            Call::Shell(line) => split(line),
+        }
+    }
+}
+
+/// For people: as one would type it.
+impl std::fmt::Display for Call {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Call::Exec { program, args } => {
+                f.write_str(&quote(program))?;
+                args.iter().try_for_each(|arg| write!(f, " {}", quote(arg)))
+            }
+            Call::Shell(line) => f.write_str(line),
+        }
+    }
+}
+
+/// One hook entry of ours.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    pub call: Call,
+    /// `continue` or `block`; the recorder never names it.
+    pub on_failure: Option<String>,
+}
+
+impl Entry {
+    pub fn new(call: Call) -> Entry {
+        Entry { call, on_failure: None }
+    }
+
+    /// The entry as JSON on one line.
+    pub fn render(&self, spacing: Spacing) -> String {
+        let mut members = vec![("type", "\"command\"".to_owned())];
+        match &self.call {
+            Call::Exec { program, args } => {
+                members.push(("command", json_string(program)));
+                members.push(("args", spacing.array(args.iter().map(|arg| json_string(arg)))));
+            }
+            Call::Shell(line) => members.push(("command", json_string(line))),
+        }
+        members.push(("timeout", TIMEOUT.to_string()));
+        if let Some(on_failure) = &self.on_failure {
+            members.push(("onFailure", json_string(on_failure)));
+        }
+        spacing.object(members)
+    }
+}
+
+/// How much room stands between the parts of what we write on one line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Spacing {
+    Spaced,
+    Compact,
+}
+
+impl Spacing {
+    pub fn colon(self) -> &'static str {
+        if self == Spacing::Spaced { ": " } else { ":" }
+    }
+
+    pub fn comma(self) -> &'static str {
+        if self == Spacing::Spaced { ", " } else { "," }
+    }
+
+    pub fn object(self, members: impl IntoIterator<Item = (&'static str, String)>) -> String {
+        let members: Vec<_> =
+            members.into_iter().map(|(name, value)| format!("\"{name}\"{}{value}", self.colon())).collect();
+        let pad = if self == Spacing::Spaced { " " } else { "" };
+        format!("{{{pad}{}{pad}}}", members.join(self.comma()))
+    }
+
+    pub fn array(self, elements: impl IntoIterator<Item = String>) -> String {
+        format!("[{}]", elements.into_iter().collect::<Vec<_>>().join(self.comma()))
+    }
+}
+
+/// What the client would start for this entry; `None` if it is no command the client would accept.
+pub fn call_of(entry: &Object<'_>) -> Option<Call> {
+    if text_of(entry, "type")? != "command" {
+        return None;
+    }
+    let command = text_of(entry, "command")?.to_owned();
+    let Some(args) = member(entry, "args") else { return Some(Call::Shell(command)) };
+    let Value::Array(args) = &args.value else { return None };
+    let args: Option<Vec<String>> =
+        args.elements.iter().map(|arg| arg.as_string_lit().map(|lit| lit.value.to_string())).collect();
+    Some(Call::Exec { program: command, args: args? })
+}
+
+/// Whether `call` is one of ours, and which. `program` is where this headspace lives, for installations under
+/// another file name than `headspace`.
+pub fn role_of(call: &Call, program: Option<&str>) -> Option<Role> {
+    let words = call.words()?;
+    let (first, args) = words.split_first()?;
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    if file_name(first) == SCRIPT {
+        return Some(Role::Notify);
+    }
+    if !is_headspace(first, program) {
+        return None;
+    }
+    match args[..] {
+        ["notify"] | ["notify", _] => Some(Role::Notify),
+        ["guard", "hook"] => Some(Role::Guard),
+        _ => None,
+    }
+}
+
+/// A member that is a text.
+pub fn text_of<'a>(object: &'a Object<'_>, name: &str) -> Option<&'a str> {
+    member(object, name)?.value.as_string_lit().map(|lit| lit.value.as_ref())
+}
+
+pub fn json_string(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}
+
+pub(crate) fn is_headspace(path: &str, program: Option<&str>) -> bool {
+    matches!(file_name(path), "headspace" | "headspace.exe") || Some(path) == program
+}
+
+fn file_name(path: &str) -> &str {
+    Path::new(path).file_name().and_then(|name| name.to_str()).unwrap_or_default()
+}
+
+/// `word` as a POSIX shell reads it back.
+pub fn quote(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=:,@%".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', "'\\''"))
+}
+
+/// The words of a command line without anything that only a shell can do; `None` if there is such a thing, or a
+/// quote that never ends.
+pub(crate) fn split(line: &str) -> Option<Vec<String>> {
+    let mut words = Vec::new();
+    let mut word: Option<String> = None;
+    let mut chars = line.chars();
+    while let Some(c) = chars.next() {
+        match c {
+            ' ' | '\t' => words.extend(word.take()),
+            '\'' => {
+                let word = word.get_or_insert_default();
+                loop {
+                    match chars.next()? {
+                        '\'' => break,
+                        c => word.push(c),
+                    }
+                }
+            }
+            '"' => {
+                let word = word.get_or_insert_default();
+                loop {
+                    match chars.next()? {
+                        '"' => break,
+                        '$' | '`' => return None,
+                        '\\' => match chars.next()? {
+                            c @ ('"' | '\\' | '$' | '`') => word.push(c),
+                            c => word.extend(['\\', c]),
+                        },
+                        c => word.push(c),
+                    }
+                }
+            }
+            '\\' => word.get_or_insert_default().push(chars.next().filter(|c| *c != '\n')?),
+            '|' | '&' | ';' | '<' | '>' | '(' | ')' | '$' | '`' | '\n' | '*' | '?' | '[' | '#' => {
+                return None;
+            }
+            c => word.get_or_insert_default().push(c),
+        }
+    }
+    words.extend(word);
+    Some(words)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use Role::{Guard, Notify};
+
+    fn role(json: &str) -> Option<Role> {
+        let document = crate::client_settings::document::Document::parse(json).unwrap();
+        role_of(&call_of(&document.root?)?, Some("/opt/hs-dev"))
+    }
+
+    #[test]
+    fn ours_is_told_by_program_and_arguments_never_by_substring() {
+        let cases = [
+            (r#"{"type":"command","command":"/a/headspace","args":["notify"],"timeout":5}"#, Some(Notify)),
+            (r#"{"type":"command","command":"/a b/it's/headspace","args":["notify"]}"#, Some(Notify)),
+            (r#"{"type":"command","command":"/a/headspace notify"}"#, Some(Notify)),
+            (r#"{"type":"command","command":"'/a b/headspace' notify stop"}"#, Some(Notify)),
+            (r#"{"type":"command","command":"\"/a b/headspace\" notify"}"#, Some(Notify)),
+            (r#"{"type":"command","command":"~/.claude/hooks/notify-headspace.sh stop"}"#, Some(Notify)),
+            (
+                r#"{"type":"command","command":"/h/.claude/hooks/notify-headspace.sh","args":[]}"#,
+                Some(Notify),
+            ),
+            (r#"{"type":"command","command":"/a/headspace","args":["guard","hook"]}"#, Some(Guard)),
+            (r#"{"type":"command","command":"/opt/hs-dev","args":["notify"]}"#, Some(Notify)),
+            (r#"{"type":"command","command":"/opt/hs-prod","args":["notify"]}"#, None),
+            (r#"{"type":"command","command":"/usr/local/bin/log-headspace-usage.sh notify-me"}"#, None),
+            (r#"{"type":"command","command":"/a/headspace notify && rm x"}"#, None),
+            (r#"{"type":"command","command":"/a/headspace notify | tee log"}"#, None),
+            (r#"{"type":"command","command":"echo /a/headspace notify"}"#, None),
+            (r#"{"type":"command","command":"/a/headspace-notify"}"#, None),
+            (r#"{"type":"command","command":"/a/headspace","args":["doctor"]}"#, None),
+            (r#"{"type":"command","command":"/a/headspace"}"#, None),
+            (
+                r#"{"type":"http","url":"http://x/headspace","command":"/a/headspace","args":["notify"]}"#,
+                None,
+            ),
+            (r#"{"type":"command","command":"/a/headspace","args":"notify"}"#, None),
+        ];
+        for (json, expected) in cases {
+            assert_eq!(role(json), expected, "{json}");
+        }
+    }
+
+    #[test]
+    fn quoting_is_read_back() {
+        for word in ["", "plain", "/a b/c", "it's", "a\"b$c`d\\e", "'", "ü|;&", "~/x", "*"] {
+            assert_eq!(split(&format!("x {} y", quote(word))).unwrap(), ["x", word, "y"]);
+        }
+        assert_eq!(split("'never ends"), None);
+    }
+
+    #[test]
+    fn an_entry_is_one_line_of_strict_json() {
+        let entry = Entry::new(Call::exec("/a/headspace", Notify));
+        let spaced = r#"{ "type": "command", "command": "/a/headspace", "args": ["notify"], "timeout": 5 }"#;
+        assert_eq!(entry.render(Spacing::Spaced), spaced);
+        let guard = Entry { call: Call::exec("/a/headspace", Guard), on_failure: Some("block".into()) };
+        let compact = r#"{"type":"command","command":"/a/headspace","args":["guard","hook"],"timeout":5,"onFailure":"block"}"#;
+        assert_eq!(guard.render(Spacing::Compact), compact);
+    }
+}

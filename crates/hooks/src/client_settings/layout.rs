@@ -1,0 +1,174 @@
+//! Where in the text an element is added or taken away, in the manner of what stands there already.
+//!
+//! Adding and removing are each other's inverse: an element comes with the blanks before it and one comma, and
+//! goes with them.
+
+use crate::client_settings::document::{Container, Document, Splices};
+use crate::client_settings::entry::{Spacing, json_string};
+use jsonc_parser::common::Ranged;
+use std::collections::HashSet;
+
+/// How the file is written: line breaks, indentation, room between the parts.
+#[derive(Clone, Debug)]
+pub struct Layout {
+    newline: &'static str,
+    unit: String,
+    /// Everything on one line, and it shall stay so.
+    one_line: bool,
+    pub spacing: Spacing,
+}
+
+impl Layout {
+    pub fn of(document: &Document<'_>) -> Layout {
+        let text = document.text;
+        let newline = match text.find('\n') {
+            Some(at) if text[..at].ends_with('\r') => "\r\n",
+            _ => "\n",
+        };
+        let mut layout = Layout { newline, unit: "  ".into(), one_line: false, spacing: Spacing::Spaced };
+        let Some(first) = document.root.as_ref().and_then(|root| root.properties.first()) else {
+            return layout;
+        };
+        let root = document.root.as_ref().map_or(0..0, |root| Container::from(root).range);
+        layout.one_line = !text[root].contains('\n');
+        if layout.one_line && &text[first.name.end()..first.value.start()] == ":" {
+            layout.spacing = Spacing::Compact;
+        }
+        if let Some(indent) = own_line_indent(text, first.range.start).filter(|indent| !indent.is_empty()) {
+            layout.unit = indent.to_owned();
+        }
+        layout
+    }
+
+    pub fn member(&self, name: &str, value: &str) -> String {
+        format!("{}{}{value}", json_string(name), self.spacing.colon())
+    }
+
+    /// An object one level below the top: a member per line, or all on one if the file is like that.
+    pub fn nested_object(&self, members: &[(String, String)]) -> String {
+        let members: Vec<String> = members.iter().map(|(name, value)| self.member(name, value)).collect();
+        if self.one_line {
+            return format!("{{{}}}", members.join(self.spacing.comma()));
+        }
+        let (nl, unit) = (self.newline, &self.unit);
+        format!("{{{nl}{unit}{unit}{}{nl}{unit}}}", members.join(&format!(",{nl}{unit}{unit}")))
+    }
+
+    /// The object for a file that has none, to stand after the comments it may have.
+    pub fn whole_file(&self, document: &Document<'_>, members: &[String]) -> String {
+        let (nl, unit) = (self.newline, &self.unit);
+        let (solid, line_comment) = document.solid_before(document.text.len());
+        let broken = document.text[solid..].contains('\n');
+        let lead =
+            if solid > 0 && !broken && (line_comment || solid == document.text.len()) { nl } else { "" };
+        format!("{lead}{{{nl}{unit}{}{nl}}}{nl}", members.join(&format!(",{nl}{unit}")))
+    }
+}
+
+/// Adds `items` at the end of `container`.
+pub fn append(
+    document: &Document<'_>,
+    layout: &Layout,
+    container: &Container,
+    items: &[String],
+    splices: &mut Splices,
+) {
+    let text = document.text;
+    let close = container.range.end - 1;
+    let (solid, line_comment) = document.solid_before(close);
+    let tail_breaks = text[solid..close].contains('\n');
+    let outer = line_indent(text, container.range.start);
+    let is_object = text[close..].starts_with('}');
+
+    let Some(last) = container.elements.last() else {
+        let block = line_comment || tail_breaks || (is_object && !layout.one_line);
+        let separator =
+            if block { format!("{}{outer}{}", layout.newline, layout.unit) } else { String::new() };
+        let between = if block { format!(",{separator}") } else { layout.spacing.comma().to_owned() };
+        let end = if block && !tail_breaks { format!("{}{outer}", layout.newline) } else { String::new() };
+        let tail = if tail_breaks { solid..solid } else { solid..close };
+        splices.replace(tail, format!("{separator}{}{end}", items.join(&between)));
+        return;
+    };
+    let blanks = blanks_before(text, last.start);
+    let block = line_comment || text[blanks..last.start].contains('\n');
+    let separator = if block {
+        let indent = own_line_indent(text, last.start)
+            .map_or_else(|| format!("{outer}{}", layout.unit), str::to_owned);
+        format!("{}{indent}", layout.newline)
+    } else {
+        layout.spacing.comma()[1..].to_owned()
+    };
+    let trailing = document.comma_after(last.end).is_some();
+    if !trailing {
+        splices.insert(last.end, ",");
+    }
+    let mut added: String = items.iter().map(|item| format!("{separator}{item},")).collect();
+    if !trailing {
+        added.pop();
+    }
+    splices.insert(solid, added);
+}
+
+/// Takes the elements in `gone` out of `container`, each with the blanks before it and a comma.
+pub fn remove(document: &Document<'_>, container: &Container, gone: &HashSet<usize>, splices: &mut Splices) {
+    if gone.is_empty() {
+        return;
+    }
+    let text = document.text;
+    let inner = container.range.start + 1..container.range.end - 1;
+    if gone.len() == container.elements.len() && !has_own_comment(document, container) {
+        splices.delete(inner);
+        return;
+    }
+    let comma = |i: usize| document.comma_after(container.elements[i].end);
+    // At the front the blanks after the bracket stay and those before the first that remains go with the rest.
+    let lead = (0..container.elements.len()).take_while(|i| gone.contains(i)).count();
+    let front = container.elements.get(lead).map(|stays| container.elements[0].start..stays.start);
+    let front = front.filter(|front| lead > 0 && !document.has_comment(front));
+    let skip = if front.is_some() { lead } else { 0 };
+    if let Some(front) = front {
+        splices.delete(front);
+    }
+    for (i, element) in container.elements.iter().enumerate().skip(skip) {
+        if gone.contains(&i) {
+            splices.delete(blanks_before(text, element.start)..element.end);
+            if let Some(comma) = comma(i) {
+                splices.delete(comma);
+            }
+        }
+    }
+    // The last one that stays may now be followed by nothing, and then needs no comma.
+    let end = container.elements.len() - 1;
+    let survivor = (0..=end).rev().find(|i| !gone.contains(i));
+    if let Some(survivor) = survivor.filter(|survivor| *survivor < end && comma(end).is_none())
+        && let Some(comma) = comma(survivor)
+    {
+        splices.delete(comma);
+    }
+}
+
+/// A comment between the elements; one inside an element goes with it.
+fn has_own_comment(document: &Document<'_>, container: &Container) -> bool {
+    let starts = container.elements.iter().map(|element| element.start).chain([container.range.end]);
+    let ends =
+        [container.range.start].into_iter().chain(container.elements.iter().map(|element| element.end));
+    ends.zip(starts).any(|(from, to)| document.has_comment(&(from..to)))
+}
+
+/// Where the blanks right before `at` begin.
+fn blanks_before(text: &str, at: usize) -> usize {
+    text[..at].trim_end_matches([' ', '\t', '\r', '\n']).len()
+}
+
+/// The blanks the line of `at` begins with.
+fn line_indent(text: &str, at: usize) -> &str {
+    let line = &text[text[..at].rfind('\n').map_or(0, |i| i + 1)..];
+    &line[..line.len() - line.trim_start_matches([' ', '\t']).len()]
+}
+
+/// The indentation of what starts at `at`, if it is the first on its line and not the first line.
+fn own_line_indent(text: &str, at: usize) -> Option<&str> {
+    let start = text[..at].rfind('\n')? + 1;
+    Some(&text[start..at]).filter(|lead| lead.chars().all(|c| c == ' ' || c == '\t'))
+}

@@ -1,0 +1,143 @@
+//! Which files are meant, and by which path this program is called.
+
+use crate::check::nearest;
+use anyhow::{Context, Result, bail, ensure};
+use clap::ValueEnum;
+use headspace_platform::config;
+use headspace_platform::usage::Usage;
+use headspace_platform::{files, git};
+use std::path::{Path, PathBuf};
+
+/// Whose settings.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Client {
+    #[default]
+    Claude,
+    Wave,
+}
+
+/// Which of the client's settings files.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Scope {
+    /// All your sessions
+    #[default]
+    User,
+    /// Everybody who works on this project
+    Project,
+    /// You, in this project
+    Local,
+}
+
+/// One settings file to work on.
+#[derive(Clone, Debug)]
+pub struct Target {
+    /// As the user knows it.
+    pub path: PathBuf,
+    /// The file behind symbolic links.
+    pub file: PathBuf,
+    /// The client's directory, where the script belongs.
+    pub config_dir: PathBuf,
+}
+
+impl Target {
+    fn new(dir: PathBuf, name: &str, config_dir: PathBuf) -> Result<Target> {
+        let path = dir.join(name);
+        let file = straight(&files::resolve(&path)?);
+        Ok(Target { file, path, config_dir })
+    }
+
+    pub fn is_symlink(&self) -> bool {
+        self.path.is_symlink()
+    }
+}
+
+/// Without links among the directories, as far as those exist: the same file must be known again whichever way
+/// it is reached.
+fn straight(file: &Path) -> PathBuf {
+    let known = |dir: &Path| Some((dir.canonicalize().ok()?, file.strip_prefix(dir).ok()?));
+    match file.ancestors().skip(1).find_map(known) {
+        Some((dir, rest)) => dir.join(rest),
+        None => file.to_path_buf(),
+    }
+}
+
+/// The files for these choices; a file named twice, also through links, is there once.
+pub fn targets(client: Client, scope: Scope, config_dirs: &[PathBuf]) -> Result<Vec<Target>> {
+    let (folder, home) = match client {
+        Client::Claude => (".claude", config::claude_dir()),
+        Client::Wave => (".wave", config::home().join(".wave")),
+    };
+    let absolute = |path: &Path| std::path::absolute(path).context("could not find the current directory");
+    let mut targets: Vec<Target> = Vec::new();
+    match scope {
+        Scope::User if config_dirs.is_empty() => {
+            let home = absolute(&home)?;
+            targets.push(Target::new(home.clone(), "settings.json", home)?);
+        }
+        Scope::User => {
+            for dir in config_dirs {
+                let dir = absolute(dir)?;
+                let target = Target::new(dir.clone(), "settings.json", dir)?;
+                if targets.iter().all(|other| other.file != target.file) {
+                    targets.push(target);
+                }
+            }
+        }
+        Scope::Project | Scope::Local => {
+            if !config_dirs.is_empty() {
+                return Err(Usage("--config-dir goes with --scope user only".into()).into());
+            }
+            let name = if scope == Scope::Project { "settings.json" } else { "settings.local.json" };
+            targets.push(Target::new(project_root()?.join(folder), name, absolute(&home)?)?);
+        }
+    }
+    Ok(targets)
+}
+
+/// A directory named on the command line must be there: one that is not is a slip of the fingers, and hooks in it would
+/// never be called.
+pub fn check_there(dir: &Path) -> Result<()> {
+    if dir.is_dir() {
+        return Ok(());
+    }
+    ensure!(!dir.exists(), "could not use {} as --config-dir: it is not a directory", dir.display());
+    let whole = std::path::absolute(dir).context("could not find the current directory")?;
+    let parent = whole.parent().unwrap_or(Path::new("/"));
+    let siblings: Vec<String> = std::fs::read_dir(parent)
+        .map(|entries| entries.flatten().filter(|entry| entry.path().is_dir()))
+        .map(|dirs| dirs.filter_map(|entry| entry.file_name().into_string().ok()).collect())
+        .unwrap_or_default();
+    let name = whole.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let advice = match nearest(&name, siblings.iter().map(String::as_str)) {
+        Some(near) => format!("did you mean {}? ", parent.join(near).display()),
+        None => String::new(),
+    };
+    bail!("could not find the directory {}: {advice}`headspace install … --create` makes it", dir.display())
+}
+
+/// The nearest directory with a `.git`, else the current one.
+fn project_root() -> Result<PathBuf> {
+    let here = std::env::current_dir().context("could not find the current directory")?;
+    Ok(git::root_of(&here).unwrap_or(&here).to_path_buf())
+}
+
+/// The path to call this program by, for good: the one on `PATH` if that leads here, since package managers put
+/// a link there that stays when the version behind it goes; else where the program lies.
+pub fn program() -> Result<String> {
+    let exe = std::env::current_exe().context("could not find this program's own path")?;
+    let name = exe.file_name().unwrap_or_default().to_owned();
+    let same = |path: &PathBuf| path.canonicalize().ok() == exe.canonicalize().ok();
+    let path = headspace_platform::process::on_path(&name.to_string_lossy()).filter(same).unwrap_or(exe);
+    anyhow::ensure!(path.is_file(), "could not find this program at {}: was it replaced?", path.display());
+    utf8(&path)
+}
+
+/// Settings are JSON: a path must be text to stand in them.
+pub fn utf8(path: &Path) -> Result<String> {
+    path.to_str().map(str::to_owned).with_context(|| format!("could not use {}: not UTF-8", path.display()))
+}
+
+/// Whether `program` is what `cargo build` made: gone with the next `cargo clean`.
+pub fn in_build_dir(program: &Path) -> bool {
+    program.ancestors().skip(1).any(|dir| dir.ends_with("target") || dir.join(".rustc_info.json").is_file())
+}

@@ -1,0 +1,460 @@
+//! Bringing a settings file to what headspace wants to stand in it: text in, text out, no I/O.
+//!
+//! Install and uninstall are the same function with another [`Plan`]. It runs twice over the text: first what
+//! must go is cut out, then what is missing or outdated is put in. Every byte that is not ours stays.
+
+use crate::client_settings::document::{Container, Document, Remark, Splices, member};
+use crate::client_settings::entry;
+use crate::client_settings::entry::{Call, Entry, Role, json_string};
+use crate::client_settings::layout::{Layout, append, remove};
+use crate::client_settings::status_line;
+use jsonc_parser::ast::{Array, Object, ObjectProp, Value};
+use jsonc_parser::common::Ranged;
+use std::collections::HashSet;
+
+/// What is to become of one part of headspace in the file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Part<T> {
+    /// Not looked at.
+    Leave,
+    /// Brought up to date where it stands, not added.
+    Refresh(T),
+    /// Made to stand there, once.
+    Put(T),
+    Remove,
+}
+
+/// What should stand in the file.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// Where this headspace lives: entries with this program are ours whatever its file name.
+    pub program: Option<String>,
+    pub notify: Part<Notify>,
+    pub guard: Part<Entry>,
+    /// With the program that should draw the line.
+    pub status_line: Part<String>,
+}
+
+impl Plan {
+    /// Nothing of ours.
+    pub fn nothing(program: Option<String>) -> Plan {
+        Plan { program, notify: Part::Remove, guard: Part::Remove, status_line: Part::Remove }
+    }
+}
+
+/// The recorder's entries.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Notify {
+    pub events: Vec<Event>,
+    pub entry: Entry,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Event {
+    pub name: String,
+    /// Written only where the client demands one.
+    pub matcher: Option<&'static str>,
+}
+
+/// The outcome: the new text, what changed in it, what is wrong with it besides.
+#[derive(Clone, Debug, Default)]
+pub struct Merged {
+    pub text: String,
+    /// Events that had no entry of ours.
+    pub added: Vec<String>,
+    /// Events whose entry called something else (a moved binary).
+    pub updated: Vec<String>,
+    /// Events of which an entry went, be it one too many.
+    pub removed: Vec<String>,
+    /// Events that were as they should be.
+    pub kept: usize,
+    /// Hook entries of others.
+    pub foreign: usize,
+    pub guard_changed: bool,
+    pub status_line_changed: bool,
+    /// There was none before.
+    pub status_line_new: bool,
+    pub warnings: Vec<Remark>,
+}
+
+/// An entry of ours in a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Found {
+    pub event: String,
+    pub role: Role,
+    pub call: Call,
+    /// The group it stands in matches everything.
+    pub matches_all: bool,
+}
+
+const GUARDED: &str = "PreToolUse";
+
+/// One bad entry of these makes the client ignore the whole file.
+const STRICT_EVENTS: [&str; 2] = ["PreToolUse", "PermissionRequest"];
+
+const BOM: &str = "\u{feff}";
+
+/// Makes `text` what `plan` wants, or says where it stands in the way. `pristine` is the file before headspace
+/// first came, if it is known: lists that were empty then are left empty, not removed.
+pub fn merge(text: &str, plan: &Plan, pristine: Option<&str>) -> Result<Merged, Remark> {
+    let (bom, text) = match text.strip_prefix(BOM) {
+        Some(rest) => (BOM, rest),
+        None => ("", text),
+    };
+    let pristine = pristine.map(|text| text.strip_prefix(BOM).unwrap_or(text));
+    let pristine = pristine.and_then(|text| Document::parse(text).ok());
+    let document = Document::parse(text)?;
+    check_shape(&document)?;
+    let mut merged = Merged { warnings: warnings(&document), ..Merged::default() };
+
+    let cut = cut(&document, plan, pristine.as_ref(), &mut merged);
+    let document = Document::parse(&cut)?;
+    let put = put(&document, plan, pristine.as_ref(), &mut merged);
+    merged.text = format!("{bom}{put}");
+    Ok(merged)
+}
+
+/// All entries of ours, in the file's order.
+pub fn find(text: &str, program: Option<&str>) -> Result<Vec<Found>, Remark> {
+    let document = Document::parse(text.strip_prefix(BOM).unwrap_or(text))?;
+    let found = ours(&document, program);
+    Ok(found
+        .into_iter()
+        .map(|our| Found {
+            event: our.event.name.as_str().to_owned(),
+            role: our.role,
+            call: our.call,
+            matches_all: our.matches_all,
+        })
+        .collect())
+}
+
+/// One of our entries with its place in the tree.
+struct Ours<'a, 'b> {
+    event: &'b ObjectProp<'a>,
+    group: usize,
+    index: usize,
+    entry: &'b Object<'a>,
+    role: Role,
+    call: Call,
+    matches_all: bool,
+}
+
+fn ours<'a, 'b>(document: &'b Document<'a>, program: Option<&str>) -> Vec<Ours<'a, 'b>> {
+    let mut found = Vec::new();
+    for event in hooks_of(document).into_iter().flat_map(|hooks| &hooks.properties) {
+        for (group, entries, matches_all) in groups_of(event) {
+            for (index, entry) in entries.elements.iter().enumerate() {
+                let Value::Object(entry) = entry else { continue };
+                let Some(call) = entry::call_of(entry) else { continue };
+                let Some(role) = entry::role_of(&call, program) else { continue };
+                found.push(Ours { event, group, index, entry, role, call, matches_all });
+            }
+        }
+    }
+    found
+}
+
+fn hooks_of<'a, 'b>(document: &'b Document<'a>) -> Option<&'b Object<'a>> {
+    member(document.root.as_ref()?, "hooks")?.value.as_object()
+}
+
+/// The well-formed groups of an event: place, entries, and whether the matcher lets everything through.
+fn groups_of<'a, 'b>(event: &'b ObjectProp<'a>) -> impl Iterator<Item = (usize, &'b Array<'a>, bool)> {
+    let groups = event.value.as_array().into_iter().flat_map(|array| array.elements.iter().enumerate());
+    groups.filter_map(|(i, group)| {
+        let group = group.as_object()?;
+        let entries = member(group, "hooks")?.value.as_array()?;
+        let matches_all = match member(group, "matcher") {
+            None => true,
+            Some(matcher) => matcher.value.as_string_lit().is_some_and(|m| matches!(&*m.value, "" | "*")),
+        };
+        Some((i, entries, matches_all))
+    })
+}
+
+fn check_shape(document: &Document<'_>) -> Result<(), Remark> {
+    let Some(hooks) = document.root.as_ref().and_then(|root| member(root, "hooks")) else { return Ok(()) };
+    let Value::Object(hooks) = &hooks.value else {
+        return Err(document.remark(hooks.value.start(), "\"hooks\" must be an object"));
+    };
+    for event in &hooks.properties {
+        let name = event.name.as_str();
+        if headspace_core::event_names::by_name(name).is_some() && event.value.as_array().is_none() {
+            return Err(document.remark(event.value.start(), format!("\"hooks.{name}\" must be an array")));
+        }
+    }
+    Ok(())
+}
+
+fn warnings(document: &Document<'_>) -> Vec<Remark> {
+    let mut warnings: Vec<Remark> = document.first_leniency().into_iter().collect();
+    if let Some(all) = document.root.as_ref().and_then(|root| member(root, "disableAllHooks"))
+        && all.value.as_boolean_lit().is_some_and(|lit| lit.value)
+    {
+        warnings.push(document.remark(all.start(), "disableAllHooks is true: no hook runs, ours included"));
+    }
+    for event in hooks_of(document).into_iter().flat_map(|hooks| &hooks.properties) {
+        let name = event.name.as_str();
+        let Some(groups) = event.value.as_array().filter(|_| STRICT_EVENTS.contains(&name)) else { continue };
+        let bad = |group: &&Value<'_>| {
+            group
+                .as_object()
+                .and_then(|g| member(g, "hooks"))
+                .is_none_or(|hooks| hooks.value.as_array().is_none())
+        };
+        if let Some(group) = groups.elements.iter().find(bad) {
+            let message = format!(
+                "not a group with a list of hooks: Claude Code ignores the whole file for it under {name}"
+            );
+            warnings.push(document.remark(group.start(), message));
+        }
+    }
+    warnings
+}
+
+/// What the plan says about entries of one role under one event.
+enum Wish<'p> {
+    Leave,
+    Remove,
+    /// The entry, where to put it if it is missing, and whether to put it at all then.
+    Have(&'p Entry, Option<&'static str>, bool),
+}
+
+fn wish<'p>(plan: &'p Plan, event: &str, role: Role) -> Wish<'p> {
+    match role {
+        Role::Notify => {
+            let (notify, add) = match &plan.notify {
+                Part::Leave => return Wish::Leave,
+                Part::Remove => return Wish::Remove,
+                Part::Refresh(notify) => (notify, false),
+                Part::Put(notify) => (notify, true),
+            };
+            match notify.events.iter().find(|e| e.name == event) {
+                Some(event) => Wish::Have(&notify.entry, event.matcher, add),
+                None => Wish::Remove,
+            }
+        }
+        Role::Guard => match &plan.guard {
+            Part::Leave => Wish::Leave,
+            Part::Refresh(entry) if event == GUARDED => Wish::Have(entry, None, false),
+            Part::Put(entry) if event == GUARDED => Wish::Have(entry, None, true),
+            _ => Wish::Remove,
+        },
+    }
+}
+
+/// First pass: the entries that must go, and the groups, events and `hooks` they leave empty.
+fn cut(document: &Document<'_>, plan: &Plan, pristine: Option<&Document<'_>>, merged: &mut Merged) -> String {
+    let found = ours(document, plan.program.as_deref());
+    let mut going: HashSet<usize> = HashSet::new();
+    for (i, our) in found.iter().enumerate() {
+        let goes = match wish(plan, our.event.name.as_str(), our.role) {
+            Wish::Leave => false,
+            Wish::Remove => true,
+            Wish::Have(entry, ..) => keeper(&found, our, entry) != Some(i),
+        };
+        if goes {
+            going.insert(i);
+            match our.role {
+                Role::Notify => push_once(&mut merged.removed, our.event.name.as_str()),
+                Role::Guard => merged.guard_changed = true,
+            }
+        }
+    }
+    let mut splices = Splices::default();
+    let goes = |event: &ObjectProp<'_>, group: usize, index: usize| {
+        found.iter().enumerate().any(|(i, our)| {
+            going.contains(&i)
+                && our.event.start() == event.start()
+                && our.group == group
+                && our.index == index
+        })
+    };
+    let had = |name: &str| pristine.and_then(hooks_of).is_some_and(|hooks| member(hooks, name).is_some());
+    let had_hooks = pristine.and_then(|p| member(p.root.as_ref()?, "hooks")).is_some();
+
+    let mut members_gone = HashSet::new();
+    if let Some(root) = &document.root {
+        if let Some(at) = root.properties.iter().position(|p| p.name.as_str() == "hooks")
+            && let Some(hooks) = root.properties[at].value.as_object()
+            && !going.is_empty()
+        {
+            let mut events_gone = HashSet::new();
+            for (e, event) in hooks.properties.iter().enumerate() {
+                let mut groups_gone = HashSet::new();
+                for (g, entries, _) in groups_of(event) {
+                    let gone: HashSet<usize> =
+                        (0..entries.elements.len()).filter(|i| goes(event, g, *i)).collect();
+                    if !gone.is_empty() && gone.len() == entries.elements.len() {
+                        groups_gone.insert(g);
+                    } else {
+                        remove(document, &Container::from(entries), &gone, &mut splices);
+                    }
+                }
+                let Some(groups) = event.value.as_array().filter(|_| !groups_gone.is_empty()) else {
+                    continue;
+                };
+                if groups_gone.len() == groups.elements.len() && !had(event.name.as_str()) {
+                    events_gone.insert(e);
+                } else {
+                    remove(document, &Container::from(groups), &groups_gone, &mut splices);
+                }
+            }
+            if !events_gone.is_empty() && events_gone.len() == hooks.properties.len() && !had_hooks {
+                members_gone.insert(at);
+            } else {
+                remove(document, &Container::from(hooks), &events_gone, &mut splices);
+            }
+        }
+        if plan.status_line == Part::Remove
+            && let Some(at) = root.properties.iter().position(|p| p.name.as_str() == "statusLine")
+            && let Some((line, _)) = status_line::ours(&root.properties[at], plan)
+            && line.wrapped.is_none()
+        {
+            members_gone.insert(at);
+            merged.status_line_changed = true;
+        }
+        if !members_gone.is_empty() {
+            // Inner splices of a member that goes as a whole are not made: the sets above are exclusive.
+            remove(document, &Container::from(root), &members_gone, &mut splices);
+        }
+    }
+    splices.apply(document.text)
+}
+
+/// Of several entries for the same purpose the one that stays: in a group that matches everything, best already
+/// with the right call.
+fn keeper(found: &[Ours<'_, '_>], like: &Ours<'_, '_>, entry: &Entry) -> Option<usize> {
+    let same = |our: &&Ours<'_, '_>| our.event.start() == like.event.start() && our.role == like.role;
+    let position = |right: &dyn Fn(&Ours<'_, '_>) -> bool| {
+        found.iter().position(|our| same(&our) && our.matches_all && right(our))
+    };
+    position(&|our| our.call == entry.call).or_else(|| position(&|_| true))
+}
+
+/// Second pass: what is missing is added, what is outdated is rewritten where it stands.
+fn put(document: &Document<'_>, plan: &Plan, pristine: Option<&Document<'_>>, merged: &mut Merged) -> String {
+    let layout = Layout::of(document);
+    let found = ours(document, plan.program.as_deref());
+    merged.foreign = count_entries(document) - found.len();
+    let mut splices = Splices::default();
+    for our in &found {
+        if let Wish::Have(entry, ..) = wish(plan, our.event.name.as_str(), our.role) {
+            let changed = refresh(our, entry, &layout, &mut splices);
+            match our.role {
+                Role::Guard => merged.guard_changed |= changed,
+                Role::Notify if changed => merged.updated.push(our.event.name.as_str().to_owned()),
+                Role::Notify => merged.kept += 1,
+            }
+        }
+    }
+    let missing = missing(plan, &found, merged);
+    let mut members = Vec::new();
+    let hooks = hooks_of(document);
+    let mut events = Vec::new();
+    for (event, groups) in missing {
+        let groups: Vec<String> = groups.iter().map(|group| group.render(&layout)).collect();
+        match hooks.and_then(|hooks| member(hooks, &event)).and_then(|event| event.value.as_array()) {
+            Some(array) => append(document, &layout, &Container::from(array), &groups, &mut splices),
+            None => events.push((event, layout.spacing.array(groups))),
+        }
+    }
+    match hooks {
+        Some(hooks) if !events.is_empty() => {
+            let items: Vec<String> = events.iter().map(|(name, value)| layout.member(name, value)).collect();
+            append(document, &layout, &Container::from(hooks), &items, &mut splices);
+        }
+        None if !events.is_empty() => members.push(layout.member("hooks", &layout.nested_object(&events))),
+        _ => {}
+    }
+    members.extend(status_line::put(document, plan, &layout, pristine, &mut splices, merged));
+    match &document.root {
+        Some(root) if !members.is_empty() => {
+            append(document, &layout, &Container::from(root), &members, &mut splices);
+        }
+        None if !members.is_empty() => {
+            splices.insert(document.text.len(), layout.whole_file(document, &members))
+        }
+        _ => {}
+    }
+    splices.apply(document.text)
+}
+
+/// A group of ours that is to be added to an event.
+struct Group<'p> {
+    matcher: Option<&'static str>,
+    entry: &'p Entry,
+}
+
+impl Group<'_> {
+    fn render(&self, layout: &Layout) -> String {
+        let spacing = layout.spacing;
+        let matcher = self.matcher.map(|matcher| ("matcher", json_string(matcher)));
+        let hooks = ("hooks", spacing.array([self.entry.render(spacing)]));
+        spacing.object(matcher.into_iter().chain([hooks]))
+    }
+}
+
+/// The groups the plan wants and the file lacks, by event, in the plan's order.
+fn missing<'p>(plan: &'p Plan, found: &[Ours<'_, '_>], merged: &mut Merged) -> Vec<(String, Vec<Group<'p>>)> {
+    let mut events: Vec<&str> = match &plan.notify {
+        Part::Put(notify) => notify.events.iter().map(|event| event.name.as_str()).collect(),
+        _ => Vec::new(),
+    };
+    if matches!(plan.guard, Part::Put(_)) && !events.contains(&GUARDED) {
+        events.push(GUARDED);
+    }
+    let mut missing = Vec::new();
+    for event in events {
+        let mut groups = Vec::new();
+        for role in [Role::Notify, Role::Guard] {
+            let stands = found.iter().any(|our| our.event.name.as_str() == event && our.role == role);
+            if let Wish::Have(entry, matcher, true) = wish(plan, event, role)
+                && !stands
+            {
+                groups.push(Group { matcher, entry });
+                match role {
+                    Role::Notify => merged.added.push(event.to_owned()),
+                    Role::Guard => merged.guard_changed = true,
+                }
+            }
+        }
+        if !groups.is_empty() {
+            missing.push((event.to_owned(), groups));
+        }
+    }
+    missing
+}
+
+/// Rewrites an entry that calls something else; only the path if only that has changed. Says whether it did.
+fn refresh(our: &Ours<'_, '_>, entry: &Entry, layout: &Layout, splices: &mut Splices) -> bool {
+    let on_failure_differs =
+        entry.on_failure.as_deref().is_some_and(|want| entry::text_of(our.entry, "onFailure") != Some(want));
+    if our.call == entry.call && !on_failure_differs {
+        return false;
+    }
+    let only_path = match (&our.call, &entry.call) {
+        (Call::Exec { args: a, .. }, Call::Exec { args: b, .. }) => a == b && !on_failure_differs,
+        (Call::Shell(_), Call::Shell(_)) => !on_failure_differs,
+        _ => false,
+    };
+    match (member(our.entry, "command").filter(|_| only_path), &entry.call) {
+        (Some(command), Call::Exec { program: text, .. } | Call::Shell(text)) => {
+            splices.replace(command.value.start()..command.value.end(), json_string(text));
+        }
+        (None, _) => splices.replace(our.entry.start()..our.entry.end(), entry.render(layout.spacing)),
+    }
+    true
+}
+
+fn count_entries(document: &Document<'_>) -> usize {
+    let events = hooks_of(document).into_iter().flat_map(|hooks| &hooks.properties);
+    events.flat_map(groups_of).map(|(_, entries, _)| entries.elements.len()).sum()
+}
+
+fn push_once(names: &mut Vec<String>, name: &str) {
+    if !names.iter().any(|n| n == name) {
+        names.push(name.to_owned());
+    }
+}

@@ -1,0 +1,325 @@
+//! From text to a flat list of values; iterative, so that depth costs no stack.
+
+use crate::json_spans::{Data, Document, Fault, Node, Step, SyntaxError};
+use std::collections::HashMap;
+
+pub struct Parser<'t> {
+    text: &'t str,
+    at: usize,
+    nodes: Vec<Node>,
+    /// The lists and objects around the current place, outermost first, with their children so far.
+    open: Vec<(u32, Vec<u32>)>,
+    duplicates: Vec<u32>,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Expect {
+    Root,
+    ItemOrEnd,
+    Item,
+    KeyOrEnd,
+    Key,
+    MemberValue,
+    CommaOrEnd,
+}
+
+impl<'t> Parser<'t> {
+    /// `at` is where to begin: after a byte order mark.
+    pub fn new(text: &'t str, at: usize) -> Parser<'t> {
+        Parser { text, at, nodes: Vec::new(), open: Vec::new(), duplicates: Vec::new() }
+    }
+
+    pub fn run(mut self) -> Result<Document<'t>, SyntaxError> {
+        let mut expect = Expect::Root;
+        let mut key: Option<(String, usize)> = None;
+        loop {
+            self.blanks();
+            let Some(byte) = self.peek() else {
+                return match expect {
+                    Expect::CommaOrEnd if self.open.is_empty() => {
+                        Ok(Document { text: self.text, nodes: self.nodes, duplicates: self.duplicates })
+                    }
+                    Expect::Root => Err(self.error(Fault::Empty)),
+                    _ => Err(self.error(Fault::CutOff)),
+                };
+            };
+            expect = match (expect, byte) {
+                (Expect::ItemOrEnd, b']') | (Expect::KeyOrEnd, b'}') => self.close(),
+                (Expect::KeyOrEnd | Expect::Key, b'"') => {
+                    let start = self.at;
+                    let name = self.string()?;
+                    self.blanks();
+                    match self.peek() {
+                        Some(b':') => self.at += 1,
+                        Some(_) => return Err(self.error(self.comment_or(Fault::MissingColon))),
+                        None => return Err(self.error(Fault::CutOff)),
+                    }
+                    key = Some((name, start));
+                    Expect::MemberValue
+                }
+                (Expect::KeyOrEnd | Expect::Key, _) => return Err(self.error(self.no_key(expect, byte))),
+                (Expect::CommaOrEnd, _) => self.after_value(byte)?,
+                (_, _) => self.value(expect, byte, key.take())?,
+            };
+        }
+    }
+
+    fn value(
+        &mut self,
+        expect: Expect,
+        byte: u8,
+        key: Option<(String, usize)>,
+    ) -> Result<Expect, SyntaxError> {
+        let start = self.at;
+        let data = match byte {
+            b'{' => {
+                self.at += 1;
+                self.add(key, start, Data::Object(Vec::new()), true);
+                return Ok(Expect::KeyOrEnd);
+            }
+            b'[' => {
+                self.at += 1;
+                self.add(key, start, Data::List(Vec::new()), true);
+                return Ok(Expect::ItemOrEnd);
+            }
+            b'"' => Data::Text(self.string()?),
+            b'-' | b'0'..=b'9' => Data::Number(self.number()?),
+            b't' => self.word("true", Data::Bool(true))?,
+            b'f' => self.word("false", Data::Bool(false))?,
+            b'n' => self.word("null", Data::Null)?,
+            b']' if expect == Expect::Item => return Err(self.error(Fault::TrailingComma)),
+            b',' => return Err(self.error(Fault::StrayComma)),
+            b'\'' => return Err(self.error(Fault::SingleQuote)),
+            b'+' | b'.' => return Err(self.error(Fault::Number)),
+            _ => return Err(self.error(self.comment_or(self.unexpected()))),
+        };
+        self.add(key, start, data, false);
+        Ok(Expect::CommaOrEnd)
+    }
+
+    /// After a value: a comma, the bracket that closes what it stands in, or the end.
+    fn after_value(&mut self, byte: u8) -> Result<Expect, SyntaxError> {
+        let Some((container, _)) = self.open.last() else {
+            return Err(self.error(self.comment_or(Fault::TextAfterEnd)));
+        };
+        let is_list = matches!(self.nodes[*container as usize].data, Data::List(_));
+        match byte {
+            b',' => {
+                self.at += 1;
+                Ok(if is_list { Expect::Item } else { Expect::Key })
+            }
+            b']' if is_list => Ok(self.close()),
+            b'}' if !is_list => Ok(self.close()),
+            b'"' | b'{' | b'[' | b'-' | b'0'..=b'9' | b'a'..=b'z' => Err(self.error(Fault::MissingComma)),
+            _ => Err(self.error(self.comment_or(self.unexpected()))),
+        }
+    }
+
+    fn no_key(&self, expect: Expect, byte: u8) -> Fault {
+        match byte {
+            b'}' if expect == Expect::Key => Fault::TrailingComma,
+            b',' => Fault::StrayComma,
+            b'\'' => Fault::SingleQuote,
+            b'_' | b'$' | b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' => Fault::UnquotedKey,
+            _ => self.comment_or(self.unexpected()),
+        }
+    }
+
+    fn add(&mut self, key: Option<(String, usize)>, start: usize, data: Data, opens: bool) {
+        let id = self.nodes.len() as u32;
+        let (parent, step) = match self.open.last_mut() {
+            None => (None, Step::Root),
+            Some((parent, children)) => {
+                let step = match key {
+                    Some((key, start)) => Step::Member { key, start },
+                    None => Step::Item(children.len()),
+                };
+                children.push(id);
+                (Some(*parent), step)
+            }
+        };
+        self.nodes.push(Node { parent, step, start, end: self.at, data });
+        if opens {
+            self.open.push((id, Vec::new()));
+        }
+    }
+
+    fn close(&mut self) -> Expect {
+        self.at += 1;
+        if let Some((id, children)) = self.open.pop() {
+            let members = matches!(self.nodes[id as usize].data, Data::Object(_));
+            let data = if members { Data::Object(self.winners(children)) } else { Data::List(children) };
+            let node = &mut self.nodes[id as usize];
+            node.end = self.at;
+            node.data = data;
+        }
+        Expect::CommaOrEnd
+    }
+
+    /// As in JavaScript, the last of equal keys counts, at the place of the first.
+    fn winners(&mut self, members: Vec<u32>) -> Vec<u32> {
+        let mut first: HashMap<&str, usize> = HashMap::new();
+        let mut winners: Vec<u32> = Vec::with_capacity(members.len());
+        for id in members {
+            let Step::Member { key, .. } = &self.nodes[id as usize].step else { continue };
+            if let Some(&index) = first.get(key.as_str()) {
+                winners[index] = id;
+                self.duplicates.push(id);
+            } else {
+                first.insert(key, winners.len());
+                winners.push(id);
+            }
+        }
+        winners
+    }
+
+    fn peek(&self) -> Option<u8> {
+        self.text.as_bytes().get(self.at).copied()
+    }
+
+    fn blanks(&mut self) {
+        while matches!(self.peek(), Some(b' ' | b'\t' | b'\n' | b'\r')) {
+            self.at += 1;
+        }
+    }
+
+    fn error(&self, fault: Fault) -> SyntaxError {
+        SyntaxError { at: self.at, fault }
+    }
+
+    fn unexpected(&self) -> Fault {
+        self.text[self.at..].chars().next().map_or(Fault::CutOff, Fault::Unexpected)
+    }
+
+    fn comment_or(&self, fault: Fault) -> Fault {
+        let rest = &self.text[self.at..];
+        if rest.starts_with("//") || rest.starts_with("/*") || rest.starts_with('#') {
+            Fault::Comment
+        } else {
+            fault
+        }
+    }
+
+    fn word(&mut self, word: &str, data: Data) -> Result<Data, SyntaxError> {
+        for expected in word.bytes() {
+            match self.peek() {
+                Some(byte) if byte == expected => self.at += 1,
+                Some(_) => return Err(self.error(self.unexpected())),
+                None => return Err(self.error(Fault::CutOff)),
+            }
+        }
+        Ok(data)
+    }
+
+    fn number(&mut self) -> Result<f64, SyntaxError> {
+        let start = self.at;
+        if self.peek() == Some(b'-') {
+            self.at += 1;
+        }
+        if self.peek() == Some(b'0') {
+            self.at += 1;
+            if matches!(self.peek(), Some(b'0'..=b'9')) {
+                return Err(self.error(Fault::Number));
+            }
+        } else {
+            self.digits()?;
+        }
+        if self.peek() == Some(b'.') {
+            self.at += 1;
+            self.digits()?;
+        }
+        if matches!(self.peek(), Some(b'e' | b'E')) {
+            self.at += 1;
+            if matches!(self.peek(), Some(b'+' | b'-')) {
+                self.at += 1;
+            }
+            self.digits()?;
+        }
+        Ok(self.text[start..self.at].parse().unwrap_or(f64::NAN))
+    }
+
+    fn digits(&mut self) -> Result<(), SyntaxError> {
+        let start = self.at;
+        while matches!(self.peek(), Some(b'0'..=b'9')) {
+            self.at += 1;
+        }
+        match self.peek() {
+            None if self.at == start => Err(self.error(Fault::CutOff)),
+            Some(_) if self.at == start => Err(self.error(Fault::Number)),
+            _ => Ok(()),
+        }
+    }
+
+    fn string(&mut self) -> Result<String, SyntaxError> {
+        self.at += 1;
+        let mut out = String::new();
+        loop {
+            let run = self.at;
+            while !matches!(self.peek(), None | Some(b'"' | b'\\' | 0..=0x1f)) {
+                self.at += 1;
+            }
+            out.push_str(&self.text[run..self.at]);
+            match self.peek() {
+                Some(b'"') => {
+                    self.at += 1;
+                    return Ok(out);
+                }
+                Some(b'\\') => {
+                    self.at += 1;
+                    out.push(self.escape()?);
+                }
+                Some(b'\n' | b'\r') => return Err(self.error(Fault::LineBreakInText)),
+                Some(_) => return Err(self.error(Fault::ControlCharacter)),
+                None => return Err(self.error(Fault::CutOff)),
+            }
+        }
+    }
+
+    fn escape(&mut self) -> Result<char, SyntaxError> {
+        let c = match self.peek() {
+            Some(c @ (b'"' | b'\\' | b'/')) => char::from(c),
+            Some(b'b') => '\u{8}',
+            Some(b'f') => '\u{c}',
+            Some(b'n') => '\n',
+            Some(b'r') => '\r',
+            Some(b't') => '\t',
+            Some(b'u') => {
+                self.at += 1;
+                return self.unicode_escape();
+            }
+            Some(_) => return Err(self.error(Fault::Escape)),
+            None => return Err(self.error(Fault::CutOff)),
+        };
+        self.at += 1;
+        Ok(c)
+    }
+
+    fn unicode_escape(&mut self) -> Result<char, SyntaxError> {
+        let first = self.four_hex_digits()?;
+        if (0xD800..0xDC00).contains(&first) && self.text[self.at..].starts_with("\\u") {
+            let before = self.at;
+            self.at += 2;
+            let second = self.four_hex_digits()?;
+            if (0xDC00..0xE000).contains(&second) {
+                let code = 0x10000 + ((first - 0xD800) << 10) + (second - 0xDC00);
+                return Ok(char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER));
+            }
+            // Not its other half: a character of its own.
+            self.at = before;
+        }
+        Ok(char::from_u32(first).unwrap_or(char::REPLACEMENT_CHARACTER))
+    }
+
+    fn four_hex_digits(&mut self) -> Result<u32, SyntaxError> {
+        let mut code = 0;
+        for _ in 0..4 {
+            let digit = match self.peek() {
+                Some(byte) => char::from(byte).to_digit(16).ok_or_else(|| self.error(Fault::Escape))?,
+                None => return Err(self.error(Fault::CutOff)),
+            };
+            code = code * 16 + digit;
+            self.at += 1;
+        }
+        Ok(code)
+    }
+}

@@ -1,0 +1,310 @@
+//! Finding, reading and laying out the context files.
+
+use crate::context::glob;
+use headspace_guard as guard;
+use headspace_platform::{config, git};
+use serde_json::json;
+use std::collections::HashSet;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// What the client takes of an `additionalContext`. It counts as JavaScript does, where an emoji is two: see [`length`].
+const LIMIT: usize = 8000;
+/// Nobody reads more, and a glob over a whole disk must not hold the hook.
+const MAX_FILES: usize = 200;
+
+/// The directories that paths start at and must stay in.
+pub struct Place {
+    pub project: PathBuf,
+    pub home: PathBuf,
+    /// Both again, with links resolved: what a found file is compared with. Nothing for a home that confines nothing.
+    real_project: Option<PathBuf>,
+    real_home: Option<PathBuf>,
+    /// What the user says in `PROJECT_PATH` is the project too: its role files may speak of it.
+    named_project: Option<PathBuf>,
+    /// Who knows what holds secrets.
+    guard: guard::Place,
+}
+
+/// Who asks for a file, and so where it may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Asker {
+    /// The user, in their own configuration or a role of their own.
+    User,
+    /// A file of the project, which somebody else may have written.
+    Project,
+}
+
+impl Place {
+    pub fn of(cwd: &Path) -> Place {
+        let cwd = std::path::absolute(cwd).unwrap_or_else(|_| cwd.to_path_buf());
+        let project = git::root_of(&cwd).unwrap_or(&cwd).to_path_buf();
+        let home = config::home();
+        // A process without a home has `/` for one: that would confine nothing.
+        let real = |dir: &Path| dir.canonicalize().ok().filter(|dir| dir.parent().is_some());
+        let (real_project, real_home) = (real(&project), real(&home));
+        let named_project = config::env_path(config::var::PROJECT_PATH).and_then(|dir| real(&dir));
+        // As it is by itself: what the user allows the tools to read is not meant for every session.
+        let guard = guard::Place::here(&config::Config::default());
+        Place { project, home, real_project, real_home, named_project, guard }
+    }
+
+    /// `~` starts at home, anything else relative at the project.
+    pub fn absolute(&self, path: &str) -> PathBuf {
+        match path.strip_prefix('~') {
+            Some("") => self.home.clone(),
+            Some(rest) if rest.starts_with('/') => self.home.join(rest.trim_start_matches('/')),
+            _ => self.project.join(path),
+        }
+    }
+
+    /// The regular file that `path` leads to, if it may be loaded. What the user names lies in the project or at home; but
+    /// what lies in the project, or is asked for from there, must not lead out of it. Secrets are loaded for nobody.
+    pub fn confined(&self, path: &Path, asker: Asker) -> Option<PathBuf> {
+        let real = path.canonicalize().ok()?;
+        let within = |bound: &Option<PathBuf>| bound.as_ref().is_some_and(|bound| real.starts_with(bound));
+        let starts_in_project = self.is_in_project(path);
+        let inside = match asker {
+            Asker::User if !starts_in_project => within(&self.real_home) || within(&self.real_project),
+            Asker::Project if within(&self.named_project) => {
+                within(&self.real_home) || within(&self.real_project)
+            }
+            _ => within(&self.real_project),
+        };
+        (inside && real.metadata().ok()?.is_file() && !self.is_secret(path) && !self.is_secret(&real))
+            .then_some(real)
+    }
+
+    /// Does `path`, as it is written, begin in the project?
+    pub fn is_in_project(&self, path: &Path) -> bool {
+        let path = lexically_normal(path);
+        let real = self.real_project.as_ref().is_some_and(|project| path.starts_with(project));
+        // A project that is the home itself is not somebody else's.
+        (path.starts_with(&self.project) || real) && self.real_project != self.real_home
+    }
+
+    /// Would the guard stop a tool that reads it?
+    fn is_secret(&self, path: &Path) -> bool {
+        let read = json!({"hook_event_name": "PreToolUse", "tool_name": "Read", "cwd": self.project,
+            "tool_input": {"file_path": path}});
+        guard::judge(&read, &self.guard).decision != guard::Decision::Allow
+    }
+
+    fn label(&self, path: &Path) -> String {
+        let shown = match (path.strip_prefix(&self.project), path.strip_prefix(&self.home)) {
+            (Ok(relative), _) => relative.display().to_string(),
+            (_, Ok(relative)) => format!("~/{}", relative.display()),
+            _ => path.display().to_string(),
+        };
+        headspace_core::text::plain(&shown)
+    }
+}
+
+pub struct Found {
+    pub label: String,
+    pub path: PathBuf,
+}
+
+/// Collects files in the order they are asked for, each once.
+pub struct Search<'a> {
+    place: &'a Place,
+    seen: HashSet<PathBuf>,
+    pub found: Vec<Found>,
+}
+
+impl<'a> Search<'a> {
+    pub fn new(place: &'a Place) -> Search<'a> {
+        Search { place, seen: HashSet::new(), found: Vec::new() }
+    }
+
+    /// A path or a glob. The order of a glob's hits is that of their paths.
+    pub fn add(&mut self, entry: &str, asker: Asker) {
+        let path = self.place.absolute(entry.trim());
+        if glob::is_pattern(entry) {
+            for hit in glob::expand(&path, MAX_FILES) {
+                self.add_file(&hit, asker);
+            }
+        } else {
+            self.add_file(&lexically_normal(&path), asker);
+        }
+    }
+
+    fn add_file(&mut self, path: &Path, asker: Asker) {
+        if self.found.len() >= MAX_FILES {
+            return;
+        }
+        if let Some(real) = self.place.confined(path, asker)
+            && self.seen.insert(real.clone())
+        {
+            self.found.push(Found { label: self.place.label(path), path: real });
+        }
+    }
+}
+
+/// Without `.` and `..`, for the label; what is read is decided by the canonical path.
+fn lexically_normal(path: &Path) -> PathBuf {
+    let mut normal = PathBuf::new();
+    for part in path.components() {
+        match part {
+            std::path::Component::CurDir => {}
+            std::path::Component::ParentDir => {
+                normal.pop();
+            }
+            part => normal.push(part),
+        }
+    }
+    normal
+}
+
+const CUT: &str = "\n[truncated]";
+
+/// Headline, list, contents; at most [`LIMIT`] characters. Small files come whole; what room they leave is
+/// shared among the big ones.
+pub fn render(files: &[Found]) -> Option<String> {
+    let mut contents: Vec<(&str, String)> =
+        files.iter().filter_map(|file| Some((file.label.as_str(), read(&file.path)?))).collect();
+    if contents.is_empty() {
+        return None;
+    }
+    let head = "[HEADSPACE: INFO]: Session context loaded\n\nCore memory files loaded automatically:\n";
+    let middle = "\nFull content follows:\n";
+    // Per file: "- label\n" in the list, "\n## label\n" and a line end around its content.
+    let frame = |label: &str| 2 * length(label) + 8;
+    let mut room = LIMIT - head.len() - middle.len() - 64;
+    let mut fitting = 0;
+    for (label, content) in &contents {
+        let least = frame(label) + length(content).min(CUT.len() + 40);
+        if least > room {
+            break;
+        }
+        room -= least;
+        fitting += 1;
+    }
+    let left_out = contents.len() - fitting;
+    contents.truncate(fitting);
+    let room = LIMIT
+        - head.len()
+        - middle.len()
+        - 64
+        - contents.iter().map(|(label, _)| frame(label)).sum::<usize>();
+    let share = fair_share(contents.iter().map(|(_, content)| length(content)).collect(), room);
+    let mut text = String::from(head);
+    for (label, _) in &contents {
+        text.push_str(&format!("- {label}\n"));
+    }
+    if left_out > 0 {
+        text.push_str(&format!("({left_out} more left out: truncated)\n"));
+    }
+    text.push_str(middle);
+    for (label, content) in &contents {
+        text.push_str(&format!("\n## {label}\n"));
+        if length(content) > share {
+            text.push_str(beginning(content, share.saturating_sub(CUT.len())));
+            text.push_str(CUT);
+        } else {
+            text.push_str(content.trim_end());
+        }
+        text.push('\n');
+    }
+    Some(text)
+}
+
+/// In UTF-16 units.
+fn length(text: &str) -> usize {
+    text.chars().map(char::len_utf16).sum()
+}
+
+/// As many whole characters as fit.
+fn beginning(text: &str, most: usize) -> &str {
+    let mut taken = 0;
+    let end = text.char_indices().find(|(_, c)| {
+        taken += c.len_utf16();
+        taken > most
+    });
+    end.map_or(text, |(at, _)| &text[..at])
+}
+
+/// The length up to which every text may come, so that all together take at most `room`.
+fn fair_share(mut lengths: Vec<usize>, room: usize) -> usize {
+    lengths.sort_unstable();
+    let mut left = room;
+    for (i, length) in lengths.iter().enumerate() {
+        let share = left / (lengths.len() - i);
+        if *length > share {
+            return share;
+        }
+        left -= length;
+    }
+    room
+}
+
+/// The beginning of a file as text; never more than could be shown. Opened without waiting, should it have
+/// become a pipe since it was looked at.
+fn read(path: &Path) -> Option<String> {
+    let mut options = std::fs::OpenOptions::new();
+    options.read(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, libc::O_NONBLOCK);
+    let file = options.open(path).ok()?;
+    if !file.metadata().ok()?.is_file() {
+        return None;
+    }
+    let mut bytes = Vec::new();
+    file.take(LIMIT as u64 * 4).read_to_end(&mut bytes).ok()?;
+    let text = String::from_utf8_lossy(&bytes).into_owned();
+    Some(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(dir: &Path, name: &str, content: &str) -> Found {
+        let path = dir.join(name);
+        std::fs::write(&path, content).unwrap();
+        Found { label: name.into(), path }
+    }
+
+    #[test]
+    fn a_big_file_is_cut_and_does_not_push_out_a_small_one() {
+        let dir = tempfile::tempdir().unwrap();
+        let files =
+            [file(dir.path(), "big.md", &"ü".repeat(20_000)), file(dir.path(), "small.md", "all of it")];
+        let text = render(&files).unwrap();
+        assert!(
+            text.chars().count() <= LIMIT && text.chars().count() > LIMIT - 100,
+            "{}",
+            text.chars().count()
+        );
+        assert!(text.contains("all of it") && text.contains("[truncated]"));
+    }
+
+    #[test]
+    fn the_limit_is_counted_as_the_client_counts() {
+        let dir = tempfile::tempdir().unwrap();
+        let text = render(&[file(dir.path(), "big.md", &"🎉".repeat(20_000))]).unwrap();
+        let units = text.encode_utf16().count();
+        assert!((LIMIT - 100..=LIMIT).contains(&units), "{units}");
+    }
+
+    #[test]
+    fn hundreds_of_files_stay_within_the_limit() {
+        let dir = tempfile::tempdir().unwrap();
+        let files: Vec<_> =
+            (0..300).map(|i| file(dir.path(), &format!("{i:060}.md"), &"x".repeat(i * 50))).collect();
+        let text = render(&files).unwrap();
+        assert!(text.chars().count() <= LIMIT, "{}", text.chars().count());
+        assert!(text.contains("more left out: truncated"));
+    }
+
+    #[test]
+    fn nothing_there_gives_no_text() {
+        assert_eq!(render(&[]), None);
+    }
+
+    #[test]
+    fn the_share_is_what_the_small_ones_leave() {
+        assert_eq!(fair_share(vec![10, 10], 100), 100);
+        assert_eq!(fair_share(vec![10, 500, 500], 110), 50);
+    }
+}

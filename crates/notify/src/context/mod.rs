@@ -1,0 +1,48 @@
+//! Context for the model: files at session start, and the role's extras.
+
+pub mod files;
+pub mod glob;
+pub mod roles;
+
+use headspace_platform::config;
+use headspace_platform::config::Config;
+use serde_json::{Value, json};
+use std::path::Path;
+
+/// The files a session gets, in order.
+pub struct Context {
+    pub files: Vec<files::Found>,
+}
+
+impl Context {
+    /// Finds the configured files and the role's extras; what is missing or out of bounds is left out silently.
+    pub fn gather(config: &Config, cwd: &Path, role: Option<&str>) -> Context {
+        let place = files::Place::of(cwd);
+        let mut search = files::Search::new(&place);
+        for entry in &config.context.files {
+            search.add(entry, files::Asker::User);
+        }
+        if let (Some(dir), Some(role)) = (&config.context.roles_dir, role) {
+            let (entries, asker) = roles::auto_include(&place, dir, role);
+            for entry in entries {
+                search.add(&entry, asker);
+            }
+        }
+        Context { files: search.found }
+    }
+
+    /// The text for the model, or `None` if there is nothing to tell.
+    pub fn text(&self) -> Option<String> {
+        files::render(&self.files)
+    }
+}
+
+/// What `notify` prints at SessionStart; needs no server.
+pub fn session_start(config: &Config, cwd: &Path) -> Option<Value> {
+    if config.context.files.is_empty() && config.context.roles_dir.is_none() {
+        return None;
+    }
+    let role = config::env(config::var::SESSION_ROLE);
+    let text = Context::gather(config, cwd, role.as_deref()).text()?;
+    Some(json!({"hookSpecificOutput": {"hookEventName": "SessionStart", "additionalContext": text}}))
+}

@@ -1,0 +1,289 @@
+//! The hook command: stdin ▶ local decisions ▶ POST ▶ spool.
+//!
+//! It is called by Claude Code on every event and must never be noticed: exit code 0, nothing printed unless there is
+//! something to say, over within two seconds whatever happens, and about as cheap as starting a process. It
+//! therefore goes from `main` straight to work, without argument parser, threads, or a look at store or engine.
+
+pub mod alarm;
+pub mod context;
+pub mod debug_log;
+pub mod decide;
+pub mod envelope;
+pub mod post;
+pub mod scan;
+pub mod stdin;
+
+use crate::stdin::{Input, Payload};
+use headspace_core::event_names;
+use headspace_core::json_repair::repaired;
+use headspace_core::mask;
+use headspace_core::model::observed;
+use headspace_guard as guard;
+use headspace_guard::Verdict;
+use headspace_platform::config;
+use headspace_platform::config::Config;
+use headspace_platform::delivery::Delivery;
+use headspace_platform::spool::Spool;
+use serde_json::Value;
+use std::borrow::Cow;
+use std::ffi::OsString;
+use std::io::{IsTerminal, Write};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::process::ExitCode;
+use std::time::Duration;
+
+/// Reading and posting end here; what is left until [`HARD_DEADLINE`] is for the spool.
+const SOFT_DEADLINE: Duration = Duration::from_millis(1500);
+
+/// The process ends here, done or not.
+const HARD_DEADLINE: Duration = Duration::from_millis(1900);
+
+/// The same two for what the guard said: the client has its answer and waits only for the end of this process.
+const VERDICT_SOFT: Duration = Duration::from_millis(250);
+const VERDICT_HARD: Duration = Duration::from_millis(650);
+
+/// What became of a posted event.
+#[derive(Debug)]
+enum Outcome {
+    /// Committed; perhaps the server has something to say.
+    Acked(Option<Value>),
+    /// Our server will never take this event: not kept either.
+    Refused(String),
+    /// Everything else, an answer that is not our server's included: kept in the spool.
+    Away(String),
+}
+
+/// `headspace notify [EVENT]`
+pub fn main(event: Option<OsString>) -> ExitCode {
+    let delivery = Delivery::now();
+    alarm::arm(SOFT_DEADLINE, Some(HARD_DEADLINE));
+    quietly(|| match Input::read() {
+        Input::Object(payload) => deliver(event, &payload, &delivery),
+        Input::Cut(bytes) => {
+            debug_log::note(format_args!("payload not complete after {} bytes: dropped", bytes.len()))
+        }
+        Input::Garbage(_) => debug_log::note("no JSON object on standard input: nothing to deliver"),
+    })
+}
+
+/// `headspace` without a command: a hook payload on standard input is delivered (clients before 2.1.139 run the bare
+/// path, because they do not know `args`), a person gets the `help`. A payload that did not arrive whole is not a
+/// reason for exit code 2 either, which would block the client's tool call.
+pub fn bare(help: fn() -> String) -> ExitCode {
+    let delivery = Delivery::now();
+    if !std::io::stdin().is_terminal() {
+        alarm::exit_quietly_whatever_happens();
+        alarm::arm(SOFT_DEADLINE, Some(HARD_DEADLINE));
+        match Input::read() {
+            Input::Object(payload)
+                if payload.has_text("hook_event_name") && payload.has_text("session_id") =>
+            {
+                return quietly(|| deliver(None, &payload, &delivery));
+            }
+            Input::Cut(_) => return ExitCode::SUCCESS,
+            _ => alarm::disarm(),
+        }
+    }
+    let _ = write!(std::io::stderr(), "{}", help());
+    ExitCode::from(2)
+}
+
+/// Posts what is worth knowing only while it is new: no spool, no word about the outcome.
+pub fn report(slug: &str, payload: &Payload, delivery: &Delivery) {
+    if !payload.has_text("session_id") {
+        return debug_log::note("no session_id: nothing to report");
+    }
+    let body = envelope::splice(payload, &envelope::fields(delivery));
+    match send(Config::load_if_any().ok().flatten().as_ref(), slug, &body) {
+        Outcome::Acked(_) => debug_log::note(format_args!("{slug} reported")),
+        Outcome::Refused(why) | Outcome::Away(why) => {
+            debug_log::note(format_args!("{slug} not reported: {why}"))
+        }
+    }
+}
+
+/// Delivers what the guard said to a tool call, after it has said it.
+pub fn verdict(payload: &[u8], verdict: &Verdict) -> ExitCode {
+    alarm::arm(VERDICT_SOFT, Some(VERDICT_HARD));
+    quietly(|| deliver_verdict(Config::load_if_any().unwrap_or_default().as_ref(), payload, verdict))
+}
+
+/// Nothing is printed: the client has its answer.
+fn deliver_verdict(config: Option<&Config>, payload: &[u8], verdict: &Verdict) {
+    let delivery = Delivery::now();
+    let Some(Input::Object(report)) = decide::report(payload, verdict).map(Payload::parse) else { return };
+    if !report.has_text("session_id") {
+        return;
+    }
+    let slug = event_names::slug_of(observed::GUARD);
+    let body = envelope::splice(&report, &envelope::fields(&delivery));
+    if let Outcome::Away(why) = send(config, &slug, &body) {
+        keep(config, &delivery, &slug, &body, &why);
+    }
+}
+
+/// A panic is a line in the debug log, and the hook a success.
+fn quietly(work: impl FnOnce()) -> ExitCode {
+    alarm::exit_quietly_whatever_happens();
+    std::panic::set_hook(Box::new(|panic| debug_log::note(panic)));
+    let _ = catch_unwind(AssertUnwindSafe(work));
+    // Nothing is left to tidy up: what was printed ended with a line break, and so is out.
+    #[cfg(unix)]
+    // SAFETY: ends the process; nobody waits for it but the client.
+    unsafe {
+        libc::_exit(0)
+    };
+    #[cfg(not(unix))]
+    ExitCode::SUCCESS
+}
+
+fn deliver(event: Option<OsString>, payload: &Payload, delivery: &Delivery) {
+    // Something like an option is nobody's event, and no reason to lose one.
+    let named = event.and_then(|name| name.into_string().ok());
+    let named = named.filter(|name| !name.is_empty() && !name.starts_with('-'));
+    let Some(name) = named.or_else(|| payload.text("hook_event_name")) else {
+        return debug_log::note("no event name: nothing to deliver");
+    };
+    if !payload.has_text("session_id") {
+        return debug_log::note("no session_id: nothing to deliver");
+    }
+    // The argument may be a slug as well.
+    let slug = event_names::slug_of(&name);
+    if !event_names::fits(&slug) {
+        return debug_log::note("the event's name is too long: nothing to deliver");
+    }
+    let name = event_names::by_slug(&slug).map_or(name.as_str(), |spec| spec.name);
+    let config = Config::load_if_any().unwrap_or_else(|error| {
+        debug_log::note(format_args!("{error:#}"));
+        Some(Config::load_for_guard().0)
+    });
+
+    // Without a configuration this process has no opinion.
+    let verdict = config.as_ref().and_then(|config| decide::verdict(name, payload, config));
+    print(verdict.as_ref().and_then(guard::hook_output).as_ref());
+    let body = envelope::splice(payload, &envelope::fields(delivery));
+    let theirs = match send(config.as_ref(), &slug, &body) {
+        Outcome::Acked(output) => {
+            debug_log::note(format_args!("{name} delivered"));
+            output
+        }
+        Outcome::Refused(why) => {
+            debug_log::note(format_args!("{name} refused: {why}: dropped"));
+            None
+        }
+        Outcome::Away(why) => {
+            keep(config.as_ref(), delivery, &slug, &body, &why);
+            None
+        }
+    };
+    if let Some(verdict) = verdict {
+        deliver_verdict(config.as_ref(), payload.object(), &verdict);
+    } else {
+        let ours = config.and_then(|config| decide::words(name, payload, &config));
+        print(decide::combine(name, ours, theirs).as_ref());
+    }
+}
+
+/// Posts the event. A panic in here is an event not delivered, which is what the spool is for.
+fn send(config: Option<&Config>, slug: &str, body: &[u8]) -> Outcome {
+    if config::env(config::var::REHEARSAL).is_some() {
+        return Outcome::Refused("`hooks run` only rehearses".into());
+    }
+    let (url, token) = (Config::server_url_of(config), config::token());
+    let posted = catch_unwind(|| post::post(&url, slug, token.as_deref(), body));
+    match posted {
+        Ok(Ok(answer)) => judge(answer),
+        Ok(Err(why)) => Outcome::Away(why),
+        Err(_) => Outcome::Away("could not post: see above".into()),
+    }
+}
+
+/// Another program may listen on the port: only an answer that has our server's form counts, for good or ill.
+fn judge(answer: post::Answer) -> Outcome {
+    let code = answer.status;
+    let Input::Object(body) = Payload::parse(answer.body) else {
+        return Outcome::Away(format!("answer {code} is not our server's"));
+    };
+    let is = |key: &str, value: &[u8]| body.get(key).is_some_and(|written| written == value);
+    match code {
+        200..=299 if is("status", b"\"ok\"") && body.get("event_id").is_some_and(|id| id != b"null") => {
+            Outcome::Acked(body.get("hook_output").and_then(|output| serde_json::from_slice(output).ok()))
+        }
+        400 | 413 if is("status", b"\"error\"") => {
+            Outcome::Refused(body.text("message").unwrap_or_else(|| code.to_string()))
+        }
+        _ => Outcome::Away(format!("answer {code} is no acknowledgement")),
+    }
+}
+
+fn keep(config: Option<&Config>, delivery: &Delivery, slug: &str, body: &[u8], why: &str) {
+    // Where others can read or write, an event is better lost: the session is found again by its transcript, while what
+    // was said in it could not be called back. Every command that can speak says what is wrong.
+    if config::check_state().is_err() {
+        return;
+    }
+    let paranoid = config.is_some_and(|config| config.paranoid);
+    let body = match catch_unwind(|| storable(body, paranoid)) {
+        Ok(Some(body)) => body,
+        Ok(None) => return debug_log::note(format_args!("{slug} lost: {why}; no server could read it")),
+        // A bug in masking must not cost the event: the file is the user's alone, and the server masks again.
+        Err(_) => body.into(),
+    };
+    match Spool::open(&config::spool_dir()).append(delivery, slug, &body) {
+        Ok(()) => debug_log::note(format_args!("{slug} spooled: {why}")),
+        Err(error) => debug_log::note(format_args!("{slug} lost: {why}; {error:#}")),
+    }
+}
+
+/// The body as the server would store it: no secrets, and nothing of what was said to the paranoid. Spooled events may
+/// lie there for weeks, and be in every backup. `None`: what was said cannot be told from the rest.
+fn storable(body: &[u8], paranoid: bool) -> Option<Cow<'_, [u8]>> {
+    if !paranoid {
+        return Some(mask::json::bytes(body));
+    }
+    let mut value: Value =
+        serde_json::from_slice(body).or_else(|_| serde_json::from_str(&repaired(body))).ok()?;
+    mask::paranoid::forget_texts(&mut value);
+    mask::value(&mut value);
+    serde_json::to_vec(&value).ok().map(Cow::Owned)
+}
+
+fn print(output: Option<&Value>) {
+    let Some(output) = output else { return };
+    // Nobody may be there to read it; that is not our trouble.
+    let _ = writeln!(std::io::stdout().lock(), "{output}");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_our_servers_words_count() {
+        let judged = |status, body: &str| match judge(post::Answer { status, body: body.into() }) {
+            Outcome::Acked(Some(output)) if !output.is_null() => "says",
+            Outcome::Acked(_) => "acked",
+            Outcome::Refused(_) => "refused",
+            Outcome::Away(_) => "away",
+        };
+        for (status, body, expected) in [
+            (200, r#"{"status":"ok","event_id":7}"#, "acked"),
+            (200, r#"{"event_id":"x","new":[1],"status":"ok","hook_output":{}}"#, "says"),
+            (200, r#"{"status":"ok","event_id":7,"hook_output":null}"#, "acked"),
+            (200, r#"{"status":"ok"}"#, "away"),
+            (200, r#"{"status":"ok","event_id":null}"#, "away"),
+            (200, r#"{"status":"error","event_id":7}"#, "away"),
+            (200, "<html>", "away"),
+            (204, "", "away"),
+            (302, r#"{"status":"ok","event_id":7}"#, "away"),
+            (400, r#"{"status":"error","message":"no session_id"}"#, "refused"),
+            (413, r#"{"status":"error"}"#, "refused"),
+            (400, "Bad Request", "away"),
+            (403, r#"{"status":"error","message":"x"}"#, "away"),
+            (500, r#"{"status":"error","message":"x"}"#, "away"),
+            (503, r#"{"status":"error"}"#, "away"),
+        ] {
+            assert_eq!(judged(status, body), expected, "{status} {body}");
+        }
+    }
+}

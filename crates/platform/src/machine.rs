@@ -1,0 +1,50 @@
+//! This machine: its name, and an id that is made once and kept in the state directory.
+//!
+//! Pids mean something on one machine only. Two containers can have one name, so the hook sends the id along with every
+//! event, and the server compares it with its own before it judges a process.
+
+use crate::{config, files, process};
+use headspace_core::model::Machine;
+use std::io::{ErrorKind, Read, Write};
+
+/// Hex digits of an id.
+const DIGITS: usize = 32;
+
+pub fn this() -> Machine {
+    Machine { name: process::host_name(), id: id() }
+}
+
+/// The id; made where there is none. `None` where none can be kept: then the name has to do.
+pub fn id() -> Option<String> {
+    let path = config::host_id_file();
+    // One open, one read: the hook does this for every event.
+    let mut digits = [0; DIGITS];
+    match std::fs::File::open(&path) {
+        Ok(mut file) => {
+            let length = file.read(&mut digits).ok()?;
+            let whole = length == DIGITS && digits.iter().all(u8::is_ascii_hexdigit);
+            return whole.then(|| String::from_utf8_lossy(&digits).into_owned());
+        }
+        Err(error) if error.kind() == ErrorKind::NotFound => {}
+        Err(_) => return None,
+    }
+    files::private_dir(path.parent()?).ok()?;
+    let id = new_id();
+    match files::create_private(&path) {
+        Ok(mut file) => file.write_all(format!("{id}\n").as_bytes()).ok().map(|()| id),
+        // Another hook was faster. It may not have written yet: the next event has the id.
+        Err(_) => None,
+    }
+}
+
+/// For the server, which has time: an id that was not written whole is made again.
+pub fn ensure_id() {
+    if id().is_some() || id().is_some() {
+        return;
+    }
+    let _ = files::replace(&config::host_id_file(), format!("{}\n", new_id()).as_bytes());
+}
+
+fn new_id() -> String {
+    format!("{:016x}{:016x}", process::random(), process::random())
+}

@@ -1,0 +1,292 @@
+//! This process and others, as the operating system sees them.
+
+use crate::config;
+use headspace_core::model::Process;
+#[cfg(target_os = "linux")]
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// What a Rust program may rely on and a C `main` does not get: the standard descriptors are open (a closed one would be
+/// given to the next file or socket, and be printed into), and writing to a closed pipe is an error, not the end.
+#[cfg(unix)]
+pub fn prepare() {
+    let mut standard = [0, 1, 2].map(|fd| libc::pollfd { fd, events: 0, revents: 0 });
+    // SAFETY: three descriptors are named and given; a path and flags are constants.
+    unsafe {
+        if libc::poll(standard.as_mut_ptr(), 3, 0) > 0
+            && standard.iter().any(|fd| fd.revents & libc::POLLNVAL != 0)
+        {
+            // The lowest free number is taken, so this fills the gaps.
+            loop {
+                match libc::open(c"/dev/null".as_ptr(), libc::O_RDWR) {
+                    0..=2 => {}
+                    extra => {
+                        libc::close(extra);
+                        break;
+                    }
+                }
+            }
+        }
+        libc::signal(libc::SIGPIPE, libc::SIG_IGN);
+    }
+}
+
+/// What the system knows of one process.
+struct Info {
+    parent: u32,
+    /// In the system's own unit: on Linux clock ticks since boot (field 22 of `/proc/PID/stat`), on macOS
+    /// microseconds since 1970.
+    start: u64,
+}
+
+/// When process `pid` started. Together with the pid it names one process for good, for pids are used again.
+/// `None`: there is no such process (a zombie has ended), or this system does not tell.
+pub fn start_time(pid: u32) -> Option<u64> {
+    info(pid).map(|info| info.start)
+}
+
+/// The same process still runs, not another one that got its pid.
+pub fn lives(process: Process) -> bool {
+    start_time(process.pid) == Some(process.start)
+}
+
+/// `child` is `ancestor` or was started by it, directly or not.
+pub fn descends(child: u32, ancestor: u32) -> bool {
+    let mut pid = child;
+    for _ in 0..64 {
+        if pid == ancestor {
+            return true;
+        }
+        match info(pid) {
+            Some(Info { parent, .. }) if parent > 0 => pid = parent,
+            _ => return false,
+        }
+    }
+    false
+}
+
+/// The name of the nearest process above this one that is called one of `names`.
+#[cfg(target_os = "linux")]
+pub fn ancestor_named(names: &[&str]) -> Option<String> {
+    let mut pid = std::process::id();
+    for _ in 0..64 {
+        pid = info(pid)?.parent;
+        let comm = std::fs::read_to_string(format!("/proc/{pid}/comm")).ok()?;
+        if names.contains(&comm.trim_end()) {
+            return Some(comm.trim_end().to_owned());
+        }
+    }
+    None
+}
+
+/// Other systems are asked by the environment only.
+#[cfg(not(target_os = "linux"))]
+pub fn ancestor_named(_: &[&str]) -> Option<String> {
+    None
+}
+
+#[cfg(target_os = "linux")]
+fn info(pid: u32) -> Option<Info> {
+    // One read: the line is made anew for each, and what is wanted stands in its first half.
+    let mut line = [0; 1024];
+    let path = ["/proc/", &decimal(pid.into()), "/stat"].concat();
+    let length = std::fs::File::open(path).ok()?.read(&mut line).ok()?;
+    parse_stat(&line[..length])
+}
+
+/// `PID (name) STATE PPID …`: the name may itself hold blanks and brackets, so what counts follows the last one.
+#[cfg(any(target_os = "linux", test))]
+fn parse_stat(stat: &[u8]) -> Option<Info> {
+    let after_name = stat.iter().rposition(|&b| b == b')')? + 1;
+    let mut fields = stat[after_name..].split(|&b| b == b' ').filter(|field| !field.is_empty());
+    let number = |field: &[u8]| std::str::from_utf8(field).ok()?.parse().ok();
+    let state = fields.next()?;
+    let parent = number(fields.next()?)?;
+    let start = number(fields.nth(17)?)?;
+    (!matches!(state, b"Z" | b"X")).then_some(Info { parent: u32::try_from(parent).ok()?, start })
+}
+
+/// Whether process `pid` has a terminal.
+#[cfg(target_os = "linux")]
+pub fn has_terminal(pid: u32) -> bool {
+    let stat = std::fs::read(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let after_name = stat.iter().rposition(|&b| b == b')').map_or(0, |at| at + 1);
+    let mut fields = stat[after_name..].split(|&b| b == b' ').filter(|field| !field.is_empty());
+    fields.nth(4).is_some_and(|terminal| terminal != b"0")
+}
+
+#[cfg(target_os = "macos")]
+fn info(pid: u32) -> Option<Info> {
+    let size = size_of::<libc::proc_bsdinfo>() as i32;
+    // SAFETY: `info` is a plain struct of `size` bytes that the call fills.
+    let info = unsafe {
+        let mut info: libc::proc_bsdinfo = std::mem::zeroed();
+        let buffer = (&raw mut info).cast::<libc::c_void>();
+        let got = libc::proc_pidinfo(pid as i32, libc::PROC_PIDTBSDINFO, 0, buffer, size);
+        (got == size && info.pbi_status != libc::SZOMB).then_some(info)?
+    };
+    Some(Info { parent: info.pbi_ppid, start: info.pbi_start_tvsec * 1_000_000 + info.pbi_start_tvusec })
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "macos")))]
+fn info(_: u32) -> Option<Info> {
+    None
+}
+
+/// Where process `pid` is; of another user's that is not told.
+#[cfg(target_os = "linux")]
+pub fn cwd(pid: u32) -> Option<PathBuf> {
+    std::fs::read_link(format!("/proc/{pid}/cwd")).ok()
+}
+
+#[cfg(target_os = "macos")]
+pub fn cwd(pid: u32) -> Option<PathBuf> {
+    use std::os::unix::ffi::OsStrExt;
+    let size = size_of::<libc::proc_vnodepathinfo>() as i32;
+    // SAFETY: `info` is a plain struct of `size` bytes that the call fills.
+    let info = unsafe {
+        let mut info: libc::proc_vnodepathinfo = std::mem::zeroed();
+        let buffer = (&raw mut info).cast::<libc::c_void>();
+        let got = libc::proc_pidinfo(pid as i32, libc::PROC_PIDVNODEPATHINFO, 0, buffer, size);
+        (got == size).then_some(info)?
+    };
+    // One text, which libc has in pieces.
+    let path: Vec<u8> = info.pvi_cdir.vip_path.as_flattened().iter().map(|&letter| letter as u8).collect();
+    let path = std::ffi::CStr::from_bytes_until_nul(&path).ok()?.to_bytes();
+    (!path.is_empty()).then(|| std::ffi::OsStr::from_bytes(path).into())
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "macos")))]
+pub fn cwd(_: u32) -> Option<PathBuf> {
+    None
+}
+
+/// This machine's name.
+#[cfg(unix)]
+pub fn host_name() -> Option<String> {
+    let mut name = [0u8; 256];
+    // SAFETY: the buffer is one byte longer than what the call may fill.
+    let failed = unsafe { libc::gethostname(name.as_mut_ptr().cast(), name.len() - 1) };
+    let end = name.iter().position(|&b| b == 0)?;
+    let name = std::str::from_utf8(&name[..end]).ok()?;
+    (failed == 0 && end > 0).then(|| name.to_owned())
+}
+
+#[cfg(not(unix))]
+pub fn host_name() -> Option<String> {
+    crate::config::env("COMPUTERNAME")
+}
+
+/// A number as text, without the formatter: for the hook, which pays for every piece of code it touches first.
+pub fn decimal(mut number: u64) -> String {
+    let mut digits = [0; 20];
+    let mut from = digits.len();
+    loop {
+        from -= 1;
+        digits[from] = b'0' + (number % 10) as u8;
+        number /= 10;
+        if number == 0 {
+            break;
+        }
+    }
+    let mut text = String::with_capacity(digits.len());
+    for &digit in &digits[from..] {
+        text.push(char::from(digit));
+    }
+    text
+}
+
+/// Bytes nobody can guess, from the system; up to 256, which is all that it gives at once.
+#[cfg(unix)]
+pub fn random_bytes<const N: usize>() -> std::io::Result<[u8; N]> {
+    let mut bytes = [0; N];
+    // SAFETY: the buffer has the length that is named.
+    match unsafe { libc::getentropy(bytes.as_mut_ptr().cast(), N) } {
+        0 => Ok(bytes),
+        _ => Err(std::io::Error::last_os_error()),
+    }
+}
+
+#[cfg(not(unix))]
+pub fn random_bytes<const N: usize>() -> std::io::Result<[u8; N]> {
+    Err(std::io::ErrorKind::Unsupported.into())
+}
+
+/// 64 bits that differ from call to call.
+pub fn random() -> u64 {
+    use std::hash::{BuildHasher, RandomState};
+    // The standard library's hash keys come from the system's random numbers too.
+    random_bytes().map_or_else(|_| RandomState::new().hash_one(0), u64::from_ne_bytes)
+}
+
+/// The first executable of this name on `PATH`.
+pub fn on_path(name: &str) -> Option<PathBuf> {
+    let path = config::env_path("PATH")?;
+    std::env::split_paths(&path)
+        .filter(|dir| dir.is_absolute())
+        .map(|dir| dir.join(name))
+        .find(|candidate| is_program(candidate))
+}
+
+/// A file that may be run.
+#[cfg(unix)]
+pub fn is_program(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::metadata(path).is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
+}
+
+#[cfg(not(unix))]
+pub fn is_program(path: &Path) -> bool {
+    path.is_file()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[cfg(any(target_os = "linux", target_os = "macos"))]
+    fn a_process_has_one_start_time_and_a_missing_one_has_none() {
+        let own = start_time(std::process::id());
+        assert!(own.is_some_and(|ticks| ticks > 0));
+        assert_eq!(own, start_time(std::process::id()));
+        assert_eq!(start_time(u32::MAX - 1), None);
+    }
+
+    #[test]
+    #[cfg(any(target_os = "linux", target_os = "macos"))]
+    fn a_process_is_where_it_was_started() {
+        assert_eq!(cwd(std::process::id()), std::env::current_dir().ok());
+        assert_eq!(cwd(u32::MAX - 1), None);
+    }
+
+    #[test]
+    fn names_with_brackets_do_not_confuse_the_reader() {
+        let line = "7 (a) b) (c) S 3 7 7 0 -1 0 0 0 0 0 1 2 0 0 20 0 1 0 4242 0 0";
+        let info = parse_stat(line.as_bytes()).unwrap();
+        assert_eq!((info.parent, info.start), (3, 4242));
+        assert!(parse_stat(line.replace(" S ", " Z ").as_bytes()).is_none());
+        assert!(parse_stat(b"nonsense").is_none());
+    }
+
+    #[test]
+    fn this_process_lives_and_does_not_descend_from_itself_upwards() {
+        let pid = std::process::id();
+        let start = start_time(pid).unwrap();
+        assert!(lives(Process { pid, start }));
+        assert!(!lives(Process { pid, start: start + 1_000_000 }));
+        assert!(descends(pid, pid) && !descends(1, pid));
+    }
+
+    #[test]
+    fn numbers_are_written_in_full() {
+        for number in [0, 7, 10, 4_294_967_296, u64::MAX] {
+            assert_eq!(decimal(number), number.to_string());
+        }
+    }
+
+    #[test]
+    fn random_numbers_differ() {
+        assert_ne!(random(), random());
+    }
+}

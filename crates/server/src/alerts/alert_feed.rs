@@ -1,0 +1,86 @@
+//! Threads that want to know when an agent begins or stops to need somebody.
+
+use crate::alerts::Change;
+use headspace_core::model::AgentView;
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
+
+#[derive(Debug, Default)]
+pub struct Watchers(Mutex<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    senders: Vec<mpsc::Sender<Change>>,
+    told: HashMap<i64, u64>,
+}
+
+impl Watchers {
+    pub fn add(&self) -> mpsc::Receiver<Change> {
+        let (sender, receiver) = mpsc::channel();
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).senders.push(sender);
+        receiver
+    }
+
+    /// Passes on what is news to them. One tool call after the other is none, and waking a thread for each costs
+    /// more than the call.
+    pub fn tell(&self, views: &[Arc<AgentView>]) {
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let State { senders, told } = &mut *state;
+        for view in views {
+            let news = fingerprint(view);
+            if told.insert(view.id, news) != Some(news) {
+                senders.retain(|sender| sender.send(Change::Agent(Arc::clone(view))).is_ok());
+            }
+        }
+    }
+
+    /// Retention has deleted these agents.
+    pub fn forget(&self, agents: &[i64]) {
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let State { senders, told } = &mut *state;
+        for id in agents {
+            told.remove(id);
+            senders.retain(|sender| sender.send(Change::Forgotten(*id)).is_ok());
+        }
+    }
+}
+
+/// What somebody would look up for.
+fn fingerprint(view: &AgentView) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    (view.state, view.unseen, view.ended_at, &view.error).hash(&mut hasher);
+    view.error.as_ref().map(|_| view.source_at).hash(&mut hasher);
+    view.background.len().hash(&mut hasher);
+    view.current_command.as_ref().map(|command| command.id).hash(&mut hasher);
+    for interaction in &view.interactions {
+        (interaction.id, &interaction.text).hash(&mut hasher);
+    }
+    hasher.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_is_forgotten_is_news_once_more_and_takes_no_room() {
+        let watchers = Watchers::default();
+        let news = watchers.add();
+        let view: AgentView = serde_json::from_value(serde_json::json!({
+            "id": 7, "session_id": "s", "sessions": ["s"], "name": "n", "state": "idle", "status": "idle",
+            "group": "idle", "unseen": false, "stale": false, "headless": false, "started_at": "2026-11-14T10:00:00Z",
+            "last_active_at": "2026-11-14T10:00:00Z", "background": [], "interactions": [], "subagents": [],
+            "turn_count": 0, "source": "hook", "source_at": "2026-11-14T10:00:00Z", "confidence": "high",
+        }))
+        .unwrap();
+        let views = [Arc::new(view)];
+        watchers.tell(&views);
+        watchers.tell(&views);
+        watchers.forget(&[7]);
+        assert!(watchers.0.lock().unwrap().told.is_empty());
+        watchers.tell(&views);
+        let told: Vec<Change> = news.try_iter().collect();
+        assert!(matches!(&told[..], [Change::Agent(_), Change::Forgotten(7), Change::Agent(_)]), "{told:?}");
+    }
+}

@@ -1,0 +1,437 @@
+//! When to ring: once per cause, only when it matters, with the reason. The rules are pure ([`Watch`]); one
+//! thread applies them to every change and hands what is due to the channels.
+
+pub mod alert_feed;
+pub mod desktop;
+pub mod webhook;
+
+use headspace_core::model::{AgentState, AgentView, Group};
+use headspace_core::numbers;
+use headspace_core::stamp::Stamp;
+use headspace_platform::clock::WallClock;
+use headspace_platform::clock::local_time;
+use headspace_platform::config::{Config, Notifications};
+use serde::Serialize;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::Duration;
+
+/// What closes itself within this time (a hook's own answer, a plan mode that opens) never rings.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// An agent that goes on within this time was not done: a hook of the user's said "keep going", a queued prompt began, or
+/// what a background agent found came as the next prompt.
+const GOES_ON_WITHIN: Duration = Duration::from_secs(2);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Cause {
+    Attention,
+    Error,
+    Finished,
+}
+
+/// One ring of the bell.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Alert {
+    pub cause: Cause,
+    pub agent_id: i64,
+    pub name: String,
+    pub project: Option<String>,
+    pub host: Option<String>,
+    /// The ask, the error, or how long the work took.
+    pub text: String,
+    pub timestamp: Stamp,
+}
+
+impl Alert {
+    /// "api · fix-auth needs you"
+    pub fn title(&self) -> String {
+        let who = match &self.project {
+            Some(project) if *project != self.name => format!("{project} · {}", self.name),
+            _ => self.name.clone(),
+        };
+        let what = match self.cause {
+            Cause::Attention => "needs you",
+            Cause::Error => "failed",
+            Cause::Finished => "is done",
+        };
+        format!("{who} {what}")
+    }
+}
+
+/// What those who ring are told.
+#[derive(Clone, Debug)]
+pub enum Change {
+    /// How an agent looks now.
+    Agent(Arc<AgentView>),
+    /// Retention has deleted it.
+    Forgotten(i64),
+}
+
+/// What has rung, and what is about to.
+#[derive(Debug)]
+pub struct Watch {
+    rules: Notifications,
+    /// Only agents of which something may still ring, or must not ring again.
+    agents: HashMap<i64, Watched>,
+}
+
+#[derive(Debug, Default)]
+struct Watched {
+    latest: Option<Arc<AgentView>>,
+    /// Open questions that have rung.
+    rung: HashSet<i64>,
+    /// Open questions that have not, and since when each is known.
+    waiting: HashMap<i64, Stamp>,
+    /// The error that has rung.
+    failed: Option<String>,
+    /// Since when the agent has been busy, its background work included.
+    busy_since: Option<Stamp>,
+    /// When it looked done; it rings unless the agent goes on.
+    done_at: Option<Stamp>,
+}
+
+impl Watched {
+    /// Takes in whether the agent works, is done, or has nothing to tell.
+    fn work(&mut self, agent: &AgentView, now: Stamp) {
+        let works = matches!(agent.group, Group::Working | Group::Background);
+        if works || agent.state != AgentState::Idle || !agent.background.is_empty() {
+            let started = agent.current_command.as_ref().map_or(now, |command| command.started_at);
+            self.busy_since.get_or_insert(started);
+            self.done_at = None;
+        } else if agent.unseen && agent.error.is_none() && agent.ended_at.is_none() {
+            if self.busy_since.is_some() {
+                self.done_at.get_or_insert(now);
+            }
+        } else {
+            (self.busy_since, self.done_at) = (None, None);
+        }
+    }
+
+    /// How long the work took that is over for good.
+    fn finished(&mut self, now: Stamp) -> Option<Duration> {
+        let done = self.done_at.take_if(|done| now.since(*done) >= GOES_ON_WITHIN)?;
+        Some(done.since(self.busy_since.take()?))
+    }
+}
+
+impl Watch {
+    /// `now_there` is what people have been told already: nothing of it rings again after a restart.
+    pub fn new(rules: Notifications, now_there: impl IntoIterator<Item = Arc<AgentView>>) -> Watch {
+        let mut watch = Watch { rules, agents: HashMap::new() };
+        for agent in now_there {
+            let watched = watch.agents.entry(agent.id).or_default();
+            watched.rung = agent.interactions.iter().map(|open| open.id).collect();
+            watched.failed = error_key(&agent);
+            watched.work(&agent, agent.last_active_at);
+            watched.done_at = None;
+            watched.latest = Some(agent);
+        }
+        watch
+    }
+
+    pub fn forget(&mut self, agent_id: i64) {
+        self.agents.remove(&agent_id);
+    }
+
+    /// Takes in how an agent looks now; what rings at once comes back, what needs patience is due later.
+    pub fn observe(&mut self, agent: Arc<AgentView>, now: Stamp) -> Vec<Alert> {
+        let watched = self.agents.entry(agent.id).or_default();
+        let open: HashSet<i64> = agent.interactions.iter().map(|open| open.id).collect();
+        watched.rung.retain(|id| open.contains(id));
+        watched.waiting.retain(|id, _| open.contains(id));
+        for id in open {
+            if !watched.rung.contains(&id) {
+                watched.waiting.entry(id).or_insert(now);
+            }
+        }
+        let error = error_key(&agent);
+        let fails = error.is_some() && watched.failed != error;
+        // An error that is gone for a moment and comes back is still the same one.
+        watched.failed = error.or(watched.failed.take());
+        watched.work(&agent, now);
+        watched.latest = Some(Arc::clone(&agent));
+        // Who has ended asks nothing. Only the error it ended with could ring again.
+        if agent.ended_at.is_some() && agent.error.is_none() && watched.busy_since.is_none() {
+            self.agents.remove(&agent.id);
+        }
+        let mut alerts = Vec::new();
+        if fails && self.rules.on_error {
+            alerts.extend(self.alert(&agent, Cause::Error, agent.error.clone().unwrap_or_default(), now));
+        }
+        alerts
+    }
+
+    /// The questions that stayed open long enough, and the agents that stayed done.
+    pub fn due(&mut self, now: Stamp) -> Vec<Alert> {
+        let mut asked = Vec::new();
+        let mut done = Vec::new();
+        for watched in self.agents.values_mut() {
+            if let Some(worked) = watched.finished(now)
+                && let Some(agent) = &watched.latest
+                && worked.as_secs_f64() >= self.rules.finished_after
+            {
+                done.push((Arc::clone(agent), format!("after {}", numbers::duration(worked))));
+            }
+            let Watched { latest: Some(agent), rung, waiting, .. } = watched else { continue };
+            waiting.retain(|id, since| {
+                let ready = now.since(*since) >= PATIENCE;
+                if ready {
+                    rung.insert(*id);
+                    let open = agent.interactions.iter().find(|open| open.id == *id);
+                    asked.extend(open.map(|open| (Arc::clone(agent), open.text.clone())));
+                }
+                !ready
+            });
+        }
+        let asked = asked.into_iter().filter(|_| self.rules.on_attention);
+        let asked = asked.map(|(agent, text)| (Cause::Attention, agent, text));
+        let done = done.into_iter().filter(|_| self.rules.on_finished);
+        let done = done.map(|(agent, text)| (Cause::Finished, agent, text));
+        let rings = asked.chain(done);
+        rings.filter_map(|(cause, agent, text)| self.alert(&agent, cause, text, now)).collect()
+    }
+
+    /// When the next patience ends.
+    pub fn next_due(&self, now: Stamp) -> Option<Duration> {
+        let all = || self.agents.values();
+        let asked = all().flat_map(|watched| watched.waiting.values()).map(|since| since.plus(PATIENCE));
+        let done = all().filter_map(|watched| watched.done_at).map(|done| done.plus(GOES_ON_WITHIN));
+        asked.chain(done).min().map(|due| due.since(now))
+    }
+
+    fn alert(&self, agent: &AgentView, cause: Cause, text: String, now: Stamp) -> Option<Alert> {
+        let (hour, minute, _) = local_time(now);
+        let quiet = self
+            .rules
+            .quiet_hours
+            .is_some_and(|hours| hours.contains(u16::from(hour) * 60 + u16::from(minute)));
+        let muted =
+            self.rules.mute_projects.iter().any(|muted| {
+                agent.project.as_ref() == Some(muted) || agent.project_path.as_ref() == Some(muted)
+            });
+        (self.rules.enabled && !quiet && !muted).then(|| Alert {
+            cause,
+            agent_id: agent.id,
+            name: agent.name.clone(),
+            project: agent.project.clone(),
+            host: agent.host.clone(),
+            text,
+            timestamp: now,
+        })
+    }
+}
+
+/// One failure of one command rings once.
+fn error_key(agent: &AgentView) -> Option<String> {
+    agent.error.as_ref().map(|error| format!("{error} {}", agent.source_at))
+}
+
+/// Watches the changes until the sender is gone. The channels have threads of their own: a webhook that
+/// hangs delays nobody.
+pub fn run(config: &Config, now_there: Vec<Arc<AgentView>>, changes: &Receiver<Change>) {
+    let channels = channels(config);
+    let mut watch = Watch::new(config.notifications.clone(), now_there);
+    loop {
+        let patience = watch.next_due(Stamp::now()).unwrap_or(Duration::from_secs(3600));
+        let mut alerts = match changes.recv_timeout(patience) {
+            Ok(Change::Agent(agent)) => watch.observe(agent, Stamp::now()),
+            Ok(Change::Forgotten(id)) => {
+                watch.forget(id);
+                Vec::new()
+            }
+            Err(RecvTimeoutError::Timeout) => Vec::new(),
+            Err(RecvTimeoutError::Disconnected) => return,
+        };
+        alerts.extend(watch.due(Stamp::now()));
+        for alert in alerts {
+            for channel in &channels {
+                channel.send(&alert);
+            }
+        }
+    }
+}
+
+/// Something that carries alerts to a person.
+pub trait Channel: Send {
+    fn name(&self) -> String;
+    /// Hands the alert over without waiting for its delivery.
+    fn send(&self, alert: &Alert);
+    /// Delivers one alert now and says how it went, for `headspace notify-test`.
+    fn try_now(&self, alert: &Alert) -> Result<(), String>;
+}
+
+pub fn channels(config: &Config) -> Vec<Box<dyn Channel>> {
+    let mut channels: Vec<Box<dyn Channel>> = Vec::new();
+    if config.notifications.desktop {
+        channels.push(Box::new(desktop::Desktop));
+    }
+    for hook in &config.webhooks {
+        channels.push(Box::new(webhook::Outbox::open(hook.clone())));
+    }
+    channels
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use headspace_core::model::{CommandState, CurrentCommand, Interaction, InteractionKind, Status};
+
+    fn at(seconds: f64) -> Stamp {
+        Stamp(1_000_000_000_000_000_000 + (seconds * 1e9) as i64)
+    }
+
+    /// An agent that asks what `asks` names, works on a command since `since`, or has nothing to do.
+    fn agent(state: AgentState, since: Option<f64>, asks: &[i64]) -> AgentView {
+        let stamp = at(0.0);
+        let mut view: AgentView = serde_json::from_value(serde_json::json!({
+            "id": 1, "session_id": "s", "sessions": ["s"], "name": "fix", "project": "api", "state": state,
+            "status": Status::Idle, "group": "idle", "unseen": false, "stale": false, "headless": false,
+            "started_at": stamp, "last_active_at": stamp, "background": [], "interactions": [], "subagents": [],
+            "turn_count": 0, "source": "hook", "source_at": stamp, "confidence": "high",
+        }))
+        .unwrap();
+        view.current_command = since.map(|since| CurrentCommand {
+            id: 1,
+            state: CommandState::Processing,
+            instruction: None,
+            started_at: at(since),
+        });
+        view.interactions = asks
+            .iter()
+            .map(|id| Interaction {
+                id: *id,
+                kind: InteractionKind::Permission,
+                tool_use_id: None,
+                tool_name: None,
+                subagent: None,
+                text: format!("ask {id}"),
+                options: vec![],
+                opened_at: stamp,
+                closed_at: None,
+                event_id: 1,
+            })
+            .collect();
+        view
+    }
+
+    fn working(asks: &[i64]) -> Arc<AgentView> {
+        Arc::new(agent(AgentState::Processing, Some(0.0), asks))
+    }
+
+    fn done(change: impl FnOnce(&mut AgentView)) -> Arc<AgentView> {
+        let mut view = agent(AgentState::Idle, None, &[]);
+        view.unseen = true;
+        change(&mut view);
+        Arc::new(view)
+    }
+
+    fn watch() -> Watch {
+        Watch::new(Notifications::default(), [])
+    }
+
+    #[test]
+    fn a_question_rings_once_after_a_second() {
+        let mut watch = watch();
+        assert!(watch.observe(working(&[7]), at(10.0)).is_empty());
+        assert!(watch.due(at(10.9)).is_empty());
+        let rung = watch.due(at(11.0));
+        assert_eq!((rung.len(), rung[0].cause, rung[0].text.as_str()), (1, Cause::Attention, "ask 7"));
+        watch.observe(working(&[7]), at(12.0));
+        assert!(watch.due(at(20.0)).is_empty());
+        watch.observe(working(&[7, 8]), at(21.0));
+        assert_eq!(watch.due(at(23.0)).len(), 1);
+    }
+
+    #[test]
+    fn a_question_that_closes_itself_is_quiet() {
+        let mut watch = watch();
+        watch.observe(working(&[7]), at(0.0));
+        watch.observe(working(&[]), at(0.5));
+        assert!(watch.due(at(5.0)).is_empty());
+    }
+
+    #[test]
+    fn done_rings_only_after_long_work_and_when_the_background_is_done_too() {
+        let mut watch = watch();
+        watch.observe(working(&[]), at(0.0));
+        watch.observe(done(|_| ()), at(20.0));
+        assert!(watch.due(at(25.0)).is_empty());
+        watch.observe(working(&[]), at(30.0));
+        assert!(
+            watch.observe(done(|agent| agent.background = vec![serde_json::json!({})]), at(40.0)).is_empty()
+        );
+        watch.observe(done(|_| ()), at(90.0));
+        assert!(watch.due(at(91.0)).is_empty());
+        let rung = watch.due(at(92.0));
+        assert_eq!((rung.len(), rung[0].cause), (1, Cause::Finished));
+        watch.observe(done(|_| ()), at(93.0));
+        assert!(watch.due(at(99.0)).is_empty());
+    }
+
+    #[test]
+    fn an_agent_that_goes_on_at_once_was_not_done() {
+        let mut watch = watch();
+        watch.observe(working(&[]), at(0.0));
+        watch.observe(done(|_| ()), at(40.0));
+        watch.observe(working(&[]), at(40.6));
+        assert!(watch.due(at(50.0)).is_empty());
+        watch.observe(done(|_| ()), at(60.0));
+        assert_eq!(watch.due(at(62.0))[0].text, "after 1 m");
+    }
+
+    #[test]
+    fn an_error_rings_once() {
+        let mut watch = watch();
+        watch.observe(working(&[]), at(0.0));
+        let failed = || done(|agent| agent.error = Some("rate_limit".into()));
+        assert_eq!(watch.observe(failed(), at(1.0))[0].cause, Cause::Error);
+        assert!(watch.observe(failed(), at(2.0)).is_empty());
+    }
+
+    #[test]
+    fn an_all_day_watch_keeps_only_what_may_still_ring() {
+        let mut watch = watch();
+        let named = |id: i64, view: &AgentView| Arc::new(AgentView { id, ..view.clone() });
+        for id in 0..1000 {
+            for ask in 0..10 {
+                watch.observe(named(id, &working(&[id * 10 + ask])), at(1.0));
+                watch.due(at(3.0));
+            }
+            let watched = &watch.agents[&id];
+            assert!(watched.rung.len() + watched.waiting.len() <= 1, "{watched:?}");
+            watch.observe(named(id, &done(|agent| agent.ended_at = Some(at(4.0)))), at(4.0));
+        }
+        assert_eq!(watch.agents.len(), 0);
+        let failed = done(|agent| {
+            agent.ended_at = Some(at(4.0));
+            agent.error = Some("rate_limit".into());
+        });
+        assert_eq!(watch.observe(Arc::clone(&failed), at(4.0)).len(), 1);
+        assert!(watch.observe(failed, at(5.0)).is_empty());
+        watch.forget(1);
+        assert_eq!(watch.agents.len(), 0);
+    }
+
+    #[test]
+    fn nothing_rings_again_after_a_restart_nor_when_switched_off_or_muted() {
+        let mut restarted = Watch::new(Notifications::default(), [working(&[7])]);
+        restarted.observe(working(&[7]), at(1.0));
+        assert!(restarted.due(at(9.0)).is_empty());
+        for rules in [
+            Notifications { enabled: false, ..Notifications::default() },
+            Notifications { on_attention: false, ..Notifications::default() },
+            Notifications { mute_projects: vec!["api".into()], ..Notifications::default() },
+            Notifications {
+                quiet_hours: Some(headspace_platform::config::QuietHours { from: 0, to: 1440 }),
+                ..Notifications::default()
+            },
+        ] {
+            let mut watch = Watch::new(rules, []);
+            watch.observe(working(&[7]), at(1.0));
+            assert!(watch.due(at(9.0)).is_empty());
+        }
+    }
+}

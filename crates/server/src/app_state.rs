@@ -1,0 +1,88 @@
+//! What the routes share.
+
+use crate::blocking_pool;
+use crate::http::accept::Connections;
+use crate::http::auth::credentials::KeyRing;
+use crate::http::auth::policy::Names;
+use crate::ingest::hook_latency::Cost;
+use crate::ingest::hook_reply::Hints;
+use crate::ledger::Ledger;
+use crate::reconcile::Reconciler;
+use anyhow::{Context, Result};
+use headspace_core::stamp::Stamp;
+use headspace_platform::config::Config;
+use headspace_store as store;
+use rusqlite::Connection;
+use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Handed to every route.
+pub type Shared = Arc<App>;
+
+pub struct App {
+    pub config: Config,
+    pub ledger: Ledger,
+    pub readers: Readers,
+    pub keys: KeyRing,
+    pub names: Names,
+    pub reconciler: Reconciler,
+    pub hints: Hints,
+    pub cost: Cost,
+    pub connections: Arc<Connections>,
+    pub started_at: Stamp,
+    pub stopping: AtomicBool,
+}
+
+/// Connections that read, used by one question at a time and kept for the next.
+#[derive(Debug)]
+pub struct Readers {
+    path: PathBuf,
+    idle: Mutex<Vec<Connection>>,
+}
+
+/// Connections kept; more questions than this at once open their own.
+const KEPT: usize = 2;
+
+impl Readers {
+    pub fn new(path: PathBuf) -> Readers {
+        Readers { path, idle: Mutex::default() }
+    }
+
+    /// Asks the database, on the calling thread.
+    pub fn ask<T>(&self, question: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
+        let kept = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let db = match kept {
+            Some(db) => db,
+            None => store::open_to_read(&self.path)?,
+        };
+        let answer = question(&db);
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        if idle.len() < KEPT && answer.is_ok() {
+            idle.push(db);
+        }
+        answer
+    }
+}
+
+impl App {
+    /// As [`App::ask`], for what is worked out from events: all that were answered before count.
+    pub async fn ask_of_states<T: Send + 'static>(
+        self: &Arc<Self>,
+        question: impl FnOnce(&Connection) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        self.ledger.rows_written().await?;
+        self.ask(question).await
+    }
+
+    /// Asks the database on a thread that may wait for it.
+    pub async fn ask<T: Send + 'static>(
+        self: &Arc<Self>,
+        question: impl FnOnce(&Connection) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let app = Arc::clone(self);
+        blocking_pool::run(move || app.readers.ask(question))
+            .await
+            .context("could not finish reading the database")?
+    }
+}

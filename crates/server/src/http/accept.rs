@@ -1,0 +1,285 @@
+//! Connections: how many, how long, how big. What comes through goes to the routes.
+
+use crate::http::auth::policy::Connection;
+use axum::Router;
+use headspace_platform::log;
+use hyper::Request;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::{Service, service_fn};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Notify, watch};
+use tokio::task::JoinHandle;
+
+/// Header lines of a request.
+const MAX_HEADERS: usize = 64;
+/// Bytes of a request's head.
+const MAX_HEAD: usize = 32 << 10;
+/// From the first moment of waiting for a request to its last header; also how long an idle connection is kept.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
+/// Open connections. Beyond it the one that has been idle longest makes room, or else the one whose request takes longest:
+/// bodies that never end must not keep the hooks out.
+const MAX_CONNECTIONS: usize = 1024;
+/// How long requests in flight may take to end when the server stops.
+const FAREWELL: Duration = Duration::from_secs(3);
+
+/// Every open connection, by the order of arrival.
+#[derive(Debug, Default)]
+pub struct Connections {
+    open: Mutex<HashMap<u64, Open>>,
+    next: AtomicU64,
+    none_left: Notify,
+}
+
+#[derive(Debug)]
+struct Open {
+    activity: Arc<Activity>,
+    since: Instant,
+    task: Option<JoinHandle<()>>,
+}
+
+/// Whether a request is in the works on this connection.
+#[derive(Debug, Default)]
+pub struct Activity {
+    busy: AtomicBool,
+    streaming: AtomicBool,
+    /// When a request last began or ended.
+    last: Mutex<Option<Instant>>,
+}
+
+impl Activity {
+    /// Its answer is a stream: the connection is at work until it ends.
+    pub fn streams(&self) {
+        self.streaming.store(true, Ordering::Relaxed);
+    }
+
+    fn is_streaming(&self) -> bool {
+        self.streaming.load(Ordering::Relaxed)
+    }
+
+    fn is_busy(&self) -> bool {
+        self.busy.load(Ordering::Relaxed)
+    }
+
+    fn begin(&self) {
+        self.becomes(true);
+    }
+
+    fn end(&self) {
+        self.becomes(false);
+    }
+
+    fn becomes(&self, busy: bool) {
+        self.busy.store(busy, Ordering::Relaxed);
+        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+    }
+}
+
+impl Connections {
+    fn open(&self) -> MutexGuard<'_, HashMap<u64, Open>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn len(&self) -> usize {
+        self.open().len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Ends the connection that has been idle longest, or the one that has been busy longest: a hook takes milliseconds,
+    /// so that one waits for its client. `false`: all are streams.
+    fn make_room(&self) -> bool {
+        let mut open = self.open();
+        let unchanged_since = |open: &Open| {
+            let last = *open.activity.last.lock().unwrap_or_else(PoisonError::into_inner);
+            last.unwrap_or(open.since)
+        };
+        let oldest = open
+            .iter()
+            .filter(|(_, connection)| !connection.activity.is_streaming())
+            .min_by_key(|(_, connection)| (connection.activity.is_busy(), unchanged_since(connection)))
+            .map(|(id, _)| *id);
+        let Some(task) = oldest.and_then(|id| open.remove(&id)) else { return false };
+        if let Some(task) = task.task {
+            task.abort();
+        }
+        true
+    }
+}
+
+/// Takes connections until `stop`, then lets those at work end.
+pub async fn serve(
+    listener: TcpListener,
+    routes: Router,
+    all: Arc<Connections>,
+    stop: watch::Receiver<bool>,
+) {
+    let mut stopping = stop.clone();
+    loop {
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            () = told_to(&mut stopping) => break,
+        };
+        match accepted {
+            Ok((stream, peer)) => {
+                if all.len() >= MAX_CONNECTIONS && !all.make_room() {
+                    log::line("too many connections at work: one refused");
+                    continue;
+                }
+                let Ok(local) = stream.local_addr() else { continue };
+                start(stream, Connection::new(peer, local), &routes, &all, stop.clone());
+            }
+            // Out of descriptors: an idle connection gives one back; otherwise wait until somebody leaves.
+            Err(error) => {
+                log::line(&format!("could not accept a connection: {error}"));
+                if !all.make_room() {
+                    tokio::time::sleep(Duration::from_millis(50)).await;
+                }
+                tokio::task::yield_now().await;
+            }
+        }
+    }
+    drop(listener);
+    let gone = async {
+        loop {
+            let left = all.none_left.notified();
+            if all.is_empty() {
+                break;
+            }
+            left.await;
+        }
+    };
+    let _ = tokio::time::timeout(FAREWELL, gone).await;
+}
+
+fn start(
+    stream: TcpStream,
+    connection: Connection,
+    routes: &Router,
+    all: &Arc<Connections>,
+    stop: watch::Receiver<bool>,
+) {
+    let _ = stream.set_nodelay(true);
+    give_up_on_the_dead(&stream);
+    let id = all.next.fetch_add(1, Ordering::Relaxed);
+    let activity = Arc::new(Activity::default());
+    let open = Open { activity: Arc::clone(&activity), since: Instant::now(), task: None };
+    all.open().insert(id, open);
+    let visit = Visit {
+        routes: TowerToHyperService::new(routes.clone()),
+        connection: Arc::new(connection),
+        activity,
+    };
+    let registry = Arc::clone(all);
+    let task = tokio::spawn(async move {
+        let _leave = Leave { id, all: registry };
+        talk(stream, visit, stop).await;
+    });
+    if let Some(open) = all.open().get_mut(&id) {
+        open.task = Some(task);
+    }
+}
+
+/// Strikes the connection off the list however its task ends.
+struct Leave {
+    id: u64,
+    all: Arc<Connections>,
+}
+
+impl Drop for Leave {
+    fn drop(&mut self) {
+        let mut open = self.all.open();
+        open.remove(&self.id);
+        if open.is_empty() {
+            self.all.none_left.notify_waiters();
+        }
+    }
+}
+
+/// What a connection's requests need to know besides themselves.
+struct Visit {
+    routes: TowerToHyperService<Router>,
+    connection: Arc<Connection>,
+    activity: Arc<Activity>,
+}
+
+async fn talk(stream: TcpStream, visit: Visit, mut stop: watch::Receiver<bool>) {
+    let service = service_fn(move |mut request: Request<Incoming>| {
+        request.extensions_mut().insert(Arc::clone(&visit.connection));
+        request.extensions_mut().insert(Arc::clone(&visit.activity));
+        let activity = Arc::clone(&visit.activity);
+        let answer = visit.routes.call(request);
+        async move {
+            activity.begin();
+            let answer = answer.await;
+            activity.end();
+            answer
+        }
+    });
+    // Not `pipeline_flush`: with it hyper's write buffer has no limit, and a client that does not read fills it.
+    let mut connection = std::pin::pin!(
+        http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(HEAD_TIMEOUT)
+            .max_headers(MAX_HEADERS)
+            .max_buf_size(MAX_HEAD)
+            .half_close(true)
+            .serve_connection(TokioIo::new(stream), service)
+    );
+    tokio::select! {
+        // What goes wrong here is the client's own doing, and it has had its answer.
+        _ = connection.as_mut() => {}
+        () = told_to(&mut stop) => {
+            connection.as_mut().graceful_shutdown();
+            let _ = connection.await;
+        }
+    }
+}
+
+async fn told_to(stop: &mut watch::Receiver<bool>) {
+    let _ = stop.wait_for(|stop| *stop).await;
+}
+
+/// A client that reads nothing for this long is gone, whatever its connection says.
+fn give_up_on_the_dead(stream: &TcpStream) {
+    #[cfg(target_os = "linux")]
+    {
+        use std::os::fd::AsRawFd;
+        let milliseconds: libc::c_uint = 30_000;
+        // SAFETY: the pointer and the length describe `milliseconds`; the descriptor is open.
+        unsafe {
+            libc::setsockopt(
+                stream.as_raw_fd(),
+                libc::IPPROTO_TCP,
+                libc::TCP_USER_TIMEOUT,
+                std::ptr::from_ref(&milliseconds).cast(),
+                size_of_val(&milliseconds) as libc::socklen_t,
+            )
+        };
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = stream;
+}
+
+/// As many descriptors as the system allows without asking.
+pub fn raise_descriptor_limit() {
+    #[cfg(unix)]
+    {
+        let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+        // SAFETY: both calls get a pointer to a living rlimit.
+        unsafe {
+            if libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) == 0 {
+                limit.rlim_cur = limit.rlim_max.min(65_536);
+                libc::setrlimit(libc::RLIMIT_NOFILE, &limit);
+            }
+        }
+    }
+}

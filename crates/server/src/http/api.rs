@@ -1,0 +1,303 @@
+//! What the surfaces ask: agents, what they did and said, events, figures; and the little they may change.
+
+use crate::app_state::Shared;
+use crate::http::response::{Answered, Failed, ok};
+use crate::http::time_updates;
+use crate::ingest::receive::read_bytes;
+use crate::ledger::snapshot::Chosen;
+use crate::ledger::{Ledger, NewEvent};
+use axum::body::Body;
+use axum::extract::{Path, Query, State};
+use headspace_core::engine::Agent;
+use headspace_core::model;
+use headspace_core::model::{AgentView, Row, Source, observed};
+use headspace_core::stamp::Stamp;
+use headspace_platform::clock::WallClock;
+use headspace_store::queries;
+use headspace_store::queries::{EventQuery, EventView, Found, Listed, Page};
+use hyper::StatusCode;
+use rusqlite::Connection;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Rows in one answer: if nobody says, and at most.
+const ROWS: (usize, usize) = (200, 1000);
+/// The same for events, which are bigger.
+const EVENTS: (usize, usize) = (100, 1000);
+/// Ended agents in one answer, at most and if nobody says: those that ended last.
+const ENDED: usize = 1000;
+/// Names of events in one question.
+const MOST_NAMES: usize = 100;
+const SMALL_BODY: usize = 64 << 10;
+/// A client that asks to prune is answered after this time, and may ask again.
+const PRUNE_PATIENCE: Duration = Duration::from_secs(5);
+
+/// Everybody who has not ended, and with `all` or `ended` also those who have, as many as `limit` or `ended` says; or
+/// only those who ended `before` a certain one of them.
+#[derive(Deserialize)]
+pub struct Which {
+    all: Option<String>,
+    ended: Option<String>,
+    limit: Option<String>,
+    before: Option<String>,
+}
+
+impl Which {
+    fn agents(self, ledger: &Ledger) -> Result<Chosen, Failed> {
+        let all = self.all.is_some_and(|all| !matches!(all.as_str(), "" | "0" | "false"));
+        let (ended, limit) = (number("ended", self.ended)?, number("limit", self.limit)?);
+        let before = number("before", self.before)?;
+        let snapshot = ledger.snapshot();
+        let Some(id) = before else {
+            let ended = ended.unwrap_or(if all { limit.unwrap_or(ENDED) } else { 0 });
+            return Ok(snapshot.choose(ended.min(ENDED)));
+        };
+        let last = snapshot.agent(id).and_then(|agent| Some((agent.ended_at?, id)));
+        let last = last.ok_or_else(|| Failed::bad("`before` is not an agent that has ended"))?;
+        Ok(snapshot.ended(Some(last), ended.or(limit).unwrap_or(ENDED).clamp(1, ENDED)))
+    }
+}
+
+/// A number in the query, if it is there.
+fn number<T: std::str::FromStr>(name: &str, text: Option<String>) -> Result<Option<T>, Failed> {
+    let Some(text) = text.filter(|text| !text.is_empty()) else { return Ok(None) };
+    text.parse().map(Some).map_err(|_| Failed::bad(format!("`{name}` is not a number")))
+}
+
+/// Not by way of a `Value`: this answer is big, and asked for often.
+#[derive(Serialize)]
+struct Agents {
+    agents: Vec<AgentView>,
+    /// More have ended: before this one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<i64>,
+}
+
+pub async fn agents(State(app): State<Shared>, Query(which): Query<Which>) -> Answered {
+    app.reconciler.viewed();
+    let (ledger, now) = (&app.ledger, Stamp::now());
+    let Chosen { agents, next } = which.agents(ledger)?;
+    let mut agents: Vec<AgentView> = agents.iter().map(|agent| ledger.view(agent, now)).collect();
+    // Who needs me first, and of those who waits longest.
+    agents.sort_by_cached_key(AgentView::rank);
+    Ok(ok(&Agents { agents, next }))
+}
+
+#[derive(Serialize)]
+struct Board {
+    receiver: Value,
+    rows: Vec<Row>,
+    /// More have ended: before this one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<i64>,
+}
+
+/// The agents as a list, and how the receiver is: one small answer for what is asked every few seconds.
+pub async fn board(State(app): State<Shared>, Query(which): Query<Which>) -> Answered {
+    app.reconciler.viewed();
+    let receiver = app.hook_status(time_updates::spool().await);
+    let Chosen { agents, next } = which.agents(&app.ledger)?;
+    let now = Stamp::now();
+    let views = agents.iter().map(|agent| app.ledger.view(agent, now)).collect();
+    Ok(ok(&Board { receiver, rows: model::rows(views, now), next }))
+}
+
+pub async fn agent(State(app): State<Shared>, Path(id): Path<String>) -> Answered {
+    Ok(ok(&app.ledger.view(&*known(&app, &id)?, Stamp::now())))
+}
+
+fn known(app: &Shared, id: &str) -> Result<Arc<Agent>, Failed> {
+    let id: i64 = id.parse().map_err(|_| Failed::not_found("an agent's id is a number"))?;
+    app.ledger.snapshot().agent(id).ok_or_else(|| Failed::not_found("there is no such agent"))
+}
+
+/// The newest rows, the newest before the one with this id, or the first after it.
+#[derive(Deserialize)]
+pub struct WhichRows {
+    before: Option<String>,
+    after: Option<String>,
+    limit: Option<String>,
+}
+
+/// A list of an agent's rows, under its name, and where to go on: `next` is the next question's `before`, or its `after`
+/// if this one had an `after`.
+async fn rows(
+    app: Shared,
+    id: String,
+    which: WhichRows,
+    name: &'static str,
+    query: fn(&Connection, Page) -> anyhow::Result<Listed>,
+) -> Answered {
+    let agent = known(&app, &id)?.id;
+    let limit = number("limit", which.limit)?.unwrap_or(ROWS.0).clamp(1, ROWS.1);
+    let (before, after) = (number("before", which.before)?, number("after", which.after)?);
+    let page = Page { agent, before, after, limit };
+    let Listed { rows, next } = app.ask_of_states(move |db| query(db, page)).await?;
+    let mut answer = json!({ name: rows });
+    if let Some(next) = next {
+        answer["next"] = json!(next);
+    }
+    Ok(ok(&answer))
+}
+
+pub async fn commands(
+    State(app): State<Shared>,
+    Path(id): Path<String>,
+    Query(which): Query<WhichRows>,
+) -> Answered {
+    rows(app, id, which, "commands", queries::commands).await
+}
+
+pub async fn turns(
+    State(app): State<Shared>,
+    Path(id): Path<String>,
+    Query(which): Query<WhichRows>,
+) -> Answered {
+    rows(app, id, which, "turns", queries::turns).await
+}
+
+pub async fn transitions(
+    State(app): State<Shared>,
+    Path(id): Path<String>,
+    Query(which): Query<WhichRows>,
+) -> Answered {
+    rows(app, id, which, "transitions", queries::transitions).await
+}
+
+#[derive(Deserialize)]
+pub struct WhichEvents {
+    after: Option<String>,
+    before: Option<String>,
+    limit: Option<String>,
+    agent: Option<String>,
+    r#type: Option<String>,
+    q: Option<String>,
+}
+
+impl WhichEvents {
+    fn query(self) -> Result<EventQuery, Failed> {
+        let types = self.r#type.unwrap_or_default();
+        let names: BTreeSet<String> =
+            types.split(',').filter(|name| !name.is_empty()).map(event_name).collect();
+        if names.len() > MOST_NAMES {
+            return Err(Failed::bad(format!(
+                "`type` names over {MOST_NAMES} events: leave it out to get all"
+            )));
+        }
+        Ok(EventQuery {
+            after: number("after", self.after)?,
+            before: number("before", self.before)?,
+            agent: number("agent", self.agent)?,
+            limit: number("limit", self.limit)?.unwrap_or(EVENTS.0).clamp(1, EVENTS.1),
+            names: names.into_iter().collect(),
+            text: self.q.filter(|text| !text.trim().is_empty()),
+        })
+    }
+}
+
+#[derive(Serialize)]
+struct Events {
+    events: Vec<EventView>,
+    /// There may be more beyond this id, which nobody looked for yet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    looked_to: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<i64>,
+}
+
+impl From<Found> for Events {
+    fn from(Found { events, looked_to, next }: Found) -> Events {
+        Events { events, looked_to, next }
+    }
+}
+
+/// Both spellings are understood: `PreToolUse` and `pre-tool-use`.
+fn event_name(name: &str) -> String {
+    if name.starts_with(|c: char| c.is_ascii_uppercase()) {
+        name.to_owned()
+    } else {
+        headspace_core::event_names::name_of(name)
+    }
+}
+
+pub async fn events(State(app): State<Shared>, Query(which): Query<WhichEvents>) -> Answered {
+    find(app, which.query()?).await
+}
+
+pub async fn agent_events(
+    State(app): State<Shared>,
+    Path(id): Path<String>,
+    Query(which): Query<WhichEvents>,
+) -> Answered {
+    let mut query = which.query()?;
+    query.agent = Some(known(&app, &id)?.id);
+    find(app, query).await
+}
+
+async fn find(app: Shared, query: EventQuery) -> Answered {
+    let by_lists = query.text.is_none() && (query.agent.is_some() || !query.names.is_empty());
+    let question = move |db: &Connection| queries::events(db, &query);
+    let found = if by_lists { app.ask_of_states(question).await? } else { app.ask(question).await? };
+    Ok(ok(&Events::from(found)))
+}
+
+/// Somebody looked at it.
+pub async fn seen(State(app): State<Shared>, Path(id): Path<String>) -> Answered {
+    let agent = known(&app, &id)?;
+    told(&app, &agent, observed::SEEN, json!({})).await
+}
+
+/// An empty name gives the automatic one back.
+pub async fn name(State(app): State<Shared>, Path(id): Path<String>, body: Body) -> Answered {
+    let agent = known(&app, &id)?;
+    let read = read_bytes(body, SMALL_BODY).await?;
+    let fields = crate::ingest::body::decode(&read.bytes).map_err(Failed::bad)?;
+    let name = fields.get("name").and_then(Value::as_str);
+    let name = name
+        .ok_or_else(|| Failed::bad("`name` is missing: send it as a string, empty for the automatic one"))?;
+    let name = headspace_core::text::gist(name, 100);
+    told(&app, &agent, observed::RENAMED, json!({ "name": name })).await
+}
+
+/// Records what a person said about an agent, and answers with the agent.
+async fn told(app: &Shared, agent: &Agent, name: &str, mut body: Value) -> Answered {
+    body["session_id"] = json!(agent.session_id);
+    let event = NewEvent::observed(name, &agent.session_id, Stamp::now(), Source::Hook, body);
+    let receipt = app.ledger.submit(event).answer().await?;
+    let agent = app.ledger.snapshot().agent(agent.id).map(|agent| app.ledger.view(&agent, Stamp::now()));
+    Ok(ok(&json!({"status": "ok", "event_id": receipt.event_id, "agent": agent})))
+}
+
+/// Brings the agent's terminal to the front.
+pub async fn jump(State(app): State<Shared>, Path(id): Path<String>) -> Answered {
+    let view = app.ledger.view(&*known(&app, &id)?, Stamp::now());
+    let jumped = crate::blocking_pool::run(move || headspace_platform::multiplexer::jump(&view)).await;
+    let refused = |why: String| Failed(StatusCode::CONFLICT, format!("could not jump: {why}"));
+    jumped.unwrap_or_else(|_| Err("it went wrong".into())).map_err(refused)?;
+    Ok(ok(&json!({"status": "ok"})))
+}
+
+pub async fn stats(State(app): State<Shared>) -> Answered {
+    let stats = app.ask_of_states(headspace_store::stats::by_day).await?;
+    Ok(ok(&stats))
+}
+
+/// Deletes what retention no longer keeps, or everything older than `days`.
+pub async fn prune(State(app): State<Shared>, body: Body) -> Answered {
+    let read = read_bytes(body, SMALL_BODY).await?;
+    let days = match read.bytes.is_empty() {
+        true => None,
+        false => {
+            crate::ingest::body::decode(&read.bytes).map_err(Failed::bad)?.get("days").and_then(Value::as_u64)
+        }
+    };
+    let days = days.map(|days| u32::try_from(days).unwrap_or(u32::MAX));
+    let Ok(deleted) = tokio::time::timeout(PRUNE_PATIENCE, app.ledger.prune(days)).await else {
+        return Ok(ok(&json!({"status": "ok", "done": false})));
+    };
+    let deleted = deleted?;
+    Ok(ok(&json!({"status": "ok", "done": true, "events": deleted.events, "agents": deleted.agents})))
+}

@@ -1,0 +1,107 @@
+//! The dashboard's files, built into the binary.
+
+use crate::http::response::{Answered, Failed};
+use axum::body::Body;
+use axum::extract::Path;
+use axum::response::Response;
+use headspace_core::fnv::{START, fnv1a};
+use hyper::StatusCode;
+use hyper::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, HeaderMap, IF_NONE_MATCH};
+
+struct Asset {
+    path: &'static str,
+    kind: &'static str,
+    content: &'static str,
+    tag: u64,
+}
+
+const HTML: &str = "text/html; charset=utf-8";
+const SCRIPT: &str = "text/javascript; charset=utf-8";
+const STYLE: &str = "text/css; charset=utf-8";
+
+macro_rules! assets {
+    ($($kind:ident $path:literal),* $(,)?) => {
+        &[$(asset($path, $kind, include_str!(concat!("../../../../web/", $path)))),*]
+    };
+}
+
+const fn asset(path: &'static str, kind: &'static str, content: &'static str) -> Asset {
+    Asset { path, kind, content, tag: fnv1a(START, content.as_bytes()) }
+}
+
+/// Everything under `/assets/`; the first is also the page itself.
+static ASSETS: &[Asset] = assets![
+    HTML "index.html",
+    STYLE "style.css",
+    SCRIPT "agents.js",
+    SCRIPT "api.js",
+    SCRIPT "app.js",
+    SCRIPT "calls.js",
+    SCRIPT "detail.js",
+    SCRIPT "dom.js",
+    SCRIPT "empty.js",
+    SCRIPT "events.js",
+    SCRIPT "format.js",
+    SCRIPT "history.js",
+    SCRIPT "list.js",
+    SCRIPT "log.js",
+    SCRIPT "parts.js",
+    SCRIPT "signal.js",
+    SCRIPT "stream.js",
+    SCRIPT "timeline.js",
+];
+
+pub async fn index(headers: HeaderMap) -> Answered {
+    send(&ASSETS[0], &headers)
+}
+
+pub async fn file(Path(path): Path<String>, headers: HeaderMap) -> Answered {
+    let found = ASSETS.iter().find(|asset| asset.path == path);
+    send(found.ok_or_else(|| Failed::not_found("there is no such file"))?, &headers)
+}
+
+/// Always asked about, rarely sent again: a new build shows at once.
+fn send(asset: &Asset, headers: &HeaderMap) -> Answered {
+    let tag = format!("\"{:016x}\"", asset.tag);
+    let response = Response::builder().header(ETAG, &tag).header(CACHE_CONTROL, "no-cache");
+    let known = headers.get(IF_NONE_MATCH).and_then(|value| value.to_str().ok());
+    let response = if known.is_some_and(|known| known.split(',').any(|known| known.trim() == tag)) {
+        response.status(StatusCode::NOT_MODIFIED).body(Body::empty())
+    } else {
+        response.header(CONTENT_TYPE, asset.kind).body(Body::from(asset.content))
+    };
+    response.map_err(|error| anyhow::Error::from(error).into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_file_of_the_dashboard_is_served() {
+        let mut there: Vec<String> = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/assets"))
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        let mut served: Vec<String> = ASSETS.iter().map(|asset| asset.path.to_owned()).collect();
+        there.sort();
+        served.sort();
+        assert_eq!(served, there);
+        let page = ASSETS.iter().find(|asset| asset.path == "index.html").unwrap();
+        for path in served.iter().filter(|path| *path != page.path) {
+            // A module the page does not name is found late: one round trip after another.
+            assert!(page.content.contains(&format!("\"/assets/{path}\"")), "{path}");
+        }
+    }
+
+    #[test]
+    fn the_dashboard_is_small_and_needs_nobody_else() {
+        let bytes: usize = ASSETS.iter().map(|asset| asset.content.len()).sum();
+        assert!(bytes <= 150 << 10, "{bytes} bytes");
+        for asset in ASSETS {
+            let foreign = asset.content.replace("http://www.w3.org/2000/svg", "");
+            assert!(!foreign.contains("http://") && !foreign.contains("https://"), "{}", asset.path);
+            assert!(!asset.content.contains("innerHTML"), "{}", asset.path);
+        }
+    }
+}

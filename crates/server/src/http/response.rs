@@ -1,0 +1,85 @@
+//! Answers: JSON, errors with advice, and the headers every answer carries.
+
+use crate::ledger::Unavailable;
+use axum::body::Body;
+use axum::response::{IntoResponse, Response};
+use hyper::StatusCode;
+use hyper::header::{
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue,
+    REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
+};
+use serde::Serialize;
+use serde_json::json;
+
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
+     connect-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+/// What keeps a browser from being used against the user, on every answer.
+static PROTECTION: [(HeaderName, HeaderValue); 6] = [
+    (CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY)),
+    (X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
+    (REFERRER_POLICY, HeaderValue::from_static("no-referrer")),
+    (X_FRAME_OPTIONS, HeaderValue::from_static("DENY")),
+    (HeaderName::from_static("cross-origin-resource-policy"), HeaderValue::from_static("same-origin")),
+    (HeaderName::from_static("cross-origin-opener-policy"), HeaderValue::from_static("same-origin")),
+];
+
+/// Room for those and the answer's own, from the start: growing would move every one of them.
+const HEADERS: usize = 10;
+
+pub fn protect(headers: &mut HeaderMap) {
+    headers.reserve(HEADERS.saturating_sub(headers.len()));
+    for (name, value) in &PROTECTION {
+        headers.insert(name.clone(), value.clone());
+    }
+    headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
+}
+
+/// Something that went wrong, as the client hears it: `{"status":"error","message":…}`.
+#[derive(Debug)]
+pub struct Failed(pub StatusCode, pub String);
+
+pub type Answered = Result<Response, Failed>;
+
+impl Failed {
+    pub fn bad(message: impl Into<String>) -> Failed {
+        Failed(StatusCode::BAD_REQUEST, message.into())
+    }
+
+    pub fn not_found(message: impl Into<String>) -> Failed {
+        Failed(StatusCode::NOT_FOUND, message.into())
+    }
+}
+
+impl IntoResponse for Failed {
+    fn into_response(self) -> Response {
+        with_status(self.0, &json!({"status": "error", "message": self.1}))
+    }
+}
+
+impl From<Unavailable> for Failed {
+    fn from(error: Unavailable) -> Failed {
+        Failed(StatusCode::SERVICE_UNAVAILABLE, error.0)
+    }
+}
+
+/// What went wrong inside is for the log; the client learns that it did.
+impl From<anyhow::Error> for Failed {
+    fn from(error: anyhow::Error) -> Failed {
+        headspace_platform::log::line(&format!("could not answer: {error:#}"));
+        Failed(StatusCode::INTERNAL_SERVER_ERROR, "the server could not answer: see its log".into())
+    }
+}
+
+pub fn ok(value: &impl Serialize) -> Response {
+    with_status(StatusCode::OK, value)
+}
+
+pub fn with_status(status: StatusCode, value: &impl Serialize) -> Response {
+    let bytes = serde_json::to_vec(value).unwrap_or_else(|_| b"{}".to_vec());
+    let mut response = Response::new(Body::from(bytes));
+    *response.status_mut() = status;
+    *response.headers_mut() = HeaderMap::with_capacity(HEADERS);
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response
+}

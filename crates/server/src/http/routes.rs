@@ -1,0 +1,115 @@
+//! The way of a request: the rules of access, then the route, then the headers every answer carries.
+
+use crate::app_state::Shared;
+use crate::http::auth::login;
+use crate::http::auth::policy;
+use crate::http::auth::policy::Connection;
+use crate::http::response::{Answered, Failed, ok, protect};
+use crate::http::{api, assets, status, stream};
+use crate::ingest::receive;
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use hyper::StatusCode;
+use serde_json::json;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+pub fn routes(app: Shared) -> Router {
+    Router::new()
+        .route("/hook/status", get(status::hook_status).post(receive::receive_status))
+        .route("/hook/{slug}", post(receive::receive))
+        .route("/api/agents", get(api::agents))
+        .route("/api/board", get(api::board))
+        .route("/api/agents/{id}", get(api::agent))
+        .route("/api/agents/{id}/commands", get(api::commands))
+        .route("/api/agents/{id}/turns", get(api::turns))
+        .route("/api/agents/{id}/events", get(api::agent_events))
+        .route("/api/agents/{id}/transitions", get(api::transitions))
+        .route("/api/agents/{id}/seen", post(api::seen))
+        .route("/api/agents/{id}/name", post(api::name))
+        .route("/api/agents/{id}/jump", post(api::jump))
+        .route("/api/events", get(api::events))
+        .route("/api/events/stream", get(stream::stream))
+        .route("/api/stats", get(api::stats))
+        .route("/api/prune", post(api::prune))
+        .route("/api/login-code", post(login::code))
+        .route("/login", get(login::login))
+        .route("/health", get(health))
+        .route("/metrics", get(status::metrics))
+        .route("/", get(assets::index))
+        .route("/assets/{*path}", get(assets::file))
+        .fallback(nowhere)
+        .method_not_allowed_fallback(wrong_method)
+        .layer(middleware::from_fn_with_state(Arc::clone(&app), rules))
+        .with_state(app)
+}
+
+/// Everything a request has to pass, and everything an answer carries.
+async fn rules(State(app): State<Shared>, request: Request, next: Next) -> Response {
+    let mut response = match admit(&app, &request) {
+        Ok(()) => next.run(request).await,
+        Err(refusal) => {
+            linger(request.into_body());
+            refusal.into_response()
+        }
+    };
+    protect(response.headers_mut());
+    response
+}
+
+fn admit(app: &Shared, request: &Request) -> Result<(), Failed> {
+    if app.stopping.load(Ordering::Relaxed) {
+        return Err(Failed(StatusCode::SERVICE_UNAVAILABLE, "the server is shutting down".into()));
+    }
+    let refused = |(status, why)| Failed(status, why);
+    policy::check(&app.names, request.method(), request.uri(), request.headers()).map_err(refused)?;
+    // The one-time code is the key there.
+    if request.uri().path() == "/login" {
+        return Ok(());
+    }
+    let connection = request.extensions().get::<Arc<Connection>>();
+    let connection = connection.ok_or_else(|| Failed::bad("the connection is not known"))?;
+    policy::admit(&app.keys, request.headers(), connection).map_err(refused)
+}
+
+/// Reads and forgets what a refused client is still sending, for a moment: closing in its face would take the
+/// answer away from it.
+pub fn linger(mut body: Body) {
+    use http_body_util::BodyExt;
+    const PATIENCE: std::time::Duration = std::time::Duration::from_secs(2);
+    const AT_MOST: usize = 64 << 20;
+    if hyper::body::Body::is_end_stream(&body) {
+        return;
+    }
+    tokio::spawn(async move {
+        let mut seen = 0;
+        let _ = tokio::time::timeout(PATIENCE, async {
+            while let Some(Ok(frame)) = body.frame().await {
+                seen += frame.data_ref().map_or(0, |data| data.len());
+                if seen > AT_MOST {
+                    break;
+                }
+            }
+        })
+        .await;
+    });
+}
+
+async fn health(State(app): State<Shared>) -> Response {
+    ok(&json!({
+        "status": "ok", "name": "headspace", "version": env!("CARGO_PKG_VERSION"),
+        "pid": std::process::id(), "started_at": app.started_at,
+    }))
+}
+
+async fn nowhere() -> Answered {
+    Err(Failed::not_found("there is nothing at this path"))
+}
+
+async fn wrong_method() -> Answered {
+    Err(Failed(StatusCode::METHOD_NOT_ALLOWED, "this path does not take that method".into()))
+}

@@ -1,0 +1,167 @@
+//! `GET /hook/status` and `GET /metrics`: how the receiver is.
+
+use crate::app_state::{App, Shared};
+use crate::http::response::{Answered, ok};
+use crate::http::time_updates;
+use crate::reconcile::settings_watch::Hooks;
+use axum::body::Body;
+use axum::extract::State;
+use axum::response::Response;
+use headspace_core::stamp::Stamp;
+use headspace_platform::clock::WallClock;
+use headspace_platform::spool::Pending;
+use hyper::header::CONTENT_TYPE;
+use serde_json::{Value, json};
+use std::fmt::Write;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+/// Hooks are primary; after a silence the reconciler works faster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    HooksActive,
+    PollingFallback,
+}
+
+impl Mode {
+    /// Before the first event: fallback.
+    pub fn at(now: Stamp, last_hook_at: Option<Stamp>, fallback_timeout: f64) -> Mode {
+        let timeout = Duration::try_from_secs_f64(fallback_timeout).unwrap_or(Duration::MAX);
+        match last_hook_at {
+            Some(at) if now.since(at) <= timeout => Mode::HooksActive,
+            _ => Mode::PollingFallback,
+        }
+    }
+
+    pub const fn word(self) -> &'static str {
+        match self {
+            Mode::HooksActive => "hooks_active",
+            Mode::PollingFallback => "polling_fallback",
+        }
+    }
+}
+
+impl App {
+    pub fn mode(&self) -> Mode {
+        Mode::at(Stamp::now(), self.ledger.marks().last_hook_at, self.config.reconcile.fallback_timeout)
+    }
+
+    pub fn hook_status(&self, spool: Pending) -> Value {
+        let now = Stamp::now();
+        let marks = self.ledger.marks();
+        let pace = &self.config.reconcile;
+        let mode = Mode::at(now, marks.last_hook_at, pace.fallback_timeout);
+        let interval = match mode {
+            Mode::HooksActive => pace.polling_interval_with_hooks,
+            Mode::PollingFallback => pace.polling_interval_fallback,
+        };
+        json!({
+            "enabled": true,
+            "mode": mode.word(),
+            "last_event_at": marks.last_hook_at,
+            "last_event_ago": marks.last_hook_at.map(|at| number(round(now.since(at).as_secs_f64()))),
+            "last_event_type": marks.last_hook,
+            "events_received": marks.received,
+            "polling_interval": number(interval),
+            "config": {
+                "polling_interval_with_hooks": number(pace.polling_interval_with_hooks),
+                "polling_interval_fallback": number(pace.polling_interval_fallback),
+                "fallback_timeout": number(pace.fallback_timeout),
+            },
+            "hooks": self.reconciler.hooks().map(Hooks::word),
+            "hooks_missing": self.reconciler.hooks_are_missing(marks.last_hook_at),
+            "spool_pending": spool.count,
+            "dropped": spool.dropped,
+            "notify_ms": self.cost.json(),
+        })
+    }
+}
+
+/// To the millisecond.
+fn round(seconds: f64) -> f64 {
+    (seconds * 1000.0).round() / 1000.0
+}
+
+/// `60`, not `60.0`: whole seconds are whole numbers.
+fn number(value: f64) -> Value {
+    if value.fract() == 0.0 && value.abs() < 1e15 { json!(value as i64) } else { json!(value) }
+}
+
+pub async fn hook_status(State(app): State<Shared>) -> Answered {
+    let spool = time_updates::spool().await;
+    Ok(ok(&app.hook_status(spool)))
+}
+
+pub async fn metrics(State(app): State<Shared>) -> Answered {
+    let counts = app.ledger.counts();
+    let marks = app.ledger.marks();
+    let load = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed) as f64;
+    let snapshot = app.ledger.snapshot();
+    let (all, open) = (snapshot.len(), snapshot.present());
+    drop(snapshot);
+    let table: [(&str, &str, &str, f64); 11] = [
+        ("headspace_events_received_total", "counter", "Hook events accepted.", marks.received as f64),
+        ("headspace_events_stored_total", "counter", "Events of every kind stored.", marks.event as f64),
+        ("headspace_duplicates_total", "counter", "Events that had come before.", load(&counts.duplicates)),
+        ("headspace_commits_total", "counter", "Transactions committed.", load(&counts.commits)),
+        (
+            "headspace_commit_failures_total",
+            "counter",
+            "Transactions that failed.",
+            load(&counts.commit_failures),
+        ),
+        (
+            "headspace_engine_failures_total",
+            "counter",
+            "Events without effect.",
+            load(&counts.engine_failures),
+        ),
+        ("headspace_agents", "gauge", "Agents that have not ended.", open as f64),
+        ("headspace_agents_known", "gauge", "Agents, ended ones too.", all as f64),
+        ("headspace_stream_clients", "gauge", "Clients of the event stream.", app.ledger.hub().len() as f64),
+        (
+            "headspace_stream_clients_dropped_total",
+            "counter",
+            "Clients of the event stream that could not keep up.",
+            load(&app.ledger.hub().dropped),
+        ),
+        ("headspace_connections", "gauge", "Open connections.", app.connections.len() as f64),
+    ];
+    let mut text = String::new();
+    for (name, kind, help, value) in table {
+        let _ = write!(text, "# HELP {name} {help}\n# TYPE {name} {kind}\n{name} {value}\n");
+    }
+    if let Some(cost) = app.cost.figures() {
+        let name = "headspace_notify_seconds";
+        let help = "From the start of a hook to its acknowledgement.";
+        let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} summary");
+        for (quantile, took) in [("0.5", cost.p50), ("0.99", cost.p99)] {
+            let _ = writeln!(text, "{name}{{quantile=\"{quantile}\"}} {}", took.as_secs_f64());
+        }
+        let _ = write!(text, "{name}_sum {}\n{name}_count {}\n", cost.sum.as_secs_f64(), cost.count);
+    }
+    let response = Response::builder()
+        .header(CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")
+        .body(Body::from(text));
+    response.map_err(|error| anyhow::Error::from(error).into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn silence_means_fallback_and_so_does_no_event_at_all() {
+        let now = Stamp(1_000_000_000_000);
+        let ago = |seconds| Some(now.minus(Duration::from_secs(seconds)));
+        for (last, expected) in [
+            (None, Mode::PollingFallback),
+            (ago(0), Mode::HooksActive),
+            (ago(300), Mode::HooksActive),
+            (ago(301), Mode::PollingFallback),
+            (Some(now.plus(Duration::from_secs(9))), Mode::HooksActive),
+        ] {
+            assert_eq!(Mode::at(now, last, 300.0), expected, "{last:?}");
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! What changes by the time alone: views of agents, and whether hooks still arrive. Told only while somebody listens.
+
+use crate::app_state::Shared;
+use crate::http::sse::Message;
+use crate::http::status::Mode;
+use crate::reconcile::settings_watch::Hooks;
+use headspace_core::engine::Agent;
+use headspace_core::stamp::Stamp;
+use headspace_platform::clock::WallClock;
+use std::time::Duration;
+use tokio::time::{MissedTickBehavior, interval};
+
+const PACE: Duration = Duration::from_millis(250);
+/// Ticks between two looks at what changes slowly: staleness, and news of the receiver.
+const SLOW: u64 = 8;
+
+pub async fn run(app: Shared) {
+    let mut ticks = interval(PACE);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut last = Stamp::now();
+    let mut told: Option<(Mode, u64, u64, Option<Hooks>)> = None;
+    for tick in 0u64.. {
+        ticks.tick().await;
+        let now = Stamp::now();
+        if app.ledger.hub().is_empty() {
+            (last, told) = (now, None);
+            continue;
+        }
+        let slow = tick % SLOW == 0;
+        if slow {
+            app.reconciler.viewed();
+        }
+        let changed: Vec<Message> = app
+            .ledger
+            .snapshot()
+            .agents(0)
+            .iter()
+            .filter(|agent| wakes(agent, last, now) || (slow && tires(agent, now)))
+            .map(|agent| Message::new(None, "agent_updated", Some(agent.id), &app.ledger.view(agent, now)))
+            .collect();
+        app.ledger.hub().publish(changed);
+        last = now;
+        // The mode at once, how many events came now and then.
+        let mode = app.mode();
+        if told.is_none_or(|(told, ..)| told != mode) || slow {
+            let spool = spool().await;
+            let hooks = app.reconciler.hooks();
+            let news = (mode, app.ledger.marks().received, spool.count + spool.dropped, hooks);
+            if told != Some(news) {
+                let status = app.hook_status(spool);
+                app.ledger.hub().publish(vec![Message::new(None, "hook_status", None, &status)]);
+                told = Some(news);
+            }
+        }
+    }
+}
+
+/// Its patience ended between the two moments.
+fn wakes(agent: &Agent, last: Stamp, now: Stamp) -> bool {
+    agent.wakes_at(last).is_some_and(|at| at <= now)
+}
+
+/// It became stale since the last slow look.
+fn tires(agent: &Agent, now: Stamp) -> bool {
+    let before = now.minus(PACE * SLOW as u32);
+    agent.is_stale(now) && !agent.is_stale(before)
+}
+
+/// A look at the spool's directory, off the server's own thread.
+pub async fn spool() -> headspace_platform::spool::Pending {
+    let look = || headspace_platform::spool::Spool::open(&headspace_platform::config::spool_dir()).pending();
+    crate::blocking_pool::run(look).await.unwrap_or_default()
+}

@@ -1,0 +1,137 @@
+//! From bytes to an event's body: forgiving where a client's text was broken, strict about the shape. Pure.
+
+use headspace_core::bounded_json;
+use headspace_core::json;
+use headspace_core::json_repair::repaired;
+use serde_json::{Map, Value};
+
+pub use headspace_core::mask::paranoid::forget_texts;
+
+/// A text longer than this is stored cut.
+pub const MAX_LEAF: usize = 16 << 10;
+/// Of a cut text this much of its end is kept: a question usually comes last.
+const KEPT_TAIL: usize = 4 << 10;
+
+/// The JSON object in `bytes`. Invalid UTF-8 and lone surrogates become replacement characters, because the
+/// event around them is still true. The error says what to do.
+pub fn decode(bytes: &[u8]) -> Result<Map<String, Value>, String> {
+    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+    if bytes.iter().all(u8::is_ascii_whitespace) {
+        return Err("the body is empty: send the event as a JSON object".into());
+    }
+    let value = bounded_json::parse(bytes)
+        .or_else(|error| bounded_json::parse(repaired(bytes).as_bytes()).map_err(|_| error))
+        .map_err(|error| format!("the body is not JSON ({error}): send the event as a JSON object"))?;
+    match value {
+        Value::Object(fields) => Ok(fields),
+        other => {
+            let what = match other {
+                Value::Array(_) => "an array",
+                Value::String(_) => "a string",
+                Value::Number(_) => "a number",
+                Value::Bool(_) => "a boolean",
+                _ => "null",
+            };
+            Err(format!("the body is {what}: send the event as a JSON object"))
+        }
+    }
+}
+
+/// The `session_id` every event must have.
+pub fn session_id(body: &Map<String, Value>) -> Result<String, String> {
+    match body.get("session_id") {
+        Some(Value::String(id)) if !id.trim().is_empty() => Ok(id.clone()),
+        Some(Value::String(_)) => Err("`session_id` is empty: send the session's id".into()),
+        Some(_) => Err("`session_id` is not a string: send the session's id as a string".into()),
+        None => Err("`session_id` is missing: send the session's id".into()),
+    }
+}
+
+/// As it is stored. With room for a usual event from the start: growing into it costs as much as writing it.
+pub fn text(body: &Value) -> String {
+    let mut text = String::with_capacity(1024);
+    json::write(&mut text, body);
+    text
+}
+
+/// Cuts every text over [`MAX_LEAF`] bytes in the middle, and says so there.
+pub fn cut(value: &mut Value) {
+    match value {
+        Value::String(text) if text.len() > MAX_LEAF => *text = cut_text(text),
+        Value::Array(items) => items.iter_mut().for_each(cut),
+        Value::Object(fields) => fields.values_mut().for_each(cut),
+        _ => {}
+    }
+}
+
+fn cut_text(text: &str) -> String {
+    let mark = format!("\n[… {} bytes cut …]\n", text.len() - MAX_LEAF);
+    let head = floor(text, MAX_LEAF - KEPT_TAIL - mark.len());
+    let tail = floor(text, text.len() - KEPT_TAIL);
+    format!("{}{mark}{}", &text[..head], &text[tail..])
+}
+
+/// The last character boundary at or before `at`.
+fn floor(text: &str, at: usize) -> usize {
+    (0..=at).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn broken_text_becomes_replacement_characters() {
+        let table: &[(&[u8], &str)] = &[
+            (b"{\"a\":\"plain\"}", "plain"),
+            (b"{\"a\":\"a\xff\xfeb\"}", "a\u{fffd}\u{fffd}b"),
+            (br#"{"a":"a\ud800b"}"#, "a\u{fffd}b"),
+            (br#"{"a":"\udc00\ud83d\ude00\ud83d"}"#, "\u{fffd}\u{1f600}\u{fffd}"),
+            (br#"{"a":"\ud800\ud800\udc00"}"#, "\u{fffd}\u{10000}"),
+            (br#"{"a":"\\ud800\"\ud800\n"}"#, "\\ud800\"\u{fffd}\n"),
+            (b"\xef\xbb\xbf {\"a\":\"bom\"}", "bom"),
+        ];
+        for (bytes, expected) in table {
+            let fields = decode(bytes).unwrap();
+            assert_eq!(fields["a"], **expected, "{}", String::from_utf8_lossy(bytes));
+        }
+    }
+
+    #[test]
+    fn what_is_no_object_is_refused_with_advice() {
+        let deep = "[".repeat(100_000);
+        for bad in ["", " \n", "{not json", "[1]", "42", "null", "\"x\"", "true", "{\"a\":\"\\ud8", &deep] {
+            let why = decode(bad.as_bytes()).unwrap_err();
+            assert!(why.contains("JSON object"), "{why}");
+        }
+        assert!(decode(b"\xff\xfe{\0").is_err());
+    }
+
+    #[test]
+    fn sixty_levels_are_fine() {
+        let nested = format!("{}1{}", "{\"a\":".repeat(60), "}".repeat(60));
+        assert!(decode(nested.as_bytes()).is_ok());
+    }
+
+    #[test]
+    fn a_session_id_is_a_string_that_says_something() {
+        for bad in
+            [json!({}), json!({"session_id": null}), json!({"session_id": ""}), json!({"session_id": 5})]
+        {
+            assert!(session_id(bad.as_object().unwrap()).is_err(), "{bad}");
+        }
+        assert_eq!(session_id(json!({"session_id": "s"}).as_object().unwrap()).unwrap(), "s");
+    }
+
+    #[test]
+    fn a_long_text_is_cut_in_the_middle_and_marked() {
+        let mut body =
+            json!({"prompt": format!("Begin. {}ü Which one?", "é".repeat(50_000)), "n": ["short"]});
+        cut(&mut body);
+        let text = body["prompt"].as_str().unwrap();
+        assert!(text.len() <= MAX_LEAF + 4, "{}", text.len());
+        assert!(text.starts_with("Begin. é") && text.ends_with("Which one?") && text.contains("bytes cut"));
+        assert_eq!(body["n"][0], "short");
+    }
+}

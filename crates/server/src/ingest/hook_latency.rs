@@ -1,0 +1,129 @@
+//! What a hook costs Claude Code: from the moment `notify` started to the moment its event was on disk.
+
+use crate::ledger::NewEvent;
+use headspace_core::stamp::Stamp;
+use headspace_platform::clock::WallClock;
+use headspace_platform::process;
+use serde_json::{Value, json};
+use std::collections::VecDeque;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+/// Calls that count: enough for a p99, few enough to be about today and not about last week.
+const REMEMBERED: usize = 500;
+/// Nobody waits longer: what took more was stamped by another clock, or told again later.
+const LONGEST: Duration = Duration::from_secs(5);
+
+#[derive(Debug)]
+pub struct Cost {
+    /// This machine, as `notify` names it: the stamps of another come from another clock.
+    host: Option<String>,
+    calls: Mutex<Calls>,
+}
+
+#[derive(Debug, Default)]
+struct Calls {
+    /// The last ones, in microseconds.
+    latest: VecDeque<u32>,
+    /// All since the server started.
+    count: u64,
+    sum: Duration,
+}
+
+/// What the calls cost so far.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Figures {
+    pub p50: Duration,
+    pub p99: Duration,
+    pub count: u64,
+    pub sum: Duration,
+}
+
+impl Cost {
+    #[allow(clippy::new_without_default, reason = "it asks the machine for its name")]
+    pub fn new() -> Cost {
+        Cost { host: process::host_name(), calls: Mutex::default() }
+    }
+
+    /// When the call began that sent this event; `None` if only `notify` could say, and it was not `notify` here.
+    pub fn begun(&self, event: &NewEvent) -> Option<Stamp> {
+        let here = event.body.get("host").is_some_and(|host| host.as_str() == self.host.as_deref());
+        let stamped = event.delivery_id.is_some() && event.at < event.received_at;
+        (event.from_hook && stamped && here).then_some(event.at)
+    }
+
+    /// A call that began at `begun` has its answer now.
+    pub fn answered(&self, begun: Stamp) {
+        let took = Stamp::now().since(begun);
+        if took > LONGEST {
+            return;
+        }
+        let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        if calls.latest.len() == REMEMBERED {
+            calls.latest.pop_front();
+        }
+        calls.latest.push_back(took.as_micros() as u32);
+        calls.count += 1;
+        calls.sum += took;
+    }
+
+    /// `None` before the first call.
+    pub fn figures(&self) -> Option<Figures> {
+        let calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut latest: Vec<u32> = calls.latest.iter().copied().collect();
+        latest.sort_unstable();
+        let last = latest.len().checked_sub(1)?;
+        let at =
+            |percent: usize| Duration::from_micros(latest[(latest.len() * percent / 100).min(last)].into());
+        Some(Figures { p50: at(50), p99: at(99), count: calls.count, sum: calls.sum })
+    }
+
+    /// `{"p50": ms, "p99": ms}`, or null before the first call.
+    pub fn json(&self) -> Value {
+        let ms = |took: Duration| (took.as_micros() / 10) as f64 / 100.0;
+        self.figures().map_or(Value::Null, |figures| json!({"p50": ms(figures.p50), "p99": ms(figures.p99)}))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_figures_are_of_the_last_calls_and_leave_out_what_nobody_waited_for() {
+        let cost = Cost::new();
+        assert_eq!(cost.json(), Value::Null);
+        cost.answered(Stamp::now().minus(Duration::from_secs(3600)));
+        assert_eq!(cost.json(), Value::Null);
+        for ms in 0..REMEMBERED as u64 * 2 {
+            cost.answered(Stamp::now().minus(Duration::from_millis(ms)));
+        }
+        let figure = |name: &str| cost.json()[name].as_f64().unwrap();
+        assert!((750.0..800.0).contains(&figure("p50")), "{}", figure("p50"));
+        assert!((995.0..1050.0).contains(&figure("p99")), "{}", figure("p99"));
+        assert_eq!(cost.figures().unwrap().count, REMEMBERED as u64 * 2);
+    }
+
+    #[test]
+    fn only_a_call_of_notify_on_this_machine_is_measured() {
+        let cost = Cost { host: Some("here".into()), calls: Mutex::default() };
+        let sent = Stamp::now().minus(Duration::from_millis(3));
+        let event = |body: Value| NewEvent::hook("Stop".into(), "s".into(), body);
+        let full = json!({"sent_at": sent, "delivery_id": "d", "host": "here"});
+        assert_eq!(cost.begun(&event(full.clone())), Some(sent));
+        for (field, value) in [
+            ("host", json!("elsewhere")),
+            ("host", Value::Null),
+            ("delivery_id", Value::Null),
+            ("sent_at", json!("yesterday")),
+            ("sent_at", json!(Stamp::now().plus(Duration::from_secs(60)))),
+        ] {
+            let mut body = full.clone();
+            body[field] = value;
+            assert_eq!(cost.begun(&event(body.clone())), None, "{body}");
+        }
+        let mut status_line = event(full);
+        status_line.from_hook = false;
+        assert_eq!(cost.begun(&status_line), None);
+    }
+}

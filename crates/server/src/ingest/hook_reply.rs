@@ -1,0 +1,193 @@
+//! What the server has to say to a hook: context warnings, reminders, the terminal's title. Texts only; a
+//! decision about a tool call never comes from here.
+
+use crate::ledger::{Ledger, NewEvent, Receipt};
+use headspace_core::engine::context_warnings;
+use headspace_core::engine::context_warnings::Due;
+use headspace_core::model::{AgentView, Source, observed};
+use headspace_core::stamp::Stamp;
+use headspace_core::text::gist;
+use headspace_platform::clock::WallClock;
+use headspace_platform::config::{Config, ContextFiles};
+use serde_json::{Value, json};
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+/// A model that works this long without a word is asked for one.
+const SILENCE: Duration = Duration::from_secs(120);
+
+#[derive(Debug)]
+pub struct Hints {
+    context: ContextFiles,
+    title: bool,
+    /// What each agent's title was last set to, and when its model was last reminded.
+    said: Mutex<Memory>,
+}
+
+/// What was said to agents that have not ended.
+#[derive(Debug, Default)]
+struct Memory {
+    said: HashMap<i64, Said>,
+    /// With as many agents it is looked for those that are gone.
+    full: usize,
+}
+
+impl Memory {
+    /// Fewer than this are not worth a look.
+    const FEW: usize = 64;
+
+    fn of(&mut self, agent_id: i64, lives: impl Fn(i64) -> bool) -> &mut Said {
+        if self.said.len() >= self.full.max(Memory::FEW) {
+            self.said.retain(|id, _| lives(*id));
+            self.full = self.said.len() * 2;
+        }
+        self.said.entry(agent_id).or_default()
+    }
+}
+
+#[derive(Debug, Default)]
+struct Said {
+    title: String,
+    reminded_at: Option<Stamp>,
+    report_asked: bool,
+}
+
+/// As much of an event as decides what may be said to it.
+#[derive(Debug)]
+pub struct Asked {
+    name: String,
+    main_thread: bool,
+    /// A Stop that a hook has answered already.
+    again: bool,
+}
+
+impl Asked {
+    pub fn by(event: &NewEvent) -> Asked {
+        Asked {
+            name: event.name.clone(),
+            main_thread: event.body.get("agent_id").is_none_or(Value::is_null),
+            again: event.body.get("stop_hook_active") == Some(&Value::Bool(true)),
+        }
+    }
+}
+
+impl Hints {
+    pub fn new(config: &Config) -> Hints {
+        Hints { context: config.context.clone(), title: config.terminal_title, said: Mutex::default() }
+    }
+
+    /// Warnings need to know how full the window is now, and the transcript knows it best.
+    pub fn wants_transcript(&self, asked: &Asked) -> bool {
+        !self.context.warnings.is_empty() && self.warns_at(asked)
+    }
+
+    /// What the client is to be told in answer to this event.
+    pub async fn output(&self, ledger: &Ledger, asked: &Asked, receipt: &Receipt) -> Option<Value> {
+        let silent = !self.title && !self.context.reminders && !self.wants_transcript(asked);
+        if receipt.duplicate || silent {
+            return None;
+        }
+        let view = &ledger.view(&*ledger.snapshot().agent(receipt.agent_id?)?, Stamp::now());
+        let mut output = self.warning(ledger, asked, view).await;
+        if output.is_none() {
+            output = self.reminder(ledger, asked, view);
+        }
+        if let Some(title) = self.new_title(ledger, asked, view) {
+            output.get_or_insert_with(|| json!({}))["terminalSequence"] = json!(title);
+        }
+        output
+    }
+
+    /// Subagents have windows of their own.
+    fn warns_at(&self, asked: &Asked) -> bool {
+        let at_stop = asked.name == "Stop" && self.context.warn_at_stop && !asked.again;
+        asked.main_thread && (asked.name == "UserPromptSubmit" || at_stop)
+    }
+
+    async fn warning(&self, ledger: &Ledger, asked: &Asked, view: &AgentView) -> Option<Value> {
+        if !self.wants_transcript(asked) {
+            return None;
+        }
+        let agent = ledger.snapshot().agent(view.id)?;
+        let percent = view.context.as_ref()?.percent;
+        let said = agent.figures.warned.and_then(|level| u32::try_from(level).ok());
+        let (level, output) = match context_warnings::due(percent, said, &self.context.warnings) {
+            Due::Nothing => return None,
+            Due::StartAgain => (None, None),
+            Due::Say(level) => {
+                (Some(level), context_warnings::output(&asked.name, &context_warnings::text(percent, level)))
+            }
+        };
+        // Recorded before it is said: a restart in between must not say it twice.
+        let note = json!({"session_id": view.session_id, "level": level});
+        let event = NewEvent::observed(observed::WARNED, &view.session_id, Stamp::now(), Source::Hook, note);
+        ledger.submit(event).answer().await.ok()?;
+        output
+    }
+
+    /// Opt-in: a word now and then from a model that works silently, and a report from one nobody watches.
+    fn reminder(&self, ledger: &Ledger, asked: &Asked, view: &AgentView) -> Option<Value> {
+        if !self.context.reminders || !asked.main_thread {
+            return None;
+        }
+        let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+        let said = said.of(view.id, |id| lives(ledger, id));
+        let text = match asked.name.as_str() {
+            "UserPromptSubmit" => {
+                said.reminded_at = Some(Stamp::now());
+                let background = view.mode.as_deref().is_some_and(|mode| mode != "interactive");
+                if !background || std::mem::replace(&mut said.report_asked, true) {
+                    return None;
+                }
+                "[HEADSPACE: INFO]: Nobody watches this session. Report what was done, and what is open, before you end."
+            }
+            "PostToolUse" => {
+                let since =
+                    said.reminded_at.or(view.current_command.as_ref().map(|command| command.started_at))?;
+                if Stamp::now().since(since) < SILENCE {
+                    return None;
+                }
+                said.reminded_at = Some(Stamp::now());
+                "[HEADSPACE: INFO]: Two minutes without a word: say in one line what you are doing."
+            }
+            _ => return None,
+        };
+        Some(json!({"hookSpecificOutput": {"hookEventName": asked.name, "additionalContext": text}}))
+    }
+
+    /// `! api · fix-auth`, if that differs from what was set before.
+    fn new_title(&self, ledger: &Ledger, asked: &Asked, view: &AgentView) -> Option<String> {
+        // At the end of a session the client reads no output any more.
+        if !self.title || view.headless || asked.name == "SessionEnd" {
+            return None;
+        }
+        let title = format!("{} {}", view.group.glyph(), gist(&view.name, 60));
+        let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+        let said = said.of(view.id, |id| lives(ledger, id));
+        if said.title == title {
+            return None;
+        }
+        said.title.clone_from(&title);
+        Some(format!("\x1b]2;{title}\x07"))
+    }
+}
+
+fn lives(ledger: &Ledger, agent_id: i64) -> bool {
+    ledger.snapshot().agent(agent_id).is_some_and(|agent| agent.ended_at.is_none())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_said_to_agents_that_are_gone_is_forgotten() {
+        let mut memory = Memory::default();
+        for id in 0..10_000 {
+            memory.of(id, |known| known % 1000 == 7).title = id.to_string();
+            assert!(memory.said.len() <= Memory::FEW + 20, "{}", memory.said.len());
+        }
+        assert_eq!(memory.of(7, |_| true).title, "7");
+    }
+}

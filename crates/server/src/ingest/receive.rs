@@ -1,0 +1,183 @@
+//! `POST /hook/<slug>`: where events come in.
+
+use crate::app_state::Shared;
+use crate::blocking_pool;
+use crate::http::response::{Answered, Failed, ok};
+use crate::http::routes::linger;
+use crate::ingest::hook_reply::Asked;
+use crate::ingest::{body, event};
+use crate::ledger::{NewEvent, Pending, Receipt};
+use crate::reconcile::watcher::Heard;
+use axum::body::Body;
+use axum::extract::{Path, State};
+use headspace_core::model::{AgentState, Method, Status};
+use http_body_util::BodyExt;
+use hyper::StatusCode;
+use hyper::body::{Body as _, Bytes};
+use serde::Serialize;
+use serde_json::{Map, Value};
+use std::time::Duration;
+use tokio::sync::{Semaphore, SemaphorePermit};
+
+/// The largest body that is read.
+pub const MAX_BODY: usize = 16 << 20;
+/// From the head of a request to the last byte of its body.
+const BODY_TIMEOUT: Duration = Duration::from_secs(10);
+/// Bodies over this are decoded on a thread of their own: everybody else shares this one.
+const BIG: usize = 128 << 10;
+
+pub async fn receive(State(app): State<Shared>, Path(slug): Path<String>, body: Body) -> Answered {
+    if !headspace_core::event_names::fits(&slug) {
+        return Err(Failed::not_found("no event has such a name"));
+    }
+    let (session_id, body) = read(body).await?;
+    record(&app, event::event(&slug, session_id, body)).await
+}
+
+/// An event called "Status", though its path is also a question.
+pub async fn receive_status(app: State<Shared>, body: Body) -> Answered {
+    receive(app, Path("status".into()), body).await
+}
+
+/// Stores the event, after what the transcript has to say first, and answers when it is on disk.
+async fn record(app: &Shared, event: NewEvent) -> Answered {
+    let heard = event::heard(&event);
+    let asked = Asked::by(&event);
+    let from_hook = event.from_hook;
+    let begun = app.cost.begun(&event);
+    let pending =
+        if app.reconciler.is_needed_before(&event.name, &heard) || app.hints.wants_transcript(&asked) {
+            // Read and handed in by a task that goes on if the client leaves: what was read is not read again.
+            let app = app.clone();
+            blocking_pool::run(move || {
+                let said = app.read_before(&heard);
+                hand_in(&app, event, heard, said)
+            })
+            .await
+            .map_err(anyhow::Error::from)?
+        } else {
+            hand_in(app, event, heard, Vec::new())
+        };
+    let receipt = pending.answer().await?;
+    if let Some(begun) = begun.filter(|_| !receipt.duplicate) {
+        app.cost.answered(begun);
+    }
+    let hint = if from_hook { app.hints.output(&app.ledger, &asked, &receipt).await } else { None };
+    Ok(ok(&crate::ingest::receive::answer(&receipt, hint)))
+}
+
+/// To the ledger, behind what the transcript `said` before it.
+fn hand_in(app: &Shared, event: NewEvent, heard: Heard, said: Vec<NewEvent>) -> Pending {
+    // What is found in the transcript of a session nobody knows yet has no agent to belong to before this event.
+    let known = app.ledger.snapshot().agent_of_session(&event.session_id).is_some();
+    let from_hook = event.from_hook;
+    let (before, after) = if known { (said, Vec::new()) } else { (Vec::new(), said) };
+    let place = before.len();
+    let events = before.into_iter().chain([event]).chain(after).collect();
+    let pending = app.ledger.submit_together(events).swap_remove(place);
+    if from_hook {
+        app.reconciler.heard(heard);
+    }
+    pending
+}
+
+/// The answer to a hook.
+#[derive(Serialize)]
+struct Accepted {
+    status: &'static str,
+    event_id: i64,
+    agent_id: Option<i64>,
+    is_new_agent: bool,
+    correlation_method: Method,
+    state: Option<AgentState>,
+    status_now: Option<Status>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hook_output: Option<Value>,
+}
+
+fn answer(receipt: &Receipt, hook_output: Option<Value>) -> Accepted {
+    Accepted {
+        status: "ok",
+        event_id: receipt.event_id,
+        agent_id: receipt.agent_id,
+        is_new_agent: receipt.is_new_agent,
+        correlation_method: receipt.method,
+        state: receipt.state,
+        status_now: receipt.status,
+        hook_output,
+    }
+}
+
+/// The body as an object with its session.
+async fn read(body: Body) -> Result<(String, Map<String, Value>), Failed> {
+    let read = read_bytes(body, MAX_BODY).await?;
+    let decode = |bytes: &Bytes| {
+        let fields = body::decode(bytes)?;
+        body::session_id(&fields).map(|session_id| (session_id, fields))
+    };
+    if read.bytes.len() <= BIG {
+        return decode(&read.bytes).map_err(Failed::bad);
+    }
+    let decoded = blocking_pool::run(move || {
+        let (session_id, mut fields) = decode(&read.bytes)?;
+        // As everything is when it is handed in; here it takes long, so here is the place.
+        for value in fields.values_mut() {
+            headspace_core::mask::value(value);
+            body::cut(value);
+        }
+        Ok((session_id, fields))
+    });
+    decoded.await.unwrap_or_else(|_| Err(String::from("the body could not be read"))).map_err(Failed::bad)
+}
+
+/// Room for big bodies, in KiB: a thousand connections may not take a thousand times the limit.
+static ROOM: Semaphore = Semaphore::const_new(64 << 10);
+
+/// A whole body, and the room it takes as long as it is there.
+pub struct ReadBody {
+    pub bytes: Bytes,
+    _room: Option<SemaphorePermit<'static>>,
+}
+
+/// All of the body, if it is not too big and does not take too long.
+pub async fn read_bytes(mut body: Body, limit: usize) -> Result<ReadBody, Failed> {
+    let too_big = || {
+        let limit = limit >> 10;
+        Failed(StatusCode::PAYLOAD_TOO_LARGE, format!("the body is over {limit} KiB: send less"))
+    };
+    if body.size_hint().lower() > limit as u64 {
+        linger(body);
+        return Err(too_big());
+    }
+    match tokio::time::timeout(BODY_TIMEOUT, collect(&mut body, limit)).await {
+        Ok(Ok(Some(read))) => Ok(read),
+        Ok(Ok(None)) => {
+            linger(body);
+            Err(too_big())
+        }
+        Ok(Err(_)) => Err(Failed::bad("the body ended too early: send it whole")),
+        Err(_) => Err(Failed(StatusCode::REQUEST_TIMEOUT, "the body took too long: send it at once".into())),
+    }
+}
+
+/// `None`: it is over the limit.
+async fn collect(body: &mut Body, limit: usize) -> Result<Option<ReadBody>, axum::Error> {
+    let announced = body.size_hint().exact().unwrap_or(limit as u64).min(limit as u64) as usize;
+    let (mut whole, mut room) = (Vec::new(), None);
+    while let Some(frame) = body.frame().await {
+        let Ok(piece) = frame?.into_data() else { continue };
+        if whole.is_empty() && body.is_end_stream() && piece.len() <= BIG {
+            return Ok(Some(ReadBody { bytes: piece, _room: None }));
+        }
+        let length = whole.len() + piece.len();
+        if length > limit {
+            return Ok(None);
+        }
+        if length > BIG && room.is_none() {
+            // All at once: two that each wait for the other's half would wait for ever.
+            room = ROOM.acquire_many(u32::try_from(announced >> 10).unwrap_or(u32::MAX)).await.ok();
+        }
+        whole.extend_from_slice(&piece);
+    }
+    Ok(Some(ReadBody { bytes: whole.into(), _room: room }))
+}

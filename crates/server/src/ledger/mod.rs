@@ -1,0 +1,320 @@
+//! The ledger: whoever has an event to record hands it in here and is answered when it is durable.
+//!
+//! A [`Ledger`] is a cheap handle that any thread may clone. Behind it one thread ([`super::writer`]) owns the
+//! database and the engine's world.
+
+pub mod queue;
+pub mod snapshot;
+pub mod writer;
+
+use crate::alerts::Change;
+use crate::alerts::alert_feed::Watchers;
+use crate::http::sse::Hub;
+use crate::ingest::body;
+use crate::ledger::queue::{Queue, Refused};
+use crate::ledger::snapshot::Snapshot;
+use headspace_core::engine::Agent;
+use headspace_core::model::*;
+use headspace_core::stamp::Stamp;
+use headspace_platform::clock::WallClock;
+use headspace_platform::config::Config;
+use headspace_store::batch::EventRecord;
+pub use headspace_store::batch::Receipt;
+use headspace_store::retention::prune::Deleted;
+use headspace_store::write::{Marks, TailUpdate};
+use serde_json::Value;
+use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, mpsc};
+use tokio::sync::oneshot;
+
+/// Jobs that may wait; connections are limited far below this.
+const LINE: usize = 16_384;
+
+/// Something that happened, not yet recorded.
+#[derive(Clone, Debug)]
+pub struct NewEvent {
+    /// `PreToolUse`, or a name of [`observed`].
+    pub name: String,
+    pub session_id: String,
+    /// When it happened; what lies ahead of its arrival is taken for its arrival.
+    pub at: Stamp,
+    pub received_at: Stamp,
+    pub source: Source,
+    /// The same id a second time is the same event. What is found in transcripts has one made from the entry's uuid.
+    pub delivery_id: Option<String>,
+    /// It shows that hooks work: counted in `/hook/status`.
+    pub from_hook: bool,
+    pub body: Value,
+    /// How far a transcript was read to find this; committed together with it.
+    pub tail: Option<TailUpdate>,
+}
+
+impl NewEvent {
+    /// A hook's payload with what `notify` added to it.
+    pub fn hook(name: String, session_id: String, body: Value) -> NewEvent {
+        let received_at = Stamp::now();
+        let sent_at = body.get("sent_at").and_then(Value::as_str).and_then(Stamp::parse);
+        let delivery_id = body.get("delivery_id").and_then(Value::as_str);
+        NewEvent {
+            at: sent_at.unwrap_or(received_at).min(received_at),
+            delivery_id: delivery_id.filter(|id| !id.is_empty() && id.len() <= 200).map(str::to_owned),
+            name,
+            session_id,
+            received_at,
+            source: Source::Hook,
+            from_hook: true,
+            body,
+            tail: None,
+        }
+    }
+
+    /// Something headspace itself saw or was told.
+    pub fn observed(name: &str, session_id: &str, at: Stamp, source: Source, body: Value) -> NewEvent {
+        let received_at = Stamp::now();
+        NewEvent {
+            name: name.to_owned(),
+            session_id: session_id.to_owned(),
+            at: at.min(received_at),
+            received_at,
+            source,
+            delivery_id: None,
+            from_hook: false,
+            body,
+            tail: None,
+        }
+    }
+
+    /// The event as it is kept, and its body as text: secrets masked, long texts cut, and nothing that was said if
+    /// `paranoid`.
+    pub fn recorded(mut self, paranoid: bool) -> (Event, String) {
+        if paranoid {
+            body::forget_texts(&mut self.body);
+        }
+        headspace_core::mask::value(&mut self.body);
+        body::cut(&mut self.body);
+        let text = body::text(&self.body);
+        let event = Event {
+            id: 0,
+            name: self.name,
+            session_id: self.session_id,
+            at: self.at,
+            received_at: self.received_at,
+            source: self.source,
+            body: self.body,
+            facts: Facts::default(),
+            agent_hint: None,
+        };
+        (event, text)
+    }
+}
+
+/// The event could not be recorded now; whoever has it must keep it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unavailable(pub String);
+
+impl std::fmt::Display for Unavailable {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Unavailable {}
+
+pub type Answer = Result<Receipt, Unavailable>;
+
+/// An answer on its way: await it, or [`wait`](Pending::wait) in a plain thread.
+#[derive(Debug)]
+pub struct Pending(oneshot::Receiver<Answer>);
+
+impl Pending {
+    /// Blocks this thread; not for use on the server's runtime.
+    pub fn wait(self) -> Answer {
+        self.0.blocking_recv().unwrap_or_else(|_| Err(gone()))
+    }
+
+    pub async fn answer(self) -> Answer {
+        self.0.await.unwrap_or_else(|_| Err(gone()))
+    }
+}
+
+fn gone() -> Unavailable {
+    Unavailable("the server is shutting down".into())
+}
+
+/// In line for the writer.
+#[derive(Debug)]
+pub enum Job {
+    Event(Box<EventJob>),
+    /// Delete what retention no longer keeps, now; perhaps with another number of days.
+    Prune(Option<u32>, oneshot::Sender<Deleted>),
+    /// Somebody wants to read: whatever is worked out has to be in the tables.
+    WriteRows(oneshot::Sender<()>),
+}
+
+#[derive(Debug)]
+pub struct EventJob {
+    pub record: EventRecord,
+    /// Handed in by a task of the server, which is answered together with its neighbours.
+    pub by_task: bool,
+    pub answer: oneshot::Sender<Answer>,
+}
+
+impl Job {
+    /// Whoever handed it in may have gone.
+    pub fn answer(self, answer: Answer) {
+        if let Job::Event(job) = self {
+            let _ = job.answer.send(answer);
+        }
+    }
+}
+
+/// What the writer publishes for everybody to read, without waiting for it.
+#[derive(Debug, Default)]
+pub struct Published {
+    pub snapshot: RwLock<Snapshot>,
+    pub marks: RwLock<Marks>,
+    pub watchers: Watchers,
+    /// Where answers to the server's own tasks go, all of a COMMIT at once.
+    pub answered: OnceLock<tokio::sync::mpsc::UnboundedSender<Vec<(Job, Answer)>>>,
+    pub hub: Hub,
+    pub counts: Counts,
+}
+
+/// Figures for `/metrics`.
+#[derive(Debug, Default)]
+pub struct Counts {
+    pub commits: std::sync::atomic::AtomicU64,
+    pub commit_failures: std::sync::atomic::AtomicU64,
+    pub engine_failures: std::sync::atomic::AtomicU64,
+    pub duplicates: std::sync::atomic::AtomicU64,
+}
+
+/// The way to the ledger for everybody.
+#[derive(Clone, Debug)]
+pub struct Ledger {
+    pub(super) queue: Arc<Queue<Job>>,
+    pub(super) published: Arc<Published>,
+    paranoid: bool,
+    /// The configured context window.
+    window: Option<u64>,
+}
+
+impl Ledger {
+    pub fn new(config: &Config) -> Ledger {
+        Ledger {
+            queue: Arc::new(Queue::new(LINE)),
+            published: Arc::new(Published::default()),
+            paranoid: config.paranoid,
+            window: config.context.window,
+        }
+    }
+
+    /// Hands in an event. Secrets are masked and long texts cut here, on the caller's time: nothing else enters.
+    pub fn submit(&self, event: NewEvent) -> Pending {
+        let (job, pending) = self.job(event);
+        self.put(job);
+        pending
+    }
+
+    /// Several, with nothing of anybody else between them.
+    pub fn submit_all(&self, events: Vec<NewEvent>) -> Vec<Pending> {
+        let (jobs, pending): (Vec<_>, Vec<_>) = events.into_iter().map(|event| self.job(event)).unzip();
+        self.put_all(jobs);
+        pending
+    }
+
+    /// As [`Ledger::submit_all`], for tasks of the server, which are on one thread: it is woken once for all answers
+    /// of a COMMIT. Between threads every wake-up costs more than an event.
+    pub fn submit_together(&self, events: Vec<NewEvent>) -> Vec<Pending> {
+        let (mut jobs, pending): (Vec<_>, Vec<_>) = events.into_iter().map(|event| self.job(event)).unzip();
+        for job in &mut jobs {
+            if let Job::Event(job) = job {
+                job.by_task = true;
+            }
+        }
+        self.put_all(jobs);
+        pending
+    }
+
+    /// Passes answers on to the server's tasks, on the server's own thread.
+    pub async fn pass_answers_on(self) {
+        let (sender, mut receiver) = tokio::sync::mpsc::unbounded_channel();
+        if self.published.answered.set(sender).is_err() {
+            return;
+        }
+        while let Some(answers) = receiver.recv().await {
+            for (job, answer) in answers {
+                job.answer(answer);
+            }
+        }
+    }
+
+    /// Deletes what retention no longer keeps, and tells what that was when it is done.
+    pub async fn prune(&self, days: Option<u32>) -> Result<Deleted, Unavailable> {
+        let (answer, pending) = oneshot::channel();
+        self.put(Job::Prune(days, answer));
+        pending.await.map_err(|_| gone())
+    }
+
+    /// When this returns, the tables say everything that was answered before.
+    pub async fn rows_written(&self) -> Result<(), Unavailable> {
+        let (done, wait) = oneshot::channel();
+        self.put(Job::WriteRows(done));
+        wait.await.map_err(|_| Unavailable("the latest states could not be stored: try again".into()))
+    }
+
+    fn job(&self, mut new: NewEvent) -> (Job, Pending) {
+        let (answer, pending) = oneshot::channel();
+        let (delivery_id, from_hook, tail) = (new.delivery_id.take(), new.from_hook, new.tail.take());
+        let (event, text) = new.recorded(self.paranoid);
+        let record = EventRecord { event, text, delivery_id, from_hook, tail };
+        let job = EventJob { record, by_task: false, answer };
+        (Job::Event(Box::new(job)), Pending(pending))
+    }
+
+    fn put(&self, job: Job) {
+        self.put_all(vec![job]);
+    }
+
+    /// A refused job is dropped, which its owner sees as an answer that never comes: "unavailable".
+    fn put_all(&self, jobs: Vec<Job>) {
+        self.note_refusal(self.queue.put(jobs));
+    }
+
+    fn note_refusal(&self, put: Result<(), Refused>) {
+        if put == Err(Refused::Full) {
+            headspace_platform::log::line("too many events at once: refused");
+        }
+    }
+
+    /// The server is ending: nothing more is taken in.
+    pub fn is_closed(&self) -> bool {
+        self.queue.is_closed()
+    }
+
+    /// The agents as last committed.
+    pub fn snapshot(&self) -> RwLockReadGuard<'_, Snapshot> {
+        self.published.snapshot.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// An agent as every surface shows it.
+    pub fn view(&self, agent: &Agent, now: Stamp) -> AgentView {
+        agent.view(now, self.window)
+    }
+
+    pub fn marks(&self) -> Marks {
+        self.published.marks.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// From now on: every agent as it looks after a COMMIT that made it need somebody, or no more.
+    pub fn watch(&self) -> mpsc::Receiver<Change> {
+        self.published.watchers.add()
+    }
+
+    pub fn hub(&self) -> &Hub {
+        &self.published.hub
+    }
+
+    pub fn counts(&self) -> &Counts {
+        &self.published.counts
+    }
+}

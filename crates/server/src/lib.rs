@@ -1,0 +1,270 @@
+//! `headspace serve`: receives, stores and shows the events.
+//!
+//! Top down: [`serve`] binds and starts the parts; [`http`] takes connections, [`routes`] says where requests go,
+//! [`ledger`] is the way to the one [`writer`], [`sse`] tells everybody what was committed.
+
+pub mod alerts;
+pub mod app_state;
+pub mod blocking_pool;
+pub mod http;
+pub mod ingest;
+pub mod ledger;
+pub mod reconcile;
+
+use crate::app_state::App;
+use crate::http::accept;
+use crate::http::auth::credentials;
+use crate::http::auth::policy;
+use crate::http::routes;
+use crate::http::time_updates;
+use crate::ingest::hook_latency;
+use crate::ingest::hook_reply;
+use crate::ingest::spool_drain;
+use crate::ledger::Ledger;
+use crate::ledger::writer;
+use crate::reconcile::host;
+use anyhow::{Context, Result, bail};
+use headspace_core::stamp::Stamp;
+use headspace_platform::clock::WallClock;
+use headspace_platform::config;
+use headspace_platform::config::Config;
+use headspace_platform::{files, http_client, log};
+use headspace_store as store;
+use headspace_store::rebuild;
+use headspace_store::retention::schedule;
+use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// Receive, store and show the events
+///
+/// Runs in the foreground until it is told to stop (Ctrl-C, SIGTERM). `headspace up` starts it in the background.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  headspace serve\n  headspace serve --port 6000 --db /tmp/try.db")]
+pub struct ServeArgs {
+    /// Address to listen on; any other than loopback needs the token
+    #[arg(long, value_name = "ADDRESS")]
+    pub host: Option<String>,
+    /// Port to listen on
+    #[arg(long)]
+    pub port: Option<u16>,
+    /// The database
+    #[arg(long, value_name = "FILE")]
+    pub db: Option<PathBuf>,
+}
+
+pub fn serve(args: &ServeArgs) -> Result<ExitCode> {
+    let config = Config::load()?;
+    let host = args.host.as_deref().unwrap_or(&config.host);
+    let address = resolve(host, args.port.unwrap_or(config.port))?;
+    files::private_dir(&config::state_dir())?;
+    let token_file = config::token_file();
+    if !address.ip().is_loopback() && config::token().is_none() {
+        bail!(
+            "could not listen on {host}: anybody on the network could ask, and there is no token yet; \
+             start once on 127.0.0.1, or write one to {}",
+            token_file.display()
+        );
+    }
+    let listener = listen(address)?;
+    let bound = listener.local_addr().context("could not listen")?;
+    let path = args.db.clone().unwrap_or_else(config::database);
+    let _lock = store::lock::take(&path).context("could not start")?;
+    let keys = credentials::KeyRing::open(&token_file)?;
+    headspace_platform::machine::ensure_id();
+    let db = open_store(&path)?;
+    if let Err(error) = store::make_room(&db, &path) {
+        log::line(&format!("could not make room for events: {error:#}"));
+    }
+    accept::raise_descriptor_limit();
+    quiet_panics();
+
+    let tails = store::queries::tails(&db)?;
+    let ledger = Ledger::new(&config);
+    let writer = writer::Writer::new(
+        db,
+        path.clone(),
+        ledger.clone(),
+        schedule::Upkeep::new(config.retention.clone()),
+    )?;
+    let writing = std::thread::Builder::new()
+        .name("writer".into())
+        .spawn(move || writer.run())
+        .context("could not start the writer")?;
+    ring_when_it_matters(&config, &ledger)?;
+    let reconciler = host::start(&config, &ledger, tails).context("could not start the reconciler")?;
+    let app = Arc::new(App {
+        names: policy::Names::new(&config.names, bound),
+        cost: hook_latency::Cost::new(),
+        hints: hook_reply::Hints::new(&config),
+        reconciler,
+        readers: app_state::Readers::new(path),
+        connections: Arc::default(),
+        started_at: Stamp::now(),
+        stopping: AtomicBool::new(false),
+        config,
+        ledger: ledger.clone(),
+        keys,
+    });
+    let draining = Arc::downgrade(&app);
+    std::thread::Builder::new()
+        .name("drain".into())
+        .spawn(move || spool_drain::run(&draining))
+        .context("could not start to drain the spool")?;
+    blocking_pool::start().context("could not start a thread for what takes long")?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .context("could not start the server")?;
+    let served = runtime.block_on(run(listener, app));
+    // Whoever still waits for the store is answered before it closes.
+    ledger.queue.close();
+    runtime.shutdown_timeout(Duration::from_secs(1));
+    let _ = writing.join();
+    served?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The database, whatever became of it: a damaged one is kept aside. If only what is derived from the events was damaged,
+/// everything is back at once.
+fn open_store(path: &std::path::Path) -> Result<rusqlite::Connection> {
+    let (db, damaged) = store::open_or_start_afresh(path)?;
+    let Some(aside) = damaged else { return Ok(db) };
+    drop(db);
+    let shown = aside.display();
+    match rebuild::by_itself(path, &aside) {
+        Ok(Some(events)) => log::line(&format!(
+            "the database was damaged, but all of its {events} events could be read: everything was worked out from them; \
+             the damaged one is kept as {shown}"
+        )),
+        other => {
+            if let Err(error) = other {
+                log::line(&format!("could not rebuild the database: {error:#}"));
+            }
+            log::line(&format!(
+                "the database was damaged: it is kept as {shown}, and a new one begun; \
+                 `headspace rebuild --from {shown}` brings back what can be read"
+            ));
+        }
+    }
+    store::open(path)
+}
+
+/// Desktop and webhook notifications, in a thread of their own.
+fn ring_when_it_matters(config: &Config, ledger: &Ledger) -> Result<()> {
+    let changes = ledger.watch();
+    let now_there = ledger.snapshot().agents(0);
+    let (config, ledger) = (config.clone(), ledger.clone());
+    let ring = move || {
+        let now = Stamp::now();
+        let now_there = now_there.iter().map(|agent| Arc::new(ledger.view(agent, now))).collect();
+        crate::alerts::run(&config, now_there, &changes);
+    };
+    std::thread::Builder::new().name("alerts".into()).spawn(ring).context("could not start the alerts")?;
+    Ok(())
+}
+
+/// Serves until a signal, then lets what is in flight end.
+async fn run(listener: TcpListener, app: Arc<App>) -> Result<()> {
+    let listener = tokio::net::TcpListener::from_std(listener).context("could not listen")?;
+    let (stop, stopping) = tokio::sync::watch::channel(false);
+    let leaving = Arc::clone(&app);
+    let mut signals = Signals::new()?;
+    // Said when it is true, and when a signal already means "stop in order".
+    log::line(&format!("listening on http://{}", listener.local_addr()?));
+    tokio::spawn(async move {
+        signals.wait().await;
+        log::line("stopping");
+        leaving.stopping.store(true, Ordering::Relaxed);
+        leaving.ledger.hub().close();
+        let _ = stop.send(true);
+    });
+    tokio::spawn(time_updates::run(Arc::clone(&app)));
+    tokio::spawn(app.ledger.clone().pass_answers_on());
+    let connections = Arc::clone(&app.connections);
+    accept::serve(listener, routes::routes(app), connections, stopping).await;
+    Ok(())
+}
+
+/// The wish to stop.
+struct Signals {
+    #[cfg(unix)]
+    terminate: tokio::signal::unix::Signal,
+    #[cfg(unix)]
+    interrupt: tokio::signal::unix::Signal,
+}
+
+impl Signals {
+    fn new() -> Result<Signals> {
+        #[cfg(unix)]
+        {
+            use tokio::signal::unix::{SignalKind, signal};
+            Ok(Signals {
+                terminate: signal(SignalKind::terminate()).context("could not listen for signals")?,
+                interrupt: signal(SignalKind::interrupt()).context("could not listen for signals")?,
+            })
+        }
+        #[cfg(not(unix))]
+        Ok(Signals {})
+    }
+
+    async fn wait(&mut self) {
+        #[cfg(unix)]
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
+        #[cfg(not(unix))]
+        let _ = tokio::signal::ctrl_c().await;
+    }
+}
+
+fn resolve(host: &str, port: u16) -> Result<SocketAddr> {
+    let bare = host.trim_start_matches('[').trim_end_matches(']');
+    let addresses: Vec<SocketAddr> = (bare, port)
+        .to_socket_addrs()
+        .with_context(|| format!("could not find the address {host}"))?
+        .collect();
+    let v4 = addresses.iter().find(|address| address.is_ipv4());
+    v4.or(addresses.first()).copied().with_context(|| format!("could not find the address {host}"))
+}
+
+/// Binds, or says who is there already.
+fn listen(address: SocketAddr) -> Result<TcpListener> {
+    let listener = std_listener(address);
+    let listener = match listener {
+        Err(error) if error.kind() == std::io::ErrorKind::AddrInUse => {
+            bail!("could not listen on {address}: {}", who_is_there(address))
+        }
+        other => other.with_context(|| format!("could not listen on {address}"))?,
+    };
+    listener.set_nonblocking(true)?;
+    Ok(listener)
+}
+
+/// On Unix, std sets `SO_REUSEADDR` itself, so that a restart need not wait for old connections to fade.
+fn std_listener(address: SocketAddr) -> std::io::Result<TcpListener> {
+    TcpListener::bind(address)
+}
+
+fn who_is_there(address: SocketAddr) -> String {
+    match http_client::health(&format!("http://{address}"), Duration::from_millis(500)) {
+        Some(health) => {
+            let version = headspace_core::text::gist(&health.version, 40);
+            format!("headspace {version} is running there already (pid {})", health.pid)
+        }
+        None => "another program is there already; choose a port with --port".into(),
+    }
+}
+
+/// A panic names its place, not the value it met: that could be anybody's text.
+fn quiet_panics() {
+    std::panic::set_hook(Box::new(|panic| {
+        let place =
+            panic.location().map_or_else(String::new, |at| format!(" at {}:{}", at.file(), at.line()));
+        log::line(&format!("a bug in headspace{place}; the event is kept"));
+    }));
+}

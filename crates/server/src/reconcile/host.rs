@@ -1,0 +1,168 @@
+//! The server as the reconciler sees it: agents to look after, and a ledger for what it finds.
+
+use crate::ledger::{Ledger, NewEvent};
+use crate::reconcile::liveness::Client;
+use crate::reconcile::settings_watch::Settings;
+use crate::reconcile::watcher::Report;
+use crate::reconcile::{Ground, Pane, Places, Reconciler, Seat};
+use headspace_core::engine::Agent;
+use headspace_core::model::{AgentState, InteractionKind, Machine, observed};
+use headspace_core::stamp::Stamp;
+use headspace_platform::config;
+use headspace_platform::config::Config;
+use headspace_platform::machine;
+use headspace_platform::tail::Mark;
+use headspace_store::write::TailUpdate;
+use serde_json::{Value, json};
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How often, and after which pause, a report is handed in again while the store cannot take it.
+const ATTEMPTS: u32 = 10;
+const PAUSE: Duration = Duration::from_millis(500);
+
+/// Begins to watch, in its own thread, where the last server stopped reading.
+pub fn start(config: &Config, ledger: &Ledger, tails: Vec<TailUpdate>) -> std::io::Result<Reconciler> {
+    let marks: HashMap<String, Mark> =
+        tails.into_iter().map(|tail| (tail.session_id.clone(), mark(tail))).collect();
+    let ground = Arc::new(Home { ledger: ledger.clone(), machine: machine::this() });
+    let places = Places { config: config::claude_dir(), settings: Settings::of_user() };
+    Reconciler::start(ground, config.reconcile.clone(), places, marks)
+}
+
+struct Home {
+    ledger: Ledger,
+    machine: Machine,
+}
+
+impl Ground for Home {
+    fn seats(&self) -> Vec<Seat> {
+        let agents = self.ledger.snapshot().agents(0);
+        agents.iter().map(|agent| self.seat_of(agent)).collect()
+    }
+
+    fn seat(&self, session_id: &str) -> Option<Seat> {
+        let agent = self.ledger.snapshot().agent_of_session(session_id)?;
+        (agent.session_id == session_id && agent.ended_at.is_none()).then(|| self.seat_of(&agent))
+    }
+
+    fn seat_of(&self, client: Client) -> Option<Seat> {
+        self.seats().into_iter().find(|seat| seat.client == Some(client))
+    }
+
+    fn hooks_wait(&self) -> bool {
+        headspace_platform::spool::Spool::open(&config::spool_dir()).pending().count > 0
+    }
+
+    fn knows(&self, session_id: &str) -> bool {
+        self.ledger.snapshot().agent_of_session(session_id).is_some()
+    }
+
+    fn last_hook_at(&self) -> Option<Stamp> {
+        self.ledger.marks().last_hook_at
+    }
+
+    fn is_here(&self, machine: &Machine) -> bool {
+        machine.is(&self.machine)
+    }
+
+    /// Waits until they are stored: what was read of a transcript is not read again before a restart.
+    fn submit(&self, reports: Vec<Report>) {
+        let here = |mut report: Report| {
+            // What tells where an agent sits is about this machine.
+            if matches!(report.name, observed::SESSION_FOUND | observed::CLIENT_STATUS) {
+                report.body["host"] = json!(self.machine.name);
+                report.body["host_id"] = json!(self.machine.id);
+            }
+            NewEvent::from(report)
+        };
+        let events: Vec<NewEvent> = reports.into_iter().map(here).collect();
+        for _ in 0..ATTEMPTS {
+            let pending = self.ledger.submit_all(events.clone());
+            if pending.into_iter().all(|pending| pending.wait().is_ok()) || self.ledger.is_closed() {
+                return;
+            }
+            std::thread::sleep(PAUSE);
+        }
+        headspace_platform::log::line("could not store what transcripts say: given up until the next start");
+    }
+}
+
+impl Home {
+    fn seat_of(&self, agent: &Agent) -> Seat {
+        let place = &agent.place;
+        // Agents from before there were ids are told by their names alone.
+        let here = !place.elsewhere && self.is_here(&place.machine());
+        let asking = agent.interactions.iter();
+        let asking_subagents =
+            asking.filter_map(|one| Some((one.subagent.clone()?, one.opened_at))).collect::<Vec<_>>();
+        let idle = agent.state == AgentState::Idle;
+        let dialogs = || agent.interactions.iter().filter(|one| one.kind != InteractionKind::Reply);
+        Seat {
+            session_id: agent.session_id.clone(),
+            transcript_path: place.transcript_path.as_deref().filter(|_| here).map(PathBuf::from),
+            idle,
+            asks: dialogs().any(|one| one.subagent.is_none()),
+            open_dialogs: dialogs().count(),
+            busy: !idle || !agent.interactions.is_empty() || agent.phase.is_some() || agent.live_tasks() > 0,
+            asking_subagents,
+            client: place
+                .claude_pid
+                .filter(|_| here)
+                .map(|pid| Client { pid, start: place.claude_pid_start }),
+            pane: place.tmux_pane.clone().filter(|_| here).map(|id| Pane {
+                socket: place
+                    .terminal
+                    .as_ref()
+                    .and_then(|terminal| terminal["tmux_socket"].as_str())
+                    .map(str::to_owned),
+                id,
+            }),
+            permission_mode: place.permission_mode.clone(),
+            active: agent.last_active_at,
+        }
+    }
+}
+
+/// The same line read twice is one event: its id is made of what names it.
+impl From<Report> for NewEvent {
+    fn from(report: Report) -> NewEvent {
+        let text =
+            |field: &str| report.body.get(field).and_then(Value::as_str).filter(|text| !text.is_empty());
+        let block = text("tool_use_id").or(text("message_id")).unwrap_or_default();
+        let id = match report.name {
+            observed::CLIENT_STATUS => Some(client_change(&report)),
+            _ => text("uuid").map(|uuid| format!("{}/{uuid}/{}/{block}", report.session_id, report.name)),
+        };
+        let mut event =
+            NewEvent::observed(report.name, &report.session_id, report.at, report.source, report.body);
+        // Longer ones would be refused, and nobody writes such.
+        event.delivery_id = id.filter(|id| id.len() <= 500);
+        event.tail = report.tail.map(|mark| tail(&report.session_id, &mark));
+        event
+    }
+}
+
+/// A change of the client's status is one event, however often its file is read.
+fn client_change(report: &Report) -> String {
+    let field = |field: &str| report.body.get(field).map(Value::to_string).unwrap_or_default();
+    let [pid, start, status, title] = ["claude_pid", "claude_pid_start", "status", "title"].map(field);
+    format!("{}/{pid}/{start}/{}/{status}/{title}", report.session_id, report.at.0)
+}
+
+fn tail(session_id: &str, mark: &Mark) -> TailUpdate {
+    TailUpdate {
+        path: mark.path.to_string_lossy().into_owned(),
+        session_id: session_id.to_owned(),
+        offset: mark.offset,
+        inode: mark.inode,
+        data: Some(json!({"check": mark.check})),
+    }
+}
+
+fn mark(tail: TailUpdate) -> Mark {
+    let check = tail.data.as_ref().and_then(|data| data.get("check")?.as_u64());
+    Mark { path: PathBuf::from(tail.path), offset: tail.offset, inode: tail.inode, check }
+}

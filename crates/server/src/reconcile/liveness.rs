@@ -1,0 +1,171 @@
+//! Which clients are gone without a word: killed, crashed, or lost with their terminal.
+
+use headspace_core::model::Process;
+use headspace_core::stamp::Stamp;
+use headspace_platform::process;
+use std::collections::HashMap;
+use std::time::Duration;
+
+/// A client that ends properly says so a moment before or after it is gone: give that word time to arrive.
+const CERTAIN_AFTER: Duration = Duration::from_millis(300);
+/// A pid can be another process by now. Looking closely costs more than asking whether it is taken, so quiet
+/// agents are looked at closely only this often.
+const CLOSE_LOOK: Duration = Duration::from_secs(30);
+
+/// A client as its hooks described it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Client {
+    pub pid: u32,
+    /// When it started, if its hooks knew.
+    pub start: Option<u64>,
+}
+
+impl From<Process> for Client {
+    fn from(process: Process) -> Client {
+        Client { pid: process.pid, start: Some(process.start) }
+    }
+}
+
+/// What is known of clients from look to look.
+#[derive(Debug, Default)]
+pub struct Liveness {
+    known: HashMap<Client, Seen>,
+}
+
+#[derive(Debug, Default)]
+struct Seen {
+    close_look: Option<Stamp>,
+    gone: Option<Stamp>,
+    told: bool,
+    /// The round it was last asked for in.
+    round: u64,
+}
+
+impl Liveness {
+    /// Whether the client has gone, told once. `busy` agents are always looked at closely.
+    pub fn has_gone(&mut self, client: Client, busy: bool, now: Stamp, round: u64) -> bool {
+        let seen = self.known.entry(client).or_default();
+        seen.round = round;
+        let close =
+            busy || seen.gone.is_some() || seen.close_look.is_none_or(|at| now.since(at) >= CLOSE_LOOK);
+        let lives = if close { lives(client) } else { exists(client.pid) };
+        if close {
+            seen.close_look = Some(now);
+        }
+        if lives {
+            (seen.gone, seen.told) = (None, false);
+            return false;
+        }
+        let gone = *seen.gone.get_or_insert(now);
+        let certain = now.since(gone) >= CERTAIN_AFTER && !seen.told;
+        seen.told |= certain;
+        certain
+    }
+
+    /// Some client looks gone, and it is too early to say so.
+    pub fn uncertain(&self) -> bool {
+        self.known.values().any(|seen| seen.gone.is_some() && !seen.told)
+    }
+
+    /// Forgets clients nobody asked for in this round.
+    pub fn forget_others(&mut self, round: u64) {
+        self.known.retain(|_, seen| seen.round == round);
+    }
+}
+
+/// Whether this very client still runs.
+pub fn lives(client: Client) -> bool {
+    match client.start {
+        Some(start) => process::lives(Process { pid: client.pid, start }),
+        None => exists(client.pid),
+    }
+}
+
+/// Whether the pid is taken, by whomever.
+#[cfg(unix)]
+pub fn exists(pid: u32) -> bool {
+    let Ok(pid) = libc::pid_t::try_from(pid) else { return false };
+    // Zero and below would mean a whole group of processes.
+    // SAFETY: signal 0 is never delivered; the call only tells whether it could be.
+    pid > 0
+        && (unsafe { libc::kill(pid, 0) } == 0
+            || std::io::Error::last_os_error().raw_os_error() == Some(libc::EPERM))
+}
+
+/// No cheap way to ask: silence alone never ends an agent.
+#[cfg(not(unix))]
+pub fn exists(_: u32) -> bool {
+    true
+}
+
+#[cfg(test)]
+#[cfg(unix)]
+mod tests {
+    use super::*;
+    use headspace_platform::clock::WallClock;
+    use headspace_platform::process::start_time as started;
+    use std::process::{Child, Command};
+
+    fn client() -> (Child, Client) {
+        let child = Command::new("sleep").arg("60").spawn().unwrap();
+        let client = Client { pid: child.id(), start: started(child.id()) };
+        assert!(client.start.is_some());
+        (child, client)
+    }
+
+    fn end(mut child: Child) {
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    #[test]
+    fn a_killed_client_has_gone_after_a_second_and_is_told_once() {
+        for start_known in [true, false] {
+            let (child, mut client) = client();
+            client.start = client.start.filter(|_| start_known);
+            let mut liveness = Liveness::default();
+            let now = Stamp::now();
+            assert!(!liveness.has_gone(client, false, now, 1));
+            end(child);
+            assert!(!liveness.has_gone(client, false, now.plus(SECOND), 2));
+            assert!(liveness.uncertain());
+            assert!(liveness.has_gone(client, false, now.plus(2 * SECOND), 3));
+            assert!(!liveness.has_gone(client, false, now.plus(3 * SECOND), 4));
+            assert!(!liveness.uncertain());
+        }
+    }
+
+    #[test]
+    fn a_client_that_waits_for_its_parent_to_look_has_gone() {
+        let (mut child, client) = client();
+        child.kill().unwrap();
+        let mut liveness = Liveness::default();
+        let mut now = Stamp::now();
+        // The signal takes a moment to arrive.
+        while !liveness.has_gone(client, true, now, 1) {
+            now = now.plus(SECOND);
+            std::thread::yield_now();
+        }
+        child.wait().unwrap();
+    }
+
+    #[test]
+    fn another_process_under_the_same_pid_is_not_the_client() {
+        let (child, mut client) = client();
+        client.start = client.start.map(|start| start + 1);
+        let mut liveness = Liveness::default();
+        let now = Stamp::now();
+        assert!(!liveness.has_gone(client, true, now, 1));
+        assert!(liveness.has_gone(client, true, now.plus(SECOND), 2));
+        end(child);
+    }
+
+    #[test]
+    fn nonsense_for_a_pid_is_nobody() {
+        for pid in [0, u32::MAX, u32::MAX - 1] {
+            assert!(!exists(pid), "{pid}");
+        }
+    }
+}

@@ -1,0 +1,344 @@
+//! Hybrid mode: hooks are primary, and this thread sees what they do not say. It tails the transcripts of known
+//! sessions, looks for sessions nobody reported, and for clients that are gone. What it sees it hands to the
+//! ledger as events; what they mean is decided in the engine.
+//!
+//! Paces, all from the configuration: agents that look busy every 2 s; the rest every 60 s while hooks arrive and
+//! every 2 s after 300 s without any. After each hook of a session its transcript is read too, a moment later,
+//! because the client writes its lines after it ran its hooks.
+
+mod client_files;
+pub mod discover;
+mod file_events;
+pub mod host;
+pub mod liveness;
+mod newcomers;
+mod panes;
+mod rounds;
+pub mod settings_watch;
+pub mod watcher;
+
+use crate::reconcile::liveness::Client;
+use crate::reconcile::rounds::{AFTER_HOOK, Rounds, WAITING_PACE};
+use crate::reconcile::settings_watch::{Hooks, Settings};
+use crate::reconcile::watcher::{Heard, Now, Report, Watch};
+use headspace_core::model::Machine;
+use headspace_core::stamp::Stamp;
+use headspace_platform::clock::WallClock;
+use headspace_platform::config;
+use headspace_platform::tail::Mark;
+use std::collections::{HashMap, HashSet};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Instant;
+
+/// What the reconciler needs of the rest of the server.
+pub trait Ground: Send + Sync {
+    /// The agents that have not ended.
+    fn seats(&self) -> Vec<Seat>;
+    /// The agent whose current session this is.
+    fn seat(&self, session_id: &str) -> Option<Seat>;
+    /// The agent whose client this is.
+    fn seat_of(&self, client: Client) -> Option<Seat>;
+    /// Whether any agent, ended or not, has or had this session.
+    fn knows(&self, session_id: &str) -> bool;
+    /// Whether hooks wait in the spool: what they tell came before what is seen now.
+    fn hooks_wait(&self) -> bool;
+    fn last_hook_at(&self) -> Option<Stamp>;
+    /// Whether this is our machine: another's files and processes are out of reach.
+    fn is_here(&self, machine: &Machine) -> bool;
+    /// Records the reports in this order, with nothing between them.
+    fn submit(&self, reports: Vec<Report>);
+}
+
+/// An agent as the reconciler sees it.
+#[derive(Clone, Debug)]
+pub struct Seat {
+    pub session_id: String,
+    pub transcript_path: Option<PathBuf>,
+    pub idle: bool,
+    /// The main thread has a question open.
+    pub asks: bool,
+    /// All dialogs that are open, of the main thread and of subagents.
+    pub open_dialogs: usize,
+    /// Subagents that have a question open, and since when.
+    pub asking_subagents: Vec<(String, Stamp)>,
+    /// Not idle, or a question is open, or something works in the background.
+    pub busy: bool,
+    /// The client's process, if it runs on this machine.
+    pub client: Option<Client>,
+    /// Where it is shown, if that is tmux.
+    pub pane: Option<Pane>,
+    pub permission_mode: Option<String>,
+    /// The last sign of life.
+    pub active: Stamp,
+}
+
+/// A pane of a tmux server.
+#[derive(Clone, Debug)]
+pub struct Pane {
+    pub socket: Option<String>,
+    pub id: String,
+}
+
+impl Seat {
+    fn now(&self) -> Now {
+        Now { idle: self.idle, asks: self.asks }
+    }
+}
+
+/// Where the client keeps what we look at.
+#[derive(Debug)]
+pub struct Places {
+    /// The client's configuration directory: transcripts, status files and settings are below it.
+    pub config: PathBuf,
+    pub settings: Settings,
+}
+
+impl Places {
+    fn projects(&self) -> PathBuf {
+        self.config.join("projects")
+    }
+
+    fn sessions(&self) -> PathBuf {
+        self.config.join("sessions")
+    }
+}
+
+/// The reconciler's threads, and the way to them. Dropping it ends them.
+pub struct Reconciler {
+    shared: Arc<Shared>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+struct Shared {
+    ground: Arc<dyn Ground>,
+    inbox: Mutex<Inbox>,
+    changed: Condvar,
+    watches: Mutex<HashMap<String, Arc<Mutex<Watched>>>>,
+    /// How far transcripts were read before this server started.
+    marks: Mutex<HashMap<String, Mark>>,
+    /// What the user's settings said when they were last looked at.
+    hooks: Mutex<Option<Hooks>>,
+    /// Since when our hooks are not in the settings. One that comes later was installed elsewhere, in a project say.
+    hooks_lost_at: Mutex<Option<Stamp>>,
+    viewers: panes::Viewers,
+}
+
+#[derive(Default)]
+struct Inbox {
+    heard: Vec<Heard>,
+    /// Files that changed.
+    files: HashSet<PathBuf>,
+    /// What hooks had spooled before this server started is recorded, so what is seen now comes after it.
+    spool_read: bool,
+    /// When the thread will look by itself.
+    next_look: Option<Instant>,
+    stop: bool,
+}
+
+/// A session's watch, and those of its subagents that ask.
+struct Watched {
+    main: Watch,
+    subagents: HashMap<String, Watch>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Reconciler {
+    /// `marks`: what the store remembers, by session.
+    pub fn start(
+        ground: Arc<dyn Ground>,
+        config: config::Reconcile,
+        places: Places,
+        marks: HashMap<String, Mark>,
+    ) -> std::io::Result<Reconciler> {
+        let shared = Arc::new(Shared {
+            ground,
+            inbox: Mutex::default(),
+            changed: Condvar::new(),
+            watches: Mutex::default(),
+            marks: Mutex::new(marks),
+            hooks: Mutex::default(),
+            hooks_lost_at: Mutex::default(),
+            viewers: panes::Viewers::default(),
+        });
+        let mut rounds = Rounds::new(Arc::clone(&shared), config, places);
+        let thread = std::thread::Builder::new().name("reconcile".into()).spawn(move || {
+            // A bug in one round must not blind us for good; it is logged, and the next round comes in its time.
+            while catch_unwind(AssertUnwindSafe(|| rounds.run())).is_err() {
+                std::thread::sleep(WAITING_PACE);
+            }
+        })?;
+        let screens = Arc::clone(&shared);
+        let reading = std::thread::Builder::new().name("panes".into()).spawn(move || panes::run(&screens))?;
+        Ok(Reconciler { shared, threads: vec![thread, reading] })
+    }
+
+    /// Somebody looks at the board, so what only screens show is worth reading.
+    pub fn viewed(&self) {
+        self.shared.viewers.look();
+    }
+
+    /// What was spooled while no server ran is recorded.
+    pub fn spool_was_read(&self) {
+        lock(&self.shared.inbox).spool_read = true;
+        self.shared.changed.notify_one();
+    }
+
+    /// Whether our hooks are installed; `None` before the first look.
+    pub fn hooks(&self) -> Option<Hooks> {
+        *lock(&self.shared.hooks)
+    }
+
+    /// Our hooks are not in the user's settings, and none came since that was seen.
+    pub fn hooks_are_missing(&self, last_hook_at: Option<Stamp>) -> bool {
+        lock(&self.shared.hooks_lost_at).is_some_and(|lost| last_hook_at.is_none_or(|hook| hook <= lost))
+    }
+
+    /// A hook's event came: its transcript is read soon. Costs the caller next to nothing.
+    pub fn heard(&self, event: Heard) {
+        if !self.shared.ground.is_here(&event.machine) {
+            return;
+        }
+        let mut inbox = lock(&self.shared.inbox);
+        inbox.heard.push(event);
+        // Nothing is read before this time anyway; waking the thread for every hook would cost more than reading.
+        let soon = Instant::now() + AFTER_HOOK[0];
+        if inbox.heard.len() == 1 && inbox.next_look.is_some_and(|at| at > soon) {
+            self.shared.changed.notify_one();
+        }
+    }
+
+    /// Whether the transcript may change what this event means, so that [`Reconciler::read_now`] comes first:
+    /// a prompt is no answer if the question was refused, a Stop without text has it in the transcript, and a session
+    /// that ends has its last answer there.
+    pub fn is_needed_before(&self, name: &str, event: &Heard) -> bool {
+        match name {
+            "UserPromptSubmit" => {
+                self.shared.ground.seat(&event.session_id).is_some_and(|seat| seat.asks || !seat.idle)
+            }
+            "Stop" => event.lacks_text(),
+            "SessionEnd" => true,
+            // Lines from before the compaction must not count as measured after it.
+            "SessionStart" => event.compacts(),
+            _ => false,
+        }
+    }
+
+    /// What the session's transcript says up to now, or up to `limit`, to be recorded right before `event`. Reads a file: not for
+    /// the server's runtime.
+    pub fn read_now(&self, event: &Heard, limit: Option<Stamp>) -> Vec<Report> {
+        let Some(watched) = self.shared.watched_for(event) else { return Vec::new() };
+        let seat = self.shared.ground.seat(&event.session_id);
+        let agent = seat.map_or(Now { idle: true, asks: false }, |seat| seat.now());
+        // What the thread has not come to yet; hearing it twice does no harm.
+        let heard: Vec<Heard> = {
+            let inbox = lock(&self.shared.inbox);
+            inbox.heard.iter().filter(|heard| heard.session_id == event.session_id).cloned().collect()
+        };
+        let mut watched = lock(&watched);
+        for event in heard {
+            watched.main.heard(event);
+        }
+        let now = Stamp::now();
+        while watched.main.read(now) {}
+        match limit {
+            _ if event.lacks_text() => watched.main.settle_for_stop(now, agent),
+            _ if event.ends_session() => watched.main.settle_for_end(now, agent),
+            Some(limit) => watched.main.settle_until(now, agent, limit),
+            None => watched.main.settle(now, agent),
+        }
+    }
+}
+
+impl std::fmt::Debug for Reconciler {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Reconciler")
+    }
+}
+
+impl Drop for Reconciler {
+    fn drop(&mut self) {
+        lock(&self.shared.inbox).stop = true;
+        self.shared.changed.notify_one();
+        self.shared.viewers.stop();
+        for thread in self.threads.drain(..) {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Shared {
+    fn watch(&self, session_id: &str) -> Option<Arc<Mutex<Watched>>> {
+        lock(&self.watches).get(session_id).cloned()
+    }
+
+    fn keep(&self, session_id: &str, main: Watch) -> Arc<Mutex<Watched>> {
+        let watched = Arc::new(Mutex::new(Watched { main, subagents: HashMap::new() }));
+        Arc::clone(lock(&self.watches).entry(session_id.to_owned()).or_insert(watched))
+    }
+
+    /// The watch of the session an event belongs to; it begins with the session's first event that names a file.
+    fn watched_for(&self, event: &Heard) -> Option<Arc<Mutex<Watched>>> {
+        if !self.ground.is_here(&event.machine) {
+            return None;
+        }
+        if let Some(watched) = self.watch(&event.session_id) {
+            return Some(watched);
+        }
+        // A known agent that is not watched yet (this server is young) may have had its last word before this event.
+        if let Some(seat) = self.ground.seat(&event.session_id)
+            && let Some(watched) = self.watched_of(&seat)
+        {
+            return Some(watched);
+        }
+        let path = event.transcript_path.clone()?;
+        Some(self.keep(&event.session_id, self.begin(&event.session_id, path, event.at)))
+    }
+
+    /// The watch of an agent's session.
+    fn watched_of(&self, seat: &Seat) -> Option<Arc<Mutex<Watched>>> {
+        if let Some(watched) = self.watch(&seat.session_id) {
+            return Some(watched);
+        }
+        let path = seat.transcript_path.clone()?;
+        // Known, but not watched: this server is younger than the agent. What came since its last sign is news.
+        Some(self.keep(&seat.session_id, self.begin(&seat.session_id, path, seat.active)))
+    }
+
+    fn begin(&self, session_id: &str, path: PathBuf, since: Stamp) -> Watch {
+        match lock(&self.marks).remove(session_id) {
+            Some(mark) => {
+                let mut watch = Watch::resume(session_id, mark, since);
+                watch.moved_to(path);
+                watch
+            }
+            None => Watch::new(session_id, path, since),
+        }
+    }
+}
+
+impl Watched {
+    /// A refused permission of a subagent shows in its own transcript only.
+    fn subagents_that_ask(&mut self, seat: &Seat, now: Stamp) -> Vec<Report> {
+        self.subagents.retain(|id, _| seat.asking_subagents.iter().any(|(asking, _)| asking == id));
+        let mut reports = Vec::new();
+        for (id, since) in &seat.asking_subagents {
+            let main = self.main.path();
+            let watch = self
+                .subagents
+                .entry(id.clone())
+                .or_insert_with(|| Watch::subagent(&seat.session_id, id, main, *since));
+            watch.read(now);
+            reports.extend(watch.settle(now, seat.now()));
+        }
+        reports
+    }
+}
+
+#[cfg(test)]
+mod tests;

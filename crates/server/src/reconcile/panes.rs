@@ -1,0 +1,148 @@
+//! What only the screen shows: the permission mode after Shift+Tab, which the client writes nowhere. Panes of tmux can be
+//! read. That costs a process, so it is done only while somebody looks at the board, and never in the reconciler's way.
+
+use crate::reconcile::watcher::Report;
+use crate::reconcile::{Seat, Shared, lock};
+use headspace_core::model::{Source, observed};
+use headspace_core::stamp::Stamp;
+use headspace_platform::clock::WallClock;
+use headspace_platform::tmux;
+use serde_json::json;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// How often screens are read while somebody looks.
+const PACE: Duration = Duration::from_millis(1500);
+/// Somebody who asked this long ago has stopped looking.
+const LOOKING: Duration = Duration::from_secs(4);
+
+/// Whether somebody looks at the board.
+#[derive(Default)]
+pub(super) struct Viewers {
+    last: Mutex<Option<Instant>>,
+    came: Condvar,
+    stop: AtomicBool,
+}
+
+impl Viewers {
+    /// Somebody asks for the agents.
+    pub(super) fn look(&self) {
+        *lock(&self.last) = Some(Instant::now());
+        self.came.notify_one();
+    }
+
+    pub(super) fn stop(&self) {
+        self.stop.store(true, Ordering::Relaxed);
+        self.came.notify_one();
+    }
+
+    /// Until somebody looks; `false` when the server ends.
+    fn wait(&self) -> bool {
+        let mut last = lock(&self.last);
+        while !self.stop.load(Ordering::Relaxed) && last.is_none_or(|last| last.elapsed() > LOOKING) {
+            last = self.came.wait(last).unwrap_or_else(PoisonError::into_inner);
+        }
+        !self.stop.load(Ordering::Relaxed)
+    }
+
+    fn pause(&self) {
+        let until = Instant::now() + PACE;
+        let mut last = lock(&self.last);
+        while let Some(left) = until.checked_duration_since(Instant::now()).filter(|left| !left.is_zero()) {
+            if self.stop.load(Ordering::Relaxed) {
+                return;
+            }
+            last = self.came.wait_timeout(last, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+}
+
+/// The thread: reads the screens of all agents in tmux, as long as somebody looks.
+pub(super) fn run(shared: &Arc<Shared>) {
+    while shared.viewers.wait() {
+        let seats = shared.ground.seats();
+        let mut by_socket: BTreeMap<Option<&str>, Vec<&Seat>> = BTreeMap::new();
+        for seat in seats.iter().filter(|seat| seat.client.is_some()) {
+            if let Some(pane) = &seat.pane {
+                by_socket.entry(pane.socket.as_deref()).or_default().push(seat);
+            }
+        }
+        let reports: Vec<Report> =
+            by_socket.into_iter().flat_map(|(socket, seats)| modes(socket, &seats)).collect();
+        if !reports.is_empty() {
+            shared.ground.submit(reports);
+        }
+        shared.viewers.pause();
+    }
+}
+
+/// The modes that are others than we know.
+fn modes(socket: Option<&str>, seats: &[&Seat]) -> Vec<Report> {
+    let panes: Vec<&str> = seats.iter().filter_map(|seat| Some(seat.pane.as_ref()?.id.as_str())).collect();
+    let screens = tmux::screens(socket, &panes);
+    let news = |seat: &&Seat| {
+        let (pane, client) = (seat.pane.as_ref()?, seat.client?);
+        let screen = screens.iter().find(|screen| screen.pane == pane.id)?;
+        let mode = mode_on(&screen.text).filter(|mode| Some(*mode) != seat.permission_mode.as_deref())?;
+        // The pane may be somebody else's by now.
+        if !headspace_platform::process::descends(client.pid, screen.pid) {
+            return None;
+        }
+        let now = Stamp::now();
+        Some(Report {
+            name: observed::DETAILS,
+            session_id: seat.session_id.clone(),
+            at: now,
+            source: Source::Client,
+            body: json!({
+                "permission_mode": mode, "claude_pid": client.pid, "claude_pid_start": client.start, "timestamp": now,
+            }),
+            tail: None,
+        })
+    };
+    seats.iter().filter_map(news).collect()
+}
+
+/// What the line below the prompt says, by the words the client shows for each mode.
+const MODES: &[(&str, &str)] = &[
+    ("accept edits on", "acceptEdits"),
+    ("plan mode on", "plan"),
+    ("auto mode on", "auto"),
+    ("bypass permissions on", "bypassPermissions"),
+    ("don't ask on", "dontAsk"),
+    ("manual mode on", "default"),
+];
+
+/// The mode a screen shows. Only the last lines count, and only behind the sign the client puts before it: what is said
+/// in the conversation means nothing.
+fn mode_on(screen: &str) -> Option<&'static str> {
+    let lines: Vec<&str> = screen.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let below = lines.iter().rposition(|line| line.starts_with('─')).map_or(0, |rule| rule + 1);
+    let line = lines[below..].iter().find(|line| line.starts_with(['⏵', '⏸']))?;
+    MODES.iter().find(|(words, _)| line.contains(words)).map(|(_, mode)| *mode)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_mode_is_read_below_the_prompt_and_nowhere_else() {
+        let screen =
+            |line: &str| format!("● plan mode on\n⏸ plan mode on\n────────\n❯ \n────────\n  {line}\n\n");
+        for (line, mode) in [
+            ("⏵⏵ accept edits on (shift+tab to cycle)", Some("acceptEdits")),
+            ("⏸ plan mode on (shift+tab to cycle)", Some("plan")),
+            ("⏸ manual mode on · ? for shortcuts", Some("default")),
+            ("⏵⏵ bypass permissions on", Some("bypassPermissions")),
+            ("? for shortcuts", None),
+            ("plan mode on", None),
+            ("⏸ something new on", None),
+        ] {
+            assert_eq!(mode_on(&screen(line)), mode, "{line}");
+        }
+        assert_eq!(mode_on(""), None);
+    }
+}

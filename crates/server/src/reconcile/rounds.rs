@@ -1,0 +1,573 @@
+//! What the reconciler's thread does, round after round.
+
+use crate::http::status::Mode;
+use crate::log;
+use crate::reconcile::client_files;
+use crate::reconcile::client_files::ClientFiles;
+use crate::reconcile::discover::{Discovery, Found};
+use crate::reconcile::file_events::FileEvents;
+use crate::reconcile::liveness;
+use crate::reconcile::liveness::{Client, Liveness};
+use crate::reconcile::newcomers::AtTheDoor;
+use crate::reconcile::settings_watch::Hooks;
+use crate::reconcile::watcher::{Now, Report, Watch};
+use crate::reconcile::{Heard, Places, Seat, Shared, lock};
+use headspace_clients as clients;
+use headspace_clients::Note;
+use headspace_core::model::{ClientState, Process, Source, observed};
+use headspace_core::stamp::Stamp;
+use headspace_platform::clock::WallClock;
+use headspace_platform::config;
+use serde_json::json;
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, PoisonError};
+use std::time::{Duration, Instant};
+
+/// A busy agent is looked at this often, whatever is configured for the rest; oftener if that is.
+const BUSY_PACE: f64 = 2.0;
+/// After a hook: most lines are there by the first, the last words of a turn by the second.
+pub(super) const AFTER_HOOK: [Duration; 2] = [Duration::from_millis(50), Duration::from_millis(1000)];
+/// While something is held back, or a client may be gone.
+pub(super) const WAITING_PACE: Duration = Duration::from_millis(500);
+/// How often the processes of clients are felt for: a killed one is noticed within a second.
+const PULSE: Duration = Duration::from_millis(400);
+/// A client that looks gone is looked at again after this.
+const UNCERTAIN_PACE: Duration = Duration::from_millis(320);
+/// A transcript that is written to is read this much later, once for all lines of a burst.
+const BURST: Duration = Duration::from_millis(40);
+/// After the hook of a turn's end the client is idle within moments. One that is still busy then goes on: a prompt was
+/// queued, or a hook of the user's said so.
+const STILL_BUSY_AFTER: Duration = Duration::from_millis(500);
+/// Where the system does not tell which files changed, they are looked at this often.
+const POLL: Duration = Duration::from_secs(1);
+/// What hooks spooled before this server started is recorded first; but not for longer than this.
+const SPOOL_READ_WITHIN: Duration = Duration::from_secs(10);
+/// How long clients take to read changed settings.
+const RELOADS_WITHIN: Duration = Duration::from_secs(3);
+/// How often the end of a turn waits for hooks that are in the spool.
+const WAITS_FOR_SPOOL: u8 = 8;
+/// A session that is nobody's current one any more is watched so much longer: its last lines come late.
+const LINGER: Duration = Duration::from_secs(5);
+
+/// A configured time; whatever is no useful number means the shortest or the longest we do.
+pub(super) fn seconds(value: f64) -> Duration {
+    Duration::from_secs_f64(if value.is_nan() { BUSY_PACE } else { value.clamp(0.1, 1e9) })
+}
+
+/// What the thread does, round after round.
+pub(super) struct Rounds {
+    shared: Arc<Shared>,
+    config: config::Reconcile,
+    places: Places,
+    files: FileEvents,
+    clients: ClientFiles,
+    /// Changes of clients' files that have to stand for a moment.
+    settling: HashMap<u32, Settling>,
+    /// Clients whose turn was said to be over.
+    stopped: Vec<Stopped>,
+    /// Those that ran at the last round.
+    running: Vec<Client>,
+    next_pulse: Instant,
+    started: Instant,
+    door: AtTheDoor,
+    discovery: Discovery,
+    liveness: Liveness,
+    /// Sessions to look at besides, and when.
+    soon: HashMap<String, Vec<Instant>>,
+    /// Sessions watched that are nobody's any more, and since when.
+    left: HashMap<String, Instant>,
+    round: u64,
+    next_round: Instant,
+    quiet_round: Option<Instant>,
+}
+
+/// A change of a client's file on its way to become an event.
+#[derive(Clone, Copy)]
+struct Settling {
+    due: Instant,
+    waited_for_spool: u8,
+}
+
+struct Stopped {
+    pid: u32,
+    look_at: Instant,
+    stop_at: Stamp,
+}
+
+/// What woke the thread.
+struct News {
+    heard: Vec<Heard>,
+    files: HashSet<PathBuf>,
+}
+
+impl Rounds {
+    pub(super) fn new(shared: Arc<Shared>, config: config::Reconcile, places: Places) -> Rounds {
+        let inbox = Arc::clone(&shared);
+        let files = FileEvents::start(move |path| {
+            lock(&inbox.inbox).files.insert(path.to_owned());
+            inbox.changed.notify_one();
+        });
+        Rounds {
+            shared,
+            config,
+            files,
+            clients: ClientFiles::new(places.sessions()),
+            settling: HashMap::new(),
+            stopped: Vec::new(),
+            running: Vec::new(),
+            next_pulse: Instant::now() + PULSE,
+            started: Instant::now(),
+            door: AtTheDoor::default(),
+            discovery: Discovery::new(places.projects()),
+            places,
+            liveness: Liveness::default(),
+            soon: HashMap::new(),
+            left: HashMap::new(),
+            round: 0,
+            next_round: Instant::now(),
+            quiet_round: None,
+        }
+    }
+
+    pub(super) fn run(&mut self) {
+        while let Some(news) = self.wait() {
+            for event in news.heard {
+                self.hear(event);
+            }
+            self.files_changed(&news.files);
+            self.attend_due();
+            self.look_after_stops();
+            self.report_settled();
+            self.feel_for_pulses();
+            if Instant::now() >= self.next_round {
+                self.look_at_all();
+            }
+        }
+    }
+
+    /// The moment something has to be done without any news.
+    fn due(&self) -> Instant {
+        let soon = self.soon.values().flatten().copied();
+        let settling = self.settling.values().map(|settling| settling.due);
+        let stopped = self.stopped.iter().map(|stopped| stopped.look_at);
+        let pulse = (!self.running.is_empty()).then_some(self.next_pulse);
+        soon.chain(settling)
+            .chain(stopped)
+            .chain(pulse)
+            .chain([self.next_round])
+            .min()
+            .unwrap_or(self.next_round)
+    }
+
+    /// Until there is something to do; `None` when the server ends.
+    fn wait(&self) -> Option<News> {
+        let mut inbox = lock(&self.shared.inbox);
+        while !inbox.spool_read && !inbox.stop && self.started.elapsed() < SPOOL_READ_WITHIN {
+            inbox = self
+                .shared
+                .changed
+                .wait_timeout(inbox, WAITING_PACE)
+                .unwrap_or_else(PoisonError::into_inner)
+                .0;
+        }
+        let due = self.due();
+        while inbox.heard.is_empty() && inbox.files.is_empty() && !inbox.stop {
+            let Some(left) = due.checked_duration_since(Instant::now()).filter(|left| !left.is_zero()) else {
+                break;
+            };
+            inbox.next_look = Some(due);
+            inbox = self.shared.changed.wait_timeout(inbox, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        (!inbox.stop).then(|| News {
+            heard: std::mem::take(&mut inbox.heard),
+            files: std::mem::take(&mut inbox.files),
+        })
+    }
+
+    fn hear(&mut self, event: Heard) {
+        if event.ends_turn() {
+            let look_at = Instant::now() + STILL_BUSY_AFTER;
+            let clients = self.clients.running(&event.session_id).into_iter();
+            self.stopped.extend(clients.map(|pid| Stopped { pid, look_at, stop_at: event.at }));
+        }
+        if let Some(watched) = self.shared.watched_for(&event) {
+            self.left.remove(&event.session_id);
+            // The first look is not put off by the next hook, the last one is.
+            let [first, last] = AFTER_HOOK.map(|wait| Instant::now() + wait);
+            let times = self.soon.entry(event.session_id.clone()).or_default();
+            times.retain(|time| *time <= first);
+            if times.is_empty() {
+                times.push(first);
+            }
+            times.push(last);
+            lock(&watched).main.heard(event);
+        }
+    }
+
+    /// Files of the client were written. Whether something in them changed shows when they are read.
+    fn files_changed(&mut self, files: &HashSet<PathBuf>) {
+        if files.is_empty() {
+            return;
+        }
+        let sessions = self.places.sessions();
+        if files.iter().any(|path| path.starts_with(&sessions)) {
+            self.look_at_clients();
+        }
+        if files.iter().any(|path| self.places.settings.is(path)) {
+            self.look_at_settings();
+        }
+        let written: Vec<String> = lock(&self.shared.watches)
+            .iter()
+            .filter(|(_, watched)| files.contains(lock(watched).main.path()))
+            .map(|(session_id, _)| session_id.clone())
+            .collect();
+        let soon = Instant::now() + BURST;
+        for session_id in written {
+            let times = self.soon.entry(session_id).or_default();
+            if !times.iter().any(|time| *time <= soon) {
+                times.push(soon);
+            }
+        }
+    }
+
+    /// Reads the clients' files that changed; what they say is reported when it has stood for a moment.
+    fn look_at_clients(&mut self) {
+        for pid in self.clients.look() {
+            let Some(note) = self.clients.note(pid) else { continue };
+            let Some(client) = note.writer().map(Client::from) else { continue };
+            let seat = self.shared.ground.seat_of(client);
+            let wait = client_files::settles_after(note, seat.as_ref(), self.hooks_speak(&note.session_id));
+            self.settling.insert(pid, Settling { due: Instant::now() + wait, waited_for_spool: 0 });
+        }
+    }
+
+    /// Whether hooks tell what this session does.
+    fn hooks_speak(&self, session_id: &str) -> bool {
+        match self.shared.watch(session_id) {
+            Some(watched) => lock(&watched).main.hooks_speak(),
+            None => lock(&self.shared.hooks).is_none_or(|hooks| hooks == Hooks::Installed),
+        }
+    }
+
+    fn report_settled(&mut self) {
+        let now = Instant::now();
+        let due: Vec<(u32, Settling)> = self
+            .settling
+            .iter()
+            .filter(|(_, settling)| settling.due <= now)
+            .map(|(pid, s)| (*pid, *s))
+            .collect();
+        for (pid, settling) in due {
+            self.settling.remove(&pid);
+            let Some(note) = self.clients.note(pid).cloned() else { continue };
+            self.report_client(&note, settling);
+        }
+    }
+
+    /// A client's file as an event, after what its transcript says.
+    fn report_client(&mut self, note: &Note, settling: Settling) {
+        let Some(client) = note.writer().map(Client::from) else { return };
+        let Some(pid) = note.pid else { return };
+        // A client that starts writes no status at first, and may not know its session yet.
+        let Some(status) = client_files::status(note) else { return };
+        let Some(seat) = self.shared.ground.seat_of(client) else {
+            return self.found_by_file(note, client);
+        };
+        // Older clients do not rewrite the session's id, and of those that do the hook tells it better.
+        if seat.session_id != note.session_id && self.hooks_speak(&seat.session_id) {
+            return;
+        }
+        let rests = matches!(status, ClientState::Idle | ClientState::Shell);
+        let waited_for_spool = settling.waited_for_spool + 1;
+        if rests && !seat.idle && waited_for_spool < WAITS_FOR_SPOOL && self.shared.ground.hooks_wait() {
+            let due = Instant::now() + WAITING_PACE;
+            self.settling.insert(pid, Settling { due, waited_for_spool });
+            return;
+        }
+        if seat.session_id == note.session_id {
+            if rests && let Some(watched) = self.shared.watched_of(&seat) {
+                lock(&watched).main.client_rests();
+            }
+            self.attend(&note.session_id, Some(&seat));
+        }
+        let transcript = self.transcript_of(note);
+        self.shared.ground.submit(vec![client_files::report(note, client, transcript.as_deref(), None)]);
+    }
+
+    /// Where the client writes this session's transcript, if it has begun.
+    fn transcript_of(&self, note: &Note) -> Option<PathBuf> {
+        let directory = clients::directory_name(Path::new(note.cwd.as_deref()?));
+        let path = self.places.projects().join(directory).join(format!("{}.jsonl", note.session_id));
+        path.is_file().then_some(path)
+    }
+
+    /// A client that no hook told of: it is older than the installation, or runs without our hooks.
+    fn found_by_file(&mut self, note: &Note, client: Client) {
+        let now = Stamp::now();
+        let transcript = self.transcript_of(note);
+        let status = client_files::report(note, client, transcript.as_deref(), None);
+        let mut reports = vec![Report {
+            name: observed::SESSION_FOUND,
+            session_id: note.session_id.clone(),
+            at: status.at,
+            source: Source::Client,
+            body: json!({
+                "cwd": note.cwd, "transcript_path": transcript, "timestamp": status.at,
+                "entrypoint": note.entrypoint, "version": note.version,
+                "claude_pid": client.pid, "claude_pid_start": client.start,
+            }),
+            tail: None,
+        }];
+        if self.shared.watch(&note.session_id).is_none()
+            && let Some(path) = transcript
+            && let Some((mut watch, _)) = Watch::find(&note.session_id, path, now)
+        {
+            reports.extend(watch.settle(now, Now { idle: true, asks: false }));
+            self.shared.keep(&note.session_id, watch);
+        }
+        reports.push(status);
+        self.shared.ground.submit(reports);
+        self.next_round = Instant::now();
+    }
+
+    /// A client that is still busy though its turn was said to be over goes on with something.
+    fn look_after_stops(&mut self) {
+        let now = Instant::now();
+        let (due, later): (Vec<Stopped>, Vec<Stopped>) =
+            std::mem::take(&mut self.stopped).into_iter().partition(|stopped| stopped.look_at <= now);
+        self.stopped = later;
+        if due.is_empty() {
+            return;
+        }
+        self.look_at_clients();
+        for Stopped { pid, stop_at, .. } in due {
+            let Some(note) = self.clients.note(pid).cloned() else { continue };
+            let Some(client) = note.writer().map(Client::from) else { continue };
+            let since = Stamp(note.status_updated_at.unwrap_or_default().saturating_mul(1_000_000));
+            let busy = client_files::status(&note) == Some(ClientState::Busy);
+            let seat = self.shared.ground.seat_of(client);
+            let idle = seat.is_some_and(|seat| seat.idle && seat.session_id == note.session_id);
+            if busy && idle && since <= stop_at {
+                // It never ceased: whatever it writes from now on is newer.
+                let went_on = stop_at.plus(Duration::from_millis(1));
+                let report = client_files::report(&note, client, None, Some(went_on));
+                self.shared.ground.submit(vec![report]);
+            }
+        }
+    }
+
+    /// Looks at all as soon as a client is not there any more.
+    fn feel_for_pulses(&mut self) {
+        let now = Instant::now();
+        if now < self.next_pulse {
+            return;
+        }
+        self.next_pulse = now + PULSE;
+        // Whether the pid is taken is enough here; the round looks closely.
+        if self.running.iter().any(|client| !liveness::exists(client.pid)) {
+            self.next_round = now;
+        }
+    }
+
+    fn attend_due(&mut self) {
+        let now = Instant::now();
+        let mut due = Vec::new();
+        self.soon.retain(|session_id, times| {
+            let before = times.len();
+            times.retain(|time| *time > now);
+            if times.len() < before {
+                due.push(session_id.clone());
+            }
+            !times.is_empty()
+        });
+        for session_id in due {
+            let seat = self.shared.ground.seat(&session_id);
+            self.attend(&session_id, seat.as_ref());
+        }
+    }
+
+    /// Reads a session's transcript and hands in what it says.
+    fn attend(&mut self, session_id: &str, seat: Option<&Seat>) {
+        let watched = match seat {
+            Some(seat) => self.shared.watched_of(seat),
+            None => self.shared.watch(session_id),
+        };
+        let Some(watched) = watched else { return };
+        let mut watched = lock(&watched);
+        let now = Stamp::now();
+        let agent = seat.map_or(Now { idle: true, asks: false }, Seat::now);
+        if let Some(path) = seat.and_then(|seat| seat.transcript_path.clone()) {
+            watched.main.moved_to(path);
+        }
+        let more = watched.main.read(now);
+        let mut reports = watched.main.settle(now, agent);
+        if let Some(seat) = seat {
+            reports.extend(watched.subagents_that_ask(seat, now));
+        }
+        if more || watched.main.waits() || watched.main.expects_text(now) {
+            let wait = if more { Duration::ZERO } else { WAITING_PACE };
+            self.soon.entry(session_id.to_owned()).or_default().push(Instant::now() + wait);
+        }
+        // Still locked: whoever reads this transcript next hands in later.
+        if !reports.is_empty() {
+            self.shared.ground.submit(reports);
+        }
+    }
+
+    fn look_at_all(&mut self) {
+        self.round += 1;
+        let now = Stamp::now();
+        let mode = Mode::at(now, self.shared.ground.last_hook_at(), self.config.fallback_timeout);
+        let quiet_pace = seconds(match mode {
+            Mode::HooksActive => self.config.polling_interval_with_hooks,
+            Mode::PollingFallback => self.config.polling_interval_fallback,
+        });
+        let quiet = self.quiet_round.is_none_or(|at| at.elapsed() >= quiet_pace);
+        if quiet {
+            self.quiet_round = Some(Instant::now());
+            self.look_at_settings();
+        }
+        let seats = self.shared.ground.seats();
+        for seat in &seats {
+            if seat.busy || quiet {
+                self.attend(&seat.session_id, Some(seat));
+            }
+            self.look_for_client(seat, now);
+        }
+        self.liveness.forget_others(self.round);
+        self.running = seats.iter().filter_map(|seat| seat.client).collect();
+        self.look_at_clients();
+        self.look_at_the_door();
+        self.follow(&seats);
+        if quiet || self.discovery.waits() {
+            self.discover(now);
+        }
+        self.drop_left(&seats);
+        let busy_pace = [self.config.polling_interval_with_hooks, self.config.polling_interval_fallback]
+            .into_iter()
+            .fold(BUSY_PACE, f64::min);
+        let pace = if self.liveness.uncertain() {
+            UNCERTAIN_PACE
+        } else if self.door.waits() {
+            WAITING_PACE
+        } else if self.files.works() {
+            Duration::MAX
+        } else {
+            POLL
+        };
+        if self.liveness.uncertain() {
+            // One that is certainly gone is not felt for.
+            self.running.clear();
+        }
+        self.next_round = Instant::now() + seconds(busy_pace).min(pace);
+    }
+
+    /// Clients that ask something before they have a session.
+    fn look_at_the_door(&mut self) {
+        let (clients, ground) = (&self.clients, &self.shared.ground);
+        let known = |process: Process| {
+            clients.note(process.pid).is_some() || ground.seat_of(process.into()).is_some()
+        };
+        let reports = self.door.look(&self.places.config, known);
+        if !reports.is_empty() {
+            ground.submit(reports);
+        }
+    }
+
+    /// What the system is to tell about: the clients' files, the settings, and the transcripts of all who live.
+    fn follow(&mut self, seats: &[Seat]) {
+        let mut wanted: HashSet<PathBuf> =
+            seats.iter().filter_map(|seat| seat.transcript_path.clone()).collect();
+        wanted.extend([self.places.config.clone(), self.places.sessions()]);
+        wanted.extend(self.places.settings.directory());
+        self.files.follow(&wanted);
+    }
+
+    fn look_at_settings(&mut self) {
+        let now = self.places.settings.look();
+        let before = lock(&self.shared.hooks).replace(now);
+        if before != Some(now) {
+            // A client reads its settings again within moments; until then its hooks still come.
+            let since = if before.is_some() { Stamp::now().plus(RELOADS_WITHIN) } else { Stamp::now() };
+            *lock(&self.shared.hooks_lost_at) = Some(since).filter(|_| now != Hooks::Installed);
+        }
+        if before.is_some_and(|before| before != now) {
+            if now != Hooks::Installed {
+                for watched in lock(&self.shared.watches).values() {
+                    lock(watched).main.hooks_are_gone();
+                }
+            }
+            log::line(match now {
+                Hooks::Installed => "settings.json has our hooks again",
+                Hooks::Missing => "settings.json no longer has our hooks: run `headspace install`",
+                Hooks::SwitchedOff => "settings.json switches all hooks off (disableAllHooks)",
+                Hooks::Unreadable => "settings.json cannot be read: run `headspace doctor`",
+            });
+        }
+    }
+
+    fn look_for_client(&mut self, seat: &Seat, now: Stamp) {
+        let Some(client) = seat.client else { return };
+        if !self.liveness.has_gone(client, seat.busy, now, self.round) {
+            return;
+        }
+        // Its last words first.
+        self.attend(&seat.session_id, Some(seat));
+        self.shared.ground.submit(vec![Report {
+            name: observed::PROCESS_GONE,
+            session_id: seat.session_id.clone(),
+            at: now,
+            source: Source::Process,
+            body: json!({"claude_pid": client.pid, "claude_pid_start": client.start}),
+            tail: None,
+        }]);
+    }
+
+    fn discover(&mut self, now: Stamp) {
+        let ground = Arc::clone(&self.shared.ground);
+        let found = self.discovery.look(now, &|session_id| ground.knows(session_id));
+        if found.is_empty() {
+            return;
+        }
+        // No hook will say when they end, so their processes are looked for now.
+        let running = clients::running();
+        let mut taken: HashSet<u32> =
+            ground.seats().iter().filter_map(|seat| Some(seat.client?.pid)).collect();
+        for found in found {
+            let Found { session_id, path, mut watch, finding } = found;
+            let client = clients::of_session(&running, &taken, &session_id, &path, finding.cwd.as_ref());
+            taken.extend(client.map(|client| client.pid));
+            let body = json!({
+                "cwd": finding.cwd, "transcript_path": path, "timestamp": finding.last_at,
+                "git_branch": finding.branch, "entrypoint": finding.entrypoint, "version": finding.version,
+                "claude_pid": client.map(|client| client.pid),
+                "claude_pid_start": client.and_then(|client| client.start),
+            });
+            let mut reports = vec![Report {
+                name: observed::SESSION_FOUND,
+                session_id: session_id.clone(),
+                at: finding.last_at,
+                source: Source::Transcript,
+                body,
+                tail: None,
+            }];
+            reports.extend(watch.settle(now, Now { idle: true, asks: false }));
+            let watched = self.shared.keep(&session_id, watch);
+            let _reading = lock(&watched);
+            self.shared.ground.submit(reports);
+        }
+    }
+
+    /// Sessions that are over or left behind are not watched for ever.
+    fn drop_left(&mut self, seats: &[Seat]) {
+        let mut watches = lock(&self.shared.watches);
+        let current: HashSet<&str> = seats.iter().map(|seat| seat.session_id.as_str()).collect();
+        self.left.retain(|session_id, _| !current.contains(session_id.as_str()));
+        watches.retain(|session_id, _| {
+            current.contains(session_id.as_str())
+                || self.left.entry(session_id.clone()).or_insert_with(Instant::now).elapsed() < LINGER
+        });
+        self.left.retain(|session_id, _| watches.contains_key(session_id));
+    }
+}

@@ -1,0 +1,121 @@
+//! Whether the user's settings.json still has our hooks. Other tools rewrite that file, and a client without our
+//! hooks looks like a client that does nothing.
+
+use headspace_hooks::client_settings::{locate, merge};
+use headspace_platform::config;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+/// What the file says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hooks {
+    Installed,
+    Missing,
+    /// `disableAllHooks`.
+    SwitchedOff,
+    Unreadable,
+}
+
+impl Hooks {
+    pub const fn word(self) -> &'static str {
+        match self {
+            Hooks::Installed => "installed",
+            Hooks::Missing => "missing",
+            Hooks::SwitchedOff => "switched_off",
+            Hooks::Unreadable => "unreadable",
+        }
+    }
+}
+
+/// The file, and what it said when it last changed.
+#[derive(Debug)]
+pub struct Settings {
+    path: PathBuf,
+    program: Option<String>,
+    seen: Option<(SystemTime, u64)>,
+    said: Hooks,
+}
+
+impl Settings {
+    pub fn of_user() -> Settings {
+        Settings::at(config::claude_dir().join("settings.json"), locate::program().ok())
+    }
+
+    pub fn at(path: PathBuf, program: Option<String>) -> Settings {
+        Settings { path, program, seen: None, said: Hooks::Missing }
+    }
+
+    /// Whether this is the file, as its directory or that of a link names it.
+    pub fn is(&self, path: &Path) -> bool {
+        path == self.path || Some(path) == self.target().as_deref()
+    }
+
+    /// The directory of the file itself where the path is a link: it is rewritten there.
+    pub fn directory(&self) -> Option<PathBuf> {
+        Some(self.target()?.parent()?.to_owned())
+    }
+
+    fn target(&self) -> Option<PathBuf> {
+        std::fs::canonicalize(&self.path).ok()
+    }
+
+    /// Reads the file if it changed.
+    pub fn look(&mut self) -> Hooks {
+        let stat = std::fs::metadata(&self.path).ok();
+        let now = stat.and_then(|stat| Some((stat.modified().ok()?, stat.len())));
+        if now.is_none() {
+            self.said = Hooks::Missing;
+        } else if now != self.seen {
+            self.said = match headspace_platform::files::read_text(&self.path) {
+                Ok(text) => hooks_in(&text, self.program.as_deref()),
+                Err(_) => Hooks::Unreadable,
+            };
+        }
+        self.seen = now;
+        self.said
+    }
+}
+
+fn hooks_in(text: &str, program: Option<&str>) -> Hooks {
+    let Ok(found) = merge::find(text, program) else { return Hooks::Unreadable };
+    let settings: serde_json::Value = serde_json::from_str(&config::strict_json(text)).unwrap_or_default();
+    if settings["disableAllHooks"] == true {
+        Hooks::SwitchedOff
+    } else if found.is_empty() {
+        Hooks::Missing
+    } else {
+        Hooks::Installed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OURS: &str =
+        r#"{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "/usr/bin/headspace notify"}]}]}}"#;
+    const OTHERS: &str = r#"{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "echo done"}]}]}}"#;
+
+    #[test]
+    fn a_file_that_lost_our_hooks_is_noticed() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("settings.json");
+        let mut settings = Settings::at(path.clone(), None);
+        assert_eq!(settings.look(), Hooks::Missing);
+        for (text, said) in [
+            (OURS, Hooks::Installed),
+            (OTHERS, Hooks::Missing),
+            (&OURS.replacen('{', r#"{"disableAllHooks": true, "#, 1), Hooks::SwitchedOff),
+            ("{ not json", Hooks::Unreadable),
+            (OURS, Hooks::Installed),
+        ] {
+            std::fs::write(&path, text).unwrap();
+            // Two writes may share a time stamp; a user's do not.
+            settings.seen = None;
+            assert_eq!(settings.look(), said, "{text}");
+            assert_eq!(settings.look(), said, "{text}");
+        }
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!(settings.look(), Hooks::Missing);
+    }
+}

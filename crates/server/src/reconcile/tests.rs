@@ -1,0 +1,256 @@
+use crate::reconcile::*;
+use headspace_core::model::{Source, observed};
+use headspace_platform::clock::WallClock;
+use serde_json::{Value, json};
+use std::io::Write;
+use std::time::Duration;
+
+/// A server of one agent: what the reconciler hands in is kept, and nothing comes of it.
+struct Stage {
+    dir: tempfile::TempDir,
+    seats: Mutex<Vec<Seat>>,
+    last_hook: Mutex<Option<Stamp>>,
+    reports: Mutex<Vec<Report>>,
+    came: Condvar,
+}
+
+impl Ground for Stage {
+    fn seats(&self) -> Vec<Seat> {
+        lock(&self.seats).clone()
+    }
+
+    fn seat(&self, session_id: &str) -> Option<Seat> {
+        self.seats().into_iter().find(|seat| seat.session_id == session_id)
+    }
+
+    fn seat_of(&self, client: Client) -> Option<Seat> {
+        self.seats().into_iter().find(|seat| seat.client == Some(client))
+    }
+
+    fn hooks_wait(&self) -> bool {
+        false
+    }
+
+    fn knows(&self, session_id: &str) -> bool {
+        self.seat(session_id).is_some()
+    }
+
+    fn last_hook_at(&self) -> Option<Stamp> {
+        *lock(&self.last_hook)
+    }
+
+    fn is_here(&self, machine: &headspace_core::model::Machine) -> bool {
+        machine.name.as_deref() != Some("elsewhere")
+    }
+
+    fn submit(&self, reports: Vec<Report>) {
+        lock(&self.reports).extend(reports);
+        self.came.notify_all();
+    }
+}
+
+const QUICK: config::Reconcile = config::Reconcile {
+    polling_interval_with_hooks: 0.1,
+    polling_interval_fallback: 0.1,
+    fallback_timeout: 300.0,
+};
+/// Nothing is looked at by itself for the length of a test, but for the first round.
+const NEVER: config::Reconcile = config::Reconcile {
+    polling_interval_with_hooks: 1e6,
+    polling_interval_fallback: 1e6,
+    fallback_timeout: 300.0,
+};
+
+impl Stage {
+    fn new() -> Arc<Stage> {
+        Arc::new(Stage {
+            dir: tempfile::tempdir().unwrap(),
+            seats: Mutex::default(),
+            last_hook: Mutex::default(),
+            reports: Mutex::default(),
+            came: Condvar::new(),
+        })
+    }
+
+    fn path(&self) -> PathBuf {
+        let directory = self.dir.path().join("projects/-p");
+        std::fs::create_dir_all(&directory).unwrap();
+        directory.join("s.jsonl")
+    }
+
+    fn seat_for(&self, busy: bool) -> Seat {
+        Seat {
+            session_id: "s".into(),
+            transcript_path: Some(self.path()),
+            idle: !busy,
+            asks: false,
+            open_dialogs: 0,
+            asking_subagents: Vec::new(),
+            busy,
+            client: None,
+            pane: None,
+            permission_mode: None,
+            active: Stamp::now(),
+        }
+    }
+
+    fn sit(&self, seat: Seat) {
+        *lock(&self.seats) = vec![seat];
+    }
+
+    fn start(self: &Arc<Stage>, config: config::Reconcile) -> Reconciler {
+        let ground = Arc::clone(self) as Arc<dyn Ground>;
+        let settings = Settings::at(self.dir.path().join("settings.json"), None);
+        let places = Places { config: self.dir.path().to_owned(), settings };
+        let reconciler = Reconciler::start(ground, config, places, HashMap::new()).unwrap();
+        reconciler.spool_was_read();
+        reconciler
+    }
+
+    fn write(&self, kind: &str, rest: Value) {
+        let mut line =
+            json!({"type": kind, "uuid": "u", "timestamp": Stamp::now(), "isSidechain": false, "cwd": "/p"});
+        for (key, value) in rest.as_object().unwrap() {
+            line[key] = value.clone();
+        }
+        let mut file = std::fs::OpenOptions::new().append(true).create(true).open(self.path()).unwrap();
+        writeln!(file, "{line}").unwrap();
+    }
+
+    fn interrupt(&self) {
+        self.write("user", json!({"message": {"content": "[Request interrupted by user]"}}));
+    }
+
+    fn wait_for(&self, name: &str) -> Report {
+        let deadline = Instant::now() + Duration::from_secs(20);
+        let mut reports = lock(&self.reports);
+        loop {
+            if let Some(report) = reports.iter().find(|report| report.name == name) {
+                return report.clone();
+            }
+            let left = deadline.checked_duration_since(Instant::now()).unwrap_or_default();
+            assert!(!left.is_zero(), "no {name} in {reports:?}");
+            reports = self.came.wait_timeout(reports, left).unwrap().0;
+        }
+    }
+}
+
+fn heard(name: &str, path: &std::path::Path) -> Heard {
+    Heard::new(name, "s", Stamp::now(), &json!({"transcript_path": path}))
+}
+
+#[test]
+fn a_busy_agents_esc_is_seen_without_any_hook() {
+    let stage = Stage::new();
+    stage.sit(stage.seat_for(true));
+    let _reconciler = stage.start(QUICK);
+    stage.interrupt();
+    let report = stage.wait_for(observed::INTERRUPTED);
+    assert_eq!((report.session_id.as_str(), report.source), ("s", Source::Transcript));
+    assert!(report.tail.is_some());
+}
+
+#[test]
+fn a_hook_has_its_transcript_read_soon() {
+    let stage = Stage::new();
+    let reconciler = stage.start(NEVER);
+    reconciler.heard(heard("UserPromptSubmit", &stage.path()));
+    stage.interrupt();
+    stage.wait_for(observed::INTERRUPTED);
+}
+
+#[test]
+fn a_path_of_another_machine_is_not_looked_at() {
+    let stage = Stage::new();
+    let reconciler = stage.start(NEVER);
+    stage.interrupt();
+    let body = json!({"transcript_path": stage.path(), "host": "elsewhere"});
+    let event = Heard::new("UserPromptSubmit", "s", Stamp::default(), &body);
+    assert_eq!(reconciler.read_now(&event, None), []);
+    let event =
+        Heard::new("UserPromptSubmit", "s", Stamp::default(), &json!({"transcript_path": stage.path()}));
+    assert_eq!(reconciler.read_now(&event, None)[0].name, observed::INTERRUPTED);
+}
+
+#[test]
+fn what_the_transcript_says_can_be_had_at_once() {
+    let stage = Stage::new();
+    let mut seat = stage.seat_for(true);
+    seat.asks = true;
+    stage.sit(seat);
+    let reconciler = stage.start(NEVER);
+    reconciler.heard(heard("PermissionRequest", &stage.path()));
+    stage.interrupt();
+    let prompt = heard("UserPromptSubmit", &stage.path());
+    assert!(reconciler.is_needed_before("UserPromptSubmit", &prompt));
+    // The thread may have been quicker; between them the line is told once.
+    let mut own = Vec::new();
+    let mut told = || {
+        own.extend(reconciler.read_now(&prompt, None));
+        let all = own.iter().cloned().chain(lock(&stage.reports).clone());
+        all.filter(|report: &Report| report.name == observed::INTERRUPTED).count()
+    };
+    let deadline = std::time::Instant::now() + Duration::from_secs(10);
+    while told() == 0 && std::time::Instant::now() < deadline {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    assert_eq!(told(), 1);
+    let stop = Heard::new("Stop", "s", Stamp::now(), &json!({}));
+    assert!(reconciler.is_needed_before("Stop", &stop));
+    let stop = Heard::new("Stop", "s", Stamp::now(), &json!({"last_assistant_message": "Done."}));
+    assert!(!reconciler.is_needed_before("Stop", &stop));
+}
+
+#[test]
+fn a_session_nobody_reported_is_found() {
+    let stage = Stage::new();
+    stage.write(
+        "user",
+        json!({"message": {"content": "upgrade the deps"}, "entrypoint": "cli", "gitBranch": "main"}),
+    );
+    let _reconciler = stage.start(QUICK);
+    let found = stage.wait_for(observed::SESSION_FOUND);
+    assert_eq!((&found.body["cwd"], &found.body["entrypoint"]), (&json!("/p"), &json!("cli")));
+    assert_eq!(stage.wait_for(observed::PROMPT).body["text"], "upgrade the deps");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_client_that_is_gone_is_told_after_its_last_words() {
+    let stage = Stage::new();
+    let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+    let mut seat = stage.seat_for(false);
+    seat.client = Some(Client { pid: child.id(), start: None });
+    stage.sit(seat);
+    let _reconciler = stage.start(QUICK);
+    stage.interrupt();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let gone = stage.wait_for(observed::PROCESS_GONE);
+    assert_eq!((gone.source, &gone.body["claude_pid"]), (Source::Process, &json!(child.id())));
+    assert_eq!(lock(&stage.reports)[0].name, observed::INTERRUPTED);
+}
+
+#[test]
+fn a_subagents_refusal_is_seen_in_its_own_transcript() {
+    let stage = Stage::new();
+    let mut seat = stage.seat_for(true);
+    seat.asking_subagents = vec![("a1".into(), Stamp::now())];
+    stage.sit(seat);
+    let _reconciler = stage.start(QUICK);
+    let path = stage.path().with_extension("").join("subagents/agent-a1.jsonl");
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    let content = json!([{"type": "tool_result", "tool_use_id": "t1", "is_error": true}]);
+    let line = json!({"type": "user", "uuid": "u", "timestamp": Stamp::now(), "isSidechain": true,
+        "toolDenialKind": "user-rejected", "message": {"content": content}});
+    std::fs::write(path, format!("{line}\n")).unwrap();
+    assert_eq!(stage.wait_for(observed::REFUSED).body["agent_id"], "a1");
+}
+
+#[test]
+fn nonsense_for_a_pace_is_no_pace_at_all() {
+    for value in [f64::NAN, f64::NEG_INFINITY, -1.0, 0.0, f64::INFINITY] {
+        let pace = rounds::seconds(value);
+        assert!(pace >= Duration::from_millis(100) && pace < Duration::from_secs(2_000_000_000), "{value}");
+    }
+}

@@ -1,0 +1,165 @@
+//! What the hooks of a watched session say, as far as it matters to its transcript.
+
+use crate::reconcile::watcher::push_bounded;
+use headspace_core::model::Machine;
+use headspace_core::stamp::Stamp;
+use serde_json::Value;
+use std::collections::VecDeque;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// A hook this much older than a line can still be about the same thing.
+const SLACK: Duration = Duration::from_secs(2);
+const REMEMBERED_PROMPTS: usize = 8;
+
+/// What a hook's event means to whoever watches its session's transcript.
+#[derive(Clone, Debug)]
+pub struct Heard {
+    pub session_id: String,
+    pub at: Stamp,
+    pub transcript_path: Option<PathBuf>,
+    pub machine: Machine,
+    pub(super) kind: Kind,
+    pub(super) prompt_id: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Kind {
+    /// Says nothing of the main thread.
+    Subagent,
+    /// The turn is over.
+    End,
+    /// The turn is over, and its last words were not told.
+    EndWithoutText,
+    /// The session is over. That says nothing of its last turn: whether a Stop came is another matter.
+    SessionEnd,
+    /// The main thread goes on.
+    GoesOn,
+    /// The context was compacted: what was measured before is void.
+    Compacted,
+    Other,
+}
+
+impl Heard {
+    pub fn new(name: &str, session_id: &str, at: Stamp, body: &Value) -> Heard {
+        let text = |field: &str| body.get(field).and_then(Value::as_str).filter(|text| !text.is_empty());
+        let kind = match name {
+            _ if text("agent_id").is_some() => Kind::Subagent,
+            "Stop" if text("last_assistant_message").is_none() => Kind::EndWithoutText,
+            "Stop" | "StopFailure" => Kind::End,
+            "SessionEnd" => Kind::SessionEnd,
+            "UserPromptSubmit" | "PreToolUse" => Kind::GoesOn,
+            "SessionStart" if text("source") == Some("compact") => Kind::Compacted,
+            _ => Kind::Other,
+        };
+        Heard {
+            session_id: session_id.to_owned(),
+            at,
+            transcript_path: text("transcript_path").map(PathBuf::from).filter(|path| path.is_absolute()),
+            machine: Machine::of(body),
+            kind,
+            prompt_id: text("prompt_id").map(str::to_owned),
+        }
+    }
+
+    /// The context was compacted just now.
+    pub fn compacts(&self) -> bool {
+        self.kind == Kind::Compacted
+    }
+
+    /// The turn is over, and the session goes on.
+    pub fn ends_turn(&self) -> bool {
+        matches!(self.kind, Kind::End | Kind::EndWithoutText)
+    }
+
+    /// The session is over: what its transcript says last is the last there is.
+    pub fn ends_session(&self) -> bool {
+        self.kind == Kind::SessionEnd
+    }
+
+    /// A Stop that does not tell what the turn ended with.
+    pub fn lacks_text(&self) -> bool {
+        self.kind == Kind::EndWithoutText
+    }
+}
+
+/// What the session's hooks said, by their own times. Those of subagents do not count.
+#[derive(Debug, Default)]
+pub(super) struct Hooks {
+    pub(super) at: Option<Stamp>,
+    /// The newest that is not the end of a turn: a Stop says nothing about the prompt that follows it.
+    went_on_at: Option<Stamp>,
+    /// The prompts they told of, newest last: the client may stamp its line long after a slow hook.
+    prompts: VecDeque<String>,
+    /// The turn is over, with the text it ended with.
+    pub(super) stop_at: Option<Stamp>,
+    /// The turn is over since then, and its text was not told.
+    pub(super) owe_text: Option<Stamp>,
+    /// Of a Stop up to then the text was found before the Stop was handled.
+    pub(super) text_found: Option<Stamp>,
+    /// The session is over, and nothing came since.
+    session_over: bool,
+    /// They do not tell of this session (any more).
+    pub(super) silent: bool,
+}
+
+impl Hooks {
+    /// They told of this session before this server started, last at `at`.
+    pub(super) fn heard_before(&mut self, at: Stamp) {
+        (self.at, self.went_on_at) = (Some(at), Some(at));
+    }
+
+    /// Whether they spoke about as late as `at`, or later.
+    pub(super) fn spoke(&self, at: Stamp) -> bool {
+        self.at.is_some_and(|hook| hook.plus(SLACK) >= at)
+    }
+
+    /// Whether they told something about as late as `at`, or later, that is not the end of the turn before.
+    pub(super) fn went_on(&self, at: Stamp) -> bool {
+        self.went_on_at.is_some_and(|hook| hook.plus(SLACK) >= at)
+    }
+
+    pub(super) fn told_prompt(&self, id: Option<&String>, at: Stamp) -> bool {
+        self.went_on(at) || id.is_some_and(|id| self.prompts.contains(id))
+    }
+
+    pub(super) fn stopped(&self, at: Stamp) -> bool {
+        self.stop_at.is_some_and(|stop| stop.plus(SLACK) >= at)
+    }
+
+    /// Whether somebody who finds the agent idle may take it that they told of the answer said at `at`. The end of
+    /// the session makes it idle, too, and tells nothing of its last turn.
+    pub(super) fn told_answer(&self, at: Stamp) -> bool {
+        self.stopped(at) || !self.session_over && self.spoke(at)
+    }
+
+    /// One more event; `true` if it ends the turn.
+    pub(super) fn heard(&mut self, kind: Kind, at: Stamp, prompt_id: Option<String>) -> bool {
+        if kind == Kind::Subagent {
+            return false;
+        }
+        self.session_over = kind == Kind::SessionEnd;
+        if self.session_over {
+            return true;
+        }
+        self.at = self.at.max(Some(at));
+        let ends = matches!(kind, Kind::End | Kind::EndWithoutText);
+        if !ends {
+            self.went_on_at = self.went_on_at.max(Some(at));
+        }
+        self.silent = false;
+        if let Some(id) = prompt_id.filter(|id| !self.prompts.contains(id)) {
+            push_bounded(&mut self.prompts, id, REMEMBERED_PROMPTS);
+        }
+        match kind {
+            Kind::EndWithoutText => self.owe_text = Some(at).filter(|_| self.text_found < Some(at)),
+            Kind::End => {
+                self.owe_text = None;
+                self.stop_at = self.stop_at.max(Some(at));
+            }
+            Kind::GoesOn => self.owe_text = None,
+            _ => {}
+        }
+        ends
+    }
+}

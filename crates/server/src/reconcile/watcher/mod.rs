@@ -1,0 +1,585 @@
+//! One session's transcript, watched: lines become the events that no hook sent.
+//!
+//! Hooks say most things first and better, so a line is held back where a hook may still say it: a prompt and the
+//! end of a turn wait [`HOLD`] for theirs. What hooks never say (Esc, a refusal, a text between two tools) goes
+//! out at once. Whether an event still changes anything is the engine's business, by its time.
+
+mod find;
+mod hooks;
+mod usage;
+
+pub use crate::reconcile::watcher::find::Finding;
+pub use crate::reconcile::watcher::hooks::Heard;
+
+use crate::reconcile::watcher::hooks::Hooks;
+use crate::reconcile::watcher::usage::Usages;
+use headspace_core::model::{Source, observed};
+use headspace_core::stamp::Stamp;
+use headspace_core::transcript::{Entry, Seen, classify};
+use headspace_platform::tail::{Mark, Read, Tail};
+use serde_json::{Value, json};
+use std::collections::VecDeque;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// How long a hook may take to say what a line says; also how long nothing may follow a final answer before it
+/// counts as the end of the turn.
+const HOLD: Duration = Duration::from_secs(2);
+/// A Stop came without its text, and the client has not written it yet: a busy machine may take so long.
+const TEXT_OWED_FOR: Duration = Duration::from_secs(60);
+/// On first contact with a long file so much of its end is read, then more if that did not reach far enough.
+const FIRST_LOOK: [u64; 3] = [256 << 10, 2 << 20, 16 << 20];
+/// Tool calls whose names are remembered.
+const REMEMBERED_CALLS: usize = 64;
+/// Prompts that wait for their turn; nobody types more.
+const REMEMBERED_QUEUE: usize = 32;
+
+/// An event that headspace itself observed, for the ledger.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Report {
+    pub name: &'static str,
+    pub session_id: String,
+    pub at: Stamp,
+    pub source: Source,
+    pub body: Value,
+    /// How far the transcript was read; stored in the same transaction.
+    pub tail: Option<Mark>,
+}
+
+/// What a watch needs to know of its agent at the moment.
+#[derive(Clone, Copy, Debug)]
+pub struct Now {
+    pub idle: bool,
+    /// The main thread has a question open.
+    pub asks: bool,
+}
+
+/// Which transcript is watched.
+#[derive(Debug)]
+enum Thread {
+    Main,
+    /// Only to see how its open question ends.
+    Subagent(String),
+}
+
+/// A session's transcript and what is known but not yet told.
+#[derive(Debug)]
+pub struct Watch {
+    session_id: String,
+    thread: Thread,
+    tail: Tail,
+    /// Up to here everything is told or dropped.
+    settled: Mark,
+    /// Lines before this moment are history: they say how full the context is, and nothing else.
+    since: Stamp,
+    /// The file was not opened yet and nothing says how far it was read.
+    fresh: bool,
+    hooks: Hooks,
+    queue: VecDeque<Held>,
+    ending: Ending,
+    calls: VecDeque<(String, String)>,
+    /// Prompts that were typed while a turn ran, oldest first.
+    queued: VecDeque<String>,
+    /// The title and mode last told.
+    details: Details,
+    /// The client is idle: what looks like the end of the turn is one.
+    at_rest: bool,
+    usage: Usages,
+    /// The newest line.
+    last_at: Stamp,
+}
+
+/// Something to tell.
+#[derive(Debug)]
+struct Held {
+    report: Report,
+    when: When,
+}
+
+/// When a line is worth an event.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum When {
+    Always,
+    /// No hook says it until then; what follows it waits too.
+    UnlessHeard(Stamp),
+    Silent,
+    /// The hooks are silent, or a question is open that this may answer.
+    SilentOrAsked,
+}
+
+/// What the lines say of the end of the turn.
+#[derive(Debug, Default)]
+struct Ending {
+    answer: Option<Answer>,
+    /// The line that ends a turn: its uuid, its time, and when we saw it.
+    over: Option<(String, Stamp, Stamp)>,
+    /// Esc ended this turn; the line that ends it says nothing new.
+    interrupted: bool,
+    /// When the main thread last said something.
+    said_at: Option<Stamp>,
+}
+
+/// What the session is called and which mode it is in, as far as its transcript says.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Details {
+    title: Option<String>,
+    mode: Option<String>,
+}
+
+/// A final text that nothing followed yet.
+#[derive(Debug)]
+struct Answer {
+    text: String,
+    message_id: Option<String>,
+    error: Option<String>,
+    uuid: String,
+    at: Stamp,
+    seen: Stamp,
+}
+
+impl Watch {
+    /// A session that was first heard of at `since`.
+    pub fn new(session_id: &str, path: PathBuf, since: Stamp) -> Watch {
+        let tail = Tail::new(path);
+        Watch {
+            session_id: session_id.to_owned(),
+            thread: Thread::Main,
+            settled: tail.mark(),
+            tail,
+            since,
+            fresh: true,
+            hooks: Hooks::default(),
+            queue: VecDeque::new(),
+            ending: Ending::default(),
+            calls: VecDeque::new(),
+            queued: VecDeque::new(),
+            details: Details::default(),
+            at_rest: false,
+            usage: Usages::default(),
+            last_at: since,
+        }
+    }
+
+    /// A session known from before a restart, read up to `mark`; `active`: the last sign of life we had of it.
+    pub fn resume(session_id: &str, mark: Mark, active: Stamp) -> Watch {
+        let mut watch = Watch::new(session_id, mark.path.clone(), Stamp::default());
+        watch.tail = Tail::resume(mark.clone());
+        watch.settled = mark;
+        watch.fresh = false;
+        watch.hooks.heard_before(active);
+        watch.last_at = active;
+        watch
+    }
+
+    /// A subagent's own transcript, which lies below that of its session.
+    pub fn subagent(session_id: &str, agent_id: &str, main: &Path, since: Stamp) -> Watch {
+        let path = main.with_extension("").join("subagents").join(format!("agent-{agent_id}.jsonl"));
+        Watch { thread: Thread::Subagent(agent_id.to_owned()), ..Watch::new(session_id, path, since) }
+    }
+
+    pub fn path(&self) -> &Path {
+        self.tail.path()
+    }
+
+    /// The client moves its file when the session moves.
+    pub fn moved_to(&mut self, path: PathBuf) {
+        self.tail.moved_to(path);
+    }
+
+    /// A hook spoke.
+    pub fn heard(&mut self, event: Heard) {
+        if event.compacts() {
+            self.usage = Usages::default();
+        }
+        if let Some(path) = event.transcript_path {
+            self.tail.moved_to(path);
+        }
+        self.usage.turn_ended |= self.hooks.heard(event.kind, event.at, event.prompt_id);
+    }
+
+    /// Reads what is new in the file; `true` if there is more than one reading takes.
+    pub fn read(&mut self, now: Stamp) -> bool {
+        if self.fresh {
+            let since = self.since;
+            let entries = self.end_of_file(|entries| {
+                entries.iter().find_map(|entry| entry.at).is_some_and(|at| at < since)
+                    && entries.iter().flat_map(|entry| &entry.seen).any(|seen| matches!(seen, Seen::Usage(_)))
+            });
+            for entry in entries {
+                self.take(entry, now);
+            }
+            return false;
+        }
+        let mut entries = Vec::new();
+        let read = self.tail.read(|line| entries.extend(classify(line)));
+        if let Ok(Read::Done { restarted: true, .. }) = read {
+            // Whatever stands there now: what is not newer than the last line we saw is nothing new.
+            self.since = self.since.max(self.last_at.plus(Duration::from_millis(1)));
+        }
+        for entry in entries {
+            self.take(entry, now);
+        }
+        matches!(read, Ok(Read::Done { more: true, .. }))
+    }
+
+    /// Reads as much of the end of the file as it takes.
+    fn end_of_file(&mut self, enough: impl Fn(&[Entry]) -> bool) -> Vec<Entry> {
+        let mut entries: Vec<Entry> = Vec::new();
+        for bytes in FIRST_LOOK {
+            entries.clear();
+            let cut = self.tail.near_end(bytes);
+            loop {
+                let read = self.tail.read(|line| entries.extend(classify(line)));
+                self.fresh = matches!(read, Ok(Read::Missing));
+                if !matches!(read, Ok(Read::Done { more: true, .. })) {
+                    break;
+                }
+            }
+            if !cut || enough(&entries) {
+                break;
+            }
+        }
+        entries
+    }
+
+    fn take(&mut self, entry: Entry, now: Stamp) {
+        let at = entry.at.unwrap_or(self.last_at).min(now);
+        if entry.sidechain != matches!(self.thread, Thread::Subagent(_)) {
+            return;
+        }
+        self.last_at = self.last_at.max(at);
+        // Lines have milliseconds, hooks nanoseconds: in the same millisecond the line counts as newer.
+        let history = at.0 / 1_000_000 < self.since.0 / 1_000_000;
+        for seen in entry.seen {
+            match (seen, &self.thread) {
+                (Seen::Usage(usage), Thread::Main) => self.usage.newest = Some((usage, at)),
+                (Seen::Queued { text }, _) => push_bounded(&mut self.queued, text, REMEMBERED_QUEUE),
+                (Seen::Unqueued { text }, _) => {
+                    if let Some(place) = self.queued.iter().position(|queued| *queued == text) {
+                        self.queued.remove(place);
+                    }
+                }
+                (Seen::Dequeued, _) if history => drop(self.queued.pop_front()),
+                (Seen::Title(title), Thread::Main) => {
+                    self.detail(at, When::Always, |details| details.title = Some(title));
+                }
+                (Seen::Mode(mode), Thread::Main) => {
+                    self.detail(at, When::Silent, |details| details.mode = Some(mode));
+                }
+                (_, _) if history => {}
+                (seen, Thread::Main) => self.observe(seen, &entry.uuid, at, now),
+                (seen, Thread::Subagent(_)) => self.observe_subagent(seen, &entry.uuid, at),
+            }
+        }
+    }
+
+    fn observe(&mut self, seen: Seen, uuid: &str, at: Stamp, now: Stamp) {
+        match seen {
+            Seen::Prompt { text, prompt_id } => {
+                self.close_turn(at);
+                if !self.hooks.told_prompt(prompt_id.as_ref(), at) {
+                    let until = if self.hooks.silent { now } else { now.plus(HOLD) };
+                    let body = json!({"text": text, "prompt_id": prompt_id});
+                    self.tell(When::UnlessHeard(until), observed::PROMPT, uuid, at, body);
+                }
+            }
+            Seen::Text { text, message_id, stop_reason } => {
+                self.spoke(at);
+                if stop_reason.as_deref() == Some("end_turn") {
+                    self.answered(Answer { text, message_id, error: None, uuid: uuid.into(), at, seen: now });
+                } else {
+                    self.went_on();
+                    let body = json!({"text": text, "message_id": message_id, "stop_reason": stop_reason});
+                    self.tell(When::Always, observed::TEXT, uuid, at, body);
+                }
+            }
+            Seen::ToolUse { id, name, input } => {
+                self.spoke(at);
+                self.went_on();
+                let input: Option<Value> = input.and_then(|raw| serde_json::from_str(raw.get()).ok());
+                let body = json!({"tool_use_id": id, "tool_name": name, "tool_input": input});
+                push_bounded(&mut self.calls, (id, name), REMEMBERED_CALLS);
+                self.tell(When::Silent, observed::TOOL_USE, uuid, at, body);
+            }
+            Seen::ToolResult { id, error, refused } => {
+                let body = json!({"tool_use_id": id, "tool_name": self.name_of(&id), "is_error": error});
+                match refused {
+                    true => self.tell(When::Always, observed::REFUSED, uuid, at, body),
+                    false => self.tell(When::SilentOrAsked, observed::TOOL_RESULT, uuid, at, body),
+                }
+            }
+            Seen::Interrupted { tool } => {
+                self.went_on();
+                self.ending = Ending { interrupted: true, ..Ending::default() };
+                self.usage.turn_ended = true;
+                self.tell(When::Always, observed::INTERRUPTED, uuid, at, json!({"during_tool": tool}));
+            }
+            Seen::ApiError { error, text } => {
+                self.spoke(at);
+                let error = Some(error);
+                self.answered(Answer { text, message_id: None, error, uuid: uuid.into(), at, seen: now });
+            }
+            Seen::TurnEnd => {
+                self.usage.turn_ended = true;
+                if !std::mem::take(&mut self.ending.interrupted) {
+                    self.ending.over = Some((uuid.to_owned(), at, now));
+                }
+            }
+            Seen::Dequeued => {
+                if let Some(text) = self.queued.pop_front() {
+                    let uuid = format!("dequeued-{}", at.0);
+                    self.tell(When::Always, observed::DEQUEUED, &uuid, at, json!({"text": text}));
+                }
+            }
+            Seen::Queued { .. } | Seen::Unqueued { .. } | Seen::Title(_) | Seen::Mode(_) | Seen::Usage(_) => {
+            }
+        }
+    }
+
+    /// These lines come again and again, and have no time of their own: only a change is worth telling. The mode
+    /// every hook tells too, the title none.
+    fn detail(&mut self, at: Stamp, when: When, change: impl FnOnce(&mut Details)) {
+        let before = self.details.clone();
+        change(&mut self.details);
+        if self.details != before {
+            let Details { title, mode } = &self.details;
+            let body = json!({"title": title, "permission_mode": mode, "timestamp": at});
+            let report = self.report(observed::DETAILS, at, body);
+            self.queue.push_back(Held { report, when });
+        }
+    }
+
+    /// The client waits for a prompt, so the turn is over; nothing more has to be waited for.
+    pub fn client_rests(&mut self) {
+        self.at_rest = true;
+    }
+
+    /// The hooks of this session were taken out of the settings: its lines are all there is from now on.
+    pub fn hooks_are_gone(&mut self) {
+        self.hooks.silent = true;
+    }
+
+    /// Whether hooks tell what this session does.
+    pub fn hooks_speak(&self) -> bool {
+        !self.hooks.silent
+    }
+
+    /// Of a subagent only what ends its question matters; the rest its hooks tell.
+    fn observe_subagent(&mut self, seen: Seen, uuid: &str, at: Stamp) {
+        match seen {
+            Seen::ToolResult { id, error, refused } => {
+                let name = if refused { observed::REFUSED } else { observed::TOOL_RESULT };
+                self.tell(When::Always, name, uuid, at, json!({"tool_use_id": id, "is_error": error}));
+            }
+            Seen::Interrupted { tool } => {
+                self.tell(When::Always, observed::INTERRUPTED, uuid, at, json!({"during_tool": tool}));
+            }
+            _ => {}
+        }
+    }
+
+    fn spoke(&mut self, at: Stamp) {
+        self.ending.said_at = Some(at);
+        self.ending.interrupted = false;
+        self.ending.over = None;
+    }
+
+    /// A final text. One answer can come in several lines.
+    fn answered(&mut self, answer: Answer) {
+        match &mut self.ending.answer {
+            Some(first) if first.message_id.is_some() && first.message_id == answer.message_id => {
+                first.text = format!("{}\n{}", first.text, answer.text);
+                first.seen = answer.seen;
+            }
+            _ => {
+                self.went_on();
+                self.ending.answer = Some(answer);
+            }
+        }
+    }
+
+    /// The turn goes on after what looked like its last word: that was a word on the way.
+    fn went_on(&mut self) {
+        let told = |answer: &Answer| answer.error.is_some() || self.hooks.stopped(answer.at);
+        if let Some(answer) = self.ending.answer.take_if(|answer| !told(answer)) {
+            self.tell_answer(answer);
+        }
+        self.ending.answer = None;
+    }
+
+    /// Tells a final text for itself; whether the turn ended with it, others know.
+    fn tell_answer(&mut self, answer: Answer) {
+        let Answer { text, message_id, uuid, at, .. } = answer;
+        let body = json!({"text": text, "message_id": message_id, "stop_reason": "end_turn"});
+        self.tell(When::Always, observed::TEXT, &uuid, at, body);
+    }
+
+    /// The next prompt is there, so the turn before it is over, whoever said so.
+    fn close_turn(&mut self, prompt_at: Stamp) {
+        let ending = std::mem::take(&mut self.ending);
+        self.tell_end(ending);
+        self.hooks.stop_at = self.hooks.stop_at.filter(|stop| *stop >= prompt_at);
+    }
+
+    /// Tells the end of a turn, unless a hook did.
+    fn tell_end(&mut self, ending: Ending) {
+        let Some(at) = ending.over.as_ref().map(|over| over.1).or(ending.answer.as_ref().map(|a| a.at))
+        else {
+            return;
+        };
+        self.usage.turn_ended = true;
+        if self.hooks.stopped(ending.said_at.unwrap_or(at)) {
+            return;
+        }
+        match (ending.answer, ending.over) {
+            (Some(answer), _) => {
+                let mut body = json!({"text": answer.text, "message_id": answer.message_id});
+                if let Some(error) = answer.error {
+                    body["error"] = error.into();
+                }
+                self.tell(When::Always, observed::TURN_END, &answer.uuid, at, body);
+                self.last(|report| report.body["timestamp"] = json!(answer.at));
+            }
+            (None, Some((uuid, ..))) => self.tell(When::Always, observed::TURN_END, &uuid, at, json!({})),
+            (None, None) => {}
+        }
+    }
+
+    fn tell(&mut self, when: When, name: &'static str, uuid: &str, at: Stamp, mut body: Value) {
+        body["uuid"] = uuid.into();
+        body["timestamp"] = json!(at);
+        if let Thread::Subagent(id) = &self.thread {
+            body["agent_id"] = id.as_str().into();
+        }
+        let report = self.report(name, at, body);
+        self.queue.push_back(Held { report, when });
+    }
+
+    fn report(&self, name: &'static str, at: Stamp, body: Value) -> Report {
+        let session_id = self.session_id.clone();
+        Report { name, session_id, at, source: Source::Transcript, body, tail: None }
+    }
+
+    fn last(&mut self, change: impl FnOnce(&mut Report)) {
+        if let Some(held) = self.queue.back_mut() {
+            change(&mut held.report);
+        }
+    }
+
+    /// What is to be told by now. Call it after every reading and again until nothing waits.
+    pub fn settle(&mut self, now: Stamp, agent: Now) -> Vec<Report> {
+        self.settle_until(now, agent, Stamp(i64::MAX))
+    }
+
+    /// As [`Watch::settle`], but nothing that happened after `limit`: an event of that time comes first.
+    pub fn settle_until(&mut self, now: Stamp, agent: Now, limit: Stamp) -> Vec<Report> {
+        // All lines of it that are there by now are read.
+        if self.hooks.owe_text.is_some()
+            && let Some(answer) = self.ending.answer.take_if(|answer| answer.error.is_none())
+        {
+            self.hooks.owe_text = None;
+            self.tell_answer(answer);
+        }
+        if self.turn_is_over(now) && self.ending_at().is_none_or(|at| at <= limit) {
+            let ending = std::mem::take(&mut self.ending);
+            if !self.ended_by_others(&ending, agent) {
+                self.tell_end(ending);
+            }
+        }
+        self.at_rest = false;
+        let mut reports = self.release(now, agent, limit);
+        reports.extend(self.usage.news().map(|(at, body)| self.report(observed::USAGE, at, body)));
+        if !self.waits() {
+            self.settled = self.tail.mark();
+        }
+        if let (Thread::Main, Some(last)) = (&self.thread, reports.last_mut()) {
+            last.tail = Some(self.settled.clone());
+        }
+        reports
+    }
+
+    /// As [`Watch::settle`], right before a Stop without text is handled: the answer it ended with goes first.
+    pub fn settle_for_stop(&mut self, now: Stamp, agent: Now) -> Vec<Report> {
+        if self.ending.answer.is_some() {
+            self.hooks.text_found = Some(now);
+        }
+        self.went_on();
+        self.settle(now, agent)
+    }
+
+    /// As [`Watch::settle`], right before the end of the session is handled: nothing more comes that would be worth
+    /// waiting for.
+    pub fn settle_for_end(&mut self, now: Stamp, agent: Now) -> Vec<Report> {
+        self.settle(now.plus(HOLD), agent)
+    }
+
+    /// A line is due: the text of a Stop that came without.
+    pub fn expects_text(&self, now: Stamp) -> bool {
+        self.hooks.owe_text.is_some_and(|stop| now.since(stop) < TEXT_OWED_FOR)
+    }
+
+    /// Something may have to be told later without a new line.
+    pub fn waits(&self) -> bool {
+        !self.queue.is_empty() || self.ending.answer.is_some() || self.ending.over.is_some()
+    }
+
+    fn turn_is_over(&self, now: Stamp) -> bool {
+        match (&self.ending.over, &self.ending.answer) {
+            (Some(_), _) | (_, Some(_)) if self.at_rest => true,
+            (Some((_, _, seen)), _) => self.hooks.silent || seen.plus(HOLD) <= now,
+            (None, Some(answer)) => answer.seen.plus(HOLD) <= now,
+            (None, None) => false,
+        }
+    }
+
+    /// When the turn ended, if it looks as if it did.
+    fn ending_at(&self) -> Option<Stamp> {
+        let over = self.ending.over.as_ref().map(|over| over.1);
+        over.or(self.ending.answer.as_ref().map(|answer| answer.at))
+    }
+
+    /// The agent is idle already.
+    fn ended_by_others(&self, ending: &Ending, agent: Now) -> bool {
+        let known = match (&ending.answer, &ending.over) {
+            (Some(answer), _) => self.hooks.told_answer(answer.at),
+            (None, _) => true,
+        };
+        agent.idle && known
+    }
+
+    /// What stands in line, in order, up to the first that has to wait.
+    fn release(&mut self, now: Stamp, agent: Now, limit: Stamp) -> Vec<Report> {
+        let mut reports = Vec::new();
+        while let Some(held) = self.queue.front().filter(|held| held.report.at <= limit) {
+            let tell = match held.when {
+                When::Always => true,
+                When::UnlessHeard(_) if self.hooks.went_on(held.report.at) => false,
+                When::UnlessHeard(until) if until > now => break,
+                When::UnlessHeard(_) => {
+                    self.hooks.silent = true;
+                    true
+                }
+                When::Silent => self.hooks.silent,
+                When::SilentOrAsked => self.hooks.silent || agent.asks,
+            };
+            if let Some(held) = self.queue.pop_front().filter(|_| tell) {
+                reports.push(held.report);
+            }
+        }
+        reports
+    }
+
+    fn name_of(&self, id: &str) -> Option<&str> {
+        self.calls.iter().rev().find(|(call, _)| call == id).map(|(_, name)| name.as_str())
+    }
+}
+
+fn push_bounded<T>(list: &mut VecDeque<T>, item: T, most: usize) {
+    if list.len() == most {
+        list.pop_front();
+    }
+    list.push_back(item);
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,41 @@
+//! How full the context is, told when it is worth it.
+
+use headspace_core::stamp::Stamp;
+use headspace_core::transcript::Usage;
+use serde_json::{Value, json};
+
+/// A smaller change of the context's size waits for the end of the turn: a row for every answer would be waste.
+const WORTH_TELLING: u64 = 1000;
+
+#[derive(Debug, Default)]
+pub(super) struct Usages {
+    pub(super) newest: Option<(Usage, Stamp)>,
+    told: Option<u64>,
+    pub(super) turn_ended: bool,
+}
+
+impl Usages {
+    pub(super) fn news(&mut self) -> Option<(Stamp, Value)> {
+        let (usage, at) = self.newest.as_ref()?;
+        let worth = match self.told {
+            None => true,
+            Some(told) if told == usage.used_tokens => false,
+            Some(told) => {
+                self.turn_ended || usage.compacted || told.abs_diff(usage.used_tokens) >= WORTH_TELLING
+            }
+        };
+        if !worth {
+            return None;
+        }
+        let mut body = json!({"used_tokens": usage.used_tokens, "timestamp": at});
+        if let Some(model) = &usage.model {
+            body["model"] = model.as_str().into();
+        }
+        if usage.compacted {
+            body["compacted"] = true.into();
+        }
+        self.told = Some(usage.used_tokens);
+        self.turn_ended = false;
+        Some((*at, body))
+    }
+}

@@ -1,0 +1,47 @@
+//! What the engine may not look up itself: where a directory belongs.
+
+use headspace_core::model::Facts;
+use headspace_platform::git;
+use headspace_platform::git::Place;
+use std::collections::HashMap;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// How long what was found for a directory is believed. A branch can change at any time, so not for long.
+const BELIEVED_FOR: Duration = Duration::from_secs(2);
+/// More directories than this are not remembered.
+const MAX_REMEMBERED: usize = 1000;
+
+/// Looks things up, and remembers them for a moment.
+#[derive(Debug, Default)]
+pub struct Lookup {
+    places: HashMap<String, (Instant, Place)>,
+}
+
+impl Lookup {
+    /// `fresh`: do not believe what is remembered.
+    pub fn place(&mut self, cwd: &str, fresh: bool) -> Place {
+        if let Some((at, place)) = self.places.get(cwd)
+            && !fresh
+            && at.elapsed() < BELIEVED_FOR
+        {
+            return place.clone();
+        }
+        let place = git::place_of(Path::new(cwd));
+        if self.places.len() >= MAX_REMEMBERED {
+            self.places.clear();
+        }
+        self.places.insert(cwd.to_owned(), (Instant::now(), place.clone()));
+        place
+    }
+
+    /// Fills in what depends on the event's directory.
+    pub fn directory(&mut self, facts: &mut Facts, cwd: Option<&str>, fresh: bool) {
+        if let Some(cwd) = cwd {
+            let place = self.place(cwd, fresh);
+            facts.root = Some(place.root);
+            facts.project = Some(place.project);
+            facts.branch = place.branch;
+        }
+    }
+}

@@ -1,0 +1,329 @@
+//! The database: opening it safely, what is written with every batch, and what the surfaces read.
+//!
+//! One connection writes (it belongs to the server's ledger thread, or to an offline command that holds the
+//! lock); everybody else reads through connections of their own, which WAL keeps from waiting for each other.
+
+pub mod batch;
+pub mod checkpoint;
+pub mod fact_lookup;
+pub mod lock;
+pub mod projection;
+pub mod projection_state;
+pub mod queries;
+pub mod rebuild;
+pub mod recover;
+pub mod replay;
+pub mod retention;
+pub mod schema;
+pub mod search;
+pub mod stats;
+pub mod write;
+
+use anyhow::{Context, Result};
+use fs_err as fs;
+use headspace_platform::clock::WallClock;
+use rusqlite::{Connection, ErrorCode, OpenFlags};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Bits of `events.flags`.
+pub mod flag {
+    /// The engine knew it already: kept, without effect.
+    pub const DUPLICATE: i64 = 1;
+    /// The engine failed on it: kept, without effect.
+    pub const UNPROJECTED: i64 = 2;
+    /// It created its agent; a replay gives the agent the same id.
+    pub const CREATED: i64 = 4;
+    /// A hook sent it: counted as received.
+    pub const HOOK: i64 = 8;
+    /// The first of those committed together: how a replay knows where the stream numbered the agents.
+    pub const FIRST: i64 = 16;
+}
+
+/// A database that cannot be read, as opposed to one that cannot be reached.
+#[derive(Debug)]
+pub struct Damaged(pub String);
+
+impl std::fmt::Display for Damaged {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "the database is damaged: {}", self.0)
+    }
+}
+
+impl std::error::Error for Damaged {}
+
+/// Up to this size the whole file is checked at every start; it takes milliseconds.
+const CHECK_UP_TO: u64 = 32 << 20;
+
+/// How events are committed: durable when COMMIT returns.
+const HURRIED: &str = "PRAGMA synchronous = FULL";
+/// How everything else is written: it goes to disk with the next event, and a crash of the machine before that loses
+/// only what can be worked out again. The log keeps the order, so never anything that came before.
+const UNHURRIED: &str = "PRAGMA synchronous = NORMAL";
+/// Pages in the log before it is moved into the database.
+const USUAL_LOG: usize = 1500;
+
+/// Does `work`, which commits what need not be durable yet. After an error, nothing may be promised on this connection
+/// before [`hurry`] succeeds.
+pub fn unhurried<T>(db: &Connection, work: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
+    db.execute_batch(UNHURRIED)?;
+    let done = work(db);
+    hurry(db)?;
+    done
+}
+
+/// From now on COMMIT returns when it is on disk.
+pub fn hurry(db: &Connection) -> Result<()> {
+    db.execute_batch(HURRIED).context("could not make commits durable")
+}
+
+/// Opens the database for its one writer, brings it to this version, and makes every COMMIT durable.
+pub fn open(path: &Path) -> Result<Connection> {
+    if let Some(dir) = path.parent().filter(|dir| !dir.as_os_str().is_empty()) {
+        headspace_platform::files::private_dir(dir)?;
+    }
+    make_private(path)?;
+    let result = open_writer(path);
+    result.with_context(|| format!("could not open {}", path.display()))
+}
+
+fn open_writer(path: &Path) -> Result<Connection> {
+    let mut db = Connection::open_with_flags(
+        path,
+        OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX,
+    )?;
+    let opened = (|| -> Result<()> {
+        db.busy_timeout(Duration::from_secs(5))?;
+        // Must come before the first page is written, so before WAL.
+        db.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
+        db.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;
+        hurry(&db)?;
+        db.pragma_update(None, "wal_autocheckpoint", USUAL_LOG as i64)?;
+        db.pragma_update(None, "foreign_keys", false)?;
+        db.pragma_update(None, "journal_size_limit", 16 << 20)?;
+        db.pragma_update(None, "temp_store", "MEMORY")?;
+        db.set_prepared_statement_cache_capacity(64);
+        schema::migrate(&mut db)?;
+        let small = std::fs::metadata(path).map(|meta| meta.len()).unwrap_or(0) <= CHECK_UP_TO;
+        if small || suspect_file(path).exists() {
+            let verdict: String = db.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
+            if verdict != "ok" {
+                return Err(Damaged(verdict).into());
+            }
+            let _ = std::fs::remove_file(suspect_file(path));
+        }
+        if let Some(missing) = schema::missing(&db)? {
+            return Err(Damaged(format!("{missing} is missing")).into());
+        }
+        // What is derived has to make sense, too: it is read in a moment anyway.
+        queries::world(&db).map_err(|error| {
+            if makes_no_sense(&error) { Damaged(format!("{error:#}")).into() } else { error }
+        })?;
+        // Written together: one without the other is no crash, but damage.
+        let agents: bool = db.query_row("SELECT EXISTS (SELECT 1 FROM agents)", [], |row| row.get(0))?;
+        if agents && queries::meta(&db, "marks")?.is_none() {
+            return Err(Damaged("what was done so far is not in it".into()).into());
+        }
+        Ok(())
+    })();
+    opened.map_err(|error| if is_damage(&error) { damaged(error) } else { error })?;
+    Ok(db)
+}
+
+/// Lets the log grow to its usual size at once: a COMMIT that makes a file longer takes half as long again, because the
+/// file's length has to go to disk too. What is written for that is taken back before anybody could see it.
+pub fn make_room(db: &Connection, path: &Path) -> Result<()> {
+    // With a small cache, pages go to the log before the end of their transaction.
+    db.pragma_update(None, "cache_size", 16)?;
+    let fill = || -> Result<()> {
+        let taken_back = db.unchecked_transaction()?;
+        let size = (USUAL_LOG - 10) * 4096;
+        taken_back
+            .execute_batch(&format!("CREATE TABLE room(x); INSERT INTO room VALUES (zeroblob({size}))"))?;
+        taken_back.rollback()?;
+        Ok(fs::File::open(with_suffix(path, "-wal"))?.sync_data()?)
+    };
+    let filled = fill();
+    db.pragma_update(None, "cache_size", -2000)?;
+    filled
+}
+
+/// As [`open`], but a damaged database is put aside and a fresh one begun. Tells where the old one is.
+pub fn open_or_start_afresh(path: &Path) -> Result<(Connection, Option<PathBuf>)> {
+    match open(path) {
+        Ok(db) => Ok((db, None)),
+        Err(error) if error.chain().any(|cause| cause.is::<Damaged>()) => {
+            let aside = put_aside(path)?;
+            Ok((open(path)?, Some(aside)))
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// A connection that can only read, and that no writer makes wait.
+pub fn open_to_read(path: &Path) -> Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let db = Connection::open_with_flags(path, flags)
+        .with_context(|| format!("could not open {}", path.display()))?;
+    db.busy_timeout(Duration::from_secs(5))?;
+    db.pragma_update(None, "query_only", true)?;
+    let found = schema::found_version(&db)?;
+    anyhow::ensure!(found <= schema::version(), "the database is of a newer headspace: update headspace");
+    anyhow::ensure!(
+        found == schema::version(),
+        "the database is of an older headspace: start the server once"
+    );
+    Ok(db)
+}
+
+/// Notes that a statement met damage, so that the next start looks at the whole file.
+pub fn suspect(path: &Path) {
+    let _ = std::fs::write(suspect_file(path), b"");
+}
+
+/// Whether this error says that the file's content is broken.
+pub fn is_damage(error: &anyhow::Error) -> bool {
+    error.chain().any(|cause| {
+        cause.is::<Damaged>()
+            || cause
+                .downcast_ref::<rusqlite::Error>()
+                .and_then(rusqlite::Error::sqlite_error_code)
+                .is_some_and(|code| matches!(code, ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase))
+    })
+}
+
+/// Whether this error says that what was read is not what headspace writes. A disk that fails is no such error: it may be
+/// well again at the next start.
+fn makes_no_sense(error: &anyhow::Error) -> bool {
+    error.chain().any(|cause| {
+        cause.is::<serde_json::Error>()
+            || matches!(
+                cause.downcast_ref::<rusqlite::Error>(),
+                Some(rusqlite::Error::FromSqlConversionFailure(..) | rusqlite::Error::InvalidColumnType(..))
+            )
+            || cause.is::<rusqlite::types::FromSqlError>()
+    })
+}
+
+fn damaged(error: anyhow::Error) -> anyhow::Error {
+    if error.is::<Damaged>() { error } else { Damaged(format!("{error:#}")).into() }
+}
+
+/// Moves the database and its companions to `NAME.damaged-STAMP`.
+pub fn put_aside(path: &Path) -> Result<PathBuf> {
+    let aside =
+        with_suffix(path, &format!(".damaged-{}", headspace_core::stamp::Stamp::now().0 / 1_000_000_000));
+    for companion in ["", "-wal", "-shm"] {
+        let from = with_suffix(path, companion);
+        if from.exists() {
+            fs::rename(&from, with_suffix(&aside, companion))
+                .context("could not put the damaged database aside")?;
+        }
+    }
+    let _ = std::fs::remove_file(suspect_file(path));
+    Ok(aside)
+}
+
+fn suspect_file(path: &Path) -> PathBuf {
+    with_suffix(path, ".suspect")
+}
+
+/// `headspace.db` + `-wal` ▶ `headspace.db-wal`.
+pub fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    PathBuf::from(name)
+}
+
+/// SQLite gives its companions the mode of the database, so the database is made private before SQLite sees it.
+fn make_private(path: &Path) -> Result<()> {
+    match headspace_platform::files::create_private(path) {
+        Ok(_) => Ok(()),
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
+        Err(error) => Err(error).with_context(|| format!("could not make {}", path.display())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_damaged_database_is_put_aside_whole() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("headspace.db");
+        std::fs::write(&path, b"this is no database, whatever it says".repeat(100)).unwrap();
+        let (db, aside) = open_or_start_afresh(&path).unwrap();
+        assert_eq!(schema::found_version(&db).unwrap(), schema::version());
+        let kept = std::fs::read(aside.unwrap()).unwrap();
+        assert!(kept.starts_with(b"this is no database"));
+    }
+
+    #[test]
+    fn a_truncated_database_is_noticed() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("headspace.db");
+        drop(open(&path).unwrap());
+        let file = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
+        file.set_len(file.metadata().unwrap().len() / 2).unwrap();
+        assert!(open_or_start_afresh(&path).unwrap().1.is_some());
+    }
+
+    #[test]
+    fn commits_are_durable_again_whatever_came_between() {
+        let dir = tempfile::tempdir().unwrap();
+        let db = open(&dir.path().join("headspace.db")).unwrap();
+        let level = || db.pragma_query_value(None, "synchronous", |row| row.get::<_, i64>(0)).unwrap();
+        unhurried(&db, |db| Ok(db.execute_batch("INSERT INTO days VALUES ('2026-01-01', 1)")?)).unwrap();
+        assert_eq!(level(), 2);
+        unhurried(&db, |db| Ok(db.execute_batch("INSERT INTO nothing VALUES (1)")?)).unwrap_err();
+        assert_eq!(level(), 2);
+    }
+
+    #[test]
+    fn room_in_the_log_leaves_no_trace_in_the_database() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("headspace.db");
+        let db = open(&path).unwrap();
+        let pages = || db.pragma_query_value(None, "page_count", |row| row.get::<_, i64>(0)).unwrap();
+        let before = pages();
+        make_room(&db, &path).unwrap();
+        let log = std::fs::metadata(with_suffix(&path, "-wal")).unwrap().len();
+        assert!(log > 4 << 20, "{log}");
+        assert_eq!(pages(), before);
+        db.execute_batch("INSERT INTO days VALUES ('2026-01-01', 1)").unwrap();
+        assert_eq!(std::fs::metadata(with_suffix(&path, "-wal")).unwrap().len(), log);
+        // What a crash leaves of it is no part of the database either.
+        let copy = dir.path().join("copy.db");
+        for companion in ["", "-wal"] {
+            std::fs::copy(with_suffix(&path, companion), with_suffix(&copy, companion)).unwrap();
+        }
+        let copied = open(&copy).unwrap();
+        let days: i64 = copied.query_row("SELECT sum(events) FROM days", [], |row| row.get(0)).unwrap();
+        assert_eq!(days, 1);
+        assert!(copied.prepare("SELECT * FROM room").is_err());
+    }
+
+    #[test]
+    fn a_newer_database_is_kept_in_place() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("headspace.db");
+        open(&path).unwrap().pragma_update(None, "user_version", schema::version() as i64 + 1).unwrap();
+        let why = format!("{:#}", open_or_start_afresh(&path).unwrap_err());
+        assert!(why.contains("newer headspace"), "{why}");
+        assert!(path.exists());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn only_the_owner_can_read_it() {
+        use std::os::unix::fs::PermissionsExt;
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("headspace.db");
+        let _db = open(&path).unwrap();
+        for companion in ["", "-wal", "-shm"] {
+            let mode = std::fs::metadata(with_suffix(&path, companion)).unwrap().permissions().mode();
+            assert_eq!(mode & 0o777, 0o600, "{companion}");
+        }
+    }
+}

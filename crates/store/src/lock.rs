@@ -1,0 +1,58 @@
+//! One writer per database: a lock that the system lets go of when its holder dies, however it dies.
+
+use anyhow::{Context, Result};
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{Read, Seek, Write};
+use std::path::Path;
+
+/// Held for as long as this value lives.
+#[derive(Debug)]
+pub struct Lock(#[allow(dead_code)] File);
+
+/// Takes the lock of the database at `path`, or says who holds it.
+pub fn take(path: &Path) -> Result<Lock> {
+    if let Some(dir) = path.parent().filter(|dir| !dir.as_os_str().is_empty()) {
+        headspace_platform::files::private_dir(dir)?;
+    }
+    let lock_path = crate::with_suffix(path, ".lock");
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let mut file =
+        options.open(&lock_path).with_context(|| format!("could not open {}", lock_path.display()))?;
+    match file.try_lock() {
+        Ok(()) => {}
+        Err(TryLockError::WouldBlock) => {
+            let mut pid = String::new();
+            let _ = file.read_to_string(&mut pid);
+            let who = match pid.trim().parse::<u32>() {
+                Ok(pid) => format!("another headspace (pid {pid})"),
+                Err(_) => "another headspace".to_owned(),
+            };
+            anyhow::bail!("{who} is using {}", path.display());
+        }
+        Err(TryLockError::Error(error)) => return Err(error).context("could not lock the database"),
+    }
+    // Who holds it is a courtesy to the next one who asks; the lock itself does not depend on it.
+    let _ = file.set_len(0);
+    let _ = file.rewind();
+    let _ = write!(file, "{}", std::process::id());
+    Ok(Lock(file))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_second_is_told_who_the_first_is() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("headspace.db");
+        let first = take(&path).unwrap();
+        let why = take(&path).unwrap_err().to_string();
+        assert!(why.contains(&format!("pid {}", std::process::id())), "{why}");
+        drop(first);
+        take(&path).unwrap();
+    }
+}

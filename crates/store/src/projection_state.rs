@@ -1,0 +1,93 @@
+//! What the next event builds on: the world, and the rows that are worked out but not written yet.
+//!
+//! Events are durable before anybody hears of them. Everything else is worked out from them, so it may be written a
+//! moment later and together: what a crash takes is worked out again from the events, by whoever reads the store next.
+
+use crate as store;
+use crate::replay;
+use crate::write;
+use crate::write::{Marks, Rows};
+use anyhow::Result;
+use headspace_core::engine::World;
+use headspace_core::stamp::Stamp;
+use headspace_platform::clock::WallClock;
+use rusqlite::{Connection, Transaction, TransactionBehavior};
+use std::time::{Duration, Instant};
+
+/// Rows are written when no event came for this long,
+const QUIET: Duration = Duration::from_millis(5);
+/// or when the oldest of them is this old.
+const OLDEST: Duration = Duration::from_millis(100);
+/// After a failure there is nothing to be gained by hurry.
+const AGAIN: Duration = Duration::from_secs(1);
+
+pub struct Memory {
+    pub world: World,
+    pub marks: Marks,
+    unwritten: Rows,
+    due: Option<Due>,
+}
+
+#[derive(Clone, Copy)]
+struct Due {
+    latest: Instant,
+    quiet: Instant,
+}
+
+impl Memory {
+    /// As the events have it. What the last server did not come to write is written soon.
+    pub fn load(db: &Connection) -> Result<Memory> {
+        let (world, marks, unwritten) = replay::caught_up(db)?;
+        let now = Instant::now();
+        let behind = marks.projected != Some(marks.event);
+        let due = behind.then_some(Due { latest: now, quiet: now });
+        Ok(Memory { world, marks, unwritten, due })
+    }
+
+    /// Rows of events that are on disk.
+    pub fn keep(&mut self, rows: Rows) {
+        self.unwritten.absorb(rows);
+        let now = Instant::now();
+        let latest = self.due.map_or(now + OLDEST, |due| due.latest);
+        self.due = Some(Due { latest, quiet: now + QUIET });
+    }
+
+    /// How long until rows should be written; `None` if there are none.
+    pub fn write_in(&self) -> Option<Duration> {
+        let due = self.due?;
+        Some(due.latest.min(due.quiet).saturating_duration_since(Instant::now()))
+    }
+
+    /// Writes all rows, and that they are written.
+    pub fn write(&mut self, db: &Connection) -> Result<()> {
+        if self.due.is_none() {
+            return Ok(());
+        }
+        // If it fails it is tried again, a little later.
+        let again = Instant::now() + AGAIN;
+        self.due = Some(Due { latest: again, quiet: again });
+        store::unhurried(db, |db| {
+            let transaction = Transaction::new_unchecked(db, TransactionBehavior::Immediate)?;
+            put(&transaction, &self.world, &mut self.marks, &self.unwritten)?;
+            Ok(transaction.commit()?)
+        })?;
+        self.unwritten = Rows::default();
+        self.due = None;
+        Ok(())
+    }
+}
+
+/// Rows, documents and marks of the events up to `marks.event`.
+fn put(db: &Connection, world: &World, marks: &mut Marks, rows: &Rows) -> Result<()> {
+    let now = Stamp::now();
+    write::rows(db, rows)?;
+    write::lists(db, marks.projected.unwrap_or(0), marks.event)?;
+    for (id, seq) in &rows.touched {
+        if let Some(agent) = world.agent(*id) {
+            write::agent(db, agent, now, *seq)?;
+        }
+    }
+    marks.world = world.counters();
+    marks.projected = Some(marks.event);
+    write::marks(db, marks)
+}

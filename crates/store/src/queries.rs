@@ -1,0 +1,511 @@
+//! What the server, the offline commands and the surfaces read.
+
+use crate::write::{Marks, TailUpdate};
+use crate::{flag, search};
+use anyhow::{Context, Result};
+use headspace_core::engine::{Agent, Counters, World};
+use headspace_core::model::*;
+use headspace_core::stamp::Stamp;
+use rusqlite::types::Value as Sql;
+use rusqlite::{Connection, OptionalExtension, Row, params_from_iter};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+pub fn marks(db: &Connection) -> Result<Marks> {
+    let mut marks = match meta(db, "marks")? {
+        Some(text) => serde_json::from_str(&text).context("could not read the database's marks")?,
+        None => Marks::default(),
+    };
+    // Events are on disk before anything else of them is.
+    marks.projected.get_or_insert(marks.event);
+    marks.event = marks.event.max(newest(db)?);
+    Ok(marks)
+}
+
+pub fn meta(db: &Connection, key: &str) -> Result<Option<String>> {
+    let mut query = db.prepare_cached("SELECT value FROM meta WHERE key = ?1")?;
+    Ok(query.query_row([key], |row| row.get(0)).optional()?)
+}
+
+/// Every agent, ended ones too, as the engine left them.
+pub fn agents(db: &Connection) -> Result<Vec<Agent>> {
+    documents(db, "agents")
+}
+
+fn documents(db: &Connection, table: &str) -> Result<Vec<Agent>> {
+    let mut query = db.prepare(&format!("SELECT id, doc FROM {table} ORDER BY id"))?;
+    let mut rows = query.query([])?;
+    let mut agents = Vec::new();
+    while let Some(row) = rows.next()? {
+        let doc = row.get_ref(1)?.as_str()?;
+        let agent = serde_json::from_str(doc)
+            .with_context(|| format!("could not read agent {}", row.get::<_, i64>(0).unwrap_or(0)))?;
+        agents.push(agent);
+    }
+    Ok(agents)
+}
+
+pub fn world(db: &Connection) -> Result<(World, Marks)> {
+    let marks = marks(db)?;
+    Ok((World::load(agents(db)?, marks.world), marks))
+}
+
+/// The ids given by the events that were deleted for want of room.
+pub fn base_counters(db: &Connection) -> Result<Counters> {
+    match meta(db, "base")? {
+        Some(text) => serde_json::from_str(&text).context("could not read the base's ids"),
+        None => Ok(Counters::default()),
+    }
+}
+
+/// The world that the events in the store come on top of; `None`: the empty one.
+pub fn base(db: &Connection) -> Result<Option<World>> {
+    if meta(db, "base")?.is_none() {
+        return Ok(None);
+    }
+    Ok(Some(World::load(documents(db, "base")?, base_counters(db)?)))
+}
+
+/// An event as the surfaces see it.
+#[derive(Clone, Debug, Serialize)]
+pub struct EventView {
+    pub id: i64,
+    pub name: String,
+    pub session_id: String,
+    pub agent_id: Option<i64>,
+    pub at: Stamp,
+    pub received_at: Stamp,
+    pub source: String,
+    pub duplicate: bool,
+    pub body: Value,
+}
+
+/// Which events are asked for; all conditions hold together.
+#[derive(Clone, Debug, Default)]
+pub struct EventQuery {
+    /// Only newer than this id; the answer is then oldest first, from there on.
+    pub after: Option<i64>,
+    pub before: Option<i64>,
+    pub agent: Option<i64>,
+    /// Event names.
+    pub names: Vec<String>,
+    /// Words to be found in the event's texts.
+    pub text: Option<String>,
+    pub limit: usize,
+}
+
+impl EventQuery {
+    /// The order in which events are looked for.
+    pub fn order(&self) -> &'static str {
+        if self.after.is_some() { "ASC" } else { "DESC" }
+    }
+}
+
+const EVENT_COLUMNS: &str = "id, name, session_id, agent_id, at, received_at, source, flags, body";
+/// Bytes of bodies in one answer, or a little more.
+const MOST_BYTES: usize = 16 << 20;
+
+/// Events that were found. Searching and reading have their limits, so there may be more than was asked for.
+#[derive(Debug, Default)]
+pub struct Found {
+    /// Oldest first.
+    pub events: Vec<EventView>,
+    /// It was not looked further than this id: whoever wants the rest asks for what is before it, or after it if that
+    /// was asked.
+    pub looked_to: Option<i64>,
+    /// There may be more: before this id, or after it if that was asked.
+    pub next: Option<i64>,
+}
+
+/// The newest events that match, oldest of them first; with `after`, the first ones after it.
+pub fn events(db: &Connection, query: &EventQuery) -> Result<Found> {
+    // First the ids, then the rows: only those that are shown are read whole.
+    let (ids, looked_to) = match &query.text {
+        None => (ids(db, query)?, None),
+        Some(text) => search::find(db, query, text)?,
+    };
+    read(db, query, ids, looked_to)
+}
+
+/// In the order in which they are looked for.
+fn ids(db: &Connection, query: &EventQuery) -> Result<Vec<i64>> {
+    let mut values: Vec<Sql> = Vec::new();
+    let mut bind = |value: Sql| {
+        values.push(value);
+        format!("?{}", values.len())
+    };
+    let lists = lists(query, &mut bind)?;
+    let after = query.after.map(|id| bind(id.into()));
+    let before = query.before.map(|id| bind(id.into()));
+    let (order, limit) = (query.order(), query.limit);
+    let of_list = |List { from, id }: &List| {
+        let after = after.as_ref().map_or(String::new(), |after| format!(" AND {id} > {after}"));
+        let before = before.as_ref().map_or(String::new(), |before| format!(" AND {id} < {before}"));
+        format!("SELECT * FROM (SELECT {id} FROM {from}{after}{before} ORDER BY {id} {order} LIMIT {limit})")
+    };
+    let all = lists.iter().map(of_list).collect::<Vec<_>>().join(" UNION ALL ");
+    let mut statement = db.prepare_cached(&format!("{all} ORDER BY 1 {order} LIMIT {limit}"))?;
+    let ids = statement.query_map(params_from_iter(values), |row| row.get(0))?;
+    Ok(ids.collect::<rusqlite::Result<_>>()?)
+}
+
+fn read(db: &Connection, query: &EventQuery, ids: Vec<i64>, mut looked_to: Option<i64>) -> Result<Found> {
+    let mut statement = db.prepare_cached(&format!("SELECT {EVENT_COLUMNS} FROM events WHERE id = ?1"))?;
+    let (mut events, mut bytes) = (Vec::with_capacity(ids.len()), 0);
+    for id in ids {
+        if bytes > MOST_BYTES {
+            looked_to = events.last().map(|event: &EventView| event.id);
+            break;
+        }
+        let read = statement.query_row([id], |row| {
+            bytes += row.get_ref(8)?.as_bytes()?.len();
+            event_view(row)
+        });
+        events.extend(read.optional()?);
+    }
+    let full = events.len() >= query.limit;
+    let next = looked_to.or(events.last().map(|event| event.id).filter(|_| full));
+    if query.after.is_none() {
+        events.reverse();
+    }
+    Ok(Found { events, looked_to, next })
+}
+
+/// Events in the order of their ids: everything up to a condition on them, and what holds their id there.
+struct List {
+    from: String,
+    id: &'static str,
+}
+
+/// Where to look for the events, without reading those of other agents or names: an agent's own, or those of each name,
+/// or all.
+fn lists(query: &EventQuery, bind: &mut impl FnMut(Sql) -> String) -> Result<Vec<List>> {
+    if let Some(agent) = query.agent {
+        let agent = bind(agent.into());
+        let mut from = format!("events_by_agent l CROSS JOIN events USING (id) WHERE l.agent_id = {agent}");
+        if !query.names.is_empty() {
+            let names = bind(serde_json::to_string(&query.names)?.into());
+            from += &format!(" AND name IN (SELECT value FROM json_each({names}))");
+        }
+        return Ok(vec![List { from, id: "l.id" }]);
+    }
+    if query.names.is_empty() {
+        return Ok(vec![List { from: "events WHERE 1".to_owned(), id: "id" }]);
+    }
+    let mut of_name = |name: &String| {
+        let name = bind(name.clone().into());
+        let from = format!("events_by_name l CROSS JOIN events USING (id) WHERE l.name = {name}");
+        List { from, id: "l.id" }
+    };
+    Ok(query.names.iter().map(&mut of_name).collect())
+}
+
+fn event_view(row: &Row) -> rusqlite::Result<EventView> {
+    Ok(EventView {
+        id: row.get(0)?,
+        name: row.get(1)?,
+        session_id: row.get(2)?,
+        agent_id: row.get(3)?,
+        at: Stamp(row.get(4)?),
+        received_at: Stamp(row.get(5)?),
+        source: row.get(6)?,
+        duplicate: row.get::<_, i64>(7)? & flag::DUPLICATE != 0,
+        body: serde_json::from_str(row.get_ref(8)?.as_str()?).unwrap_or(Value::Null),
+    })
+}
+
+/// The stored events from `after` on, as the engine takes them, with their flags; for a replay. The hint is the agent
+/// each one had: the engine takes that id if it has to make the agent, because what made it was deleted since.
+pub fn replay(db: &Connection, after: i64, limit: usize) -> Result<Vec<(Event, i64)>> {
+    let mut statement = db.prepare_cached(
+        "SELECT id, name, session_id, agent_id, at, received_at, source, flags, body, facts
+         FROM events WHERE id > ?1 ORDER BY id LIMIT ?2",
+    )?;
+    let mut rows = statement.query(rusqlite::params![after, limit as i64])?;
+    let mut events = Vec::new();
+    while let Some(row) = rows.next()? {
+        let view = event_view(row)?;
+        let flags: i64 = row.get(7)?;
+        let facts = match row.get_ref(9)?.as_str_or_null()? {
+            Some(text) => serde_json::from_str(text).unwrap_or_default(),
+            None => Facts::default(),
+        };
+        let event = Event {
+            id: view.id,
+            name: view.name,
+            session_id: view.session_id,
+            at: view.at,
+            received_at: view.received_at,
+            source: Source::from_word(&view.source).unwrap_or(Source::Hook),
+            body: view.body,
+            facts,
+            agent_hint: view.agent_id,
+        };
+        events.push((event, flags));
+    }
+    Ok(events)
+}
+
+/// The id of the newest event, 0 if there is none.
+pub fn newest(db: &Connection) -> Result<i64> {
+    Ok(db.prepare_cached("SELECT coalesce(max(id), 0) FROM events")?.query_row([], |row| row.get(0))?)
+}
+
+fn stamp(nanos: Option<i64>) -> Value {
+    nanos.map_or(Value::Null, |nanos| json!(Stamp(nanos)))
+}
+
+/// Which of an agent's rows are asked for: the newest, the newest before a certain one, or the first after one.
+#[derive(Clone, Copy, Debug)]
+pub struct Page {
+    pub agent: i64,
+    /// The id of a row of the same list.
+    pub before: Option<i64>,
+    pub after: Option<i64>,
+    pub limit: usize,
+}
+
+/// A part of a list, oldest first.
+#[derive(Debug, Default, PartialEq)]
+pub struct Listed {
+    pub rows: Vec<Value>,
+    /// There is more: before this id, or after it if that was asked.
+    pub next: Option<i64>,
+}
+
+/// A table with rows of agents, as it is listed.
+struct Table {
+    name: &'static str,
+    columns: &'static str,
+    /// What pages follow each other by.
+    cursor: &'static str,
+    /// What the rows of a page follow each other by.
+    order: &'static str,
+    object: fn(&Row) -> rusqlite::Result<Value>,
+}
+
+impl Table {
+    fn list(&self, db: &Connection, page: Page) -> Result<Listed> {
+        let mut ids = self.ids(db, page)?;
+        // One more than is wanted was looked for, to know whether there is more.
+        let more = ids.len() > page.limit;
+        ids.truncate(page.limit);
+        let next = ids.last().copied().filter(|_| more);
+        let Table { name, columns, order, object, .. } = self;
+        let sql = format!(
+            "SELECT {columns} FROM {name} WHERE id IN (SELECT value FROM json_each(?1)) ORDER BY {order}"
+        );
+        let mut statement = db.prepare_cached(&sql)?;
+        let rows = statement.query_map([serde_json::to_string(&ids)?], object)?;
+        Ok(Listed { rows: rows.collect::<rusqlite::Result<_>>()?, next })
+    }
+
+    fn ids(&self, db: &Connection, page: Page) -> Result<Vec<i64>> {
+        let Table { name, cursor, .. } = self;
+        let direction = if page.after.is_some() { "ASC" } else { "DESC" };
+        let order: Vec<String> = cursor.split(", ").map(|column| format!("{column} {direction}")).collect();
+        let beyond = |id: &str, sign: &str| match *cursor {
+            // Also where the row itself has been deleted since.
+            "id" => format!("({id} IS NULL OR id {sign} {id})"),
+            _ => format!("({id} IS NULL OR ({cursor}) {sign} (SELECT {cursor} FROM {name} WHERE id = {id}))"),
+        };
+        let sql = format!(
+            "SELECT id FROM {name} WHERE agent_id = ?1 AND {} AND {} ORDER BY {} LIMIT ?4",
+            beyond("?2", "<"),
+            beyond("?3", ">"),
+            order.join(", ")
+        );
+        let mut statement = db.prepare_cached(&sql)?;
+        let values = rusqlite::params![page.agent, page.before, page.after, page.limit as i64 + 1];
+        let ids = statement.query_map(values, |row| row.get(0))?;
+        Ok(ids.collect::<rusqlite::Result<_>>()?)
+    }
+}
+
+/// What was said, oldest first.
+pub fn turns(db: &Connection, page: Page) -> Result<Listed> {
+    Table {
+        name: "turns",
+        columns: "id, command_id, session_id, actor, intent, text, timestamp, timestamp_source, confidence, event_id",
+        cursor: "timestamp, id",
+        order: "timestamp, id",
+        object: |row| {
+            Ok(json!({
+                "id": row.get::<_, i64>(0)?, "command_id": row.get::<_, Option<i64>>(1)?,
+                "session_id": row.get::<_, String>(2)?, "actor": row.get::<_, String>(3)?,
+                "intent": row.get::<_, String>(4)?, "text": row.get::<_, String>(5)?,
+                "timestamp": stamp(row.get(6)?), "timestamp_source": row.get::<_, String>(7)?,
+                "confidence": row.get::<_, String>(8)?, "event_id": row.get::<_, i64>(9)?,
+            }))
+        },
+    }
+    .list(db, page)
+}
+
+/// Units of work, oldest first.
+pub fn commands(db: &Connection, page: Page) -> Result<Listed> {
+    Table {
+        name: "commands",
+        columns: "id, session_id, state, instruction, started_at, completed_at, confidence",
+        cursor: "id",
+        order: "started_at, id",
+        object: |row| {
+            Ok(json!({
+                "id": row.get::<_, i64>(0)?, "session_id": row.get::<_, String>(1)?,
+                "state": row.get::<_, String>(2)?, "instruction": row.get::<_, Option<String>>(3)?,
+                "started_at": stamp(row.get(4)?), "completed_at": stamp(row.get(5)?),
+                "confidence": row.get::<_, String>(6)?,
+            }))
+        },
+    }
+    .list(db, page)
+}
+
+/// Steps of the state machine, oldest first.
+pub fn transitions(db: &Connection, page: Page) -> Result<Listed> {
+    Table {
+        name: "transitions",
+        columns: "id, command_id, from_state, to_state, actor, intent, valid, confidence, source, event_id, at, why",
+        cursor: "id",
+        order: "id",
+        object: |row| {
+            Ok(json!({
+                "id": row.get::<_, i64>(0)?, "command_id": row.get::<_, Option<i64>>(1)?,
+                "from": row.get::<_, String>(2)?, "to": row.get::<_, String>(3)?,
+                "actor": row.get::<_, String>(4)?, "intent": row.get::<_, String>(5)?,
+                "valid": row.get::<_, bool>(6)?, "confidence": row.get::<_, String>(7)?,
+                "source": row.get::<_, String>(8)?, "event_id": row.get::<_, i64>(9)?,
+                "at": stamp(row.get(10)?), "why": row.get::<_, String>(11)?,
+            }))
+        },
+    }
+    .list(db, page)
+}
+
+/// Where the reader of transcripts stopped, for every one it knows.
+pub fn tails(db: &Connection) -> Result<Vec<TailUpdate>> {
+    let mut statement = db.prepare("SELECT path, session_id, offset, inode, data FROM tails")?;
+    let rows = statement.query_map([], |row| {
+        Ok(TailUpdate {
+            path: row.get(0)?,
+            session_id: row.get(1)?,
+            offset: row.get::<_, i64>(2)? as u64,
+            inode: row.get::<_, i64>(3)? as u64,
+            data: row.get::<_, Option<String>>(4)?.and_then(|text| serde_json::from_str(&text).ok()),
+        })
+    })?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
+/// One step of the stream, read back. `agent_updated` comes without data: the current document is what counts.
+#[derive(Clone, Debug)]
+pub struct ReplayedChange {
+    pub seq: i64,
+    pub kind: String,
+    pub agent_id: i64,
+    pub data: Option<Value>,
+}
+
+/// The stream after `after`, oldest first; of an agent's updates only the last is kept.
+pub fn changes(db: &Connection, after: i64, limit: usize) -> Result<Vec<ReplayedChange>> {
+    let mut statement = db.prepare_cached(
+        "SELECT c.seq, c.kind, c.agent_id, c.data, t.command_id, t.actor, t.intent, t.text, t.timestamp, t.id,
+                a.project_path, a.project
+         FROM changes c LEFT JOIN turns t ON t.id = c.ref LEFT JOIN agents a ON a.id = c.agent_id
+         WHERE c.seq > ?1
+         UNION ALL
+         SELECT changed_seq, 'agent_updated', id, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
+         FROM agents WHERE changed_seq > ?1
+         ORDER BY 1 LIMIT ?2",
+    )?;
+    let rows = statement.query_map(rusqlite::params![after, limit as i64], |row| {
+        let turn: Option<i64> = row.get(9)?;
+        let agent_id = row.get(2)?;
+        let data = match turn {
+            Some(turn_id) => Some(json!({
+                "agent_id": agent_id,
+                "project_id": row.get::<_, Option<String>>(10)?.or(row.get(11)?).unwrap_or_default(),
+                "text": row.get::<_, String>(7)?, "actor": row.get::<_, String>(5)?,
+                "intent": row.get::<_, String>(6)?, "command_id": row.get::<_, Option<i64>>(4)?,
+                "turn_id": turn_id, "timestamp": stamp(row.get(8)?),
+            })),
+            None => row.get::<_, Option<String>>(3)?.and_then(|text| serde_json::from_str(&text).ok()),
+        };
+        Ok(ReplayedChange { seq: row.get(0)?, kind: row.get(1)?, agent_id, data })
+    })?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{schema, write};
+
+    /// 60 events of three agents and of nobody, with four names.
+    fn database() -> Connection {
+        let mut db = Connection::open_in_memory().unwrap();
+        schema::migrate(&mut db).unwrap();
+        for id in 1..=60i64 {
+            let agent = Some(id % 4).filter(|agent| *agent > 0);
+            let body = json!({"prompt": if id % 5 == 0 { "needle" } else { "hay" }}).to_string();
+            db.execute(
+                "INSERT INTO events(id, name, session_id, agent_id, at, received_at, source, body)
+                 VALUES (?1, ?2, 's', ?3, 1, 1, 'hook', ?4)",
+                rusqlite::params![id, name(id), agent, body],
+            )
+            .unwrap();
+        }
+        write::lists(&db, 0, 30).unwrap();
+        write::lists(&db, 20, 60).unwrap();
+        let mut left = 40;
+        let forty = &mut || {
+            left -= 1;
+            left > 0
+        };
+        search::index_some(&db, forty).unwrap();
+        db
+    }
+
+    fn name(id: i64) -> &'static str {
+        ["Stop", "PreToolUse", "PostToolUse", "Notification"][(id / 3 % 4) as usize]
+    }
+
+    /// What is found by lists and indexes is what would be found by looking at everything.
+    #[test]
+    fn every_combination_of_conditions_finds_what_it_should() {
+        let db = database();
+        let names: [&[&str]; 4] = [&[], &["Stop"], &["Stop", "Notification"], &["Nothing"]];
+        let mut asked = 0;
+        for (agent, names, text) in [None, Some(1), Some(3), Some(9)]
+            .into_iter()
+            .flat_map(|agent| names.map(|names| (agent, names)))
+            .flat_map(|(agent, names)| [None, Some("needle")].map(|text| (agent, names, text)))
+        {
+            for (after, before, limit) in [
+                (None, None, 7),
+                (None, None, 100),
+                (Some(25), None, 7),
+                (None, Some(35), 7),
+                (Some(9), Some(50), 100),
+            ] {
+                let wanted = |id: &i64| {
+                    agent.is_none_or(|agent| id % 4 == agent)
+                        && (names.is_empty() || names.contains(&name(*id)))
+                        && (text.is_none() || id % 5 == 0)
+                        && after.is_none_or(|after| *id > after)
+                        && before.is_none_or(|before| *id < before)
+                };
+                let all: Vec<i64> = (1..=60).filter(wanted).collect();
+                let many = all.len().min(limit);
+                let expected = if after.is_some() { &all[..many] } else { &all[all.len() - many..] };
+                let names = names.iter().map(|name| name.to_string()).collect();
+                let query = EventQuery { after, before, agent, names, text: text.map(str::to_owned), limit };
+                let found = events(&db, &query).unwrap();
+                let found: Vec<i64> = found.events.iter().map(|event| event.id).collect();
+                assert_eq!(found, expected, "{query:?}");
+                asked += 1;
+            }
+        }
+        assert_eq!(asked, 160);
+    }
+}

@@ -1,0 +1,122 @@
+//! Recomputes all agent states from the stored events, in a copy that replaces the database when it is complete.
+
+use crate::recover::salvage;
+use crate::replay::{self, Replayed};
+use crate::with_suffix;
+use anyhow::{Context, Result};
+use fs_err as fs;
+use rusqlite::Connection;
+use std::path::Path;
+
+/// Replays the events of `path`, and of `from` if given, into a copy that replaces `path`. Also returns how many events
+/// could not be read. `progress` gets the number of replayed events and the total.
+pub fn rebuild(path: &Path, from: Option<&Path>, progress: impl FnMut(u64, u64)) -> Result<(Replayed, u64)> {
+    let copy = with_suffix(path, ".rebuild");
+    remove(&copy);
+    let done = rebuild_in(path, &copy, from, progress);
+    if done.is_err() {
+        remove(&copy);
+    }
+    done
+}
+
+fn rebuild_in(
+    path: &Path,
+    copy: &Path,
+    from: Option<&Path>,
+    mut progress: impl FnMut(u64, u64),
+) -> Result<(Replayed, u64)> {
+    let healthy = path.exists() && copied(path, copy)?;
+    let mut unreadable = 0;
+    if from.is_some() || !healthy {
+        remove(copy);
+        let db = fast(crate::open(copy)?)?;
+        for source in from.into_iter().chain(path.exists().then_some(path)) {
+            unreadable += salvage(source, &db)?;
+        }
+    }
+    let mut db = fast(crate::open(copy)?)?;
+    let total: i64 = db.query_row("SELECT count(*) FROM events", [], |row| row.get(0))?;
+    let done = replay::replay(&mut db, |count| progress(count, total.unsigned_abs()))?;
+    db.execute_batch("PRAGMA optimize; PRAGMA wal_checkpoint(TRUNCATE)")?;
+    drop(db);
+    fs::File::open(copy)?.sync_all()?;
+    if !healthy && path.exists() {
+        crate::put_aside(path)?;
+    }
+    swap(copy, path)?;
+    Ok((done, unreadable))
+}
+
+/// For `serve`, which found the database damaged and put it `aside`: if all of its events can be read, they are put into the
+/// place of the one it began instead, and everything is worked out from them. How many there were; `None` if some are
+/// lost, which a person should decide about.
+pub fn by_itself(path: &Path, aside: &Path) -> Result<Option<u64>> {
+    let copy = with_suffix(path, ".rebuild");
+    remove(&copy);
+    let companions = ["-wal", "-shm"].map(|end| with_suffix(aside, end));
+    let made = companions.iter().filter(|companion| !companion.exists()).collect::<Vec<_>>();
+    let done = (|| {
+        let mut db = fast(crate::open(&copy)?)?;
+        let lost = salvage(aside, &db)?;
+        let total: i64 = db.query_row("SELECT count(*) FROM events", [], |row| row.get(0))?;
+        if lost > 0 || total == 0 {
+            return Ok(None);
+        }
+        let replayed = replay::replay(&mut db, |_| {})?;
+        db.execute_batch("PRAGMA optimize; PRAGMA wal_checkpoint(TRUNCATE)")?;
+        drop(db);
+        fs::File::open(&copy)?.sync_all()?;
+        swap(&copy, path)?;
+        Ok(Some(replayed.events))
+    })();
+    remove(&copy);
+    // Reading makes them, empty; what is kept aside is to be found by its name alone.
+    for companion in made {
+        let _ = std::fs::remove_file(companion);
+    }
+    done
+}
+
+/// A whole copy of the database, compact; `false` if it is damaged.
+fn copied(path: &Path, copy: &Path) -> Result<bool> {
+    let result = crate::open(path).and_then(|db| {
+        db.execute("VACUUM INTO ?1", [text(copy)?]).context("could not copy the database")?;
+        Ok(())
+    });
+    match result {
+        Ok(()) => Ok(true),
+        Err(error) if crate::is_damage(&error) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// The copy is worth nothing until it is whole, so it need not be safe before.
+fn fast(db: Connection) -> Result<Connection> {
+    db.pragma_update(None, "synchronous", "OFF")?;
+    Ok(db)
+}
+
+/// The old database's log is empty by now; its companions would not fit the new one.
+fn swap(copy: &Path, path: &Path) -> Result<()> {
+    for companion in ["-wal", "-shm"] {
+        let _ = std::fs::remove_file(with_suffix(path, companion));
+    }
+    fs::rename(copy, path).context("could not put the rebuilt database in place")?;
+    if let Some(dir) = path.parent()
+        && let Ok(dir) = fs::File::open(dir)
+    {
+        let _ = dir.sync_all();
+    }
+    Ok(())
+}
+
+fn remove(copy: &Path) {
+    for companion in ["", "-wal", "-shm", ".suspect"] {
+        let _ = std::fs::remove_file(with_suffix(copy, companion));
+    }
+}
+
+fn text(path: &Path) -> Result<&str> {
+    path.to_str().context("could not copy the database: its path is not UTF-8")
+}

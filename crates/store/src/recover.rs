@@ -1,0 +1,193 @@
+//! What can be read of a damaged database, put into a new one.
+
+use crate as store;
+use crate::{queries, write};
+use anyhow::{Context, Result, ensure};
+use headspace_core::engine::Agent;
+use headspace_core::text;
+use rusqlite::{Connection, OpenFlags};
+use std::path::Path;
+
+/// Nothing is numbered higher: where a page is damaged, an id may be any number.
+const LAST_ID: i64 = 1 << 53;
+/// So many events are looked for one by one behind the last one that could be read: more than a few pages hold.
+const PATIENT_STEPS: u32 = 5_000;
+/// Looked for in vain, where a page of agents is damaged.
+const MOST_AGENTS: i64 = 1_000_000;
+
+/// Copies every event of `source` that can be read behind those `into` has; how many are lost. Where retention had deleted
+/// some between two that are there, those count as lost if the damage is between the two.
+pub fn salvage(source: &Path, into: &Connection) -> Result<u64> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let damaged = Connection::open_with_flags(source, flags)
+        .with_context(|| format!("could not open {}", source.display()))?;
+    // Without it SQLite gives nothing at all of a file that is shorter than it should be.
+    damaged.pragma_update(None, "writable_schema", true)?;
+    if damaged.prepare("SELECT id FROM events").is_err() {
+        let source = text::plain(&source.display().to_string());
+        eprintln!("headspace: note: nothing of {source} can be read: not even its schema is whole");
+        return Ok(0);
+    }
+    let last: i64 = damaged
+        .query_row("SELECT max(id) FROM events", [], |row| row.get(0))
+        .or_else(|_| damaged.query_row("SELECT seq FROM sqlite_sequence LIMIT 1", [], |row| row.get(0)))
+        .unwrap_or(i64::MAX);
+    let mut next = 1 + queries::newest(into)?;
+    let (mut at, mut failures, mut lost) = (0, 0_u32, 0_i64);
+    // The last event before the damage that is being stepped over. All ids behind it, up to the next event that can be
+    // read, are lost.
+    let mut whole = 0;
+    into.execute_batch("BEGIN")?;
+    // Two databases mean different things by the same id, so only the first one's can stay.
+    let first = next == 1 && queries::base_counters(into)?.agent == 0;
+    if first {
+        base(&damaged, into)?;
+    } else if queries::base_counters(&damaged).is_ok_and(|counters| counters.agent > 0) {
+        let source = text::plain(&source.display().to_string());
+        eprintln!("headspace: note: agents of {source} begin with the first event that is left there");
+    }
+    while at < last {
+        match copy_after(&damaged, into, at, first, &mut next) {
+            Ok(Some(id)) => {
+                if failures > 0 {
+                    lost += id - whole - 1;
+                }
+                (at, whole, failures) = (id, id, 0);
+                continue;
+            }
+            Ok(None) => break,
+            Err(error) => ensure!(is_unreadable(&error), error),
+        }
+        // Somewhere behind here the pages are readable again, or not at all. One by one at first: what is stepped over is lost.
+        let steps = failures.saturating_sub(PATIENT_STEPS);
+        if steps > 20 {
+            break;
+        }
+        at += 1 << steps;
+        failures += 1;
+    }
+    // Behind the last one that could be read there were more; without an end there is at least one.
+    lost += match last < LAST_ID {
+        true => (last - whole).max(0),
+        false => i64::from(failures > 0),
+    };
+    into.execute_batch("COMMIT")?;
+    let mut merged = queries::marks(into)?;
+    if let Ok(marks) = queries::marks(&damaged) {
+        merged.received += marks.received;
+        merged.seq = merged.seq.max(marks.seq);
+        merged.last_hook_at = merged.last_hook_at.max(marks.last_hook_at);
+        merged.last_hook = marks.last_hook.or(merged.last_hook);
+    }
+    merged.event = next - 1;
+    // Counted and told before, as far as that can be known.
+    merged.projected = Some(merged.event);
+    write::marks(into, &merged)?;
+    Ok(lost.max(0).unsigned_abs())
+}
+
+/// Copies the agents as the events that were deleted for want of room left them. Without the ids given by then
+/// nothing can come on top of them.
+fn base(damaged: &Connection, into: &Connection) -> Result<()> {
+    let Ok(counters) = queries::base_counters(damaged) else {
+        eprintln!("headspace: note: what was before the first event that is left cannot be read");
+        return Ok(());
+    };
+    if counters.agent == 0 {
+        return Ok(());
+    }
+    let mut at = 0;
+    for _ in 0..counters.agent.min(MOST_AGENTS) {
+        match agent_after(damaged, at) {
+            Ok(Some(agent)) => {
+                write::base_agent(into, &agent)?;
+                at = agent.id;
+            }
+            Ok(None) => break,
+            // The next one may be on another page.
+            Err(_) => at += 1,
+        }
+    }
+    write::base_counters(into, counters)
+}
+
+/// The first agent of the base after `at`.
+fn agent_after(damaged: &Connection, at: i64) -> Result<Option<Agent>> {
+    let mut query = damaged.prepare_cached("SELECT id, doc FROM base WHERE id > ?1 ORDER BY id LIMIT 1")?;
+    let mut rows = query.query([at])?;
+    let Some(row) = rows.next()? else { return Ok(None) };
+    let agent: Agent = serde_json::from_str(row.get_ref(1)?.as_str()?)?;
+    ensure!(agent.id > at && agent.id == row.get::<_, i64>(0)?, Damaged);
+    Ok(Some(agent))
+}
+
+/// A row that is not whole, or not where it should be.
+#[derive(Debug)]
+struct Damaged;
+
+impl std::fmt::Display for Damaged {
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        f.write_str("a row is damaged")
+    }
+}
+
+impl std::error::Error for Damaged {}
+
+fn is_unreadable(error: &anyhow::Error) -> bool {
+    error.is::<Damaged>() || store::is_damage(error)
+}
+
+/// Copies the first event after `at`; its id there, or `None` if there is none. Where pages are gone, SQLite may give
+/// a row with less in it than was stored: that is unreadable too.
+fn copy_after(
+    damaged: &Connection,
+    into: &Connection,
+    at: i64,
+    keep_id: bool,
+    next: &mut i64,
+) -> Result<Option<i64>> {
+    let mut query = damaged.prepare_cached(
+        "SELECT id, name, session_id, at, received_at, source, delivery_id, facts, body, flags & 8
+         FROM events WHERE id > ?1 ORDER BY id LIMIT 1",
+    )?;
+    let mut rows = query.query([at])?;
+    let Some(row) = rows.next()? else { return Ok(None) };
+    let id: i64 = row.get(0)?;
+    // Pages in disorder can lead back to where we were, for ever.
+    ensure!(id > at && id < LAST_ID && is_whole(row), Damaged);
+    let new = if keep_id { id } else { *next };
+    // What came before the damage decides; the same delivery again is the same event.
+    let copied = into
+        .prepare_cached(
+            "INSERT OR IGNORE INTO events(id, name, session_id, at, received_at, source, delivery_id, facts, body, flags)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+        )?
+        .execute(rusqlite::params![
+            new,
+            row.get::<_, String>(1)?,
+            row.get::<_, String>(2)?,
+            row.get::<_, i64>(3)?,
+            row.get::<_, i64>(4)?,
+            row.get::<_, String>(5)?,
+            row.get::<_, Option<String>>(6)?,
+            row.get::<_, Option<String>>(7)?,
+            row.get::<_, String>(8)?,
+            row.get::<_, i64>(9)?,
+        ])?;
+    if copied > 0 {
+        *next = new + 1;
+    }
+    Ok(Some(id))
+}
+
+/// Whether every column holds what an event has there, and the body is an object to its end.
+fn is_whole(row: &rusqlite::Row<'_>) -> bool {
+    let text = |at: usize| row.get_ref(at).ok()?.as_str().ok().filter(|text| !text.is_empty());
+    let number = |at: usize| row.get::<_, i64>(at).is_ok();
+    let body =
+        text(8).and_then(|body| serde_json::from_str::<serde_json::Map<_, serde_json::Value>>(body).ok());
+    [1, 2, 5].into_iter().all(|at| text(at).is_some())
+        && [3, 4, 9].into_iter().all(number)
+        && [6, 7].into_iter().all(|at| row.get::<_, Option<String>>(at).is_ok())
+        && body.is_some()
+}

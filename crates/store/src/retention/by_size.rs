@@ -1,0 +1,225 @@
+//! A database that has grown too big lets its oldest events go, whosever they are.
+//!
+//! A session of weeks is no reason to keep everything, and its agent must stay what it is. So every event that goes is
+//! put through the engine once more, and what comes of it is kept as the base that a replay begins with. The base and the
+//! events that are left give the agents to the byte as all events did.
+
+use crate::flag;
+use crate::replay;
+use crate::retention::prune;
+use crate::retention::prune::{GoOn, Remains, Room};
+use crate::{queries, write};
+use anyhow::Result;
+use headspace_core::engine::{Agent, World};
+use rusqlite::Connection;
+use std::collections::{BTreeSet, HashSet};
+
+/// Events deleted between two looks at the size.
+const AT_ONCE: usize = 10;
+/// The newest events stay, however little room there is.
+const KEPT: i64 = 20;
+/// So many steps of the stream stay, if only for a moment's absence.
+const FEWEST_CHANGES: i64 = 1000;
+
+/// Deletes until what is left fits, in steps.
+#[derive(Debug)]
+pub struct Cut {
+    goal: u64,
+    base: Base,
+    remains: Remains,
+    /// Events the engine fails on, which it did not when they came.
+    failing: HashSet<i64>,
+    /// The last step failed because of such an event, which is known now: it is worth trying again.
+    pub goes_on_after: bool,
+    /// More could go if its rows were written.
+    pub wants_rows: bool,
+    done: bool,
+    /// Done, and what must stay is more than fits.
+    pub in_vain: bool,
+    pub deleted: u64,
+}
+
+#[derive(Debug)]
+enum Base {
+    /// Documents read so far: with thousands of agents that takes its time, too.
+    Reading(Vec<Agent>),
+    Read(Box<World>),
+}
+
+impl Cut {
+    /// Until the database holds no more than `goal` bytes.
+    pub fn to(goal: u64) -> Cut {
+        Cut {
+            goal,
+            base: Base::Reading(Vec::new()),
+            remains: Remains::default(),
+            failing: HashSet::new(),
+            goes_on_after: false,
+            wants_rows: false,
+            done: false,
+            in_vain: false,
+            deleted: 0,
+        }
+    }
+
+    pub fn is_done(&self) -> bool {
+        self.done
+    }
+
+    /// Goes on as long as it may, and until `owed` bytes are free, inside the caller's transaction. Only events
+    /// whose rows are written may go.
+    pub fn step(&mut self, db: &Connection, owed: u64, go_on: GoOn) -> Result<()> {
+        (self.goes_on_after, self.wants_rows) = (false, false);
+        if let Base::Reading(agents) = &mut self.base {
+            if !read_base(db, agents, owed, go_on)? {
+                return Ok(());
+            }
+            let world = World::load(std::mem::take(agents), queries::base_counters(db)?);
+            self.base = Base::Read(Box::new(world));
+        }
+        let Base::Read(world) = &mut self.base else { return Ok(()) };
+        let marks = queries::marks(db)?;
+        let projected = marks.projected.unwrap_or(marks.event);
+        let last = projected - KEPT;
+        let mut touched = BTreeSet::new();
+        let mut through = None;
+        let deleted = self.deleted;
+        let begun_at = prune::room(db)?.used;
+        loop {
+            let Room { used, .. } = prune::room(db)?;
+            if used <= self.goal {
+                self.done = true;
+                break;
+            }
+            let oldest = queries::replay(db, 0, AT_ONCE)?;
+            // As many as there are events, or the stream's would outlive what it tells of.
+            let events = oldest.first().map_or(0, |(event, _)| marks.event - event.id);
+            let changes = events.clamp(FEWEST_CHANGES, prune::CHANGES_KEPT);
+            let mut surplus = 0;
+            for _ in 0..AT_ONCE {
+                // An event may leave many of them: they have to go faster than they come.
+                let some = prune::changes(db, marks.seq - changes)?;
+                surplus += some;
+                if some < prune::GLANCE {
+                    break;
+                }
+            }
+            let mut gone = 0;
+            for (event, flags) in oldest.into_iter().take_while(|(event, _)| event.id <= last) {
+                if flags & flag::UNPROJECTED == 0 && !self.failing.contains(&event.id) {
+                    let Some(outcome) = replay::again(world, &event) else {
+                        // Nobody knows what the world is now: everything of this step is taken back.
+                        self.failing.insert(event.id);
+                        self.goes_on_after = true;
+                        self.base = Base::Reading(Vec::new());
+                        self.deleted = deleted;
+                        anyhow::bail!("the engine fails on event {}", event.id);
+                    };
+                    touched.extend(outcome.agent_id);
+                    touched.extend(outcome.touched);
+                }
+                prune::event_row(db, event.id)?;
+                through = Some(event.id);
+                gone += 1;
+            }
+            if let Some(through) = through {
+                self.remains.step(db, through)?;
+            }
+            self.deleted += gone;
+            if gone == 0 && surplus == 0 {
+                self.wants_rows = marks.event > projected;
+                (self.done, self.in_vain) = (!self.wants_rows, !self.wants_rows);
+                break;
+            }
+            if begun_at.saturating_sub(used) >= owed && !go_on() {
+                break;
+            }
+        }
+        if through.is_some() {
+            for agent in touched.iter().filter_map(|id| world.agent(*id)) {
+                write::base_agent(db, agent)?;
+            }
+            write::base_counters(db, world.counters())?;
+        }
+        Ok(())
+    }
+}
+
+/// Reads further documents of the base, at least `owed` bytes; `true`: all are read.
+fn read_base(db: &Connection, agents: &mut Vec<Agent>, owed: u64, go_on: GoOn) -> Result<bool> {
+    let mut query = db.prepare_cached("SELECT doc FROM base WHERE id > ?1 ORDER BY id")?;
+    let mut rows = query.query([agents.last().map_or(0, |agent| agent.id)])?;
+    let mut read = 0;
+    while let Some(row) = rows.next()? {
+        let text = row.get_ref(0)?.as_str()?;
+        agents.push(serde_json::from_str(text)?);
+        read += text.len() as u64;
+        if read >= owed && !go_on() {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schema;
+    use serde_json::json;
+
+    /// Two sessions in one directory after each other, and one elsewhere, with everything a base has to remember.
+    fn database(events: i64) -> Connection {
+        let mut db = Connection::open_in_memory().unwrap();
+        schema::migrate(&mut db).unwrap();
+        for id in 1..=events {
+            let (session, cwd) =
+                [("a", "/here"), ("b", "/there"), (if id < events / 2 { "a" } else { "c" }, "/here")]
+                    [(id % 3) as usize];
+            let call = json!({"tool_name": "Bash", "tool_use_id": format!("t{}", id / 21),
+                "tool_input": {"command": "ls"}});
+            let (name, mut body) = match id / 3 % 7 {
+                0 => ("SessionStart", json!({"source": "resume", "model": "opus"})),
+                1 => ("UserPromptSubmit", json!({"prompt": format!("number {id}")})),
+                2 => ("PreToolUse", call),
+                3 => ("PermissionRequest", call),
+                4 => ("PostToolUse", call),
+                5 => ("SubagentStart", json!({"agent_id": format!("sub-{id}"), "agent_type": "Explore"})),
+                _ => ("Stop", json!({"last_assistant_message": format!("Did {id}.")})),
+            };
+            (body["session_id"], body["cwd"]) = (json!(session), json!(cwd));
+            let at = id * 1_000_000_000;
+            db.execute(
+                "INSERT INTO events(id, name, session_id, at, received_at, source, flags, body)
+                 VALUES (?1, ?2, ?3, ?4, ?4, 'hook', 8, ?5)",
+                rusqlite::params![id, name, session, at, body.to_string()],
+            )
+            .unwrap();
+        }
+        replay::replay(&mut db, |_| {}).unwrap();
+        db
+    }
+
+    fn rows(db: &Connection, table: &str) -> Vec<(i64, String)> {
+        let mut query = db.prepare(&format!("SELECT id, doc FROM {table} ORDER BY id")).unwrap();
+        query.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).unwrap().map(Result::unwrap).collect()
+    }
+
+    #[test]
+    fn wherever_it_is_cut_the_rest_tells_the_same() {
+        let mut db = database(400);
+        let all = rows(&db, "agents");
+        assert!(all.len() >= 2);
+        let mut cut = Cut::to(0);
+        let mut steps = 0;
+        while !cut.is_done() {
+            cut.step(&db, 0, &mut || false).unwrap();
+            replay::replay(&mut db, |_| {}).unwrap();
+            assert_eq!(rows(&db, "agents"), all, "after {} events", cut.deleted);
+            steps += 1;
+        }
+        assert!(steps > 20);
+        assert_eq!(cut.deleted, 380);
+        // Another one goes on from there.
+        assert_eq!(queries::base(&db).unwrap().unwrap().agents().count(), rows(&db, "base").len());
+    }
+}

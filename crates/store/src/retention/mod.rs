@@ -1,0 +1,5 @@
+//! See the files of this folder.
+
+pub mod by_size;
+pub mod prune;
+pub mod schedule;

@@ -1,0 +1,454 @@
+//! Retention: what is older than the user wants to keep goes, a little at a time.
+//!
+//! By age: agents that ended before the cutoff go with everything they left. Of the others, old rows go unless they
+//! belong to the current session of an agent that has not ended: a rebuild needs those to find the same state.
+//!
+//! By size: `server/cut.rs` lets the oldest events go, whosever they are. What those left in other tables is
+//! [`Remains`].
+
+use crate::{queries, write};
+use anyhow::Result;
+use headspace_core::stamp::Stamp;
+use rusqlite::{Connection, OptionalExtension, params};
+
+/// Steps of the stream kept for clients that come back.
+pub const CHANGES_KEPT: i64 = 100_000;
+/// Rows read at once. Each is deleted by itself, so that a step can end after any of them.
+pub const GLANCE: usize = 50;
+/// Pages given back to the file system between two glances at the clock.
+const PAGES: u32 = 16;
+
+/// Whether a step may go on; asked after every row or so. What it answers depends on the time, and on who waits.
+pub type GoOn<'a> = &'a mut dyn FnMut() -> bool;
+
+/// A table with rows that grow old: in the order of `id` they also are in the order of `time`, more or less.
+struct Table {
+    name: &'static str,
+    time: &'static str,
+    /// Whether a row of a living agent is needed: by its session, or where that is not known, by its time.
+    session: Option<&'static str>,
+}
+
+const TABLES: &[Table] = &[
+    Table { name: "events", time: "received_at", session: Some("session_id") },
+    Table { name: "turns", time: "timestamp", session: Some("session_id") },
+    Table { name: "commands", time: "started_at", session: Some("session_id") },
+    Table { name: "interactions", time: "opened_at", session: None },
+    Table { name: "transitions", time: "at", session: None },
+];
+
+/// What an agent leaves behind besides events, and the columns that name a row of it.
+const LEFT_BY_AGENTS: &[(&str, &str)] = &[
+    ("turns", "id"),
+    ("commands", "id"),
+    ("interactions", "id"),
+    ("transitions", "id"),
+    ("subagents", "agent_id, session_id, subagent_id"),
+    ("sessions", "session_id"),
+];
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Deleted {
+    pub agents: u64,
+    pub events: u64,
+}
+
+/// One pass over the database, done in steps.
+#[derive(Debug)]
+pub struct Pass {
+    cutoff: Stamp,
+    stage: Stage,
+    /// How far the stage has come.
+    cursor: i64,
+    /// The same where rows are named by a text.
+    name: String,
+    pub deleted: Deleted,
+    /// Agents that are gone since the last look.
+    pub forgotten: Vec<i64>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// Agents that ended long ago.
+    Agents,
+    /// Rows of this table.
+    Rows(usize),
+    Changes,
+    Sessions,
+    Tails,
+    Done,
+}
+
+impl Pass {
+    pub fn new(cutoff: Stamp) -> Pass {
+        let (deleted, forgotten) = (Deleted::default(), Vec::new());
+        Pass { cutoff, stage: Stage::Agents, cursor: 0, name: String::new(), deleted, forgotten }
+    }
+
+    pub fn is_done(&self) -> bool {
+        self.stage == Stage::Done
+    }
+
+    /// Goes on as long as it may, inside the caller's transaction.
+    pub fn step(&mut self, db: &Connection, go_on: GoOn) -> Result<()> {
+        while !self.is_done() {
+            match self.stage {
+                Stage::Agents => self.agent(db, go_on)?,
+                Stage::Rows(table) => self.rows(db, table, go_on)?,
+                Stage::Changes => self.changes(db)?,
+                Stage::Sessions => self.sessions(db)?,
+                Stage::Tails => self.tails(db)?,
+                Stage::Done => {}
+            }
+            if !go_on() {
+                break;
+            }
+        }
+        if self.deleted != Deleted::default() {
+            write::meta(db, "pruned", &self.cutoff.to_string())?;
+        }
+        Ok(())
+    }
+
+    fn next(&mut self, stage: Stage) {
+        (self.stage, self.cursor) = (stage, 0);
+        self.name.clear();
+    }
+
+    /// One agent that ended before the cutoff: a part of what it left, or, when nothing is left, the agent.
+    fn agent(&mut self, db: &Connection, go_on: GoOn) -> Result<()> {
+        let mut query = db.prepare_cached(
+            "SELECT id FROM agents WHERE ended_at IS NOT NULL AND ended_at < ?1 AND last_active_at < ?1 LIMIT 1",
+        )?;
+        let Some(id) = query.query_map([self.cutoff.0], |row| row.get::<_, i64>(0))?.next().transpose()?
+        else {
+            self.next(Stage::Rows(0));
+            return Ok(());
+        };
+        let mut events = db.prepare_cached("SELECT id FROM events_by_agent WHERE agent_id = ?1 LIMIT ?2")?;
+        let events: Vec<i64> = events
+            .query_map(params![id, GLANCE as i64], |row| row.get(0))?
+            .collect::<rusqlite::Result<_>>()?;
+        for event in &events {
+            event_row(db, *event)?;
+            self.deleted.events += 1;
+            if !go_on() {
+                break;
+            }
+        }
+        if !events.is_empty() {
+            return Ok(());
+        }
+        // An agent of months may have left tens of thousands of these: some at a time, too.
+        for (table, key) in LEFT_BY_AGENTS {
+            let some = format!(
+                "DELETE FROM {table} WHERE ({key}) IN (SELECT {key} FROM {table} WHERE agent_id = ?1 LIMIT {GLANCE})"
+            );
+            if db.prepare_cached(&some)?.execute([id])? > 0 {
+                return Ok(());
+            }
+        }
+        for table in ["base", "agents"] {
+            db.prepare_cached(&format!("DELETE FROM {table} WHERE id = ?1"))?.execute([id])?;
+        }
+        self.deleted.agents += 1;
+        self.forgotten.push(id);
+        Ok(())
+    }
+
+    fn rows(&mut self, db: &Connection, index: usize, go_on: GoOn) -> Result<()> {
+        let Some(table) = TABLES.get(index) else {
+            self.next(Stage::Changes);
+            return Ok(());
+        };
+        let old = old_rows(db, table, self.cursor)?;
+        for row in &old {
+            if row.time >= self.cutoff {
+                // Nothing behind it is older, or only by a clock that jumped.
+                self.next(Stage::Rows(index + 1));
+                return Ok(());
+            }
+            self.cursor = row.id;
+            if row.needed {
+                continue;
+            }
+            if table.name == "events" {
+                event_row(db, row.id)?;
+                self.deleted.events += 1;
+            } else {
+                db.prepare_cached(&format!("DELETE FROM {} WHERE id = ?1", table.name))?.execute([row.id])?;
+            }
+            if !go_on() {
+                return Ok(());
+            }
+        }
+        if old.len() < GLANCE {
+            self.next(Stage::Rows(index + 1));
+        }
+        Ok(())
+    }
+
+    fn changes(&mut self, db: &Connection) -> Result<()> {
+        if changes(db, queries::marks(db)?.seq - CHANGES_KEPT)? < GLANCE {
+            self.next(Stage::Sessions);
+        }
+        Ok(())
+    }
+
+    /// Sessions that nobody is in any more, and their subagents: of an agent that goes on they would stay for ever.
+    fn sessions(&mut self, db: &Connection) -> Result<()> {
+        let mut query = db.prepare_cached(&format!(
+            "SELECT s.session_id, s.agent_id, coalesce(s.ended_at, s.started_at) < ?2
+                    AND (a.id IS NULL OR a.ended_at IS NOT NULL OR a.session_id <> s.session_id)
+             FROM sessions s LEFT JOIN agents a ON a.id = s.agent_id
+             WHERE s.session_id > ?1 ORDER BY s.session_id LIMIT {GLANCE}"
+        ))?;
+        let some: Vec<(String, i64, bool)> = query
+            .query_map(params![self.name, self.cutoff.0], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?
+            .collect::<rusqlite::Result<_>>()?;
+        for (session, agent, _) in some.iter().filter(|(.., old)| *old) {
+            db.prepare_cached("DELETE FROM subagents WHERE agent_id = ?1 AND session_id = ?2")?
+                .execute(params![agent, session])?;
+            db.prepare_cached("DELETE FROM sessions WHERE session_id = ?1")?.execute([session])?;
+        }
+        self.walked(some.len(), some.into_iter().last().map(|(session, ..)| session), Stage::Tails);
+        Ok(())
+    }
+
+    /// How far transcripts were read, of sessions that are forgotten or were left long ago. Should one come back all the
+    /// same, its transcript is met at its end.
+    fn tails(&mut self, db: &Connection) -> Result<()> {
+        let mut query = db.prepare_cached(&format!(
+            "SELECT t.path, EXISTS (SELECT 1 FROM sessions s JOIN agents a ON a.id = s.agent_id
+                WHERE s.session_id = t.session_id
+                    AND (a.session_id = s.session_id AND a.ended_at IS NULL
+                        OR coalesce(s.ended_at, s.started_at) >= ?2))
+             FROM tails t WHERE t.path > ?1 ORDER BY t.path LIMIT {GLANCE}"
+        ))?;
+        let some: Vec<(String, bool)> = query
+            .query_map(params![self.name, self.cutoff.0], |row| Ok((row.get(0)?, row.get(1)?)))?
+            .collect::<rusqlite::Result<_>>()?;
+        for (path, _) in some.iter().filter(|(_, needed)| !needed) {
+            db.prepare_cached("DELETE FROM tails WHERE path = ?1")?.execute([path])?;
+        }
+        self.walked(some.len(), some.into_iter().last().map(|(path, _)| path), Stage::Done);
+        Ok(())
+    }
+
+    /// After `count` rows named by texts, the last of them `last`: the rest of them, or the next stage.
+    fn walked(&mut self, count: usize, last: Option<String>, then: Stage) {
+        match last {
+            Some(last) if count == GLANCE => self.name = last,
+            _ => self.next(then),
+        }
+    }
+}
+
+/// Deletes an event, and what the lists and the search index know of it.
+pub fn event_row(db: &Connection, id: i64) -> Result<()> {
+    let deleted = db
+        .prepare_cached("DELETE FROM events WHERE id = ?1 RETURNING agent_id, name")?
+        .query_row([id], |row| Ok((row.get::<_, Option<i64>>(0)?, row.get::<_, String>(1)?)))
+        .optional()?;
+    let Some((agent_id, name)) = deleted else { return Ok(()) };
+    db.prepare_cached("DELETE FROM events_by_agent WHERE agent_id = ?1 AND id = ?2")?
+        .execute(params![agent_id, id])?;
+    db.prepare_cached("DELETE FROM events_by_name WHERE name = ?1 AND id = ?2")?
+        .execute(params![name, id])?;
+    if id <= crate::search::indexed(db)? {
+        db.prepare_cached("DELETE FROM events_text WHERE rowid = ?1")?.execute([id])?;
+    }
+    Ok(())
+}
+
+/// Deletes some steps of the stream before `keep_after`; how many.
+pub fn changes(db: &Connection, keep_after: i64) -> Result<usize> {
+    Ok(db
+        .prepare_cached(
+            "DELETE FROM changes WHERE seq IN (SELECT seq FROM changes WHERE seq < ?1 ORDER BY seq LIMIT ?2)",
+        )?
+        .execute(params![keep_after, GLANCE as i64])?)
+}
+
+struct OldRow {
+    id: i64,
+    time: Stamp,
+    needed: bool,
+}
+
+fn old_rows(db: &Connection, table: &Table, cursor: i64) -> Result<Vec<OldRow>> {
+    let Table { name, time, session } = table;
+    let needed = match session {
+        Some(session) => format!("a.session_id = t.{session}"),
+        None => {
+            format!(
+                "t.{time} >= coalesce((SELECT started_at FROM sessions s WHERE s.session_id = a.session_id), 0)"
+            )
+        }
+    };
+    let mut query = db.prepare_cached(&format!(
+        "SELECT t.id, t.{time}, coalesce(a.ended_at IS NULL AND {needed}, 0)
+         FROM {name} t LEFT JOIN agents a ON a.id = t.agent_id
+         WHERE t.id > ?1 ORDER BY t.id LIMIT {GLANCE}"
+    ))?;
+    let rows = query.query_map([cursor], |row| {
+        Ok(OldRow { id: row.get(0)?, time: Stamp(row.get(1)?), needed: row.get(2)? })
+    })?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
+/// What was worked out from events that are gone: rows that are over and of which nobody else knows.
+#[derive(Debug, Default)]
+pub struct Remains {
+    cursors: [i64; REMAINS.len()],
+}
+
+/// Tables in the order of their events, more or less, and when a row of them is over.
+const REMAINS: [(&str, &str); 3] =
+    [("turns", "1"), ("transitions", "1"), ("interactions", "closed_at IS NOT NULL")];
+
+impl Remains {
+    /// Some of what the events up to `through` left; to be called again for every few events.
+    pub fn step(&mut self, db: &Connection, through: i64) -> Result<()> {
+        for ((table, over), cursor) in REMAINS.iter().zip(&mut self.cursors) {
+            let mut query = db.prepare_cached(&format!(
+                "SELECT id, event_id <= ?2, {over} FROM {table} WHERE id > ?1 ORDER BY id LIMIT {GLANCE}"
+            ))?;
+            let rows: Vec<(i64, bool, bool)> = query
+                .query_map(params![*cursor, through], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?
+                .collect::<rusqlite::Result<_>>()?;
+            for (id, _, over) in rows.into_iter().take_while(|(_, gone, _)| *gone) {
+                *cursor = id;
+                if over {
+                    db.prepare_cached(&format!("DELETE FROM {table} WHERE id = ?1"))?.execute([id])?;
+                }
+            }
+        }
+        // Those before the first that a step of the state machine still speaks of.
+        db.prepare_cached(&format!(
+            "DELETE FROM commands WHERE id IN (SELECT id FROM commands WHERE state = 'complete' AND id <
+                (SELECT command_id FROM transitions WHERE command_id IS NOT NULL ORDER BY id LIMIT 1)
+             ORDER BY id LIMIT {GLANCE})"
+        ))?
+        .execute([])?;
+        Ok(())
+    }
+}
+
+/// Pages of the database, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Room {
+    /// Those that hold something.
+    pub used: u64,
+    /// Those that hold nothing, and are part of the file all the same.
+    pub free: u64,
+}
+
+/// How big the database is; this looks at its first page only.
+pub fn room(db: &Connection) -> Result<Room> {
+    let mut query = db.prepare_cached(
+        "SELECT page_count, freelist_count, page_size
+         FROM pragma_page_count(), pragma_freelist_count(), pragma_page_size()",
+    )?;
+    let (pages, free, size): (i64, i64, i64) =
+        query.query_row([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+    Ok(Room { used: ((pages - free) * size).unsigned_abs(), free: (free * size).unsigned_abs() })
+}
+
+/// Gives pages back to the file system until only `keep` bytes of them are free; `true` when that is so.
+pub fn give_back(db: &Connection, keep: u64, go_on: GoOn) -> Result<bool> {
+    loop {
+        let free = room(db)?.free;
+        if free <= keep {
+            return Ok(true);
+        }
+        let mut vacuum = db.prepare_cached(&format!("PRAGMA incremental_vacuum({PAGES})"))?;
+        let mut rows = vacuum.query([])?;
+        while rows.next()?.is_some() {}
+        if !go_on() {
+            return Ok(false);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn count(db: &Connection, table: &str) -> i64 {
+        db.query_row(&format!("SELECT count(*) FROM {table}"), [], |row| row.get(0)).unwrap()
+    }
+
+    /// Two agents, one ended long ago; the living one has an old session and an old but current one.
+    fn database() -> Connection {
+        let mut db = Connection::open_in_memory().unwrap();
+        crate::schema::migrate(&mut db).unwrap();
+        db.execute_batch(
+            "INSERT INTO agents VALUES
+                (1, 'gone', 'p', '/p', 'idle', 'idle', 50, 60, 1, '{}'),
+                (2, 'now', 'p', '/p', 'idle', 'idle', 500, NULL, 2, '{}');
+             INSERT INTO sessions VALUES ('gone', 1, 10, 60, 'x'), ('before', 2, 20, 30, 'x'), ('now', 2, 40, NULL, NULL);
+             INSERT INTO events(id, name, session_id, agent_id, at, received_at, source, body) VALUES
+                (1, 'Stop', 'gone', 1, 10, 10, 'hook', '{\"prompt\":\"one\"}'),
+                (2, 'Stop', 'before', 2, 20, 20, 'hook', '{\"prompt\":\"two\"}'),
+                (3, 'Stop', 'now', 2, 40, 40, 'hook', '{\"prompt\":\"three\"}'),
+                (4, 'Stop', 'nobody', NULL, 50, 50, 'hook', '{}'),
+                (5, 'Stop', 'before', 2, 300, 300, 'hook', '{}');
+             INSERT INTO tails VALUES
+                ('/gone', 'gone', 1, 1, NULL), ('/before', 'before', 1, 1, NULL), ('/now', 'now', 1, 1, NULL),
+                ('/nobody', 'nobody', 1, 1, NULL);
+             INSERT INTO turns VALUES
+                (1, 2, 'before', NULL, 'user', 'command', 'x', 20, 'server', 'high', NULL, 2),
+                (2, 2, 'now', NULL, 'user', 'command', 'x', 40, 'server', 'high', NULL, 3);
+             INSERT INTO transitions VALUES
+                (1, 2, NULL, 'idle', 'commanded', 'user', 'command', 1, 'high', 'hook', 2, 20, ''),
+                (2, 2, NULL, 'idle', 'commanded', 'user', 'command', 1, 'high', 'hook', 3, 40, '');",
+        )
+        .unwrap();
+        crate::search::index_some(&db, &mut || true).unwrap();
+        write::lists(&db, 0, 5).unwrap();
+        db
+    }
+
+    #[test]
+    fn what_ended_long_ago_goes_and_what_a_living_agent_needs_stays() {
+        let db = database();
+        let mut pass = Pass::new(Stamp(200));
+        while !pass.is_done() {
+            // Whatever a step does, it may be the last for now.
+            pass.step(&db, &mut || false).unwrap();
+        }
+        assert_eq!(pass.deleted, Deleted { agents: 1, events: 3 });
+        assert_eq!(pass.forgotten, [1]);
+        let left: Vec<i64> = db
+            .prepare("SELECT id FROM events")
+            .unwrap()
+            .query_map([], |row| row.get(0))
+            .unwrap()
+            .collect::<rusqlite::Result<_>>()
+            .unwrap();
+        assert_eq!(left, [3, 5]);
+        for (table, rows) in [
+            ("agents", 1),
+            ("sessions", 1),
+            ("turns", 1),
+            ("transitions", 1),
+            ("tails", 1),
+            ("events_by_agent", 2),
+            ("events_by_name", 2),
+        ] {
+            assert_eq!(count(&db, table), rows, "{table}");
+        }
+        assert!(queries::meta(&db, "pruned").unwrap().is_some());
+    }
+
+    #[test]
+    fn nothing_old_means_nothing_to_do() {
+        let db = database();
+        let mut pass = Pass::new(Stamp(5));
+        pass.step(&db, &mut || true).unwrap();
+        assert!(pass.is_done());
+        assert_eq!((count(&db, "events"), count(&db, "agents"), count(&db, "tails")), (5, 2, 3));
+        assert_eq!(queries::meta(&db, "pruned").unwrap(), None);
+    }
+}

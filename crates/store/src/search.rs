@@ -1,0 +1,354 @@
+//! Full-text search over what events say.
+//!
+//! The index is filled in idle time, never while a hook waits; what it does not hold yet is looked at directly.
+
+use crate::queries;
+use crate::queries::EventQuery;
+use crate::retention::prune::GoOn;
+use anyhow::Result;
+use rusqlite::types::Value as Sql;
+use rusqlite::{Connection, params_from_iter};
+use serde_json::Value;
+
+/// Fields that say nothing a person would search for.
+const SKIP: &[&str] = &[
+    "session_id",
+    "transcript_path",
+    "agent_transcript_path",
+    "hook_event_name",
+    "prompt_id",
+    "tool_use_id",
+    "delivery_id",
+    "sent_at",
+    "claude_pid_start",
+    "host_id",
+];
+
+/// More words than this in one event are not indexed.
+const MAX_TEXT: usize = 32 << 10;
+
+/// Everything an event says, as one text for the index.
+pub fn text_of(body: &Value) -> String {
+    let mut text = String::new();
+    collect(body, &mut text);
+    text
+}
+
+fn collect(value: &Value, text: &mut String) {
+    if text.len() > MAX_TEXT {
+        return;
+    }
+    match value {
+        Value::String(leaf) => {
+            text.push_str(leaf);
+            text.push(' ');
+        }
+        Value::Array(items) => items.iter().for_each(|item| collect(item, text)),
+        Value::Object(fields) => {
+            fields
+                .iter()
+                .filter(|(key, _)| !SKIP.contains(&key.as_str()))
+                .for_each(|(_, v)| collect(v, text));
+        }
+        _ => {}
+    }
+}
+
+/// So many bytes are indexed in one step, however fast that goes: the database grows by about as much.
+const INDEXED_AT_ONCE: usize = 64 << 10;
+
+/// Indexes further events as long as it may go on, some at a time; `true`: there are no more.
+pub fn index_some(db: &Connection, go_on: GoOn) -> Result<bool> {
+    let done = indexed(db)?;
+    let mut last = done;
+    let mut bytes = 0;
+    let mut query = db.prepare_cached("SELECT id, body FROM events WHERE id > ?1 ORDER BY id")?;
+    let mut rows = query.query([done])?;
+    let mut all = false;
+    loop {
+        let Some(row) = rows.next()? else {
+            all = true;
+            break;
+        };
+        last = row.get(0)?;
+        let body: Value = serde_json::from_str(row.get_ref(1)?.as_str()?).unwrap_or(Value::Null);
+        let text = text_of(&body);
+        db.prepare_cached("INSERT INTO events_text(rowid, text) VALUES (?1, ?2)")?
+            .execute(rusqlite::params![last, text])?;
+        bytes += text.len();
+        if !go_on() || bytes >= INDEXED_AT_ONCE {
+            break;
+        }
+    }
+    if last > done {
+        crate::write::meta(db, "indexed", &last.to_string())?;
+    }
+    Ok(all)
+}
+
+/// Pages of the index merged between two glances at the clock.
+const MERGED_AT_ONCE: i64 = 4;
+
+/// Merges parts of the index, which every step of indexing and of deleting adds to; `true`: there is nothing to merge.
+pub fn merge_some(db: &Connection, go_on: GoOn) -> Result<bool> {
+    let mut merge = db.prepare_cached("INSERT INTO events_text(events_text, rank) VALUES ('merge', ?1)")?;
+    loop {
+        let before = db.total_changes();
+        merge.execute([MERGED_AT_ONCE])?;
+        // The statement itself counts as one change.
+        if db.total_changes() - before < 2 {
+            return Ok(true);
+        }
+        if !go_on() {
+            return Ok(false);
+        }
+    }
+}
+
+/// The id of the last event the index holds.
+pub fn indexed(db: &Connection) -> Result<i64> {
+    Ok(queries::meta(db, "indexed")?.and_then(|text| text.parse().ok()).unwrap_or(0))
+}
+
+/// Events that are not indexed yet and read for one answer.
+const READ_AT_MOST: i64 = 10_000;
+/// Events that have the words, and are looked at for the other conditions.
+const WEIGHED_AT_MOST: usize = 50_000;
+
+/// The ids of events that have these words and meet the conditions, in the order they are looked for, and how far it
+/// was looked if not everywhere. The index is asked for what it holds; the rest is read, a part of it at a time.
+pub fn find(db: &Connection, query: &EventQuery, text: &str) -> Result<(Vec<i64>, Option<i64>)> {
+    let words = words(text);
+    let mut found = Finding { ids: Vec::new(), looked_to: None, limit: query.limit };
+    if words.is_empty() {
+        return Ok((found.ids, None));
+    }
+    let (conditions, values) = conditions(query)?;
+    let part = Part { db, order: query.order(), conditions: &conditions, values: &values };
+    let indexed = indexed(db)?;
+    let newest = queries::newest(db)?;
+    if let Some(after) = query.after {
+        part.in_index(&words, after, indexed, &mut found)?;
+        let from = after.max(indexed);
+        let to = newest.min(from + READ_AT_MOST);
+        part.directly(&words, from, to, (to < newest).then_some(to), &mut found)?;
+    } else {
+        let to = query.before.map_or(newest, |before| newest.min(before - 1));
+        let from = indexed.max(to - READ_AT_MOST);
+        part.directly(&words, from, to, (from > indexed).then_some(from + 1), &mut found)?;
+        part.in_index(&words, 0, to.min(indexed), &mut found)?;
+    }
+    Ok((found.ids, found.looked_to))
+}
+
+/// Everything but the text, as SQL and its values.
+fn conditions(query: &EventQuery) -> Result<(String, Vec<Sql>)> {
+    let mut values: Vec<Sql> = Vec::new();
+    let mut conditions = vec!["1".to_owned()];
+    let mut condition = |sql: &str, value: Option<Sql>| {
+        if let Some(value) = value {
+            values.push(value);
+            conditions.push(sql.replace('?', &format!("?{}", values.len())));
+        }
+    };
+    condition("id > ?", query.after.map(Sql::from));
+    condition("id < ?", query.before.map(Sql::from));
+    condition("agent_id = ?", query.agent.map(Sql::from));
+    let names = (!query.names.is_empty()).then(|| serde_json::to_string(&query.names)).transpose()?;
+    condition("name IN (SELECT value FROM json_each(?))", names.map(Sql::from));
+    Ok((conditions.join(" AND "), values))
+}
+
+struct Finding {
+    ids: Vec<i64>,
+    looked_to: Option<i64>,
+    limit: usize,
+}
+
+impl Finding {
+    fn is_over(&self) -> bool {
+        self.looked_to.is_some() || self.ids.len() >= self.limit
+    }
+}
+
+/// Events in an order, with conditions that have values.
+struct Part<'a> {
+    db: &'a Connection,
+    order: &'a str,
+    conditions: &'a str,
+    values: &'a [Sql],
+}
+
+impl Part<'_> {
+    /// Those from `after` to `to`, by their text. `looked_to`: how far that is if it is not all.
+    fn directly(
+        &self,
+        words: &[String],
+        after: i64,
+        to: i64,
+        looked_to: Option<i64>,
+        found: &mut Finding,
+    ) -> Result<()> {
+        if found.is_over() || after >= to {
+            return Ok(());
+        }
+        let mut values = self.values.to_vec();
+        values.extend([Sql::from(after), Sql::from(to)]);
+        let mut sql = format!(
+            "SELECT id FROM events WHERE {} AND id > ?{} AND id <= ?{}",
+            self.conditions,
+            values.len() - 1,
+            values.len()
+        );
+        for word in words {
+            values.push(Sql::from(format!("%{word}%")));
+            sql.push_str(&format!(" AND body LIKE ?{}", values.len()));
+        }
+        sql.push_str(&format!(" ORDER BY id {} LIMIT {}", self.order, found.limit - found.ids.len()));
+        let mut statement = self.db.prepare_cached(&sql)?;
+        for id in statement.query_map(params_from_iter(values), |row| row.get(0))? {
+            found.ids.push(id?);
+        }
+        if !found.is_over() {
+            found.looked_to = looked_to;
+        }
+        Ok(())
+    }
+
+    /// Those from `after` to `to` that are indexed.
+    fn in_index(&self, words: &[String], after: i64, to: i64, found: &mut Finding) -> Result<()> {
+        if found.is_over() || after >= to {
+            return Ok(());
+        }
+        let mut values = self.values.to_vec();
+        values.extend([Sql::from(expression(words)), Sql::from(after), Sql::from(to)]);
+        let taken = self.values.len();
+        let sql = format!(
+            "SELECT t.rowid, coalesce({}, 0) FROM events_text t LEFT JOIN events ON id = t.rowid
+             WHERE t.events_text MATCH ?{} AND t.rowid > ?{} AND t.rowid <= ?{} ORDER BY t.rowid {}",
+            self.conditions,
+            taken + 1,
+            taken + 2,
+            taken + 3,
+            self.order
+        );
+        let mut statement = self.db.prepare_cached(&sql)?;
+        let mut rows = statement.query(params_from_iter(values))?;
+        let mut weighed = 0;
+        while let Some(row) = rows.next()? {
+            let id = row.get(0)?;
+            if row.get(1)? {
+                found.ids.push(id);
+            }
+            weighed += 1;
+            if found.is_over() {
+                break;
+            }
+            if weighed == WEIGHED_AT_MOST {
+                found.looked_to = Some(id);
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Words as the index knows them: runs of letters and digits. At most 16, or the query becomes the attack.
+fn words(text: &str) -> Vec<String> {
+    text.split(|c: char| !c.is_alphanumeric())
+        .filter(|word| !word.is_empty())
+        .take(16)
+        .map(str::to_owned)
+        .collect()
+}
+
+/// All words, the last one as the beginning of a word: people search while they type. A single letter begins too many.
+fn expression(words: &[String]) -> String {
+    let mut quoted: Vec<String> = words.iter().map(|word| format!("\"{word}\"")).collect();
+    if let Some(last) = quoted.last_mut().filter(|last| last.chars().count() > 3) {
+        last.push('*');
+    }
+    quoted.join(" AND ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::queries::events;
+    use serde_json::json;
+
+    fn database() -> Connection {
+        let mut db = Connection::open_in_memory().unwrap();
+        crate::schema::migrate(&mut db).unwrap();
+        for (id, prompt) in
+            [(1, "the quick needlefish swims"), (2, "Über den Fluß"), (3, "a \"quoted\" word")]
+        {
+            db.execute(
+                "INSERT INTO events(id, name, session_id, at, received_at, source, body)
+                 VALUES (?1, 'UserPromptSubmit', 's', 1, 1, 'hook', ?2)",
+                rusqlite::params![id, json!({"session_id": "hidden", "prompt": prompt}).to_string()],
+            )
+            .unwrap();
+        }
+        db
+    }
+
+    fn found(db: &Connection, text: &str) -> Vec<i64> {
+        let query = EventQuery { text: Some(text.into()), limit: 10, ..EventQuery::default() };
+        events(db, &query).unwrap().events.into_iter().map(|event| event.id).collect()
+    }
+
+    #[test]
+    fn words_are_found_before_and_after_they_are_indexed() {
+        let db = database();
+        for indexed in [0, 1, 2] {
+            assert_eq!(found(&db, "needlefish"), [1], "{indexed} indexed");
+            assert_eq!(found(&db, "quick needle"), [1]);
+            assert_eq!(found(&db, "quick absent"), [0i64; 0]);
+            assert_eq!(index_some(&db, &mut || indexed > 0).unwrap(), indexed > 0);
+        }
+        assert_eq!(found(&db, "uber"), [2]);
+        assert_eq!(found(&db, "hidden"), [0i64; 0]);
+    }
+
+    #[test]
+    fn a_query_cannot_speak_the_index_language() {
+        let db = database();
+        index_some(&db, &mut || true).unwrap();
+        for text in ["\"", "a* OR b", "NEAR(", "text:x", "'; DROP TABLE events; --", "* ^ -"] {
+            found(&db, text);
+        }
+        assert_eq!(found(&db, "\"quoted\""), [3]);
+    }
+
+    #[test]
+    fn what_is_not_indexed_is_searched_a_part_at_a_time() {
+        let mut db = Connection::open_in_memory().unwrap();
+        crate::schema::migrate(&mut db).unwrap();
+        let last = READ_AT_MOST + 50;
+        db.execute(
+            "INSERT INTO events(id, name, session_id, at, received_at, source, body)
+             WITH RECURSIVE n(id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM n WHERE id < ?1)
+             SELECT id, 'Stop', 's', 1, 1, 'hook', iif(id IN (1, ?1), '{\"m\":\"needle\"}', '{}') FROM n",
+            [last],
+        )
+        .unwrap();
+        let mut query = EventQuery { text: Some("needle".into()), limit: 10, ..EventQuery::default() };
+        let mut ask = |before, after| {
+            (query.before, query.after) = (before, after);
+            let found = events(&db, &query).unwrap();
+            (found.events.iter().map(|event| event.id).collect::<Vec<_>>(), found.looked_to)
+        };
+        assert_eq!(ask(None, None), (vec![last], Some(51)));
+        assert_eq!(ask(Some(51), None), (vec![1], None));
+        assert_eq!(ask(None, Some(0)), (vec![1], Some(READ_AT_MOST)));
+        assert_eq!(ask(None, Some(READ_AT_MOST)), (vec![last], None));
+        // What the index holds is found at once, whatever else there is.
+        let mut left = 0..40;
+        index_some(&db, &mut || left.next().is_some()).unwrap();
+        assert_eq!(ask(Some(42), None), (vec![1], None));
+        index_some(&db, &mut || true).unwrap();
+        assert_eq!(ask(None, None), (vec![1, last], None));
+        assert_eq!(ask(None, Some(1)), (vec![last], None));
+    }
+}

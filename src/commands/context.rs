@@ -1,0 +1,61 @@
+//! `headspace context`: what a session would be given.
+
+use anyhow::Result;
+use clap::Subcommand;
+use headspace_core::text;
+use headspace_notify::context::Context;
+use headspace_platform::config;
+use headspace_platform::config::Config;
+use serde_json::json;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Show what context files a session would get
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  headspace context show --role reviewer")]
+pub struct ContextArgs {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    /// Print the text that SessionStart would add, or as JSON the files it is made of
+    Show {
+        /// Role whose `auto_include` is added (default: CLAUDE_SESSION_ROLE)
+        #[arg(long)]
+        role: Option<String>,
+        /// Directory of the session (default: this one)
+        #[arg(long, value_name = "DIR")]
+        project: Option<PathBuf>,
+        /// As JSON
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+pub fn run(args: &ContextArgs) -> Result<ExitCode> {
+    let Verb::Show { role, project, json } = &args.verb;
+    let config = Config::load()?;
+    let cwd = match project {
+        Some(dir) => dir.clone(),
+        None => std::env::current_dir()?,
+    };
+    let role = role.clone().or_else(|| config::env(config::var::SESSION_ROLE));
+    let found = Context::gather(&config, &cwd, role.as_deref());
+    if *json {
+        let files: Vec<_> =
+            found.files.iter().map(|file| json!({"label": file.label, "path": file.path})).collect();
+        let value = json!({"files": files, "text": found.text()});
+        println!("{}", text::json(&value, true));
+    } else {
+        match found.text() {
+            Some(text) => println!("{}", text::plain_lines(&text)),
+            None => eprintln!(
+                "headspace: no context files for this session; `context.files` in {} names them",
+                config::config_file().display()
+            ),
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}

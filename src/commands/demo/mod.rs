@@ -1,0 +1,174 @@
+//! `headspace demo`: the dashboard with a made-up day, for who has no Claude at hand.
+//!
+//! A server of its own (free port, temporary store) gets the day of a few agents as hook events, the past at once
+//! with its real distance in time, then what happens next at its real pace, again and again until it is stopped.
+
+mod day;
+mod payload;
+
+use crate::commands::demo::payload::Stage;
+use crate::commands::open;
+use anyhow::{Context, Result, bail};
+use fs_err as fs;
+use headspace_core::stamp::Stamp;
+use headspace_platform::clock::WallClock;
+use headspace_platform::{config, files};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitCode, Stdio};
+use std::time::{Duration, Instant};
+
+/// Show the dashboard with a made-up day of several agents
+///
+/// Starts a private server on a free port with a temporary store, and removes both when it is stopped. Neither
+/// your sessions nor your settings are touched.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  headspace demo\n  headspace demo --port 6060 --no-open")]
+pub struct DemoArgs {
+    /// Port to listen on, if not any free one
+    #[arg(long, default_value_t = 0)]
+    port: u16,
+    /// Only print the address
+    #[arg(long)]
+    no_open: bool,
+}
+
+/// How long the server may take to say where it listens.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+pub fn run(args: &DemoArgs) -> Result<ExitCode> {
+    let place = Place::make()?;
+    let mut server = Server::start(&place, args.port)?;
+    let mut stage = Stage::new(server.url.clone(), &place.root);
+    day::CAST.iter().try_for_each(|actor| actor.settle(&place.root))?;
+    stage.play_past(Stamp::now())?;
+    // Whoever only wanted the address may have stopped listening: no reason to end.
+    let _ = writeln!(
+        std::io::stdout(),
+        "{}\nA made-up day, live. Ctrl-C ends it and removes every trace.",
+        server.url
+    );
+    if !args.no_open {
+        open::in_browser(&server.url);
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .context("could not start the demo")?;
+    let played = runtime.block_on(async {
+        tokio::select! {
+            played = play_on(&mut stage) => played,
+            stopped = asked_to_stop() => stopped,
+        }
+    });
+    let died = server.child.try_wait().ok().flatten();
+    drop(server);
+    match died {
+        Some(status) => bail!("could not go on: the demo's server ended by itself ({status})"),
+        None => played.map(|()| ExitCode::SUCCESS),
+    }
+}
+
+/// What happens next, at its real pace, for as long as anybody watches.
+async fn play_on(stage: &mut Stage) -> Result<()> {
+    loop {
+        let begin = Instant::now();
+        for (after, actor, act) in day::NEXT {
+            let wait = Duration::from_secs_f64(*after).saturating_sub(begin.elapsed());
+            tokio::time::sleep(wait).await;
+            stage.play(actor, act, Stamp::now())?;
+        }
+    }
+}
+
+async fn asked_to_stop() -> Result<()> {
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+        let mut terminate = signal(SignalKind::terminate()).context("could not listen for signals")?;
+        let mut hangup = signal(SignalKind::hangup()).context("could not listen for signals")?;
+        tokio::select! {
+            asked = tokio::signal::ctrl_c() => asked.context("could not listen for signals"),
+            _ = terminate.recv() => Ok(()),
+            _ = hangup.recv() => Ok(()),
+        }
+    }
+    #[cfg(not(unix))]
+    tokio::signal::ctrl_c().await.context("could not listen for signals")
+}
+
+/// The directory everything of a demo lives in; it goes when the demo goes.
+struct Place {
+    root: PathBuf,
+}
+
+impl Place {
+    fn make() -> Result<Place> {
+        let root = config::temp_dir().join(format!("headspace-demo-{}", std::process::id()));
+        files::private_dir(&root)?;
+        // The user's desktop and transcripts are none of the demo's business.
+        let config = root.join("config/headspace");
+        files::private_dir(&config)?;
+        fs::write(config.join("config.jsonc"), r#"{ "notifications": { "desktop": false } }"#)?;
+        let root = root.canonicalize().unwrap_or(root);
+        Ok(Place { root })
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.root);
+    }
+}
+
+/// The private server; it ends with the demo.
+struct Server {
+    child: Child,
+    url: String,
+}
+
+impl Server {
+    fn start(place: &Place, port: u16) -> Result<Server> {
+        let program = std::env::current_exe().context("could not find the headspace program itself")?;
+        let log = place.root.join("serve.log");
+        let child = Command::new(program)
+            .args(["serve", "--host", "127.0.0.1", "--port", &port.to_string()])
+            .env("HOME", &place.root)
+            .env("XDG_STATE_HOME", place.root.join("state"))
+            .env("XDG_CONFIG_HOME", place.root.join("config"))
+            .env(config::var::CONFIG_DIR, place.root.join("claude"))
+            .env_remove(config::var::URL)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(fs::File::create(&log)?.into_parts().0)
+            .spawn()
+            .context("could not start the demo's server")?;
+        let mut server = Server { child, url: String::new() };
+        server.url = server.wait_for_address(&log)?;
+        Ok(server)
+    }
+
+    fn wait_for_address(&mut self, log: &Path) -> Result<String> {
+        let begin = Instant::now();
+        while begin.elapsed() < PATIENCE {
+            let said = fs::read_to_string(log).unwrap_or_default();
+            if let Some(url) = said.lines().find_map(|line| Some(line.split_once("listening on ")?.1.trim()))
+            {
+                return Ok(url.to_owned());
+            }
+            if self.child.try_wait()?.is_some() {
+                let why = said.lines().last().unwrap_or("it ended without a word").to_owned();
+                bail!("could not start the demo's server: {why}");
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        bail!("could not start the demo's server: it does not say where it listens")
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

@@ -1,0 +1,343 @@
+//! Acts ▶ the hook events Claude Code would have sent.
+
+use crate::commands::demo::day;
+use crate::commands::demo::day::{Act, Actor};
+use anyhow::{Context, Result, ensure};
+use fs_err as fs;
+use headspace_core::fnv::{START, fnv1a};
+use headspace_core::stamp::Stamp;
+use headspace_platform::http_client;
+use serde_json::{Map, Value, json};
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Where the day is played: knows what each actor has open, and delivers.
+pub struct Stage {
+    url: String,
+    root: PathBuf,
+    http: ureq::Agent,
+    calls: u32,
+    prompts: u32,
+    open: HashMap<&'static str, Open>,
+}
+
+/// The call an actor waits for an answer to.
+struct Open {
+    tool: &'static str,
+    input: Value,
+    id: String,
+    at: Stamp,
+    /// It waits for a person, not for its own end.
+    asked: bool,
+}
+
+/// How long the demo's own server may take.
+const ANSWER_IN: Duration = Duration::from_secs(5);
+/// How long a call takes once it is allowed.
+const ONCE_ALLOWED: Duration = Duration::from_millis(1840);
+
+/// One event: its slug, when it happened, and what is special about it.
+type Line = (&'static str, Stamp, Value);
+
+impl Stage {
+    pub fn new(url: String, root: &Path) -> Stage {
+        let http = http_client::agent(ANSWER_IN, ANSWER_IN);
+        Stage { url, root: root.to_owned(), http, calls: 0, prompts: 0, open: HashMap::new() }
+    }
+
+    /// Everything before now, in the order it happened.
+    pub fn play_past(&mut self, now: Stamp) -> Result<()> {
+        let mut past: Vec<(u64, &'static str, &'static Act)> = Vec::new();
+        for (actor, acts) in day::PAST {
+            past.extend(acts.iter().map(|(ago, act)| (*ago, *actor, act)));
+        }
+        for (index, (actor, hour)) in day::ERRANDS.iter().enumerate() {
+            for day_before in 1..=6 {
+                // A little different every day, the same in every demo.
+                let start = day_before * 86_400 + hour * 3600 + (index as u64 * 37 + day_before * 911) % 1800;
+                let patience = 60 + (index as u64 * 131 + day_before * 197) % 420;
+                past.extend(day::ERRAND.iter().map(|(after, waits, act)| {
+                    (start - after - if *waits { patience } else { 0 }, *actor, act)
+                }));
+            }
+        }
+        past.sort_by_key(|(ago, ..)| std::cmp::Reverse(*ago));
+        for (ago, actor, act) in past {
+            self.play(actor, act, now.minus(Duration::from_secs(ago)))?;
+        }
+        Ok(())
+    }
+
+    /// One act of one actor, begun at `at`.
+    pub fn play(&mut self, key: &str, act: &'static Act, at: Stamp) -> Result<()> {
+        let Some(actor) = day::CAST.iter().find(|actor| actor.key == key) else { return Ok(()) };
+        for (slug, at, special) in self.lines(actor, act, at) {
+            self.deliver(actor, slug, at, special)?;
+        }
+        Ok(())
+    }
+
+    fn lines(&mut self, actor: &'static Actor, act: &'static Act, at: Stamp) -> Vec<Line> {
+        match act {
+            Act::Start => vec![
+                (
+                    "session-start",
+                    at,
+                    json!({"source": "startup", "model": actor.model, "session_title": actor.title}),
+                ),
+                ("status-line", at, status_line(actor, 0.02)),
+            ],
+            Act::Prompt(prompt) => {
+                self.prompts += 1;
+                self.open.remove(actor.key);
+                vec![("user-prompt-submit", at, json!({"prompt": prompt, "session_title": actor.title}))]
+            }
+            Act::Call(tool, what, seconds) => self.whole_call(tool, what, at, *seconds, None, None),
+            Act::Failed(tool, what, seconds, error) => {
+                self.whole_call(tool, what, at, *seconds, Some(error), None)
+            }
+            Act::Begin(tool, what) => {
+                let (begin, open) = self.begin(tool, input(tool, what), at, None);
+                self.open.insert(actor.key, open);
+                vec![begin]
+            }
+            Act::Ask(tool, what) => self.asks(actor, tool, input(tool, what), at),
+            Act::Question(question, options) => {
+                self.asks(actor, "AskUserQuestion", choice(question, options), at)
+            }
+            Act::Answer => self.open.remove(actor.key).map(|open| end(&open, at, None)).into_iter().collect(),
+            Act::Stop(text) => {
+                vec![("stop", at, stop(text, json!([]))), ("status-line", at, status_line(actor, 1.0))]
+            }
+            Act::StopBehind(text, command) => {
+                let task = json!({"id": "b7c1e02a4", "type": "shell", "status": "running", "command": command, "description": command});
+                vec![("stop", at, stop(text, json!([task]))), ("status-line", at, status_line(actor, 1.0))]
+            }
+            Act::Fail(error, text) => {
+                vec![("stop-failure", at, json!({"error": error, "last_assistant_message": text}))]
+            }
+            Act::Helper(id, kind) => {
+                vec![("subagent-start", at, json!({"agent_id": id, "agent_type": kind}))]
+            }
+            Act::HelperCall(id, kind, tool, what, seconds) => {
+                self.whole_call(tool, what, at, *seconds, None, Some((id, kind)))
+            }
+            Act::HelperBegin(id, kind, tool, what) => {
+                vec![self.begin(tool, input(tool, what), at, Some((id, kind))).0]
+            }
+            Act::HelperDone(id, kind, text) => {
+                let mut special = stop(text, json!([]));
+                special["agent_id"] = json!(id);
+                special["agent_type"] = json!(kind);
+                vec![("subagent-stop", at, special)]
+            }
+            Act::Figures(share) => vec![("status-line", at, status_line(actor, *share))],
+            Act::Seen => vec![("seen", at, Value::Null)],
+            Act::End => vec![("session-end", at, json!({"reason": "prompt_input_exit"}))],
+        }
+    }
+
+    fn begin(&mut self, tool: &'static str, input: Value, at: Stamp, by: By) -> (Line, Open) {
+        self.calls += 1;
+        let id = format!("toolu_demo_{:016x}", u64::from(self.calls) * 0x9e37_79b9);
+        let special = by_helper(json!({"tool_name": tool, "tool_input": input, "tool_use_id": id}), by);
+        (("pre-tool-use", at, special), Open { tool, input, id, at, asked: false })
+    }
+
+    fn whole_call(
+        &mut self,
+        tool: &'static str,
+        what: &str,
+        at: Stamp,
+        seconds: f64,
+        error: Option<&str>,
+        by: By,
+    ) -> Vec<Line> {
+        let (begin, open) = self.begin(tool, input(tool, what), at, by);
+        let (slug, at, special) = end(&open, at.plus(Duration::from_secs_f64(seconds)), error);
+        vec![begin, (slug, at, by_helper(special, by))]
+    }
+
+    /// A call that needs a person: the request follows at once and has no id, as in the real client.
+    fn asks(&mut self, actor: &'static Actor, tool: &'static str, input: Value, at: Stamp) -> Vec<Line> {
+        let (begin, open) = self.begin(tool, input.clone(), at, None);
+        self.open.insert(actor.key, Open { asked: true, ..open });
+        vec![begin, ("permission-request", at, json!({"tool_name": tool, "tool_input": input}))]
+    }
+
+    fn deliver(&self, actor: &Actor, slug: &str, at: Stamp, special: Value) -> Result<()> {
+        let session = actor.session();
+        if slug == "seen" {
+            return self.look_at(&session);
+        }
+        let cwd = self.root.join("src").join(actor.dir);
+        let mut body = Map::new();
+        let name = headspace_core::event_names::name_of(slug);
+        let common = json!({
+            "session_id": session,
+            "transcript_path": self.root.join("claude/projects").join(actor.dir).join(format!("{session}.jsonl")),
+            "cwd": cwd,
+            "prompt_id": format!("{:08x}-0000-4000-8000-{:012x}", self.prompts, self.prompts),
+            "permission_mode": "default",
+            "hook_event_name": name,
+            "entrypoint": if actor.headless { "sdk-cli" } else { "cli" },
+            "tmux_session": "demo",
+            "tmux_pane": actor.pane,
+            "sent_at": at,
+            "delivery_id": format!("{:016x}{:016x}", at.0, headspace_platform::process::random()),
+        });
+        for fields in [common, special] {
+            if let Value::Object(fields) = fields {
+                body.extend(fields.into_iter().filter(|(_, value)| !value.is_null()));
+            }
+        }
+        self.post(&format!("/hook/{slug}"), &Value::Object(body))?;
+        Ok(())
+    }
+
+    /// As if somebody had opened the agent in the dashboard.
+    fn look_at(&self, session: &str) -> Result<()> {
+        let mut answer = self.http.get(format!("{}/api/agents?all=1", self.url)).call()?;
+        let agents: Value = serde_json::from_str(&answer.body_mut().read_to_string()?)?;
+        let agents = agents["agents"].as_array().map_or(&[][..], Vec::as_slice);
+        if let Some(agent) = agents.iter().find(|agent| agent["session_id"] == *session) {
+            self.post(&format!("/api/agents/{}/seen", agent["id"]), &json!({}))?;
+        }
+        Ok(())
+    }
+
+    fn post(&self, path: &str, body: &Value) -> Result<()> {
+        let request = self.http.post(format!("{}{path}", self.url)).content_type("application/json");
+        let answer = request
+            .send(serde_json::to_vec(body)?)
+            .with_context(|| format!("could not send {path} to the demo's server"))?;
+        let status = answer.status();
+        ensure!(status.is_success(), "could not send {path} to the demo's server: it answered {status}");
+        Ok(())
+    }
+}
+
+/// The subagent that acts, if it is not the main thread: id and type.
+type By<'a> = Option<(&'a &'static str, &'a &'static str)>;
+
+fn by_helper(mut special: Value, by: By) -> Value {
+    if let Some((id, kind)) = by {
+        special["agent_id"] = json!(id);
+        special["agent_type"] = json!(kind);
+    }
+    special
+}
+
+/// What the tool was called with, in the tool's own words.
+fn input(tool: &str, what: &str) -> Value {
+    match tool {
+        "Bash" => json!({"command": what, "description": what}),
+        "Grep" | "Glob" => json!({"pattern": what}),
+        "Agent" => json!({"description": what, "prompt": what, "subagent_type": "general-purpose"}),
+        "WebFetch" => json!({"url": what}),
+        "ExitPlanMode" => json!({"plan": what, "planFilePath": "plans/demo.md"}),
+        _ => json!({"file_path": what}),
+    }
+}
+
+fn choice(question: &str, options: &[&str]) -> Value {
+    let options: Vec<Value> =
+        options.iter().map(|label| json!({"label": label, "description": ""})).collect();
+    json!({"questions": [{"question": question, "header": "Choice", "options": options, "multiSelect": false}]})
+}
+
+fn end(open: &Open, at: Stamp, error: Option<&str>) -> Line {
+    // As the client counts it: the time somebody took to say yes is not the tool's.
+    let took = if open.asked { ONCE_ALLOWED } else { at.since(open.at) };
+    let mut special = json!({
+        "tool_name": open.tool,
+        "tool_input": open.input,
+        "tool_use_id": open.id,
+        "duration_ms": took.as_millis() as u64,
+    });
+    match error {
+        Some(error) => {
+            special["error"] = json!(error);
+            special["is_interrupt"] = json!(false);
+            ("post-tool-use-failure", at, special)
+        }
+        None => {
+            special["tool_response"] = json!({"stdout": "", "stderr": "", "interrupted": false});
+            ("post-tool-use", at, special)
+        }
+    }
+}
+
+fn stop(text: &str, background: Value) -> Value {
+    json!({"stop_hook_active": false, "last_assistant_message": text, "background_tasks": background, "session_crons": []})
+}
+
+/// What the client tells its status line; `share` of what the actor ends the day with.
+fn status_line(actor: &Actor, share: f64) -> Value {
+    let tokens = (200_000.0 * f64::from(actor.percent) / 100.0 * share) as u64;
+    json!({
+        "model": {"id": actor.model, "display_name": actor.model},
+        "cost": {"total_cost_usd": (actor.cost * share * 100.0).round() / 100.0},
+        "context_window": {"context_window_size": 200_000, "current_usage": {
+            "input_tokens": 0, "output_tokens": 0, "cache_creation_input_tokens": 0, "cache_read_input_tokens": tokens,
+        }},
+    })
+}
+
+impl Actor {
+    /// The same in every demo, and shaped like the client's.
+    fn session(&self) -> String {
+        let sum = fnv1a(START, self.key.as_bytes());
+        format!("{:08x}-{:04x}-4d3a-9e0b-{:012x}", sum >> 32, sum >> 16 & 0xffff, sum & 0xffff_ffff_ffff)
+    }
+
+    /// Makes its directory, with just enough of git for a project and a branch.
+    pub fn settle(&self, root: &Path) -> Result<()> {
+        let src = root.join("src");
+        let checkout = src.join(self.dir);
+        let main = src.join(self.project);
+        fs::create_dir_all(&checkout)?;
+        fs::create_dir_all(main.join(".git"))?;
+        let head = format!("ref: refs/heads/{}\n", self.branch);
+        if self.dir == self.project {
+            fs::write(main.join(".git/HEAD"), head)?;
+            return Ok(());
+        }
+        let linked = main.join(".git/worktrees").join(self.dir);
+        fs::create_dir_all(&linked)?;
+        fs::write(linked.join("commondir"), "../..\n")?;
+        fs::write(linked.join("HEAD"), head)?;
+        fs::write(checkout.join(".git"), format!("gitdir: {}\n", linked.display()))?;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    #[test]
+    fn every_act_has_its_actor_and_every_actor_a_seat_of_its_own() {
+        let keys: HashSet<_> = day::CAST.iter().map(|actor| actor.key).collect();
+        let dirs: HashSet<_> = day::CAST.iter().map(|actor| actor.dir).collect();
+        let sessions: HashSet<_> = day::CAST.iter().map(Actor::session).collect();
+        assert_eq!(
+            (keys.len(), dirs.len(), sessions.len()),
+            (day::CAST.len(), day::CAST.len(), day::CAST.len())
+        );
+        let acting = day::PAST.iter().map(|(key, _)| key).chain(day::NEXT.iter().map(|(_, key, _)| key));
+        for key in acting.chain(day::ERRANDS.iter().map(|(key, _)| key)) {
+            assert!(keys.contains(key), "{key}");
+        }
+    }
+
+    #[test]
+    fn the_day_runs_forward() {
+        for (actor, acts) in day::PAST {
+            assert!(acts.is_sorted_by_key(|(ago, _)| std::cmp::Reverse(*ago)), "{actor}");
+        }
+        assert!(day::NEXT.is_sorted_by(|(a, ..), (b, ..)| a <= b));
+    }
+}

@@ -1,0 +1,408 @@
+//! The checks, one function each.
+
+use crate::commands::doctor::{Finding, Patient, keys};
+use crate::commands::install::{client_version as claude, short, test_event};
+use crate::view::client::Client;
+use anyhow::Result;
+use headspace_core::model::observed;
+use headspace_core::numbers::counted;
+use headspace_core::numbers::duration;
+use headspace_core::stamp::Stamp;
+use headspace_hooks::client_settings::entry::{Call, Role};
+use headspace_hooks::client_settings::{locate, merge};
+use headspace_hooks::{dialect, sources};
+use headspace_platform::clock::WallClock;
+use headspace_platform::config;
+use headspace_platform::spool::Spool;
+use headspace_store as store;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Duration;
+
+pub fn client(_: &Patient) -> Vec<Finding> {
+    let Some(path) = headspace_platform::process::on_path("claude") else {
+        return vec![Finding::warn(
+            "`claude` is not on PATH",
+            "install Claude Code, or start it by its full path; hooks work all the same",
+        )];
+    };
+    match claude::version() {
+        Some(version) => vec![Finding::ok(format!("Claude Code {version} ({})", short(&path)))],
+        None => vec![Finding::warn(
+            format!("{} does not tell its version", short(&path)),
+            "run `claude --version` and see",
+        )],
+    }
+}
+
+pub fn configuration(patient: &Patient) -> Vec<Finding> {
+    let path = config::config_file();
+    match &patient.config {
+        Ok(_) if path.exists() => {
+            let unknown = keys::unknown(&headspace_platform::files::read_text(&path).unwrap_or_default());
+            let fix = || format!("correct or remove it in {}", short(&path));
+            let said = |key: &String| Finding::warn(format!("`{key}` is no setting of headspace's"), fix());
+            let mut findings: Vec<Finding> = unknown.iter().map(said).collect();
+            findings.extend(guard_settings(patient));
+            if findings.is_empty() {
+                findings.push(Finding::ok(short(&path)));
+            }
+            findings
+        }
+        Ok(_) => {
+            let mut findings = guard_settings(patient);
+            findings.push(Finding::ok("defaults (no config.jsonc)"));
+            findings
+        }
+        Err(error) => vec![Finding::fail(format!("{error:#}"), format!("correct {}", short(&path)))],
+    }
+}
+
+/// Rule ids, values and patterns of the guard that mean nothing.
+fn guard_settings(patient: &Patient) -> Vec<Finding> {
+    crate::commands::guard::setting_problems(&patient.project)
+        .into_iter()
+        .map(|(path, line, why)| Finding::fail(why, format!("correct {}, line {line}", short(&path))))
+        .collect()
+}
+
+/// Every settings file of this project, as the client reads it.
+pub fn settings(patient: &Patient) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for source in sources::Sources::load(&dialect::CLAUDE, &patient.project).read_once() {
+        let path = short(&source.path);
+        let errors: Vec<_> = source
+            .reading
+            .problems
+            .iter()
+            .filter(|p| p.level == headspace_hooks::settings::Level::Error)
+            .collect();
+        if let Some(first) = errors.first() {
+            let place = format!("{path}:{}:{}", first.place.line, first.place.column);
+            let fix =
+                first.fix.clone().unwrap_or_else(|| "`headspace hooks validate` shows all of it".into());
+            findings.push(Finding::fail(format!("{place}: {}", first.message), fix));
+        } else if source.found {
+            findings.push(Finding::ok(format!("{path} is valid")));
+        }
+    }
+    if findings.is_empty() {
+        findings
+            .push(Finding::fail("there is no settings.json yet", "headspace install").repaired_by(install));
+    }
+    findings
+}
+
+fn install() -> Result<String> {
+    let program = locate::program()?;
+    let done = crate::commands::install::ensure(Path::new(&program))?;
+    Ok(done.unwrap_or_else(|| "the hooks are installed".into()))
+}
+
+/// Whether any of the settings looked at calls our hook.
+pub fn is_installed(patient: &Patient) -> bool {
+    patient.config_dirs.iter().any(|dir| {
+        let text = headspace_platform::files::read_text(&dir.join("settings.json")).unwrap_or_default();
+        merge::find(&text, None).is_ok_and(|found| found.iter().any(|entry| entry.role == Role::Notify))
+    })
+}
+
+/// Our entries: one per event, with a program behind them.
+pub fn hooks(patient: &Patient) -> Vec<Finding> {
+    patient.config_dirs.iter().flat_map(|dir| hooks_in(&dir.join("settings.json"))).collect()
+}
+
+fn hooks_in(path: &Path) -> Vec<Finding> {
+    let shown = short(path);
+    let text = headspace_platform::files::read_text(path).unwrap_or_default();
+    let found = match merge::find(&text, None) {
+        Ok(found) => found,
+        // The check of the settings has said why.
+        Err(_) => return Vec::new(),
+    };
+    let ours: Vec<_> = found.iter().filter(|entry| entry.role == Role::Notify).collect();
+    if ours.is_empty() {
+        return vec![
+            Finding::fail(format!("headspace has no hooks in {shown}"), "headspace install")
+                .repaired_by(install),
+        ];
+    }
+    let mut findings = Vec::new();
+    let mut per_event: BTreeMap<&str, usize> = BTreeMap::new();
+    for entry in &ours {
+        *per_event.entry(&entry.event).or_default() += 1;
+    }
+    let doubled: Vec<&str> =
+        per_event.iter().filter(|(_, count)| **count > 1).map(|(event, _)| *event).collect();
+    if !doubled.is_empty() {
+        let message = format!("installed more than once for {} in {shown}", doubled.join(", "));
+        findings.push(Finding::warn(message, "headspace install").repaired_by(install));
+    }
+    let missing: Vec<&str> = claude::events(claude::version())
+        .into_iter()
+        .filter(|event| !per_event.contains_key(event))
+        .collect();
+    if !missing.is_empty() {
+        let message = format!("not subscribed to {} in {shown}", missing.join(", "));
+        findings.push(Finding::warn(message, "headspace install (unless you chose so with --events)"));
+    }
+    let mut programs: Vec<String> =
+        ours.iter().filter_map(|entry| entry.call.words()?.into_iter().next()).collect();
+    programs.sort();
+    programs.dedup();
+    for program in programs.iter().filter(|program| !is_executable(Path::new(program))) {
+        findings.push(
+            Finding::fail(format!("{program}, which {shown} calls, is not there"), "headspace install")
+                .repaired_by(install),
+        );
+    }
+    if findings.is_empty() {
+        findings.push(Finding::ok(format!(
+            "{} events in {shown} call {}",
+            per_event.len(),
+            programs.join(", ")
+        )));
+    }
+    findings
+}
+
+fn is_executable(path: &Path) -> bool {
+    let Ok(data) = path.metadata() else { return false };
+    #[cfg(unix)]
+    return data.is_file() && std::os::unix::fs::PermissionsExt::mode(&data.permissions()) & 0o111 != 0;
+    #[cfg(not(unix))]
+    data.is_file()
+}
+
+/// Whether something keeps valid hooks from running.
+pub fn disabled(patient: &Patient) -> Vec<Finding> {
+    let sources = sources::Sources::load(&dialect::CLAUDE, &patient.project);
+    let mut reasons: Vec<String> = sources
+        .hooks()
+        .filter(|found| found.is_ours())
+        .filter_map(|found| sources.disabled(found.source))
+        .collect();
+    reasons.sort();
+    reasons.dedup();
+    if reasons.is_empty() {
+        return vec![Finding::ok("nothing switches hooks off here")];
+    }
+    reasons
+        .into_iter()
+        .map(|why| {
+            Finding::fail(
+                format!("hooks are switched off: {why}"),
+                "take that setting out, or ask whoever manages it",
+            )
+        })
+        .collect()
+}
+
+/// In a terminal no hook runs before the trust question is answered.
+pub fn trust(patient: &Patient) -> Vec<Finding> {
+    let dir = config::claude_dir();
+    let state = [dir.join(".claude.json"), config::home().join(".claude.json")];
+    let Some(text) = state.iter().find_map(|path| headspace_platform::files::read_text(path).ok()) else {
+        return Vec::new();
+    };
+    let Ok(state) = serde_json::from_str::<serde_json::Value>(&text) else { return Vec::new() };
+    let trusted =
+        |dir: &Path| state["projects"][dir.to_string_lossy().as_ref()]["hasTrustDialogAccepted"] == true;
+    if patient.project.ancestors().any(trusted) {
+        return vec![Finding::ok(format!("{} is trusted", short(&patient.project)))];
+    }
+    vec![Finding::warn(
+        format!(
+            "{} is not trusted yet: in a terminal, Claude Code runs no hooks there",
+            short(&patient.project)
+        ),
+        "start `claude` here and answer its question about trust",
+    )]
+}
+
+/// Runs the installed command exactly as the client would, with a receiver of its own.
+pub fn test_event(patient: &Patient) -> Vec<Finding> {
+    let mut calls: Vec<Call> = patient
+        .config_dirs
+        .iter()
+        .filter_map(|dir| headspace_platform::files::read_text(&dir.join("settings.json")).ok())
+        .filter_map(|text| merge::find(&text, None).ok())
+        .flatten()
+        .filter(|entry| entry.role == Role::Notify)
+        .map(|entry| entry.call)
+        .collect();
+    calls.dedup();
+    calls
+        .iter()
+        .map(|call| match test_event::run(call) {
+            Ok(took) => Finding::ok(format!("delivered in {:.1} ms", took.as_secs_f64() * 1e3)),
+            Err(error) => Finding::fail(
+                format!("the installed command delivers nothing: {error:#}"),
+                "headspace install",
+            )
+            .repaired_by(install),
+        })
+        .collect()
+}
+
+pub fn server(patient: &Patient) -> Vec<Finding> {
+    let own = env!("CARGO_PKG_VERSION");
+    if let Some(scheme) = foreign_scheme(&patient.url) {
+        let message =
+            format!("hooks speak http, not {scheme}: with {} every event stays in the spool", patient.url);
+        let fix = format!(
+            "set {} (or \"url\" in config.jsonc) to an http:// address; for another machine take a tunnel, \
+             `ssh -L 5055:127.0.0.1:5055 HOST`, and http://127.0.0.1:5055",
+            config::var::URL
+        );
+        return vec![Finding::fail(message, fix)];
+    }
+    match headspace_platform::http_client::health(&patient.url, Duration::from_secs(2)) {
+        Some(health) if health.version == own => {
+            vec![Finding::ok(format!("headspace {own} on {} (pid {})", patient.url, health.pid))]
+        }
+        Some(health) => vec![Finding::warn(
+            format!("the server is headspace {}, this is {own}", health.version),
+            "headspace down && headspace up",
+        )],
+        None => {
+            let address = patient.url.trim_start_matches("http://");
+            let taken = std::net::TcpStream::connect(address).is_ok();
+            if taken {
+                return vec![Finding::fail(
+                    format!("another program listens on {}", patient.url),
+                    "choose another port: \"port\" in config.jsonc",
+                )];
+            }
+            vec![Finding::fail(
+                format!("no server on {}; events are kept in the spool", patient.url),
+                "headspace up",
+            )]
+        }
+    }
+}
+
+/// What an address begins with, if that is not http.
+fn foreign_scheme(url: &str) -> Option<&str> {
+    url.split_once("://").map(|(scheme, _)| scheme).filter(|scheme| !scheme.eq_ignore_ascii_case("http"))
+}
+
+/// Nobody else reads what is ours.
+pub fn files(_: &Patient) -> Vec<Finding> {
+    let state = config::state_dir();
+    if !state.exists() {
+        return vec![Finding::ok("no state yet")];
+    }
+    let mut findings = Vec::new();
+    for path in [state.clone(), config::token_file(), config::database()] {
+        // Modes are looked at below, and can be mended.
+        if let Err(error) = headspace_platform::files::check_ours(&path, 0) {
+            findings.push(Finding::fail(format!("{error:#}"), format!("ls -ld {}", short(&path))));
+        }
+    }
+    for (path, mode) in [(state.clone(), 0o700), (config::token_file(), 0o600), (config::database(), 0o600)] {
+        let Ok(data) = path.metadata() else { continue };
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            if data.permissions().mode() & 0o077 != 0 {
+                let fix = format!("chmod {mode:o} {}", short(&path));
+                let message = format!("{} can be read by others", short(&path));
+                findings.push(Finding::fail(message, fix).repaired_by(move || {
+                    fs_err::set_permissions(&path, std::fs::Permissions::from_mode(mode))?;
+                    Ok(format!("{} is private again", short(&path)))
+                }));
+            }
+        }
+        #[cfg(not(unix))]
+        let _ = (data, mode);
+    }
+    if findings.is_empty() {
+        findings.push(Finding::ok(format!("{} is yours alone", short(&state))));
+    }
+    findings
+}
+
+pub fn spool(_: &Patient) -> Vec<Finding> {
+    let pending = Spool::open(&config::spool_dir()).pending();
+    let mut findings = Vec::new();
+    if pending.dropped > 0 {
+        let message = format!("{} dropped: the spool was full", counted(pending.dropped, "event"));
+        findings.push(Finding::warn(message, "keep the server running: `headspace service install`"));
+    }
+    if pending.bad > 0 {
+        let dir = config::spool_dir().join("bad");
+        findings.push(Finding::warn(
+            format!("{} could not be read", counted(pending.bad, "spooled event")),
+            format!("look at {}", short(&dir)),
+        ));
+    }
+    if pending.count > 0 {
+        let message = format!("waiting for the server: {}", counted(pending.count, "event"));
+        findings.push(Finding::warn(message, "headspace up"));
+    }
+    if findings.is_empty() {
+        findings.push(Finding::ok("empty"));
+    }
+    findings
+}
+
+pub fn database(_: &Patient) -> Vec<Finding> {
+    let path = config::database();
+    if !path.exists() {
+        return vec![Finding::ok("none yet: the server makes it")];
+    }
+    let look = || -> Result<(String, u64)> {
+        let db = store::open_to_read(&path)?;
+        let verdict = db.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
+        Ok((verdict, path.metadata()?.len()))
+    };
+    match look() {
+        Ok((verdict, size)) if verdict == "ok" => {
+            vec![Finding::ok(format!("{} ({:.1} MB) is sound", short(&path), size as f64 / 1e6))]
+        }
+        Ok((verdict, _)) => vec![Finding::fail(
+            format!("the database is damaged: {verdict}"),
+            "headspace down && headspace rebuild && headspace up",
+        )],
+        Err(error) => vec![Finding::fail(format!("{error:#}"), "headspace down && headspace up")],
+    }
+}
+
+/// What has really arrived, newest first.
+pub fn events(_: &Patient) -> Vec<Finding> {
+    let path = config::database();
+    if !path.exists() {
+        return Vec::new();
+    }
+    let look = || -> Result<Vec<(String, i64)>> {
+        let db = store::open_to_read(&path)?;
+        let mut rows = db.prepare(
+            "SELECT name, MAX(received_at) AS last FROM (SELECT name, received_at FROM events WHERE source = 'hook' \
+             ORDER BY id DESC LIMIT 20000) GROUP BY name ORDER BY last DESC",
+        )?;
+        let rows = rows.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        Ok(rows.collect::<rusqlite::Result<_>>()?)
+    };
+    let Ok(mut seen) = look() else { return Vec::new() };
+    // What a person did here is no sign that hooks arrive.
+    seen.retain(|(name, _)| ![observed::SEEN, observed::RENAMED, observed::WARNED].contains(&name.as_str()));
+    let now = Stamp::now();
+    let ago = |at: i64| duration(now.since(Stamp(at)));
+    match seen.first() {
+        None => vec![Finding::warn(
+            "no event has arrived yet",
+            "say something to a Claude Code session; running ones notice the hooks within two seconds",
+        )],
+        Some((name, at)) => {
+            let kinds: Vec<String> =
+                seen.iter().take(8).map(|(name, at)| format!("{name} {}", ago(*at))).collect();
+            vec![Finding::ok(format!("last {name} {} ago; per type: {}", ago(*at), kinds.join(", ")))]
+        }
+    }
+}
+
+/// The server's word on its agents, if it runs.
+pub fn agents(patient: &Patient) -> Option<Vec<headspace_core::model::AgentView>> {
+    Client::new(patient.config.as_ref().ok()?).agents(false).ok()
+}

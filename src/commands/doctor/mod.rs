@@ -1,0 +1,171 @@
+//! `headspace doctor`: "I installed it and nothing shows", answered. A table of checks and one loop over it.
+
+mod checks;
+mod coverage;
+mod keys;
+
+use crate::view::style::Paint;
+use anyhow::Result;
+use headspace_core::text;
+use headspace_core::text::plain;
+use headspace_platform::config::Config;
+use serde::Serialize;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Find out why something does not show, and mend it
+///
+/// A line per check: ok, warn or FAIL, and for the last two the exact fix. Exits 1 if something FAILs.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Examples:\n  headspace doctor\n  headspace doctor --fix      # mend what can be mended safely"
+)]
+pub struct DoctorArgs {
+    /// Mend what can be mended safely: missing hooks, file permissions
+    #[arg(long)]
+    fix: bool,
+    /// More of Claude Code's configuration directories to look at
+    #[arg(long = "config-dir", value_name = "DIR")]
+    config_dirs: Vec<PathBuf>,
+    /// As JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Level {
+    Ok,
+    Warn,
+    Fail,
+}
+
+/// What a check found.
+#[derive(Serialize)]
+pub struct Finding {
+    pub check: &'static str,
+    pub level: Level,
+    pub message: String,
+    /// The exact fix, for a person.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fix: Option<String>,
+    #[serde(skip)]
+    pub repair: Option<Repair>,
+}
+
+/// A fix that does no harm, for `--fix`.
+pub type Repair = Box<dyn FnOnce() -> Result<String>>;
+
+impl Finding {
+    pub fn ok(message: impl Into<String>) -> Finding {
+        Finding { check: "", level: Level::Ok, message: message.into(), fix: None, repair: None }
+    }
+
+    pub fn warn(message: impl Into<String>, fix: impl Into<String>) -> Finding {
+        Finding { level: Level::Warn, fix: Some(fix.into()), ..Finding::ok(message) }
+    }
+
+    pub fn fail(message: impl Into<String>, fix: impl Into<String>) -> Finding {
+        Finding { level: Level::Fail, fix: Some(fix.into()), ..Finding::ok(message) }
+    }
+
+    pub fn repaired_by(mut self, repair: impl FnOnce() -> Result<String> + 'static) -> Finding {
+        self.repair = Some(Box::new(repair));
+        self
+    }
+}
+
+/// What the checks look at.
+pub struct Patient {
+    pub config: Result<Config>,
+    pub url: String,
+    pub config_dirs: Vec<PathBuf>,
+    pub project: PathBuf,
+}
+
+/// A name and how to look.
+type Check = (&'static str, fn(&Patient) -> Vec<Finding>);
+
+/// In the order in which an event travels: client, settings, hook, server, store.
+const CHECKS: &[Check] = &[
+    ("client", checks::client),
+    ("configuration", checks::configuration),
+    ("settings", checks::settings),
+    ("hooks", checks::hooks),
+    ("disabled", checks::disabled),
+    ("trust", checks::trust),
+    ("test event", checks::test_event),
+    ("server", checks::server),
+    ("files", checks::files),
+    ("spool", checks::spool),
+    ("database", checks::database),
+    ("events", checks::events),
+    ("coverage", coverage::coverage),
+];
+
+pub fn run(args: &DoctorArgs) -> Result<ExitCode> {
+    let config = Config::load();
+    let url = config.as_ref().map_or_else(|_| Config::default().server_url(), Config::server_url);
+    let mut config_dirs = vec![headspace_platform::config::claude_dir()];
+    config_dirs.extend(args.config_dirs.iter().cloned());
+    let patient = Patient { config, url, config_dirs, project: std::env::current_dir()? };
+    let paint = Paint::for_stdout();
+    let mut findings = Vec::new();
+    for (name, look) in CHECKS {
+        for mut finding in look(&patient) {
+            finding.check = name;
+            if args.fix
+                && let Some(repair) = finding.repair.take()
+            {
+                finding = repaired(finding, repair);
+            }
+            if !args.json {
+                println!("{}", line(&finding, paint));
+            }
+            findings.push(finding);
+        }
+    }
+    let worst = findings.iter().map(|finding| finding.level).max().unwrap_or(Level::Ok);
+    if args.json {
+        let value = serde_json::json!({"ok": worst < Level::Fail, "checks": findings});
+        println!("{}", text::json(&value, true));
+    } else {
+        println!("{}", conclusion(&findings, worst, args.fix));
+    }
+    Ok(if worst == Level::Fail { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+fn repaired(finding: Finding, repair: Repair) -> Finding {
+    match repair() {
+        Ok(done) => Finding { check: finding.check, ..Finding::ok(format!("mended: {done}")) },
+        Err(error) => Finding { fix: Some(format!("--fix could not: {error:#}")), ..finding },
+    }
+}
+
+fn line(finding: &Finding, paint: Paint) -> String {
+    use headspace_core::model::Group;
+    let (word, group) = match finding.level {
+        Level::Ok => ("ok  ", Group::Done),
+        Level::Warn => ("warn", Group::NeedsYou),
+        Level::Fail => ("FAIL", Group::Error),
+    };
+    let mut text = format!("{} {:<14} {}", paint.group(group, word), finding.check, plain(&finding.message));
+    if let Some(fix) = &finding.fix {
+        text.push_str(&format!("\n{:20}{}", "", paint.bold(&format!("▸ {}", plain(fix)))));
+    }
+    text
+}
+
+fn conclusion(findings: &[Finding], worst: Level, fixing: bool) -> String {
+    let mendable = findings.iter().filter(|finding| finding.repair.is_some()).count();
+    let hint = if mendable > 0 && !fixing {
+        format!("; `headspace doctor --fix` mends {mendable} of it")
+    } else {
+        String::new()
+    };
+    match worst {
+        Level::Ok => "All is well.".into(),
+        Level::Warn => format!("It works, with warnings{hint}."),
+        Level::Fail => format!("Something stands in the way{hint}."),
+    }
+}

@@ -1,0 +1,193 @@
+//! `headspace guard allow`: from a refusal to the line of the configuration that lifts it. A person at a terminal may;
+//! an agent may not, whatever it carries.
+
+use crate::commands::install::diff;
+use anyhow::{Context, Result, bail};
+use headspace_core::text;
+use headspace_guard::{Decision, Place, judge_with_steps, once};
+use headspace_platform::config;
+use headspace_platform::config::Config;
+use headspace_platform::usage::Usage;
+use headspace_platform::{files, git, process};
+use jsonc_parser::cst::{CstInputValue, CstObject, CstRootNode};
+use serde_json::json;
+use std::io::{IsTerminal, Write};
+use std::path::Path;
+use std::process::ExitCode;
+
+#[derive(Debug, clap::Args)]
+pub struct AllowArgs {
+    /// For one call, within ten minutes (what happens without the other two)
+    #[arg(long)]
+    once: bool,
+    /// Here: for the project around the current directory
+    #[arg(long, conflicts_with = "once")]
+    project: bool,
+    /// Everywhere
+    #[arg(long, conflicts_with_all = ["once", "project"])]
+    user: bool,
+    /// The command, as the guard refused it; a final * stands for any further words
+    #[arg(value_name = "COMMAND")]
+    command: String,
+}
+
+pub fn run(args: &AllowArgs) -> Result<ExitCode> {
+    let command = args.command.trim();
+    if command.is_empty() || command.trim_matches(['*', ' ']).is_empty() {
+        return Err(Usage("could not allow that: it names no command".into()).into());
+    }
+    only_for_people()?;
+    let config_file = config::config_file();
+    let (path, before, after) = if args.project || args.user {
+        let before = match std::fs::read_to_string(&config_file) {
+            Ok(text) => text,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
+            Err(error) => {
+                return Err(error).with_context(|| format!("could not read {}", config_file.display()));
+            }
+        };
+        let here = std::env::current_dir().context("could not tell where this is")?;
+        let project =
+            args.project.then(|| git::root_of(&here).unwrap_or(&here).to_string_lossy().into_owned());
+        let after = with_allowed(&before, project.as_deref(), command)?;
+        (config_file, before, after)
+    } else {
+        say_what_it_would_do(command)?;
+        let (path, text) = once::allow(command, &config::state_dir());
+        (path, String::new(), text)
+    };
+    let name = path.display().to_string();
+    let shown = diff::unified((&name, &before), (&name, &after));
+    if shown.is_empty() {
+        println!("{} allows it already.", text::plain(&name));
+        return Ok(ExitCode::SUCCESS);
+    }
+    for line in shown.lines() {
+        println!("{}", text::plain(line));
+    }
+    print!("\nWrite this? [y/N] ");
+    std::io::stdout().flush().context("could not print")?;
+    let mut answer = String::new();
+    std::io::stdin().read_line(&mut answer).context("could not read the answer")?;
+    if !matches!(answer.trim(), "y" | "Y" | "yes") {
+        println!("Nothing was written.");
+        return Ok(ExitCode::FAILURE);
+    }
+    write(&path, &after)?;
+    println!("Allowed. It counts from the next call on.");
+    Ok(ExitCode::SUCCESS)
+}
+
+fn write(path: &Path, text: &str) -> Result<()> {
+    if let Some(dir) = path.parent() {
+        files::private_dir(dir)?;
+    }
+    files::replace(path, text.as_bytes()).with_context(|| format!("could not write {}", path.display()))
+}
+
+/// A permission for something that was never stopped is a mistake in the typing.
+fn say_what_it_would_do(command: &str) -> Result<()> {
+    let place = Place::here(&Config::load_for_guard().0);
+    let payload = json!({"tool_name": "Bash", "tool_input": {"command": command}});
+    let (verdict, _) = judge_with_steps(&payload, &place, false);
+    match (verdict.decision, verdict.rule) {
+        (Decision::Allow, _) => {
+            println!("The guard does not stop this command as it is; check the spelling.\n")
+        }
+        (decision, rule) => {
+            println!("Now: {} ({})\n", decision.as_str(), text::plain(&rule.unwrap_or_default()));
+        }
+    }
+    Ok(())
+}
+
+/// The configuration with one more command in `guard.allow`, in general or for a project; the rest stays as it is.
+pub fn with_allowed(text: &str, project: Option<&str>, command: &str) -> Result<String> {
+    edited(text, |guard| {
+        let section = match project {
+            Some(project) => guard.object_value_or_set("projects").object_value_or_set(project),
+            None => guard.clone(),
+        };
+        let list = section.array_value_or_set("allow");
+        let there = list.elements().iter().any(|element| {
+            element.as_string_lit().and_then(|text| text.decoded_value().ok()).as_deref() == Some(command)
+        });
+        if !there {
+            list.append(CstInputValue::String(command.to_owned()));
+        }
+    })
+}
+
+/// The configuration with another profile.
+pub fn with_profile(text: &str, profile: &str) -> Result<String> {
+    edited(text, |guard| {
+        let value = CstInputValue::String(profile.to_owned());
+        match guard.get("profile") {
+            Some(property) => property.set_value(value),
+            None => {
+                guard.append("profile", value);
+            }
+        }
+    })
+}
+
+fn edited(text: &str, change: impl FnOnce(&CstObject)) -> Result<String> {
+    // What the program itself cannot read is not to be edited.
+    Config::parse(text).context("could not read the configuration")?;
+    let text = if text.trim().is_empty() { "{\n}\n" } else { text };
+    let root = CstRootNode::parse(text, &Default::default())
+        .map_err(|error| anyhow::anyhow!("could not read the configuration: {error}"))?;
+    let object = root.object_value_or_set();
+    change(&object.object_value_or_set("guard"));
+    let after = root.to_string();
+    Config::parse(&after).context("could not change the configuration")?;
+    Ok(after)
+}
+
+/// Names under which coding agents run.
+const AGENTS: [&str; 9] =
+    ["claude", "codex", "opencode", "copilot", "qwen", "gemini", "cursor-agent", "aider", "goose"];
+
+fn only_for_people() -> Result<()> {
+    let at_terminal = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
+    if !at_terminal {
+        bail!(
+            "could not allow that: only a person at a terminal may (standard input and output must be one)"
+        );
+    }
+    let agent = if config::env(config::var::CLAUDECODE).is_some() {
+        Some("CLAUDECODE is set".to_owned())
+    } else {
+        process::ancestor_named(&AGENTS)
+            .map(|name| format!("{name} is among the processes that started this"))
+    };
+    match agent {
+        Some(why) => bail!("could not allow that: only a person may, not a coding agent ({why})"),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_line_more_and_nothing_else_changes() {
+        let text = "// mine\n{\n  \"port\": 5055, // here\n  \"guard\": {\n    \"rules\": { \"git\": \"ask\" }\n  }\n}\n";
+        let after = with_allowed(text, None, "pkill -f vite").unwrap();
+        assert!(after.contains("// mine") && after.contains("// here") && after.contains("\"git\": \"ask\""));
+        assert_eq!(Config::parse(&after).unwrap().guard.allow, ["pkill -f vite"]);
+        assert_eq!(with_allowed(&after, None, "pkill -f vite").unwrap(), after);
+        let project = with_allowed(&after, Some("/srv/app"), "say \"hi\"").unwrap();
+        let guard = Config::parse(&project).unwrap().guard;
+        assert_eq!(guard.projects["/srv/app"].allow, ["say \"hi\""]);
+        assert_eq!(Config::parse(&with_allowed("", None, "x y").unwrap()).unwrap().guard.allow, ["x y"]);
+        assert!(with_allowed("{ broken", None, "x").is_err());
+        let quiet = with_profile(&project, "quiet").unwrap();
+        assert_eq!(Config::parse(&quiet).unwrap().guard.profile.as_deref(), Some("quiet"));
+        assert_eq!(
+            Config::parse(&with_profile(&quiet, "strict").unwrap()).unwrap().guard.profile.as_deref(),
+            Some("strict")
+        );
+    }
+}

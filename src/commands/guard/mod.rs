@@ -1,0 +1,351 @@
+//! `headspace guard`: check, explain, rules, allow, and the hook itself.
+
+pub mod allow;
+
+use anyhow::{Context, Result};
+use headspace_core::text;
+use headspace_guard::{
+    Decision, Place, Verdict, deadline, hook_output, judge_with_steps, once, payload, permission_output,
+    rules,
+};
+use headspace_platform::config;
+use headspace_platform::config::Config;
+use serde_json::{Value, json};
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Judge tool calls: check, explain, rules
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  headspace guard explain -- 'cd build && rm -rf *'")]
+pub struct GuardArgs {
+    #[command(subcommand)]
+    command: GuardCommand,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum GuardCommand {
+    /// Judge a PreToolUse payload on standard input
+    ///
+    /// Prints {"verdict", "rule", "reason"} and exits 0, whatever comes in.
+    #[command(
+        after_help = "Example:\n  echo '{\"tool_name\":\"Bash\",\"tool_input\":{\"command\":\"rm -rf /\"}}' | headspace guard check"
+    )]
+    Check,
+    /// Show how a command is read, which rule speaks, and why
+    #[command(
+        after_help = "Examples:\n  headspace guard explain -- 'git push --force'\n  headspace guard explain --tool Write --input call.json"
+    )]
+    Explain(ExplainArgs),
+    /// Allow a command that the guard refused: once, in this project, or everywhere
+    ///
+    /// Shows the change as a diff and asks before it writes it. For a person at a terminal only.
+    #[command(after_help = "Example:\n  headspace guard allow 'pkill -f vite' --project")]
+    Allow(allow::AllowArgs),
+    /// List the rules and what they say here
+    #[command(after_help = "Example:\n  headspace guard rules --json")]
+    Rules(RulesArgs),
+    /// Judge a PreToolUse payload as a hook (what Claude Code calls)
+    ///
+    /// Prints a decision to ask or to deny; prints nothing otherwise. Always exits 0.
+    #[command(after_help = "Example:\n  headspace guard hook < payload.json")]
+    Hook,
+}
+
+#[derive(Debug, clap::Args)]
+struct ExplainArgs {
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    /// A tool other than the shell
+    #[arg(long, value_name = "NAME", requires = "input")]
+    tool: Option<String>,
+    /// The tool's input, or a whole payload, as JSON; - for standard input
+    #[arg(long, value_name = "FILE")]
+    input: Option<PathBuf>,
+    /// The command, as one text or as words
+    #[arg(required_unless_present = "input", conflicts_with = "input", last = true)]
+    command: Vec<String>,
+}
+
+#[derive(Debug, clap::Args)]
+struct RulesArgs {
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn run(args: &GuardArgs) -> Result<ExitCode> {
+    match &args.command {
+        GuardCommand::Check => Ok(check()),
+        GuardCommand::Hook => Ok(hook()),
+        GuardCommand::Explain(args) => explain(args),
+        GuardCommand::Rules(args) => list(args),
+        GuardCommand::Allow(args) => allow::run(args),
+    }
+}
+
+/// The way past the argument parser for the two commands that machines call; `None` for everything else.
+pub fn direct(mut args: impl Iterator<Item = std::ffi::OsString>) -> Option<ExitCode> {
+    match (args.next(), args.next()) {
+        (Some(verb), None) if verb == "hook" => Some(hook()),
+        (Some(verb), None) if verb == "check" => Some(check()),
+        _ => None,
+    }
+}
+
+/// People and tests may wait; the hook may not.
+const CHECK_PATIENCE: Duration = Duration::from_secs(2);
+/// A client that never closes the pipe must not hang the hook.
+const STDIN_PATIENCE: Duration = Duration::from_millis(1500);
+
+/// This process's place, and what is wrong with the configuration if it cannot be read. Rules stay on then: those
+/// that the user chose as far as they can be found, the defaults otherwise.
+fn place() -> (Place, Option<String>) {
+    let (config, trouble) = Config::load_for_guard();
+    (Place::here(&config), trouble)
+}
+
+fn hook() -> ExitCode {
+    let (place, trouble) = place();
+    let bytes = read_stdin(STDIN_PATIENCE).map(Arc::new);
+    // How the answer looks, as a value and, for the worst case, as a line.
+    type Form = (fn(&Verdict) -> Option<Value>, fn(&Verdict) -> Option<String>);
+    let (form, render): Form = match bytes.as_deref().and_then(|bytes| payload::event(bytes)).as_deref() {
+        None | Some("PreToolUse") => (hook_output, |verdict| Some(format!("{}\n", hook_output(verdict)?))),
+        Some("PermissionRequest") => {
+            (permission_output, |verdict| Some(format!("{}\n", permission_output(verdict)?)))
+        }
+        // Nothing to judge there, and nothing that the client would understand.
+        Some(_) => return ExitCode::SUCCESS,
+    };
+    let verdict = verdict_of(bytes.as_ref(), place, render);
+    let Some(mut output) = form(&verdict) else { return ExitCode::SUCCESS };
+    if bytes.as_deref().is_some_and(|bytes| once::take(bytes, &config::state_dir())) {
+        return ExitCode::SUCCESS;
+    }
+    if let Some(trouble) = trouble {
+        output["systemMessage"] = trouble.into();
+    }
+    print(&output);
+    // The client has its answer; now the server may know.
+    match bytes {
+        Some(bytes) => headspace_notify::verdict(&bytes, &verdict),
+        None => ExitCode::SUCCESS,
+    }
+}
+
+fn check() -> ExitCode {
+    let (mut place, _) = place();
+    place.patience = CHECK_PATIENCE;
+    let bytes = read_stdin(STDIN_PATIENCE).map(Arc::new);
+    let verdict = verdict_of(bytes.as_ref(), place, |verdict| Some(format!("{}\n", as_json(verdict))));
+    print(&as_json(&verdict));
+    ExitCode::SUCCESS
+}
+
+fn as_json(verdict: &Verdict) -> Value {
+    json!({"verdict": verdict.decision.as_str(), "rule": verdict.rule, "reason": verdict.reason})
+}
+
+/// Nobody is left to tell if this fails.
+fn print(value: &Value) {
+    let mut out = std::io::stdout().lock();
+    let _ = writeln!(out, "{value}");
+}
+
+fn verdict_of(bytes: Option<&Arc<Vec<u8>>>, place: Place, render: fn(&Verdict) -> Option<String>) -> Verdict {
+    std::panic::set_hook(Box::new(|_| {}));
+    match bytes {
+        Some(bytes) => deadline::judge(bytes, place, render),
+        None => Verdict::unreadable(&place, "input that did not end in time"),
+    }
+}
+
+#[cfg(unix)]
+fn read_stdin(patience: Duration) -> Option<Vec<u8>> {
+    use std::time::Instant;
+    let end = Instant::now() + patience;
+    let mut bytes = Vec::new();
+    let mut chunk = vec![0u8; 64 << 10];
+    let mut stdin = std::io::stdin().lock();
+    loop {
+        let left = end.saturating_duration_since(Instant::now()).as_millis();
+        let mut poll = libc::pollfd { fd: 0, events: libc::POLLIN, revents: 0 };
+        // SAFETY: `poll` points at one valid pollfd for the length of the call.
+        let ready = unsafe { libc::poll(&mut poll, 1, i32::try_from(left).unwrap_or(i32::MAX)) };
+        if ready == 0 {
+            return None;
+        }
+        match stdin.read(&mut chunk) {
+            Ok(0) => return Some(bytes),
+            Ok(count) => bytes.extend_from_slice(&chunk[..count]),
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(_) => return Some(bytes),
+        }
+    }
+}
+
+#[cfg(not(unix))]
+fn read_stdin(_: Duration) -> Option<Vec<u8>> {
+    let mut bytes = Vec::new();
+    std::io::stdin().lock().read_to_end(&mut bytes).ok()?;
+    Some(bytes)
+}
+
+fn explain(args: &ExplainArgs) -> Result<ExitCode> {
+    let mut place = Place::here(&Config::load()?);
+    place.patience = CHECK_PATIENCE;
+    let payload = match &args.input {
+        Some(file) => call_in(file, args.tool.as_deref())?,
+        None => json!({"tool_name": "Bash", "tool_input": {"command": args.command.join(" ")}}),
+    };
+    let (verdict, steps) = judge_with_steps(&payload, &place, true);
+    let rule = verdict.rule.as_deref().and_then(rules::by_id);
+    let source = rule.map(|rule| format!("rules/{}.toml:{}", rule.pack, rule.line));
+    if args.json {
+        let steps: Vec<Value> = steps
+            .iter()
+            .map(|step| json!({"command": step.command, "cwd": step.cwd, "depth": step.depth}))
+            .collect();
+        let mut report = as_json(&verdict);
+        report["commands"] = Value::Array(steps);
+        report["source"] = json!(source);
+        report["pattern"] = json!(verdict.pattern);
+        report["words"] = json!(verdict.subject);
+        println!("{report:#}");
+        return Ok(ExitCode::SUCCESS);
+    }
+    println!("commands:");
+    for step in &steps {
+        println!("  {}   (in {})", text::gist(&step.command, 160), text::gist(&step.cwd, 80));
+    }
+    if steps.is_empty() {
+        println!("  none");
+    }
+    println!("verdict:  {}", verdict.decision.as_str());
+    if let (Some(rule), Some(reason)) = (&verdict.rule, &verdict.reason) {
+        println!("rule:     {}   ({})", text::plain(rule), source.unwrap_or_default());
+        if let Some(pattern) = &verdict.pattern {
+            println!("pattern:  {}", text::plain(pattern));
+        }
+        if let Some(words) = verdict.subject.as_deref().filter(|words| !words.is_empty()) {
+            println!("words:    {}", text::plain(words));
+        }
+        println!("reason:   {}", text::plain(reason));
+        if let Some(command) = payload["tool_input"]["command"].as_str() {
+            let quoted = command.replace('\'', r"'\''");
+            println!("\nTo allow it:  headspace guard allow '{}'", text::gist(&quoted, 300));
+            println!("              --once (as without), --project or --user");
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The tool call in a file: a whole payload, or the input of `tool`.
+fn call_in(file: &Path, tool: Option<&str>) -> Result<Value> {
+    let text = if file == Path::new("-") {
+        std::io::read_to_string(std::io::stdin().lock()).context("could not read the input")?
+    } else {
+        std::fs::read_to_string(file).with_context(|| format!("could not read {}", file.display()))?
+    };
+    let value: Value =
+        serde_json::from_str(&text).with_context(|| format!("could not read {} as JSON", file.display()))?;
+    Ok(match (tool, value.get("tool_input")) {
+        (Some(tool), Some(input)) => json!({"tool_name": tool, "tool_input": input, "cwd": value.get("cwd")}),
+        (Some(tool), None) => json!({"tool_name": tool, "tool_input": value}),
+        (None, _) => value,
+    })
+}
+
+fn list(args: &RulesArgs) -> Result<ExitCode> {
+    let config = Config::load().context("could not list the rules")?;
+    let cwd = std::env::current_dir().map(|dir| dir.to_string_lossy().into_owned()).unwrap_or_default();
+    let home = config::home().to_string_lossy().into_owned();
+    let mut choices = rules::Choices::of(&config.guard, std::slice::from_ref(&cwd), &home);
+    let mut problems = rules::problems(&config.guard);
+    let project = project_settings(Path::new(&cwd));
+    if let Some((path, own)) = &project {
+        choices.tighten(own);
+        problems.extend(rules::problems(own).into_iter().map(|why| format!("{}: {why}", path.display())));
+    }
+    let failure = config.guard.on_failure.as_deref().unwrap_or("continue");
+    if args.json {
+        let rows: Vec<Value> = rules::RULES
+            .iter()
+            .map(|rule| {
+                json!({
+                    "id": rule.id,
+                    "default": rule.decision.as_str(),
+                    "here": shown(choices.decision(rule)),
+                    "pack": rule.pack,
+                    "what": rule.what,
+                    "instead": rule.instead,
+                })
+            })
+            .collect();
+        println!(
+            "{:#}",
+            json!({
+                "profile": choices.profile.name(), "on_failure": failure, "rules": rows,
+                "ask": choices.ask, "deny": choices.deny, "allow": choices.allow,
+                "protected_paths": choices.protected_paths, "problems": problems,
+            })
+        );
+    } else {
+        for rule in rules::RULES {
+            println!("{:<24} {:<5} {}", rule.id, shown(choices.decision(rule)), rule.what);
+        }
+        for (word, patterns) in [("ask", &choices.ask), ("deny", &choices.deny), ("allow", &choices.allow)] {
+            for pattern in patterns {
+                println!("{:<24} {word:<5} {}", "(your own)", text::plain(pattern));
+            }
+        }
+        for path in &choices.protected_paths {
+            println!("{:<24} {:<5} {}", "(protected path)", "deny", text::plain(path));
+        }
+        println!("\nprofile:    {} (strict, balanced or quiet)", choices.profile.name());
+        println!("on_failure: {failure} (what Claude Code does if the guard fails: continue or block)");
+        println!("Change one in {}:", config::config_file().display());
+        println!(
+            "  \"guard\": {{ \"rules\": {{ \"git.discard\": \"ask\" }} }}    (\"on\", \"off\", \"ask\", \"deny\")"
+        );
+    }
+    for problem in &problems {
+        eprintln!("headspace: could not use a setting: {}", text::plain(problem));
+    }
+    Ok(if problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// What the project around `dir` brings along.
+pub fn project_settings(dir: &Path) -> Option<(PathBuf, config::Guard)> {
+    let root = headspace_platform::git::root_of(dir).unwrap_or(dir);
+    let path = root.join(headspace_guard::PROJECT_FILE);
+    let text = headspace_platform::files::read_text(&path).ok()?;
+    Some((path, config::guard_of(&text)))
+}
+
+/// What is wrong with the guard's settings, of the user and of the project around `dir`: file, line, message.
+pub fn setting_problems(dir: &Path) -> Vec<(PathBuf, usize, String)> {
+    let root = headspace_platform::git::root_of(dir).unwrap_or(dir);
+    let mut found = Vec::new();
+    for path in [config::config_file(), root.join(headspace_guard::PROJECT_FILE)] {
+        let Ok(text) = headspace_platform::files::read_text(&path) else { continue };
+        for problem in rules::problems(&config::guard_of(&text)) {
+            // The word in quotes is the one to look for.
+            let word = problem.split('"').nth(1).unwrap_or("\u{0}");
+            let line = text.lines().position(|line| line.contains(word)).map_or(1, |at| at + 1);
+            found.push((path.clone(), line, problem));
+        }
+    }
+    found
+}
+
+fn shown(decision: Decision) -> &'static str {
+    match decision {
+        Decision::Allow => "off",
+        other => other.as_str(),
+    }
+}

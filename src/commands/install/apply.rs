@@ -1,0 +1,337 @@
+//! One settings file: what will become of it, and making it so.
+
+use crate::commands::install::Choices;
+use crate::commands::install::backup::{Backups, Origin, Record, fingerprint};
+use crate::commands::install::script;
+use crate::commands::install::script::Standing;
+use anyhow::{Context, Result, bail};
+use fs_err as fs;
+use headspace_hooks::client_settings::locate::Target;
+use headspace_hooks::client_settings::merge;
+use headspace_hooks::client_settings::merge::{Merged, Plan};
+use headspace_platform::files;
+use std::path::{Path, PathBuf};
+
+/// A running client may rewrite the file between our reading and our renaming; then it is all done again.
+const ATTEMPTS: usize = 5;
+
+/// The purpose of a draft.
+#[derive(Clone, Debug)]
+enum Job {
+    Install { program: String, choices: Choices },
+    Uninstall,
+}
+
+/// What is planned for a file; nothing has happened yet.
+#[derive(Debug)]
+pub struct Draft {
+    pub target: Target,
+    pub before: Option<String>,
+    /// `None`: the file goes, as it was not there before headspace came.
+    pub after: Option<String>,
+    pub merged: Merged,
+    /// The script, with what stands there now.
+    pub script: Option<(PathBuf, Standing)>,
+    /// `after` is what the file was before install, not what taking our entries out gives.
+    restored: bool,
+    plan: Plan,
+    job: Job,
+    record: Option<Record>,
+}
+
+/// What has happened to a file.
+#[derive(Debug)]
+pub struct Done {
+    pub target: Target,
+    pub changed: bool,
+    pub merged: Merged,
+    pub backup: Option<PathBuf>,
+    pub restored: bool,
+    pub deleted: bool,
+    /// The file had another name, which an atomic replacement cannot follow.
+    pub hard_linked: bool,
+    pub script: Option<(PathBuf, Standing)>,
+}
+
+impl Draft {
+    pub fn install(target: &Target, program: &str, plan: Plan, choices: &Choices) -> Result<Draft> {
+        let job = Job::Install { program: program.to_owned(), choices: choices.clone() };
+        let mut draft = Draft::new(target, plan, job)?;
+        if choices.wants_script() {
+            let path = script::path_in(&target.config_dir);
+            let standing = script::standing(&path, program);
+            if standing == Standing::Foreign && choices.script {
+                bail!("could not write {}: there is a file of somebody else", path.display());
+            }
+            draft.script = Some((path, standing));
+        }
+        Ok(draft)
+    }
+
+    pub fn uninstall(target: &Target, plan: Plan) -> Result<Draft> {
+        let everything = matches!(plan.notify, merge::Part::Remove);
+        let mut draft = Draft::new(target, plan, Job::Uninstall)?;
+        if everything {
+            draft.restore();
+            let path = script::path_in(&target.config_dir);
+            let standing = script::standing(&path, "");
+            draft.script = (standing == Standing::Outdated).then_some((path, standing));
+        }
+        Ok(draft)
+    }
+
+    fn new(target: &Target, plan: Plan, job: Job) -> Result<Draft> {
+        let before = read(target)?;
+        let backups = Backups::of(&target.file);
+        let record = backups.record();
+        let pristine = record.as_ref().and_then(|record| origin_text(&backups, record));
+        let merged = match &before {
+            None if matches!(job, Job::Uninstall) => Merged::default(),
+            text => {
+                let text = text.as_deref().unwrap_or_default();
+                merge::merge(text, &plan, pristine.as_deref()).map_err(|remark| {
+                    anyhow::anyhow!("could not change {}:{remark}", target.path.display())
+                })?
+            }
+        };
+        let after = match &before {
+            None if matches!(job, Job::Uninstall) => None,
+            _ => Some(merged.text.clone()),
+        };
+        let draft = Draft {
+            target: target.clone(),
+            before,
+            after,
+            merged,
+            script: None,
+            restored: false,
+            plan,
+            job,
+            record,
+        };
+        if draft.changes() {
+            check_writable(&draft.target)?;
+        }
+        Ok(draft)
+    }
+
+    /// A file that is still what install wrote gets the bytes back it had before, to the last blank.
+    fn restore(&mut self) {
+        let (Some(before), Some(record)) = (&self.before, &self.record) else { return };
+        if !record.wrote(before.as_bytes()) {
+            return;
+        }
+        match &record.origin {
+            Some(Origin::Absent) => self.after = None,
+            Some(Origin::Backup(_)) => match origin_text(&Backups::of(&self.target.file), record) {
+                Some(text) => self.after = Some(text),
+                None => return,
+            },
+            None => return,
+        }
+        self.restored = true;
+    }
+
+    /// What the script will hold; `None` if it goes.
+    pub fn script_text(&self) -> Option<String> {
+        match &self.job {
+            Job::Install { program, .. } => Some(script::text(program)),
+            Job::Uninstall => None,
+        }
+    }
+
+    pub fn changes(&self) -> bool {
+        self.before != self.after
+    }
+
+    /// Does it. If somebody else changes the file meanwhile, their change is taken in.
+    pub fn apply(mut self) -> Result<Done> {
+        for _ in 0..ATTEMPTS {
+            let (target, plan, job) = (self.target.clone(), self.plan.clone(), self.job.clone());
+            match self.attempt() {
+                Err(error) if error.is::<Overtaken>() => {}
+                result => return result,
+            }
+            self = match job {
+                Job::Install { program, choices } => Draft::install(&target, &program, plan, &choices)?,
+                Job::Uninstall => Draft::uninstall(&target, plan)?,
+            };
+        }
+        bail!("could not change {}: another program keeps writing it", self.target.path.display())
+    }
+
+    fn attempt(self) -> Result<Done> {
+        let backups = Backups::of(&self.target.file);
+        let mut made = Vec::new();
+        match (&self.job, &self.script) {
+            (Job::Install { program, .. }, Some((path, Standing::Missing | Standing::Outdated))) => {
+                made.extend(make_parents(path)?);
+                script::write(path, program)?;
+            }
+            (Job::Uninstall, Some((path, _))) => {
+                script::remove(path)?;
+            }
+            _ => {}
+        }
+        let mut done = Done {
+            target: self.target.clone(),
+            changed: self.changes(),
+            merged: self.merged.clone(),
+            backup: None,
+            restored: self.restored,
+            deleted: self.changes() && self.after.is_none(),
+            hard_linked: has_other_name(&self.target.file),
+            script: self.script.clone(),
+        };
+        if done.changed {
+            made.extend(make_parents(&self.target.file)?);
+            done.backup = self.before.as_ref().map(|text| backups.save(text.as_bytes())).transpose()?;
+            if let Job::Install { choices, .. } = &self.job {
+                backups.keep(&self.next_record(choices, done.backup.as_deref(), made))?;
+            }
+            self.write()?;
+        }
+        if matches!(self.job, Job::Uninstall) && matches!(self.plan.notify, merge::Part::Remove) {
+            for dir in self.record.iter().flat_map(|record| record.made.iter().rev()) {
+                // Only if nobody put anything there since.
+                let _ = fs::remove_dir(dir);
+            }
+            backups.forget();
+        }
+        backups.prune(backups.record().and_then(|record| record.origin).as_ref());
+        Ok(done)
+    }
+
+    /// The step that counts; everything before it can be repeated, everything after it can be lost.
+    fn write(&self) -> Result<()> {
+        let path = &self.target.path;
+        let before = self.before.as_deref().map(str::as_bytes);
+        match &self.after {
+            Some(text) => match files::replace_if(path, before, text.as_bytes()) {
+                Ok(false) => Err(Overtaken.into()),
+                other => other.map(drop),
+            },
+            None if read(&self.target).ok() != Some(self.before.clone()) => Err(Overtaken.into()),
+            None => fs::remove_file(&self.target.file).map_err(Into::into),
+        }
+        .map_err(|error| match error.is::<Overtaken>() {
+            true => error,
+            false => error.context(format!("could not write {}", path.display())),
+        })
+    }
+
+    /// Kept before the file is replaced: a record of what was never written does no harm, what was written
+    /// without one could not be given back to the byte.
+    fn next_record(&self, choices: &Choices, backup: Option<&Path>, made: Vec<PathBuf>) -> Record {
+        let old = self.record.clone().unwrap_or_default();
+        let before = self.before.as_deref();
+        let after = self.after.as_deref().unwrap_or_default();
+        let name = backup.and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned());
+        let (origin, written) = match before {
+            None => (Some(Origin::Absent), vec![fingerprint(after.as_bytes())]),
+            Some(text) if is_clean(text, &self.plan) => {
+                (name.map(Origin::Backup), vec![fingerprint(after.as_bytes())])
+            }
+            Some(text) if old.wrote(text.as_bytes()) => {
+                (old.origin, vec![fingerprint(after.as_bytes()), fingerprint(text.as_bytes())])
+            }
+            // Edited since: the old bytes must not come back, but they still tell what was empty.
+            Some(_) => (old.origin, Vec::new()),
+        };
+        let made = old.made.into_iter().chain(made).collect();
+        Record {
+            path: self.target.path.clone(),
+            origin,
+            written,
+            events: choices.events.clone(),
+            script: choices.script,
+            made,
+        }
+    }
+}
+
+/// Somebody wrote the file while we were at it.
+#[derive(Debug)]
+struct Overtaken;
+
+impl std::fmt::Display for Overtaken {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("the file was changed meanwhile")
+    }
+}
+
+impl std::error::Error for Overtaken {}
+
+/// Nothing of ours is in it.
+fn is_clean(text: &str, plan: &Plan) -> bool {
+    let nothing = Plan::nothing(plan.program.clone());
+    merge::merge(text, &nothing, Some(text)).is_ok_and(|merged| merged.text == text)
+}
+
+fn origin_text(backups: &Backups, record: &Record) -> Option<String> {
+    match record.origin.as_ref()? {
+        Origin::Absent => None,
+        Origin::Backup(name) => String::from_utf8(backups.read(name)?).ok(),
+    }
+}
+
+/// `None`: there is no file.
+fn read(target: &Target) -> Result<Option<String>> {
+    let bytes = match files::read(&target.path) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) if files::is_not_regular(&error) => {
+            bail!(
+                "could not change {}: {error}. Put a file there, or name another directory",
+                target.path.display()
+            )
+        }
+        Err(error) => {
+            return Err(error)
+                .with_context(|| format!("could not read the settings {}", target.path.display()));
+        }
+    };
+    match String::from_utf8(bytes) {
+        Ok(text) => Ok(Some(text)),
+        Err(error) => {
+            let good = error.utf8_error().valid_up_to();
+            let before = String::from_utf8_lossy(&error.as_bytes()[..good]).into_owned();
+            let line = before.matches('\n').count() + 1;
+            let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
+            bail!("could not read {}:{line}:{column}: not UTF-8", target.path.display())
+        }
+    }
+}
+
+/// A file its owner made read-only shall not be changed, though renaming over it would work.
+fn check_writable(target: &Target) -> Result<()> {
+    let read_only = fs::metadata(&target.file).is_ok_and(|meta| meta.permissions().readonly())
+        || (target.file.exists()
+            && files::open_regular(&target.file, std::fs::OpenOptions::new().write(true)).is_err());
+    if read_only {
+        bail!("could not change {}: the file is read-only", target.path.display());
+    }
+    Ok(())
+}
+
+#[cfg(unix)]
+fn has_other_name(path: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    fs::metadata(path).is_ok_and(|meta| meta.nlink() > 1)
+}
+
+#[cfg(not(unix))]
+fn has_other_name(_: &Path) -> bool {
+    false
+}
+
+/// Makes the directories above `path`; which ones were made, outermost first.
+fn make_parents(path: &Path) -> Result<Vec<PathBuf>> {
+    let Some(parent) = path.parent() else { return Ok(Vec::new()) };
+    let missing: Vec<PathBuf> =
+        parent.ancestors().take_while(|dir| !dir.exists()).map(Path::to_path_buf).collect();
+    if !missing.is_empty() {
+        files::private_dir(parent)?;
+    }
+    Ok(missing.into_iter().rev().collect())
+}

@@ -1,0 +1,284 @@
+//! Install and uninstall: find the files, merge, back up, replace, tell.
+
+pub mod backup;
+pub mod client_version;
+pub mod diff;
+mod report;
+pub use crate::commands::install::report::short;
+use headspace_hooks::client_settings::locate;
+mod apply;
+mod profile;
+pub mod script;
+pub mod test_event;
+mod tmux;
+
+use crate::commands::install::client_version::Version;
+use anyhow::Result;
+use headspace_core::event_names;
+use headspace_hooks::client_settings::entry::{Call, Entry, Role};
+use headspace_hooks::client_settings::locate::{Client, Scope, Target};
+use headspace_hooks::client_settings::merge::{Event, Notify, Part, Plan};
+use headspace_platform::config::Config;
+use headspace_platform::usage::Usage;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// Merge headspace's hooks into Claude Code's settings.json
+///
+/// Adds one entry per event and leaves every other byte as it is; makes a backup first, changes the file in one
+/// step or not at all. Run it again after an update: what is there is brought up to date, never added twice.
+#[derive(Debug, Default, clap::Args)]
+#[command(
+    after_help = "Examples:\n  headspace install --dry-run    what would change, as a diff\n  headspace install\n  \
+                        headspace install --guard --statusline\n  headspace install --tmux >> ~/.tmux.conf"
+)]
+pub struct InstallArgs {
+    /// Show what would change, change nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    #[command(flatten)]
+    pub place: PlaceArgs,
+    /// Only these events (names, separated by commas)
+    #[arg(long, value_name = "EVENTS", value_delimiter = ',')]
+    pub events: Vec<String>,
+    /// Register notify-headspace.sh instead of the binary
+    #[arg(long)]
+    pub script: bool,
+    /// Make the directories of --config-dir that do not exist
+    #[arg(long, requires = "config_dir")]
+    pub create: bool,
+    /// Also judge tool calls before they run (see `headspace guard`)
+    #[arg(long)]
+    pub guard: bool,
+    /// Also learn context, cost and model from the status line; yours is shown as before
+    #[arg(long)]
+    pub statusline: bool,
+    /// Only print lines for your tmux.conf
+    #[arg(long, conflicts_with_all = ["dry_run", "events", "script", "guard", "statusline", "json"])]
+    pub tmux: bool,
+    /// Print the result as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Take headspace's hooks out of settings.json again
+///
+/// Removes exactly what install added. A file nobody changed since gets its old bytes back.
+#[derive(Debug, Default, clap::Args)]
+#[command(after_help = "Example:\n  headspace uninstall --dry-run\n  headspace uninstall")]
+pub struct UninstallArgs {
+    /// Show what would change, change nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    #[command(flatten)]
+    pub place: PlaceArgs,
+    /// Only the guard's entry
+    #[arg(long)]
+    pub guard: bool,
+    /// Only the status line
+    #[arg(long)]
+    pub statusline: bool,
+    /// Print the result as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Which settings file.
+#[derive(Debug, Default, clap::Args)]
+pub struct PlaceArgs {
+    /// Which of the settings files
+    #[arg(long, value_enum, default_value_t)]
+    pub scope: Scope,
+    /// The client's directory, if not ~/.claude or CLAUDE_CONFIG_DIR; may be repeated
+    #[arg(long, value_name = "DIR")]
+    pub config_dir: Vec<PathBuf>,
+    /// Whose settings
+    #[arg(long, value_enum, default_value_t)]
+    pub client: Client,
+}
+
+impl PlaceArgs {
+    /// The files, if the directories that were named are there.
+    fn targets(&self, create: bool) -> Result<Vec<Target>> {
+        let targets = locate::targets(self.client, self.scope, &self.config_dir)?;
+        if !create {
+            self.config_dir.iter().try_for_each(|dir| locate::check_there(dir))?;
+        }
+        Ok(targets)
+    }
+}
+
+pub fn install(args: &InstallArgs) -> Result<ExitCode> {
+    let program = locate::program()?;
+    if args.tmux {
+        print!("{}", tmux::lines(&program));
+        return Ok(ExitCode::SUCCESS);
+    }
+    let targets = args.place.targets(args.create)?;
+    let choices = Choices::of(args)?;
+    let version = (args.place.client == Client::Claude).then(client_version::version).flatten();
+    let drafts = targets
+        .iter()
+        .map(|target| {
+            apply::Draft::install(target, &program, choices.plan(&program, target, version), &choices)
+        })
+        .collect::<Result<Vec<_>>>()?;
+    if args.dry_run {
+        return report::dry_run(&drafts, args.json);
+    }
+    let done = drafts.into_iter().map(apply::Draft::apply).collect::<Result<Vec<_>>>()?;
+    if args.guard && !args.json {
+        profile::ask()?;
+    }
+    let call = choices.call(&program, &targets[0]);
+    let told = report::Install { program: &program, done: &done, version, call: &call, place: &args.place };
+    told.print(args.json)
+}
+
+pub fn uninstall(args: &UninstallArgs) -> Result<ExitCode> {
+    let program = locate::program().ok();
+    let plan = if args.guard || args.statusline {
+        Plan {
+            program,
+            notify: Part::Leave,
+            guard: if args.guard { Part::Remove } else { Part::Leave },
+            status_line: if args.statusline { Part::Remove } else { Part::Leave },
+        }
+    } else {
+        Plan::nothing(program)
+    };
+    let targets = args.place.targets(false)?;
+    let drafts = targets
+        .iter()
+        .map(|target| apply::Draft::uninstall(target, plan.clone()))
+        .collect::<Result<Vec<_>>>()?;
+    if args.dry_run {
+        return report::dry_run(&drafts, args.json);
+    }
+    let done = drafts.into_iter().map(apply::Draft::apply).collect::<Result<Vec<_>>>()?;
+    report::uninstalled(&done, args.json)
+}
+
+/// Installs for `up`: with the choices of the last install, calling `program`. Says what was done in a line, or
+/// `None` if nothing had to be.
+pub fn ensure(program: &Path) -> Result<Option<String>> {
+    let program = locate::utf8(program)?;
+    let target = locate::targets(Client::Claude, Scope::User, &[])?.remove(0);
+    let record = backup::Backups::of(&target.file).record().unwrap_or_default();
+    let choices = Choices { events: record.events, script: record.script, ..Choices::default() };
+    let plan = choices.plan(&program, &target, client_version::version());
+    let done = apply::Draft::install(&target, &program, plan, &choices)?.apply()?;
+    report::warn(&done);
+    Ok(done.changed.then(|| report::summary(&done)))
+}
+
+/// What the user chose, apart from where.
+#[derive(Clone, Debug, Default)]
+struct Choices {
+    client: Client,
+    scope: Scope,
+    events: Option<Vec<String>>,
+    script: bool,
+    guard: bool,
+    status_line: bool,
+    on_failure: Option<String>,
+}
+
+/// The four events Wave knows; it demands a matcher on the first two and refuses one on the others.
+const WAVE_EVENTS: [(&str, Option<&str>); 4] =
+    [("PreToolUse", Some("*")), ("PostToolUse", Some("*")), ("UserPromptSubmit", None), ("Stop", None)];
+
+impl Choices {
+    fn of(args: &InstallArgs) -> Result<Choices> {
+        let client = args.place.client;
+        if client == Client::Wave && (args.guard || args.statusline) {
+            return Err(Usage("Wave has neither a guard nor a status line to install".into()).into());
+        }
+        let events = args.events.iter().map(|name| known_event(client, name)).collect::<Result<Vec<_>>>()?;
+        let on_failure = if args.guard { guard_on_failure()? } else { None };
+        Ok(Choices {
+            client,
+            scope: args.place.scope,
+            events: (!events.is_empty()).then_some(events),
+            script: args.script,
+            guard: args.guard,
+            status_line: args.statusline,
+            on_failure,
+        })
+    }
+
+    /// The recorder's call, as the client will make it.
+    fn call(&self, program: &str, target: &Target) -> Call {
+        if self.script {
+            let path = script::path_in(&target.config_dir);
+            return Call::shell(&[&path.to_string_lossy()]);
+        }
+        Call::for_role(program, Role::Notify, self.client == Client::Wave)
+    }
+
+    /// Whether the script belongs into the client's directory.
+    fn wants_script(&self) -> bool {
+        self.script || (self.client == Client::Claude && self.scope == Scope::User)
+    }
+
+    fn plan(&self, program: &str, target: &Target, version: Option<Version>) -> Plan {
+        let chosen = |name: &str| self.events.as_ref().is_none_or(|events| events.iter().any(|e| e == name));
+        let events: Vec<Event> = match self.client {
+            Client::Wave => WAVE_EVENTS
+                .iter()
+                .map(|(name, matcher)| Event { name: (*name).to_owned(), matcher: *matcher })
+                .collect(),
+            Client::Claude => client_version::events(version)
+                .into_iter()
+                .map(|name| Event { name: name.to_owned(), matcher: None })
+                .collect(),
+        };
+        let events = events.into_iter().filter(|event| chosen(&event.name)).collect();
+        // Run bare, as old clients would, the guard would only report; a shell line is what they understand.
+        let old = version.is_some_and(|version| !version.knows_exec_form());
+        let guard =
+            Entry { call: Call::for_role(program, Role::Guard, old), on_failure: self.on_failure.clone() };
+        Plan {
+            program: Some(program.to_owned()),
+            notify: Part::Put(Notify { events, entry: Entry::new(self.call(program, target)) }),
+            guard: if self.guard { Part::Put(guard) } else { Part::Refresh(guard) },
+            status_line: if self.status_line {
+                Part::Put(program.to_owned())
+            } else {
+                Part::Refresh(program.to_owned())
+            },
+        }
+    }
+}
+
+/// The event of this name (or slug), if it is one to subscribe to.
+fn known_event(client: Client, name: &str) -> Result<String> {
+    let name = name.trim();
+    if client == Client::Wave {
+        let found =
+            WAVE_EVENTS.iter().find(|(event, _)| *event == name || event_names::slug_of(event) == name);
+        let found = found.ok_or_else(|| Usage(format!("Wave has no event {name:?}")))?;
+        return Ok(found.0.to_owned());
+    }
+    match event_names::by_name(name).or_else(|| event_names::by_slug(name)) {
+        Some(spec) if spec.subscribed => Ok(spec.name.to_owned()),
+        Some(spec) => {
+            let why = match spec.name {
+                "WorktreeCreate" | "WorktreeRemove" => "a hook on it replaces what git does",
+                _ => "a hook on it costs time and tells nothing new",
+            };
+            Err(Usage(format!("{} is not installed: {why}", spec.name)).into())
+        }
+        None => Err(Usage(format!("Claude Code has no event {name:?}")).into()),
+    }
+}
+
+fn guard_on_failure() -> Result<Option<String>> {
+    let on_failure = Config::load()?.guard.on_failure;
+    if let Some(other) = on_failure.as_deref().filter(|value| !matches!(*value, "continue" | "block")) {
+        anyhow::bail!(
+            "could not install the guard: guard.on_failure in the configuration is {other:?}, not \"continue\" or \"block\""
+        );
+    }
+    Ok(on_failure)
+}

@@ -1,0 +1,390 @@
+//! What install and uninstall say about what they did.
+
+use crate::commands::install::apply::{Done, Draft};
+use crate::commands::install::client_version::Version;
+use crate::commands::install::script::Standing;
+use crate::commands::install::{PlaceArgs, diff, test_event};
+use anyhow::Result;
+use headspace_core::numbers::counted;
+use headspace_core::text;
+use headspace_core::text::plain;
+use headspace_hooks::client_settings::document::Remark;
+use headspace_hooks::client_settings::entry::Call;
+use headspace_hooks::client_settings::locate;
+use headspace_hooks::client_settings::locate::{Client, Scope};
+use headspace_platform::config;
+use headspace_platform::config::Config;
+use serde_json::{Value, json};
+use std::io::IsTerminal;
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Duration;
+
+/// All there is to say about an install.
+pub struct Install<'a> {
+    pub program: &'a str,
+    pub done: &'a [Done],
+    pub version: Option<Version>,
+    pub call: &'a Call,
+    pub place: &'a PlaceArgs,
+}
+
+impl Install<'_> {
+    pub fn print(&self, json: bool) -> Result<ExitCode> {
+        let test = test_event::run(self.call);
+        let url = Config::load().unwrap_or_default().server_url();
+        let server = headspace_platform::http_client::health(&url, Duration::from_millis(500));
+        if json {
+            let test = match &test {
+                Ok(took) => json!({"delivered": true, "ms": milliseconds(*took)}),
+                Err(error) => json!({"delivered": false, "error": format!("{error:#}")}),
+            };
+            print_json(&json!({
+                "version": env!("CARGO_PKG_VERSION"),
+                "command": self.call.to_string(),
+                "client_version": self.version.map(|version| version.to_string()),
+                "files": self.done.iter().map(file_json).collect::<Vec<_>>(),
+                "test": test,
+                "server": {"url": url, "running": server.is_some()},
+            }));
+            return Ok(ExitCode::SUCCESS);
+        }
+        for done in self.done {
+            print_installed(done);
+        }
+        row("command", &self.call.to_string());
+        if self.place.client == Client::Claude {
+            row("client", &self.client());
+        }
+        row(
+            "test event",
+            &match &test {
+                Ok(took) => format!("delivered in {} ms", milliseconds(*took)),
+                Err(error) => format!("NOT delivered: {error:#}"),
+            },
+        );
+        row(
+            "server",
+            &match server {
+                Some(server) => format!("running at {url} (version {}, pid {})", server.version, server.pid),
+                None => {
+                    format!("not running at {url}; events wait in the spool until you start it: headspace up")
+                }
+            },
+        );
+        println!();
+        if self.done.iter().any(|done| done.changed) && self.place.client == Client::Claude {
+            println!("Sessions that are running pick this up within seconds; no restart needed.");
+        }
+        println!("To undo: {}", self.undo());
+        self.done.iter().for_each(warn);
+        self.advise();
+        Ok(ExitCode::SUCCESS)
+    }
+
+    fn client(&self) -> String {
+        match self.version {
+            Some(version)
+                if crate::commands::install::client_version::events(Some(version)).len()
+                    < crate::commands::install::client_version::events(None).len() =>
+            {
+                format!(
+                    "Claude Code {version}: only the events this version knows; run install again after an update"
+                )
+            }
+            Some(version) => format!("Claude Code {version}"),
+            None => "no claude on PATH; installed for a current version".to_owned(),
+        }
+    }
+
+    fn undo(&self) -> String {
+        let mut line = "headspace uninstall".to_owned();
+        if self.place.client == Client::Wave {
+            line += " --client wave";
+        }
+        match self.place.scope {
+            Scope::User => {}
+            Scope::Project => line += " --scope project",
+            Scope::Local => line += " --scope local",
+        }
+        for dir in &self.place.config_dir {
+            line += &format!(
+                " --config-dir {}",
+                headspace_hooks::client_settings::entry::quote(&dir.to_string_lossy())
+            );
+        }
+        plain(&line)
+    }
+
+    fn advise(&self) {
+        if self.place.client == Client::Claude {
+            let project = std::env::current_dir().unwrap_or_default();
+            let sources =
+                headspace_hooks::sources::Sources::load(&headspace_hooks::dialect::CLAUDE, &project);
+            let only_managed = sources.read_once().find(|source| {
+                source.scope == headspace_hooks::sources::Scope::Managed
+                    && source.reading.configuration.managed_only
+            });
+            if let Some(source) = only_managed {
+                note(&format!(
+                    "allowManagedHooksOnly in {} silences these hooks; ask whoever manages this machine to add them there",
+                    short(&source.path)
+                ));
+            }
+        }
+        if locate::in_build_dir(Path::new(self.program)) {
+            note(&format!(
+                "{} is in a build directory; `headspace up` or `cargo install --path .` gives it a lasting place",
+                short(Path::new(self.program))
+            ));
+        }
+        if self.place.scope == Scope::Project {
+            note(
+                "this file is shared with the project; others need headspace at the same path, or use --scope local",
+            );
+        }
+    }
+}
+
+/// A line about an install, for `up`.
+pub fn summary(done: &Done) -> String {
+    let merged = &done.merged;
+    let count = |names: &[String], what: &str| {
+        (!names.is_empty()).then(|| format!("{} {what}", counted(names.len(), "event")))
+    };
+    let changes = [("added", &merged.added), ("updated", &merged.updated), ("removed", &merged.removed)];
+    let events: Vec<String> = changes.iter().filter_map(|(what, names)| count(names, what)).collect();
+    let events = if events.is_empty() { "entries put in order".to_owned() } else { events.join(", ") };
+    let backup =
+        done.backup.as_ref().map_or_else(|| "new file".to_owned(), |path| format!("backup {}", short(path)));
+    format!("{} ({events}; {backup})", short(&done.target.path))
+}
+
+/// Warnings about a file, one per line, to standard error.
+pub fn warn(done: &Done) {
+    for Remark { line, column, message } in &done.merged.warnings {
+        note(&format!("{}:{line}:{column}: {message}", done.target.path.display()));
+    }
+    if done.changed && done.hard_linked {
+        note(&format!(
+            "{} had a second hard link; that one still is the old file",
+            done.target.file.display()
+        ));
+    }
+    if let Some((path, Standing::Foreign)) = &done.script {
+        note(&format!("{} is not ours and was left as it is", path.display()));
+    }
+}
+
+/// The diff of everything that would change.
+pub fn dry_run(drafts: &[Draft], as_json: bool) -> Result<ExitCode> {
+    if as_json {
+        let files = drafts.iter().map(|draft| {
+            json!({
+                "path": draft.target.path,
+                "changes": draft.changes(),
+                "diff": diff_of(draft),
+                "warnings": remarks(&draft.merged.warnings),
+            })
+        });
+        print_json(&json!({"dry_run": true, "files": files.collect::<Vec<_>>()}));
+        return Ok(ExitCode::SUCCESS);
+    }
+    for draft in drafts {
+        let diff = diff_of(draft);
+        if diff.is_empty() {
+            println!("{}: nothing to change", short(&draft.target.path));
+        } else if std::io::stdout().is_terminal() {
+            diff.split_inclusive('\n').for_each(|line| print!("{}", painted(line)));
+        } else {
+            print!("{diff}");
+        }
+        for Remark { line, column, message } in &draft.merged.warnings {
+            note(&format!("{}:{line}:{column}: {message}", draft.target.path.display()));
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+pub fn uninstalled(done: &[Done], as_json: bool) -> Result<ExitCode> {
+    if as_json {
+        print_json(&json!({"files": done.iter().map(file_json).collect::<Vec<_>>()}));
+        return Ok(ExitCode::SUCCESS);
+    }
+    for done in done {
+        if !done.changed && done.script.is_none() {
+            println!("{}: headspace is not installed there, nothing changed", short(&done.target.path));
+            continue;
+        }
+        row("settings", &settings_line(done));
+        row(
+            "",
+            match (done.changed, done.deleted, done.restored) {
+                (false, ..) => "nothing of headspace in it, left as it is",
+                (_, true, _) => "removed, as install had made it",
+                (_, _, true) => "back to what it was before install, to the byte",
+                _ => "headspace's entries taken out, everything else left as it is",
+            },
+        );
+        if let Some(backup) = &done.backup {
+            row("backup", &short(backup));
+        }
+        if let Some((path, _)) = &done.script {
+            row("script", &format!("{} removed", short(path)));
+        }
+        warn(done);
+    }
+    if done.iter().any(|done| done.changed) {
+        println!(
+            "\nYour history stays in {}; `headspace down` stops the server.",
+            short(&config::state_dir())
+        );
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn print_installed(done: &Done) {
+    let merged = &done.merged;
+    row("settings", &settings_line(done));
+    if !done.changed {
+        row("", "already installed, nothing changed");
+    }
+    if let Some(backup) = &done.backup {
+        row("backup", &short(backup));
+    }
+    let mut events: Vec<String> = Vec::new();
+    for (what, names) in
+        [("added", &merged.added), ("updated", &merged.updated), ("removed", &merged.removed)]
+    {
+        match names.len() {
+            0 => {}
+            count if count > 6 => events.push(format!("{count} {what}")),
+            _ => events.push(format!("{what}: {}", names.join(", "))),
+        }
+    }
+    if merged.kept > 0 {
+        events.push(format!("{} as before", merged.kept));
+    }
+    row("events", &events.join("; "));
+    if merged.guard_changed {
+        row("guard", "judges tool calls before they run (PreToolUse)");
+    }
+    if merged.status_line_changed {
+        let whose = if merged.status_line_new { "headspace's own" } else { "yours is shown as before" };
+        row("status line", &format!("{whose}; context and cost are learnt on the way"));
+    }
+    row(
+        "others",
+        &match merged.foreign {
+            0 => "no hooks of other tools".to_owned(),
+            1 => "1 hook of another tool, untouched".to_owned(),
+            count => format!("{count} hooks of other tools, untouched"),
+        },
+    );
+    if let Some((path, standing)) = &done.script {
+        let state = match standing {
+            Standing::Missing => " written",
+            Standing::Outdated => " updated",
+            Standing::Current => "",
+            Standing::Foreign => " is not ours, left as it is",
+        };
+        row("script", &format!("{}{state}", short(path)));
+    }
+}
+
+fn settings_line(done: &Done) -> String {
+    let path = short(&done.target.path);
+    if done.target.is_symlink() {
+        format!("{path} -> {} (link kept)", short(&done.target.file))
+    } else {
+        path
+    }
+}
+
+fn file_json(done: &Done) -> Value {
+    let merged = &done.merged;
+    json!({
+        "path": done.target.path,
+        "file": done.target.file,
+        "changed": done.changed,
+        "restored": done.changed && done.restored,
+        "deleted": done.deleted,
+        "backup": done.backup,
+        "added": merged.added,
+        "updated": merged.updated,
+        "removed": merged.removed,
+        "kept": merged.kept,
+        "foreign": merged.foreign,
+        "guard_changed": merged.guard_changed,
+        "status_line_changed": merged.status_line_changed,
+        "script": done.script.as_ref().map(|(path, _)| path),
+        "warnings": remarks(&merged.warnings),
+    })
+}
+
+fn remarks(remarks: &[Remark]) -> Vec<Value> {
+    let one = |r: &Remark| json!({"line": r.line, "column": r.column, "message": r.message});
+    remarks.iter().map(one).collect()
+}
+
+fn diff_of(draft: &Draft) -> String {
+    let name = draft.target.path.display().to_string();
+    let side = |text: &Option<String>| match text {
+        Some(text) => (name.clone(), text.clone()),
+        None => ("/dev/null".to_owned(), String::new()),
+    };
+    let (old, new) = (side(&draft.before), side(&draft.after));
+    diff::unified((&old.0, &old.1), (&new.0, &new.1)) + &script_diff(draft)
+}
+
+fn script_diff(draft: &Draft) -> String {
+    let Some((path, standing)) = &draft.script else { return String::new() };
+    let old = headspace_platform::files::read_text(path).unwrap_or_default();
+    let name = path.display().to_string();
+    match (draft.script_text(), standing) {
+        (Some(new), Standing::Missing) => diff::unified(("/dev/null", ""), (&name, &new)),
+        (Some(new), Standing::Outdated) => diff::unified((&name, &old), (&name, &new)),
+        (None, _) => diff::unified((&name, &old), ("/dev/null", "")),
+        _ => String::new(),
+    }
+}
+
+/// A line of a diff for the terminal: coloured unless NO_COLOR, and unable to do anything to it.
+fn painted(line: &str) -> String {
+    let text: Vec<String> = line.trim_end_matches(['\n', '\r']).split('\t').map(plain).collect();
+    let text = text.join("\t");
+    let colour = match line.as_bytes().first() {
+        _ if config::env("NO_COLOR").is_some() => "",
+        Some(b'+') => "32",
+        Some(b'-') => "31",
+        Some(b'@') => "36",
+        _ => "",
+    };
+    if colour.is_empty() { format!("{text}\n") } else { format!("\x1b[{colour}m{text}\x1b[0m\n") }
+}
+
+fn row(label: &str, text: &str) {
+    println!("{label:<12} {}", plain(text));
+}
+
+fn note(text: &str) {
+    eprintln!("headspace: note: {}", plain(text));
+}
+
+/// A path with `~` for the home directory.
+pub fn short(path: &Path) -> String {
+    let home = config::home();
+    let text = match path.strip_prefix(&home) {
+        Ok(rest) if home != Path::new("/") => Path::new("~").join(rest).display().to_string(),
+        _ => path.display().to_string(),
+    };
+    plain(&text)
+}
+
+fn milliseconds(duration: Duration) -> f64 {
+    (duration.as_secs_f64() * 10_000.0).round() / 10.0
+}
+
+fn print_json(value: &Value) {
+    println!("{}", text::json(value, true));
+}

@@ -1,0 +1,79 @@
+//! `headspace prune`: retention, now. The server does it if it runs; otherwise this process.
+
+use crate::view::client::Client;
+use anyhow::{Context, Result};
+use headspace_core::numbers::counted;
+use headspace_platform::config;
+use headspace_platform::config::Config;
+use headspace_store as store;
+use headspace_store::lock;
+use headspace_store::projection_state::Memory;
+use headspace_store::retention::prune::Deleted;
+use headspace_store::retention::schedule::Upkeep;
+use serde_json::json;
+use std::path::Path;
+use std::process::ExitCode;
+
+/// Delete old events now instead of when the server gets to it
+///
+/// What is too old or too much (30 days, 1 GiB) goes. Of what is too old, everything of the current session of an agent
+/// that has not ended stays; where there is too much, the oldest goes, whosever it is, and every agent keeps its state.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  headspace prune\n  headspace prune --days 7")]
+pub struct PruneArgs {
+    /// Keep this many days instead of what is configured
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    days: Option<u32>,
+    /// Print what was deleted as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn run(args: &PruneArgs) -> Result<ExitCode> {
+    let config = Config::load()?;
+    let path = config::database();
+    let deleted = match lock::take(&path) {
+        Ok(_lock) => offline(&config, &path, args.days)?,
+        Err(_) => ask_server(&config, args.days)?,
+    };
+    if args.json {
+        println!("{}", json!({"events": deleted.events, "agents": deleted.agents}));
+    } else {
+        let Deleted { events, agents } = deleted;
+        println!("Deleted {} and {}.", counted(events, "event"), counted(agents, "agent"));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn ask_server(config: &Config, days: Option<u32>) -> Result<Deleted> {
+    let body = days.map_or_else(|| json!({}), |days| json!({ "days": days }));
+    let client = Client::new(config);
+    // It answers within seconds, done or not: a big database takes longer.
+    loop {
+        let answer = client.post("/api/prune", &body).context("could not ask the server to prune")?;
+        if answer["done"] != false {
+            let number = |field: &str| answer[field].as_u64().unwrap_or(0);
+            return Ok(Deleted { events: number("events"), agents: number("agents") });
+        }
+    }
+}
+
+fn offline(config: &Config, path: &Path, days: Option<u32>) -> Result<Deleted> {
+    if !path.exists() {
+        return Ok(Deleted::default());
+    }
+    let db = store::open(path)?;
+    // The last events of a server that was killed: who lives is judged with them.
+    Memory::load(&db)?.write(&db)?;
+    let mut upkeep = Upkeep::new(config.retention.clone());
+    let (sender, mut receiver) = tokio::sync::oneshot::channel();
+    upkeep.prune_now(days, sender);
+    loop {
+        upkeep.step(&db, &|| false).context("could not prune")?;
+        upkeep.tell();
+        if let Ok(deleted) = receiver.try_recv() {
+            db.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)")?;
+            return Ok(deleted);
+        }
+    }
+}

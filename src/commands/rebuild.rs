@@ -1,0 +1,84 @@
+//! `headspace rebuild`: the states worked out anew, in a copy that replaces the database when it is whole.
+
+use anyhow::{Context, Result, ensure};
+use headspace_core::numbers::counted;
+use headspace_core::text::plain;
+use headspace_platform::config;
+use headspace_store::{lock, rebuild};
+use serde_json::json;
+use std::io::{IsTerminal, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Work out every state anew from the stored events
+///
+/// The server must not run. Everything is done in a copy, which takes the database's place when it is whole.
+/// A damaged database gives what can be read of it.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Examples:\n  headspace rebuild\n  headspace rebuild --from ~/.local/state/headspace/headspace.db.damaged-1763287331"
+)]
+pub struct RebuildArgs {
+    /// The database
+    #[arg(long, value_name = "FILE")]
+    db: Option<PathBuf>,
+    /// Also take the events of this database, damaged or not
+    #[arg(long, value_name = "FILE")]
+    from: Option<PathBuf>,
+    /// Print what was done as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn run(args: &RebuildArgs) -> Result<ExitCode> {
+    let path = args.db.clone().unwrap_or_else(config::database);
+    ensure!(path.exists() || args.from.is_some(), "could not find {}: no server has run yet", path.display());
+    let _lock =
+        lock::take(&path).context("could not rebuild while a server runs (`headspace down` stops it)")?;
+    let mut progress = Progress::new();
+    let done = rebuild::rebuild(&path, args.from.as_deref(), |count, total| progress.show(count, total));
+    progress.end();
+    let (done, unreadable) = done?;
+    if args.json {
+        let report = json!({"events": done.events, "agents": done.agents, "without_effect": done.without_effect,
+            "unreadable": unreadable});
+        println!("{report}");
+    } else {
+        let events = |number: u64| counted(number, "event");
+        println!("Rebuilt {} from {}.", counted(done.agents, "agent"), events(done.events));
+        if done.without_effect > 0 {
+            println!("{} had no effect: headspace has a bug there.", events(done.without_effect));
+        }
+        if unreadable > 0 {
+            println!("{} could not be read.", events(unreadable));
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// How far it is, for whoever watches; nothing in a log.
+struct Progress {
+    shown: Option<u64>,
+    on: bool,
+}
+
+impl Progress {
+    fn new() -> Progress {
+        Progress { shown: None, on: std::io::stderr().is_terminal() }
+    }
+
+    fn show(&mut self, count: u64, total: u64) {
+        let percent = count * 100 / total.max(1);
+        if self.on && self.shown != Some(percent) {
+            self.shown = Some(percent);
+            let line = format!("rebuilding: {percent} % of {total} events");
+            let _ = write!(std::io::stderr(), "\r{}", plain(&line));
+        }
+    }
+
+    fn end(&self) {
+        if self.on {
+            let _ = write!(std::io::stderr(), "\r\x1b[K");
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! `headspace rename`
+
+use crate::view::client;
+use crate::view::client::Client;
+use anyhow::{Context, Result};
+use headspace_core::text;
+use headspace_platform::config::Config;
+use serde_json::json;
+use std::process::ExitCode;
+
+/// Give an agent a name of your own
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Examples:\n  headspace rename 3 'auth rewrite'\n  headspace rename 3 ''      # the automatic name again"
+)]
+pub struct RenameArgs {
+    /// Id, or the beginning of a name, project or session id
+    agent: String,
+    /// The new name; empty for the automatic one
+    name: String,
+}
+
+pub fn run(args: &RenameArgs) -> Result<ExitCode> {
+    let client = Client::new(&Config::load()?);
+    let agents = client.agents(true).context("could not reach the server: `headspace up` starts it")?;
+    let agent = client::find(&agents, &args.agent)?;
+    client.post(&format!("/api/agents/{}/name", agent.id), &json!({"name": args.name}))?;
+    println!(
+        "{} is now {}",
+        text::gist(&agent.name, 60),
+        if args.name.is_empty() { "named automatically".into() } else { text::gist(&args.name, 60) }
+    );
+    Ok(ExitCode::SUCCESS)
+}

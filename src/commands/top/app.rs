@@ -1,0 +1,296 @@
+//! What `top` knows and what keys mean. Pure: news in, effects out.
+
+use crate::commands::top::feed::{News, Said};
+use crate::view::board::{Board, Show};
+use crate::view::client::Receiver;
+use headspace_core::model;
+use headspace_core::model::{AgentView, Group};
+use headspace_core::stamp::Stamp;
+use ratatui::crossterm::event::{
+    Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseButton, MouseEventKind,
+};
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+pub enum Effect {
+    Quit,
+    Jump(Box<AgentView>),
+    Seen(i64),
+    Preview(i64),
+    OpenDashboard,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    Down,
+    Up,
+    First,
+    Last,
+    Jump,
+    Next,
+    Seen,
+    Events,
+    Open,
+    Filter,
+    Sort,
+    All,
+    Help,
+    Back,
+    Quit,
+}
+
+/// The one table of keys: what is pressed, what it does, what the help says.
+pub const KEYS: &[(&[KeyCode], &str, Action, &str)] = &[
+    (&[KeyCode::Char('j'), KeyCode::Down], "j ↓", Action::Down, "next agent in the list"),
+    (&[KeyCode::Char('k'), KeyCode::Up], "k ↑", Action::Up, "previous agent"),
+    (&[KeyCode::Char('g'), KeyCode::Home], "g", Action::First, "first agent"),
+    (&[KeyCode::Char('G'), KeyCode::End], "G", Action::Last, "last agent"),
+    (&[KeyCode::Enter], "Enter", Action::Jump, "jump to its terminal pane"),
+    (&[KeyCode::Char('n')], "n", Action::Next, "select the agent that has waited longest, and jump"),
+    (&[KeyCode::Char('s')], "s", Action::Seen, "mark as seen"),
+    (&[KeyCode::Char('e')], "e", Action::Events, "its events, or its turns again"),
+    (&[KeyCode::Char('o')], "o", Action::Open, "open the dashboard"),
+    (&[KeyCode::Char('/')], "/", Action::Filter, "filter by name, project, branch or text"),
+    (&[KeyCode::Char('t')], "t", Action::Sort, "sort by attention or by project"),
+    (&[KeyCode::Char('a')], "a", Action::All, "ended and headless agents too"),
+    (&[KeyCode::Char('?')], "?", Action::Help, "this help"),
+    (&[KeyCode::Esc], "Esc", Action::Back, "close the help, clear the filter"),
+    (&[KeyCode::Char('q')], "q", Action::Quit, "quit"),
+];
+
+#[derive(Default)]
+pub struct App {
+    agents: BTreeMap<i64, AgentView>,
+    /// By identity, not by row: the selection follows the agent when the order changes.
+    pub selected: Option<i64>,
+    pub filter: String,
+    pub typing: bool,
+    pub help: bool,
+    pub show_all: bool,
+    pub by_project: bool,
+    pub show_events: bool,
+    pub away: bool,
+    pub receiver: Option<Receiver>,
+    pub turns: Vec<Said>,
+    pub events: Vec<Value>,
+    preview_of: Option<i64>,
+    pub message: Option<String>,
+    /// Screen row ▶ agent, as last drawn: what a click means.
+    pub rows: Vec<(u16, i64)>,
+}
+
+impl App {
+    pub fn new(show_all: bool) -> App {
+        App { show_all, ..App::default() }
+    }
+
+    /// The agents to show, in order.
+    pub fn board(&self, now: Stamp) -> Board {
+        let show = Show { ended: self.show_all, headless: self.show_all };
+        let words = self.filter.to_lowercase();
+        let matches = |agent: &&AgentView| {
+            words.split_whitespace().all(|word| {
+                [
+                    Some(&agent.name),
+                    agent.project.as_ref(),
+                    agent.branch.as_ref(),
+                    agent.status_detail.as_ref(),
+                ]
+                .into_iter()
+                .flatten()
+                .any(|text| text.to_lowercase().contains(word))
+            })
+        };
+        let agents = self.agents.values().filter(matches).cloned().collect();
+        let mut rows = model::rows(agents, now);
+        if self.by_project {
+            rows.sort_by(|a, b| a.project.cmp(&b.project));
+        }
+        Board::new(rows, show)
+    }
+
+    /// As [`App::board`], for who does not ask how old things are.
+    fn order(&self) -> Board {
+        self.board(Stamp(0))
+    }
+
+    pub fn selected_agent(&self) -> Option<&AgentView> {
+        self.agents.get(&self.selected?)
+    }
+
+    pub fn take(&mut self, news: News) -> Vec<Effect> {
+        match news {
+            News::Agents(agents) => {
+                self.away = false;
+                self.agents = agents.into_iter().map(|agent| (agent.id, agent)).collect();
+            }
+            News::Agent(agent) => {
+                self.away = false;
+                if self.preview_of == Some(agent.id) {
+                    self.preview_of = None;
+                }
+                self.agents.insert(agent.id, *agent);
+            }
+            News::Receiver(receiver) => self.receiver = Some(receiver),
+            News::Preview { agent_id, turns, events } if Some(agent_id) == self.selected => {
+                (self.turns, self.events) = (turns, events);
+            }
+            News::Preview { .. } => {}
+            News::Away => self.away = true,
+            News::Input(Event::Key(key)) if key.kind != KeyEventKind::Release => return self.key(key),
+            News::Input(Event::Mouse(mouse)) => match mouse.kind {
+                MouseEventKind::ScrollDown => self.step(1),
+                MouseEventKind::ScrollUp => self.step(-1),
+                MouseEventKind::Down(MouseButton::Left) => {
+                    if let Some((_, id)) = self.rows.iter().find(|(row, _)| *row == mouse.row) {
+                        self.selected = Some(*id);
+                    }
+                }
+                _ => {}
+            },
+            News::Input(_) => {}
+        }
+        self.settle()
+    }
+
+    /// Keeps the selection on an agent that is there, and asks for its preview when it is new.
+    fn settle(&mut self) -> Vec<Effect> {
+        let board = self.order();
+        if !board.rows.iter().any(|agent| Some(agent.id) == self.selected) {
+            self.selected = board.rows.first().map(|agent| agent.id);
+        }
+        if self.selected == self.preview_of {
+            return Vec::new();
+        }
+        self.preview_of = self.selected;
+        self.selected.map(Effect::Preview).into_iter().collect()
+    }
+
+    fn key(&mut self, key: KeyEvent) -> Vec<Effect> {
+        self.message = None;
+        if key.modifiers.contains(KeyModifiers::CONTROL) && key.code == KeyCode::Char('c') {
+            return vec![Effect::Quit];
+        }
+        if self.typing {
+            match key.code {
+                KeyCode::Enter => self.typing = false,
+                KeyCode::Esc => (self.typing, self.filter) = (false, String::new()),
+                KeyCode::Backspace => drop(self.filter.pop()),
+                KeyCode::Char(c) => self.filter.push(c),
+                _ => {}
+            }
+            return self.settle();
+        }
+        let Some((_, _, action, _)) = KEYS.iter().find(|(codes, ..)| codes.contains(&key.code)) else {
+            return Vec::new();
+        };
+        let mut effects = self.act(*action);
+        effects.extend(self.settle());
+        effects
+    }
+
+    fn act(&mut self, action: Action) -> Vec<Effect> {
+        match action {
+            Action::Down => self.step(1),
+            Action::Up => self.step(-1),
+            Action::First => self.selected = self.order().rows.first().map(|agent| agent.id),
+            Action::Last => self.selected = self.order().rows.last().map(|agent| agent.id),
+            Action::Jump => {
+                return self.selected_agent().cloned().map(Box::new).map(Effect::Jump).into_iter().collect();
+            }
+            Action::Next => match self.order().next().and_then(|row| self.agents.get(&row.id)).cloned() {
+                Some(agent) => {
+                    self.selected = Some(agent.id);
+                    return vec![Effect::Jump(Box::new(agent))];
+                }
+                None => self.message = Some("nobody needs you".into()),
+            },
+            Action::Seen => return self.selected.map(Effect::Seen).into_iter().collect(),
+            Action::Events => self.show_events = !self.show_events,
+            Action::Open => return vec![Effect::OpenDashboard],
+            Action::Filter => self.typing = true,
+            Action::Sort => self.by_project = !self.by_project,
+            Action::All => self.show_all = !self.show_all,
+            Action::Help => self.help = !self.help,
+            Action::Back => (self.help, self.filter) = (false, String::new()),
+            Action::Quit => return vec![Effect::Quit],
+        }
+        Vec::new()
+    }
+
+    fn step(&mut self, by: isize) {
+        let rows = self.order().rows;
+        let at = rows.iter().position(|agent| Some(agent.id) == self.selected).unwrap_or(0);
+        let to = at.saturating_add_signed(by).min(rows.len().saturating_sub(1));
+        self.selected = rows.get(to).map(|agent| agent.id);
+    }
+
+    /// `! 2 needs you  * 3 working`: what the header counts.
+    pub fn counts(&self) -> Vec<(Group, usize)> {
+        let board = self.order();
+        Group::ALL.iter().map(|group| (*group, board.count(*group))).filter(|(_, count)| *count > 0).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn agent(id: i64, group: &str, name: &str) -> AgentView {
+        let stamp = headspace_core::stamp::Stamp(id);
+        serde_json::from_value(json!({
+            "id": id, "session_id": format!("s{id}"), "sessions": [], "name": name, "state": "idle", "status": "idle",
+            "group": group, "unseen": false, "stale": false, "headless": false, "started_at": stamp,
+            "last_active_at": stamp, "background": [], "interactions": [], "subagents": [], "turn_count": 0,
+            "source": "hook", "source_at": stamp, "confidence": "high",
+        }))
+        .unwrap()
+    }
+
+    fn press(app: &mut App, code: KeyCode) -> Vec<Effect> {
+        app.take(News::Input(Event::Key(KeyEvent::from(code))))
+    }
+
+    #[test]
+    fn the_selection_follows_the_agent_not_the_row() {
+        let mut app = App::new(false);
+        app.take(News::Agents(vec![agent(1, "idle", "one"), agent(2, "idle", "two")]));
+        app.selected = Some(1);
+        app.take(News::Agent(Box::new(agent(2, "needs_you", "two"))));
+        assert_eq!(app.order().rows[0].id, 2);
+        assert_eq!(app.selected, Some(1));
+    }
+
+    #[test]
+    fn a_filter_narrows_the_list_and_escape_clears_it() {
+        let mut app = App::new(false);
+        app.take(News::Agents(vec![agent(1, "idle", "one"), agent(2, "idle", "two")]));
+        for key in [KeyCode::Char('/'), KeyCode::Char('t'), KeyCode::Char('w'), KeyCode::Enter] {
+            press(&mut app, key);
+        }
+        assert_eq!((app.order().rows.len(), app.selected), (1, Some(2)));
+        press(&mut app, KeyCode::Esc);
+        assert_eq!(app.order().rows.len(), 2);
+    }
+
+    #[test]
+    fn n_goes_to_whoever_waits_and_says_so_when_nobody_does() {
+        let mut app = App::new(false);
+        app.take(News::Agents(vec![agent(1, "idle", "one"), agent(2, "needs_you", "two")]));
+        app.selected = Some(1);
+        let effects = press(&mut app, KeyCode::Char('n'));
+        assert!(matches!(&effects[0], Effect::Jump(agent) if agent.id == 2));
+        app.take(News::Agents(vec![agent(1, "idle", "one")]));
+        press(&mut app, KeyCode::Char('n'));
+        assert_eq!(app.message.as_deref(), Some("nobody needs you"));
+    }
+
+    #[test]
+    fn every_key_has_one_meaning() {
+        let codes: Vec<_> = KEYS.iter().flat_map(|(codes, ..)| codes.iter()).collect();
+        for code in &codes {
+            assert_eq!(codes.iter().filter(|other| other == &code).count(), 1, "{code:?}");
+        }
+    }
+}

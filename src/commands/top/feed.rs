@@ -1,0 +1,133 @@
+//! News for `top`: the stream of changes, the previews, the keyboard, all through one channel.
+
+use crate::view::client::{Client, Receiver as HookReceiver};
+use headspace_core::model::{Actor, AgentView};
+use headspace_core::stamp::Stamp;
+use headspace_platform::config::Config;
+use ratatui::crossterm::event::Event;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::io::{BufRead, BufReader};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Duration;
+
+/// A turn, as far as it is shown.
+#[derive(Deserialize)]
+pub struct Said {
+    pub actor: Actor,
+    pub text: String,
+    pub timestamp: Stamp,
+}
+
+pub enum News {
+    /// The whole list: at the start, and after every reconnection.
+    Agents(Vec<AgentView>),
+    Agent(Box<AgentView>),
+    Receiver(HookReceiver),
+    Preview {
+        agent_id: i64,
+        turns: Vec<Said>,
+        events: Vec<Value>,
+    },
+    /// The server is away; what is shown is what was last known.
+    Away,
+    Input(Event),
+}
+
+enum Errand {
+    Seen(i64),
+    Preview(i64),
+}
+
+pub struct Feed {
+    news: Sender<News>,
+    errands: Sender<Errand>,
+}
+
+impl Feed {
+    pub fn start(config: &Config) -> (Feed, Receiver<News>) {
+        let (news, receiver) = channel();
+        let (errands, todo) = channel();
+        let (own, stream) = (news.clone(), Client::new(config));
+        std::thread::spawn(move || follow(&stream, &own));
+        let (own, client) = (news.clone(), Client::new(config));
+        std::thread::spawn(move || run_errands(&client, &todo, &own));
+        (Feed { news, errands }, receiver)
+    }
+
+    pub fn keyboard(&self) -> Sender<News> {
+        self.news.clone()
+    }
+
+    pub fn seen(&self, id: i64) {
+        let _ = self.errands.send(Errand::Seen(id));
+    }
+
+    pub fn preview(&self, id: i64) {
+        let _ = self.errands.send(Errand::Preview(id));
+    }
+}
+
+/// Follows the stream for ever. It is opened before the list is read, so that no change falls in between.
+fn follow(client: &Client, news: &Sender<News>) {
+    loop {
+        let stream =
+            client.stream("/api/events/stream?types=agent_updated,agent_created,session_ended,hook_status");
+        if let (Ok(stream), Ok(agents)) = (stream, client.agents(true)) {
+            if news.send(News::Agents(agents)).is_err() {
+                return;
+            }
+            if let Ok(receiver) = client.receiver() {
+                let _ = news.send(News::Receiver(receiver));
+            }
+            for line in BufReader::new(stream).lines() {
+                let Ok(line) = line else { break };
+                let Some(data) = line.strip_prefix("data:") else { continue };
+                let one = serde_json::from_str(data)
+                    .map(|agent| News::Agent(Box::new(agent)))
+                    .or_else(|_| serde_json::from_str(data).map(News::Receiver));
+                if let Ok(one) = one
+                    && news.send(one).is_err()
+                {
+                    return;
+                }
+            }
+        }
+        if news.send(News::Away).is_err() {
+            return;
+        }
+        std::thread::sleep(Duration::from_secs(1));
+    }
+}
+
+fn run_errands(client: &Client, todo: &Receiver<Errand>, news: &Sender<News>) {
+    while let Ok(mut errand) = todo.recv() {
+        // Holding a cursor key passes many agents; only the last one is looked at.
+        while let Errand::Preview(_) = errand {
+            match todo.try_recv() {
+                Ok(newer) => errand = newer,
+                Err(_) => break,
+            }
+        }
+        match errand {
+            Errand::Seen(id) => {
+                let _ = client.post(&format!("/api/agents/{id}/seen"), &json!({}));
+            }
+            Errand::Preview(id) => {
+                let turns = client
+                    .get(&format!("/api/agents/{id}/turns?limit=100"))
+                    .ok()
+                    .and_then(|mut answer: Value| serde_json::from_value(answer["turns"].take()).ok());
+                let events = client
+                    .get(&format!("/api/agents/{id}/events?limit=100"))
+                    .ok()
+                    .and_then(|mut answer: Value| answer["events"].take().as_array().cloned());
+                let _ = news.send(News::Preview {
+                    agent_id: id,
+                    turns: turns.unwrap_or_default(),
+                    events: events.unwrap_or_default(),
+                });
+            }
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! `headspace top`: the agents live in the terminal. `app` decides (pure), `draw` shows, `feed` brings the news.
+
+mod app;
+mod draw;
+mod feed;
+
+use crate::commands::top::app::{App, Effect};
+use crate::commands::top::feed::{Feed, News};
+use anyhow::{Result, bail};
+use headspace_core::text::gist;
+use headspace_platform::config::Config;
+use headspace_platform::multiplexer;
+use ratatui::crossterm::event::{self, DisableMouseCapture, EnableMouseCapture};
+use ratatui::crossterm::execute;
+use std::io::IsTerminal;
+use std::process::{Command, ExitCode, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::Duration;
+
+/// Watch the agents live in the terminal
+///
+/// Enter jumps to the agent's pane, n to the one that has waited longest, / filters, ? lists the keys.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  headspace top")]
+pub struct TopArgs {
+    /// Also show ended agents and runs without a person
+    #[arg(long, short)]
+    all: bool,
+}
+
+/// Ages are shown to the second at best, so nothing is drawn more often than that without news.
+const TICK: Duration = Duration::from_millis(1000);
+
+pub fn run(args: &TopArgs) -> Result<ExitCode> {
+    if !std::io::stdout().is_terminal() || !std::io::stdin().is_terminal() {
+        bail!("could not start: `top` needs a terminal; `headspace status` does not");
+    }
+    let config = Config::load()?;
+    let (feed, news) = Feed::start(&config);
+    let keys = feed.keyboard();
+    catch_termination();
+    let terminal = ratatui::try_init()?;
+    let _ = execute!(std::io::stdout(), EnableMouseCapture);
+    std::thread::spawn(move || {
+        while let Ok(event) = event::read() {
+            if keys.send(News::Input(event)).is_err() {
+                return;
+            }
+        }
+    });
+    let result = live(terminal, App::new(args.all), &feed, &news);
+    let _ = execute!(std::io::stdout(), DisableMouseCapture);
+    ratatui::restore();
+    result.map(|()| ExitCode::SUCCESS)
+}
+
+fn live(
+    mut terminal: ratatui::DefaultTerminal,
+    mut app: App,
+    feed: &Feed,
+    news: &Receiver<News>,
+) -> Result<()> {
+    loop {
+        terminal.draw(|frame| draw::screen(frame, &mut app))?;
+        let first = match news.recv_timeout(TICK) {
+            Ok(first) => Some(first),
+            Err(RecvTimeoutError::Timeout) => None,
+            Err(RecvTimeoutError::Disconnected) => return Ok(()),
+        };
+        // A burst of news is one redraw.
+        for one in first.into_iter().chain(news.try_iter().take(512)) {
+            for effect in app.take(one) {
+                match effect {
+                    Effect::Quit => return Ok(()),
+                    effect => perform(effect, &mut app, feed),
+                }
+            }
+        }
+        if TERMINATED.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+    }
+}
+
+fn perform(effect: Effect, app: &mut App, feed: &Feed) {
+    match effect {
+        Effect::Quit => {}
+        Effect::Jump(agent) => {
+            app.message = match multiplexer::jump(&agent) {
+                Ok(()) => None,
+                Err(why) => Some(format!("could not jump to {}: {why}", gist(&agent.name, 30))),
+            }
+        }
+        Effect::Seen(id) => feed.seen(id),
+        Effect::Preview(id) => feed.preview(id),
+        Effect::OpenDashboard => {
+            let opened = std::env::current_exe().and_then(|exe| {
+                Command::new(exe)
+                    .arg("open")
+                    .stdin(Stdio::null())
+                    .stdout(Stdio::null())
+                    .stderr(Stdio::null())
+                    .spawn()
+            });
+            app.message = opened.err().map(|error| format!("could not open the dashboard: {error}"));
+        }
+    }
+}
+
+static TERMINATED: AtomicBool = AtomicBool::new(false);
+
+/// A terminal that is killed politely gets its screen back.
+fn catch_termination() {
+    #[cfg(unix)]
+    {
+        extern "C" fn note(_: libc::c_int) {
+            TERMINATED.store(true, Ordering::Relaxed);
+        }
+        for signal in [libc::SIGTERM, libc::SIGHUP, libc::SIGINT] {
+            // SAFETY: the handler only stores to an atomic, which is allowed in a signal handler.
+            unsafe { libc::signal(signal, note as *const () as libc::sighandler_t) };
+        }
+    }
+}
