@@ -3,6 +3,8 @@
 //! Top down: [`serve`] binds and starts the parts; [`http`] takes connections, [`routes`] says where requests go,
 //! [`ledger`] is the way to the one [`writer`], [`sse`] tells everybody what was committed.
 
+#![forbid(unsafe_code)]
+
 pub mod alerts;
 pub mod app_state;
 pub mod blocking_pool;
@@ -79,7 +81,7 @@ pub fn serve(args: &ServeArgs) -> Result<ExitCode> {
     if let Err(error) = store::make_room(&db, &path) {
         log::line(&format!("could not make room for events: {error:#}"));
     }
-    accept::raise_descriptor_limit();
+    headspace_platform::socket::raise_descriptor_limit();
     quiet_panics();
 
     let tails = store::queries::tails(&db)?;

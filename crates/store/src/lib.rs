@@ -3,6 +3,8 @@
 //! One connection writes (it belongs to the server's ledger thread, or to an offline command that holds the
 //! lock); everybody else reads through connections of their own, which WAL keeps from waiting for each other.
 
+#![forbid(unsafe_code)]
+
 pub mod batch;
 pub mod checkpoint;
 pub mod fact_lookup;

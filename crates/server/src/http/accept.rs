@@ -3,6 +3,7 @@
 use crate::http::auth::policy::Connection;
 use axum::Router;
 use headspace_platform::log;
+use headspace_platform::socket;
 use hyper::Request;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
@@ -168,7 +169,7 @@ fn start(
     stop: watch::Receiver<bool>,
 ) {
     let _ = stream.set_nodelay(true);
-    give_up_on_the_dead(&stream);
+    socket::drop_when_unread(&stream);
     let id = all.next.fetch_add(1, Ordering::Relaxed);
     let activity = Arc::new(Activity::default());
     let open = Open { activity: Arc::clone(&activity), since: Instant::now(), task: None };
@@ -246,40 +247,4 @@ async fn talk(stream: TcpStream, visit: Visit, mut stop: watch::Receiver<bool>) 
 
 async fn told_to(stop: &mut watch::Receiver<bool>) {
     let _ = stop.wait_for(|stop| *stop).await;
-}
-
-/// A client that reads nothing for this long is gone, whatever its connection says.
-fn give_up_on_the_dead(stream: &TcpStream) {
-    #[cfg(target_os = "linux")]
-    {
-        use std::os::fd::AsRawFd;
-        let milliseconds: libc::c_uint = 30_000;
-        // SAFETY: the pointer and the length describe `milliseconds`; the descriptor is open.
-        unsafe {
-            libc::setsockopt(
-                stream.as_raw_fd(),
-                libc::IPPROTO_TCP,
-                libc::TCP_USER_TIMEOUT,
-                std::ptr::from_ref(&milliseconds).cast(),
-                size_of_val(&milliseconds) as libc::socklen_t,
-            )
-        };
-    }
-    #[cfg(not(target_os = "linux"))]
-    let _ = stream;
-}
-
-/// As many descriptors as the system allows without asking.
-pub fn raise_descriptor_limit() {
-    #[cfg(unix)]
-    {
-        let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-        // SAFETY: both calls get a pointer to a living rlimit.
-        unsafe {
-            if libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) == 0 {
-                limit.rlim_cur = limit.rlim_max.min(65_536);
-                libc::setrlimit(libc::RLIMIT_NOFILE, &limit);
-            }
-        }
-    }
 }

@@ -48,7 +48,7 @@ impl Liveness {
         seen.round = round;
         let close =
             busy || seen.gone.is_some() || seen.close_look.is_none_or(|at| now.since(at) >= CLOSE_LOOK);
-        let lives = if close { lives(client) } else { exists(client.pid) };
+        let lives = if close { lives(client) } else { process::exists(client.pid) };
         if close {
             seen.close_look = Some(now);
         }
@@ -77,25 +77,8 @@ impl Liveness {
 pub fn lives(client: Client) -> bool {
     match client.start {
         Some(start) => process::lives(Process { pid: client.pid, start }),
-        None => exists(client.pid),
+        None => process::exists(client.pid),
     }
-}
-
-/// Whether the pid is taken, by whomever.
-#[cfg(unix)]
-pub fn exists(pid: u32) -> bool {
-    let Ok(pid) = libc::pid_t::try_from(pid) else { return false };
-    // Zero and below would mean a whole group of processes.
-    // SAFETY: signal 0 is never delivered; the call only tells whether it could be.
-    pid > 0
-        && (unsafe { libc::kill(pid, 0) } == 0
-            || std::io::Error::last_os_error().raw_os_error() == Some(libc::EPERM))
-}
-
-/// No cheap way to ask: silence alone never ends an agent.
-#[cfg(not(unix))]
-pub fn exists(_: u32) -> bool {
-    true
 }
 
 #[cfg(test)]
@@ -165,7 +148,7 @@ mod tests {
     #[test]
     fn nonsense_for_a_pid_is_nobody() {
         for pid in [0, u32::MAX, u32::MAX - 1] {
-            assert!(!exists(pid), "{pid}");
+            assert!(!process::exists(pid), "{pid}");
         }
     }
 }

@@ -6,7 +6,6 @@ use crate::reconcile::client_files;
 use crate::reconcile::client_files::ClientFiles;
 use crate::reconcile::discover::{Discovery, Found};
 use crate::reconcile::file_events::FileEvents;
-use crate::reconcile::liveness;
 use crate::reconcile::liveness::{Client, Liveness};
 use crate::reconcile::newcomers::AtTheDoor;
 use crate::reconcile::settings_watch::Hooks;
@@ -17,7 +16,7 @@ use headspace_clients::Note;
 use headspace_core::model::{ClientState, Process, Source, observed};
 use headspace_core::stamp::Stamp;
 use headspace_platform::clock::WallClock;
-use headspace_platform::config;
+use headspace_platform::{config, process};
 use serde_json::json;
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -365,7 +364,7 @@ impl Rounds {
         }
         self.next_pulse = now + PULSE;
         // Whether the pid is taken is enough here; the round looks closely.
-        if self.running.iter().any(|client| !liveness::exists(client.pid)) {
+        if self.running.iter().any(|client| !process::exists(client.pid)) {
             self.next_round = now;
         }
     }
