@@ -247,6 +247,6 @@ fn a_warning_is_remembered_until_the_window_is_new() {
         ("resume does not", vec![start("startup"), warned, start("resume")], Some(80)),
     ] {
         let story = Story::of(tells);
-        assert_eq!(story.world.agents().next().unwrap().figures.warned, wanted, "{rule}");
+        assert_eq!(story.world.agents().next().unwrap().metrics.warned, wanted, "{rule}");
     }
 }

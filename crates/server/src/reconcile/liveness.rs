@@ -10,30 +10,30 @@ use std::time::Duration;
 const CERTAIN_AFTER: Duration = Duration::from_millis(300);
 /// A pid can be another process by now. Looking closely costs more than asking whether it is taken, so quiet
 /// agents are looked at closely only this often.
-const CLOSE_LOOK: Duration = Duration::from_secs(30);
+const LOOK_CLOSELY_EVERY: Duration = Duration::from_secs(30);
 
 /// A client as its hooks described it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Client {
+pub struct ClientProcess {
     pub pid: u32,
     /// When it started, if its hooks knew.
     pub start: Option<u64>,
 }
 
-impl From<Process> for Client {
-    fn from(process: Process) -> Client {
-        Client { pid: process.pid, start: Some(process.start) }
+impl From<Process> for ClientProcess {
+    fn from(process: Process) -> ClientProcess {
+        ClientProcess { pid: process.pid, start: Some(process.start) }
     }
 }
 
 /// What is known of clients from look to look.
 #[derive(Debug, Default)]
 pub struct Liveness {
-    known: HashMap<Client, Seen>,
+    known: HashMap<ClientProcess, LastSeen>,
 }
 
 #[derive(Debug, Default)]
-struct Seen {
+struct LastSeen {
     close_look: Option<Stamp>,
     gone: Option<Stamp>,
     told: bool,
@@ -43,11 +43,12 @@ struct Seen {
 
 impl Liveness {
     /// Whether the client has gone, told once. `busy` agents are always looked at closely.
-    pub fn has_gone(&mut self, client: Client, busy: bool, now: Stamp, round: u64) -> bool {
+    pub fn has_gone(&mut self, client: ClientProcess, busy: bool, now: Stamp, round: u64) -> bool {
         let seen = self.known.entry(client).or_default();
         seen.round = round;
-        let close =
-            busy || seen.gone.is_some() || seen.close_look.is_none_or(|at| now.since(at) >= CLOSE_LOOK);
+        let close = busy
+            || seen.gone.is_some()
+            || seen.close_look.is_none_or(|at| now.since(at) >= LOOK_CLOSELY_EVERY);
         let lives = if close { lives(client) } else { process::exists(client.pid) };
         if close {
             seen.close_look = Some(now);
@@ -74,7 +75,7 @@ impl Liveness {
 }
 
 /// Whether this very client still runs.
-pub fn lives(client: Client) -> bool {
+pub fn lives(client: ClientProcess) -> bool {
     match client.start {
         Some(start) => process::lives(Process { pid: client.pid, start }),
         None => process::exists(client.pid),
@@ -89,9 +90,9 @@ mod tests {
     use headspace_platform::process::start_time as started;
     use std::process::{Child, Command};
 
-    fn client() -> (Child, Client) {
+    fn client() -> (Child, ClientProcess) {
         let child = Command::new("sleep").arg("60").spawn().unwrap();
-        let client = Client { pid: child.id(), start: started(child.id()) };
+        let client = ClientProcess { pid: child.id(), start: started(child.id()) };
         assert!(client.start.is_some());
         (child, client)
     }
