@@ -6,6 +6,7 @@
 pub mod address;
 pub mod clock;
 pub mod config;
+pub mod control;
 pub mod delivery;
 pub mod files;
 pub mod git;

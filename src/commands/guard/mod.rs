@@ -10,12 +10,13 @@ use headspace_guard::{
 };
 use headspace_platform::config;
 use headspace_platform::config::Config;
+use headspace_platform::control::stdin_readable_within;
 use serde_json::{Value, json};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Judge tool calls: check, explain, rules
 #[derive(Debug, clap::Args)]
@@ -164,19 +165,13 @@ fn verdict_of(bytes: Option<&Arc<Vec<u8>>>, place: Place, render: fn(&Verdict) -
     }
 }
 
-#[cfg(unix)]
 fn read_stdin(patience: Duration) -> Option<Vec<u8>> {
-    use std::time::Instant;
     let end = Instant::now() + patience;
     let mut bytes = Vec::new();
     let mut chunk = vec![0u8; 64 << 10];
     let mut stdin = std::io::stdin().lock();
     loop {
-        let left = end.saturating_duration_since(Instant::now()).as_millis();
-        let mut poll = libc::pollfd { fd: 0, events: libc::POLLIN, revents: 0 };
-        // SAFETY: `poll` points at one valid pollfd for the length of the call.
-        let ready = unsafe { libc::poll(&mut poll, 1, i32::try_from(left).unwrap_or(i32::MAX)) };
-        if ready == 0 {
+        if !stdin_readable_within(end.saturating_duration_since(Instant::now())) {
             return None;
         }
         match stdin.read(&mut chunk) {
@@ -186,13 +181,6 @@ fn read_stdin(patience: Duration) -> Option<Vec<u8>> {
             Err(_) => return Some(bytes),
         }
     }
-}
-
-#[cfg(not(unix))]
-fn read_stdin(_: Duration) -> Option<Vec<u8>> {
-    let mut bytes = Vec::new();
-    std::io::stdin().lock().read_to_end(&mut bytes).ok()?;
-    Some(bytes)
 }
 
 fn explain(args: &ExplainArgs) -> Result<ExitCode> {

@@ -12,7 +12,7 @@ const MARK: &str = "# Written by `headspace install`; `headspace uninstall` remo
 
 /// What stands at the script's path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum ScriptState {
     Missing,
     Current,
     /// Ours, with other content.
@@ -33,12 +33,12 @@ pub fn text(program: &str) -> String {
     )
 }
 
-pub fn standing(path: &Path, program: &str) -> Standing {
+pub fn state(path: &Path, program: &str) -> ScriptState {
     match files::read(path) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Standing::Missing,
-        Ok(bytes) if bytes == text(program).as_bytes() && is_executable(path) => Standing::Current,
-        Ok(bytes) if is_ours(&bytes) => Standing::Outdated,
-        _ => Standing::Foreign,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => ScriptState::Missing,
+        Ok(bytes) if bytes == text(program).as_bytes() && is_executable(path) => ScriptState::Current,
+        Ok(bytes) if is_ours(&bytes) => ScriptState::Outdated,
+        _ => ScriptState::Foreign,
     }
 }
 

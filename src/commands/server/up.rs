@@ -9,8 +9,10 @@ use headspace_hooks::client_settings::locate;
 use headspace_platform::address::Url;
 use headspace_platform::config;
 use headspace_platform::config::Config;
+use headspace_platform::control;
 use headspace_platform::files;
 use headspace_platform::http_client::{Health, health};
+use headspace_platform::peer_uid::own_uid;
 use headspace_platform::process::{lives, start_time};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, Stdio};
@@ -35,8 +37,10 @@ pub struct UpArgs {
 #[command(after_help = "Example:\n  headspace down")]
 pub struct DownArgs {}
 
-/// How long a server may take to come up, and to go down.
-const PATIENCE: Duration = Duration::from_secs(15);
+/// How long a server may take to answer after its start.
+pub const SERVER_STARTS_WITHIN: Duration = Duration::from_secs(15);
+/// How long a server may take to end after it was asked to.
+const SERVER_STOPS_WITHIN: Duration = Duration::from_secs(15);
 
 /// A log that has grown beyond this is put aside when the server starts.
 const LOG_LIMIT: u64 = 4 << 20;
@@ -96,23 +100,25 @@ pub fn stop(url: &str) -> Result<Option<u32>> {
         "could not stop the server at {url}: it is not on this machine"
     );
     ensure!(
-        process::is_our_server(server.pid),
+        is_our_server(server.pid),
         "could not stop the server at {url}: process {} is not a headspace server of yours",
         server.pid
     );
     let start = start_time(server.pid);
-    process::terminate(server.pid)?;
-    let deadline = Instant::now() + PATIENCE;
+    control::terminate(server.pid).with_context(|| {
+        format!("could not stop the server: process {} does not take a signal", server.pid)
+    })?;
+    let deadline = Instant::now() + SERVER_STOPS_WITHIN;
     let alive = || match start {
         Some(start) => lives(Process { pid: server.pid, start }),
-        None => process::is_our_server(server.pid),
+        None => is_our_server(server.pid),
     };
     while alive() {
         ensure!(
             Instant::now() < deadline,
             "could not stop the server: process {} is still there after {} s",
             server.pid,
-            PATIENCE.as_secs()
+            SERVER_STOPS_WITHIN.as_secs()
         );
         std::thread::sleep(Duration::from_millis(20));
     }
@@ -160,9 +166,9 @@ fn start(program: &Path, config: &Config, url: &str) -> Result<Health> {
     for name in SESSION_VARIABLES {
         command.env_remove(name);
     }
-    process::detach(&mut command);
+    control::detach(&mut command);
     let mut child = command.spawn().context("could not start the server")?;
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + SERVER_STARTS_WITHIN;
     loop {
         if let Some(server) = health(url, Duration::from_secs(1)) {
             return Ok(server);
@@ -173,7 +179,10 @@ fn start(program: &Path, config: &Config, url: &str) -> Result<Health> {
         if Instant::now() > deadline {
             let _ = child.kill();
             let _ = child.wait();
-            bail!("could not start the server: no answer at {url} within {} s", PATIENCE.as_secs());
+            bail!(
+                "could not start the server: no answer at {url} within {} s",
+                SERVER_STARTS_WITHIN.as_secs()
+            );
         }
         std::thread::sleep(Duration::from_millis(20));
     }
@@ -213,78 +222,37 @@ fn last_words(child: &mut Child, status: &str) -> String {
     if last.is_empty() { status.to_owned() } else { format!("{} ({status})", strip_control(last)) }
 }
 
-#[cfg(unix)]
-mod process {
-    use anyhow::{Context, Result};
-    use std::os::unix::process::CommandExt;
-    use std::process::Command;
+/// Whether this process is a `headspace serve` that belongs to this user. A pid is only a number: it may come from
+/// another machine through a tunnel, or have a new owner.
+#[cfg(target_os = "linux")]
+fn is_our_server(pid: u32) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let dir = PathBuf::from(format!("/proc/{pid}"));
+    let mine = fs::metadata(&dir).is_ok_and(|meta| meta.uid() == own_uid());
+    // A zombie has no arguments any more.
+    let args = fs::read(dir.join("cmdline")).unwrap_or_default();
+    let mut args = args.split(|byte| *byte == 0);
+    let program = fs::read_link(dir.join("exe")).unwrap_or_default();
+    let name = program.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    mine && is_our_name(name.trim_end_matches(" (deleted)")) && args.any(|arg| arg == b"serve")
+}
 
-    /// Puts the child into a session of its own: closing this terminal does not end it.
-    pub fn detach(command: &mut Command) {
-        // SAFETY: between fork and exec only setsid is called, which is async-signal-safe and touches no memory.
-        unsafe {
-            command.pre_exec(|| {
-                libc::setsid();
-                Ok(())
-            });
-        }
-    }
-
-    pub fn terminate(pid: u32) -> Result<()> {
-        let pid =
-            i32::try_from(pid).ok().filter(|pid| *pid > 1).context("could not stop the server: odd pid")?;
-        // SAFETY: kill takes plain numbers; the pid is positive, so it names one process and no group.
-        let sent = unsafe { libc::kill(pid, libc::SIGTERM) };
-        if sent != 0 {
-            return Err(std::io::Error::last_os_error()).context("could not stop the server");
-        }
-        Ok(())
-    }
-
-    /// Whether this process is a `headspace serve` that belongs to this user. A pid is only a number: it may
-    /// come from another machine through a tunnel, or have a new owner.
-    #[cfg(target_os = "linux")]
-    pub fn is_our_server(pid: u32) -> bool {
-        use std::os::unix::fs::MetadataExt;
-        let dir = std::path::PathBuf::from(format!("/proc/{pid}"));
-        // SAFETY: geteuid has no preconditions.
-        let me = unsafe { libc::geteuid() };
-        let mine = std::fs::metadata(&dir).is_ok_and(|meta| meta.uid() == me);
-        // A zombie has no arguments any more.
-        let args = std::fs::read(dir.join("cmdline")).unwrap_or_default();
-        let mut args = args.split(|byte| *byte == 0);
-        let program = std::fs::read_link(dir.join("exe")).unwrap_or_default();
-        let name = program.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        mine && super::is_our_name(name.trim_end_matches(" (deleted)")) && args.any(|arg| arg == b"serve")
-    }
-
-    /// As on Linux, with what `ps` knows.
-    #[cfg(not(target_os = "linux"))]
-    pub fn is_our_server(pid: u32) -> bool {
-        let ask = Command::new("ps").args(["-o", "uid=,command=", "-p", &pid.to_string()]).output();
-        let Ok(said) = ask else { return false };
-        let said = String::from_utf8_lossy(&said.stdout).into_owned();
-        let mut words = said.split_whitespace();
-        // SAFETY: geteuid has no preconditions.
-        let me = unsafe { libc::geteuid() };
-        let mine = words.next().is_some_and(|uid| uid == me.to_string());
-        let named = |word: &str| word.rsplit('/').next().is_some_and(super::is_our_name);
-        let rest: Vec<&str> = words.collect();
-        mine && rest.iter().any(|word| named(word)) && rest.contains(&"serve")
-    }
+/// As on Linux, with what `ps` knows.
+#[cfg(all(unix, not(target_os = "linux")))]
+fn is_our_server(pid: u32) -> bool {
+    let ps = Command::new("ps").args(["-o", "uid=,command=", "-p", &pid.to_string()]).output();
+    let Ok(ps) = ps else { return false };
+    let line = String::from_utf8_lossy(&ps.stdout).into_owned();
+    let mut words = line.split_whitespace();
+    let mine = words.next().is_some_and(|uid| uid == own_uid().to_string());
+    let named = |word: &str| word.rsplit('/').next().is_some_and(is_our_name);
+    let rest: Vec<&str> = words.collect();
+    mine && rest.iter().any(|word| named(word)) && rest.contains(&"serve")
 }
 
 #[cfg(not(unix))]
-mod process {
-    pub fn detach(_: &mut std::process::Command) {}
-
-    pub fn terminate(pid: u32) -> anyhow::Result<()> {
-        anyhow::bail!("could not stop the server: end process {pid} by hand on this system")
-    }
-
-    pub fn is_our_server(_: u32) -> bool {
-        true
-    }
+fn is_our_server(_: u32) -> bool {
+    true
 }
 
 /// `headspace`, or whatever this program is called.
@@ -300,8 +268,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_process_that_is_no_server_of_ours_is_left_alone() {
-        assert!(!process::is_our_server(std::process::id()));
-        assert!(!process::is_our_server(1));
+    fn a_process_that_is_not_our_server_is_left_alone() {
+        assert!(!is_our_server(std::process::id()));
+        assert!(!is_our_server(1));
     }
 }

@@ -1,6 +1,6 @@
 //! `headspace next` and `headspace jump`: to the right terminal, or nowhere.
 
-use crate::view::board::{Board, Show};
+use crate::view::board::{Board, Include};
 use crate::view::client;
 use anyhow::Result;
 use headspace_core::model;
@@ -32,9 +32,9 @@ pub struct JumpArgs {
 }
 
 pub fn next(args: &NextArgs) -> Result<ExitCode> {
-    let picture = client::picture(&Config::load()?, false)?;
-    let board = Board::new(model::rows(picture.agents.clone(), Stamp::now()), Show::default());
-    match board.next().and_then(|row| picture.agents.iter().find(|agent| agent.id == row.id)) {
+    let overview = client::overview(&Config::load()?, false)?;
+    let board = Board::new(model::rows(overview.agents.clone(), Stamp::now()), Include::default());
+    match board.next().and_then(|row| overview.agents.iter().find(|agent| agent.id == row.id)) {
         None => {
             println!("nobody needs you");
             Ok(ExitCode::SUCCESS)
@@ -48,8 +48,8 @@ pub fn next(args: &NextArgs) -> Result<ExitCode> {
 }
 
 pub fn jump(args: &JumpArgs) -> Result<ExitCode> {
-    let picture = client::picture(&Config::load()?, false)?;
-    go(client::find(&picture.agents, &args.agent)?)
+    let overview = client::overview(&Config::load()?, false)?;
+    go(client::find(&overview.agents, &args.agent)?)
 }
 
 fn go(agent: &AgentView) -> Result<ExitCode> {

@@ -35,7 +35,7 @@ pub struct NotifyWhenArgs {
     agent: String,
     /// What to wait for
     #[arg(value_enum)]
-    what: What,
+    condition: Condition,
     /// The agent to wake
     #[arg(long, value_name = "AGENT")]
     wake: String,
@@ -48,7 +48,7 @@ pub struct NotifyWhenArgs {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum What {
+enum Condition {
     /// Its turn and its background work have ended
     Done,
     /// It asks something
@@ -57,19 +57,19 @@ enum What {
     Ended,
 }
 
-impl What {
+impl Condition {
     fn holds(self, agent: &AgentView) -> bool {
         match self {
-            What::Done => agent.ended_at.is_some() || agent.status == Status::Idle,
-            What::Attention => agent.status == Status::Attention,
-            What::Ended => agent.ended_at.is_some(),
+            Condition::Done => agent.ended_at.is_some() || agent.status == Status::Idle,
+            Condition::Attention => agent.status == Status::Attention,
+            Condition::Ended => agent.ended_at.is_some(),
         }
     }
 }
 
 pub fn wake(args: &WakeArgs) -> Result<ExitCode> {
-    let picture = client::picture(&Config::load()?, false)?;
-    let agent = client::find(&picture.agents, &args.agent)?;
+    let overview = client::overview(&Config::load()?, false)?;
+    let agent = client::find(&overview.agents, &args.agent)?;
     type_into(agent, &args.text, args.force)?;
     println!("woke {}", text::one_line(&agent.name, 60));
     Ok(ExitCode::SUCCESS)
@@ -86,34 +86,34 @@ pub fn notify_when(args: &NotifyWhenArgs) -> Result<ExitCode> {
     let watched = client::find(&client.agents(false).context(down)?, &args.agent)?.clone();
     // Whoever is to be woken must exist now, not in an hour.
     let target = client::find(&client.agents(false).context(down)?, &args.wake)?.id;
-    wait_until(&client, &watched, args.what)?;
+    wait_until(&client, &watched, args.condition)?;
     let agents = client.agents(false).context(down)?;
     let Some(target) = agents.iter().find(|agent| agent.id == target) else {
         bail!("could not wake {}: it has ended", args.wake)
     };
     let text = args.text.clone().unwrap_or_else(|| {
-        format!("[headspace] {} is {}.", text::one_line(&watched.name, 60), done_word(args.what))
+        format!("[headspace] {} is {}.", text::one_line(&watched.name, 60), done_word(args.condition))
     });
     type_into(target, &text, args.force)?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn done_word(what: What) -> &'static str {
-    match what {
-        What::Done => "done",
-        What::Attention => "waiting for an answer",
-        What::Ended => "gone",
+fn done_word(condition: Condition) -> &'static str {
+    match condition {
+        Condition::Done => "done",
+        Condition::Attention => "waiting for an answer",
+        Condition::Ended => "gone",
     }
 }
 
 /// Follows the stream of one agent's changes. The stream is opened before the state is looked at, so that
 /// nothing that happens in between is missed.
-fn wait_until(client: &Client, agent: &AgentView, what: What) -> Result<()> {
+fn wait_until(client: &Client, agent: &AgentView, condition: Condition) -> Result<()> {
     loop {
         let stream = client
             .stream(&format!("/api/events/stream?types=agent_updated,session_ended&agent_id={}", agent.id));
         let now = client.agents(true).ok().and_then(|agents| agents.into_iter().find(|a| a.id == agent.id));
-        if now.is_some_and(|now| what.holds(&now)) {
+        if now.is_some_and(|now| condition.holds(&now)) {
             return Ok(());
         }
         let Ok(stream) = stream else {
@@ -123,7 +123,7 @@ fn wait_until(client: &Client, agent: &AgentView, what: What) -> Result<()> {
         for line in BufReader::new(stream).lines() {
             let Ok(line) = line else { break };
             let Some(data) = line.strip_prefix("data:") else { continue };
-            if serde_json::from_str::<AgentView>(data.trim()).is_ok_and(|agent| what.holds(&agent)) {
+            if serde_json::from_str::<AgentView>(data.trim()).is_ok_and(|agent| condition.holds(&agent)) {
                 return Ok(());
             }
         }

@@ -1,10 +1,10 @@
 //! `headspace status`: one screen, attention first, a line per agent.
 
 use crate::view::board;
-use crate::view::board::{Board, Show};
+use crate::view::board::{Board, Include};
 use crate::view::client;
-use crate::view::client::{Picture, Source};
-use crate::view::style::Paint;
+use crate::view::client::{Origin, Overview};
+use crate::view::style::Style;
 use anyhow::Result;
 use headspace_core::model;
 use headspace_core::model::{AgentView, Group, Row};
@@ -56,14 +56,14 @@ const NEEDS_YOU: u8 = 10;
 pub fn run(args: &StatusArgs) -> Result<ExitCode> {
     let config = Config::load()?;
     loop {
-        let show = Show { ended: args.all, headless: args.all };
+        let show = Include { ended: args.all, headless: args.all };
         let (text, board) = if args.json {
-            let picture = client::picture(&config, true)?;
-            let text = as_json(&picture);
-            (text, Board::new(model::rows(picture.agents, Stamp::now()), show))
+            let overview = client::overview(&config, true)?;
+            let text = as_json(&overview);
+            (text, Board::new(model::rows(overview.agents, Stamp::now()), show))
         } else {
-            let listing = client::listing(&config, args.all)?;
-            let (about, rows) = (listing.about, listing.rows);
+            let list = client::agent_list(&config, args.all)?;
+            let (about, rows) = (list.about, list.rows);
             let board = Board::new(rows, show);
             (render(args, &about, &board), board)
         };
@@ -81,17 +81,17 @@ pub fn run(args: &StatusArgs) -> Result<ExitCode> {
     }
 }
 
-fn as_json(picture: &Picture) -> String {
-    let mut agents: Vec<&AgentView> = picture.agents.iter().collect();
+fn as_json(overview: &Overview) -> String {
+    let mut agents: Vec<&AgentView> = overview.agents.iter().collect();
     agents.sort_by_cached_key(|agent| agent.rank());
     let value = json!({
-        "version": 1, "server_running": picture.receiver.is_some(), "url": picture.url,
-        "receiver": picture.receiver, "agents": agents,
+        "version": 1, "server_running": overview.receiver.is_some(), "url": overview.url,
+        "receiver": overview.receiver, "agents": agents,
     });
     format!("{}\n", text::json(&value, true))
 }
 
-fn render(args: &StatusArgs, source: &Source, board: &Board) -> String {
+fn render(args: &StatusArgs, origin: &Origin, board: &Board) -> String {
     if args.short {
         return format!("{}\n", board.short());
     }
@@ -101,7 +101,7 @@ fn render(args: &StatusArgs, source: &Source, board: &Board) -> String {
     if args.waybar {
         return format!("{}\n", waybar(board));
     }
-    screen(source, board, Paint::for_stdout(), Stamp::now())
+    screen(origin, board, Style::for_stdout(), Stamp::now())
 }
 
 fn tmux_line(board: &Board) -> String {
@@ -109,9 +109,9 @@ fn tmux_line(board: &Board) -> String {
         .iter()
         .map(|group| (*group, board.count(*group)))
         .filter(|(group, count)| *count > 0 && *group != Group::Idle)
-        .map(|(group, count)| Paint::Tmux.group(group, &format!("{}{count}", group.glyph())))
+        .map(|(group, count)| Style::Tmux.group(group, &format!("{}{count}", group.glyph())))
         .collect();
-    if parts.is_empty() { Paint::Tmux.group(Group::Idle, &board.short()) } else { parts.join(" ") }
+    if parts.is_empty() { Style::Tmux.group(Group::Idle, &board.short()) } else { parts.join(" ") }
 }
 
 fn waybar(board: &Board) -> String {
@@ -126,31 +126,31 @@ fn waybar(board: &Board) -> String {
 }
 
 /// Columns: glyph, name, branch, what it is about, age, context.
-fn screen(source: &Source, board: &Board, paint: Paint, now: Stamp) -> String {
+fn screen(origin: &Origin, board: &Board, style: Style, now: Stamp) -> String {
     let mut out = String::new();
     let width = width();
     let name_width = board.rows.iter().map(|row| row.title().chars().count()).max().unwrap_or(0).clamp(8, 28);
     for row in &board.rows {
-        out.push_str(&line(row, name_width, width, paint));
+        out.push_str(&line(row, name_width, width, style));
         for subagent in &row.subagents {
             let about = one_line(&subagent.about, width.saturating_sub(30));
             let text = format!("    └ {} {about}", one_line(&subagent.kind, 20));
-            out.push_str(&paint.dim(text.trim_end()));
+            out.push_str(&style.dim(text.trim_end()));
             out.push('\n');
         }
     }
     if board.rows.is_empty() {
-        let before = source.receiver.as_ref().is_some_and(|receiver| receiver.events_received > 0);
+        let before = origin.receiver.as_ref().is_some_and(|receiver| receiver.events_received > 0);
         out.push_str(if before { "No agent runs now." } else { "No agent yet." });
         out.push_str(" Start `claude` anywhere: it shows up here with its first event.\n");
         out.push_str("Nothing shows? `headspace doctor` says why.\n");
     }
-    out.push_str(&paint.dim(&footer(source, board, now)));
+    out.push_str(&style.dim(&footer(origin, board, now)));
     out.push('\n');
     out
 }
 
-fn line(row: &Row, name_width: usize, width: usize, paint: Paint) -> String {
+fn line(row: &Row, name_width: usize, width: usize, style: Style) -> String {
     let name = one_line(&row.title(), name_width);
     let age = board::age_words(row);
     let context = row.context.map_or(String::new(), |percent| format!("{percent:.0} %"));
@@ -160,16 +160,16 @@ fn line(row: &Row, name_width: usize, width: usize, paint: Paint) -> String {
     let head = format!("{} {name:<name_width$}", row.group.glyph());
     let text = format!("{word:<room$}");
     let (head, text) = match row.group {
-        _ if row.stale || row.ended => (paint.dim(&head), paint.dim(&text)),
-        Group::NeedsYou => (paint.group(row.group, &head), paint.bold(&text)),
-        group => (paint.group(group, &head), text),
+        _ if row.stale || row.ended => (style.dim(&head), style.dim(&text)),
+        Group::NeedsYou => (style.group(row.group, &head), style.bold(&text)),
+        group => (style.group(group, &head), text),
     };
-    format!("{head}  {text}  {} {}\n", paint.dim(&format!("{age:>13}")), paint.dim(&format!("{context:>6}")))
+    format!("{head}  {text}  {} {}\n", style.dim(&format!("{age:>13}")), style.dim(&format!("{context:>6}")))
 }
 
-fn footer(source: &Source, board: &Board, now: Stamp) -> String {
+fn footer(origin: &Origin, board: &Board, now: Stamp) -> String {
     let mut parts = Vec::new();
-    match &source.receiver {
+    match &origin.receiver {
         Some(receiver) => {
             parts.push(
                 match (receiver.hooks.as_deref().filter(|_| receiver.hooks_missing), receiver.mode.as_str()) {
@@ -195,10 +195,10 @@ fn footer(source: &Source, board: &Board, now: Stamp) -> String {
             if receiver.spool_pending > 0 {
                 parts.push(format!("{} spooled", thousands(receiver.spool_pending)));
             }
-            parts.push(source.url.clone());
+            parts.push(origin.url.clone());
         }
         None => {
-            let known = source.last_active.map_or(String::new(), |at| {
+            let known = origin.last_active.map_or(String::new(), |at| {
                 format!(", last known {} ago", headspace_core::numbers::duration(now.since(at)))
             });
             parts.push(format!("server not running{known}"));

@@ -1,7 +1,7 @@
 //! The server as a service of the login session: a systemd user unit, or a launchd agent.
 
 use crate::commands::install;
-use crate::commands::up;
+use crate::commands::server::up;
 use anyhow::{Context, Result, bail};
 use fs_err as fs;
 use headspace_core::text::{markup, strip_control};
@@ -9,6 +9,7 @@ use headspace_hooks::client_settings::locate;
 use headspace_platform::config;
 use headspace_platform::config::Config;
 use headspace_platform::files;
+use headspace_platform::peer_uid::own_uid;
 use headspace_platform::process::on_path;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode, Output, Stdio};
@@ -21,11 +22,11 @@ use std::time::{Duration, Instant};
 #[command(after_help = "Example:\n  headspace service install\n  headspace service status")]
 pub struct ServiceArgs {
     #[command(subcommand)]
-    pub action: Action,
+    pub action: ServiceAction,
 }
 
 #[derive(Clone, Copy, Debug, clap::Subcommand)]
-pub enum Action {
+pub enum ServiceAction {
     /// Write the unit, start the server now and at every login
     Install,
     /// Stop the server and remove the unit
@@ -38,8 +39,8 @@ pub enum Action {
     },
 }
 
-const SYSTEMD_UNIT: &str = include_str!("../../install/headspace.service");
-const LAUNCHD_AGENT: &str = include_str!("../../install/headspace.plist");
+const SYSTEMD_UNIT: &str = include_str!("../../../install/headspace.service");
+const LAUNCHD_AGENT: &str = include_str!("../../../install/headspace.plist");
 const LABEL: &str = "headspace.serve";
 
 /// By this line we know a unit of ours.
@@ -50,9 +51,9 @@ const ENVIRONMENT: [&str; 3] = ["XDG_CONFIG_HOME", "XDG_STATE_HOME", config::var
 
 pub fn run(args: &ServiceArgs) -> Result<ExitCode> {
     match args.action {
-        Action::Install => install(),
-        Action::Uninstall => uninstall(),
-        Action::Status { json } => status(json),
+        ServiceAction::Install => install(),
+        ServiceAction::Uninstall => uninstall(),
+        ServiceAction::Status { json } => status(json),
     }
 }
 
@@ -81,7 +82,7 @@ fn install() -> Result<ExitCode> {
     files::replace(&unit, manager.render(&exec).as_bytes())
         .with_context(|| format!("could not write {}", unit.display()))?;
     manager.start()?;
-    let deadline = Instant::now() + Duration::from_secs(15);
+    let deadline = Instant::now() + up::SERVER_STARTS_WITHIN;
     let server = loop {
         match headspace_platform::http_client::health(&url, Duration::from_secs(1)) {
             Some(server) => break server,
@@ -245,15 +246,9 @@ impl Manager {
     }
 }
 
-#[cfg(unix)]
+/// launchd's name for the login session of this user.
 fn domain() -> String {
-    // SAFETY: getuid has no preconditions.
-    format!("gui/{}", unsafe { libc::getuid() })
-}
-
-#[cfg(not(unix))]
-fn domain() -> String {
-    "gui".to_owned()
+    format!("gui/{}", own_uid())
 }
 
 fn ask(program: &str, args: &[&str]) -> Result<Output> {

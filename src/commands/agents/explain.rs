@@ -2,7 +2,7 @@
 
 use crate::view::client;
 use crate::view::client::Client;
-use crate::view::style::Paint;
+use crate::view::style::Style;
 use anyhow::{Context, Result};
 use headspace_core::model::{Actor, AgentView, CommandStateOrIdle, Confidence, Intent, Source};
 use headspace_core::stamp::Stamp;
@@ -62,16 +62,13 @@ pub fn run(args: &ExplainArgs) -> Result<ExitCode> {
 
 /// The headline says what is and since when; below it the last steps, newest first.
 fn story(agent: &AgentView, transitions: &[Step], steps: usize) -> String {
-    let paint = Paint::for_stdout();
-    let mut text =
-        format!("{}\n", paint.bold(&format!("{} {}", agent.group.glyph(), one_line(&agent.name, 80))));
+    let style = Style::for_stdout();
+    let mut text = format!("{}\n", style.bold(&format!("{} {}", agent.group.glyph(), one_line(&agent.name, 80))));
     let last = transitions.iter().rev().find(|step| step.valid);
     let because = match (agent.interactions.first(), last) {
         (Some(open), _) => {
-            let asker = open
-                .subagent
-                .as_ref()
-                .map_or(String::new(), |id| format!(" (subagent {})", one_line(id, 30)));
+            let asker =
+                open.subagent.as_ref().map_or(String::new(), |id| format!(" (subagent {})", one_line(id, 30)));
             format!(
                 "since {}: {}{asker} ({}, {}), not closed since",
                 local_clock(open.opened_at),
@@ -118,7 +115,7 @@ fn story(agent: &AgentView, transitions: &[Step], steps: usize) -> String {
             step.source,
             step.confidence
         );
-        text.push_str(&paint.dim(&line));
+        text.push_str(&style.dim(&line));
         text.push('\n');
     }
     text

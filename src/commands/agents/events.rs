@@ -2,7 +2,7 @@
 
 use crate::view::client;
 use crate::view::client::Client;
-use crate::view::style::Paint;
+use crate::view::style::Style;
 use anyhow::{Context, Result};
 use headspace_core::numbers::duration;
 use headspace_core::stamp::Stamp;
@@ -64,7 +64,7 @@ fn parse_span(text: &str) -> Result<Duration, String> {
 }
 
 /// As many as the server gives at once.
-const PAGE: usize = 1000;
+const EVENTS_PER_REQUEST: usize = 1000;
 
 const AWAY: &str = "could not reach the server: `headspace up` starts it";
 
@@ -72,7 +72,7 @@ pub fn run(args: &EventsArgs) -> Result<ExitCode> {
     let client = Client::new(&Config::load()?);
     let query = query(args, &client)?;
     let oldest = args.since.map(|span| Stamp::now().minus(span));
-    let paint = Paint::for_stdout();
+    let style = Style::for_stdout();
     let mut last_id = 0;
     // To follow on from the newest, it must be known even if it is not shown.
     let mut events = newest(&client, &query, args.lines.max(1)).context(AWAY)?;
@@ -88,7 +88,7 @@ pub fn run(args: &EventsArgs) -> Result<ExitCode> {
             if oldest.zip(at).is_some_and(|(oldest, at)| at < oldest) {
                 continue;
             }
-            let text = if args.json { text::json(event, false) } else { line(event, at, paint) };
+            let text = if args.json { text::json(event, false) } else { line(event, at, style) };
             // A closed pipe (`| head`) ends it quietly.
             if writeln!(std::io::stdout(), "{text}").is_err() {
                 return Ok(ExitCode::SUCCESS);
@@ -113,7 +113,7 @@ fn newest(client: &Client, query: &str, lines: usize) -> Result<Vec<Value>> {
     let mut events = Vec::new();
     let mut before = String::new();
     loop {
-        let limit = (lines - events.len()).min(PAGE);
+        let limit = (lines - events.len()).min(EVENTS_PER_REQUEST);
         let mut answer: Value = client.get(&format!("/api/events?limit={limit}{query}{before}"))?;
         let page = answer["events"].take().as_array_mut().map(std::mem::take).unwrap_or_default();
         let oldest = page.iter().filter_map(|event| event["id"].as_i64()).min();
@@ -152,15 +152,15 @@ fn percent_encoded(text: &str) -> String {
 }
 
 /// `10:02:11  12 s ago  api#3  PreToolUse  Bash: npm test`
-fn line(event: &Value, at: Option<Stamp>, paint: Paint) -> String {
+fn line(event: &Value, at: Option<Stamp>, style: Style) -> String {
     let text = |name: &str| event[name].as_str().unwrap_or("");
     let clock = at.map_or(String::new(), local_clock);
     let ago = at.map_or(String::new(), |at| format!("{} ago", duration(Stamp::now().since(at))));
     let agent = event["agent_id"].as_i64().map_or(String::new(), |id| format!("#{id}"));
     format!(
         "{} {:>9}  {agent:<5} {:<20} {}",
-        paint.dim(&clock),
-        paint.dim(&ago),
+        style.dim(&clock),
+        style.dim(&ago),
         one_line(text("name"), 20),
         one_line(&about(&event["body"]), 110)
     )
