@@ -7,7 +7,8 @@
 //! `programs`, whose rules end in deleting, writing, reading or running (`walk::touch`); `paths` and `protected`
 //! know places; `rules` holds the words. `tools` does the same for everything that is not a shell.
 
-pub mod budget;
+#![forbid(unsafe_code)]
+
 pub mod code;
 pub mod deadline;
 pub mod environment;
@@ -98,7 +99,7 @@ pub fn judge_with_steps(payload: &Value, place: &Place, trace: bool) -> (Verdict
         std::thread::Builder::new()
             .stack_size(STACK)
             .spawn_scoped(scope, || {
-                deadline::crash::own_stack();
+                headspace_platform::watchdog::crash::prepare_thread();
                 attempt(payload, place, DEPTH_THREAD, trace)
             })
             .ok()

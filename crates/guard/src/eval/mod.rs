@@ -18,7 +18,7 @@ mod simple;
 mod slices;
 pub mod value;
 
-use crate::budget::{Budget, Whose};
+use crate::deadline::Budget;
 use crate::environment::Place;
 use crate::eval::env::{Env, World};
 use crate::eval::value::{Origins, Stream, Tags};
@@ -149,7 +149,7 @@ impl<'a> Walk<'a> {
             trace: None,
             too_deep: false,
             // A little before the time is up, to leave some for the answer.
-            budget: Budget::new(Whose::Thread, place.patience * 4 / 5),
+            budget: Budget::new(headspace_platform::watchdog::CpuTimeOf::Thread, place.patience * 4 / 5),
             place,
             steps: 0,
             spent: 0,
