@@ -3,7 +3,7 @@
 //! The judgment runs in a thread of its own. If it needs too much time, or more stack than there is, the answer is what
 //! was found so far, and "ask" at least. A guard that crashes or hangs would let everything through.
 
-use crate::{Place, Verdict, judge_bytes, rules};
+use crate::{GuardEnvironment, Verdict, judge_bytes, rules};
 use headspace_platform::watchdog::{CpuTimeOf, cpu_time, crash};
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
@@ -41,45 +41,54 @@ impl Budget {
     }
 }
 
-/// Judges `payload` within [`Place::patience`]. `render` is how this process answers, for the case that it has no
+/// Judges `payload` within [`GuardEnvironment::patience`]. `render` is how this process answers, for the case that it has no
 /// time left to do so itself.
-pub fn judge(payload: &Arc<Vec<u8>>, place: Place, render: fn(&Verdict) -> Option<String>) -> Verdict {
-    let place = Arc::new(place);
-    let on_crash = Verdict::unreadable(&place, "input that the guard stumbled over");
+pub fn judge(
+    payload: &Arc<Vec<u8>>,
+    environment: GuardEnvironment,
+    render: fn(&Verdict) -> Option<String>,
+) -> Verdict {
+    let environment = Arc::new(environment);
+    let on_crash = Verdict::unreadable(&environment, "input that the guard stumbled over");
     crash::answer_with(render(&on_crash).unwrap_or_default());
     let (send, receive) = mpsc::channel();
     let worker = {
-        let (payload, place) = (Arc::clone(payload), Arc::clone(&place));
+        let (payload, environment) = (Arc::clone(payload), Arc::clone(&environment));
         std::thread::Builder::new().stack_size(WORKER_STACK_BYTES).spawn(move || {
             crash::prepare_thread();
             // Nobody listens any more if this took too long.
-            let _ = send.send(judge_bytes(&payload, &place));
+            let _ = send.send(judge_bytes(&payload, &environment));
         })
     };
     let verdict = match worker {
-        Ok(_) => wait(&receive, &place),
-        Err(_) => judge_bytes(payload, &place),
+        Ok(_) => wait(&receive, &environment),
+        Err(_) => judge_bytes(payload, &environment),
     };
     crash::answered();
     verdict
 }
 
-fn wait(receive: &mpsc::Receiver<Verdict>, place: &Place) -> Verdict {
-    let budget = Budget::new(CpuTimeOf::Process, place.patience);
+fn wait(receive: &mpsc::Receiver<Verdict>, environment: &GuardEnvironment) -> Verdict {
+    let budget = Budget::new(CpuTimeOf::Process, environment.time_limit);
     loop {
         let left = budget.left();
         match receive.recv_timeout(left) {
             Ok(verdict) => return verdict,
-            Err(_) if left.is_zero() => return found_so_far(place),
+            Err(_) if left.is_zero() => return found_so_far(environment),
             Err(_) => {}
         }
     }
 }
 
 /// What is known when time is up.
-fn found_so_far(place: &Place) -> Verdict {
-    let found = place.so_far.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
+fn found_so_far(environment: &GuardEnvironment) -> Verdict {
+    let found = environment.worst_so_far.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
     found.unwrap_or_else(|| {
-        rules::verdict(&rules::GUARD_DEADLINE, place.failure(), "", &place.config_file.to_string_lossy())
+        rules::verdict(
+            &rules::GUARD_DEADLINE,
+            environment.failure(),
+            "",
+            &environment.config_file.to_string_lossy(),
+        )
     })
 }
