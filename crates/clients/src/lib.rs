@@ -1,6 +1,8 @@
 //! Claude Code's own processes on this machine, what they note of themselves, and which of them runs a session that
 //! no hook told of.
 
+#![forbid(unsafe_code)]
+
 use headspace_core::model::Process;
 use headspace_platform::process;
 use serde::Deserialize;

@@ -1,8 +1,8 @@
 //! Where a path leads and in which zone it lies. Paths are made canonical before anything is compared:
 //! `.`, `..`, double slashes, symbolic links (also those the same line makes), `/proc/self/root`.
 
-use crate::environment::{Files, Place};
-use crate::protected::{Kind, Known, kind};
+use crate::environment::{FileSystem, GuardEnvironment};
+use crate::protected::{ProtectedKind, ProtectedRoots, kind};
 use std::cell::RefCell;
 use std::collections::HashMap;
 
@@ -22,9 +22,9 @@ pub enum Zone {
 }
 
 /// More links than this in one path are a loop.
-const MOST_LINKS: usize = 40;
+const MAX_LINKS: usize = 40;
 /// No system takes a longer path, so nothing can be there.
-const LONGEST_PATH: usize = 4096;
+const MAX_PATH_BYTES: usize = 4096;
 
 /// Trees that belong to the system.
 const SYSTEM_TREES: [&str; 25] = [
@@ -55,8 +55,8 @@ const SYSTEM_TREES: [&str; 25] = [
     "snap",
 ];
 
-pub struct Ground<'a> {
-    pub files: &'a dyn Files,
+pub struct Locations<'a> {
+    pub files: &'a dyn FileSystem,
     /// As the user writes it.
     pub home: String,
     pub user: Option<String>,
@@ -67,64 +67,64 @@ pub struct Ground<'a> {
     pub cwd: String,
     /// `$TMPDIR`, or `/tmp`.
     pub tmpdir: String,
-    pub known: Known,
+    pub protected_roots: ProtectedRoots,
     links: RefCell<HashMap<String, Option<String>>>,
 }
 
-impl<'a> Ground<'a> {
-    pub fn new(place: &'a Place, payload_cwd: Option<&str>) -> Ground<'a> {
+impl<'a> Locations<'a> {
+    pub fn new(environment: &'a GuardEnvironment, payload_cwd: Option<&str>) -> Locations<'a> {
         let text = |path: &std::path::Path| {
             let text = path.to_string_lossy();
             if is_windows(&text) { slashed(&text) } else { text.into_owned() }
         };
-        let home = trimmed(&text(&place.home));
+        let home = trimmed(&text(&environment.home));
         let cwd = match payload_cwd {
             Some(cwd) if cwd.starts_with('/') => cwd.to_owned(),
             Some(cwd) if is_windows(cwd) => slashed(cwd),
-            Some(cwd) if !cwd.is_empty() => format!("{}/{cwd}", text(&place.cwd)),
-            _ => text(&place.cwd),
+            Some(cwd) if !cwd.is_empty() => format!("{}/{cwd}", text(&environment.cwd)),
+            _ => text(&environment.cwd),
         };
-        let mut ground = Ground {
-            files: place.files.as_ref(),
+        let mut locations = Locations {
+            files: environment.files.as_ref(),
             home: home.clone(),
-            user: place.user.clone(),
+            user: environment.user.clone(),
             real_home: String::new(),
             projects: Vec::new(),
             temps: Vec::new(),
             cwd: trimmed(&cwd),
             tmpdir: "/tmp".into(),
-            known: Known::default(),
+            protected_roots: ProtectedRoots::default(),
             links: RefCell::new(HashMap::new()),
         };
-        ground.real_home = ground.real(&home, true);
-        let real_cwd = ground.real(&ground.cwd, true);
+        locations.real_home = locations.real(&home, true);
+        let real_cwd = locations.real(&locations.cwd, true);
         for temp in ["/tmp", "/var/tmp"] {
-            ground.add_temp(temp);
+            locations.add_temp(temp);
         }
-        let tmpdir = place.tmpdir.as_deref().map(|dir| trimmed(&text(dir)));
-        let real_tmpdir = tmpdir.as_deref().map(|dir| ground.real(dir, true));
-        ground.add_project(&ground.enclosing_repository(&real_cwd, real_tmpdir.as_deref()));
-        if let Some(project) = &place.project {
-            let project = ground.real(&trimmed(&text(project)), true);
-            ground.add_project(&project);
+        let tmpdir = environment.tmpdir.as_deref().map(|dir| trimmed(&text(dir)));
+        let real_tmpdir = tmpdir.as_deref().map(|dir| locations.real(dir, true));
+        locations.add_project(&locations.enclosing_repository(&real_cwd, real_tmpdir.as_deref()));
+        if let Some(project) = &environment.project {
+            let project = locations.real(&trimmed(&text(project)), true);
+            locations.add_project(&project);
         }
-        if ground.projects.is_empty() {
-            ground.add_project(&real_cwd);
+        if locations.projects.is_empty() {
+            locations.add_project(&real_cwd);
         }
         if let Some(tmpdir) = tmpdir {
-            ground.add_tmpdir(&tmpdir);
-            ground.tmpdir = tmpdir;
+            locations.add_tmpdir(&tmpdir);
+            locations.tmpdir = tmpdir;
         }
-        let mut homes = vec![home.to_lowercase(), ground.real_home.to_lowercase()];
+        let mut homes = vec![home.to_lowercase(), locations.real_home.to_lowercase()];
         homes.dedup();
         homes.retain(|home| !home.is_empty());
-        let config_dir = place.config_file.parent().map(text).unwrap_or_default();
-        ground.known = Known {
+        let config_dir = environment.config_file.parent().map(text).unwrap_or_default();
+        locations.protected_roots = ProtectedRoots {
             homes,
-            claude_dir: trimmed(&text(&place.claude_dir)).to_lowercase(),
+            claude_dir: trimmed(&text(&environment.claude_dir)).to_lowercase(),
             config_dir: trimmed(&config_dir).to_lowercase(),
         };
-        ground
+        locations
     }
 
     /// The nearest repository at or above `cwd`, unless what lies between is a temp directory, which projects share;
@@ -136,7 +136,7 @@ impl<'a> Ground<'a> {
             if temp && dir != cwd {
                 break;
             }
-            if dir.len() < LONGEST_PATH && self.is_repository(dir) {
+            if dir.len() < MAX_PATH_BYTES && self.is_repository(dir) {
                 return dir.to_owned();
             }
             if temp {
@@ -187,7 +187,7 @@ impl<'a> Ground<'a> {
     }
 
     fn link(&self, path: &str) -> Option<String> {
-        if path.len() > LONGEST_PATH {
+        if path.len() > MAX_PATH_BYTES {
             return None;
         }
         if let Some(known) = self.links.borrow().get(path) {
@@ -231,7 +231,7 @@ impl<'a> Ground<'a> {
             }
             if let Some(target) = self.link(&real) {
                 hops += 1;
-                if hops > MOST_LINKS {
+                if hops > MAX_LINKS {
                     continue;
                 }
                 real.truncate(if target.starts_with('/') { 0 } else { start });
@@ -261,8 +261,8 @@ impl<'a> Ground<'a> {
     }
 
     /// What protects `path`, as written and as where it leads.
-    pub fn kinds(&self, path: &str, follow_last: bool) -> Vec<(Kind, String)> {
-        let mut found: Vec<(Kind, String)> = Vec::new();
+    pub fn kinds(&self, path: &str, follow_last: bool) -> Vec<(ProtectedKind, String)> {
+        let mut found: Vec<(ProtectedKind, String)> = Vec::new();
         let mut candidates = vec![path.to_owned()];
         if path.starts_with('/') {
             let real = self.real(path, follow_last);
@@ -271,7 +271,7 @@ impl<'a> Ground<'a> {
             }
         }
         for candidate in candidates {
-            if let Some(kind) = kind(&candidate, &self.known)
+            if let Some(kind) = kind(&candidate, &self.protected_roots)
                 && !found.iter().any(|(known, _)| *known == kind)
             {
                 found.push((kind, candidate));
@@ -357,10 +357,10 @@ fn trimmed(path: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::environment::fake::Fake;
+    use crate::environment::fake::FakeFileSystem;
 
-    fn place() -> Place {
-        Place {
+    fn environment() -> GuardEnvironment {
+        GuardEnvironment {
             home: "/home/dev".into(),
             user: Some("dev".into()),
             project: Some("/home/dev/proj".into()),
@@ -370,19 +370,19 @@ mod tests {
             claude_dir: "/home/dev/.claude".into(),
             config_file: "/home/dev/.config/headspace/config.jsonc".into(),
             config: Default::default(),
-            files: Box::new(Fake::new(
+            files: Box::new(FakeFileSystem::new(
                 "/home/dev/proj/.git/ /home/dev/proj/build/ /home/dev/other/ /home/dev/proj/out->../other \
                  /home/dev/proj/b->build /home/dev/proj/loop->loop /home/dev/proj/root->/",
             )),
-            patience: crate::environment::HOOK_PATIENCE,
-            so_far: Default::default(),
+            time_limit: crate::environment::HOOK_TIME_LIMIT,
+            worst_so_far: Default::default(),
         }
     }
 
     #[test]
     fn paths_are_canonical_before_they_are_compared() {
-        let place = place();
-        let ground = Ground::new(&place, Some("/home/dev/proj/src"));
+        let environment = environment();
+        let locations = Locations::new(&environment, Some("/home/dev/proj/src"));
         for (path, follow, expected) in [
             ("//usr//./local/", true, "/usr/local"),
             ("/home/dev/proj/../x", true, "/home/dev/x"),
@@ -394,16 +394,16 @@ mod tests {
             ("/home/dev/proj/root/etc", true, "/etc"),
             ("/..", true, ""),
         ] {
-            assert_eq!(ground.real(path, follow), expected, "{path}");
+            assert_eq!(locations.real(path, follow), expected, "{path}");
         }
-        ground.real("/home/dev/proj/loop/x", true);
+        locations.real("/home/dev/proj/loop/x", true);
     }
 
     #[test]
     fn zones() {
-        let place = place();
-        let ground = Ground::new(&place, Some("/home/dev/proj/src"));
-        assert_eq!(ground.projects, ["/home/dev/proj"]);
+        let environment = environment();
+        let locations = Locations::new(&environment, Some("/home/dev/proj/src"));
+        assert_eq!(locations.projects, ["/home/dev/proj"]);
         for (path, expected) in [
             ("/home/dev/proj", Zone::Root),
             ("/home/dev", Zone::Root),
@@ -417,15 +417,15 @@ mod tests {
             ("/home/dev/.tmp/x", Zone::Temp),
             ("/usr", Zone::Outside),
         ] {
-            assert_eq!(ground.zone(path), expected, "{path}");
+            assert_eq!(locations.zone(path), expected, "{path}");
         }
     }
 
     #[test]
     fn what_projects_share_is_nobodys_project() {
-        let mut place = place();
-        (place.project, place.tmpdir) = (None, Some("/scratch/tmp".into()));
-        place.files = Box::new(Fake::new(
+        let mut environment = environment();
+        (environment.project, environment.tmpdir) = (None, Some("/scratch/tmp".into()));
+        environment.files = Box::new(FakeFileSystem::new(
             "/home/dev/.git/HEAD /home/dev/repo/.git/HEAD /home/dev/empty/.git/hooks /tmp/.git/HEAD /scratch/.git/HEAD
              /scratch/linked/.git",
         ));
@@ -439,7 +439,7 @@ mod tests {
             ("/scratch/tmp/x", &["/scratch/tmp/x"]),
             ("/scratch/linked/src", &["/scratch/linked"]),
         ] {
-            assert_eq!(Ground::new(&place, Some(cwd)).projects, projects, "{cwd}");
+            assert_eq!(Locations::new(&environment, Some(cwd)).projects, projects, "{cwd}");
         }
     }
 }

@@ -4,6 +4,8 @@
 //! `condition`, `input`, `sample`, `output`, `repair`, `select`, `verdict`. The world is touched by `sources` and `plugins` (files),
 //! `runner` with `process` and `http`, `advice`, `capture`, and `command` with `show`.
 
+#![forbid(unsafe_code)]
+
 pub mod check;
 pub mod client_settings;
 pub mod condition;

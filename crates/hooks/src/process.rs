@@ -1,6 +1,7 @@
 //! One command, run as the client runs it: own session, pipes, a deadline that ends the whole group.
 
 use crate::runner::HookExecutionResult;
+use headspace_platform::process_group;
 use std::ffi::OsString;
 use std::io::{Read, Write};
 use std::path::PathBuf;
@@ -12,12 +13,11 @@ use std::time::{Duration, Instant};
 /// How much of each output is kept; the rest is read and forgotten.
 pub const OUTPUT_CAP: usize = 1 << 20;
 
-/// Between SIGTERM and SIGKILL.
-#[cfg(unix)]
-const GRACE: Duration = Duration::from_millis(500);
+/// Between SIGTERM and SIGKILL for a hook that has run out of time.
+const KILL_AFTER: Duration = Duration::from_millis(500);
 
-/// How long a background child that keeps the pipes open holds the answer after the hook itself has ended.
-const LINGER: Duration = Duration::from_millis(500);
+/// How long a background child that keeps the pipes open can delay the result after the hook itself has ended.
+const PIPES_CLOSE_WITHIN: Duration = Duration::from_millis(500);
 
 /// What to start, and where.
 #[derive(Clone, Debug)]
@@ -59,7 +59,7 @@ pub fn run(start: &Start, stdin: Vec<u8>, timeout: Duration) -> HookExecutionRes
     let mut output = Captured::default();
     let ended = collect(&events.receiver, begin, timeout, &mut output);
     if ended.is_none() {
-        end_group(pid);
+        process_group::end(pid, KILL_AFTER);
     }
     result.duration = begin.elapsed();
     result.stdout = text(&output.out);
@@ -101,17 +101,7 @@ fn nameless_file() -> std::io::Result<std::fs::File> {
 fn command(start: &Start) -> Command {
     let mut command = Command::new(&start.program);
     command.args(&start.args).current_dir(&start.directory).envs(start.env.iter().map(|(k, v)| (k, v)));
-    #[cfg(unix)]
-    {
-        use std::os::unix::process::CommandExt;
-        // SAFETY: setsid is async-signal-safe and touches no memory of ours.
-        unsafe {
-            command.pre_exec(|| {
-                libc::setsid();
-                Ok(())
-            });
-        }
-    }
+    process_group::lead_own_session(&mut command);
     command
 }
 
@@ -197,7 +187,7 @@ fn collect(
             Ok(Event::OutEnd | Event::ErrEnd) => open -= 1,
             Ok(Event::Exit(ended)) => {
                 status = Some(ended);
-                deadline = Some(Instant::now() + LINGER);
+                deadline = Some(Instant::now() + PIPES_CLOSE_WITHIN);
             }
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => break,
@@ -217,7 +207,8 @@ fn describe(status: ExitStatus, result: &mut HookExecutionResult) {
     result.signal = status.signal();
     result.success = status.success();
     if let Some(signal) = status.signal() {
-        result.error = Some(format!("killed by signal {signal}{}", signal_name(signal)));
+        let name = process_group::signal_name(signal).map(|name| format!(" ({name})")).unwrap_or_default();
+        result.error = Some(format!("killed by signal {signal}{name}"));
     }
 }
 
@@ -225,45 +216,6 @@ fn describe(status: ExitStatus, result: &mut HookExecutionResult) {
 fn describe(status: ExitStatus, result: &mut HookExecutionResult) {
     result.exit_code = status.code();
     result.success = status.success();
-}
-
-#[cfg(unix)]
-fn signal_name(signal: i32) -> &'static str {
-    match signal {
-        libc::SIGHUP => " (HUP)",
-        libc::SIGINT => " (INT)",
-        libc::SIGQUIT => " (QUIT)",
-        libc::SIGILL => " (ILL)",
-        libc::SIGABRT => " (ABRT)",
-        libc::SIGFPE => " (FPE)",
-        libc::SIGKILL => " (KILL)",
-        libc::SIGSEGV => " (SEGV)",
-        libc::SIGPIPE => " (PIPE)",
-        libc::SIGTERM => " (TERM)",
-        _ => "",
-    }
-}
-
-/// Ends the process group: asks first, and does not ask twice.
-#[cfg(unix)]
-fn end_group(pid: u32) {
-    let Ok(group) = libc::pid_t::try_from(pid) else { return };
-    // SAFETY: kill takes numbers only; a group that is gone answers ESRCH.
-    let signal = |signal: libc::c_int| unsafe { libc::kill(-group, signal) };
-    signal(libc::SIGTERM);
-    let until = Instant::now() + GRACE;
-    while Instant::now() < until {
-        if signal(0) != 0 {
-            return;
-        }
-        thread::sleep(Duration::from_millis(5));
-    }
-    signal(libc::SIGKILL);
-}
-
-#[cfg(not(unix))]
-fn end_group(pid: u32) {
-    let _ = Command::new("taskkill").args(["/T", "/F", "/PID", &pid.to_string()]).status();
 }
 
 fn text(bytes: &[u8]) -> String {

@@ -45,9 +45,9 @@ pub fn verdict(event: &str, payload: &Payload, config: &Config) -> Option<Verdic
     }
     let render = |verdict: &Verdict| Some(format!("{}\n", guard::hook_output(verdict)?));
     let bytes = Arc::new(payload.object().to_vec());
-    let verdict = headspace_guard::deadline::judge(&bytes, guard::Place::here(config), render);
+    let verdict = headspace_guard::deadline::judge(&bytes, guard::GuardEnvironment::here(config), render);
     let stands = verdict.decision != guard::Decision::Allow
-        && !guard::once::take(&bytes, &headspace_platform::config::state_dir());
+        && !guard::allow_once::take(&bytes, &headspace_platform::config::state_dir());
     stands.then_some(verdict)
 }
 

@@ -63,12 +63,15 @@ pub fn run(args: &ExplainArgs) -> Result<ExitCode> {
 /// The headline says what is and since when; below it the last steps, newest first.
 fn story(agent: &AgentView, transitions: &[Step], steps: usize) -> String {
     let style = Style::for_stdout();
-    let mut text = format!("{}\n", style.bold(&format!("{} {}", agent.group.glyph(), one_line(&agent.name, 80))));
+    let mut text =
+        format!("{}\n", style.bold(&format!("{} {}", agent.group.glyph(), one_line(&agent.name, 80))));
     let last = transitions.iter().rev().find(|step| step.valid);
     let because = match (agent.interactions.first(), last) {
         (Some(open), _) => {
-            let asker =
-                open.subagent.as_ref().map_or(String::new(), |id| format!(" (subagent {})", one_line(id, 30)));
+            let asker = open
+                .subagent
+                .as_ref()
+                .map_or(String::new(), |id| format!(" (subagent {})", one_line(id, 30)));
             format!(
                 "since {}: {}{asker} ({}, {}), not closed since",
                 local_clock(open.opened_at),

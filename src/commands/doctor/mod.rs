@@ -149,7 +149,8 @@ fn line(finding: &Finding, style: Style) -> String {
         Level::Warn => ("warn", Group::NeedsYou),
         Level::Fail => ("FAIL", Group::Error),
     };
-    let mut text = format!("{} {:<14} {}", style.group(group, word), finding.check, strip_control(&finding.message));
+    let mut text =
+        format!("{} {:<14} {}", style.group(group, word), finding.check, strip_control(&finding.message));
     if let Some(fix) = &finding.fix {
         text.push_str(&format!("\n{:20}{}", "", style.bold(&format!("▸ {}", strip_control(fix)))));
     }

@@ -307,8 +307,8 @@ fn fill(template: &str, values: &[(&str, String)]) -> String {
 /// A word of a unit file, quoted where it needs to be; `%` starts a specifier there.
 fn systemd_word(word: &str) -> String {
     let word = word.replace('%', "%%");
-    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=:,@%$".contains(c);
-    if word.chars().all(plain) {
+    let needs_no_quotes = |c: char| c.is_ascii_alphanumeric() || "/._-+=:,@%$".contains(c);
+    if word.chars().all(needs_no_quotes) {
         return word;
     }
     format!("\"{}\"", word.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n"))

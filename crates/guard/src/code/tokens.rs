@@ -18,27 +18,27 @@ pub enum Token {
 pub const GAP: char = '\u{1}';
 
 /// What the guard looks at; a program longer than this on a command line is cut.
-const MOST_TOKENS: usize = 200_000;
+const MAX_TOKENS: usize = 200_000;
 
 pub fn read(code: &str, language: Language) -> Vec<Token> {
-    let mut reader = Reader { chars: code.chars().collect(), at: 0, language };
+    let mut reader = Lexer { chars: code.chars().collect(), at: 0, language };
     let mut tokens = Vec::new();
     while let Some(token) = reader.next() {
         tokens.push(token);
-        if tokens.len() >= MOST_TOKENS {
+        if tokens.len() >= MAX_TOKENS {
             break;
         }
     }
     tokens
 }
 
-struct Reader {
+struct Lexer {
     chars: Vec<char>,
     at: usize,
     language: Language,
 }
 
-impl Reader {
+impl Lexer {
     fn peek(&self, ahead: usize) -> char {
         self.chars.get(self.at + ahead).copied().unwrap_or('\0')
     }

@@ -12,7 +12,7 @@ pub const OPEN: char = '\u{100002}';
 /// "Any path below": what `find` puts between its starting point and a name.
 pub const DEEP: char = '\u{100003}';
 const FIRST_HOLE: u32 = 0x10_0100;
-const MOST_HOLES: usize = 60_000;
+const MAX_HOLES: usize = 60_000;
 /// The first hole: a value that has had too many to follow.
 pub const ANYTHING: char = '\u{100100}';
 
@@ -118,7 +118,7 @@ impl Origins {
 
     pub fn push(&mut self, origin: Origin) -> char {
         // Past the plane's end all share the last one, which then has everybody's tags.
-        if self.0.len() >= MOST_HOLES {
+        if self.0.len() >= MAX_HOLES {
             if let Some(last) = self.0.last_mut() {
                 last.tags = last.tags.and(origin.tags).only(Tags::FLOWING);
             }

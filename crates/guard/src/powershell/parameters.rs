@@ -1,7 +1,7 @@
 //! A cmdlet's parameters: `-Name value`, switches, and what stands alone.
 
 use crate::eval::value::activate;
-use crate::powershell::reader::{Word, slashes};
+use crate::powershell::reader::{PowerShellWord, slashes};
 
 /// Parameters and what stands alone.
 pub(super) struct Parameters {
@@ -29,7 +29,7 @@ const SWITCHES: [&str; 14] = [
 ];
 
 impl Parameters {
-    pub fn read(words: &[Word]) -> Parameters {
+    pub fn read(words: &[PowerShellWord]) -> Parameters {
         let mut parameters = Parameters { named: Vec::new(), positional: Vec::new(), redirects: Vec::new() };
         let mut at = 0;
         while at < words.len() {

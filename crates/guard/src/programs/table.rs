@@ -1,15 +1,15 @@
 //! Name ▶ rules, made from `rules/programs.toml` and the tables of wrappers, readers, interpreters and disk tools.
 
-use crate::programs::{
-    Handler, archives, builtins, containers, copying, deleting, disks, find as finding, git, kill, machine,
-    network, output, reading, shells, sql, wrappers,
-};
+use crate::programs::files::{archives, copying, deleting, find as finding, reading};
+use crate::programs::runners::{shells, wrappers};
+use crate::programs::system::{containers, control, disks, kill};
+use crate::programs::{Handler, builtins, databases, git, network, printing};
 
 include!(concat!(env!("OUT_DIR"), "/guard/programs.rs"));
 
 fn text_only(
-    _: &mut crate::eval::Walk<'_>,
-    _: &mut crate::eval::env::Env,
+    _: &mut crate::eval::Evaluator<'_>,
+    _: &mut crate::eval::shell_state::ShellState,
     call: &crate::programs::Call<'_>,
 ) -> crate::eval::value::Stream {
     call.filtered()

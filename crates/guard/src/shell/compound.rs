@@ -1,9 +1,9 @@
 //! Compound commands: groups, branches, loops, `case`, tests, function definitions.
 
-use crate::shell::parser::{Reader, Stop, name_length};
+use crate::shell::parser::{Parser, Stop, name_length};
 use crate::shell::*;
 
-impl Reader<'_> {
+impl Parser<'_> {
     /// A compound command or a function, if one starts here.
     pub fn compound(&mut self) -> Option<Command> {
         let kind = match self.peek()? {

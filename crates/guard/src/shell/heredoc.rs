@@ -1,9 +1,9 @@
 //! Heredocs: the delimiter is read with the command, the body at the end of the line.
 
-use crate::shell::parser::Reader;
+use crate::shell::parser::Parser;
 use crate::shell::*;
 
-pub(super) struct Pending {
+pub(super) struct PendingHeredoc {
     delimiter: String,
     quoted: bool,
     strip_tabs: bool,
@@ -12,7 +12,7 @@ pub(super) struct Pending {
     nested: bool,
 }
 
-impl Reader<'_> {
+impl Parser<'_> {
     pub fn heredoc_start(&mut self, fd: Option<u32>, strip_tabs: bool) -> Redirect {
         let body = Rc::new(OnceCell::new());
         let word = self.word();
@@ -22,9 +22,9 @@ impl Reader<'_> {
             self.problem(Problem::OpenHeredoc);
         } else {
             let nested = self.depth > 0;
-            self.pending.push(Pending { delimiter, quoted, strip_tabs, body: body.clone(), nested });
+            self.pending.push(PendingHeredoc { delimiter, quoted, strip_tabs, body: body.clone(), nested });
         }
-        Redirect { fd, op: RedirectOp::Text, target: Target::Heredoc(body) }
+        Redirect { fd, op: RedirectOp::Text, target: RedirectTarget::Heredoc(body) }
     }
 
     /// The bodies that wait for the line end just passed.
@@ -42,7 +42,7 @@ impl Reader<'_> {
         }
     }
 
-    fn read_body(&mut self, pending: Pending) {
+    fn read_body(&mut self, pending: PendingHeredoc) {
         let start = self.at;
         let mut body = String::new();
         let mut closed = false;
@@ -74,7 +74,7 @@ impl Reader<'_> {
         let word = if pending.quoted {
             Word { parts: vec![Part::Quoted(body)] }
         } else {
-            let mut inner = Reader::new(&body, self.max_depth);
+            let mut inner = Parser::new(&body, self.max_depth);
             inner.depth = self.depth + 1;
             inner.wasted = self.wasted;
             // What is only written into a file may hold any character.

@@ -104,7 +104,7 @@ pub struct Redirect {
     /// `2` in `2> file`; `None` for the operator's own.
     pub fd: Option<u32>,
     pub op: RedirectOp,
-    pub target: Target,
+    pub target: RedirectTarget,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -112,7 +112,7 @@ pub enum RedirectOp {
     /// `<`
     Read,
     /// `>`, `>|`, `&>`
-    Write,
+    WriteKind,
     /// `>>`, `&>>`
     Append,
     /// `<>`
@@ -124,7 +124,7 @@ pub enum RedirectOp {
 }
 
 #[derive(Debug, Clone)]
-pub enum Target {
+pub enum RedirectTarget {
     Word(Word),
     /// Filled when the reader comes to the end of the line; empty if the text ends before.
     Heredoc(Rc<OnceCell<Word>>),

@@ -1,6 +1,6 @@
 //! The reader's frame: lists, pipelines, simple commands, redirections.
 
-use crate::shell::heredoc::Pending;
+use crate::shell::heredoc::PendingHeredoc;
 use crate::shell::*;
 
 /// What [`read`] gives back.
@@ -12,7 +12,7 @@ pub struct Parsed {
 
 /// Reads `text`; nesting beyond `max_depth` is a problem, because every level costs stack.
 pub fn read(text: &str, max_depth: usize) -> Parsed {
-    let mut reader = Reader::new(text, max_depth);
+    let mut reader = Parser::new(text, max_depth);
     let script = reader.list(Stop::End);
     reader.finish_heredocs();
     Parsed { script, problems: reader.problems }
@@ -20,9 +20,9 @@ pub fn read(text: &str, max_depth: usize) -> Parsed {
 
 /// How much of a text, in its own lengths, may be read again because a `((` turned out to be two brackets.
 /// Without a limit, nesting them would double the work at every level.
-const MOST_REREAD: usize = 16;
+const MAX_REREAD_DEPTH: usize = 16;
 
-pub(super) struct Reader<'a> {
+pub(super) struct Parser<'a> {
     pub text: &'a str,
     pub bytes: &'a [u8],
     pub at: usize,
@@ -30,7 +30,7 @@ pub(super) struct Reader<'a> {
     pub max_depth: usize,
     /// Bytes that were read in vain.
     pub wasted: usize,
-    pub pending: Vec<Pending>,
+    pub pending: Vec<PendingHeredoc>,
     pub problems: Vec<Problem>,
     /// Some character is not printable ASCII: look closer.
     pub suspicious: bool,
@@ -49,9 +49,9 @@ pub(super) enum Stop {
 
 const CLOSERS: [&str; 10] = ["then", "elif", "else", "fi", "do", "done", "esac", "}", "]]", "in"];
 
-impl<'a> Reader<'a> {
-    pub fn new(text: &'a str, max_depth: usize) -> Reader<'a> {
-        Reader {
+impl<'a> Parser<'a> {
+    pub fn new(text: &'a str, max_depth: usize) -> Parser<'a> {
+        Parser {
             text,
             bytes: text.as_bytes(),
             at: 0,
@@ -392,7 +392,7 @@ impl<'a> Reader<'a> {
         let result = first(self);
         if result.is_none() {
             self.wasted += self.at - at;
-            if self.wasted > MOST_REREAD * (self.bytes.len() + 1024) {
+            if self.wasted > MAX_REREAD_DEPTH * (self.bytes.len() + 1024) {
                 self.problem(Problem::TooDeep);
                 self.at = self.bytes.len();
                 return None;

@@ -1,6 +1,6 @@
 //! Words: quotes, escapes, and what a dollar sign starts.
 
-use crate::shell::parser::{Reader, Stop, name_length};
+use crate::shell::parser::{Parser, Stop, name_length};
 use crate::shell::*;
 
 /// Ends a run of letters that mean only themselves.
@@ -15,7 +15,7 @@ fn is_special(byte: u8, in_test: bool) -> bool {
 /// The characters that stand for text nobody knows start here; those below are active globs.
 const FIRST_HOLE: char = '\u{100100}';
 
-impl<'a> Reader<'a> {
+impl<'a> Parser<'a> {
     pub fn word(&mut self) -> Word {
         self.word_in(false)
     }
@@ -194,12 +194,12 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads another text (an unescaped part of this one) one level deeper.
-    fn nested<T: Default>(&mut self, text: &str, f: impl FnOnce(&mut Reader<'_>) -> T) -> T {
+    fn nested<T: Default>(&mut self, text: &str, f: impl FnOnce(&mut Parser<'_>) -> T) -> T {
         if self.depth >= self.max_depth {
             self.problem(Problem::TooDeep);
             return T::default();
         }
-        let mut inner = Reader::new(text, self.max_depth);
+        let mut inner = Parser::new(text, self.max_depth);
         inner.depth = self.depth + 1;
         inner.wasted = self.wasted;
         let result = f(&mut inner);

@@ -58,7 +58,9 @@ impl Channel for Desktop {
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
                 Err(error) => Err(format!("could not run {program}: {error}")),
                 Ok(out) if out.status.success() => Ok(()),
-                Ok(out) => Err(format!("{program}: {}", one_line(&String::from_utf8_lossy(&out.stderr), 200))),
+                Ok(out) => {
+                    Err(format!("{program}: {}", one_line(&String::from_utf8_lossy(&out.stderr), 200)))
+                }
             };
         }
         Err("neither notify-send, terminal-notifier nor osascript is installed".into())

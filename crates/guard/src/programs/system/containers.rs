@@ -1,8 +1,9 @@
 //! Containers: what happens inside stays inside, except in the directories they share with this machine.
 
-use crate::eval::Walk;
-use crate::eval::env::{Env, World};
-use crate::eval::file_effects::{Spot, Write};
+use crate::eval::Evaluator;
+use crate::eval::file_effects::WriteKind;
+use crate::eval::resolve::ResolvedPath;
+use crate::eval::shell_state::{Machine, ShellState};
 use crate::eval::value::{Stream, Tags};
 use crate::paths;
 use crate::programs::{Call, Options, Spec};
@@ -10,7 +11,7 @@ use crate::rules;
 use std::rc::Rc;
 
 /// Options of `docker run` and `exec` that take a value.
-const LONG: [&str; 47] = [
+const OPTIONS_WITH_VALUE: [&str; 47] = [
     "volume",
     "mount",
     "env",
@@ -60,31 +61,34 @@ const LONG: [&str; 47] = [
     "index",
 ];
 
-pub fn docker(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
+pub fn docker(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let args = call.args();
     if let [verb, rest @ ..] = args
         && verb == "cp"
     {
-        return copied(walk, env, rest, call);
+        return copied(eval, state, rest, call);
     }
     let Some((at, verb)) = verb(args) else { return Stream::Data(Tags::NONE) };
     match verb {
         "run" | "exec" | "create" => {}
         "rm" | "rmi" => {
-            if args[at..].iter().any(|word| walk.origins.tags(word).has(Tags::FOUND_PIDS)) {
-                walk.found(&env.world.clone(), &rules::CONTAINER_FOUND, call.show());
+            if args[at..].iter().any(|word| eval.origins.tags(word).has(Tags::FOUND_PIDS)) {
+                eval.report(&state.machine.clone(), &rules::CONTAINER_FOUND, call.show());
             }
             return Stream::None;
         }
         "ps" | "ls" | "list" | "images" => return listed(&args[at..]),
         _ => return Stream::Data(Tags::NONE),
     }
-    let options = Options::read(&args[at + 1..], Spec { short: "vewunplhmcafe", long: &LONG, stops: true });
+    let options = Options::read(
+        &args[at + 1..],
+        Spec { short: "vewunplhmcafe", long: &OPTIONS_WITH_VALUE, stops: true },
+    );
     let mut mounts = Vec::new();
     for volume in options.values(&["v", "volume"]) {
         let mut parts = volume.split(':');
         if let (Some(here), Some(there)) = (parts.next(), parts.next()) {
-            add_mount(walk, env, &mut mounts, here, there);
+            add_mount(eval, state, &mut mounts, here, there);
         }
     }
     for mount in options.values(&["mount"]) {
@@ -97,43 +101,49 @@ pub fn docker(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
         if let (Some(here), Some(there)) =
             (field(["source", "src", "source"]), field(["target", "dst", "destination"]))
         {
-            add_mount(walk, env, &mut mounts, here, there);
+            add_mount(eval, state, &mut mounts, here, there);
         }
     }
     if verb != "exec" {
-        host_access(walk, env, &options, call);
+        host_access(eval, state, &options, call);
     }
-    let mut inner = env.clone();
+    let mut inner = state.clone();
     // What runs already has data that outlives the command.
-    inner.world = if verb == "exec" { running(env) } else { World::Container(Rc::new(mounts)) };
+    inner.machine = if verb == "exec" { running(state) } else { Machine::Container(Rc::new(mounts)) };
     inner.go(vec![options.value(&["w", "workdir"]).map(str::to_owned)]);
     // The image or the container comes first, then the command.
     let words: Vec<String> = options.operands.iter().skip(1).map(|word| (*word).to_owned()).collect();
     if verb != "exec"
         && let Some(image) = options.operands.first()
     {
-        image_program(walk, env, image, &words, call);
+        image_program(eval, state, image, &words, call);
     }
     if !words.is_empty() {
         let stdin = if call.stdin.tags().has(Tags::DOWNLOAD) { &Stream::None } else { call.stdin };
-        walk.call(&mut inner, &words, stdin, false);
-        fed_from_network(walk, env, &words, call);
+        eval.call(&mut inner, &words, stdin, false);
+        fed_from_network(eval, state, &words, call);
     }
     Stream::Data(call.stdin.tags().only(Tags::FLOWING))
 }
 
 /// `docker run hashicorp/terraform destroy`: an image that is named for the program it starts.
-fn image_program(walk: &mut Walk<'_>, env: &Env, image: &str, words: &[String], call: &Call<'_>) {
+fn image_program(
+    eval: &mut Evaluator<'_>,
+    state: &ShellState,
+    image: &str,
+    words: &[String],
+    call: &Call<'_>,
+) {
     let name = image.rsplit('/').next().unwrap_or(image).split([':', '@']).next().unwrap_or("");
     let name = name.strip_suffix("-cli").unwrap_or(name);
     let argv: Vec<String> = std::iter::once(name.to_owned()).chain(words.iter().cloned()).collect();
-    crate::programs::named_rules(walk, env, &Call { name, argv: &argv, ..*call });
+    crate::programs::named_rules(eval, state, &Call { name, argv: &argv, ..*call });
 }
 
 /// The world of a container that runs already, seen from here.
-fn running(env: &Env) -> World {
-    match &env.world {
-        World::Here => World::Running,
+fn running(state: &ShellState) -> Machine {
+    match &state.machine {
+        Machine::Local => Machine::LiveContainer,
         other => other.clone(),
     }
 }
@@ -157,9 +167,9 @@ fn listed(args: &[String]) -> Stream {
 }
 
 /// Rights or trees of this machine that a container should not have.
-fn host_access(walk: &mut Walk<'_>, env: &Env, options: &Options<'_>, call: &Call<'_>) {
-    const MIGHTY: [&str; 4] = ["ALL", "SYS_ADMIN", "SYS_MODULE", "SYS_RAWIO"];
-    let mighty = |cap: &str| MIGHTY.contains(&cap.to_uppercase().trim_start_matches("CAP_"));
+fn host_access(eval: &mut Evaluator<'_>, state: &ShellState, options: &Options<'_>, call: &Call<'_>) {
+    const HOST_CAPABILITIES: [&str; 4] = ["ALL", "SYS_ADMIN", "SYS_MODULE", "SYS_RAWIO"];
+    let mighty = |cap: &str| HOST_CAPABILITIES.contains(&cap.to_uppercase().trim_start_matches("CAP_"));
     let mut open = options.has(&["privileged"]) && options.value(&["privileged"]) != Some("false")
         || options.values(&["cap-add"]).any(mighty)
         || options.value(&["pid"]) == Some("host");
@@ -167,45 +177,45 @@ fn host_access(walk: &mut Walk<'_>, env: &Env, options: &Options<'_>, call: &Cal
         let mut parts = volume.split(':');
         let here = parts.next().unwrap_or("");
         let read_only = parts.nth(1).is_some_and(|mode| mode.split(',').any(|word| word == "ro"));
-        open |= is_mighty_mount(walk, env, here, read_only);
+        open |= gives_away_host(eval, state, here, read_only);
     }
     for mount in options.values(&["mount"]) {
         let source = mount
             .split(',')
             .find_map(|part| part.strip_prefix("source=").or_else(|| part.strip_prefix("src=")));
         let read_only = mount.split(',').any(|part| matches!(part, "readonly" | "ro" | "readonly=true"));
-        open |= source.is_some_and(|here| is_mighty_mount(walk, env, here, read_only));
+        open |= source.is_some_and(|here| gives_away_host(eval, state, here, read_only));
     }
     if open {
-        walk.found(&env.world.clone(), &rules::CONTAINER_HOST, call.show());
+        eval.report(&state.machine.clone(), &rules::CONTAINER_HOST, call.show());
     }
 }
 
 /// The root, a home, a whole tree of the system, or the door to docker itself.
-fn is_mighty_mount(walk: &mut Walk<'_>, env: &Env, here: &str, read_only: bool) -> bool {
+fn gives_away_host(eval: &mut Evaluator<'_>, state: &ShellState, here: &str, read_only: bool) -> bool {
     if !here.starts_with(['/', '.', '~']) {
         return false;
     }
-    let Spot::At(path) = walk.spot(env, here) else { return false };
-    let real = walk.ground.real(&path, true);
+    let ResolvedPath::Known(path) = eval.resolve(state, here) else { return false };
+    let real = eval.locations.real(&path, true);
     if paths::base_name(&path).ends_with(".sock") {
         return ["docker.sock", "containerd.sock", "podman.sock", "crio.sock"]
             .contains(&paths::base_name(&path));
     }
-    let above_home = paths::contains(&real, &walk.ground.real_home);
-    let tree = paths::split(&real).count() == 1 && walk.ground.is_system(&real);
+    let above_home = paths::contains(&real, &eval.locations.real_home);
+    let tree = paths::split(&real).count() == 1 && eval.locations.is_system(&real);
     above_home || tree && !read_only
 }
 
 /// `heroku run …`, `fly ssh console -C …`: a machine of the provider's.
-pub fn console(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
+pub fn console(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let options = call.options(Spec {
         short: "arcCots",
         long: &["app", "remote", "command", "config", "org", "size", "type"],
         stops: false,
     });
-    let mut there = env.clone();
-    there.world = running(env);
+    let mut there = state.clone();
+    there.machine = running(state);
     there.go(vec![None]);
     let command = match (call.name, options.operands.as_slice()) {
         ("heroku", [verb, rest @ ..]) if verb.starts_with("run") => rest.join(" "),
@@ -214,75 +224,81 @@ pub fn console(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
         }
         _ => String::new(),
     };
-    walk.text(&mut there, &command, &Stream::None, false);
-    crate::programs::output::completion_printer(walk, env, call)
+    eval.text(&mut there, &command, &Stream::None, false);
+    crate::programs::printing::completion_printer(eval, state, call)
 }
 
 /// `docker cp file container:/path`, or the other way round.
-fn copied(walk: &mut Walk<'_>, env: &Env, args: &[String], call: &Call<'_>) -> Stream {
+fn copied(eval: &mut Evaluator<'_>, state: &ShellState, args: &[String], call: &Call<'_>) -> Stream {
     let options = Options::read(args, Spec::default());
     let inside = |path: &str| path == "-" || path.contains(':') && !path.starts_with(['/', '.', '~']);
     if let [source, target] = options.operands[..] {
         if !inside(source) {
-            walk.read(env, source);
+            eval.read(state, source);
         }
         if !inside(target) {
-            walk.write(env, target, Write::Overwrite, &call.show());
+            eval.write(state, target, WriteKind::Overwrite, &call.show());
         }
     }
     Stream::Data(Tags::NONE)
 }
 
 /// `curl … | docker exec -i web sh`: nobody has read it there either, but it is not this machine that runs it.
-fn fed_from_network(walk: &mut Walk<'_>, env: &Env, words: &[String], call: &Call<'_>) {
+fn fed_from_network(eval: &mut Evaluator<'_>, state: &ShellState, words: &[String], call: &Call<'_>) {
     if !call.stdin.tags().has(Tags::DOWNLOAD) {
         return;
     }
-    let before = walk.worst.take();
-    let mut here = Env { world: World::Here, ..env.clone() };
-    walk.call(&mut here, words, call.stdin, false);
-    let inner = std::mem::replace(&mut walk.worst, before);
+    let before = eval.worst.take();
+    let mut here = ShellState { machine: Machine::Local, ..state.clone() };
+    eval.call(&mut here, words, call.stdin, false);
+    let inner = std::mem::replace(&mut eval.worst, before);
     if inner.is_some_and(|finding| std::ptr::eq(finding.rule, &rules::NETWORK_SHELL)) {
-        walk.found(&World::Remote, &rules::NETWORK_SHELL, call.show());
+        eval.report(&Machine::Remote, &rules::NETWORK_SHELL, call.show());
     }
 }
 
-fn add_mount(walk: &mut Walk<'_>, env: &Env, mounts: &mut Vec<(String, String)>, here: &str, there: &str) {
+fn add_mount(
+    eval: &mut Evaluator<'_>,
+    state: &ShellState,
+    mounts: &mut Vec<(String, String)>,
+    here: &str,
+    there: &str,
+) {
     // A name without a slash is a volume of docker's own.
     if !here.starts_with(['/', '.', '~']) {
         return;
     }
-    if let Spot::At(path) = walk.spot(env, here) {
-        let real = walk.ground.real(&path, true);
+    if let ResolvedPath::Known(path) = eval.resolve(state, here) {
+        let real = eval.locations.real(&path, true);
         mounts.push((real, format!("/{}", paths::split(there).collect::<Vec<_>>().join("/"))));
     }
 }
 
 /// `kubectl exec pod -- command`: somewhere else altogether.
-pub fn kubectl(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
+pub fn kubectl(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let args = call.args();
-    let mut there = env.clone();
-    there.world = running(env);
+    let mut there = state.clone();
+    there.machine = running(state);
     there.go(vec![None]);
     if let Some(at) = args.iter().position(|arg| arg == "--") {
         let runs = args[..at].iter().find(|arg| matches!(arg.as_str(), "exec" | "rsh" | "run" | "debug"));
         if runs.is_some_and(|verb| verb == "run") {
             // A pod of its own, gone afterwards.
-            there.world = World::Container(Rc::default());
+            there.machine = Machine::Container(Rc::default());
         }
         if runs.is_some() {
-            walk.call(&mut there, &args[at + 1..], call.stdin, false);
-            fed_from_network(walk, env, &args[at + 1..], call);
+            eval.call(&mut there, &args[at + 1..], call.stdin, false);
+            fed_from_network(eval, state, &args[at + 1..], call);
         }
     } else if call.name == "vagrant" && args.first().is_some_and(|verb| verb == "ssh") {
         let options = call.options(Spec { short: "c", long: &["command"], stops: false });
-        walk.text(&mut there, options.value(&["c", "command"]).unwrap_or(""), call.stdin, false);
+        eval.text(&mut there, options.value(&["c", "command"]).unwrap_or(""), call.stdin, false);
     } else if args.iter().any(|verb| verb == "rsh" || verb == "exec") {
         // The pod's name, then the command: the old form without dashes.
         let options =
             call.options(Spec { short: "nc", long: &["namespace", "container", "context"], stops: false });
         let words: Vec<String> = options.operands.iter().skip(2).map(|word| (*word).to_owned()).collect();
-        walk.call(&mut there, &words, call.stdin, false);
+        eval.call(&mut there, &words, call.stdin, false);
     }
-    crate::programs::output::completion_printer(walk, env, call)
+    crate::programs::printing::completion_printer(eval, state, call)
 }

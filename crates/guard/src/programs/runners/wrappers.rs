@@ -1,10 +1,11 @@
 //! Programs that run another program: a table of how they take it.
 
-use crate::eval::Walk;
-use crate::eval::env::Env;
-use crate::eval::file_effects::Spot;
+use crate::eval::Evaluator;
+use crate::eval::resolve::ResolvedPath;
+use crate::eval::shell_state::ShellState;
 use crate::eval::value::{Stream, Tags};
-use crate::programs::{Call, Options, Spec, shells};
+use crate::programs::runners::shells;
+use crate::programs::{Call, Options, Spec};
 use crate::rules;
 
 struct Wrapper {
@@ -26,7 +27,7 @@ struct Wrapper {
     pairs: &'static [&'static str],
 }
 
-const PLAIN: Wrapper = Wrapper {
+const DEFAULT: Wrapper = Wrapper {
     names: &[],
     verbs: &[],
     short: "",
@@ -40,7 +41,7 @@ const PLAIN: Wrapper = Wrapper {
 
 include!(concat!(env!("OUT_DIR"), "/guard/wrappers.rs"));
 
-pub fn wrapper(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
+pub fn wrapper(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let Some(wrapper) = WRAPPERS.iter().find(|wrapper| wrapper.names.contains(&call.name)) else {
         return call.filtered();
     };
@@ -62,17 +63,17 @@ pub fn wrapper(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
         match verb {
             Some(at) if wrapper.verbs.contains(&args[at].as_str()) => args = &args[at + 1..],
             // `bundle install`, `npm ci`: nothing of ours. Some print settings for `eval`.
-            _ => return crate::programs::output::completion_printer(walk, env, call),
+            _ => return crate::programs::printing::completion_printer(eval, state, call),
         }
     }
     let options = Options::read(args, Spec { short: wrapper.short, long: wrapper.long, stops: true });
     for text in options.values(wrapper.text) {
         let text = match call.name {
-            "gdb" | "lldb" => debugger_escape(walk, env, text, call),
+            "gdb" | "lldb" => debugger_escape(eval, state, text, call),
             _ => Some(text),
         };
         let Some(text) = text else { continue };
-        shells::code(walk, env, crate::code::Language::Shell, text, call, &[]);
+        shells::code(eval, state, crate::code::Language::Shell, text, call, &[]);
     }
     let mut rest = args.get(options.rest..).unwrap_or(&[]);
     if wrapper.after_dashes {
@@ -88,7 +89,7 @@ pub fn wrapper(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
         && (flag == "-c" || flag == "--command")
         && wrapper.text.contains(&"c")
     {
-        return shells::code(walk, env, crate::code::Language::Shell, text, call, &[]);
+        return shells::code(eval, state, crate::code::Language::Shell, text, call, &[]);
     }
     while let Some(first) = rest.first()
         && (first == "--" || is_assignment(first))
@@ -111,30 +112,30 @@ pub fn wrapper(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
             if call.name == "concurrently" && scripts.iter().any(|script| line.starts_with(script)) {
                 continue;
             }
-            shells::code(walk, env, crate::code::Language::Shell, &line, call, &[]);
+            shells::code(eval, state, crate::code::Language::Shell, &line, call, &[]);
         }
         return Stream::Data(Tags::NONE);
     }
     // `uv run -` and `uv run script.py` leave out who runs them.
     if call.name == "uv" && (rest[0] == "-" || rest[0].ends_with(".py")) {
         let words: Vec<String> = std::iter::once("python".to_owned()).chain(rest.iter().cloned()).collect();
-        return walk.call(&mut env.clone(), &words, call.stdin, call.want);
+        return eval.call(&mut state.clone(), &words, call.stdin, call.output_used);
     }
     // `builtin` passes over functions of the same name.
     if call.name == "builtin" {
-        return crate::programs::run(walk, env, rest, call.stdin, call.want);
+        return crate::programs::run(eval, state, rest, call.stdin, call.output_used);
     }
     // `exec` acts in the shell itself, the others in a process of their own.
     if matches!(call.name, "exec" | "noglob" | "nocorrect") {
-        return walk.call(env, rest, call.stdin, call.want);
+        return eval.call(state, rest, call.stdin, call.output_used);
     }
-    walk.call(&mut env.clone(), rest, call.stdin, call.want)
+    eval.call(&mut state.clone(), rest, call.stdin, call.output_used)
 }
 
 /// `gdb -ex 'shell …'`, `-ex '!…'`: the shell text, if a debugger's command is one.
 fn debugger_escape<'t>(
-    walk: &mut Walk<'_>,
-    env: &mut Env,
+    eval: &mut Evaluator<'_>,
+    state: &mut ShellState,
     text: &'t str,
     call: &Call<'_>,
 ) -> Option<&'t str> {
@@ -142,7 +143,7 @@ fn debugger_escape<'t>(
     if let Some(program) =
         ["python ", "py ", "pi ", "script "].iter().find_map(|word| text.strip_prefix(word))
     {
-        shells::code(walk, env, crate::code::Language::Python, program, call, &[]);
+        shells::code(eval, state, crate::code::Language::Python, program, call, &[]);
     }
     ["shell ", "!", "platform shell ", "make "].iter().find_map(|word| text.strip_prefix(word))
 }
@@ -154,8 +155,8 @@ fn is_assignment(word: &str) -> bool {
 }
 
 /// `env [-i] [-u NAME] [-C DIR] [-S TEXT] [NAME=value]… [command]`
-pub fn env_command(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
-    let mut inner = env.clone();
+pub fn env_command(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
+    let mut inner = state.clone();
     let mut words: Vec<String> = call.args().to_vec();
     let mut at = 0;
     while at < words.len() {
@@ -165,14 +166,14 @@ pub fn env_command(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Strea
             "-u" | "--unset" => {
                 if let Some(name) = next {
                     if name == "HISTFILE" {
-                        walk.found(&env.world.clone(), &rules::HISTORY, call.show());
+                        eval.report(&state.machine.clone(), &rules::HISTORY, call.show());
                     }
                     inner.unset(&name);
                 }
                 at += 2;
             }
             "-C" | "--chdir" => {
-                chdir(walk, &mut inner, &next.unwrap_or_default());
+                chdir(eval, &mut inner, &next.unwrap_or_default());
                 at += 2;
             }
             "-S" | "--split-string" => {
@@ -194,11 +195,11 @@ pub fn env_command(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Strea
                 words.splice(at..=at, split_string(&text));
             }
             word if word.starts_with("-C") => {
-                chdir(walk, &mut inner, &word["-C".len()..]);
+                chdir(eval, &mut inner, &word["-C".len()..]);
                 at += 1;
             }
             word if word.starts_with("--chdir=") => {
-                chdir(walk, &mut inner, &word["--chdir=".len()..]);
+                chdir(eval, &mut inner, &word["--chdir=".len()..]);
                 at += 1;
             }
             "--" => {
@@ -209,7 +210,7 @@ pub fn env_command(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Strea
             word if is_assignment(word) => {
                 if let Some((name, value)) = word.split_once('=') {
                     let (name, value) = (name.to_owned(), value.to_owned());
-                    walk.set_variable(&mut inner, &name, value);
+                    eval.set_variable(&mut inner, &name, value);
                 }
                 at += 1;
             }
@@ -220,7 +221,7 @@ pub fn env_command(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Strea
         at += 1;
     }
     match words.get(at..) {
-        Some(command) if !command.is_empty() => walk.call(&mut inner, command, call.stdin, call.want),
+        Some(command) if !command.is_empty() => eval.call(&mut inner, command, call.stdin, call.output_used),
         // The whole environment: nobody's business outside of this machine.
         _ => Stream::Data(Tags::SECRET),
     }
@@ -232,12 +233,12 @@ fn is_cluster(word: &str) -> bool {
     flags.starts_with(['i', '0', 'v']) && !flags.trim_start_matches(['i', '0', 'v']).is_empty()
 }
 
-fn chdir(walk: &mut Walk<'_>, env: &mut Env, dir: &str) {
-    let dir = match walk.spot(env, dir) {
-        Spot::At(path) => Some(walk.ground.real(&path, true)),
+fn chdir(eval: &mut Evaluator<'_>, state: &mut ShellState, dir: &str) {
+    let dir = match eval.resolve(state, dir) {
+        ResolvedPath::Known(path) => Some(eval.locations.real(&path, true)),
         _ => None,
     };
-    env.go(vec![dir]);
+    state.go(vec![dir]);
 }
 
 /// The words of `env -S`: blanks and quotes, no expansions worth the name.
@@ -279,11 +280,11 @@ fn split_string(text: &str) -> Vec<String> {
 }
 
 /// `command rm`, but `command -v rm` only asks.
-pub fn command(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
+pub fn command(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let options = call.options(Spec { stops: true, ..Spec::default() });
     if options.has(&["v", "V"]) {
         return match options.operands.first() {
-            Some(name) if call.want => Stream::text(format!("{name}\n")),
+            Some(name) if call.output_used => Stream::text(format!("{name}\n")),
             _ => Stream::Data(Tags::NONE),
         };
     }
@@ -292,14 +293,14 @@ pub fn command(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
         return Stream::None;
     }
     // Aliases and functions do not count here.
-    crate::programs::run(walk, env, rest, call.stdin, call.want)
+    crate::programs::run(eval, state, rest, call.stdin, call.output_used)
 }
 
 /// `busybox rm`, `toybox sh -c …`
-pub fn multicall(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
+pub fn multicall(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     match call.args().first() {
         Some(first) if !first.starts_with('-') => {
-            walk.call(&mut env.clone(), call.args(), call.stdin, call.want)
+            eval.call(&mut state.clone(), call.args(), call.stdin, call.output_used)
         }
         _ => Stream::Data(Tags::NONE),
     }

@@ -1,12 +1,13 @@
 //! Archives: packing reads, unpacking writes, and both can run commands on the way.
 
-use crate::eval::Walk;
-use crate::eval::env::Env;
-use crate::eval::file_effects::{Spot, Write};
+use crate::eval::Evaluator;
+use crate::eval::file_effects::WriteKind;
+use crate::eval::resolve::ResolvedPath;
+use crate::eval::shell_state::ShellState;
 use crate::eval::value::{Stream, Tags};
 use crate::programs::{Call, Spec};
 
-pub fn tar(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
+pub fn tar(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     // The first word may be a cluster without its dash: `tar xzf file`.
     let mut args: Vec<String> = call.args().to_vec();
     if let Some(first) = args.first_mut()
@@ -42,11 +43,11 @@ pub fn tar(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
         "new-volume-script",
         "rsh-command",
     ]) {
-        walk.text(&mut env.clone(), command, &Stream::None, false);
+        eval.text(&mut state.clone(), command, &Stream::None, false);
     }
     for action in options.values(&["checkpoint-action"]) {
         if let Some(command) = action.strip_prefix("exec=") {
-            walk.text(&mut env.clone(), command, &Stream::None, false);
+            eval.text(&mut state.clone(), command, &Stream::None, false);
         }
     }
     let subject = call.show();
@@ -55,9 +56,9 @@ pub fn tar(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
     if options.has(&["x", "extract", "get"]) {
         let source = match file {
             Some("-") | None => call.stdin.clone(),
-            Some(file) => walk.read(env, file),
+            Some(file) => eval.read(state, file),
         };
-        unpack(walk, env, dir.unwrap_or("."), &source, &subject);
+        unpack(eval, state, dir.unwrap_or("."), &source, &subject);
         return Stream::Data(source.tags().only(Tags::FLOWING));
     }
     let mut tags = Tags::NONE;
@@ -67,49 +68,49 @@ pub fn tar(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
                 Some(dir) if !operand.starts_with('/') => format!("{}/{operand}", dir.trim_end_matches('/')),
                 _ => (*operand).to_owned(),
             };
-            if walk.is_secret(env, &path) {
-                walk.read(env, &path);
+            if eval.is_secret(state, &path) {
+                eval.read(state, &path);
                 tags = Tags::SECRET;
             }
             if options.has(&["remove-files"]) {
-                walk.delete(env, &path, &subject);
+                eval.delete(state, &path, &subject);
             }
         }
         if let Some(file) = file.filter(|file| *file != "-") {
-            walk.write(env, file, Write::Overwrite, &subject);
-            walk.remember(env, file, Stream::Data(tags), false);
+            eval.write(state, file, WriteKind::Overwrite, &subject);
+            eval.remember(state, file, Stream::Data(tags), false);
         }
     }
     Stream::Data(tags.and(call.stdin.tags().only(Tags::FLOWING)))
 }
 
 /// Whatever is in there may end up in `dir`.
-fn unpack(walk: &mut Walk<'_>, env: &mut Env, dir: &str, source: &Stream, subject: &str) {
-    walk.write(env, &format!("{}/unpacked", dir.trim_end_matches('/')), Write::Overwrite, subject);
+fn unpack(eval: &mut Evaluator<'_>, state: &mut ShellState, dir: &str, source: &Stream, subject: &str) {
+    eval.write(state, &format!("{}/unpacked", dir.trim_end_matches('/')), WriteKind::Overwrite, subject);
     if source.tags().has(Tags::DOWNLOAD)
-        && let Spot::At(path) = walk.spot(env, dir)
+        && let ResolvedPath::Known(path) = eval.resolve(state, dir)
     {
-        let real = walk.ground.real(&path, true);
-        walk.unpacked.push(real);
+        let real = eval.locations.real(&path, true);
+        eval.unpacked.push(real);
     }
 }
 
-pub fn unzip(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
+pub fn unzip(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let options = call.options(Spec { short: "dxP", ..Spec::default() });
     let Some(file) = options.operands.first() else { return Stream::None };
     if options.has(&["l", "t", "v", "Z"]) {
         return Stream::Data(Tags::FILES);
     }
-    let source = walk.read(env, file);
+    let source = eval.read(state, file);
     if options.has(&["p"]) {
         return Stream::Data(source.tags().only(Tags::FLOWING));
     }
-    unpack(walk, env, options.value(&["d"]).unwrap_or("."), &source, &call.show());
+    unpack(eval, state, options.value(&["d"]).unwrap_or("."), &source, &call.show());
     Stream::None
 }
 
 /// `zip archive files`, `7z a archive files`, `gpg -c`: secrets packed are secrets still.
-pub fn zip(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
+pub fn zip(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let options = call.options(Spec { short: "xiPtnb", ..Spec::default() });
     let mut operands = options.operands.iter();
     if call.name.starts_with('7') && !matches!(operands.next(), Some(&("a" | "u"))) {
@@ -118,28 +119,28 @@ pub fn zip(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
     let archive = operands.next();
     let mut tags = Tags::NONE;
     for operand in operands {
-        if walk.is_secret(env, operand) {
-            walk.read(env, operand);
+        if eval.is_secret(state, operand) {
+            eval.read(state, operand);
             tags = Tags::SECRET;
         }
         if options.has(&["m", "move", "sdel"]) {
-            walk.delete(env, operand, &call.show());
+            eval.delete(state, operand, &call.show());
         }
     }
     if let Some(archive) = archive {
-        walk.write(env, archive, Write::Overwrite, &call.show());
-        walk.remember(env, archive, Stream::Data(tags), false);
+        eval.write(state, archive, WriteKind::Overwrite, &call.show());
+        eval.remember(state, archive, Stream::Data(tags), false);
     }
     Stream::Data(tags)
 }
 
 /// `gunzip -c`, `gzip -dc`, `zcat`: what comes out is what went in, and nobody has seen it.
-pub fn gzip(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
+pub fn gzip(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let options = call.options(Spec { short: "S", ..Spec::default() });
     let mut tags = call.stdin.tags().only(Tags::FLOWING);
     for operand in &options.operands {
         if options.has(&["c", "stdout", "to-stdout"]) {
-            tags = tags.and(walk.read(env, operand).tags().only(Tags::FLOWING));
+            tags = tags.and(eval.read(state, operand).tags().only(Tags::FLOWING));
         }
     }
     Stream::Data(tags)

@@ -1,23 +1,23 @@
 //! Programs whose output later commands build on: what they print is followed as far as it is known.
 
-use crate::eval::Walk;
-use crate::eval::env::Env;
-use crate::eval::file_effects::Spot;
+use crate::eval::Evaluator;
+use crate::eval::resolve::ResolvedPath;
+use crate::eval::shell_state::ShellState;
 use crate::eval::value;
 use crate::eval::value::{STAR, Stream, Tags};
 use crate::paths;
 use crate::programs::{Call, Spec};
 
 /// Texts longer than this are not followed through `printf` and its like.
-const LONGEST_TEXT: usize = 1 << 20;
+const MAX_PRINTED_BYTES: usize = 1 << 20;
 
 /// `:`, `true`: nothing at all, which also empties the file it is sent to.
-pub fn nothing(_: &mut Walk<'_>, _: &mut Env, _: &Call<'_>) -> Stream {
+pub fn nothing(_: &mut Evaluator<'_>, _: &mut ShellState, _: &Call<'_>) -> Stream {
     Stream::text("")
 }
 
-pub fn echo(_: &mut Walk<'_>, _: &mut Env, call: &Call<'_>) -> Stream {
-    if !call.want {
+pub fn echo(_: &mut Evaluator<'_>, _: &mut ShellState, call: &Call<'_>) -> Stream {
+    if !call.output_used {
         return Stream::None;
     }
     let mut args = call.args();
@@ -32,7 +32,7 @@ pub fn echo(_: &mut Walk<'_>, _: &mut Env, call: &Call<'_>) -> Stream {
         args = rest;
     }
     let text = args.join(" ");
-    if text.len() > LONGEST_TEXT {
+    if text.len() > MAX_PRINTED_BYTES {
         return Stream::Data(Tags::NONE);
     }
     let (mut text, tags) = if escapes { unescape(&text) } else { (text, Tags::NONE) };
@@ -65,7 +65,7 @@ fn unescape(text: &str) -> (String, Tags) {
     (String::from_utf8_lossy(&out).into_owned(), tags)
 }
 
-pub fn printf(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
+pub fn printf(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let mut args = call.args();
     let mut variable = None;
     if let [flag, name, rest @ ..] = args
@@ -79,25 +79,25 @@ pub fn printf(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
     {
         args = rest;
     }
-    if !call.want && variable.is_none() {
+    if !call.output_used && variable.is_none() {
         return Stream::None;
     }
-    let stream = formatted(walk, args);
+    let stream = formatted(eval, args);
     match (variable, &stream) {
         (None, _) => stream,
         (Some(name), Stream::Text(text, _)) => {
-            walk.set_variable(env, &name, text.clone());
+            eval.set_variable(state, &name, text.clone());
             Stream::None
         }
         (Some(name), other) => {
-            let hole = walk.origins.hole(format!("${name}"), other.tags());
-            env.set(&name, hole.to_string());
+            let hole = eval.origins.hole(format!("${name}"), other.tags());
+            state.set(&name, hole.to_string());
             Stream::None
         }
     }
 }
 
-fn formatted(walk: &mut Walk<'_>, args: &[String]) -> Stream {
+fn formatted(eval: &mut Evaluator<'_>, args: &[String]) -> Stream {
     let Some((format, values)) = args.split_first() else { return Stream::text("") };
     let (format, mut tags) = unescape(format);
     let mut text = String::new();
@@ -123,7 +123,7 @@ fn formatted(walk: &mut Walk<'_>, args: &[String]) -> Stream {
                 }
                 Some('s' | 'q') => text.push_str(values.next().map_or("", String::as_str)),
                 Some('(') => {
-                    text.push(walk.origins.hole("date", Tags::TOKEN));
+                    text.push(eval.origins.hole("date", Tags::TOKEN));
                     break;
                 }
                 Some(_) => match values.next() {
@@ -134,14 +134,14 @@ fn formatted(walk: &mut Walk<'_>, args: &[String]) -> Stream {
             }
         }
         // The format is used again while there are values.
-        if values.len() == 0 || values.len() == before || text.len() > LONGEST_TEXT {
+        if values.len() == 0 || values.len() == before || text.len() > MAX_PRINTED_BYTES {
             break;
         }
     }
-    if text.len() > LONGEST_TEXT { Stream::Data(tags) } else { Stream::Text(text, tags) }
+    if text.len() > MAX_PRINTED_BYTES { Stream::Data(tags) } else { Stream::Text(text, tags) }
 }
 
-pub fn cat(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
+pub fn cat(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let options = call.options(Spec::default());
     if options.operands.is_empty() {
         return call.stdin.clone();
@@ -151,18 +151,18 @@ pub fn cat(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
         let next = match file {
             "-" | "/dev/stdin" => call.stdin.clone(),
             "/dev/null" => Stream::text(""),
-            file => walk.read(env, file),
+            file => eval.read(state, file),
         };
-        out = walk.origins.join(out, next);
+        out = eval.origins.join(out, next);
     }
     out
 }
 
-pub fn pwd(walk: &mut Walk<'_>, env: &mut Env, _: &Call<'_>) -> Stream {
-    Stream::text(walk.current_dir(env) + "\n")
+pub fn pwd(eval: &mut Evaluator<'_>, state: &mut ShellState, _: &Call<'_>) -> Stream {
+    Stream::text(eval.current_dir(state) + "\n")
 }
 
-pub fn basename(_: &mut Walk<'_>, _: &mut Env, call: &Call<'_>) -> Stream {
+pub fn basename(_: &mut Evaluator<'_>, _: &mut ShellState, call: &Call<'_>) -> Stream {
     let options = call.options(Spec { short: "s", long: &["suffix"], ..Spec::default() });
     let Some(path) = options.operands.first() else { return Stream::None };
     let mut name = paths::base_name(path);
@@ -172,12 +172,12 @@ pub fn basename(_: &mut Walk<'_>, _: &mut Env, call: &Call<'_>) -> Stream {
     Stream::text(format!("{name}\n"))
 }
 
-pub fn dirname(walk: &mut Walk<'_>, _: &mut Env, call: &Call<'_>) -> Stream {
+pub fn dirname(eval: &mut Evaluator<'_>, _: &mut ShellState, call: &Call<'_>) -> Stream {
     let options = call.options(Spec::default());
     let Some(path) = options.operands.first() else { return Stream::None };
     // `dirname "$0"` and `dirname "$unknown"`: the directory is as unknown as the path.
     if value::has_hole(path) && !path.contains('/') || *path == "bash" {
-        return Stream::text(walk.origins.hole("$(dirname …)", Tags::NOT_EMPTY).to_string());
+        return Stream::text(eval.origins.hole("$(dirname …)", Tags::NOT_EMPTY).to_string());
     }
     let path = path.trim_end_matches('/');
     let dir = match path.rfind('/') {
@@ -189,31 +189,31 @@ pub fn dirname(walk: &mut Walk<'_>, _: &mut Env, call: &Call<'_>) -> Stream {
 }
 
 /// `realpath`, `readlink -f`
-pub fn realpath(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
+pub fn realpath(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let options = call.options(Spec { long: &["relative-to", "relative-base"], ..Spec::default() });
     let follows = call.name != "readlink" || options.has(&["f", "e", "m", "canonicalize"]);
     let path = options.operands.first().copied().unwrap_or(".");
-    match walk.spot(env, path) {
-        Spot::At(path) if follows && !value::has_special(&path) => {
-            let real = walk.ground.real(&path, true);
+    match eval.resolve(state, path) {
+        ResolvedPath::Known(path) if follows && !value::has_special(&path) => {
+            let real = eval.locations.real(&path, true);
             Stream::text(if real.is_empty() { "/\n".to_owned() } else { format!("{real}\n") })
         }
-        _ => Stream::text(walk.origins.hole("$(realpath …)", Tags::NOT_EMPTY).to_string()),
+        _ => Stream::text(eval.origins.hole("$(realpath …)", Tags::NOT_EMPTY).to_string()),
     }
 }
 
 /// `which rm` prints a path to `rm`.
-pub fn which(_: &mut Walk<'_>, _: &mut Env, call: &Call<'_>) -> Stream {
+pub fn which(_: &mut Evaluator<'_>, _: &mut ShellState, call: &Call<'_>) -> Stream {
     let options = call.options(Spec::default());
     match options.operands.first() {
-        Some(name) if call.want => Stream::text(format!("{name}\n")),
+        Some(name) if call.output_used => Stream::text(format!("{name}\n")),
         _ => Stream::Data(Tags::NONE),
     }
 }
 
-pub fn mktemp(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
+pub fn mktemp(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let options = call.options(Spec { short: "p", long: &["suffix"], ..Spec::default() });
-    let name = walk.temp_name();
+    let name = eval.temp_name();
     let in_temp = options.has(&["t"]);
     let dir = options.value(&["p", "tmpdir"]).map(str::to_owned);
     let path = match (options.operands.first(), dir) {
@@ -222,22 +222,22 @@ pub fn mktemp(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
         }
         // Without -p or -t a template without a slash is made in the current directory.
         (Some(template), None) if !in_temp && !options.has(&["tmpdir"]) => {
-            format!("{}/{}", walk.current_dir(env), template.replace('X', "x"))
+            format!("{}/{}", eval.current_dir(state), template.replace('X', "x"))
         }
         (_, Some(dir)) => format!("{}/{name}", dir.trim_end_matches('/')),
-        (_, None) => format!("{}/{name}", walk.ground.tmpdir.clone().trim_end_matches('/')),
+        (_, None) => format!("{}/{name}", eval.locations.tmpdir.clone().trim_end_matches('/')),
     };
     Stream::text(path + "\n")
 }
 
 /// Numbers, dates, hashes, short names: not empty, and no path.
-pub fn token(walk: &mut Walk<'_>, _: &mut Env, call: &Call<'_>) -> Stream {
-    Stream::text(walk.origins.hole(format!("$({})", call.name), Tags::TOKEN).to_string())
+pub fn token(eval: &mut Evaluator<'_>, _: &mut ShellState, call: &Call<'_>) -> Stream {
+    Stream::text(eval.origins.hole(format!("$({})", call.name), Tags::TOKEN).to_string())
 }
 
 /// `ls` without a directory prints what `*` would match; with patterns, those.
-pub fn ls(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
-    if !call.want {
+pub fn ls(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
+    if !call.output_used {
         return Stream::None;
     }
     let options = call.options(Spec { short: "ITw", ..Spec::default() });
@@ -247,7 +247,7 @@ pub fn ls(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
         operands => {
             let files = operands.iter().all(|operand| {
                 value::has_glob(operand)
-                    || matches!(walk.spot(env, operand), Spot::At(path) if !walk.ground.files.is_dir(&path))
+                    || matches!(eval.resolve(state, operand), ResolvedPath::Known(path) if !eval.locations.files.is_dir(&path))
             });
             if !files && !options.has(&["d", "directory"]) {
                 return Stream::Data(Tags::FILES);
@@ -262,7 +262,7 @@ pub fn ls(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
 }
 
 /// Programs that decode: base64, xxd, openssl and the like, when asked to.
-pub fn decoder(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
+pub fn decoder(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let options = call.options(Spec {
         short: "wio",
         long: &["wrap", "input", "output", "in", "out"],
@@ -277,44 +277,44 @@ pub fn decoder(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
     let mut tags = call.stdin.tags().only(Tags::FLOWING);
     for operand in &options.operands {
         if *operand != "-" {
-            tags = tags.and(walk.read(env, operand).tags().only(Tags::FLOWING));
+            tags = tags.and(eval.read(state, operand).tags().only(Tags::FLOWING));
         }
     }
     if let Some(file) = options.value(&["i", "input"]) {
-        tags = tags.and(walk.read(env, file).tags().only(Tags::FLOWING));
+        tags = tags.and(eval.read(state, file).tags().only(Tags::FLOWING));
     }
     if decodes {
         tags = tags.and(Tags::DECODED);
     }
     let out = Stream::Data(tags);
     if let Some(file) = options.value(&["o", "output"]) {
-        walk.write(env, file, crate::eval::file_effects::Write::Overwrite, &call.show());
-        walk.remember(env, file, out.clone(), false);
+        eval.write(state, file, crate::eval::file_effects::WriteKind::Overwrite, &call.show());
+        eval.remember(state, file, out.clone(), false);
     }
     out
 }
 
 /// `ps`, `pgrep`, `lsof`, `ss`: process numbers that somebody else may own.
-pub fn process_list(walk: &mut Walk<'_>, _: &mut Env, call: &Call<'_>) -> Stream {
+pub fn process_list(eval: &mut Evaluator<'_>, _: &mut ShellState, call: &Call<'_>) -> Stream {
     let own_children = call.name == "pgrep"
         && call
             .args()
             .windows(2)
-            .any(|pair| pair[0] == "-P" && walk.origins.tags(&pair[1]).has(Tags::OWN_PID));
+            .any(|pair| pair[0] == "-P" && eval.origins.tags(&pair[1]).has(Tags::OWN_PID));
     Stream::Data(if own_children { Tags::OWN_PID } else { Tags::FOUND_PIDS })
 }
 
-pub fn jobs(_: &mut Walk<'_>, _: &mut Env, _: &Call<'_>) -> Stream {
+pub fn jobs(_: &mut Evaluator<'_>, _: &mut ShellState, _: &Call<'_>) -> Stream {
     Stream::Data(Tags::OWN_PID)
 }
 
 /// Tools that print settings for the shell to take over: `eval "$(ssh-agent)"`.
-pub fn settings_printer(_: &mut Walk<'_>, _: &mut Env, _: &Call<'_>) -> Stream {
+pub fn settings_printer(_: &mut Evaluator<'_>, _: &mut ShellState, _: &Call<'_>) -> Stream {
     Stream::Data(Tags::TRUSTED)
 }
 
 /// As [`settings_printer`], for tools that do so only under one of these words.
-pub fn completion_printer(_: &mut Walk<'_>, _: &mut Env, call: &Call<'_>) -> Stream {
+pub fn completion_printer(_: &mut Evaluator<'_>, _: &mut ShellState, call: &Call<'_>) -> Stream {
     const WORDS: [&str; 9] = [
         "completion",
         "completions",

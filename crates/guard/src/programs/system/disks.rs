@@ -1,13 +1,13 @@
 //! Disks and the machine's power.
 
-use crate::eval::Walk;
-use crate::eval::env::Env;
+use crate::eval::Evaluator;
+use crate::eval::shell_state::ShellState;
 use crate::eval::value::Stream;
 use crate::programs::{Call, Spec};
 use crate::rules;
 
 /// What a disk tool is asked to do.
-struct Tool {
+struct DiskTool {
     names: &'static [&'static str],
     /// Any of these words or options makes it only look.
     looks: &'static [&'static str],
@@ -15,12 +15,12 @@ struct Tool {
     writes: &'static [&'static str],
 }
 
-const PLAIN: Tool = Tool { names: &[], looks: &[], writes: &[] };
+const DEFAULT: DiskTool = DiskTool { names: &[], looks: &[], writes: &[] };
 
 include!(concat!(env!("OUT_DIR"), "/guard/disks.rs"));
 
-pub fn disk_tool(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
-    let Some(tool) = TOOLS.iter().find(|tool| tool.names.contains(&call.name)) else { return Stream::None };
+pub fn disk_tool(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
+    let Some(tool) = DISKS.iter().find(|tool| tool.names.contains(&call.name)) else { return Stream::None };
     let has = |words: &[&str]| {
         call.args().iter().any(|arg| {
             let arg = arg.as_str();
@@ -37,8 +37,8 @@ pub fn disk_tool(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream 
     let options = call.options(Spec::default());
     let on_file = matches!(call.name, "mkfs" | "mke2fs" | "mkswap" | "mkdosfs")
         && options.operands.last().is_some_and(|target| !target.starts_with("/dev/") && target.contains('.'));
-    walk.found(
-        &env.world.clone(),
+    eval.report(
+        &state.machine.clone(),
         if on_file { &rules::DISK_IMAGE } else { &rules::DISK_FORMAT },
         call.show(),
     );
@@ -55,7 +55,7 @@ fn cluster_has(arg: &str, words: &[&str]) -> bool {
 }
 
 /// `shutdown`, `reboot`, `systemctl poweroff`
-pub fn power(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
+pub fn power(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     const VERBS: [&str; 8] =
         ["poweroff", "reboot", "halt", "kexec", "suspend", "hibernate", "isolate", "soft-reboot"];
     let options = call.options(Spec { short: "tHM", ..Spec::default() });
@@ -66,7 +66,7 @@ pub fn power(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
         _ => !options.has(&["help", "version"]),
     };
     if stops {
-        walk.found(&env.world.clone(), &rules::SYSTEM_POWER, call.show());
+        eval.report(&state.machine.clone(), &rules::SYSTEM_POWER, call.show());
     }
     Stream::None
 }

@@ -1,24 +1,24 @@
 //! Ending processes: one you know is fine, whatever matches a pattern is not.
 
-use crate::eval::Walk;
-use crate::eval::env::Env;
+use crate::eval::Evaluator;
+use crate::eval::shell_state::ShellState;
 use crate::eval::value::{Stream, Tags, has_hole};
 use crate::programs::{Call, Spec};
 use crate::rules;
 
 /// `pkill`, `killall` and the like: a pattern is all they take.
-pub fn by_pattern(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
+pub fn by_pattern(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let only_asks = call
         .args()
         .iter()
         .any(|arg| matches!(arg.as_str(), "-l" | "-L" | "-V" | "--version" | "--help" | "--list"));
     if !only_asks {
-        walk.found(&env.world.clone(), &rules::KILL_PATTERN, call.show());
+        eval.report(&state.machine.clone(), &rules::KILL_PATTERN, call.show());
     }
     Stream::None
 }
 
-pub fn kill(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
+pub fn kill(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let mut args = call.args();
     let mut signal = None;
     match args {
@@ -33,7 +33,7 @@ pub fn kill(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
         }
         // `kill -1` alone is one key away from `kill -9 -1`.
         [only] if only == "-1" => {
-            walk.found(&env.world.clone(), &rules::KILL_PATTERN, call.show());
+            eval.report(&state.machine.clone(), &rules::KILL_PATTERN, call.show());
             return Stream::None;
         }
         [flag, rest @ ..] if flag.starts_with('-') && flag != "--" => {
@@ -47,7 +47,7 @@ pub fn kill(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
         return Stream::None;
     }
     for target in args.iter().filter(|arg| *arg != "--") {
-        let tags = walk.origins.tags(target);
+        let tags = eval.origins.tags(target);
         let rule = if target == "-1" || tags.has(Tags::FOUND_PIDS) {
             Some(&rules::KILL_PATTERN)
         } else if has_hole(target) && !tags.has(Tags::OWN_PID) {
@@ -56,29 +56,29 @@ pub fn kill(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
             None
         };
         if let Some(rule) = rule {
-            walk.found(&env.world.clone(), rule, call.show());
+            eval.report(&state.machine.clone(), rule, call.show());
         }
     }
     Stream::None
 }
 
 /// `fuser -k`: whoever holds the file or the port.
-pub fn fuser(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
+pub fn fuser(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let options = call.options(Spec { short: "nN", ..Spec::default() });
     if options.has(&["k", "kill"]) {
-        walk.found(&env.world.clone(), &rules::KILL_PATTERN, call.show());
+        eval.report(&state.machine.clone(), &rules::KILL_PATTERN, call.show());
     }
     Stream::Data(Tags::FOUND_PIDS)
 }
 
 /// Windows: `taskkill /IM name` and `/FI filter` against `/PID number`.
-pub fn taskkill(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
+pub fn taskkill(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let by_name = call.args().iter().any(|arg| {
         let flag = arg.trim_start_matches(['/', '-']).to_lowercase();
         matches!(flag.as_str(), "im" | "fi")
     });
     if by_name {
-        walk.found(&env.world.clone(), &rules::KILL_PATTERN, call.show());
+        eval.report(&state.machine.clone(), &rules::KILL_PATTERN, call.show());
     }
     Stream::None
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// A permission nobody used is gone after this long.
-const LASTS: Duration = Duration::from_secs(600);
+const PERMISSION_LASTS: Duration = Duration::from_secs(600);
 
 fn file(state_dir: &Path) -> PathBuf {
     state_dir.join("guard-once.json")
@@ -18,7 +18,7 @@ fn now() -> u64 {
 
 /// The text that allows `command` once, and where it belongs.
 pub fn allow(command: &str, state_dir: &Path) -> (PathBuf, String) {
-    let until = now() + LASTS.as_secs();
+    let until = now() + PERMISSION_LASTS.as_secs();
     (file(state_dir), format!("{}\n", json!({"command": command.trim(), "until": until})))
 }
 

@@ -2,11 +2,12 @@
 
 use crate::code;
 use crate::code::Language;
-use crate::eval::Walk;
-use crate::eval::env::Env;
-use crate::eval::file_effects::Write;
+use crate::eval::Evaluator;
+use crate::eval::file_effects::WriteKind;
+use crate::eval::shell_state::ShellState;
 use crate::eval::value::{Stream, Tags, deactivate, is_hole};
-use crate::programs::{Call, Spec, network, scripts};
+use crate::programs::runners::scripts;
+use crate::programs::{Call, Spec, network};
 use crate::rules;
 use crate::rules::Rule;
 
@@ -22,59 +23,59 @@ fn unseen(tags: Tags) -> Option<&'static Rule> {
 }
 
 /// Shell text in the running shell: `eval`.
-pub fn text(walk: &mut Walk<'_>, env: &mut Env, text: &str, call: &Call<'_>) -> Stream {
-    if let Some(rule) = unseen(walk.origins.tags(text)) {
-        walk.found(&env.world.clone(), rule, call.show());
+pub fn text(eval: &mut Evaluator<'_>, state: &mut ShellState, text: &str, call: &Call<'_>) -> Stream {
+    if let Some(rule) = unseen(eval.origins.tags(text)) {
+        eval.report(&state.machine.clone(), rule, call.show());
     }
-    walk.text(env, &deactivate(text), call.stdin, call.want)
+    eval.text(state, &deactivate(text), call.stdin, call.output_used)
 }
 
 /// A program's text, known at least in part.
 pub fn code(
-    walk: &mut Walk<'_>,
-    env: &mut Env,
+    eval: &mut Evaluator<'_>,
+    state: &mut ShellState,
     language: Language,
     text: &str,
     call: &Call<'_>,
     args: &[String],
 ) -> Stream {
-    if let Some(rule) = unseen(walk.origins.tags(text)) {
-        walk.found(&env.world.clone(), rule, call.show());
+    if let Some(rule) = unseen(eval.origins.tags(text)) {
+        eval.report(&state.machine.clone(), rule, call.show());
     }
     let text = deactivate(text);
     if language == Language::Shell {
-        return walk.process(env, &text, args, call.stdin, call.want);
+        return eval.process(state, &text, args, call.stdin, call.output_used);
     }
     let local = Tags::LOCAL_FILE.and(Tags::TRUSTED).and(Tags::HAS_DEFAULT);
-    if !text.is_empty() && text.trim().chars().all(is_hole) && !walk.origins.tags(&text).has(local) {
-        walk.found(&env.world.clone(), &rules::SHELL_UNKNOWN_COMMAND, call.show());
+    if !text.is_empty() && text.trim().chars().all(is_hole) && !eval.origins.tags(&text).has(local) {
+        eval.report(&state.machine.clone(), &rules::SHELL_UNKNOWN_COMMAND, call.show());
     }
-    code::judge(walk, &mut env.clone(), language, &text, call);
+    code::judge(eval, &mut state.clone(), language, &text, call);
     call.filtered()
 }
 
 /// A program that arrives on a stream.
 pub fn program(
-    walk: &mut Walk<'_>,
-    env: &mut Env,
+    eval: &mut Evaluator<'_>,
+    state: &mut ShellState,
     language: Language,
     stream: &Stream,
     call: &Call<'_>,
 ) -> Stream {
-    let world = env.world.clone();
+    let machine = state.machine.clone();
     if let Some(rule) = unseen(stream.tags()) {
-        walk.found(&world, rule, call.show());
+        eval.report(&machine, rule, call.show());
         return Stream::Data(Tags::NONE);
     }
     match stream {
         Stream::None => Stream::Data(Tags::NONE),
         Stream::Text(text, _) => {
             let inner = Call { stdin: &Stream::None, ..*call };
-            code(walk, env, language, text, &inner, &[])
+            code(eval, state, language, text, &inner, &[])
         }
         Stream::Data(tags) => {
             if !tags.has(Tags::LOCAL_FILE.and(Tags::TRUSTED)) {
-                walk.found(&world, &rules::SHELL_UNKNOWN_COMMAND, call.show());
+                eval.report(&machine, &rules::SHELL_UNKNOWN_COMMAND, call.show());
             }
             Stream::Data(Tags::NONE)
         }
@@ -83,40 +84,40 @@ pub fn program(
 
 /// A program in a file: one that the line made itself is read, one from the network is asked about.
 pub fn file(
-    walk: &mut Walk<'_>,
-    env: &mut Env,
+    eval: &mut Evaluator<'_>,
+    state: &mut ShellState,
     language: Language,
     file: &str,
     args: &[String],
     call: &Call<'_>,
 ) -> Stream {
     if matches!(file, "-" | "/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0") {
-        return program(walk, env, language, call.stdin, call);
+        return program(eval, state, language, call.stdin, call);
     }
-    let from_process = file.chars().next().and_then(|c| walk.origins.get(c)?.stream.clone());
+    let from_process = file.chars().next().and_then(|c| eval.origins.get(c)?.stream.clone());
     if let Some(stream) = from_process {
-        return program(walk, env, language, &stream, call);
+        return program(eval, state, language, &stream, call);
     }
-    match walk.content_to_run(env, file) {
+    match eval.content_to_run(state, file) {
         Some(Stream::Text(text, tags)) if !tags.has(Tags::DECODED) => {
             if call.name == "source" || call.name == "." {
-                return walk.text(env, &deactivate(&text), &Stream::None, false);
+                return eval.text(state, &deactivate(&text), &Stream::None, false);
             }
-            code(walk, env, language, &text, call, args)
+            code(eval, state, language, &text, call, args)
         }
         Some(content) => {
-            run_stored(walk, env, content.tags(), call);
+            run_stored(eval, state, content.tags(), call);
             Stream::Data(Tags::NONE)
         }
         None => {
             // Sourcing a file with secrets puts them into the environment.
-            if language == Language::Shell && walk.script.is_none() {
-                walk.read(env, file);
+            if language == Language::Shell && eval.script.is_none() {
+                eval.read(state, file);
             }
             if language == Language::Shell
-                && let Some(text) = scripts::text_of(walk, env, file)
+                && let Some(text) = scripts::text_of(eval, state, file)
             {
-                return scripts::run(walk, env, &text, file, args, call);
+                return scripts::run(eval, state, &text, file, args, call);
             }
             Stream::Data(call.stdin.tags().only(Tags::FLOWING))
         }
@@ -124,7 +125,7 @@ pub fn file(
 }
 
 /// Running a file whose content the line put there, but nobody knows.
-pub fn run_stored(walk: &mut Walk<'_>, env: &mut Env, tags: Tags, call: &Call<'_>) {
+pub fn run_stored(eval: &mut Evaluator<'_>, state: &mut ShellState, tags: Tags, call: &Call<'_>) {
     let rule = if tags.has(Tags::DOWNLOAD) {
         &rules::NETWORK_RUN_FILE
     } else if tags.has(Tags::DECODED) {
@@ -132,11 +133,11 @@ pub fn run_stored(walk: &mut Walk<'_>, env: &mut Env, tags: Tags, call: &Call<'_
     } else {
         return;
     };
-    walk.found(&env.world.clone(), rule, call.show());
+    eval.report(&state.machine.clone(), rule, call.show());
 }
 
 /// `sh`, `bash`, `zsh` and their kin.
-pub fn shell(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
+pub fn shell(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let args = call.args();
     let (mut takes_text, mut from_stdin, mut only_checks) = (false, false, false);
     let mut at = 0;
@@ -152,7 +153,7 @@ pub fn shell(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
             }
             "--version" | "--help" => return Stream::None,
             "--rcfile" | "--init-file" => {
-                file(walk, env, Language::Shell, args.get(at + 1).map_or("", String::as_str), &[], call);
+                file(eval, state, Language::Shell, args.get(at + 1).map_or("", String::as_str), &[], call);
                 at += 2;
             }
             "-o" | "+o" | "-O" | "+O" => at += 2,
@@ -176,15 +177,15 @@ pub fn shell(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
         // Behind the text comes `$0`, then `$1`.
         let params = params.get(1..).unwrap_or(&[]);
         let zero = rest.get(1).cloned();
-        let mut inner = env.clone();
+        let mut inner = state.clone();
         if let Some(zero) = zero {
             inner.set("0", zero);
         }
-        return code(walk, &mut inner, Language::Shell, text, call, params);
+        return code(eval, &mut inner, Language::Shell, text, call, params);
     }
     match rest.first() {
-        Some(script) if !from_stdin => file(walk, env, Language::Shell, script, &rest[1..], call),
-        _ => program(walk, env, Language::Shell, call.stdin, call),
+        Some(script) if !from_stdin => file(eval, state, Language::Shell, script, &rest[1..], call),
+        _ => program(eval, state, Language::Shell, call.stdin, call),
     }
 }
 
@@ -207,7 +208,7 @@ struct Interpreter {
     verbs: &'static [&'static str],
 }
 
-const PLAIN: Interpreter = Interpreter {
+const DEFAULT: Interpreter = Interpreter {
     names: &[],
     language: Language::Other,
     code: "e",
@@ -221,7 +222,7 @@ const PLAIN: Interpreter = Interpreter {
 
 include!(concat!(env!("OUT_DIR"), "/guard/interpreters.rs"));
 
-pub fn interpreter(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
+pub fn interpreter(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let Some(interpreter) = INTERPRETERS.iter().find(|interpreter| interpreter.names.contains(&call.name))
     else {
         return call.filtered();
@@ -267,7 +268,7 @@ pub fn interpreter(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Strea
                 let behind = args.get(at + usize::from(rest.is_empty())..).unwrap_or(&[]);
                 let argv: Vec<String> =
                     std::iter::once(module.to_owned()).chain(behind.iter().cloned()).collect();
-                crate::programs::named_rules(walk, env, &Call { name: module, argv: &argv, ..*call });
+                crate::programs::named_rules(eval, state, &Call { name: module, argv: &argv, ..*call });
                 return Stream::Data(if decodes { tags.and(Tags::DECODED) } else { tags });
             }
             if interpreter.code.contains(c) {
@@ -312,24 +313,24 @@ pub fn interpreter(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Strea
     }
     if !programs.is_empty() {
         for program in &programs {
-            code(walk, env, interpreter.language, program, call, rest);
+            code(eval, state, interpreter.language, program, call, rest);
         }
-        return operands(walk, env, interpreter, in_place, rest, call);
+        return operands(eval, state, interpreter, in_place, rest, call);
     }
-    if call.name == "deno" && network::runs_urls(walk, env, call) {
+    if call.name == "deno" && network::runs_urls(eval, state, call) {
         return Stream::Data(Tags::NONE);
     }
     match rest.first() {
-        Some(script) => file(walk, env, interpreter.language, script, &rest[1..], call),
+        Some(script) => file(eval, state, interpreter.language, script, &rest[1..], call),
         None if matches!(call.name, "deno" | "bun") => Stream::Data(Tags::NONE),
-        None => program(walk, env, interpreter.language, call.stdin, call),
+        None => program(eval, state, interpreter.language, call.stdin, call),
     }
 }
 
 /// The files of `perl -pi -e …` and `ruby -ne …`.
 fn operands(
-    walk: &mut Walk<'_>,
-    env: &mut Env,
+    eval: &mut Evaluator<'_>,
+    state: &mut ShellState,
     interpreter: &Interpreter,
     in_place: bool,
     files: &[String],
@@ -339,9 +340,9 @@ fn operands(
     if interpreter.filters {
         for file in files {
             if in_place {
-                walk.write(env, file, Write::Append, &call.show());
-            } else if walk.is_secret(env, file) {
-                tags = tags.and(walk.read(env, file).tags().only(Tags::FLOWING));
+                eval.write(state, file, WriteKind::Append, &call.show());
+            } else if eval.is_secret(state, file) {
+                tags = tags.and(eval.read(state, file).tags().only(Tags::FLOWING));
             }
         }
     }
@@ -349,38 +350,38 @@ fn operands(
 }
 
 /// `powershell -Command …`, `pwsh -File …`, `cmd /c …`
-pub fn powershell(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
+pub fn powershell(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let args = call.args();
     for (at, arg) in args.iter().enumerate() {
         let flag = arg.trim_start_matches(['-', '/']).to_lowercase();
         let is_flag = arg.starts_with('-') || (call.name == "cmd" && arg.starts_with('/'));
         if !is_flag || flag.is_empty() {
             if call.name != "cmd" {
-                return file(walk, env, Language::PowerShell, arg, &[], call);
+                return file(eval, state, Language::PowerShell, arg, &[], call);
             }
             continue;
         }
         let rest = || args[at + 1..].join(" ");
         if "encodedcommand".starts_with(&flag) && flag.starts_with('e') && !flag.starts_with("ex") {
-            walk.found(&env.world.clone(), &rules::NETWORK_DECODED, call.show());
+            eval.report(&state.machine.clone(), &rules::NETWORK_DECODED, call.show());
             return Stream::None;
         }
         if "command".starts_with(&flag) || (call.name == "cmd" && matches!(flag.as_str(), "c" | "k")) {
             if rest() == "-" {
-                return program(walk, env, Language::PowerShell, call.stdin, call);
+                return program(eval, state, Language::PowerShell, call.stdin, call);
             }
-            return code(walk, env, Language::PowerShell, &rest(), call, &[]);
+            return code(eval, state, Language::PowerShell, &rest(), call, &[]);
         }
         if flag == "file" || flag == "f" {
             let script = args.get(at + 1).map_or("", String::as_str);
-            return file(walk, env, Language::PowerShell, script, &[], call);
+            return file(eval, state, Language::PowerShell, script, &[], call);
         }
     }
-    program(walk, env, Language::PowerShell, call.stdin, call)
+    program(eval, state, Language::PowerShell, call.stdin, call)
 }
 
 /// `make`: its file is a program like any other, if the line has just downloaded it.
-pub fn make(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
+pub fn make(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let options =
         call.options(Spec { short: "fCIjlo", long: &["file", "makefile", "directory"], stops: false });
     let dir = options.value(&["C", "directory"]).unwrap_or(".");
@@ -389,19 +390,19 @@ pub fn make(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
     let only_shows =
         options.has(&["n", "just-print", "dry-run", "recon", "q", "question", "version", "help", "v", "p"]);
     if !only_shows {
-        scripts::make(walk, env, dir, &files, &options.operands);
+        scripts::make(eval, state, dir, &files, &options.operands);
     }
     for file in files {
         let path = format!("{dir}/{file}");
         let content = match file {
             "-" | "/dev/stdin" => Some(call.stdin.clone()),
-            _ if walk.made_here(env, &path) => walk.content_to_run(env, &path),
+            _ if eval.written_by_line(state, &path) => eval.content_to_run(state, &path),
             _ => None,
         };
         match content {
-            Some(Stream::Text(text, tags)) if !tags.has(Tags::DECODED) => recipes(walk, env, &text),
+            Some(Stream::Text(text, tags)) if !tags.has(Tags::DECODED) => recipes(eval, state, &text),
             Some(content) if content.tags().has(Tags::DOWNLOAD) => {
-                run_stored(walk, env, content.tags(), call);
+                run_stored(eval, state, content.tags(), call);
             }
             _ => {}
         }
@@ -410,9 +411,9 @@ pub fn make(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
 }
 
 /// The lines that make hands to a shell. Which of them it would is not worked out.
-fn recipes(walk: &mut Walk<'_>, env: &Env, makefile: &str) {
+fn recipes(eval: &mut Evaluator<'_>, state: &ShellState, makefile: &str) {
     for line in makefile.lines().filter_map(|line| line.strip_prefix('\t')) {
         let line = line.trim_start_matches(['@', '-', '+', ' ']).replace("$$", "$");
-        walk.text(&mut env.clone(), &line, &Stream::None, false);
+        eval.text(&mut state.clone(), &line, &Stream::None, false);
     }
 }

@@ -3,9 +3,9 @@
 //! full of variables, and asking about each of them would only teach people to say yes.
 
 use crate::code::Language;
-use crate::eval::Walk;
-use crate::eval::env::{Env, World};
-use crate::eval::file_effects::Spot;
+use crate::eval::Evaluator;
+use crate::eval::resolve::ResolvedPath;
+use crate::eval::shell_state::{Machine, ShellState};
 use crate::eval::value::{Stream, Tags, has_special};
 use crate::paths;
 use crate::paths::Zone;
@@ -14,27 +14,27 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 
 /// How many positional parameters a script is assumed to be given beyond those that it is.
-const PARAMETERS: usize = 9;
+const UNKNOWN_PARAMETERS: usize = 9;
 /// More targets than this behind one are not looked at.
-const MOST_TARGETS: usize = 200;
+const MAX_MAKE_TARGETS: usize = 200;
 /// Variables that hold variables, this deep.
-const DEEPEST: usize = 8;
+const MAX_SCRIPT_DEPTH: usize = 8;
 
 /// Programs that run a script by its name in another file.
-pub fn named(walk: &mut Walk<'_>, env: &Env, call: &Call<'_>) {
+pub fn named(eval: &mut Evaluator<'_>, state: &ShellState, call: &Call<'_>) {
     match call.name {
-        "npm" | "pnpm" | "yarn" | "bun" => package(walk, env, call),
+        "npm" | "pnpm" | "yarn" | "bun" => package(eval, state, call),
         _ => {}
     }
 }
 
 /// `./deploy.sh`: the file itself, if the shell would run it.
-pub fn program(walk: &mut Walk<'_>, env: &Env, call: &Call<'_>) {
+pub fn program(eval: &mut Evaluator<'_>, state: &ShellState, call: &Call<'_>) {
     let path = call.argv[0].as_str();
-    if let Some(text) = text_of(walk, env, path)
+    if let Some(text) = text_of(eval, state, path)
         && is_shell(&text, path)
     {
-        run(walk, env, &text, path, call.args(), call);
+        run(eval, state, &text, path, call.args(), call);
     }
 }
 
@@ -48,54 +48,59 @@ fn is_shell(text: &str, path: &str) -> bool {
 }
 
 /// The text of a file that the project holds.
-pub fn text_of(walk: &mut Walk<'_>, env: &Env, path: &str) -> Option<String> {
-    if env.world != World::Here || walk.script.is_some() {
+pub fn text_of(eval: &mut Evaluator<'_>, state: &ShellState, path: &str) -> Option<String> {
+    if state.machine != Machine::Local || eval.script.is_some() {
         return None;
     }
-    let Spot::At(path) = walk.spot(env, path) else { return None };
+    let ResolvedPath::Known(path) = eval.resolve(state, path) else { return None };
     if has_special(&path) {
         return None;
     }
-    let real = walk.ground.real(&path, true);
-    if walk.ground.zone(&real) != Zone::Inside || walk.made.contains_key(&real) {
+    let real = eval.locations.real(&path, true);
+    if eval.locations.zone(&real) != Zone::Inside || eval.written_files.contains_key(&real) {
         return None;
     }
-    walk.ground.files.read(&real).filter(|text| !text.contains('\0'))
+    eval.locations.files.read(&real).filter(|text| !text.contains('\0'))
 }
 
 /// Judges a script's text as a shell of its own would run it.
 pub fn run(
-    walk: &mut Walk<'_>,
-    env: &Env,
+    eval: &mut Evaluator<'_>,
+    state: &ShellState,
     text: &str,
     name: &str,
     args: &[String],
     call: &Call<'_>,
 ) -> Stream {
-    let mut inner = env.clone();
+    let mut inner = state.clone();
     inner.set("0", name.to_owned());
     let mut args = args.to_vec();
     args.extend(
-        (args.len()..PARAMETERS)
-            .map(|at| walk.origins.hole(format!("${}", at + 1), Tags::NOT_EMPTY).to_string()),
+        (args.len()..UNKNOWN_PARAMETERS)
+            .map(|at| eval.origins.hole(format!("${}", at + 1), Tags::NOT_EMPTY).to_string()),
     );
-    within(walk, name, text, |walk| walk.process(&inner, text, &args, call.stdin, call.want))
+    within(eval, name, text, |eval| eval.process(&inner, text, &args, call.stdin, call.output_used))
 }
 
 /// Everything that `judge` finds, it finds in the script `name`.
-fn within<T>(walk: &mut Walk<'_>, name: &str, text: &str, judge: impl FnOnce(&mut Walk<'_>) -> T) -> T {
-    walk.script = Some(name.to_owned());
-    walk.sources_more = text.lines().any(|line| {
+fn within<T>(
+    eval: &mut Evaluator<'_>,
+    name: &str,
+    text: &str,
+    judge: impl FnOnce(&mut Evaluator<'_>) -> T,
+) -> T {
+    eval.script = Some(name.to_owned());
+    eval.sources_more = text.lines().any(|line| {
         let line = line.trim_start();
         ["source ", ". ", "include ", "-include "].iter().any(|word| line.starts_with(word))
     });
-    let out = judge(walk);
-    walk.script = None;
+    let out = judge(eval);
+    eval.script = None;
     out
 }
 
 /// `npm run build`, `yarn build`, `npm test`: the scripts of the nearest package.json, with what npm runs around them.
-fn package(walk: &mut Walk<'_>, env: &Env, call: &Call<'_>) {
+fn package(eval: &mut Evaluator<'_>, state: &ShellState, call: &Call<'_>) {
     let options = call.options(Spec {
         short: "CwF",
         long: &["prefix", "dir", "cwd", "workspace", "filter", "loglevel"],
@@ -117,7 +122,7 @@ fn package(walk: &mut Walk<'_>, env: &Env, call: &Call<'_>) {
         _ => return,
     };
     let start = options.value(&["prefix", "C", "dir", "cwd"]).unwrap_or(".");
-    let (dir, manifest) = nearest(walk, env, start, "package.json").unwrap_or_default();
+    let (dir, manifest) = nearest(eval, state, start, "package.json").unwrap_or_default();
     let manifest = serde_json::from_str::<Value>(&manifest).unwrap_or_default();
     // `yarn prisma migrate reset`: no script of that name, so a program of the project's.
     if call.name != "npm" && manifest["scripts"][name].as_str().is_none() {
@@ -128,10 +133,10 @@ fn package(walk: &mut Walk<'_>, env: &Env, call: &Call<'_>) {
             .iter()
             .position(|arg| *arg == argv[0])
             .map_or(argv.as_slice(), |at| &call.args()[at..]);
-        crate::programs::named_rules(walk, env, &Call { name, argv, ..*call });
+        crate::programs::named_rules(eval, state, &Call { name, argv, ..*call });
         return;
     }
-    let mut inner = env.clone();
+    let mut inner = state.clone();
     inner.go(vec![Some(dir)]);
     for part in [format!("pre{name}"), name.to_owned(), format!("post{name}"), "prepare".to_owned()] {
         if part == "prepare" && name != "install" {
@@ -146,19 +151,24 @@ fn package(walk: &mut Walk<'_>, env: &Env, call: &Call<'_>) {
             }
         }
         let shown = format!("package.json, script {part}");
-        within(walk, &shown, &text, |walk| walk.process(&inner, &text, &[], &Stream::None, false));
+        within(eval, &shown, &text, |eval| eval.process(&inner, &text, &[], &Stream::None, false));
     }
 }
 
 /// The nearest file of this name at or above a directory, inside the project.
-fn nearest(walk: &mut Walk<'_>, env: &Env, start: &str, name: &str) -> Option<(String, String)> {
-    let Spot::At(start) = walk.spot(env, start) else { return None };
-    let mut dir = walk.ground.real(&start, true);
+fn nearest(
+    eval: &mut Evaluator<'_>,
+    state: &ShellState,
+    start: &str,
+    name: &str,
+) -> Option<(String, String)> {
+    let ResolvedPath::Known(start) = eval.resolve(state, start) else { return None };
+    let mut dir = eval.locations.real(&start, true);
     loop {
-        if let Some(text) = text_of(walk, env, &format!("{dir}/{name}")) {
+        if let Some(text) = text_of(eval, state, &format!("{dir}/{name}")) {
             return Some((dir, text));
         }
-        if dir.is_empty() || walk.ground.projects.contains(&dir) {
+        if dir.is_empty() || eval.locations.projects.contains(&dir) {
             return None;
         }
         dir.truncate(paths::parent(&dir).len());
@@ -166,17 +176,17 @@ fn nearest(walk: &mut Walk<'_>, env: &Env, start: &str, name: &str) -> Option<(S
 }
 
 /// `make target`: the recipes of the target and of what it needs.
-pub fn make(walk: &mut Walk<'_>, env: &Env, dir: &str, files: &[&str], operands: &[&str]) {
+pub fn make(eval: &mut Evaluator<'_>, state: &ShellState, dir: &str, files: &[&str], operands: &[&str]) {
     let mut found = None;
     for file in files {
         let path = if file.starts_with('/') { (*file).to_owned() } else { format!("{dir}/{file}") };
-        if let Some(text) = text_of(walk, env, &path) {
+        if let Some(text) = text_of(eval, state, &path) {
             found = Some(text);
             break;
         }
     }
-    let (Some(text), Spot::At(dir)) = (found, walk.spot(env, dir)) else { return };
-    let dir = walk.ground.real(&dir, true);
+    let (Some(text), ResolvedPath::Known(dir)) = (found, eval.resolve(state, dir)) else { return };
+    let dir = eval.locations.real(&dir, true);
     let mut makefile = Makefile::read(&text);
     for word in operands {
         if let Some((name, value)) = word.split_once('=') {
@@ -184,7 +194,7 @@ pub fn make(walk: &mut Walk<'_>, env: &Env, dir: &str, files: &[&str], operands:
         }
     }
     makefile.variables.insert("CURDIR".into(), dir.clone());
-    let mut inner = env.clone();
+    let mut inner = state.clone();
     inner.go(vec![Some(dir)]);
     let mut goals: Vec<String> =
         operands.iter().filter(|word| !word.contains('=')).map(|word| (*word).to_owned()).collect();
@@ -193,14 +203,14 @@ pub fn make(walk: &mut Walk<'_>, env: &Env, dir: &str, files: &[&str], operands:
     }
     let mut seen = Vec::new();
     while let Some(goal) = goals.pop() {
-        if seen.contains(&goal) || seen.len() > MOST_TARGETS || !walk.tick() {
+        if seen.contains(&goal) || seen.len() > MAX_MAKE_TARGETS || !eval.tick() {
             continue;
         }
         let Some(target) = makefile.targets.get(&goal) else { continue };
         let shown = format!("Makefile, target {goal}");
         for line in &target.recipe {
-            let line = makefile.expand(walk, line, &goal, DEEPEST);
-            within(walk, &shown, &text, |walk| walk.process(&inner, &line, &[], &Stream::None, false));
+            let line = makefile.expand(eval, line, &goal, MAX_SCRIPT_DEPTH);
+            within(eval, &shown, &text, |eval| eval.process(&inner, &line, &[], &Stream::None, false));
         }
         goals.extend(target.needs.iter().cloned());
         seen.push(goal);
@@ -208,7 +218,7 @@ pub fn make(walk: &mut Walk<'_>, env: &Env, dir: &str, files: &[&str], operands:
 }
 
 #[derive(Default, Debug)]
-struct Target {
+struct MakeTarget {
     needs: Vec<String>,
     recipe: Vec<String>,
 }
@@ -217,7 +227,7 @@ struct Target {
 #[derive(Default, Debug)]
 struct Makefile {
     variables: BTreeMap<String, String>,
-    targets: BTreeMap<String, Target>,
+    targets: BTreeMap<String, MakeTarget>,
     first: Option<String>,
 }
 
@@ -273,7 +283,7 @@ impl Makefile {
     }
 
     /// A recipe's line with make's variables in place; what is not known becomes a hole.
-    fn expand(&self, walk: &mut Walk<'_>, line: &str, goal: &str, depth: usize) -> String {
+    fn expand(&self, eval: &mut Evaluator<'_>, line: &str, goal: &str, depth: usize) -> String {
         let mut out = String::new();
         let mut rest = line;
         while let Some(at) = rest.find('$') {
@@ -294,18 +304,18 @@ impl Makefile {
                 "@" | "*" => out.push_str(goal),
                 "MAKE" => out.push_str("make"),
                 "RM" => out.push_str("rm -f"),
-                "HOME" => out.push_str(&walk.ground.home.clone()),
+                "HOME" => out.push_str(&eval.locations.home.clone()),
                 "PWD" => out.push_str(self.variables.get("CURDIR").map_or(".", String::as_str)),
                 name => match self.variables.get(name) {
                     Some(value) if depth > 0 => {
-                        let value = self.expand(walk, value, goal, depth - 1);
+                        let value = self.expand(eval, value, goal, depth - 1);
                         out.push_str(&value);
                     }
                     _ => {
                         // A function or a list of files is never nothing at all; a name may be.
                         let plain = name.chars().all(|c| c.is_alphanumeric() || c == '_') && name.len() > 1;
                         let tags = if plain { Tags::NONE } else { Tags::NOT_EMPTY };
-                        out.push(walk.origins.hole(format!("$({name})"), tags));
+                        out.push(eval.origins.hole(format!("$({name})"), tags));
                     }
                 },
             }

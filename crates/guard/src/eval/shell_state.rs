@@ -7,9 +7,9 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 /// More possible values than this, and one more stands for "something else".
-pub const MOST_VALUES: usize = 1024;
+pub const MAX_POSSIBLE_VALUES: usize = 1024;
 /// The same for values that come from branches; they multiply where a loop's do not.
-const MOST_BRANCHES: usize = 12;
+const MAX_BRANCH_VALUES: usize = 12;
 
 /// A variable. A scalar may have several possible values: a loop's, or those of two branches.
 #[derive(Clone, Debug, PartialEq)]
@@ -20,19 +20,19 @@ pub enum Var {
 
 /// Whose machine the commands run on.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub enum World {
+pub enum Machine {
     #[default]
-    Here,
+    Local,
     /// Behind `ssh`.
     Remote,
-    /// In a container or pod that lives on: as [`World::Remote`], but files of its own come and go.
-    Running,
+    /// In a container or pod that lives on: as [`Machine::Remote`], but files of its own come and go.
+    LiveContainer,
     /// In a container, with (directory here, directory there) for what it shares with this machine.
     Container(Rc<Vec<(String, String)>>),
 }
 
 #[derive(Clone, Debug)]
-pub struct Env {
+pub struct ShellState {
     pub vars: Rc<HashMap<String, Var>>,
     pub functions: Rc<HashMap<String, Rc<Command>>>,
     pub aliases: Rc<HashMap<String, String>>,
@@ -45,14 +45,14 @@ pub struct Env {
     /// `$_`
     pub last_word: String,
     pub traps: Vec<String>,
-    pub world: World,
+    pub machine: Machine,
     /// The line ends here (`exit`, `return`).
-    pub left: bool,
+    pub ended: bool,
 }
 
-impl Env {
-    pub fn new(cwd: String) -> Env {
-        Env {
+impl ShellState {
+    pub fn new(cwd: String) -> ShellState {
+        ShellState {
             vars: Rc::default(),
             functions: Rc::default(),
             aliases: Rc::default(),
@@ -62,8 +62,8 @@ impl Env {
             args: Rc::default(),
             last_word: String::new(),
             traps: Vec::new(),
-            world: World::Here,
-            left: false,
+            machine: Machine::Local,
+            ended: false,
         }
     }
 
@@ -98,11 +98,11 @@ impl Env {
     }
 
     /// Both may have happened: `other` is another way the line could have gone.
-    pub fn merge(&mut self, other: Env) {
-        if other.left {
+    pub fn merge(&mut self, other: ShellState) {
+        if other.ended {
             return;
         }
-        if self.left {
+        if self.ended {
             *self = other;
             return;
         }
@@ -154,7 +154,7 @@ fn add_values(mine: &mut Vec<String>, theirs: &[String]) {
         if mine.contains(value) {
             continue;
         }
-        if mine.len() >= MOST_BRANCHES {
+        if mine.len() >= MAX_BRANCH_VALUES {
             // Nothing is dropped in silence: from here on it may be anything.
             let anything = ANYTHING.to_string();
             if !mine.contains(&anything) {

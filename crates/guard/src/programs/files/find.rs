@@ -1,15 +1,15 @@
 //! Programs that look for files and run commands on them: `find`, `fd`, `xargs`, `parallel`.
 
-use crate::eval::env::Env;
-use crate::eval::file_effects::Write;
+use crate::eval::file_effects::WriteKind;
+use crate::eval::shell_state::ShellState;
 use crate::eval::value::{DEEP, Stream, Tags, activate};
-use crate::eval::{Walk, pattern, quote};
+use crate::eval::{Evaluator, glob, quote};
 use crate::programs::{Call, Options, Spec};
 use crate::rules;
 
 /// How far a search narrows down what it finds.
 #[derive(PartialEq, Eq, PartialOrd, Ord, Clone, Copy)]
-enum Filter {
+enum FindTest {
     /// Everything, the starting point included.
     None,
     /// By age, size or owner: may well be everything, git's data included.
@@ -19,10 +19,10 @@ enum Filter {
 }
 
 /// A `find` expression, as far as it matters.
-struct Search {
+struct FindCommand {
     names: Vec<String>,
     paths: Vec<String>,
-    filter: Filter,
+    filter: FindTest,
     below_start: bool,
     deletes: bool,
     commands: Vec<Vec<String>>,
@@ -61,12 +61,12 @@ const OTHER_TESTS: [&str; 24] = [
 const PLAIN_OPTIONS: [&str; 8] =
     ["-type", "-xtype", "-maxdepth", "-mindepth", "-regextype", "-printf", "-files0-from", "-lname"];
 
-impl Search {
-    fn read(args: &[String]) -> Search {
-        let mut search = Search {
+impl FindCommand {
+    fn read(args: &[String]) -> FindCommand {
+        let mut search = FindCommand {
             names: Vec::new(),
             paths: Vec::new(),
-            filter: Filter::None,
+            filter: FindTest::None,
             below_start: false,
             deletes: false,
             commands: Vec::new(),
@@ -82,7 +82,7 @@ impl Search {
             match word {
                 "!" | "-not" => negated = true,
                 "-delete" => search.deletes = true,
-                "-empty" => search.narrow(if was_negated { Filter::Weak } else { Filter::Strong }),
+                "-empty" => search.narrow(if was_negated { FindTest::Weak } else { FindTest::Strong }),
                 "-exec" | "-execdir" | "-ok" | "-okdir" => {
                     let end = args[at..].iter().position(|arg| arg == ";" || arg == "+");
                     let end = end.map_or(args.len(), |end| at + end);
@@ -96,10 +96,10 @@ impl Search {
                 word if NAME_TESTS.contains(&word) => {
                     at += 1;
                     if was_negated {
-                        search.narrow(Filter::Weak);
-                    } else if !pattern::matches_everything(&activate(value)) {
+                        search.narrow(FindTest::Weak);
+                    } else if !glob::matches_everything(&activate(value)) {
                         search.names.push(activate(value));
-                        search.narrow(Filter::Strong);
+                        search.narrow(FindTest::Strong);
                     }
                 }
                 word if PATH_TESTS.contains(&word) => {
@@ -107,23 +107,23 @@ impl Search {
                     // `-path x -prune` leaves something out instead of picking it.
                     let prunes = args.get(at).is_some_and(|arg| arg == "-prune");
                     if was_negated || prunes {
-                        search.narrow(Filter::Weak);
-                    } else if !pattern::matches_everything(&activate(value)) {
+                        search.narrow(FindTest::Weak);
+                    } else if !glob::matches_everything(&activate(value)) {
                         if !word.ends_with("regex") {
                             search.paths.push(activate(value));
                         }
-                        search.narrow(Filter::Strong);
+                        search.narrow(FindTest::Strong);
                     }
                 }
                 word if OTHER_TESTS.contains(&word) => {
                     at += 1;
-                    search.narrow(Filter::Weak);
+                    search.narrow(FindTest::Weak);
                 }
                 "-mindepth" | "-maxdepth" => {
                     at += 1;
                     search.below_start |= word == "-mindepth" && value != "0";
                     if word == "-maxdepth" && value == "1" {
-                        search.narrow(Filter::Weak);
+                        search.narrow(FindTest::Weak);
                     }
                 }
                 word if PLAIN_OPTIONS.contains(&word) => at += 1,
@@ -133,7 +133,7 @@ impl Search {
         search
     }
 
-    fn narrow(&mut self, filter: Filter) {
+    fn narrow(&mut self, filter: FindTest) {
         self.filter = self.filter.max(filter);
     }
 
@@ -154,9 +154,9 @@ impl Search {
         }
         if targets.is_empty() {
             match self.filter {
-                Filter::Strong => targets.push(format!("{root}/{DEEP}/found")),
-                Filter::Weak => targets.push(format!("{root}/{DEEP}")),
-                Filter::None => {
+                FindTest::Strong => targets.push(format!("{root}/{DEEP}/found")),
+                FindTest::Weak => targets.push(format!("{root}/{DEEP}")),
+                FindTest::None => {
                     if !self.below_start {
                         targets.push(if root.is_empty() { "/".into() } else { root.to_owned() });
                     }
@@ -168,7 +168,7 @@ impl Search {
     }
 }
 
-pub fn find(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
+pub fn find(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let mut args = call.args();
     while let [first, rest @ ..] = args {
         match first.as_str() {
@@ -181,24 +181,24 @@ pub fn find(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
     let starts =
         args.iter().position(|arg| arg.starts_with('-') || arg == "(" || arg == "!").unwrap_or(args.len());
     let (roots, expression) = args.split_at(starts);
-    let search = Search::read(expression);
+    let search = FindCommand::read(expression);
     let here = [".".to_owned()];
     let roots = if roots.is_empty() { &here } else { roots };
     let subject = call.show();
     for file in &search.written {
-        walk.write(env, file, Write::Overwrite, &subject);
+        eval.write(state, file, WriteKind::Overwrite, &subject);
     }
     let mut found = Vec::new();
     for root in roots {
         for target in search.targets(root) {
-            if !walk.tick() {
+            if !eval.tick() {
                 return Stream::Data(Tags::FILES);
             }
             if search.deletes {
-                walk.delete(env, &target, &subject);
+                eval.delete(state, &target, &subject);
             }
             for command in &search.commands {
-                run_on(walk, env, command, &target, "{}");
+                run_on(eval, state, command, &target, "{}");
             }
             found.push(target);
         }
@@ -207,12 +207,18 @@ pub fn find(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
 }
 
 /// Runs a command with every placeholder replaced.
-fn run_on(walk: &mut Walk<'_>, env: &mut Env, command: &[String], item: &str, placeholder: &str) {
+fn run_on(
+    eval: &mut Evaluator<'_>,
+    state: &mut ShellState,
+    command: &[String],
+    item: &str,
+    placeholder: &str,
+) {
     let argv: Vec<String> = command.iter().map(|word| word.replace(placeholder, item)).collect();
-    walk.call(&mut env.clone(), &argv, &Stream::None, false);
+    eval.call(&mut state.clone(), &argv, &Stream::None, false);
 }
 
-pub fn fd(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
+pub fn fd(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     const EXEC: [&str; 4] = ["-x", "-X", "--exec", "--exec-batch"];
     let args = call.args();
     let split = args.iter().position(|arg| EXEC.contains(&arg.as_str())).unwrap_or(args.len());
@@ -247,10 +253,10 @@ pub fn fd(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
     if !command.is_empty() {
         for item in &found {
             if command.iter().any(|word| word.contains("{}")) {
-                run_on(walk, env, command, item, "{}");
+                run_on(eval, state, command, item, "{}");
             } else {
                 let argv: Vec<String> = command.iter().cloned().chain([item.clone()]).collect();
-                walk.call(&mut env.clone(), &argv, &Stream::None, false);
+                eval.call(&mut state.clone(), &argv, &Stream::None, false);
             }
         }
     }
@@ -258,7 +264,7 @@ pub fn fd(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
 }
 
 /// The items on a stream: known words or lines, or one that stands for all.
-fn items(walk: &mut Walk<'_>, stream: &Stream, by_line: bool) -> Vec<String> {
+fn items(eval: &mut Evaluator<'_>, stream: &Stream, by_line: bool) -> Vec<String> {
     match stream {
         Stream::Text(text, _) if by_line => {
             text.split(['\n', '\0']).filter(|line| !line.is_empty()).map(str::to_owned).collect()
@@ -266,18 +272,18 @@ fn items(walk: &mut Walk<'_>, stream: &Stream, by_line: bool) -> Vec<String> {
         Stream::Text(text, _) => {
             text.split_whitespace().map(|word| word.trim_matches(['\'', '"']).to_owned()).collect()
         }
-        stream => vec![walk.origins.hole("stdin", stream.tags()).to_string()],
+        stream => vec![eval.origins.hole("stdin", stream.tags()).to_string()],
     }
 }
 
-pub fn xargs(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
+pub fn xargs(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let options = call.options(Spec {
         short: "adEILnPRSs",
         long: &["arg-file", "delimiter", "max-args", "max-procs", "max-lines", "max-chars", "eof"],
         stops: true,
     });
     let stream = match options.value(&["a", "arg-file"]) {
-        Some(file) => walk.read(env, file),
+        Some(file) => eval.read(state, file),
         None => call.stdin.clone(),
     };
     let placeholder = options.value(&["I"]).or_else(|| {
@@ -285,23 +291,23 @@ pub fn xargs(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
         replaces.then(|| options.value(&["replace"]).unwrap_or("{}"))
     });
     let by_line = placeholder.is_some() || options.has(&["0", "null", "d", "delimiter"]);
-    let items = items(walk, &stream, by_line);
+    let items = items(eval, &stream, by_line);
     let echo = ["echo".to_owned()];
     let command = &call.args()[options.rest.min(call.args().len())..];
     let command = if command.is_empty() { &echo } else { command };
     match placeholder {
         Some(placeholder) => {
             for item in &items {
-                if !walk.spend(command.len()) {
+                if !eval.spend(command.len()) {
                     break;
                 }
-                run_on(walk, env, command, item, placeholder);
+                run_on(eval, state, command, item, placeholder);
             }
             Stream::Data(stream.tags().only(Tags::FLOWING))
         }
         None => {
             let argv: Vec<String> = command.iter().cloned().chain(items).collect();
-            let out = walk.call(&mut env.clone(), &argv, &Stream::None, call.want);
+            let out = eval.call(&mut state.clone(), &argv, &Stream::None, call.output_used);
             match out {
                 Stream::None => Stream::Data(stream.tags().only(Tags::FLOWING)),
                 out => out,
@@ -311,7 +317,7 @@ pub fn xargs(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
 }
 
 /// GNU parallel: the template is shell text.
-pub fn parallel(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
+pub fn parallel(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let options = call.options(Spec {
         short: "jNnSaIdLPC",
         long: &[
@@ -325,14 +331,14 @@ pub fn parallel(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
     let (template, given) = rest.split_at(split);
     let given: Vec<String> = given.iter().filter(|arg| !arg.starts_with(":::")).cloned().collect();
     let stream = match options.value(&["a", "arg-file"]) {
-        Some(file) => walk.read(env, file),
+        Some(file) => eval.read(state, file),
         None => call.stdin.clone(),
     };
-    let items = if given.is_empty() { items(walk, &stream, true) } else { given };
+    let items = if given.is_empty() { items(eval, &stream, true) } else { given };
     let template = template.join(" ");
     let tags = stream.tags();
     for item in items {
-        if !walk.spend(template.len()) {
+        if !eval.spend(template.len()) {
             break;
         }
         let line = if template.is_empty() {
@@ -343,9 +349,9 @@ pub fn parallel(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
             format!("{template} {}", quote(&item))
         };
         if template.is_empty() && tags.has(Tags::DOWNLOAD) {
-            walk.found(&env.world.clone(), &rules::NETWORK_SHELL, call.show());
+            eval.report(&state.machine.clone(), &rules::NETWORK_SHELL, call.show());
         }
-        walk.text(&mut env.clone(), &line, &Stream::None, false);
+        eval.text(&mut state.clone(), &line, &Stream::None, false);
     }
     Stream::Data(tags.only(Tags::FLOWING))
 }

@@ -1,13 +1,13 @@
 //! Programs that show what is in files. Which operand is a file and which is a pattern is their affair: a table.
 
-use crate::eval::Walk;
-use crate::eval::env::Env;
-use crate::eval::file_effects::Write;
+use crate::eval::Evaluator;
+use crate::eval::file_effects::WriteKind;
+use crate::eval::shell_state::ShellState;
 use crate::eval::value::{Stream, Tags, activate};
 use crate::programs::{Call, Options, Spec};
 use crate::rules;
 
-struct Reader {
+struct ReadingProgram {
     names: &'static [&'static str],
     /// Options with a value.
     short: &'static str,
@@ -28,7 +28,7 @@ struct Reader {
     outputs: &'static [&'static str],
 }
 
-const PLAIN: Reader = Reader {
+const DEFAULT: ReadingProgram = ReadingProgram {
     names: &[],
     short: "",
     long: &[],
@@ -43,7 +43,7 @@ const PLAIN: Reader = Reader {
 
 include!(concat!(env!("OUT_DIR"), "/guard/readers.rs"));
 
-pub fn reader(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
+pub fn reader(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let Some(reader) = READERS.iter().find(|reader| reader.names.contains(&call.name)) else {
         return call.filtered();
     };
@@ -51,9 +51,9 @@ pub fn reader(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
     let in_place = !reader.in_place.is_empty() && given_exactly(call, reader.in_place);
     if call.name == "sed" {
         for file in options.values(&["f", "file"]) {
-            program_file(walk, env, file, call);
+            program_file(eval, state, file, call);
         }
-        sed_scripts(walk, env, call, &options);
+        sed_scripts(eval, state, call, &options);
     }
     let skip = if options.has(reader.pattern_options) { 0 } else { reader.patterns };
     let files: Vec<&str> = options
@@ -68,27 +68,27 @@ pub fn reader(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
     let mut tags = Tags::NONE;
     if in_place || call.name == "sd" {
         for file in files {
-            walk.write(env, file, Write::Append, &subject);
+            eval.write(state, file, WriteKind::Append, &subject);
         }
         return Stream::None;
     }
     for file in options.values(reader.outputs) {
-        walk.write(env, file, Write::Overwrite, &subject);
+        eval.write(state, file, WriteKind::Overwrite, &subject);
     }
     if let ("uniq", [_, output]) = (call.name, options.operands.as_slice()) {
-        walk.write(env, output, Write::Overwrite, &subject);
+        eval.write(state, output, WriteKind::Overwrite, &subject);
     }
     let silent = options.has(reader.silent) && !reader.silent.is_empty();
     for file in files {
         if silent {
             continue;
         }
-        tags = tags.and(walk.read(env, file).tags().only(Tags::FLOWING));
+        tags = tags.and(eval.read(state, file).tags().only(Tags::FLOWING));
     }
     if !silent {
         for glob in options.values(reader.glob_options) {
             if !glob.starts_with('!') {
-                walk.read(env, &activate(glob.rsplit('/').next().unwrap_or(glob)));
+                eval.read(state, &activate(glob.rsplit('/').next().unwrap_or(glob)));
             }
         }
     }
@@ -119,7 +119,7 @@ fn given_exactly(call: &Call<'_>, names: &[&str]) -> bool {
 }
 
 /// What a sed script does besides editing: `e` runs, `w` writes.
-fn sed_scripts(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>, options: &Options<'_>) {
+fn sed_scripts(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>, options: &Options<'_>) {
     let mut scripts: Vec<&str> = options.values(&["e", "expression"]).collect();
     if scripts.is_empty() && !options.has(&["f", "file"]) {
         scripts.extend(options.operands.first());
@@ -130,14 +130,14 @@ fn sed_scripts(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>, options: &Op
                 .trim()
                 .trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, '$' | ',' | ' ' | '!'));
             if let Some(command) = line.strip_prefix("e ") {
-                walk.text(&mut env.clone(), command, &Stream::None, false);
+                eval.text(&mut state.clone(), command, &Stream::None, false);
             } else if let Some(file) = line.strip_prefix("w ") {
-                walk.write(env, file.trim(), Write::Overwrite, &call.show());
+                eval.write(state, file.trim(), WriteKind::Overwrite, &call.show());
             }
         }
         if let Some(command) = run_result(script) {
-            walk.text(&mut env.clone(), &command, &Stream::None, false);
-            walk.found(&env.world.clone(), &rules::SHELL_UNKNOWN_COMMAND, call.show());
+            eval.text(&mut state.clone(), &command, &Stream::None, false);
+            eval.report(&state.machine.clone(), &rules::SHELL_UNKNOWN_COMMAND, call.show());
         }
     }
 }
@@ -167,43 +167,43 @@ fn run_result(script: &str) -> Option<String> {
 }
 
 /// `awk`: text, unless the program runs or writes something.
-pub fn awk(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
+pub fn awk(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let options = call.options(Spec {
         short: "Fvfi",
         long: &["field-separator", "assign", "file", "include"],
         stops: false,
     });
     for file in options.values(&["f", "file"]) {
-        program_file(walk, env, file, call);
+        program_file(eval, state, file, call);
     }
     let in_place = options.values(&["i", "include"]).any(|library| library == "inplace");
     let mut operands = options.operands.iter();
     if !options.has(&["f", "file"])
         && let Some(program) = operands.next()
     {
-        crate::code::awk(walk, env, program, call);
+        crate::code::awk(eval, state, program, call);
     }
     let mut tags = call.stdin.tags().only(Tags::FLOWING);
     for file in operands.filter(|operand| !operand.contains('=')) {
         if in_place {
-            walk.write(env, file, Write::Append, &call.show());
+            eval.write(state, file, WriteKind::Append, &call.show());
         } else {
-            tags = tags.and(walk.read(env, file).tags().only(Tags::FLOWING));
+            tags = tags.and(eval.read(state, file).tags().only(Tags::FLOWING));
         }
     }
     Stream::Data(tags)
 }
 
 /// `awk -f -`: a program out of the pipe; `system` and `e` make it as good as a shell's.
-fn program_file(walk: &mut Walk<'_>, env: &Env, file: &str, call: &Call<'_>) {
+fn program_file(eval: &mut Evaluator<'_>, state: &ShellState, file: &str, call: &Call<'_>) {
     let piped = matches!(file, "-" | "/dev/stdin" | "/dev/fd/0");
     if piped && call.stdin.tags().has(Tags::DOWNLOAD) {
-        walk.found(&env.world, &rules::NETWORK_SHELL, call.show());
+        eval.report(&state.machine, &rules::NETWORK_SHELL, call.show());
     }
 }
 
 /// `openssl`: keys may be used and made elsewhere, but not printed.
-pub fn openssl(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
+pub fn openssl(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let value = |names: &[&str]| {
         call.args().windows(2).find(|pair| names.contains(&pair[0].as_str())).map(|pair| pair[1].as_str())
     };
@@ -214,11 +214,11 @@ pub fn openssl(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
         && matches!(verb, "rsa" | "pkey" | "ec" | "dsa" | "pkcs8" | "pkcs12" | "enc" | "base64")
         && !has(&["-noout", "-pubout", "-pubin", "-check", "-modulus"])
     {
-        walk.read(env, file);
+        eval.read(state, file);
     }
     for file in [value(&["-out"]), value(&["-keyout"])].into_iter().flatten() {
-        if walk.is_secret_place(env, file) {
-            walk.found(&env.world.clone(), &rules::WRITE_NEW_KEY, subject.clone());
+        if eval.is_secret_place(state, file) {
+            eval.report(&state.machine.clone(), &rules::WRITE_NEW_KEY, subject.clone());
         }
     }
     let mut tags = call.stdin.tags().only(Tags::FLOWING);
@@ -229,7 +229,7 @@ pub fn openssl(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
     }
     if verb == "s_client" {
         if tags.has(Tags::SECRET) {
-            walk.found(&env.world.clone(), &rules::NETWORK_SECRET, subject);
+            eval.report(&state.machine.clone(), &rules::NETWORK_SECRET, subject);
         }
         tags = tags.and(Tags::DOWNLOAD);
     }
@@ -237,9 +237,9 @@ pub fn openssl(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
 }
 
 /// `gpg --export-secret-keys`
-pub fn gpg(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
+pub fn gpg(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     if call.args().iter().any(|arg| arg.starts_with("--export-secret")) {
-        walk.found(&env.world.clone(), &rules::READ_KEY, call.show());
+        eval.report(&state.machine.clone(), &rules::READ_KEY, call.show());
         return Stream::Data(Tags::SECRET);
     }
     let decodes = call.args().iter().any(|arg| matches!(arg.as_str(), "-d" | "--decrypt"));
@@ -248,13 +248,14 @@ pub fn gpg(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
 }
 
 /// `ssh-keygen` writes keys unless it is only asked about them.
-pub fn ssh_keygen(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
+pub fn ssh_keygen(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let options = call.options(Spec { short: "tbfCNPmaIsVnDOEwzZ", ..Spec::default() });
     let only_asks = options.has(&["l", "y", "F", "B", "e", "i", "H", "R", "Q", "Y"]);
-    let target =
-        options.value(&["f"]).map_or_else(|| format!("{}/.ssh/id_ed25519", walk.ground.home), str::to_owned);
-    if !only_asks && walk.is_secret_place(env, &target) {
-        walk.found(&env.world.clone(), &rules::WRITE_NEW_KEY, call.show());
+    let target = options
+        .value(&["f"])
+        .map_or_else(|| format!("{}/.ssh/id_ed25519", eval.locations.home), str::to_owned);
+    if !only_asks && eval.is_secret_place(state, &target) {
+        eval.report(&state.machine.clone(), &rules::WRITE_NEW_KEY, call.show());
     }
     Stream::Data(Tags::NONE)
 }

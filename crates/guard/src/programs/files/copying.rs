@@ -1,8 +1,9 @@
 //! Programs that write files: copies, moves, links, editors in place.
 
-use crate::eval::Walk;
-use crate::eval::env::{Env, World};
-use crate::eval::file_effects::{Spot, Write};
+use crate::eval::Evaluator;
+use crate::eval::file_effects::WriteKind;
+use crate::eval::resolve::ResolvedPath;
+use crate::eval::shell_state::{Machine, ShellState};
 use crate::eval::value;
 use crate::eval::value::{Stream, Tags};
 use crate::paths;
@@ -12,7 +13,7 @@ use crate::protected;
 use crate::rules;
 
 /// The sources and, for each, where it ends up.
-fn pairs(walk: &mut Walk<'_>, env: &mut Env, options: &Options<'_>) -> Vec<(String, String)> {
+fn pairs(eval: &mut Evaluator<'_>, state: &mut ShellState, options: &Options<'_>) -> Vec<(String, String)> {
     let directory = options.value(&["t", "target-directory"]);
     let (sources, target) = match (directory, options.operands.split_last()) {
         (Some(directory), _) => (options.operands.as_slice(), directory),
@@ -25,7 +26,7 @@ fn pairs(walk: &mut Walk<'_>, env: &mut Env, options: &Options<'_>) -> Vec<(Stri
         || sources.len() > 1
         || target.ends_with('/')
         || matches!(target, "." | "..")
-        || (!options.has(&["T", "no-target-directory"]) && is_directory(walk, env, target));
+        || (!options.has(&["T", "no-target-directory"]) && is_directory(eval, state, target));
     let mut pairs = Vec::new();
     for source in sources {
         if into || glob {
@@ -39,17 +40,17 @@ fn pairs(walk: &mut Walk<'_>, env: &mut Env, options: &Options<'_>) -> Vec<(Stri
     pairs
 }
 
-fn is_directory(walk: &mut Walk<'_>, env: &Env, target: &str) -> bool {
-    match walk.spot(env, target) {
-        Spot::At(path) => {
-            let real = walk.ground.real(&path, true);
-            walk.ground.files.is_dir(if real.is_empty() { "/" } else { &real })
+fn is_directory(eval: &mut Evaluator<'_>, state: &ShellState, target: &str) -> bool {
+    match eval.resolve(state, target) {
+        ResolvedPath::Known(path) => {
+            let real = eval.locations.real(&path, true);
+            eval.locations.files.is_dir(if real.is_empty() { "/" } else { &real })
         }
         _ => false,
     }
 }
 
-pub fn cp(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
+pub fn cp(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let short = if call.name == "install" { "mogStT" } else { "St" };
     let options = call.options(Spec {
         short,
@@ -60,7 +61,7 @@ pub fn cp(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
         return Stream::None;
     }
     let subject = call.show();
-    for (source, target) in pairs(walk, env, &options) {
+    for (source, target) in pairs(eval, state, &options) {
         let content = if source == "/dev/stdin" || source == "-" {
             call.stdin.clone()
         } else if source == "/dev/null" {
@@ -69,90 +70,92 @@ pub fn cp(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
             // A program under another name does what it always did.
             Stream::text(format!("exec {name} \"$@\"\n"))
         } else {
-            walk.read(env, &source)
+            eval.read(state, &source)
         };
         let how = if protected::is_template(&source) {
-            Write::FromTemplate
+            WriteKind::FromTemplate
         } else if source == "/dev/null" {
-            Write::Empty
+            WriteKind::Empty
         } else {
-            Write::Overwrite
+            WriteKind::Overwrite
         };
-        walk.write(env, &target, how, &subject);
+        eval.write(state, &target, how, &subject);
         // A plain copy is as local as its source; only what is worth following is noted.
         let worth = content.tags().has(Tags::FLOWING) || matches!(content, Stream::Text(..));
         if worth {
-            walk.remember(env, &target, content, false);
+            eval.remember(state, &target, content, false);
         }
     }
     Stream::None
 }
 
-pub fn mv(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
+pub fn mv(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let options =
         call.options(Spec { short: "St", long: &["target-directory", "suffix"], ..Spec::default() });
     let subject = call.show();
-    for (source, target) in pairs(walk, env, &options) {
-        let listed = walk.origins.tags(&source).has(Tags::FILES);
-        if moves_in(walk, env, &source, &target) {
-            walk.found(&env.world.clone(), &rules::DELETE_MOVE_IN, subject.clone());
+    for (source, target) in pairs(eval, state, &options) {
+        let listed = eval.origins.tags(&source).has(Tags::FILES);
+        if moves_in(eval, state, &source, &target) {
+            eval.report(&state.machine.clone(), &rules::DELETE_MOVE_IN, subject.clone());
         } else if !listed {
-            walk.delete(env, &source, &subject);
+            eval.delete(state, &source, &subject);
         }
-        let how = if protected::is_template(&source) { Write::FromTemplate } else { Write::Replace };
-        walk.write(env, &target, how, &subject);
-        if let Some(content) = walk.content_to_run(env, &source) {
-            walk.remember(env, &target, content, false);
-        } else if walk.is_secret(env, &source) {
-            walk.remember(env, &target, Stream::Data(Tags::SECRET), false);
+        let how = if protected::is_template(&source) { WriteKind::FromTemplate } else { WriteKind::Replace };
+        eval.write(state, &target, how, &subject);
+        if let Some(content) = eval.content_to_run(state, &source) {
+            eval.remember(state, &target, content, false);
+        } else if eval.is_secret(state, &source) {
+            eval.remember(state, &target, Stream::Data(Tags::SECRET), false);
         }
     }
     Stream::None
 }
 
 /// `mv ~/Downloads/x docs/`: out of the home, but nothing protected, and the project keeps it.
-fn moves_in(walk: &mut Walk<'_>, env: &Env, source: &str, target: &str) -> bool {
-    if env.world != World::Here {
+fn moves_in(eval: &mut Evaluator<'_>, state: &ShellState, source: &str, target: &str) -> bool {
+    if state.machine != Machine::Local {
         return false;
     }
-    let (Spot::At(source), Spot::At(target)) = (walk.spot(env, source), walk.spot(env, target)) else {
+    let (ResolvedPath::Known(source), ResolvedPath::Known(target)) =
+        (eval.resolve(state, source), eval.resolve(state, target))
+    else {
         return false;
     };
-    let ground = &walk.ground;
-    let (real, end) = (ground.real(&source, false), ground.real(&target, true));
+    let locations = &eval.locations;
+    let (real, end) = (locations.real(&source, false), locations.real(&target, true));
     // A file below a directory of the home, not one of the home's own directories or anything hidden.
-    let below = real.strip_prefix(ground.real_home.as_str()).unwrap_or("");
+    let below = real.strip_prefix(locations.real_home.as_str()).unwrap_or("");
     let plain = paths::split(below).count() >= 1 && !paths::split(below).any(|part| part.starts_with('.'));
     !value::has_special(&source)
         && plain
-        && !ground.files.is_dir(&real)
-        && ground.zone(&real) == Zone::Outside
-        && ground.zone(&end) == Zone::Inside
-        && protected::kind(&real, &ground.known).is_none()
-        && !walk.is_custom(&real)
+        && !locations.files.is_dir(&real)
+        && locations.zone(&real) == Zone::Outside
+        && locations.zone(&end) == Zone::Inside
+        && protected::kind(&real, &locations.protected_roots).is_none()
+        && !eval.is_user_protected(&real)
 }
 
 /// `rename 's/a/b/' files`: the old names go.
-pub fn rename(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
+pub fn rename(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let options = call.options(Spec { short: "e", ..Spec::default() });
     if !options.has(&["n", "no-act", "nono"]) {
         for file in options.operands.iter().skip(1) {
-            walk.delete(env, file, &call.show());
+            eval.delete(state, file, &call.show());
         }
     }
     Stream::None
 }
 
 /// `cc -o file`
-pub fn compiler(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
+pub fn compiler(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let options = call.options(Spec { short: "oDILlUWfmxO", ..Spec::default() });
     for file in options.values(&["o"]) {
-        walk.write(env, file, Write::Overwrite, &call.show());
+        eval.write(state, file, WriteKind::Overwrite, &call.show());
     }
     Stream::None
 }
 
-pub fn ln(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
+pub fn ln(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let options =
         call.options(Spec { short: "St", long: &["target-directory", "suffix"], ..Spec::default() });
     let subject = call.show();
@@ -160,51 +163,51 @@ pub fn ln(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
         let source = options.operands[0];
         vec![(source.to_owned(), paths::base_name(source).to_owned())]
     } else {
-        pairs(walk, env, &options)
+        pairs(eval, state, &options)
     };
     for (source, link) in pairs {
-        walk.write(env, &link, Write::Replace, &subject);
-        let target = match walk.spot(env, &source) {
+        eval.write(state, &link, WriteKind::Replace, &subject);
+        let target = match eval.resolve(state, &source) {
             // A symbolic link's target is relative to the link, a hard link's to the directory.
-            Spot::At(path) if !options.has(&["s", "symbolic"]) => path,
-            Spot::At(_) => source,
+            ResolvedPath::Known(path) if !options.has(&["s", "symbolic"]) => path,
+            ResolvedPath::Known(_) => source,
             _ => continue,
         };
-        if let Spot::At(path) = walk.spot(env, &link) {
-            walk.ground.add_link(&path, &target);
+        if let ResolvedPath::Known(path) = eval.resolve(state, &link) {
+            eval.locations.add_link(&path, &target);
         }
     }
     Stream::None
 }
 
 /// `mkdir`: harmless, but not where the user wants nothing to change.
-pub fn mkdir(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
+pub fn mkdir(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let options = call.options(Spec { short: "m", long: &["mode"], ..Spec::default() });
     for operand in options.operands {
-        walk.custom(env, operand, &call.show());
+        eval.check_user_protected(state, operand, &call.show());
     }
     Stream::None
 }
 
-pub fn tee(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
+pub fn tee(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let options = call.options(Spec::default());
     let append = options.has(&["a", "append"]);
     let subject = call.show();
     for operand in options.operands {
         let nothing = matches!(call.stdin, Stream::Text(text, _) if text.is_empty());
         let how = match (append, nothing) {
-            (true, _) => Write::Append,
-            (false, true) => Write::Empty,
-            (false, false) => Write::Overwrite,
+            (true, _) => WriteKind::Append,
+            (false, true) => WriteKind::Empty,
+            (false, false) => WriteKind::Overwrite,
         };
-        walk.write(env, operand, how, &subject);
-        walk.remember(env, operand, call.stdin.clone(), append);
+        eval.write(state, operand, how, &subject);
+        eval.remember(state, operand, call.stdin.clone(), append);
     }
     call.stdin.clone()
 }
 
 /// Programs all of whose operands are files they change: `touch`, `sponge`, `dos2unix`.
-pub fn writes_operands(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
+pub fn writes_operands(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let options =
         call.options(Spec { short: "drt", long: &["date", "reference", "time"], ..Spec::default() });
     let subject = call.show();
@@ -213,16 +216,16 @@ pub fn writes_operands(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> S
         return call.filtered();
     }
     for operand in options.operands {
-        walk.write(env, operand, Write::Append, &subject);
+        eval.write(state, operand, WriteKind::Append, &subject);
         if call.name == "sponge" {
-            walk.remember(env, operand, call.stdin.clone(), false);
+            eval.remember(state, operand, call.stdin.clone(), false);
         }
     }
     Stream::None
 }
 
 /// Editors: a person or a script in them can write every file they open.
-pub fn editor(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
+pub fn editor(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     // `ex -s` is silent, `vim -s` names a file.
     let ex_mode = matches!(call.name, "ex" | "ed")
         || call.args().iter().any(|arg| {
@@ -232,81 +235,86 @@ pub fn editor(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
     let options = call.options(Spec { short, long: &["cmd"], ..Spec::default() });
     let subject = call.show();
     for command in options.values(&["c", "cmd"]) {
-        editor_command(walk, env, command, call);
+        editor_command(eval, state, command, call);
     }
     for operand in &options.operands {
         match operand.strip_prefix('+') {
-            Some(command) => editor_command(walk, env, command, call),
+            Some(command) => editor_command(eval, state, command, call),
             None if options.has(&["R", "M"]) => {
-                walk.read(env, operand);
+                eval.read(state, operand);
             }
-            None => walk.write(env, operand, Write::Overwrite, &subject),
+            None => eval.write(state, operand, WriteKind::Overwrite, &subject),
         }
     }
     if let Stream::Text(text, _) = call.stdin
         && ex_mode
     {
         for line in text.lines() {
-            editor_command(walk, env, line, call);
+            editor_command(eval, state, line, call);
         }
     }
     Stream::None
 }
 
 /// `:!command`, `:w file`
-fn editor_command(walk: &mut Walk<'_>, env: &mut Env, command: &str, call: &Call<'_>) {
+fn editor_command(eval: &mut Evaluator<'_>, state: &mut ShellState, command: &str, call: &Call<'_>) {
     let command = command.trim_start_matches([':', ' ']);
     if let Some(at) = command.find('!')
         && command[..at].chars().all(|c| c.is_ascii_alphanumeric() || "%,.$ ".contains(c))
     {
-        walk.text(&mut env.clone(), &command[at + 1..], &Stream::None, false);
+        eval.text(&mut state.clone(), &command[at + 1..], &Stream::None, false);
     } else if let Some(file) = command.strip_prefix("w ").or_else(|| command.strip_prefix("w! ")) {
-        walk.write(env, file.trim(), Write::Overwrite, &call.show());
+        eval.write(state, file.trim(), WriteKind::Overwrite, &call.show());
     }
 }
 
-pub fn dd(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
+pub fn dd(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let value = |name: &str| call.args().iter().find_map(|arg| arg.strip_prefix(name));
     let content = match value("if=") {
         Some("/dev/null") => Stream::text(""),
         Some(source) if source.starts_with("/dev/") => Stream::Data(Tags::NONE),
-        Some(source) => walk.read(env, source),
+        Some(source) => eval.read(state, source),
         None => call.stdin.clone(),
     };
     if let Some(target) = value("of=") {
         let nothing = matches!(&content, Stream::Text(text, _) if text.is_empty());
-        walk.write(env, target, if nothing { Write::Empty } else { Write::Overwrite }, &call.show());
-        walk.remember(env, target, content, false);
+        eval.write(
+            state,
+            target,
+            if nothing { WriteKind::Empty } else { WriteKind::Overwrite },
+            &call.show(),
+        );
+        eval.remember(state, target, content, false);
         return Stream::None;
     }
     content
 }
 
 /// `patch [file]`
-pub fn patch(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
+pub fn patch(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let options =
         call.options(Spec { short: "pidoBDFgrVYz", long: &["input", "output", "strip"], ..Spec::default() });
     let subject = call.show();
     for file in options.operands.first().into_iter().chain(options.value(&["o", "output"]).iter()) {
-        walk.write(env, file, Write::Overwrite, &subject);
+        eval.write(state, file, WriteKind::Overwrite, &subject);
     }
     Stream::None
 }
 
 /// `crontab file`, `crontab -r`: what runs later, by itself.
-pub fn crontab(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
+pub fn crontab(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let options = call.options(Spec { short: "u", ..Spec::default() });
     if !options.has(&["l"]) {
-        walk.found(&env.world.clone(), &rules::WRITE_SHELL_START, call.show());
+        eval.report(&state.machine.clone(), &rules::WRITE_SHELL_START, call.show());
     }
     Stream::None
 }
 
 /// `mkfifo`: what will come out of it is anybody's guess.
-pub fn fifo(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
+pub fn fifo(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let options = call.options(Spec { short: "m", ..Spec::default() });
     for operand in options.operands {
-        walk.remember(env, operand, Stream::Data(Tags::NONE), false);
+        eval.remember(state, operand, Stream::Data(Tags::NONE), false);
     }
     Stream::None
 }

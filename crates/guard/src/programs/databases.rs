@@ -1,15 +1,15 @@
 //! Clients of databases: where on their command line the statements are, and the prompts that lead to a shell.
 
-use crate::eval::Walk;
-use crate::eval::env::Env;
-use crate::eval::file_effects::Spot;
+use crate::eval::Evaluator;
+use crate::eval::resolve::ResolvedPath;
+use crate::eval::shell_state::ShellState;
 use crate::eval::value::{Stream, Tags, deactivate, has_hole};
 use crate::paths::Zone;
 use crate::programs::{Call, Spec};
 use crate::rules;
 use crate::sql;
 
-struct Client {
+struct DatabaseClient {
     names: &'static [&'static str],
     /// One of these words must be there; empty means none.
     verbs: &'static [&'static str],
@@ -22,19 +22,20 @@ struct Client {
     after: usize,
 }
 
-const PLAIN: Client = Client { names: &[], verbs: &[], text: &[], short: "", long: &[], after: 0 };
+const DEFAULT: DatabaseClient =
+    DatabaseClient { names: &[], verbs: &[], text: &[], short: "", long: &[], after: 0 };
 
 include!(concat!(env!("OUT_DIR"), "/guard/sql.rs"));
 
-pub fn client(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
-    let Some(client) = CLIENTS.iter().find(|client| client.names.contains(&call.name)) else {
+pub fn client(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
+    let Some(client) = SQL.iter().find(|client| client.names.contains(&call.name)) else {
         return Stream::None;
     };
-    escapes(walk, env, call);
+    escapes(eval, state, call);
     let options = call.options(Spec { short: client.short, long: client.long, stops: false });
     let asked = client.verbs.is_empty() || options.operands.iter().any(|word| client.verbs.contains(word));
-    if !asked || in_scratch(walk, env, call, &options.operands) {
-        return crate::programs::output::completion_printer(walk, env, call);
+    if !asked || in_scratch(eval, state, call, &options.operands) {
+        return crate::programs::printing::completion_printer(eval, state, call);
     }
     let mut texts: Vec<&str> = options.values(client.text).collect();
     if client.after > 0 {
@@ -44,27 +45,27 @@ pub fn client(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
         texts.push(text);
     }
     if let Some(rule) = sql::judge(&deactivate(&texts.join(";\n"))) {
-        walk.found(&env.world.clone(), rule, call.show());
+        eval.report(&state.machine.clone(), rule, call.show());
     }
     Stream::Data(Tags::NONE)
 }
 
 /// A database in memory or in a temp directory is nobody's.
-fn in_scratch(walk: &mut Walk<'_>, env: &Env, call: &Call<'_>, operands: &[&str]) -> bool {
+fn in_scratch(eval: &mut Evaluator<'_>, state: &ShellState, call: &Call<'_>, operands: &[&str]) -> bool {
     if !matches!(call.name, "sqlite3" | "duckdb" | "litecli") {
         return false;
     }
     match operands.first() {
         None | Some(&":memory:") => true,
-        Some(file) => match walk.spot(env, file) {
-            Spot::At(path) => walk.ground.zone(&walk.ground.real(&path, true)) == Zone::Temp,
+        Some(file) => match eval.resolve(state, file) {
+            ResolvedPath::Known(path) => eval.locations.zone(&eval.locations.real(&path, true)) == Zone::Temp,
             _ => false,
         },
     }
 }
 
 /// `sqlite3 x '.shell …'`, `psql -c '\\! …'`: prompts that lead to a shell.
-fn escapes(walk: &mut Walk<'_>, env: &Env, call: &Call<'_>) {
+fn escapes(eval: &mut Evaluator<'_>, state: &ShellState, call: &Call<'_>) {
     let stdin = match call.stdin {
         Stream::Text(text, _) => text.as_str(),
         _ => "",
@@ -77,13 +78,13 @@ fn escapes(walk: &mut Walk<'_>, env: &Env, call: &Call<'_>) {
             _ => line.split_once("\\!").map(|(_, command)| command),
         };
         if let Some(command) = command {
-            walk.text(&mut env.clone(), command, &Stream::None, false);
+            eval.text(&mut state.clone(), command, &Stream::None, false);
         }
     }
 }
 
 /// `mongosh --eval '…'`, or a script in the pipe.
-pub fn mongo(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
+pub fn mongo(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let options =
         call.options(Spec { short: "up", long: &["eval", "host", "port", "username"], stops: false });
     let mut texts: Vec<&str> = options.values(&["eval"]).collect();
@@ -91,13 +92,13 @@ pub fn mongo(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
         texts.push(text);
     }
     if let Some(rule) = sql::judge_mongo(&texts.join(";")) {
-        walk.found(&env.world.clone(), rule, call.show());
+        eval.report(&state.machine.clone(), rule, call.show());
     }
     Stream::Data(Tags::NONE)
 }
 
 /// `redis-cli`: commands in the pipe, and keys that a listing found.
-pub fn redis(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
+pub fn redis(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let options = call.options(Spec { short: "hpanusri", long: &["user", "pass", "pattern"], stops: false });
     let flushes = |line: &str| {
         let verb = line.split_whitespace().next().unwrap_or("").to_lowercase();
@@ -108,7 +109,7 @@ pub fn redis(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
     let found_keys = matches!(verb.as_str(), "del" | "unlink")
         && options.operands[1..].iter().any(|key| key.chars().count() == 1 && has_hole(key));
     if from_pipe || found_keys {
-        walk.found(&env.world.clone(), &rules::DATABASE_DROP, call.show());
+        eval.report(&state.machine.clone(), &rules::DATABASE_DROP, call.show());
     }
     Stream::Data(Tags::NONE)
 }
