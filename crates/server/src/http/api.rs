@@ -265,7 +265,7 @@ pub async fn name(State(app): State<SharedState>, Path(id): Path<String>, body: 
 async fn told(app: &SharedState, agent: &Agent, name: &str, mut body: Value) -> ApiResult {
     body["session_id"] = json!(agent.session_id);
     let event = NewEvent::observed(name, &agent.session_id, Stamp::now(), Source::Hook, body);
-    let receipt = app.ledger.submit(event).answer().await?;
+    let receipt = app.ledger.submit_one(event).answer().await?;
     let agent = app.ledger.snapshot().agent(agent.id).map(|agent| app.ledger.view(&agent, Stamp::now()));
     Ok(ok(&json!({"status": "ok", "event_id": receipt.event_id, "agent": agent})))
 }

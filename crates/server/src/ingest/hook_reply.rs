@@ -121,7 +121,7 @@ impl HookReplies {
         // Recorded before it is said: a restart in between must not say it twice.
         let note = json!({"session_id": view.session_id, "level": level});
         let event = NewEvent::observed(observed::WARNED, &view.session_id, Stamp::now(), Source::Hook, note);
-        ledger.submit(event).answer().await.ok()?;
+        ledger.submit_one(event).answer().await.ok()?;
         output
     }
 
