@@ -7,7 +7,7 @@ use headspace_core::stamp::Stamp;
 use headspace_platform::clock::WallClock;
 use headspace_platform::config;
 use headspace_platform::config::Config;
-use headspace_platform::http_client;
+use headspace_platform::net::http_client;
 use headspace_store::replay;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};

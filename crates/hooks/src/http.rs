@@ -2,7 +2,8 @@
 
 use crate::runner::HookExecutionResult;
 use crate::settings::HttpRequest;
-use headspace_platform::{config, http_client};
+use headspace_platform::config;
+use headspace_platform::net::http_client;
 use std::io::Read;
 use std::net::IpAddr;
 use std::time::{Duration, Instant};

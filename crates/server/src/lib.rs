@@ -23,7 +23,8 @@ use anyhow::{Context, Result, bail};
 use headspace_core::stamp::Stamp;
 use headspace_platform::clock::WallClock;
 use headspace_platform::config::{self, Config};
-use headspace_platform::{files, http_client, log};
+use headspace_platform::net::http_client;
+use headspace_platform::{files, log};
 use headspace_store as store;
 use headspace_store::rebuild;
 use headspace_store::retention::schedule;
@@ -65,7 +66,7 @@ pub fn serve(options: &ServeOptions) -> Result<ExitCode> {
     if let Err(error) = store::preallocate_wal(&db, &path) {
         log::line(&format!("could not make room for events: {error:#}"));
     }
-    headspace_platform::socket::raise_descriptor_limit();
+    headspace_platform::net::socket::raise_descriptor_limit();
     quiet_panics();
 
     let tails = store::queries::tails(&db)?;

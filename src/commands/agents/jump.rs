@@ -9,7 +9,7 @@ use headspace_core::stamp::Stamp;
 use headspace_core::text;
 use headspace_platform::clock::WallClock;
 use headspace_platform::config::Config;
-use headspace_platform::multiplexer;
+use headspace_platform::terminal::multiplexer;
 use std::process::ExitCode;
 
 /// Jump to the agent that has waited longest for you

@@ -6,7 +6,7 @@ use anyhow::{Context, Result, bail};
 use headspace_core::model::{AgentView, Status};
 use headspace_core::text;
 use headspace_platform::config::Config;
-use headspace_platform::tmux;
+use headspace_platform::terminal::tmux;
 use std::io::{BufRead, BufReader};
 use std::process::ExitCode;
 

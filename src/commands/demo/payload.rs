@@ -6,7 +6,7 @@ use anyhow::{Context, Result, ensure};
 use fs_err as fs;
 use headspace_core::fnv::{START, fnv1a};
 use headspace_core::stamp::Stamp;
-use headspace_platform::http_client;
+use headspace_platform::net::http_client;
 use serde_json::{Map, Value, json};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};

@@ -257,7 +257,7 @@ pub fn server(input: &CheckInput) -> Vec<Finding> {
         );
         return vec![Finding::fail(message, fix)];
     }
-    match headspace_platform::http_client::health(&input.url, Duration::from_secs(2)) {
+    match headspace_platform::net::http_client::health(&input.url, Duration::from_secs(2)) {
         Some(health) if health.version == own => {
             vec![Finding::ok(format!("headspace {own} on {} (pid {})", input.url, health.pid))]
         }

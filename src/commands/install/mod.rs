@@ -19,7 +19,7 @@ use headspace_hooks::client_settings::entry::{Call, Entry, Role};
 use headspace_hooks::client_settings::locate::{Client, Scope, Target};
 use headspace_hooks::client_settings::merge::{Event, Notify, Part, Plan};
 use headspace_platform::config::Config;
-use headspace_platform::http_client;
+use headspace_platform::net::http_client;
 use headspace_platform::usage::Usage;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

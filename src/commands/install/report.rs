@@ -13,7 +13,7 @@ use headspace_hooks::client_settings::entry::Call;
 use headspace_hooks::client_settings::locate;
 use headspace_hooks::client_settings::locate::{Client, Scope};
 use headspace_platform::config;
-use headspace_platform::http_client::Health;
+use headspace_platform::net::http_client::Health;
 use serde_json::{Value, json};
 use std::io::IsTerminal;
 use std::path::Path;

@@ -9,7 +9,7 @@ use headspace_hooks::client_settings::locate;
 use headspace_platform::config;
 use headspace_platform::config::Config;
 use headspace_platform::files;
-use headspace_platform::peer_uid::own_uid;
+use headspace_platform::net::peer_uid::own_uid;
 use headspace_platform::process::on_path;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode, Output, Stdio};
@@ -84,7 +84,7 @@ fn install() -> Result<ExitCode> {
     manager.start()?;
     let deadline = Instant::now() + up::SERVER_STARTS_WITHIN;
     let server = loop {
-        match headspace_platform::http_client::health(&url, Duration::from_secs(1)) {
+        match headspace_platform::net::http_client::health(&url, Duration::from_secs(1)) {
             Some(server) => break server,
             None if Instant::now() > deadline => {
                 bail!("could not reach the server at {url}: see its log, {}", manager.log());
@@ -122,7 +122,7 @@ fn status(json: bool) -> Result<ExitCode> {
     let installed = unit.is_file();
     let active = installed && manager.is_active();
     let url = Config::load()?.server_url();
-    let server = headspace_platform::http_client::health(&url, Duration::from_secs(1));
+    let server = headspace_platform::net::http_client::health(&url, Duration::from_secs(1));
     if json {
         let said = serde_json::json!({
             "unit": unit, "installed": installed, "active": active, "log": manager.log(),

@@ -10,7 +10,7 @@ use anyhow::{Result, bail};
 use headspace_core::text::one_line;
 use headspace_platform::config::Config;
 use headspace_platform::control;
-use headspace_platform::multiplexer;
+use headspace_platform::terminal::multiplexer;
 use ratatui::crossterm::event::{self, DisableMouseCapture, EnableMouseCapture};
 use ratatui::crossterm::execute;
 use std::io::IsTerminal;

@@ -273,7 +273,8 @@ async fn told(app: &SharedState, agent: &Agent, name: &str, mut body: Value) -> 
 /// Brings the agent's terminal to the front.
 pub async fn jump(State(app): State<SharedState>, Path(id): Path<String>) -> ApiResult {
     let view = app.ledger.view(&*known(&app, &id)?, Stamp::now());
-    let jumped = crate::blocking_pool::run(move || headspace_platform::multiplexer::jump(&view)).await;
+    let jumped =
+        crate::blocking_pool::run(move || headspace_platform::terminal::multiplexer::jump(&view)).await;
     let refused = |why: String| ApiError(StatusCode::CONFLICT, format!("could not jump: {why}"));
     jumped.unwrap_or_else(|_| Err("it went wrong".into())).map_err(refused)?;
     Ok(ok(&json!({"status": "ok"})))

@@ -6,7 +6,7 @@ use crate::reconcile::{ReconcilerState, WatchTarget, lock};
 use headspace_core::model::{Source, observed};
 use headspace_core::stamp::Stamp;
 use headspace_platform::clock::WallClock;
-use headspace_platform::tmux;
+use headspace_platform::terminal::tmux;
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -13,12 +13,12 @@ const SAME_TEXT_WITHIN: Duration = Duration::from_secs(120);
 /// A prompt's transcript line may be worded otherwise (pasted text, expansions); then only the time tells.
 const SAME_PROMPT_WITHIN: Duration = Duration::from_secs(2);
 
-pub(super) fn apart(a: Stamp, b: Stamp) -> Duration {
+pub(in crate::engine) fn apart(a: Stamp, b: Stamp) -> Duration {
     a.since(b).max(b.since(a))
 }
 
 /// One thing said, on its way to become a turn.
-pub(super) struct Words<'a> {
+pub(in crate::engine) struct Words<'a> {
     pub actor: Actor,
     pub intent: Intent,
     pub text: &'a str,

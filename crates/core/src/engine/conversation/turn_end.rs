@@ -7,7 +7,7 @@ use crate::model::*;
 use crate::text::one_line;
 use serde_json::Value;
 
-pub(super) fn stop(step: &mut Step) {
+pub(in crate::engine) fn stop(step: &mut Step) {
     let told = step.event.text("last_assistant_message").filter(|text| !text.trim().is_empty());
     step.agent.report_due = None;
     if !step.fresh && step.ended_by_client() {
@@ -54,12 +54,12 @@ fn late_stop(step: &mut Step, told: Option<&str>) {
     }
 }
 
-pub(super) fn stop_failure(step: &mut Step) {
+pub(in crate::engine) fn stop_failure(step: &mut Step) {
     step.fail(step.event.text("error").unwrap_or("unknown"), step.event.text("last_assistant_message"));
 }
 
 /// A Stop was missed: the main thread has been idle for a minute. What the last Stop asked is still asked.
-pub(super) fn idle_prompt(step: &mut Step) {
+pub(in crate::engine) fn idle_prompt(step: &mut Step) {
     let asked = step.agent.interactions.iter().any(|one| one.kind == InteractionKind::Reply);
     if asked || step.agent.command.is_none() {
         return;

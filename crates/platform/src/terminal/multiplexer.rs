@@ -1,6 +1,6 @@
 //! Which terminal shows an agent, and how to bring it to the front: tmux, or a terminal with a command for it.
 
-use crate::tmux::{self, Refusal};
+use crate::terminal::tmux::{self, Refusal};
 use headspace_core::model::{AgentView, Process};
 use serde_json::Value;
 use std::process::{Command, Stdio};

@@ -1,9 +1,9 @@
 //! What the user says, and what is put in their mouth: background tasks report as prompts.
 
+use crate::engine::conversation::turns::{Words, apart};
 use crate::engine::effects::of_this_turn;
 use crate::engine::step::{Step, first_part};
 use crate::engine::subagents;
-use crate::engine::turns::{Words, apart};
 use crate::model::*;
 use crate::text::one_line;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use std::time::Duration;
 /// A prompt and the client's own word that it is busy belong together if they are no further apart than this.
 const SAME_START_WITHIN: Duration = Duration::from_secs(5);
 
-pub(super) fn user_prompt_submit(step: &mut Step) {
+pub(in crate::engine) fn user_prompt_submit(step: &mut Step) {
     let text = step.event.text("prompt").unwrap_or_default();
     if text.trim_start().starts_with("<task-notification>") {
         return step.task_notification(text);

@@ -10,7 +10,7 @@ const LARGE_WINDOW: u64 = 1_000_000;
 
 /// The window of the model the client says it uses. A transcript's id is not enough: it has lost the mark `[1m]`, and
 /// so says nothing about the window.
-pub(super) fn of_model(model: &str) -> Option<u64> {
+pub(in crate::engine) fn of_model(model: &str) -> Option<u64> {
     WINDOWS.iter().find(|(part, _)| model.contains(part)).map(|(_, window)| *window)
 }
 

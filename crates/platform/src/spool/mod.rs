@@ -13,9 +13,11 @@
 //! telling it. Only when the meter says "full" the spool is listed, the oldest events are dropped down to
 //! 15/16 of the bounds, and the meter is set right.
 
+pub mod delivery;
+
 use crate::clock::WallClock;
-use crate::delivery::Delivery;
 use crate::files;
+use crate::spool::delivery::Delivery;
 use anyhow::{Context, Result, bail, ensure};
 use headspace_core::stamp::Stamp;
 use serde::{Deserialize, Serialize};

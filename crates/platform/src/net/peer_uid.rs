@@ -149,7 +149,7 @@ mod linux {
 
         #[test]
         fn both_tables_know_the_owner_of_a_living_connection() {
-            let me = crate::peer_uid::own_uid();
+            let me = crate::net::peer_uid::own_uid();
             for address in ["127.0.0.1:0", "[::1]:0"] {
                 let Some((client, server)) = pair(address) else { continue };
                 let (peer, local) = (server.peer_addr().unwrap(), server.local_addr().unwrap());
@@ -248,7 +248,7 @@ mod macos {
                 let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
                 let (server, peer) = listener.accept().unwrap();
                 let local = server.local_addr().unwrap();
-                assert_eq!(super::uid(peer, local), Some(crate::peer_uid::own_uid()), "{address}");
+                assert_eq!(super::uid(peer, local), Some(crate::net::peer_uid::own_uid()), "{address}");
                 drop(client);
                 // A child that another test is just starting holds our descriptors too, until it is what it will be.
                 let end = std::time::Instant::now() + std::time::Duration::from_secs(10);
