@@ -1,6 +1,7 @@
 //! Acked means committed, whatever happens next.
 
-use super::world::{BIN, Home, Server, event, everything, request};
+use super::tables::everything;
+use headspace_test_support::{Home, Response, Server, binary, event, request};
 use serde_json::{Value, json};
 use std::collections::HashSet;
 use std::process::Command;
@@ -32,7 +33,7 @@ fn load(server: &Server, acked: &Mutex<Vec<String>>, stop: &AtomicBool, worker: 
         if std::io::Write::write_all(&mut stream, &bytes).is_err() {
             return;
         }
-        if super::world::Answer::read(&mut stream).is_some_and(|answer| answer.status == 200) {
+        if Response::read(&mut stream).is_some_and(|answer| answer.status == 200) {
             acked.lock().unwrap().push(body["delivery_id"].as_str().unwrap().to_owned());
         }
     }
@@ -185,8 +186,8 @@ fn a_newer_database_is_refused_and_left_alone() {
 fn a_full_disk_refuses_and_what_was_taken_before_stays() {
     let home = Home::new();
     // No file may grow beyond 1 MiB: to SQLite that is a disk that fails.
-    let mut command =
-        home.command("/bin/sh", &["-c", "trap '' XFSZ; ulimit -f 1024; exec \"$0\" serve --port 0", BIN]);
+    let mut command = home
+        .command_of("/bin/sh", &["-c", "trap '' XFSZ; ulimit -f 1024; exec \"$0\" serve --port 0", binary()]);
     command.env("PATH", "/usr/bin:/bin");
     let server = Server::start(command);
     let mut acked = Vec::new();

@@ -1,7 +1,10 @@
 //! What the machine does to a server: directories that cannot be written, locks, cuts, clocks, and limits.
 
-use super::world::{Answer, BIN, Home, Server, event, request, wait_for};
 use headspace_platform::clock::WallClock;
+use headspace_test_support::{
+    Home, NOBODY, Response, Server, binary, copy_program, event, is_root, request, run, skip, wait_for,
+    wait_until,
+};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
@@ -11,32 +14,23 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Somebody who is not root, for limits and permissions that do not bind root.
-const NOBODY: u32 = 65534;
+/// On a busy machine a hook starts late, but whatever it could wait for lasts longer than this.
+const NOT_HELD_UP: Duration = Duration::from_secs(10);
 
-fn root() -> bool {
-    // SAFETY: geteuid has no arguments and cannot fail.
-    unsafe { libc::geteuid() == 0 }
-}
-
-/// A hook with this event, as the client would call it, and how long it took.
-fn notify(home: &Home, port: u16, event: &Value) -> Duration {
-    let mut command = home.command(BIN, &["notify"]);
+/// Calls the hook with this event as the client would.
+fn notify(home: &Home, port: u16, event: &Value) {
+    let mut command = home.command(&["notify"]);
     command.env("CLAUDE_HEADSPACE_URL", format!("http://127.0.0.1:{port}"));
-    silently(command, event)
+    silently(command, event);
 }
 
-fn silently(mut command: Command, event: &Value) -> Duration {
+/// The hook succeeds, says nothing, and does not outlast its own limit of two seconds by far.
+fn silently(command: Command, event: &Value) {
     let start = Instant::now();
-    let mut hook =
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    hook.stdin.take().unwrap().write_all(event.to_string().as_bytes()).unwrap();
-    let said = hook.wait_with_output().unwrap();
-    let took = start.elapsed();
+    let said = run(command, event.to_string());
     assert_eq!(said.status.code(), Some(0));
     assert!(said.stdout.is_empty() && said.stderr.is_empty(), "{said:?}");
-    assert!(took < Duration::from_millis(2100), "{took:?}");
-    took
+    assert!(start.elapsed() < NOT_HELD_UP, "{:?}", start.elapsed());
 }
 
 fn prompt(session: &str, text: &str) -> Value {
@@ -76,7 +70,7 @@ fn a_database_that_others_lock_makes_nobody_wait_and_loses_nothing() {
     db.execute_batch("ROLLBACK").unwrap();
     drop(db);
     notify(&home, server.port, &prompt("s", "after"));
-    wait_for("the spool to be drained", || (spooled(&server) == 0).then_some(()));
+    wait_until("the spool to be drained", || spooled(&server) == 0);
     server.stop();
     assert_eq!(prompts(&home), ["before", "locked 0", "locked 1", "locked 2", "after"]);
 }
@@ -168,7 +162,7 @@ fn however_a_database_is_damaged_what_can_be_read_comes_back_and_it_ends() {
         let damaged = home.path().join(format!("damaged-{round}"));
         std::fs::write(&damaged, bytes).unwrap();
         std::fs::remove_file(home.database()).unwrap();
-        let mut rebuild = home.command(BIN, &["rebuild", "--json", "--from", damaged.to_str().unwrap()]);
+        let mut rebuild = home.command(&["rebuild", "--json", "--from", damaged.to_str().unwrap()]);
         let mut rebuild = rebuild.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         wait_for(&format!("rebuild {round} to end"), || rebuild.try_wait().unwrap());
         let out = rebuild.wait_with_output().unwrap();
@@ -196,7 +190,7 @@ fn broken_spool_records_are_set_aside_and_the_rest_is_kept() {
     std::fs::write(&files[4], text.replace("\"prompt\":", "\"prompt\" ")).unwrap();
     std::fs::write(spool.join("stranger"), "?").unwrap();
     let server = home.serve();
-    wait_for("the spool to be drained", || (spooled(&server) == 0).then_some(()));
+    wait_until("the spool to be drained", || spooled(&server) == 0);
     server.stop();
     assert_eq!(prompts(&home), ["0", "3", "5"]);
     assert_eq!(std::fs::read_dir(spool.join("bad")).unwrap().count(), 4, "kept for a look, and counted");
@@ -215,9 +209,7 @@ fn a_spool_that_is_missing_is_made_and_one_that_cannot_be_made_breaks_no_hook() 
     assert_eq!(spooled(&server), 0);
     // While a server drains it.
     notify(&home, 9, &prompt("s", "made"));
-    wait_for("the spool to be drained", || {
-        (server.get("/hook/status")["events_received"] == 2).then_some(())
-    });
+    wait_until("the spool to be drained", || server.get("/hook/status")["events_received"] == 2);
     server.stop();
     std::fs::remove_dir_all(&spool).unwrap();
     std::fs::write(&spool, "a file where a directory should be").unwrap();
@@ -235,24 +227,24 @@ fn a_directory_that_cannot_be_written_is_named_and_breaks_no_hook() {
     };
     open(home.path(), 0o755);
     // A copy that another user may run.
-    let binary = home.path().join("headspace");
-    crate::stage::ground::copy(BIN, &binary);
-    let state = home.path().join("state");
-    std::fs::create_dir(&state).unwrap();
+    let copy = home.path().join("headspace");
+    copy_program(binary(), &copy);
+    let state = home.at(".local/state");
+    std::fs::create_dir_all(&state).unwrap();
     open(&state, 0o555);
-    let run = |args: &[&str]| {
-        let mut command = home.command(binary.to_str().unwrap(), args);
-        if root() {
+    let as_nobody = |args: &[&str]| {
+        let mut command = home.command_of(&copy, args);
+        if is_root() {
             command.uid(NOBODY).gid(NOBODY);
         }
         command
     };
-    let refused = run(&["serve", "--port", "0"]).output().unwrap();
+    let refused = as_nobody(&["serve", "--port", "0"]).output().unwrap();
     let said = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert_eq!(refused.status.code(), Some(1), "{said}");
     assert!(said.starts_with("headspace: could not ") && said.contains("state/headspace"), "{said}");
     assert_eq!(said.lines().count(), 1, "{said}");
-    let mut hook = run(&["notify"]);
+    let mut hook = as_nobody(&["notify"]);
     hook.env("CLAUDE_HEADSPACE_URL", "http://127.0.0.1:9");
     silently(hook, &prompt("s", "nowhere to go"));
     assert_eq!(std::fs::read_dir(&state).unwrap().count(), 0);
@@ -263,10 +255,10 @@ fn a_directory_that_cannot_be_written_is_named_and_breaks_no_hook() {
 fn a_directory_that_becomes_read_only_does_not_end_the_server() {
     let home = Home::new();
     std::fs::set_permissions(home.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
-    let binary = home.path().join("headspace");
-    crate::stage::ground::copy(BIN, &binary);
-    let mut serve = home.command(binary.to_str().unwrap(), &["serve", "--port", "0"]);
-    if root() {
+    let copy = home.path().join("headspace");
+    copy_program(binary(), &copy);
+    let mut serve = home.command_of(&copy, &["serve", "--port", "0"]);
+    if is_root() {
         serve.uid(NOBODY).gid(NOBODY);
     }
     let server = Server::start(serve);
@@ -320,7 +312,7 @@ fn rows(home: &Home) -> Vec<String> {
 #[test]
 fn without_descriptors_the_server_waits_and_goes_on_when_there_are_some() {
     let home = Home::new();
-    let command = home.command("/bin/sh", &["-c", "ulimit -n 64; exec \"$0\" serve --port 0", BIN]);
+    let command = home.command_of("/bin/sh", &["-c", "ulimit -n 64; exec \"$0\" serve --port 0", binary()]);
     let server = Server::start(command);
     server.hook("stop", event("s", json!({})));
     // Half a request each: at work as far as anybody can see, so none makes room by itself.
@@ -332,16 +324,14 @@ fn without_descriptors_the_server_waits_and_goes_on_when_there_are_some() {
             stream
         })
         .collect();
-    wait_for("the descriptors to run out", || {
-        server.log().contains("could not accept a connection").then_some(())
-    });
+    wait_until("the descriptors to run out", || server.log().contains("could not accept a connection"));
     drop(crowd);
     wait_for("the server to take connections again", || {
         let body = event("honest", json!({})).to_string();
         let mut stream = TcpStream::connect(("127.0.0.1", server.port)).ok()?;
         stream.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
         stream.write_all(&request(server.port, "POST", "/hook/stop", &[], Some(body.as_bytes()))).ok()?;
-        Answer::read(&mut stream).filter(|answer| answer.status == 200)
+        Response::read(&mut stream).filter(|answer| answer.status == 200)
     });
     // It says so, and not a thousand times a second.
     let lines = server.log().lines().count();
@@ -351,17 +341,17 @@ fn without_descriptors_the_server_waits_and_goes_on_when_there_are_some() {
 /// The limit on processes counts a user's threads; it does not bind root, so this needs to become somebody else.
 #[test]
 fn without_threads_the_server_says_so_or_goes_on() {
-    if !root() {
-        return;
+    if !is_root() {
+        return skip("only root can become a user whose threads are limited");
     }
     let home = Home::new();
     std::fs::set_permissions(home.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
-    let binary = home.path().join("headspace");
-    crate::stage::ground::copy(BIN, &binary);
+    let copy = home.path().join("headspace");
+    copy_program(binary(), &copy);
     // An id that nobody else uses: the limit counts what the user has already.
     let user = 61_000 + std::process::id() % 4000;
     let serve = |threads: u64| {
-        let mut command = home.command(binary.to_str().unwrap(), &["serve", "--port", "0"]);
+        let mut command = home.command_of(&copy, &["serve", "--port", "0"]);
         command.uid(user).gid(user);
         let limit = libc::rlimit { rlim_cur: threads, rlim_max: threads };
         // SAFETY: setrlimit may be called between fork and exec; `limit` is a copy of its own.
@@ -409,8 +399,8 @@ fn a_hook_without_descriptors_is_silent_and_quick() {
     let server = home.serve();
     for limit in 3..10 {
         let script = format!("ulimit -n {limit}; exec \"$0\" notify");
-        let mut hook = home.command("/bin/sh", &["-c", &script, BIN]);
-        hook.env("CLAUDE_HEADSPACE_URL", format!("http://127.0.0.1:{}", server.port));
+        let mut hook = home.command_of("/bin/sh", &["-c", &script, binary()]);
+        hook.env("CLAUDE_HEADSPACE_URL", server.url());
         silently(hook, &prompt("s", &format!("{limit}")));
     }
     assert!(server.get("/hook/status")["events_received"].as_i64() >= Some(5));

@@ -1,6 +1,6 @@
 //! Requests nobody honest sends: each gets its bounded answer, and honest ones go on meanwhile.
 
-use super::world::{Answer, Home, Server, event, request};
+use headspace_test_support::{Home, Response, Server, allow_many_connections, event, request, wait_until};
 use serde_json::json;
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -45,7 +45,7 @@ fn lies_and_nonsense_are_answered_or_hung_up_on() {
         let _ = stream.write_all(bytes.as_bytes());
         let _ = stream.shutdown(Shutdown::Write);
         // Being hung up on is an answer too.
-        let answer = Answer::read(&mut stream);
+        let answer = Response::read(&mut stream);
         let shown: String = bytes.chars().take(100).collect();
         assert!(
             answer.as_ref().is_none_or(|answer| expected.contains(&answer.status)),
@@ -146,7 +146,7 @@ fn paths_lead_nowhere_but_where_they_say() {
         stream.set_read_timeout(Some(SOON)).unwrap();
         let bytes = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
         stream.write_all(bytes.as_bytes()).unwrap();
-        let answer = Answer::read(&mut stream).unwrap_or_else(|| panic!("no answer to {path:?}"));
+        let answer = Response::read(&mut stream).unwrap_or_else(|| panic!("no answer to {path:?}"));
         assert!(expected.contains(&answer.status), "{path:?}: {} {}", answer.status, answer.text());
         assert!(!answer.text().contains(token.trim()) && !answer.text().contains("root:"), "{path:?}");
     }
@@ -171,7 +171,7 @@ fn a_body_that_is_too_big_gets_its_answer_while_it_is_still_being_sent() {
         let mut sender = stream.try_clone().unwrap();
         let body = body.clone();
         let sending = std::thread::spawn(move || sender.write_all(&body).is_ok());
-        assert_eq!(Answer::read(&mut stream).unwrap().status, 413);
+        assert_eq!(Response::read(&mut stream).unwrap().status, 413);
         let _ = sending.join();
     }
     still_well(&server);
@@ -194,9 +194,7 @@ fn requests_sent_together_are_answered_in_order() {
 
 #[test]
 fn idle_crowds_make_room_for_those_who_ask() {
-    let limit = libc::rlimit { rlim_cur: 4096, rlim_max: 4096 };
-    // SAFETY: the pointer is to a living rlimit.
-    unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &limit) };
+    allow_many_connections();
     let home = Home::new();
     let server = home.serve();
     let mut crowd: Vec<TcpStream> = Vec::new();
@@ -233,7 +231,7 @@ fn bodies_that_never_come_keep_nobody_waiting() {
     let mut stream = server.connect();
     stream.write_all(half).unwrap();
     stream.shutdown(Shutdown::Write).unwrap();
-    assert!(Answer::read(&mut stream).is_none_or(|answer| answer.status == 400));
+    assert!(Response::read(&mut stream).is_none_or(|answer| answer.status == 400));
 }
 
 /// Heads that come a byte at a time hold a connection each, and nobody else.
@@ -311,6 +309,7 @@ fn an_event_of_countless_values_takes_little_memory() {
 /// More bodies that never end than there may be connections: hooks are let in all the same.
 #[test]
 fn bodies_that_never_end_keep_no_hook_out() {
+    allow_many_connections();
     let home = Home::new();
     let server = home.serve();
     let head = "POST /hook/stop HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n\
@@ -343,9 +342,7 @@ fn a_fifo_in_the_spool_stops_nothing() {
     let name = format!("0000000000000002-0000000000000001-{}.event", record.len());
     std::fs::write(spool.join(name), record).unwrap();
     let server = home.serve();
-    super::world::wait_for("the spooled event", || {
-        (server.get("/hook/status")["events_received"] == 1).then_some(())
-    });
+    wait_until("the spooled event", || server.get("/hook/status")["events_received"] == 1);
     assert!(!fifo.exists());
     still_well(&server);
 }

@@ -1,6 +1,6 @@
 //! The contract: slugs, errors, lists.
 
-use super::world::{Home, event};
+use headspace_test_support::{Home, event};
 use serde_json::{Value, json};
 
 #[test]

@@ -1,10 +1,8 @@
 //! What a hook is told, and what telling it costs.
 
-use super::world::{BIN, Home, Server, event};
+use headspace_test_support::{Home, Server, event, run};
 use serde_json::{Value, json};
-use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
 /// A transcript whose last answer filled this many tokens.
 fn transcript(home: &Home, session: &str, model: &str, tokens: u64) -> PathBuf {
@@ -62,11 +60,9 @@ fn a_configured_window_counts_for_the_board_too() {
 }
 
 fn notify(home: &Home, server: &Server, payload: &Value) {
-    let mut command: Command = home.command(BIN, &["notify"]);
-    command.env("CLAUDE_HEADSPACE_URL", format!("http://127.0.0.1:{}", server.port));
-    let mut hook = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-    hook.stdin.take().unwrap().write_all(payload.to_string().as_bytes()).unwrap();
-    assert!(hook.wait_with_output().unwrap().status.success());
+    let mut command = home.command(&["notify"]);
+    command.env("CLAUDE_HEADSPACE_URL", server.url());
+    assert!(run(command, payload.to_string()).status.success());
 }
 
 #[test]
