@@ -323,7 +323,8 @@ fn the_list_marks_doubles_ours_and_what_is_off() {
     assert_eq!(column("timeout"), [json!(600.0), json!(1.5), json!(5.0), json!(600.0)]);
     assert_eq!(column("disabled"), [Value::Null, Value::Null, Value::Null, Value::Null]);
     let doubles = column("double_of");
-    assert!(doubles[3].as_str().unwrap().ends_with("home/.claude/settings.json:1"), "{doubles:?}");
+    let user_settings = world.home.at(".claude/settings.json");
+    assert_eq!(doubles[3], format!("{}:1", user_settings.display()));
     assert_eq!(doubles[0..3], [Value::Null, Value::Null, Value::Null]);
 
     let local = world.project.join(".claude/settings.local.json");
