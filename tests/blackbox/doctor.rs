@@ -1,6 +1,6 @@
 //! "I installed it and nothing shows": what the doctor says, and what it mends.
 
-use headspace_test_support::{Home, Installation, Process, binary, wait_for};
+use headspace_test_support::{Home, Installation, Process, binary, each_row, wait_for};
 use serde_json::{Value, json};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -41,11 +41,13 @@ fn a_healthy_home_is_told_so() {
     let home = Installation::new(json!({}));
     home.ok(&["install"]);
     home.send("Stop", "s1", Path::new("/tmp"), json!({}));
-    for check in
-        ["settings", "hooks", "disabled", "test event", "server", "files", "spool", "database", "events"]
-    {
-        assert_eq!(first(&home, check).0, "ok", "{check}: {:?}", findings(&home, check));
-    }
+    each_row(
+        ["settings", "hooks", "disabled", "test event", "server", "files", "spool", "database", "events"],
+        |check| check.to_string(),
+        |check| {
+            assert_eq!(first(&home, check).0, "ok", "{check}: {:?}", findings(&home, check));
+        },
+    );
     assert!(first(&home, "events").1.contains("last Stop"), "{:?}", findings(&home, "events"));
 }
 

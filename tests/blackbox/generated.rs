@@ -4,7 +4,7 @@
 #[path = "../../xtask/src/generate.rs"]
 mod generate;
 
-use headspace_test_support::{binary, skip};
+use headspace_test_support::{binary, each_row, skip};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
@@ -37,13 +37,15 @@ fn committed_completions_and_manual_pages_are_current() {
 
 #[test]
 fn completions_are_printed_for_each_shell() {
-    for (shell, part) in
-        [("bash", "complete -F"), ("zsh", "#compdef headspace"), ("fish", "complete -c headspace")]
-    {
-        let output = Command::new(binary()).args(["completions", shell]).output().unwrap();
-        let text = String::from_utf8(output.stdout).unwrap();
-        assert!(output.status.success() && text.contains(part), "{shell}");
-    }
+    each_row(
+        [("bash", "complete -F"), ("zsh", "#compdef headspace"), ("fish", "complete -c headspace")],
+        |(shell, ..)| shell.to_string(),
+        |(shell, part)| {
+            let output = Command::new(binary()).args(["completions", shell]).output().unwrap();
+            let text = String::from_utf8(output.stdout).unwrap();
+            assert!(output.status.success() && text.contains(part), "{shell}");
+        },
+    );
     assert_eq!(Command::new(binary()).args(["completions", "tcsh"]).output().unwrap().status.code(), Some(2));
 }
 

@@ -1,6 +1,6 @@
 //! The guard through the binary: what it reads, prints and exits with.
 
-use headspace_test_support::{Home, NO_SERVER, on_terminal, run};
+use headspace_test_support::{Home, NO_SERVER, each_row, on_terminal, run};
 use serde_json::{Value, json};
 use std::io::Write;
 use std::ops::Deref;
@@ -62,22 +62,31 @@ fn answer(output: &Output) -> Value {
 #[test]
 fn check_answers_every_input() {
     let home = Project::new();
-    for (stdin, verdict) in [
-        (home.payload("rm -rf /usr/local"), "deny"),
-        (home.payload("echo hi"), "allow"),
-        (home.payload("echo \"open"), "ask"),
-        (b"not json".to_vec(), "ask"),
-        (Vec::new(), "ask"),
-        (vec![0xff, 0xfe], "ask"),
-        (b"[".repeat(100_000), "ask"),
-        (br#"{"tool_name":"Bash"}"#.to_vec(), "ask"),
-    ] {
-        let answer = answer(&home.run(&["guard", "check"], &stdin));
-        assert_eq!(answer["verdict"], verdict, "{}", String::from_utf8_lossy(&stdin[..stdin.len().min(80)]));
-        let silent = verdict == "allow";
-        assert_eq!(answer["rule"].is_null(), silent);
-        assert_eq!(answer["reason"].is_null(), silent);
-    }
+    each_row(
+        [
+            (home.payload("rm -rf /usr/local"), "deny"),
+            (home.payload("echo hi"), "allow"),
+            (home.payload("echo \"open"), "ask"),
+            (b"not json".to_vec(), "ask"),
+            (Vec::new(), "ask"),
+            (vec![0xff, 0xfe], "ask"),
+            (b"[".repeat(100_000), "ask"),
+            (br#"{"tool_name":"Bash"}"#.to_vec(), "ask"),
+        ],
+        |(stdin, _)| String::from_utf8_lossy(&stdin[..stdin.len().min(80)]).into_owned(),
+        |(stdin, verdict)| {
+            let answer = answer(&home.run(&["guard", "check"], &stdin));
+            assert_eq!(
+                answer["verdict"],
+                verdict,
+                "{}",
+                String::from_utf8_lossy(&stdin[..stdin.len().min(80)])
+            );
+            let silent = verdict == "allow";
+            assert_eq!(answer["rule"].is_null(), silent);
+            assert_eq!(answer["reason"].is_null(), silent);
+        },
+    );
 }
 
 #[test]
@@ -187,20 +196,24 @@ fn links_on_the_disk_are_followed() {
 fn no_payload_brings_the_guard_down() {
     let home = Project::new();
     let nested = format!("{}1{}", "os.path.join(".repeat(30_000), ")".repeat(30_000));
-    for command in [
-        format!("a=x;{}rm -rf $a", "a=$a$a;".repeat(60)),
-        format!("x=a;{}rm -rf $x", "x=${x//a/aaaaaaaaaa};".repeat(12)),
-        format!("python3 -c 'os.remove({nested})'"),
-        format!("perl -e '{}'", "unlink a ".repeat(30_000)),
-        format!("find {} -delete", (0..20_000).map(|n| format!("/d{n} -name n{n}")).collect::<String>()),
-        (0..20_000).map(|n| format!("x{n}=1")).collect::<Vec<_>>().join(" || ") + "; rm -rf /usr",
-    ] {
-        let started = Instant::now();
-        let output = home.run(&["guard", "hook"], &home.payload(&command));
-        let decision = &answer(&output)["hookSpecificOutput"]["permissionDecision"];
-        assert!(decision == "ask" || decision == "deny", "{}… {output:?}", &command[..30]);
-        assert!(started.elapsed() < Duration::from_secs(10), "{}…", &command[..30]);
-    }
+    each_row(
+        [
+            format!("a=x;{}rm -rf $a", "a=$a$a;".repeat(60)),
+            format!("x=a;{}rm -rf $x", "x=${x//a/aaaaaaaaaa};".repeat(12)),
+            format!("python3 -c 'os.remove({nested})'"),
+            format!("perl -e '{}'", "unlink a ".repeat(30_000)),
+            format!("find {} -delete", (0..20_000).map(|n| format!("/d{n} -name n{n}")).collect::<String>()),
+            (0..20_000).map(|n| format!("x{n}=1")).collect::<Vec<_>>().join(" || ") + "; rm -rf /usr",
+        ],
+        |command| command.chars().take(40).collect(),
+        |command| {
+            let started = Instant::now();
+            let output = home.run(&["guard", "hook"], &home.payload(&command));
+            let decision = &answer(&output)["hookSpecificOutput"]["permissionDecision"];
+            assert!(decision == "ask" || decision == "deny", "{}… {output:?}", &command[..30]);
+            assert!(started.elapsed() < Duration::from_secs(10), "{}…", &command[..30]);
+        },
+    );
     for command in [format!("rm -rf {}", "a/".repeat(200_000)), format!("ls {}", "x ".repeat(100_000))] {
         assert!(home.run(&["guard", "hook"], &home.payload(&command)).status.success());
     }
@@ -251,22 +264,26 @@ fn packs_and_scripts_are_judged_through_the_binary() {
     std::fs::write(project.join("package.json"), r#"{"scripts": {"nuke": "rm -rf /usr/local", "b": "tsc"}}"#)
         .unwrap();
     std::fs::write(project.join("Makefile"), "all:\n\techo\ndown:\n\tdocker compose down -v\n").unwrap();
-    for (command, verdict) in [
-        ("terraform destroy -auto-approve", "ask"),
-        ("terraform plan -destroy", "allow"),
-        ("psql -c 'DROP TABLE x'", "ask"),
-        ("./wipe.sh", "deny"),
-        ("npm run nuke", "deny"),
-        ("npm run b", "allow"),
-        ("make", "allow"),
-        ("make down", "ask"),
-    ] {
-        assert_eq!(
-            answer(&home.run(&["guard", "check"], &home.payload(command)))["verdict"],
-            verdict,
-            "{command}"
-        );
-    }
+    each_row(
+        [
+            ("terraform destroy -auto-approve", "ask"),
+            ("terraform plan -destroy", "allow"),
+            ("psql -c 'DROP TABLE x'", "ask"),
+            ("./wipe.sh", "deny"),
+            ("npm run nuke", "deny"),
+            ("npm run b", "allow"),
+            ("make", "allow"),
+            ("make down", "ask"),
+        ],
+        |(command, ..)| command.to_string(),
+        |(command, verdict)| {
+            assert_eq!(
+                answer(&home.run(&["guard", "check"], &home.payload(command)))["verdict"],
+                verdict,
+                "{command}"
+            );
+        },
+    );
     // Longer than anybody reads, and no file at all: what it was before scripts were read.
     std::fs::write(project.join("long.sh"), format!("#!/bin/sh\n{}\nrm -rf ~/x\n", "# x\n".repeat(20_000)))
         .unwrap();
@@ -289,15 +306,19 @@ fn a_project_may_only_tighten() {
             "guard": {"deny": ["make deploy"], "allow": ["sudo id"], "rules": {"privilege": "off"}, "protected_paths": ["gen/"]} }"#,
     )
     .unwrap();
-    for (command, verdict, rule) in [
-        ("make deploy", "deny", "custom.deny"),
-        ("sudo id", "deny", "privilege"),
-        ("rm gen/a", "deny", "write.protected"),
-        ("echo '{}' > .headspace.jsonc", "deny", "write.agent-settings"),
-    ] {
-        let answer = answer(&home.run(&["guard", "check"], &home.payload(command)));
-        assert_eq!((&answer["verdict"], &answer["rule"]), (&json!(verdict), &json!(rule)), "{command}");
-    }
+    each_row(
+        [
+            ("make deploy", "deny", "custom.deny"),
+            ("sudo id", "deny", "privilege"),
+            ("rm gen/a", "deny", "write.protected"),
+            ("echo '{}' > .headspace.jsonc", "deny", "write.agent-settings"),
+        ],
+        |(command, ..)| command.to_string(),
+        |(command, verdict, rule)| {
+            let answer = answer(&home.run(&["guard", "check"], &home.payload(command)));
+            assert_eq!((&answer["verdict"], &answer["rule"]), (&json!(verdict), &json!(rule)), "{command}");
+        },
+    );
 }
 
 #[test]
@@ -367,16 +388,20 @@ fn other_events_get_their_own_form_or_nothing() {
         (&json!("PermissionRequest"), &json!("deny"))
     );
     assert!(output["decision"]["message"].as_str().unwrap().contains("privilege"));
-    for (name, command) in [
-        ("PermissionRequest", "terraform destroy"),
-        ("PermissionRequest", "ls"),
-        ("PostToolUse", "sudo id"),
-        ("UserPromptSubmit", "sudo id"),
-        ("Stop", "sudo id"),
-    ] {
-        let silent = event(name, command);
-        assert!(silent.status.success() && silent.stdout.is_empty(), "{name} {command}: {silent:?}");
-    }
+    each_row(
+        [
+            ("PermissionRequest", "terraform destroy"),
+            ("PermissionRequest", "ls"),
+            ("PostToolUse", "sudo id"),
+            ("UserPromptSubmit", "sudo id"),
+            ("Stop", "sudo id"),
+        ],
+        |(name, command)| format!("{name} {command}"),
+        |(name, command)| {
+            let silent = event(name, command);
+            assert!(silent.status.success() && silent.stdout.is_empty(), "{name} {command}: {silent:?}");
+        },
+    );
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! `headspace hooks`, through the binary: each test has its own home and project.
 
-use headspace_test_support::{Home, binary, listen, wait_until};
+use headspace_test_support::{Home, binary, each_row, listen, wait_until};
 use serde_json::{Value, json};
 use std::io::Write;
 use std::net::TcpStream;
@@ -169,13 +169,18 @@ fn on_failure_block_turns_every_failure_into_a_block() {
         json!({"type": "command", "command": "echo '{'", "onFailure": "block"}),
         json!({"type": "http", "url": "http://127.0.0.1:1/", "onFailure": "block", "timeout": 2}),
     ];
-    for hook in failing {
-        let answer = World::hooks("PreToolUse", json!([hook])).json(&["run", "PreToolUse", "--tool", "Bash"]);
-        assert_eq!(answer["blocked"], json!(true), "{hook}: {answer}");
-        let hook = json!([hook]);
-        let answer = World::hooks("Stop", hook.clone()).json(&["run", "Stop"]);
-        assert_eq!(answer["blocked"], json!(false), "the client ignores it on Stop: {hook}");
-    }
+    each_row(
+        failing,
+        |hook| hook.to_string(),
+        |hook| {
+            let answer =
+                World::hooks("PreToolUse", json!([hook])).json(&["run", "PreToolUse", "--tool", "Bash"]);
+            assert_eq!(answer["blocked"], json!(true), "{hook}: {answer}");
+            let hook = json!([hook]);
+            let answer = World::hooks("Stop", hook.clone()).json(&["run", "Stop"]);
+            assert_eq!(answer["blocked"], json!(false), "the client ignores it on Stop: {hook}");
+        },
+    );
 }
 
 #[test]
@@ -287,22 +292,26 @@ fn control_characters_of_hooks_never_reach_the_terminal() {
 #[test]
 fn wrong_usage_is_told_apart_from_failure() {
     let world = World::new();
-    for (args, code) in [
-        (&["run", "Stopp"][..], 2),
-        (&["run", "PreToolUse"], 2),
-        (&["run", "PreToolUse", "--tool", ""], 2),
-        (&["run", "Stop", "--set", "novalue"], 2),
-        (&["run", "Stop", "--dialect", "other"], 2),
-        (&["run", "Stop", "--project", "nowhere"], 2),
-        (&["run", "SessionStart", "--dialect", "wave"], 2),
-        (&["run", "Stop", "--input", "nowhere.json"], 1),
-        (&["capture", "x", "--event", "Nope"], 2),
-    ] {
-        let output = world.run(args);
-        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert_eq!(output.status.code(), Some(code), "{args:?}: {stderr}");
-        assert!(output.stdout.is_empty(), "{args:?}");
-    }
+    each_row(
+        [
+            (&["run", "Stopp"][..], 2),
+            (&["run", "PreToolUse"], 2),
+            (&["run", "PreToolUse", "--tool", ""], 2),
+            (&["run", "Stop", "--set", "novalue"], 2),
+            (&["run", "Stop", "--dialect", "other"], 2),
+            (&["run", "Stop", "--project", "nowhere"], 2),
+            (&["run", "SessionStart", "--dialect", "wave"], 2),
+            (&["run", "Stop", "--input", "nowhere.json"], 1),
+            (&["capture", "x", "--event", "Nope"], 2),
+        ],
+        |(args, ..)| format!("{args:?}"),
+        |(args, code)| {
+            let output = world.run(args);
+            let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert_eq!(output.status.code(), Some(code), "{args:?}: {stderr}");
+            assert!(output.stdout.is_empty(), "{args:?}");
+        },
+    );
     let stderr = String::from_utf8(world.run(&["run", "stop"]).stderr).unwrap();
     assert!(stderr.contains("did you mean Stop?"), "{stderr}");
 }
@@ -383,21 +392,29 @@ fn hints_tell_what_will_not_work_and_do_not_fail_the_check() {
         ("sh /no/script.sh", "does not exist"),
         ("FOO=1 exec no-such-program-xyz", "not found on the PATH"),
     ];
-    for (command, words) in commands {
-        let world_settings =
-            json!({"hooks": {"Stop": [{"hooks": [{"type": "command", "command": command}]}]}});
-        world.put(&world.project.join(".claude/settings.json"), &world_settings.to_string());
-        let output = world.run(&["validate", "--json"]);
-        let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
-        assert_eq!((output.status.code(), &answer["problems"]), (Some(0), &json!([])), "{command}");
-        let said = answer["hints"].to_string();
-        assert!(said.contains(words), "{command}: {said}");
-    }
-    for fine in ["true", "echo x | cat", "sh -c 'x'", "$MY_HOOK x", "if true; then x; fi", "cat \"$FILE\""] {
-        let settings = json!({"hooks": {"Stop": [{"hooks": [{"type": "command", "command": fine}]}]}});
-        world.put(&world.project.join(".claude/settings.json"), &settings.to_string());
-        assert_eq!(world.json(&["validate"])["hints"], json!([]), "{fine}");
-    }
+    each_row(
+        commands,
+        |(command, ..)| command.to_string(),
+        |(command, words)| {
+            let world_settings =
+                json!({"hooks": {"Stop": [{"hooks": [{"type": "command", "command": command}]}]}});
+            world.put(&world.project.join(".claude/settings.json"), &world_settings.to_string());
+            let output = world.run(&["validate", "--json"]);
+            let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+            assert_eq!((output.status.code(), &answer["problems"]), (Some(0), &json!([])), "{command}");
+            let said = answer["hints"].to_string();
+            assert!(said.contains(words), "{command}: {said}");
+        },
+    );
+    each_row(
+        ["true", "echo x | cat", "sh -c 'x'", "$MY_HOOK x", "if true; then x; fi", "cat \"$FILE\""],
+        |fine| fine.to_string(),
+        |fine| {
+            let settings = json!({"hooks": {"Stop": [{"hooks": [{"type": "command", "command": fine}]}]}});
+            world.put(&world.project.join(".claude/settings.json"), &settings.to_string());
+            assert_eq!(world.json(&["validate"])["hints"], json!([]), "{fine}");
+        },
+    );
 }
 
 #[test]
@@ -466,18 +483,22 @@ fn an_http_hook_gets_the_payload_and_its_body_decides() {
 
 #[test]
 fn redirects_and_text_are_failures_of_an_http_hook() {
-    for (answer, words) in [
-        ("HTTP/1.1 302 Found\r\nlocation: http://127.0.0.1:1/\r\ncontent-length: 0\r\n\r\n", "302"),
-        ("HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello", "not JSON"),
-        ("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{x", "not valid JSON"),
-    ] {
-        let (url, requests) = listen(bytes(answer));
-        let world = World::hooks("Stop", json!([{"type": "http", "url": url, "timeout": 5}]));
-        let result = world.json(&["run", "Stop"])["results"][0].clone();
-        requests.next();
-        assert_eq!(result["success"], json!(false), "{answer}");
-        assert!(result["error"].as_str().unwrap().contains(words), "{answer}: {result}");
-    }
+    each_row(
+        [
+            ("HTTP/1.1 302 Found\r\nlocation: http://127.0.0.1:1/\r\ncontent-length: 0\r\n\r\n", "302"),
+            ("HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello", "not JSON"),
+            ("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{x", "not valid JSON"),
+        ],
+        |(answer, ..)| format!("{answer:?}"),
+        |(answer, words)| {
+            let (url, requests) = listen(bytes(answer));
+            let world = World::hooks("Stop", json!([{"type": "http", "url": url, "timeout": 5}]));
+            let result = world.json(&["run", "Stop"])["results"][0].clone();
+            requests.next();
+            assert_eq!(result["success"], json!(false), "{answer}");
+            assert!(result["error"].as_str().unwrap().contains(words), "{answer}: {result}");
+        },
+    );
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Hybrid mode through the binary: what hooks do not say is seen in transcripts, processes and settings.
 
 use headspace_platform::clock::WallClock;
-use headspace_test_support::{Home, Process, Server, wait_for, wait_until};
+use headspace_test_support::{Home, Process, Server, each_row, wait_for, wait_until};
 use serde_json::{Value, json};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -144,24 +144,31 @@ fn esc_while_the_server_was_away_is_seen_when_it_is_back() {
 
 #[test]
 fn the_last_answer_is_taken_before_the_session_ends() {
-    for (answer, taken) in [
-        ("All of it is done.", "agent completion: All of it is done."),
-        ("Shall I push it?", "agent question: Shall I push it?"),
-    ] {
-        let mut sessions = Sessions::with_pace(60.0);
-        sessions.post("user-prompt-submit", "s", json!({"prompt": "go"}));
-        sessions.said("s", answer, "end_turn");
-        // No Stop: the client was told to leave first.
-        sessions.post("session-end", "s", json!({"reason": "prompt_input_exit"}));
-        let agent = sessions.agent("s").unwrap();
-        assert_eq!((&agent["end_reason"], &agent["status"]), (&json!("prompt_input_exit"), &json!("idle")));
-        assert_eq!(sessions.turns(&agent), ["user command: go", taken]);
-        let events = sessions.get("/api/events?limit=2")["events"].clone();
-        assert_eq!(
-            (&events[0]["name"], &events[1]["name"]),
-            (&json!("TranscriptTurnEnd"), &json!("SessionEnd"))
-        );
-    }
+    each_row(
+        [
+            ("All of it is done.", "agent completion: All of it is done."),
+            ("Shall I push it?", "agent question: Shall I push it?"),
+        ],
+        |(answer, ..)| answer.to_string(),
+        |(answer, taken)| {
+            let mut sessions = Sessions::with_pace(60.0);
+            sessions.post("user-prompt-submit", "s", json!({"prompt": "go"}));
+            sessions.said("s", answer, "end_turn");
+            // No Stop: the client was told to leave first.
+            sessions.post("session-end", "s", json!({"reason": "prompt_input_exit"}));
+            let agent = sessions.agent("s").unwrap();
+            assert_eq!(
+                (&agent["end_reason"], &agent["status"]),
+                (&json!("prompt_input_exit"), &json!("idle"))
+            );
+            assert_eq!(sessions.turns(&agent), ["user command: go", taken]);
+            let events = sessions.get("/api/events?limit=2")["events"].clone();
+            assert_eq!(
+                (&events[0]["name"], &events[1]["name"]),
+                (&json!("TranscriptTurnEnd"), &json!("SessionEnd"))
+            );
+        },
+    );
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Install and uninstall as a user meets them: through the binary, in a home of their own.
 
-use headspace_test_support::{Home, Tmux, binary, copy_program, succeeded};
+use headspace_test_support::{Home, Tmux, binary, copy_program, each_row, succeeded};
 use serde_json::Value;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -88,19 +88,23 @@ fn uninstall_gives_the_bytes_back_whatever_the_file_looked_like() {
         "{\"model\":\"opus\"}".into(),
         "// mine\n{\n  /* a */ \"model\": \"opus\", // b\n  \"x\": [1,],\n}\n// end".into(),
     ];
-    for before in shapes {
-        let home = with_settings(&before);
-        home.ok(&["install"]);
-        let installed = read(&settings(&home));
-        assert_ne!(installed, before);
-        assert!(backups(&home).iter().any(|backup| read(backup) == before), "no backup of {before:?}");
-        home.ok(&["install"]);
-        assert_eq!(read(&settings(&home)), installed, "second install");
-        home.ok(&["uninstall"]);
-        assert_eq!(read(&settings(&home)), before);
-        home.ok(&["uninstall"]);
-        assert_eq!(read(&settings(&home)), before, "second uninstall");
-    }
+    each_row(
+        shapes,
+        |before| format!("{before:?}"),
+        |before| {
+            let home = with_settings(&before);
+            home.ok(&["install"]);
+            let installed = read(&settings(&home));
+            assert_ne!(installed, before);
+            assert!(backups(&home).iter().any(|backup| read(backup) == before), "no backup of {before:?}");
+            home.ok(&["install"]);
+            assert_eq!(read(&settings(&home)), installed, "second install");
+            home.ok(&["uninstall"]);
+            assert_eq!(read(&settings(&home)), before);
+            home.ok(&["uninstall"]);
+            assert_eq!(read(&settings(&home)), before, "second uninstall");
+        },
+    );
 }
 
 #[test]
@@ -265,20 +269,24 @@ fn a_doubtful_file_is_refused_in_one_line_with_its_place() {
         (b"{\"a\": \"\x1b\"}", ":1:8: not valid JSON"),
         (b"{\n\"model\": \"\xff\xfe\"}", ":2:11: not UTF-8"),
     ];
-    for (bytes, place) in cases {
-        let home = Home::new();
-        fs::create_dir(home.at(".claude")).unwrap();
-        fs::write(settings(&home), bytes).unwrap();
-        let before = everything(&home);
-        for command in ["install", "uninstall"] {
-            let output = home.run(&[command]);
-            let told = String::from_utf8(output.stderr).unwrap();
-            assert_eq!(output.status.code(), Some(1), "{told}");
-            assert!(told.starts_with("headspace: could not ") && told.lines().count() == 1, "{told}");
-            assert!(told.contains(place), "{place}: {told}");
-            assert_eq!(everything(&home), before, "{command}");
-        }
-    }
+    each_row(
+        cases,
+        |(bytes, _)| String::from_utf8_lossy(bytes).into_owned(),
+        |(bytes, place)| {
+            let home = Home::new();
+            fs::create_dir(home.at(".claude")).unwrap();
+            fs::write(settings(&home), bytes).unwrap();
+            let before = everything(&home);
+            for command in ["install", "uninstall"] {
+                let output = home.run(&[command]);
+                let told = String::from_utf8(output.stderr).unwrap();
+                assert_eq!(output.status.code(), Some(1), "{told}");
+                assert!(told.starts_with("headspace: could not ") && told.lines().count() == 1, "{told}");
+                assert!(told.contains(place), "{place}: {told}");
+                assert_eq!(everything(&home), before, "{command}");
+            }
+        },
+    );
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! The hook command in all weathers, through the binary. No server is needed: a stand-in listens.
 
-use headspace_test_support::{Home, NO_SERVER, Request, answer, listen, run};
+use headspace_test_support::{Home, NO_SERVER, Request, answer, each_row, listen, run};
 use serde_json::{Value, json};
 use std::io::Write;
 use std::net::{TcpListener, TcpStream};
@@ -172,32 +172,42 @@ fn what_waits_in_the_spool_holds_no_secrets() {
 
 #[test]
 fn what_our_server_refuses_for_good_is_not_kept() {
-    for status in ["400 Bad Request", "413 Payload Too Large"] {
-        let (home, (url, _requests)) =
-            (Home::with_xdg_directories(), listen(answer(status, r#"{"status":"error","message":"no"}"#)));
-        silent_success(&notify(&home, &url, STOP));
-        assert!(home.spooled().is_empty(), "{status}");
-    }
+    each_row(
+        ["400 Bad Request", "413 Payload Too Large"],
+        |status| status.to_string(),
+        |status| {
+            let (home, (url, _requests)) = (
+                Home::with_xdg_directories(),
+                listen(answer(status, r#"{"status":"error","message":"no"}"#)),
+            );
+            silent_success(&notify(&home, &url, STOP));
+            assert!(home.spooled().is_empty(), "{status}");
+        },
+    );
 }
 
 #[test]
 fn garbage_is_neither_delivered_nor_kept() {
     let (home, (url, requests)) = (Home::with_xdg_directories(), listen(answer("200 OK", ACK)));
-    for input in [
-        "",
-        "null",
-        "not json{{{",
-        "[]",
-        "{\"session_id\":\"s\"",
-        "{\"hook_event_name\":\"Stop\"}",
-        "{\"session_id\":\"\",\"hook_event_name\":\"Stop\"}",
-        "{\"session_id\":7,\"hook_event_name\":\"Stop\"}",
-        "{\"session_id\":\"s\"}",
-        "{\"session_id\":\"s\",\"hook_event_name\":\"\"}",
-    ] {
-        silent_success(&notify(&home, &url, input));
-        silent_success(&notify(&home, NO_SERVER, input));
-    }
+    each_row(
+        [
+            "",
+            "null",
+            "not json{{{",
+            "[]",
+            "{\"session_id\":\"s\"",
+            "{\"hook_event_name\":\"Stop\"}",
+            "{\"session_id\":\"\",\"hook_event_name\":\"Stop\"}",
+            "{\"session_id\":7,\"hook_event_name\":\"Stop\"}",
+            "{\"session_id\":\"s\"}",
+            "{\"session_id\":\"s\",\"hook_event_name\":\"\"}",
+        ],
+        |input| format!("{input:?}"),
+        |input| {
+            silent_success(&notify(&home, &url, input));
+            silent_success(&notify(&home, NO_SERVER, input));
+        },
+    );
     assert!(requests.is_empty());
     assert!(home.spooled().is_empty());
 }
@@ -205,32 +215,40 @@ fn garbage_is_neither_delivered_nor_kept() {
 #[test]
 fn a_name_given_as_argument_wins_in_either_spelling() {
     let (home, (url, requests)) = (Home::with_xdg_directories(), listen(answer("200 OK", ACK)));
-    for (argument, path) in [
-        ("PostToolUse", "/hook/post-tool-use"),
-        ("post-tool-use", "/hook/post-tool-use"),
-        ("a b/../c", "/hook/a%20b%2F%2E%2E%2Fc"),
-        ("", "/hook/stop"),
-        ("--quiet", "/hook/stop"),
-    ] {
-        silent_success(&run(command(&home, &url, &["notify", argument]), STOP));
-        let head = requests.next().head;
-        assert_eq!(head.split(' ').nth(1), Some(path));
-    }
+    each_row(
+        [
+            ("PostToolUse", "/hook/post-tool-use"),
+            ("post-tool-use", "/hook/post-tool-use"),
+            ("a b/../c", "/hook/a%20b%2F%2E%2E%2Fc"),
+            ("", "/hook/stop"),
+            ("--quiet", "/hook/stop"),
+        ],
+        |(argument, ..)| format!("{argument:?}"),
+        |(argument, path)| {
+            silent_success(&run(command(&home, &url, &["notify", argument]), STOP));
+            let head = requests.next().head;
+            assert_eq!(head.split(' ').nth(1), Some(path));
+        },
+    );
 }
 
 #[test]
 fn who_asks_for_help_gets_it() {
-    for (words, usage) in [
-        (&["notify", "--help"][..], "Usage: headspace notify [EVENT]"),
-        (&["notify", "-h"], "Usage: headspace notify [EVENT]"),
-        (&["help", "notify"], "Usage: headspace notify [EVENT]"),
-        (&["help", "guard", "explain"], "Usage: headspace guard explain"),
-        (&["help"], "Usage: headspace [COMMAND]"),
-    ] {
-        let output = run(command(&Home::with_xdg_directories(), NO_SERVER, words), "");
-        assert!(output.status.success(), "{words:?}");
-        assert!(String::from_utf8_lossy(&output.stdout).contains(usage), "{words:?}");
-    }
+    each_row(
+        [
+            (&["notify", "--help"][..], "Usage: headspace notify [EVENT]"),
+            (&["notify", "-h"], "Usage: headspace notify [EVENT]"),
+            (&["help", "notify"], "Usage: headspace notify [EVENT]"),
+            (&["help", "guard", "explain"], "Usage: headspace guard explain"),
+            (&["help"], "Usage: headspace [COMMAND]"),
+        ],
+        |(words, ..)| format!("{words:?}"),
+        |(words, usage)| {
+            let output = run(command(&Home::with_xdg_directories(), NO_SERVER, words), "");
+            assert!(output.status.success(), "{words:?}");
+            assert!(String::from_utf8_lossy(&output.stdout).contains(usage), "{words:?}");
+        },
+    );
 }
 
 #[test]
@@ -254,21 +272,25 @@ fn stdin_that_never_closes_does_not_hold_the_event_up() {
 fn the_servers_words_are_printed_only_if_the_client_knows_them() {
     let context =
         |event: &str| json!({"hookSpecificOutput": {"hookEventName": event, "additionalContext": "c"}});
-    for (output, printed) in [
-        (json!({"systemMessage": "Context at 80%"}), true),
-        (context("Stop"), false),
-        (context("SessionStart"), false),
-        (json!({"decision": "block", "reason": "go on"}), false),
-        (json!("text"), false),
-        (Value::Null, false),
-    ] {
-        let body = json!({"status": "ok", "event_id": 1, "hook_output": output}).to_string();
-        let (home, (url, _requests)) = (Home::with_xdg_directories(), listen(answer("200 OK", &body)));
-        let result = notify(&home, &url, STOP);
-        assert_eq!(result.status.code(), Some(0));
-        let said = serde_json::from_slice::<Value>(&result.stdout).ok();
-        assert_eq!(said, printed.then_some(output));
-    }
+    each_row(
+        [
+            (json!({"systemMessage": "Context at 80%"}), true),
+            (context("Stop"), false),
+            (context("SessionStart"), false),
+            (json!({"decision": "block", "reason": "go on"}), false),
+            (json!("text"), false),
+            (Value::Null, false),
+        ],
+        |(output, _)| output.to_string(),
+        |(output, printed)| {
+            let body = json!({"status": "ok", "event_id": 1, "hook_output": output}).to_string();
+            let (home, (url, _requests)) = (Home::with_xdg_directories(), listen(answer("200 OK", &body)));
+            let result = notify(&home, &url, STOP);
+            assert_eq!(result.status.code(), Some(0));
+            let said = serde_json::from_slice::<Value>(&result.stdout).ok();
+            assert_eq!(said, printed.then_some(output));
+        },
+    );
 }
 
 #[test]
@@ -331,18 +353,26 @@ fn a_connection_that_never_comes_about_is_given_up() {
 
 #[test]
 fn a_client_that_ends_its_hooks_does_not_lose_the_event() {
-    for signal in [libc::SIGTERM, libc::SIGINT, libc::SIGHUP] {
-        let home = Home::with_xdg_directories();
-        silent_success(&signalled(&home, signal));
-        assert_eq!(home.spooled().len(), 1, "signal {signal}");
-    }
+    each_row(
+        [libc::SIGTERM, libc::SIGINT, libc::SIGHUP],
+        |signal| format!("signal {signal}"),
+        |signal| {
+            let home = Home::with_xdg_directories();
+            silent_success(&signalled(&home, signal));
+            assert_eq!(home.spooled().len(), 1, "signal {signal}");
+        },
+    );
 }
 
 #[test]
 fn a_crash_is_a_silent_success() {
-    for signal in [libc::SIGSEGV, libc::SIGABRT] {
-        silent_success(&signalled(&Home::with_xdg_directories(), signal));
-    }
+    each_row(
+        [libc::SIGSEGV, libc::SIGABRT],
+        |signal| format!("signal {signal}"),
+        |signal| {
+            silent_success(&signalled(&Home::with_xdg_directories(), signal));
+        },
+    );
 }
 
 #[test]
@@ -368,22 +398,26 @@ fn a_parent_that_blocked_the_alarm_does_not_stop_the_clock() {
 fn closed_descriptors_are_survived() {
     let said = json!({"status": "ok", "event_id": 1, "hook_output": {"systemMessage": "hello"}}).to_string();
     let (home, (url, requests)) = (Home::with_xdg_directories(), listen(answer("200 OK", &said)));
-    for closed in [&[0][..], &[1], &[2], &[1, 2], &[0, 1, 2]] {
-        let mut command = command(&home, &url, &["notify"]);
-        // SAFETY: close is async-signal-safe.
-        unsafe {
-            command.pre_exec(move || {
-                for &fd in closed {
-                    libc::close(fd);
-                }
-                Ok(())
-            });
-        }
-        assert_eq!(run(command, STOP).status.code(), Some(0), "{closed:?}");
-        if !closed.contains(&0) {
-            assert_eq!(requests.next().body["session_id"], "s1");
-        }
-    }
+    each_row(
+        [&[0][..], &[1], &[2], &[1, 2], &[0, 1, 2]],
+        |closed| format!("without {closed:?}"),
+        |closed| {
+            let mut command = command(&home, &url, &["notify"]);
+            // SAFETY: close is async-signal-safe.
+            unsafe {
+                command.pre_exec(move || {
+                    for &fd in closed {
+                        libc::close(fd);
+                    }
+                    Ok(())
+                });
+            }
+            assert_eq!(run(command, STOP).status.code(), Some(0), "{closed:?}");
+            if !closed.contains(&0) {
+                assert_eq!(requests.next().body["session_id"], "s1");
+            }
+        },
+    );
 }
 
 #[test]
@@ -417,11 +451,15 @@ fn a_bare_call_with_a_payload_is_a_notify_and_without_one_gives_the_help() {
     silent_success(&run(command(&home, &url, &[]), STOP));
     assert_eq!(requests.next().body["session_id"], "s1");
     silent_success(&run(command(&home, &url, &[]), "{\"session_id\":\"s1\",\"hook_eve"));
-    for input in ["", "hello", "{}", "{\"session_id\":\"s\"}"] {
-        let output = run(command(&home, &url, &[]), input);
-        assert_eq!(output.status.code(), Some(2), "{input}");
-        assert!(String::from_utf8_lossy(&output.stderr).contains("Usage: headspace"), "{input}");
-    }
+    each_row(
+        ["", "hello", "{}", "{\"session_id\":\"s\"}"],
+        |input| format!("{input:?}"),
+        |input| {
+            let output = run(command(&home, &url, &[]), input);
+            assert_eq!(output.status.code(), Some(2), "{input}");
+            assert!(String::from_utf8_lossy(&output.stderr).contains("Usage: headspace"), "{input}");
+        },
+    );
     assert!(requests.is_empty());
 }
 
@@ -431,37 +469,45 @@ const STATUS: &str =
 #[test]
 fn the_status_line_is_the_users_own_and_its_data_is_reported() {
     let (home, (url, requests)) = (Home::with_xdg_directories(), listen(answer("200 OK", ACK)));
-    for (args, input, stdout, code) in [
-        (&["statusline"][..], STATUS, "Opus · $2.00\n", 0),
-        (&["statusline", "--", "cat; printf .; exit 3"], STATUS, &format!("{STATUS}."), 3),
-        (&["statusline", "--", "printf", "%s|", "a b", "c"], STATUS, "a b|c|", 0),
-        (&["statusline", "--", "true"], STATUS, "", 0),
-        (&["statusline", "--", "kill -9 $$"], STATUS, "", 137),
-    ] {
-        let output = run(command(&home, &url, args), input);
-        assert_eq!(String::from_utf8_lossy(&output.stdout), stdout, "{args:?}");
-        assert_eq!((output.status.code(), output.stderr.as_slice()), (Some(code), &b""[..]), "{args:?}");
-        let Request { head, body } = requests.next();
-        assert!(head.starts_with("POST /hook/status-line HTTP/1.1\r\n"), "{head}");
-        assert_eq!((&body["model"]["id"], body["delivery_id"].is_string()), (&json!("m"), true));
-    }
+    each_row(
+        [
+            (&["statusline"][..], STATUS, "Opus · $2.00\n", 0),
+            (&["statusline", "--", "cat; printf .; exit 3"], STATUS, &format!("{STATUS}."), 3),
+            (&["statusline", "--", "printf", "%s|", "a b", "c"], STATUS, "a b|c|", 0),
+            (&["statusline", "--", "true"], STATUS, "", 0),
+            (&["statusline", "--", "kill -9 $$"], STATUS, "", 137),
+        ],
+        |(args, ..)| format!("{args:?}"),
+        |(args, input, stdout, code)| {
+            let output = run(command(&home, &url, args), input);
+            assert_eq!(String::from_utf8_lossy(&output.stdout), stdout, "{args:?}");
+            assert_eq!((output.status.code(), output.stderr.as_slice()), (Some(code), &b""[..]), "{args:?}");
+            let Request { head, body } = requests.next();
+            assert!(head.starts_with("POST /hook/status-line HTTP/1.1\r\n"), "{head}");
+            assert_eq!((&body["model"]["id"], body["delivery_id"].is_string()), (&json!("m"), true));
+        },
+    );
 }
 
 #[test]
 fn the_status_line_needs_neither_server_nor_sense() {
     let home = Home::with_xdg_directories();
-    for (url, input, line, stdout) in [
-        (NO_SERVER.to_owned(), STATUS, "", "Opus · $2.00\n"),
-        (listen(hung).0, STATUS, "", "Opus · $2.00\n"),
-        (NO_SERVER.to_owned(), "not json", "", ""),
-        (NO_SERVER.to_owned(), "", "", ""),
-        (NO_SERVER.to_owned(), "not json", "cat", "not json"),
-        (NO_SERVER.to_owned(), "{\"cut", "cat", "{\"cut"),
-    ] {
-        let args: &[&str] = if line.is_empty() { &["statusline"] } else { &["statusline", "--", line] };
-        let output = run(command(&home, &url, args), input);
-        assert_eq!(output.status.code(), Some(0), "{input}");
-        assert_eq!(String::from_utf8_lossy(&output.stdout), stdout, "{input}");
-    }
+    each_row(
+        [
+            (NO_SERVER.to_owned(), STATUS, "", "Opus · $2.00\n"),
+            (listen(hung).0, STATUS, "", "Opus · $2.00\n"),
+            (NO_SERVER.to_owned(), "not json", "", ""),
+            (NO_SERVER.to_owned(), "", "", ""),
+            (NO_SERVER.to_owned(), "not json", "cat", "not json"),
+            (NO_SERVER.to_owned(), "{\"cut", "cat", "{\"cut"),
+        ],
+        |(url, input, line, _)| format!("{url} {input:?} {line:?}"),
+        |(url, input, line, stdout)| {
+            let args: &[&str] = if line.is_empty() { &["statusline"] } else { &["statusline", "--", line] };
+            let output = run(command(&home, &url, args), input);
+            assert_eq!(output.status.code(), Some(0), "{input}");
+            assert_eq!(String::from_utf8_lossy(&output.stdout), stdout, "{input}");
+        },
+    );
     assert!(home.spooled().is_empty());
 }

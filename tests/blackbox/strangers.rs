@@ -1,6 +1,6 @@
 //! Other users, FIFOs, limits: what must not hang the program, nor get anything from it. Through the binary.
 
-use headspace_test_support::{Home, NOBODY, binary, is_root, run, skip};
+use headspace_test_support::{Home, NOBODY, binary, each_row, is_root, run, skip};
 use std::fs;
 use std::ops::Deref;
 use std::os::unix::fs::PermissionsExt;
@@ -88,14 +88,18 @@ fn install_and_uninstall_refuse_what_is_not_a_regular_file() {
         ("a socket", |path| drop(std::os::unix::net::UnixListener::bind(path).unwrap())),
     ];
     fs::create_dir_all(settings.parent().unwrap()).unwrap();
-    for (kind, make) in kinds {
-        clear();
-        make(&settings);
-        for args in [&["install"][..], &["install", "--dry-run"], &["uninstall"]] {
-            is_refused(&home.run(args), &["settings.json", kind, "not a regular file"]);
-        }
-        assert!(settings.symlink_metadata().is_ok(), "{kind} is left alone");
-    }
+    each_row(
+        kinds,
+        |(kind, ..)| kind.to_string(),
+        |(kind, make)| {
+            clear();
+            make(&settings);
+            for args in [&["install"][..], &["install", "--dry-run"], &["uninstall"]] {
+                is_refused(&home.run(args), &["settings.json", kind, "not a regular file"]);
+            }
+            assert!(settings.symlink_metadata().is_ok(), "{kind} is left alone");
+        },
+    );
 }
 
 #[test]
@@ -148,37 +152,48 @@ fn without_room_or_memory_the_hook_is_a_silent_success() {
     let big = [br#"{"session_id":"s1","hook_event_name":"Stop","x":""#.as_slice(), &[b'x'; 12 << 20], b"\"}"]
         .concat();
     let mut limited = 0;
-    for kilobytes in (4..=64).step_by(4).map(|megabytes| megabytes << 10) {
-        let output = home.notify(&format!("ulimit -v {kilobytes};"), &big);
-        // The shell itself may not have enough to start anything.
-        if output.status.code() == Some(0) {
-            limited += 1;
-            is_silent(&output);
-        } else {
-            let said = String::from_utf8_lossy(&output.stderr);
-            assert!(kilobytes <= 16 << 10 && !said.contains("memory allocation"), "{kilobytes}: {output:?}");
-        }
-    }
+    each_row(
+        (4..=64).step_by(4).map(|megabytes| megabytes << 10),
+        |kilobytes| format!("{kilobytes} KiB"),
+        |kilobytes| {
+            let output = home.notify(&format!("ulimit -v {kilobytes};"), &big);
+            // The shell itself may not have enough to start anything.
+            if output.status.code() == Some(0) {
+                limited += 1;
+                is_silent(&output);
+            } else {
+                let said = String::from_utf8_lossy(&output.stderr);
+                assert!(
+                    kilobytes <= 16 << 10 && !said.contains("memory allocation"),
+                    "{kilobytes}: {output:?}"
+                );
+            }
+        },
+    );
     assert!(limited > 5);
 }
 
 #[test]
 fn a_state_others_can_change_is_refused_with_the_fix() {
     let home = Watched::new();
-    for (mode, refused) in [(0o777, true), (0o720, true), (0o702, true), (0o755, false), (0o700, false)] {
-        fs::set_permissions(home.state(), fs::Permissions::from_mode(mode)).unwrap();
-        for command in ["status", "open", "events", "rebuild"] {
-            let output = home.run(&[command]);
-            let said = String::from_utf8_lossy(&output.stderr);
-            assert_eq!(said.contains("could not trust"), refused, "{mode:o} {command}: {said}");
-            if refused {
-                is_refused(&output, &["chmod 700"]);
+    each_row(
+        [(0o777, true), (0o720, true), (0o702, true), (0o755, false), (0o700, false)],
+        |(mode, _)| format!("mode {mode:o}"),
+        |(mode, refused)| {
+            fs::set_permissions(home.state(), fs::Permissions::from_mode(mode)).unwrap();
+            for command in ["status", "open", "events", "rebuild"] {
+                let output = home.run(&[command]);
+                let said = String::from_utf8_lossy(&output.stderr);
+                assert_eq!(said.contains("could not trust"), refused, "{mode:o} {command}: {said}");
+                if refused {
+                    is_refused(&output, &["chmod 700"]);
+                }
             }
-        }
-        let before = home.spooled();
-        is_silent(&home.notify("", EVENT));
-        assert_eq!(home.spooled() - before, usize::from(!refused), "{mode:o}");
-    }
+            let before = home.spooled();
+            is_silent(&home.notify("", EVENT));
+            assert_eq!(home.spooled() - before, usize::from(!refused), "{mode:o}");
+        },
+    );
     let token = home.state().join("token");
     fs::write(&token, "planted\n").unwrap();
     for mode in [0o644, 0o640, 0o606] {

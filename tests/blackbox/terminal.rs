@@ -1,6 +1,6 @@
 //! What people see and do in the terminal, through the binary and a real tmux.
 
-use headspace_test_support::{Home, Installation, Tmux, binary, wait_for, wait_until};
+use headspace_test_support::{Home, Installation, Tmux, binary, each_row, wait_for, wait_until};
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -77,22 +77,26 @@ fn foreign_text_cannot_drive_the_terminal() {
     let home = Installation::new(json!({}));
     let dir = home.project("evil\u{1b}[2J", "main");
     asks(&home, "s1", &dir, "echo \u{1b}]0;owned\u{7} \u{202e}txt \u{9b}31m", &[]);
-    for args in [
-        &["status"][..],
-        &["status", "--json"],
-        &["events"],
-        &["events", "--json"],
-        &["next", "--print"],
-        &["explain", "1"],
-        &["explain", "1", "--json"],
-    ] {
-        let out = home.run(args);
-        let text = String::from_utf8([out.stdout, out.stderr].concat()).unwrap();
-        assert!(
-            !text.chars().any(|c| c.is_control() && c != '\n') && !text.contains('\u{202e}'),
-            "{args:?}: {text:?}"
-        );
-    }
+    each_row(
+        [
+            &["status"][..],
+            &["status", "--json"],
+            &["events"],
+            &["events", "--json"],
+            &["next", "--print"],
+            &["explain", "1"],
+            &["explain", "1", "--json"],
+        ],
+        |args| format!("{args:?}"),
+        |args| {
+            let out = home.run(args);
+            let text = String::from_utf8([out.stdout, out.stderr].concat()).unwrap();
+            assert!(
+                !text.chars().any(|c| c.is_control() && c != '\n') && !text.contains('\u{202e}'),
+                "{args:?}: {text:?}"
+            );
+        },
+    );
 }
 
 #[test]

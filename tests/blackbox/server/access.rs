@@ -1,6 +1,6 @@
 //! Whom the server lets in.
 
-use headspace_test_support::{Home, Server, as_another_user, event, request, skip, wait_until};
+use headspace_test_support::{Home, Server, as_another_user, each_row, event, request, skip, wait_until};
 use serde_json::json;
 use std::os::unix::fs::PermissionsExt;
 
@@ -83,18 +83,22 @@ fn forms_and_plain_text_write_nothing() {
     let home = Home::new();
     let server = home.serve();
     let body = event("forged", json!({"prompt": "x"})).to_string();
-    for kind in [
-        "text/plain",
-        "text/plain;charset=UTF-8",
-        "application/x-www-form-urlencoded",
-        "multipart/form-data; boundary=application/json",
-        "text/plain; application/json",
-    ] {
-        for path in ["/hook/stop", "/api/agents/1/seen", "/api/login-code", "/api/prune"] {
-            let answer = server.request("POST", path, &[("Content-Type", kind)], Some(body.as_bytes()));
-            assert_eq!(answer.status, 400, "{kind} to {path}");
-        }
-    }
+    each_row(
+        [
+            "text/plain",
+            "text/plain;charset=UTF-8",
+            "application/x-www-form-urlencoded",
+            "multipart/form-data; boundary=application/json",
+            "text/plain; application/json",
+        ],
+        |kind| kind.to_string(),
+        |kind| {
+            for path in ["/hook/stop", "/api/agents/1/seen", "/api/login-code", "/api/prune"] {
+                let answer = server.request("POST", path, &[("Content-Type", kind)], Some(body.as_bytes()));
+                assert_eq!(answer.status, 400, "{kind} to {path}");
+            }
+        },
+    );
     // A browser that asks first is not told that it may.
     let asked = server.request(
         "OPTIONS",
@@ -115,14 +119,16 @@ fn a_rebound_name_reads_and_writes_nothing() {
     let name = format!("rebind.evil.example:{}", server.port);
     let origin = format!("http://{name}");
     let body = event("forged", json!({})).to_string();
-    for (method, path) in
-        [("GET", "/"), ("GET", "/api/agents"), ("GET", "/api/events/stream"), ("POST", "/hook/stop")]
-    {
-        let posted = (method == "POST").then_some(body.as_bytes());
-        for headers in [vec![("Host", name.as_str())], vec![("Host", &name), ("Origin", &origin)]] {
-            assert_eq!(server.request(method, path, &headers, posted).status, 403, "{method} {path}");
-        }
-    }
+    each_row(
+        [("GET", "/"), ("GET", "/api/agents"), ("GET", "/api/events/stream"), ("POST", "/hook/stop")],
+        |(method, path)| format!("{method} {path}"),
+        |(method, path)| {
+            let posted = (method == "POST").then_some(body.as_bytes());
+            for headers in [vec![("Host", name.as_str())], vec![("Host", &name), ("Origin", &origin)]] {
+                assert_eq!(server.request(method, path, &headers, posted).status, 403, "{method} {path}");
+            }
+        },
+    );
     assert_eq!(server.get("/hook/status")["events_received"], 0);
 }
 
@@ -190,24 +196,28 @@ fn pages_of_other_origins_are_refused() {
     let own = server.url();
     let other_port = format!("http://127.0.0.1:{}", server.port ^ 1);
     let body = event("s", json!({})).to_string();
-    for (name, value, expected) in [
-        ("Origin", "http://evil.example", 403),
-        ("Origin", "null", 403),
-        ("Origin", other_port.as_str(), 403),
-        ("Sec-Fetch-Site", "cross-site", 403),
-        ("Host", "evil.example", 403),
-        ("Host", "127.0.0.1.evil.example", 403),
-        ("Origin", own.as_str(), 200),
-        ("Sec-Fetch-Site", "same-origin", 200),
-    ] {
-        for path in ["/hook/stop", "/api/agents"] {
-            let posted = path.starts_with("/hook").then_some(body.as_bytes());
-            let method = if posted.is_some() { "POST" } else { "GET" };
-            let answer = server.request(method, path, &[(name, value)], posted);
-            assert_eq!(answer.status, expected, "{method} {path} with {name}: {value}");
-            assert!(answer.header("access-control-allow-origin").is_none());
-        }
-    }
+    each_row(
+        [
+            ("Origin", "http://evil.example", 403),
+            ("Origin", "null", 403),
+            ("Origin", other_port.as_str(), 403),
+            ("Sec-Fetch-Site", "cross-site", 403),
+            ("Host", "evil.example", 403),
+            ("Host", "127.0.0.1.evil.example", 403),
+            ("Origin", own.as_str(), 200),
+            ("Sec-Fetch-Site", "same-origin", 200),
+        ],
+        |(name, value, _)| format!("{name}: {value}"),
+        |(name, value, expected)| {
+            for path in ["/hook/stop", "/api/agents"] {
+                let posted = path.starts_with("/hook").then_some(body.as_bytes());
+                let method = if posted.is_some() { "POST" } else { "GET" };
+                let answer = server.request(method, path, &[(name, value)], posted);
+                assert_eq!(answer.status, expected, "{method} {path} with {name}: {value}");
+                assert!(answer.header("access-control-allow-origin").is_none());
+            }
+        },
+    );
     assert_eq!(
         server.request("GET", "/api/events/stream", &[("Origin", "http://evil.example")], None).status,
         403
@@ -240,9 +250,13 @@ fn what_the_server_writes_is_private() {
     server.hook("stop", event("s", json!({})));
     let mode = |path: &std::path::Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(&home.state()), 0o700);
-    for name in ["token", "headspace.db", "headspace.db-wal", "headspace.db.lock"] {
-        assert_eq!(mode(&home.state().join(name)), 0o600, "{name}");
-    }
+    each_row(
+        ["token", "headspace.db", "headspace.db-wal", "headspace.db.lock"],
+        |name| name.to_string(),
+        |name| {
+            assert_eq!(mode(&home.state().join(name)), 0o600, "{name}");
+        },
+    );
 }
 
 #[test]

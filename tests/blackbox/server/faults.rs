@@ -2,8 +2,8 @@
 
 use headspace_platform::clock::WallClock;
 use headspace_test_support::{
-    Home, NOBODY, Response, Server, binary, copy_program, event, is_root, request, run, skip, wait_for,
-    wait_until,
+    Home, NOBODY, Response, Server, binary, copy_program, each_row, event, is_root, request, run, skip,
+    wait_for, wait_until,
 };
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
@@ -149,25 +149,29 @@ fn however_a_database_is_damaged_what_can_be_read_comes_back_and_it_ends() {
     let whole = std::fs::read(home.database()).unwrap();
     let page = 4096;
     let pages = whole.len() / page;
-    for round in 0..24_usize {
-        // Pages exchanged, which leads in circles; pages of zeros; bytes turned over; the end cut off.
-        let mut bytes = whole.clone();
-        let (a, b) = (1 + round * 7 % (pages - 1), 1 + round * 13 % (pages - 1));
-        match round % 4 {
-            0 => bytes.copy_within(a * page..(a + 1) * page, b * page),
-            1 => bytes[a * page..(a + 1) * page].fill(0),
-            2 => (0..40).for_each(|n| bytes[a * page + n * 97] ^= 0x5a),
-            _ => bytes.truncate(page * (pages * (round + 1) / 25) + 100),
-        }
-        let damaged = home.path().join(format!("damaged-{round}"));
-        std::fs::write(&damaged, bytes).unwrap();
-        std::fs::remove_file(home.database()).unwrap();
-        let mut rebuild = home.command(&["rebuild", "--json", "--from", damaged.to_str().unwrap()]);
-        let mut rebuild = rebuild.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        wait_for(&format!("rebuild {round} to end"), || rebuild.try_wait().unwrap());
-        let out = rebuild.wait_with_output().unwrap();
-        assert!(out.status.success(), "{round}: {}", String::from_utf8_lossy(&out.stderr));
-    }
+    each_row(
+        0..24_usize,
+        |round| format!("damage {round}"),
+        |round| {
+            // Pages exchanged, which leads in circles; pages of zeros; bytes turned over; the end cut off.
+            let mut bytes = whole.clone();
+            let (a, b) = (1 + round * 7 % (pages - 1), 1 + round * 13 % (pages - 1));
+            match round % 4 {
+                0 => bytes.copy_within(a * page..(a + 1) * page, b * page),
+                1 => bytes[a * page..(a + 1) * page].fill(0),
+                2 => (0..40).for_each(|n| bytes[a * page + n * 97] ^= 0x5a),
+                _ => bytes.truncate(page * (pages * (round + 1) / 25) + 100),
+            }
+            let damaged = home.path().join(format!("damaged-{round}"));
+            std::fs::write(&damaged, bytes).unwrap();
+            std::fs::remove_file(home.database()).unwrap();
+            let mut rebuild = home.command(&["rebuild", "--json", "--from", damaged.to_str().unwrap()]);
+            let mut rebuild = rebuild.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+            wait_for(&format!("rebuild {round} to end"), || rebuild.try_wait().unwrap());
+            let out = rebuild.wait_with_output().unwrap();
+            assert!(out.status.success(), "{round}: {}", String::from_utf8_lossy(&out.stderr));
+        },
+    );
 }
 
 #[test]
@@ -397,44 +401,56 @@ fn without_threads_the_server_says_so_or_goes_on() {
 fn a_hook_without_descriptors_is_silent_and_quick() {
     let home = Home::new();
     let server = home.serve();
-    for limit in 3..10 {
-        let script = format!("ulimit -n {limit}; exec \"$0\" notify");
-        let mut hook = home.command_of("/bin/sh", &["-c", &script, binary()]);
-        hook.env("CLAUDE_HEADSPACE_URL", server.url());
-        silently(hook, &prompt("s", &format!("{limit}")));
-    }
+    each_row(
+        3..10,
+        |limit| format!("{limit} descriptors"),
+        |limit| {
+            let script = format!("ulimit -n {limit}; exec \"$0\" notify");
+            let mut hook = home.command_of("/bin/sh", &["-c", &script, binary()]);
+            hook.env("CLAUDE_HEADSPACE_URL", server.url());
+            silently(hook, &prompt("s", &format!("{limit}")));
+        },
+    );
     assert!(server.get("/hook/status")["events_received"].as_i64() >= Some(5));
 }
 
 /// Damage to what is derived from the events costs nothing: it is derived again.
 #[test]
 fn a_derived_table_that_is_gone_or_damaged_comes_back_by_itself() {
-    for damage in [
-        "DROP TABLE agents",
-        "DROP TABLE turns",
-        "DROP TABLE changes",
-        "DROP TABLE meta",
-        "DELETE FROM meta WHERE key = 'marks'",
-        "UPDATE meta SET value = '{' WHERE key = 'marks'",
-        "UPDATE agents SET doc = 'nonsense'",
-        "DROP TABLE events_by_name",
-    ] {
-        let home = Home::new();
-        let server = home.serve();
-        for n in 0..20 {
-            server.hook("user-prompt-submit", event("s", json!({"prompt": format!("{n}")})));
-        }
-        let before = server.get("/api/agents?all=1")["agents"][0]["session_id"].clone();
-        server.stop();
-        rusqlite::Connection::open(home.database()).unwrap().execute_batch(damage).unwrap();
-        let server = home.serve();
-        assert!(server.log().contains("all of its 20 events could be read"), "{damage}: {}", server.log());
-        let agents = server.get("/api/agents?all=1");
-        assert_eq!(agents["agents"][0]["session_id"], before, "{damage}");
-        server.hook("user-prompt-submit", event("s", json!({"prompt": "after"})));
-        server.stop();
-        assert_eq!(prompts(&home).len(), 21, "{damage}");
-    }
+    each_row(
+        [
+            "DROP TABLE agents",
+            "DROP TABLE turns",
+            "DROP TABLE changes",
+            "DROP TABLE meta",
+            "DELETE FROM meta WHERE key = 'marks'",
+            "UPDATE meta SET value = '{' WHERE key = 'marks'",
+            "UPDATE agents SET doc = 'nonsense'",
+            "DROP TABLE events_by_name",
+        ],
+        |damage| damage.to_string(),
+        |damage| {
+            let home = Home::new();
+            let server = home.serve();
+            for n in 0..20 {
+                server.hook("user-prompt-submit", event("s", json!({"prompt": format!("{n}")})));
+            }
+            let before = server.get("/api/agents?all=1")["agents"][0]["session_id"].clone();
+            server.stop();
+            rusqlite::Connection::open(home.database()).unwrap().execute_batch(damage).unwrap();
+            let server = home.serve();
+            assert!(
+                server.log().contains("all of its 20 events could be read"),
+                "{damage}: {}",
+                server.log()
+            );
+            let agents = server.get("/api/agents?all=1");
+            assert_eq!(agents["agents"][0]["session_id"], before, "{damage}");
+            server.hook("user-prompt-submit", event("s", json!({"prompt": "after"})));
+            server.stop();
+            assert_eq!(prompts(&home).len(), 21, "{damage}");
+        },
+    );
 }
 
 /// What is told to be lost is what was there and is not any more.
@@ -448,17 +464,21 @@ fn rebuild_counts_what_is_really_lost() {
     }
     server.stop();
     let whole = std::fs::read(home.database()).unwrap();
-    for (from, pages) in [(2, 3), (3, 20), (4, 1)] {
-        let mut bytes = whole.clone();
-        let start = bytes.len() / from / 4096 * 4096;
-        bytes[start..start + pages * 4096].fill(0xa5);
-        let damaged = home.path().join(format!("damaged-{from}"));
-        std::fs::write(&damaged, bytes).unwrap();
-        std::fs::remove_file(home.database()).unwrap();
-        let out = home.run(&["rebuild", "--json", "--from", damaged.to_str().unwrap()]);
-        assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
-        let told: Value = serde_json::from_slice(&out.stdout).unwrap();
-        let (kept, lost) = (told["events"].as_u64().unwrap(), told["unreadable"].as_u64().unwrap());
-        assert_eq!(kept + lost, 300, "{told}");
-    }
+    each_row(
+        [(2, 3), (3, 20), (4, 1)],
+        |(from, pages)| format!("{pages} pages from 1/{from}"),
+        |(from, pages)| {
+            let mut bytes = whole.clone();
+            let start = bytes.len() / from / 4096 * 4096;
+            bytes[start..start + pages * 4096].fill(0xa5);
+            let damaged = home.path().join(format!("damaged-{from}"));
+            std::fs::write(&damaged, bytes).unwrap();
+            std::fs::remove_file(home.database()).unwrap();
+            let out = home.run(&["rebuild", "--json", "--from", damaged.to_str().unwrap()]);
+            assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+            let told: Value = serde_json::from_slice(&out.stdout).unwrap();
+            let (kept, lost) = (told["events"].as_u64().unwrap(), told["unreadable"].as_u64().unwrap());
+            assert_eq!(kept + lost, 300, "{told}");
+        },
+    );
 }

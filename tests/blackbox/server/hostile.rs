@@ -1,6 +1,8 @@
 //! Requests nobody honest sends: each gets its bounded answer, and honest ones go on meanwhile.
 
-use headspace_test_support::{Home, Response, Server, allow_many_connections, event, request, wait_until};
+use headspace_test_support::{
+    Home, Response, Server, allow_many_connections, each_row, event, request, wait_until,
+};
 use serde_json::json;
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -39,19 +41,23 @@ fn lies_and_nonsense_are_answered_or_hung_up_on() {
         ("GET /assets/%2e%2e/%2e%2e/token HTTP/1.1\r\nHost: localhost\r\n\r\n".into(), &[404]),
         ("GET /%00 HTTP/1.1\r\nHost: localhost\r\n\r\n".into(), &[400, 404]),
     ];
-    for (bytes, expected) in table {
-        let mut stream = server.connect();
-        stream.set_read_timeout(Some(SOON)).unwrap();
-        let _ = stream.write_all(bytes.as_bytes());
-        let _ = stream.shutdown(Shutdown::Write);
-        // Being hung up on is an answer too.
-        let answer = Response::read(&mut stream);
-        let shown: String = bytes.chars().take(100).collect();
-        assert!(
-            answer.as_ref().is_none_or(|answer| expected.contains(&answer.status)),
-            "{shown:?}: {answer:?}"
-        );
-    }
+    each_row(
+        table,
+        |(bytes, _)| bytes.chars().take(100).collect(),
+        |(bytes, expected)| {
+            let mut stream = server.connect();
+            stream.set_read_timeout(Some(SOON)).unwrap();
+            let _ = stream.write_all(bytes.as_bytes());
+            let _ = stream.shutdown(Shutdown::Write);
+            // Being hung up on is an answer too.
+            let answer = Response::read(&mut stream);
+            let shown: String = bytes.chars().take(100).collect();
+            assert!(
+                answer.as_ref().is_none_or(|answer| expected.contains(&answer.status)),
+                "{shown:?}: {answer:?}"
+            );
+        },
+    );
     assert_eq!(server.get("/hook/status")["events_received"], 0);
     still_well(&server);
 }
@@ -64,31 +70,35 @@ fn garbage_in_chunks_ends_the_connection() {
     let hidden = "POST /hook/stop HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n\
         Content-Length: 18\r\n\r\n{\"session_id\":\"h\"}";
     let endless = format!("{}\r\n", "1;".repeat(20_000));
-    for chunks in [
-        "zz\r\n{}\r\n0\r\n\r\n",
-        "-2\r\n{}\r\n0\r\n\r\n",
-        "0x2\r\n{}\r\n0\r\n\r\n",
-        "ffffffffffffffff\r\n{}\r\n0\r\n\r\n",
-        "fffffffffffffffff\r\n{}\r\n0\r\n\r\n",
-        "2\r\n{}XX0\r\n\r\n",
-        "2\n{}\n0\n\n",
-        "\r\n\r\n\r\n",
-        "2\r\n{}\r\n0\r\nX: \u{0}\r\n\r\n",
-        endless.as_str(),
-    ] {
-        let mut stream = server.connect();
-        stream.set_read_timeout(Some(SOON)).unwrap();
-        let head = "POST /hook/stop HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n\
+    each_row(
+        [
+            "zz\r\n{}\r\n0\r\n\r\n",
+            "-2\r\n{}\r\n0\r\n\r\n",
+            "0x2\r\n{}\r\n0\r\n\r\n",
+            "ffffffffffffffff\r\n{}\r\n0\r\n\r\n",
+            "fffffffffffffffff\r\n{}\r\n0\r\n\r\n",
+            "2\r\n{}XX0\r\n\r\n",
+            "2\n{}\n0\n\n",
+            "\r\n\r\n\r\n",
+            "2\r\n{}\r\n0\r\nX: \u{0}\r\n\r\n",
+            endless.as_str(),
+        ],
+        |chunks| format!("{chunks:.40?}"),
+        |chunks| {
+            let mut stream = server.connect();
+            stream.set_read_timeout(Some(SOON)).unwrap();
+            let head = "POST /hook/stop HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n\
             Transfer-Encoding: chunked\r\n\r\n";
-        let _ = stream.write_all(format!("{head}{chunks}{hidden}").as_bytes());
-        let _ = stream.shutdown(Shutdown::Write);
-        let start = Instant::now();
-        let mut answer = Vec::new();
-        let _ = stream.read_to_end(&mut answer);
-        let answer = String::from_utf8_lossy(&answer).into_owned();
-        assert!(start.elapsed() < SOON, "{chunks:.40}: no end");
-        assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 4"), "{chunks:.40}: {answer}");
-    }
+            let _ = stream.write_all(format!("{head}{chunks}{hidden}").as_bytes());
+            let _ = stream.shutdown(Shutdown::Write);
+            let start = Instant::now();
+            let mut answer = Vec::new();
+            let _ = stream.read_to_end(&mut answer);
+            let answer = String::from_utf8_lossy(&answer).into_owned();
+            assert!(start.elapsed() < SOON, "{chunks:.40}: no end");
+            assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 4"), "{chunks:.40}: {answer}");
+        },
+    );
     // Both lengths at once: that is how requests are smuggled.
     let both = "POST /hook/stop HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n\
         Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n";
@@ -141,19 +151,27 @@ fn paths_lead_nowhere_but_where_they_say() {
         ("/heal\tth", &[400]),
         ("/?\u{7f}", &[200, 400]),
     ];
-    for (path, expected) in table {
-        let mut stream = server.connect();
-        stream.set_read_timeout(Some(SOON)).unwrap();
-        let bytes = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
-        stream.write_all(bytes.as_bytes()).unwrap();
-        let answer = Response::read(&mut stream).unwrap_or_else(|| panic!("no answer to {path:?}"));
-        assert!(expected.contains(&answer.status), "{path:?}: {} {}", answer.status, answer.text());
-        assert!(!answer.text().contains(token.trim()) && !answer.text().contains("root:"), "{path:?}");
-    }
-    for path in ["/hook/..", "/hook/%2e%2e", "/hook/a%2fb", "/hook/%00", "/hook//stop", "/hook/"] {
-        let answer = server.post(path, &event("odd", json!({})));
-        assert!([200, 400, 404, 405].contains(&answer.status), "{path}: {}", answer.status);
-    }
+    each_row(
+        table,
+        |(path, _)| format!("{path:?}"),
+        |(path, expected)| {
+            let mut stream = server.connect();
+            stream.set_read_timeout(Some(SOON)).unwrap();
+            let bytes = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+            stream.write_all(bytes.as_bytes()).unwrap();
+            let answer = Response::read(&mut stream).unwrap_or_else(|| panic!("no answer to {path:?}"));
+            assert!(expected.contains(&answer.status), "{path:?}: {} {}", answer.status, answer.text());
+            assert!(!answer.text().contains(token.trim()) && !answer.text().contains("root:"), "{path:?}");
+        },
+    );
+    each_row(
+        ["/hook/..", "/hook/%2e%2e", "/hook/a%2fb", "/hook/%00", "/hook//stop", "/hook/"],
+        |path| format!("{path:?}"),
+        |path| {
+            let answer = server.post(path, &event("odd", json!({})));
+            assert!([200, 400, 404, 405].contains(&answer.status), "{path}: {}", answer.status);
+        },
+    );
     still_well(&server);
 }
 
@@ -162,18 +180,22 @@ fn a_body_that_is_too_big_gets_its_answer_while_it_is_still_being_sent() {
     let home = Home::new();
     let server = home.serve();
     let body = vec![b'x'; 20 << 20];
-    for head in ["Content-Length: 20971520\r\n\r\n", "Transfer-Encoding: chunked\r\n\r\n1400000\r\n"] {
-        let mut stream = server.connect();
-        let head = format!(
-            "POST /hook/stop HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n{head}"
-        );
-        stream.write_all(head.as_bytes()).unwrap();
-        let mut sender = stream.try_clone().unwrap();
-        let body = body.clone();
-        let sending = std::thread::spawn(move || sender.write_all(&body).is_ok());
-        assert_eq!(Response::read(&mut stream).unwrap().status, 413);
-        let _ = sending.join();
-    }
+    each_row(
+        ["Content-Length: 20971520\r\n\r\n", "Transfer-Encoding: chunked\r\n\r\n1400000\r\n"],
+        |head| format!("{head:?}"),
+        |head| {
+            let mut stream = server.connect();
+            let head = format!(
+                "POST /hook/stop HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n{head}"
+            );
+            stream.write_all(head.as_bytes()).unwrap();
+            let mut sender = stream.try_clone().unwrap();
+            let body = body.clone();
+            let sending = std::thread::spawn(move || sender.write_all(&body).is_ok());
+            assert_eq!(Response::read(&mut stream).unwrap().status, 413);
+            let _ = sending.join();
+        },
+    );
     still_well(&server);
 }
 
@@ -284,20 +306,24 @@ fn big_bodies_at_once_take_turns() {
 fn an_event_of_countless_values_takes_little_memory() {
     let home = Home::new();
     let server = home.serve();
-    for filling in ["1,", "{},", "[],", "\"\",", "{\"a\":1},"] {
-        let many = filling.repeat((15 << 20) / filling.len());
-        let body = format!(
-            "{{\"tool_response\":[{}],\"session_id\":\"big\",\"hook_event_name\":\"Stop\",\"cwd\":\"/tmp\"}}",
-            many.trim_end_matches(',')
-        );
-        let answer = server.request(
-            "POST",
-            "/hook/stop",
-            &[("Content-Type", "application/json")],
-            Some(body.as_bytes()),
-        );
-        assert_eq!(answer.status, 200, "{filling}: {}", answer.text());
-    }
+    each_row(
+        ["1,", "{},", "[],", "\"\",", "{\"a\":1},"],
+        |filling| format!("{filling:?}"),
+        |filling| {
+            let many = filling.repeat((15 << 20) / filling.len());
+            let body = format!(
+                "{{\"tool_response\":[{}],\"session_id\":\"big\",\"hook_event_name\":\"Stop\",\"cwd\":\"/tmp\"}}",
+                many.trim_end_matches(',')
+            );
+            let answer = server.request(
+                "POST",
+                "/hook/stop",
+                &[("Content-Type", "application/json")],
+                Some(body.as_bytes()),
+            );
+            assert_eq!(answer.status, 200, "{filling}: {}", answer.text());
+        },
+    );
     let status = std::fs::read_to_string(format!("/proc/{}/status", server.pid())).unwrap();
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
     let kilobytes: u64 = peak.trim().trim_end_matches(" kB").parse().unwrap();

@@ -1,6 +1,6 @@
 //! What a hook is told, and what telling it costs.
 
-use headspace_test_support::{Home, Server, event, run};
+use headspace_test_support::{Home, Server, each_row, event, run};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
@@ -32,18 +32,22 @@ fn told(server: &Server, session: &str, transcript: &Path) -> (Option<String>, f
 fn the_hook_and_the_board_agree_how_full_the_context_is() {
     let home = Home::new();
     let server = home.serve();
-    for (session, model, in_transcript, percent, warns) in [
-        ("named", "claude-sonnet-4-5[1m]", "claude-sonnet-4-5", 19.0, false),
-        ("large", "claude-opus-5-5", "claude-opus-5-5", 19.0, false),
-        ("usual", "claude-sonnet-4-5", "claude-sonnet-4-5", 95.0, true),
-    ] {
-        let path = transcript(&home, session, in_transcript, 190_000);
-        server.hook("session-start", event(session, json!({"source": "startup", "model": model})));
-        let (said, board) = told(&server, session, &path);
-        assert_eq!(board, percent, "{session}");
-        assert_eq!(said.is_some(), warns, "{session}: {said:?}");
-        assert!(said.is_none_or(|said| said.contains("Context at 95%")));
-    }
+    each_row(
+        [
+            ("named", "claude-sonnet-4-5[1m]", "claude-sonnet-4-5", 19.0, false),
+            ("large", "claude-opus-5-5", "claude-opus-5-5", 19.0, false),
+            ("usual", "claude-sonnet-4-5", "claude-sonnet-4-5", 95.0, true),
+        ],
+        |(session, ..)| session.to_string(),
+        |(session, model, in_transcript, percent, warns)| {
+            let path = transcript(&home, session, in_transcript, 190_000);
+            server.hook("session-start", event(session, json!({"source": "startup", "model": model})));
+            let (said, board) = told(&server, session, &path);
+            assert_eq!(board, percent, "{session}");
+            assert_eq!(said.is_some(), warns, "{session}: {said:?}");
+            assert!(said.is_none_or(|said| said.contains("Context at 95%")));
+        },
+    );
 }
 
 #[test]
