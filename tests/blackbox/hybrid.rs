@@ -92,8 +92,7 @@ impl Sessions {
     }
 
     fn write(&mut self, session: &str, kind: &str, rest: Value) {
-        // Transcripts have milliseconds: keep clear of what came before.
-        std::thread::sleep(Duration::from_millis(3));
+        next_millisecond();
         let line = self.line(kind, rest);
         append(&self.transcript(session), line.as_bytes());
     }
@@ -111,6 +110,12 @@ impl Sessions {
         let content = json!([{"type": "text", "text": "[Request interrupted by user]"}]);
         self.write(session, "user", json!({"message": {"content": content}}));
     }
+}
+
+/// Transcripts have milliseconds and hooks have nanoseconds: what is written now is not older than the hook before it.
+/// No condition could be waited for: it is the time itself that has to pass.
+fn next_millisecond() {
+    std::thread::sleep(Duration::from_millis(3));
 }
 
 fn append(path: &Path, bytes: &[u8]) {
@@ -191,7 +196,7 @@ fn a_stop_without_text_asks_as_the_line_says_that_is_written_seconds_later() {
         sessions.line("assistant", json!({"message": {"content": content, "stop_reason": "end_turn"}}));
     sessions.post("stop", "s", json!({}));
     assert!(idle(&sessions.agent("s").unwrap()));
-    // As long as a busy machine may take: longer than the looks right after a hook.
+    // As long as a busy machine may take, longer than the looks right after a hook: the time itself has to pass.
     std::thread::sleep(Duration::from_secs(3));
     append(&sessions.transcript("s"), line.as_bytes());
     let agent = sessions.until("s", |agent| agent["status"] == "attention");
@@ -221,11 +226,13 @@ fn esc_before_the_first_word_is_seen_in_what_the_client_says_of_itself() {
             "status": status, "updatedAt": now, "statusUpdatedAt": now});
         std::fs::write(status_files.join(format!("{pid}.json")), text.to_string()).unwrap();
     };
-    for (status, session) in [("busy", "s1"), ("idle", "another")] {
-        says(status, session);
-        std::thread::sleep(Duration::from_millis(1500));
-        assert!(working(&sessions.agent("s1").unwrap()), "{status} {session}");
-    }
+    says("busy", "s1");
+    let agent = sessions.until("s1", |agent| agent["client_status"]["status"] == "busy");
+    assert!(working(&agent));
+    says("idle", "another");
+    // Nothing shows that a file was read which says nothing about s1: several rounds of the reconciler have to pass.
+    std::thread::sleep(Duration::from_millis(1500));
+    assert!(working(&sessions.agent("s1").unwrap()));
     says("idle", "s1");
     let agent = sessions.until("s1", idle);
     assert_eq!((&agent["status_detail"], &agent["source"]), (&json!("interrupted"), &json!("client")));
@@ -250,7 +257,7 @@ fn a_half_written_line_waits_for_the_rest() {
 fn when_the_hooks_are_lost_the_transcript_tells_the_rest() {
     let mut sessions = Sessions::new();
     sessions.post("session-start", "s", json!({"source": "startup"}));
-    // The slack that a hook may be late by must be over.
+    // The time by which a hook may be late must be over.
     std::thread::sleep(Duration::from_millis(2100));
     sessions.write("s", "user", json!({"message": {"content": "upgrade the deps"}, "promptId": "p1"}));
     let agent = sessions.until("s", working);
@@ -342,7 +349,7 @@ fn a_transcript_is_followed_to_its_new_place() {
     std::fs::rename(sessions.transcript("s"), &there).unwrap();
     sessions.post("post-tool-use", "s", json!({"tool_name": "EnterWorktree", "transcript_path": there}));
     let content = json!([{"type": "text", "text": "After the move."}]);
-    std::thread::sleep(Duration::from_millis(3));
+    next_millisecond();
     let line =
         sessions.line("assistant", json!({"message": {"content": content, "stop_reason": "tool_use"}}));
     append(&there, line.as_bytes());
@@ -363,7 +370,7 @@ fn a_long_transcript_is_met_at_its_end() {
         append(&sessions.transcript("s"), noise.as_bytes());
     }
     sessions.write("s", "assistant", json!({ "message": message }));
-    std::thread::sleep(Duration::from_millis(3));
+    next_millisecond();
     sessions.post("pre-tool-use", "s", json!({"tool_name": "Bash", "tool_use_id": "t1"}));
     sessions.said("s", "New words.", "tool_use");
     let agent =
@@ -436,7 +443,7 @@ fn a_subagents_refused_dialog_no_longer_asks() {
     sessions.post("permission-request", "s", call);
     sessions.until("s", |agent| agent["status"] == "attention");
     let result = json!([{"type": "tool_result", "tool_use_id": "t1", "is_error": true, "content": "no"}]);
-    std::thread::sleep(Duration::from_millis(3));
+    next_millisecond();
     let refusal =
         json!({"isSidechain": true, "message": {"content": result}, "toolDenialKind": "user-rejected"});
     let line = sessions.line("user", refusal);
@@ -501,7 +508,8 @@ impl FakeClient {
     }
 }
 
-/// A second in which a dialog that was just opened takes no keys.
+/// A dialog that was just opened takes no keys for a moment, and what the client says about it then is not believed: it
+/// is the time itself that has to pass.
 #[cfg(target_os = "linux")]
 fn dialog_takes_keys() {
     std::thread::sleep(Duration::from_millis(400));

@@ -6,10 +6,12 @@ use headspace_test_support::{
 use serde_json::json;
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-/// Nonsense is answered at once: nothing is waited for that could make sense of it.
-const SOON: Duration = Duration::from_secs(5);
+/// Nonsense is answered at once, also on a busy machine: the server does not wait the 30 s that it gives an unfinished
+/// request.
+const SOON: Duration = Duration::from_secs(20);
 
 fn still_well(server: &Server) {
     let answer = server.hook("stop", event("honest", json!({})));
@@ -231,7 +233,7 @@ fn idle_crowds_make_room_for_those_who_ask() {
     for _ in 0..20 {
         still_well(&server);
     }
-    assert!(start.elapsed() < Duration::from_secs(10));
+    assert!(start.elapsed() < SOON, "{:?}", start.elapsed());
 }
 
 #[test]
@@ -248,7 +250,7 @@ fn bodies_that_never_come_keep_nobody_waiting() {
         .collect();
     let start = Instant::now();
     still_well(&server);
-    assert!(start.elapsed() < Duration::from_secs(5));
+    assert!(start.elapsed() < SOON, "{:?}", start.elapsed());
     // Whoever gives up sending is told so.
     let mut stream = server.connect();
     stream.write_all(half).unwrap();
@@ -271,7 +273,7 @@ fn heads_that_dribble_in_keep_nobody_waiting() {
     for _ in 0..10 {
         still_well(&server);
     }
-    assert!(start.elapsed() < Duration::from_secs(15), "{:?}", start.elapsed());
+    assert!(start.elapsed() < SOON, "{:?}", start.elapsed());
 }
 
 #[test]
@@ -279,19 +281,22 @@ fn big_bodies_at_once_take_turns() {
     let home = Home::new();
     let server = home.serve();
     let prompt = "y".repeat(12 << 20);
+    let taken = AtomicUsize::new(0);
     std::thread::scope(|scope| {
         for n in 0..12 {
-            let (server, prompt) = (&server, &prompt);
+            let (server, prompt, taken) = (&server, &prompt, &taken);
             scope.spawn(move || {
                 let body = event(&format!("big-{n}"), json!({ "prompt": prompt })).to_string();
                 let bytes =
                     request(server.port, "POST", "/hook/user-prompt-submit", &[], Some(body.as_bytes()));
-                // Waiting for room too long is an honest answer; the hook spools then.
-                let status = server.raw(&bytes).unwrap().status;
-                assert!([200, 408].contains(&status), "{status}");
+                // Who waited too long for room is told so, or hung up on while it still sends; the hook spools then.
+                let status = server.raw(&bytes).map(|response| response.status);
+                assert!([Some(200), Some(408), None].contains(&status), "{status:?}");
+                taken.fetch_add(usize::from(status == Some(200)), Ordering::Relaxed);
             });
         }
     });
+    assert!(taken.into_inner() > 0, "none was accepted: {}", server.log());
     let status = std::fs::read_to_string(format!("/proc/{}/status", server.pid())).unwrap_or_default();
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB"));
     if let Some(peak) = peak.and_then(|peak| peak.trim().parse::<u64>().ok()) {
