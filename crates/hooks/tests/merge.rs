@@ -5,6 +5,7 @@ use headspace_core::event_names::EVENTS;
 use headspace_hooks::client_settings::document::Document;
 use headspace_hooks::client_settings::entry::{Call, Entry, Role};
 use headspace_hooks::client_settings::merge::{Event, Merged, Notify, Part, Plan, find, merge};
+use headspace_test_support::each_row;
 use proptest::prelude::*;
 
 const BIN: &str = "/opt/hs/headspace";
@@ -67,29 +68,37 @@ fn entries_are_written_in_the_manner_of_the_file_and_come_out_again() {
         ),
     ];
     let plan = plan_for(&["Stop"], BIN);
-    for (before, after) in cases {
-        let after = after.replace('@', OURS).replace('%', TIGHT);
-        let merged = put(before, &plan);
-        assert_eq!(merged.text, after);
-        assert_eq!(merged.added, ["Stop"]);
-        assert_eq!(taken_out(&merged.text, None), *before, "after removal");
-    }
+    each_row(
+        cases,
+        |(before, _)| format!("{before:?}"),
+        |(before, after)| {
+            let after = after.replace('@', OURS).replace('%', TIGHT);
+            let merged = put(before, &plan);
+            assert_eq!(merged.text, after);
+            assert_eq!(merged.added, ["Stop"]);
+            assert_eq!(taken_out(&merged.text, None), *before, "after removal");
+        },
+    );
 }
 
 /// Empty lists and blank files: what is added makes them ambiguous, so the file as it was decides.
 #[test]
 fn lists_that_were_empty_before_stay_when_the_file_as_it_was_is_known() {
     let plan = plan_for(&["Stop"], BIN);
-    for before in [
-        "{\"hooks\":{}}",
-        "{\n  \"hooks\": {},\n  \"a\": 1\n}",
-        "{\n  \"hooks\": {\n    \"Stop\": []\n  }\n}",
-    ] {
-        let merged = put(before, &plan);
-        assert_eq!(taken_out(&merged.text, Some(before)), before);
-        let edited = merged.text.replacen('{', "{\"x\": 1,", 1);
-        assert_eq!(taken_out(&edited, Some(before)), before.replacen('{', "{\"x\": 1,", 1));
-    }
+    each_row(
+        [
+            "{\"hooks\":{}}",
+            "{\n  \"hooks\": {},\n  \"a\": 1\n}",
+            "{\n  \"hooks\": {\n    \"Stop\": []\n  }\n}",
+        ],
+        |before| format!("{before:?}"),
+        |before| {
+            let merged = put(before, &plan);
+            assert_eq!(taken_out(&merged.text, Some(before)), before);
+            let edited = merged.text.replacen('{', "{\"x\": 1,", 1);
+            assert_eq!(taken_out(&edited, Some(before)), before.replacen('{', "{\"x\": 1,", 1));
+        },
+    );
 }
 
 #[test]
