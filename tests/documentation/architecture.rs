@@ -39,8 +39,10 @@ fn room(package: &str) -> &str {
     if package == "claude-headspace" { "program" } else { package.trim_start_matches("headspace-") }
 }
 
+/// A room of the product: the program and the crates it is built from, not what tests and developers use.
 fn is_ours(package: &str) -> bool {
-    package.starts_with("headspace-") || package == "claude-headspace"
+    let is_crate = |name: &str| root().join("crates").join(name).is_dir();
+    package == "claude-headspace" || package.strip_prefix("headspace-").is_some_and(is_crate)
 }
 
 /// Everything a package is built from, by way of our own packages.
@@ -125,8 +127,8 @@ fn holds(holder: &str, packages: &BTreeMap<String, Package>) -> Result<(), Strin
     let names = quoted(holder);
     let (first, rest) = names.split_first().ok_or("it names nothing")?;
     if holder.starts_with("test ") || holder.starts_with("tests ") {
-        let (place, tests) = names.split_last().ok_or("it names nothing")?;
-        return tests.iter().try_for_each(|name| has_test(place, name));
+        let (tests, places) = holder.split_once(" in ").ok_or("it names no place")?;
+        return quoted(tests).iter().try_for_each(|name| has_test(&quoted(places), name));
     }
     if first.starts_with("#![") {
         return rest.iter().try_for_each(|path| says(path, |line| line.trim() == *first));
@@ -165,24 +167,21 @@ fn says(path: &str, fits: impl Fn(&str) -> bool) -> Result<(), String> {
     text.lines().any(fits).then_some(()).ok_or_else(|| format!("{path} does not say so"))
 }
 
-/// A test of this name is in a file, or somewhere below a directory.
-fn has_test(place: &str, name: &str) -> Result<(), String> {
-    let path = root().join(place);
-    if !path.exists() {
+/// A test of this name is in one of the places: a file, or somewhere below a directory.
+fn has_test(places: &[&str], name: &str) -> Result<(), String> {
+    let missing = places.iter().find(|place| !root().join(place).exists());
+    if let Some(place) = missing.or(places.is_empty().then_some(&"place")) {
         return Err(format!("there is no {place}"));
     }
     let is_test = |text: String| {
         let lines: Vec<&str> = text.lines().map(str::trim).collect();
         let at = lines.iter().position(|line| line.starts_with(&format!("fn {name}(")))?;
-        let above = lines[..at].iter().rev().take_while(|line| line.starts_with(['#', '/']));
-        above.into_iter().any(|line| *line == "#[test]").then_some(())
+        let mut above = lines[..at].iter().rev().take_while(|line| line.starts_with(['#', '/']));
+        above.any(|line| *line == "#[test]").then_some(())
     };
-    let read = |path| std::fs::read_to_string(path).unwrap_or_default();
-    files(&path, ".rs")
-        .into_iter()
-        .map(read)
-        .find_map(is_test)
-        .ok_or_else(|| format!("there is no test {name} in {place}"))
+    let texts = places.iter().flat_map(|place| files(&root().join(place), ".rs"));
+    let mut texts = texts.map(|path| std::fs::read_to_string(path).unwrap_or_default());
+    texts.find_map(is_test).ok_or_else(|| format!("there is no test {name} in {}", places.join(", ")))
 }
 
 /// The package of a manifest reaches none of these, directly or through others.

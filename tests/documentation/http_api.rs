@@ -4,7 +4,7 @@
 //! after it says what comes back: `json` the whole answer, `text` lines that are in it. `"…"` stands for any value, for
 //! more elements in a list, and as a key for more fields; a time stands for any time.
 
-use crate::stage::Stage;
+use crate::home::Home;
 use crate::{blocks, files, read, root, words};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -180,7 +180,8 @@ fn every_route_is_on_the_page_and_every_example_runs() {
     let gone: Vec<_> = headings.difference(&routes).collect();
     assert!(gone.is_empty(), "there is no route {gone:?}");
 
-    let stage = Stage::new(json!({}));
+    let home = Home::new();
+    let server = home.serve();
     let blocks = blocks(&page);
     let mut shown = BTreeSet::new();
     let mut wrong = Vec::new();
@@ -201,7 +202,7 @@ fn every_route_is_on_the_page_and_every_example_runs() {
         };
         let wanted = expected.filter(|(language, ..)| language == "text").map(|(_, _, text)| lines(text));
         let all_there = |text: &str| wanted.iter().flatten().all(|line| text.contains(line.as_str()));
-        let (status, body) = ask(stage.port, &example, all_there);
+        let (status, body) = ask(server.port, &example, all_there);
         let place = format!("{PAGE}:{}", example.line);
         if status != example.status {
             wrong.push(format!("{place}: status {status} instead of {}: {body}", example.status));

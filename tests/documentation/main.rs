@@ -3,11 +3,9 @@
 
 mod architecture;
 mod configuration;
+mod home;
 mod http_api;
 mod pages;
-
-#[path = "../stage/mod.rs"]
-mod stage;
 
 use std::path::{Path, PathBuf};
 

@@ -1,10 +1,10 @@
 //! Links lead somewhere, paths are there, and every command line in an example is one.
 
-use crate::stage::Stage;
+use crate::home::Home;
 use crate::{blocks, files, quoted, read, root, words};
 use clap::Parser;
+use clap::error::ErrorKind;
 use claude_headspace::cli::Cli;
-use serde_json::{Value, json};
 
 const PAGES: [&str; 4] = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md"];
 
@@ -31,13 +31,11 @@ fn links_lead_somewhere() {
     let mut broken = Vec::new();
     for page in pages() {
         let text = read(&page);
-        let places = text.split("](").skip(1).filter_map(|rest| rest.split(')').next());
-        let sources = text
-            .split("src=\"")
-            .chain(text.split("srcset=\""))
-            .skip(1)
-            .filter_map(|rest| rest.split('"').next());
-        for link in places.chain(sources).filter(|link| !link.contains("://") && !link.contains('<')) {
+        let after = |mark: &str, end: char| -> Vec<&str> {
+            text.split(mark).skip(1).filter_map(|rest| rest.split(end).next()).collect()
+        };
+        let links = [after("](", ')'), after("src=\"", '"'), after("srcset=\"", '"')].concat();
+        for link in links.into_iter().filter(|link| !link.contains("://")) {
             let (path, target) = link.split_once('#').unwrap_or((link, ""));
             let here = root().join(&page);
             let file = if path.is_empty() { here } else { here.parent().unwrap().join(path) };
@@ -91,45 +89,49 @@ fn paths_in_the_developers_pages_are_there() {
     assert!(gone.is_empty(), "{gone:#?}");
 }
 
-/// The `headspace …` command lines of a page: in its code blocks, fenced or indented, and between backticks.
-fn commands(text: &str) -> Vec<String> {
+/// The `headspace …` command lines in a page's code blocks, fenced or indented.
+fn examples(text: &str) -> Vec<String> {
     let fenced = blocks(text).into_iter().map(|(.., body)| body).collect::<String>();
     let indented = text.lines().filter(|line| line.starts_with("    "));
     let lines = fenced.lines().chain(indented).map(|line| line.trim().trim_start_matches("$ "));
+    let commands = lines.flat_map(|line| line.split("&&")).map(str::trim);
+    commands.filter(|line| line.starts_with("headspace ")).map(str::to_owned).collect()
+}
+
+/// The commands that a page's sentences name.
+fn mentions(text: &str) -> Vec<String> {
     let outside: String = text.split("```").step_by(2).collect();
-    let inline: Vec<&str> = quoted(&outside);
-    lines.chain(inline).filter(|line| line.starts_with("headspace ")).map(str::to_owned).collect()
+    let commands = quoted(&outside).into_iter().flat_map(|quote| quote.split("&&")).map(str::trim);
+    commands.filter(|line| line.starts_with("headspace ")).map(str::to_owned).collect()
+}
+
+/// What is wrong with a command line.
+fn misfit(line: &str) -> Option<clap::Error> {
+    let command = line.split(" | ").next().and_then(|line| line.split(">>").next()).unwrap_or(line);
+    let error = Cli::try_parse_from(words(command).into_iter().filter(|word| word != "…")).err()?;
+    (!matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion)).then_some(error)
 }
 
 #[test]
 fn every_command_in_the_documentation_is_one() {
     let mut wrong = Vec::new();
     let mut count = 0;
+    // In a sentence a command may be named without what it needs.
+    let is_short = |error: &clap::Error| {
+        use ErrorKind::*;
+        let missing = [MissingRequiredArgument, MissingSubcommand, DisplayHelpOnMissingArgumentOrSubcommand];
+        missing.contains(&error.kind())
+    };
     for page in pages().into_iter().filter(|page| page != "CHANGELOG.md") {
-        for line in commands(&read(&page)) {
-            for command in
-                line.split("&&").flat_map(|part| part.split(" | ")).flat_map(|part| part.split(">>"))
-            {
-                let mut words = words(command);
-                // `headspace hooks …`, `headspace jump NAME`: a word for what the reader puts there.
-                words.retain(|word| word != "…");
-                if words.first().is_none_or(|word| word != "headspace") {
-                    continue;
-                }
-                count += 1;
-                let parsed = Cli::try_parse_from(&words);
-                let helps = |error: &clap::Error| {
-                    use clap::error::ErrorKind::*;
-                    let mentioned = command.contains('…') || !line.contains("  ");
-                    matches!(error.kind(), DisplayHelp | DisplayVersion)
-                        // In a sentence a command may be named without its arguments.
-                        || (mentioned && matches!(error.kind(), MissingRequiredArgument | MissingSubcommand | DisplayHelpOnMissingArgumentOrSubcommand))
-                };
-                if let Some(error) = parsed.err().filter(|error| !helps(error)) {
-                    wrong.push(format!("{page}: {command}\n{error}"));
-                }
-            }
-        }
+        let text = read(&page);
+        // The guard's examples are commands it stops, also such as nobody has.
+        let text = text.split("<!-- rules -->").next().unwrap();
+        let (examples, mentions) = (examples(text), mentions(text));
+        count += examples.len() + mentions.len();
+        let misfits = examples.iter().filter_map(|line| Some((line, misfit(line)?)));
+        let named = mentions.iter().filter_map(|line| Some((line, misfit(line)?)));
+        let named = named.filter(|(_, error)| !is_short(error));
+        wrong.extend(misfits.chain(named).map(|(line, error)| format!("{page}: {line}\n{error}")));
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     assert!(count > 30, "{count} commands");
@@ -137,8 +139,7 @@ fn every_command_in_the_documentation_is_one() {
 
 #[test]
 fn the_example_configuration_has_only_settings_that_exist() {
-    let stage = Stage::bare(json!({}));
-    let config = stage.home.path().join(".config/headspace/config.jsonc");
+    let home = Home::new();
     let mut count = 0;
     for page in pages() {
         for (language, line, body) in blocks(&read(&page)) {
@@ -148,11 +149,8 @@ fn the_example_configuration_has_only_settings_that_exist() {
             count += 1;
             let body = body.trim();
             let whole = if body.starts_with('{') { body.to_owned() } else { format!("{{\n{body}\n}}") };
-            std::fs::write(&config, whole).unwrap();
-            let out = stage.run(&["doctor", "--json"]);
-            let said: Value = serde_json::from_slice(&out.stdout).unwrap();
-            let findings = said["checks"].as_array().unwrap();
-            for finding in findings.iter().filter(|finding| finding["check"] == "configuration") {
+            home.configure(&whole);
+            for finding in home.findings().iter().filter(|finding| finding["check"] == "configuration") {
                 assert_eq!(finding["level"], "ok", "{page}:{line}: {finding}");
             }
         }
@@ -164,13 +162,11 @@ fn the_example_configuration_has_only_settings_that_exist() {
 #[test]
 fn every_check_of_the_doctor_is_explained() {
     let page = read("docs/troubleshooting.md");
-    let stage = Stage::bare(json!({}));
-    std::fs::write(stage.home.path().join(".claude.json"), "{}").unwrap();
-    stage.says(&["install"]);
-    let out = stage.run(&["doctor", "--json"]);
-    let said: Value = serde_json::from_slice(&out.stdout).unwrap();
-    let mut checks: Vec<&str> =
-        said["checks"].as_array().unwrap().iter().map(|check| check["check"].as_str().unwrap()).collect();
+    let home = Home::new();
+    std::fs::write(home.path().join(".claude.json"), "{}").unwrap();
+    assert!(home.run(&["install"]).status.success());
+    let findings = home.findings();
+    let mut checks: Vec<&str> = findings.iter().map(|finding| finding["check"].as_str().unwrap()).collect();
     checks.dedup();
     // No server runs, so nobody can say which sessions report.
     checks.push("coverage");
