@@ -69,7 +69,7 @@ impl Draft {
     }
 
     pub fn uninstall(target: &Target, plan: Plan) -> Result<Draft> {
-        let everything = matches!(plan.notify, merge::Part::Remove);
+        let everything = matches!(plan.notify, merge::Desired::Remove);
         let mut draft = Draft::new(target, plan, Job::Uninstall)?;
         if everything {
             draft.restore();
@@ -191,7 +191,7 @@ impl Draft {
             }
             self.write()?;
         }
-        if matches!(self.job, Job::Uninstall) && matches!(self.plan.notify, merge::Part::Remove) {
+        if matches!(self.job, Job::Uninstall) && matches!(self.plan.notify, merge::Desired::Remove) {
             for dir in self.record.iter().flat_map(|record| record.made.iter().rev()) {
                 // Only if nobody put anything there since.
                 let _ = fs::remove_dir(dir);

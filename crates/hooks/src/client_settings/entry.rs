@@ -8,10 +8,10 @@ use jsonc_parser::ast::{Object, Value};
 use std::path::Path;
 
 /// The script for clients and configurations that want one.
-pub const SCRIPT: &str = "notify-headspace.sh";
+pub const NOTIFY_SCRIPT: &str = "notify-headspace.sh";
 
 /// Seconds the client waits for us at most. SessionEnd hooks share 1.5 s unless an entry names a time.
-const TIMEOUT: u32 = 5;
+const ENTRY_TIMEOUT_SECONDS: u32 = 5;
 
 /// Which of headspace's entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -108,7 +108,7 @@ impl Entry {
             }
             Call::Shell(line) => members.push(("command", json_string(line))),
         }
-        members.push(("timeout", TIMEOUT.to_string()));
+        members.push(("timeout", ENTRY_TIMEOUT_SECONDS.to_string()));
         if let Some(on_failure) = &self.on_failure {
             members.push(("onFailure", json_string(on_failure)));
         }
@@ -163,7 +163,7 @@ pub fn role_of(call: &Call, program: Option<&str>) -> Option<Role> {
     let words = call.words()?;
     let (first, args) = words.split_first()?;
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
-    if file_name(first) == SCRIPT {
+    if file_name(first) == NOTIFY_SCRIPT {
         return Some(Role::Notify);
     }
     if !is_headspace(first, program) {
@@ -251,7 +251,7 @@ mod tests {
     use Role::{Guard, Notify};
 
     fn role(json: &str) -> Option<Role> {
-        let document = crate::client_settings::document::Document::parse(json).unwrap();
+        let document = crate::client_settings::document::SettingsDocument::parse(json).unwrap();
         role_of(&call_of(&document.root?)?, Some("/opt/hs-dev"))
     }
 

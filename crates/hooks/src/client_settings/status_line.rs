@@ -1,9 +1,9 @@
 //! The client has one slot for a status line: the user's command in it is wrapped, never replaced.
 
-use crate::client_settings::document::{Document, Splices, member};
+use crate::client_settings::document::{SettingsDocument, Splices, member};
 use crate::client_settings::entry::{is_headspace, json_string, quote, split};
 use crate::client_settings::layout::Layout;
-use crate::client_settings::merge::{Merged, Part, Plan};
+use crate::client_settings::merge::{Desired, Merged, Plan};
 use jsonc_parser::ast::ObjectProp;
 use jsonc_parser::common::Ranged;
 
@@ -48,43 +48,43 @@ pub fn ours(property: &ObjectProp<'_>, plan: &Plan) -> Option<(StatusLine, std::
 }
 
 /// Wraps, updates or unwraps the status line in place; the member to add if there is none yet.
-pub fn put(
-    document: &Document<'_>,
+pub fn put_in(
+    document: &SettingsDocument<'_>,
     plan: &Plan,
     layout: &Layout,
-    pristine: Option<&Document<'_>>,
+    pristine: Option<&SettingsDocument<'_>>,
     splices: &mut Splices,
     merged: &mut Merged,
 ) -> Option<String> {
     let property = document.root.as_ref().and_then(|root| member(root, "statusLine"));
     let ours = property.and_then(|property| ours(property, plan));
     match (&plan.status_line, ours, property) {
-        (Part::Put(program) | Part::Refresh(program), Some((line, range)), _) => {
+        (Desired::Put(program) | Desired::Refresh(program), Some((line, range)), _) => {
             let want = json_string(&line.line(program));
             if want != document.text[range.clone()] {
                 splices.replace(range, want);
                 merged.status_line_changed = true;
             }
         }
-        (Part::Put(program), None, Some(property)) => {
+        (Desired::Put(program), None, Some(property)) => {
             let command = property.value.as_object().and_then(|object| member(object, "command"));
             let Some((command, lit)) = command.and_then(|c| Some((c, c.value.as_string_lit()?))) else {
                 let message = "\"statusLine\" has no command that could be wrapped; left as it is";
-                merged.warnings.push(document.remark(property.start(), message));
+                merged.warnings.push(document.diagnostic(property.start(), message));
                 return None;
             };
             let line = StatusLine { wrapped: Some(lit.value.to_string()) };
             splices.replace(command.value.start()..command.value.end(), json_string(&line.line(program)));
             merged.status_line_changed = true;
         }
-        (Part::Put(program), None, None) => {
+        (Desired::Put(program), None, None) => {
             let command = json_string(&StatusLine { wrapped: None }.line(program));
             let value = layout.spacing.object([("type", "\"command\"".to_owned()), ("command", command)]);
             merged.status_line_changed = true;
             merged.status_line_new = true;
             return Some(layout.member("statusLine", &value));
         }
-        (Part::Remove, Some((StatusLine { wrapped: Some(command) }, range)), _) => {
+        (Desired::Remove, Some((StatusLine { wrapped: Some(command) }, range)), _) => {
             let before = pristine.and_then(|p| literal_of(p, &command));
             splices.replace(range, before.unwrap_or_else(|| json_string(&command)));
             merged.status_line_changed = true;
@@ -95,7 +95,7 @@ pub fn put(
 }
 
 /// How the user had spelt `command`, escapes and all.
-fn literal_of(pristine: &Document<'_>, command: &str) -> Option<String> {
+fn literal_of(pristine: &SettingsDocument<'_>, command: &str) -> Option<String> {
     let object = member(pristine.root.as_ref()?, "statusLine")?.value.as_object()?;
     let value = &member(object, "command")?.value;
     let same = value.as_string_lit()?.value == command;
