@@ -5,6 +5,7 @@
 //! `runner` with `process` and `http`, `advice`, `capture`, and `command` with `show`.
 
 #![forbid(unsafe_code)]
+#![warn(unreachable_pub)]
 
 pub mod client_settings;
 pub mod dialect;

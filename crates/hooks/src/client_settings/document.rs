@@ -45,7 +45,7 @@ impl std::error::Error for Diagnostic {}
 
 /// An object or array of the file, seen as brackets around elements.
 #[derive(Clone, Debug)]
-pub struct Container {
+pub(crate) struct Container {
     /// The opening bracket up to and including the closing one.
     pub range: Range<usize>,
     pub elements: Vec<Range<usize>>,
@@ -125,12 +125,12 @@ impl<'a> SettingsDocument<'a> {
         Ok(document)
     }
 
-    pub fn diagnostic(&self, at: usize, message: impl Into<String>) -> Diagnostic {
+    pub(crate) fn diagnostic(&self, at: usize, message: impl Into<String>) -> Diagnostic {
         diagnostic(self.text, at, message.into())
     }
 
     /// The first comment or trailing comma: Claude Code reads strict JSON and ignores a file that has one.
-    pub fn first_leniency(&self) -> Option<Diagnostic> {
+    pub(crate) fn first_leniency(&self) -> Option<Diagnostic> {
         self.tokens.iter().enumerate().find_map(|(i, (token, range))| match token {
             TokenKind::LineComment | TokenKind::BlockComment => {
                 Some(self.diagnostic(range.start, "Claude Code ignores a settings file with comments"))
@@ -143,7 +143,7 @@ impl<'a> SettingsDocument<'a> {
     }
 
     /// Where the comma after the element that ends at `end` stands.
-    pub fn comma_after(&self, end: usize) -> Option<Range<usize>> {
+    pub(crate) fn comma_after(&self, end: usize) -> Option<Range<usize>> {
         let from = self.tokens.partition_point(|(_, range)| range.start < end);
         let next = self.tokens[from..]
             .iter()
@@ -153,7 +153,7 @@ impl<'a> SettingsDocument<'a> {
 
     /// The end of the last thing that is no blank before `at`, and whether it is a comment that reaches to the
     /// end of its line.
-    pub fn solid_before(&self, at: usize) -> (usize, bool) {
+    pub(crate) fn solid_before(&self, at: usize) -> (usize, bool) {
         let count = self.tokens.partition_point(|(_, range)| range.end <= at);
         match self.tokens[..count].last() {
             Some((token, range)) => (range.end, *token == TokenKind::LineComment),
@@ -162,7 +162,7 @@ impl<'a> SettingsDocument<'a> {
     }
 
     /// Whether there is a comment inside `range`.
-    pub fn has_comment(&self, range: &Range<usize>) -> bool {
+    pub(crate) fn has_comment(&self, range: &Range<usize>) -> bool {
         let from = self.tokens.partition_point(|(_, r)| r.start < range.start);
         self.tokens[from..]
             .iter()
@@ -216,33 +216,29 @@ impl<'a> SettingsDocument<'a> {
 }
 
 /// A member of an object by its name as the client reads it, escapes resolved.
-pub fn member<'a, 'b>(object: &'b Object<'a>, name: &str) -> Option<&'b ObjectProp<'a>> {
+pub(crate) fn member<'a, 'b>(object: &'b Object<'a>, name: &str) -> Option<&'b ObjectProp<'a>> {
     object.properties.iter().find(|p| p.name.as_str() == name)
 }
 
 /// Replacements that do not overlap, applied at once.
 #[derive(Debug, Default)]
-pub struct Splices(Vec<(Range<usize>, String)>);
+pub(crate) struct Splices(Vec<(Range<usize>, String)>);
 
 impl Splices {
-    pub fn replace(&mut self, range: Range<usize>, by: impl Into<String>) {
+    pub(crate) fn replace(&mut self, range: Range<usize>, by: impl Into<String>) {
         self.0.push((range, by.into()));
     }
 
-    pub fn insert(&mut self, at: usize, text: impl Into<String>) {
+    pub(crate) fn insert(&mut self, at: usize, text: impl Into<String>) {
         self.replace(at..at, text);
     }
 
-    pub fn delete(&mut self, range: Range<usize>) {
+    pub(crate) fn delete(&mut self, range: Range<usize>) {
         self.replace(range, "");
     }
 
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
     /// Insertions at one place come out in the order they were asked for.
-    pub fn apply(mut self, text: &str) -> String {
+    pub(crate) fn apply(mut self, text: &str) -> String {
         self.0.sort_by_key(|(range, _)| (range.start, range.end));
         let mut out =
             String::with_capacity(text.len() + self.0.iter().map(|(_, by)| by.len()).sum::<usize>());

@@ -10,7 +10,7 @@ use std::collections::HashSet;
 
 /// How the file is written: line breaks, indentation, room between the parts.
 #[derive(Clone, Debug)]
-pub struct Layout {
+pub(super) struct Layout {
     newline: &'static str,
     unit: String,
     /// Everything on one line, and it shall stay so.
@@ -19,7 +19,7 @@ pub struct Layout {
 }
 
 impl Layout {
-    pub fn of(document: &SettingsDocument<'_>) -> Layout {
+    pub(super) fn of(document: &SettingsDocument<'_>) -> Layout {
         let text = document.text;
         let newline = match text.find('\n') {
             Some(at) if text[..at].ends_with('\r') => "\r\n",
@@ -40,12 +40,12 @@ impl Layout {
         layout
     }
 
-    pub fn member(&self, name: &str, value: &str) -> String {
+    pub(super) fn member(&self, name: &str, value: &str) -> String {
         format!("{}{}{value}", json_string(name), self.spacing.colon())
     }
 
     /// An object one level below the top: a member per line, or all on one if the file is like that.
-    pub fn nested_object(&self, members: &[(String, String)]) -> String {
+    pub(super) fn nested_object(&self, members: &[(String, String)]) -> String {
         let members: Vec<String> = members.iter().map(|(name, value)| self.member(name, value)).collect();
         if self.one_line {
             return format!("{{{}}}", members.join(self.spacing.comma()));
@@ -55,7 +55,7 @@ impl Layout {
     }
 
     /// The object for a file that has none, to stand after the comments it may have.
-    pub fn whole_file(&self, document: &SettingsDocument<'_>, members: &[String]) -> String {
+    pub(super) fn whole_file(&self, document: &SettingsDocument<'_>, members: &[String]) -> String {
         let (nl, unit) = (self.newline, &self.unit);
         let (solid, line_comment) = document.solid_before(document.text.len());
         let broken = document.text[solid..].contains('\n');
@@ -66,7 +66,7 @@ impl Layout {
 }
 
 /// Adds `items` at the end of `container`.
-pub fn append(
+pub(super) fn append(
     document: &SettingsDocument<'_>,
     layout: &Layout,
     container: &Container,
@@ -111,7 +111,7 @@ pub fn append(
 }
 
 /// Takes the elements in `gone` out of `container`, each with the blanks before it and a comma.
-pub fn remove(
+pub(super) fn remove(
     document: &SettingsDocument<'_>,
     container: &Container,
     gone: &HashSet<usize>,

@@ -9,14 +9,14 @@ use jsonc_parser::common::Ranged;
 
 /// The status line as headspace wraps it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct StatusLine {
+pub(super) struct StatusLine {
     /// The command the user had before, to be run through a shell.
     pub wrapped: Option<String>,
 }
 
 impl StatusLine {
     /// Reads a `statusLine` command; `None` if it is not ours.
-    pub fn of(line: &str, program: Option<&str>) -> Option<StatusLine> {
+    pub(super) fn of(line: &str, program: Option<&str>) -> Option<StatusLine> {
         let words = split(line)?;
         let (first, rest) = words.split_first()?;
         if !is_headspace(first, program) {
@@ -31,7 +31,7 @@ impl StatusLine {
     }
 
     /// The user's command becomes one quoted word: whatever pipes and quotes it has, its own shell sees them.
-    pub fn line(&self, program: &str) -> String {
+    pub(super) fn line(&self, program: &str) -> String {
         match &self.wrapped {
             None => format!("{} statusline", quote(program)),
             Some(command) => format!("{} statusline -- {}", quote(program), quote(command)),
@@ -40,7 +40,7 @@ impl StatusLine {
 }
 
 /// The status line of the file if it is ours, with the place of its command.
-pub fn ours(property: &ObjectProp<'_>, plan: &Plan) -> Option<(StatusLine, std::ops::Range<usize>)> {
+pub(super) fn ours(property: &ObjectProp<'_>, plan: &Plan) -> Option<(StatusLine, std::ops::Range<usize>)> {
     let object = property.value.as_object()?;
     let command = member(object, "command")?;
     let line = StatusLine::of(&command.value.as_string_lit()?.value, plan.program.as_deref())?;
@@ -48,7 +48,7 @@ pub fn ours(property: &ObjectProp<'_>, plan: &Plan) -> Option<(StatusLine, std::
 }
 
 /// Wraps, updates or unwraps the status line in place; the member to add if there is none yet.
-pub fn put_in(
+pub(super) fn put_in(
     document: &SettingsDocument<'_>,
     plan: &Plan,
     layout: &Layout,

@@ -160,7 +160,7 @@ impl<'t> JsonDocument<'t> {
     }
 
     /// Members whose key an earlier member of the same object has: these count, the earlier ones do not.
-    pub fn duplicates(&self) -> impl Iterator<Item = SpannedValue<'_>> {
+    pub(crate) fn duplicates(&self) -> impl Iterator<Item = SpannedValue<'_>> {
         self.duplicates.iter().map(|&id| SpannedValue { doc: self, id })
     }
 }
@@ -230,7 +230,7 @@ impl<'d> SpannedValue<'d> {
     }
 
     /// Where its key starts; the value itself for one without a key.
-    pub fn key_position(self) -> Position {
+    pub(crate) fn key_position(self) -> Position {
         match self.node().step {
             PathStep::Member { start, .. } => position(self.doc.text, start),
             _ => self.position(),

@@ -3,7 +3,7 @@
 use crate::json_spans::{JsonDocument, Node, NodeData, PathStep, SyntaxError, SyntaxFault};
 use std::collections::HashMap;
 
-pub struct Parser<'t> {
+pub(super) struct Parser<'t> {
     text: &'t str,
     at: usize,
     nodes: Vec<Node>,
@@ -25,11 +25,11 @@ enum Expected {
 
 impl<'t> Parser<'t> {
     /// `at` is where to begin: after a byte order mark.
-    pub fn new(text: &'t str, at: usize) -> Parser<'t> {
+    pub(super) fn new(text: &'t str, at: usize) -> Parser<'t> {
         Parser { text, at, nodes: Vec::new(), open: Vec::new(), duplicates: Vec::new() }
     }
 
-    pub fn run(mut self) -> Result<JsonDocument<'t>, SyntaxError> {
+    pub(super) fn run(mut self) -> Result<JsonDocument<'t>, SyntaxError> {
         let mut expect = Expected::Root;
         let mut key: Option<(String, usize)> = None;
         loop {

@@ -149,7 +149,7 @@ pub fn read(rule: &EventRule, stdout: &str) -> HookOutput {
 }
 
 /// Output that starts like JSON and is none at all, as opposed to JSON that says the wrong things.
-pub fn is_broken(stdout: &str) -> bool {
+pub(crate) fn is_broken(stdout: &str) -> bool {
     JsonDocument::parse(stdout.trim()).is_err()
 }
 

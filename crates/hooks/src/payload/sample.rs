@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use std::path::Path;
 
 /// The session of samples; a name nobody takes for a real one.
-pub const SESSION: &str = "00000000-0000-4000-8000-5a3f1e5a3f1e";
+pub(crate) const SESSION: &str = "00000000-0000-4000-8000-5a3f1e5a3f1e";
 const PROMPT: &str = "00000000-0000-4000-8000-0000000000a1";
 const AGENT: &str = "a0000000000000001";
 

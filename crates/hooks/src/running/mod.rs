@@ -1,7 +1,7 @@
 //! Executes the hooks of an event as the client would.
 
 pub mod http;
-pub mod process;
+mod process;
 
 use crate::dialect::{Dialect, EventRule};
 use crate::payload::HookJsonInput;

@@ -11,7 +11,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// How much of each output is kept; the rest is read and forgotten.
-pub const MAX_OUTPUT_BYTES: usize = 1 << 20;
+pub(super) const MAX_OUTPUT_BYTES: usize = 1 << 20;
 
 /// Between SIGTERM and SIGKILL for a hook that has run out of time.
 const KILL_AFTER: Duration = Duration::from_millis(500);
@@ -21,7 +21,7 @@ const PIPES_CLOSE_WITHIN: Duration = Duration::from_millis(500);
 
 /// What to start, and where.
 #[derive(Clone, Debug)]
-pub struct StartCommand {
+pub(super) struct StartCommand {
     pub program: OsString,
     pub args: Vec<OsString>,
     pub directory: PathBuf,
@@ -38,7 +38,7 @@ enum ProcessEvent {
 }
 
 /// Runs to the end or to the deadline, whichever comes first.
-pub fn run(start: &StartCommand, stdin: Vec<u8>, timeout: Duration) -> HookExecutionResult {
+pub(super) fn run(start: &StartCommand, stdin: Vec<u8>, timeout: Duration) -> HookExecutionResult {
     let begin = Instant::now();
     let mut result = HookExecutionResult::default();
     let mut child =
@@ -78,7 +78,7 @@ pub fn run(start: &StartCommand, stdin: Vec<u8>, timeout: Duration) -> HookExecu
 
 /// Starts and forgets: the payload waits in a file nobody else can name, so that the hook can read it after we
 /// are gone.
-pub fn start_detached(start: &StartCommand, stdin: &[u8]) -> std::io::Result<()> {
+pub(super) fn start_detached(start: &StartCommand, stdin: &[u8]) -> std::io::Result<()> {
     let mut file = nameless_file()?;
     file.write_all(stdin)?;
     std::io::Seek::rewind(&mut file)?;

@@ -1,8 +1,8 @@
 //! The model of a hook configuration: what one settings file says, once it is understood.
 
 pub mod check;
-pub mod plugins;
-pub mod schema;
+mod plugins;
+pub(crate) mod schema;
 pub mod sources;
 
 use crate::json_spans::Position;

@@ -3,7 +3,7 @@
 use crate::json_spans::{JsonKind, SpannedValue};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Shape {
+pub(crate) enum Shape {
     Text,
     /// A text that holds more than blanks.
     FilledText,
@@ -29,7 +29,7 @@ pub enum Shape {
 
 impl Shape {
     /// What is wrong with `value`: `must be a number above 0, not a text`.
-    pub fn fault(&self, value: SpannedValue<'_>) -> Option<String> {
+    pub(crate) fn fault(&self, value: SpannedValue<'_>) -> Option<String> {
         let kind = value.kind();
         let fits = match self {
             Shape::Any => true,
@@ -61,7 +61,7 @@ impl Shape {
         (!fits).then(|| format!("must be {}, not {}", self.wanted(), shown(value)))
     }
 
-    pub fn wanted(&self) -> String {
+    pub(crate) fn wanted(&self) -> String {
         match self {
             Shape::Text | Shape::FilledText => "a text".into(),
             Shape::Texts => "a list of texts".into(),
@@ -92,7 +92,7 @@ fn shown(value: SpannedValue<'_>) -> String {
 }
 
 /// As `new URL()` sees it: a scheme, and a host where the scheme wants one.
-pub fn is_url(text: &str) -> bool {
+pub(crate) fn is_url(text: &str) -> bool {
     let text = text.trim();
     let Some((scheme, rest)) = text.split_once(':') else { return false };
     let mut letters = scheme.bytes();

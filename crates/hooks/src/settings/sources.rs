@@ -164,7 +164,7 @@ pub fn is_ours(entry: &HookEntry) -> bool {
 }
 
 /// The file of a dialect's settings, read whatever state it is in.
-pub fn read_file(dialect: &'static Dialect, scope: SourceScope, path: PathBuf) -> Source {
+pub(crate) fn read_file(dialect: &'static Dialect, scope: SourceScope, path: PathBuf) -> Source {
     let start = Position { line: 1, column: 1 };
     let (found, reading) = match headspace_platform::files::read(&path) {
         Ok(bytes) => (true, read_bytes(dialect, bytes)),
