@@ -2,6 +2,7 @@
 //! no hook told of.
 
 #![forbid(unsafe_code)]
+#![warn(unreachable_pub)]
 
 use headspace_core::model::Process;
 use headspace_platform::process;

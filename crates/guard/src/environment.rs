@@ -23,11 +23,11 @@ pub trait FileSystem: Send + Sync {
 }
 
 /// Longer scripts are not read.
-pub const MAX_SCRIPT_BYTES: u64 = 64 << 10;
+pub(crate) const MAX_SCRIPT_BYTES: u64 = 64 << 10;
 
 /// The real disk.
 #[derive(Debug)]
-pub struct Disk;
+pub(crate) struct Disk;
 
 /// A directory with more entries than this is judged by the pattern alone.
 const MAX_DIRECTORY_ENTRIES: usize = 5000;
@@ -99,7 +99,7 @@ pub struct GuardEnvironment {
 }
 
 /// What the hook may spend on judging.
-pub const HOOK_TIME_LIMIT: Duration = Duration::from_millis(50);
+pub(crate) const HOOK_TIME_LIMIT: Duration = Duration::from_millis(50);
 
 impl GuardEnvironment {
     /// What is said to a call that the guard cannot judge, as the user configured it.
@@ -127,13 +127,13 @@ impl GuardEnvironment {
 }
 
 #[cfg(test)]
-pub mod fake {
+pub(crate) mod fake {
     use super::*;
     use std::collections::{BTreeMap, BTreeSet};
 
     /// A made-up disk: directories end in `/`, links are `name -> target`.
     #[derive(Default, Debug)]
-    pub struct FakeFileSystem {
+    pub(crate) struct FakeFileSystem {
         entries: BTreeSet<String>,
         links: BTreeMap<String, String>,
         pub texts: BTreeMap<String, String>,
@@ -141,7 +141,7 @@ pub mod fake {
     }
 
     impl FakeFileSystem {
-        pub fn new(lines: &str) -> FakeFileSystem {
+        pub(crate) fn new(lines: &str) -> FakeFileSystem {
             let mut fake = FakeFileSystem::default();
             for line in lines.split_whitespace() {
                 let (name, target) = line.split_once("->").map_or((line, None), |(n, t)| (n, Some(t)));

@@ -8,6 +8,7 @@
 //! know places; `rules` holds the words. `tools` does the same for everything that is not a shell.
 
 #![forbid(unsafe_code)]
+#![warn(unreachable_pub)]
 
 pub mod allow_once;
 mod code;
@@ -24,7 +25,7 @@ pub mod shell;
 mod sql;
 mod tools;
 
-pub use crate::environment::{Disk, FileSystem, GuardEnvironment};
+pub use crate::environment::{FileSystem, GuardEnvironment};
 pub use crate::eval::{PROJECT_FILE, Step};
 
 use serde_json::{Value, json};
@@ -86,7 +87,7 @@ pub fn judge(payload: &Value, environment: &GuardEnvironment) -> Verdict {
 }
 
 /// Judges a payload as it was read; whatever goes wrong on the way is a reason to ask.
-pub fn judge_bytes(bytes: &[u8], environment: &GuardEnvironment) -> Verdict {
+pub(crate) fn judge_bytes(bytes: &[u8], environment: &GuardEnvironment) -> Verdict {
     let Some(payload) = payload::read(bytes) else {
         return Verdict::unreadable(environment, "input that is no JSON");
     };

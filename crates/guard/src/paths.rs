@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 /// What deleting at a path would mean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Zone {
+pub(crate) enum Zone {
     /// Strictly inside the project.
     Inside,
     /// The project's root or a directory above it.
@@ -55,7 +55,7 @@ const SYSTEM_TREES: [&str; 25] = [
     "snap",
 ];
 
-pub struct Locations<'a> {
+pub(crate) struct Locations<'a> {
     pub files: &'a dyn FileSystem,
     /// As the user writes it.
     pub home: String,
@@ -72,7 +72,7 @@ pub struct Locations<'a> {
 }
 
 impl<'a> Locations<'a> {
-    pub fn new(environment: &'a GuardEnvironment, payload_cwd: Option<&str>) -> Locations<'a> {
+    pub(crate) fn new(environment: &'a GuardEnvironment, payload_cwd: Option<&str>) -> Locations<'a> {
         let text = |path: &std::path::Path| {
             let text = path.to_string_lossy();
             if is_windows(&text) { slashed(&text) } else { text.into_owned() }
@@ -148,7 +148,7 @@ impl<'a> Locations<'a> {
     }
 
     /// Whether git would take `dir` for the root of a repository, as far as names tell: an empty `.git` is not one.
-    pub fn is_repository(&self, dir: &str) -> bool {
+    pub(crate) fn is_repository(&self, dir: &str) -> bool {
         let path = format!("{dir}/.git");
         self.files.exists(&path) && (!self.files.is_dir(&path) || self.files.exists(&format!("{path}/HEAD")))
     }
@@ -181,7 +181,7 @@ impl<'a> Locations<'a> {
     }
 
     /// The line makes a link itself: later paths go through it.
-    pub fn add_link(&self, path: &str, target: &str) {
+    pub(crate) fn add_link(&self, path: &str, target: &str) {
         let path = self.real(path, false);
         self.links.borrow_mut().insert(path, Some(target.to_owned()));
     }
@@ -200,7 +200,7 @@ impl<'a> Locations<'a> {
 
     /// The canonical form of an absolute path; the root is the empty string. With `follow_last` a link at the
     /// end counts as where it leads, otherwise as itself.
-    pub fn real(&self, path: &str, follow_last: bool) -> String {
+    pub(crate) fn real(&self, path: &str, follow_last: bool) -> String {
         let mut todo: Vec<String> = split(path).rev().map(str::to_owned).collect();
         let mut real = String::with_capacity(path.len());
         let mut hops = 0;
@@ -242,7 +242,7 @@ impl<'a> Locations<'a> {
     }
 
     /// `path` must be canonical.
-    pub fn zone(&self, path: &str) -> Zone {
+    pub(crate) fn zone(&self, path: &str) -> Zone {
         if self.projects.iter().any(|project| contains(path, project)) {
             return Zone::Root;
         }
@@ -261,7 +261,7 @@ impl<'a> Locations<'a> {
     }
 
     /// What protects `path`, as written and as where it leads.
-    pub fn kinds(&self, path: &str, follow_last: bool) -> Vec<(ProtectedKind, String)> {
+    pub(crate) fn kinds(&self, path: &str, follow_last: bool) -> Vec<(ProtectedKind, String)> {
         let mut found: Vec<(ProtectedKind, String)> = Vec::new();
         let mut candidates = vec![path.to_owned()];
         if path.starts_with('/') {
@@ -281,13 +281,13 @@ impl<'a> Locations<'a> {
     }
 
     /// The root, a system directory, a home or the directory of homes.
-    pub fn is_system(&self, real: &str) -> bool {
+    pub(crate) fn is_system(&self, real: &str) -> bool {
         contains(real, &self.real_home) || is_system_tree(real) && !contains(&self.real_home, real)
     }
 }
 
 /// Whether `inner` is `dir` or lies below it; both canonical.
-pub fn contains(dir: &str, inner: &str) -> bool {
+pub(crate) fn contains(dir: &str, inner: &str) -> bool {
     let (dir, inner): (std::borrow::Cow<'_, str>, std::borrow::Cow<'_, str>) =
         if cfg!(any(target_os = "macos", windows)) {
             (dir.to_lowercase().into(), inner.to_lowercase().into())
@@ -297,22 +297,22 @@ pub fn contains(dir: &str, inner: &str) -> bool {
     inner.strip_prefix(dir.as_ref()).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-pub fn parent(path: &str) -> &str {
+pub(crate) fn parent(path: &str) -> &str {
     path.rfind('/').map_or("", |at| &path[..at])
 }
 
-pub fn base_name(path: &str) -> &str {
+pub(crate) fn base_name(path: &str) -> &str {
     let path = path.trim_end_matches('/');
     path.rsplit('/').next().unwrap_or(path)
 }
 
 /// The components that mean something.
-pub fn split(path: &str) -> impl DoubleEndedIterator<Item = &str> {
+pub(crate) fn split(path: &str) -> impl DoubleEndedIterator<Item = &str> {
     path.split('/').filter(|part| !part.is_empty() && *part != ".")
 }
 
 /// `C:\x` ▶ `/c:/x`
-pub fn slashed(path: &str) -> String {
+pub(crate) fn slashed(path: &str) -> String {
     let path = path.replace('\\', "/");
     match path.split_once(':') {
         Some((drive, rest)) if drive.len() == 1 => format!("/{}:{rest}", drive.to_ascii_lowercase()),
@@ -320,7 +320,7 @@ pub fn slashed(path: &str) -> String {
     }
 }
 
-pub fn is_windows(path: &str) -> bool {
+pub(crate) fn is_windows(path: &str) -> bool {
     let bytes = path.as_bytes();
     (bytes.len() >= 3
         && bytes[0].is_ascii_alphabetic()

@@ -10,7 +10,7 @@ use crate::rules::Rule;
 
 /// Why a file is protected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ProtectedKind {
+pub(crate) enum ProtectedKind {
     /// `.env` and its variants.
     Env,
     /// Private keys.
@@ -88,7 +88,7 @@ static HOME_PATTERNS: &[&str] = &["home/*", "users/*", "root", "var/root", "c:/u
 
 /// The directories a classification needs to know, all in small letters and without a final slash.
 #[derive(Debug, Default)]
-pub struct ProtectedRoots {
+pub(crate) struct ProtectedRoots {
     pub homes: Vec<String>,
     /// `CLAUDE_CONFIG_DIR`, if it is not `~/.claude`.
     pub claude_dir: String,
@@ -96,7 +96,7 @@ pub struct ProtectedRoots {
 }
 
 /// Whether `name` is a template of an environment file: `.env.example`, `.env.production.sample`.
-pub fn is_template(path: &str) -> bool {
+pub(crate) fn is_template(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path).to_lowercase();
     let ending = name.rsplit(['.', '-', '_']).next().unwrap_or("");
     name.starts_with(".env") && TEMPLATE_ENDINGS.contains(&ending)
@@ -104,7 +104,7 @@ pub fn is_template(path: &str) -> bool {
 
 /// Why the file at `path` is protected. `path` is absolute; a path whose start is unknown begins with a hole
 /// and is judged by what follows. Active globs in the last component are compared as patterns.
-pub fn kind(path: &str, known: &ProtectedRoots) -> Option<ProtectedKind> {
+pub(crate) fn kind(path: &str, known: &ProtectedRoots) -> Option<ProtectedKind> {
     let path = path.to_lowercase();
     let unknown_start = path.chars().next().is_some_and(is_hole);
     // Windows drops blanks and dots at the end of a name.
@@ -282,7 +282,7 @@ fn device(rest: &str) -> Option<ProtectedKind> {
 
 impl ProtectedKind {
     /// The rule that a write breaks.
-    pub fn write_rule(self) -> &'static Rule {
+    pub(crate) fn write_rule(self) -> &'static Rule {
         match self {
             Env => &rules::WRITE_ENV,
             Key => &rules::WRITE_KEY,
@@ -300,7 +300,7 @@ impl ProtectedKind {
     }
 
     /// The rule that a read of `path` breaks, if reading is protected at all.
-    pub fn read_rule(self, path: &str) -> Option<&'static Rule> {
+    pub(crate) fn read_rule(self, path: &str) -> Option<&'static Rule> {
         let name = path.rsplit('/').next().unwrap_or(path).to_lowercase();
         match self {
             Env | Credentials => Some(&rules::READ_SECRET),
@@ -314,7 +314,7 @@ impl ProtectedKind {
     }
 
     /// The rule that deleting the file breaks, where deleting as such would be allowed.
-    pub fn delete_rule(self) -> Option<&'static Rule> {
+    pub(crate) fn delete_rule(self) -> Option<&'static Rule> {
         match self {
             Env | Key | Ssh | Credentials => Some(&rules::DELETE_PROTECTED),
             Agent => Some(&rules::WRITE_AGENT_SETTINGS),

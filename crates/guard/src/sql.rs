@@ -5,7 +5,7 @@ use crate::rules;
 use crate::rules::Rule;
 
 /// The worst that a text of SQL does.
-pub fn judge(text: &str) -> Option<&'static Rule> {
+pub(crate) fn judge(text: &str) -> Option<&'static Rule> {
     if text.len() > MAX_SQL_BYTES || !mentions_a_change(text) {
         return None;
     }
@@ -214,7 +214,7 @@ fn dollar_quoted(text: &str) -> Option<usize> {
 }
 
 /// JavaScript for MongoDB: the calls that leave nothing.
-pub fn judge_mongo(text: &str) -> Option<&'static Rule> {
+pub(crate) fn judge_mongo(text: &str) -> Option<&'static Rule> {
     let code: String = text.chars().filter(|c| !c.is_whitespace()).collect();
     let drops = [".dropDatabase(", ".drop(", ".dropIndexes(", "dropDatabase:1"]
         .iter()

@@ -10,7 +10,8 @@ use headspace_core::numbers::duration;
 use headspace_core::stamp::Stamp;
 use headspace_hooks::client_settings::entry::{Call, Role};
 use headspace_hooks::client_settings::{locate, merge};
-use headspace_hooks::{dialect, sources};
+use headspace_hooks::dialect;
+use headspace_hooks::settings::sources;
 use headspace_platform::clock::WallClock;
 use headspace_platform::config;
 use headspace_platform::spool::Spool;
@@ -75,10 +76,10 @@ pub fn settings(input: &CheckInput) -> Vec<Finding> {
             .reading
             .problems
             .iter()
-            .filter(|p| p.level == headspace_hooks::settings::Level::Error)
+            .filter(|p| p.severity == headspace_hooks::settings::Severity::Error)
             .collect();
         if let Some(first) = errors.first() {
-            let place = format!("{path}:{}:{}", first.place.line, first.place.column);
+            let place = format!("{path}:{}:{}", first.position.line, first.position.column);
             let fix =
                 first.fix.clone().unwrap_or_else(|| "`headspace hooks validate` shows all of it".into());
             findings.push(Finding::fail(format!("{place}: {}", first.message), fix));

@@ -69,7 +69,7 @@ impl PendingEdit {
     }
 
     pub fn uninstall(target: &Target, plan: Plan) -> Result<PendingEdit> {
-        let everything = matches!(plan.notify, merge::Part::Remove);
+        let everything = matches!(plan.notify, merge::Desired::Remove);
         let mut edit = PendingEdit::new(target, plan, Purpose::Uninstall)?;
         if everything {
             edit.restore();
@@ -196,7 +196,7 @@ impl PendingEdit {
             }
             self.write()?;
         }
-        if matches!(self.purpose, Purpose::Uninstall) && matches!(self.plan.notify, merge::Part::Remove) {
+        if matches!(self.purpose, Purpose::Uninstall) && matches!(self.plan.notify, merge::Desired::Remove) {
             for dir in self.record.iter().flat_map(|record| record.made.iter().rev()) {
                 // Only if nobody put anything there since.
                 let _ = fs::remove_dir(dir);

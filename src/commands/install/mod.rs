@@ -17,7 +17,7 @@ use anyhow::Result;
 use headspace_core::event_names;
 use headspace_hooks::client_settings::entry::{Call, Entry, Role};
 use headspace_hooks::client_settings::locate::{Client, Scope, Target};
-use headspace_hooks::client_settings::merge::{Event, Notify, Part, Plan};
+use headspace_hooks::client_settings::merge::{Desired, Event, Notify, Plan};
 use headspace_platform::config::Config;
 use headspace_platform::net::http_client;
 use headspace_platform::usage::Usage;
@@ -191,9 +191,9 @@ pub fn uninstall(args: &UninstallArgs) -> Result<ExitCode> {
     let plan = if args.guard || args.statusline {
         Plan {
             program,
-            notify: Part::Leave,
-            guard: if args.guard { Part::Remove } else { Part::Leave },
-            status_line: if args.statusline { Part::Remove } else { Part::Leave },
+            notify: Desired::Leave,
+            guard: if args.guard { Desired::Remove } else { Desired::Leave },
+            status_line: if args.statusline { Desired::Remove } else { Desired::Leave },
         }
     } else {
         Plan::nothing(program)
@@ -291,12 +291,12 @@ impl Choices {
             Entry { call: Call::for_role(program, Role::Guard, old), on_failure: self.on_failure.clone() };
         Plan {
             program: Some(program.to_owned()),
-            notify: Part::Put(Notify { events, entry: Entry::new(self.call(program, target)) }),
-            guard: if self.guard { Part::Put(guard) } else { Part::Refresh(guard) },
+            notify: Desired::Put(Notify { events, entry: Entry::new(self.call(program, target)) }),
+            guard: if self.guard { Desired::Put(guard) } else { Desired::Refresh(guard) },
             status_line: if self.status_line {
-                Part::Put(program.to_owned())
+                Desired::Put(program.to_owned())
             } else {
-                Part::Refresh(program.to_owned())
+                Desired::Refresh(program.to_owned())
             },
         }
     }

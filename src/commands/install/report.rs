@@ -8,7 +8,7 @@ use anyhow::Result;
 use headspace_core::numbers::counted;
 use headspace_core::text;
 use headspace_core::text::strip_control;
-use headspace_hooks::client_settings::document::Remark;
+use headspace_hooks::client_settings::document::Diagnostic;
 use headspace_hooks::client_settings::entry::Call;
 use headspace_hooks::client_settings::locate;
 use headspace_hooks::client_settings::locate::{Client, Scope};
@@ -121,10 +121,12 @@ impl InstallReport<'_> {
     fn advise(&self) {
         if self.place.client() == Client::Claude {
             let project = std::env::current_dir().unwrap_or_default();
-            let sources =
-                headspace_hooks::sources::Sources::load(&headspace_hooks::dialect::CLAUDE, &project);
+            let sources = headspace_hooks::settings::sources::Sources::load(
+                &headspace_hooks::dialect::CLAUDE,
+                &project,
+            );
             let only_managed = sources.read_once().find(|source| {
-                source.scope == headspace_hooks::sources::Scope::Managed
+                source.scope == headspace_hooks::settings::sources::SourceScope::Managed
                     && source.reading.configuration.managed_only
             });
             if let Some(source) = only_managed {
@@ -164,7 +166,7 @@ pub fn summary(done: &AppliedEdit) -> String {
 
 /// Warnings about a file, one per line, to standard error.
 pub fn warn(done: &AppliedEdit) {
-    for Remark { line, column, message } in &done.merged.warnings {
+    for Diagnostic { line, column, message } in &done.merged.warnings {
         note(&format!("{}:{line}:{column}: {message}", done.target.path.display()));
     }
     if done.changed && done.hard_linked {
@@ -201,7 +203,7 @@ pub fn dry_run(edits: &[PendingEdit], as_json: bool) -> Result<ExitCode> {
         } else {
             print!("{diff}");
         }
-        for Remark { line, column, message } in &edit.merged.warnings {
+        for Diagnostic { line, column, message } in &edit.merged.warnings {
             note(&format!("{}:{line}:{column}: {message}", edit.target.path.display()));
         }
     }
@@ -324,8 +326,8 @@ fn file_json(done: &AppliedEdit) -> Value {
     })
 }
 
-fn remarks(remarks: &[Remark]) -> Vec<Value> {
-    let one = |r: &Remark| json!({"line": r.line, "column": r.column, "message": r.message});
+fn remarks(remarks: &[Diagnostic]) -> Vec<Value> {
+    let one = |r: &Diagnostic| json!({"line": r.line, "column": r.column, "message": r.message});
     remarks.iter().map(one).collect()
 }
 

@@ -3,7 +3,7 @@
 
 use anyhow::Result;
 use fs_err as fs;
-use headspace_hooks::client_settings::entry::{SCRIPT, quote};
+use headspace_hooks::client_settings::entry::{NOTIFY_SCRIPT, quote};
 use headspace_platform::files;
 use std::path::{Path, PathBuf};
 
@@ -22,7 +22,7 @@ pub enum ScriptState {
 }
 
 pub fn path_in(config_dir: &Path) -> PathBuf {
-    config_dir.join("hooks").join(SCRIPT)
+    config_dir.join("hooks").join(NOTIFY_SCRIPT)
 }
 
 pub fn text(program: &str) -> String {

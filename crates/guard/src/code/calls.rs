@@ -37,7 +37,13 @@ const MAX_UNCLOSED_TOKENS: usize = 200;
 /// A loop over more names than this is not followed.
 const MAX_VARIABLES: usize = 64;
 
-pub fn scan(eval: &mut Evaluator<'_>, state: &mut ShellState, language: Language, code: &str, subject: &str) {
+pub(super) fn scan(
+    eval: &mut Evaluator<'_>,
+    state: &mut ShellState,
+    language: Language,
+    code: &str,
+    subject: &str,
+) {
     let mut tokens = tokens::read(code, language);
     aliases::undo(&mut tokens);
     let names = |wanted: &[&str]| {

@@ -15,7 +15,7 @@ use crate::programs::Call;
 use crate::rules;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Language {
+pub(crate) enum Language {
     Shell,
     Python,
     JavaScript,
@@ -30,7 +30,7 @@ pub enum Language {
 
 impl Language {
     /// What runs a script, by its first line.
-    pub fn of_shebang(text: &str) -> Language {
+    pub(crate) fn of_shebang(text: &str) -> Language {
         let first = text.lines().next().unwrap_or("");
         if !first.starts_with("#!") {
             return Language::Shell;
@@ -52,7 +52,7 @@ impl Language {
 }
 
 /// Scans a program of any language but the shell's own.
-pub fn judge(
+pub(crate) fn judge(
     eval: &mut Evaluator<'_>,
     state: &mut ShellState,
     language: Language,
@@ -67,7 +67,7 @@ pub fn judge(
 }
 
 /// As [`judge`], for code that no command line carries.
-pub fn judge_tool(
+pub(crate) fn judge_tool(
     eval: &mut Evaluator<'_>,
     state: &mut ShellState,
     language: Language,
@@ -78,7 +78,7 @@ pub fn judge_tool(
 }
 
 /// `awk`: `system("…")`, `print | "command"`, `"command" | getline`, `print > "file"`.
-pub fn awk(eval: &mut Evaluator<'_>, state: &mut ShellState, program: &str, call: &Call<'_>) {
+pub(crate) fn awk(eval: &mut Evaluator<'_>, state: &mut ShellState, program: &str, call: &Call<'_>) {
     if !program.contains(['|', '>']) && !program.contains("system") {
         return;
     }
@@ -119,7 +119,7 @@ pub fn awk(eval: &mut Evaluator<'_>, state: &mut ShellState, program: &str, call
 }
 
 /// AppleScript: `do shell script "…"`, administrator rights, messages.
-pub fn apple_script(eval: &mut Evaluator<'_>, state: &mut ShellState, script: &str, call: &Call<'_>) {
+pub(crate) fn apple_script(eval: &mut Evaluator<'_>, state: &mut ShellState, script: &str, call: &Call<'_>) {
     const MESSAGING_APPS: [&str; 8] =
         ["mail", "messages", "outlook", "slack", "whatsapp", "telegram", "signal", "discord"];
     let lower = script.to_lowercase();

@@ -4,7 +4,7 @@
 use crate::code::Language;
 
 #[derive(Debug, Clone, PartialEq)]
-pub enum Token {
+pub(super) enum Token {
     Name(String),
     /// Its text; `true` if variables or expressions stood in it (each now a [`GAP`]).
     Text(String, bool),
@@ -15,12 +15,12 @@ pub enum Token {
 }
 
 /// Where a string had an expression in it.
-pub const GAP: char = '\u{1}';
+pub(super) const GAP: char = '\u{1}';
 
 /// What the guard looks at; a program longer than this on a command line is cut.
 const MAX_TOKENS: usize = 200_000;
 
-pub fn read(code: &str, language: Language) -> Vec<Token> {
+pub(super) fn read(code: &str, language: Language) -> Vec<Token> {
     let mut reader = Lexer { chars: code.chars().collect(), at: 0, language };
     let mut tokens = Vec::new();
     while let Some(token) = reader.next() {
@@ -238,7 +238,7 @@ impl Lexer {
 }
 
 /// For every opening bracket the index of its closing one, and the other way round.
-pub fn brackets(tokens: &[Token]) -> Vec<usize> {
+pub(super) fn brackets(tokens: &[Token]) -> Vec<usize> {
     let mut partner = vec![usize::MAX; tokens.len()];
     let mut open = Vec::new();
     for (at, token) in tokens.iter().enumerate() {

@@ -26,7 +26,7 @@ const COMMAND_VARIABLES: [&str; 15] = [
 ];
 
 impl Evaluator<'_> {
-    pub fn assign(&mut self, state: &mut ShellState, assign: &Assign) {
+    pub(crate) fn assign(&mut self, state: &mut ShellState, assign: &Assign) {
         match &assign.value {
             Assigned::Array(words) => {
                 let mut items = Vec::new();
@@ -83,12 +83,12 @@ impl Evaluator<'_> {
     }
 
     /// Sets a variable, and looks at those that switch the history off or hold commands.
-    pub fn set_variable(&mut self, state: &mut ShellState, name: &str, value: String) {
+    pub(crate) fn set_variable(&mut self, state: &mut ShellState, name: &str, value: String) {
         self.check_variable(state, name, &value);
         state.set(name, value);
     }
 
-    pub fn check_variable(&mut self, state: &mut ShellState, name: &str, value: &str) {
+    pub(crate) fn check_variable(&mut self, state: &mut ShellState, name: &str, value: &str) {
         let switches_history_off = match name {
             "HISTFILE" => value.is_empty() || value == "/dev/null",
             "HISTSIZE" | "HISTFILESIZE" | "SAVEHIST" => value == "0",

@@ -13,7 +13,7 @@ enum Unit<'w> {
 }
 
 /// All words that `word` stands for; `None` if there is nothing to expand. An error means too many.
-pub fn expand(word: &Word) -> Option<Result<Vec<Word>, ()>> {
+pub(super) fn expand(word: &Word) -> Option<Result<Vec<Word>, ()>> {
     let has_braces = word.parts.iter().any(|part| matches!(part, Part::Bare(text) if text.contains('{')));
     if !has_braces {
         return None;

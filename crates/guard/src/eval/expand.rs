@@ -42,7 +42,7 @@ pub(super) enum Expansion {
 
 impl Evaluator<'_> {
     /// The fields that a word of a command expands to.
-    pub fn fields(&mut self, state: &mut ShellState, word: &Word) -> Vec<String> {
+    pub(crate) fn fields(&mut self, state: &mut ShellState, word: &Word) -> Vec<String> {
         if let [Part::Bare(text)] = word.parts.as_slice()
             && !text.bytes().any(|b| matches!(b, b'*' | b'?' | b'[' | b'{' | b'~'))
         {
@@ -56,7 +56,7 @@ impl Evaluator<'_> {
     }
 
     /// The fields for every possible value of the variables in `words`.
-    pub fn all_fields(&mut self, state: &mut ShellState, words: &[Word]) -> Vec<String> {
+    pub(crate) fn all_fields(&mut self, state: &mut ShellState, words: &[Word]) -> Vec<String> {
         let outer = (self.pick, self.alternatives);
         let mut fields = Vec::new();
         for word in words {
@@ -147,7 +147,7 @@ impl Evaluator<'_> {
     }
 
     /// The one text a word stands for where the shell does not split: assignments, redirections, here-strings.
-    pub fn single(&mut self, state: &mut ShellState, word: &Word, globs: bool) -> String {
+    pub(crate) fn single(&mut self, state: &mut ShellState, word: &Word, globs: bool) -> String {
         let mut text = String::new();
         for (at, part) in word.parts.iter().enumerate() {
             match part {
@@ -276,7 +276,7 @@ impl Evaluator<'_> {
     }
 
     /// `$PWD`
-    pub fn current_dir(&mut self, state: &ShellState) -> String {
+    pub(crate) fn current_dir(&mut self, state: &ShellState) -> String {
         self.dir_of(&state.cwd)
     }
 
@@ -289,7 +289,7 @@ impl Evaluator<'_> {
     }
 
     /// One of several possible values, and a note that there are several.
-    pub fn choose<T: Clone>(&mut self, values: &[T]) -> Option<T> {
+    pub(crate) fn choose<T: Clone>(&mut self, values: &[T]) -> Option<T> {
         self.alternatives = self.alternatives.max(values.len());
         if values.is_empty() { None } else { Some(values[self.pick % values.len()].clone()) }
     }

@@ -15,7 +15,7 @@ use crate::shell::characters;
 
 /// How a file is written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum WriteKind {
+pub(crate) enum WriteKind {
     Overwrite,
     Append,
     /// Nothing is left in it.
@@ -49,7 +49,7 @@ impl Evaluator<'_> {
     }
 
     /// Judges the removal of `value`; `subject` is the command for the reason.
-    pub fn delete(&mut self, state: &ShellState, value: &str, subject: &str) {
+    pub(crate) fn delete(&mut self, state: &ShellState, value: &str, subject: &str) {
         if value.is_empty() || !self.tick() {
             return;
         }
@@ -195,7 +195,7 @@ impl Evaluator<'_> {
     }
 
     /// Judges a write to `value`.
-    pub fn write(&mut self, state: &ShellState, value: &str, how: WriteKind, subject: &str) {
+    pub(crate) fn write(&mut self, state: &ShellState, value: &str, how: WriteKind, subject: &str) {
         if value.is_empty() || !self.tick() {
             return;
         }
@@ -245,7 +245,7 @@ impl Evaluator<'_> {
     }
 
     /// Judges any change at `value` by the user's own `protected_paths`: the path, what is below it, and what is above.
-    pub fn check_user_protected(&mut self, state: &ShellState, value: &str, subject: &str) {
+    pub(crate) fn check_user_protected(&mut self, state: &ShellState, value: &str, subject: &str) {
         if self.policy.protected_paths.is_empty() || state.machine != Machine::Local {
             return;
         }
@@ -301,7 +301,7 @@ impl Evaluator<'_> {
     }
 
     /// Whether the user's own `protected_paths` name this path.
-    pub fn is_user_protected(&self, path: &str) -> bool {
+    pub(crate) fn is_user_protected(&self, path: &str) -> bool {
         if self.policy.protected_paths.is_empty() {
             return false;
         }
@@ -321,7 +321,7 @@ impl Evaluator<'_> {
     }
 
     /// Judges reading `value` and tells what comes out of it.
-    pub fn read(&mut self, state: &ShellState, value: &str) -> Stream {
+    pub(crate) fn read(&mut self, state: &ShellState, value: &str) -> Stream {
         if let Some(stream) = value.chars().next().and_then(|c| self.origins.get(c)?.stream.clone()) {
             return stream;
         }
@@ -361,7 +361,7 @@ impl Evaluator<'_> {
     }
 
     /// Whether `value` names a file with secrets; nothing is reported.
-    pub fn is_secret(&mut self, state: &ShellState, value: &str) -> bool {
+    pub(crate) fn is_secret(&mut self, state: &ShellState, value: &str) -> bool {
         if value.is_empty() {
             return false;
         }
@@ -373,7 +373,7 @@ impl Evaluator<'_> {
     }
 
     /// As [`Evaluator::is_secret`], for a place where a secret would be written; scratch files in a temp directory are none.
-    pub fn is_secret_place(&mut self, state: &ShellState, value: &str) -> bool {
+    pub(crate) fn is_secret_place(&mut self, state: &ShellState, value: &str) -> bool {
         let in_temp = match self.resolve(state, value) {
             ResolvedPath::Known(path) => self.locations.zone(&self.locations.real(&path, true)) == Zone::Temp,
             _ => false,
@@ -383,7 +383,7 @@ impl Evaluator<'_> {
 
     /// Notes what the line puts into a file. Of a file that it appends to, only the new part is known, and the new
     /// part is what counts.
-    pub fn remember(&mut self, state: &ShellState, target: &str, content: Stream, append: bool) {
+    pub(crate) fn remember(&mut self, state: &ShellState, target: &str, content: Stream, append: bool) {
         if state.machine != Machine::Local || target.starts_with("/dev/") {
             return;
         }
@@ -400,7 +400,7 @@ impl Evaluator<'_> {
     }
 
     /// Whether the line itself wrote this very file.
-    pub fn written_by_line(&mut self, state: &ShellState, value: &str) -> bool {
+    pub(crate) fn written_by_line(&mut self, state: &ShellState, value: &str) -> bool {
         match self.resolve(state, value) {
             ResolvedPath::Known(path) => self.written_files.contains_key(&self.locations.real(&path, true)),
             _ => false,
@@ -408,7 +408,7 @@ impl Evaluator<'_> {
     }
 
     /// What the line itself put into the file it now runs, and whether that came from the network.
-    pub fn content_to_run(&mut self, state: &ShellState, value: &str) -> Option<Stream> {
+    pub(crate) fn content_to_run(&mut self, state: &ShellState, value: &str) -> Option<Stream> {
         let ResolvedPath::Known(path) = self.resolve(state, value) else { return None };
         let real = self.locations.real(&path, true);
         if let Some(content) = self.written_files.get(&real) {
@@ -436,6 +436,6 @@ fn globbed_above(own: &str, path: &str) -> bool {
 }
 
 /// bash opens a connection where no file is.
-pub fn is_socket(path: &str) -> bool {
+pub(crate) fn is_socket(path: &str) -> bool {
     path.starts_with("/dev/tcp/") || path.starts_with("/dev/udp/")
 }

@@ -4,7 +4,7 @@ use crate::eval::value::{DEEP, OPEN, QUERY, STAR, is_hole};
 
 /// Whether `name` (one path component, or any string) matches `pattern`. A hole matches anything.
 /// Works with a marker instead of recursion, so that no pattern is slow.
-pub fn matches(pattern: &str, name: &str) -> bool {
+pub(crate) fn matches(pattern: &str, name: &str) -> bool {
     let pattern: Vec<char> = pattern.chars().collect();
     let name: Vec<char> = name.chars().collect();
     let (mut p, mut n) = (0, 0);
@@ -48,7 +48,7 @@ pub fn matches(pattern: &str, name: &str) -> bool {
 }
 
 /// As the shell does it: a leading dot must be written out.
-pub fn matches_visible(pattern: &str, name: &str) -> bool {
+pub(crate) fn matches_visible(pattern: &str, name: &str) -> bool {
     (!name.starts_with('.') || pattern.starts_with('.')) && matches(pattern, name)
 }
 
@@ -84,7 +84,7 @@ fn in_class(pattern: &[char], open: usize, c: char) -> (bool, usize) {
 }
 
 /// Whether nothing in `pattern` narrows it down: `*`, `**`, `?*`, `[!.]*`.
-pub fn matches_everything(pattern: &str) -> bool {
+pub(crate) fn matches_everything(pattern: &str) -> bool {
     let mut chars = pattern.chars().peekable();
     let mut star = false;
     while let Some(c) = chars.next() {
@@ -109,7 +109,7 @@ pub fn matches_everything(pattern: &str) -> bool {
 }
 
 /// `${value#pattern}` and `${value%pattern}`.
-pub fn strip<'v>(value: &'v str, pattern: &str, from_end: bool, longest: bool) -> &'v str {
+pub(crate) fn strip<'v>(value: &'v str, pattern: &str, from_end: bool, longest: bool) -> &'v str {
     let mut cuts: Vec<usize> = value.char_indices().map(|(at, _)| at).chain([value.len()]).collect();
     // A pattern this long on a value this long is nobody's everyday line; leaving it whole is safe.
     if cuts.len() > 2000 {

@@ -8,16 +8,16 @@
 mod assign;
 mod braces;
 mod expand;
-pub mod file_effects;
+pub(crate) mod file_effects;
 mod fork_bomb;
-pub mod glob;
+pub(crate) mod glob;
 mod parameter;
 mod redirect;
-pub mod resolve;
+pub(crate) mod resolve;
 mod run;
-pub mod shell_state;
+pub(crate) mod shell_state;
 mod simple;
-pub mod value;
+pub(crate) mod value;
 
 use crate::deadline::Budget;
 use crate::environment::GuardEnvironment;
@@ -34,7 +34,7 @@ use std::rc::Rc;
 
 /// What a rule said, and about what.
 #[derive(Debug, Clone)]
-pub struct Finding {
+pub(crate) struct Finding {
     pub rule: &'static Rule,
     pub decision: Decision,
     pub subject: String,
@@ -43,7 +43,7 @@ pub struct Finding {
 }
 
 impl Finding {
-    pub fn verdict(&self, environment: &GuardEnvironment) -> Verdict {
+    pub(crate) fn verdict(&self, environment: &GuardEnvironment) -> Verdict {
         let mut verdict = rules::verdict(
             self.rule,
             self.decision,
@@ -77,9 +77,9 @@ const WORK_PER_COMMAND: usize = 64;
 /// How much may be spent between two looks at the clock: well below a millisecond's work.
 const WORK_BETWEEN_CLOCK_CHECKS: usize = 4096;
 /// No value that expansions make grows beyond this; `a=$a$a` would have no end.
-pub const MAX_VALUE_BYTES: usize = 1 << 20;
+pub(crate) const MAX_VALUE_BYTES: usize = 1 << 20;
 
-pub struct Evaluator<'a> {
+pub(crate) struct Evaluator<'a> {
     environment: &'a GuardEnvironment,
     pub locations: Locations<'a>,
     pub policy: Policy,
@@ -126,7 +126,7 @@ pub struct Evaluator<'a> {
 }
 
 impl<'a> Evaluator<'a> {
-    pub fn new(
+    pub(crate) fn new(
         environment: &'a GuardEnvironment,
         payload_cwd: Option<&str>,
         max_depth: usize,
@@ -181,7 +181,7 @@ impl<'a> Evaluator<'a> {
     }
 
     /// The environment a line starts in.
-    pub fn initial_state(&self) -> ShellState {
+    pub(crate) fn initial_state(&self) -> ShellState {
         let mut state = ShellState::new(self.locations.cwd.clone());
         state.machine = self.machine.clone();
         state
@@ -189,12 +189,18 @@ impl<'a> Evaluator<'a> {
 
     /// A rule speaks. On another machine nothing is forbidden, but everything is asked; in a container only
     /// what reaches this machine counts, and that is reported as if it happened here.
-    pub fn report(&mut self, machine: &Machine, rule: &'static Rule, subject: impl Into<String>) {
+    pub(crate) fn report(&mut self, machine: &Machine, rule: &'static Rule, subject: impl Into<String>) {
         self.record(machine, rule, subject.into(), None);
     }
 
     /// As [`Evaluator::found`], by a pattern.
-    pub fn report_match(&mut self, machine: &Machine, rule: &'static Rule, subject: String, pattern: &str) {
+    pub(crate) fn report_match(
+        &mut self,
+        machine: &Machine,
+        rule: &'static Rule,
+        subject: String,
+        pattern: &str,
+    ) {
         self.record(machine, rule, subject, Some(pattern));
     }
 
@@ -242,7 +248,13 @@ impl<'a> Evaluator<'a> {
     }
 
     /// Reads and walks a text as its own top-level command: the whole line, `sh -c`, `eval`.
-    pub fn text(&mut self, state: &mut ShellState, text: &str, stdin: &Stream, output_used: bool) -> Stream {
+    pub(crate) fn text(
+        &mut self,
+        state: &mut ShellState,
+        text: &str,
+        stdin: &Stream,
+        output_used: bool,
+    ) -> Stream {
         if self.depth >= self.max_depth {
             return self.give_up(state);
         }
@@ -265,7 +277,7 @@ impl<'a> Evaluator<'a> {
     }
 
     /// The whole line: what was set as a trap runs at the end, and functions nobody called are looked at.
-    pub fn line(&mut self, text: &str) {
+    pub(crate) fn line(&mut self, text: &str) {
         let mut state = self.initial_state();
         self.text(&mut state, text, &Stream::None, false);
         self.run_traps(&mut state);
@@ -289,7 +301,7 @@ impl<'a> Evaluator<'a> {
     }
 
     /// Text that a shell of its own runs, with these arguments.
-    pub fn process(
+    pub(crate) fn process(
         &mut self,
         state: &ShellState,
         text: &str,
@@ -318,7 +330,7 @@ impl<'a> Evaluator<'a> {
     }
 
     /// Counts one more command, file or path; `false` if it is too late for it.
-    pub fn tick(&mut self) -> bool {
+    pub(crate) fn tick(&mut self) -> bool {
         self.steps += 1;
         self.stop_if(self.steps > MAX_COMMANDS);
         self.spend(WORK_PER_COMMAND)
@@ -326,7 +338,7 @@ impl<'a> Evaluator<'a> {
 
     /// Counts work by its size (a copied entry, a dozen characters) and looks at the clock now and then. Whatever
     /// loops over something long calls this, and ends when it says `false`.
-    pub fn spend(&mut self, work: usize) -> bool {
+    pub(crate) fn spend(&mut self, work: usize) -> bool {
         self.spent = self.spent.saturating_add(work);
         if self.spent >= WORK_BETWEEN_CLOCK_CHECKS {
             self.spent = 0;
@@ -336,7 +348,7 @@ impl<'a> Evaluator<'a> {
     }
 
     /// Whether a value of this length may be made; if not, the judgement ends here.
-    pub fn may_grow(&mut self, length: usize) -> bool {
+    pub(crate) fn may_grow(&mut self, length: usize) -> bool {
         self.stop_if(length > MAX_VALUE_BYTES) && self.spend(length / 16)
     }
 
@@ -349,14 +361,14 @@ impl<'a> Evaluator<'a> {
     }
 
     /// A fresh name such as `mktemp` would give.
-    pub fn temp_name(&mut self) -> String {
+    pub(crate) fn temp_name(&mut self) -> String {
         self.temp_names += 1;
         format!("tmp.headspace{}", self.temp_names)
     }
 }
 
 /// A word as the shell would take it literally; holes and globs stay what they are.
-pub fn quote(word: &str) -> String {
+pub(crate) fn quote(word: &str) -> String {
     let plain = |c: char| {
         c.is_alphanumeric()
             || matches!(c, '_' | '-' | '/' | '.' | ',' | ':' | '=' | '+' | '@' | '%')

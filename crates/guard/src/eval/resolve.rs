@@ -6,7 +6,7 @@ use crate::eval::{Evaluator, glob, value};
 use crate::paths;
 
 /// Where a value leads, as far as it is known.
-pub enum ResolvedPath {
+pub(crate) enum ResolvedPath {
     /// An absolute path, perhaps with globs.
     Known(String),
     /// `$X/rest`
@@ -21,7 +21,7 @@ pub enum ResolvedPath {
 const MAX_GLOB_MATCHES: usize = 500;
 
 impl Evaluator<'_> {
-    pub fn resolve(&mut self, state: &ShellState, value: &str) -> ResolvedPath {
+    pub(crate) fn resolve(&mut self, state: &ShellState, value: &str) -> ResolvedPath {
         self.spend(value.len() / 16 + 1);
         let value = self.known_tokens(value);
         let first = value.chars().next().unwrap_or('.');
@@ -81,7 +81,7 @@ impl Evaluator<'_> {
     }
 
     /// The canonical directory in front of a path's globs; the whole path if it has none.
-    pub fn before_glob(&self, path: &str) -> (String, Vec<String>) {
+    pub(crate) fn before_glob(&self, path: &str) -> (String, Vec<String>) {
         if value::has_glob(path) {
             self.split_glob(path)
         } else {
@@ -90,7 +90,7 @@ impl Evaluator<'_> {
     }
 
     /// What a path with globs matches on the disk now.
-    pub fn glob_path(&self, path: &str) -> Vec<String> {
+    pub(crate) fn glob_path(&self, path: &str) -> Vec<String> {
         let (dir, patterns) = self.split_glob(path);
         self.glob(&dir, &patterns)
     }

@@ -9,7 +9,7 @@ use crate::{Decision, rules};
 use std::rc::Rc;
 
 impl Evaluator<'_> {
-    pub fn script(
+    pub(crate) fn script(
         &mut self,
         state: &mut ShellState,
         script: &Script,
@@ -30,7 +30,7 @@ impl Evaluator<'_> {
     }
 
     /// A script in a process of its own: what it sets is forgotten, its traps run at its end.
-    pub fn subshell(
+    pub(crate) fn subshell(
         &mut self,
         state: &ShellState,
         script: &Script,
@@ -119,7 +119,7 @@ impl Evaluator<'_> {
         stream
     }
 
-    pub fn command(
+    pub(crate) fn command(
         &mut self,
         state: &mut ShellState,
         command: &Command,
@@ -279,7 +279,7 @@ impl Evaluator<'_> {
     }
 
     /// A variable that takes one of many values.
-    pub fn set_values(&mut self, state: &mut ShellState, name: &str, mut values: Vec<String>) {
+    pub(crate) fn set_values(&mut self, state: &mut ShellState, name: &str, mut values: Vec<String>) {
         if values.len() > MAX_POSSIBLE_VALUES {
             values.truncate(MAX_POSSIBLE_VALUES);
             values.push(self.origins.hole(format!("${name}"), Tags::NONE).to_string());

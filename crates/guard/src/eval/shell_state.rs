@@ -7,20 +7,20 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 /// More possible values than this, and one more stands for "something else".
-pub const MAX_POSSIBLE_VALUES: usize = 1024;
+pub(crate) const MAX_POSSIBLE_VALUES: usize = 1024;
 /// The same for values that come from branches; they multiply where a loop's do not.
 const MAX_BRANCH_VALUES: usize = 12;
 
 /// A variable. A scalar may have several possible values: a loop's, or those of two branches.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Var {
+pub(crate) enum Var {
     Scalar(Vec<String>),
     Array(Vec<String>),
 }
 
 /// Whose machine the commands run on.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub enum Machine {
+pub(crate) enum Machine {
     #[default]
     Local,
     /// Behind `ssh`.
@@ -32,7 +32,7 @@ pub enum Machine {
 }
 
 #[derive(Clone, Debug)]
-pub struct ShellState {
+pub(crate) struct ShellState {
     pub vars: Rc<HashMap<String, Var>>,
     pub functions: Rc<HashMap<String, Rc<Command>>>,
     pub aliases: Rc<HashMap<String, String>>,
@@ -51,7 +51,7 @@ pub struct ShellState {
 }
 
 impl ShellState {
-    pub fn new(cwd: String) -> ShellState {
+    pub(crate) fn new(cwd: String) -> ShellState {
         ShellState {
             vars: Rc::default(),
             functions: Rc::default(),
@@ -67,28 +67,28 @@ impl ShellState {
         }
     }
 
-    pub fn set(&mut self, name: &str, value: String) {
+    pub(crate) fn set(&mut self, name: &str, value: String) {
         self.put(name, Var::Scalar(vec![value]));
     }
 
-    pub fn put(&mut self, name: &str, var: Var) {
+    pub(crate) fn put(&mut self, name: &str, var: Var) {
         Rc::make_mut(&mut self.vars).insert(name.to_owned(), var);
     }
 
     /// Whether a variable is known to have this value: `NAME=value`.
-    pub fn holds(&self, setting: &str) -> bool {
+    pub(crate) fn holds(&self, setting: &str) -> bool {
         let Some((name, value)) = setting.split_once('=') else { return false };
         matches!(self.vars.get(name), Some(Var::Scalar(values)) if values.iter().all(|known| known == value))
     }
 
-    pub fn unset(&mut self, name: &str) {
+    pub(crate) fn unset(&mut self, name: &str) {
         if self.vars.contains_key(name) {
             Rc::make_mut(&mut self.vars).remove(name);
         }
     }
 
     /// Moves to one of `dirs`.
-    pub fn go(&mut self, mut dirs: Vec<Option<String>>) {
+    pub(crate) fn go(&mut self, mut dirs: Vec<Option<String>>) {
         dirs.dedup();
         if dirs.len() > 8 {
             dirs.truncate(8);
@@ -98,7 +98,7 @@ impl ShellState {
     }
 
     /// Both may have happened: `other` is another way the line could have gone.
-    pub fn merge(&mut self, other: ShellState) {
+    pub(crate) fn merge(&mut self, other: ShellState) {
         if other.ended {
             return;
         }

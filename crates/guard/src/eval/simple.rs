@@ -12,7 +12,7 @@ use std::rc::Rc;
 
 impl Evaluator<'_> {
     /// A simple command, once for each of the values that its variables may have.
-    pub fn simple(
+    pub(crate) fn simple(
         &mut self,
         state: &mut ShellState,
         simple: &Simple,
@@ -117,14 +117,14 @@ impl Evaluator<'_> {
         self.outputs(state, outputs, out, empties)
     }
 
-    pub fn sinks(&mut self, stream: &Stream) {
+    pub(crate) fn sinks(&mut self, stream: &Stream) {
         for (script, state) in std::mem::take(&mut self.sinks) {
             self.subshell(&state, &script, stream, false);
         }
     }
 
     /// Shows a command, with all its words known as far as they can be, to the rules.
-    pub fn call(
+    pub(crate) fn call(
         &mut self,
         state: &mut ShellState,
         argv: &[String],
@@ -160,7 +160,7 @@ impl Evaluator<'_> {
     }
 
     /// What the user, or the project, wants denied or asked.
-    pub fn apply_user_rules(&mut self, state: &ShellState, argv: &[String]) {
+    pub(crate) fn apply_user_rules(&mut self, state: &ShellState, argv: &[String]) {
         if self.policy.deny.is_empty() && self.policy.ask.is_empty() {
             return;
         }
@@ -205,7 +205,7 @@ impl Evaluator<'_> {
         programs::run(self, state, argv, stdin, output_used)
     }
 
-    pub fn function(
+    pub(crate) fn function(
         &mut self,
         state: &mut ShellState,
         name: &str,

@@ -110,7 +110,7 @@ struct CmdletCall<'t> {
     lists_processes: bool,
 }
 
-pub fn judge(eval: &mut Evaluator<'_>, state: &mut ShellState, text: &str) {
+pub(crate) fn judge(eval: &mut Evaluator<'_>, state: &mut ShellState, text: &str) {
     let lower = text.to_lowercase();
     let mut reader = PowerShellReader::default();
     let statements = reader.read(eval, state, text);

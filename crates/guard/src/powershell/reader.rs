@@ -32,7 +32,7 @@ pub(super) struct PowerShellReader {
 }
 
 impl PowerShellReader {
-    pub fn read(
+    pub(super) fn read(
         &mut self,
         eval: &mut Evaluator<'_>,
         state: &mut ShellState,

@@ -12,7 +12,7 @@ use crate::programs::{Call, Options, Spec};
 use crate::rules;
 use std::rc::Rc;
 
-pub fn cd(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
+pub(super) fn cd(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let options = call.options(Spec::default());
     let target = options.operands.first().copied();
     let dir = match target {
@@ -55,7 +55,7 @@ fn directory(eval: &mut Evaluator<'_>, state: &ShellState, target: &str) -> Opti
     }
 }
 
-pub fn pushd(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
+pub(super) fn pushd(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let options = call.options(Spec::default());
     let before = state.cwd.clone();
     let dirs = match options.operands.first() {
@@ -67,14 +67,14 @@ pub fn pushd(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) 
     Stream::None
 }
 
-pub fn popd(_: &mut Evaluator<'_>, state: &mut ShellState, _: &Call<'_>) -> Stream {
+pub(super) fn popd(_: &mut Evaluator<'_>, state: &mut ShellState, _: &Call<'_>) -> Stream {
     let dirs = state.dirs.pop().map_or_else(|| vec![None], |dirs| dirs.as_ref().clone());
     state.go(dirs);
     Stream::None
 }
 
 /// `export`, `declare`, `local`, `readonly`, `typeset`
-pub fn declare(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
+pub(super) fn declare(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let by_name = call.args().iter().any(|arg| arg.starts_with('-') && arg.contains('n'))
         && matches!(call.name, "declare" | "typeset" | "local");
     for arg in call.args() {
@@ -98,7 +98,7 @@ pub fn declare(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>
     Stream::None
 }
 
-pub fn unset(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
+pub(super) fn unset(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let options = call.options(Spec::default());
     for name in options.operands {
         if name == "HISTFILE" {
@@ -117,7 +117,7 @@ fn options_have_f(call: &Call<'_>) -> bool {
     call.args().iter().any(|arg| arg == "-f")
 }
 
-pub fn alias(_: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
+pub(super) fn alias(_: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     for arg in call.args() {
         if let Some((name, text)) = arg.split_once('=') {
             Rc::make_mut(&mut state.aliases).insert(name.to_owned(), text.to_owned());
@@ -126,7 +126,7 @@ pub fn alias(_: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> 
     Stream::None
 }
 
-pub fn unalias(_: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
+pub(super) fn unalias(_: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let aliases = Rc::make_mut(&mut state.aliases);
     for arg in call.args() {
         if arg == "-a" {
@@ -137,7 +137,7 @@ pub fn unalias(_: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -
     Stream::None
 }
 
-pub fn set(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
+pub(super) fn set(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let args = call.args();
     let off = args
         .windows(2)
@@ -160,20 +160,20 @@ pub fn set(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) ->
     Stream::None
 }
 
-pub fn shift(_: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
+pub(super) fn shift(_: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let count: usize = call.args().first().and_then(|arg| arg.parse().ok()).unwrap_or(1);
     let rest = state.args.iter().skip(count).cloned().collect();
     state.args = Rc::new(rest);
     Stream::None
 }
 
-pub fn leave(_: &mut Evaluator<'_>, state: &mut ShellState, _: &Call<'_>) -> Stream {
+pub(super) fn leave(_: &mut Evaluator<'_>, state: &mut ShellState, _: &Call<'_>) -> Stream {
     state.ended = true;
     Stream::None
 }
 
 /// `read a b`: from known text the words, otherwise what is known of the stream.
-pub fn read(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
+pub(super) fn read(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let options = call.options(Spec { short: "adinNptu", ..Spec::default() });
     let array = options.value(&["a"]);
     let names: Vec<&str> = match array {
@@ -218,7 +218,7 @@ pub fn read(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -
     Stream::None
 }
 
-pub fn mapfile(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
+pub(super) fn mapfile(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let options = call.options(Spec { short: "dnOsuCc", ..Spec::default() });
     let name = options.operands.first().copied().unwrap_or("MAPFILE");
     let items = match call.stdin {
@@ -229,7 +229,7 @@ pub fn mapfile(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>
     Stream::None
 }
 
-pub fn eval(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
+pub(super) fn eval(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let args = match call.args() {
         [first, rest @ ..] if first == "--" => rest,
         args => args,
@@ -239,13 +239,13 @@ pub fn eval(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -
 }
 
 /// `source file`, `. file`
-pub fn source(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
+pub(super) fn source(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let Some(file) = call.args().iter().find(|arg| *arg != "--") else { return Stream::None };
     shells::file(eval, state, Language::Shell, file, &[], call);
     Stream::None
 }
 
-pub fn trap(_: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
+pub(super) fn trap(_: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let options = Options::read(call.args(), Spec { stops: true, ..Spec::default() });
     if let [text, _signal, ..] = options.operands.as_slice()
         && *text != "-"
@@ -256,7 +256,7 @@ pub fn trap(_: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> S
     Stream::None
 }
 
-pub fn history(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
+pub(super) fn history(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let options = call.options(Spec { short: "d", ..Spec::default() });
     let clears = options.has(&["c"])
         || options.has(&["d"])
@@ -268,7 +268,7 @@ pub fn history(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>
 }
 
 /// `fc -p`: the history goes elsewhere from here on.
-pub fn fc(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
+pub(super) fn fc(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     if call.args().iter().any(|arg| arg == "-p" || arg == "-P") {
         eval.report(&state.machine.clone(), &rules::HISTORY, call.show());
     }
@@ -276,7 +276,7 @@ pub fn fc(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> 
 }
 
 /// `shopt -uo history`
-pub fn shopt(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
+pub(super) fn shopt(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let options = call.options(Spec::default());
     if options.has(&["u"]) && options.operands.contains(&"history") {
         eval.report(&state.machine.clone(), &rules::HISTORY, call.show());
@@ -285,7 +285,7 @@ pub fn shopt(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) 
 }
 
 /// `printenv`: one variable, or all of them.
-pub fn printenv(_: &mut Evaluator<'_>, _: &mut ShellState, call: &Call<'_>) -> Stream {
+pub(super) fn printenv(_: &mut Evaluator<'_>, _: &mut ShellState, call: &Call<'_>) -> Stream {
     const SECRETS: [&str; 10] =
         ["KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "PWD", "CREDENTIAL", "CREDENTIALS", "AUTH", "DSN"];
     let names: Vec<&String> = call.args().iter().filter(|arg| !arg.starts_with('-')).collect();

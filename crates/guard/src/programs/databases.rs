@@ -27,7 +27,7 @@ const DEFAULT: DatabaseClient =
 
 include!(concat!(env!("OUT_DIR"), "/guard/sql.rs"));
 
-pub fn client(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
+pub(super) fn client(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let Some(client) = SQL.iter().find(|client| client.names.contains(&call.name)) else {
         return Stream::None;
     };
@@ -84,7 +84,7 @@ fn escapes(eval: &mut Evaluator<'_>, state: &ShellState, call: &Call<'_>) {
 }
 
 /// `mongosh --eval '…'`, or a script in the pipe.
-pub fn mongo(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
+pub(super) fn mongo(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let options =
         call.options(Spec { short: "up", long: &["eval", "host", "port", "username"], stops: false });
     let mut texts: Vec<&str> = options.values(&["eval"]).collect();
@@ -98,7 +98,7 @@ pub fn mongo(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) 
 }
 
 /// `redis-cli`: commands in the pipe, and keys that a listing found.
-pub fn redis(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
+pub(super) fn redis(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let options = call.options(Spec { short: "hpanusri", long: &["user", "pass", "pattern"], stops: false });
     let flushes = |line: &str| {
         let verb = line.split_whitespace().next().unwrap_or("").to_lowercase();

@@ -33,7 +33,7 @@ const COMMAND_SETTINGS: [&str; 12] = [
     "uploadpack.packobjectshook",
 ];
 
-pub fn git(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
+pub(super) fn git(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     // `-C` moves this command only.
     let mut state = state.clone();
     let Some(git) = global_options(eval, &mut state, call) else { return Stream::Data(Tags::NONE) };

@@ -24,7 +24,7 @@ use crate::rules;
 use crate::rules::pattern::CommandWords;
 
 /// One command as its program would see it.
-pub struct Call<'c> {
+pub(crate) struct Call<'c> {
     pub name: &'c str,
     pub argv: &'c [String],
     pub stdin: &'c Stream,
@@ -33,16 +33,16 @@ pub struct Call<'c> {
 }
 
 impl<'c> Call<'c> {
-    pub fn args(&self) -> &'c [String] {
+    pub(crate) fn args(&self) -> &'c [String] {
         &self.argv[1..]
     }
 
-    pub fn options(&self, spec: Spec<'_>) -> Options<'c> {
+    pub(crate) fn options(&self, spec: Spec<'_>) -> Options<'c> {
         Options::read(self.args(), spec)
     }
 
     /// For the reason.
-    pub fn show(&self) -> String {
+    pub(crate) fn show(&self) -> String {
         let mut text = String::new();
         for word in self.argv {
             if !text.is_empty() {
@@ -57,18 +57,18 @@ impl<'c> Call<'c> {
     }
 
     /// What a filter hands on.
-    pub fn filtered(&self) -> Stream {
+    pub(crate) fn filtered(&self) -> Stream {
         Stream::Data(self.stdin.tags().only(Tags::FLOWING))
     }
 }
 
-pub type Handler = fn(&mut Evaluator<'_>, &mut ShellState, &Call<'_>) -> Stream;
+pub(crate) type Handler = fn(&mut Evaluator<'_>, &mut ShellState, &Call<'_>) -> Stream;
 
 /// More programs than this behind one glob are not looked at one by one.
 const MAX_GLOBBED_PROGRAMS: usize = 16;
 
 /// Shows one command to the rules of its program.
-pub fn run(
+pub(crate) fn run(
     eval: &mut Evaluator<'_>,
     state: &mut ShellState,
     argv: &[String],
@@ -157,7 +157,7 @@ fn linked_program(eval: &mut Evaluator<'_>, state: &ShellState, full: &str, plai
 }
 
 /// Whether `name` is a shell or an interpreter.
-pub fn is_shell(name: &str) -> bool {
+pub(crate) fn is_shell(name: &str) -> bool {
     let name = plain_name(name.rsplit('/').next().unwrap_or(name));
     matches!(
         name.as_str(),
@@ -166,7 +166,7 @@ pub fn is_shell(name: &str) -> bool {
 }
 
 /// The name that the rules know the program of a command by.
-pub fn name_of(word: &str) -> String {
+pub(crate) fn name_of(word: &str) -> String {
     plain_name(word.rsplit('/').next().unwrap_or(word))
 }
 
@@ -279,7 +279,7 @@ fn unknown_wrapper(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call
 }
 
 /// Shell text that a program of another language runs.
-pub fn run_code_text(eval: &mut Evaluator<'_>, state: &mut ShellState, text: &str, subject: &str) {
+pub(crate) fn run_code_text(eval: &mut Evaluator<'_>, state: &mut ShellState, text: &str, subject: &str) {
     let argv = [subject.to_owned()];
     let call = Call { name: "", argv: &argv, stdin: &Stream::None, output_used: false };
     shells::text(eval, &mut state.clone(), text, &call);

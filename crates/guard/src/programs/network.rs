@@ -42,7 +42,7 @@ fn sends_file(eval: &mut Evaluator<'_>, state: &ShellState, file: &str, call: &C
     }
 }
 
-pub fn curl(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
+pub(super) fn curl(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let options = call.options(Spec {
         short: "AbcCdDeEFhHKmoPQrtTuUwXxyYz",
         long: &[
@@ -167,7 +167,7 @@ fn name_of_url(url: &str) -> &str {
     }
 }
 
-pub fn wget(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
+pub(super) fn wget(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let options = call.options(Spec {
         short: "OoaeiBtTwQPUlARDIX",
         long: &[
@@ -231,7 +231,7 @@ pub fn wget(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -
 }
 
 /// Programs that send what they are given: cloud tools, forges, name servers.
-pub fn client(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
+pub(super) fn client(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     no_secrets(eval, state, call);
     // A key to log in with stays here: `sftp -i ~/.ssh/id_rsa host`.
     let logs_in =
@@ -284,13 +284,13 @@ fn fetched(eval: &mut Evaluator<'_>, state: &ShellState, source: &str, target: &
 }
 
 /// Clients that print what they get, whatever they are asked.
-pub fn printer(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
+pub(super) fn printer(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     client(eval, state, call);
     Stream::Data(Tags::DOWNLOAD)
 }
 
 /// `nc`, `socat`: a bare connection. Handing it a shell gives the shell away.
-pub fn netcat(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
+pub(super) fn netcat(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     no_secrets(eval, state, call);
     let hands_over = call.args().iter().any(|arg| {
         let arg = arg.to_lowercase();
@@ -304,7 +304,7 @@ pub fn netcat(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>)
     Stream::Data(Tags::DOWNLOAD)
 }
 
-pub fn scp(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
+pub(super) fn scp(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let options = call.options(Spec { short: "cDFiJloPSX", ..Spec::default() });
     let Some((target, sources)) = options.operands.split_last() else { return Stream::None };
     let subject = call.show();
@@ -330,7 +330,7 @@ pub fn scp(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) ->
 }
 
 /// `ssh host command`: the same policy there, but nothing is forbidden, everything is asked.
-pub fn ssh(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
+pub(super) fn ssh(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let spec = Spec { short: "bBcDEeFIiJLlmOopQRSWwP", stops: true, ..Spec::default() };
     let options = call.options(spec);
     for option in options.values(&["o"]) {
@@ -371,7 +371,7 @@ pub fn ssh(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) ->
 }
 
 /// `deno run https://…`: a program straight from the network.
-pub fn runs_urls(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> bool {
+pub(super) fn runs_urls(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> bool {
     let from_network =
         call.args().iter().any(|arg| arg.starts_with("https://") || arg.starts_with("http://"));
     if from_network {
@@ -381,7 +381,7 @@ pub fn runs_urls(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'
 }
 
 /// `mail`, `sendmail`, `mutt`: messages in the user's name.
-pub fn mail(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
+pub(super) fn mail(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     no_secrets(eval, state, call);
     let sends =
         call.args().iter().any(|arg| arg.contains('@') || arg == "-s" || arg == "-t" || arg == "send")

@@ -12,11 +12,11 @@ use crate::programs::{Call, Spec};
 const MAX_PRINTED_BYTES: usize = 1 << 20;
 
 /// `:`, `true`: nothing at all, which also empties the file it is sent to.
-pub fn nothing(_: &mut Evaluator<'_>, _: &mut ShellState, _: &Call<'_>) -> Stream {
+pub(super) fn nothing(_: &mut Evaluator<'_>, _: &mut ShellState, _: &Call<'_>) -> Stream {
     Stream::text("")
 }
 
-pub fn echo(_: &mut Evaluator<'_>, _: &mut ShellState, call: &Call<'_>) -> Stream {
+pub(super) fn echo(_: &mut Evaluator<'_>, _: &mut ShellState, call: &Call<'_>) -> Stream {
     if !call.output_used {
         return Stream::None;
     }
@@ -65,7 +65,7 @@ fn unescape(text: &str) -> (String, Tags) {
     (String::from_utf8_lossy(&out).into_owned(), tags)
 }
 
-pub fn printf(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
+pub(super) fn printf(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let mut args = call.args();
     let mut variable = None;
     if let [flag, name, rest @ ..] = args
@@ -141,7 +141,7 @@ fn formatted(eval: &mut Evaluator<'_>, args: &[String]) -> Stream {
     if text.len() > MAX_PRINTED_BYTES { Stream::Data(tags) } else { Stream::Text(text, tags) }
 }
 
-pub fn cat(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
+pub(super) fn cat(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let options = call.options(Spec::default());
     if options.operands.is_empty() {
         return call.stdin.clone();
@@ -158,11 +158,11 @@ pub fn cat(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) ->
     out
 }
 
-pub fn pwd(eval: &mut Evaluator<'_>, state: &mut ShellState, _: &Call<'_>) -> Stream {
+pub(super) fn pwd(eval: &mut Evaluator<'_>, state: &mut ShellState, _: &Call<'_>) -> Stream {
     Stream::text(eval.current_dir(state) + "\n")
 }
 
-pub fn basename(_: &mut Evaluator<'_>, _: &mut ShellState, call: &Call<'_>) -> Stream {
+pub(super) fn basename(_: &mut Evaluator<'_>, _: &mut ShellState, call: &Call<'_>) -> Stream {
     let options = call.options(Spec { short: "s", long: &["suffix"], ..Spec::default() });
     let Some(path) = options.operands.first() else { return Stream::None };
     let mut name = paths::base_name(path);
@@ -172,7 +172,7 @@ pub fn basename(_: &mut Evaluator<'_>, _: &mut ShellState, call: &Call<'_>) -> S
     Stream::text(format!("{name}\n"))
 }
 
-pub fn dirname(eval: &mut Evaluator<'_>, _: &mut ShellState, call: &Call<'_>) -> Stream {
+pub(super) fn dirname(eval: &mut Evaluator<'_>, _: &mut ShellState, call: &Call<'_>) -> Stream {
     let options = call.options(Spec::default());
     let Some(path) = options.operands.first() else { return Stream::None };
     // `dirname "$0"` and `dirname "$unknown"`: the directory is as unknown as the path.
@@ -189,7 +189,7 @@ pub fn dirname(eval: &mut Evaluator<'_>, _: &mut ShellState, call: &Call<'_>) ->
 }
 
 /// `realpath`, `readlink -f`
-pub fn realpath(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
+pub(super) fn realpath(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let options = call.options(Spec { long: &["relative-to", "relative-base"], ..Spec::default() });
     let follows = call.name != "readlink" || options.has(&["f", "e", "m", "canonicalize"]);
     let path = options.operands.first().copied().unwrap_or(".");
@@ -203,7 +203,7 @@ pub fn realpath(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_
 }
 
 /// `which rm` prints a path to `rm`.
-pub fn which(_: &mut Evaluator<'_>, _: &mut ShellState, call: &Call<'_>) -> Stream {
+pub(super) fn which(_: &mut Evaluator<'_>, _: &mut ShellState, call: &Call<'_>) -> Stream {
     let options = call.options(Spec::default());
     match options.operands.first() {
         Some(name) if call.output_used => Stream::text(format!("{name}\n")),
@@ -211,7 +211,7 @@ pub fn which(_: &mut Evaluator<'_>, _: &mut ShellState, call: &Call<'_>) -> Stre
     }
 }
 
-pub fn mktemp(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
+pub(super) fn mktemp(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let options = call.options(Spec { short: "p", long: &["suffix"], ..Spec::default() });
     let name = eval.temp_name();
     let in_temp = options.has(&["t"]);
@@ -231,12 +231,12 @@ pub fn mktemp(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>)
 }
 
 /// Numbers, dates, hashes, short names: not empty, and no path.
-pub fn token(eval: &mut Evaluator<'_>, _: &mut ShellState, call: &Call<'_>) -> Stream {
+pub(super) fn token(eval: &mut Evaluator<'_>, _: &mut ShellState, call: &Call<'_>) -> Stream {
     Stream::text(eval.origins.hole(format!("$({})", call.name), Tags::TOKEN).to_string())
 }
 
 /// `ls` without a directory prints what `*` would match; with patterns, those.
-pub fn ls(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
+pub(super) fn ls(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     if !call.output_used {
         return Stream::None;
     }
@@ -262,7 +262,7 @@ pub fn ls(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> 
 }
 
 /// Programs that decode: base64, xxd, openssl and the like, when asked to.
-pub fn decoder(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
+pub(super) fn decoder(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let options = call.options(Spec {
         short: "wio",
         long: &["wrap", "input", "output", "in", "out"],
@@ -295,7 +295,7 @@ pub fn decoder(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>
 }
 
 /// `ps`, `pgrep`, `lsof`, `ss`: process numbers that somebody else may own.
-pub fn process_list(eval: &mut Evaluator<'_>, _: &mut ShellState, call: &Call<'_>) -> Stream {
+pub(super) fn process_list(eval: &mut Evaluator<'_>, _: &mut ShellState, call: &Call<'_>) -> Stream {
     let own_children = call.name == "pgrep"
         && call
             .args()
@@ -304,17 +304,17 @@ pub fn process_list(eval: &mut Evaluator<'_>, _: &mut ShellState, call: &Call<'_
     Stream::Data(if own_children { Tags::OWN_PID } else { Tags::FOUND_PIDS })
 }
 
-pub fn jobs(_: &mut Evaluator<'_>, _: &mut ShellState, _: &Call<'_>) -> Stream {
+pub(super) fn jobs(_: &mut Evaluator<'_>, _: &mut ShellState, _: &Call<'_>) -> Stream {
     Stream::Data(Tags::OWN_PID)
 }
 
 /// Tools that print settings for the shell to take over: `eval "$(ssh-agent)"`.
-pub fn settings_printer(_: &mut Evaluator<'_>, _: &mut ShellState, _: &Call<'_>) -> Stream {
+pub(super) fn settings_printer(_: &mut Evaluator<'_>, _: &mut ShellState, _: &Call<'_>) -> Stream {
     Stream::Data(Tags::TRUSTED)
 }
 
 /// As [`settings_printer`], for tools that do so only under one of these words.
-pub fn completion_printer(_: &mut Evaluator<'_>, _: &mut ShellState, call: &Call<'_>) -> Stream {
+pub(super) fn completion_printer(_: &mut Evaluator<'_>, _: &mut ShellState, call: &Call<'_>) -> Stream {
     const WORDS: [&str; 9] = [
         "completion",
         "completions",

@@ -16,10 +16,10 @@ fn text_only(
 }
 
 /// Every name in the table, for globs that could mean one of them.
-pub fn names() -> impl Iterator<Item = &'static str> {
+pub(super) fn names() -> impl Iterator<Item = &'static str> {
     PROGRAMS.iter().map(|(name, _)| *name)
 }
 
-pub fn find(name: &str) -> Option<Handler> {
+pub(super) fn find(name: &str) -> Option<Handler> {
     PROGRAMS.binary_search_by(|(known, _)| (*known).cmp(name)).ok().map(|at| PROGRAMS[at].1)
 }

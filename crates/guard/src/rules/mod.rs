@@ -31,7 +31,7 @@ pub struct Rule {
 
 impl Rule {
     /// What it is about is not on the machine that the command runs on.
-    pub fn reaches_out(&self) -> bool {
+    pub(crate) fn reaches_out(&self) -> bool {
         matches!(self.pack, "cloud" | "database" | "publish") || self.id.starts_with("custom.")
     }
 }
@@ -78,7 +78,7 @@ impl Profile {
 }
 
 /// What a rule can be set to; `on` is what the profile says.
-pub const SETTINGS: [&str; 5] = ["on", "off", "allow", "ask", "deny"];
+pub(crate) const SETTINGS: [&str; 5] = ["on", "off", "allow", "ask", "deny"];
 
 fn setting(word: &str) -> Option<Decision> {
     match word {

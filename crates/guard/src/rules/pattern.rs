@@ -19,7 +19,7 @@ use std::borrow::Cow;
 
 /// What is known about a program's options.
 #[derive(Debug)]
-pub struct OptionGrammar {
+pub(crate) struct OptionGrammar {
     name: &'static str,
     /// Options whose value is the next word.
     values: &'static [&'static str],
@@ -57,7 +57,7 @@ struct GivenOption<'a> {
 
 /// A command's words, sorted for matching.
 #[derive(Debug)]
-pub struct CommandWords<'a> {
+pub(crate) struct CommandWords<'a> {
     operands: Vec<Operand<'a>>,
     options: Vec<GivenOption<'a>>,
     clusters: bool,
@@ -66,7 +66,7 @@ pub struct CommandWords<'a> {
 }
 
 impl<'a> CommandWords<'a> {
-    pub fn read(program: &str, args: &'a [String]) -> CommandWords<'a> {
+    pub(crate) fn read(program: &str, args: &'a [String]) -> CommandWords<'a> {
         let grammar = grammar(program);
         let end = args.iter().position(|arg| arg == "--").unwrap_or(args.len());
         let helps = args[..end].iter().any(|arg| arg == "--help" || arg == "-help")
@@ -125,7 +125,7 @@ impl<'a> CommandWords<'a> {
     }
 
     /// Whether the words fit `pattern`, whose first word is the program and is not looked at.
-    pub fn fit(&self, pattern: &str) -> bool {
+    pub(crate) fn fit(&self, pattern: &str) -> bool {
         let mut operands: Vec<Cow<'_, str>> = Vec::new();
         for word in split(pattern).into_iter().skip(1) {
             if let Some(absent) = word.strip_prefix('!') {
@@ -265,7 +265,7 @@ pub fn names(pattern: &str, name: &str) -> bool {
 
 /// For what loosens: every word must be there as written, in this order, and none besides; only a final `*` stands for
 /// any further ones.
-pub fn is_exactly(pattern: &str, argv: &[String]) -> bool {
+pub(crate) fn is_exactly(pattern: &str, argv: &[String]) -> bool {
     let words = split(pattern);
     let (words, open) = match words.split_last() {
         Some((last, start)) if last == "*" => (start, true),

@@ -5,7 +5,7 @@ use crate::shell::*;
 
 impl Parser<'_> {
     /// Behind `$'`.
-    pub fn ansi_c(&mut self) -> Part {
+    pub(super) fn ansi_c(&mut self) -> Part {
         let mut bytes: Vec<u8> = Vec::new();
         loop {
             let rest = &self.bytes[self.at..];

@@ -13,7 +13,7 @@ pub(super) struct PendingHeredoc {
 }
 
 impl Parser<'_> {
-    pub fn heredoc_start(&mut self, fd: Option<u32>, strip_tabs: bool) -> Redirect {
+    pub(super) fn heredoc_start(&mut self, fd: Option<u32>, strip_tabs: bool) -> Redirect {
         let body = Rc::new(OnceCell::new());
         let word = self.word();
         let quoted = word.has_quotes();
@@ -28,14 +28,14 @@ impl Parser<'_> {
     }
 
     /// The bodies that wait for the line end just passed.
-    pub fn read_heredocs(&mut self) {
+    pub(super) fn read_heredocs(&mut self) {
         for pending in std::mem::take(&mut self.pending) {
             self.read_body(pending);
         }
     }
 
     /// The text ended on the line of the operator.
-    pub fn finish_heredocs(&mut self) {
+    pub(super) fn finish_heredocs(&mut self) {
         if !self.pending.is_empty() {
             self.pending.clear();
             self.problem(Problem::OpenHeredoc);

@@ -241,7 +241,7 @@ impl Word {
     }
 
     /// The text, if nothing in it needs to be expanded.
-    pub fn literal(&self) -> Option<String> {
+    pub(crate) fn literal(&self) -> Option<String> {
         let mut text = String::new();
         for part in &self.parts {
             match part {
@@ -253,7 +253,7 @@ impl Word {
         Some(text)
     }
 
-    pub fn has_quotes(&self) -> bool {
+    pub(crate) fn has_quotes(&self) -> bool {
         self.parts.iter().any(|part| matches!(part, Part::Quoted(_) | Part::Double(_)))
     }
 }

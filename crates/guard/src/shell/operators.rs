@@ -6,7 +6,7 @@ use crate::shell::*;
 impl Parser<'_> {
     /// `name=value`, `name+=value`, `name[i]=value`, `name=(…)`. Behind `declare` only arrays are taken;
     /// the rest are words, because options and names stand between them.
-    pub fn assignment(&mut self, only_array: bool) -> Option<Assign> {
+    pub(super) fn assignment(&mut self, only_array: bool) -> Option<Assign> {
         let before = self.at;
         let name_length = name_length(&self.bytes[self.at..]);
         if name_length == 0 {
@@ -90,7 +90,7 @@ impl Parser<'_> {
         }
     }
 
-    pub fn redirect(&mut self) -> Option<Redirect> {
+    pub(super) fn redirect(&mut self) -> Option<Redirect> {
         self.skip_blanks();
         let before = self.at;
         let mut fd = None;

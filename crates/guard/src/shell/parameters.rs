@@ -6,7 +6,7 @@ use crate::shell::*;
 
 impl Parser<'_> {
     /// Behind `${`.
-    pub fn braced_parameter(&mut self, in_double: bool) -> Part {
+    pub(super) fn braced_parameter(&mut self, in_double: bool) -> Part {
         if matches!(self.peek(), Some(b' ' | b'\t' | b'\n' | b'|')) {
             self.at += 1;
             let script = self.list(Stop::Brace);

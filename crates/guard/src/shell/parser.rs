@@ -50,7 +50,7 @@ pub(super) enum Stop {
 const CLOSERS: [&str; 10] = ["then", "elif", "else", "fi", "do", "done", "esac", "}", "]]", "in"];
 
 impl<'a> Parser<'a> {
-    pub fn new(text: &'a str, max_depth: usize) -> Parser<'a> {
+    pub(super) fn new(text: &'a str, max_depth: usize) -> Parser<'a> {
         Parser {
             text,
             bytes: text.as_bytes(),
@@ -64,7 +64,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    pub fn problem(&mut self, problem: Problem) {
+    pub(super) fn problem(&mut self, problem: Problem) {
         // A text that is all problems would otherwise grow a list as long as itself.
         if self.problems.len() < 16 || problem == Problem::TooDeep {
             self.problems.push(problem);
@@ -72,23 +72,23 @@ impl<'a> Parser<'a> {
     }
 
     /// The next byte, behind any line continuation.
-    pub fn peek(&mut self) -> Option<u8> {
+    pub(super) fn peek(&mut self) -> Option<u8> {
         while self.bytes.get(self.at) == Some(&b'\\') && self.bytes.get(self.at + 1) == Some(&b'\n') {
             self.at += 2;
         }
         self.bytes.get(self.at).copied()
     }
 
-    pub fn byte(&self, ahead: usize) -> Option<u8> {
+    pub(super) fn byte(&self, ahead: usize) -> Option<u8> {
         self.bytes.get(self.at + ahead).copied()
     }
 
-    pub fn starts(&mut self, text: &str) -> bool {
+    pub(super) fn starts(&mut self, text: &str) -> bool {
         self.peek();
         self.bytes[self.at..].starts_with(text.as_bytes())
     }
 
-    pub fn eat(&mut self, text: &str) -> bool {
+    pub(super) fn eat(&mut self, text: &str) -> bool {
         let found = self.starts(text);
         if found {
             self.at += text.len();
@@ -97,12 +97,12 @@ impl<'a> Parser<'a> {
     }
 
     /// Moves on behind an [`Self::attempt`], which may have given up on the text: never past its end.
-    pub fn step(&mut self, length: usize) {
+    pub(super) fn step(&mut self, length: usize) {
         self.at = (self.at + length).min(self.bytes.len());
     }
 
     /// Runs `f` one level deeper, or gives up on the rest of the text.
-    pub fn deeper<T: Default>(&mut self, f: impl FnOnce(&mut Self) -> T) -> T {
+    pub(super) fn deeper<T: Default>(&mut self, f: impl FnOnce(&mut Self) -> T) -> T {
         if self.depth >= self.max_depth {
             self.problem(Problem::TooDeep);
             self.at = self.bytes.len();
@@ -115,7 +115,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Notes a misleading character of `text`, which ends where the reader stands.
-    pub fn look_at(&mut self, text: &str, before: Option<char>, quoted: bool) {
+    pub(super) fn look_at(&mut self, text: &str, before: Option<char>, quoted: bool) {
         if self.suspicious
             && let Some(c) = characters::misleading(text, before, quoted)
         {
@@ -124,7 +124,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Blanks, and a comment if one starts here.
-    pub fn skip_blanks(&mut self) {
+    pub(super) fn skip_blanks(&mut self) {
         while let Some(b' ' | b'\t') = self.peek() {
             self.at += 1;
         }
@@ -138,7 +138,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Blanks, line ends (with the heredocs that wait there) and comments.
-    pub fn skip_lines(&mut self) {
+    pub(super) fn skip_lines(&mut self) {
         loop {
             self.skip_blanks();
             match self.peek() {
@@ -155,7 +155,7 @@ impl<'a> Parser<'a> {
     }
 
     /// The word at hand if it is made of plain letters only, as reserved words are; nothing is consumed.
-    pub fn peek_reserved(&mut self) -> &'a str {
+    pub(super) fn peek_reserved(&mut self) -> &'a str {
         self.peek();
         let rest = &self.bytes[self.at..];
         let length = rest
@@ -169,7 +169,7 @@ impl<'a> Parser<'a> {
         if ends { &self.text[self.at..self.at + length] } else { "" }
     }
 
-    pub fn eat_reserved(&mut self, word: &str) -> bool {
+    pub(super) fn eat_reserved(&mut self, word: &str) -> bool {
         let found = self.peek_reserved() == word;
         if found {
             self.at += word.len();
@@ -188,7 +188,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Commands up to `stop`, which is not consumed.
-    pub fn list(&mut self, stop: Stop) -> Script {
+    pub(super) fn list(&mut self, stop: Stop) -> Script {
         let mut script = Script::default();
         loop {
             self.skip_lines();
@@ -206,7 +206,7 @@ impl<'a> Parser<'a> {
     }
 
     /// One step over something that starts no command.
-    pub fn skip_unexpected(&mut self) {
+    pub(super) fn skip_unexpected(&mut self) {
         let word = self.peek_reserved();
         let length = if CLOSERS.contains(&word) {
             word.len()
@@ -295,7 +295,7 @@ impl<'a> Parser<'a> {
     }
 
     /// One command with its redirections; `None` if nothing here starts one.
-    pub fn command(&mut self) -> Option<Command> {
+    pub(super) fn command(&mut self) -> Option<Command> {
         self.skip_blanks();
         match self.compound() {
             Some(Command::Compound(kind, mut redirects)) => {
@@ -373,7 +373,7 @@ impl<'a> Parser<'a> {
         Some(self.function_body(name))
     }
 
-    pub fn function_body(&mut self, name: String) -> Command {
+    pub(super) fn function_body(&mut self, name: String) -> Command {
         self.skip_lines();
         let body = self.deeper(|r| r.command());
         match body {
@@ -387,7 +387,7 @@ impl<'a> Parser<'a> {
 
     /// Tries one reading, and goes back to where it was if that fails; gives up on the text when too much of it
     /// was read in vain.
-    pub fn attempt<T>(&mut self, first: impl FnOnce(&mut Self) -> Option<T>) -> Option<T> {
+    pub(super) fn attempt<T>(&mut self, first: impl FnOnce(&mut Self) -> Option<T>) -> Option<T> {
         let (at, problems, pending) = (self.at, self.problems.len(), self.pending.len());
         let result = first(self);
         if result.is_none() {

@@ -33,7 +33,7 @@ fn disk() -> FakeFileSystem {
     disk
 }
 
-pub fn environment() -> GuardEnvironment {
+pub(crate) fn environment() -> GuardEnvironment {
     GuardEnvironment {
         home: "/home/dev".into(),
         user: Some("dev".into()),
@@ -50,7 +50,7 @@ pub fn environment() -> GuardEnvironment {
     }
 }
 
-pub fn bash(command: &str) -> Verdict {
+pub(crate) fn bash(command: &str) -> Verdict {
     judge(
         &json!({"tool_name": "Bash", "tool_input": {"command": command}, "cwd": "/home/dev/proj"}),
         &environment(),

@@ -79,7 +79,7 @@ fn name_parts(name: &str) -> Vec<String> {
     parts
 }
 
-pub fn judge(eval: &mut Evaluator<'_>, tool: &str, input: &Map<String, Value>) {
+pub(super) fn judge(eval: &mut Evaluator<'_>, tool: &str, input: &Map<String, Value>) {
     let parts = name_parts(tool);
     let says = |words: &[&str]| parts.iter().any(|part| words.contains(&part.as_str()));
     if tool.starts_with("mcp__") {

@@ -25,7 +25,7 @@ const PATH_FIELDS: [&str; 9] = [
     "uri",
 ];
 
-pub fn judge(eval: &mut Evaluator<'_>, payload: &Value) {
+pub(crate) fn judge(eval: &mut Evaluator<'_>, payload: &Value) {
     let Some(payload) = payload.as_object() else {
         return eval.report(&Machine::Local, &rules::INPUT_SHAPE, "a payload that is no object");
     };
@@ -178,7 +178,7 @@ fn split_braces(glob: &str) -> Vec<String> {
 }
 
 /// The payload with all brackets of its command texts undone, for texts nested deeper than any stack.
-pub fn flattened(payload: &Value) -> Value {
+pub(crate) fn flattened(payload: &Value) -> Value {
     let mut flat = payload.clone();
     if let Some(input) = flat.get_mut("tool_input").and_then(Value::as_object_mut) {
         for (_, value) in input.iter_mut() {

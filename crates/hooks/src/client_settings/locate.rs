@@ -1,6 +1,6 @@
 //! Which files are meant, and by which path this program is called.
 
-use crate::check::nearest;
+use crate::settings::check::nearest;
 use anyhow::{Context, Result, bail, ensure};
 use headspace_platform::config;
 use headspace_platform::usage::Usage;

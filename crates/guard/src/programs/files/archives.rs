@@ -7,7 +7,7 @@ use crate::eval::shell_state::ShellState;
 use crate::eval::value::{Stream, Tags};
 use crate::programs::{Call, Spec};
 
-pub fn tar(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
+pub(crate) fn tar(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     // The first word may be a cluster without its dash: `tar xzf file`.
     let mut args: Vec<String> = call.args().to_vec();
     if let Some(first) = args.first_mut()
@@ -95,7 +95,7 @@ fn unpack(eval: &mut Evaluator<'_>, state: &mut ShellState, dir: &str, source: &
     }
 }
 
-pub fn unzip(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
+pub(crate) fn unzip(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let options = call.options(Spec { short: "dxP", ..Spec::default() });
     let Some(file) = options.operands.first() else { return Stream::None };
     if options.has(&["l", "t", "v", "Z"]) {
@@ -110,7 +110,7 @@ pub fn unzip(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) 
 }
 
 /// `zip archive files`, `7z a archive files`, `gpg -c`: secrets packed are secrets still.
-pub fn zip(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
+pub(crate) fn zip(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let options = call.options(Spec { short: "xiPtnb", ..Spec::default() });
     let mut operands = options.operands.iter();
     if call.name.starts_with('7') && !matches!(operands.next(), Some(&("a" | "u"))) {
@@ -135,7 +135,7 @@ pub fn zip(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) ->
 }
 
 /// `gunzip -c`, `gzip -dc`, `zcat`: what comes out is what went in, and nobody has seen it.
-pub fn gzip(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
+pub(crate) fn gzip(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let options = call.options(Spec { short: "S", ..Spec::default() });
     let mut tags = call.stdin.tags().only(Tags::FLOWING);
     for operand in &options.operands {

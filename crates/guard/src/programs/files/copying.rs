@@ -50,7 +50,7 @@ fn is_directory(eval: &mut Evaluator<'_>, state: &ShellState, target: &str) -> b
     }
 }
 
-pub fn cp(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
+pub(crate) fn cp(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let short = if call.name == "install" { "mogStT" } else { "St" };
     let options = call.options(Spec {
         short,
@@ -89,7 +89,7 @@ pub fn cp(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> 
     Stream::None
 }
 
-pub fn mv(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
+pub(crate) fn mv(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let options =
         call.options(Spec { short: "St", long: &["target-directory", "suffix"], ..Spec::default() });
     let subject = call.show();
@@ -136,7 +136,7 @@ fn moves_in(eval: &mut Evaluator<'_>, state: &ShellState, source: &str, target: 
 }
 
 /// `rename 's/a/b/' files`: the old names go.
-pub fn rename(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
+pub(crate) fn rename(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let options = call.options(Spec { short: "e", ..Spec::default() });
     if !options.has(&["n", "no-act", "nono"]) {
         for file in options.operands.iter().skip(1) {
@@ -147,7 +147,7 @@ pub fn rename(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>)
 }
 
 /// `cc -o file`
-pub fn compiler(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
+pub(crate) fn compiler(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let options = call.options(Spec { short: "oDILlUWfmxO", ..Spec::default() });
     for file in options.values(&["o"]) {
         eval.write(state, file, WriteKind::Overwrite, &call.show());
@@ -155,7 +155,7 @@ pub fn compiler(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_
     Stream::None
 }
 
-pub fn ln(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
+pub(crate) fn ln(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let options =
         call.options(Spec { short: "St", long: &["target-directory", "suffix"], ..Spec::default() });
     let subject = call.show();
@@ -181,7 +181,7 @@ pub fn ln(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> 
 }
 
 /// `mkdir`: harmless, but not where the user wants nothing to change.
-pub fn mkdir(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
+pub(crate) fn mkdir(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let options = call.options(Spec { short: "m", long: &["mode"], ..Spec::default() });
     for operand in options.operands {
         eval.check_user_protected(state, operand, &call.show());
@@ -189,7 +189,7 @@ pub fn mkdir(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) 
     Stream::None
 }
 
-pub fn tee(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
+pub(crate) fn tee(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let options = call.options(Spec::default());
     let append = options.has(&["a", "append"]);
     let subject = call.show();
@@ -207,7 +207,7 @@ pub fn tee(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) ->
 }
 
 /// Programs all of whose operands are files they change: `touch`, `sponge`, `dos2unix`.
-pub fn writes_operands(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
+pub(crate) fn writes_operands(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let options =
         call.options(Spec { short: "drt", long: &["date", "reference", "time"], ..Spec::default() });
     let subject = call.show();
@@ -225,7 +225,7 @@ pub fn writes_operands(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &
 }
 
 /// Editors: a person or a script in them can write every file they open.
-pub fn editor(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
+pub(crate) fn editor(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     // `ex -s` is silent, `vim -s` names a file.
     let ex_mode = matches!(call.name, "ex" | "ed")
         || call.args().iter().any(|arg| {
@@ -268,7 +268,7 @@ fn editor_command(eval: &mut Evaluator<'_>, state: &mut ShellState, command: &st
     }
 }
 
-pub fn dd(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
+pub(crate) fn dd(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let value = |name: &str| call.args().iter().find_map(|arg| arg.strip_prefix(name));
     let content = match value("if=") {
         Some("/dev/null") => Stream::text(""),
@@ -291,7 +291,7 @@ pub fn dd(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> 
 }
 
 /// `patch [file]`
-pub fn patch(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
+pub(crate) fn patch(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let options =
         call.options(Spec { short: "pidoBDFgrVYz", long: &["input", "output", "strip"], ..Spec::default() });
     let subject = call.show();
@@ -302,7 +302,7 @@ pub fn patch(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) 
 }
 
 /// `crontab file`, `crontab -r`: what runs later, by itself.
-pub fn crontab(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
+pub(crate) fn crontab(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let options = call.options(Spec { short: "u", ..Spec::default() });
     if !options.has(&["l"]) {
         eval.report(&state.machine.clone(), &rules::WRITE_SHELL_START, call.show());
@@ -311,7 +311,7 @@ pub fn crontab(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>
 }
 
 /// `mkfifo`: what will come out of it is anybody's guess.
-pub fn fifo(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
+pub(crate) fn fifo(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let options = call.options(Spec { short: "m", ..Spec::default() });
     for operand in options.operands {
         eval.remember(state, operand, Stream::Data(Tags::NONE), false);

@@ -9,7 +9,7 @@ use crate::programs::{Call, Spec};
 use crate::rules;
 
 /// `rm`, `unlink`, `rimraf` and the like: every operand goes.
-pub fn rm(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
+pub(crate) fn rm(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let options = call.options(Spec::default());
     if options.has(&["help", "version"]) {
         return Stream::None;
@@ -22,7 +22,7 @@ pub fn rm(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> 
 }
 
 /// An empty directory is no loss, but outside the project it is still somebody else's.
-pub fn rmdir(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
+pub(crate) fn rmdir(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let before = eval.worst.clone();
     rm(eval, state, call);
     let denied = eval.worst.as_ref().is_some_and(|finding| finding.decision == crate::Decision::Deny);
@@ -34,7 +34,7 @@ pub fn rmdir(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) 
 }
 
 /// `git rm`, `gio trash`: the first operand is the subcommand.
-pub fn trash(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
+pub(crate) fn trash(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let options = call.options(Spec::default());
     let subject = call.show();
     let operands = match call.name {
@@ -53,7 +53,7 @@ pub fn trash(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) 
 }
 
 /// `shred`, `srm`, `wipe`
-pub fn shred(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
+pub(crate) fn shred(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let options =
         call.options(Spec { short: "ns", long: &["iterations", "size", "random-source"], ..Spec::default() });
     let subject = call.show();
@@ -67,7 +67,7 @@ pub fn shred(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) 
     Stream::None
 }
 
-pub fn truncate(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
+pub(crate) fn truncate(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let options = call.options(Spec { short: "sr", long: &["size", "reference"], ..Spec::default() });
     let empties =
         options.value(&["s", "size"]).is_none_or(|size| size.trim_start_matches(['<', '=', '-']) == "0");
@@ -88,7 +88,7 @@ pub fn truncate(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_
 }
 
 /// `chmod`, `chown`, `chgrp`: harmless one by one, but not down a system tree.
-pub fn permissions(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
+pub(crate) fn permissions(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let options = call.options(Spec { long: &["reference", "from"], ..Spec::default() });
     if !options.has(&["R", "recursive"]) {
         return Stream::None;
@@ -123,7 +123,7 @@ pub fn permissions(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call
     Stream::None
 }
 
-pub fn rsync(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
+pub(crate) fn rsync(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let options = call.options(Spec {
         short: "eTfBM",
         long: &[
@@ -187,7 +187,7 @@ pub fn rsync(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) 
 }
 
 /// `host:path`, but not `C:\path` or `./a:b`.
-pub fn is_remote(path: &str) -> bool {
+pub(crate) fn is_remote(path: &str) -> bool {
     match path.split_once(':') {
         Some((host, rest)) => {
             !host.is_empty() && !host.contains('/') && (host.len() > 1 || !rest.starts_with(['/', '\\']))

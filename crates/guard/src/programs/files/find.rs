@@ -168,7 +168,7 @@ impl FindCommand {
     }
 }
 
-pub fn find(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
+pub(crate) fn find(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let mut args = call.args();
     while let [first, rest @ ..] = args {
         match first.as_str() {
@@ -218,7 +218,7 @@ fn run_on(
     eval.call(&mut state.clone(), &argv, &Stream::None, false);
 }
 
-pub fn fd(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
+pub(crate) fn fd(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     const EXEC: [&str; 4] = ["-x", "-X", "--exec", "--exec-batch"];
     let args = call.args();
     let split = args.iter().position(|arg| EXEC.contains(&arg.as_str())).unwrap_or(args.len());
@@ -276,7 +276,7 @@ fn items(eval: &mut Evaluator<'_>, stream: &Stream, by_line: bool) -> Vec<String
     }
 }
 
-pub fn xargs(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
+pub(crate) fn xargs(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let options = call.options(Spec {
         short: "adEILnPRSs",
         long: &["arg-file", "delimiter", "max-args", "max-procs", "max-lines", "max-chars", "eof"],
@@ -317,7 +317,7 @@ pub fn xargs(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) 
 }
 
 /// GNU parallel: the template is shell text.
-pub fn parallel(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
+pub(crate) fn parallel(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let options = call.options(Spec {
         short: "jNnSaIdLPC",
         long: &[

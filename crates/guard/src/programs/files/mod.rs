@@ -1,7 +1,7 @@
 //! Programs that read, write, copy, pack, find and delete files.
 
-pub mod archives;
-pub mod copying;
-pub mod deleting;
-pub mod find;
-pub mod reading;
+pub(super) mod archives;
+pub(super) mod copying;
+pub(super) mod deleting;
+pub(super) mod find;
+pub(super) mod reading;

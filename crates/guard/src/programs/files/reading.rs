@@ -43,7 +43,7 @@ const DEFAULT: ReadingProgram = ReadingProgram {
 
 include!(concat!(env!("OUT_DIR"), "/guard/readers.rs"));
 
-pub fn reader(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
+pub(crate) fn reader(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let Some(reader) = READERS.iter().find(|reader| reader.names.contains(&call.name)) else {
         return call.filtered();
     };
@@ -167,7 +167,7 @@ fn run_result(script: &str) -> Option<String> {
 }
 
 /// `awk`: text, unless the program runs or writes something.
-pub fn awk(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
+pub(crate) fn awk(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let options = call.options(Spec {
         short: "Fvfi",
         long: &["field-separator", "assign", "file", "include"],
@@ -203,7 +203,7 @@ fn program_file(eval: &mut Evaluator<'_>, state: &ShellState, file: &str, call: 
 }
 
 /// `openssl`: keys may be used and made elsewhere, but not printed.
-pub fn openssl(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
+pub(crate) fn openssl(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let value = |names: &[&str]| {
         call.args().windows(2).find(|pair| names.contains(&pair[0].as_str())).map(|pair| pair[1].as_str())
     };
@@ -237,7 +237,7 @@ pub fn openssl(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>
 }
 
 /// `gpg --export-secret-keys`
-pub fn gpg(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
+pub(crate) fn gpg(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     if call.args().iter().any(|arg| arg.starts_with("--export-secret")) {
         eval.report(&state.machine.clone(), &rules::READ_KEY, call.show());
         return Stream::Data(Tags::SECRET);
@@ -248,7 +248,7 @@ pub fn gpg(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) ->
 }
 
 /// `ssh-keygen` writes keys unless it is only asked about them.
-pub fn ssh_keygen(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
+pub(crate) fn ssh_keygen(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let options = call.options(Spec { short: "tbfCNPmaIsVnDOEwzZ", ..Spec::default() });
     let only_asks = options.has(&["l", "y", "F", "B", "e", "i", "H", "R", "Q", "Y"]);
     let target = options

@@ -21,7 +21,7 @@ const MAX_MAKE_TARGETS: usize = 200;
 const MAX_SCRIPT_DEPTH: usize = 8;
 
 /// Programs that run a script by its name in another file.
-pub fn named(eval: &mut Evaluator<'_>, state: &ShellState, call: &Call<'_>) {
+pub(crate) fn named(eval: &mut Evaluator<'_>, state: &ShellState, call: &Call<'_>) {
     match call.name {
         "npm" | "pnpm" | "yarn" | "bun" => package(eval, state, call),
         _ => {}
@@ -29,7 +29,7 @@ pub fn named(eval: &mut Evaluator<'_>, state: &ShellState, call: &Call<'_>) {
 }
 
 /// `./deploy.sh`: the file itself, if the shell would run it.
-pub fn program(eval: &mut Evaluator<'_>, state: &ShellState, call: &Call<'_>) {
+pub(crate) fn program(eval: &mut Evaluator<'_>, state: &ShellState, call: &Call<'_>) {
     let path = call.argv[0].as_str();
     if let Some(text) = text_of(eval, state, path)
         && is_shell(&text, path)
@@ -48,7 +48,7 @@ fn is_shell(text: &str, path: &str) -> bool {
 }
 
 /// The text of a file that the project holds.
-pub fn text_of(eval: &mut Evaluator<'_>, state: &ShellState, path: &str) -> Option<String> {
+pub(crate) fn text_of(eval: &mut Evaluator<'_>, state: &ShellState, path: &str) -> Option<String> {
     if state.machine != Machine::Local || eval.script.is_some() {
         return None;
     }
@@ -64,7 +64,7 @@ pub fn text_of(eval: &mut Evaluator<'_>, state: &ShellState, path: &str) -> Opti
 }
 
 /// Judges a script's text as a shell of its own would run it.
-pub fn run(
+pub(crate) fn run(
     eval: &mut Evaluator<'_>,
     state: &ShellState,
     text: &str,
@@ -176,7 +176,13 @@ fn nearest(
 }
 
 /// `make target`: the recipes of the target and of what it needs.
-pub fn make(eval: &mut Evaluator<'_>, state: &ShellState, dir: &str, files: &[&str], operands: &[&str]) {
+pub(crate) fn make(
+    eval: &mut Evaluator<'_>,
+    state: &ShellState,
+    dir: &str,
+    files: &[&str],
+    operands: &[&str],
+) {
     let mut found = None;
     for file in files {
         let path = if file.starts_with('/') { (*file).to_owned() } else { format!("{dir}/{file}") };

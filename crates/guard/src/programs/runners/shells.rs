@@ -23,7 +23,7 @@ fn unseen(tags: Tags) -> Option<&'static Rule> {
 }
 
 /// Shell text in the running shell: `eval`.
-pub fn text(eval: &mut Evaluator<'_>, state: &mut ShellState, text: &str, call: &Call<'_>) -> Stream {
+pub(crate) fn text(eval: &mut Evaluator<'_>, state: &mut ShellState, text: &str, call: &Call<'_>) -> Stream {
     if let Some(rule) = unseen(eval.origins.tags(text)) {
         eval.report(&state.machine.clone(), rule, call.show());
     }
@@ -31,7 +31,7 @@ pub fn text(eval: &mut Evaluator<'_>, state: &mut ShellState, text: &str, call: 
 }
 
 /// A program's text, known at least in part.
-pub fn code(
+pub(crate) fn code(
     eval: &mut Evaluator<'_>,
     state: &mut ShellState,
     language: Language,
@@ -55,7 +55,7 @@ pub fn code(
 }
 
 /// A program that arrives on a stream.
-pub fn program(
+pub(crate) fn program(
     eval: &mut Evaluator<'_>,
     state: &mut ShellState,
     language: Language,
@@ -83,7 +83,7 @@ pub fn program(
 }
 
 /// A program in a file: one that the line made itself is read, one from the network is asked about.
-pub fn file(
+pub(crate) fn file(
     eval: &mut Evaluator<'_>,
     state: &mut ShellState,
     language: Language,
@@ -125,7 +125,7 @@ pub fn file(
 }
 
 /// Running a file whose content the line put there, but nobody knows.
-pub fn run_stored(eval: &mut Evaluator<'_>, state: &mut ShellState, tags: Tags, call: &Call<'_>) {
+pub(crate) fn run_stored(eval: &mut Evaluator<'_>, state: &mut ShellState, tags: Tags, call: &Call<'_>) {
     let rule = if tags.has(Tags::DOWNLOAD) {
         &rules::NETWORK_RUN_FILE
     } else if tags.has(Tags::DECODED) {
@@ -137,7 +137,7 @@ pub fn run_stored(eval: &mut Evaluator<'_>, state: &mut ShellState, tags: Tags, 
 }
 
 /// `sh`, `bash`, `zsh` and their kin.
-pub fn shell(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
+pub(crate) fn shell(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let args = call.args();
     let (mut takes_text, mut from_stdin, mut only_checks) = (false, false, false);
     let mut at = 0;
@@ -222,7 +222,7 @@ const DEFAULT: Interpreter = Interpreter {
 
 include!(concat!(env!("OUT_DIR"), "/guard/interpreters.rs"));
 
-pub fn interpreter(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
+pub(crate) fn interpreter(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let Some(interpreter) = INTERPRETERS.iter().find(|interpreter| interpreter.names.contains(&call.name))
     else {
         return call.filtered();
@@ -350,7 +350,7 @@ fn operands(
 }
 
 /// `powershell -Command …`, `pwsh -File …`, `cmd /c …`
-pub fn powershell(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
+pub(crate) fn powershell(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let args = call.args();
     for (at, arg) in args.iter().enumerate() {
         let flag = arg.trim_start_matches(['-', '/']).to_lowercase();
@@ -381,7 +381,7 @@ pub fn powershell(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<
 }
 
 /// `make`: its file is a program like any other, if the line has just downloaded it.
-pub fn make(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
+pub(crate) fn make(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let options =
         call.options(Spec { short: "fCIjlo", long: &["file", "makefile", "directory"], stops: false });
     let dir = options.value(&["C", "directory"]).unwrap_or(".");

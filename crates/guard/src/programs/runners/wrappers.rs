@@ -41,7 +41,7 @@ const DEFAULT: Wrapper = Wrapper {
 
 include!(concat!(env!("OUT_DIR"), "/guard/wrappers.rs"));
 
-pub fn wrapper(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
+pub(crate) fn wrapper(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let Some(wrapper) = WRAPPERS.iter().find(|wrapper| wrapper.names.contains(&call.name)) else {
         return call.filtered();
     };
@@ -155,7 +155,7 @@ fn is_assignment(word: &str) -> bool {
 }
 
 /// `env [-i] [-u NAME] [-C DIR] [-S TEXT] [NAME=value]… [command]`
-pub fn env_command(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
+pub(crate) fn env_command(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let mut inner = state.clone();
     let mut words: Vec<String> = call.args().to_vec();
     let mut at = 0;
@@ -280,7 +280,7 @@ fn split_string(text: &str) -> Vec<String> {
 }
 
 /// `command rm`, but `command -v rm` only asks.
-pub fn command(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
+pub(crate) fn command(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let options = call.options(Spec { stops: true, ..Spec::default() });
     if options.has(&["v", "V"]) {
         return match options.operands.first() {
@@ -297,7 +297,7 @@ pub fn command(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>
 }
 
 /// `busybox rm`, `toybox sh -c …`
-pub fn multicall(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
+pub(crate) fn multicall(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     match call.args().first() {
         Some(first) if !first.starts_with('-') => {
             eval.call(&mut state.clone(), call.args(), call.stdin, call.output_used)

@@ -61,7 +61,7 @@ const OPTIONS_WITH_VALUE: [&str; 47] = [
     "index",
 ];
 
-pub fn docker(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
+pub(crate) fn docker(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let args = call.args();
     if let [verb, rest @ ..] = args
         && verb == "cp"
@@ -208,7 +208,7 @@ fn gives_away_host(eval: &mut Evaluator<'_>, state: &ShellState, here: &str, rea
 }
 
 /// `heroku run …`, `fly ssh console -C …`: a machine of the provider's.
-pub fn console(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
+pub(crate) fn console(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let options = call.options(Spec {
         short: "arcCots",
         long: &["app", "remote", "command", "config", "org", "size", "type"],
@@ -275,7 +275,7 @@ fn add_mount(
 }
 
 /// `kubectl exec pod -- command`: somewhere else altogether.
-pub fn kubectl(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
+pub(crate) fn kubectl(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let args = call.args();
     let mut there = state.clone();
     there.machine = running(state);

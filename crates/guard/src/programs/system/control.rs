@@ -10,7 +10,7 @@ use crate::programs::{Call, Spec};
 use crate::rules;
 
 /// `osascript`: AppleScript can run shell text and send messages.
-pub fn osascript(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
+pub(crate) fn osascript(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let options = call.options(Spec { short: "els", ..Spec::default() });
     let mut script: Vec<&str> = options.values(&["e"]).collect();
     if script.is_empty()
@@ -30,7 +30,7 @@ pub fn osascript(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'
 }
 
 /// `tmux send-keys`, `new-session 'command'`: text that another terminal runs.
-pub fn tmux(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
+pub(crate) fn tmux(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let options = call.options(Spec { short: "LSfcTtsnxyFeEblpPdw", stops: true, ..Spec::default() });
     let Some((verb, _)) = options.operands.split_first() else { return Stream::None };
     let args = &call.args()[(options.rest + 1).min(call.args().len())..];
@@ -67,7 +67,7 @@ pub fn tmux(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -
 }
 
 /// `screen -dm command`
-pub fn screen(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
+pub(crate) fn screen(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let options = call.options(Spec { short: "SchprsTtXe", stops: true, ..Spec::default() });
     if options.value(&["X"]).is_none() && !options.operands.is_empty() {
         eval.call(&mut state.clone(), &call.args()[options.rest..], &Stream::None, false);
@@ -76,7 +76,7 @@ pub fn screen(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>)
 }
 
 /// `at`, `batch`: what they read runs later.
-pub fn at(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
+pub(crate) fn at(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let lists = call.args().iter().any(|arg| matches!(arg.as_str(), "-l" | "-r" | "-d" | "-c" | "-V"));
     if !lists {
         shells::program(eval, state, Language::Shell, call.stdin, call);
@@ -85,7 +85,7 @@ pub fn at(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> 
 }
 
 /// `sudo` and its like. What they would run is looked at as well, but the answer is given.
-pub fn privilege(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
+pub(crate) fn privilege(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     if let [flag] = call.args()
         && matches!(flag.as_str(), "--help" | "--version")
         && !matches!(call.name, "sudo" | "su" | "doas" | "pkexec")
@@ -97,7 +97,7 @@ pub fn privilege(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'
 }
 
 /// The guard's own installation: `headspace uninstall`.
-pub fn headspace(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
+pub(crate) fn headspace(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let options = call.options(Spec::default());
     let answers = match options.operands.as_slice() {
         ["answer", "status", ..] => false,

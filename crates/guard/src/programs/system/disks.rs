@@ -19,7 +19,7 @@ const DEFAULT: DiskTool = DiskTool { names: &[], looks: &[], writes: &[] };
 
 include!(concat!(env!("OUT_DIR"), "/guard/disks.rs"));
 
-pub fn disk_tool(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
+pub(crate) fn disk_tool(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let Some(tool) = DISKS.iter().find(|tool| tool.names.contains(&call.name)) else { return Stream::None };
     let has = |words: &[&str]| {
         call.args().iter().any(|arg| {
@@ -55,7 +55,7 @@ fn cluster_has(arg: &str, words: &[&str]) -> bool {
 }
 
 /// `shutdown`, `reboot`, `systemctl poweroff`
-pub fn power(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
+pub(crate) fn power(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     const VERBS: [&str; 8] =
         ["poweroff", "reboot", "halt", "kexec", "suspend", "hibernate", "isolate", "soft-reboot"];
     let options = call.options(Spec { short: "tHM", ..Spec::default() });

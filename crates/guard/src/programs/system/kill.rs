@@ -7,7 +7,7 @@ use crate::programs::{Call, Spec};
 use crate::rules;
 
 /// `pkill`, `killall` and the like: a pattern is all they take.
-pub fn by_pattern(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
+pub(crate) fn by_pattern(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let only_asks = call
         .args()
         .iter()
@@ -18,7 +18,7 @@ pub fn by_pattern(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<
     Stream::None
 }
 
-pub fn kill(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
+pub(crate) fn kill(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let mut args = call.args();
     let mut signal = None;
     match args {
@@ -63,7 +63,7 @@ pub fn kill(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -
 }
 
 /// `fuser -k`: whoever holds the file or the port.
-pub fn fuser(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
+pub(crate) fn fuser(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let options = call.options(Spec { short: "nN", ..Spec::default() });
     if options.has(&["k", "kill"]) {
         eval.report(&state.machine.clone(), &rules::KILL_PATTERN, call.show());
@@ -72,7 +72,7 @@ pub fn fuser(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) 
 }
 
 /// Windows: `taskkill /IM name` and `/FI filter` against `/PID number`.
-pub fn taskkill(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
+pub(crate) fn taskkill(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let by_name = call.args().iter().any(|arg| {
         let flag = arg.trim_start_matches(['/', '-']).to_lowercase();
         matches!(flag.as_str(), "im" | "fi")

@@ -1,12 +1,13 @@
 //! Executes the hooks of an event as the client would.
 
+pub mod http;
+mod process;
+
 use crate::dialect::{Dialect, EventRule};
-use crate::http;
-use crate::input::HookJsonInput;
-use crate::process;
-use crate::process::Start;
+use crate::payload::HookJsonInput;
+use crate::running::process::StartCommand;
+use crate::settings::sources::FoundHook;
 use crate::settings::{Action, HookCommand};
-use crate::sources::Found;
 use headspace_platform::clock::WallClock;
 use headspace_platform::config;
 use std::ffi::OsString;
@@ -15,10 +16,10 @@ use std::thread;
 use std::time::Duration;
 
 /// The client gives all SessionEnd hooks together at most this long, whatever their `timeout` says.
-const LONGEST_FAREWELL: f64 = 60.0;
+const MAX_SESSION_END_SECONDS: f64 = 60.0;
 
 /// Ten years are as good as for ever, and no clock overflows.
-const LONGEST: f64 = 10.0 * 365.0 * 86_400.0;
+const MAX_TIMEOUT_SECONDS: f64 = 10.0 * 365.0 * 86_400.0;
 
 /// Everything a hook is run with.
 #[derive(Debug)]
@@ -56,9 +57,9 @@ pub struct HookExecutionResult {
 
 /// Runs the hooks, together or one after another as the dialect has it. Results are in the order of `hooks`;
 /// `None` for one that is not waited for.
-pub fn run_all(context: &HookExecutionContext, hooks: &[Found<'_>]) -> Vec<Option<HookExecutionResult>> {
+pub fn run_all(context: &HookExecutionContext, hooks: &[FoundHook<'_>]) -> Vec<Option<HookExecutionResult>> {
     let payload = context.payload.to_json();
-    let run = |hook: &Found<'_>| run_one(context, hook, &payload, timeout(context, hook, hooks));
+    let run = |hook: &FoundHook<'_>| run_one(context, hook, &payload, timeout(context, hook, hooks));
     if !context.dialect.together {
         return hooks.iter().map(run).collect();
     }
@@ -73,7 +74,7 @@ pub fn run_all(context: &HookExecutionContext, hooks: &[Found<'_>]) -> Vec<Optio
 
 fn run_one(
     context: &HookExecutionContext,
-    hook: &Found<'_>,
+    hook: &FoundHook<'_>,
     payload: &str,
     timeout: Duration,
 ) -> Option<HookExecutionResult> {
@@ -100,22 +101,22 @@ fn failed(error: String) -> HookExecutionResult {
 
 /// The hook's own `timeout`, the event's, or the dialect's. At SessionEnd all share a budget that the largest
 /// `timeout` among them raises.
-pub fn timeout(context: &HookExecutionContext, hook: &Found<'_>, all: &[Found<'_>]) -> Duration {
+pub fn timeout(context: &HookExecutionContext, hook: &FoundHook<'_>, all: &[FoundHook<'_>]) -> Duration {
     let own = hook.entry.timeout;
     let event = context.rule.timeout.unwrap_or(context.dialect.default_timeout);
     let seconds = if context.rule.name == "SessionEnd" {
         let raised = all.iter().filter_map(|hook| hook.entry.timeout).fold(event, f64::max);
         let budget = config::env("CLAUDE_CODE_SESSIONEND_HOOKS_TIMEOUT_MS")
             .and_then(|ms| ms.parse::<f64>().ok())
-            .map_or(raised.min(LONGEST_FAREWELL), |ms| ms / 1000.0);
+            .map_or(raised.min(MAX_SESSION_END_SECONDS), |ms| ms / 1000.0);
         own.unwrap_or(budget).min(budget)
     } else {
         own.unwrap_or(event)
     };
-    Duration::from_secs_f64(seconds.clamp(0.0, LONGEST))
+    Duration::from_secs_f64(seconds.clamp(0.0, MAX_TIMEOUT_SECONDS))
 }
 
-fn start(context: &HookExecutionContext, hook: &Found<'_>, command: &HookCommand) -> Start {
+fn start(context: &HookExecutionContext, hook: &FoundHook<'_>, command: &HookCommand) -> StartCommand {
     let (program, args) = match &command.args {
         Some(args) => {
             let filled = |text: &String| OsString::from(with_placeholders(context, hook, text));
@@ -124,7 +125,7 @@ fn start(context: &HookExecutionContext, hook: &Found<'_>, command: &HookCommand
         None => shell(command),
     };
     let directory = if context.dialect.follows_cwd { &context.cwd } else { &context.project };
-    Start { program, args, directory: directory.clone(), env: environment(context, hook) }
+    StartCommand { program, args, directory: directory.clone(), env: environment(context, hook) }
 }
 
 fn shell(command: &HookCommand) -> (OsString, Vec<OsString>) {
@@ -136,7 +137,7 @@ fn shell(command: &HookCommand) -> (OsString, Vec<OsString>) {
 }
 
 /// The exec form knows these names and no other variables.
-fn with_placeholders(context: &HookExecutionContext, hook: &Found<'_>, text: &str) -> String {
+fn with_placeholders(context: &HookExecutionContext, hook: &FoundHook<'_>, text: &str) -> String {
     let project = context.project.to_string_lossy();
     let text = text.replace("${CLAUDE_PROJECT_DIR}", &project);
     match &hook.source.plugin_root {
@@ -145,7 +146,7 @@ fn with_placeholders(context: &HookExecutionContext, hook: &Found<'_>, text: &st
     }
 }
 
-fn environment(context: &HookExecutionContext, hook: &Found<'_>) -> Vec<(String, OsString)> {
+fn environment(context: &HookExecutionContext, hook: &FoundHook<'_>) -> Vec<(String, OsString)> {
     let mut env: Vec<(String, OsString)> = Vec::new();
     let mut set = |name: &str, value: OsString| env.push((name.to_owned(), value));
     if context.dialect.has_policies {

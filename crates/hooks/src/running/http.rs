@@ -1,6 +1,6 @@
 //! One http hook: a POST of the payload, whose body counts like standard output.
 
-use crate::runner::HookExecutionResult;
+use crate::running::HookExecutionResult;
 use crate::settings::HttpRequest;
 use headspace_platform::config;
 use headspace_platform::net::http_client;
@@ -33,14 +33,14 @@ pub fn run(request: &HttpRequest, payload: &str, timeout: Duration) -> HookExecu
     result
 }
 
-struct Failure {
+struct RequestFailure {
     why: String,
     timed_out: bool,
 }
 
-impl From<String> for Failure {
-    fn from(why: String) -> Failure {
-        Failure { why, timed_out: false }
+impl From<String> for RequestFailure {
+    fn from(why: String) -> RequestFailure {
+        RequestFailure { why, timed_out: false }
     }
 }
 
@@ -49,13 +49,13 @@ fn post(
     payload: &str,
     timeout: Duration,
     result: &mut HookExecutionResult,
-) -> Result<(), Failure> {
+) -> Result<(), RequestFailure> {
     if let Some(why) = refused(&request.url) {
         return Err(why.into());
     }
     let failed = |error: ureq::Error| match error {
         ureq::Error::Timeout(_) => {
-            Failure { why: format!("timed out after {} s", timeout.as_secs_f64()), timed_out: true }
+            RequestFailure { why: format!("timed out after {} s", timeout.as_secs_f64()), timed_out: true }
         }
         error => format!("could not post: {error}").into(),
     };
@@ -68,11 +68,11 @@ fn post(
     let status = response.status().as_u16();
     result.status = Some(status);
     let mut body = Vec::new();
-    let cap = crate::process::OUTPUT_CAP as u64;
+    let cap = crate::running::process::MAX_OUTPUT_BYTES as u64;
     response.body_mut().as_reader().take(cap).read_to_end(&mut body).map_err(
         |error| match ureq::Error::from(error) {
             error @ ureq::Error::Timeout(_) => failed(error),
-            error => Failure::from(format!("could not read the answer: {error}")),
+            error => RequestFailure::from(format!("could not read the answer: {error}")),
         },
     )?;
     result.truncated = body.len() as u64 == cap;

@@ -2,20 +2,20 @@
 //!
 //! The rules are the client's own: what it refuses, what it drops, what it reads and never acts on.
 
-use crate::condition;
 use crate::dialect::{Dialect, EventRule, MatcherUse, Matching};
 use crate::json_spans;
-use crate::json_spans::{Document, Fault, Kind, Value};
-use crate::matcher;
+use crate::json_spans::{JsonDocument, JsonKind, SpannedValue, SyntaxFault};
+use crate::matching::condition;
+use crate::matching::matcher;
 use crate::settings::{
-    Action, HookCommand, HookConfiguration, HookEntry, HookEventConfig, HttpRequest, Level, Problem,
+    Action, HookCommand, HookConfiguration, HookEntry, HookEventConfig, HttpRequest, Problem, Severity,
 };
 
 /// A timeout of this many seconds was most likely meant as milliseconds.
 const LOOKS_LIKE_MILLISECONDS: f64 = 1000.0;
 
 /// Events at which there is no conversation that a model could be asked in.
-const OUTSIDE_OF_TURNS: [&str; 11] = [
+const EVENTS_OUTSIDE_TURNS: [&str; 11] = [
     "SessionStart",
     "SessionEnd",
     "Setup",
@@ -31,56 +31,57 @@ const OUTSIDE_OF_TURNS: [&str; 11] = [
 
 /// What became of a file.
 #[derive(Debug, Default)]
-pub struct Reading {
+pub struct CheckedSettings {
     pub configuration: HookConfiguration,
     pub problems: Vec<Problem>,
     /// The client reads nothing at all from this file.
     pub out_of_effect: bool,
 }
 
-impl Reading {
+impl CheckedSettings {
     pub fn is_valid(&self) -> bool {
-        !self.problems.iter().any(|problem| problem.level == Level::Error)
+        !self.problems.iter().any(|problem| problem.severity == Severity::Error)
     }
 
     /// A file that could not even be read as text.
-    pub fn unreadable(message: String, place: json_spans::Place) -> Reading {
-        let problem = Problem { place, path: String::new(), level: Level::Error, message, fix: None };
-        Reading { problems: vec![problem], out_of_effect: true, ..Reading::default() }
+    pub fn unreadable(message: String, position: json_spans::Position) -> CheckedSettings {
+        let problem =
+            Problem { position, path: String::new(), severity: Severity::Error, message, fix: None };
+        CheckedSettings { problems: vec![problem], out_of_effect: true, ..CheckedSettings::default() }
     }
 }
 
 /// Reads the text of a settings file.
-pub fn read(dialect: &'static Dialect, text: &str) -> Reading {
+pub fn read(dialect: &'static Dialect, text: &str) -> CheckedSettings {
     if text.trim_start_matches('\u{feff}').trim().is_empty() {
         return blank(dialect);
     }
-    let doc = match Document::parse(text) {
+    let doc = match JsonDocument::parse(text) {
         Ok(doc) => doc,
         Err(error) => return not_json(dialect, text, &error),
     };
-    let mut reader = Reader { dialect, reading: Reading::default() };
+    let mut reader = Checker { dialect, reading: CheckedSettings::default() };
     for value in doc.duplicates() {
         let key = value.key().unwrap_or_default();
         let message = format!("duplicate key {key:?}: only this last one counts, the earlier one is ignored");
-        reader.report_at(value.key_place(), value.path(), Level::Warning, message, None);
+        reader.report_at(value.key_position(), value.path(), Severity::Warning, message, None);
     }
     reader.top(doc.root());
     let mut reading = reader.reading;
     if reading.out_of_effect {
         reading.configuration = HookConfiguration::default();
     }
-    reading.problems.sort_by_key(|problem| problem.place);
+    reading.problems.sort_by_key(|problem| problem.position);
     reading
 }
 
-fn blank(dialect: &Dialect) -> Reading {
-    let mut reading = Reading::default();
+fn blank(dialect: &Dialect) -> CheckedSettings {
+    let mut reading = CheckedSettings::default();
     if dialect.blank_file_warning {
         reading.problems.push(Problem {
-            place: json_spans::Place { line: 1, column: 1 },
+            position: json_spans::Position { line: 1, column: 1 },
             path: String::new(),
-            level: Level::Warning,
+            severity: Severity::Warning,
             message: "the file is empty".into(),
             fix: Some("{}".into()),
         });
@@ -88,32 +89,32 @@ fn blank(dialect: &Dialect) -> Reading {
     reading
 }
 
-fn not_json(dialect: &Dialect, text: &str, error: &json_spans::SyntaxError) -> Reading {
+fn not_json(dialect: &Dialect, text: &str, error: &json_spans::SyntaxError) -> CheckedSettings {
     let client = dialect.client;
     let message = format!("not valid JSON: {error}; {client} ignores the whole file");
-    let mut reading = Reading::unreadable(message, json_spans::place(text, error.at));
+    let mut reading = CheckedSettings::unreadable(message, json_spans::position(text, error.at));
     reading.problems[0].fix = match error.fault {
-        Fault::Comment => Some("take the comment out".into()),
-        Fault::TrailingComma => Some("take the comma out".into()),
+        SyntaxFault::Comment => Some("take the comment out".into()),
+        SyntaxFault::TrailingComma => Some("take the comma out".into()),
         _ => None,
     };
     reading
 }
 
-struct Reader {
+struct Checker {
     dialect: &'static Dialect,
-    reading: Reading,
+    reading: CheckedSettings,
 }
 
-impl Reader {
-    fn top(&mut self, root: Value<'_>) {
-        if root.kind() != Kind::Object {
+impl Checker {
+    fn top(&mut self, root: SpannedValue<'_>) {
+        if root.kind() != JsonKind::Object {
             let client = self.dialect.client;
             let message = format!(
                 "the top of the file must be an object, not {}; {client} ignores the whole file",
                 root.kind()
             );
-            self.report(root, Level::Error, message, Some("{\"hooks\": {…}}".into()));
+            self.report(root, Severity::Error, message, Some("{\"hooks\": {…}}".into()));
             self.reading.out_of_effect = true;
             return;
         }
@@ -121,7 +122,7 @@ impl Reader {
             if let Some((value, fault)) = root.get(name).and_then(|value| Some((value, shape.fault(value)?)))
             {
                 let message = format!("`{name}` {fault}; {} ignores the whole file", self.dialect.client);
-                self.report(value, Level::Error, message, None);
+                self.report(value, Severity::Error, message, None);
                 self.reading.out_of_effect = true;
             }
         }
@@ -131,16 +132,16 @@ impl Reader {
         self.reading.configuration.env = root
             .get("env")
             .into_iter()
-            .flat_map(Value::members)
+            .flat_map(SpannedValue::members)
             .filter_map(|(name, value)| Some((name.to_owned(), variable(value)?)))
             .collect();
         let Some(hooks) = root.get("hooks") else { return };
-        if hooks.kind() != Kind::Object {
+        if hooks.kind() != JsonKind::Object {
             let message = format!(
                 "`hooks` must be an object of events, not {}: there are no hooks in this file",
                 hooks.kind()
             );
-            self.report(hooks, Level::Error, message, Some("{\"Stop\": [{\"hooks\": […]}]}".into()));
+            self.report(hooks, Severity::Error, message, Some("{\"Stop\": [{\"hooks\": […]}]}".into()));
             return;
         }
         for (name, groups) in hooks.members() {
@@ -151,39 +152,40 @@ impl Reader {
         }
     }
 
-    fn policies(&mut self, root: Value<'_>) {
+    fn policies(&mut self, root: SpannedValue<'_>) {
         let configuration = &mut self.reading.configuration;
-        configuration.managed_only = root.get("allowManagedHooksOnly").and_then(Value::flag) == Some(true);
+        configuration.managed_only =
+            root.get("allowManagedHooksOnly").and_then(SpannedValue::flag) == Some(true);
         configuration.plugins = root
             .get("enabledPlugins")
             .into_iter()
-            .flat_map(Value::members)
+            .flat_map(SpannedValue::members)
             .filter_map(|(id, value)| Some((id.to_owned(), value.flag()?)))
             .collect();
         let disable = root.get("disableAllHooks");
-        configuration.disable_all = disable.and_then(Value::flag) == Some(true);
+        configuration.disable_all = disable.and_then(SpannedValue::flag) == Some(true);
         if let (true, Some(value)) = (configuration.disable_all, disable) {
             let message =
                 "disableAllHooks: no hook runs, those of the other files included, and no status line";
-            self.report(value, Level::Warning, message.into(), Some("false, or take it out".into()));
+            self.report(value, Severity::Warning, message.into(), Some("false, or take it out".into()));
         }
     }
 
-    fn unknown_event(&mut self, name: &str, groups: Value<'_>) {
+    fn unknown_event(&mut self, name: &str, groups: SpannedValue<'_>) {
         let names = self.dialect.events.iter().map(|rule| rule.name);
         let fix = nearest(name, names.clone()).or_else(|| named_within(name, names)).map(str::to_owned);
         let client = self.dialect.client;
         let meant = fix.as_deref().map_or_else(String::new, |fix| format!("; did you mean {fix}?"));
-        let (level, message) = if self.dialect.strict {
-            (Level::Error, format!("{name:?} is not an event of {client}: it is left out{meant}"))
+        let (severity, message) = if self.dialect.strict {
+            (Severity::Error, format!("{name:?} is not an event of {client}: it is left out{meant}"))
         } else {
-            (Level::Warning, format!("unknown event {name:?}: {client} ignores it{meant}"))
+            (Severity::Warning, format!("unknown event {name:?}: {client} ignores it{meant}"))
         };
-        self.report(groups, level, message, fix);
+        self.report(groups, severity, message, fix);
     }
 
-    fn event(&mut self, rule: &'static EventRule, groups: Value<'_>) {
-        if groups.kind() != Kind::List {
+    fn event(&mut self, rule: &'static EventRule, groups: SpannedValue<'_>) {
+        if groups.kind() != JsonKind::List {
             let message =
                 format!("`{}` must be an array (a list of groups), not {}", rule.name, groups.kind());
             self.bad(rule, groups, message, Some("[{\"hooks\": […]}]".into()));
@@ -194,8 +196,8 @@ impl Reader {
         }
     }
 
-    fn group(&mut self, rule: &'static EventRule, index: usize, group: Value<'_>) {
-        if group.kind() != Kind::Object {
+    fn group(&mut self, rule: &'static EventRule, index: usize, group: SpannedValue<'_>) {
+        if group.kind() != JsonKind::Object {
             let message = format!("a group must be an object with `hooks`, not {}", group.kind());
             let fix = group.text().map(|command| {
                 format!("{{\"hooks\": [{{\"type\": \"command\", \"command\": {command:?}}}]}}")
@@ -215,9 +217,9 @@ impl Reader {
             self.bad(rule, group, message.into(), fix);
             return;
         };
-        if hooks.kind() != Kind::List {
+        if hooks.kind() != JsonKind::List {
             let message = format!("`hooks` of a group must be an array (a list), not {}", hooks.kind());
-            let fix = (hooks.kind() == Kind::Object).then(|| format!("[{}]", one_line(hooks.source())));
+            let fix = (hooks.kind() == JsonKind::Object).then(|| format!("[{}]", one_line(hooks.source())));
             self.bad(rule, hooks, message, fix);
             return;
         }
@@ -225,7 +227,7 @@ impl Reader {
             self.bad(rule, hooks, "`hooks` must not be empty: at least one hook".into(), None);
             return;
         }
-        let matcher = group.get("matcher").and_then(Value::text).filter(|_| matcher_is_usable);
+        let matcher = group.get("matcher").and_then(SpannedValue::text).filter(|_| matcher_is_usable);
         let entries: Vec<HookEntry> =
             hooks.items().filter_map(|hook| self.entry(rule, hook, matcher)).collect();
         if matcher_is_usable {
@@ -240,7 +242,7 @@ impl Reader {
     }
 
     /// Whether the group can be used with the matcher it has, or with none.
-    fn matcher(&mut self, rule: &'static EventRule, group: Value<'_>) -> bool {
+    fn matcher(&mut self, rule: &'static EventRule, group: SpannedValue<'_>) -> bool {
         let Some(value) = group.get("matcher") else {
             if rule.matcher == MatcherUse::Required {
                 let message = format!("`matcher` is required on {}", rule.name);
@@ -256,7 +258,7 @@ impl Reader {
         }
         let Some(text) = value.text() else {
             let message = format!("`matcher` must be a text, not {}", value.kind());
-            let texts: Option<Vec<&str>> = value.items().map(Value::text).collect();
+            let texts: Option<Vec<&str>> = value.items().map(SpannedValue::text).collect();
             let fix = texts.filter(|texts| !texts.is_empty()).map(|texts| format!("{:?}", texts.join("|")));
             self.bad(rule, value, message, fix);
             return false;
@@ -270,7 +272,7 @@ impl Reader {
         }
     }
 
-    fn glob(&mut self, rule: &'static EventRule, value: Value<'_>, text: &str) -> bool {
+    fn glob(&mut self, rule: &'static EventRule, value: SpannedValue<'_>, text: &str) -> bool {
         if let Some(fault) = matcher::glob_fault(text) {
             self.bad(rule, value, format!("`matcher` {fault}"), None);
             return false;
@@ -280,32 +282,32 @@ impl Reader {
                 "this matcher can never match a tool: {} compares names and globs (* ? [..]), split at |",
                 self.dialect.client
             );
-            self.report(value, Level::Warning, message, None);
+            self.report(value, Severity::Warning, message, None);
         }
         true
     }
 
-    fn names_or_regex(&mut self, rule: &'static EventRule, value: Value<'_>, text: &str) {
+    fn names_or_regex(&mut self, rule: &'static EventRule, value: SpannedValue<'_>, text: &str) {
         if rule.matcher == MatcherUse::Ignored {
             if !text.is_empty() && text != "*" {
                 let message =
                     format!("the matcher is ignored: {} has no match value, the hooks always run", rule.name);
-                self.report(value, Level::Warning, message, Some("take the matcher out".into()));
+                self.report(value, Severity::Warning, message, Some("take the matcher out".into()));
             }
             return;
         }
         for (why, fix) in matcher::never_matches(rule, text) {
-            self.report(value, Level::Warning, format!("this will never match: {why}"), fix);
+            self.report(value, Severity::Warning, format!("this will never match: {why}"), fix);
         }
     }
 
     fn entry(
         &mut self,
         rule: &'static EventRule,
-        hook: Value<'_>,
+        hook: SpannedValue<'_>,
         matcher: Option<&str>,
     ) -> Option<HookEntry> {
-        if hook.kind() != Kind::Object {
+        if hook.kind() != JsonKind::Object {
             let message = format!("a hook must be an object, not {}", hook.kind());
             let fix = hook.text().map(|text| format!("{{\"type\": \"command\", \"command\": {text:?}}}"));
             self.bad(rule, hook, message, fix);
@@ -330,7 +332,7 @@ impl Reader {
         Some(entry)
     }
 
-    fn kind<'v>(&mut self, rule: &'static EventRule, hook: Value<'v>) -> (Option<&'v str>, bool) {
+    fn kind<'v>(&mut self, rule: &'static EventRule, hook: SpannedValue<'v>) -> (Option<&'v str>, bool) {
         let types = self.dialect.types;
         let wanted = || types.iter().map(|name| format!("\"{name}\"")).collect::<Vec<_>>().join(", ");
         let Some(value) = hook.get("type") else {
@@ -351,13 +353,13 @@ impl Reader {
     }
 
     /// An `if` that is not closed, or that the matcher of its own group rules out.
-    fn condition(&mut self, rule: &'static EventRule, value: Value<'_>, matcher: Option<&str>) {
+    fn condition(&mut self, rule: &'static EventRule, value: SpannedValue<'_>, matcher: Option<&str>) {
         let Some(text) = value.text().map(str::trim) else { return };
         let open = text.matches('(').count();
         if open != text.matches(')').count() || open > 0 && !text.ends_with(')') {
             let message = format!("`if` is not closed: {text:?} names no tool, so the hook will never run");
             let fix = text.contains('(').then(|| format!("{:?}", format!("{})", text.trim_end_matches(')'))));
-            self.report(value, Level::Warning, message, fix);
+            self.report(value, Severity::Warning, message, fix);
             return;
         }
         let (tool, _) = condition::parse(text);
@@ -368,53 +370,57 @@ impl Reader {
             let matcher = matcher.unwrap_or_default();
             let message =
                 format!("matcher {matcher:?} and `if` {text:?} exclude each other: the hook will never run");
-            self.report(value, Level::Warning, message, None);
+            self.report(value, Severity::Warning, message, None);
         }
     }
 
     /// Types and urls that the client takes and does not run, or runs without what they need.
-    fn client_types(&mut self, rule: &'static EventRule, hook: Value<'_>) {
+    fn client_types(&mut self, rule: &'static EventRule, hook: SpannedValue<'_>) {
         let Some(kind) = hook.get("type") else { return };
         match kind.text() {
             Some("agent") if rule.name == "PermissionRequest" => {
                 let message = "agent hooks are not run on PermissionRequest".to_owned();
-                self.report(kind, Level::Warning, message, Some("\"command\"".into()));
+                self.report(kind, Severity::Warning, message, Some("\"command\"".into()));
             }
-            Some(name @ ("prompt" | "agent")) if OUTSIDE_OF_TURNS.contains(&rule.name) => {
+            Some(name @ ("prompt" | "agent")) if EVENTS_OUTSIDE_TURNS.contains(&rule.name) => {
                 let message =
                     format!("{name} hooks are not run on {}: there is no conversation then", rule.name);
-                self.report(kind, Level::Warning, message, Some("\"command\"".into()));
+                self.report(kind, Severity::Warning, message, Some("\"command\"".into()));
             }
             Some("http") => self.request(hook),
             _ => {}
         }
     }
 
-    fn request(&mut self, hook: Value<'_>) {
+    fn request(&mut self, hook: SpannedValue<'_>) {
         if let Some(url) = hook.get("url")
             && let Some(scheme) = url.text().and_then(|text| text.split(':').next())
             && !matches!(scheme.to_ascii_lowercase().as_str(), "http" | "https")
         {
             let message = format!("{scheme}: is not a scheme that http hooks are sent to: it will never run");
-            self.report(url, Level::Warning, message, Some("\"http://…\" or \"https://…\"".into()));
+            self.report(url, Severity::Warning, message, Some("\"http://…\" or \"https://…\"".into()));
         }
-        let allowed: Vec<&str> =
-            hook.get("allowedEnvVars").into_iter().flat_map(Value::items).filter_map(Value::text).collect();
-        for (name, header) in hook.get("headers").into_iter().flat_map(Value::members) {
+        let allowed: Vec<&str> = hook
+            .get("allowedEnvVars")
+            .into_iter()
+            .flat_map(SpannedValue::items)
+            .filter_map(SpannedValue::text)
+            .collect();
+        for (name, header) in hook.get("headers").into_iter().flat_map(SpannedValue::members) {
             for variable in variables_in(header.text().unwrap_or_default()) {
                 if !allowed.contains(&variable) {
                     let message = format!(
                         "${variable} in the header {name:?} is not in allowedEnvVars: it becomes empty"
                     );
                     let fix = format!("\"allowedEnvVars\": [\"{variable}\"]");
-                    self.report(header, Level::Warning, message, Some(fix));
+                    self.report(header, Severity::Warning, message, Some(fix));
                 }
             }
         }
     }
 
     /// Entries the client accepts and then does not treat as their author thinks.
-    fn never_as_meant(&mut self, rule: &'static EventRule, hook: Value<'_>, matcher: Option<&str>) {
+    fn never_as_meant(&mut self, rule: &'static EventRule, hook: SpannedValue<'_>, matcher: Option<&str>) {
         if self.dialect.strict {
             return;
         }
@@ -422,12 +428,12 @@ impl Reader {
         if let (Some(condition), false) = (condition, rule.conditional) {
             let message =
                 format!("a hook with `if` will never run on {}: `if` is for tool events", rule.name);
-            self.report(condition, Level::Warning, message, Some("take `if` out".into()));
+            self.report(condition, Severity::Warning, message, Some("take `if` out".into()));
         }
         if let (Some(kind), false) = (hook.get("type").filter(|kind| kind.text() == Some("http")), rule.http)
         {
             let message = format!("http hooks are not run on {}", rule.name);
-            self.report(kind, Level::Warning, message, Some("\"command\", with curl".into()));
+            self.report(kind, Severity::Warning, message, Some("\"command\", with curl".into()));
         }
         if let (Some(condition), true) = (condition, rule.conditional) {
             self.condition(rule, condition, matcher);
@@ -438,46 +444,47 @@ impl Reader {
         {
             let message = format!("timeout is in seconds: this is {}", in_words(seconds));
             let fix = (seconds % 1000.0 == 0.0).then(|| format!("{}", seconds / 1000.0));
-            self.report(timeout, Level::Warning, message, fix);
+            self.report(timeout, Severity::Warning, message, fix);
         }
     }
 
     /// A problem that costs the entry, or the file where the event guards something.
-    fn bad(&mut self, rule: &EventRule, value: Value<'_>, message: String, fix: Option<String>) {
+    fn bad(&mut self, rule: &EventRule, value: SpannedValue<'_>, message: String, fix: Option<String>) {
         let client = self.dialect.client;
-        let (level, message) = if self.dialect.strict {
-            (Level::Error, format!("{message}; {client} leaves it out"))
+        let (severity, message) = if self.dialect.strict {
+            (Severity::Error, format!("{message}; {client} leaves it out"))
         } else if rule.guards {
             self.reading.out_of_effect = true;
             let why = format!("because {} may be what guards the user", rule.name);
-            (Level::Error, format!("{message}; {client} ignores the whole file, {why}"))
+            (Severity::Error, format!("{message}; {client} ignores the whole file, {why}"))
         } else {
-            (Level::Warning, format!("{message}; {client} drops this entry"))
+            (Severity::Warning, format!("{message}; {client} drops this entry"))
         };
-        self.report(value, level, message, fix);
+        self.report(value, severity, message, fix);
     }
 
-    fn report(&mut self, value: Value<'_>, level: Level, message: String, fix: Option<String>) {
-        self.report_at(value.place(), value.path(), level, message, fix);
+    fn report(&mut self, value: SpannedValue<'_>, severity: Severity, message: String, fix: Option<String>) {
+        self.report_at(value.position(), value.path(), severity, message, fix);
     }
 
     fn report_at(
         &mut self,
-        place: json_spans::Place,
+        position: json_spans::Position,
         path: String,
-        level: Level,
+        severity: Severity,
         message: String,
         fix: Option<String>,
     ) {
-        self.reading.problems.push(Problem { place, path, level, message, fix });
+        self.reading.problems.push(Problem { position, path, severity, message, fix });
     }
 }
 
 /// The entry, from a value whose fields are known to be right.
-fn entry_of(kind: &str, hook: Value<'_>) -> Option<HookEntry> {
-    let text = |name: &str| hook.get(name).and_then(Value::text).map(str::to_owned);
+fn entry_of(kind: &str, hook: SpannedValue<'_>) -> Option<HookEntry> {
+    let text = |name: &str| hook.get(name).and_then(SpannedValue::text).map(str::to_owned);
     let texts = |name: &str| {
-        hook.get(name).map(|list| list.items().filter_map(Value::text).map(str::to_owned).collect::<Vec<_>>())
+        hook.get(name)
+            .map(|list| list.items().filter_map(SpannedValue::text).map(str::to_owned).collect::<Vec<_>>())
     };
     let action = match kind {
         "command" => Action::Command(HookCommand {
@@ -490,7 +497,7 @@ fn entry_of(kind: &str, hook: Value<'_>) -> Option<HookEntry> {
             headers: hook
                 .get("headers")
                 .into_iter()
-                .flat_map(Value::members)
+                .flat_map(SpannedValue::members)
                 .filter_map(|(name, value)| Some((name.to_owned(), value.text()?.to_owned())))
                 .collect(),
             allowed_env_vars: texts("allowedEnvVars").unwrap_or_default(),
@@ -501,28 +508,28 @@ fn entry_of(kind: &str, hook: Value<'_>) -> Option<HookEntry> {
         },
         _ => Action::ClientOnly { kind: kind.to_owned(), what: text("prompt")? },
     };
-    let flag = |name: &str| hook.get(name).and_then(Value::flag) == Some(true);
+    let flag = |name: &str| hook.get(name).and_then(SpannedValue::flag) == Some(true);
     Some(HookEntry {
         action,
         condition: text("if").filter(|rule| !rule.is_empty()),
-        timeout: hook.get("timeout").and_then(Value::number).filter(|seconds| *seconds > 0.0),
+        timeout: hook.get("timeout").and_then(SpannedValue::number).filter(|seconds| *seconds > 0.0),
         blocks_on_failure: text("onFailure").as_deref() == Some("block"),
         detached: flag("async") || flag("asyncRewake"),
         once: flag("once"),
-        place: hook.place(),
-        what_place: ["command", "url", "prompt", "tool"]
+        position: hook.position(),
+        what_position: ["command", "url", "prompt", "tool"]
             .iter()
             .find_map(|name| hook.get(name))
-            .map_or(hook.place(), Value::place),
+            .map_or(hook.position(), SpannedValue::position),
         path: hook.path(),
     })
 }
 
 /// Numbers and flags are as good as their texts here.
-fn variable(value: Value<'_>) -> Option<String> {
+fn variable(value: SpannedValue<'_>) -> Option<String> {
     match value.kind() {
-        Kind::Text => value.text().map(str::to_owned),
-        Kind::Number | Kind::Bool => Some(value.source().to_owned()),
+        JsonKind::Text => value.text().map(str::to_owned),
+        JsonKind::Number | JsonKind::Bool => Some(value.source().to_owned()),
         _ => None,
     }
 }

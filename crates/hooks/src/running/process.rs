@@ -1,6 +1,6 @@
 //! One command, run as the client runs it: own session, pipes, a deadline that ends the whole group.
 
-use crate::runner::HookExecutionResult;
+use crate::running::HookExecutionResult;
 use headspace_platform::process_group;
 use std::ffi::OsString;
 use std::io::{Read, Write};
@@ -11,7 +11,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// How much of each output is kept; the rest is read and forgotten.
-pub const OUTPUT_CAP: usize = 1 << 20;
+pub(super) const MAX_OUTPUT_BYTES: usize = 1 << 20;
 
 /// Between SIGTERM and SIGKILL for a hook that has run out of time.
 const KILL_AFTER: Duration = Duration::from_millis(500);
@@ -21,7 +21,7 @@ const PIPES_CLOSE_WITHIN: Duration = Duration::from_millis(500);
 
 /// What to start, and where.
 #[derive(Clone, Debug)]
-pub struct Start {
+pub(super) struct StartCommand {
     pub program: OsString,
     pub args: Vec<OsString>,
     pub directory: PathBuf,
@@ -29,7 +29,7 @@ pub struct Start {
     pub env: Vec<(String, OsString)>,
 }
 
-enum Event {
+enum ProcessEvent {
     Out(Vec<u8>),
     Err(Vec<u8>),
     OutEnd,
@@ -38,7 +38,7 @@ enum Event {
 }
 
 /// Runs to the end or to the deadline, whichever comes first.
-pub fn run(start: &Start, stdin: Vec<u8>, timeout: Duration) -> HookExecutionResult {
+pub(super) fn run(start: &StartCommand, stdin: Vec<u8>, timeout: Duration) -> HookExecutionResult {
     let begin = Instant::now();
     let mut result = HookExecutionResult::default();
     let mut child =
@@ -53,7 +53,7 @@ pub fn run(start: &Start, stdin: Vec<u8>, timeout: Duration) -> HookExecutionRes
     let pid = child.id();
     let events = watch(&mut child, stdin);
     let waiter = events.sender.clone();
-    thread::spawn(move || waiter.send(Event::Exit(child.wait())));
+    thread::spawn(move || waiter.send(ProcessEvent::Exit(child.wait())));
     drop(events.sender);
 
     let mut output = Captured::default();
@@ -78,7 +78,7 @@ pub fn run(start: &Start, stdin: Vec<u8>, timeout: Duration) -> HookExecutionRes
 
 /// Starts and forgets: the payload waits in a file nobody else can name, so that the hook can read it after we
 /// are gone.
-pub fn start_detached(start: &Start, stdin: &[u8]) -> std::io::Result<()> {
+pub(super) fn start_detached(start: &StartCommand, stdin: &[u8]) -> std::io::Result<()> {
     let mut file = nameless_file()?;
     file.write_all(stdin)?;
     std::io::Seek::rewind(&mut file)?;
@@ -88,7 +88,7 @@ pub fn start_detached(start: &Start, stdin: &[u8]) -> std::io::Result<()> {
 }
 
 fn nameless_file() -> std::io::Result<std::fs::File> {
-    let path = crate::runner::temporary_path("stdin");
+    let path = crate::running::temporary_path("stdin");
     let mut options = std::fs::OpenOptions::new();
     options.read(true).write(true).create_new(true);
     #[cfg(unix)]
@@ -98,42 +98,42 @@ fn nameless_file() -> std::io::Result<std::fs::File> {
     Ok(file)
 }
 
-fn command(start: &Start) -> Command {
+fn command(start: &StartCommand) -> Command {
     let mut command = Command::new(&start.program);
     command.args(&start.args).current_dir(&start.directory).envs(start.env.iter().map(|(k, v)| (k, v)));
     process_group::lead_own_session(&mut command);
     command
 }
 
-struct Events {
-    sender: SyncSender<Event>,
-    receiver: Receiver<Event>,
+struct ProcessEvents {
+    sender: SyncSender<ProcessEvent>,
+    receiver: Receiver<ProcessEvent>,
 }
 
 /// A thread per pipe: a hook may fill one while we are busy with another, and a pipe that never ends must not hold
 /// anybody but its own reader.
-fn watch(child: &mut Child, payload: Vec<u8>) -> Events {
+fn watch(child: &mut Child, payload: Vec<u8>) -> ProcessEvents {
     let (sender, receiver) = sync_channel(32);
     if let Some(mut stdin) = child.stdin.take() {
         // A hook that does not read is none of our business.
         thread::spawn(move || stdin.write_all(&payload));
     }
     match child.stdout.take() {
-        Some(stdout) => read_into(stdout, sender.clone(), Event::Out, Event::OutEnd),
-        None => drop(sender.send(Event::OutEnd)),
+        Some(stdout) => read_into(stdout, sender.clone(), ProcessEvent::Out, ProcessEvent::OutEnd),
+        None => drop(sender.send(ProcessEvent::OutEnd)),
     }
     match child.stderr.take() {
-        Some(stderr) => read_into(stderr, sender.clone(), Event::Err, Event::ErrEnd),
-        None => drop(sender.send(Event::ErrEnd)),
+        Some(stderr) => read_into(stderr, sender.clone(), ProcessEvent::Err, ProcessEvent::ErrEnd),
+        None => drop(sender.send(ProcessEvent::ErrEnd)),
     }
-    Events { sender, receiver }
+    ProcessEvents { sender, receiver }
 }
 
 fn read_into(
     mut pipe: impl Read + Send + 'static,
-    sender: SyncSender<Event>,
-    wrap: fn(Vec<u8>) -> Event,
-    end: Event,
+    sender: SyncSender<ProcessEvent>,
+    wrap: fn(Vec<u8>) -> ProcessEvent,
+    end: ProcessEvent,
 ) {
     thread::spawn(move || {
         let mut buffer = vec![0; 16 * 1024];
@@ -162,7 +162,7 @@ struct Captured {
 
 impl Captured {
     fn keep(buffer: &mut Vec<u8>, bytes: &[u8], truncated: &mut bool) {
-        let room = OUTPUT_CAP - buffer.len();
+        let room = MAX_OUTPUT_BYTES - buffer.len();
         *truncated |= bytes.len() > room;
         buffer.extend_from_slice(&bytes[..bytes.len().min(room)]);
     }
@@ -170,7 +170,7 @@ impl Captured {
 
 /// Reads until the process has ended and its pipes are closed, or silent for too long. `None`: out of time.
 fn collect(
-    events: &Receiver<Event>,
+    events: &Receiver<ProcessEvent>,
     begin: Instant,
     timeout: Duration,
     output: &mut Captured,
@@ -182,10 +182,10 @@ fn collect(
         let left =
             deadline.map_or(Duration::from_secs(3600), |at| at.saturating_duration_since(Instant::now()));
         match events.recv_timeout(left) {
-            Ok(Event::Out(bytes)) => Captured::keep(&mut output.out, &bytes, &mut output.truncated),
-            Ok(Event::Err(bytes)) => Captured::keep(&mut output.err, &bytes, &mut output.truncated),
-            Ok(Event::OutEnd | Event::ErrEnd) => open -= 1,
-            Ok(Event::Exit(ended)) => {
+            Ok(ProcessEvent::Out(bytes)) => Captured::keep(&mut output.out, &bytes, &mut output.truncated),
+            Ok(ProcessEvent::Err(bytes)) => Captured::keep(&mut output.err, &bytes, &mut output.truncated),
+            Ok(ProcessEvent::OutEnd | ProcessEvent::ErrEnd) => open -= 1,
+            Ok(ProcessEvent::Exit(ended)) => {
                 status = Some(ended);
                 deadline = Some(Instant::now() + PIPES_CLOSE_WITHIN);
             }

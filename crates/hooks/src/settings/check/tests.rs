@@ -1,10 +1,10 @@
-use crate::check::*;
 use crate::dialect::{CLAUDE, WAVE};
+use crate::settings::check::*;
 
 /// Level, path and words of every problem of a file with these hooks.
-fn found(dialect: &'static Dialect, hooks: &str) -> Vec<(Level, String, String)> {
+fn found(dialect: &'static Dialect, hooks: &str) -> Vec<(Severity, String, String)> {
     let reading = read(dialect, &format!("{{\"hooks\": {hooks}}}"));
-    reading.problems.into_iter().map(|p| (p.level, p.path, p.message)).collect()
+    reading.problems.into_iter().map(|p| (p.severity, p.path, p.message)).collect()
 }
 
 fn usable(dialect: &'static Dialect, hooks: &str) -> usize {
@@ -50,8 +50,8 @@ fn a_bad_entry_costs_the_file_where_it_guards_and_itself_elsewhere() {
             let hooks = with_entry(event, entry);
             let problems = found(&CLAUDE, &hooks);
             let path = format!("hooks.{event}[0].hooks[1]{field}");
-            let fits = |(level, at, message): &(Level, String, String)| {
-                *level == Level::Error
+            let fits = |(severity, at, message): &(Severity, String, String)| {
+                *severity == Severity::Error
                     && *at == path
                     && message.contains(word)
                     && message.contains("whole file")
@@ -63,8 +63,11 @@ fn a_bad_entry_costs_the_file_where_it_guards_and_itself_elsewhere() {
             let hooks = with_entry(event, entry);
             let problems = found(&CLAUDE, &hooks);
             let path = format!("hooks.{event}[0].hooks[1]{field}");
-            let dropped = problems.iter().any(|(level, at, message)| {
-                *level == Level::Warning && *at == path && message.contains(word) && message.contains("drop")
+            let dropped = problems.iter().any(|(severity, at, message)| {
+                *severity == Severity::Warning
+                    && *at == path
+                    && message.contains(word)
+                    && message.contains("drop")
             });
             assert!(dropped, "{hooks}: {problems:?}");
             assert_eq!(usable(&CLAUDE, &hooks), 1, "{hooks}");
@@ -116,7 +119,7 @@ fn the_client_reads_these_and_never_acts_on_them() {
     for (hooks, words) in table {
         let problems = found(&CLAUDE, &hooks);
         assert_eq!(problems.len(), 1, "{hooks}: {problems:?}");
-        assert!(problems[0].0 == Level::Warning && problems[0].2.contains(words), "{hooks}: {problems:?}");
+        assert!(problems[0].0 == Severity::Warning && problems[0].2.contains(words), "{hooks}: {problems:?}");
     }
 }
 
@@ -222,8 +225,8 @@ fn wave_leaves_out_what_is_wrong_and_says_so() {
     ];
     for (hooks, path, word) in table {
         let problems = found(&WAVE, &hooks);
-        let fits = |(level, at, message): &(Level, String, String)| {
-            *level == Level::Error && at == path && message.contains(word)
+        let fits = |(severity, at, message): &(Severity, String, String)| {
+            *severity == Severity::Error && at == path && message.contains(word)
         };
         assert!(problems.len() == 1 && fits(&problems[0]), "{hooks}: {problems:?}");
         assert_eq!(usable(&WAVE, &hooks), 0, "{hooks}");
@@ -234,7 +237,7 @@ fn wave_leaves_out_what_is_wrong_and_says_so() {
 fn wave_warns_of_matchers_that_no_tool_can_meet() {
     let hooks = r#"{"PreToolUse": [{"matcher": ".*", "hooks": [{"type": "command", "command": "x", "timeout": 0}]}]}"#;
     let problems = found(&WAVE, hooks);
-    assert!(problems.len() == 1 && problems[0].0 == Level::Warning, "{problems:?}");
+    assert!(problems.len() == 1 && problems[0].0 == Severity::Warning, "{problems:?}");
     assert_eq!(usable(&WAVE, hooks), 1);
     let blank = read(&WAVE, "  \n");
     assert!(blank.is_valid() && blank.problems[0].message.contains("empty"));
@@ -244,7 +247,8 @@ fn wave_warns_of_matchers_that_no_tool_can_meet() {
 fn problems_come_in_the_order_of_the_file_with_their_places() {
     let text = "{\n  \"hooks\": {\n    \"Stop\": [{\"hooks\": [{\"type\": \"command\", \"command\": 1, \"timeout\": \"é\"}]}],\n    \"Stop\": [1],\n    \"Nope\": []\n  }\n}";
     let problems = read(&CLAUDE, text).problems;
-    let places: Vec<_> = problems.iter().map(|p| (p.place.line, p.place.column, p.path.as_str())).collect();
+    let places: Vec<_> =
+        problems.iter().map(|p| (p.position.line, p.position.column, p.path.as_str())).collect();
     assert_eq!(places, [(4, 5, "hooks.Stop"), (4, 14, "hooks.Stop[0]"), (5, 13, "hooks.Nope")]);
 }
 
@@ -324,7 +328,9 @@ fn what_the_client_takes_and_never_does_is_told() {
         match told {
             None => assert!(problems.is_empty(), "{hooks}: {problems:?}"),
             Some(told) => assert!(
-                problems.iter().any(|(level, _, message)| *level == Level::Warning && message.contains(told)),
+                problems
+                    .iter()
+                    .any(|(severity, _, message)| *severity == Severity::Warning && message.contains(told)),
                 "{hooks}: {problems:?}"
             ),
         }

@@ -2,22 +2,22 @@
 
 use crate::dialect::EventRule;
 use crate::json_spans;
-use crate::json_spans::{Document, Kind, Value};
-use crate::schema::Shape;
+use crate::json_spans::{JsonDocument, JsonKind, SpannedValue};
+use crate::settings::schema::Shape;
 
 /// What the client takes a hook's standard output for.
 #[derive(Debug, PartialEq)]
-pub enum Output {
+pub enum HookOutput {
     Nothing,
     Text(String),
-    Json(Answer),
+    Json(HookAnswer),
     /// It starts like JSON and is refused; why.
     Rejected(String),
 }
 
 /// What a hook's JSON asks for.
 #[derive(Debug, Default, PartialEq)]
-pub struct Answer {
+pub struct HookAnswer {
     /// `continue: false`: everything stops, for this reason.
     pub stop: Option<String>,
     /// What was to happen does not, for this reason.
@@ -40,9 +40,9 @@ pub enum Permission {
     Deny,
 }
 
-type Fields = &'static [(&'static str, Shape)];
+type FieldShapes = &'static [(&'static str, Shape)];
 
-const COMMON: Fields = &[
+const COMMON: FieldShapes = &[
     ("continue", Shape::Flag),
     ("suppressOutput", Shape::Flag),
     ("stopReason", Shape::Text),
@@ -61,7 +61,7 @@ const QUIET_BLOCK: (&str, Shape) = ("suppressOriginalPrompt", Shape::Flag);
 const REASON: (&str, Shape) = ("permissionDecisionReason", Shape::Text);
 
 /// `hookSpecificOutput` per event. Events that are not here have none: their name in it is refused.
-const SPECIFIC: &[(&str, Fields)] = &[
+const SPECIFIC: &[(&str, FieldShapes)] = &[
     (
         "PreToolUse",
         &[
@@ -109,7 +109,7 @@ const SPECIFIC: &[(&str, Fields)] = &[
 const REQUIRED: &[(&str, &str)] = &[("PermissionRequest", "decision"), ("WorktreeCreate", "worktreePath")];
 
 /// The fields that do something besides deciding and adding context.
-const ALSO: &[&str] = &[
+const FREE_FORM_FIELDS: &[&str] = &[
     "updatedInput",
     "sessionTitle",
     "initialUserMessage",
@@ -124,51 +124,54 @@ const ALSO: &[&str] = &[
 ];
 
 /// Reads what a hook of this event printed: output that starts with `{` must be JSON the client understands.
-pub fn read(rule: &EventRule, stdout: &str) -> Output {
+pub fn read(rule: &EventRule, stdout: &str) -> HookOutput {
     let text = stdout.trim();
     if text.is_empty() {
-        return Output::Nothing;
+        return HookOutput::Nothing;
     }
     if !text.starts_with('{') {
-        return Output::Text(text.to_owned());
+        return HookOutput::Text(text.to_owned());
     }
-    let doc = match Document::parse(text) {
+    let doc = match JsonDocument::parse(text) {
         Ok(doc) => doc,
         Err(error) => {
-            let place = json_spans::place(text, error.at);
-            return Output::Rejected(format!(
+            let position = json_spans::position(text, error.at);
+            return HookOutput::Rejected(format!(
                 "the output starts with {{ but is not valid JSON at {}:{}: {error}",
-                place.line, place.column
+                position.line, position.column
             ));
         }
     };
     match answer(rule, doc.root()) {
-        Ok(answer) => Output::Json(answer),
-        Err(why) => Output::Rejected(format!("the JSON it printed was refused: {why}")),
+        Ok(answer) => HookOutput::Json(answer),
+        Err(why) => HookOutput::Rejected(format!("the JSON it printed was refused: {why}")),
     }
 }
 
 /// Output that starts like JSON and is none at all, as opposed to JSON that says the wrong things.
-pub fn is_broken(stdout: &str) -> bool {
-    Document::parse(stdout.trim()).is_err()
+pub(crate) fn is_broken(stdout: &str) -> bool {
+    JsonDocument::parse(stdout.trim()).is_err()
 }
 
-fn answer(rule: &EventRule, root: Value<'_>) -> Result<Answer, String> {
+fn answer(rule: &EventRule, root: SpannedValue<'_>) -> Result<HookAnswer, String> {
     // A hook that goes on in the background: whatever else it says is not waited for.
-    if root.get("async").and_then(Value::flag) == Some(true) {
-        return Ok(Answer { also: vec!["async: goes on in the background".into()], ..Answer::default() });
+    if root.get("async").and_then(SpannedValue::flag) == Some(true) {
+        return Ok(HookAnswer {
+            also: vec!["async: goes on in the background".into()],
+            ..HookAnswer::default()
+        });
     }
     for (name, shape) in COMMON {
         if let Some(fault) = root.get(name).and_then(|value| shape.fault(value)) {
             return Err(format!("`{name}` {fault}{}", hint(name, root)));
         }
     }
-    let text = |name: &str| root.get(name).and_then(Value::text).map(str::to_owned);
-    let mut answer = Answer::default();
-    if root.get("continue").and_then(Value::flag) == Some(false) {
+    let text = |name: &str| root.get(name).and_then(SpannedValue::text).map(str::to_owned);
+    let mut answer = HookAnswer::default();
+    if root.get("continue").and_then(SpannedValue::flag) == Some(false) {
         answer.stop = Some(text("stopReason").unwrap_or_else(|| "a hook said continue: false".into()));
     }
-    match root.get("decision").and_then(Value::text) {
+    match root.get("decision").and_then(SpannedValue::text) {
         Some("block") if rule.decision => {
             answer.block = Some(text("reason").unwrap_or_else(|| "Blocked by hook".into()));
         }
@@ -178,7 +181,7 @@ fn answer(rule: &EventRule, root: Value<'_>) -> Result<Answer, String> {
     if let Some(message) = text("systemMessage") {
         answer.also.push(format!("systemMessage: {message}"));
     }
-    if root.get("suppressOutput").and_then(Value::flag) == Some(true) {
+    if root.get("suppressOutput").and_then(SpannedValue::flag) == Some(true) {
         answer.also.push("suppressOutput".into());
     }
     if root.get("terminalSequence").is_some() {
@@ -192,9 +195,9 @@ fn answer(rule: &EventRule, root: Value<'_>) -> Result<Answer, String> {
 
 fn specifics(
     rule: &EventRule,
-    specific: Value<'_>,
+    specific: SpannedValue<'_>,
     reason: Option<String>,
-    answer: &mut Answer,
+    answer: &mut HookAnswer,
 ) -> Result<(), String> {
     let Some(name) = specific.get("hookEventName") else {
         return Err("`hookSpecificOutput` needs `hookEventName`".into());
@@ -217,12 +220,12 @@ fn specifics(
     }
     // What another event's answer may hold means nothing in this one's.
     let own = |name: &str| specific.get(name).filter(|_| fields.iter().any(|(field, _)| *field == name));
-    let text = |name: &str| own(name).and_then(Value::text).map(str::to_owned);
+    let text = |name: &str| own(name).and_then(SpannedValue::text).map(str::to_owned);
     let denied = || {
         let why = text("permissionDecisionReason").or_else(|| reason.clone());
         why.unwrap_or_else(|| "Blocked by hook".into())
     };
-    match own("permissionDecision").and_then(Value::text) {
+    match own("permissionDecision").and_then(SpannedValue::text) {
         Some("allow") => answer.permission = Some(Permission::Allow),
         Some("ask") => answer.permission = Some(Permission::Ask),
         Some("defer") => answer.permission = Some(Permission::Defer),
@@ -232,16 +235,16 @@ fn specifics(
         }
         _ => {}
     }
-    if let Some(decision) = own("decision").filter(|value| value.kind() == Kind::Object) {
-        if decision.get("behavior").and_then(Value::text) == Some("deny") {
+    if let Some(decision) = own("decision").filter(|value| value.kind() == JsonKind::Object) {
+        if decision.get("behavior").and_then(SpannedValue::text) == Some("deny") {
             answer.permission = Some(Permission::Deny);
-            let message = decision.get("message").and_then(Value::text);
+            let message = decision.get("message").and_then(SpannedValue::text);
             answer.block = Some(message.unwrap_or("Permission denied by hook").to_owned());
         } else {
             answer.permission = Some(Permission::Allow);
         }
     }
-    match own("action").and_then(Value::text) {
+    match own("action").and_then(SpannedValue::text) {
         Some("decline") => {
             answer.block = Some(reason.clone().unwrap_or_else(|| "Elicitation denied by hook".into()));
         }
@@ -250,14 +253,14 @@ fn specifics(
     }
     answer.context = text("additionalContext").filter(|context| !context.is_empty());
     answer.worktree = text("worktreePath");
-    let also = ALSO.iter().filter(|name| own(name).is_some());
+    let also = FREE_FORM_FIELDS.iter().filter(|name| own(name).is_some());
     answer.also.extend(also.map(|name| (*name).to_owned()));
     Ok(())
 }
 
 /// The slip behind most refused decisions.
-fn hint(name: &str, root: Value<'_>) -> &'static str {
-    match (name, root.get("decision").and_then(Value::text)) {
+fn hint(name: &str, root: SpannedValue<'_>) -> &'static str {
+    match (name, root.get("decision").and_then(SpannedValue::text)) {
         ("decision", Some("allow" | "deny" | "ask")) => " (allow, deny and ask go into hookSpecificOutput)",
         _ => "",
     }
@@ -268,16 +271,16 @@ mod tests {
     use super::*;
     use crate::dialect::CLAUDE;
 
-    fn json(event: &str, stdout: &str) -> Answer {
+    fn json(event: &str, stdout: &str) -> HookAnswer {
         match read(CLAUDE.event(event).unwrap(), stdout) {
-            Output::Json(answer) => answer,
+            HookOutput::Json(answer) => answer,
             other => panic!("{event} {stdout}: {other:?}"),
         }
     }
 
     fn rejected(event: &str, stdout: &str) -> String {
         match read(CLAUDE.event(event).unwrap(), stdout) {
-            Output::Rejected(why) => why,
+            HookOutput::Rejected(why) => why,
             other => panic!("{event} {stdout}: {other:?}"),
         }
     }
@@ -285,10 +288,10 @@ mod tests {
     #[test]
     fn only_output_that_starts_with_a_brace_is_json() {
         let rule = CLAUDE.event("Stop").unwrap();
-        assert_eq!(read(rule, " \n"), Output::Nothing);
-        assert_eq!(read(rule, " plain\n"), Output::Text("plain".into()));
-        assert_eq!(read(rule, "[1]"), Output::Text("[1]".into()));
-        assert_eq!(json("Stop", "\n {}"), Answer::default());
+        assert_eq!(read(rule, " \n"), HookOutput::Nothing);
+        assert_eq!(read(rule, " plain\n"), HookOutput::Text("plain".into()));
+        assert_eq!(read(rule, "[1]"), HookOutput::Text("[1]".into()));
+        assert_eq!(json("Stop", "\n {}"), HookAnswer::default());
         assert!(rejected("Stop", "{").contains("ends in the middle"));
         assert!(rejected("Stop", "{} done").contains("1:4"));
     }
@@ -356,7 +359,7 @@ mod tests {
     fn unknown_fields_do_no_harm() {
         assert_eq!(
             json("Stop", r#"{"x":1,"hookSpecificOutput":{"hookEventName":"Stop","y":2}}"#),
-            Answer::default()
+            HookAnswer::default()
         );
     }
 }

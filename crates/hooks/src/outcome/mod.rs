@@ -1,9 +1,10 @@
 //! What the client would conclude from the hooks of an event.
 
+pub mod output;
+
 use crate::dialect::{Dialect, EventRule, Exit2};
-use crate::output;
-use crate::output::{Output, Permission};
-use crate::runner::HookExecutionResult;
+use crate::outcome::output::{HookOutput, Permission};
+use crate::running::HookExecutionResult;
 use crate::settings::HookEntry;
 
 /// Where the client's own version 2.1.325 was seen to do otherwise than its rules say. People are told; nobody should
@@ -85,7 +86,7 @@ fn effect(
         (None, None) => "it did not end".into(),
     };
     let mut effect = failure(rule, entry, &why);
-    let prints_json = || matches!(output::read(rule, &result.stdout), Output::Json(_));
+    let prints_json = || matches!(output::read(rule, &result.stdout), HookOutput::Json(_));
     if dialect.reads_json && result.exit_code.is_some_and(|code| code != 0) && prints_json() {
         effect.notes.push(SEEN_OBEYED.into());
     }
@@ -136,9 +137,9 @@ fn printed(
         return plain(rule, result.stdout.trim());
     }
     match output::read(rule, &result.stdout) {
-        Output::Nothing => plain(rule, ""),
-        Output::Text(text) => plain(rule, &text),
-        Output::Rejected(why) => {
+        HookOutput::Nothing => plain(rule, ""),
+        HookOutput::Text(text) => plain(rule, &text),
+        HookOutput::Rejected(why) => {
             result.error = Some(why.clone());
             // A command has ended with 0 all the same; an http hook has nothing but its body.
             if result.status.is_some() {
@@ -151,7 +152,7 @@ fn printed(
             }
             effect
         }
-        Output::Json(mut answer) => {
+        HookOutput::Json(mut answer) => {
             if answer.stop.is_some() && answer.block.is_none() && rule.name == "PreToolUse" {
                 answer.also.push(SEEN_CALLED.into());
             }
@@ -185,11 +186,11 @@ fn no_path() -> String {
 mod tests {
     use super::*;
     use crate::dialect::{CLAUDE, WAVE};
-    use crate::json_spans::Place;
+    use crate::json_spans::Position;
     use crate::settings::{Action, HookCommand};
 
     fn entry(blocks_on_failure: bool) -> HookEntry {
-        let place = Place { line: 1, column: 1 };
+        let position = Position { line: 1, column: 1 };
         HookEntry {
             action: Action::Command(HookCommand { command: "x".into(), args: None, shell: None }),
             condition: None,
@@ -197,8 +198,8 @@ mod tests {
             blocks_on_failure,
             detached: false,
             once: false,
-            place,
-            what_place: place,
+            position,
+            what_position: position,
             path: String::new(),
         }
     }

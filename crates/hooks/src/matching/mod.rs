@@ -1,18 +1,20 @@
 //! Which of the hooks run for an event, and why the others do not.
 
-use crate::condition;
+pub mod condition;
+pub mod matcher;
+pub mod values;
+
 use crate::dialect::{Dialect, EventRule};
-use crate::input::HookJsonInput;
-use crate::matcher;
+use crate::payload::HookJsonInput;
 use crate::settings::Action;
-use crate::sources::{Found, Sources};
+use crate::settings::sources::{FoundHook, Sources};
 use std::path::Path;
 
 /// The hooks of an event, sorted into those that run and those that do not.
 #[derive(Debug, Default)]
 pub struct Selection<'s> {
-    pub matched: Vec<Found<'s>>,
-    pub skipped: Vec<(Found<'s>, String)>,
+    pub matched: Vec<FoundHook<'s>>,
+    pub skipped: Vec<(FoundHook<'s>, String)>,
 }
 
 /// Goes through the hooks of `rule` for the payload.
@@ -47,7 +49,12 @@ pub fn match_value(rule: &EventRule, payload: &HookJsonInput) -> Option<String> 
     Some(value)
 }
 
-fn why_not(dialect: &Dialect, rule: &EventRule, found: &Found<'_>, value: Option<&str>) -> Option<String> {
+fn why_not(
+    dialect: &Dialect,
+    rule: &EventRule,
+    found: &FoundHook<'_>,
+    value: Option<&str>,
+) -> Option<String> {
     let matcher = found.group.matcher.as_deref();
     if !matcher::matches(dialect.matching, rule, matcher, value) {
         return Some(format!("the matcher does not match {:?}", value.unwrap_or_default()));
@@ -58,7 +65,7 @@ fn why_not(dialect: &Dialect, rule: &EventRule, found: &Found<'_>, value: Option
 
 fn unmet_condition(
     rule: &EventRule,
-    found: &Found<'_>,
+    found: &FoundHook<'_>,
     payload: &HookJsonInput,
     cwd: &Path,
 ) -> Option<String> {
@@ -72,10 +79,10 @@ fn unmet_condition(
         .then(|| format!("the call does not meet `if` {condition:?}"))
 }
 
-fn double(dialect: &Dialect, matched: &[Found<'_>], found: &Found<'_>) -> Option<String> {
+fn double(dialect: &Dialect, matched: &[FoundHook<'_>], found: &FoundHook<'_>) -> Option<String> {
     let first = matched.iter().find(|earlier| earlier.entry.is_double_of(found.entry))?;
-    let place = first.entry.place;
+    let position = first.entry.position;
     dialect
         .doubles_run_once
-        .then(|| format!("runs once: the same as {}:{}", first.source.path.display(), place.line))
+        .then(|| format!("runs once: the same as {}:{}", first.source.path.display(), position.line))
 }

@@ -1,6 +1,11 @@
 //! The model of a hook configuration: what one settings file says, once it is understood.
 
-use crate::json_spans::Place;
+pub mod check;
+mod plugins;
+pub(crate) mod schema;
+pub mod sources;
+
+use crate::json_spans::Position;
 use std::fmt;
 
 /// What one file says about hooks. Only usable entries are in it; what was wrong with the others is in the
@@ -42,9 +47,9 @@ pub struct HookEntry {
     pub detached: bool,
     /// `once`, which the client does not honour in settings files
     pub once: bool,
-    pub place: Place,
+    pub position: Position,
     /// Where the command or the url is written.
-    pub what_place: Place,
+    pub what_position: Position,
     pub path: String,
 }
 
@@ -113,19 +118,19 @@ impl HookEntry {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Level {
+pub enum Severity {
     Error,
     Warning,
     /// Worth a look, but the client does what is written.
     Hint,
 }
 
-impl fmt::Display for Level {
+impl fmt::Display for Severity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Level::Error => "error",
-            Level::Warning => "warning",
-            Level::Hint => "hint",
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+            Severity::Hint => "hint",
         })
     }
 }
@@ -133,10 +138,10 @@ impl fmt::Display for Level {
 /// Something wrong with a settings file.
 #[derive(Clone, Debug)]
 pub struct Problem {
-    pub place: Place,
+    pub position: Position,
     /// `hooks.PreToolUse[0].hooks[1].timeout`; for a missing field the object that lacks it
     pub path: String,
-    pub level: Level,
+    pub severity: Severity,
     pub message: String,
     /// What to write instead.
     pub fix: Option<String>,

@@ -1,6 +1,8 @@
 //! What a hook reads on standard input: one JSON object on one line.
 
-use crate::json_spans::{Document, Kind, Value};
+pub mod sample;
+
+use crate::json_spans::{JsonDocument, JsonKind, SpannedValue};
 use anyhow::{Context, Result, bail};
 
 /// A payload. Values are kept as they were written, so that numbers no computer type holds and fields nobody
@@ -13,12 +15,12 @@ pub struct HookJsonInput {
 impl HookJsonInput {
     /// Reads a payload; anything but one JSON object is refused.
     pub fn parse(text: &str) -> Result<HookJsonInput> {
-        let doc = Document::parse(text).map_err(|error| {
-            let place = crate::json_spans::place(text, error.at);
-            anyhow::anyhow!("not valid JSON at {}:{}: {error}", place.line, place.column)
+        let doc = JsonDocument::parse(text).map_err(|error| {
+            let position = crate::json_spans::position(text, error.at);
+            anyhow::anyhow!("not valid JSON at {}:{}: {error}", position.line, position.column)
         })?;
         let root = doc.root();
-        if root.kind() != Kind::Object {
+        if root.kind() != JsonKind::Object {
             bail!("must be an object, not {}", root.kind());
         }
         let fields = root.members().map(|(key, value)| (key.to_owned(), compact(value.source()))).collect();
@@ -96,15 +98,15 @@ impl HookJsonInput {
 
 /// A value for those who look at it; the written form stays what is handed on.
 fn value(source: &str) -> Option<serde_json::Value> {
-    let doc = Document::parse(source).ok()?;
+    let doc = JsonDocument::parse(source).ok()?;
     serde_json::from_str(source).ok().or_else(|| lenient(doc.root()))
 }
 
 /// What serde refuses and JavaScript takes: lone surrogates. Only texts matter here.
-fn lenient(root: Value<'_>) -> Option<serde_json::Value> {
+fn lenient(root: SpannedValue<'_>) -> Option<serde_json::Value> {
     match root.kind() {
-        Kind::Text => Some(serde_json::Value::String(root.text()?.to_owned())),
-        Kind::Object => Some(
+        JsonKind::Text => Some(serde_json::Value::String(root.text()?.to_owned())),
+        JsonKind::Object => Some(
             root.members()
                 .filter_map(|(key, value)| Some((key.to_owned(), value.text()?.to_owned().into())))
                 .collect::<serde_json::Map<_, _>>()

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 /// An enabled plugin with a hooks file.
 #[derive(Debug)]
-pub struct Plugin {
+pub(super) struct Plugin {
     pub id: String,
     pub root: PathBuf,
     pub hooks_file: PathBuf,
@@ -13,7 +13,7 @@ pub struct Plugin {
 
 /// The enabled plugins of a configuration directory that have hooks. `enabled` is what the settings files say, in
 /// order: the last word counts.
-pub fn installed(config_dir: &Path, enabled: &[(String, bool)]) -> Vec<Plugin> {
+pub(super) fn installed(config_dir: &Path, enabled: &[(String, bool)]) -> Vec<Plugin> {
     let list = config_dir.join("plugins").join("installed_plugins.json");
     let Some(registry) = headspace_platform::files::read(&list)
         .ok()

@@ -1,9 +1,9 @@
 //! The shapes a field of a settings file or of a hook's answer may have.
 
-use crate::json_spans::{Kind, Value};
+use crate::json_spans::{JsonKind, SpannedValue};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Shape {
+pub(crate) enum Shape {
     Text,
     /// A text that holds more than blanks.
     FilledText,
@@ -29,39 +29,39 @@ pub enum Shape {
 
 impl Shape {
     /// What is wrong with `value`: `must be a number above 0, not a text`.
-    pub fn fault(&self, value: Value<'_>) -> Option<String> {
+    pub(crate) fn fault(&self, value: SpannedValue<'_>) -> Option<String> {
         let kind = value.kind();
         let fits = match self {
             Shape::Any => true,
-            Shape::Text => kind == Kind::Text,
-            Shape::FilledText if kind == Kind::Text => {
+            Shape::Text => kind == JsonKind::Text,
+            Shape::FilledText if kind == JsonKind::Text => {
                 return value
                     .text()
                     .filter(|text| text.trim().is_empty())
                     .map(|_| "must not be empty".into());
             }
             Shape::FilledText => false,
-            Shape::Texts => kind == Kind::List && value.items().all(|item| item.kind() == Kind::Text),
-            Shape::List => kind == Kind::List,
+            Shape::Texts => kind == JsonKind::List && value.items().all(|item| item.kind() == JsonKind::Text),
+            Shape::List => kind == JsonKind::List,
             Shape::TextMap => {
-                kind == Kind::Object && value.members().all(|(_, item)| item.kind() == Kind::Text)
+                kind == JsonKind::Object && value.members().all(|(_, item)| item.kind() == JsonKind::Text)
             }
-            Shape::Object => kind == Kind::Object,
-            Shape::Flag => kind == Kind::Bool,
+            Shape::Object => kind == JsonKind::Object,
+            Shape::Flag => kind == JsonKind::Bool,
             Shape::Positive => value.number().is_some_and(|number| number > 0.0 && number.is_finite()),
             Shape::FromZero => value.number().is_some_and(|number| number >= 0.0 && number.is_finite()),
             Shape::Number => value.number().is_some_and(f64::is_finite),
             Shape::Url => value.text().is_some_and(is_url),
             Shape::OneOf(words) => value.text().is_some_and(|text| words.contains(&text)),
             Shape::PermissionAnswer => {
-                let behavior = value.get("behavior").and_then(Value::text);
+                let behavior = value.get("behavior").and_then(SpannedValue::text);
                 matches!(behavior, Some("allow" | "deny"))
             }
         };
         (!fits).then(|| format!("must be {}, not {}", self.wanted(), shown(value)))
     }
 
-    pub fn wanted(&self) -> String {
+    pub(crate) fn wanted(&self) -> String {
         match self {
             Shape::Text | Shape::FilledText => "a text".into(),
             Shape::Texts => "a list of texts".into(),
@@ -81,18 +81,18 @@ impl Shape {
 }
 
 /// A short value as it is written, or what kind it is.
-fn shown(value: Value<'_>) -> String {
+fn shown(value: SpannedValue<'_>) -> String {
     let source = value.source();
     let short = source.chars().count() <= 24 && !source.contains('\n');
     match value.kind() {
-        Kind::Text if short => format!("the text {source}"),
-        Kind::Number | Kind::Bool | Kind::Null if short => source.to_owned(),
+        JsonKind::Text if short => format!("the text {source}"),
+        JsonKind::Number | JsonKind::Bool | JsonKind::Null if short => source.to_owned(),
         kind => kind.to_string(),
     }
 }
 
 /// As `new URL()` sees it: a scheme, and a host where the scheme wants one.
-pub fn is_url(text: &str) -> bool {
+pub(crate) fn is_url(text: &str) -> bool {
     let text = text.trim();
     let Some((scheme, rest)) = text.split_once(':') else { return false };
     let mut letters = scheme.bytes();
@@ -114,7 +114,7 @@ pub fn is_url(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::json_spans::Document;
+    use crate::json_spans::JsonDocument;
 
     #[test]
     fn faults_say_what_is_wanted_and_what_is_there() {
@@ -139,7 +139,7 @@ mod tests {
             (Shape::Any, "null", None),
         ];
         for (shape, json, expected) in table {
-            let doc = Document::parse(json).unwrap();
+            let doc = JsonDocument::parse(json).unwrap();
             assert_eq!(shape.fault(doc.root()).as_deref(), expected, "{shape:?} {json}");
         }
     }

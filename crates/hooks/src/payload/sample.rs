@@ -1,12 +1,12 @@
 //! Sample payloads: what each event looks like when nobody says otherwise.
 
 use crate::dialect::{Dialect, EventRule};
-use crate::input::HookJsonInput;
+use crate::payload::HookJsonInput;
 use serde_json::{Value, json};
 use std::path::Path;
 
 /// The session of samples; a name nobody takes for a real one.
-pub const SESSION: &str = "00000000-0000-4000-8000-5a3f1e5a3f1e";
+pub(crate) const SESSION: &str = "00000000-0000-4000-8000-5a3f1e5a3f1e";
 const PROMPT: &str = "00000000-0000-4000-8000-0000000000a1";
 const AGENT: &str = "a0000000000000001";
 
@@ -20,10 +20,10 @@ const PROMPT_ONLY: &[(&str, &str)] = &[("prompt_id", "\"@PROMPT@\"")];
 const MODE: &[(&str, &str)] = &[("prompt_id", "\"@PROMPT@\""), ("permission_mode", "\"default\"")];
 const EFFORT: &[(&str, &str)] = &[("prompt_id", "\"@PROMPT@\""), ("effort", "{\"level\":\"medium\"}")];
 
-type Row = (&'static str, &'static [(&'static str, &'static str)], &'static str);
+type SampleRow = (&'static str, &'static [(&'static str, &'static str)], &'static str);
 
 /// Event, the shared fields it carries, its own. Tool name, input and response are added for tool events.
-const EVENTS: &[Row] = &[
+const EVENTS: &[SampleRow] = &[
     ("PreToolUse", TURN, r#"{"tool_use_id":"toolu_sample"}"#),
     ("PostToolUse", TURN, r#"{"tool_use_id":"toolu_sample","duration_ms":42}"#),
     (
@@ -252,7 +252,7 @@ fn lay_over(input: &mut HookJsonInput, text: &str) {
 mod tests {
     use super::*;
     use crate::dialect::{CLAUDE, WAVE};
-    use crate::select::match_value;
+    use crate::matching::match_value;
 
     #[test]
     fn every_event_has_a_sample_with_its_match_value() {

@@ -1,11 +1,11 @@
 //! The settings files that count for a project, read from disk.
 
-use crate::check;
-use crate::check::Reading;
 use crate::dialect::Dialect;
 use crate::json_spans;
-use crate::json_spans::Place;
-use crate::plugins;
+use crate::json_spans::Position;
+use crate::settings::check;
+use crate::settings::check::CheckedSettings;
+use crate::settings::plugins;
 use crate::settings::{HookEntry, HookEventConfig};
 use headspace_platform::config;
 use std::fmt;
@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 /// Whose settings a file holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Scope {
+pub enum SourceScope {
     Managed,
     User,
     Project,
@@ -22,14 +22,14 @@ pub enum Scope {
     Plugin(String),
 }
 
-impl fmt::Display for Scope {
+impl fmt::Display for SourceScope {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Scope::Managed => f.write_str("managed"),
-            Scope::User => f.write_str("user"),
-            Scope::Project => f.write_str("project"),
-            Scope::Local => f.write_str("local"),
-            Scope::Plugin(id) => write!(f, "plugin {id}"),
+            SourceScope::Managed => f.write_str("managed"),
+            SourceScope::User => f.write_str("user"),
+            SourceScope::Project => f.write_str("project"),
+            SourceScope::Local => f.write_str("local"),
+            SourceScope::Plugin(id) => write!(f, "plugin {id}"),
         }
     }
 }
@@ -37,10 +37,10 @@ impl fmt::Display for Scope {
 /// One settings file.
 #[derive(Debug)]
 pub struct Source {
-    pub scope: Scope,
+    pub scope: SourceScope,
     pub path: PathBuf,
     pub found: bool,
-    pub reading: Reading,
+    pub reading: CheckedSettings,
     /// Set for a file that was already read under another name: its hooks are that one's.
     pub same_as: Option<PathBuf>,
     /// The directory a plugin's commands find in `CLAUDE_PLUGIN_ROOT`.
@@ -57,7 +57,7 @@ pub struct Sources {
 
 /// A usable hook and where it comes from.
 #[derive(Clone, Copy, Debug)]
-pub struct Found<'s> {
+pub struct FoundHook<'s> {
     pub source: &'s Source,
     pub group: &'s HookEventConfig,
     pub entry: &'s HookEntry,
@@ -69,16 +69,18 @@ impl Sources {
         let mut files: Vec<Source> = Vec::new();
         if dialect.has_policies {
             for path in managed_files() {
-                files.extend(Some(read_file(dialect, Scope::Managed, path)).filter(|source| source.found));
+                files.extend(
+                    Some(read_file(dialect, SourceScope::Managed, path)).filter(|source| source.found),
+                );
             }
         }
         let user =
             if dialect.has_policies { config::claude_dir() } else { config::home().join(dialect.directory) };
         let below = project.join(dialect.directory);
         for (scope, path) in [
-            (Scope::User, user.join("settings.json")),
-            (Scope::Project, below.join("settings.json")),
-            (Scope::Local, below.join("settings.local.json")),
+            (SourceScope::User, user.join("settings.json")),
+            (SourceScope::Project, below.join("settings.json")),
+            (SourceScope::Local, below.join("settings.local.json")),
         ] {
             let mut source = read_file(dialect, scope, path);
             source.same_as = files.iter().find(|earlier| same_file(earlier, &source)).map(|s| s.path.clone());
@@ -88,7 +90,7 @@ impl Sources {
         if dialect.has_policies {
             let plugins = plugins::installed(&user, &sources.enabled_plugins());
             sources.files.extend(plugins.into_iter().map(|plugin| {
-                let mut source = read_file(dialect, Scope::Plugin(plugin.id), plugin.hooks_file);
+                let mut source = read_file(dialect, SourceScope::Plugin(plugin.id), plugin.hooks_file);
                 source.plugin_root = Some(plugin.root);
                 source
             }));
@@ -102,27 +104,27 @@ impl Sources {
     }
 
     /// Every usable hook, in the order of the files and as written, doubles included.
-    pub fn hooks(&self) -> impl Iterator<Item = Found<'_>> {
+    pub fn hooks(&self) -> impl Iterator<Item = FoundHook<'_>> {
         self.read_once().flat_map(|source| {
             let groups = &source.reading.configuration.groups;
-            groups
-                .iter()
-                .flat_map(move |group| group.hooks.iter().map(move |entry| Found { source, group, entry }))
+            groups.iter().flat_map(move |group| {
+                group.hooks.iter().map(move |entry| FoundHook { source, group, entry })
+            })
         })
     }
 
     /// Why hooks of this file do not run although they are fine.
     pub fn disabled(&self, source: &Source) -> Option<String> {
         let says = |what: fn(&Source) -> bool| self.read_once().find(move |source| what(source));
-        let managed_only =
-            says(|s| s.scope == Scope::Managed && s.reading.configuration.managed_only).map(|s| &s.path);
-        if source.scope != Scope::Managed
+        let managed_only = says(|s| s.scope == SourceScope::Managed && s.reading.configuration.managed_only)
+            .map(|s| &s.path);
+        if source.scope != SourceScope::Managed
             && let Some(path) = managed_only
         {
             return Some(format!("allowManagedHooksOnly in {}", path.display()));
         }
         // A user cannot switch off what the administrator has set.
-        let reaches = |by: &Source| source.scope != Scope::Managed || by.scope == Scope::Managed;
+        let reaches = |by: &Source| source.scope != SourceScope::Managed || by.scope == SourceScope::Managed;
         self.read_once()
             .find(|by| by.reading.configuration.disable_all && reaches(by))
             .map(|by| format!("disableAllHooks in {}", by.path.display()))
@@ -138,7 +140,7 @@ impl Sources {
     }
 }
 
-impl Found<'_> {
+impl FoundHook<'_> {
     /// Whether this is one of headspace's own entries: its command calls `headspace notify`, or another of our
     /// hook commands.
     pub fn is_ours(&self) -> bool {
@@ -146,7 +148,7 @@ impl Found<'_> {
     }
 }
 
-/// See [`Found::is_ours`].
+/// See [`FoundHook::is_ours`].
 pub fn is_ours(entry: &HookEntry) -> bool {
     let crate::settings::Action::Command(command) = &entry.action else { return false };
     let line = match &command.args {
@@ -162,29 +164,31 @@ pub fn is_ours(entry: &HookEntry) -> bool {
 }
 
 /// The file of a dialect's settings, read whatever state it is in.
-pub fn read_file(dialect: &'static Dialect, scope: Scope, path: PathBuf) -> Source {
-    let start = Place { line: 1, column: 1 };
+pub(crate) fn read_file(dialect: &'static Dialect, scope: SourceScope, path: PathBuf) -> Source {
+    let start = Position { line: 1, column: 1 };
     let (found, reading) = match headspace_platform::files::read(&path) {
         Ok(bytes) => (true, read_bytes(dialect, bytes)),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => (false, Reading::default()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => (false, CheckedSettings::default()),
         // A file where the directory should be: there can be no settings in it.
-        Err(error) if error.kind() == std::io::ErrorKind::NotADirectory => (false, Reading::default()),
-        Err(_) if path.is_dir() => {
-            (true, Reading::unreadable("could not read it: it is a directory".into(), start))
+        Err(error) if error.kind() == std::io::ErrorKind::NotADirectory => {
+            (false, CheckedSettings::default())
         }
-        Err(error) => (true, Reading::unreadable(format!("could not read it: {error}"), start)),
+        Err(_) if path.is_dir() => {
+            (true, CheckedSettings::unreadable("could not read it: it is a directory".into(), start))
+        }
+        Err(error) => (true, CheckedSettings::unreadable(format!("could not read it: {error}"), start)),
     };
     Source { scope, path, found, reading, same_as: None, plugin_root: None }
 }
 
-fn read_bytes(dialect: &'static Dialect, bytes: Vec<u8>) -> Reading {
+fn read_bytes(dialect: &'static Dialect, bytes: Vec<u8>) -> CheckedSettings {
     match String::from_utf8(bytes) {
         Ok(text) => check::read(dialect, &text),
         Err(error) => {
             let good = error.utf8_error().valid_up_to();
             let text = String::from_utf8_lossy(&error.as_bytes()[..good]).into_owned();
             let message = format!("the file is not UTF-8 text; {} ignores the whole file", dialect.client);
-            Reading::unreadable(message, json_spans::place(&text, good))
+            CheckedSettings::unreadable(message, json_spans::position(&text, good))
         }
     }
 }
