@@ -156,7 +156,7 @@ fn secrets() -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn secrets_are_masked_once_and_for_all() {
+fn masking_twice_changes_nothing() {
     exercise("mask", mask::run, &secrets(), 4000);
 }
 
@@ -174,21 +174,21 @@ fn matchers_match_or_do_not() {
 }
 
 #[test]
-fn payloads_end_where_json_ends() {
+fn the_end_of_a_payload_is_where_json_ends() {
     exercise("payload", payload::run, &bodies(), 4000);
 }
 
 #[test]
-fn settings_are_read_with_their_places() {
+fn settings_are_read_with_line_and_column() {
     exercise("settings", settings::run, &texts(SETTINGS), 4000);
 }
 
 #[test]
-fn settings_are_given_back() {
+fn settings_are_restored_after_a_merge() {
     exercise("settings_merge", settings_merge::run, &texts(SETTINGS), 1500);
 }
 
 #[test]
-fn transcripts_are_read_once() {
+fn transcripts_are_read_line_by_line_once() {
     exercise("transcript", transcript::run, &files("tests/fixtures/transcripts"), 400);
 }

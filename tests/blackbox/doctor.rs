@@ -19,7 +19,7 @@ fn first(home: &Home, check: &str) -> (String, String) {
 }
 
 #[test]
-fn a_bare_home_fails_with_the_fix_and_fix_mends_it() {
+fn an_empty_home_fails_and_fix_repairs_it() {
     let home = Installation::without_server(json!({}));
     let out = home.run(&["doctor"]);
     let text = String::from_utf8(out.stdout).unwrap();
@@ -37,7 +37,7 @@ fn a_bare_home_fails_with_the_fix_and_fix_mends_it() {
 }
 
 #[test]
-fn a_healthy_home_is_told_so() {
+fn a_healthy_home_passes_every_check() {
     let home = Installation::new(json!({}));
     home.ok(&["install"]);
     home.send("Stop", "s1", Path::new("/tmp"), json!({}));
@@ -52,7 +52,7 @@ fn a_healthy_home_is_told_so() {
 }
 
 #[test]
-fn what_keeps_hooks_from_running_is_named_with_its_place() {
+fn whatever_keeps_hooks_from_running_is_named_with_its_file() {
     let home = Installation::new(json!({}));
     home.ok(&["install"]);
     let settings = home.at(".claude/settings.json");
@@ -73,7 +73,7 @@ fn what_keeps_hooks_from_running_is_named_with_its_place() {
 }
 
 #[test]
-fn a_stopped_server_and_open_files_are_found() {
+fn a_stopped_server_and_files_that_others_can_read_are_found() {
     let mut home = Installation::new(json!({}));
     home.ok(&["install"]);
     home.stop();
@@ -101,7 +101,7 @@ fn a_broken_configuration_is_named_by_line_and_column() {
 }
 
 #[test]
-fn an_address_that_hooks_cannot_speak_to_is_said_plainly() {
+fn an_https_address_fails_with_the_reason_and_the_fix() {
     let home = Installation::new(json!({}));
     let mut doctor = home.command(&["doctor", "--json"]);
     doctor.env("CLAUDE_HEADSPACE_URL", "https://box.lan:5055");

@@ -74,7 +74,7 @@ fn git(dir: &Path, args: &[&str]) -> bool {
 
 /// A path that is not there makes cargo build everything again, every time.
 #[test]
-fn the_build_script_watches_only_what_is_there_and_only_for_a_release() {
+fn the_build_script_watches_only_existing_paths_and_only_in_a_release() {
     let home = tempfile::tempdir().unwrap();
     let (plain, main, linked) =
         (home.path().join("plain"), home.path().join("main"), home.path().join("linked"));

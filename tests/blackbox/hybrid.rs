@@ -133,7 +133,7 @@ fn idle(agent: &Value) -> bool {
 }
 
 #[test]
-fn esc_while_the_server_was_away_is_seen_when_it_is_back() {
+fn an_interrupt_while_the_server_was_down_is_seen_when_it_is_back() {
     let mut sessions = Sessions::new();
     sessions.post("user-prompt-submit", "s", json!({"prompt": "go"}));
     sessions.said("s", "On it.", "tool_use");
@@ -148,7 +148,7 @@ fn esc_while_the_server_was_away_is_seen_when_it_is_back() {
 }
 
 #[test]
-fn the_last_answer_is_taken_before_the_session_ends() {
+fn the_last_answer_is_recorded_before_the_session_ends() {
     each_row(
         [
             ("All of it is done.", "agent completion: All of it is done."),
@@ -177,7 +177,7 @@ fn the_last_answer_is_taken_before_the_session_ends() {
 }
 
 #[test]
-fn the_answer_that_is_written_after_the_session_ended_is_kept() {
+fn an_answer_written_after_the_session_ended_is_recorded() {
     let mut sessions = Sessions::with_pace(60.0);
     sessions.post("user-prompt-submit", "s", json!({"prompt": "go"}));
     sessions.post("session-end", "s", json!({"reason": "other"}));
@@ -188,7 +188,7 @@ fn the_answer_that_is_written_after_the_session_ended_is_kept() {
 }
 
 #[test]
-fn a_stop_without_text_asks_as_the_line_says_that_is_written_seconds_later() {
+fn a_stop_without_text_asks_what_its_late_transcript_line_asks() {
     let mut sessions = Sessions::with_pace(60.0);
     sessions.post("user-prompt-submit", "s", json!({"prompt": "go"}));
     let content = json!([{"type": "text", "text": "Shall I push it?"}]);
@@ -208,7 +208,7 @@ fn a_stop_without_text_asks_as_the_line_says_that_is_written_seconds_later() {
 }
 
 #[test]
-fn esc_before_the_first_word_is_seen_in_what_the_client_says_of_itself() {
+fn an_interrupt_before_the_first_output_is_seen_in_the_clients_status_file() {
     let sessions = Sessions::new();
     let pid = std::process::id();
     let start = headspace_platform::process::start_time(pid);
@@ -254,7 +254,7 @@ fn a_half_written_line_waits_for_the_rest() {
 }
 
 #[test]
-fn when_the_hooks_are_lost_the_transcript_tells_the_rest() {
+fn the_transcript_reports_what_lost_hooks_do_not() {
     let mut sessions = Sessions::new();
     sessions.post("session-start", "s", json!({"source": "startup"}));
     // The time by which a hook may be late must be over.
@@ -272,7 +272,7 @@ fn when_the_hooks_are_lost_the_transcript_tells_the_rest() {
 }
 
 #[test]
-fn a_found_session_keeps_its_agent_when_hooks_begin_to_tell() {
+fn a_discovered_session_keeps_its_agent_when_hooks_arrive() {
     let mut sessions = Sessions::new();
     sessions.write("s", "user", json!({"message": {"content": "look around"}}));
     let found = sessions.until("s", working);
@@ -287,7 +287,7 @@ fn a_found_session_keeps_its_agent_when_hooks_begin_to_tell() {
 /// No hook says that it ended, so its process is watched; where somebody else's place can be asked for.
 #[test]
 #[cfg(target_os = "linux")]
-fn a_found_session_ends_with_its_process() {
+fn a_discovered_session_ends_with_its_process() {
     let mut sessions = Sessions::new();
     let client = Process::named("claude", &sessions.home.at("project"));
     sessions.write("s", "user", json!({"message": {"content": "look around"}}));
@@ -325,7 +325,7 @@ fn a_prompt_after_a_refusal_is_a_command_and_not_an_answer() {
 }
 
 #[test]
-fn a_refusal_with_words_lets_the_turn_go_on() {
+fn a_turn_goes_on_after_a_refusal_with_instructions() {
     let mut sessions = Sessions::new();
     let call = json!({"tool_name": "Bash", "tool_use_id": "t1", "tool_input": {"command": "rm x"}});
     sessions.post("user-prompt-submit", "s", json!({"prompt": "clean up"}));
@@ -339,7 +339,7 @@ fn a_refusal_with_words_lets_the_turn_go_on() {
 }
 
 #[test]
-fn a_transcript_is_followed_to_its_new_place() {
+fn a_transcript_that_moves_is_followed() {
     let mut sessions = Sessions::new();
     sessions.post("user-prompt-submit", "s", json!({"prompt": "go"}));
     sessions.said("s", "Before the move.", "tool_use");
@@ -359,7 +359,7 @@ fn a_transcript_is_followed_to_its_new_place() {
 }
 
 #[test]
-fn a_long_transcript_is_met_at_its_end() {
+fn a_long_transcript_is_read_from_its_end() {
     let mut sessions = Sessions::new();
     let usage = json!({"input_tokens": 50_000});
     let old = json!([{"type": "text", "text": "Old words."}]);
@@ -384,7 +384,7 @@ fn a_long_transcript_is_met_at_its_end() {
 }
 
 #[test]
-fn a_process_of_another_host_is_nobodys_business() {
+fn a_process_on_another_host_is_not_looked_up_here() {
     let sessions = Sessions::new();
     // No system gives such a pid to anybody.
     let gone = json!({"claude_pid": 4_194_305, "claude_pid_start": 1});
@@ -399,7 +399,7 @@ fn a_process_of_another_host_is_nobodys_business() {
 
 /// Two containers have one name, and the pids of one mean nothing in the other.
 #[test]
-fn a_process_of_another_machine_of_our_name_is_nobodys_business() {
+fn a_process_on_another_machine_with_our_name_is_not_looked_up_here() {
     let sessions = Sessions::new();
     let ours = std::fs::read_to_string(sessions.home.state().join("host_id")).unwrap();
     let name = headspace_platform::process::host_name();
@@ -435,7 +435,7 @@ fn a_machine_that_was_renamed_is_still_this_one() {
 }
 
 #[test]
-fn a_subagents_refused_dialog_no_longer_asks() {
+fn a_subagents_refused_dialog_is_closed() {
     let mut sessions = Sessions::new();
     let call = json!({"agent_id": "a1", "agent_type": "helper", "tool_name": "Bash", "tool_use_id": "t1"});
     sessions.post("subagent-start", "s", json!({"agent_id": "a1", "agent_type": "helper"}));
@@ -517,7 +517,7 @@ fn dialog_takes_keys() {
 
 #[test]
 #[cfg(target_os = "linux")]
-fn yes_and_esc_are_seen_in_the_clients_own_file() {
+fn answers_to_a_dialog_are_seen_in_the_clients_status_file() {
     let sessions = Sessions::new();
     let client = FakeClient::new(&sessions);
     let bash = json!({"tool_name": "Bash", "tool_input": {"command": "npm test"}});
@@ -550,7 +550,7 @@ fn yes_and_esc_are_seen_in_the_clients_own_file() {
 
 #[test]
 #[cfg(target_os = "linux")]
-fn a_session_without_hooks_is_found_by_its_file_and_its_dialog_needs_the_user() {
+fn a_session_without_hooks_is_discovered_by_its_status_file_and_its_dialog_needs_the_user() {
     let sessions = Sessions::new();
     let client = FakeClient::new(&sessions);
     client.says("s1", "idle", json!({}));
@@ -577,7 +577,7 @@ fn a_session_without_hooks_is_found_by_its_file_and_its_dialog_needs_the_user() 
 
 #[test]
 #[cfg(target_os = "linux")]
-fn without_the_file_nothing_is_worse_than_before() {
+fn without_the_status_file_the_transcript_still_shows_an_interrupt() {
     let mut sessions = Sessions::new();
     let client = FakeClient::new(&sessions);
     client.says("s1", "busy", json!({}));
@@ -590,7 +590,7 @@ fn without_the_file_nothing_is_worse_than_before() {
 
 #[test]
 #[cfg(target_os = "linux")]
-fn hooks_that_vanish_from_the_settings_are_missed_at_once() {
+fn hooks_removed_from_the_settings_are_noticed_at_once() {
     let sessions = Sessions::new();
     let settings = sessions.home.at(".claude/settings.json");
     std::fs::create_dir_all(settings.parent().unwrap()).unwrap();

@@ -36,7 +36,7 @@ fn populated() -> Installation {
 }
 
 #[test]
-fn status_shows_the_ask_first_in_every_form() {
+fn status_shows_the_question_first_in_every_format() {
     let home = populated();
     let screen = home.ok(&["status"]);
     let lines: Vec<&str> = screen.lines().collect();
@@ -61,7 +61,7 @@ fn status_shows_the_ask_first_in_every_form() {
 }
 
 #[test]
-fn status_knows_the_last_picture_without_a_server() {
+fn status_shows_the_last_known_state_without_a_server() {
     let mut home = populated();
     home.stop();
     let screen = home.ok(&["status"]);
@@ -73,7 +73,7 @@ fn status_knows_the_last_picture_without_a_server() {
 }
 
 #[test]
-fn foreign_text_cannot_drive_the_terminal() {
+fn foreign_text_cannot_control_the_terminal() {
     let home = Installation::new(json!({}));
     let dir = home.project("evil\u{1b}[2J", "main");
     asks(&home, "s1", &dir, "echo \u{1b}]0;owned\u{7} \u{202e}txt \u{9b}31m", &[]);
@@ -108,7 +108,7 @@ fn events_without_a_server_say_what_to_do() {
 }
 
 #[test]
-fn explain_names_the_event_that_said_so() {
+fn explain_names_the_event_behind_the_state() {
     let home = populated();
     let text = home.ok(&["explain", "api"]);
     assert!(
@@ -165,7 +165,7 @@ fn active_pane(tmux: &Tmux, session: &str) -> String {
 }
 
 #[test]
-fn next_selects_the_pane_that_waited_longest_and_jump_the_named_one() {
+fn next_selects_the_longest_waiting_pane_and_jump_the_named_one() {
     let home = Installation::new(json!({}));
     let Some(tmux) = Tmux::new(&home, "tmux.sock") else { return };
     let dirs = [home.project("one", "main"), home.project("two", "main")];
@@ -223,7 +223,7 @@ fn a_vanished_or_reused_pane_is_never_focused() {
 }
 
 #[test]
-fn wake_types_into_the_agents_own_pane_and_nowhere_else() {
+fn wake_types_only_into_the_agents_own_pane() {
     let home = Installation::new(json!({}));
     let Some(tmux) = Tmux::new(&home, "tmux.sock") else { return };
     let dir = home.project("one", "main");
@@ -258,7 +258,7 @@ fn shows(tmux: &Tmux, pane: &str, what: &str) -> String {
 }
 
 #[test]
-fn top_shows_the_list_filters_and_survives_a_restart() {
+fn top_shows_and_filters_the_list_and_survives_a_restart() {
     let mut home = populated();
     let Some(tmux) = Tmux::new(&home, "tmux.sock") else { return };
     let pane = top(&home, &tmux, "120", "30");
@@ -287,7 +287,7 @@ fn top_shows_the_list_filters_and_survives_a_restart() {
 }
 
 #[test]
-fn top_fits_a_small_terminal_and_gives_the_screen_back_when_killed() {
+fn top_fits_a_small_terminal_and_restores_the_screen_when_killed() {
     let home = populated();
     let Some(tmux) = Tmux::new(&home, "tmux.sock") else { return };
     let command = format!(

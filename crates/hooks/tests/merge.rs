@@ -39,7 +39,7 @@ const TIGHT: &str =
 
 /// What is put into files of all manners, and that taking it out gives the file back.
 #[test]
-fn entries_are_written_in_the_manner_of_the_file_and_come_out_again() {
+fn entries_follow_the_style_of_the_file_and_can_be_removed() {
     let cases: &[(&str, &str)] = &[
         ("{}", "{\n  \"hooks\": {\n    \"Stop\": [@]\n  }\n}"),
         ("{}\n", "{\n  \"hooks\": {\n    \"Stop\": [@]\n  }\n}\n"),
@@ -83,7 +83,7 @@ fn entries_are_written_in_the_manner_of_the_file_and_come_out_again() {
 
 /// Empty lists and blank files: what is added makes them ambiguous, so the file as it was decides.
 #[test]
-fn lists_that_were_empty_before_stay_when_the_file_as_it_was_is_known() {
+fn lists_that_were_empty_stay_if_the_original_file_is_known() {
     let plan = plan_for(&["Stop"], BIN);
     each_row(
         [
@@ -118,7 +118,7 @@ fn a_blank_file_becomes_an_object() {
 }
 
 #[test]
-fn a_moved_binary_is_updated_where_it_stands_and_keeps_the_users_touches() {
+fn a_moved_binary_is_updated_in_place_and_the_users_edits_are_kept() {
     let before = r#"{"hooks":{"Stop":[{"hooks":[{"command":"/old/headspace","type":"command","args":["notify"],"timeout":9,"statusMessage":"x"},{"type":"command","command":"echo mine"}]}]}}"#;
     let merged = put(before, &plan_for(&["Stop"], BIN));
     assert_eq!(merged.text, before.replace("/old/headspace", BIN));
@@ -126,7 +126,7 @@ fn a_moved_binary_is_updated_where_it_stands_and_keeps_the_users_touches() {
 }
 
 #[test]
-fn other_forms_of_ours_become_the_one_we_write() {
+fn older_forms_of_our_entry_are_rewritten() {
     for command in ["'/old place/headspace' notify", "~/.claude/hooks/notify-headspace.sh stop"] {
         let before = format!(
             "{{\n  \"hooks\": {{\n    \"Stop\": [{{\"hooks\": [{{\"type\": \"command\", \"command\": \"{command}\"}}]}}]\n  }}\n}}"
@@ -142,7 +142,7 @@ fn other_forms_of_ours_become_the_one_we_write() {
 }
 
 #[test]
-fn stacked_duplicates_and_events_not_wanted_any_more_go() {
+fn duplicates_and_unwanted_events_are_removed() {
     let ours = r#"{"type":"command","command":"/opt/hs/headspace","args":["notify"],"timeout":5}"#;
     let before = format!(
         r#"{{"hooks":{{"Stop":[{{"hooks":[{ours},{{"type":"command","command":"a"}},{ours}]}},{{"hooks":[{ours}]}}],"WorktreeCreate":[{{"hooks":[{ours}]}}],"Setup":[{{"matcher":"init","hooks":[{ours}]}}]}}}}"#
@@ -158,7 +158,7 @@ fn stacked_duplicates_and_events_not_wanted_any_more_go() {
 }
 
 #[test]
-fn what_the_user_put_into_our_group_stays_when_ours_goes() {
+fn hooks_the_user_added_to_our_group_stay() {
     let installed = put("{}", &plan_for(&["Stop"], BIN)).text;
     let edited = installed.replace("5 }]", "5 }, { \"type\": \"command\", \"command\": \"echo mine\" }]");
     assert_eq!(
@@ -168,7 +168,7 @@ fn what_the_user_put_into_our_group_stays_when_ours_goes() {
 }
 
 #[test]
-fn a_file_in_the_wrong_shape_is_refused_with_its_place() {
+fn a_file_of_the_wrong_shape_is_refused_with_line_and_column() {
     let cases = [
         ("{\"hooks\": []}", "1:11: \"hooks\" must be an object"),
         ("{\"hooks\": null}", "1:11: \"hooks\" must be an object"),
@@ -185,7 +185,7 @@ fn a_file_in_the_wrong_shape_is_refused_with_its_place() {
 }
 
 #[test]
-fn what_makes_the_client_ignore_the_file_is_told() {
+fn a_file_that_the_client_would_ignore_gets_a_warning() {
     let text = "{\n  // mine\n  \"disableAllHooks\": true,\n  \"hooks\": {\"PreToolUse\": [{\"type\": \"command\"}]}\n}";
     let told: Vec<String> = put(text, &all()).warnings.iter().map(ToString::to_string).collect();
     assert_eq!(told.len(), 3, "{told:?}");
@@ -217,7 +217,7 @@ fn the_guard_has_an_entry_of_its_own() {
 }
 
 #[test]
-fn the_status_line_is_wrapped_and_given_back_as_it_was_spelt() {
+fn the_status_line_is_wrapped_and_restored_exactly() {
     let with = Plan { status_line: Part::Put(BIN.into()), ..plan_for(&["Stop"], BIN) };
     let before = "{\n  \"statusLine\": {\"type\": \"command\", \"command\": \"~/l\\u00efne.sh | cat\", \"padding\": 0}\n}\n";
     let merged = put(before, &with);
@@ -367,7 +367,7 @@ proptest! {
     }
 
     #[test]
-    fn no_byte_of_the_user_is_changed(text in settings()) {
+    fn no_byte_of_the_users_text_is_changed(text in settings()) {
         let merged = put(&text, &all()).text;
         let mut rest = merged.chars();
         for c in text.chars().filter(|c| !c.is_whitespace()) {

@@ -27,7 +27,7 @@ fn other_users_need_the_token() {
 
 /// A link that somebody else saw is worth nothing to them, and still good for us.
 #[test]
-fn a_login_code_is_for_our_own_user() {
+fn a_login_code_works_only_for_the_servers_own_user() {
     let home = Home::new();
     let server = home.serve();
     let code = server.post("/api/login-code", &json!({})).json()["code"].as_str().unwrap().to_owned();
@@ -134,7 +134,7 @@ fn a_rebound_name_reads_and_writes_nothing() {
 
 /// The kernel shows the sockets of those who have left as root's.
 #[test]
-fn leaving_at_once_does_not_make_anybody_root() {
+fn hanging_up_at_once_does_not_make_anybody_root() {
     let home = Home::new();
     let server = home.serve();
     for round in 0..20 {
@@ -225,7 +225,7 @@ fn pages_of_other_origins_are_refused() {
 }
 
 #[test]
-fn a_name_of_the_users_choice_is_served() {
+fn a_configured_host_name_is_served() {
     let home = Home::new();
     home.configure(&json!({"names": ["Desk.lan"]}));
     let server = home.serve();
@@ -244,7 +244,7 @@ fn the_network_is_served_only_with_a_token() {
 }
 
 #[test]
-fn what_the_server_writes_is_private() {
+fn the_servers_files_are_private() {
     let home = Home::new();
     let server = home.serve();
     server.hook("stop", event("s", json!({})));
@@ -260,7 +260,7 @@ fn what_the_server_writes_is_private() {
 }
 
 #[test]
-fn a_new_token_counts_without_a_restart() {
+fn a_new_token_is_used_without_a_restart() {
     let home = Home::new();
     let server = home.serve();
     let ask = |token: &str| {

@@ -75,7 +75,7 @@ fn crashed() -> (Home, Vec<Told>, Tables) {
 }
 
 #[test]
-fn rows_nobody_wrote_come_back_as_they_were() {
+fn rows_that_were_not_written_are_recomputed() {
     let (home, _, rows) = crashed();
     let (last, written) = newest(&home.database());
     assert!(written < last);
@@ -88,7 +88,7 @@ fn rows_nobody_wrote_come_back_as_they_were() {
 }
 
 #[test]
-fn the_stream_goes_on_where_each_client_was() {
+fn the_stream_continues_where_each_client_was() {
     let (home, told, _) = crashed();
     let is_update = |told: &Told| told.kind == "agent_updated";
     let server = home.serve();
@@ -114,7 +114,7 @@ fn the_stream_goes_on_where_each_client_was() {
 }
 
 #[test]
-fn without_a_server_the_last_events_count() {
+fn without_a_server_status_includes_the_last_events() {
     let (home, ..) = crashed();
     let read = || -> Vec<Value> {
         let out = home.run(&["status", "--all", "--json"]);
@@ -132,7 +132,7 @@ fn without_a_server_the_last_events_count() {
 }
 
 #[test]
-fn a_rebuild_counts_and_tells_what_nobody_wrote() {
+fn a_rebuild_includes_events_whose_rows_were_not_written() {
     let (home, told, rows) = crashed();
     assert!(home.run(&["rebuild"]).status.success());
     let again = everything(&home.database(), &[]);
@@ -148,7 +148,7 @@ fn a_rebuild_counts_and_tells_what_nobody_wrote() {
 
 /// What nobody came to write is judged like the rest before anything is deleted.
 #[test]
-fn a_prune_after_a_crash_keeps_who_came_back() {
+fn a_prune_after_a_crash_keeps_agents_that_came_back() {
     let (home, ..) = crashed();
     let db = Connection::open(home.database()).unwrap();
     // As the rows have it all ended long ago; the events that came since say otherwise.
@@ -160,7 +160,7 @@ fn a_prune_after_a_crash_keeps_who_came_back() {
 }
 
 #[test]
-fn killed_right_after_an_answer_nothing_is_lost_or_told_twice() {
+fn a_server_killed_right_after_an_answer_loses_nothing_and_repeats_nothing() {
     let home = Home::new();
     let (mut texts, mut told, mut caught) = (Vec::new(), Vec::new(), 0);
     let mut last: Option<i64> = Some(0);

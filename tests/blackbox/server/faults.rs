@@ -50,7 +50,7 @@ fn spooled(server: &Server) -> i64 {
 }
 
 #[test]
-fn a_database_that_others_lock_makes_nobody_wait_and_loses_nothing() {
+fn a_locked_database_delays_nobody_and_loses_nothing() {
     let home = Home::new();
     let server = home.serve();
     notify(&home, server.port, &prompt("s", "before"));
@@ -77,7 +77,7 @@ fn a_database_that_others_lock_makes_nobody_wait_and_loses_nothing() {
 
 /// The system may let go of what it could not write, and say nothing of it the next time: it has to be written again.
 #[test]
-fn what_the_disk_did_not_take_is_not_promised() {
+fn events_that_the_disk_did_not_take_are_not_acknowledged() {
     let home = Home::new();
     let server = home.serve();
     server.hook("user-prompt-submit", event("s", json!({"prompt": "before"})));
@@ -110,7 +110,7 @@ fn what_the_disk_did_not_take_is_not_promised() {
 }
 
 #[test]
-fn a_truncated_database_is_put_aside_with_what_can_be_read() {
+fn a_truncated_database_is_set_aside_and_can_be_rebuilt_from() {
     let home = Home::new();
     let server = home.serve();
     for n in 0..300 {
@@ -136,7 +136,7 @@ fn a_truncated_database_is_put_aside_with_what_can_be_read() {
 }
 
 #[test]
-fn however_a_database_is_damaged_what_can_be_read_comes_back_and_it_ends() {
+fn rebuild_ends_however_the_database_is_damaged() {
     let home = Home::new();
     let server = home.serve();
     for n in 0..120 {
@@ -204,7 +204,7 @@ fn broken_spool_records_are_set_aside_and_the_rest_is_kept() {
 }
 
 #[test]
-fn a_spool_that_is_missing_is_made_and_one_that_cannot_be_made_breaks_no_hook() {
+fn a_missing_spool_is_created_and_one_that_cannot_be_created_breaks_no_hook() {
     let home = Home::new();
     let server = home.serve();
     let spool = home.state().join("spool");
@@ -276,7 +276,7 @@ fn a_directory_that_becomes_read_only_does_not_end_the_server() {
 }
 
 #[test]
-fn a_clock_that_jumps_back_turns_nothing_back() {
+fn a_clock_that_jumps_back_reverts_nothing() {
     let home = Home::new();
     let server = home.serve();
     let at =
@@ -314,7 +314,7 @@ fn rows(home: &Home) -> Vec<String> {
 
 /// With so few descriptors that a small crowd takes them all.
 #[test]
-fn without_descriptors_the_server_waits_and_goes_on_when_there_are_some() {
+fn a_server_without_descriptors_recovers_when_some_are_free() {
     let home = Home::new();
     let command = home.command_of("/bin/sh", &["-c", "ulimit -n 64; exec \"$0\" serve --port 0", binary()]);
     let server = Server::start(command);
@@ -344,7 +344,7 @@ fn without_descriptors_the_server_waits_and_goes_on_when_there_are_some() {
 
 /// The limit on processes counts a user's threads; it does not bind root, so this needs to become somebody else.
 #[test]
-fn without_threads_the_server_says_so_or_goes_on() {
+fn a_server_without_threads_says_so_or_goes_on() {
     if !is_root() {
         return skip("only root can become a user whose threads are limited");
     }
@@ -398,7 +398,7 @@ fn without_threads_the_server_says_so_or_goes_on() {
 
 /// A hook that can open next to nothing: the event may be lost, the client's work goes on.
 #[test]
-fn a_hook_without_descriptors_is_silent_and_quick() {
+fn a_hook_without_descriptors_is_silent_and_ends() {
     let home = Home::new();
     let server = home.serve();
     each_row(
@@ -416,7 +416,7 @@ fn a_hook_without_descriptors_is_silent_and_quick() {
 
 /// Damage to what is derived from the events costs nothing: it is derived again.
 #[test]
-fn a_derived_table_that_is_gone_or_damaged_comes_back_by_itself() {
+fn a_missing_or_damaged_derived_table_is_recomputed() {
     each_row(
         [
             "DROP TABLE agents",

@@ -19,7 +19,7 @@ fn still_well(server: &Server) {
 }
 
 #[test]
-fn lies_and_nonsense_are_answered_or_hung_up_on() {
+fn malformed_requests_are_refused() {
     let home = Home::new();
     let server = home.serve();
     let post = "POST /hook/stop HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n";
@@ -66,7 +66,7 @@ fn lies_and_nonsense_are_answered_or_hung_up_on() {
 
 /// Chunks that lie, end nowhere, or carry more than a body: the request fails, and what follows is not taken for another.
 #[test]
-fn garbage_in_chunks_ends_the_connection() {
+fn malformed_chunks_end_the_connection() {
     let home = Home::new();
     let server = home.serve();
     let hidden = "POST /hook/stop HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n\
@@ -112,7 +112,7 @@ fn garbage_in_chunks_ends_the_connection() {
 
 /// There are no files to get at, and no way around a rule by writing a path in another way.
 #[test]
-fn paths_lead_nowhere_but_where_they_say() {
+fn no_spelling_of_a_path_reaches_a_file() {
     let home = Home::new();
     let server = home.serve();
     let token = std::fs::read_to_string(home.state().join("token")).unwrap();
@@ -217,7 +217,7 @@ fn requests_sent_together_are_answered_in_order() {
 }
 
 #[test]
-fn idle_crowds_make_room_for_those_who_ask() {
+fn idle_connections_make_room_for_requests() {
     allow_many_connections();
     let home = Home::new();
     let server = home.serve();
@@ -237,7 +237,7 @@ fn idle_crowds_make_room_for_those_who_ask() {
 }
 
 #[test]
-fn bodies_that_never_come_keep_nobody_waiting() {
+fn bodies_that_never_arrive_delay_nobody() {
     let home = Home::new();
     let server = home.serve();
     let half = b"POST /hook/stop HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{";
@@ -260,7 +260,7 @@ fn bodies_that_never_come_keep_nobody_waiting() {
 
 /// Heads that come a byte at a time hold a connection each, and nobody else.
 #[test]
-fn heads_that_dribble_in_keep_nobody_waiting() {
+fn heads_that_arrive_byte_by_byte_delay_nobody() {
     let home = Home::new();
     let server = home.serve();
     let mut crowd: Vec<TcpStream> = (0..400).map(|_| server.connect()).collect();
@@ -308,7 +308,7 @@ fn big_bodies_at_once_take_turns() {
 /// Fifteen megabytes of tiny values would be half a gigabyte as a tree.
 #[cfg(target_os = "linux")]
 #[test]
-fn an_event_of_countless_values_takes_little_memory() {
+fn an_event_of_countless_values_needs_little_memory() {
     let home = Home::new();
     let server = home.serve();
     each_row(

@@ -4,7 +4,7 @@ use headspace_test_support::{Home, each_row, event};
 use serde_json::{Value, json};
 
 #[test]
-fn what_is_no_event_is_refused_with_advice() {
+fn what_is_not_an_event_is_refused_with_the_reason() {
     let home = Home::new();
     let server = home.serve();
     let deep = format!("{{\"session_id\":\"s\",\"a\":{}1{}}}", "[".repeat(200), "]".repeat(200));
@@ -74,7 +74,7 @@ fn unknown_paths_and_methods_are_answered_in_json() {
 }
 
 #[test]
-fn every_answer_protects_the_browser() {
+fn every_response_has_security_headers() {
     let home = Home::new();
     let server = home.serve();
     each_row(
@@ -184,7 +184,7 @@ fn a_person_can_say_seen_and_give_a_name() {
 }
 
 #[test]
-fn what_waited_for_a_person_is_counted_per_day() {
+fn waiting_time_is_counted_per_day() {
     let home = Home::new();
     let server = home.serve();
     let ask = json!({"tool_name": "Bash", "tool_use_id": "t1", "tool_input": {"command": "ls"}});
@@ -198,7 +198,7 @@ fn what_waited_for_a_person_is_counted_per_day() {
 }
 
 #[test]
-fn every_step_of_the_state_is_told_with_its_reason() {
+fn every_state_transition_is_listed() {
     let home = Home::new();
     let server = home.serve();
     let answer = server.hook("user-prompt-submit", event("s", json!({"prompt": "go"})));
@@ -210,7 +210,7 @@ fn every_step_of_the_state_is_told_with_its_reason() {
 }
 
 #[test]
-fn a_paranoid_server_keeps_no_texts() {
+fn a_paranoid_server_stores_no_text() {
     let home = Home::new();
     home.configure(&json!({"paranoid": true}));
     let server = home.serve();
@@ -226,7 +226,7 @@ fn a_paranoid_server_keeps_no_texts() {
 }
 
 #[test]
-fn long_lists_come_in_pages_the_newest_first() {
+fn long_lists_come_in_pages_newest_first() {
     let home = Home::new();
     let server = home.serve();
     let mut agent = 0;
@@ -281,7 +281,7 @@ fn long_lists_come_in_pages_the_newest_first() {
 }
 
 #[test]
-fn of_those_who_ended_the_last_are_listed() {
+fn the_last_ended_agents_are_listed() {
     let home = Home::new();
     let server = home.serve();
     for n in 0..4 {

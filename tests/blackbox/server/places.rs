@@ -15,7 +15,7 @@ fn repository(dir: &Path) {
 /// Dotfiles are often kept in a repository at home: sessions below it are not one project whose agents take each
 /// other's idle seats.
 #[test]
-fn a_repository_at_home_is_nobody_elses_project() {
+fn a_repository_at_home_is_not_the_project_of_directories_below() {
     let home = Home::new();
     repository(home.path());
     repository(&home.path().join("repo"));
@@ -50,7 +50,7 @@ fn a_repository_at_home_is_nobody_elses_project() {
 
 /// Nobody here can look whether another machine's agent still works: when it is silent that is said, live and rebuilt.
 #[test]
-fn an_agent_of_another_machine_is_not_heard_since() {
+fn a_silent_agent_on_another_machine_says_when_it_was_last_heard() {
     let home = Home::new();
     let server = home.serve();
     let ago = |minutes: u64| Stamp::now().minus(Duration::from_secs(minutes * 60));

@@ -41,7 +41,7 @@ fn fill(home: &Home) {
 }
 
 #[test]
-fn without_a_server_prune_does_it_itself() {
+fn prune_works_without_a_server() {
     let home = Home::new();
     fill(&home);
     let done = home.run(&["prune", "--json"]);
@@ -52,7 +52,7 @@ fn without_a_server_prune_does_it_itself() {
 }
 
 #[test]
-fn a_server_prunes_and_forgets_and_a_rebuild_keeps_the_living() {
+fn a_server_prunes_ended_agents_and_a_rebuild_keeps_the_others() {
     let home = Home::new();
     fill(&home);
     let server = home.serve();
@@ -75,7 +75,7 @@ fn a_server_prunes_and_forgets_and_a_rebuild_keeps_the_living() {
 }
 
 #[test]
-fn a_database_that_grew_too_big_lets_the_oldest_go() {
+fn a_database_that_is_too_big_loses_its_oldest_events() {
     let home = Home::new();
     let server = home.serve();
     for n in 0..40 {
@@ -123,7 +123,7 @@ fn work(server: &Server, session: &str, turns: usize) -> Value {
 }
 
 #[test]
-fn under_steady_load_the_database_keeps_to_its_limit_and_every_agent_to_its_state() {
+fn the_database_keeps_its_limit_and_agents_their_state_under_steady_load() {
     const LIMIT: u64 = 3_000_000;
     // Enough of them that the server never waits for the next event.
     const WORKERS: usize = 12;
@@ -197,7 +197,7 @@ fn used(home: &Home) -> u64 {
 }
 
 #[test]
-fn what_a_burst_brought_too_much_is_gone_before_anything_else_comes() {
+fn the_size_limit_is_enforced_right_after_a_burst() {
     const LIMIT: u64 = 1_000_000;
     let home = Home::new();
     let server = home.serve();
@@ -219,7 +219,7 @@ fn what_a_burst_brought_too_much_is_gone_before_anything_else_comes() {
 }
 
 #[test]
-fn a_cut_database_that_is_damaged_gives_its_agents_back_whole() {
+fn a_pruned_and_damaged_database_restores_its_agents_whole() {
     let home = Home::new();
     let server = home.serve();
     for session in ["one", "two"] {
@@ -250,7 +250,7 @@ fn a_cut_database_that_is_damaged_gives_its_agents_back_whole() {
 }
 
 #[test]
-fn sessions_that_an_agent_left_long_ago_are_forgotten() {
+fn old_sessions_of_a_living_agent_are_deleted() {
     let home = Home::new();
     let server = home.serve();
     for n in 0..5 {

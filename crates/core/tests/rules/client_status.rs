@@ -253,7 +253,7 @@ fn one_session_in_two_terminals_is_two_agents() {
 }
 
 #[test]
-fn nothing_is_done_between_the_end_of_a_background_agent_and_its_report() {
+fn an_agent_still_works_between_the_end_of_a_background_agent_and_its_report() {
     let mut story = Story::of([
         prompt("W"),
         says("busy"),

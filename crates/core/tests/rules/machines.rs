@@ -22,7 +22,7 @@ fn agents(story: &Story) -> usize {
 }
 
 #[test]
-fn containers_of_one_name_do_not_share_pids_panes_or_directories() {
+fn containers_with_the_same_name_do_not_share_pids_panes_or_directories() {
     let pane = |fields: Value| {
         let mut fields = fields;
         fields["tmux_pane"] = json!("%1");
@@ -78,7 +78,7 @@ fn containers_of_one_name_do_not_share_pids_panes_or_directories() {
 }
 
 #[test]
-fn a_status_line_of_a_new_session_in_the_same_pane_or_process_makes_no_second_agent() {
+fn a_status_line_of_a_new_session_in_the_same_pane_or_process_does_not_make_a_second_agent() {
     let line = |fields: Value| {
         tell("StatusLine", json!({"context_window": {"current_usage": {"input_tokens": 9}}}))
             .of("s2")
@@ -120,7 +120,7 @@ fn a_status_line_of_a_new_session_in_the_same_pane_or_process_makes_no_second_ag
 }
 
 #[test]
-fn an_agent_elsewhere_that_works_and_is_silent_is_not_believed_to_work_forever() {
+fn a_silent_agent_on_another_machine_is_not_believed_to_work_forever() {
     let there = container("id-b");
     let after =
         |story: &Story, minutes: f64| -> Stamp { story.now.plus(Duration::from_secs_f64(minutes * 60.0)) };
@@ -189,7 +189,7 @@ fn an_agent_elsewhere_that_works_and_is_silent_is_not_believed_to_work_forever()
 }
 
 #[test]
-fn whoever_shows_an_agent_elsewhere_is_told_when_to_look_again() {
+fn an_agent_on_another_machine_says_when_to_look_again() {
     let story = Story::of([prompt("W").with(container("id-b"))]);
     let wakes = |seconds: u64| {
         let now = story.now.plus(Duration::from_secs(seconds));

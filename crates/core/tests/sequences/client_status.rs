@@ -147,7 +147,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(64) })]
 
     #[test]
-    fn the_client_has_the_last_word_however_its_file_was_read_before(
+    fn the_client_has_the_last_word_however_its_file_was_read(
         picked in any::<prop::sample::Index>(),
         fates in fates(),
     ) {
