@@ -43,7 +43,7 @@ fn each_cause_rings_once_with_its_reason() {
         "{:?}",
         rung(&home)
     );
-    // Six seconds later the client repeats itself; nobody else does.
+    // The client repeats its question after six seconds; headspace does not.
     home.send(
         "Notification",
         "s1",

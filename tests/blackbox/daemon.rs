@@ -81,7 +81,7 @@ fn up_keeps_the_chosen_events() {
 #[test]
 fn up_says_why_the_server_does_not_start() {
     let user = User::new();
-    // Something else answers there: it is not taken for a server of ours.
+    // Another program answers on the port, and is not mistaken for our server.
     listen_on(user.port, answer("200 OK", "{}"));
     let output = user.run(&["up"]);
     let told = String::from_utf8(output.stderr).unwrap();
@@ -91,7 +91,7 @@ fn up_says_why_the_server_does_not_start() {
     assert!(String::from_utf8(output.stdout).unwrap().contains("no server is running"));
 }
 
-/// A process that only claims to be a server is not signalled.
+/// A process that only claims to be a server is not signaled.
 #[test]
 fn down_does_not_signal_a_process_that_is_not_our_server() {
     let user = User::new();

@@ -14,7 +14,7 @@ fn open_gives_the_browser_a_link_that_works_once() {
     assert!(out.status.success());
     let said = String::from_utf8(out.stdout).unwrap();
     assert_eq!(said, format!("opened http://127.0.0.1:{} in the browser\n", home.port()));
-    // Everybody can read the arguments of a program: there is no code in them, but a page for us alone.
+    // Everybody can read the arguments of a program, so they hold no code but the path of a private page.
     let page = std::fs::read_to_string(opened).unwrap();
     assert!(!page.contains("code="), "{page}");
     let path = std::path::PathBuf::from(page.strip_prefix("file://").expect("a file"));

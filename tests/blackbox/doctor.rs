@@ -1,11 +1,11 @@
-//! "I installed it and nothing shows": what the doctor says, and what it mends.
+//! "I installed it and nothing shows up": what the doctor says, and what it fixes.
 
 use headspace_test_support::{Home, Installation, Process, binary, each_row, wait_for};
 use serde_json::{Value, json};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-/// What the doctor says to one check: level and message of each finding.
+/// The level and message of each finding of one check.
 fn findings(home: &Home, check: &str) -> Vec<(String, String)> {
     let out = home.command(&["doctor", "--json"]).output().unwrap();
     let report: Value = serde_json::from_slice(&out.stdout).unwrap();
@@ -113,7 +113,7 @@ fn an_https_address_fails_with_the_reason_and_the_fix() {
     assert!(fix.contains("CLAUDE_HEADSPACE_URL") && fix.contains("http://"), "{fix}");
 }
 
-/// A client that nobody gave hooks will not report, whatever is said to it.
+/// A client without hooks does not report, whatever one says to it.
 #[test]
 fn a_silent_client_without_hooks_needs_an_install() {
     let home = Installation::new(json!({}));
@@ -134,12 +134,16 @@ fn a_silent_client_without_hooks_needs_an_install() {
 }
 
 #[test]
-fn a_mistyped_setting_is_named_and_a_click_is_no_event() {
-    let mut home = Installation::without_server(json!({"prot": 6000, "reconcile": {"polling_intervall": 2}}));
+fn a_mistyped_setting_is_named() {
+    let home = Installation::without_server(json!({"prot": 6000, "reconcile": {"polling_intervall": 2}}));
     let said: Vec<String> =
         findings(&home, "configuration").into_iter().map(|(_, message)| message).collect();
     assert!(said[0].contains("`prot`") && said[1].contains("`reconcile.polling_intervall`"), "{said:?}");
-    home.start();
+}
+
+#[test]
+fn what_a_person_does_is_not_counted_as_an_event() {
+    let home = Installation::new(json!({}));
     let dir = home.project("api", "main");
     home.send("UserPromptSubmit", "s1", &dir, json!({"prompt": "x"}));
     home.ok(&["rename", "1", "mine"]);

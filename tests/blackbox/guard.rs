@@ -18,7 +18,7 @@ impl Project {
         std::fs::create_dir_all(project.join(".git")).unwrap();
         home.set("USER", "dev");
         home.set("CLAUDE_PROJECT_DIR", &project);
-        // Nobody listens there: verdicts have nowhere to go.
+        // Nobody listens there, so verdicts are not sent anywhere.
         home.set("CLAUDE_HEADSPACE_URL", NO_SERVER);
         home.unset("PATH");
         home.run_in(project);
@@ -181,7 +181,7 @@ fn symbolic_links_are_followed() {
     std::os::unix::fs::symlink("build", proj.join("inside")).unwrap();
     let verdict =
         |command: &str| answer(&home.run(&["guard", "check"], &home.payload(command)))["verdict"].clone();
-    // The whole home lies in a temp directory, where deleting is allowed: writing shows where a link leads.
+    // The home is in a temporary directory, where deleting is allowed: reading shows where a link leads.
     std::fs::create_dir_all(home.at(".ssh")).unwrap();
     std::os::unix::fs::symlink("../.ssh/config", proj.join("cfg")).unwrap();
     assert_eq!(verdict("cat .ssh-notes"), "allow");
@@ -191,7 +191,7 @@ fn symbolic_links_are_followed() {
     assert_eq!(verdict("rm -rf *"), "ask");
 }
 
-/// Texts that double a value, nest calls deeper than any stack, name paths longer than any disk takes.
+/// Values that double, calls nested deeper than any stack, paths longer than any disk allows.
 #[test]
 fn no_payload_crashes_the_guard() {
     let home = Project::new();
@@ -228,7 +228,7 @@ fn the_text_of_a_written_file_is_not_judged() {
     assert_eq!(answer(&output)["verdict"], "allow");
 }
 
-/// A mistake in the file is told with the next verdict, and costs neither the rules nor the user's choices.
+/// The next verdict reports the mistake, and neither the rules nor the user's other settings are lost.
 #[test]
 fn a_mistake_in_the_configuration_is_reported_with_the_verdict() {
     let home = Project::new();
@@ -242,7 +242,7 @@ fn a_mistake_in_the_configuration_is_reported_with_the_verdict() {
     assert_eq!(answer(&by_notify)["hookSpecificOutput"]["permissionDecision"], "deny");
 }
 
-/// The client waits for the hook's end: a server that accepts and never answers must not make it long.
+/// The client waits for the hook to end, so a server that never answers must not delay it.
 #[test]
 fn a_hung_server_does_not_delay_the_verdict() {
     let home = Project::new();
@@ -284,7 +284,7 @@ fn rule_packs_and_scripts_are_judged() {
             );
         },
     );
-    // Longer than anybody reads, and no file at all: what it was before scripts were read.
+    // A script that is too long or missing is not judged.
     std::fs::write(project.join("long.sh"), format!("#!/bin/sh\n{}\nrm -rf ~/x\n", "# x\n".repeat(20_000)))
         .unwrap();
     for command in ["./long.sh", "./missing.sh"] {

@@ -24,7 +24,7 @@ impl World {
         let project = projects.path().canonicalize().unwrap().join("my project");
         std::fs::create_dir_all(&project).unwrap();
         let mut home = Home::new();
-        // Hooks of these tests are written in Python, too, wherever that is.
+        // Some hooks of these tests are Python programs, wherever Python is installed.
         home.set("PATH", std::env::var_os("PATH").unwrap());
         home.set("OUT", home.at("out"));
         home.unset("CLAUDE_HEADSPACE_URL");
@@ -505,7 +505,7 @@ fn redirects_and_text_are_failures_of_an_http_hook() {
 fn capture_records_a_session_of_the_given_client() {
     let world = World::new();
     let client = world.home.at("client.sh");
-    // Reads the settings it is given and does to each hook what the client does.
+    // Reads the settings it is given and runs each hook as the client does.
     let script = r#"
 import json, subprocess, sys
 hooks = json.load(open(sys.argv[sys.argv.index("--settings") + 1]))["hooks"]

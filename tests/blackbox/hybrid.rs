@@ -1,4 +1,4 @@
-//! Hybrid mode through the binary: what hooks do not say is seen in transcripts, processes and settings.
+//! Hybrid mode: what hooks do not report is found in transcripts, processes and settings.
 
 use headspace_platform::clock::WallClock;
 use headspace_test_support::{Home, Process, Server, each_row, wait_for, wait_until};
@@ -33,7 +33,7 @@ impl Sessions {
         self.server = Some(self.home.serve());
     }
 
-    /// Without a warning.
+    /// Kills the server.
     fn stop(&mut self) {
         self.server.take().unwrap().kill();
     }
@@ -284,7 +284,7 @@ fn a_discovered_session_keeps_its_agent_when_hooks_arrive() {
     assert_eq!(sessions.turns(&agent), ["user command: look around", "agent completion: Looked."]);
 }
 
-/// No hook says that it ended, so its process is watched; where somebody else's place can be asked for.
+/// No hook reports its end, so its process is watched. That needs the directory of a process, which only Linux shows.
 #[test]
 #[cfg(target_os = "linux")]
 fn a_discovered_session_ends_with_its_process() {
@@ -295,7 +295,7 @@ fn a_discovered_session_ends_with_its_process() {
     let found = sessions.until("s", idle);
     assert_eq!(found["source"], "transcript");
     assert_eq!(found["claude_pid"], client.id());
-    // Across a restart, too: the process is part of what was stored.
+    // The process is stored, so this works across a restart too.
     sessions.stop();
     sessions.start();
     assert_eq!(sessions.agent("s").unwrap()["ended_at"], Value::Null);
@@ -386,7 +386,7 @@ fn a_long_transcript_is_read_from_its_end() {
 #[test]
 fn a_process_on_another_host_is_not_looked_up_here() {
     let sessions = Sessions::new();
-    // No system gives such a pid to anybody.
+    // No process can have this pid.
     let gone = json!({"claude_pid": 4_194_305, "claude_pid_start": 1});
     let mut elsewhere = gone.clone();
     elsewhere["host"] = "another-machine.invalid".into();
@@ -397,7 +397,7 @@ fn a_process_on_another_host_is_not_looked_up_here() {
     assert_eq!(sessions.agent("there").unwrap()["ended_at"], Value::Null);
 }
 
-/// Two containers have one name, and the pids of one mean nothing in the other.
+/// Two containers have the same name, and the pids of one mean nothing in the other.
 #[test]
 fn a_process_on_another_machine_with_our_name_is_not_looked_up_here() {
     let sessions = Sessions::new();
@@ -422,7 +422,7 @@ fn a_machine_that_was_renamed_is_still_this_one() {
     let start = headspace_platform::process::start_time(client.id());
     let from = |start: Option<u64>| json!({"claude_pid": client.id(), "claude_pid_start": start, "host": "renamed.invalid", "host_id": ours.trim()});
     sessions.post("session-start", "renamed", from(start));
-    // Another process of that pid: a container that was given our state directory.
+    // Another process with the same pid: a container that shares our state directory.
     let mut elsewhere = from(start.map(|start| start + 1));
     elsewhere["working_directory"] = json!("/elsewhere");
     sessions.post("session-start", "shared", elsewhere);
@@ -467,7 +467,7 @@ fn lost_hooks_are_noticed() {
     until("missing");
 }
 
-/// A process that stands for a client, and the file in which it writes what it does.
+/// A process in place of a client, and its status file.
 #[cfg(target_os = "linux")]
 struct FakeClient {
     process: Process,
@@ -543,7 +543,7 @@ fn answers_to_a_dialog_are_seen_in_the_clients_status_file() {
     assert_eq!(agent["client_status"]["status"], "idle");
     client.says("s1", "idle", json!({"name": "my-name", "nameSource": "user"}));
     sessions.until("s1", |agent| agent["name"] == "my-name");
-    // The end of the process ends the agent, whatever the file that it left behind says.
+    // The end of the process ends the agent, whatever its leftover file says.
     drop(client);
     sessions.until("s1", |agent| agent["end_reason"] == "process_gone");
 }
@@ -564,7 +564,7 @@ fn a_session_without_hooks_is_discovered_by_its_status_file_and_its_dialog_needs
     sessions.until("s1", |agent| agent["status"] == "working");
     client.says("s1", "shell", json!({}));
     sessions.until("s1", |agent| agent["group"] == "background");
-    // Another process's file, and one of a process that is gone, say nothing.
+    // The file of another process, or of one that has ended, is ignored.
     client.says("s1", "waiting", json!({"procStart": "1"}));
     std::fs::write(client.file.with_file_name("1.json"), r#"{"pid":1,"sessionId":"s2","status":"busy"}"#)
         .unwrap();
@@ -601,7 +601,7 @@ fn hooks_removed_from_the_settings_are_noticed_at_once() {
         wait_until(&format!("hooks to be {word}"), || sessions.get("/hook/status")["hooks"] == word);
     };
     says("installed");
-    // As editors do it: another file takes its name.
+    // Editors replace a file by renaming another one.
     std::fs::write(settings.with_extension("new"), "{}").unwrap();
     std::fs::rename(settings.with_extension("new"), &settings).unwrap();
     says("missing");

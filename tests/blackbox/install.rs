@@ -1,4 +1,4 @@
-//! Install and uninstall as a user meets them: through the binary, in a home of their own.
+//! `install` and `uninstall` as a user runs them.
 
 use headspace_test_support::{Home, Tmux, binary, copy_program, each_row, succeeded};
 use serde_json::Value;
@@ -163,7 +163,7 @@ fn a_moved_binary_is_updated_in_place_and_uninstall_restores_every_byte() {
     let told = succeeded(home.command_of(&moved, &["install"]).output().unwrap());
     assert!(told.contains("28 updated") && told.contains("delivered in "), "{told}");
     assert_eq!(read(&settings(&home)), installed.replace(binary(), moved.to_str().unwrap()));
-    // A path that a shell would take apart is written as a line that it puts together again.
+    // A path that a shell would split is quoted.
     let odd = home.at("it's a dir/headspace");
     fs::create_dir_all(odd.parent().unwrap()).unwrap();
     fs::rename(&moved, &odd).unwrap();
@@ -197,7 +197,7 @@ fn the_first_and_the_last_ten_backups_are_kept() {
     home.ok(&["install"]);
     for round in 0..15 {
         let text = read(&settings(&home));
-        // Taking an entry out makes the next install write again.
+        // After an entry is removed, the next install writes again.
         let start = text.find("    \"Setup\"").unwrap_or_else(|| panic!("{text}"));
         let end = start + text[start..].find('\n').unwrap() + 1;
         let mut text = text;
@@ -496,7 +496,7 @@ fn concurrent_installs_have_the_result_of_one() {
     }
 }
 
-/// Killed at any moment the file is the old one or the new one, and the next install puts all in order.
+/// Whenever it is killed, the file is the old one or the new one, and the next install completes the work.
 #[test]
 fn a_killed_install_or_uninstall_leaves_a_whole_file() {
     let home = with_settings(PRETTY);

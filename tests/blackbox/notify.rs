@@ -1,4 +1,4 @@
-//! The hook command in all weathers, through the binary. No server is needed: a stand-in listens.
+//! `headspace notify` under all conditions, against a fake server.
 
 use headspace_test_support::{Home, NO_SERVER, Request, answer, each_row, listen, run};
 use serde_json::{Value, json};
@@ -79,7 +79,7 @@ fn an_event_is_posted_with_what_identifies_the_session() {
     assert!(home.spooled().is_empty());
 }
 
-/// A machine is not its name: what tells it from others is made once, and goes along with every event.
+/// Machines can share a name, so each makes an id once and sends it with every event.
 #[test]
 fn the_machines_id_is_made_once_and_differs_between_machines() {
     use std::os::unix::fs::PermissionsExt;
@@ -97,7 +97,7 @@ fn the_machines_id_is_made_once_and_differs_between_machines() {
     assert_eq!(std::fs::read_to_string(&file).unwrap().trim(), id);
     assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
     assert_eq!(std::fs::metadata(home.state()).unwrap().permissions().mode() & 0o777, 0o700);
-    // What cannot be kept, or was not written whole, is no reason to lose an event.
+    // An id that cannot be read does not lose the event.
     std::fs::write(&file, "").unwrap();
     silent_success(&notify(&home, &url, STOP));
     assert_eq!(requests.next().body["host_id"], Value::Null);
@@ -138,7 +138,7 @@ fn an_event_that_was_not_acknowledged_is_in_the_spool() {
         ("nonsense", "what is this".to_owned()),
         ("unknown name", "http://no.such.host.invalid:1".to_owned()),
     ];
-    // All at once, since each hook waits as long as it may.
+    // All at once, because each hook waits until its own limit.
     std::thread::scope(|scope| {
         let hook = |url| {
             scope.spawn(move || {
@@ -322,7 +322,7 @@ fn two_hundred_hooks_at_once_spool_every_event_whole() {
     let filler = "y".repeat(3000);
     let children: Vec<Child> = (0..200)
         .map(|n| {
-            let mut child = command(&home, &url, &["notify"]).spawn().unwrap();
+            let mut child = command(&home, url, &["notify"]).spawn().unwrap();
             let input =
                 format!(r#"{{"session_id":"s","hook_event_name":"Stop","n":{n},"filler":"{filler}"}}"#);
             child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
@@ -344,7 +344,7 @@ fn two_hundred_hooks_at_once_spool_every_event_whole() {
 /// Runs `notify` against a hung server and sends it `signal` once the event has arrived there.
 fn signalled(home: &Home, signal: i32) -> Output {
     let (url, requests) = listen(hung);
-    let mut child = command(&home, &url, &["notify"]).spawn().unwrap();
+    let mut child = command(home, &url, &["notify"]).spawn().unwrap();
     child.stdin.take().unwrap().write_all(STOP.as_bytes()).unwrap();
     requests.next();
     // SAFETY: our own child, not yet waited for.
@@ -450,9 +450,9 @@ fn a_large_event_arrives_whole() {
 #[test]
 fn the_debug_log_says_what_happened_without_secrets() {
     let (home, url) = (Home::with_xdg_directories(), NO_SERVER);
-    silent_success(&notify(&home, &url, STOP));
+    silent_success(&notify(&home, url, STOP));
     assert!(!home.state().join("notify.log").exists());
-    let mut command = command(&home, &url, &["notify"]);
+    let mut command = command(&home, url, &["notify"]);
     command.env("HEADSPACE_DEBUG", "1").env("OTHER", "not-for-the-log");
     silent_success(&run(command, STOP));
     let log = std::fs::read_to_string(home.state().join("notify.log")).unwrap();

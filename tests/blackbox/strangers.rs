@@ -1,4 +1,4 @@
-//! Other users, FIFOs, limits: what must not hang the program, nor get anything from it. Through the binary.
+//! Other users, FIFOs and limits must not hang the program, and must not get anything from it.
 
 use headspace_test_support::{Home, NOBODY, binary, each_row, is_root, run, skip};
 use std::fs;
@@ -226,7 +226,7 @@ fn a_state_directory_of_another_user_is_refused() {
     assert!(String::from_utf8_lossy(&doctor.stdout).contains("another user"), "{doctor:?}");
 }
 
-/// What a project brings along may name files of the project only, and nobody's secrets.
+/// A project's own role can include only files of the project, and no secrets.
 #[test]
 fn a_project_loads_nothing_outside_of_it() {
     let home = Watched::new();
@@ -266,7 +266,8 @@ fn a_project_loads_nothing_outside_of_it() {
     };
     let text = show(r#"{"context": {"roles_dir": "roles"}}"#, "dev");
     expect(&text, &["INSIDE", "HOSTILE"], &["OTHER", "KEY", "MINE", "DOTENV", "\x1b", "\u{9b}", "\u{202e}"]);
-    // The user's own role and configuration may name what is theirs, but no secrets, and no link of the project leads out.
+    // The user's own role and configuration can include the user's files, but no secrets. Links in the project do not
+    // lead out of it.
     let text = show(r#"{"context": {"roles_dir": "~/own/roles"}}"#, "me");
     expect(&text, &["MINE"], &["KEY"]);
     let text =

@@ -37,7 +37,7 @@ const OURS: &str = r#"{ "hooks": [{ "type": "command", "command": "/opt/hs/heads
 const TIGHT: &str =
     r#"{"hooks":[{"type":"command","command":"/opt/hs/headspace","args":["notify"],"timeout":5}]}"#;
 
-/// What is put into files of all manners, and that taking it out gives the file back.
+/// What is added to files of every style; removing it restores the file.
 #[test]
 fn entries_follow_the_style_of_the_file_and_can_be_removed() {
     let cases: &[(&str, &str)] = &[
@@ -81,7 +81,7 @@ fn entries_follow_the_style_of_the_file_and_can_be_removed() {
     );
 }
 
-/// Empty lists and blank files: what is added makes them ambiguous, so the file as it was decides.
+/// An empty list cannot be told from one that install made, so the original file decides.
 #[test]
 fn lists_that_were_empty_stay_if_the_original_file_is_known() {
     let plan = plan_for(&["Stop"], BIN);
@@ -180,7 +180,7 @@ fn a_file_of_the_wrong_shape_is_refused_with_line_and_column() {
         assert_eq!(merge(text, &all(), None).unwrap_err().to_string(), message, "{text}");
         assert!(merge(text, &Plan::nothing(None), None).is_err());
     }
-    // A note under a name that is no event is nobody's business.
+    // An entry under a name that is not an event is left alone.
     assert!(merge("{\"hooks\": {\"_note\": \"mine\"}}", &all(), None).is_ok());
 }
 
@@ -211,7 +211,7 @@ fn the_guard_has_an_entry_of_its_own() {
     };
     assert_eq!(put(&merged.text, &later).text, merged.text.replace(BIN, "/new/headspace"));
     assert!(!put("{}", &later).text.contains("guard"));
-    // And goes alone.
+    // It can be removed alone.
     let without = Plan { notify: Part::Leave, guard: Part::Remove, ..later };
     assert_eq!(put(&merged.text, &without).text, put("{}", &plan_for(&["PreToolUse", "Stop"], BIN)).text);
 }
@@ -241,7 +241,7 @@ fn the_status_line_is_wrapped_and_restored_exactly() {
     assert!(odd.text.starts_with("{\"statusLine\":\"x\",") && odd.warnings.len() == 1);
 }
 
-/// Texts of JSON with comments, commas, blanks and brackets in every manner.
+/// JSON with comments, commas, blanks and brackets in every style.
 fn settings() -> impl Strategy<Value = String> {
     let blank = prop_oneof![
         4 => Just(String::new()),
@@ -333,8 +333,8 @@ fn value_of(text: &str) -> serde_json::Value {
     serde_json::from_str(&strict).unwrap_or_else(|error| panic!("{error}\n{text}"))
 }
 
-/// `"hooks": {}`, `"Stop": []` and `{ }` are filled by install; without the file as it was, nobody can tell
-/// later whether they had been there.
+/// Install fills `"hooks": {}`, `"Stop": []` and `{ }`; without the original file nothing shows later
+/// whether they were there before.
 fn fills_an_empty_list(text: &str) -> bool {
     let value = value_of(text);
     let hooks = value.get("hooks");

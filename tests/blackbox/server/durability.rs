@@ -17,7 +17,7 @@ fn stored(home: &Home) -> Vec<String> {
     query.query_map([], |row| row.get(0)).unwrap().collect::<Result<_, _>>().unwrap()
 }
 
-/// Sends events of several sessions until told to stop; what was acknowledged is noted.
+/// Sends events until `stop`, and collects the acknowledged ones.
 fn load(server: &Server, acked: &Mutex<Vec<String>>, stop: &AtomicBool, worker: usize) {
     let steps = ["user-prompt-submit", "pre-tool-use", "post-tool-use", "stop"];
     for n in 0.. {
@@ -100,7 +100,7 @@ fn rebuild_restores_every_row() {
     server.hook("stop", event("s", json!({"last_assistant_message": "Which port should I use?"})));
     server.hook("session-end", event("s", json!({"reason": "prompt_input_exit"})));
     server.stop();
-    // Numbers of the stream go on.
+    // The sequence numbers of the stream continue.
     let dump = || everything(&home.database(), &["changed_seq"]);
     let before = dump();
     assert!(before.values().all(|rows| !rows.is_empty()), "{before:?}");
@@ -149,7 +149,7 @@ fn a_damaged_database_is_kept_and_what_is_readable_is_restored() {
     }
     server.stop();
     let mut bytes = std::fs::read(home.database()).unwrap();
-    // Where events are: what is derived from them would come back by itself.
+    // Damages the events themselves: derived rows would be recomputed.
     let prompt = b"\"prompt\":\"150 ";
     let middle = bytes.windows(prompt.len()).position(|window| window == prompt).unwrap() / 4096 * 4096;
     bytes[middle..middle + 3 * 4096].fill(0xa5);
@@ -186,7 +186,7 @@ fn a_newer_database_is_refused_and_left_alone() {
 #[test]
 fn a_full_disk_refuses_events_and_keeps_what_was_acknowledged() {
     let home = Home::new();
-    // No file may grow beyond 1 MiB: to SQLite that is a disk that fails.
+    // No file can grow beyond 1 MiB, which SQLite sees as a failing disk.
     let mut command = home
         .command_of("/bin/sh", &["-c", "trap '' XFSZ; ulimit -f 1024; exec \"$0\" serve --port 0", binary()]);
     command.env("PATH", "/usr/bin:/bin");

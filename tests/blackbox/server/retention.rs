@@ -1,4 +1,4 @@
-//! What is old goes; what a living agent needs stays.
+//! Old events are deleted; what a living agent needs stays.
 
 use headspace_test_support::{Home, Server, event, wait_until};
 use serde_json::{Value, json};
@@ -88,7 +88,7 @@ fn a_database_that_is_too_big_loses_its_oldest_events() {
     server.stop();
     let before = std::fs::metadata(home.database()).unwrap().len();
     assert!(before > 3_000_000, "{before}");
-    home.configure(&json!({"retention": {"days": 30, "max_bytes": 2_000_000}}));
+    home.configure(json!({"retention": {"days": 30, "max_bytes": 2_000_000}}));
     assert!(home.run(&["prune"]).status.success());
     let after = std::fs::metadata(home.database()).unwrap().len();
     assert!(after < 2_200_000, "{before} became {after}");
@@ -129,7 +129,7 @@ fn the_database_keeps_its_limit_and_agents_their_state_under_steady_load() {
     const WORKERS: usize = 12;
     const TURNS: usize = 50;
     let home = Home::new();
-    home.configure(&json!({"retention": {"days": 30, "max_bytes": LIMIT}}));
+    home.configure(json!({"retention": {"days": 30, "max_bytes": LIMIT}}));
     let server = home.serve();
     let done = AtomicBool::new(false);
     let last = std::thread::scope(|scope| {
@@ -172,14 +172,14 @@ fn the_database_keeps_its_limit_and_agents_their_state_under_steady_load() {
     };
     let first = oldest("events", "id");
     assert!(first > last / 2, "the first event is {first} of {last}");
-    // What was worked out from the events that are gone is gone, too.
+    // Rows derived from deleted events are deleted too.
     for table in ["turns", "transitions"] {
         assert!(oldest(table, "event_id") >= first, "{table}");
     }
     assert!(oldest("commands", "id") > 200);
     assert!(oldest("changes", "seq") > 1);
     drop(db);
-    // The events that are left, on top of what those before them left, say the same.
+    // The remaining events, applied to the kept state, give the same agents.
     assert!(home.run(&["rebuild"]).status.success());
     let server = home.serve();
     let mut after = server.get("/api/agents?all=1")["agents"].as_array().unwrap().clone();
@@ -205,7 +205,7 @@ fn the_size_limit_is_enforced_right_after_a_burst() {
     server.stop();
     let before = used(&home);
     assert!(before > LIMIT, "{before}");
-    home.configure(&json!({"retention": {"days": 30, "max_bytes": LIMIT}}));
+    home.configure(json!({"retention": {"days": 30, "max_bytes": LIMIT}}));
     let server = home.serve();
     wait_until("a database that fits, at the start", || used(&home) <= LIMIT);
     std::thread::scope(|scope| {
@@ -227,7 +227,7 @@ fn a_pruned_and_damaged_database_restores_its_agents_whole() {
     }
     let before = server.get("/api/agents?all=1")["agents"].clone();
     server.stop();
-    home.configure(&json!({"retention": {"days": 30, "max_bytes": 600_000}}));
+    home.configure(json!({"retention": {"days": 30, "max_bytes": 600_000}}));
     assert!(home.run(&["prune"]).status.success());
     let db = rusqlite::Connection::open(home.database()).unwrap();
     let number = |sql: &str| db.query_row(sql, [], |row| row.get::<_, i64>(0)).unwrap();
@@ -245,7 +245,7 @@ fn a_pruned_and_damaged_database_restores_its_agents_whole() {
     assert_eq!(server.get("/api/agents?all=1")["agents"], before);
     let newest = &server.get("/api/events?limit=1")["events"][0]["id"];
     assert_eq!(newest, last, "an event keeps its id");
-    // And what comes now has an id of its own.
+    // A new event gets a new id.
     assert_eq!(server.hook("stop", event("one", json!({})))["event_id"], last + 1);
 }
 

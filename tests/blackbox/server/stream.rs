@@ -134,7 +134,7 @@ fn a_client_that_does_not_read_is_dropped_and_delays_nobody() {
 #[test]
 fn changes_of_the_hook_receiver_are_sent() {
     let home = Home::new();
-    home.configure(&json!({"reconcile": {"fallback_timeout": 1}}));
+    home.configure(json!({"reconcile": {"fallback_timeout": 1}}));
     let server = home.serve();
     let mut stream = Stream::open(&server, "types=hook_status", None);
     server.hook("stop", event("s", json!({})));
@@ -166,7 +166,7 @@ fn a_headless_question_becomes_attention_as_time_passes() {
 fn streams_end_when_the_server_stops() {
     let home = Home::new();
     let server = home.serve();
-    // News of the receiver itself come at any time.
+    // Changes of the receiver can arrive at any time, so they are left out.
     let mut stream = Stream::open(&server, "types=turn_created", None);
     stream.0.get_ref().set_read_timeout(Some(Duration::from_secs(10))).unwrap();
     server.stop();

@@ -1,4 +1,4 @@
-//! Whose event is it: the six strategies, and what keeps two sessions apart.
+//! Which agent an event belongs to: the six strategies, and what keeps two sessions apart.
 
 use crate::story::*;
 use headspace_core::model::Method;
@@ -10,7 +10,7 @@ const UUID: &str = "0b9e4a52-1f0c-4d0e-9b57-3c1f6f1f0a11";
 /// The rule; `s1`'s fields; what it does; how `s2` starts; which pids live; the strategy.
 type Case = (&'static str, Value, Vec<Tell>, Tell, &'static [u32], Method);
 
-/// A session `s1` with the first fields, told so far; then `s2` starts with the second. Which strategy places it?
+/// Session `s1` has the first fields; then `s2` starts with the second ones. Which strategy finds its agent?
 fn placed(first: Value, then: Vec<Tell>, second: Tell, alive: &[u32]) -> (Method, bool) {
     let mut story = Story::of([start("startup").with(first.clone())]);
     story.alive = alive.to_vec();

@@ -1,4 +1,4 @@
-//! The fine points, each by its first words.
+//! Special cases, one row each.
 
 use crate::story::*;
 use headspace_core::model::{Group, Status};
@@ -10,7 +10,7 @@ fn tasks(list: Value) -> Tell {
     stop("Started.").with(json!({"background_tasks": list}))
 }
 
-/// The rule, the events, the look.
+/// The rule, the events, and how the agent looks then.
 fn rows() -> Vec<(&'static str, Vec<Tell>, &'static str)> {
     let turn = || vec![start("startup"), prompt("W")];
     let after = |tells: Vec<Tell>| turn().into_iter().chain(tells).collect::<Vec<_>>();

@@ -1,4 +1,4 @@
-//! Which machine an event comes from, and what can be known of another one.
+//! Which machine an event comes from, and what can be known about another one.
 
 use crate::story::*;
 use headspace_core::model::{Confidence, Status};
@@ -12,7 +12,7 @@ fn here() -> Value {
     json!({"host": "a", "host_id": "id-a", "claude_pid": 7})
 }
 
-/// A container of the same name.
+/// A container with the same name.
 fn container(id: &str) -> Value {
     json!({"host": "a", "host_id": id, "claude_pid": 7})
 }
@@ -70,7 +70,7 @@ fn containers_with_the_same_name_do_not_share_pids_panes_or_directories() {
             story.tell(prompt("W").with(first));
             story.tell(start("startup").of("s2").with(second));
             assert_eq!(agents(&story), wanted, "{rule}");
-            // Whoever sits in another seat goes on in his.
+            // A session in another pane continues its own agent.
             let look = if wanted == 2 { "processing working Thinking" } else { "idle idle" };
             assert_eq!(story.look(), look, "{rule}");
         },
@@ -172,12 +172,12 @@ fn a_silent_agent_on_another_machine_is_not_believed_to_work_forever() {
         |(rule, tells, minutes, wanted, confidence)| {
             let story = Story::of(tells.iter().map(|tell| tell.clone().with(there.clone())));
             assert_eq!(seen(&story, minutes), (wanted.into(), confidence), "{rule}");
-            // Of a process here we would know.
+            // A process on this machine can be checked.
             let ours = Story::of(tells.into_iter().map(|tell| tell.with(here())));
             assert!(!seen(&ours, minutes).0.contains("not heard"), "{rule}");
         },
     );
-    // It is back with its next word, and that is news.
+    // Its next event brings it back, which is a change.
     let mut story = Story::of([prompt("W").with(there.clone())]);
     story.now = after(&story, 30.0);
     let outcome = story.tell(pre("Bash", "t").with(there)).clone();

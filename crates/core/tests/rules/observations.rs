@@ -1,4 +1,4 @@
-//! What no hook tells: transcripts, processes, the status line, a person.
+//! What no hook reports: transcripts, processes, the status line, what a person does.
 
 use crate::story::*;
 use headspace_test_support::each_row;

@@ -1,4 +1,4 @@
-//! Events that arrive in another order than they happened: the look is the same as if they had not.
+//! Events that arrive out of order give the same result as events in order.
 
 use crate::story::*;
 use headspace_test_support::each_row;
@@ -18,7 +18,7 @@ fn bash(command: &str, id: &str) -> Tell {
     pre("Bash", id).with(json!({"tool_input": {"command": command}}))
 }
 
-/// The rule, the events, the look.
+/// The rule, the events, and how the agent looks then.
 fn rows() -> Vec<(&'static str, Vec<Tell>, &'static str)> {
     let after = |tells: Vec<Tell>| [prompt("W")].into_iter().chain(tells).collect::<Vec<_>>();
     let child_stop = || tell("SubagentStop", json!({})).inside("a1");

@@ -1,4 +1,4 @@
-//! Turns: what was said, once, with its own time.
+//! Turns: everything that was said, once, with its own time.
 
 use crate::story::*;
 use headspace_core::model::{Change, TimestampSource};
@@ -267,7 +267,7 @@ fn commands_begin_and_end() {
     assert_eq!(adopted.current_command.unwrap().instruction.as_deref(), Some("W"));
 }
 
-/// A busy machine starts the hook long after the client has stamped the line, and gets to write the line even later.
+/// A busy machine starts the hook long after the client stamped the line, and writes the line even later.
 #[test]
 fn a_stop_whose_text_arrives_late_is_judged_by_the_text() {
     let asks = "awaiting_input attention Shall I push it?";
