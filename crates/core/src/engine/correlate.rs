@@ -21,7 +21,9 @@ pub(super) fn find(world: &World, event: &Event) -> (Option<i64>, Method) {
     // The newest match of each strategy. All agents are scanned only once: with ten thousand, fetching them takes the time.
     let mut newest: [Option<&Agent>; 3] = [None; 3];
     for agent in world.agents.values() {
-        if !agent.place.shares_processes_with(&origin.place) || is_others(agent, origin.place.process(), event) {
+        if !agent.place.shares_processes_with(&origin.place)
+            || is_others(agent, origin.place.process(), event)
+        {
             continue;
         }
         let age = |agent: &Agent| (agent.last_active_at, agent.id);

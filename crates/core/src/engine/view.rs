@@ -178,7 +178,8 @@ impl Agent {
     }
 
     fn child(&self, mut subagent: Subagent, now: Stamp) -> Subagent {
-        let asks = self.open_questions(now).any(|one| one.subagent.as_deref() == Some(subagent.agent_id.as_str()));
+        let asks =
+            self.open_questions(now).any(|one| one.subagent.as_deref() == Some(subagent.agent_id.as_str()));
         if subagent.status == Status::Attention && !asks {
             subagent.status = Status::Working;
         }

@@ -1,4 +1,4 @@
-//! What the client says about itself, against what its hooks said.
+//! What the client says about itself, compared with what its hooks said.
 
 use crate::story::*;
 use headspace_core::model::*;
@@ -21,7 +21,7 @@ fn background(task: &str, kind: &str) -> Tell {
     stop("Started.").with(json!({"background_tasks": tasks}))
 }
 
-/// The rule, what happens, and how the agent looks then.
+/// The rule, what happens, and the agent's state after it.
 fn rows() -> Vec<(&'static str, Vec<Tell>, &'static str)> {
     let asked = || vec![prompt("W"), says("busy"), pre("Bash", "t1"), asks("Bash"), says("waiting")];
     let after = |mut tells: Vec<Tell>, more: Vec<Tell>| {
@@ -48,12 +48,12 @@ fn rows() -> Vec<(&'static str, Vec<Tell>, &'static str)> {
             "awaiting_input attention Allow Edit: /srv/a.rs",
         ),
         (
-            "another dialog means that the first was answered, though nobody saw it",
+            "another dialog means that the first was answered, even if nobody saw it",
             after(asked(), vec![pre("Edit", "t2"), asks("Edit"), says("waiting")]),
             "awaiting_input attention Allow Edit: /srv/a.rs",
         ),
         (
-            "Yes to a subagent of the background",
+            "Yes to a background subagent",
             vec![
                 prompt("W"),
                 pre("Bash", "t1").inside("a1"),
@@ -77,32 +77,32 @@ fn rows() -> Vec<(&'static str, Vec<Tell>, &'static str)> {
             "idle idle",
         ),
         (
-            "a turn that goes on after its Stop",
+            "a turn that continues after its Stop",
             vec![prompt("W"), says("busy"), stop("Done."), says("busy")],
             "processing working Thinking",
         ),
         (
-            "… and that asked something in its last words",
+            "… and whose last message asked something",
             vec![prompt("W"), says("busy"), stop("Should I use Postgres or SQLite?"), says("busy")],
             "processing working Thinking",
         ),
         (
-            "… is done when the client rests",
+            "… is done when the client is idle",
             vec![prompt("W"), says("busy"), stop("Done."), says("busy"), says("idle")],
             "idle idle",
         ),
         (
-            "a question in words stays open while the client rests",
+            "a question in words stays open while the client is idle",
             vec![prompt("W"), says("busy"), stop("Should I use Postgres or SQLite?"), says("idle")],
             "awaiting_input attention Should I use Postgres or SQLite?",
         ),
         (
-            "an agent in the background explains a busy client",
+            "a background agent explains a busy client",
             vec![prompt("W"), says("busy"), background("a1", "subagent"), says("busy")],
             "idle working 1 background task",
         ),
         (
-            "a client that rests has no agents in the background",
+            "an idle client has no background agents",
             vec![prompt("W"), background("a1", "subagent"), says("idle")],
             "idle idle",
         ),
@@ -117,7 +117,7 @@ fn rows() -> Vec<(&'static str, Vec<Tell>, &'static str)> {
             "idle idle",
         ),
         (
-            "shells that no hook told about",
+            "shells that no hook reported",
             vec![start("startup"), says("shell")],
             "idle working 1 background task",
         ),
@@ -132,22 +132,22 @@ fn rows() -> Vec<(&'static str, Vec<Tell>, &'static str)> {
             "awaiting_input attention Allow Bash: npm test",
         ),
         (
-            "… and gives way to the hook that describes it",
+            "… and is replaced by the hook that describes it",
             vec![prompt("W"), pre("Edit", "t1"), says("waiting"), asks("Edit")],
             "awaiting_input attention Allow Edit: /srv/a.rs",
         ),
         (
-            "a menu that was left leaves no trace",
+            "a closed menu leaves no trace",
             vec![prompt("W"), stop("Done."), says("waiting"), says("idle")],
             "idle idle",
         ),
         (
-            "a Stop that is heard of after the client was seen at rest ended the turn",
+            "a Stop that arrives after the client was seen idle ended the turn",
             vec![prompt("W"), says("busy"), says("idle"), stop("All done.").ago(1)],
             "idle idle",
         ),
         (
-            "hooks of a turn that the client has left do not bring it back",
+            "hooks of a turn that the client has ended do not reopen it",
             vec![
                 start("startup"),
                 says("idle"),
@@ -158,7 +158,7 @@ fn rows() -> Vec<(&'static str, Vec<Tell>, &'static str)> {
             "idle idle",
         ),
         (
-            "a prompt that is heard of after the client was seen at work is that work",
+            "a prompt that arrives after the client was seen working is that work",
             vec![start("startup"), says("busy"), prompt("W").ago(1), stop("Done.")],
             "idle idle",
         ),
@@ -171,7 +171,7 @@ fn rows() -> Vec<(&'static str, Vec<Tell>, &'static str)> {
 }
 
 #[test]
-fn the_client_is_believed_about_itself() {
+fn the_clients_own_status_is_trusted() {
     each_row(
         rows(),
         |(rule, ..)| rule.to_string(),
@@ -180,7 +180,7 @@ fn the_client_is_believed_about_itself() {
 }
 
 #[test]
-fn the_file_makes_no_turns_and_one_prompt_is_one_command() {
+fn the_status_file_makes_no_turns_and_one_prompt_is_one_command() {
     let story = Story::of([
         start("startup"),
         says("busy"),
@@ -202,7 +202,7 @@ fn the_file_makes_no_turns_and_one_prompt_is_one_command() {
 }
 
 #[test]
-fn a_prompt_that_was_queued_is_at_work_from_its_start() {
+fn a_queued_prompt_is_at_work_from_its_start() {
     let dequeued = |text: &str| tell(observed::DEQUEUED, json!({"text": text, "uuid": "dequeued-1"}));
     let mut story = Story::of([prompt("first"), says("busy"), prompt("second"), stop("First answer.")]);
     story.tell(dequeued("second"));
@@ -212,7 +212,7 @@ fn a_prompt_that_was_queued_is_at_work_from_its_start() {
     assert_eq!(turns, ["user:command first", "user:command second", "agent:completion First answer."]);
     story.tell(stop("Second answer."));
     assert_eq!(story.look(), "idle idle");
-    // One that was not told when it was typed has a hook of its own.
+    // One that was not reported when it was typed has its own hook.
     let mut story = Story::of([start("startup"), dequeued("first")]);
     assert_eq!(story.look(), "idle idle");
     story.tell(prompt("first"));
@@ -247,13 +247,13 @@ fn one_session_in_two_terminals_is_two_agents() {
     story.alive = vec![8];
     story.tell(of_pid(tell(observed::PROCESS_GONE, json!({})), 8));
     assert!(status(&story, 8).1);
-    // Nobody has the session now: who comes back to it is not a third agent.
+    // Nobody has the session now: a client that returns to it is not a third agent.
     story.alive = vec![9];
     assert!(!story.tell(of_pid(start("resume"), 9)).is_new_agent);
 }
 
 #[test]
-fn nothing_is_done_between_the_end_of_a_background_agent_and_its_report() {
+fn an_agent_is_not_done_between_the_end_of_a_background_agent_and_its_report() {
     let mut story = Story::of([
         prompt("W"),
         says("busy"),

@@ -1,4 +1,4 @@
-//! "What each event does", row by row: after these events the agent looks like this.
+//! "What each event does", row by row: after these events the agent is in this state.
 
 use crate::story::*;
 use headspace_test_support::each_row;
@@ -23,7 +23,7 @@ fn rows() -> Vec<(&'static str, Vec<Tell>, &'static str)> {
         ),
         ("UserPromptSubmit: commanded, processing at once", turn(), "processing working Thinking"),
         (
-            "a task notification is no prompt, but work",
+            "a task notification is work, not a prompt",
             vec![start("startup"), prompt("<task-notification><task-id>x</task-id>")],
             "processing working Thinking",
         ),
@@ -222,7 +222,7 @@ fn rows() -> Vec<(&'static str, Vec<Tell>, &'static str)> {
             "processing working Thinking",
         ),
         (
-            "other events wake nobody",
+            "other events start no work",
             vec![
                 start("startup"),
                 tell("TaskCompleted", json!({})),
@@ -252,7 +252,7 @@ fn every_event_does_what_its_row_says() {
 }
 
 #[test]
-fn the_machine_takes_valid_steps_only_and_records_the_others() {
+fn the_state_machine_makes_only_valid_transitions_and_records_the_others() {
     each_row(
         [
             (
@@ -261,7 +261,7 @@ fn the_machine_takes_valid_steps_only_and_records_the_others() {
                 vec!["idle user:command commanded", "commanded agent:progress processing"],
             ),
             (
-                "tools are progress, which is no news",
+                "tools are progress, which is not recorded",
                 vec![prompt("W"), pre("Bash", "t1"), post("Bash", "t1")],
                 vec!["idle user:command commanded", "commanded agent:progress processing"],
             ),
@@ -314,7 +314,7 @@ fn the_machine_takes_valid_steps_only_and_records_the_others() {
 }
 
 #[test]
-fn a_state_carries_its_source_and_confidence() {
+fn a_state_has_its_source_and_confidence() {
     each_row(
         [
             ("a hook is high", vec![prompt("W")], "hook high"),
@@ -326,7 +326,7 @@ fn a_state_carries_its_source_and_confidence() {
                 "transcript medium",
             ),
             (
-                "data moves nothing",
+                "data changes no state",
                 vec![prompt("W"), tell("TranscriptInterrupted", json!({})), tell("StatusLine", json!({}))],
                 "transcript medium",
             ),

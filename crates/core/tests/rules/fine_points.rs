@@ -1,4 +1,4 @@
-//! The fine points, each by its first words.
+//! The fine points of the design, each named by its first words.
 
 use crate::story::*;
 use headspace_core::model::{Group, Status};
@@ -10,7 +10,7 @@ fn tasks(list: Value) -> Tell {
     stop("Started.").with(json!({"background_tasks": list}))
 }
 
-/// The rule, the events, the look.
+/// The rule, the events, the state after them.
 fn rows() -> Vec<(&'static str, Vec<Tell>, &'static str)> {
     let turn = || vec![start("startup"), prompt("W")];
     let after = |tells: Vec<Tell>| turn().into_iter().chain(tells).collect::<Vec<_>>();
@@ -120,12 +120,12 @@ fn rows() -> Vec<(&'static str, Vec<Tell>, &'static str)> {
             "processing attention Allow Bash: npm test",
         ),
         (
-            "a child never wakes an idle parent",
+            "a child never makes an idle parent work",
             after(vec![tasks(sub()), pre("Read", "t1").inside("a1")]),
             "idle working 1 background task",
         ),
         (
-            "a child's Stop never wakes an idle parent",
+            "a child's Stop never makes an idle parent work",
             after(vec![stop("Ok."), tell("SubagentStop", json!({})).inside("a1")]),
             "idle idle",
         ),
@@ -155,7 +155,7 @@ fn rows() -> Vec<(&'static str, Vec<Tell>, &'static str)> {
             "idle idle",
         ),
         (
-            "SubagentStop takes its task off the list",
+            "SubagentStop removes its task from the list",
             after(vec![tasks(sub()), tell("SubagentStop", json!({})).inside("a1")]),
             "idle idle",
         ),
@@ -180,22 +180,22 @@ fn rows() -> Vec<(&'static str, Vec<Tell>, &'static str)> {
             "idle idle",
         ),
         (
-            "an event older than the state changes history only",
+            "an event older than the state changes only history",
             after(vec![stop("Fine."), pre("Bash", "t1").ago(1)]),
             "idle idle",
         ),
         (
-            "a late start does not make idle",
+            "a late start does not make the agent idle",
             vec![prompt("W"), start("startup").ago(5)],
             "processing working Thinking",
         ),
         (
-            "a late notification asks nothing any more",
+            "a late notification asks nothing",
             after(vec![pre("Bash", "t1"), post("Bash", "t1"), notice("permission_prompt").ago(1)]),
             "processing working Thinking",
         ),
         (
-            "a late PreToolUse of a call that goes on still counts",
+            "a late PreToolUse of a running call still counts",
             after(vec![pre("Read", "t2"), pre("Bash", "t1").ago(1), post("Read", "t2")]),
             "processing working Bash: npm test",
         ),
@@ -205,7 +205,7 @@ fn rows() -> Vec<(&'static str, Vec<Tell>, &'static str)> {
             "processing working Thinking",
         ),
         (
-            "a late request of a call that goes on still asks",
+            "a late request of a running call still asks",
             after(vec![pre("Bash", "t1"), pre("Read", "t2"), post("Read", "t2"), asks("Bash").ago(2)]),
             bash,
         ),
@@ -279,7 +279,7 @@ fn headless_questions_wait_a_second_for_attention() {
 }
 
 #[test]
-fn stale_is_no_state_and_ends_nobody() {
+fn stale_is_not_a_state_and_ends_no_agent() {
     let mut story = Story::of([prompt("W")]);
     assert!(!story.view().stale);
     story.now = story.now.plus(Duration::from_secs(8 * 3600));
@@ -289,7 +289,7 @@ fn stale_is_no_state_and_ends_nobody() {
 }
 
 #[test]
-fn unseen_and_error_come_and_go() {
+fn unseen_and_error_are_set_and_cleared() {
     let failed = tell("StopFailure", json!({"error": "rate_limit"}));
     each_row(
         [
@@ -367,7 +367,7 @@ fn subagents_are_listed_with_what_they_do() {
 }
 
 #[test]
-fn an_interrupted_turn_takes_its_foreground_children_along() {
+fn an_interrupted_turn_ends_its_foreground_children() {
     let launch = || [prompt("W"), pre("Agent", "t1"), tell("SubagentStart", json!({})).inside("a1")];
     let async_post = post("Agent", "t1").with(json!({"tool_response": {"isAsync": true, "agentId": "a1"}}));
     let interrupted = tell("TranscriptInterrupted", json!({}));

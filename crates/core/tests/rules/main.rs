@@ -1,4 +1,4 @@
-//! The rules of the model, each by its own words.
+//! The rules of the model, each in its own words.
 
 #![allow(clippy::disallowed_methods, reason = "fixtures are files")]
 #![allow(clippy::unwrap_used)]

@@ -1,4 +1,4 @@
-//! What no hook tells: transcripts, processes, the status line, a person.
+//! What no hook reports: transcripts, processes, the status line, a person.
 
 use crate::story::*;
 use headspace_test_support::each_row;
@@ -81,7 +81,7 @@ fn rows() -> Vec<(&'static str, Vec<Tell>, &'static str)> {
             "awaiting_input attention Which?",
         ),
         (
-            "text is no sign of work for a session with hooks",
+            "text alone is not work in a session with hooks",
             after(vec![
                 stop("Fine."),
                 line("TranscriptText", json!({"text": "More.", "stop_reason": "tool_use"})),
@@ -131,7 +131,7 @@ fn a_turn_error_known_from_the_transcript_is_an_error() {
 }
 
 #[test]
-fn a_process_that_is_gone_ends_its_agent_and_no_other() {
+fn a_process_that_is_gone_ends_only_its_own_agent() {
     let gone = |pid: u32| tell("ProcessGone", json!({"claude_pid": pid}));
     let mut story = Story::of([prompt("W").with(json!({"claude_pid": 7})), gone(8)]);
     assert_eq!(story.view().ended_at, None);
@@ -142,7 +142,7 @@ fn a_process_that_is_gone_ends_its_agent_and_no_other() {
 }
 
 #[test]
-fn observations_about_nobody_make_nobody() {
+fn observations_about_no_known_agent_create_none() {
     each_row(
         [
             "Seen",
@@ -163,7 +163,7 @@ fn observations_about_nobody_make_nobody() {
 }
 
 #[test]
-fn the_status_line_fills_in_figures_and_keeps_what_it_does_not_say() {
+fn the_status_line_fills_in_metrics_and_keeps_what_it_does_not_say() {
     let full = json!({
         "model": {"id": "claude-opus-4-5", "display_name": "Opus"},
         "cost": {"total_cost_usd": 1.25},
@@ -185,7 +185,7 @@ fn the_status_line_fills_in_figures_and_keeps_what_it_does_not_say() {
 }
 
 #[test]
-fn a_status_line_without_usage_clears_the_figure_unless_the_conversation_was_resumed() {
+fn a_status_line_without_usage_clears_the_usage_unless_the_conversation_was_resumed() {
     let used = |tokens: u64| {
         let usage = json!({"input_tokens": tokens});
         tell("StatusLine", json!({"context_window": {"current_usage": usage}}))
@@ -210,7 +210,7 @@ fn a_status_line_without_usage_clears_the_figure_unless_the_conversation_was_res
             ("resumed", vec![start("resume"), measured(5000), unused(Value::Null)], Some(5000)),
             ("… and measured since", vec![start("resume"), used(5000), unused(Value::Null)], None),
             (
-                "the line of a session that was left",
+                "the status line of an abandoned session",
                 vec![used(5000), start("clear").of("s2"), used(6000), measured(6000)],
                 None,
             ),
@@ -226,7 +226,7 @@ fn a_status_line_without_usage_clears_the_figure_unless_the_conversation_was_res
 }
 
 #[test]
-fn names_are_what_a_person_would_say() {
+fn names_are_what_a_person_would_use() {
     let titled = tell("StatusLine", json!({"session_name": "title"}));
     let renamed = |name: &str| tell("Renamed", json!({"name": name}));
     each_row(
@@ -240,7 +240,7 @@ fn names_are_what_a_person_would_say() {
             ("the title", vec![prompt("fix"), titled.clone()], "title"),
             ("a given name wins", vec![prompt("fix"), renamed("mine"), titled.clone()], "mine"),
             (
-                "an empty one gives it back",
+                "an empty one restores it",
                 vec![prompt("fix"), renamed("mine"), titled.clone(), renamed("")],
                 "title",
             ),
@@ -259,7 +259,7 @@ fn names_are_what_a_person_would_say() {
 }
 
 #[test]
-fn a_warning_is_remembered_until_the_window_is_new() {
+fn a_warning_is_remembered_until_the_window_is_emptied() {
     let warned = tell("ContextWarned", json!({"level": 80}));
     each_row(
         [

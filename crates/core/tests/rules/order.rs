@@ -1,4 +1,4 @@
-//! Events that arrive in another order than they happened: the look is the same as if they had not.
+//! Events that arrive in another order than they happened: the state is the same as if they had not.
 
 use crate::story::*;
 use headspace_test_support::each_row;
@@ -18,7 +18,7 @@ fn bash(command: &str, id: &str) -> Tell {
     pre("Bash", id).with(json!({"tool_input": {"command": command}}))
 }
 
-/// The rule, the events, the look.
+/// The rule, the events, the state after them.
 fn rows() -> Vec<(&'static str, Vec<Tell>, &'static str)> {
     let after = |tells: Vec<Tell>| [prompt("W")].into_iter().chain(tells).collect::<Vec<_>>();
     let child_stop = || tell("SubagentStop", json!({})).inside("a1");
@@ -34,12 +34,12 @@ fn rows() -> Vec<(&'static str, Vec<Tell>, &'static str)> {
             "processing working Bash: b",
         ),
         (
-            "the request of one of two equal tools keeps to its own call",
+            "the request of one of two equal tools belongs to its own call",
             after(vec![bash("b", "t2"), asks("Bash"), pre("Bash", "t1").ago(1), post("Bash", "t2")]),
             "awaiting_input attention Allow Bash: npm test",
         ),
         (
-            "a late notification asks nothing that a subagent has had answered",
+            "a late notification does not ask again what a subagent had answered",
             after(vec![
                 pre("Bash", "t1").inside("a1"),
                 running("a1"),
@@ -85,7 +85,7 @@ fn rows() -> Vec<(&'static str, Vec<Tell>, &'static str)> {
             "awaiting_input attention Allow Bash: npm test",
         ),
         (
-            "a subagent's late request of a call that goes on still asks",
+            "a subagent's late request of a running call still asks",
             after(vec![
                 pre("Bash", "t1").inside("a1"),
                 pre("Read", "t2").inside("a1"),
@@ -113,7 +113,7 @@ fn rows() -> Vec<(&'static str, Vec<Tell>, &'static str)> {
             "processing working Thinking",
         ),
         (
-            "the batch of the call that broke the turn off starts nothing",
+            "the batch of the call that interrupted the turn starts nothing",
             after(vec![
                 pre("Bash", "t1"),
                 tell(
@@ -125,7 +125,7 @@ fn rows() -> Vec<(&'static str, Vec<Tell>, &'static str)> {
             "idle idle interrupted",
         ),
         (
-            "an MCP server's answer closes the dialog that only a notification told of",
+            "an MCP server's answer closes the dialog that only a notification reported",
             after(vec![
                 pre("mcp__jira__ask", "t1"),
                 notice("elicitation_dialog"),
@@ -161,7 +161,7 @@ fn rows() -> Vec<(&'static str, Vec<Tell>, &'static str)> {
 }
 
 #[test]
-fn what_comes_late_finds_its_place() {
+fn late_events_find_their_place() {
     each_row(
         rows(),
         |(rule, ..)| rule.to_string(),
@@ -181,7 +181,7 @@ fn a_request_that_overtakes_its_question_is_the_same_question() {
 }
 
 #[test]
-fn a_request_that_comes_after_its_answer_is_kept_as_said() {
+fn a_request_that_comes_after_its_answer_is_kept_as_a_turn() {
     let late = || [prompt("W"), pre("Bash", "t1"), post("Bash", "t1"), asks("Bash").ago(1)];
     let story = Story::of(late());
     assert_eq!(story.turns(), ["user:command W", "agent:question Allow Bash: npm test"]);
@@ -192,7 +192,7 @@ fn a_request_that_comes_after_its_answer_is_kept_as_said() {
 }
 
 #[test]
-fn an_answer_is_kept_though_its_batch_came_first() {
+fn an_answer_is_kept_even_if_its_batch_came_first() {
     let answered =
         post("AskUserQuestion", "t1").with(json!({"tool_response": {"answers": {"Which one?": "B"}}}));
     let story = Story::of([prompt("W"), pre("AskUserQuestion", "t1"), batch(&["t1"]), answered.ago(1)]);
@@ -202,7 +202,7 @@ fn an_answer_is_kept_though_its_batch_came_first() {
 }
 
 #[test]
-fn a_prompt_that_was_overtaken_is_the_command_all_the_same() {
+fn a_prompt_that_was_overtaken_is_still_the_command() {
     let queued = Story::of([prompt("W"), pre("Bash", "t1"), post("Bash", "t1"), prompt("and this").ago(1)]);
     let command = queued.view().current_command.unwrap();
     assert_eq!(command.instruction.as_deref(), Some("and this"));

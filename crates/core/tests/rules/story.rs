@@ -1,4 +1,4 @@
-//! A story told to the engine, event by event, a second apart, and what it looks like in the end.
+//! Sends events to the engine, one per second, and reads the state after them.
 
 use headspace_core::engine;
 use headspace_core::engine::{Agent, World};
@@ -30,13 +30,13 @@ impl Tell {
         self
     }
 
-    /// Late by so many events: stamped between two of those before it.
+    /// Late by this many events: stamped between two of those before it.
     pub fn ago(mut self, events: u64) -> Tell {
         self.ago = Duration::from_millis(events * 1000 + 500);
         self
     }
 
-    /// Stamped as the event before it.
+    /// Stamped like the event before it.
     pub fn same_time(mut self) -> Tell {
         self.ago = Duration::from_secs(1);
         self
@@ -49,7 +49,7 @@ impl Tell {
         self
     }
 
-    /// Told from inside a subagent.
+    /// Sent from inside a subagent.
     pub fn inside(self, child: &str) -> Tell {
         self.with(json!({"agent_id": child, "agent_type": "Explore"}))
     }
@@ -102,7 +102,7 @@ pub struct Story {
     pub world: World,
     pub now: Stamp,
     pub outcomes: Vec<Outcome>,
-    /// Pids that live.
+    /// Pids of living processes.
     pub alive: Vec<u32>,
 }
 
@@ -157,7 +157,7 @@ impl Story {
         self.agent().view(self.now, None)
     }
 
-    /// `state status detail`, the look of the agent in one line.
+    /// `state status detail`: the agent's state in one line.
     pub fn look(&self) -> String {
         let view = self.view();
         let detail = view.status_detail.map(|detail| format!(" {detail}")).unwrap_or_default();
@@ -191,7 +191,7 @@ impl Story {
         commands.into_values().collect()
     }
 
-    /// Every step of the machine: `from actor:intent to`, invalid ones with a mark.
+    /// Every transition of the state machine: `from actor:intent to`, invalid ones marked.
     pub fn steps(&self) -> Vec<String> {
         let step = |change: &Change| match change {
             Change::Transition(t) => {

@@ -1,4 +1,4 @@
-//! Turns: what was said, once, with its own time.
+//! Turns: what was said, counted once, with its own time.
 
 use crate::story::*;
 use headspace_core::model::{Change, TimestampSource};
@@ -46,7 +46,7 @@ fn turns_are_what_was_said() {
             vec!["user:command W", "agent:question Which one? (A, B)", "user:answer B"],
         ),
         (
-            "a permission is a question, its grant no turn",
+            "a permission is a question, granting it is not a turn",
             vec![prompt("W"), pre("Bash", "t1"), asks("Bash"), post("Bash", "t1")],
             vec!["user:command W", "agent:question Allow Bash: npm test"],
         ),
@@ -66,7 +66,7 @@ fn turns_are_what_was_said() {
             vec!["user:command W", "agent:end_of_task API Error: 529"],
         ),
         (
-            "a child's words are not the agent's",
+            "what a child says is not the agent's",
             vec![prompt("W"), tell("SubagentStop", json!({"last_assistant_message": "Which?"})).inside("a1")],
             vec!["user:command W"],
         ),
@@ -188,12 +188,12 @@ fn turns_are_what_was_said() {
         ),
         ("… or came before", vec![prompt("W"), typed("W")], vec!["user:command W"]),
         (
-            "the same prompt twice is two, told twice each",
+            "the same prompt twice is two, each reported twice",
             vec![prompt("W"), typed("W"), prompt("W"), typed("W ")],
             vec!["user:command W", "user:command W"],
         ),
         (
-            "what stands in a prompt's place but nobody typed",
+            "what appears as a prompt but nobody typed",
             vec![
                 start("startup"),
                 typed("<local-command-stdout>"),
@@ -202,7 +202,7 @@ fn turns_are_what_was_said() {
             vec![],
         ),
         (
-            "a fork's copy of older words was said elsewhere",
+            "a fork's copy of older texts was said elsewhere",
             vec![start("fork"), line("Old.", "1", "end_turn").ago(9), typed("old").ago(9)],
             vec![],
         ),
@@ -217,7 +217,7 @@ fn turns_are_what_was_said() {
 }
 
 #[test]
-fn transcript_words_carry_their_own_time() {
+fn transcript_texts_have_their_own_time() {
     let story = Story::of([prompt("W"), line("Let me see.", "u1", "tool_use")]);
     let turns: Vec<_> = story
         .outcomes
@@ -253,7 +253,7 @@ fn commands_begin_and_end() {
             ("a stop while idle makes none", vec![start("startup"), stop("Fine.")], vec![]),
             ("a late prompt's is over", vec![stop("Fine."), prompt("W").ago(5)], vec!["complete"]),
             (
-                "a late prompt gives an inferred one its words",
+                "a late prompt gives an inferred one its text",
                 vec![pre("Bash", "t1"), prompt("W").ago(1)],
                 vec!["processing"],
             ),

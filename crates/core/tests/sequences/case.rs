@@ -59,7 +59,7 @@ pub fn all() -> Vec<Case> {
     files.iter().map(|file| serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap()).collect()
 }
 
-/// Second `s` of the recording, as a moment of ours.
+/// Second `s` of the recording, as a stamp.
 pub fn moment(s: f64) -> Stamp {
     Stamp(1_800_000_000_000_000_000 + (s * 1e9) as i64)
 }
@@ -72,7 +72,7 @@ pub const fn pid_start(process: u32) -> u64 {
     500_000 + process as u64
 }
 
-/// Puts pids, start times and moments where the recording has placeholders. No moment is later than `now`.
+/// Replaces the recording's placeholders by pids, start times and stamps. No stamp is later than `now`.
 pub fn fill(value: &mut Value, stamp: Stamp, now: Stamp) {
     match value {
         Value::Object(map) => map.values_mut().for_each(|value| fill(value, stamp, now)),

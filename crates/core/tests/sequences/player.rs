@@ -1,4 +1,4 @@
-//! Plays a case into the engine the way the ledger would: facts first, then the event, then what the reconciler saw.
+//! Plays a case into the engine as the ledger would: facts first, then the event, then what the reconciler saw.
 
 use crate::case::{Case, Recorded, fill, moment, pid, pid_start};
 use crate::edge::{self, Observation};
@@ -9,12 +9,12 @@ use headspace_core::stamp::Stamp;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
-/// When the reconciler gets to read the transcript.
+/// When the reconciler reads the transcript.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Reading {
     /// At once after each hook.
     Eager,
-    /// Only when somebody waits for it.
+    /// Only when something waits for it.
     Lazy,
 }
 
@@ -81,7 +81,7 @@ impl<'a> Player<'a> {
         }
     }
 
-    /// What became of the outside before the next hook: transcript lines, ended processes.
+    /// What happened outside before the next hook: transcript lines, ended processes.
     pub fn pause(&mut self, after: Option<usize>, urgent: bool) {
         for (at, session, mut line) in std::mem::take(&mut self.gaps[after.map_or(0, |i| i + 1)]) {
             self.now = self.now.max(moment(at));
@@ -100,11 +100,11 @@ impl<'a> Player<'a> {
         });
         if urgent || self.reading == Reading::Eager {
             self.read();
-            self.bury();
+            self.report_gone();
         }
     }
 
-    /// Reads what was written to the transcripts.
+    /// Reads the new lines of the transcripts.
     pub fn read(&mut self) {
         for (session, line) in std::mem::take(&mut self.unread) {
             for Observation { name, source, at, body } in edge::observations(&line) {
@@ -114,8 +114,8 @@ impl<'a> Player<'a> {
         }
     }
 
-    /// Tells of agents whose process is gone.
-    fn bury(&mut self) {
+    /// Reports agents whose process is gone.
+    fn report_gone(&mut self) {
         let gone: Vec<(String, u32, u64)> = self
             .world
             .agents()
@@ -153,7 +153,7 @@ impl<'a> Player<'a> {
         self.stored.push((event, outcome));
     }
 
-    /// The server forgets everything but its store.
+    /// The server loses everything except its store.
     pub fn restart(&mut self) {
         let agents: Vec<Agent> = self
             .world
@@ -164,7 +164,7 @@ impl<'a> Player<'a> {
         self.contacted.clear();
     }
 
-    /// The turns of an agent as the store has them: corrections replace, order is by time.
+    /// The turns of an agent as the store has them: corrections replace, sorted by time.
     pub fn turns(&self, agent_id: i64) -> Vec<Turn> {
         let mut turns: Vec<Turn> = Vec::new();
         for change in self.stored.iter().flat_map(|(_, outcome)| &outcome.changes) {

@@ -1,4 +1,4 @@
-//! Whatever comes in whatever order: the stored events, replayed into an empty world, give the live projection.
+//! Events in any order: the stored events, replayed into an empty world, give the live projection.
 
 use crate::case;
 use crate::player::{Player, Reading};
@@ -24,18 +24,18 @@ static STREAMS: LazyLock<Vec<Vec<Event>>> = LazyLock::new(|| {
     cases.iter().map(play).collect()
 });
 
-/// What fate does before an event arrives.
+/// What happens to an event before it arrives.
 #[derive(Clone, Copy, Debug)]
 struct Fate {
-    /// Which stream speaks next.
+    /// Which stream is next.
     stream: usize,
-    /// It was stamped this much earlier than recorded.
+    /// It is stamped this much earlier than recorded.
     late_ms: u32,
     /// It comes a second time.
     twice: bool,
-    /// The server restarts before.
+    /// The server restarts before it.
     restart: bool,
-    /// Which of the processes the engine asks about live (a bit each).
+    /// Which of the processes the engine asks about are alive (one bit each).
     alive: u8,
 }
 
@@ -66,12 +66,16 @@ fn restarted(world: &World) -> World {
     World::load(agents, world.counters())
 }
 
-/// What must hold of every agent at any time.
-fn sound(world: &World, now: Stamp) {
+/// What must be true for every agent at any time.
+fn assert_sound(world: &World, now: Stamp) {
     for agent in world.agents() {
         let view = agent.view(now, None);
         let main = agent.interactions.iter().filter(|one| one.subagent.is_none()).count();
-        assert_eq!(agent.command.is_none(), agent.state == AgentState::Idle, "a command gives the state");
+        assert_eq!(
+            agent.command.is_none(),
+            agent.state == AgentState::Idle,
+            "a command determines the state"
+        );
         assert_eq!(
             main > 0,
             agent.state == AgentState::AwaitingInput,
@@ -81,7 +85,7 @@ fn sound(world: &World, now: Stamp) {
         assert!(agent.sessions.contains(&agent.session_id));
         assert_eq!(view.waiting_since.is_some(), view.status == Status::Attention);
         if agent.ended_at.is_some() {
-            assert_eq!((view.state, view.status), (AgentState::Idle, Status::Idle), "the dead are quiet");
+            assert_eq!((view.state, view.status), (AgentState::Idle, Status::Idle), "ended agents are idle");
             assert!(agent.children.iter().all(|child| !child.at_work()));
         }
         for child in &agent.children {
@@ -123,7 +127,7 @@ proptest! {
                     asked.filter(|(i, _)| fate.alive >> (i % 8) & 1 == 1).map(|(_, process)| process).collect();
                 event.facts.first_since_start = contacted.insert(event.session_id.clone());
                 let outcome = engine::apply(&mut world, &event);
-                sound(&world, now);
+                assert_sound(&world, now);
                 event.agent_hint = outcome.agent_id.filter(|_| outcome.is_new_agent);
                 outcomes.push(outcome);
                 stored.push(event);
