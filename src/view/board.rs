@@ -1,8 +1,6 @@
 //! The view model: the agents in the order every surface shows them, counted by group, with their words and ages.
 
-use headspace_core::model::{Group, Row};
-use headspace_core::numbers::duration;
-use std::time::Duration;
+use headspace_core::model::{Fold, Group, Row};
 
 /// The agents as a person wants to see them: who needs me first, then who waited longest.
 pub struct Board {
@@ -22,12 +20,14 @@ pub struct Include {
 impl Board {
     /// Of rows in their order ([`crate::model::rows`]).
     pub fn new(mut rows: Vec<Row>, show: Include) -> Board {
-        let before = rows.len();
-        rows.retain(|row| show.ended || !row.ended);
-        let ended = before - rows.len();
-        let before = rows.len();
-        rows.retain(|row| show.headless || !row.headless || row.group <= Group::Error);
-        let headless = before - rows.len();
+        let folded = |fold: Fold| rows.iter().filter(|row| row.summary.fold == Some(fold)).count();
+        let ended = if show.ended { 0 } else { folded(Fold::Ended) };
+        let headless = if show.headless { 0 } else { folded(Fold::Headless) };
+        rows.retain(|row| match row.summary.fold {
+            Some(Fold::Ended) => show.ended,
+            Some(Fold::Headless) => show.headless,
+            None => true,
+        });
         Board { rows, ended, headless }
     }
 
@@ -50,16 +50,5 @@ impl Board {
     /// The agent that has waited longest for its human.
     pub fn next(&self) -> Option<&Row> {
         self.rows.iter().find(|row| row.group == Group::NeedsYou && !row.ended)
-    }
-}
-
-/// "waiting 3 m", "for 12 s", "2 h ago".
-pub fn age_words(row: &Row) -> String {
-    let age = duration(Duration::from_secs(row.age));
-    match row.group {
-        _ if row.ended => "ended".to_owned(),
-        Group::NeedsYou => format!("waiting {age}"),
-        Group::Working => format!("for {age}"),
-        _ => format!("{age} ago"),
     }
 }

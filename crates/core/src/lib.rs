@@ -18,3 +18,4 @@ pub mod stamp;
 pub mod testing;
 pub mod text;
 pub mod transcript;
+pub mod wire;

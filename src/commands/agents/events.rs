@@ -8,10 +8,11 @@ use headspace_core::numbers::duration;
 use headspace_core::stamp::Stamp;
 use headspace_core::text;
 use headspace_core::text::gist;
+use headspace_core::wire::{EventsPage, StoredEvent};
 use headspace_platform::clock::WallClock;
 use headspace_platform::clock::local_clock;
 use headspace_platform::config::Config;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::io::Write;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -76,19 +77,18 @@ pub fn run(args: &EventsArgs) -> Result<ExitCode> {
     let mut last_id = 0;
     // To follow on from the newest, it must be known even if it is not shown.
     let mut events = newest(&client, &query, args.lines.max(1)).context(AWAY)?;
-    events.sort_by_key(|event| event["id"].as_i64());
+    events.sort_by_key(|event| event.id);
     if args.lines == 0 {
-        last_id = events.iter().filter_map(|event| event["id"].as_i64()).max().unwrap_or(0);
+        last_id = events.iter().map(|event| event.id).max().unwrap_or(0);
         events.clear();
     }
     loop {
         for event in &events {
-            last_id = last_id.max(event["id"].as_i64().unwrap_or(0));
-            let at = event["at"].as_str().and_then(Stamp::parse);
-            if oldest.zip(at).is_some_and(|(oldest, at)| at < oldest) {
+            last_id = last_id.max(event.id);
+            if oldest.is_some_and(|oldest| event.at < oldest) {
                 continue;
             }
-            let text = if args.json { text::json(event, false) } else { line(event, at, style) };
+            let text = if args.json { text::json(&json!(event), false) } else { line(event, style) };
             // A closed pipe (`| head`) ends it quietly.
             if writeln!(std::io::stdout(), "{text}").is_err() {
                 return Ok(ExitCode::SUCCESS);
@@ -99,27 +99,23 @@ pub fn run(args: &EventsArgs) -> Result<ExitCode> {
         }
         std::thread::sleep(Duration::from_millis(300));
         // A server that restarts is waited for: events come later, none is left out.
-        events = client
-            .get(&format!("/api/events?after={last_id}&limit=1000{query}"))
-            .ok()
-            .and_then(|mut answer: Value| answer["events"].take().as_array().cloned())
-            .unwrap_or_default();
-        events.sort_by_key(|event| event["id"].as_i64());
+        let page = client.get::<EventsPage>(&format!("/api/events?after={last_id}&limit=1000{query}"));
+        events = page.map(|page| page.events).unwrap_or_default();
+        events.sort_by_key(|event| event.id);
     }
 }
 
 /// The server searches a part of the store at a time.
-fn newest(client: &Client, query: &str, lines: usize) -> Result<Vec<Value>> {
+fn newest(client: &Client, query: &str, lines: usize) -> Result<Vec<StoredEvent>> {
     let mut events = Vec::new();
     let mut before = String::new();
     loop {
         let limit = (lines - events.len()).min(EVENTS_PER_REQUEST);
-        let mut answer: Value = client.get(&format!("/api/events?limit={limit}{query}{before}"))?;
-        let page = answer["events"].take().as_array_mut().map(std::mem::take).unwrap_or_default();
-        let oldest = page.iter().filter_map(|event| event["id"].as_i64()).min();
-        let full = page.len() == limit;
-        events.extend(page);
-        match answer["looked_to"].as_i64().or(oldest.filter(|_| full)) {
+        let page: EventsPage = client.get(&format!("/api/events?limit={limit}{query}{before}"))?;
+        let oldest = page.events.iter().map(|event| event.id).min();
+        let full = page.events.len() == limit;
+        events.extend(page.events);
+        match page.looked_to.or(oldest.filter(|_| full)) {
             Some(id) if events.len() < lines => before = format!("&before={id}"),
             _ => return Ok(events),
         }
@@ -152,17 +148,16 @@ fn percent_encoded(text: &str) -> String {
 }
 
 /// `10:02:11  12 s ago  api#3  PreToolUse  Bash: npm test`
-fn line(event: &Value, at: Option<Stamp>, style: Style) -> String {
-    let text = |name: &str| event[name].as_str().unwrap_or("");
-    let clock = at.map_or(String::new(), local_clock);
-    let ago = at.map_or(String::new(), |at| format!("{} ago", duration(Stamp::now().since(at))));
-    let agent = event["agent_id"].as_i64().map_or(String::new(), |id| format!("#{id}"));
+fn line(event: &StoredEvent, style: Style) -> String {
+    let clock = local_clock(event.at);
+    let ago = format!("{} ago", duration(Stamp::now().since(event.at)));
+    let agent = event.agent_id.map_or(String::new(), |id| format!("#{id}"));
     format!(
         "{} {:>9}  {agent:<5} {:<20} {}",
         style.dim(&clock),
         style.dim(&ago),
-        gist(text("name"), 20),
-        gist(&about(&event["body"]), 110)
+        gist(&event.name, 20),
+        gist(&about(&event.body), 110)
     )
 }
 

@@ -4,13 +4,12 @@ use crate::view::client;
 use crate::view::client::Client;
 use crate::view::style::Style;
 use anyhow::{Context, Result};
-use headspace_core::model::{Actor, AgentView, CommandStateOrIdle, Confidence, Intent, Source};
-use headspace_core::stamp::Stamp;
+use headspace_core::model::AgentView;
 use headspace_core::text;
 use headspace_core::text::{gist, plain};
+use headspace_core::wire::{StoredTransition, TransitionsPage};
 use headspace_platform::clock::local_clock;
 use headspace_platform::config::Config;
-use serde::Deserialize;
 use std::process::ExitCode;
 
 /// Say why an agent is in its state
@@ -29,39 +28,24 @@ pub struct ExplainArgs {
     json: bool,
 }
 
-/// A step as the server tells it.
-#[derive(Deserialize)]
-struct Step {
-    from: CommandStateOrIdle,
-    to: CommandStateOrIdle,
-    actor: Actor,
-    intent: Intent,
-    valid: bool,
-    confidence: Confidence,
-    source: Source,
-    at: Stamp,
-    why: String,
-}
-
 pub fn run(args: &ExplainArgs) -> Result<ExitCode> {
     let client = Client::new(&Config::load()?);
     let agents = client.agents(true).context("could not reach the server: `headspace up` starts it")?;
     let agent = client::find(&agents, &args.agent)?;
     // Not only those that are shown: the last valid one may lie further back.
     let path = format!("/api/agents/{}/transitions?limit={}", agent.id, args.steps.max(200));
-    let mut answer: serde_json::Value = client.get(&path)?;
+    let TransitionsPage { transitions, .. } = client.get(&path)?;
     if args.json {
-        let value = serde_json::json!({"agent": agent, "transitions": answer["transitions"].take()});
+        let value = serde_json::json!({"agent": agent, "transitions": transitions});
         println!("{}", text::json(&value, true));
         return Ok(ExitCode::SUCCESS);
     }
-    let transitions: Vec<Step> = serde_json::from_value(answer["transitions"].take())?;
     print!("{}", story(agent, &transitions, args.steps));
     Ok(ExitCode::SUCCESS)
 }
 
 /// The headline says what is and since when; below it the last steps, newest first.
-fn story(agent: &AgentView, transitions: &[Step], steps: usize) -> String {
+fn story(agent: &AgentView, transitions: &[StoredTransition], steps: usize) -> String {
     let style = Style::for_stdout();
     let mut text = format!("{}\n", style.bold(&format!("{} {}", agent.group.glyph(), gist(&agent.name, 80))));
     let last = transitions.iter().rev().find(|step| step.valid);

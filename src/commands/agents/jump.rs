@@ -33,7 +33,7 @@ pub struct JumpArgs {
 
 pub fn next(args: &NextArgs) -> Result<ExitCode> {
     let overview = client::overview(&Config::load()?, false)?;
-    let board = Board::new(model::rows(overview.agents.clone(), Stamp::now()), Include::default());
+    let board = Board::new(model::rows(&overview.agents, Stamp::now()), Include::default());
     match board.next().and_then(|row| overview.agents.iter().find(|agent| agent.id == row.id)) {
         None => {
             println!("nobody needs you");
@@ -66,7 +66,7 @@ fn go(agent: &AgentView) -> Result<ExitCode> {
 fn whereabouts(agent: &AgentView) -> String {
     let mut text =
         format!("{} {} ({})", agent.group.glyph(), text::gist(&agent.name, 60), agent.group.label());
-    let about = text::gist(agent.about().unwrap_or_default(), 120);
+    let about = text::gist(&agent.about(), 120);
     for (label, value) in [
         ("", Some(about)),
         ("in ", agent.cwd.clone()),

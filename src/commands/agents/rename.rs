@@ -4,6 +4,7 @@ use crate::view::client;
 use crate::view::client::Client;
 use anyhow::{Context, Result};
 use headspace_core::text;
+use headspace_core::wire::AgentChanged;
 use headspace_platform::config::Config;
 use serde_json::json;
 use std::process::ExitCode;
@@ -24,7 +25,7 @@ pub fn run(args: &RenameArgs) -> Result<ExitCode> {
     let client = Client::new(&Config::load()?);
     let agents = client.agents(true).context("could not reach the server: `headspace up` starts it")?;
     let agent = client::find(&agents, &args.agent)?;
-    client.post(&format!("/api/agents/{}/name", agent.id), &json!({"name": args.name}))?;
+    client.post::<AgentChanged>(&format!("/api/agents/{}/name", agent.id), &json!({"name": args.name}))?;
     println!(
         "{} is now {}",
         text::gist(&agent.name, 60),

@@ -1,6 +1,5 @@
 //! `headspace status`: one screen, attention first, a line per agent.
 
-use crate::view::board;
 use crate::view::board::{Board, Include};
 use crate::view::client;
 use crate::view::client::{Origin, Overview};
@@ -60,7 +59,7 @@ pub fn run(args: &StatusArgs) -> Result<ExitCode> {
         let (text, board) = if args.json {
             let overview = client::overview(&config, true)?;
             let text = as_json(&overview);
-            (text, Board::new(model::rows(overview.agents, Stamp::now()), show))
+            (text, Board::new(model::rows(&overview.agents, Stamp::now()), show))
         } else {
             let list = client::agent_list(&config, args.all)?;
             let (about, rows) = (list.about, list.rows);
@@ -83,7 +82,7 @@ pub fn run(args: &StatusArgs) -> Result<ExitCode> {
 
 fn as_json(overview: &Overview) -> String {
     let mut agents: Vec<&AgentView> = overview.agents.iter().collect();
-    agents.sort_by_cached_key(|agent| agent.rank());
+    agents.sort_by_cached_key(|agent| agent.order());
     let value = json!({
         "version": 1, "server_running": overview.receiver.is_some(), "url": overview.url,
         "receiver": overview.receiver, "agents": agents,
@@ -118,7 +117,7 @@ fn waybar(board: &Board) -> String {
     let lines: Vec<String> = board
         .rows
         .iter()
-        .map(|row| format!("{} {}: {}", row.group.glyph(), gist(&row.name, 40), gist(&row.about, 80)))
+        .map(|row| format!("{} {}: {}", row.group.glyph(), gist(&row.name, 40), gist(&row.summary.about, 80)))
         .collect();
     let class = Group::ALL.iter().find(|group| board.count(**group) > 0).map_or("idle", |group| group.word());
     // Waybar reads a tooltip as Pango markup: an ask with `&&` in it would leave it empty.
@@ -129,7 +128,8 @@ fn waybar(board: &Board) -> String {
 fn screen(origin: &Origin, board: &Board, style: Style, now: Stamp) -> String {
     let mut out = String::new();
     let width = width();
-    let name_width = board.rows.iter().map(|row| row.title().chars().count()).max().unwrap_or(0).clamp(8, 28);
+    let name_width =
+        board.rows.iter().map(|row| row.summary.title.chars().count()).max().unwrap_or(0).clamp(8, 28);
     for row in &board.rows {
         out.push_str(&line(row, name_width, width, style));
         for subagent in &row.subagents {
@@ -151,12 +151,12 @@ fn screen(origin: &Origin, board: &Board, style: Style, now: Stamp) -> String {
 }
 
 fn line(row: &Row, name_width: usize, width: usize, style: Style) -> String {
-    let name = gist(&row.title(), name_width);
-    let age = board::age_words(row);
+    let name = gist(&row.summary.title, name_width);
+    let age = row.age_phrase();
     let context = row.context.map_or(String::new(), |percent| format!("{percent:.0} %"));
     let room = width.saturating_sub(name_width + 2 + 2 + 14 + 7).max(20);
-    let about = gist(&row.about, room);
-    let word = if about.is_empty() { row.group.label().to_owned() } else { about };
+    let about = gist(&row.summary.about, room);
+    let word = if about.is_empty() { row.summary.label.clone() } else { about };
     let head = format!("{} {name:<name_width$}", row.group.glyph());
     let text = format!("{word:<room$}");
     let (head, text) = match row.group {

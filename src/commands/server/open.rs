@@ -2,6 +2,7 @@
 
 use crate::view::client::Client;
 use anyhow::{Context, Result};
+use headspace_core::wire::LoginCode;
 use headspace_platform::config;
 use headspace_platform::config::Config;
 use headspace_platform::files;
@@ -24,14 +25,12 @@ pub struct OpenArgs {
 
 pub fn run(args: &OpenArgs) -> Result<ExitCode> {
     let client = Client::new(&Config::load()?);
-    let answer = client.post("/api/login-code", &json!({})).with_context(|| {
+    let LoginCode { code } = client.post("/api/login-code", &json!({})).with_context(|| {
         format!(
             "could not open the dashboard at {}: is the server running? `headspace up` starts it",
             client.url
         )
     })?;
-    let code =
-        answer["code"].as_str().context("could not open the dashboard: the server gave no login code")?;
     let link = format!("{}/login?code={code}", client.url);
     if !args.print && in_browser(&page(&link)?) {
         println!("opened {} in the browser", client.url);

@@ -3,6 +3,7 @@
 use crate::view::client::Client;
 use anyhow::{Context, Result};
 use headspace_core::numbers::counted;
+use headspace_core::wire::PruneAnswer;
 use headspace_platform::config;
 use headspace_platform::config::Config;
 use headspace_store as store;
@@ -50,10 +51,10 @@ fn ask_server(config: &Config, days: Option<u32>) -> Result<Deleted> {
     let client = Client::new(config);
     // It answers within seconds, done or not: a big database takes longer.
     loop {
-        let answer = client.post("/api/prune", &body).context("could not ask the server to prune")?;
-        if answer["done"] != false {
-            let number = |field: &str| answer[field].as_u64().unwrap_or(0);
-            return Ok(Deleted { events: number("events"), agents: number("agents") });
+        let answer: PruneAnswer =
+            client.post("/api/prune", &body).context("could not ask the server to prune")?;
+        if answer.done {
+            return Ok(Deleted { events: answer.events, agents: answer.agents });
         }
     }
 }

@@ -1,15 +1,14 @@
 //! What `top` knows and what keys mean. Pure: news in, effects out.
 
-use crate::commands::top::feed::{News, Said};
+use crate::commands::top::feed::News;
 use crate::view::board::{Board, Include};
-use crate::view::client::Receiver;
 use headspace_core::model;
 use headspace_core::model::{AgentView, Group};
 use headspace_core::stamp::Stamp;
+use headspace_core::wire::{HookStatus, StoredEvent, StoredTurn};
 use ratatui::crossterm::event::{
     Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseButton, MouseEventKind,
 };
-use serde_json::Value;
 use std::collections::BTreeMap;
 
 pub enum Effect {
@@ -70,9 +69,9 @@ pub struct TopState {
     pub by_project: bool,
     pub show_events: bool,
     pub away: bool,
-    pub receiver: Option<Receiver>,
-    pub turns: Vec<Said>,
-    pub events: Vec<Value>,
+    pub receiver: Option<HookStatus>,
+    pub turns: Vec<StoredTurn>,
+    pub events: Vec<StoredEvent>,
     preview_of: Option<i64>,
     pub message: Option<String>,
     /// Screen row ▶ agent, as last drawn: what a click means.
@@ -101,8 +100,8 @@ impl TopState {
                 .any(|text| text.to_lowercase().contains(word))
             })
         };
-        let agents = self.agents.values().filter(matches).cloned().collect();
-        let mut rows = model::rows(agents, now);
+        let agents: Vec<AgentView> = self.agents.values().filter(matches).cloned().collect();
+        let mut rows = model::rows(&agents, now);
         if self.by_project {
             rows.sort_by(|a, b| a.project.cmp(&b.project));
         }

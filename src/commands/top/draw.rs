@@ -1,7 +1,6 @@
 //! How `top` looks.
 
 use crate::commands::top::app::{KEYS, TopState};
-use crate::view::board;
 use headspace_core::model::{Actor, AgentView, Group, Row};
 use headspace_core::numbers::thousands;
 use headspace_core::stamp::Stamp;
@@ -110,9 +109,9 @@ fn lines_of(row: &Row, selected: bool, width: usize) -> Vec<Line<'static>> {
     let base = if selected { Style::new().add_modifier(Modifier::REVERSED) } else { Style::new() };
     let mark = if row.stale || row.ended { colour(Group::Idle) } else { colour(row.group) };
     let context = row.context.map_or(String::new(), |percent| format!("  {percent:.0} %"));
-    let tail = format!("{}{context} ", board::age_words(row));
+    let tail = format!("{}{context} ", row.age_phrase());
     let room = width.saturating_sub(tail.chars().count() + 4);
-    let title = gist(&row.title(), room);
+    let title = gist(&row.summary.title, room);
     let gap = " ".repeat(room.saturating_sub(title.chars().count()));
     let mut lines = vec![
         Line::from(vec![
@@ -123,8 +122,8 @@ fn lines_of(row: &Row, selected: bool, width: usize) -> Vec<Line<'static>> {
         ])
         .style(base),
     ];
-    let about = gist(&row.about, width.saturating_sub(4));
-    let about = if about.is_empty() { row.group.label().to_owned() } else { about };
+    let about = gist(&row.summary.about, width.saturating_sub(4));
+    let about = if about.is_empty() { row.summary.label.clone() } else { about };
     let about_style = if row.group == Group::NeedsYou { mark } else { dim() };
     lines.push(Line::from(vec![Span::raw("   "), Span::styled(about, about_style)]).style(base));
     for subagent in &row.subagents {
@@ -163,10 +162,9 @@ fn preview(frame: &mut Frame, area: Rect, app: &TopState, now: Stamp) {
     text.push_line(Line::raw(""));
     if app.show_events {
         for event in &app.events {
-            let at = event["at"].as_str().and_then(Stamp::parse).map_or(String::new(), local_clock);
-            let name = gist(event["name"].as_str().unwrap_or(""), 24);
-            let tool = gist(event["body"]["tool_name"].as_str().unwrap_or(""), 30);
-            text.push_line(Line::raw(format!("{at}  {name:<20} {tool}")));
+            let name = gist(&event.name, 24);
+            let tool = gist(event.body["tool_name"].as_str().unwrap_or(""), 30);
+            text.push_line(Line::raw(format!("{}  {name:<20} {tool}", local_clock(event.at))));
         }
     } else {
         let height = usize::from(area.height);

@@ -1,33 +1,24 @@
 //! News for `top`: the stream of changes, the previews, the keyboard, all through one channel.
 
-use crate::view::client::{Client, Receiver as HookReceiver};
-use headspace_core::model::{Actor, AgentView};
-use headspace_core::stamp::Stamp;
+use crate::view::client::Client;
+use headspace_core::model::AgentView;
+use headspace_core::wire::{AgentChanged, EventsPage, HookStatus, StoredEvent, StoredTurn, TurnsPage};
 use headspace_platform::config::Config;
 use ratatui::crossterm::event::Event;
-use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
 use std::io::{BufRead, BufReader};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
-
-/// A turn, as far as it is shown.
-#[derive(Deserialize)]
-pub struct Said {
-    pub actor: Actor,
-    pub text: String,
-    pub timestamp: Stamp,
-}
 
 pub enum News {
     /// The whole list: at the start, and after every reconnection.
     Agents(Vec<AgentView>),
     Agent(Box<AgentView>),
-    Receiver(HookReceiver),
+    Receiver(HookStatus),
     Preview {
         agent_id: i64,
-        turns: Vec<Said>,
-        events: Vec<Value>,
+        turns: Vec<StoredTurn>,
+        events: Vec<StoredEvent>,
     },
     /// The server is away; what is shown is what was last known.
     Away,
@@ -77,7 +68,7 @@ fn follow(client: &Client, news: &Sender<News>) {
             if news.send(News::Agents(agents)).is_err() {
                 return;
             }
-            if let Ok(receiver) = client.receiver() {
+            if let Ok(receiver) = client.hook_status() {
                 let _ = news.send(News::Receiver(receiver));
             }
             for line in BufReader::new(stream).lines() {
@@ -111,21 +102,15 @@ fn serve_requests(client: &Client, todo: &Receiver<Request>, news: &Sender<News>
         }
         match request {
             Request::Seen(id) => {
-                let _ = client.post(&format!("/api/agents/{id}/seen"), &json!({}));
+                let _ = client.post::<AgentChanged>(&format!("/api/agents/{id}/seen"), &json!({}));
             }
             Request::Preview(id) => {
-                let turns = client
-                    .get(&format!("/api/agents/{id}/turns?limit=100"))
-                    .ok()
-                    .and_then(|mut answer: Value| serde_json::from_value(answer["turns"].take()).ok());
-                let events = client
-                    .get(&format!("/api/agents/{id}/events?limit=100"))
-                    .ok()
-                    .and_then(|mut answer: Value| answer["events"].take().as_array().cloned());
+                let turns = client.get::<TurnsPage>(&format!("/api/agents/{id}/turns?limit=100"));
+                let events = client.get::<EventsPage>(&format!("/api/agents/{id}/events?limit=100"));
                 let _ = news.send(News::Preview {
                     agent_id: id,
-                    turns: turns.unwrap_or_default(),
-                    events: events.unwrap_or_default(),
+                    turns: turns.map(|page| page.turns).unwrap_or_default(),
+                    events: events.map(|page| page.events).unwrap_or_default(),
                 });
             }
         }

@@ -7,15 +7,15 @@ use axum::Extension;
 use axum::body::Body;
 use axum::extract::{Query, State};
 use axum::response::Response;
+use headspace_core::wire::LoginCode;
 use hyper::StatusCode;
 use hyper::header::{LOCATION, SET_COOKIE};
 use serde::Deserialize;
-use serde_json::json;
 use std::sync::Arc;
 
 /// For `headspace open`, which has the token.
 pub async fn code(State(app): State<Shared>) -> Answered {
-    Ok(ok(&json!({"code": app.keys.new_code()?})))
+    Ok(ok(&LoginCode { code: app.keys.new_code()? }))
 }
 
 #[derive(Deserialize)]
