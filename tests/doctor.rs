@@ -35,7 +35,7 @@ fn a_bare_home_fails_with_the_fix_and_fix_mends_it() {
         "{text}"
     );
     let mended = String::from_utf8(stage.run(&["doctor", "--fix"]).stdout).unwrap();
-    assert!(mended.contains("mended:"), "{mended}");
+    assert!(mended.contains("fixed:"), "{mended}");
     assert_eq!(first(&stage, "hooks").0, "ok");
     assert_eq!(first(&stage, "test event").0, "ok");
 }
@@ -136,7 +136,7 @@ fn a_silent_client_without_hooks_needs_an_install() {
     };
     assert!(fix(&stage).contains("headspace install"), "{}", fix(&stage));
     stage.says(&["install"]);
-    assert!(fix(&stage).contains("say something to it"), "{}", fix(&stage));
+    assert!(fix(&stage).contains("type something into it"), "{}", fix(&stage));
     client.kill().unwrap();
     client.wait().unwrap();
 }

@@ -1,4 +1,4 @@
-//! `headspace events`: history and live tail of the raw events.
+//! `headspace events`: the raw events, stored ones and new ones.
 
 use crate::view::client;
 use crate::view::client::Client;
@@ -23,25 +23,25 @@ use std::time::Duration;
     after_help = "Examples:\n  headspace events --follow --agent api\n  headspace events --type PermissionRequest --since 2h\n  headspace events --grep 'cargo test' --json"
 )]
 pub struct EventsArgs {
-    /// Go on with what comes
+    /// Keep printing events as they come
     #[arg(long, short)]
     follow: bool,
     /// Only this agent (id, or the beginning of a name, project or session id)
     #[arg(long)]
     agent: Option<String>,
-    /// Only this kind of event
+    /// Only events of this type
     #[arg(long = "type", value_name = "EVENT")]
     kind: Option<String>,
-    /// Only events with these words in them
+    /// Only events that contain these words
     #[arg(long, value_name = "WORDS")]
     grep: Option<String>,
-    /// Only what happened within this time: 90s, 10m, 2h, 1d
+    /// Only events of the last 90s, 10m, 2h, 1d
     #[arg(long, value_name = "TIME", value_parser = parse_span)]
     since: Option<Duration>,
-    /// How many at most
+    /// Print at most this many stored events
     #[arg(long, short = 'n', default_value_t = 50)]
     lines: usize,
-    /// One JSON object per line
+    /// Print one JSON object per line
     #[arg(long)]
     json: bool,
 }
@@ -75,7 +75,7 @@ pub fn run(args: &EventsArgs) -> Result<ExitCode> {
     let oldest = args.since.map(|span| Stamp::now().minus(span));
     let style = Style::for_stdout();
     let mut last_id = 0;
-    // To follow on from the newest, it must be known even if it is not shown.
+    // The newest event must be known even if it is not shown: what follows comes after it.
     let mut events = newest(&client, &query, args.lines.max(1)).context(AWAY)?;
     events.sort_by_key(|event| event.id);
     if args.lines == 0 {
@@ -98,14 +98,14 @@ pub fn run(args: &EventsArgs) -> Result<ExitCode> {
             return Ok(ExitCode::SUCCESS);
         }
         std::thread::sleep(Duration::from_millis(300));
-        // A server that restarts is waited for: events come later, none is left out.
+        // While the server restarts, this waits: its events come later, and none is left out.
         let page = client.get::<EventsPage>(&format!("/api/events?after={last_id}&limit=1000{query}"));
         events = page.map(|page| page.events).unwrap_or_default();
         events.sort_by_key(|event| event.id);
     }
 }
 
-/// The server searches a part of the store at a time.
+/// The server searches one part of the store per request.
 fn newest(client: &Client, query: &str, lines: usize) -> Result<Vec<StoredEvent>> {
     let mut events = Vec::new();
     let mut before = String::new();
@@ -161,7 +161,7 @@ fn line(event: &StoredEvent, style: Style) -> String {
     )
 }
 
-/// The field of a payload that says most.
+/// The field of a payload that says the most.
 fn about(body: &Value) -> String {
     let tool = body["tool_name"].as_str().map(|tool| format!("{tool}: ")).unwrap_or_default();
     let input = &body["tool_input"];

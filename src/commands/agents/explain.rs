@@ -1,4 +1,4 @@
-//! `headspace explain`: why an agent is in its state, from the facts.
+//! `headspace explain`: why an agent is in its state, by its stored steps.
 
 use crate::view::client;
 use crate::view::client::Client;
@@ -12,7 +12,7 @@ use headspace_platform::clock::local_clock;
 use headspace_platform::config::Config;
 use std::process::ExitCode;
 
-/// Say why an agent is in its state
+/// Explain why an agent is in its state
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Example:\n  headspace explain api\n  attention since 10:02:11: PermissionRequest Bash 'npm test' (hook, high), not closed since"
@@ -20,10 +20,10 @@ use std::process::ExitCode;
 pub struct ExplainArgs {
     /// Id, or the beginning of a name, project or session id
     agent: String,
-    /// How many steps back
+    /// Show at most this many steps
     #[arg(long, default_value_t = 8)]
     steps: usize,
-    /// As JSON
+    /// Print as JSON
     #[arg(long)]
     json: bool,
 }
@@ -32,7 +32,7 @@ pub fn run(args: &ExplainArgs) -> Result<ExitCode> {
     let client = Client::new(&Config::load()?);
     let agents = client.agents(true).context("could not reach the server: `headspace up` starts it")?;
     let agent = client::find(&agents, &args.agent)?;
-    // Not only those that are shown: the last valid one may lie further back.
+    // More than are shown: the last valid one may be further back.
     let path = format!("/api/agents/{}/transitions?limit={}", agent.id, args.steps.max(200));
     let TransitionsPage { transitions, .. } = client.get(&path)?;
     if args.json {
@@ -40,12 +40,12 @@ pub fn run(args: &ExplainArgs) -> Result<ExitCode> {
         println!("{}", text::json(&value, true));
         return Ok(ExitCode::SUCCESS);
     }
-    print!("{}", story(agent, &transitions, args.steps));
+    print!("{}", explanation(agent, &transitions, args.steps));
     Ok(ExitCode::SUCCESS)
 }
 
-/// The headline says what is and since when; below it the last steps, newest first.
-fn story(agent: &AgentView, transitions: &[StoredTransition], steps: usize) -> String {
+/// The headline has the state and its reason; below it are the last steps, newest first.
+fn explanation(agent: &AgentView, transitions: &[StoredTransition], steps: usize) -> String {
     let style = Style::for_stdout();
     let mut text = format!("{}\n", style.bold(&format!("{} {}", agent.group.glyph(), gist(&agent.name, 80))));
     let last = transitions.iter().rev().find(|step| step.valid);
@@ -69,7 +69,7 @@ fn story(agent: &AgentView, transitions: &[StoredTransition], steps: usize) -> S
             step.confidence
         ),
         (None, None) => format!(
-            "since {}: its first sign ({}, {})",
+            "since {}: its first event ({}, {})",
             local_clock(agent.source_at),
             agent.source,
             agent.confidence

@@ -1,4 +1,4 @@
-//! `headspace next` and `headspace jump`: to the right terminal, or nowhere.
+//! `headspace next` and `headspace jump`: focus the right terminal, or none.
 
 use crate::view::board::{Board, Include};
 use crate::view::client;
@@ -18,7 +18,7 @@ use std::process::ExitCode;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example (tmux.conf: prefix + n):\n  bind n run-shell 'headspace next'")]
 pub struct NextArgs {
-    /// Only say which one it is
+    /// Only print which agent it is
     #[arg(long)]
     print: bool,
 }
@@ -62,7 +62,7 @@ fn go(agent: &AgentView) -> Result<ExitCode> {
     }
 }
 
-/// What a person needs to find it by hand.
+/// What a person needs to find the agent by hand.
 fn whereabouts(agent: &AgentView) -> String {
     let mut text =
         format!("{} {} ({})", agent.group.glyph(), text::gist(&agent.name, 60), agent.group.label());

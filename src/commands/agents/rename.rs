@@ -1,4 +1,4 @@
-//! `headspace rename`
+//! `headspace rename`: a name that a person gave an agent.
 
 use crate::view::client;
 use crate::view::client::Client;
@@ -12,12 +12,12 @@ use std::process::ExitCode;
 /// Give an agent a name of your own
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Examples:\n  headspace rename 3 'auth rewrite'\n  headspace rename 3 ''      # the automatic name again"
+    after_help = "Examples:\n  headspace rename 3 'auth rewrite'\n  headspace rename 3 ''      # restores the automatic name"
 )]
 pub struct RenameArgs {
     /// Id, or the beginning of a name, project or session id
     agent: String,
-    /// The new name; empty for the automatic one
+    /// The new name; an empty one restores the automatic name
     name: String,
 }
 

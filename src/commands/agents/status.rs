@@ -20,36 +20,36 @@ use std::time::Duration;
 
 /// Show every agent, the ones that need you first
 ///
-/// Works with the server down, from what was last known.
+/// If the server does not run, the agents are shown as they were stored last.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Examples:\n  headspace status\n  headspace status --short        # !2 *4 +1\n  headspace status --exit-code    # 10 when something needs you\n\ntmux.conf:\n  set -g status-right '#(headspace status --tmux)'"
+    after_help = "Examples:\n  headspace status\n  headspace status --short        # !2 *4 +1\n  headspace status --exit-code    # 10 if an agent needs you\n\ntmux.conf:\n  set -g status-right '#(headspace status --tmux)'"
 )]
 pub struct StatusArgs {
-    /// Everything as JSON (`version` changes when a field's meaning does)
+    /// Print everything as JSON (`version` changes when the meaning of a field does)
     #[arg(long, group = "form")]
     json: bool,
-    /// One word for prompts and bars: !2 *4 +1
+    /// Print the counts only, for prompts and bars: !2 *4 +1
     #[arg(long, group = "form")]
     short: bool,
-    /// As --short, in tmux colours
+    /// Like --short, in tmux colors
     #[arg(long, group = "form")]
     tmux: bool,
-    /// One line of JSON for waybar's custom module
+    /// Print one line of JSON for a custom module of waybar
     #[arg(long, group = "form")]
     waybar: bool,
-    /// Also show ended agents and runs without a person
+    /// Also show ended agents and headless runs (`claude -p`)
     #[arg(long, short)]
     all: bool,
     /// Refresh every second until interrupted
     #[arg(long, short)]
     watch: bool,
-    /// Exit with 10 if something needs you
+    /// Exit with 10 if an agent needs you
     #[arg(long)]
     exit_code: bool,
 }
 
-/// The exit code of `--exit-code` when somebody waits.
+/// The exit code of `--exit-code` when an agent waits for you.
 const NEEDS_YOU: u8 = 10;
 
 pub fn run(args: &StatusArgs) -> Result<ExitCode> {
@@ -68,7 +68,7 @@ pub fn run(args: &StatusArgs) -> Result<ExitCode> {
         };
         let mut out = std::io::stdout().lock();
         if args.watch && std::io::stdout().is_terminal() {
-            // Home, then clear to the end: no flicker of an empty screen.
+            // Home, then clear to the end: an empty screen would flicker.
             write!(out, "\x1b[H\x1b[J")?;
         }
         if out.write_all(text.as_bytes()).and_then(|()| out.flush()).is_err() || !args.watch {
@@ -120,7 +120,7 @@ fn waybar(board: &Board) -> String {
         .map(|row| format!("{} {}: {}", row.group.glyph(), gist(&row.name, 40), gist(&row.summary.about, 80)))
         .collect();
     let class = Group::ALL.iter().find(|group| board.count(**group) > 0).map_or("idle", |group| group.word());
-    // Waybar reads a tooltip as Pango markup: an ask with `&&` in it would leave it empty.
+    // Waybar reads a tooltip as Pango markup: an ask that contains `&&` would leave it empty.
     json!({"text": board.short(), "tooltip": text::markup(&lines.join("\n")), "class": class}).to_string()
 }
 
@@ -141,9 +141,9 @@ fn screen(origin: &Origin, board: &Board, style: Style, now: Stamp) -> String {
     }
     if board.rows.is_empty() {
         let before = origin.receiver.as_ref().is_some_and(|receiver| receiver.events_received > 0);
-        out.push_str(if before { "No agent runs now." } else { "No agent yet." });
+        out.push_str(if before { "No agent is running." } else { "No agent yet." });
         out.push_str(" Start `claude` anywhere: it shows up here with its first event.\n");
-        out.push_str("Nothing shows? `headspace doctor` says why.\n");
+        out.push_str("Nothing shows up? `headspace doctor` says why.\n");
     }
     out.push_str(&style.dim(&footer(origin, board, now)));
     out.push('\n');

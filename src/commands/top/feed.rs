@@ -1,4 +1,4 @@
-//! News for `top`: the stream of changes, the previews, the keyboard, all through one channel.
+//! News for `top`: changes from the stream, previews and keys, all through one channel.
 
 use crate::view::client::Client;
 use headspace_core::model::AgentView;
@@ -20,7 +20,7 @@ pub enum News {
         turns: Vec<StoredTurn>,
         events: Vec<StoredEvent>,
     },
-    /// The server is away; what is shown is what was last known.
+    /// The server does not answer; what is shown may be old.
     Away,
     Input(Event),
 }
@@ -59,7 +59,7 @@ impl Feed {
     }
 }
 
-/// Follows the stream for ever. It is opened before the list is read, so that no change falls in between.
+/// Follows the stream forever. It is opened before the list is read, so that no change is missed in between.
 fn follow(client: &Client, news: &Sender<News>) {
     loop {
         let stream =
@@ -93,7 +93,7 @@ fn follow(client: &Client, news: &Sender<News>) {
 
 fn serve_requests(client: &Client, todo: &Receiver<Request>, news: &Sender<News>) {
     while let Ok(mut request) = todo.recv() {
-        // Holding a cursor key passes many agents; only the last one is looked at.
+        // Holding a cursor key passes many agents; only the last one needs a preview.
         while let Request::Preview(_) = request {
             match todo.try_recv() {
                 Ok(newer) => request = newer,
