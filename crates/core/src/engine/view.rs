@@ -24,7 +24,7 @@ impl Agent {
     pub fn view(&self, now: Stamp, window: Option<u64>) -> AgentView {
         let (status, detail) = self.status(now);
         let place = &self.place;
-        AgentView {
+        let mut view = AgentView {
             id: self.id,
             session_id: self.session_id.clone(),
             sessions: self.sessions.clone(),
@@ -79,7 +79,10 @@ impl Agent {
             source: self.source,
             source_at: self.source_at,
             confidence: if self.silent_for(now).is_some() { Confidence::Low } else { self.confidence },
-        }
+            summary: Summary::default(),
+        };
+        view.summary = view.summarize();
+        view
     }
 
     pub fn is_stale(&self, now: Stamp) -> bool {
