@@ -19,3 +19,4 @@ mod notify;
 mod server;
 mod strangers;
 mod terminal;
+mod transport;

@@ -17,6 +17,25 @@ pub fn private_dir(dir: &Path) -> Result<()> {
     builder.create(dir).with_context(|| format!("could not make the directory {}", dir.display()))
 }
 
+/// Which file it is, whatever its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FileId(u64, u64);
+
+/// The file at `path` at this moment; `None` if there is none, or the system has no numbers for files.
+pub fn id(path: &Path) -> Option<FileId> {
+    let meta = std::fs::metadata(path).ok()?;
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt;
+        Some(FileId(meta.dev(), meta.ino()))
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = meta;
+        None
+    }
+}
+
 /// What stands behind a path is not a regular file: opening a FIFO would wait forever, reading a device may never end.
 #[derive(Debug)]
 pub struct NotRegular(&'static str);

@@ -69,6 +69,7 @@ impl AppState {
             },
             hooks: self.reconciler.hooks().map(|hooks| hooks.word().to_owned()),
             hooks_missing: self.reconciler.hooks_are_missing(marks.last_hook_at),
+            store_trouble: self.ledger.trouble(),
             spool_pending: spool.count,
             dropped: spool.dropped,
             notify_ms: self.cost.latency(),

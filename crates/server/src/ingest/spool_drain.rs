@@ -73,17 +73,26 @@ type Waiting<'a> = (&'a Record, HookSignal, PendingAnswer);
 
 /// Waits for the answers, and removes what is on disk.
 fn settle(app: &Arc<AppState>, spool: &Spool, waiting: &mut Vec<Waiting>) -> bool {
-    let mut all = true;
+    let (mut all, mut stored) = (true, Vec::new());
     for (record, heard, pending) in waiting.drain(..) {
-        match pending.wait() {
-            Ok(_) => {
-                app.reconciler.heard(heard);
-                if let Err(error) = spool.remove(record) {
-                    log::line(&format!("{error:#}"));
-                    all = false;
-                }
-            }
-            Err(_) => all = false,
+        if pending.wait().is_ok() {
+            stored.push(record);
+            app.reconciler.heard(heard);
+        } else {
+            all = false;
+        }
+    }
+    // An answer may come before the disk has it, and what is removed here is nowhere else.
+    if !stored.is_empty()
+        && let Err(error) = app.ledger.sync()
+    {
+        log::line(&format!("{error:#}"));
+        return false;
+    }
+    for record in stored {
+        if let Err(error) = spool.remove(record) {
+            log::line(&format!("{error:#}"));
+            all = false;
         }
     }
     all
