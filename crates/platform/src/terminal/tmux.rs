@@ -29,7 +29,7 @@ pub fn locate(agent: &AgentView) -> Result<Pane, Refusal> {
         return Err(format!("could not prove that pane {pane} is its own: its process is not known"));
     };
     if !process::lives(Process { pid, start }) {
-        return Err(format!("its process {pid} is gone, so pane {pane} may belong to another"));
+        return Err(format!("its process {pid} is gone, so pane {pane} may belong to another process"));
     }
     let socket =
         agent.terminal.as_ref().and_then(|terminal| terminal["tmux_socket"].as_str()).map(str::to_owned);
