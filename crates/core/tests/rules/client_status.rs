@@ -5,28 +5,28 @@ use headspace_core::model::*;
 use headspace_test_support::each_row;
 use serde_json::json;
 
-fn says(status: &str) -> Tell {
-    let mut tell =
-        tell(observed::CLIENT_STATUS, json!({"status": status, "waiting_for": "permission prompt"}));
-    tell.source = Source::Client;
-    tell
+fn says(status: &str) -> StoryEvent {
+    let mut status_event =
+        event(observed::CLIENT_STATUS, json!({"status": status, "waiting_for": "permission prompt"}));
+    status_event.source = Source::Client;
+    status_event
 }
 
-fn of_pid(tell: Tell, pid: u32) -> Tell {
-    tell.with(json!({"claude_pid": pid}))
+fn of_pid(event: StoryEvent, pid: u32) -> StoryEvent {
+    event.with(json!({"claude_pid": pid}))
 }
 
-fn background(task: &str, kind: &str) -> Tell {
+fn background(task: &str, kind: &str) -> StoryEvent {
     let tasks = json!([{"id": task, "type": kind, "status": "running"}]);
     stop("Started.").with(json!({"background_tasks": tasks}))
 }
 
 /// The rule, what happens, and the agent's state after it.
-fn rows() -> Vec<(&'static str, Vec<Tell>, &'static str)> {
+fn rows() -> Vec<(&'static str, Vec<StoryEvent>, &'static str)> {
     let asked = || vec![prompt("W"), says("busy"), pre("Bash", "t1"), asks("Bash"), says("waiting")];
-    let after = |mut tells: Vec<Tell>, more: Vec<Tell>| {
-        tells.extend(more);
-        tells
+    let after = |mut events: Vec<StoryEvent>, more: Vec<StoryEvent>| {
+        events.extend(more);
+        events
     };
     vec![
         ("Yes is known at once", after(asked(), vec![says("busy")]), "processing working Bash: npm test"),
@@ -70,7 +70,7 @@ fn rows() -> Vec<(&'static str, Vec<Tell>, &'static str)> {
             vec![
                 prompt("W"),
                 stop("Done."),
-                tell("PreCompact", json!({"trigger": "manual"})),
+                event("PreCompact", json!({"trigger": "manual"})),
                 says("busy"),
                 says("idle"),
             ],
@@ -175,7 +175,7 @@ fn the_clients_own_status_is_trusted() {
     each_row(
         rows(),
         |(rule, ..)| rule.to_string(),
-        |(_, tells, look)| assert_eq!(Story::of(tells).look(), look),
+        |(_, events, look)| assert_eq!(Story::of(events).look(), look),
     );
 }
 
@@ -203,19 +203,19 @@ fn the_status_file_makes_no_turns_and_one_prompt_is_one_command() {
 
 #[test]
 fn a_queued_prompt_is_at_work_from_its_start() {
-    let dequeued = |text: &str| tell(observed::DEQUEUED, json!({"text": text, "uuid": "dequeued-1"}));
+    let dequeued = |text: &str| event(observed::DEQUEUED, json!({"text": text, "uuid": "dequeued-1"}));
     let mut story = Story::of([prompt("first"), says("busy"), prompt("second"), stop("First answer.")]);
-    story.tell(dequeued("second"));
+    story.apply(dequeued("second"));
     assert_eq!(story.look(), "processing working Thinking");
     assert_eq!(story.view().current_command.unwrap().instruction.as_deref(), Some("second"));
     let turns = story.turns();
     assert_eq!(turns, ["user:command first", "user:command second", "agent:completion First answer."]);
-    story.tell(stop("Second answer."));
+    story.apply(stop("Second answer."));
     assert_eq!(story.look(), "idle idle");
     // One that was not reported when it was typed has its own hook.
     let mut story = Story::of([start("startup"), dequeued("first")]);
     assert_eq!(story.look(), "idle idle");
-    story.tell(prompt("first"));
+    story.apply(prompt("first"));
     assert_eq!(story.commands(), ["processing"]);
 }
 
@@ -223,33 +223,33 @@ fn a_queued_prompt_is_at_work_from_its_start() {
 fn one_session_in_two_terminals_is_two_agents() {
     let mut story = Story::new();
     story.alive = vec![7, 8];
-    for tell in [start("startup"), prompt("W"), stop("Done.")] {
-        story.tell(of_pid(tell, 7));
+    for event in [start("startup"), prompt("W"), stop("Done.")] {
+        story.apply(of_pid(event, 7));
     }
-    let second = story.tell(of_pid(start("resume"), 8)).clone();
+    let second = story.apply(of_pid(start("resume"), 8)).clone();
     assert!(second.is_new_agent);
-    story.tell(of_pid(prompt("X"), 8));
-    story.tell(of_pid(asks("Bash"), 8));
+    story.apply(of_pid(prompt("X"), 8));
+    story.apply(of_pid(asks("Bash"), 8));
     let agents: Vec<_> = story.world.agents().map(|agent| agent.view(story.now, None)).collect();
     let looks: Vec<_> = agents.iter().map(|agent| (agent.claude_pid.unwrap(), agent.status)).collect();
     assert_eq!(looks, [(7, Status::Idle), (8, Status::Attention)]);
-    assert_ne!(agents[0].name, agents[1].name, "their names tell them apart");
-    story.tell(of_pid(prompt("Y"), 7));
-    story.tell(of_pid(says("busy"), 7));
+    assert_ne!(agents[0].name, agents[1].name, "their names differ");
+    story.apply(of_pid(prompt("Y"), 7));
+    story.apply(of_pid(says("busy"), 7));
     let status = |story: &Story, pid: u32| {
         let agent = story.world.agents().find(|agent| agent.place.claude_pid == Some(pid)).unwrap();
         (agent.view(story.now, None).status, agent.ended_at.is_some())
     };
     assert_eq!(status(&story, 8), (Status::Attention, false), "the other one works, this one still asks");
-    story.tell(of_pid(end("prompt_input_exit"), 7));
+    story.apply(of_pid(end("prompt_input_exit"), 7));
     assert_eq!(status(&story, 7), (Status::Idle, true));
     assert_eq!(status(&story, 8), (Status::Attention, false), "the other one left");
     story.alive = vec![8];
-    story.tell(of_pid(tell(observed::PROCESS_GONE, json!({})), 8));
+    story.apply(of_pid(event(observed::PROCESS_GONE, json!({})), 8));
     assert!(status(&story, 8).1);
     // Nobody has the session now: a client that returns to it is not a third agent.
     story.alive = vec![9];
-    assert!(!story.tell(of_pid(start("resume"), 9)).is_new_agent);
+    assert!(!story.apply(of_pid(start("resume"), 9)).is_new_agent);
 }
 
 #[test]
@@ -257,14 +257,14 @@ fn an_agent_is_not_done_between_the_end_of_a_background_agent_and_its_report() {
     let mut story = Story::of([
         prompt("W"),
         says("busy"),
-        tell("SubagentStart", json!({})).inside("a1"),
+        event("SubagentStart", json!({})).inside("a1"),
         background("a1", "subagent"),
-        tell("SubagentStop", json!({})).inside("a1"),
+        event("SubagentStop", json!({})).inside("a1"),
     ]);
     assert_eq!(story.look(), "idle working 1 background task");
-    story.tell(prompt("<task-notification>\n<task-id>a1</task-id>\n</task-notification>"));
+    story.apply(prompt("<task-notification>\n<task-id>a1</task-id>\n</task-notification>"));
     assert_eq!(story.look(), "processing working Thinking");
-    story.tell(stop("Told."));
-    story.tell(says("idle"));
+    story.apply(stop("Told."));
+    story.apply(says("idle"));
     assert_eq!(story.look(), "idle idle");
 }

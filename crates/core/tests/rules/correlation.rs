@@ -8,16 +8,16 @@ use serde_json::{Value, json};
 const UUID: &str = "0b9e4a52-1f0c-4d0e-9b57-3c1f6f1f0a11";
 
 /// The rule; `s1`'s fields; what it does; how `s2` starts; which pids live; the strategy.
-type Case = (&'static str, Value, Vec<Tell>, Tell, &'static [u32], Method);
+type Case = (&'static str, Value, Vec<StoryEvent>, StoryEvent, &'static [u32], Method);
 
 /// A session `s1` has the first fields and these events; then `s2` starts with the second. Which strategy places it?
-fn placed(first: Value, then: Vec<Tell>, second: Tell, alive: &[u32]) -> (Method, bool) {
+fn placed(first: Value, then: Vec<StoryEvent>, second: StoryEvent, alive: &[u32]) -> (Method, bool) {
     let mut story = Story::of([start("startup").with(first.clone())]);
     story.alive = alive.to_vec();
-    for tell in then {
-        story.tell(tell.with(first.clone()));
+    for event in then {
+        story.apply(event.with(first.clone()));
     }
-    let outcome = story.tell(second.of("s2")).clone();
+    let outcome = story.apply(second.of("s2")).clone();
     (outcome.method, outcome.is_new_agent)
 }
 
@@ -125,7 +125,7 @@ fn the_first_matching_strategy_places_a_new_session() {
         (
             "the same directory, ended in mid-turn by its process",
             json!({"claude_pid": 7}),
-            vec![prompt("W"), tell("ProcessGone", json!({}))],
+            vec![prompt("W"), event("ProcessGone", json!({}))],
             fresh(json!({"claude_pid": 8})),
             &[8],
             Method::WorkingDirectory,
@@ -207,7 +207,7 @@ fn the_first_matching_strategy_places_a_new_session() {
             "any event may be the first",
             json!({}),
             vec![prompt("W")],
-            tell("TaskCreated", json!({})),
+            event("TaskCreated", json!({})),
             &[],
             Method::Created,
         ),
@@ -215,7 +215,7 @@ fn the_first_matching_strategy_places_a_new_session() {
             "an older session is not a successor",
             json!({}),
             vec![prompt("W"), stop("Fine.")],
-            tell("SessionFound", json!({})).ago(3),
+            event("SessionFound", json!({})).ago(3),
             &[],
             Method::Created,
         ),
@@ -233,21 +233,22 @@ fn the_first_matching_strategy_places_a_new_session() {
 #[test]
 fn clear_keeps_the_agent_and_ends_nothing_that_runs_in_the_background() {
     let pid = json!({"claude_pid": 7});
-    let mut story = Story::of([prompt("W"), asks("Bash").inside("a1")].map(|tell| tell.with(pid.clone())));
-    story.tell(end("clear").with(pid.clone()));
+    let mut story = Story::of([prompt("W"), asks("Bash").inside("a1")].map(|event| event.with(pid.clone())));
+    story.apply(end("clear").with(pid.clone()));
     assert_eq!(story.view().ended_at, None);
-    let outcome = story.tell(start("clear").of("s2").with(pid.clone())).clone();
+    let outcome = story.apply(start("clear").of("s2").with(pid.clone())).clone();
     assert!(!outcome.is_new_agent);
     let view = story.view();
     assert_eq!((view.session_id.as_str(), view.sessions.len()), ("s2", 2));
     assert_eq!(story.look(), "idle attention Allow Bash: npm test", "the subagent's dialog is still open");
-    story
-        .tell(tell("SubagentStop", json!({"agent_type": "Explore"})).inside("a1").of("s2").with(pid.clone()));
+    story.apply(
+        event("SubagentStop", json!({"agent_type": "Explore"})).inside("a1").of("s2").with(pid.clone()),
+    );
     assert_eq!(story.look(), "idle idle");
     assert!(story.view().interactions.is_empty());
-    story.tell(end("other").with(pid.clone()).of("s1"));
+    story.apply(end("other").with(pid.clone()).of("s1"));
     assert_eq!(story.view().ended_at, None, "the end of a past session does not end the agent that moved on");
-    story.tell(pre("Bash", "t1").with(pid));
+    story.apply(pre("Bash", "t1").with(pid));
     assert_eq!(story.look(), "idle idle", "a straggler of a past session is history");
 }
 
@@ -256,15 +257,15 @@ fn a_session_resumed_elsewhere_while_its_agent_is_taken_gets_its_own() {
     let in_process = |pid: u32| json!({"claude_pid": pid});
     let mut story = Story::new();
     story.alive = vec![8, 9];
-    story.tell(start("startup").with(in_process(7)));
-    story.tell(end("other").with(in_process(7)));
-    let first = story.tell(start("startup").of("s2").with(in_process(8))).agent_id;
-    let outcome = story.tell(start("resume").with(in_process(9))).clone();
+    story.apply(start("startup").with(in_process(7)));
+    story.apply(end("other").with(in_process(7)));
+    let first = story.apply(start("startup").of("s2").with(in_process(8))).agent_id;
+    let outcome = story.apply(start("resume").with(in_process(9))).clone();
     assert!(outcome.is_new_agent, "the agent has another session now");
     assert_ne!(outcome.agent_id, first);
     assert_eq!(outcome.touched.len(), 2, "both agents changed");
     assert_eq!(story.world.agent_of_session("s2").unwrap().sessions, ["s2"]);
-    let back = story.tell(prompt("go").with(in_process(9))).clone();
+    let back = story.apply(prompt("go").with(in_process(9))).clone();
     assert_eq!((back.agent_id, back.method), (outcome.agent_id, Method::SessionId));
 }
 
@@ -273,16 +274,16 @@ fn a_client_that_resumes_a_session_of_another_agent_leaves_its_own() {
     let in_process = |pid: u32| json!({"claude_pid": pid});
     let mut story = Story::new();
     story.alive = vec![7, 8];
-    story.tell(start("startup").with(in_process(7)));
-    story.tell(start("startup").of("s2").with(in_process(8)));
-    story.tell(end("prompt_input_exit").of("s2").with(in_process(8)));
-    story.tell(end("resume").with(in_process(7)));
+    story.apply(start("startup").with(in_process(7)));
+    story.apply(start("startup").of("s2").with(in_process(8)));
+    story.apply(end("prompt_input_exit").of("s2").with(in_process(8)));
+    story.apply(end("resume").with(in_process(7)));
     assert_eq!(story.view().ended_at, None);
-    let outcome = story.tell(start("resume").of("s2").with(in_process(7))).clone();
+    let outcome = story.apply(start("resume").of("s2").with(in_process(7))).clone();
     let (first, second) = (story.view(), story.world.agent_of_session("s2").unwrap().view(story.now, None));
     assert_eq!((first.end_reason.as_deref(), second.ended_at), (Some("resume"), None));
     assert_eq!(outcome.touched, [second.id, first.id]);
-    story.tell(start("resume").with(in_process(7)));
+    story.apply(start("resume").with(in_process(7)));
     assert_eq!(story.view().ended_at, None);
     assert!(story.world.agent_of_session("s2").unwrap().ended_at.is_some());
 }
@@ -362,11 +363,11 @@ fn an_agent_with_many_runs_stays_small_and_a_restart_changes_nothing() {
     let mut story = Story::new();
     let names: Vec<&'static str> = (0..300).map(|n| &*format!("run-{n}").leak()).collect();
     for name in &names {
-        for tell in [start("startup"), prompt("nightly"), stop("Fine."), end("other")] {
-            story.tell(tell.of(name).with(json!({"entrypoint": "sdk-cli"})));
+        for event in [start("startup"), prompt("nightly"), stop("Fine."), end("other")] {
+            story.apply(event.of(name).with(json!({"entrypoint": "sdk-cli"})));
         }
     }
-    assert_eq!(story.world.agents().count(), 1, "one seat, one agent");
+    assert_eq!(story.world.agents().count(), 1, "one directory, one agent");
     let agent = story.world.agents().next().unwrap();
     let text = serde_json::to_string(agent).unwrap();
     assert!(agent.sessions.len() <= 50 && text.len() < 12_000, "{} bytes", text.len());
@@ -381,11 +382,11 @@ fn an_agent_with_many_runs_stays_small_and_a_restart_changes_nothing() {
 
 #[test]
 fn a_session_with_many_subagents_lists_the_working_ones_and_the_last_that_ended() {
-    let mut story = Story::of([prompt("W"), tell("SubagentStart", json!({})).inside("first")]);
+    let mut story = Story::of([prompt("W"), event("SubagentStart", json!({})).inside("first")]);
     for n in 0..100 {
         let child = format!("a{n}");
-        story.tell(pre("Bash", "t").inside(&child));
-        story.tell(tell("SubagentStop", json!({})).inside(&child));
+        story.apply(pre("Bash", "t").inside(&child));
+        story.apply(event("SubagentStop", json!({})).inside(&child));
     }
     let listed: Vec<String> = story.view().subagents.iter().map(|child| child.agent_id.clone()).collect();
     assert_eq!(listed.len(), 33);

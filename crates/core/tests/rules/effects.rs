@@ -5,16 +5,16 @@ use headspace_test_support::each_row;
 use serde_json::json;
 
 /// Each row of the table: the rule, the events, `state status detail`.
-fn rows() -> Vec<(&'static str, Vec<Tell>, &'static str)> {
+fn rows() -> Vec<(&'static str, Vec<StoryEvent>, &'static str)> {
     let turn = || vec![start("startup"), prompt("W")];
-    let after = |tells: Vec<Tell>| turn().into_iter().chain(tells).collect::<Vec<_>>();
+    let after = |events: Vec<StoryEvent>| turn().into_iter().chain(events).collect::<Vec<_>>();
     let awaiting = "awaiting_input attention";
     let bash = "awaiting_input attention Allow Bash: npm test";
     let tasks = json!([{"id": "b1", "type": "shell"}, {"id": "b2", "type": "shell"}]);
     let background = || after(vec![stop("Started.").with(json!({"background_tasks": tasks}))]);
     vec![
         ("SessionStart startup: idle", vec![start("startup")], "idle idle"),
-        ("SessionStart without a source: idle", vec![tell("SessionStart", json!({}))], "idle idle"),
+        ("SessionStart without a source: idle", vec![event("SessionStart", json!({}))], "idle idle"),
         ("SessionStart resume in mid-turn: idle", after(vec![asks("Bash"), start("resume")]), "idle idle"),
         (
             "SessionStart compact changes no state",
@@ -74,7 +74,7 @@ fn rows() -> Vec<(&'static str, Vec<Tell>, &'static str)> {
             after(vec![
                 pre("Bash", "t1"),
                 asks("Bash"),
-                tell("PostToolUseFailure", json!({"tool_name": "Bash", "tool_use_id": "t1"})),
+                event("PostToolUseFailure", json!({"tool_name": "Bash", "tool_use_id": "t1"})),
             ]),
             "processing working Thinking",
         ),
@@ -83,7 +83,7 @@ fn rows() -> Vec<(&'static str, Vec<Tell>, &'static str)> {
             after(vec![
                 pre("Bash", "t1"),
                 asks("Bash"),
-                tell("PostToolBatch", json!({"tool_calls": [{"tool_name": "Bash", "tool_use_id": "t1"}]})),
+                event("PostToolBatch", json!({"tool_calls": [{"tool_name": "Bash", "tool_use_id": "t1"}]})),
             ]),
             "processing working Thinking",
         ),
@@ -92,7 +92,7 @@ fn rows() -> Vec<(&'static str, Vec<Tell>, &'static str)> {
             after(vec![
                 pre("Bash", "t1"),
                 asks("Bash"),
-                tell("PostToolBatch", json!({"tool_calls": [{"tool_name": "Read", "tool_use_id": "t0"}]})),
+                event("PostToolBatch", json!({"tool_calls": [{"tool_name": "Read", "tool_use_id": "t0"}]})),
             ]),
             bash,
         ),
@@ -101,7 +101,7 @@ fn rows() -> Vec<(&'static str, Vec<Tell>, &'static str)> {
             after(vec![
                 pre("Bash", "t1"),
                 asks("Bash"),
-                tell("PermissionDenied", json!({"tool_name": "Bash", "tool_use_id": "t1"})),
+                event("PermissionDenied", json!({"tool_name": "Bash", "tool_use_id": "t1"})),
             ]),
             "processing working Thinking",
         ),
@@ -152,14 +152,14 @@ fn rows() -> Vec<(&'static str, Vec<Tell>, &'static str)> {
         ),
         (
             "Elicitation opens MCP input",
-            after(vec![tell("Elicitation", json!({"mcp_server_name": "jira", "message": "Key?"}))]),
+            after(vec![event("Elicitation", json!({"mcp_server_name": "jira", "message": "Key?"}))]),
             "awaiting_input attention MCP input for jira: Key?",
         ),
         (
             "ElicitationResult closes it",
             after(vec![
-                tell("Elicitation", json!({"mcp_server_name": "jira"})),
-                tell("ElicitationResult", json!({"mcp_server_name": "jira"})),
+                event("Elicitation", json!({"mcp_server_name": "jira"})),
+                event("ElicitationResult", json!({"mcp_server_name": "jira"})),
             ]),
             "processing working Thinking",
         ),
@@ -167,7 +167,7 @@ fn rows() -> Vec<(&'static str, Vec<Tell>, &'static str)> {
             "its tool's end closes it as well",
             after(vec![
                 pre("mcp__jira__new", "t1"),
-                tell("Elicitation", json!({"mcp_server_name": "jira"})),
+                event("Elicitation", json!({"mcp_server_name": "jira"})),
                 post("mcp__jira__new", "t1"),
             ]),
             "processing working Thinking",
@@ -186,20 +186,20 @@ fn rows() -> Vec<(&'static str, Vec<Tell>, &'static str)> {
         ("Stop with background tasks keeps working", background(), "idle working 2 background tasks"),
         (
             "StopFailure completes",
-            after(vec![tell("StopFailure", json!({"error": "rate_limit"}))]),
+            after(vec![event("StopFailure", json!({"error": "rate_limit"}))]),
             "idle idle",
         ),
         (
             "PreCompact: Compacting, working",
-            vec![start("startup"), tell("PreCompact", json!({}))],
+            vec![start("startup"), event("PreCompact", json!({}))],
             "idle working Compacting",
         ),
         (
             "PostCompact: back to what it was",
-            after(vec![pre("Bash", "t1"), tell("PreCompact", json!({})), tell("PostCompact", json!({}))]),
+            after(vec![pre("Bash", "t1"), event("PreCompact", json!({})), event("PostCompact", json!({}))]),
             "processing working Bash: npm test",
         ),
-        ("Setup: working", vec![tell("Setup", json!({"trigger": "init"}))], "idle working Setup"),
+        ("Setup: working", vec![event("Setup", json!({"trigger": "init"}))], "idle working Setup"),
         (
             "a tool event while idle infers a command",
             vec![start("startup"), pre("Bash", "t1")],
@@ -214,10 +214,10 @@ fn rows() -> Vec<(&'static str, Vec<Tell>, &'static str)> {
         (
             "other events change no state",
             after(vec![
-                tell("CwdChanged", json!({})),
-                tell("TaskCreated", json!({})),
-                tell("ConfigChange", json!({})),
-                tell("BrandNew", json!({})),
+                event("CwdChanged", json!({})),
+                event("TaskCreated", json!({})),
+                event("ConfigChange", json!({})),
+                event("BrandNew", json!({})),
             ]),
             "processing working Thinking",
         ),
@@ -225,9 +225,9 @@ fn rows() -> Vec<(&'static str, Vec<Tell>, &'static str)> {
             "other events start no work",
             vec![
                 start("startup"),
-                tell("TaskCompleted", json!({})),
-                tell("MessageDisplay", json!({})),
-                tell("PostModelSwitch", json!({})),
+                event("TaskCompleted", json!({})),
+                event("MessageDisplay", json!({})),
+                event("PostModelSwitch", json!({})),
             ],
             "idle idle",
         ),
@@ -245,8 +245,8 @@ fn every_event_does_what_its_row_says() {
     each_row(
         rows(),
         |(rule, ..)| rule.to_string(),
-        |(rule, tells, wanted)| {
-            assert_eq!(Story::of(tells).look(), wanted, "{rule}");
+        |(rule, events, wanted)| {
+            assert_eq!(Story::of(events).look(), wanted, "{rule}");
         },
     );
 }
@@ -307,8 +307,8 @@ fn the_state_machine_makes_only_valid_transitions_and_records_the_others() {
             ),
         ],
         |(rule, ..)| rule.to_string(),
-        |(rule, tells, wanted)| {
-            assert_eq!(Story::of(tells).steps(), wanted, "{rule}");
+        |(rule, events, wanted)| {
+            assert_eq!(Story::of(events).steps(), wanted, "{rule}");
         },
     );
 }
@@ -322,18 +322,18 @@ fn a_state_has_its_source_and_confidence() {
             ("the real prompt makes it high", vec![post("Read", "t1"), prompt("W")], "hook high"),
             (
                 "a transcript is medium",
-                vec![prompt("W"), tell("TranscriptInterrupted", json!({}))],
+                vec![prompt("W"), event("TranscriptInterrupted", json!({}))],
                 "transcript medium",
             ),
             (
                 "data changes no state",
-                vec![prompt("W"), tell("TranscriptInterrupted", json!({})), tell("StatusLine", json!({}))],
+                vec![prompt("W"), event("TranscriptInterrupted", json!({})), event("StatusLine", json!({}))],
                 "transcript medium",
             ),
         ],
         |(rule, ..)| rule.to_string(),
-        |(rule, tells, wanted)| {
-            let view = Story::of(tells).view();
+        |(rule, events, wanted)| {
+            let view = Story::of(events).view();
             assert_eq!(format!("{} {}", view.source, view.confidence), wanted, "{rule}");
         },
     );

@@ -6,17 +6,17 @@ use headspace_test_support::each_row;
 use serde_json::{Value, json};
 use std::time::Duration;
 
-fn tasks(list: Value) -> Tell {
+fn tasks(list: Value) -> StoryEvent {
     stop("Started.").with(json!({"background_tasks": list}))
 }
 
 /// The rule, the events, the state after them.
-fn rows() -> Vec<(&'static str, Vec<Tell>, &'static str)> {
+fn rows() -> Vec<(&'static str, Vec<StoryEvent>, &'static str)> {
     let turn = || vec![start("startup"), prompt("W")];
-    let after = |tells: Vec<Tell>| turn().into_iter().chain(tells).collect::<Vec<_>>();
+    let after = |events: Vec<StoryEvent>| turn().into_iter().chain(events).collect::<Vec<_>>();
     let bash = "awaiting_input attention Allow Bash: npm test";
     let sub = || json!([{"id": "a1", "type": "subagent", "status": "running"}]);
-    let mate = |name: &str| tell(name, json!({"agent_id": "abob-1f", "agent_type": "bob"}));
+    let mate = |name: &str| event(name, json!({"agent_id": "abob-1f", "agent_type": "bob"}));
     let team = || json!([{"id": "t1", "type": "teammate", "status": "running"}]);
     vec![
         (
@@ -69,7 +69,7 @@ fn rows() -> Vec<(&'static str, Vec<Tell>, &'static str)> {
             "PostToolUseFailure with is_interrupt: the turn is over",
             after(vec![
                 pre("Bash", "t1"),
-                tell(
+                event(
                     "PostToolUseFailure",
                     json!({"tool_name": "Bash", "tool_use_id": "t1", "is_interrupt": true}),
                 ),
@@ -105,7 +105,7 @@ fn rows() -> Vec<(&'static str, Vec<Tell>, &'static str)> {
         ),
         (
             "… by SubagentStop",
-            after(vec![asks("Bash").inside("a1"), tell("SubagentStop", json!({})).inside("a1")]),
+            after(vec![asks("Bash").inside("a1"), event("SubagentStop", json!({})).inside("a1")]),
             "processing working Thinking",
         ),
         ("… by SessionEnd", after(vec![asks("Bash").inside("a1"), end("other")]), "idle idle"),
@@ -126,12 +126,12 @@ fn rows() -> Vec<(&'static str, Vec<Tell>, &'static str)> {
         ),
         (
             "a child's Stop never makes an idle parent work",
-            after(vec![stop("Ok."), tell("SubagentStop", json!({})).inside("a1")]),
+            after(vec![stop("Ok."), event("SubagentStop", json!({})).inside("a1")]),
             "idle idle",
         ),
         (
             "SubagentStop with an empty type is a compaction",
-            vec![start("startup"), tell("SubagentStop", json!({"agent_id": "ac", "agent_type": ""}))],
+            vec![start("startup"), event("SubagentStop", json!({"agent_id": "ac", "agent_type": ""}))],
             "idle idle",
         ),
         (
@@ -142,21 +142,21 @@ fn rows() -> Vec<(&'static str, Vec<Tell>, &'static str)> {
         (
             "Compacting outlives SubagentStop, SessionStart compact, InstructionsLoaded",
             vec![
-                tell("PreCompact", json!({})),
-                tell("SubagentStop", json!({"agent_id": "ac", "agent_type": ""})),
+                event("PreCompact", json!({})),
+                event("SubagentStop", json!({"agent_id": "ac", "agent_type": ""})),
                 start("compact"),
-                tell("InstructionsLoaded", json!({})),
+                event("InstructionsLoaded", json!({})),
             ],
             "idle working Compacting",
         ),
         (
             "… and ends with any other main-thread event",
-            vec![tell("PreCompact", json!({})), tell("CwdChanged", json!({}))],
+            vec![event("PreCompact", json!({})), event("CwdChanged", json!({}))],
             "idle idle",
         ),
         (
             "SubagentStop removes its task from the list",
-            after(vec![tasks(sub()), tell("SubagentStop", json!({})).inside("a1")]),
+            after(vec![tasks(sub()), event("SubagentStop", json!({})).inside("a1")]),
             "idle idle",
         ),
         (
@@ -171,7 +171,7 @@ fn rows() -> Vec<(&'static str, Vec<Tell>, &'static str)> {
         ),
         (
             "a child absent from background_tasks is gone",
-            after(vec![tell("SubagentStart", json!({})).inside("a1"), stop("Done here.")]),
+            after(vec![event("SubagentStart", json!({})).inside("a1"), stop("Done here.")]),
             "idle idle",
         ),
         (
@@ -227,8 +227,8 @@ fn every_fine_point_holds() {
     each_row(
         rows(),
         |(rule, ..)| rule.to_string(),
-        |(rule, tells, wanted)| {
-            assert_eq!(Story::of(tells).look(), wanted, "{rule}");
+        |(rule, events, wanted)| {
+            assert_eq!(Story::of(events).look(), wanted, "{rule}");
         },
     );
 }
@@ -251,8 +251,8 @@ fn the_same_event_twice_counts_once() {
                 "more than two seconds apart",
                 vec![
                     mail("a", Some("p1"), 7),
-                    tell("CwdChanged", json!({})),
-                    tell("ConfigChange", json!({})),
+                    event("CwdChanged", json!({})),
+                    event("ConfigChange", json!({})),
                     mail("a", Some("p1"), 7),
                 ],
                 2,
@@ -262,8 +262,8 @@ fn the_same_event_twice_counts_once() {
             ("another stamp", vec![stamped("x"), stamped("x")], 2),
         ],
         |(rule, ..)| rule.to_string(),
-        |(rule, tells, wanted)| {
-            assert_eq!(Story::of(tells).turns().len(), wanted, "{rule}");
+        |(rule, events, wanted)| {
+            assert_eq!(Story::of(events).turns().len(), wanted, "{rule}");
         },
     );
 }
@@ -290,7 +290,7 @@ fn stale_is_not_a_state_and_ends_no_agent() {
 
 #[test]
 fn unseen_and_error_are_set_and_cleared() {
-    let failed = tell("StopFailure", json!({"error": "rate_limit"}));
+    let failed = event("StopFailure", json!({"error": "rate_limit"}));
     each_row(
         [
             ("Stop sets unseen", vec![prompt("W"), stop("Fine.")], true, None, Group::Done),
@@ -303,7 +303,7 @@ fn unseen_and_error_are_set_and_cleared() {
             ),
             (
                 "a look clears it",
-                vec![prompt("W"), stop("Fine."), tell("Seen", json!({}))],
+                vec![prompt("W"), stop("Fine."), event("Seen", json!({}))],
                 false,
                 None,
                 Group::Idle,
@@ -326,15 +326,15 @@ fn unseen_and_error_are_set_and_cleared() {
             ("a prompt clears both", vec![prompt("W"), failed, prompt("X")], false, None, Group::Working),
             (
                 "an interrupted turn was seen",
-                vec![prompt("W"), tell("TranscriptInterrupted", json!({}))],
+                vec![prompt("W"), event("TranscriptInterrupted", json!({}))],
                 false,
                 None,
                 Group::Idle,
             ),
         ],
         |(rule, ..)| rule.to_string(),
-        |(rule, tells, unseen, error, group)| {
-            let view = Story::of(tells).view();
+        |(rule, events, unseen, error, group)| {
+            let view = Story::of(events).view();
             assert_eq!((view.unseen, view.error.as_deref(), view.group), (unseen, error, group), "{rule}");
         },
     );
@@ -344,10 +344,10 @@ fn unseen_and_error_are_set_and_cleared() {
 fn subagents_are_listed_with_what_they_do() {
     let story = Story::of([
         prompt("W"),
-        tell("SubagentStart", json!({})).inside("a1"),
+        event("SubagentStart", json!({})).inside("a1"),
         pre("Bash", "t1").inside("a2"),
         asks("Read").inside("a3"),
-        tell("SubagentStop", json!({})).inside("a1"),
+        event("SubagentStop", json!({})).inside("a1"),
     ]);
     let look: Vec<_> = story
         .view()
@@ -368,9 +368,9 @@ fn subagents_are_listed_with_what_they_do() {
 
 #[test]
 fn an_interrupted_turn_ends_its_foreground_children() {
-    let launch = || [prompt("W"), pre("Agent", "t1"), tell("SubagentStart", json!({})).inside("a1")];
+    let launch = || [prompt("W"), pre("Agent", "t1"), event("SubagentStart", json!({})).inside("a1")];
     let async_post = post("Agent", "t1").with(json!({"tool_response": {"isAsync": true, "agentId": "a1"}}));
-    let interrupted = tell("TranscriptInterrupted", json!({}));
+    let interrupted = event("TranscriptInterrupted", json!({}));
     let foreground = Story::of(launch().into_iter().chain([interrupted.clone()]));
     assert_eq!(foreground.look(), "idle idle interrupted");
     let background = Story::of(launch().into_iter().chain([async_post, interrupted]));

@@ -66,9 +66,9 @@ fn containers_with_the_same_name_do_not_share_pids_panes_or_directories() {
         |(rule, first, second, wanted)| {
             let mut story = Story::new();
             story.alive = vec![7];
-            story.tell(start("startup").with(first.clone()));
-            story.tell(prompt("W").with(first));
-            story.tell(start("startup").of("s2").with(second));
+            story.apply(start("startup").with(first.clone()));
+            story.apply(prompt("W").with(first));
+            story.apply(start("startup").of("s2").with(second));
             assert_eq!(agents(&story), wanted, "{rule}");
             // An agent that is somewhere else continues there.
             let look = if wanted == 2 { "processing working Thinking" } else { "idle idle" };
@@ -80,7 +80,7 @@ fn containers_with_the_same_name_do_not_share_pids_panes_or_directories() {
 #[test]
 fn a_status_line_of_a_new_session_in_the_same_pane_or_process_creates_no_second_agent() {
     let line = |fields: Value| {
-        tell("StatusLine", json!({"context_window": {"current_usage": {"input_tokens": 9}}}))
+        event("StatusLine", json!({"context_window": {"current_usage": {"input_tokens": 9}}}))
             .of("s2")
             .with(fields)
     };
@@ -105,12 +105,12 @@ fn a_status_line_of_a_new_session_in_the_same_pane_or_process_creates_no_second_
                 let mut story = Story::of([start("startup").with(hooks.clone())]);
                 story.alive = vec![7];
                 if mid_turn {
-                    story.tell(prompt("W").with(hooks.clone()));
+                    story.apply(prompt("W").with(hooks.clone()));
                 }
-                story.tell(line(fields.clone()));
+                story.apply(line(fields.clone()));
                 assert_eq!(story.world.agents().count(), 1, "{rule}");
                 // Nor do the hooks of that session afterwards.
-                story.tell(start("clear").of("s2").with(hooks.clone()));
+                story.apply(start("clear").of("s2").with(hooks.clone()));
                 assert_eq!(story.world.agents().count(), 1, "{rule}, then SessionStart");
                 let agent = story.world.agent_of_session("s2").unwrap();
                 assert_eq!((agent.session_id.as_str(), agent.ended_at), ("s2", None), "{rule}");
@@ -130,7 +130,7 @@ fn a_silent_agent_on_another_machine_is_not_believed_to_work_forever() {
         (format!("{} {} {detail}", view.state, view.status), view.confidence)
     };
     let background = json!({"background_tasks": [{"id": "b1", "type": "shell", "status": "running"}]});
-    type Case = (&'static str, Vec<Tell>, f64, &'static str, Confidence);
+    type Case = (&'static str, Vec<StoryEvent>, f64, &'static str, Confidence);
     let cases: Vec<Case> = vec![
         ("a moment", vec![prompt("W")], 4.9, "processing working Thinking", Confidence::High),
         ("five minutes", vec![prompt("W")], 5.0, "processing idle not heard since 5 m", Confidence::Low),
@@ -169,18 +169,18 @@ fn a_silent_agent_on_another_machine_is_not_believed_to_work_forever() {
     each_row(
         cases,
         |(rule, ..)| rule.to_string(),
-        |(rule, tells, minutes, wanted, confidence)| {
-            let story = Story::of(tells.iter().map(|tell| tell.clone().with(there.clone())));
+        |(rule, events, minutes, wanted, confidence)| {
+            let story = Story::of(events.iter().map(|event| event.clone().with(there.clone())));
             assert_eq!(seen(&story, minutes), (wanted.into(), confidence), "{rule}");
             // A process on this machine is checked.
-            let ours = Story::of(tells.into_iter().map(|tell| tell.with(here())));
+            let ours = Story::of(events.into_iter().map(|event| event.with(here())));
             assert!(!seen(&ours, minutes).0.contains("not heard"), "{rule}");
         },
     );
     // It is back with its next event, and that is a change.
     let mut story = Story::of([prompt("W").with(there.clone())]);
     story.now = after(&story, 30.0);
-    let outcome = story.tell(pre("Bash", "t").with(there)).clone();
+    let outcome = story.apply(pre("Bash", "t").with(there)).clone();
     assert_eq!(story.look(), "processing working Bash: npm test");
     let news = outcome.changes.iter().any(|change| {
         matches!(change, headspace_core::model::Change::StateChanged(now) if now.status == Status::Working)

@@ -4,10 +4,10 @@ use crate::story::*;
 use headspace_test_support::each_row;
 use serde_json::{Value, json};
 
-fn rows() -> Vec<(&'static str, Vec<Tell>, &'static str)> {
+fn rows() -> Vec<(&'static str, Vec<StoryEvent>, &'static str)> {
     let turn = || vec![start("startup"), prompt("W")];
-    let after = |tells: Vec<Tell>| turn().into_iter().chain(tells).collect::<Vec<_>>();
-    let line = |name: &str, body: Value| tell(name, body);
+    let after = |events: Vec<StoryEvent>| turn().into_iter().chain(events).collect::<Vec<_>>();
+    let line = |name: &str, body: Value| event(name, body);
     let interrupted = || line("TranscriptInterrupted", json!({"uuid": "i"}));
     let refused = |id: &str| line("TranscriptRefused", json!({"tool_use_id": id, "uuid": id}));
     let result = |id: &str| line("TranscriptToolResult", json!({"tool_use_id": id, "uuid": id}));
@@ -94,17 +94,17 @@ fn rows() -> Vec<(&'static str, Vec<Tell>, &'static str)> {
         ("… and ends its turn", vec![found(), typed(), call(), result("t1"), over("Fine.")], "idle idle"),
         (
             "StatusLine is data only",
-            after(vec![stop("Fine."), tell("StatusLine", json!({"model": {"id": "m"}}))]),
+            after(vec![stop("Fine."), event("StatusLine", json!({"model": {"id": "m"}}))]),
             "idle idle",
         ),
         (
             "StatusLine clears no attention",
-            after(vec![asks("Bash"), tell("StatusLine", json!({}))]),
+            after(vec![asks("Bash"), event("StatusLine", json!({}))]),
             "awaiting_input attention Allow Bash: npm test",
         ),
         (
             "a guard's verdict is for the timeline",
-            after(vec![tell("GuardVerdict", json!({"verdict": "deny"}))]),
+            after(vec![event("GuardVerdict", json!({"verdict": "deny"}))]),
             "processing working Thinking",
         ),
     ]
@@ -115,8 +115,8 @@ fn observations_do_what_hooks_cannot() {
     each_row(
         rows(),
         |(rule, ..)| rule.to_string(),
-        |(rule, tells, wanted)| {
-            assert_eq!(Story::of(tells).look(), wanted, "{rule}");
+        |(rule, events, wanted)| {
+            assert_eq!(Story::of(events).look(), wanted, "{rule}");
         },
     );
 }
@@ -125,17 +125,17 @@ fn observations_do_what_hooks_cannot() {
 fn a_turn_error_known_from_the_transcript_is_an_error() {
     let story = Story::of([
         prompt("W"),
-        tell("TranscriptTurnEnd", json!({"text": "API Error", "error": "server_error"})),
+        event("TranscriptTurnEnd", json!({"text": "API Error", "error": "server_error"})),
     ]);
     assert_eq!(story.view().error.as_deref(), Some("server_error"));
 }
 
 #[test]
 fn a_process_that_is_gone_ends_only_its_own_agent() {
-    let gone = |pid: u32| tell("ProcessGone", json!({"claude_pid": pid}));
+    let gone = |pid: u32| event("ProcessGone", json!({"claude_pid": pid}));
     let mut story = Story::of([prompt("W").with(json!({"claude_pid": 7})), gone(8)]);
     assert_eq!(story.view().ended_at, None);
-    story.tell(gone(7));
+    story.apply(gone(7));
     let view = story.view();
     assert_eq!((view.end_reason.as_deref(), story.look().as_str()), (Some("process_gone"), "idle idle"));
     assert_eq!(story.commands(), ["complete"]);
@@ -156,7 +156,7 @@ fn observations_about_no_known_agent_create_none() {
         |name| name.to_string(),
         |name| {
             let mut story = Story::new();
-            let outcome = story.tell(tell(name, json!({"text": "x"}))).clone();
+            let outcome = story.apply(event(name, json!({"text": "x"}))).clone();
             assert_eq!((outcome.agent_id, story.world.agents().count()), (None, 0), "{name}");
         },
     );
@@ -174,8 +174,8 @@ fn the_status_line_fills_in_metrics_and_keeps_what_it_does_not_say() {
     });
     let story = Story::of([
         start("startup"),
-        tell("StatusLine", full),
-        tell("StatusLine", json!({"model": {"id": "claude-opus-4-5"}, "context_window": {}})),
+        event("StatusLine", full),
+        event("StatusLine", json!({"model": {"id": "claude-opus-4-5"}, "context_window": {}})),
     ]);
     let view = story.view();
     let context = view.context.unwrap();
@@ -188,13 +188,13 @@ fn the_status_line_fills_in_metrics_and_keeps_what_it_does_not_say() {
 fn a_status_line_without_usage_clears_the_usage_unless_the_conversation_was_resumed() {
     let used = |tokens: u64| {
         let usage = json!({"input_tokens": tokens});
-        tell("StatusLine", json!({"context_window": {"current_usage": usage}}))
+        event("StatusLine", json!({"context_window": {"current_usage": usage}}))
     };
     let unused = |percent: Value| {
         let window = json!({"current_usage": null, "used_percentage": percent});
-        tell("StatusLine", json!({ "context_window": window }))
+        event("StatusLine", json!({ "context_window": window }))
     };
-    let measured = |tokens: u64| tell("TranscriptUsage", json!({"used_tokens": tokens}));
+    let measured = |tokens: u64| event("TranscriptUsage", json!({"used_tokens": tokens}));
     each_row(
         [
             ("nothing used", vec![used(5000), unused(Value::Null)], None),
@@ -205,7 +205,7 @@ fn a_status_line_without_usage_clears_the_usage_unless_the_conversation_was_resu
                 vec![start("startup"), measured(5000), unused(json!(0))],
                 None,
             ),
-            ("a line that says nothing of it", vec![used(5000), tell("StatusLine", json!({}))], Some(5000)),
+            ("a line that says nothing of it", vec![used(5000), event("StatusLine", json!({}))], Some(5000)),
             ("after clear", vec![used(5000), start("clear").of("s2"), unused(json!(0)).of("s2")], None),
             ("resumed", vec![start("resume"), measured(5000), unused(Value::Null)], Some(5000)),
             ("… and measured since", vec![start("resume"), used(5000), unused(Value::Null)], None),
@@ -216,8 +216,8 @@ fn a_status_line_without_usage_clears_the_usage_unless_the_conversation_was_resu
             ),
         ],
         |(rule, ..)| rule.to_string(),
-        |(rule, tells, wanted)| {
-            let story = Story::of(tells);
+        |(rule, events, wanted)| {
+            let story = Story::of(events);
             assert_eq!(story.world.agents().count(), 1, "{rule}");
             let view = story.world.agents().next().unwrap().view(story.now, None);
             assert_eq!(view.context.map(|context| context.used_tokens), wanted, "{rule}");
@@ -227,8 +227,8 @@ fn a_status_line_without_usage_clears_the_usage_unless_the_conversation_was_resu
 
 #[test]
 fn names_are_what_a_person_would_use() {
-    let titled = tell("StatusLine", json!({"session_name": "title"}));
-    let renamed = |name: &str| tell("Renamed", json!({"name": name}));
+    let titled = event("StatusLine", json!({"session_name": "title"}));
+    let renamed = |name: &str| event("Renamed", json!({"name": name}));
     each_row(
         [
             ("the directory, for lack of better", vec![start("startup")], "app"),
@@ -251,8 +251,8 @@ fn names_are_what_a_person_would_use() {
             ),
         ],
         |(rule, ..)| rule.to_string(),
-        |(rule, tells, wanted)| {
-            let story = Story::of(tells);
+        |(rule, events, wanted)| {
+            let story = Story::of(events);
             assert_eq!(story.world.agents().next().unwrap().view(story.now, None).name, wanted, "{rule}");
         },
     );
@@ -260,7 +260,7 @@ fn names_are_what_a_person_would_use() {
 
 #[test]
 fn a_warning_is_remembered_until_the_window_is_emptied() {
-    let warned = tell("ContextWarned", json!({"level": 80}));
+    let warned = event("ContextWarned", json!({"level": 80}));
     each_row(
         [
             ("remembered", vec![start("startup"), warned.clone()], Some(80)),
@@ -269,8 +269,8 @@ fn a_warning_is_remembered_until_the_window_is_emptied() {
             ("resume does not", vec![start("startup"), warned, start("resume")], Some(80)),
         ],
         |(rule, ..)| rule.to_string(),
-        |(rule, tells, wanted)| {
-            let story = Story::of(tells);
+        |(rule, events, wanted)| {
+            let story = Story::of(events);
             assert_eq!(story.world.agents().next().unwrap().metrics.warned, wanted, "{rule}");
         },
     );

@@ -4,24 +4,24 @@ use crate::story::*;
 use headspace_test_support::each_row;
 use serde_json::{Value, json};
 
-fn batch(ids: &[&str]) -> Tell {
+fn batch(ids: &[&str]) -> StoryEvent {
     let calls: Vec<Value> = ids.iter().map(|id| json!({"tool_name": "Bash", "tool_use_id": id})).collect();
-    tell("PostToolBatch", json!({"tool_calls": calls}))
+    event("PostToolBatch", json!({"tool_calls": calls}))
 }
 
-fn running(child: &str) -> Tell {
+fn running(child: &str) -> StoryEvent {
     let tasks = json!([{"id": child, "type": "subagent", "status": "running"}]);
     stop("Started.").with(json!({"background_tasks": tasks}))
 }
 
-fn bash(command: &str, id: &str) -> Tell {
+fn bash(command: &str, id: &str) -> StoryEvent {
     pre("Bash", id).with(json!({"tool_input": {"command": command}}))
 }
 
 /// The rule, the events, the state after them.
-fn rows() -> Vec<(&'static str, Vec<Tell>, &'static str)> {
-    let after = |tells: Vec<Tell>| [prompt("W")].into_iter().chain(tells).collect::<Vec<_>>();
-    let child_stop = || tell("SubagentStop", json!({})).inside("a1");
+fn rows() -> Vec<(&'static str, Vec<StoryEvent>, &'static str)> {
+    let after = |events: Vec<StoryEvent>| [prompt("W")].into_iter().chain(events).collect::<Vec<_>>();
+    let child_stop = || event("SubagentStop", json!({})).inside("a1");
     vec![
         (
             "a late request of a call that ended is not another call's",
@@ -66,12 +66,16 @@ fn rows() -> Vec<(&'static str, Vec<Tell>, &'static str)> {
         ),
         (
             "a late PreCompact does not compact again",
-            after(vec![stop("Fine."), tell("PostCompact", json!({})), tell("PreCompact", json!({})).ago(1)]),
+            after(vec![
+                stop("Fine."),
+                event("PostCompact", json!({})),
+                event("PreCompact", json!({})).ago(1),
+            ]),
             "idle idle",
         ),
         (
             "a Stop that a PreCompact overtook ends its turn",
-            after(vec![tell("PreCompact", json!({})), stop("Fine.").ago(1)]),
+            after(vec![event("PreCompact", json!({})), stop("Fine.").ago(1)]),
             "idle working Compacting",
         ),
         (
@@ -116,7 +120,7 @@ fn rows() -> Vec<(&'static str, Vec<Tell>, &'static str)> {
             "the batch of the call that interrupted the turn starts nothing",
             after(vec![
                 pre("Bash", "t1"),
-                tell(
+                event(
                     "PostToolUseFailure",
                     json!({"tool_name": "Bash", "tool_use_id": "t1", "is_interrupt": true}),
                 ),
@@ -129,7 +133,7 @@ fn rows() -> Vec<(&'static str, Vec<Tell>, &'static str)> {
             after(vec![
                 pre("mcp__jira__ask", "t1"),
                 notice("elicitation_dialog"),
-                tell("ElicitationResult", json!({"mcp_server_name": "jira", "action": "accept"})),
+                event("ElicitationResult", json!({"mcp_server_name": "jira", "action": "accept"})),
             ]),
             "processing working jira ask: /srv/a.rs",
         ),
@@ -138,7 +142,7 @@ fn rows() -> Vec<(&'static str, Vec<Tell>, &'static str)> {
             after(vec![
                 pre("mcp__jira__ask", "t1"),
                 notice("elicitation_dialog"),
-                tell("ElicitationResult", json!({"mcp_server_name": "jir", "action": "accept"})),
+                event("ElicitationResult", json!({"mcp_server_name": "jir", "action": "accept"})),
             ]),
             "awaiting_input attention Claude needs you",
         ),
@@ -165,8 +169,8 @@ fn late_events_find_their_place() {
     each_row(
         rows(),
         |(rule, ..)| rule.to_string(),
-        |(rule, tells, look)| {
-            assert_eq!(Story::of(tells).look(), look, "{rule}");
+        |(rule, events, look)| {
+            assert_eq!(Story::of(events).look(), look, "{rule}");
         },
     );
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 /// One event of a story.
 #[derive(Clone, Debug)]
-pub struct Tell {
+pub struct StoryEvent {
     pub name: String,
     pub session: &'static str,
     pub source: Source,
@@ -18,31 +18,31 @@ pub struct Tell {
     pub ago: Duration,
 }
 
-pub fn tell(name: &str, body: Value) -> Tell {
+pub fn event(name: &str, body: Value) -> StoryEvent {
     let transcript = name.starts_with("Transcript") || name == observed::SESSION_FOUND;
     let source = if transcript { Source::Transcript } else { Source::Hook };
-    Tell { name: name.into(), session: "s1", source, body, ago: Duration::ZERO }
+    StoryEvent { name: name.into(), session: "s1", source, body, ago: Duration::ZERO }
 }
 
-impl Tell {
-    pub fn of(mut self, session: &'static str) -> Tell {
+impl StoryEvent {
+    pub fn of(mut self, session: &'static str) -> StoryEvent {
         self.session = session;
         self
     }
 
     /// Late by this many events: stamped between two of those before it.
-    pub fn ago(mut self, events: u64) -> Tell {
+    pub fn ago(mut self, events: u64) -> StoryEvent {
         self.ago = Duration::from_millis(events * 1000 + 500);
         self
     }
 
     /// Stamped like the event before it.
-    pub fn same_time(mut self) -> Tell {
+    pub fn same_time(mut self) -> StoryEvent {
         self.ago = Duration::from_secs(1);
         self
     }
 
-    pub fn with(mut self, fields: Value) -> Tell {
+    pub fn with(mut self, fields: Value) -> StoryEvent {
         for (key, value) in fields.as_object().unwrap() {
             self.body[key] = value.clone();
         }
@@ -50,41 +50,41 @@ impl Tell {
     }
 
     /// Sent from inside a subagent.
-    pub fn inside(self, child: &str) -> Tell {
+    pub fn inside(self, child: &str) -> StoryEvent {
         self.with(json!({"agent_id": child, "agent_type": "Explore"}))
     }
 }
 
-pub fn start(source: &str) -> Tell {
-    tell("SessionStart", json!({"source": source}))
+pub fn start(source: &str) -> StoryEvent {
+    event("SessionStart", json!({"source": source}))
 }
 
-pub fn prompt(text: &str) -> Tell {
-    tell("UserPromptSubmit", json!({"prompt": text}))
+pub fn prompt(text: &str) -> StoryEvent {
+    event("UserPromptSubmit", json!({"prompt": text}))
 }
 
-pub fn pre(tool: &str, id: &str) -> Tell {
-    tell("PreToolUse", json!({"tool_name": tool, "tool_use_id": id, "tool_input": input(tool)}))
+pub fn pre(tool: &str, id: &str) -> StoryEvent {
+    event("PreToolUse", json!({"tool_name": tool, "tool_use_id": id, "tool_input": input(tool)}))
 }
 
-pub fn post(tool: &str, id: &str) -> Tell {
-    tell("PostToolUse", json!({"tool_name": tool, "tool_use_id": id, "tool_input": input(tool)}))
+pub fn post(tool: &str, id: &str) -> StoryEvent {
+    event("PostToolUse", json!({"tool_name": tool, "tool_use_id": id, "tool_input": input(tool)}))
 }
 
-pub fn asks(tool: &str) -> Tell {
-    tell("PermissionRequest", json!({"tool_name": tool, "tool_input": input(tool)}))
+pub fn asks(tool: &str) -> StoryEvent {
+    event("PermissionRequest", json!({"tool_name": tool, "tool_input": input(tool)}))
 }
 
-pub fn stop(text: &str) -> Tell {
-    tell("Stop", json!({"last_assistant_message": text, "background_tasks": [], "session_crons": []}))
+pub fn stop(text: &str) -> StoryEvent {
+    event("Stop", json!({"last_assistant_message": text, "background_tasks": [], "session_crons": []}))
 }
 
-pub fn notice(kind: &str) -> Tell {
-    tell("Notification", json!({"notification_type": kind, "message": "Claude needs you"}))
+pub fn notice(kind: &str) -> StoryEvent {
+    event("Notification", json!({"notification_type": kind, "message": "Claude needs you"}))
 }
 
-pub fn end(reason: &str) -> Tell {
-    tell("SessionEnd", json!({"reason": reason}))
+pub fn end(reason: &str) -> StoryEvent {
+    event("SessionEnd", json!({"reason": reason}))
 }
 
 fn input(tool: &str) -> Value {
@@ -112,17 +112,17 @@ impl Story {
         Story { world: World::default(), now, outcomes: Vec::new(), alive: Vec::new() }
     }
 
-    pub fn of(tells: impl IntoIterator<Item = Tell>) -> Story {
+    pub fn of(events: impl IntoIterator<Item = StoryEvent>) -> Story {
         let mut story = Story::new();
-        tells.into_iter().for_each(|tell| {
-            story.tell(tell);
+        events.into_iter().for_each(|event| {
+            story.apply(event);
         });
         story
     }
 
-    pub fn tell(&mut self, tell: Tell) -> &Outcome {
+    pub fn apply(&mut self, sent: StoryEvent) -> &Outcome {
         self.now = self.now.plus(Duration::from_secs(1));
-        let mut body = tell.body;
+        let mut body = sent.body;
         let cwd = body.get("cwd").and_then(Value::as_str).unwrap_or("/srv/app").to_string();
         body["cwd"] = json!(cwd);
         if let Some(pid) = body.get("claude_pid").cloned() {
@@ -133,11 +133,11 @@ impl Story {
         let machine = Machine::of(&body);
         let mut event = Event {
             id: self.outcomes.len() as i64 + 1,
-            name: tell.name,
-            session_id: tell.session.to_string(),
-            at: self.now.minus(tell.ago),
+            name: sent.name,
+            session_id: sent.session.to_string(),
+            at: self.now.minus(sent.ago),
             received_at: self.now,
-            source: tell.source,
+            source: sent.source,
             facts: Facts { root: Some(cwd), elsewhere: !machine.is(&here), ..Facts::default() },
             body,
             agent_hint: None,

@@ -5,26 +5,26 @@ use headspace_core::model::{Change, TimestampSource};
 use headspace_test_support::each_row;
 use serde_json::json;
 
-fn line(text: &str, uuid: &str, stop_reason: &str) -> Tell {
-    tell(
+fn line(text: &str, uuid: &str, stop_reason: &str) -> StoryEvent {
+    event(
         "TranscriptText",
         json!({"text": text, "uuid": uuid, "message_id": uuid, "stop_reason": stop_reason}),
     )
 }
 
-fn bare_stop() -> Tell {
-    tell("Stop", json!({}))
+fn bare_stop() -> StoryEvent {
+    event("Stop", json!({}))
 }
 
 #[test]
 fn turns_are_what_was_said() {
-    let turn_end = |text: &str| tell("TranscriptTurnEnd", json!({"text": text, "uuid": "e"}));
-    let typed = |text: &str| tell("TranscriptPrompt", json!({"text": text, "uuid": text}));
+    let turn_end = |text: &str| event("TranscriptTurnEnd", json!({"text": text, "uuid": "e"}));
+    let typed = |text: &str| event("TranscriptPrompt", json!({"text": text, "uuid": text}));
     let fatal =
-        tell("StopFailure", json!({"error": "server_error", "last_assistant_message": "API Error: 529"}));
+        event("StopFailure", json!({"error": "server_error", "last_assistant_message": "API Error: 529"}));
     let chosen =
         post("AskUserQuestion", "t1").with(json!({"tool_response": {"answers": {"Which one?": "B"}}}));
-    let rows: Vec<(&str, Vec<Tell>, Vec<&str>)> = vec![
+    let rows: Vec<(&str, Vec<StoryEvent>, Vec<&str>)> = vec![
         (
             "prompt and answer",
             vec![prompt("W"), stop("The cache is gone.")],
@@ -67,7 +67,10 @@ fn turns_are_what_was_said() {
         ),
         (
             "what a child says is not the agent's",
-            vec![prompt("W"), tell("SubagentStop", json!({"last_assistant_message": "Which?"})).inside("a1")],
+            vec![
+                prompt("W"),
+                event("SubagentStop", json!({"last_assistant_message": "Which?"})).inside("a1"),
+            ],
             vec!["user:command W"],
         ),
         (
@@ -142,7 +145,7 @@ fn turns_are_what_was_said() {
             vec![
                 prompt("W"),
                 line("Am I right?", "1", "tool_use"),
-                tell("TranscriptToolResult", json!({"tool_use_id": "t"})),
+                event("TranscriptToolResult", json!({"tool_use_id": "t"})),
                 line("Fine.", "2", "end_turn"),
                 bare_stop(),
             ],
@@ -210,8 +213,8 @@ fn turns_are_what_was_said() {
     each_row(
         rows,
         |(rule, ..)| rule.to_string(),
-        |(rule, tells, wanted)| {
-            assert_eq!(Story::of(tells).turns(), wanted, "{rule}");
+        |(rule, events, wanted)| {
+            assert_eq!(Story::of(events).turns(), wanted, "{rule}");
         },
     );
 }
@@ -259,8 +262,8 @@ fn commands_begin_and_end() {
             ),
         ],
         |(rule, ..)| rule.to_string(),
-        |(rule, tells, wanted)| {
-            assert_eq!(Story::of(tells).commands(), wanted, "{rule}");
+        |(rule, events, wanted)| {
+            assert_eq!(Story::of(events).commands(), wanted, "{rule}");
         },
     );
     let adopted = Story::of([pre("Bash", "t1"), prompt("W").ago(1)]).view();
@@ -305,8 +308,8 @@ fn a_stop_whose_text_comes_late_asks_or_ends_as_the_text_says() {
             ),
         ],
         |(rule, ..)| rule.to_string(),
-        |(rule, tells, wanted)| {
-            assert_eq!(Story::of(tells).look(), wanted, "{rule}");
+        |(rule, events, wanted)| {
+            assert_eq!(Story::of(events).look(), wanted, "{rule}");
         },
     );
 }

@@ -67,7 +67,9 @@ pub fn jump(agent: &AgentView) -> Result<(), Refusal> {
     }
     match (agent.claude_pid, agent.claude_pid_start) {
         (Some(pid), Some(start)) if crate::process::lives(Process { pid, start }) => {}
-        _ => return Err(format!("its process is gone, so the {} window may be another process's", spec.name)),
+        _ => {
+            return Err(format!("its process is gone, so the {} window may be another process's", spec.name));
+        }
     }
     let words = (spec.command)(id, terminal);
     let out = Command::new(&words[0])
