@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     /// The same table as text, row by row, to compare with.
-    const DESIGNED: &str = "
+    const CONTRACT: &str = "
         idle | user:command > commanded
         commanded | agent:progress > processing; agent:question > awaiting_input; agent:completion > complete; agent:end_of_task > complete
         processing | agent:progress > processing; agent:question > awaiting_input; agent:completion > complete; agent:end_of_task > complete; user:answer > processing
@@ -79,10 +79,10 @@ mod tests {
         complete |";
 
     #[test]
-    fn the_table_is_as_designed_and_everything_else_is_invalid() {
+    fn the_table_is_the_contract_and_everything_else_is_invalid() {
         let mut valid = 0;
         for from in CommandStateOrIdle::ALL {
-            let line = DESIGNED
+            let line = CONTRACT
                 .lines()
                 .find_map(|line| line.trim().strip_prefix(from.word())?.trim().strip_prefix('|'))
                 .unwrap();
