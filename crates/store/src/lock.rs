@@ -1,4 +1,4 @@
-//! One writer per database: a lock that the system lets go of when its holder dies, however it dies.
+//! One writer per database: a lock that the system releases when its holder dies, however it dies.
 
 use anyhow::{Context, Result};
 use headspace_platform::files::{self, FileId};
@@ -26,7 +26,7 @@ fn lock_file(path: &Path) -> PathBuf {
     crate::with_suffix(path, ".lock")
 }
 
-/// Takes the lock of the database at `path`, or says who holds it.
+/// Takes the lock of the database at `path`, or fails and says who holds it.
 pub fn take(path: &Path) -> Result<Lock> {
     if let Some(dir) = path.parent().filter(|dir| !dir.as_os_str().is_empty()) {
         files::private_dir(dir)?;
@@ -51,7 +51,7 @@ pub fn take(path: &Path) -> Result<Lock> {
         }
         Err(TryLockError::Error(error)) => return Err(error).context("could not lock the database"),
     }
-    // Who holds it is a courtesy to the next one who asks; the lock itself does not depend on it.
+    // The pid is only information for the next one who tries; the lock itself does not depend on it.
     let _ = file.set_len(0);
     let _ = file.rewind();
     let _ = write!(file, "{}", std::process::id());
@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_second_is_told_who_the_first_is() {
+    fn the_second_process_learns_who_holds_the_lock() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("headspace.db");
         let first = take(&path).unwrap();
