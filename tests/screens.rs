@@ -1,0 +1,112 @@
+//! The screens of `status`, `top`, `events` and `show`, in terminals of every size.
+#![cfg(unix)]
+#![allow(clippy::unwrap_used)]
+
+mod stage;
+
+use serde_json::json;
+use stage::Stage;
+use std::fs::File;
+use std::io::Read;
+use std::os::fd::{FromRawFd, OwnedFd};
+use std::path::Path;
+use std::process::Command;
+use unicode_width::UnicodeWidthStr;
+
+const WIDTHS: [u16; 6] = [40, 60, 80, 100, 120, 200];
+
+/// What `command` shows on a terminal with so many columns, line by line, without colors.
+fn on_terminal(mut command: Command, columns: u16) -> Vec<String> {
+    let size = libc::winsize { ws_row: 24, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+    let (mut ours, mut theirs) = (0, 0);
+    // SAFETY: both numbers are written by the call; no name and no settings are asked for.
+    let failed = unsafe {
+        libc::openpty(&mut ours, &mut theirs, std::ptr::null_mut(), std::ptr::null_mut(), (&raw const size).cast_mut())
+    };
+    assert_eq!(failed, 0, "no terminal: {}", std::io::Error::last_os_error());
+    // SAFETY: the call has just opened both, and nobody else owns them.
+    let (ours, theirs) = unsafe { (OwnedFd::from_raw_fd(ours), OwnedFd::from_raw_fd(theirs)) };
+    let child = command
+        .env("TERM", "xterm-256color")
+        .stdin(theirs.try_clone().unwrap())
+        .stdout(theirs.try_clone().unwrap())
+        .stderr(theirs)
+        .spawn();
+    // It holds the other side of the terminal, which would keep it open.
+    drop(command);
+    let mut shown = Vec::new();
+    // On Linux, reading fails when the last one has closed the other side.
+    let _ = File::from(ours).read_to_end(&mut shown);
+    assert!(child.unwrap().wait().unwrap().success());
+    let shown = String::from_utf8(shown).unwrap().replace('\r', "");
+    assert!(shown.contains('\x1b'), "a terminal gets colors: {shown:?}");
+    shown.lines().map(without_colors).collect()
+}
+
+fn without_colors(line: &str) -> String {
+    let mut parts = line.split("\x1b[");
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |text, part| text + part.split_once('m').unwrap().1)
+}
+
+fn asks(stage: &Stage, session: &str, cwd: &Path, command: &str) {
+    let fields = json!({"tool_name": "Bash", "tool_input": {"command": command}});
+    stage.event("PermissionRequest", session, cwd, fields);
+}
+
+/// Agents with long names, in scripts whose characters take two columns, with a subagent and a nearly full context.
+fn crowd() -> Stage {
+    let stage = Stage::new(json!({}));
+    let long = stage.project("a-project-with-a-rather-long-name", "fix/the-branch-name-is-long-too");
+    asks(&stage, "s-long", &long, &"cargo test --workspace --all-targets -- --nocapture ".repeat(5));
+    let wide = stage.project("登录服务", "修复-登录-测试");
+    asks(&stage, "s-wide", &wide, "echo 修复登录测试修复登录测试修复登录测试修复登录测试 🚀🚀🚀 finished");
+    let busy = stage.project("busy", "main");
+    stage.event("UserPromptSubmit", "s-busy", &busy, json!({"prompt": "🎉 celebrate ".repeat(20)}));
+    stage.event(
+        "SubagentStart",
+        "s-busy",
+        &busy,
+        json!({"agent_id": "a1", "agent_type": "a-subagent-with-a-long-type-name"}),
+    );
+    stage
+}
+
+#[test]
+fn no_line_of_status_is_wider_than_the_terminal() {
+    let stage = crowd();
+    for columns in WIDTHS {
+        let lines = on_terminal(stage.headspace(&["status"]), columns);
+        let screen = lines.join("\n");
+        for line in &lines {
+            assert!(line.width() <= usize::from(columns), "{columns}: {} columns\n{screen}", line.width());
+        }
+        let rows: Vec<&String> = lines.iter().filter(|line| line.starts_with(['!', '*'])).collect();
+        assert_eq!(rows.len(), 3, "{columns}: one line per agent\n{screen}");
+        for row in rows {
+            let age = row.contains(" waiting ") || row.contains(" for ");
+            assert!(age && row.trim_end().ends_with([' ', 's', 'm']), "{columns}: the age stays\n{screen}");
+        }
+    }
+}
+
+#[test]
+fn the_ask_gives_way_first_then_the_name() {
+    let stage = crowd();
+    let first = |columns: u16| on_terminal(stage.headspace(&["status"]), columns).remove(0);
+    assert!(first(120).contains("a-project-with-a-rather-lon…") && first(120).contains("Allow Bash: cargo test"));
+    assert!(first(60).contains("a-project-with-a-rather-lon…  Allow Bash: ca…"), "{}", first(60));
+    let narrow = first(44);
+    assert!(narrow.contains("a-project-…  ") || narrow.contains("  Allow Bash:…"), "{narrow}");
+    // The name takes the columns of an ask that would say nothing.
+    assert!(first(32).starts_with("! a-project-with") && !first(32).contains("Allow"), "{}", first(32));
+}
+
+#[test]
+fn an_empty_board_fits_too() {
+    let stage = Stage::new(json!({}));
+    for columns in WIDTHS {
+        let lines = on_terminal(stage.headspace(&["status"]), columns);
+        assert!(lines.iter().all(|line| line.width() <= usize::from(columns)), "{columns}: {lines:?}");
+    }
+}
