@@ -21,7 +21,13 @@ fn on_terminal(mut command: Command, columns: u16) -> Vec<String> {
     let (mut ours, mut theirs) = (0, 0);
     // SAFETY: both numbers are written by the call; no name and no settings are asked for.
     let failed = unsafe {
-        libc::openpty(&mut ours, &mut theirs, std::ptr::null_mut(), std::ptr::null_mut(), (&raw const size).cast_mut())
+        libc::openpty(
+            &mut ours,
+            &mut theirs,
+            std::ptr::null_mut(),
+            std::ptr::null_mut(),
+            (&raw const size).cast_mut(),
+        )
     };
     assert_eq!(failed, 0, "no terminal: {}", std::io::Error::last_os_error());
     // SAFETY: the call has just opened both, and nobody else owns them.
@@ -94,7 +100,9 @@ fn no_line_of_status_is_wider_than_the_terminal() {
 fn the_ask_gives_way_first_then_the_name() {
     let stage = crowd();
     let first = |columns: u16| on_terminal(stage.headspace(&["status"]), columns).remove(0);
-    assert!(first(120).contains("a-project-with-a-rather-lon…") && first(120).contains("Allow Bash: cargo test"));
+    assert!(
+        first(120).contains("a-project-with-a-rather-lon…") && first(120).contains("Allow Bash: cargo test")
+    );
     assert!(first(60).contains("a-project-with-a-rather-lon…  Allow Bash: ca…"), "{}", first(60));
     let narrow = first(44);
     assert!(narrow.contains("a-project-…  ") || narrow.contains("  Allow Bash:…"), "{narrow}");
@@ -109,4 +117,100 @@ fn an_empty_board_fits_too() {
         let lines = on_terminal(stage.headspace(&["status"]), columns);
         assert!(lines.iter().all(|line| line.width() <= usize::from(columns)), "{columns}: {lines:?}");
     }
+}
+
+fn said(out: &std::process::Output) -> String {
+    String::from_utf8([&out.stdout[..], &out.stderr[..]].concat()).unwrap()
+}
+
+#[test]
+fn events_name_the_agent_and_take_it_as_an_argument() {
+    let stage = crowd();
+    let all = stage.says(&["events"]);
+    assert!(all.contains("busy") && all.contains("登录服务") && !all.contains('#'), "{all}");
+    let busy = stage.says(&["events", "busy"]);
+    assert!(busy.lines().count() >= 2 && busy.lines().all(|line| line.contains("busy")), "{busy}");
+    assert_eq!(busy.lines().count(), stage.says(&["events", "--agent", "busy"]).lines().count());
+    for columns in WIDTHS {
+        for line in on_terminal(stage.headspace(&["events"]), columns) {
+            let room = usize::from(columns).max(60);
+            assert!(line.width() <= room, "{columns}: {line}");
+        }
+    }
+}
+
+#[test]
+fn an_unknown_type_of_event_is_an_error_with_the_likely_one() {
+    let stage = crowd();
+    let out = stage.run(&["events", "--type", "PermissonRequest"]);
+    assert_eq!(out.status.code(), Some(2));
+    assert!(said(&out).contains("did you mean PermissionRequest?"), "{}", said(&out));
+    let one_spelling = stage.says(&["events", "--type", "permission-request"]);
+    assert!(
+        one_spelling.lines().count() == 2 && one_spelling.contains("PermissionRequest"),
+        "{one_spelling}"
+    );
+    // A name that the client invented yesterday is known once it was stored.
+    stage.event("BrandNewEvent", "s-busy", &stage.home.path().join("busy"), json!({}));
+    assert_eq!(stage.says(&["events", "--type", "BrandNewEvent"]).lines().count(), 1);
+}
+
+#[test]
+fn events_and_explain_read_the_store_when_the_server_is_down() {
+    let mut stage = crowd();
+    let live = [stage.says(&["events", "--json"]), stage.says(&["explain", "busy", "--json"])];
+    stage.stop();
+    assert_eq!(stage.says(&["events", "--json"]), live[0]);
+    let explained = stage.says(&["explain", "busy"]);
+    assert!(explained.contains("working since") && explained.contains("▶"), "{explained}");
+    assert!(stage.says(&["events", "busy", "--type", "SubagentStart"]).contains("SubagentStart"));
+    assert_eq!(stage.says(&["events", "--grep", "celebrate"]).lines().count(), 1);
+}
+
+#[test]
+fn a_malformed_address_is_not_a_server_that_is_down() {
+    let stage = crowd();
+    for (address, why) in
+        [("http://", "could not read"), ("https://127.0.0.1", "only http"), ("http://h:x", "port")]
+    {
+        for args in
+            [&["status"][..], &["status", "--short"], &["events"], &["next"], &["explain", "busy"], &["open"]]
+        {
+            let out = stage.headspace(args).env("CLAUDE_HEADSPACE_URL", address).output().unwrap();
+            let said = said(&out);
+            assert_eq!(out.status.code(), Some(1), "{args:?} {address}: {said}");
+            assert!(
+                said.contains("CLAUDE_HEADSPACE_URL") && said.contains(why),
+                "{args:?} {address}: {said}"
+            );
+        }
+    }
+}
+
+#[test]
+fn next_passes_over_whom_it_cannot_reach_and_says_whom() {
+    let mut stage = Stage::new(json!({}));
+    let lost = stage.project("lost", "main");
+    asks(&stage, "s-lost", &lost, "make");
+    let near = stage.project("near", "main");
+    let pane = stage.tmux(&["new-session", "-d", "-s", "work", "-P", "-F", "#{pane_id}", "exec sleep 600"]);
+    let pid = stage.tmux(&["display-message", "-p", "-t", &pane, "#{pane_pid}"]);
+    stage.tmux(&["new-window", "-t", "work", "exec sleep 600"]);
+    let socket = stage.socket();
+    let env = [("TMUX_PANE", pane.as_str()), ("TMUX", socket.as_str()), ("CLAUDE_PID", pid.as_str())];
+    let fields = json!({"tool_name": "Bash", "tool_input": {"command": "make"}});
+    stage.event_with("PermissionRequest", "s-near", &near, fields, &env);
+    let out = stage.run(&["next"]);
+    // No terminal shows this tmux, so it says how; but the pane behind the one that is out of reach is selected.
+    assert!(said(&out).contains("tmux attach -t 'work'"), "{}", said(&out));
+    assert!(said(&out).contains("headspace: passed over lost: "), "{}", said(&out));
+    assert_eq!(stage.tmux(&["display-message", "-p", "-t", "work", "#{pane_id}"]), pane);
+    stage.tmux(&["kill-server"]);
+    let out = stage.run(&["next"]);
+    assert_eq!(out.status.code(), Some(1));
+    let said = said(&out);
+    assert!(
+        said.contains("could not jump to lost:") && said.contains("could not jump to near either:"),
+        "{said}"
+    );
 }

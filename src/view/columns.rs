@@ -1,7 +1,15 @@
 //! Text in terminal columns: a CJK character or an emoji takes two, a combining mark none.
 
 use headspace_core::text::{gist, plain};
+use std::io::IsTerminal;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+/// Columns of the terminal; `None` if the output is not one.
+pub fn terminal_columns() -> Option<usize> {
+    let terminal = std::io::stdout().is_terminal().then(ratatui::crossterm::terminal::size);
+    let columns = terminal.and_then(Result::ok).map(|(columns, _)| usize::from(columns));
+    columns.filter(|columns| *columns > 0)
+}
 
 /// Columns that `text` takes.
 pub fn width(text: &str) -> usize {

@@ -1,5 +1,6 @@
 //! What the commands in the terminal share: the client of the server, the board, columns and colors.
 
+pub mod archive;
 pub mod board;
 pub mod client;
 pub mod columns;

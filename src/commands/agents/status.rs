@@ -3,7 +3,7 @@
 use crate::view::board::{Board, Include};
 use crate::view::client;
 use crate::view::client::{Origin, Overview};
-use crate::view::columns::{fit, join_wrapped, pad, pad_left, width, wrap};
+use crate::view::columns::{fit, join_wrapped, pad, pad_left, terminal_columns, width, wrap};
 use crate::view::style::Style;
 use anyhow::Result;
 use headspace_core::model;
@@ -134,7 +134,7 @@ fn waybar(board: &Board) -> String {
 
 /// Rows, subagents under them, and the footer; no line is wider than the terminal.
 fn screen(origin: &Origin, board: &Board, style: Style, now: Stamp) -> String {
-    let width = terminal_width();
+    let width = terminal_columns().unwrap_or(WITHOUT_TERMINAL);
     let columns = Columns::of(&board.rows, width);
     let mut lines = Vec::new();
     for row in &board.rows {
@@ -165,6 +165,8 @@ struct Columns {
     context: usize,
 }
 
+/// Columns of a list that is not on a terminal.
+const WITHOUT_TERMINAL: usize = 100;
 /// Columns between two columns.
 const GAP: usize = 2;
 /// The glyph and the blank after it.
@@ -263,13 +265,4 @@ fn footer(origin: &Origin, board: &Board, now: Stamp) -> Vec<String> {
         parts.push(format!("{} headless folded", board.headless));
     }
     parts
-}
-
-/// What has no terminal is read by a person later, or by a program: it gets this many columns.
-const WITHOUT_TERMINAL: usize = 100;
-
-fn terminal_width() -> usize {
-    let terminal = std::io::stdout().is_terminal().then(ratatui::crossterm::terminal::size);
-    let columns = terminal.and_then(Result::ok).map(|(columns, _)| usize::from(columns));
-    columns.filter(|columns| *columns > 0).unwrap_or(WITHOUT_TERMINAL)
 }

@@ -45,7 +45,12 @@ pub const KEYS: &[(&[KeyCode], &str, KeyAction, &str)] = &[
     (&[KeyCode::Char('g'), KeyCode::Home], "g", KeyAction::First, "first agent"),
     (&[KeyCode::Char('G'), KeyCode::End], "G", KeyAction::Last, "last agent"),
     (&[KeyCode::Enter], "Enter", KeyAction::Jump, "jump to its terminal pane"),
-    (&[KeyCode::Char('n')], "n", KeyAction::Next, "select the agent that has waited longest, and jump"),
+    (
+        &[KeyCode::Char('n')],
+        "n",
+        KeyAction::Next,
+        "jump to the agent that has waited longest, then to the next",
+    ),
     (&[KeyCode::Char('s')], "s", KeyAction::Seen, "mark as seen"),
     (&[KeyCode::Char('e')], "e", KeyAction::Events, "its events, or its turns again"),
     (&[KeyCode::Char('o')], "o", KeyAction::Open, "open the dashboard"),
@@ -73,6 +78,8 @@ pub struct TopState {
     pub turns: Vec<StoredTurn>,
     pub events: Vec<StoredEvent>,
     preview_of: Option<i64>,
+    /// Where `n` went last.
+    last_next: Option<i64>,
     pub message: Option<String>,
     /// Screen row ▶ agent, as last drawn: where a click goes.
     pub rows: Vec<(u16, i64)>,
@@ -197,9 +204,9 @@ impl TopState {
             KeyAction::Jump => {
                 return self.selected_agent().cloned().map(Box::new).map(Effect::Jump).into_iter().collect();
             }
-            KeyAction::Next => match self.order().next().and_then(|row| self.agents.get(&row.id)).cloned() {
+            KeyAction::Next => match self.next_waiting().and_then(|id| self.agents.get(&id)).cloned() {
                 Some(agent) => {
-                    self.selected = Some(agent.id);
+                    (self.selected, self.last_next) = (Some(agent.id), Some(agent.id));
                     return vec![Effect::Jump(Box::new(agent))];
                 }
                 None => self.message = Some("nobody needs you".into()),
@@ -215,6 +222,14 @@ impl TopState {
             KeyAction::Quit => return vec![Effect::Quit],
         }
         Vec::new()
+    }
+
+    /// The agent that has waited longest; pressed again, the one after it, round and round. One that cannot be reached
+    /// would otherwise hide the others.
+    fn next_waiting(&self) -> Option<i64> {
+        let waiting: Vec<i64> = self.order().waiting().map(|row| row.id).collect();
+        let last = waiting.iter().position(|id| Some(*id) == self.last_next);
+        waiting.get(last.map_or(0, |at| (at + 1) % waiting.len())).copied()
     }
 
     fn step(&mut self, by: isize) {
@@ -274,12 +289,18 @@ mod tests {
     }
 
     #[test]
-    fn n_goes_to_whoever_waits_and_says_so_when_nobody_does() {
+    fn n_goes_round_those_that_wait_and_says_when_nobody_does() {
         let mut app = TopState::new(false);
         app.take(News::Agents(vec![agent(1, "idle", "one"), agent(2, "needs_you", "two")]));
         app.selected = Some(1);
         let effects = press(&mut app, KeyCode::Char('n'));
         assert!(matches!(&effects[0], Effect::Jump(agent) if agent.id == 2));
+        let third = agent(3, "needs_you", "three");
+        app.take(News::Agents(vec![agent(1, "idle", "one"), agent(2, "needs_you", "two"), third]));
+        for expected in [3, 2, 3] {
+            let effects = press(&mut app, KeyCode::Char('n'));
+            assert!(matches!(&effects[0], Effect::Jump(agent) if agent.id == expected), "{expected}");
+        }
         app.take(News::Agents(vec![agent(1, "idle", "one")]));
         press(&mut app, KeyCode::Char('n'));
         assert_eq!(app.message.as_deref(), Some("nobody needs you"));

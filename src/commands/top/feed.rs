@@ -1,6 +1,7 @@
 //! News for `top`: changes from the stream, previews and keys, all through one channel.
 
 use crate::view::client::Client;
+use anyhow::Result;
 use headspace_core::model::AgentView;
 use headspace_core::wire::{AgentChanged, EventsPage, HookStatus, StoredEvent, StoredTurn, TurnsPage};
 use headspace_platform::config::Config;
@@ -36,14 +37,14 @@ pub struct Feed {
 }
 
 impl Feed {
-    pub fn start(config: &Config) -> (Feed, Receiver<News>) {
+    pub fn start(config: &Config) -> Result<(Feed, Receiver<News>)> {
         let (news, receiver) = channel();
         let (requests, todo) = channel();
-        let (own, stream) = (news.clone(), Client::new(config));
+        let (own, stream) = (news.clone(), Client::new(config)?);
         std::thread::spawn(move || follow(&stream, &own));
-        let (own, client) = (news.clone(), Client::new(config));
+        let (own, client) = (news.clone(), Client::new(config)?);
         std::thread::spawn(move || serve_requests(&client, &todo, &own));
-        (Feed { news, requests }, receiver)
+        Ok((Feed { news, requests }, receiver))
     }
 
     pub fn keyboard(&self) -> Sender<News> {

@@ -137,6 +137,12 @@ pub struct EventsPage {
     pub next: Option<i64>,
 }
 
+/// `GET /api/events/names`: the names of all stored events, in the order of the alphabet.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct EventNames {
+    pub names: Vec<String>,
+}
+
 /// Something said, as it is stored.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct StoredTurn {

@@ -13,8 +13,8 @@ use headspace_core::model;
 use headspace_core::model::{AgentView, Source, observed};
 use headspace_core::stamp::Stamp;
 use headspace_core::wire::{
-    AgentChanged, AgentsPage, BoardPage, CommandsPage, EventsPage, GroupWords, PruneAnswer, TransitionsPage,
-    TurnsPage,
+    AgentChanged, AgentsPage, BoardPage, CommandsPage, EventNames, EventsPage, GroupWords, PruneAnswer,
+    TransitionsPage, TurnsPage,
 };
 use headspace_platform::clock::WallClock;
 use headspace_store::queries;
@@ -192,6 +192,10 @@ fn event_name(name: &str) -> String {
 
 pub async fn events(State(app): State<Shared>, Query(which): Query<WhichEvents>) -> Answered {
     find(app, which.query()?).await
+}
+
+pub async fn event_names(State(app): State<Shared>) -> Answered {
+    Ok(ok(&EventNames { names: app.ask_of_states(queries::event_names).await? }))
 }
 
 pub async fn agent_events(
