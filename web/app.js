@@ -9,7 +9,7 @@ import { age, duration } from './lib/format.js';
 import * as history from './views/history.js';
 import * as list from './views/list.js';
 import * as log from './views/log.js';
-import { tickAll } from './lib/parts.js';
+import { healthWords, tickAll } from './lib/parts.js';
 import * as signal from './lib/signal.js';
 import { openStream } from './lib/stream.js';
 
@@ -90,8 +90,8 @@ function patchHooks(status) {
 
 function patchHealth() {
   if (!hookStatus) return;
-  const parts = [hookStatus.enabled ? (hookStatus.hooks_missing ? 'hooks missing' : hookStatus.mode === 'hooks_active' ? 'hooks active' : 'polling fallback') : 'receiver disabled'];
-  if (hookStatus.last_event_at) parts.push(`last event ${age(now() - Date.parse(hookStatus.last_event_at))} ago`);
+  const parts = [healthWords(hookStatus.health)];
+  if (hookStatus.last_event_at && !hookStatus.health.since) parts.push(`last event ${age(now() - Date.parse(hookStatus.last_event_at))} ago`);
   const cost = log.costOf(hookStatus);
   if (cost) parts.push(`${duration(cost.p50)} p50`);
   text(byId('hooks'), parts.join(' · '));
@@ -222,6 +222,7 @@ setInterval(() => {
   if (document.hidden) return;
   tickAll();
   patchHealth();
+  if (hookStatus && view === 'logging') log.patchStatus(hookStatus);
 }, 1000);
 
 // ---- start

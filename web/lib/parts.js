@@ -13,6 +13,9 @@ export function setTick(node, at, form = age) {
   text(node, at ? form(now() - at) : '');
 }
 
+/** The server's words about the hooks: "hooks active", "quiet for 7 m". */
+export const healthWords = ({ text, since }) => (since ? `${text} ${age(now() - Date.parse(since))}` : text);
+
 export const tickNode = () => el('span.tick');
 
 /** Updates every age on the page; only nodes whose text changes are touched. */

@@ -227,19 +227,8 @@ fn footer(origin: &Origin, board: &Board, now: Stamp) -> Vec<String> {
     let mut parts = Vec::new();
     match &origin.receiver {
         Some(receiver) => {
-            parts.push(
-                match (receiver.hooks.as_deref().filter(|_| receiver.hooks_missing), receiver.mode.as_str()) {
-                    (Some("missing"), _) => "hooks missing: `headspace install` adds them",
-                    (Some("switched_off"), _) => "hooks missing: settings.json switches all hooks off",
-                    (Some("unreadable"), _) => {
-                        "hooks missing: settings.json is not valid, see `headspace doctor`"
-                    }
-                    (_, "hooks_active") => "hooks active",
-                    _ => "no hooks lately, polling",
-                }
-                .to_owned(),
-            );
-            if let Some(at) = receiver.last_event_at {
+            parts.push(receiver.health.phrase(now));
+            if let Some(at) = receiver.last_event_at.filter(|_| receiver.health.since.is_none()) {
                 let kind = receiver.last_event_type.as_deref().unwrap_or("event");
                 parts.push(format!(
                     "last event {} ago ({})",

@@ -18,7 +18,7 @@ pub async fn run(app: Shared) {
     let mut ticks = interval(PACE);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut last = Stamp::now();
-    let mut told: Option<(Mode, u64, u64, Option<Hooks>)> = None;
+    let mut told: Option<(Mode, u64, u64, Option<Hooks>, String)> = None;
     for tick in 0u64.. {
         ticks.tick().await;
         let now = Stamp::now();
@@ -42,12 +42,13 @@ pub async fn run(app: Shared) {
         last = now;
         // The mode at once, how many events came now and then.
         let mode = app.mode();
-        if told.is_none_or(|(told, ..)| told != mode) || slow {
+        if told.as_ref().is_none_or(|(told, ..)| *told != mode) || slow {
             let spool = spool().await;
             let hooks = app.reconciler.hooks();
-            let news = (mode, app.ledger.marks().received, spool.count + spool.dropped, hooks);
-            if told != Some(news) {
-                let status = app.hook_status(spool);
+            let waiting = spool.count + spool.dropped;
+            let status = app.hook_status(spool);
+            let news = (mode, app.ledger.marks().received, waiting, hooks, status.health.kind.clone());
+            if told.as_ref() != Some(&news) {
                 app.ledger.hub().publish(vec![Message::new(None, "hook_status", None, &status)]);
                 told = Some(news);
             }
