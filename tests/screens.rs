@@ -5,7 +5,7 @@
 mod stage;
 
 use serde_json::json;
-use stage::Stage;
+use stage::{Stage, wait_for};
 use std::fs::File;
 use std::io::Read;
 use std::os::fd::{FromRawFd, OwnedFd};
@@ -213,4 +213,79 @@ fn next_passes_over_whom_it_cannot_reach_and_says_whom() {
         said.contains("could not jump to lost:") && said.contains("could not jump to near either:"),
         "{said}"
     );
+}
+
+/// `headspace top` in a pane of this size.
+fn top(stage: &mut Stage, columns: u16, rows: u16) -> String {
+    let command = format!(
+        "env -i HOME={} PATH={} TERM=xterm-256color LANG=C.UTF-8 {} top",
+        stage.home.path().display(),
+        stage.path(),
+        env!("CARGO_BIN_EXE_headspace")
+    );
+    let (columns, rows) = (columns.to_string(), rows.to_string());
+    stage.tmux(&["new-session", "-d", "-x", &columns, "-y", &rows, "-P", "-F", "#{pane_id}", &command])
+}
+
+/// The screen of the pane, once it is as it should be.
+fn shows(stage: &mut Stage, pane: &str, what: &str, fits: impl Fn(&str) -> bool) -> String {
+    wait_for(what, || Some(stage.tmux(&["capture-pane", "-p", "-t", pane])).filter(|screen| fits(screen)))
+}
+
+#[test]
+fn top_fits_eighty_columns_with_all_counts_and_the_position() {
+    let mut stage = crowd();
+    let pane = top(&mut stage, 80, 24);
+    let screen = shows(&mut stage, &pane, "the list", |screen| screen.contains("Allow Bash"));
+    let header = screen.lines().next().unwrap();
+    assert!(header.contains("! 2 needs you  * 1 working") && header.trim_end().ends_with("1/3"), "{screen}");
+    assert!(screen.lines().all(|line| line.width() <= 80), "{screen}");
+    stage.tmux(&["send-keys", "-t", &pane, "G"]);
+    shows(&mut stage, &pane, "the last agent", |screen| screen.lines().next().unwrap().contains("3/3"));
+}
+
+#[test]
+fn the_preview_of_top_shows_the_newest_and_scrolls_back() {
+    let mut stage = Stage::new(json!({}));
+    let dir = stage.project("talk", "main");
+    for turn in 1..=12 {
+        let long = format!("answer number {turn} {}", "and so on ".repeat(20));
+        stage.event("UserPromptSubmit", "s", &dir, json!({"prompt": format!("question number {turn}")}));
+        stage.event("Stop", "s", &dir, json!({"last_assistant_message": long}));
+    }
+    let pane = top(&mut stage, 80, 24);
+    let newest = |screen: &str| screen.contains("answer number 12") && screen.contains("▲");
+    let screen = shows(&mut stage, &pane, "the newest turn", newest);
+    assert!(!screen.contains("question number 1\n") && !screen.contains("▼"), "{screen}");
+    for _ in 0..40 {
+        stage.tmux(&["send-keys", "-t", &pane, "K"]);
+    }
+    shows(&mut stage, &pane, "the beginning", |screen| screen.contains("state idle") && screen.contains("▼"));
+}
+
+#[test]
+fn the_events_of_a_call_are_one_line_in_top() {
+    let mut stage = Stage::new(json!({}));
+    let dir = stage.project("calls", "main");
+    stage.event("UserPromptSubmit", "s", &dir, json!({"prompt": "go"}));
+    let call = json!({"tool_name": "Bash", "tool_use_id": "t1", "tool_input": {"command": "make all"}, "duration_ms": 2400});
+    stage.event("PreToolUse", "s", &dir, call.clone());
+    stage.event("PostToolUse", "s", &dir, call);
+    let pane = top(&mut stage, 80, 24);
+    shows(&mut stage, &pane, "the agent", |screen| screen.contains("calls"));
+    stage.tmux(&["send-keys", "-t", &pane, "e"]);
+    let screen = shows(&mut stage, &pane, "the call", |screen| screen.contains("Bash make all"));
+    let line = screen.lines().find(|line| line.contains("Bash make all")).unwrap();
+    assert!(line.contains("2 s ok") && !screen.contains("PostToolUse"), "{screen}");
+}
+
+#[test]
+fn top_started_without_a_server_shows_what_is_stored() {
+    let mut stage = crowd();
+    stage.stop();
+    let pane = top(&mut stage, 80, 24);
+    let screen = shows(&mut stage, &pane, "the stored agents", |screen| screen.contains("Allow Bash"));
+    assert!(screen.contains("server away") && !screen.contains("No agent yet"), "{screen}");
+    stage.start();
+    shows(&mut stage, &pane, "the server", |screen| !screen.contains("server away"));
 }

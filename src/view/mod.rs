@@ -5,3 +5,4 @@ pub mod board;
 pub mod client;
 pub mod columns;
 pub mod style;
+pub mod timeline;

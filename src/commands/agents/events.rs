@@ -4,6 +4,7 @@ use crate::view::archive::Archive;
 use crate::view::client;
 use crate::view::columns::{fit, pad, terminal_columns, width};
 use crate::view::style::Style;
+use crate::view::timeline::event_gist;
 use anyhow::Result;
 use headspace_core::event_names::{EVENTS, name_of};
 use headspace_core::model::{AgentView, observed};
@@ -17,7 +18,7 @@ use headspace_platform::clock::local_clock;
 use headspace_platform::config::Config;
 use headspace_platform::usage::Usage;
 use headspace_store::queries::EventQuery;
-use serde_json::{Value, json};
+use serde_json::json;
 use std::collections::HashMap;
 use std::io::Write;
 use std::process::ExitCode;
@@ -189,19 +190,6 @@ impl Printer {
             pad(&event.name, NAME_COLUMNS),
         );
         let room = self.columns.saturating_sub(width(&when) + 2 + width(&what) + 1);
-        format!("{}  {what} {}", self.style.dim(&when), fit(&about(&event.body), room))
+        format!("{}  {what} {}", self.style.dim(&when), fit(&event_gist(&event.body), room))
     }
-}
-
-/// The field of a payload that says the most.
-fn about(body: &Value) -> String {
-    let tool = body["tool_name"].as_str().map(|tool| format!("{tool}: ")).unwrap_or_default();
-    let input = &body["tool_input"];
-    let said = ["command", "file_path", "pattern", "url", "description", "prompt"]
-        .iter()
-        .find_map(|field| input[*field].as_str());
-    let own = ["prompt", "message", "last_assistant_message", "text", "error", "reason", "source", "trigger"]
-        .iter()
-        .find_map(|field| body[*field].as_str());
-    format!("{tool}{}", said.or(own).unwrap_or(""))
 }
