@@ -16,6 +16,7 @@ mod hooks;
 mod hybrid;
 mod install;
 mod notify;
+mod screens;
 mod server;
 mod strangers;
 mod terminal;
