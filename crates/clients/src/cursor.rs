@@ -1,0 +1,22 @@
+//! Cursor's command line: not on npm and not tried. It runs Claude's hooks where its user switched that on, so its
+//! events must be told from Claude's; hooks of its own are not installed.
+
+use crate::table::{Environment, GuardForm, Home, Registration, Row};
+
+pub const ROW: Row = Row {
+    name: "cursor",
+    title: "Cursor",
+    glyph: '◮',
+    tried: "not tried",
+    home: Home { variable: None, folder: ".cursor" },
+    program: "cursor-agent",
+    print_words: &["-p", "--print"],
+    registration: Registration::None,
+    environment: Environment::Has("CURSOR_VERSION"),
+    translate: |_, _| {},
+    transcript: None,
+    resume: "cursor-agent --resume={session}",
+    guard: GuardForm::None,
+    takes_context: false,
+    is_silent: false,
+};
