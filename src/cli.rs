@@ -63,11 +63,11 @@ pub fn help() -> String {
 pub fn main() -> ExitCode {
     end_with_the_pipe();
     let cli = Cli::parse_from(spelled(std::env::args_os().collect()));
-    let Some(command) = cli.command else { return headspace_notify::bare(help) };
+    let Some(command) = cli.command else { return headspace_notify::without_command(help) };
     match run(command) {
         Ok(code) => code,
         Err(error) => {
-            eprintln!("headspace: {}", headspace_core::text::plain(&format!("{error:#}")));
+            eprintln!("headspace: {}", headspace_core::text::strip_control(&format!("{error:#}")));
             ExitCode::from(if error.is::<Usage>() { 2 } else { 1 })
         }
     }

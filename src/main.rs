@@ -12,7 +12,7 @@ use headspace_notify as notify;
 use std::process::ExitCode;
 
 #[global_allocator]
-static ALLOCATOR: notify::alarm::Allocator = notify::alarm::Allocator;
+static ALLOCATOR: notify::alarm::QuietAllocator = notify::alarm::QuietAllocator;
 
 /// What runs on every tool call goes first.
 fn run() -> ExitCode {
@@ -26,7 +26,7 @@ fn run() -> ExitCode {
             claude_headspace::commands::guard::direct(args).unwrap_or_else(cli::main)
         }
         Some(_) => cli::main(),
-        None => notify::bare(cli::help),
+        None => notify::without_command(cli::help),
     }
 }
 

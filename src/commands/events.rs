@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use headspace_core::numbers::duration;
 use headspace_core::stamp::Stamp;
 use headspace_core::text;
-use headspace_core::text::gist;
+use headspace_core::text::one_line;
 use headspace_platform::clock::WallClock;
 use headspace_platform::clock::local_clock;
 use headspace_platform::config::Config;
@@ -161,8 +161,8 @@ fn line(event: &Value, at: Option<Stamp>, paint: Paint) -> String {
         "{} {:>9}  {agent:<5} {:<20} {}",
         paint.dim(&clock),
         paint.dim(&ago),
-        gist(text("name"), 20),
-        gist(&about(&event["body"]), 110)
+        one_line(text("name"), 20),
+        one_line(&about(&event["body"]), 110)
     )
 }
 

@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use headspace_core::model::{Actor, AgentView, CommandStateOrIdle, Confidence, Intent, Source};
 use headspace_core::stamp::Stamp;
 use headspace_core::text;
-use headspace_core::text::{gist, plain};
+use headspace_core::text::{one_line, strip_control};
 use headspace_platform::clock::local_clock;
 use headspace_platform::config::Config;
 use serde::Deserialize;
@@ -63,16 +63,19 @@ pub fn run(args: &ExplainArgs) -> Result<ExitCode> {
 /// The headline says what is and since when; below it the last steps, newest first.
 fn story(agent: &AgentView, transitions: &[Step], steps: usize) -> String {
     let paint = Paint::for_stdout();
-    let mut text = format!("{}\n", paint.bold(&format!("{} {}", agent.group.glyph(), gist(&agent.name, 80))));
+    let mut text =
+        format!("{}\n", paint.bold(&format!("{} {}", agent.group.glyph(), one_line(&agent.name, 80))));
     let last = transitions.iter().rev().find(|step| step.valid);
     let because = match (agent.interactions.first(), last) {
         (Some(open), _) => {
-            let asker =
-                open.subagent.as_ref().map_or(String::new(), |id| format!(" (subagent {})", gist(id, 30)));
+            let asker = open
+                .subagent
+                .as_ref()
+                .map_or(String::new(), |id| format!(" (subagent {})", one_line(id, 30)));
             format!(
                 "since {}: {}{asker} ({}, {}), not closed since",
                 local_clock(open.opened_at),
-                gist(&open.text, 200),
+                one_line(&open.text, 200),
                 agent.source,
                 agent.confidence
             )
@@ -80,7 +83,7 @@ fn story(agent: &AgentView, transitions: &[Step], steps: usize) -> String {
         (None, Some(step)) => format!(
             "since {}: {} ({}, {})",
             local_clock(step.at),
-            gist(&step.why, 200),
+            one_line(&step.why, 200),
             step.source,
             step.confidence
         ),
@@ -93,7 +96,7 @@ fn story(agent: &AgentView, transitions: &[Step], steps: usize) -> String {
     };
     text.push_str(&format!("{} {because}\n", agent.status));
     if let Some(detail) = &agent.status_detail {
-        text.push_str(&format!("  doing: {}\n", plain(detail)));
+        text.push_str(&format!("  doing: {}\n", strip_control(detail)));
     }
     if let (Some(client), Some(pid)) = (agent.client_status, agent.claude_pid) {
         let since = local_clock(client.at);
@@ -111,7 +114,7 @@ fn story(agent: &AgentView, transitions: &[Step], steps: usize) -> String {
         let line = format!(
             "  {}  {arrow:<28} {} ({}, {})",
             local_clock(step.at),
-            gist(&step.why, 100),
+            one_line(&step.why, 100),
             step.source,
             step.confidence
         );

@@ -57,7 +57,7 @@ fn go(agent: &AgentView) -> Result<ExitCode> {
         Ok(()) => Ok(ExitCode::SUCCESS),
         Err(why) => {
             println!("{}", whereabouts(agent));
-            anyhow::bail!("could not jump to {}: {why}", text::gist(&agent.name, 40))
+            anyhow::bail!("could not jump to {}: {why}", text::one_line(&agent.name, 40))
         }
     }
 }
@@ -65,8 +65,8 @@ fn go(agent: &AgentView) -> Result<ExitCode> {
 /// What a person needs to find it by hand.
 fn whereabouts(agent: &AgentView) -> String {
     let mut text =
-        format!("{} {} ({})", agent.group.glyph(), text::gist(&agent.name, 60), agent.group.label());
-    let about = text::gist(agent.about().unwrap_or_default(), 120);
+        format!("{} {} ({})", agent.group.glyph(), text::one_line(&agent.name, 60), agent.group.label());
+    let about = text::one_line(agent.about().unwrap_or_default(), 120);
     for (label, value) in [
         ("", Some(about)),
         ("in ", agent.cwd.clone()),
@@ -76,7 +76,7 @@ fn whereabouts(agent: &AgentView) -> String {
         ("on ", agent.host.clone()),
     ] {
         if let Some(value) = value.filter(|value| !value.is_empty()) {
-            text.push_str(&format!("\n  {label}{}", text::plain(&value)));
+            text.push_str(&format!("\n  {label}{}", text::strip_control(&value)));
         }
     }
     text

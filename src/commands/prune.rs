@@ -7,9 +7,9 @@ use headspace_platform::config;
 use headspace_platform::config::Config;
 use headspace_store as store;
 use headspace_store::lock;
-use headspace_store::projection_state::Memory;
+use headspace_store::projection_state::ProjectionState;
 use headspace_store::retention::prune::Deleted;
-use headspace_store::retention::schedule::Upkeep;
+use headspace_store::retention::schedule::RetentionSchedule;
 use serde_json::json;
 use std::path::Path;
 use std::process::ExitCode;
@@ -64,8 +64,8 @@ fn offline(config: &Config, path: &Path, days: Option<u32>) -> Result<Deleted> {
     }
     let db = store::open(path)?;
     // The last events of a server that was killed: who lives is judged with them.
-    Memory::load(&db)?.write(&db)?;
-    let mut upkeep = Upkeep::new(config.retention.clone());
+    ProjectionState::load(&db)?.write(&db)?;
+    let mut upkeep = RetentionSchedule::new(config.retention.clone());
     let (sender, mut receiver) = tokio::sync::oneshot::channel();
     upkeep.prune_now(days, sender);
     loop {

@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result, ensure};
 use headspace_core::numbers::counted;
-use headspace_core::text::plain;
+use headspace_core::text::strip_control;
 use headspace_platform::config;
 use headspace_store::{lock, rebuild};
 use serde_json::json;
@@ -72,7 +72,7 @@ impl Progress {
         if self.on && self.shown != Some(percent) {
             self.shown = Some(percent);
             let line = format!("rebuilding: {percent} % of {total} events");
-            let _ = write!(std::io::stderr(), "\r{}", plain(&line));
+            let _ = write!(std::io::stderr(), "\r{}", strip_control(&line));
         }
     }
 

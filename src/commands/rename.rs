@@ -27,8 +27,8 @@ pub fn run(args: &RenameArgs) -> Result<ExitCode> {
     client.post(&format!("/api/agents/{}/name", agent.id), &json!({"name": args.name}))?;
     println!(
         "{} is now {}",
-        text::gist(&agent.name, 60),
-        if args.name.is_empty() { "named automatically".into() } else { text::gist(&args.name, 60) }
+        text::one_line(&agent.name, 60),
+        if args.name.is_empty() { "named automatically".into() } else { text::one_line(&args.name, 60) }
     );
     Ok(ExitCode::SUCCESS)
 }

@@ -4,7 +4,7 @@ use crate::commands::install;
 use crate::commands::up;
 use anyhow::{Context, Result, bail};
 use fs_err as fs;
-use headspace_core::text::{markup, plain};
+use headspace_core::text::{markup, strip_control};
 use headspace_hooks::client_settings::locate;
 use headspace_platform::config;
 use headspace_platform::config::Config;
@@ -92,9 +92,9 @@ fn install() -> Result<ExitCode> {
         }
     };
     println!("unit         {}", install::short(&unit));
-    println!("server       running, version {}, pid {}", plain(&server.version), server.pid);
+    println!("server       running, version {}, pid {}", strip_control(&server.version), server.pid);
     println!("log          {}", manager.log());
-    println!("\nDashboard:   {}/", plain(&url));
+    println!("\nDashboard:   {}/", strip_control(&url));
     println!("To undo:     headspace service uninstall");
     Ok(ExitCode::SUCCESS)
 }
@@ -144,12 +144,12 @@ fn status(json: bool) -> Result<ExitCode> {
         Some(server) => {
             println!(
                 "server       running at {}, version {}, pid {}",
-                plain(&url),
-                plain(&server.version),
+                strip_control(&url),
+                strip_control(&server.version),
                 server.pid
             );
         }
-        None => println!("server       no answer at {}", plain(&url)),
+        None => println!("server       no answer at {}", strip_control(&url)),
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -265,7 +265,7 @@ fn must(program: &str, args: &[&str]) -> Result<()> {
     let output = ask(program, args)?;
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-        bail!("could not {program} {}: {}", args.join(" "), plain(&said));
+        bail!("could not {program} {}: {}", args.join(" "), strip_control(&said));
     }
     Ok(())
 }

@@ -11,7 +11,7 @@ use headspace_core::model::{AgentView, Group, Row};
 use headspace_core::numbers::{counted, thousands};
 use headspace_core::stamp::Stamp;
 use headspace_core::text;
-use headspace_core::text::gist;
+use headspace_core::text::one_line;
 use headspace_platform::clock::WallClock;
 use headspace_platform::config::Config;
 use serde_json::json;
@@ -118,7 +118,7 @@ fn waybar(board: &Board) -> String {
     let lines: Vec<String> = board
         .rows
         .iter()
-        .map(|row| format!("{} {}: {}", row.group.glyph(), gist(&row.name, 40), gist(&row.about, 80)))
+        .map(|row| format!("{} {}: {}", row.group.glyph(), one_line(&row.name, 40), one_line(&row.about, 80)))
         .collect();
     let class = Group::ALL.iter().find(|group| board.count(**group) > 0).map_or("idle", |group| group.word());
     // Waybar reads a tooltip as Pango markup: an ask with `&&` in it would leave it empty.
@@ -133,8 +133,8 @@ fn screen(source: &Source, board: &Board, paint: Paint, now: Stamp) -> String {
     for row in &board.rows {
         out.push_str(&line(row, name_width, width, paint));
         for subagent in &row.subagents {
-            let about = gist(&subagent.about, width.saturating_sub(30));
-            let text = format!("    └ {} {about}", gist(&subagent.kind, 20));
+            let about = one_line(&subagent.about, width.saturating_sub(30));
+            let text = format!("    └ {} {about}", one_line(&subagent.kind, 20));
             out.push_str(&paint.dim(text.trim_end()));
             out.push('\n');
         }
@@ -151,11 +151,11 @@ fn screen(source: &Source, board: &Board, paint: Paint, now: Stamp) -> String {
 }
 
 fn line(row: &Row, name_width: usize, width: usize, paint: Paint) -> String {
-    let name = gist(&row.title(), name_width);
+    let name = one_line(&row.title(), name_width);
     let age = board::age_words(row);
     let context = row.context.map_or(String::new(), |percent| format!("{percent:.0} %"));
     let room = width.saturating_sub(name_width + 2 + 2 + 14 + 7).max(20);
-    let about = gist(&row.about, room);
+    let about = one_line(&row.about, room);
     let word = if about.is_empty() { row.group.label().to_owned() } else { about };
     let head = format!("{} {name:<name_width$}", row.group.glyph());
     let text = format!("{word:<room$}");
@@ -188,7 +188,7 @@ fn footer(source: &Source, board: &Board, now: Stamp) -> String {
                 parts.push(format!(
                     "last event {} ago ({})",
                     headspace_core::numbers::duration(now.since(at)),
-                    gist(kind, 30)
+                    one_line(kind, 30)
                 ));
             }
             parts.push(counted(receiver.events_received, "event"));

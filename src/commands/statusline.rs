@@ -125,10 +125,10 @@ fn code_of(status: ExitStatus) -> u8 {
 fn default_line(payload: &Payload) -> Option<String> {
     let status: Value = serde_json::from_slice(payload.object()).ok()?;
     let text =
-        |pointer: &str| status.pointer(pointer).and_then(Value::as_str).map(|text| text::gist(text, 40));
+        |pointer: &str| status.pointer(pointer).and_then(Value::as_str).map(|text| text::one_line(text, 40));
     let branch = text("/worktree/branch").or_else(|| {
         let dir = status.pointer("/workspace/current_dir").or(status.get("cwd"))?.as_str()?;
-        Some(text::gist(&git::place_of(Path::new(dir)).branch?, 40))
+        Some(text::one_line(&git::place_of(Path::new(dir)).branch?, 40))
     });
     let parts = [
         text("/model/display_name").or_else(|| text("/model/id")),

@@ -4,7 +4,7 @@ use crate::commands::install;
 use anyhow::{Context, Result, bail, ensure};
 use fs_err as fs;
 use headspace_core::model::Process;
-use headspace_core::text::plain;
+use headspace_core::text::strip_control;
 use headspace_hooks::client_settings::locate;
 use headspace_platform::address::Url;
 use headspace_platform::config;
@@ -65,14 +65,14 @@ pub fn up(args: &UpArgs) -> Result<ExitCode> {
     }
     println!("hooks        {}", installed.as_deref().unwrap_or("installed"));
     let state = if started { "started" } else { "already running" };
-    println!("server       {state}, version {}, pid {}", plain(&server.version), server.pid);
+    println!("server       {state}, version {}, pid {}", strip_control(&server.version), server.pid);
     println!("log          {}", install::short(&log_file()));
-    println!("\nDashboard:   {}/", plain(&url));
+    println!("\nDashboard:   {}/", strip_control(&url));
     println!("To stop:     headspace down");
     if server.version != env!("CARGO_PKG_VERSION") {
         eprintln!(
             "headspace: note: the server is version {}, this is {}: headspace down && headspace up",
-            plain(&server.version),
+            strip_control(&server.version),
             env!("CARGO_PKG_VERSION")
         );
     }
@@ -83,7 +83,7 @@ pub fn down(_args: &DownArgs) -> Result<ExitCode> {
     let url = Config::load()?.server_url();
     match stop(&url)? {
         Some(pid) => println!("server stopped (pid {pid}); events wait in the spool until it is back"),
-        None => println!("no server is running at {}", plain(&url)),
+        None => println!("no server is running at {}", strip_control(&url)),
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -210,7 +210,7 @@ fn last_words(child: &mut Child, status: &str) -> String {
     let log = String::from_utf8_lossy(&log);
     let last = log.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
     let last = last.trim_start_matches("headspace: ");
-    if last.is_empty() { status.to_owned() } else { format!("{} ({status})", plain(last)) }
+    if last.is_empty() { status.to_owned() } else { format!("{} ({status})", strip_control(last)) }
 }
 
 #[cfg(unix)]

@@ -71,13 +71,13 @@ pub fn wake(args: &WakeArgs) -> Result<ExitCode> {
     let picture = client::picture(&Config::load()?, false)?;
     let agent = client::find(&picture.agents, &args.agent)?;
     type_into(agent, &args.text, args.force)?;
-    println!("woke {}", text::gist(&agent.name, 60));
+    println!("woke {}", text::one_line(&agent.name, 60));
     Ok(ExitCode::SUCCESS)
 }
 
 fn type_into(agent: &AgentView, text: &str, force: bool) -> Result<()> {
     tmux::type_into(agent, text, force)
-        .map_err(|why| anyhow::anyhow!("could not wake {}: {why}", text::gist(&agent.name, 40)))
+        .map_err(|why| anyhow::anyhow!("could not wake {}: {why}", text::one_line(&agent.name, 40)))
 }
 
 pub fn notify_when(args: &NotifyWhenArgs) -> Result<ExitCode> {
@@ -92,7 +92,7 @@ pub fn notify_when(args: &NotifyWhenArgs) -> Result<ExitCode> {
         bail!("could not wake {}: it has ended", args.wake)
     };
     let text = args.text.clone().unwrap_or_else(|| {
-        format!("[headspace] {} is {}.", text::gist(&watched.name, 60), done_word(args.what))
+        format!("[headspace] {} is {}.", text::one_line(&watched.name, 60), done_word(args.what))
     });
     type_into(target, &text, args.force)?;
     Ok(ExitCode::SUCCESS)

@@ -7,13 +7,13 @@ use std::cell::Cell;
 use std::fmt;
 
 /// No event that a person or a model had a part in has as many values.
-const MOST_VALUES: usize = 100_000;
+const MAX_VALUES: usize = 100_000;
 /// What the event itself says (`session_id`, the event's name) stands at the top, and may come last.
-const MOST_FIELDS: usize = 1_000;
+const MAX_FIELDS: usize = 1_000;
 
 /// The value in `bytes`, as much of it as fits.
 pub fn parse(bytes: &[u8]) -> serde_json::Result<Value> {
-    let left = Cell::new(MOST_VALUES);
+    let left = Cell::new(MAX_VALUES);
     let mut reader = serde_json::Deserializer::from_slice(bytes);
     let value = Bounded { left: &left, top: true }.deserialize(&mut reader)?;
     reader.end()?;
@@ -110,7 +110,7 @@ impl<'de> Visitor<'de> for Bounded<'_> {
         let mut fields = Map::new();
         let mut cut = 0;
         while let Some(key) = access.next_key::<Key>()? {
-            let fits = if self.top { fields.len() < MOST_FIELDS } else { self.take() };
+            let fits = if self.top { fields.len() < MAX_FIELDS } else { self.take() };
             if fits {
                 fields.insert(key.0, access.next_value_seed(self.below())?);
             } else {
@@ -157,18 +157,18 @@ mod tests {
 
     #[test]
     fn what_is_too_much_is_counted_and_the_rest_kept() {
-        let many = vec!["1"; MOST_VALUES + 500].join(",");
+        let many = vec!["1"; MAX_VALUES + 500].join(",");
         let text = format!(r#"{{"x":[{many}],"y":[1,2],"z":{{"a":1}},"session_id":"s"}}"#);
         let value = parse(text.as_bytes()).unwrap();
         let items = value["x"].as_array().unwrap();
-        assert_eq!(items.len(), MOST_VALUES + 1);
-        assert_eq!(items[MOST_VALUES], "[… 500 values cut …]");
+        assert_eq!(items.len(), MAX_VALUES + 1);
+        assert_eq!(items[MAX_VALUES], "[… 500 values cut …]");
         assert_eq!(value["y"], serde_json::json!(["[… 2 values cut …]"]));
         assert_eq!(value["z"], serde_json::json!({"[…]": "[… 1 values cut …]"}));
         assert_eq!(value["session_id"], "s");
-        let keys: Vec<String> = (0..2 * MOST_FIELDS).map(|n| format!("\"k{n}\":1")).collect();
+        let keys: Vec<String> = (0..2 * MAX_FIELDS).map(|n| format!("\"k{n}\":1")).collect();
         let value = parse(format!("{{{}}}", keys.join(",")).as_bytes()).unwrap();
-        assert_eq!(value.as_object().unwrap().len(), MOST_FIELDS + 1);
+        assert_eq!(value.as_object().unwrap().len(), MAX_FIELDS + 1);
         let deep = format!("{{\"a\":{}{}}}", "[".repeat(100), "]".repeat(100));
         assert!(parse(deep.as_bytes()).is_ok());
     }

@@ -61,11 +61,11 @@ pub const EVENTS: [Spec; 33] = [
 ];
 
 /// No event has a longer name than this.
-const LONGEST_NAME: usize = 200;
+const MAX_EVENT_NAME: usize = 200;
 
 /// The hook sends, and the server takes, events whose names are not longer than any could be.
 pub fn fits(slug: &str) -> bool {
-    slug.bytes().filter(|byte| *byte != b'-').count() <= LONGEST_NAME
+    slug.bytes().filter(|byte| *byte != b'-').count() <= MAX_EVENT_NAME
 }
 
 pub fn by_name(name: &str) -> Option<&'static Spec> {
@@ -118,10 +118,10 @@ mod tests {
     fn the_length_of_the_name_decides_however_it_is_spelled() {
         for (name, expected) in [
             ("Stop".to_owned(), true),
-            ("X".repeat(LONGEST_NAME), true),
-            ("x".repeat(LONGEST_NAME), true),
-            ("X".repeat(LONGEST_NAME + 1), false),
-            ("x".repeat(LONGEST_NAME + 1), false),
+            ("X".repeat(MAX_EVENT_NAME), true),
+            ("x".repeat(MAX_EVENT_NAME), true),
+            ("X".repeat(MAX_EVENT_NAME + 1), false),
+            ("x".repeat(MAX_EVENT_NAME + 1), false),
         ] {
             assert_eq!(fits(&slug_of(&name)), expected, "{} bytes", name.len());
         }

@@ -3,6 +3,8 @@
 //! Invariant: no I/O and no clock. Values come in, values go out; `clippy.toml` forbids the rest.
 //! Begin with [`model`], then [`engine`].
 
+#![forbid(unsafe_code)]
+
 pub mod bounded_json;
 pub mod engine;
 pub mod event_names;

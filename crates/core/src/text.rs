@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 /// `text` with everything a terminal could obey made visible or dropped: control characters (C0, DEL, C1),
 /// and the invisible ones that reorder or hide text. Line breaks and tabs become a blank.
-pub fn plain(text: &str) -> String {
+pub fn strip_control(text: &str) -> String {
     text.chars().filter_map(plain_char).collect()
 }
 
@@ -19,7 +19,7 @@ pub fn plain_lines(text: &str) -> Cow<'_, str> {
 }
 
 /// As [`plain`], on one line of at most `width` characters; a cut is shown by an ellipsis.
-pub fn gist(text: &str, width: usize) -> String {
+pub fn one_line(text: &str, width: usize) -> String {
     let mut line = String::with_capacity(text.len().min(4 * width) + 4);
     // Where the line ends if it turns out to be too long.
     let (mut count, mut cut) = (0, 0);
@@ -84,8 +84,8 @@ mod tests {
 
     #[test]
     fn escape_sequences_lose_their_teeth() {
-        assert_eq!(plain("a\x1b[31mb\x07\u{9b}c\u{202e}d"), "a[31mbcd");
-        assert_eq!(plain("one\ntwo"), "one two");
+        assert_eq!(strip_control("a\x1b[31mb\x07\u{9b}c\u{202e}d"), "a[31mbcd");
+        assert_eq!(strip_control("one\ntwo"), "one two");
     }
 
     #[test]
@@ -100,12 +100,12 @@ mod tests {
 
     #[test]
     fn a_gist_is_one_line_and_says_when_it_is_cut() {
-        assert_eq!(gist("  npm\n  test ", 20), "npm test");
-        assert_eq!(gist("\u{202e} a \u{200b} b\u{7}", 20), "a b");
+        assert_eq!(one_line("  npm\n  test ", 20), "npm test");
+        assert_eq!(one_line("\u{202e} a \u{200b} b\u{7}", 20), "a b");
         for (width, expected) in
             [(0, "…"), (1, "…"), (2, "ä…"), (3, "äb…"), (4, "äb …"), (5, "äb c…"), (6, "äb c d")]
         {
-            assert_eq!(gist(" äb  c d", width), expected, "{width}");
+            assert_eq!(one_line(" äb  c d", width), expected, "{width}");
         }
     }
 }

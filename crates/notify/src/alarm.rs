@@ -22,9 +22,9 @@ static OUT_OF_MEMORY_IS_THE_END: AtomicBool = AtomicBool::new(false);
 /// The system's allocator, for the program to use: out of memory, the standard library would say so and abort, and a hook
 /// must do neither.
 #[derive(Debug)]
-pub struct Allocator;
+pub struct QuietAllocator;
 
-impl Allocator {
+impl QuietAllocator {
     #[cold]
     fn out_of_memory() {
         #[cfg(unix)]
@@ -36,12 +36,12 @@ impl Allocator {
 }
 
 // SAFETY: every call goes to the system's allocator as it came, and so does its answer.
-unsafe impl GlobalAlloc for Allocator {
+unsafe impl GlobalAlloc for QuietAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller's promises are passed on.
         let memory = unsafe { System.alloc(layout) };
         if memory.is_null() {
-            Allocator::out_of_memory();
+            QuietAllocator::out_of_memory();
         }
         memory
     }
@@ -50,7 +50,7 @@ unsafe impl GlobalAlloc for Allocator {
         // SAFETY: as above.
         let memory = unsafe { System.alloc_zeroed(layout) };
         if memory.is_null() {
-            Allocator::out_of_memory();
+            QuietAllocator::out_of_memory();
         }
         memory
     }
@@ -59,7 +59,7 @@ unsafe impl GlobalAlloc for Allocator {
         // SAFETY: as above.
         let memory = unsafe { System.realloc(old, layout, size) };
         if memory.is_null() {
-            Allocator::out_of_memory();
+            QuietAllocator::out_of_memory();
         }
         memory
     }

@@ -2,14 +2,13 @@
 
 use headspace_core::stamp::Stamp;
 use headspace_platform::clock::WallClock;
-use headspace_platform::config;
-use headspace_platform::config::var;
+use headspace_platform::config::{self, var};
 use headspace_platform::files;
 use std::fmt::Display;
 use std::io::Write;
 
 /// A log nobody looks at must not fill the disk: beyond this it starts anew.
-const LIMIT: u64 = 4 << 20;
+const MAX_LOG_BYTES: u64 = 4 << 20;
 
 /// Adds a line, if the user asked for it.
 pub fn note(what: impl Display) {
@@ -32,9 +31,10 @@ fn append(line: &str) -> std::io::Result<()> {
         let _ = files::private_dir(&config::state_dir());
         open()
     })?;
-    if file.metadata()?.len() > LIMIT {
+    if file.metadata()?.len() > MAX_LOG_BYTES {
         file.set_len(0)?;
     }
-    let line = format!("{} {} {}\n", Stamp::now(), std::process::id(), headspace_core::text::plain(line));
+    let line =
+        format!("{} {} {}\n", Stamp::now(), std::process::id(), headspace_core::text::strip_control(line));
     file.write_all(line.as_bytes())
 }

@@ -31,11 +31,11 @@ const TAKES_CONTEXT: [&str; 11] = [
 ];
 
 /// Events of which the client reads no output at all.
-const DEAF: [&str; 3] = ["SessionEnd", "StopFailure", "InstructionsLoaded"];
+const NO_OUTPUT_READ: [&str; 3] = ["SessionEnd", "StopFailure", "InstructionsLoaded"];
 
 /// What the client takes, in characters; longer texts it refuses.
-const LONGEST_CONTEXT: usize = 8000;
-const LONGEST_MESSAGE: usize = 4000;
+const MAX_CONTEXT_CHARS: usize = 8000;
+const MAX_MESSAGE_CHARS: usize = 4000;
 
 /// The guard's word on a tool call. It comes first and is printed alone: it must reach the client even if
 /// everything after it fails.
@@ -77,12 +77,12 @@ pub fn report(payload: &[u8], verdict: &Verdict) -> Option<Vec<u8>> {
 }
 
 /// Longer texts than this say nothing more about which call it was.
-const LONGEST_TEXT: usize = 8 << 10;
+const MAX_HASHED_TEXT: usize = 8 << 10;
 
 fn shorten(value: &mut Value) {
     match value {
-        Value::String(text) if text.len() > LONGEST_TEXT => {
-            let end = (0..=LONGEST_TEXT).rev().find(|at| text.is_char_boundary(*at));
+        Value::String(text) if text.len() > MAX_HASHED_TEXT => {
+            let end = (0..=MAX_HASHED_TEXT).rev().find(|at| text.is_char_boundary(*at));
             text.truncate(end.unwrap_or(0));
             text.push('…');
         }
@@ -139,10 +139,10 @@ fn strip(value: &mut Value) {
 fn server_may_say(event: &str, output: &Value) -> bool {
     let Value::Object(members) = output else { return false };
     let text = |value: &Value, longest| value.as_str().is_some_and(|text| text.chars().count() <= longest);
-    !DEAF.contains(&event)
+    !NO_OUTPUT_READ.contains(&event)
         && !members.is_empty()
         && members.iter().all(|(name, value)| match name.as_str() {
-            "systemMessage" => text(value, LONGEST_MESSAGE),
+            "systemMessage" => text(value, MAX_MESSAGE_CHARS),
             "suppressOutput" => value.is_boolean(),
             "terminalSequence" => value.as_str().is_some_and(is_title_or_bell),
             "hookSpecificOutput" => {
@@ -150,7 +150,7 @@ fn server_may_say(event: &str, output: &Value) -> bool {
                     && value.as_object().is_some_and(|specific| {
                         specific.iter().all(|(name, value)| match name.as_str() {
                             "hookEventName" => value == event,
-                            "additionalContext" => text(value, LONGEST_CONTEXT),
+                            "additionalContext" => text(value, MAX_CONTEXT_CHARS),
                             _ => false,
                         }) && specific.len() == 2
                     })
@@ -189,7 +189,7 @@ fn join(ours: &mut Map<String, Value>, theirs: Map<String, Value>) {
             (Some(Value::String(mine)), Value::String(yours))
                 if name == "additionalContext" || name == "systemMessage" =>
             {
-                let longest = if name == "systemMessage" { LONGEST_MESSAGE } else { LONGEST_CONTEXT };
+                let longest = if name == "systemMessage" { MAX_MESSAGE_CHARS } else { MAX_CONTEXT_CHARS };
                 if mine.chars().count() + 2 + yours.chars().count() <= longest {
                     mine.push_str("\n\n");
                     mine.push_str(&yours);

@@ -20,15 +20,13 @@
 use crate::stdin::{Payload, is_key};
 use headspace_core::json;
 use headspace_core::model::Machine;
-use headspace_platform::config;
-use headspace_platform::config::var;
+use headspace_platform::config::{self, var};
 use headspace_platform::delivery::Delivery;
 use headspace_platform::machine;
-use headspace_platform::process;
-use headspace_platform::process::decimal;
+use headspace_platform::process::{self, decimal};
 
 /// The largest body the server takes, less the room that the added fields may need.
-const LARGEST: usize = (16 << 20) - (64 << 10);
+const MAX_BODY: usize = (16 << 20) - (64 << 10);
 
 /// When a payload is too large for the server, members above this are left out.
 const LARGE_MEMBER: usize = 16 << 10;
@@ -109,7 +107,7 @@ fn quoted(text: &str) -> Vec<u8> {
 /// The payload's object with `fields` added: every byte of it as it was, no key twice. Pure.
 pub fn splice(payload: &Payload, fields: &Fields) -> Vec<u8> {
     let object = payload.object();
-    if object.len() > LARGEST {
+    if object.len() > MAX_BODY {
         return splice_shortened(payload, fields);
     }
     let room: usize = fields.iter().map(|(name, value)| name.len() + value.len() + 4).sum();
@@ -126,7 +124,7 @@ fn splice_shortened(payload: &Payload, fields: &Fields) -> Vec<u8> {
     let mut cut = Vec::new();
     for member in &payload.members {
         let (key, value) = (payload.at(&member.key), payload.at(&member.value));
-        if key.len() + value.len() > LARGE_MEMBER || body.len() > LARGEST / 2 {
+        if key.len() + value.len() > LARGE_MEMBER || body.len() > MAX_BODY / 2 {
             cut.push(String::from_utf8_lossy(&key[..key.len().min(64)]).into_owned());
             continue;
         }

@@ -14,14 +14,12 @@ pub mod scan;
 pub mod stdin;
 
 use crate::stdin::{Input, Payload};
-use headspace_core::event_names;
 use headspace_core::json_repair::repaired;
-use headspace_core::mask;
 use headspace_core::model::observed;
+use headspace_core::{event_names, mask};
 use headspace_guard as guard;
 use headspace_guard::Verdict;
-use headspace_platform::config;
-use headspace_platform::config::Config;
+use headspace_platform::config::{self, Config};
 use headspace_platform::delivery::Delivery;
 use headspace_platform::spool::Spool;
 use serde_json::Value;
@@ -57,7 +55,7 @@ enum Outcome {
 pub fn main(event: Option<OsString>) -> ExitCode {
     let delivery = Delivery::now();
     alarm::arm(SOFT_DEADLINE, Some(HARD_DEADLINE));
-    quietly(|| match Input::read() {
+    exit_zero(|| match Input::read() {
         Input::Object(payload) => deliver(event, &payload, &delivery),
         Input::Cut(bytes) => {
             debug_log::note(format_args!("payload not complete after {} bytes: dropped", bytes.len()))
@@ -69,7 +67,7 @@ pub fn main(event: Option<OsString>) -> ExitCode {
 /// `headspace` without a command: a hook payload on standard input is delivered (clients before 2.1.139 run the bare
 /// path, because they do not know `args`), a person gets the `help`. A payload that did not arrive whole is not a
 /// reason for exit code 2 either, which would block the client's tool call.
-pub fn bare(help: fn() -> String) -> ExitCode {
+pub fn without_command(help: fn() -> String) -> ExitCode {
     let delivery = Delivery::now();
     if !std::io::stdin().is_terminal() {
         alarm::exit_quietly_whatever_happens();
@@ -78,7 +76,7 @@ pub fn bare(help: fn() -> String) -> ExitCode {
             Input::Object(payload)
                 if payload.has_text("hook_event_name") && payload.has_text("session_id") =>
             {
-                return quietly(|| deliver(None, &payload, &delivery));
+                return exit_zero(|| deliver(None, &payload, &delivery));
             }
             Input::Cut(_) => return ExitCode::SUCCESS,
             _ => alarm::disarm(),
@@ -105,7 +103,7 @@ pub fn report(slug: &str, payload: &Payload, delivery: &Delivery) {
 /// Delivers what the guard said to a tool call, after it has said it.
 pub fn verdict(payload: &[u8], verdict: &Verdict) -> ExitCode {
     alarm::arm(VERDICT_SOFT, Some(VERDICT_HARD));
-    quietly(|| deliver_verdict(Config::load_if_any().unwrap_or_default().as_ref(), payload, verdict))
+    exit_zero(|| deliver_verdict(Config::load_if_any().unwrap_or_default().as_ref(), payload, verdict))
 }
 
 /// Nothing is printed: the client has its answer.
@@ -123,7 +121,7 @@ fn deliver_verdict(config: Option<&Config>, payload: &[u8], verdict: &Verdict) {
 }
 
 /// A panic is a line in the debug log, and the hook a success.
-fn quietly(work: impl FnOnce()) -> ExitCode {
+fn exit_zero(work: impl FnOnce()) -> ExitCode {
     alarm::exit_quietly_whatever_happens();
     std::panic::set_hook(Box::new(|panic| debug_log::note(panic)));
     let _ = catch_unwind(AssertUnwindSafe(work));

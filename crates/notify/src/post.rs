@@ -25,7 +25,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, ToSocketAddrs}
 use std::time::Duration;
 
 /// An answer longer than this is not from our server.
-const LARGEST_ANSWER: usize = 256 * 1024;
+const MAX_ANSWER: usize = 256 * 1024;
 
 /// Why there is no answer, for the debug log. Not anyhow's: where `RUST_BACKTRACE` is set that would unwind the
 /// stack for every event while the server is away, which takes milliseconds.
@@ -194,7 +194,7 @@ fn write_all(stream: &mut impl Write, mut bytes: &[u8]) -> Result<()> {
 fn read_answer(stream: &mut impl Read) -> Result<Answer> {
     let mut bytes = Vec::with_capacity(2048);
     let mut chunk = [0u8; 2048];
-    while !alarm::late() && bytes.len() < LARGEST_ANSWER {
+    while !alarm::late() && bytes.len() < MAX_ANSWER {
         let read = match stream.read(&mut chunk) {
             Ok(read) => read,
             Err(error) if error.kind() == ErrorKind::Interrupted => continue,
@@ -245,7 +245,7 @@ fn dechunked(mut rest: &[u8]) -> Result<Option<Vec<u8>>> {
     loop {
         let Some(end) = find(rest, b"\r\n") else { return Ok(None) };
         let size = rest[..end].split(|&b| b == b';').next().and_then(|size| number(size.trim_ascii(), 16));
-        let size = size.filter(|&size| size <= LARGEST_ANSWER).ok_or("could not read the answer's chunks")?;
+        let size = size.filter(|&size| size <= MAX_ANSWER).ok_or("could not read the answer's chunks")?;
         if size == 0 {
             return Ok(Some(body));
         }

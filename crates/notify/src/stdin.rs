@@ -7,7 +7,7 @@ use std::mem::ManuallyDrop;
 use std::ops::Range;
 
 /// More than this is no hook's payload; what is read is kept in memory.
-const LIMIT: usize = 64 << 20;
+const MAX_PAYLOAD: usize = 64 << 20;
 
 /// What a pipe holds at most, unless somebody enlarged it.
 const CHUNK: usize = 64 * 1024;
@@ -106,7 +106,7 @@ impl Input {
         // Most payloads fit the first page; a buffer that is not touched costs nothing.
         let mut bytes = Vec::with_capacity(4096);
         let mut progress = Progress::More;
-        while progress == Progress::More && bytes.len() < LIMIT && !alarm::late() {
+        while progress == Progress::More && bytes.len() < MAX_PAYLOAD && !alarm::late() {
             match read_some(source, &mut bytes) {
                 Ok(0) => break,
                 Ok(_) => progress = scanner.feed(&bytes),
@@ -133,7 +133,7 @@ fn read_some(source: &mut impl Read, bytes: &mut Vec<u8>) -> std::io::Result<usi
 /// Adds what else comes on standard input, until it ends, is too much, or time is up.
 pub fn read_rest(mut bytes: Vec<u8>) -> Vec<u8> {
     let source = &mut *standard_input();
-    while bytes.len() < LIMIT && !alarm::late() {
+    while bytes.len() < MAX_PAYLOAD && !alarm::late() {
         match read_some(source, &mut bytes) {
             Ok(0) => break,
             Ok(_) => {}

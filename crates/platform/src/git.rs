@@ -9,7 +9,7 @@ use std::path::{Component, Path, PathBuf};
 
 /// Where a directory belongs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct Repository {
     pub root: String,
     pub project: String,
     pub branch: Option<String>,
@@ -21,17 +21,17 @@ pub fn root_of(dir: &Path) -> Option<&Path> {
 }
 
 /// The root of the repository around `cwd`, else the directory itself; any path is accepted, existing or not.
-pub fn place_of(cwd: &Path) -> Place {
+pub fn place_of(cwd: &Path) -> Repository {
     let cwd = cwd.canonicalize().unwrap_or_else(|_| tidy(cwd));
     let Some((root, dot_git)) = enclosing(&cwd, shared_roots) else {
-        return Place { root: text(&cwd), project: name_of(&cwd), branch: None };
+        return Repository { root: text(&cwd), project: name_of(&cwd), branch: None };
     };
     // Of a worktree whose repository is elsewhere nothing is known but where it is.
     let DotGit::Dir(git_dir) = dot_git else {
-        return Place { root: text(root), project: name_of(root), branch: None };
+        return Repository { root: text(root), project: name_of(root), branch: None };
     };
     let main = main_checkout(&git_dir).unwrap_or_else(|| root.to_path_buf());
-    Place { root: text(root), project: name_of(&main), branch: branch(&git_dir) }
+    Repository { root: text(root), project: name_of(&main), branch: branch(&git_dir) }
 }
 
 /// What makes a directory the root of a repository.
@@ -156,7 +156,7 @@ mod tests {
         let place = place_of(&root.join("src/../src/deep"));
         assert_eq!(
             place,
-            Place { root: text(&root), project: "repo".into(), branch: Some("feature/x".into()) }
+            Repository { root: text(&root), project: "repo".into(), branch: Some("feature/x".into()) }
         );
         fs::write(root.join(".git/HEAD"), "0123456789abcdef0123456789abcdef01234567\n").unwrap();
         assert_eq!(place_of(&root).branch.as_deref(), Some("01234567"));

@@ -15,6 +15,7 @@ pub mod machine;
 pub mod multiplexer;
 pub mod peer_uid;
 pub mod process;
+pub mod socket;
 pub mod spool;
 pub mod tail;
 pub mod tmux;

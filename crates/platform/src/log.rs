@@ -6,16 +6,16 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 /// The same line again within this time is counted, not written.
-const QUIET: Duration = Duration::from_secs(10);
+const SAME_LINE_WITHIN: Duration = Duration::from_secs(10);
 
 static LAST: Mutex<Option<(String, Instant, u32)>> = Mutex::new(None);
 
 /// One line, with the time, and nothing in it that a terminal would obey.
 pub fn line(text: &str) {
-    let text = headspace_core::text::plain(text);
+    let text = headspace_core::text::strip_control(text);
     let mut last = LAST.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     if let Some((said, at, again)) = last.as_mut() {
-        if *said == text && at.elapsed() < QUIET {
+        if *said == text && at.elapsed() < SAME_LINE_WITHIN {
             *again += 1;
             return;
         }

@@ -1,7 +1,6 @@
 //! Which terminal shows an agent, and how to bring it to the front: tmux, or a terminal with a command for it.
 
-use crate::tmux;
-use crate::tmux::Refusal;
+use crate::tmux::{self, Refusal};
 use headspace_core::model::{AgentView, Process};
 use serde_json::Value;
 use std::process::{Command, Stdio};
@@ -82,6 +81,6 @@ pub fn jump(agent: &AgentView) -> Result<(), Refusal> {
     Err(format!(
         "{} refused: {}",
         spec.name,
-        headspace_core::text::gist(&String::from_utf8_lossy(&out.stderr), 200)
+        headspace_core::text::one_line(&String::from_utf8_lossy(&out.stderr), 200)
     ))
 }

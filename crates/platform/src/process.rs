@@ -45,6 +45,23 @@ pub fn start_time(pid: u32) -> Option<u64> {
     info(pid).map(|info| info.start)
 }
 
+/// Whether the pid is taken, by anybody.
+#[cfg(unix)]
+pub fn exists(pid: u32) -> bool {
+    let Ok(pid) = libc::pid_t::try_from(pid) else { return false };
+    // Zero and below would mean a whole group of processes.
+    // SAFETY: signal 0 is never delivered; the call only tells whether it could be.
+    pid > 0
+        && (unsafe { libc::kill(pid, 0) } == 0
+            || std::io::Error::last_os_error().raw_os_error() == Some(libc::EPERM))
+}
+
+/// No cheap way to ask: silence alone never ends an agent.
+#[cfg(not(unix))]
+pub fn exists(_: u32) -> bool {
+    true
+}
+
 /// The same process still runs, not another one that got its pid.
 pub fn lives(process: Process) -> bool {
     start_time(process.pid) == Some(process.start)

@@ -26,13 +26,13 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// A batch is not filled beyond this many bytes, so that draining a full spool needs little memory.
-const BATCH_BYTES: u64 = 4 << 20;
+const MAX_BATCH_BYTES: u64 = 4 << 20;
 
 /// This many broken files are kept for a look; more are deleted.
-const BAD_KEPT: usize = 100;
+const MAX_BAD_KEPT: usize = 100;
 
 /// A temporary file this old has no writer any more.
-const ABANDONED: Duration = Duration::from_secs(60);
+const ABANDONED_AFTER: Duration = Duration::from_secs(60);
 
 /// What the spool may hold.
 #[derive(Clone, Copy, Debug)]
@@ -158,7 +158,7 @@ impl Spool {
             self.queue = self.list().into();
         }
         let (mut batch, mut bytes) = (Vec::new(), 0);
-        while batch.len() < max && bytes < BATCH_BYTES {
+        while batch.len() < max && bytes < MAX_BATCH_BYTES {
             let Some(name) = self.queue.pop_front() else { break };
             let path = self.dir.join(name.text());
             match read_record(&path, name) {
@@ -190,7 +190,7 @@ impl Spool {
 
     fn set_aside(&self, path: &Path) {
         let bad = self.dir.join("bad");
-        let full = fs::read_dir(&bad).is_ok_and(|entries| entries.count() >= BAD_KEPT);
+        let full = fs::read_dir(&bad).is_ok_and(|entries| entries.count() >= MAX_BAD_KEPT);
         let moved = !full
             && files::private_dir(&bad).is_ok()
             && path.file_name().is_some_and(|name| fs::rename(path, bad.join(name)).is_ok());
@@ -210,7 +210,7 @@ impl Spool {
                 names.push(name);
             } else if let Some(temp) = text.strip_prefix('.') {
                 let name = temp.strip_suffix(".tmp").and_then(Name::parse);
-                if name.is_some_and(|name| Stamp::now().since(Stamp(name.stamp)) > ABANDONED) {
+                if name.is_some_and(|name| Stamp::now().since(Stamp(name.stamp)) > ABANDONED_AFTER) {
                     let _ = fs::remove_file(entry.path());
                 }
             } else if entry.file_type().is_ok_and(|kind| !kind.is_dir()) {

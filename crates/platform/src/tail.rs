@@ -8,12 +8,12 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 /// A longer line is skipped: nobody said that.
-const LONGEST_LINE: usize = 64 << 20;
+const MAX_LINE: usize = 64 << 20;
 /// So much is read before the caller gets a chance to do something else.
-const ONE_READING: u64 = 8 << 20;
+const MAX_READ_AT_ONCE: u64 = 8 << 20;
 const CHUNK: usize = 64 << 10;
 /// How many bytes before the offset tell whether this is still the file we read.
-const CHECKED: u64 = 256;
+const CHECKED_BYTES: u64 = 256;
 
 /// A position in a file that lines are appended to.
 #[derive(Debug)]
@@ -167,14 +167,14 @@ impl Tail {
                 self.offset += rest.len() as u64;
             } else {
                 pending.extend_from_slice(rest);
-                if pending.len() > LONGEST_LINE {
+                if pending.len() > MAX_LINE {
                     self.offset += pending.len() as u64;
                     self.skipping = true;
                     pending = Vec::new();
                 }
             }
             // A line half read is read again: it waits no longer than a half-written one.
-            if read >= ONE_READING && self.offset > start {
+            if read >= MAX_READ_AT_ONCE && self.offset > start {
                 return Ok(self.offset < size);
             }
         }
@@ -201,8 +201,8 @@ fn open(path: &Path) -> io::Result<fs::File> {
 }
 
 fn check(file: &mut fs::File, offset: u64) -> io::Result<Option<u64>> {
-    let from = offset.saturating_sub(CHECKED);
-    let mut bytes = Vec::with_capacity(CHECKED as usize);
+    let from = offset.saturating_sub(CHECKED_BYTES);
+    let mut bytes = Vec::with_capacity(CHECKED_BYTES as usize);
     file.seek(SeekFrom::Start(from))?;
     file.take(offset - from).read_to_end(&mut bytes)?;
     Ok(Some(fnv1a(START, &bytes)))

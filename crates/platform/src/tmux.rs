@@ -1,8 +1,7 @@
 //! tmux: going to an agent's pane, and typing into it. Fails closed: a pane that cannot be shown to run the
 //! agent's own process is neither focused nor typed into.
 
-use crate::config;
-use crate::process;
+use crate::{config, process};
 use headspace_core::model::{AgentView, Process};
 use std::io::Write;
 use std::process::{Command, Stdio};
@@ -96,11 +95,11 @@ pub struct Screen {
 }
 
 /// Stands before each screen in what one call of tmux prints; no program writes it to a screen.
-const SCREEN: char = '\u{1e}';
+const SCREEN_MARK: char = '\u{1e}';
 
 /// The screens of these panes, by one call for all. Those that are gone are missing.
 pub fn screens(socket: Option<&str>, panes: &[&str]) -> Vec<Screen> {
-    let format = format!("{SCREEN}#{{pane_id}} #{{pane_pid}}");
+    let format = format!("{SCREEN_MARK}#{{pane_id}} #{{pane_pid}}");
     let mut words = Vec::new();
     for pane in panes.iter().filter(|pane| is_pane(pane)) {
         if !words.is_empty() {
@@ -112,7 +111,7 @@ pub fn screens(socket: Option<&str>, panes: &[&str]) -> Vec<Screen> {
         return Vec::new();
     }
     let printed = tmux(socket, &words).unwrap_or_default();
-    printed.split(SCREEN).filter_map(screen).collect()
+    printed.split(SCREEN_MARK).filter_map(screen).collect()
 }
 
 fn screen(printed: &str) -> Option<Screen> {
@@ -137,7 +136,7 @@ pub fn type_into(agent: &AgentView, text: &str, force: bool) -> Result<(), Refus
         if let Some(draft) = draft(&screen) {
             return Err(format!(
                 "something is half-typed there ({:?}); --force types anyway",
-                headspace_core::text::gist(draft, 40)
+                headspace_core::text::one_line(draft, 40)
             ));
         }
     }
@@ -168,7 +167,7 @@ fn paste_safe(text: &str) -> String {
 }
 
 fn quoted(name: &str) -> String {
-    format!("'{}'", headspace_core::text::plain(name).replace('\'', "'\\''"))
+    format!("'{}'", headspace_core::text::strip_control(name).replace('\'', "'\\''"))
 }
 
 fn tmux(socket: Option<&str>, args: &[&str]) -> Result<String, Refusal> {
@@ -194,7 +193,7 @@ fn feed(socket: Option<&str>, args: &[&str], input: &str) -> Result<String, Refu
     if out.status.success() {
         return Ok(String::from_utf8_lossy(&out.stdout).into_owned());
     }
-    Err(headspace_core::text::gist(&String::from_utf8_lossy(&out.stderr), 200))
+    Err(headspace_core::text::one_line(&String::from_utf8_lossy(&out.stderr), 200))
 }
 
 #[cfg(test)]

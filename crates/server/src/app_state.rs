@@ -4,8 +4,8 @@ use crate::blocking_pool;
 use crate::http::accept::Connections;
 use crate::http::auth::credentials::KeyRing;
 use crate::http::auth::policy::Names;
-use crate::ingest::hook_latency::Cost;
-use crate::ingest::hook_reply::Hints;
+use crate::ingest::hook_latency::HookLatency;
+use crate::ingest::hook_reply::HookReplies;
 use crate::ledger::Ledger;
 use crate::reconcile::Reconciler;
 use anyhow::{Context, Result};
@@ -18,17 +18,17 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Handed to every route.
-pub type Shared = Arc<App>;
+pub type SharedState = Arc<AppState>;
 
-pub struct App {
+pub struct AppState {
     pub config: Config,
     pub ledger: Ledger,
     pub readers: Readers,
     pub keys: KeyRing,
     pub names: Names,
     pub reconciler: Reconciler,
-    pub hints: Hints,
-    pub cost: Cost,
+    pub hints: HookReplies,
+    pub cost: HookLatency,
     pub connections: Arc<Connections>,
     pub started_at: Stamp,
     pub stopping: AtomicBool,
@@ -42,7 +42,7 @@ pub struct Readers {
 }
 
 /// Connections kept; more questions than this at once open their own.
-const KEPT: usize = 2;
+const MAX_IDLE_READERS: usize = 2;
 
 impl Readers {
     pub fn new(path: PathBuf) -> Readers {
@@ -58,16 +58,16 @@ impl Readers {
         };
         let answer = question(&db);
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        if idle.len() < KEPT && answer.is_ok() {
+        if idle.len() < MAX_IDLE_READERS && answer.is_ok() {
             idle.push(db);
         }
         answer
     }
 }
 
-impl App {
-    /// As [`App::ask`], for what is worked out from events: all that were answered before count.
-    pub async fn ask_of_states<T: Send + 'static>(
+impl AppState {
+    /// As [`AppState::ask`], for what is worked out from events: all that were answered before count.
+    pub async fn read_flushed<T: Send + 'static>(
         self: &Arc<Self>,
         question: impl FnOnce(&Connection) -> Result<T> + Send + 'static,
     ) -> Result<T> {

@@ -10,37 +10,39 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
-const MOST_THREADS: usize = 8;
+const MAX_THREADS: usize = 8;
 /// A thread beyond the first that had nothing to do for this long ends.
-const IDLE: Duration = Duration::from_secs(10);
+const THREAD_ENDS_AFTER: Duration = Duration::from_secs(10);
 
 type Work = Box<dyn FnOnce() + Send>;
 
-struct Pool {
-    state: Mutex<State>,
+struct BlockingPool {
+    state: Mutex<PoolState>,
     more: Condvar,
 }
 
-struct State {
+struct PoolState {
     waiting: VecDeque<Work>,
     threads: usize,
     idle: usize,
 }
 
-static POOL: Pool =
-    Pool { state: Mutex::new(State { waiting: VecDeque::new(), threads: 0, idle: 0 }), more: Condvar::new() };
+static POOL: BlockingPool = BlockingPool {
+    state: Mutex::new(PoolState { waiting: VecDeque::new(), threads: 0, idle: 0 }),
+    more: Condvar::new(),
+};
 
 /// The work ended without an answer: a bug.
 #[derive(Debug)]
-pub struct Failed;
+pub struct WorkLost;
 
-impl std::fmt::Display for Failed {
+impl std::fmt::Display for WorkLost {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("the work was not finished")
     }
 }
 
-impl std::error::Error for Failed {}
+impl std::error::Error for WorkLost {}
 
 /// Starts the thread that stays.
 pub fn start() -> std::io::Result<()> {
@@ -49,14 +51,14 @@ pub fn start() -> std::io::Result<()> {
 }
 
 /// Does `work` on another thread, inside of the runtime; to its end, whether anybody waits for it or not.
-pub async fn run<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Failed> {
+pub async fn run<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, WorkLost> {
     let (sender, receiver) = oneshot::channel();
     let runtime = Handle::current();
     POOL.put(Box::new(move || {
         let _inside = runtime.enter();
         let _ = sender.send(work());
     }));
-    receiver.await.map_err(|_| Failed)
+    receiver.await.map_err(|_| WorkLost)
 }
 
 fn spawn(patience: Option<Duration>) -> std::io::Result<()> {
@@ -64,22 +66,22 @@ fn spawn(patience: Option<Duration>) -> std::io::Result<()> {
     thread.spawn(move || POOL.serve(patience)).map(drop)
 }
 
-impl Pool {
-    fn lock(&self) -> MutexGuard<'_, State> {
+impl BlockingPool {
+    fn lock(&self) -> MutexGuard<'_, PoolState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn put(&self, work: Work) {
         let mut state = self.lock();
         state.waiting.push_back(work);
-        if state.waiting.len() <= state.idle || state.threads >= MOST_THREADS {
+        if state.waiting.len() <= state.idle || state.threads >= MAX_THREADS {
             self.more.notify_one();
             return;
         }
         state.threads += 1;
         drop(state);
         // No thread to be had: one of those there takes it when it comes to it.
-        if spawn(Some(IDLE)).is_err() {
+        if spawn(Some(THREAD_ENDS_AFTER)).is_err() {
             self.lock().threads -= 1;
             self.more.notify_one();
         }
@@ -97,7 +99,7 @@ impl Pool {
                 continue;
             }
             state.idle += 1;
-            let empty = |state: &mut State| state.waiting.is_empty();
+            let empty = |state: &mut PoolState| state.waiting.is_empty();
             state = match patience {
                 None => self.more.wait_while(state, empty).unwrap_or_else(PoisonError::into_inner),
                 Some(time) => {
@@ -130,6 +132,6 @@ mod tests {
             second.await.unwrap();
             assert_eq!(first.await.unwrap().unwrap(), 7);
         });
-        assert!(POOL.lock().threads <= MOST_THREADS);
+        assert!(POOL.lock().threads <= MAX_THREADS);
     }
 }

@@ -3,6 +3,8 @@
 //! Top down: [`serve`] binds and starts the parts; [`http`] takes connections, [`routes`] says where requests go,
 //! [`ledger`] is the way to the one [`writer`], [`sse`] tells everybody what was committed.
 
+#![forbid(unsafe_code)]
+
 pub mod alerts;
 pub mod app_state;
 pub mod blocking_pool;
@@ -11,23 +13,16 @@ pub mod ingest;
 pub mod ledger;
 pub mod reconcile;
 
-use crate::app_state::App;
-use crate::http::accept;
-use crate::http::auth::credentials;
-use crate::http::auth::policy;
-use crate::http::routes;
-use crate::http::time_updates;
-use crate::ingest::hook_latency;
-use crate::ingest::hook_reply;
-use crate::ingest::spool_drain;
-use crate::ledger::Ledger;
-use crate::ledger::writer;
+use crate::app_state::AppState;
+use crate::http::auth::{credentials, policy};
+use crate::http::{accept, routes, time_updates};
+use crate::ingest::{hook_latency, hook_reply, spool_drain};
+use crate::ledger::{Ledger, writer};
 use crate::reconcile::host;
 use anyhow::{Context, Result, bail};
 use headspace_core::stamp::Stamp;
 use headspace_platform::clock::WallClock;
-use headspace_platform::config;
-use headspace_platform::config::Config;
+use headspace_platform::config::{self, Config};
 use headspace_platform::{files, http_client, log};
 use headspace_store as store;
 use headspace_store::rebuild;
@@ -76,10 +71,10 @@ pub fn serve(args: &ServeArgs) -> Result<ExitCode> {
     let keys = credentials::KeyRing::open(&token_file)?;
     headspace_platform::machine::ensure_id();
     let db = open_store(&path)?;
-    if let Err(error) = store::make_room(&db, &path) {
+    if let Err(error) = store::preallocate_wal(&db, &path) {
         log::line(&format!("could not make room for events: {error:#}"));
     }
-    accept::raise_descriptor_limit();
+    headspace_platform::socket::raise_descriptor_limit();
     quiet_panics();
 
     let tails = store::queries::tails(&db)?;
@@ -88,18 +83,18 @@ pub fn serve(args: &ServeArgs) -> Result<ExitCode> {
         db,
         path.clone(),
         ledger.clone(),
-        schedule::Upkeep::new(config.retention.clone()),
+        schedule::RetentionSchedule::new(config.retention.clone()),
     )?;
     let writing = std::thread::Builder::new()
         .name("writer".into())
         .spawn(move || writer.run())
         .context("could not start the writer")?;
-    ring_when_it_matters(&config, &ledger)?;
+    spawn_alerts(&config, &ledger)?;
     let reconciler = host::start(&config, &ledger, tails).context("could not start the reconciler")?;
-    let app = Arc::new(App {
+    let app = Arc::new(AppState {
         names: policy::Names::new(&config.names, bound),
-        cost: hook_latency::Cost::new(),
-        hints: hook_reply::Hints::new(&config),
+        cost: hook_latency::HookLatency::new(),
+        hints: hook_reply::HookReplies::new(&config),
         reconciler,
         readers: app_state::Readers::new(path),
         connections: Arc::default(),
@@ -154,7 +149,7 @@ fn open_store(path: &std::path::Path) -> Result<rusqlite::Connection> {
 }
 
 /// Desktop and webhook notifications, in a thread of their own.
-fn ring_when_it_matters(config: &Config, ledger: &Ledger) -> Result<()> {
+fn spawn_alerts(config: &Config, ledger: &Ledger) -> Result<()> {
     let changes = ledger.watch();
     let now_there = ledger.snapshot().agents(0);
     let (config, ledger) = (config.clone(), ledger.clone());
@@ -168,7 +163,7 @@ fn ring_when_it_matters(config: &Config, ledger: &Ledger) -> Result<()> {
 }
 
 /// Serves until a signal, then lets what is in flight end.
-async fn run(listener: TcpListener, app: Arc<App>) -> Result<()> {
+async fn run(listener: TcpListener, app: Arc<AppState>) -> Result<()> {
     let listener = tokio::net::TcpListener::from_std(listener).context("could not listen")?;
     let (stop, stopping) = tokio::sync::watch::channel(false);
     let leaving = Arc::clone(&app);
@@ -237,7 +232,7 @@ fn listen(address: SocketAddr) -> Result<TcpListener> {
     let listener = std_listener(address);
     let listener = match listener {
         Err(error) if error.kind() == std::io::ErrorKind::AddrInUse => {
-            bail!("could not listen on {address}: {}", who_is_there(address))
+            bail!("could not listen on {address}: {}", describe_port_owner(address))
         }
         other => other.with_context(|| format!("could not listen on {address}"))?,
     };
@@ -250,10 +245,10 @@ fn std_listener(address: SocketAddr) -> std::io::Result<TcpListener> {
     TcpListener::bind(address)
 }
 
-fn who_is_there(address: SocketAddr) -> String {
+fn describe_port_owner(address: SocketAddr) -> String {
     match http_client::health(&format!("http://{address}"), Duration::from_millis(500)) {
         Some(health) => {
-            let version = headspace_core::text::gist(&health.version, 40);
+            let version = headspace_core::text::one_line(&health.version, 40);
             format!("headspace {version} is running there already (pid {})", health.pid)
         }
         None => "another program is there already; choose a port with --port".into(),

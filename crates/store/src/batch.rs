@@ -1,18 +1,15 @@
 //! A transaction in the making: events in their order, each with what had to be looked up for it.
 
-use crate::fact_lookup::Lookup;
-use crate::flag;
-use crate::projection;
-use crate::projection_state::Memory;
-use crate::write;
-use crate::write::{EventRow, Events, Rows, TailUpdate};
+use crate::fact_lookup::FactLookup;
+use crate::projection_state::ProjectionState;
+use crate::write::{self, EventRow, Events, Rows, TailUpdate};
+use crate::{flag, projection};
 use anyhow::Result;
 use headspace_core::engine;
 use headspace_core::model::*;
 use headspace_core::stamp::Stamp;
 use headspace_platform::clock::WallClock;
-use headspace_platform::machine;
-use headspace_platform::process;
+use headspace_platform::{machine, process};
 use rusqlite::Connection;
 use serde_json::Value;
 use std::collections::{HashSet, VecDeque};
@@ -58,17 +55,17 @@ pub struct Receipt {
 pub struct Batch<'a> {
     db: &'a Connection,
     events: Events<'a>,
-    pub memory: &'a mut Memory,
-    pub around: &'a mut Around,
+    pub memory: &'a mut ProjectionState,
+    pub around: &'a mut FactSources,
     pub rows: Rows,
     /// It has an event.
     begun: bool,
 }
 
 /// What is known of the world outside.
-pub struct Around {
-    lookup: Lookup,
-    met: Met,
+pub struct FactSources {
+    lookup: FactLookup,
+    met: KnownSessions,
     /// This machine, as `notify` names it.
     machine: Machine,
 }
@@ -76,20 +73,20 @@ pub struct Around {
 /// Sessions heard of since the server started: as many as a restart could matter for. Whose session falls out is told
 /// once more that it was found in the store.
 #[derive(Default)]
-struct Met {
+struct KnownSessions {
     sessions: HashSet<String>,
     order: VecDeque<String>,
 }
 
-impl Met {
-    const MOST: usize = 10_000;
+impl KnownSessions {
+    const MAX_KNOWN_SESSIONS: usize = 10_000;
 
     /// `true`: not met before.
     fn meet(&mut self, session: &str) -> bool {
         if self.sessions.contains(session) {
             return false;
         }
-        if self.order.len() >= Met::MOST
+        if self.order.len() >= KnownSessions::MAX_KNOWN_SESSIONS
             && let Some(oldest) = self.order.pop_front()
         {
             self.sessions.remove(&oldest);
@@ -102,25 +99,29 @@ impl Met {
         for session in sessions {
             self.sessions.remove(session);
         }
-        let Met { sessions, order } = self;
+        let KnownSessions { sessions, order } = self;
         order.retain(|session| sessions.contains(session));
     }
 }
 
-impl Around {
+impl FactSources {
     /// Retention has deleted the agent of these sessions.
     pub fn forget(&mut self, sessions: &[String]) {
         self.met.forget(sessions);
     }
 
     #[allow(clippy::new_without_default, reason = "it reads the machine's id")]
-    pub fn new() -> Around {
-        Around { lookup: Lookup::default(), met: Met::default(), machine: machine::this() }
+    pub fn new() -> FactSources {
+        FactSources { lookup: FactLookup::default(), met: KnownSessions::default(), machine: machine::this() }
     }
 }
 
 impl<'a> Batch<'a> {
-    pub fn new(db: &'a Connection, memory: &'a mut Memory, around: &'a mut Around) -> Result<Batch<'a>> {
+    pub fn new(
+        db: &'a Connection,
+        memory: &'a mut ProjectionState,
+        around: &'a mut FactSources,
+    ) -> Result<Batch<'a>> {
         Ok(Batch { db, events: Events::new(db)?, memory, around, rows: Rows::default(), begun: false })
     }
 
@@ -162,7 +163,7 @@ impl<'a> Batch<'a> {
         let duplicate = flags & flag::DUPLICATE != 0;
         let receipt = self.receipt(event.id, agent_id, outcome.as_ref(), duplicate);
         if let Some(outcome) = outcome {
-            let Memory { world, marks, .. } = &mut *self.memory;
+            let ProjectionState { world, marks, .. } = &mut *self.memory;
             projection::collect(&mut self.rows, world, &mut marks.seq, event, outcome);
         }
         Ok(receipt)
@@ -189,7 +190,7 @@ impl<'a> Batch<'a> {
 
     /// Looks up for the event what the engine may not look up itself.
     fn gather(&mut self, event: &mut Event) {
-        let Around { lookup, met, machine } = &mut *self.around;
+        let FactSources { lookup, met, machine } = &mut *self.around;
         // Still so if this is tried again.
         let first_since_start = event.facts.first_since_start || met.meet(&event.session_id);
         let mut found = Facts { first_since_start, ..Facts::default() };
@@ -242,15 +243,21 @@ mod tests {
 
     #[test]
     fn sessions_are_met_once_and_never_too_many() {
-        let mut met = Met::default();
-        for session in 0..Met::MOST * 2 {
+        let mut met = KnownSessions::default();
+        for session in 0..KnownSessions::MAX_KNOWN_SESSIONS * 2 {
             assert!(met.meet(&session.to_string()));
             assert!(!met.meet(&session.to_string()));
         }
-        assert_eq!((met.sessions.len(), met.order.len()), (Met::MOST, Met::MOST));
+        assert_eq!(
+            (met.sessions.len(), met.order.len()),
+            (KnownSessions::MAX_KNOWN_SESSIONS, KnownSessions::MAX_KNOWN_SESSIONS)
+        );
         assert!(met.meet("0"), "the oldest has fallen out");
         met.forget(&["0".into(), "nobody".into()]);
-        assert_eq!((met.sessions.len(), met.order.len()), (Met::MOST - 1, Met::MOST - 1));
+        assert_eq!(
+            (met.sessions.len(), met.order.len()),
+            (KnownSessions::MAX_KNOWN_SESSIONS - 1, KnownSessions::MAX_KNOWN_SESSIONS - 1)
+        );
         assert!(met.meet("0"));
     }
 }

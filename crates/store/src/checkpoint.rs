@@ -12,26 +12,26 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// Pages in the log before it is moved.
-const LOG: i64 = 1500;
+const MOVE_LOG_AT_PAGES: i64 = 1500;
 /// So many the writer may copy itself;
-const LITTLE: i64 = 200;
+const WRITER_COPIES_UP_TO: i64 = 200;
 /// so many it has to, or the log would grow without end: it waits for the other thread if that is at it.
-const MUCH: i64 = 3 * LOG;
+const WRITER_MUST_COPY_AT: i64 = 3 * MOVE_LOG_AT_PAGES;
 /// So many make SQLite move the log with a COMMIT: nobody else came to it.
-const TOO_MUCH: i64 = 20_000;
+const SQLITE_COPIES_AT: i64 = 20_000;
 /// How often the copying thread goes after what came meanwhile. Each time it is less.
-const ROUNDS: usize = 4;
+const MAX_COPY_ROUNDS: usize = 4;
 /// Unless there is much, the log is looked after this often: who reads it keeps it from beginning anew, and moving a
 /// few pages after every COMMIT would sync the database as often.
-const LOOK_EVERY: Duration = Duration::from_millis(50);
+const LOOK_AT_LOG_EVERY: Duration = Duration::from_millis(50);
 
 pub struct Checkpoint {
     /// `None`: there was no thread to be had.
-    beside: Option<Beside>,
+    beside: Option<CopyThread>,
     last_look: Instant,
 }
 
-struct Beside {
+struct CopyThread {
     ask: Sender<()>,
     /// Asked, and not known to be done.
     at_work: bool,
@@ -40,7 +40,7 @@ struct Beside {
 }
 
 /// What is in the log, and what of it is in the database too; in pages.
-struct Log {
+struct LogPages {
     all: i64,
     copied: i64,
 }
@@ -48,8 +48,8 @@ struct Log {
 impl Checkpoint {
     /// For the writer's connection `db` to the database at `path`.
     pub fn start(db: &Connection, path: &Path) -> Checkpoint {
-        let beside = Beside::start(path).and_then(|beside| {
-            db.pragma_update(None, "wal_autocheckpoint", TOO_MUCH)?;
+        let beside = CopyThread::start(path).and_then(|beside| {
+            db.pragma_update(None, "wal_autocheckpoint", SQLITE_COPIES_AT)?;
             Ok(beside)
         });
         if let Err(error) = &beside {
@@ -63,7 +63,7 @@ impl Checkpoint {
         let Some(beside) = &mut self.beside else { return Ok(()) };
         let was_at_work = beside.at_work;
         let mut log = checkpoint(db, "NOOP")?;
-        let much = log.all > MUCH && log.all - log.copied > LITTLE;
+        let much = log.all > WRITER_MUST_COPY_AT && log.all - log.copied > WRITER_COPIES_UP_TO;
         if beside.is_at_work() {
             if !much {
                 return Ok(());
@@ -71,14 +71,14 @@ impl Checkpoint {
             beside.wait();
             log = checkpoint(db, "NOOP")?;
         }
-        if !much && !was_at_work && self.last_look.elapsed() < LOOK_EVERY {
+        if !much && !was_at_work && self.last_look.elapsed() < LOOK_AT_LOG_EVERY {
             return Ok(());
         }
         self.last_look = Instant::now();
-        if log.all < LOG || log.copied == log.all {
+        if log.all < MOVE_LOG_AT_PAGES || log.copied == log.all {
             return Ok(());
         }
-        if log.all - log.copied <= LITTLE || log.all > MUCH {
+        if log.all - log.copied <= WRITER_COPIES_UP_TO || log.all > WRITER_MUST_COPY_AT {
             checkpoint(db, "PASSIVE")?;
         } else {
             beside.at_work = beside.ask.send(()).is_ok();
@@ -88,7 +88,7 @@ impl Checkpoint {
 
     /// Everything that is in the log, and no log afterwards.
     pub fn finish(self, db: &Connection) -> Result<()> {
-        if let Some(Beside { ask, thread, .. }) = self.beside {
+        if let Some(CopyThread { ask, thread, .. }) = self.beside {
             drop(ask);
             let _ = thread.join();
         }
@@ -97,8 +97,8 @@ impl Checkpoint {
     }
 }
 
-impl Beside {
-    fn start(path: &Path) -> Result<Beside> {
+impl CopyThread {
+    fn start(path: &Path) -> Result<CopyThread> {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let db = Connection::open_with_flags(path, flags)?;
         let (ask, asked) = channel();
@@ -107,7 +107,7 @@ impl Beside {
             .name("checkpoint".into())
             .spawn(move || work(&db, &asked, &tell))
             .context("there is no thread")?;
-        Ok(Beside { ask, at_work: false, done, thread })
+        Ok(CopyThread { ask, at_work: false, done, thread })
     }
 
     fn is_at_work(&mut self) -> bool {
@@ -131,17 +131,17 @@ fn work(db: &Connection, asked: &Receiver<()>, done: &Sender<()>) {
 }
 
 fn copy(db: &Connection) -> Result<()> {
-    for _ in 0..ROUNDS {
+    for _ in 0..MAX_COPY_ROUNDS {
         checkpoint(db, "PASSIVE")?;
         let log = checkpoint(db, "NOOP")?;
-        if log.all - log.copied <= LITTLE / 2 {
+        if log.all - log.copied <= WRITER_COPIES_UP_TO / 2 {
             break;
         }
     }
     Ok(())
 }
 
-fn checkpoint(db: &Connection, mode: &str) -> Result<Log> {
+fn checkpoint(db: &Connection, mode: &str) -> Result<LogPages> {
     let mut query = db.prepare_cached(&format!("PRAGMA wal_checkpoint({mode})"))?;
-    Ok(query.query_row([], |row| Ok(Log { all: row.get(1)?, copied: row.get(2)? }))?)
+    Ok(query.query_row([], |row| Ok(LogPages { all: row.get(1)?, copied: row.get(2)? }))?)
 }

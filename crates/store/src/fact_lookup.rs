@@ -1,8 +1,7 @@
 //! What the engine may not look up itself: where a directory belongs.
 
 use headspace_core::model::Facts;
-use headspace_platform::git;
-use headspace_platform::git::Place;
+use headspace_platform::git::{self, Repository};
 use std::collections::HashMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -10,17 +9,17 @@ use std::time::{Duration, Instant};
 /// How long what was found for a directory is believed. A branch can change at any time, so not for long.
 const BELIEVED_FOR: Duration = Duration::from_secs(2);
 /// More directories than this are not remembered.
-const MAX_REMEMBERED: usize = 1000;
+const MAX_REMEMBERED_DIRECTORIES: usize = 1000;
 
 /// Looks things up, and remembers them for a moment.
 #[derive(Debug, Default)]
-pub struct Lookup {
-    places: HashMap<String, (Instant, Place)>,
+pub struct FactLookup {
+    places: HashMap<String, (Instant, Repository)>,
 }
 
-impl Lookup {
+impl FactLookup {
     /// `fresh`: do not believe what is remembered.
-    pub fn place(&mut self, cwd: &str, fresh: bool) -> Place {
+    pub fn place(&mut self, cwd: &str, fresh: bool) -> Repository {
         if let Some((at, place)) = self.places.get(cwd)
             && !fresh
             && at.elapsed() < BELIEVED_FOR
@@ -28,7 +27,7 @@ impl Lookup {
             return place.clone();
         }
         let place = git::place_of(Path::new(cwd));
-        if self.places.len() >= MAX_REMEMBERED {
+        if self.places.len() >= MAX_REMEMBERED_DIRECTORIES {
             self.places.clear();
         }
         self.places.insert(cwd.to_owned(), (Instant::now(), place.clone()));

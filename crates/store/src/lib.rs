@@ -3,6 +3,8 @@
 //! One connection writes (it belongs to the server's ledger thread, or to an offline command that holds the
 //! lock); everybody else reads through connections of their own, which WAL keeps from waiting for each other.
 
+#![forbid(unsafe_code)]
+
 pub mod batch;
 pub mod checkpoint;
 pub mod fact_lookup;
@@ -56,25 +58,25 @@ impl std::error::Error for Damaged {}
 const CHECK_UP_TO: u64 = 32 << 20;
 
 /// How events are committed: durable when COMMIT returns.
-const HURRIED: &str = "PRAGMA synchronous = FULL";
+const SYNC_EVERY_COMMIT: &str = "PRAGMA synchronous = FULL";
 /// How everything else is written: it goes to disk with the next event, and a crash of the machine before that loses
 /// only what can be worked out again. The log keeps the order, so never anything that came before.
-const UNHURRIED: &str = "PRAGMA synchronous = NORMAL";
+const SYNC_LATER: &str = "PRAGMA synchronous = NORMAL";
 /// Pages in the log before it is moved into the database.
-const USUAL_LOG: usize = 1500;
+const USUAL_LOG_PAGES: usize = 1500;
 
 /// Does `work`, which commits what need not be durable yet. After an error, nothing may be promised on this connection
 /// before [`hurry`] succeeds.
-pub fn unhurried<T>(db: &Connection, work: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
-    db.execute_batch(UNHURRIED)?;
+pub fn without_sync<T>(db: &Connection, work: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
+    db.execute_batch(SYNC_LATER)?;
     let done = work(db);
-    hurry(db)?;
+    set_durable(db)?;
     done
 }
 
 /// From now on COMMIT returns when it is on disk.
-pub fn hurry(db: &Connection) -> Result<()> {
-    db.execute_batch(HURRIED).context("could not make commits durable")
+pub fn set_durable(db: &Connection) -> Result<()> {
+    db.execute_batch(SYNC_EVERY_COMMIT).context("could not make commits durable")
 }
 
 /// Opens the database for its one writer, brings it to this version, and makes every COMMIT durable.
@@ -97,8 +99,8 @@ fn open_writer(path: &Path) -> Result<Connection> {
         // Must come before the first page is written, so before WAL.
         db.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
         db.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;
-        hurry(&db)?;
-        db.pragma_update(None, "wal_autocheckpoint", USUAL_LOG as i64)?;
+        set_durable(&db)?;
+        db.pragma_update(None, "wal_autocheckpoint", USUAL_LOG_PAGES as i64)?;
         db.pragma_update(None, "foreign_keys", false)?;
         db.pragma_update(None, "journal_size_limit", 16 << 20)?;
         db.pragma_update(None, "temp_store", "MEMORY")?;
@@ -132,12 +134,12 @@ fn open_writer(path: &Path) -> Result<Connection> {
 
 /// Lets the log grow to its usual size at once: a COMMIT that makes a file longer takes half as long again, because the
 /// file's length has to go to disk too. What is written for that is taken back before anybody could see it.
-pub fn make_room(db: &Connection, path: &Path) -> Result<()> {
+pub fn preallocate_wal(db: &Connection, path: &Path) -> Result<()> {
     // With a small cache, pages go to the log before the end of their transaction.
     db.pragma_update(None, "cache_size", 16)?;
     let fill = || -> Result<()> {
         let taken_back = db.unchecked_transaction()?;
-        let size = (USUAL_LOG - 10) * 4096;
+        let size = (USUAL_LOG_PAGES - 10) * 4096;
         taken_back
             .execute_batch(&format!("CREATE TABLE room(x); INSERT INTO room VALUES (zeroblob({size}))"))?;
         taken_back.rollback()?;
@@ -153,7 +155,7 @@ pub fn open_or_start_afresh(path: &Path) -> Result<(Connection, Option<PathBuf>)
     match open(path) {
         Ok(db) => Ok((db, None)),
         Err(error) if error.chain().any(|cause| cause.is::<Damaged>()) => {
-            let aside = put_aside(path)?;
+            let aside = quarantine(path)?;
             Ok((open(path)?, Some(aside)))
         }
         Err(error) => Err(error),
@@ -177,7 +179,7 @@ pub fn open_to_read(path: &Path) -> Result<Connection> {
 }
 
 /// Notes that a statement met damage, so that the next start looks at the whole file.
-pub fn suspect(path: &Path) {
+pub fn request_integrity_check(path: &Path) {
     let _ = std::fs::write(suspect_file(path), b"");
 }
 
@@ -210,7 +212,7 @@ fn damaged(error: anyhow::Error) -> anyhow::Error {
 }
 
 /// Moves the database and its companions to `NAME.damaged-STAMP`.
-pub fn put_aside(path: &Path) -> Result<PathBuf> {
+pub fn quarantine(path: &Path) -> Result<PathBuf> {
     let aside =
         with_suffix(path, &format!(".damaged-{}", headspace_core::stamp::Stamp::now().0 / 1_000_000_000));
     for companion in ["", "-wal", "-shm"] {
@@ -274,9 +276,9 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let db = open(&dir.path().join("headspace.db")).unwrap();
         let level = || db.pragma_query_value(None, "synchronous", |row| row.get::<_, i64>(0)).unwrap();
-        unhurried(&db, |db| Ok(db.execute_batch("INSERT INTO days VALUES ('2026-01-01', 1)")?)).unwrap();
+        without_sync(&db, |db| Ok(db.execute_batch("INSERT INTO days VALUES ('2026-01-01', 1)")?)).unwrap();
         assert_eq!(level(), 2);
-        unhurried(&db, |db| Ok(db.execute_batch("INSERT INTO nothing VALUES (1)")?)).unwrap_err();
+        without_sync(&db, |db| Ok(db.execute_batch("INSERT INTO nothing VALUES (1)")?)).unwrap_err();
         assert_eq!(level(), 2);
     }
 
@@ -287,7 +289,7 @@ mod tests {
         let db = open(&path).unwrap();
         let pages = || db.pragma_query_value(None, "page_count", |row| row.get::<_, i64>(0)).unwrap();
         let before = pages();
-        make_room(&db, &path).unwrap();
+        preallocate_wal(&db, &path).unwrap();
         let log = std::fs::metadata(with_suffix(&path, "-wal")).unwrap().len();
         assert!(log > 4 << 20, "{log}");
         assert_eq!(pages(), before);

@@ -5,8 +5,7 @@
 
 use crate as store;
 use crate::replay;
-use crate::write;
-use crate::write::{Marks, Rows};
+use crate::write::{self, Rows, StoreCursor};
 use anyhow::Result;
 use headspace_core::engine::World;
 use headspace_core::stamp::Stamp;
@@ -15,15 +14,15 @@ use rusqlite::{Connection, Transaction, TransactionBehavior};
 use std::time::{Duration, Instant};
 
 /// Rows are written when no event came for this long,
-const QUIET: Duration = Duration::from_millis(5);
+const WRITE_ROWS_AFTER_QUIET: Duration = Duration::from_millis(5);
 /// or when the oldest of them is this old.
-const OLDEST: Duration = Duration::from_millis(100);
+const WRITE_ROWS_AT_LATEST: Duration = Duration::from_millis(100);
 /// After a failure there is nothing to be gained by hurry.
-const AGAIN: Duration = Duration::from_secs(1);
+const RETRY_ROWS_AFTER: Duration = Duration::from_secs(1);
 
-pub struct Memory {
+pub struct ProjectionState {
     pub world: World,
-    pub marks: Marks,
+    pub marks: StoreCursor,
     unwritten: Rows,
     due: Option<Due>,
 }
@@ -34,22 +33,22 @@ struct Due {
     quiet: Instant,
 }
 
-impl Memory {
+impl ProjectionState {
     /// As the events have it. What the last server did not come to write is written soon.
-    pub fn load(db: &Connection) -> Result<Memory> {
+    pub fn load(db: &Connection) -> Result<ProjectionState> {
         let (world, marks, unwritten) = replay::caught_up(db)?;
         let now = Instant::now();
         let behind = marks.projected != Some(marks.event);
         let due = behind.then_some(Due { latest: now, quiet: now });
-        Ok(Memory { world, marks, unwritten, due })
+        Ok(ProjectionState { world, marks, unwritten, due })
     }
 
     /// Rows of events that are on disk.
     pub fn keep(&mut self, rows: Rows) {
         self.unwritten.absorb(rows);
         let now = Instant::now();
-        let latest = self.due.map_or(now + OLDEST, |due| due.latest);
-        self.due = Some(Due { latest, quiet: now + QUIET });
+        let latest = self.due.map_or(now + WRITE_ROWS_AT_LATEST, |due| due.latest);
+        self.due = Some(Due { latest, quiet: now + WRITE_ROWS_AFTER_QUIET });
     }
 
     /// How long until rows should be written; `None` if there are none.
@@ -64,9 +63,9 @@ impl Memory {
             return Ok(());
         }
         // If it fails it is tried again, a little later.
-        let again = Instant::now() + AGAIN;
+        let again = Instant::now() + RETRY_ROWS_AFTER;
         self.due = Some(Due { latest: again, quiet: again });
-        store::unhurried(db, |db| {
+        store::without_sync(db, |db| {
             let transaction = Transaction::new_unchecked(db, TransactionBehavior::Immediate)?;
             put(&transaction, &self.world, &mut self.marks, &self.unwritten)?;
             Ok(transaction.commit()?)
@@ -78,7 +77,7 @@ impl Memory {
 }
 
 /// Rows, documents and marks of the events up to `marks.event`.
-fn put(db: &Connection, world: &World, marks: &mut Marks, rows: &Rows) -> Result<()> {
+fn put(db: &Connection, world: &World, marks: &mut StoreCursor, rows: &Rows) -> Result<()> {
     let now = Stamp::now();
     write::rows(db, rows)?;
     write::lists(db, marks.projected.unwrap_or(0), marks.event)?;

@@ -1,6 +1,6 @@
 //! What the server, the offline commands and the surfaces read.
 
-use crate::write::{Marks, TailUpdate};
+use crate::write::{StoreCursor, TailUpdate};
 use crate::{flag, search};
 use anyhow::{Context, Result};
 use headspace_core::engine::{Agent, Counters, World};
@@ -11,10 +11,10 @@ use rusqlite::{Connection, OptionalExtension, Row, params_from_iter};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-pub fn marks(db: &Connection) -> Result<Marks> {
+pub fn marks(db: &Connection) -> Result<StoreCursor> {
     let mut marks = match meta(db, "marks")? {
         Some(text) => serde_json::from_str(&text).context("could not read the database's marks")?,
-        None => Marks::default(),
+        None => StoreCursor::default(),
     };
     // Events are on disk before anything else of them is.
     marks.projected.get_or_insert(marks.event);
@@ -45,7 +45,7 @@ fn documents(db: &Connection, table: &str) -> Result<Vec<Agent>> {
     Ok(agents)
 }
 
-pub fn world(db: &Connection) -> Result<(World, Marks)> {
+pub fn world(db: &Connection) -> Result<(World, StoreCursor)> {
     let marks = marks(db)?;
     Ok((World::load(agents(db)?, marks.world), marks))
 }
@@ -103,7 +103,7 @@ impl EventQuery {
 
 const EVENT_COLUMNS: &str = "id, name, session_id, agent_id, at, received_at, source, flags, body";
 /// Bytes of bodies in one answer, or a little more.
-const MOST_BYTES: usize = 16 << 20;
+const MAX_ANSWER_BYTES: usize = 16 << 20;
 
 /// Events that were found. Searching and reading have their limits, so there may be more than was asked for.
 #[derive(Debug, Default)]
@@ -138,7 +138,7 @@ fn ids(db: &Connection, query: &EventQuery) -> Result<Vec<i64>> {
     let after = query.after.map(|id| bind(id.into()));
     let before = query.before.map(|id| bind(id.into()));
     let (order, limit) = (query.order(), query.limit);
-    let of_list = |List { from, id }: &List| {
+    let of_list = |EventList { from, id }: &EventList| {
         let after = after.as_ref().map_or(String::new(), |after| format!(" AND {id} > {after}"));
         let before = before.as_ref().map_or(String::new(), |before| format!(" AND {id} < {before}"));
         format!("SELECT * FROM (SELECT {id} FROM {from}{after}{before} ORDER BY {id} {order} LIMIT {limit})")
@@ -153,7 +153,7 @@ fn read(db: &Connection, query: &EventQuery, ids: Vec<i64>, mut looked_to: Optio
     let mut statement = db.prepare_cached(&format!("SELECT {EVENT_COLUMNS} FROM events WHERE id = ?1"))?;
     let (mut events, mut bytes) = (Vec::with_capacity(ids.len()), 0);
     for id in ids {
-        if bytes > MOST_BYTES {
+        if bytes > MAX_ANSWER_BYTES {
             looked_to = events.last().map(|event: &EventView| event.id);
             break;
         }
@@ -172,14 +172,14 @@ fn read(db: &Connection, query: &EventQuery, ids: Vec<i64>, mut looked_to: Optio
 }
 
 /// Events in the order of their ids: everything up to a condition on them, and what holds their id there.
-struct List {
+struct EventList {
     from: String,
     id: &'static str,
 }
 
 /// Where to look for the events, without reading those of other agents or names: an agent's own, or those of each name,
 /// or all.
-fn lists(query: &EventQuery, bind: &mut impl FnMut(Sql) -> String) -> Result<Vec<List>> {
+fn lists(query: &EventQuery, bind: &mut impl FnMut(Sql) -> String) -> Result<Vec<EventList>> {
     if let Some(agent) = query.agent {
         let agent = bind(agent.into());
         let mut from = format!("events_by_agent l CROSS JOIN events USING (id) WHERE l.agent_id = {agent}");
@@ -187,15 +187,15 @@ fn lists(query: &EventQuery, bind: &mut impl FnMut(Sql) -> String) -> Result<Vec
             let names = bind(serde_json::to_string(&query.names)?.into());
             from += &format!(" AND name IN (SELECT value FROM json_each({names}))");
         }
-        return Ok(vec![List { from, id: "l.id" }]);
+        return Ok(vec![EventList { from, id: "l.id" }]);
     }
     if query.names.is_empty() {
-        return Ok(vec![List { from: "events WHERE 1".to_owned(), id: "id" }]);
+        return Ok(vec![EventList { from: "events WHERE 1".to_owned(), id: "id" }]);
     }
     let mut of_name = |name: &String| {
         let name = bind(name.clone().into());
         let from = format!("events_by_name l CROSS JOIN events USING (id) WHERE l.name = {name}");
-        List { from, id: "l.id" }
+        EventList { from, id: "l.id" }
     };
     Ok(query.names.iter().map(&mut of_name).collect())
 }
@@ -274,7 +274,7 @@ pub struct Listed {
 }
 
 /// A table with rows of agents, as it is listed.
-struct Table {
+struct ListedTable {
     name: &'static str,
     columns: &'static str,
     /// What pages follow each other by.
@@ -284,14 +284,14 @@ struct Table {
     object: fn(&Row) -> rusqlite::Result<Value>,
 }
 
-impl Table {
+impl ListedTable {
     fn list(&self, db: &Connection, page: Page) -> Result<Listed> {
         let mut ids = self.ids(db, page)?;
         // One more than is wanted was looked for, to know whether there is more.
         let more = ids.len() > page.limit;
         ids.truncate(page.limit);
         let next = ids.last().copied().filter(|_| more);
-        let Table { name, columns, order, object, .. } = self;
+        let ListedTable { name, columns, order, object, .. } = self;
         let sql = format!(
             "SELECT {columns} FROM {name} WHERE id IN (SELECT value FROM json_each(?1)) ORDER BY {order}"
         );
@@ -301,7 +301,7 @@ impl Table {
     }
 
     fn ids(&self, db: &Connection, page: Page) -> Result<Vec<i64>> {
-        let Table { name, cursor, .. } = self;
+        let ListedTable { name, cursor, .. } = self;
         let direction = if page.after.is_some() { "ASC" } else { "DESC" };
         let order: Vec<String> = cursor.split(", ").map(|column| format!("{column} {direction}")).collect();
         let beyond = |id: &str, sign: &str| match *cursor {
@@ -324,7 +324,7 @@ impl Table {
 
 /// What was said, oldest first.
 pub fn turns(db: &Connection, page: Page) -> Result<Listed> {
-    Table {
+    ListedTable {
         name: "turns",
         columns: "id, command_id, session_id, actor, intent, text, timestamp, timestamp_source, confidence, event_id",
         cursor: "timestamp, id",
@@ -344,7 +344,7 @@ pub fn turns(db: &Connection, page: Page) -> Result<Listed> {
 
 /// Units of work, oldest first.
 pub fn commands(db: &Connection, page: Page) -> Result<Listed> {
-    Table {
+    ListedTable {
         name: "commands",
         columns: "id, session_id, state, instruction, started_at, completed_at, confidence",
         cursor: "id",
@@ -363,7 +363,7 @@ pub fn commands(db: &Connection, page: Page) -> Result<Listed> {
 
 /// Steps of the state machine, oldest first.
 pub fn transitions(db: &Connection, page: Page) -> Result<Listed> {
-    Table {
+    ListedTable {
         name: "transitions",
         columns: "id, command_id, from_state, to_state, actor, intent, valid, confidence, source, event_id, at, why",
         cursor: "id",

@@ -1,6 +1,6 @@
 //! Recomputes all agent states from the stored events, in a copy that replaces the database when it is complete.
 
-use crate::recover::salvage;
+use crate::recover::recover_events;
 use crate::replay::{self, Replayed};
 use crate::with_suffix;
 use anyhow::{Context, Result};
@@ -32,7 +32,7 @@ fn rebuild_in(
         remove(copy);
         let db = fast(crate::open(copy)?)?;
         for source in from.into_iter().chain(path.exists().then_some(path)) {
-            unreadable += salvage(source, &db)?;
+            unreadable += recover_events(source, &db)?;
         }
     }
     let mut db = fast(crate::open(copy)?)?;
@@ -42,7 +42,7 @@ fn rebuild_in(
     drop(db);
     fs::File::open(copy)?.sync_all()?;
     if !healthy && path.exists() {
-        crate::put_aside(path)?;
+        crate::quarantine(path)?;
     }
     swap(copy, path)?;
     Ok((done, unreadable))
@@ -58,7 +58,7 @@ pub fn by_itself(path: &Path, aside: &Path) -> Result<Option<u64>> {
     let made = companions.iter().filter(|companion| !companion.exists()).collect::<Vec<_>>();
     let done = (|| {
         let mut db = fast(crate::open(&copy)?)?;
-        let lost = salvage(aside, &db)?;
+        let lost = recover_events(aside, &db)?;
         let total: i64 = db.query_row("SELECT count(*) FROM events", [], |row| row.get(0))?;
         if lost > 0 || total == 0 {
             return Ok(None);

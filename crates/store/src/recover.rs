@@ -11,20 +11,20 @@ use std::path::Path;
 /// Nothing is numbered higher: where a page is damaged, an id may be any number.
 const LAST_ID: i64 = 1 << 53;
 /// So many events are looked for one by one behind the last one that could be read: more than a few pages hold.
-const PATIENT_STEPS: u32 = 5_000;
+const LOOK_ONE_BY_ONE_FOR: u32 = 5_000;
 /// Looked for in vain, where a page of agents is damaged.
-const MOST_AGENTS: i64 = 1_000_000;
+const MAX_AGENT_ID_TRIED: i64 = 1_000_000;
 
 /// Copies every event of `source` that can be read behind those `into` has; how many are lost. Where retention had deleted
 /// some between two that are there, those count as lost if the damage is between the two.
-pub fn salvage(source: &Path, into: &Connection) -> Result<u64> {
+pub fn recover_events(source: &Path, into: &Connection) -> Result<u64> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let damaged = Connection::open_with_flags(source, flags)
         .with_context(|| format!("could not open {}", source.display()))?;
     // Without it SQLite gives nothing at all of a file that is shorter than it should be.
     damaged.pragma_update(None, "writable_schema", true)?;
     if damaged.prepare("SELECT id FROM events").is_err() {
-        let source = text::plain(&source.display().to_string());
+        let source = text::strip_control(&source.display().to_string());
         eprintln!("headspace: note: nothing of {source} can be read: not even its schema is whole");
         return Ok(0);
     }
@@ -43,7 +43,7 @@ pub fn salvage(source: &Path, into: &Connection) -> Result<u64> {
     if first {
         base(&damaged, into)?;
     } else if queries::base_counters(&damaged).is_ok_and(|counters| counters.agent > 0) {
-        let source = text::plain(&source.display().to_string());
+        let source = text::strip_control(&source.display().to_string());
         eprintln!("headspace: note: agents of {source} begin with the first event that is left there");
     }
     while at < last {
@@ -59,7 +59,7 @@ pub fn salvage(source: &Path, into: &Connection) -> Result<u64> {
             Err(error) => ensure!(is_unreadable(&error), error),
         }
         // Somewhere behind here the pages are readable again, or not at all. One by one at first: what is stepped over is lost.
-        let steps = failures.saturating_sub(PATIENT_STEPS);
+        let steps = failures.saturating_sub(LOOK_ONE_BY_ONE_FOR);
         if steps > 20 {
             break;
         }
@@ -97,7 +97,7 @@ fn base(damaged: &Connection, into: &Connection) -> Result<()> {
         return Ok(());
     }
     let mut at = 0;
-    for _ in 0..counters.agent.min(MOST_AGENTS) {
+    for _ in 0..counters.agent.min(MAX_AGENT_ID_TRIED) {
         match agent_after(damaged, at) {
             Ok(Some(agent)) => {
                 write::base_agent(into, &agent)?;
@@ -117,24 +117,24 @@ fn agent_after(damaged: &Connection, at: i64) -> Result<Option<Agent>> {
     let mut rows = query.query([at])?;
     let Some(row) = rows.next()? else { return Ok(None) };
     let agent: Agent = serde_json::from_str(row.get_ref(1)?.as_str()?)?;
-    ensure!(agent.id > at && agent.id == row.get::<_, i64>(0)?, Damaged);
+    ensure!(agent.id > at && agent.id == row.get::<_, i64>(0)?, DamagedRow);
     Ok(Some(agent))
 }
 
 /// A row that is not whole, or not where it should be.
 #[derive(Debug)]
-struct Damaged;
+struct DamagedRow;
 
-impl std::fmt::Display for Damaged {
+impl std::fmt::Display for DamagedRow {
     fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
         f.write_str("a row is damaged")
     }
 }
 
-impl std::error::Error for Damaged {}
+impl std::error::Error for DamagedRow {}
 
 fn is_unreadable(error: &anyhow::Error) -> bool {
-    error.is::<Damaged>() || store::is_damage(error)
+    error.is::<DamagedRow>() || store::is_damage(error)
 }
 
 /// Copies the first event after `at`; its id there, or `None` if there is none. Where pages are gone, SQLite may give
@@ -154,7 +154,7 @@ fn copy_after(
     let Some(row) = rows.next()? else { return Ok(None) };
     let id: i64 = row.get(0)?;
     // Pages in disorder can lead back to where we were, for ever.
-    ensure!(id > at && id < LAST_ID && is_whole(row), Damaged);
+    ensure!(id > at && id < LAST_ID && is_whole(row), DamagedRow);
     let new = if keep_id { id } else { *next };
     // What came before the damage decides; the same delivery again is the same event.
     let copied = into

@@ -2,14 +2,11 @@
 
 use crate as store;
 use crate::batch::effect;
-use crate::projection;
-use crate::projection_state::Memory;
-use crate::write;
-use crate::write::{Marks, Rows};
-use crate::{flag, queries};
+use crate::projection_state::ProjectionState;
+use crate::write::{self, Rows, StoreCursor};
+use crate::{flag, projection, queries};
 use anyhow::Result;
-use headspace_core::engine;
-use headspace_core::engine::{Agent, World};
+use headspace_core::engine::{self, Agent, World};
 use headspace_core::model::{Event, Outcome};
 use headspace_core::stamp::Stamp;
 use headspace_platform::clock::WallClock;
@@ -21,7 +18,7 @@ use std::path::Path;
 
 /// Events between two commits; also what has to be repeated if the engine fails on one of them. More than the writer
 /// commits together.
-const CHUNK: usize = 2000;
+const EVENTS_PER_COMMIT: usize = 2000;
 
 /// Everything that is worked out from the events.
 const DERIVED: &[&str] = &[
@@ -47,7 +44,7 @@ pub struct Replayed {
 /// The world as of the last event on disk, and the rows nobody has come to write yet: of the events after
 /// `marks.projected`. They get the numbers the stream gave them, which clients may have been told before a crash.
 /// Writes nothing.
-pub fn caught_up(db: &Connection) -> Result<(World, Marks, Rows)> {
+pub fn caught_up(db: &Connection) -> Result<(World, StoreCursor, Rows)> {
     // One look at everything: a server may be at work.
     let _look = db.unchecked_transaction()?;
     let (mut world, mut marks) = queries::world(db)?;
@@ -118,7 +115,7 @@ pub fn replay(db: &mut Connection, mut progress: impl FnMut(u64)) -> Result<Repl
 
 /// What a crash kept from being counted and told. Where the states cannot be read, that cannot be known.
 fn write_what_is_missing(db: &Connection) {
-    let written = Memory::load(db).and_then(|mut memory| memory.write(db));
+    let written = ProjectionState::load(db).and_then(|mut memory| memory.write(db));
     if let Err(error) = written {
         headspace_platform::log::line(&format!("the stream of changes may lack its last steps: {error:#}"));
     }
@@ -126,8 +123,8 @@ fn write_what_is_missing(db: &Connection) {
 
 /// The events after `last`, up to the end of a COMMIT; `last` then is the last of them. `None`: there are no more.
 fn next(db: &Connection, last: &mut i64) -> Result<Option<Vec<(Event, i64)>>> {
-    let mut chunk = queries::replay(db, *last, CHUNK)?;
-    if chunk.len() == CHUNK
+    let mut chunk = queries::replay(db, *last, EVENTS_PER_COMMIT)?;
+    if chunk.len() == EVENTS_PER_COMMIT
         && let Some(begun) = chunk.iter().rposition(|(_, flags)| flags & flag::FIRST != 0)
         && begun > 0
     {
@@ -139,7 +136,7 @@ fn next(db: &Connection, last: &mut i64) -> Result<Option<Vec<(Event, i64)>>> {
 }
 
 /// An event, what its row says of it, and what the engine says now.
-struct Past<'a> {
+struct PastEvent<'a> {
     event: Cow<'a, Event>,
     flags: i64,
     agent_id: Option<i64>,
@@ -150,7 +147,7 @@ struct Past<'a> {
 
 #[derive(Default)]
 struct Applied<'a> {
-    past: Vec<Past<'a>>,
+    past: Vec<PastEvent<'a>>,
     rows: Rows,
     /// The last number given in the stream.
     seq: i64,
@@ -202,7 +199,7 @@ fn attempt<'a>(
         if let Some(outcome) = outcome {
             projection::collect(&mut rows, world, &mut done.seq, &event, outcome);
         }
-        done.past.push(Past { event, flags: *flags, agent_id, effect, owner });
+        done.past.push(PastEvent { event, flags: *flags, agent_id, effect, owner });
     }
     rows.number_agents(&mut done.seq);
     done.rows.absorb(rows);
@@ -225,7 +222,7 @@ pub fn again(world: &mut World, event: &Event) -> Option<Outcome> {
 }
 
 /// Corrects what the event's row says of its agent and its effect.
-fn note(db: &Connection, past: &Past) -> Result<()> {
+fn note(db: &Connection, past: &PastEvent) -> Result<()> {
     let flags = past.effect + (past.flags & (flag::HOOK | flag::FIRST));
     if (flags, past.owner) != (past.flags, past.agent_id) {
         db.prepare_cached("UPDATE events SET flags = ?2, agent_id = ?3 WHERE id = ?1")?.execute(params![
@@ -237,7 +234,7 @@ fn note(db: &Connection, past: &Past) -> Result<()> {
     Ok(())
 }
 
-fn finish(db: &mut Connection, world: &World, mut marks: Marks, before: &[Agent]) -> Result<usize> {
+fn finish(db: &mut Connection, world: &World, mut marks: StoreCursor, before: &[Agent]) -> Result<usize> {
     let now = Stamp::now();
     let step = db.transaction()?;
     let mut count = 0;

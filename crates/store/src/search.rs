@@ -2,8 +2,7 @@
 //!
 //! The index is filled in idle time, never while a hook waits; what it does not hold yet is looked at directly.
 
-use crate::queries;
-use crate::queries::EventQuery;
+use crate::queries::{self, EventQuery};
 use crate::retention::prune::GoOn;
 use anyhow::Result;
 use rusqlite::types::Value as Sql;
@@ -11,7 +10,7 @@ use rusqlite::{Connection, params_from_iter};
 use serde_json::Value;
 
 /// Fields that say nothing a person would search for.
-const SKIP: &[&str] = &[
+const UNSEARCHED_FIELDS: &[&str] = &[
     "session_id",
     "transcript_path",
     "agent_transcript_path",
@@ -25,7 +24,7 @@ const SKIP: &[&str] = &[
 ];
 
 /// More words than this in one event are not indexed.
-const MAX_TEXT: usize = 32 << 10;
+const MAX_INDEXED_TEXT: usize = 32 << 10;
 
 /// Everything an event says, as one text for the index.
 pub fn text_of(body: &Value) -> String {
@@ -35,7 +34,7 @@ pub fn text_of(body: &Value) -> String {
 }
 
 fn collect(value: &Value, text: &mut String) {
-    if text.len() > MAX_TEXT {
+    if text.len() > MAX_INDEXED_TEXT {
         return;
     }
     match value {
@@ -47,7 +46,7 @@ fn collect(value: &Value, text: &mut String) {
         Value::Object(fields) => {
             fields
                 .iter()
-                .filter(|(key, _)| !SKIP.contains(&key.as_str()))
+                .filter(|(key, _)| !UNSEARCHED_FIELDS.contains(&key.as_str()))
                 .for_each(|(_, v)| collect(v, text));
         }
         _ => {}
@@ -55,7 +54,7 @@ fn collect(value: &Value, text: &mut String) {
 }
 
 /// So many bytes are indexed in one step, however fast that goes: the database grows by about as much.
-const INDEXED_AT_ONCE: usize = 64 << 10;
+const INDEX_BYTES_PER_STEP: usize = 64 << 10;
 
 /// Indexes further events as long as it may go on, some at a time; `true`: there are no more.
 pub fn index_some(db: &Connection, go_on: GoOn) -> Result<bool> {
@@ -76,7 +75,7 @@ pub fn index_some(db: &Connection, go_on: GoOn) -> Result<bool> {
         db.prepare_cached("INSERT INTO events_text(rowid, text) VALUES (?1, ?2)")?
             .execute(rusqlite::params![last, text])?;
         bytes += text.len();
-        if !go_on() || bytes >= INDEXED_AT_ONCE {
+        if !go_on() || bytes >= INDEX_BYTES_PER_STEP {
             break;
         }
     }
@@ -87,14 +86,14 @@ pub fn index_some(db: &Connection, go_on: GoOn) -> Result<bool> {
 }
 
 /// Pages of the index merged between two glances at the clock.
-const MERGED_AT_ONCE: i64 = 4;
+const MERGE_PAGES_PER_STEP: i64 = 4;
 
 /// Merges parts of the index, which every step of indexing and of deleting adds to; `true`: there is nothing to merge.
 pub fn merge_some(db: &Connection, go_on: GoOn) -> Result<bool> {
     let mut merge = db.prepare_cached("INSERT INTO events_text(events_text, rank) VALUES ('merge', ?1)")?;
     loop {
         let before = db.total_changes();
-        merge.execute([MERGED_AT_ONCE])?;
+        merge.execute([MERGE_PAGES_PER_STEP])?;
         // The statement itself counts as one change.
         if db.total_changes() - before < 2 {
             return Ok(true);
@@ -111,30 +110,30 @@ pub fn indexed(db: &Connection) -> Result<i64> {
 }
 
 /// Events that are not indexed yet and read for one answer.
-const READ_AT_MOST: i64 = 10_000;
+const MAX_UNINDEXED_READ: i64 = 10_000;
 /// Events that have the words, and are looked at for the other conditions.
-const WEIGHED_AT_MOST: usize = 50_000;
+const MAX_MATCHES_CHECKED: usize = 50_000;
 
 /// The ids of events that have these words and meet the conditions, in the order they are looked for, and how far it
 /// was looked if not everywhere. The index is asked for what it holds; the rest is read, a part of it at a time.
 pub fn find(db: &Connection, query: &EventQuery, text: &str) -> Result<(Vec<i64>, Option<i64>)> {
     let words = words(text);
-    let mut found = Finding { ids: Vec::new(), looked_to: None, limit: query.limit };
+    let mut found = SearchResult { ids: Vec::new(), looked_to: None, limit: query.limit };
     if words.is_empty() {
         return Ok((found.ids, None));
     }
     let (conditions, values) = conditions(query)?;
-    let part = Part { db, order: query.order(), conditions: &conditions, values: &values };
+    let part = SearchPart { db, order: query.order(), conditions: &conditions, values: &values };
     let indexed = indexed(db)?;
     let newest = queries::newest(db)?;
     if let Some(after) = query.after {
         part.in_index(&words, after, indexed, &mut found)?;
         let from = after.max(indexed);
-        let to = newest.min(from + READ_AT_MOST);
+        let to = newest.min(from + MAX_UNINDEXED_READ);
         part.directly(&words, from, to, (to < newest).then_some(to), &mut found)?;
     } else {
         let to = query.before.map_or(newest, |before| newest.min(before - 1));
-        let from = indexed.max(to - READ_AT_MOST);
+        let from = indexed.max(to - MAX_UNINDEXED_READ);
         part.directly(&words, from, to, (from > indexed).then_some(from + 1), &mut found)?;
         part.in_index(&words, 0, to.min(indexed), &mut found)?;
     }
@@ -159,27 +158,27 @@ fn conditions(query: &EventQuery) -> Result<(String, Vec<Sql>)> {
     Ok((conditions.join(" AND "), values))
 }
 
-struct Finding {
+struct SearchResult {
     ids: Vec<i64>,
     looked_to: Option<i64>,
     limit: usize,
 }
 
-impl Finding {
+impl SearchResult {
     fn is_over(&self) -> bool {
         self.looked_to.is_some() || self.ids.len() >= self.limit
     }
 }
 
 /// Events in an order, with conditions that have values.
-struct Part<'a> {
+struct SearchPart<'a> {
     db: &'a Connection,
     order: &'a str,
     conditions: &'a str,
     values: &'a [Sql],
 }
 
-impl Part<'_> {
+impl SearchPart<'_> {
     /// Those from `after` to `to`, by their text. `looked_to`: how far that is if it is not all.
     fn directly(
         &self,
@@ -187,7 +186,7 @@ impl Part<'_> {
         after: i64,
         to: i64,
         looked_to: Option<i64>,
-        found: &mut Finding,
+        found: &mut SearchResult,
     ) -> Result<()> {
         if found.is_over() || after >= to {
             return Ok(());
@@ -216,7 +215,7 @@ impl Part<'_> {
     }
 
     /// Those from `after` to `to` that are indexed.
-    fn in_index(&self, words: &[String], after: i64, to: i64, found: &mut Finding) -> Result<()> {
+    fn in_index(&self, words: &[String], after: i64, to: i64, found: &mut SearchResult) -> Result<()> {
         if found.is_over() || after >= to {
             return Ok(());
         }
@@ -244,7 +243,7 @@ impl Part<'_> {
             if found.is_over() {
                 break;
             }
-            if weighed == WEIGHED_AT_MOST {
+            if weighed == MAX_MATCHES_CHECKED {
                 found.looked_to = Some(id);
                 break;
             }
@@ -325,7 +324,7 @@ mod tests {
     fn what_is_not_indexed_is_searched_a_part_at_a_time() {
         let mut db = Connection::open_in_memory().unwrap();
         crate::schema::migrate(&mut db).unwrap();
-        let last = READ_AT_MOST + 50;
+        let last = MAX_UNINDEXED_READ + 50;
         db.execute(
             "INSERT INTO events(id, name, session_id, at, received_at, source, body)
              WITH RECURSIVE n(id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM n WHERE id < ?1)
@@ -341,8 +340,8 @@ mod tests {
         };
         assert_eq!(ask(None, None), (vec![last], Some(51)));
         assert_eq!(ask(Some(51), None), (vec![1], None));
-        assert_eq!(ask(None, Some(0)), (vec![1], Some(READ_AT_MOST)));
-        assert_eq!(ask(None, Some(READ_AT_MOST)), (vec![last], None));
+        assert_eq!(ask(None, Some(0)), (vec![1], Some(MAX_UNINDEXED_READ)));
+        assert_eq!(ask(None, Some(MAX_UNINDEXED_READ)), (vec![last], None));
         // What the index holds is found at once, whatever else there is.
         let mut left = 0..40;
         index_some(&db, &mut || left.next().is_some()).unwrap();

@@ -1,13 +1,13 @@
 //! Figures per day: how much happened, and how long agents waited for their human.
 
-use crate::write::QUARTER;
+use crate::write::QUARTER_HOUR;
 use anyhow::Result;
 use rusqlite::Connection;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 /// Days told, the newest last.
-const DAYS: usize = 30;
+const DAYS_SHOWN: usize = 30;
 
 #[derive(Default)]
 struct Day {
@@ -20,14 +20,14 @@ struct Day {
 pub fn by_day(db: &Connection) -> Result<Value> {
     let mut days: BTreeMap<String, Day> = BTreeMap::new();
     let mut rows = db.prepare_cached("SELECT day, events FROM days ORDER BY day DESC LIMIT ?1")?;
-    let mut rows = rows.query([DAYS as i64])?;
+    let mut rows = rows.query([DAYS_SHOWN as i64])?;
     while let Some(row) = rows.next()? {
         days.entry(row.get(0)?).or_default().events = row.get(1)?;
     }
     // By the quarter of an hour, which is one division for each row; a calendar date is a hundred times that.
     let mut calendar = Calendar::new(db)?;
     let mut commands = db.prepare_cached("SELECT started_at / ?1, count(*) FROM commands GROUP BY 1")?;
-    let mut commands = commands.query([QUARTER])?;
+    let mut commands = commands.query([QUARTER_HOUR])?;
     while let Some(row) = commands.next()? {
         days.entry(calendar.day(row.get(0)?)?).or_default().commands += row.get::<_, i64>(1)?;
     }
@@ -38,13 +38,13 @@ pub fn by_day(db: &Connection) -> Result<Value> {
                FROM interactions)
          GROUP BY 1",
     )?;
-    let mut waits = waits.query([QUARTER])?;
+    let mut waits = waits.query([QUARTER_HOUR])?;
     while let Some(row) = waits.next()? {
         let day = days.entry(calendar.day(row.get(0)?)?).or_default();
         day.waited_minutes += row.get::<_, f64>(1)?;
         day.longest_wait_minutes = day.longest_wait_minutes.max(row.get(2)?);
     }
-    let surplus = days.len().saturating_sub(DAYS);
+    let surplus = days.len().saturating_sub(DAYS_SHOWN);
     let list: Vec<Value> = days
         .into_iter()
         .skip(surplus)
@@ -71,7 +71,7 @@ impl<'a> Calendar<'a> {
 
     /// The day of this quarter of an hour since 1970.
     fn day(&mut self, quarter: i64) -> Result<String> {
-        Ok(self.query.query_row([quarter * (QUARTER / 1_000_000_000)], |row| row.get(0))?)
+        Ok(self.query.query_row([quarter * (QUARTER_HOUR / 1_000_000_000)], |row| row.get(0))?)
     }
 }
 

@@ -49,12 +49,12 @@ pub struct Rows {
 }
 
 /// Time zones differ from each other by quarters of an hour, so that no day begins within one.
-pub const QUARTER: i64 = 15 * 60 * 1_000_000_000;
+pub const QUARTER_HOUR: i64 = 15 * 60 * 1_000_000_000;
 
 impl Rows {
     /// One more hook event, at this time.
     pub fn count(&mut self, at: Stamp) {
-        *self.received.entry(at.0 / QUARTER).or_default() += 1;
+        *self.received.entry(at.0 / QUARTER_HOUR).or_default() += 1;
     }
 
     /// Gives the changed agents their numbers in the stream, in the order of their ids.
@@ -226,7 +226,7 @@ pub fn base_counters(db: &Connection, counters: Counters) -> Result<()> {
 /// Everything but the agents' documents.
 pub fn rows(db: &Connection, rows: &Rows) -> Result<()> {
     for (quarter, received) in &rows.received {
-        day(db, Stamp(quarter * QUARTER), *received)?;
+        day(db, Stamp(quarter * QUARTER_HOUR), *received)?;
     }
     for (session_id, row) in &rows.sessions {
         let (ended_at, reason) = match &row.ended {
@@ -376,7 +376,7 @@ fn transition_row(db: &Connection, transition: &Transition) -> Result<()> {
 /// What must survive a restart besides the rows: the ids given so far, in the same transaction as what got them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(default)]
-pub struct Marks {
+pub struct StoreCursor {
     pub event: i64,
     pub seq: i64,
     /// Hook events accepted, ever.
@@ -388,7 +388,7 @@ pub struct Marks {
     pub world: Counters,
 }
 
-impl Marks {
+impl StoreCursor {
     /// Counts a hook's event that had not come before.
     pub fn count(&mut self, rows: &mut Rows, event: &Event, flags: i64) {
         if flags & flag::HOOK != 0 && flags & flag::DUPLICATE == 0 {
@@ -400,7 +400,7 @@ impl Marks {
     }
 }
 
-pub fn marks(db: &Connection, marks: &Marks) -> Result<()> {
+pub fn marks(db: &Connection, marks: &StoreCursor) -> Result<()> {
     meta(db, "marks", &serde_json::to_string(marks)?)
 }
 

@@ -7,7 +7,7 @@ mod keys;
 use crate::view::style::Paint;
 use anyhow::Result;
 use headspace_core::text;
-use headspace_core::text::plain;
+use headspace_core::text::strip_control;
 use headspace_platform::config::Config;
 use serde::Serialize;
 use std::path::PathBuf;
@@ -149,9 +149,10 @@ fn line(finding: &Finding, paint: Paint) -> String {
         Level::Warn => ("warn", Group::NeedsYou),
         Level::Fail => ("FAIL", Group::Error),
     };
-    let mut text = format!("{} {:<14} {}", paint.group(group, word), finding.check, plain(&finding.message));
+    let mut text =
+        format!("{} {:<14} {}", paint.group(group, word), finding.check, strip_control(&finding.message));
     if let Some(fix) = &finding.fix {
-        text.push_str(&format!("\n{:20}{}", "", paint.bold(&format!("▸ {}", plain(fix)))));
+        text.push_str(&format!("\n{:20}{}", "", paint.bold(&format!("▸ {}", strip_control(fix)))));
     }
     text
 }

@@ -59,11 +59,11 @@ pub fn run(args: &AllowArgs) -> Result<ExitCode> {
     let name = path.display().to_string();
     let shown = diff::unified((&name, &before), (&name, &after));
     if shown.is_empty() {
-        println!("{} allows it already.", text::plain(&name));
+        println!("{} allows it already.", text::strip_control(&name));
         return Ok(ExitCode::SUCCESS);
     }
     for line in shown.lines() {
-        println!("{}", text::plain(line));
+        println!("{}", text::strip_control(line));
     }
     print!("\nWrite this? [y/N] ");
     std::io::stdout().flush().context("could not print")?;
@@ -95,7 +95,7 @@ fn say_what_it_would_do(command: &str) -> Result<()> {
             println!("The guard does not stop this command as it is; check the spelling.\n")
         }
         (decision, rule) => {
-            println!("Now: {} ({})\n", decision.as_str(), text::plain(&rule.unwrap_or_default()));
+            println!("Now: {} ({})\n", decision.as_str(), text::strip_control(&rule.unwrap_or_default()));
         }
     }
     Ok(())

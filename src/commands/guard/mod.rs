@@ -220,24 +220,24 @@ fn explain(args: &ExplainArgs) -> Result<ExitCode> {
     }
     println!("commands:");
     for step in &steps {
-        println!("  {}   (in {})", text::gist(&step.command, 160), text::gist(&step.cwd, 80));
+        println!("  {}   (in {})", text::one_line(&step.command, 160), text::one_line(&step.cwd, 80));
     }
     if steps.is_empty() {
         println!("  none");
     }
     println!("verdict:  {}", verdict.decision.as_str());
     if let (Some(rule), Some(reason)) = (&verdict.rule, &verdict.reason) {
-        println!("rule:     {}   ({})", text::plain(rule), source.unwrap_or_default());
+        println!("rule:     {}   ({})", text::strip_control(rule), source.unwrap_or_default());
         if let Some(pattern) = &verdict.pattern {
-            println!("pattern:  {}", text::plain(pattern));
+            println!("pattern:  {}", text::strip_control(pattern));
         }
         if let Some(words) = verdict.subject.as_deref().filter(|words| !words.is_empty()) {
-            println!("words:    {}", text::plain(words));
+            println!("words:    {}", text::strip_control(words));
         }
-        println!("reason:   {}", text::plain(reason));
+        println!("reason:   {}", text::strip_control(reason));
         if let Some(command) = payload["tool_input"]["command"].as_str() {
             let quoted = command.replace('\'', r"'\''");
-            println!("\nTo allow it:  headspace guard allow '{}'", text::gist(&quoted, 300));
+            println!("\nTo allow it:  headspace guard allow '{}'", text::one_line(&quoted, 300));
             println!("              --once (as without), --project or --user");
         }
     }
@@ -300,11 +300,11 @@ fn list(args: &RulesArgs) -> Result<ExitCode> {
         }
         for (word, patterns) in [("ask", &choices.ask), ("deny", &choices.deny), ("allow", &choices.allow)] {
             for pattern in patterns {
-                println!("{:<24} {word:<5} {}", "(your own)", text::plain(pattern));
+                println!("{:<24} {word:<5} {}", "(your own)", text::strip_control(pattern));
             }
         }
         for path in &choices.protected_paths {
-            println!("{:<24} {:<5} {}", "(protected path)", "deny", text::plain(path));
+            println!("{:<24} {:<5} {}", "(protected path)", "deny", text::strip_control(path));
         }
         println!("\nprofile:    {} (strict, balanced or quiet)", choices.profile.name());
         println!("on_failure: {failure} (what Claude Code does if the guard fails: continue or block)");
@@ -314,7 +314,7 @@ fn list(args: &RulesArgs) -> Result<ExitCode> {
         );
     }
     for problem in &problems {
-        eprintln!("headspace: could not use a setting: {}", text::plain(problem));
+        eprintln!("headspace: could not use a setting: {}", text::strip_control(problem));
     }
     Ok(if problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

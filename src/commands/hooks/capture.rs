@@ -70,7 +70,7 @@ pub fn run(args: &CaptureArgs) -> Result<ExitCode> {
     let recorded = payload_files(&dir).saturating_sub(before);
     eprintln!(
         "headspace: {recorded} payloads recorded in {}",
-        headspace_core::text::plain(&dir.to_string_lossy())
+        headspace_core::text::strip_control(&dir.to_string_lossy())
     );
     Ok(status.code().and_then(|code| u8::try_from(code).ok()).map_or(ExitCode::FAILURE, ExitCode::from))
 }

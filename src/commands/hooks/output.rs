@@ -2,7 +2,7 @@
 
 use crate::commands::hooks::Report;
 use headspace_core::numbers::counted;
-use headspace_core::text::{gist, plain};
+use headspace_core::text::{one_line, strip_control};
 use headspace_hooks::output::Permission;
 use headspace_hooks::runner::HookExecutionResult;
 use headspace_hooks::settings::{Level, Problem};
@@ -104,12 +104,12 @@ fn list_line(row: &Listed<'_>) -> String {
         "  {:>5}  {:<20} {:<16} {}",
         format!(":{}", entry.place.line),
         row.found.group.event,
-        gist(matcher, 32),
+        one_line(matcher, 32),
         described(&row.found, 60),
     );
     let mut notes = vec![format!("{} s", row.timeout)];
     if let Some(condition) = &entry.condition {
-        notes.push(format!("if {}", gist(condition, 40)));
+        notes.push(format!("if {}", one_line(condition, 40)));
     }
     if entry.detached {
         notes.push("async".into());
@@ -121,14 +121,14 @@ fn list_line(row: &Listed<'_>) -> String {
         notes.push(format!("runs once, as {}", short(Path::new(first))));
     }
     if let Some(reason) = &row.disabled {
-        notes.push(format!("off: {}", plain(reason)));
+        notes.push(format!("off: {}", strip_control(reason)));
     }
     let _ = write!(line, "  [{}]", notes.join(", "));
     line
 }
 
 fn described(found: &Found<'_>, width: usize) -> String {
-    let what = gist(found.entry.what(), width);
+    let what = one_line(found.entry.what(), width);
     match found.entry.kind() {
         "command" => what,
         kind => format!("{kind}: {what}"),
@@ -186,10 +186,14 @@ pub fn validate(
     all.extend(hints.iter().map(|(file, hint)| (file.as_path(), hint)));
     for (file, problem) in &all {
         let at = format!("{}:{}:{}", short(file), problem.place.line, problem.place.column);
-        let path = if problem.path.is_empty() { String::new() } else { format!(" {}", plain(&problem.path)) };
-        let _ = writeln!(out, "{at}: {}:{path}: {}", problem.level, plain(&problem.message));
+        let path = if problem.path.is_empty() {
+            String::new()
+        } else {
+            format!(" {}", strip_control(&problem.path))
+        };
+        let _ = writeln!(out, "{at}: {}:{path}: {}", problem.level, strip_control(&problem.message));
         if let Some(fix) = &problem.fix {
-            let _ = writeln!(out, "    write: {}", gist(fix, 100));
+            let _ = writeln!(out, "    write: {}", one_line(fix, 100));
         }
     }
     let count = |level: Level| all.iter().filter(|(_, problem)| problem.level == level).count();
@@ -284,7 +288,7 @@ fn percentile(times: &[Duration], share: f64) -> Option<Duration> {
 
 pub fn run(report: &Report<'_>) -> String {
     let mut out = String::new();
-    let _ = writeln!(out, "{}  {}", report.rule.name, gist(&report.payload, 120));
+    let _ = writeln!(out, "{}  {}", report.rule.name, one_line(&report.payload, 120));
     let mut effects = report.verdict.effects.iter();
     for (i, (found, result)) in report.selection.matched.iter().zip(&report.results).enumerate() {
         let _ =
@@ -296,14 +300,14 @@ pub fn run(report: &Report<'_>) -> String {
         let _ = writeln!(out, "   {}", outcome(result));
         for (name, text) in [("stdout", &result.stdout), ("stderr", &result.stderr)] {
             for line in text.trim_end().lines().take(20) {
-                let _ = writeln!(out, "   {name}: {}", gist(line, 160));
+                let _ = writeln!(out, "   {name}: {}", one_line(line, 160));
             }
         }
         if result.truncated {
             let _ = writeln!(out, "   (more was printed than the 1 MiB that is kept)");
         }
         for note in effects.next().into_iter().flat_map(|effect| &effect.notes) {
-            let _ = writeln!(out, "   {}", gist(note, 200));
+            let _ = writeln!(out, "   {}", one_line(note, 200));
         }
         if let Some(times) = report.times.get(i).filter(|times| !times.is_empty()) {
             let shown = |share| percentile(times, share).map_or(0.0, milliseconds);
@@ -313,7 +317,7 @@ pub fn run(report: &Report<'_>) -> String {
     }
     for (found, why) in &report.selection.skipped {
         let at = short(Path::new(&place(found)));
-        let _ = writeln!(out, "\n-  {}  ({at})\n   not run: {}", described(found, 100), plain(why));
+        let _ = writeln!(out, "\n-  {}  ({at})\n   not run: {}", described(found, 100), strip_control(why));
     }
     let _ = write!(out, "\n{}", conclusion(report));
     out
@@ -322,7 +326,7 @@ pub fn run(report: &Report<'_>) -> String {
 fn outcome(result: &HookExecutionResult) -> String {
     let took = format!("{:.1} ms", milliseconds(result.duration));
     let end = match (&result.error, result.status, result.exit_code) {
-        (Some(error), _, None) => plain(error),
+        (Some(error), _, None) => strip_control(error),
         (_, Some(status), _) => format!("HTTP {status}"),
         (_, _, Some(code)) => format!("exit code {code}"),
         _ => "no exit code".into(),
@@ -343,7 +347,7 @@ fn conclusion(report: &Report<'_>) -> String {
         .map(|(number, _)| number.to_string())
         .collect();
     if verdict.blocked {
-        let reason = gist(verdict.reason.as_deref().unwrap_or_default(), 300);
+        let reason = one_line(verdict.reason.as_deref().unwrap_or_default(), 300);
         let _ = writeln!(out, "=> blocked by hook {}: {reason}", by.join(" and "));
     } else {
         let _ = writeln!(
@@ -359,7 +363,7 @@ fn conclusion(report: &Report<'_>) -> String {
     }
     for (number, effect) in waited_for(report).zip(&verdict.effects) {
         if let Some(context) = &effect.context {
-            let _ = writeln!(out, "   context for the model from hook {number}: {}", gist(context, 300));
+            let _ = writeln!(out, "   context for the model from hook {number}: {}", one_line(context, 300));
         }
     }
     out
@@ -374,8 +378,8 @@ fn waited_for<'r>(report: &'r Report<'_>) -> impl Iterator<Item = usize> + 'r {
 fn short(path: &Path) -> String {
     let home = config::home();
     match path.strip_prefix(&home) {
-        Ok(rest) if home.parent().is_some() => plain(&format!("~/{}", rest.display())),
-        _ => plain(&path.display().to_string()),
+        Ok(rest) if home.parent().is_some() => strip_control(&format!("~/{}", rest.display())),
+        _ => strip_control(&path.display().to_string()),
     }
 }
 

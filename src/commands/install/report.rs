@@ -7,7 +7,7 @@ use crate::commands::install::{PlaceArgs, diff, test_event};
 use anyhow::Result;
 use headspace_core::numbers::counted;
 use headspace_core::text;
-use headspace_core::text::plain;
+use headspace_core::text::strip_control;
 use headspace_hooks::client_settings::document::Remark;
 use headspace_hooks::client_settings::entry::Call;
 use headspace_hooks::client_settings::locate;
@@ -113,7 +113,7 @@ impl Install<'_> {
                 headspace_hooks::client_settings::entry::quote(&dir.to_string_lossy())
             );
         }
-        plain(&line)
+        strip_control(&line)
     }
 
     fn advise(&self) {
@@ -351,7 +351,7 @@ fn script_diff(draft: &Draft) -> String {
 
 /// A line of a diff for the terminal: coloured unless NO_COLOR, and unable to do anything to it.
 fn painted(line: &str) -> String {
-    let text: Vec<String> = line.trim_end_matches(['\n', '\r']).split('\t').map(plain).collect();
+    let text: Vec<String> = line.trim_end_matches(['\n', '\r']).split('\t').map(strip_control).collect();
     let text = text.join("\t");
     let colour = match line.as_bytes().first() {
         _ if config::env("NO_COLOR").is_some() => "",
@@ -364,11 +364,11 @@ fn painted(line: &str) -> String {
 }
 
 fn row(label: &str, text: &str) {
-    println!("{label:<12} {}", plain(text));
+    println!("{label:<12} {}", strip_control(text));
 }
 
 fn note(text: &str) {
-    eprintln!("headspace: note: {}", plain(text));
+    eprintln!("headspace: note: {}", strip_control(text));
 }
 
 /// A path with `~` for the home directory.
@@ -378,7 +378,7 @@ pub fn short(path: &Path) -> String {
         Ok(rest) if home != Path::new("/") => Path::new("~").join(rest).display().to_string(),
         _ => path.display().to_string(),
     };
-    plain(&text)
+    strip_control(&text)
 }
 
 fn milliseconds(duration: Duration) -> f64 {

@@ -5,7 +5,7 @@ use crate::view::board;
 use headspace_core::model::{Actor, AgentView, Group, Row};
 use headspace_core::numbers::thousands;
 use headspace_core::stamp::Stamp;
-use headspace_core::text::{gist, plain};
+use headspace_core::text::{one_line, strip_control};
 use headspace_platform::clock::WallClock;
 use headspace_platform::clock::local_clock;
 use headspace_platform::config;
@@ -69,7 +69,7 @@ fn header(frame: &mut Frame, area: Rect, app: &App) {
     }
     if app.typing || !app.filter.is_empty() {
         let cursor = if app.typing { "▏" } else { "" };
-        spans.push(Span::raw(format!(" /{}{cursor}", plain(&app.filter))));
+        spans.push(Span::raw(format!(" /{}{cursor}", strip_control(&app.filter))));
     }
     frame.render_widget(Line::from(spans), area);
 }
@@ -112,7 +112,7 @@ fn lines_of(row: &Row, selected: bool, width: usize) -> Vec<Line<'static>> {
     let context = row.context.map_or(String::new(), |percent| format!("  {percent:.0} %"));
     let tail = format!("{}{context} ", board::age_words(row));
     let room = width.saturating_sub(tail.chars().count() + 4);
-    let title = gist(&row.title(), room);
+    let title = one_line(&row.title(), room);
     let gap = " ".repeat(room.saturating_sub(title.chars().count()));
     let mut lines = vec![
         Line::from(vec![
@@ -123,14 +123,14 @@ fn lines_of(row: &Row, selected: bool, width: usize) -> Vec<Line<'static>> {
         ])
         .style(base),
     ];
-    let about = gist(&row.about, width.saturating_sub(4));
+    let about = one_line(&row.about, width.saturating_sub(4));
     let about = if about.is_empty() { row.group.label().to_owned() } else { about };
     let about_style = if row.group == Group::NeedsYou { mark } else { dim() };
     lines.push(Line::from(vec![Span::raw("   "), Span::styled(about, about_style)]).style(base));
     for subagent in &row.subagents {
         let style = if subagent.asks { colour(Group::NeedsYou) } else { dim() };
-        let about = gist(&subagent.about, width.saturating_sub(32));
-        let text = format!("   └ {} {about}", gist(&subagent.kind, 24));
+        let about = one_line(&subagent.about, width.saturating_sub(32));
+        let text = format!("   └ {} {about}", one_line(&subagent.kind, 24));
         lines.push(Line::styled(text, style).style(base));
     }
     lines
@@ -147,25 +147,25 @@ fn preview(frame: &mut Frame, area: Rect, app: &App, now: Stamp) {
     let mut text = Text::default();
     for open in &agent.interactions {
         text.push_line(Line::styled(
-            format!("! {}", gist(&open.text, 400)),
+            format!("! {}", one_line(&open.text, 400)),
             colour(Group::NeedsYou).add_modifier(Modifier::BOLD),
         ));
         for option in &open.options {
-            text.push_line(Line::raw(format!("    {}", gist(option, 200))));
+            text.push_line(Line::raw(format!("    {}", one_line(option, 200))));
         }
     }
     for (label, value) in facts(agent, now) {
         text.push_line(Line::from(vec![
             Span::styled(format!("{label:>9} "), dim()),
-            Span::raw(plain(&value)),
+            Span::raw(strip_control(&value)),
         ]));
     }
     text.push_line(Line::raw(""));
     if app.show_events {
         for event in &app.events {
             let at = event["at"].as_str().and_then(Stamp::parse).map_or(String::new(), local_clock);
-            let name = gist(event["name"].as_str().unwrap_or(""), 24);
-            let tool = gist(event["body"]["tool_name"].as_str().unwrap_or(""), 30);
+            let name = one_line(event["name"].as_str().unwrap_or(""), 24);
+            let tool = one_line(event["body"]["tool_name"].as_str().unwrap_or(""), 30);
             text.push_line(Line::raw(format!("{at}  {name:<20} {tool}")));
         }
     } else {
@@ -178,7 +178,7 @@ fn preview(frame: &mut Frame, area: Rect, app: &App, now: Stamp) {
             };
             text.push_line(Line::from(vec![
                 Span::styled(format!("{} {who:>5} ", local_clock(turn.timestamp)), dim()),
-                Span::styled(gist(&turn.text, 300), style),
+                Span::styled(one_line(&turn.text, 300), style),
             ]));
         }
     }
@@ -204,7 +204,7 @@ fn facts(agent: &AgentView, now: Stamp) -> Vec<(&'static str, String)> {
                 .current_command
                 .as_ref()
                 .and_then(|command| command.instruction.clone())
-                .map(|text| gist(&text, 200)),
+                .map(|text| one_line(&text, 200)),
         ),
         ("in", agent.cwd.clone()),
         ("branch", agent.branch.clone()),
@@ -221,7 +221,7 @@ fn facts(agent: &AgentView, now: Stamp) -> Vec<(&'static str, String)> {
 
 fn footer(frame: &mut Frame, area: Rect, app: &App, now: Stamp) {
     let line = if let Some(message) = &app.message {
-        Line::styled(format!(" {}", plain(message)), colour(Group::Error))
+        Line::styled(format!(" {}", strip_control(message)), colour(Group::Error))
     } else if app.away {
         Line::styled(
             " server away, showing what was last known; `headspace up` starts it",

@@ -7,7 +7,7 @@ mod feed;
 use crate::commands::top::app::{App, Effect};
 use crate::commands::top::feed::{Feed, News};
 use anyhow::{Result, bail};
-use headspace_core::text::gist;
+use headspace_core::text::one_line;
 use headspace_platform::config::Config;
 use headspace_platform::multiplexer;
 use ratatui::crossterm::event::{self, DisableMouseCapture, EnableMouseCapture};
@@ -89,7 +89,7 @@ fn perform(effect: Effect, app: &mut App, feed: &Feed) {
         Effect::Jump(agent) => {
             app.message = match multiplexer::jump(&agent) {
                 Ok(()) => None,
-                Err(why) => Some(format!("could not jump to {}: {why}", gist(&agent.name, 30))),
+                Err(why) => Some(format!("could not jump to {}: {why}", one_line(&agent.name, 30))),
             }
         }
         Effect::Seen(id) => feed.seen(id),

@@ -22,10 +22,11 @@ pub struct Agent {
     pub end_reason: Option<String>,
 
     /// Who and where.
-    pub place: Place,
+    pub place: AgentPlace,
     /// What the client told beside its work.
-    #[serde(skip_serializing_if = "empty")]
-    pub figures: Figures,
+    /// Stored under its first name: databases have it.
+    #[serde(rename = "figures", skip_serializing_if = "empty")]
+    pub metrics: Metrics,
     #[serde(skip_serializing_if = "empty")]
     pub names: Names,
 
@@ -84,7 +85,7 @@ pub struct Agent {
     /// Claude's last words, on one line.
     #[serde(skip_serializing_if = "empty")]
     pub last_said: Option<String>,
-    pub memory: Memory,
+    pub memory: Remembered,
 }
 
 /// Whether a field has the value it starts with and need not be written.
@@ -102,8 +103,8 @@ impl Default for Agent {
             last_active_at: Stamp::default(),
             ended_at: None,
             end_reason: None,
-            place: Place::default(),
-            figures: Figures::default(),
+            place: AgentPlace::default(),
+            metrics: Metrics::default(),
             names: Names::default(),
             state: AgentState::Idle,
             command: None,
@@ -129,7 +130,7 @@ impl Default for Agent {
             hooked: false,
             turn_count: 0,
             last_said: None,
-            memory: Memory::default(),
+            memory: Remembered::default(),
         }
     }
 }
@@ -137,7 +138,7 @@ impl Default for Agent {
 /// Where an agent sits: machine, process, terminal, directory, and the part it plays.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Place {
+pub struct AgentPlace {
     #[serde(skip_serializing_if = "empty")]
     pub host: Option<String>,
     /// Not an interactive `claude`: `-p`, an SDK.
@@ -181,7 +182,7 @@ pub struct Place {
     pub told_at: Stamp,
 }
 
-impl Place {
+impl AgentPlace {
     pub fn process(&self) -> Option<Process> {
         Some(Process { pid: self.claude_pid?, start: self.claude_pid_start? })
     }
@@ -191,7 +192,7 @@ impl Place {
     }
 
     /// Whether a pid means the same process in both. What names no machine is on this one.
-    pub fn shares_processes_with(&self, other: &Place) -> bool {
+    pub fn shares_processes_with(&self, other: &AgentPlace) -> bool {
         if self.elsewhere != other.elsewhere {
             return false;
         }
@@ -205,7 +206,7 @@ impl Place {
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Figures {
+pub struct Metrics {
     #[serde(skip_serializing_if = "empty")]
     pub model: Option<String>,
     #[serde(skip_serializing_if = "empty")]
@@ -283,7 +284,7 @@ pub enum Phase {
 /// What keeps things from counting twice. Times are nanoseconds here: these lists are written with every event.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Memory {
+pub struct Remembered {
     /// Payloads heard of late.
     #[serde(skip_serializing_if = "empty")]
     pub heard: Vec<(u64, i64)>,
@@ -295,10 +296,10 @@ pub struct Memory {
     pub commands: Vec<(i64, i64)>,
     /// Texts of the transcript that may be a turn's last.
     #[serde(skip_serializing_if = "empty")]
-    pub tail: Vec<Said>,
+    pub tail: Vec<SaidText>,
     /// Turns of late that a transcript entry may repeat, or did.
     #[serde(skip_serializing_if = "empty")]
-    pub turns: Vec<Recorded>,
+    pub turns: Vec<RecordedTurn>,
     /// The last Stop had no text; the transcript may still tell it.
     #[serde(skip_serializing_if = "empty")]
     pub silent_stop: Option<Stamp>,
@@ -309,7 +310,7 @@ pub struct Memory {
 
 /// A text of the transcript.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Said {
+pub struct SaidText {
     pub text: String,
     pub uuid: Option<String>,
     /// The message it is a block of.
@@ -319,7 +320,7 @@ pub struct Said {
 
 /// A turn that both a hook and the transcript tell of: whoever comes second must not count it again.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Recorded {
+pub struct RecordedTurn {
     pub turn_id: i64,
     pub command_id: Option<i64>,
     pub actor: Actor,

@@ -10,12 +10,12 @@ use crate::engine::step::{Step, adopt};
 use crate::engine::subagents;
 use crate::model::*;
 use crate::stamp::Stamp;
-use crate::text::gist;
+use crate::text::one_line;
 use std::time::Duration;
 
 /// A dialog ignores keys at first, and the hook that describes it is stamped a moment before or after the client
 /// writes `waiting`. So a dialog this young is still open, unless the client was seen waiting in between.
-const CANNOT_BE_ANSWERED_YET: Duration = Duration::from_millis(300);
+const DIALOG_IGNORES_KEYS_FOR: Duration = Duration::from_millis(300);
 
 pub(super) fn changed(step: &mut Step) {
     let event = step.event;
@@ -61,7 +61,7 @@ fn waiting(step: &mut Step, before: Option<ClientSays>) {
             .agent
             .interactions
             .iter()
-            .filter(|one| is_dialog(one) && one.opened_at <= earlier.at.plus(CANNOT_BE_ANSWERED_YET))
+            .filter(|one| is_dialog(one) && one.opened_at <= earlier.at.plus(DIALOG_IGNORES_KEYS_FOR))
             .min_by_key(|one| (one.opened_at, one.id))
             .map(|one| one.id);
         close_answered(step, before, |one| Some(one.id) == front);
@@ -77,7 +77,7 @@ fn describe(step: &mut Step) {
     let call = step.newest_call(None, |_| true).filter(|_| named.contains("permission")).cloned();
     let text = match &call {
         Some(call) => format!("Allow {}", call.detail),
-        None => gist(named, 240),
+        None => one_line(named, 240),
     };
     step.open(Ask {
         kind: InteractionKind::Dialog,
@@ -138,7 +138,7 @@ fn is_dialog(one: &Interaction) -> bool {
 fn close_answered(step: &mut Step, before: Option<ClientSays>, fits: impl Fn(&Interaction) -> bool) -> usize {
     let at = step.event.at;
     let waited = before.is_some_and(|before| before.status == ClientState::Waiting && before.at < at);
-    let open_long = |one: &Interaction| at >= one.opened_at.plus(CANNOT_BE_ANSWERED_YET);
+    let open_long = |one: &Interaction| at >= one.opened_at.plus(DIALOG_IGNORES_KEYS_FOR);
     let answered = |one: &Interaction| fits(one) && at > one.opened_at && (waited || open_long(one));
     let children: Vec<String> = step
         .agent

@@ -3,11 +3,11 @@
 use serde_json::{Value, json};
 
 /// A drop this far below the level said means the window was emptied: the levels start again.
-const CLEAR_DROP: f64 = 20.0;
+const CLEARED_BELOW_LEVEL_BY: f64 = 20.0;
 
 /// What to do about a reading of the window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Due {
+pub enum WarningDue {
     Nothing,
     /// Say this level: the highest one reached, not said yet.
     Say(u32),
@@ -15,15 +15,15 @@ pub enum Due {
     StartAgain,
 }
 
-pub fn due(percent: f64, said: Option<u32>, levels: &[u32]) -> Due {
+pub fn due(percent: f64, said: Option<u32>, levels: &[u32]) -> WarningDue {
     let percent = percent.round();
-    let dropped = said.is_some_and(|said| percent <= f64::from(said) - CLEAR_DROP);
+    let dropped = said.is_some_and(|said| percent <= f64::from(said) - CLEARED_BELOW_LEVEL_BY);
     let said = said.filter(|_| !dropped);
     let reached = levels.iter().copied().filter(|level| percent >= f64::from(*level)).max();
     match reached.filter(|reached| said.is_none_or(|said| *reached > said)) {
-        Some(level) => Due::Say(level),
-        None if dropped => Due::StartAgain,
-        None => Due::Nothing,
+        Some(level) => WarningDue::Say(level),
+        None if dropped => WarningDue::StartAgain,
+        None => WarningDue::Nothing,
     }
 }
 
@@ -61,12 +61,12 @@ mod tests {
     fn heard(readings: &[f64]) -> Vec<Option<u32>> {
         let mut said = None;
         let step = |percent: &f64| match due(*percent, said, LEVELS) {
-            Due::Nothing => None,
-            Due::StartAgain => {
+            WarningDue::Nothing => None,
+            WarningDue::StartAgain => {
                 said = None;
                 None
             }
-            Due::Say(level) => {
+            WarningDue::Say(level) => {
                 said = Some(level);
                 said
             }
@@ -80,7 +80,7 @@ mod tests {
         let expected = [None, Some(60), None, None, Some(80), None, Some(90), None, Some(95), None];
         assert_eq!(heard(&readings), expected);
         assert_eq!(heard(&[97.0, 98.0]), [Some(95), None]);
-        assert_eq!(due(97.0, None, &[]), Due::Nothing);
+        assert_eq!(due(97.0, None, &[]), WarningDue::Nothing);
     }
 
     #[test]

@@ -1,12 +1,12 @@
 //! Context windows: how full is it.
 
-use crate::engine::agent::Figures;
+use crate::engine::agent::Metrics;
 use crate::model::ContextUse;
 
 /// Models with a large window: first fit on the id by which the client names the model.
-const WINDOWS: &[(&str, u64)] = &[("[1m]", LARGE), ("claude-opus-5", LARGE)];
-const USUAL: u64 = 200_000;
-const LARGE: u64 = 1_000_000;
+const WINDOWS: &[(&str, u64)] = &[("[1m]", LARGE_WINDOW), ("claude-opus-5", LARGE_WINDOW)];
+const USUAL_WINDOW: u64 = 200_000;
+const LARGE_WINDOW: u64 = 1_000_000;
 
 /// The window of the model the client says it uses. A transcript's id is not enough: it has lost the mark `[1m]`, and
 /// so says nothing about the window.
@@ -15,11 +15,11 @@ pub(super) fn of_model(model: &str) -> Option<u64> {
 }
 
 /// The one place where fullness is worked out, for the board and for the warnings. `configured` wins over everything.
-pub fn context(figures: &Figures, configured: Option<u64>) -> Option<ContextUse> {
+pub fn context(metrics: &Metrics, configured: Option<u64>) -> Option<ContextUse> {
     // More than fits is the proof of a larger window.
-    let proved = || if figures.used_tokens > Some(USUAL) { LARGE } else { USUAL };
-    let window = configured.filter(|window| *window > 0).or(figures.window).unwrap_or_else(proved);
-    let (used_tokens, percent) = match (figures.used_tokens, figures.percent) {
+    let proved = || if metrics.used_tokens > Some(USUAL_WINDOW) { LARGE_WINDOW } else { USUAL_WINDOW };
+    let window = configured.filter(|window| *window > 0).or(metrics.window).unwrap_or_else(proved);
+    let (used_tokens, percent) = match (metrics.used_tokens, metrics.percent) {
         (Some(used), _) => (used, used as f64 * 100.0 / window as f64),
         (None, Some(percent)) => ((percent * window as f64 / 100.0).round().max(0.0) as u64, percent),
         (None, None) => return None,
@@ -47,11 +47,11 @@ mod tests {
             (Some(500_000), Some(200_000), 250_000, 500_000, 50.0),
             (Some(0), None, 43_000, 200_000, 21.5),
         ] {
-            let figures = Figures { window: told, used_tokens: Some(used), ..Figures::default() };
+            let metrics = Metrics { window: told, used_tokens: Some(used), ..Metrics::default() };
             let expected = ContextUse { used_tokens: used, window, percent };
-            assert_eq!(context(&figures, configured), Some(expected), "{configured:?} {told:?} {used}");
+            assert_eq!(context(&metrics, configured), Some(expected), "{configured:?} {told:?} {used}");
         }
-        assert_eq!(context(&Figures::default(), None), None);
+        assert_eq!(context(&Metrics::default(), None), None);
     }
 
     #[test]

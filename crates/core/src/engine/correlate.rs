@@ -1,10 +1,10 @@
 //! Whose event is it: six strategies, the first that answers.
 
-use crate::engine::agent::{Agent, Place};
+use crate::engine::agent::{Agent, AgentPlace};
 use crate::engine::{World, observations};
 use crate::model::*;
 
-type Fits<'a> = &'a dyn Fn(&Agent) -> bool;
+type SlotTest<'a> = &'a dyn Fn(&Agent) -> bool;
 
 /// The agent of an event, if one is known, and how it was found.
 pub(super) fn find(world: &World, event: &Event) -> (Option<i64>, Method) {
@@ -12,8 +12,8 @@ pub(super) fn find(world: &World, event: &Event) -> (Option<i64>, Method) {
         let method = if event.facts.first_since_start { Method::DbSessionId } else { Method::SessionId };
         return (Some(agent.id), method);
     }
-    let seat = Seat::of(event);
-    let strategies: [(Method, Fits); 3] = [
+    let seat = EventOrigin::of(event);
+    let strategies: [(Method, SlotTest); 3] = [
         (Method::HeadspaceSessionId, &|agent| by_launcher(agent, &seat)),
         (Method::TmuxPane, &|agent| by_process_or_pane(agent, &seat, event)),
         (Method::WorkingDirectory, &|agent| by_directory(agent, &seat, event)),
@@ -105,7 +105,7 @@ pub(super) fn asks(world: &World, event: &Event) -> Vec<Process> {
     if known.iter().any(sits) {
         return Vec::new();
     }
-    let seat = Seat::of(event);
+    let seat = EventOrigin::of(event);
     let could_take = |agent: &Agent| {
         known.iter().any(|known| known.id == agent.id)
             || agent.place.tmux_pane.is_some() && agent.place.tmux_pane == seat.pane
@@ -130,7 +130,7 @@ pub(super) fn left_behind(world: &World, event: &Event, id: i64) -> Vec<i64> {
     if event.name != "SessionStart" || event.text("agent_id").is_some() {
         return Vec::new();
     }
-    let seat = Seat::of(event);
+    let seat = EventOrigin::of(event);
     let gone = |agent: &&Agent| {
         agent.id != id
             && agent.ended_at.is_none()
@@ -143,21 +143,21 @@ pub(super) fn left_behind(world: &World, event: &Event, id: i64) -> Vec<i64> {
 }
 
 /// What an event says about where it comes from.
-struct Seat {
+struct EventOrigin {
     launcher: Option<String>,
     process: Option<Process>,
     pid: Option<u32>,
     pane: Option<String>,
     root: Option<String>,
     headless: bool,
-    place: Place,
+    place: AgentPlace,
 }
 
-impl Seat {
-    fn of(event: &Event) -> Seat {
-        let mut place = Place::default();
+impl EventOrigin {
+    fn of(event: &Event) -> EventOrigin {
+        let mut place = AgentPlace::default();
         crate::engine::fields::take_place(&mut place, event);
-        Seat {
+        EventOrigin {
             process: place.process(),
             pid: place.claude_pid,
             launcher: place.headspace_session_id.clone().filter(|id| is_uuid(id)),
@@ -186,7 +186,7 @@ fn seat_is_taken(agent: &Agent, event: &Event) -> bool {
     {
         return false;
     }
-    let seat = Seat::of(event);
+    let seat = EventOrigin::of(event);
     match (agent.place.process(), seat.process) {
         (Some(theirs), Some(ours)) if theirs == ours && agent.place.shares_processes_with(&seat.place) => {
             false
@@ -198,7 +198,7 @@ fn seat_is_taken(agent: &Agent, event: &Event) -> bool {
 
 /// Given by a launcher, so it holds even in mid-turn. But a `claude -p` that a session starts inherits its
 /// environment: the kind must be the same.
-fn by_launcher(agent: &Agent, seat: &Seat) -> bool {
+fn by_launcher(agent: &Agent, seat: &EventOrigin) -> bool {
     seat.launcher.is_some()
         && agent.place.headspace_session_id == seat.launcher
         && agent.place.headless == seat.headless
@@ -206,7 +206,7 @@ fn by_launcher(agent: &Agent, seat: &Seat) -> bool {
 
 /// The same process, or the same pane unless another living process sits in it (a suspended `claude`, or the one
 /// whose tool started this one).
-fn by_process_or_pane(agent: &Agent, seat: &Seat, event: &Event) -> bool {
+fn by_process_or_pane(agent: &Agent, seat: &EventOrigin, event: &Event) -> bool {
     if agent.ended_at.is_some() {
         return false;
     }
@@ -230,7 +230,7 @@ fn by_process_or_pane(agent: &Agent, seat: &Seat, event: &Event) -> bool {
 
 /// The same directory and kind, held by no living process, not in the middle of a turn, not in another known pane.
 /// And a session older than what the seat did last is not its successor: an old transcript was found.
-fn by_directory(agent: &Agent, seat: &Seat, event: &Event) -> bool {
+fn by_directory(agent: &Agent, seat: &EventOrigin, event: &Event) -> bool {
     let other_pane =
         seat.pane.is_some() && agent.place.tmux_pane.is_some() && agent.place.tmux_pane != seat.pane;
     let held = agent.ended_at.is_none() && agent.place.process().is_some_and(|process| lives(process, event));

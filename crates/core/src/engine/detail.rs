@@ -1,14 +1,14 @@
 //! What an agent does and asks, in words.
 
 use crate::model::{Event, InteractionKind, observed};
-use crate::text::gist;
+use crate::text::one_line;
 use serde_json::Value;
 
 /// Long enough for a command line, short enough for a row.
-const WIDTH: usize = 120;
+const DETAIL_WIDTH: usize = 120;
 
 /// Which field of a tool's input says best what the call is about. First fit; unknown tools: the first text.
-const TELLING: &[(&str, &[&str])] = &[
+const DETAIL_FIELDS: &[(&str, &[&str])] = &[
     ("Bash", &["command"]),
     ("PowerShell", &["command"]),
     ("Read", &["file_path"]),
@@ -48,8 +48,8 @@ pub fn kind_of(tool: &str) -> InteractionKind {
 pub fn call(tool: &str, input: Option<&Value>) -> String {
     let name = short_tool(tool);
     match about(tool, input) {
-        Some(about) => gist(&format!("{name}: {about}"), WIDTH),
-        None => gist(&name, WIDTH),
+        Some(about) => one_line(&format!("{name}: {about}"), DETAIL_WIDTH),
+        None => one_line(&name, DETAIL_WIDTH),
     }
 }
 
@@ -65,7 +65,7 @@ fn short_tool(tool: &str) -> String {
 fn about<'a>(tool: &str, input: Option<&'a Value>) -> Option<&'a str> {
     let input = input?.as_object()?;
     let text = |key: &str| input.get(key)?.as_str().filter(|text| !text.trim().is_empty());
-    match TELLING.iter().find(|(name, _)| *name == tool) {
+    match DETAIL_FIELDS.iter().find(|(name, _)| *name == tool) {
         Some((_, fields)) => fields.iter().find_map(|field| text(field)),
         None => input.values().find_map(|value| value.as_str().filter(|text| !text.trim().is_empty())),
     }
@@ -79,16 +79,16 @@ pub fn ask(tool: &str, input: Option<&Value>) -> String {
             if questions.is_empty() {
                 "Claude asks a question".to_string()
             } else {
-                gist(&questions.join(" "), 4 * WIDTH)
+                one_line(&questions.join(" "), 4 * DETAIL_WIDTH)
             }
         }
         "ExitPlanMode" => match input.and_then(|input| input.get("plan")?.as_str()).and_then(headline) {
-            Some(line) => gist(&format!("Approve plan: {line}"), WIDTH),
+            Some(line) => one_line(&format!("Approve plan: {line}"), DETAIL_WIDTH),
             None => "Approve the plan".to_string(),
         },
         "EnterPlanMode" => "Enter plan mode".to_string(),
         "" => "Permission needed".to_string(),
-        _ => gist(&format!("Allow {}", call(tool, input)), WIDTH),
+        _ => one_line(&format!("Allow {}", call(tool, input)), DETAIL_WIDTH),
     }
 }
 
@@ -159,20 +159,23 @@ const EMPTY_TITLES: &[&str] =
 pub fn why(event: &Event) -> String {
     if event.name == observed::CLIENT_STATUS {
         let pid = event.body.get("claude_pid").and_then(Value::as_u64).unwrap_or_default();
-        return format!("sessions/{pid}.json says {}", gist(event.text("status").unwrap_or("nothing"), 20));
+        return format!(
+            "sessions/{pid}.json says {}",
+            one_line(event.text("status").unwrap_or("nothing"), 20)
+        );
     }
     let tool = event.text("tool_name").unwrap_or_default();
     let mut words = vec![event.name.clone()];
     if !tool.is_empty() {
         words.push(tool.to_string());
         if let Some(about) = about(tool, event.body.get("tool_input")) {
-            words.push(format!("'{}'", gist(about, 60)));
+            words.push(format!("'{}'", one_line(about, 60)));
         }
     } else if let Some(text) = ["prompt", "notification_type", "source", "reason", "error", "trigger"]
         .iter()
         .find_map(|field| event.text(field))
     {
-        words.push(format!("'{}'", gist(text, 60)));
+        words.push(format!("'{}'", one_line(text, 60)));
     }
     words.join(" ")
 }

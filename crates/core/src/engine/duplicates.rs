@@ -8,7 +8,7 @@ use crate::stamp::Stamp;
 use std::time::Duration;
 
 /// What notify adds to the client's payload, apart from the pid: it differs between two copies of one event.
-const ADDED: &[&str] = &[
+const FIELDS_NOTIFY_ADDS: &[&str] = &[
     "tmux_session",
     "tmux_pane",
     "terminal",
@@ -24,7 +24,7 @@ const ADDED: &[&str] = &[
 ];
 
 /// Two copies of one hook call are stamped within this.
-const WINDOW: Duration = Duration::from_secs(2);
+const SAME_CALL_WITHIN: Duration = Duration::from_secs(2);
 
 /// Whether this event was heard before; if not, it is from now on. Equal payload and pid, and either the same prompt
 /// within two seconds or the very same `sent_at`. Without either, two equal events are two.
@@ -35,7 +35,7 @@ pub(super) fn heard(agent: &mut Agent, event: &Event) -> bool {
     let Some(body) = event.body.as_object() else { return false };
     let payload = body
         .iter()
-        .filter(|(key, _)| !ADDED.contains(&key.as_str()))
+        .filter(|(key, _)| !FIELDS_NOTIFY_ADDS.contains(&key.as_str()))
         .fold(hash::bytes(0, event.name.as_bytes()), |sum, (key, value)| {
             sum.wrapping_add(hash::entry(key, value))
         });
@@ -43,7 +43,7 @@ pub(super) fn heard(agent: &mut Agent, event: &Event) -> bool {
     let stamped = event.text("sent_at").is_some();
     let again = agent.memory.heard.iter().any(|(known, at)| {
         let apart = crate::engine::turns::apart(Stamp(*at), event.at);
-        *known == payload && ((prompted && apart <= WINDOW) || (stamped && apart.is_zero()))
+        *known == payload && ((prompted && apart <= SAME_CALL_WITHIN) || (stamped && apart.is_zero()))
     });
     if !again {
         remember(&mut agent.memory.heard, (payload, event.at.0));

@@ -51,14 +51,14 @@ pub(super) fn apply(step: &mut Step) {
 fn session_start(step: &mut Step) {
     let source = step.event.text("source").unwrap_or("startup");
     if matches!(source, "compact" | "clear") {
-        let figures = &mut step.agent.figures;
+        let metrics = &mut step.agent.metrics;
         // The new size comes to the transcript only later, at times after the next Stop asks for it.
-        (figures.used_tokens, figures.percent, figures.warned) = (None, None, None);
+        (metrics.used_tokens, metrics.percent, metrics.warned) = (None, None, None);
     }
     if source == "compact" || !step.fresh {
         return;
     }
-    step.agent.figures.resumed = matches!(source, "resume" | "fork");
+    step.agent.metrics.resumed = matches!(source, "resume" | "fork");
     if source == "clear" {
         step.close_main_thread()
     } else {

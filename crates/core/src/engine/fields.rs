@@ -1,6 +1,6 @@
 //! What any event tells beside its effect: where the agent sits, and under which names.
 
-use crate::engine::agent::{Agent, Place};
+use crate::engine::agent::{Agent, AgentPlace};
 use crate::engine::{context_window, observations};
 use crate::model::*;
 use serde_json::Value;
@@ -28,9 +28,9 @@ pub(super) fn take(agent: &mut Agent, event: &Event) {
         "PostModelSwitch" => event.text("to_model"),
         _ => None,
     };
-    if let Some(model) = model.filter(|model| agent.figures.model.as_deref() != Some(model)) {
-        agent.figures.model = Some(model.to_string());
-        agent.figures.window = context_window::of_model(model);
+    if let Some(model) = model.filter(|model| agent.metrics.model.as_deref() != Some(model)) {
+        agent.metrics.model = Some(model.to_string());
+        agent.metrics.window = context_window::of_model(model);
     }
 }
 
@@ -43,7 +43,7 @@ fn tells_place(event: &Event) -> bool {
         )
 }
 
-pub(super) fn take_place(place: &mut Place, event: &Event) {
+pub(super) fn take_place(place: &mut AgentPlace, event: &Event) {
     let text = |field: &str| event.text(field).map(String::from);
     let number = |field: &str| event.body.get(field).and_then(Value::as_u64);
     // The machine is one thing: a name without its id must not keep another's.

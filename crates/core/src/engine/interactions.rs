@@ -38,7 +38,7 @@ impl<'a> Named<'a> {
 }
 
 /// So many open calls are remembered.
-const CALLS: usize = 64;
+const MAX_OPEN_CALLS: usize = 64;
 
 /// Whether a dialog of `asking` (a tool, or an MCP server: `mcp__name`) is one of this tool's.
 pub(super) fn is_tool_of(asking: &str, tool: &str) -> bool {
@@ -87,7 +87,7 @@ impl Step<'_> {
                 || old.tool_use_id.as_deref() != call.id
         });
         // Whoever subscribed to PreToolUse alone never tells an end.
-        if self.agent.calls.len() >= CALLS {
+        if self.agent.calls.len() >= MAX_OPEN_CALLS {
             self.agent.calls.remove(0);
         }
         self.agent.calls.push(Call {

@@ -163,12 +163,12 @@ impl World {
 
     /// The oldest sessions of a seat go, in memory as in its document, so that a restart changes nothing.
     fn forget_sessions(&mut self, id: i64) {
-        let Some(agent) = self.agents.get_mut(&id).filter(|agent| agent.sessions.len() > SESSIONS) else {
+        let Some(agent) = self.agents.get_mut(&id).filter(|agent| agent.sessions.len() > MAX_SESSIONS) else {
             return;
         };
         let agent = Arc::make_mut(agent);
         let mut forgotten = Vec::new();
-        while agent.sessions.len() > SESSIONS {
+        while agent.sessions.len() > MAX_SESSIONS {
             let session = agent.sessions.remove(0);
             forgotten.push(session);
         }
@@ -223,7 +223,7 @@ impl World {
 }
 
 /// So many sessions an agent remembers: a seat where a script runs `claude -p` sees thousands.
-const SESSIONS: usize = 50;
+const MAX_SESSIONS: usize = 50;
 
 /// Applies one event. Deterministic: the same events in the same order give the same world and the same changes.
 pub fn apply(world: &mut World, event: &Event) -> Outcome {
@@ -256,7 +256,7 @@ pub fn apply(world: &mut World, event: &Event) -> Outcome {
         Some(child) => subagents::apply(&mut step, child),
         None => effects::apply(&mut step),
     }
-    tell(&mut step, before);
+    emit_state_change(&mut step, before);
     let mut changes = step.changes;
     world.forget_sessions(id);
     let behind = correlate::left_behind(world, event, id);
@@ -310,8 +310,8 @@ fn take_seat(step: &mut Step) {
     agent.last_said = None;
     agent.names.title = None;
     agent.names.prompt = None;
-    let figures = &mut agent.figures;
-    (figures.used_tokens, figures.percent, figures.warned) = (None, None, None);
+    let metrics = &mut agent.metrics;
+    (metrics.used_tokens, metrics.percent, metrics.warned) = (None, None, None);
     agent.memory.silent_stop = None;
 }
 
@@ -322,7 +322,7 @@ fn leave(world: &mut World, event: &Event, id: i64) -> Vec<Change> {
     let before = (agent.state, agent.status(event.received_at));
     let mut step = Step { agent, counters, event, changes: Vec::new(), fresh: true, marked: false };
     step.end("resume");
-    tell(&mut step, before);
+    emit_state_change(&mut step, before);
     step.changes
 }
 
@@ -340,7 +340,7 @@ fn is_fresh(agent: &Agent, event: &Event) -> bool {
 }
 
 /// Provenance, and the news that the agent looks different now.
-fn tell(step: &mut Step, before: (AgentState, (Status, Option<String>))) {
+fn emit_state_change(step: &mut Step, before: (AgentState, (Status, Option<String>))) {
     let (level, event) = (step.level(), step.event);
     let agent = &mut *step.agent;
     if step.marked {

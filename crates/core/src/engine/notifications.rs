@@ -5,7 +5,7 @@ use crate::engine::interactions::{Ask, is_tool_of};
 use crate::engine::step::Step;
 use crate::engine::turn_end;
 use crate::model::*;
-use crate::text::gist;
+use crate::text::one_line;
 
 /// What a notification means.
 #[derive(Clone, Copy)]
@@ -55,7 +55,7 @@ fn notified_ask(step: &mut Step, kind: InteractionKind) {
     let message = step.event.text("message").unwrap_or("Claude needs you");
     let text = match (&call, kind) {
         (Some(call), InteractionKind::Permission) => format!("Allow {}", call.detail),
-        _ => gist(message, 240),
+        _ => one_line(message, 240),
     };
     step.open(Ask {
         kind,
@@ -103,7 +103,7 @@ impl Step<'_> {
         let prefix = format!("mcp__{server}");
         let call = self.newest_call(subagent, |call| call.tool_name.starts_with(&prefix)).cloned();
         let text = match self.event.text("message") {
-            Some(message) => gist(&format!("MCP input for {server}: {message}"), 240),
+            Some(message) => one_line(&format!("MCP input for {server}: {message}"), 240),
             None => format!("MCP input for {server}"),
         };
         self.open(Ask {

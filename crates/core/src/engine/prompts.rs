@@ -5,11 +5,11 @@ use crate::engine::step::{Step, first_part};
 use crate::engine::subagents;
 use crate::engine::turns::{Words, apart};
 use crate::model::*;
-use crate::text::gist;
+use crate::text::one_line;
 use std::time::Duration;
 
 /// A prompt and the client's own word that it is busy belong together if they are no further apart than this.
-const SAME_START: Duration = Duration::from_secs(5);
+const SAME_START_WITHIN: Duration = Duration::from_secs(5);
 
 pub(super) fn user_prompt_submit(step: &mut Step) {
     let text = step.event.text("prompt").unwrap_or_default();
@@ -47,7 +47,7 @@ impl Step<'_> {
         let inferred = self.agent.command.as_ref().is_some_and(|command| {
             command.instruction.is_none()
                 && command.confidence == Confidence::Medium
-                && apart(command.started_at, event.at) <= SAME_START
+                && apart(command.started_at, event.at) <= SAME_START_WITHIN
         });
         let intent = if waited {
             self.advance(Actor::User, Intent::Answer);
@@ -68,7 +68,7 @@ impl Step<'_> {
         self.say(Actor::User, intent, text);
         let names = &mut self.agent.names;
         if names.prompt.is_none() && !text.trim().is_empty() {
-            names.prompt = Some(gist(text, 48));
+            names.prompt = Some(one_line(text, 48));
         }
         self.agent.unseen = false;
         self.agent.error = None;
@@ -106,7 +106,7 @@ impl Step<'_> {
                 self.agent.error = None;
                 id
             }
-            None => self.bygone_command(text),
+            None => self.past_command(text),
         };
         self.turn(Words {
             actor: Actor::User,
@@ -152,7 +152,7 @@ impl Step<'_> {
         }
         self.revive();
         if self.agent.command.is_none() {
-            let summary = between(text, "<summary>", "</summary>").map(|summary| gist(summary, 120));
+            let summary = between(text, "<summary>", "</summary>").map(|summary| one_line(summary, 120));
             self.begin(Some(summary.as_deref().unwrap_or("Background task finished")), self.level());
         }
         self.agent.turn_at = self.event.at;

@@ -7,8 +7,8 @@ use crate::model::*;
 use crate::stamp::Stamp;
 
 /// How many commands, turns and entries an agent remembers to find late news their place.
-const REMEMBERED: usize = 16;
-const INSTRUCTION: usize = 2000;
+const MAX_REMEMBERED: usize = 16;
+const MAX_INSTRUCTION: usize = 2000;
 
 pub(super) struct Step<'a> {
     pub agent: &'a mut Agent,
@@ -92,7 +92,7 @@ impl Step<'_> {
     }
 
     /// A command that only history needs: it was over before we heard of it.
-    pub fn bygone_command(&mut self, instruction: &str) -> i64 {
+    pub fn past_command(&mut self, instruction: &str) -> i64 {
         let mut command = self.new_command(Some(instruction), self.level());
         command.state = CommandState::Complete;
         command.completed_at = Some(self.event.at);
@@ -250,12 +250,12 @@ pub(super) fn adopt(step: &mut Step, text: &str) -> bool {
 
 /// As much of a prompt as a command carries about; its turn has all of it.
 pub(super) fn first_part(text: &str) -> Option<String> {
-    Some(text.chars().take(INSTRUCTION).collect()).filter(|part: &String| !part.trim().is_empty())
+    Some(text.chars().take(MAX_INSTRUCTION).collect()).filter(|part: &String| !part.trim().is_empty())
 }
 
 /// Adds to a bounded memory, forgetting the oldest.
 pub(super) fn remember<T>(list: &mut Vec<T>, item: T) {
-    if list.len() >= REMEMBERED {
+    if list.len() >= MAX_REMEMBERED {
         list.remove(0);
     }
     list.push(item);

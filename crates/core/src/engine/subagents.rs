@@ -8,7 +8,7 @@ use crate::model::*;
 use serde_json::Value;
 
 /// So many ended children stay listed.
-const ENDED_CHILDREN: usize = 32;
+const MAX_ENDED_CHILDREN: usize = 32;
 
 type Effect = fn(&mut Step, &str);
 
@@ -202,7 +202,7 @@ impl Step<'_> {
     fn drop_oldest_children(&mut self) {
         let children = &mut self.agent.children;
         let mut surplus =
-            children.iter().filter(|child| !child.at_work()).count().saturating_sub(ENDED_CHILDREN);
+            children.iter().filter(|child| !child.at_work()).count().saturating_sub(MAX_ENDED_CHILDREN);
         children.retain(|child| {
             let drop = surplus > 0 && !child.at_work();
             surplus -= usize::from(drop);

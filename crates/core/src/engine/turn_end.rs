@@ -4,7 +4,7 @@ use crate::engine::intent;
 use crate::engine::interactions::Ask;
 use crate::engine::step::Step;
 use crate::model::*;
-use crate::text::gist;
+use crate::text::one_line;
 use serde_json::Value;
 
 pub(super) fn stop(step: &mut Step) {
@@ -128,7 +128,7 @@ impl Step<'_> {
             tool_use_id: None,
             tool_name: None,
             subagent: None,
-            text: gist(&intent::asking_part(text), 240),
+            text: one_line(&intent::asking_part(text), 240),
             options: Vec::new(),
         });
     }

@@ -1,17 +1,17 @@
 //! Turns: what was said. A hook and the transcript tell of the same text, in any order; it counts once.
 
-use crate::engine::agent::{Recorded, Said};
+use crate::engine::agent::{RecordedTurn, SaidText};
 use crate::engine::step::{Step, remember};
 use crate::engine::{hash, intent};
 use crate::model::*;
 use crate::stamp::Stamp;
-use crate::text::gist;
+use crate::text::one_line;
 use std::time::Duration;
 
 /// How far apart the hook and the transcript may stamp the same text.
-const SAME_TEXT: Duration = Duration::from_secs(120);
+const SAME_TEXT_WITHIN: Duration = Duration::from_secs(120);
 /// A prompt's transcript line may be worded otherwise (pasted text, expansions); then only the time tells.
-const SAME_PROMPT: Duration = Duration::from_secs(2);
+const SAME_PROMPT_WITHIN: Duration = Duration::from_secs(2);
 
 pub(super) fn apart(a: Stamp, b: Stamp) -> Duration {
     a.since(b).max(b.since(a))
@@ -77,11 +77,11 @@ impl Step<'_> {
         self.counters.turn += 1;
         self.agent.turn_count += 1;
         if words.actor == Actor::Agent && words.intent != Intent::Question && words.at >= self.agent.turn_at {
-            self.agent.last_said = Some(gist(words.text, 160));
+            self.agent.last_said = Some(one_line(words.text, 160));
         }
         remember(
             &mut self.agent.memory.turns,
-            Recorded {
+            RecordedTurn {
                 turn_id: self.counters.turn,
                 command_id: words.command_id,
                 actor: words.actor,
@@ -187,7 +187,7 @@ impl Step<'_> {
         self.progress(tail);
     }
 
-    fn progress(&mut self, texts: impl IntoIterator<Item = Said>) {
+    fn progress(&mut self, texts: impl IntoIterator<Item = SaidText>) {
         for said in texts {
             self.turn(Words {
                 actor: Actor::Agent,
@@ -206,7 +206,7 @@ impl Step<'_> {
     pub fn new_entry(&mut self) -> bool {
         let copied = self.agent.hooked
             && self.event.session_id == self.agent.session_id
-            && self.event.at.plus(SAME_PROMPT) < self.agent.session_at;
+            && self.event.at.plus(SAME_PROMPT_WITHIN) < self.agent.session_at;
         if copied {
             return false;
         }
@@ -222,11 +222,11 @@ impl Step<'_> {
     }
 
     /// A hook reported this text; the transcript repeats it (or the other way round).
-    pub fn already_told(&mut self, actor: Actor, text: &str, loosely: bool) -> Option<Recorded> {
+    pub fn already_told(&mut self, actor: Actor, text: &str, loosely: bool) -> Option<RecordedTurn> {
         let wanted = hash::text(text);
         let by_hook = self.event.source == Source::Hook;
         let at = self.event.at;
-        let pending = |turn: &Recorded| {
+        let pending = |turn: &RecordedTurn| {
             turn.actor == actor
                 && if by_hook {
                     turn.by_transcript && !turn.by_hook
@@ -237,9 +237,11 @@ impl Step<'_> {
         let turns = &mut self.agent.memory.turns;
         let same = turns
             .iter()
-            .position(|turn| pending(turn) && turn.text == wanted && apart(turn.at, at) <= SAME_TEXT)
+            .position(|turn| pending(turn) && turn.text == wanted && apart(turn.at, at) <= SAME_TEXT_WITHIN)
             .or_else(|| {
-                turns.iter().position(|turn| loosely && pending(turn) && apart(turn.at, at) <= SAME_PROMPT)
+                turns
+                    .iter()
+                    .position(|turn| loosely && pending(turn) && apart(turn.at, at) <= SAME_PROMPT_WITHIN)
             })?;
         turns[same].by_hook |= by_hook;
         turns[same].by_transcript |= !by_hook;
@@ -253,7 +255,7 @@ impl Step<'_> {
         if !self.new_entry() || self.already_told(Actor::Agent, text, false).is_some() {
             return;
         }
-        let said = Said {
+        let said = SaidText {
             text: text.to_string(),
             uuid: self.event.text("uuid").map(String::from),
             message: self.event.text("message_id").map(|id| hash::bytes(0, id.as_bytes())),
@@ -280,12 +282,12 @@ impl Step<'_> {
     /// A Stop came without its text, and before the client had written it: this is the text, or it is given back. The
     /// client stamps it before it calls the hook, which a busy machine starts seconds later, and writes it when it gets
     /// to it. It asks all the same, as long as nothing else came after the Stop.
-    fn late_answer(&mut self, said: Said) -> Option<Said> {
+    fn late_answer(&mut self, said: SaidText) -> Option<SaidText> {
         let millis = |at: Stamp| at.0.div_euclid(1_000_000);
         let stop = self.agent.memory.silent_stop;
         if self.event.session_id != self.agent.session_id
             || millis(said.at) < millis(self.agent.turn_at)
-            || stop.is_none_or(|stop| said.at > stop.plus(SAME_TEXT))
+            || stop.is_none_or(|stop| said.at > stop.plus(SAME_TEXT_WITHIN))
         {
             return Some(said);
         }
@@ -315,6 +317,6 @@ impl Step<'_> {
     }
 }
 
-fn joined(tail: &[Said]) -> String {
+fn joined(tail: &[SaidText]) -> String {
     tail.iter().map(|said| said.text.as_str()).collect::<Vec<_>>().join("\n\n")
 }

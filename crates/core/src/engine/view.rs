@@ -7,13 +7,13 @@ use crate::stamp::Stamp;
 use std::time::Duration;
 
 /// No sign of life for this long: dimmed, never a state.
-const STALE: Duration = Duration::from_secs(8 * 60 * 60);
+const STALE_AFTER: Duration = Duration::from_secs(8 * 60 * 60);
 /// Nobody can answer a headless run; the client denies by itself at once. Only what stays open is a question.
-const PATIENCE: Duration = Duration::from_secs(1);
+const HEADLESS_ASKS_AFTER: Duration = Duration::from_secs(1);
 /// Between the end of a background agent and the prompt that reports it (seen: 0.2 to 1.2 s) nothing is done.
-const REPORT_FOLLOWS: Duration = Duration::from_secs(3);
+const REPORT_FOLLOWS_WITHIN: Duration = Duration::from_secs(3);
 /// An agent on another machine that works and says nothing for this long: nobody can look whether it still does.
-const UNHEARD: Duration = Duration::from_secs(5 * 60);
+const UNHEARD_AFTER: Duration = Duration::from_secs(5 * 60);
 /// Branches every checkout has: as a name they tell nothing.
 const COMMON_BRANCHES: &[&str] = &["main", "master", "trunk", "develop", "HEAD"];
 
@@ -54,13 +54,13 @@ impl Agent {
             elsewhere: place.elsewhere,
             role: place.role.clone(),
             mode: place.mode.clone(),
-            model: self.figures.model.clone(),
+            model: self.metrics.model.clone(),
             permission_mode: place.permission_mode.clone(),
-            context: context_window::context(&self.figures, window),
-            cost_usd: self.figures.cost_usd,
-            rate_limits: self.figures.rate_limits.clone(),
-            pr: self.figures.pr.clone(),
-            worktree: self.figures.worktree.clone(),
+            context: context_window::context(&self.metrics, window),
+            cost_usd: self.metrics.cost_usd,
+            rate_limits: self.metrics.rate_limits.clone(),
+            pr: self.metrics.pr.clone(),
+            worktree: self.metrics.worktree.clone(),
             background: self.background.clone(),
             crons: self.crons.clone(),
             interactions: self.interactions.clone(),
@@ -82,7 +82,7 @@ impl Agent {
     }
 
     pub fn is_stale(&self, now: Stamp) -> bool {
-        self.ended_at.is_none() && now.since(self.last_active_at) >= STALE
+        self.ended_at.is_none() && now.since(self.last_active_at) >= STALE_AFTER
     }
 
     /// Status and detail alone: what most readers ask, and all that a change is judged by.
@@ -97,7 +97,7 @@ impl Agent {
     /// we would know; another machine's may be gone, with its network or for good.
     fn unheard(&self, now: Stamp) -> Option<Duration> {
         let silence = now.since(self.last_active_at);
-        let unheard = self.place.elsewhere && silence >= UNHEARD;
+        let unheard = self.place.elsewhere && silence >= UNHEARD_AFTER;
         (unheard && self.told_status(now).0 == Status::Working).then_some(silence)
     }
 
@@ -135,12 +135,12 @@ impl Agent {
             return None;
         }
         let waiting = self.interactions.iter().filter(|_| self.place.headless);
-        let patience = waiting.map(|one| one.opened_at.plus(PATIENCE));
-        let report = self.report_due.map(|due| due.plus(REPORT_FOLLOWS));
+        let patience = waiting.map(|one| one.opened_at.plus(HEADLESS_ASKS_AFTER));
+        let report = self.report_due.map(|due| due.plus(REPORT_FOLLOWS_WITHIN));
         let works = self.place.elsewhere && self.told_status(now).0 == Status::Working;
         let unheard = works.then(|| {
             let minutes = now.since(self.last_active_at).as_secs() / 60 + 1;
-            self.last_active_at.plus(UNHEARD.max(Duration::from_secs(minutes * 60)))
+            self.last_active_at.plus(UNHEARD_AFTER.max(Duration::from_secs(minutes * 60)))
         });
         patience.chain(report).chain(unheard).filter(|at| *at > now).min()
     }
@@ -148,7 +148,7 @@ impl Agent {
     /// A background agent has just ended, and what it found comes as the next prompt.
     fn reports_soon(&self, now: Stamp) -> bool {
         let busy = self.client.is_some_and(|client| client.status == ClientState::Busy);
-        busy && self.report_due.is_some_and(|due| now < due.plus(REPORT_FOLLOWS))
+        busy && self.report_due.is_some_and(|due| now < due.plus(REPORT_FOLLOWS_WITHIN))
     }
 
     /// Background work that keeps an idle main thread busy: the client's list, and children it does not name.
@@ -173,7 +173,7 @@ impl Agent {
         let ended = self.ended_at.is_some();
         self.interactions
             .iter()
-            .filter(move |one| !ended && (!patient || now >= one.opened_at.plus(PATIENCE)))
+            .filter(move |one| !ended && (!patient || now >= one.opened_at.plus(HEADLESS_ASKS_AFTER)))
     }
 
     fn child(&self, mut subagent: Subagent, now: Stamp) -> Subagent {

@@ -1,9 +1,7 @@
 //! Finds the places that may hold a secret. A table of byte pairs lets ordinary text pass; what it stops at is looked at
 //! closely. Everything that looks back or ahead has a limit, so that no text takes more than its length times a constant.
 
-use crate::mask::Secret;
-use crate::mask::assign;
-use crate::mask::assign::{Found, NameAt, name_before, value_from};
+use crate::mask::assign::{self, Found, NameAt, name_before, value_from};
 use crate::mask::bytes::{
     begins_word, is_blank, is_name_byte, is_quote, line_end, run, run_up_to, starts_with_ignore_case,
 };
@@ -11,7 +9,7 @@ use crate::mask::commands::{COMMANDS, Form, PHRASES};
 use crate::mask::judge::{Style, is_random, is_secret, is_wordy, stands_for_a_value};
 use crate::mask::names::{Kind, kind_of, may_end_before_blank, may_matter};
 use crate::mask::shapes::{Alphabet, MIDDLES, Middle, Place, SHAPES, Shape};
-use crate::mask::{address, pem};
+use crate::mask::{Secret, address, pem};
 use std::ops::Range;
 
 /// Something may begin here, if its third letter fits too.

@@ -5,7 +5,7 @@ use crate::stamp::Stamp;
 use serde::{Deserialize, Serialize};
 
 /// Characters of a line that anybody has room for.
-const LONGEST: usize = 240;
+const MAX_LINE_CHARS: usize = 240;
 
 /// An agent in a list. Small, because the lists are read often: a status line asks every few seconds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -105,7 +105,7 @@ pub fn rows(mut agents: Vec<AgentView>, now: Stamp) -> Vec<Row> {
 }
 
 fn bounded(text: &str) -> String {
-    let end = text.char_indices().nth(LONGEST).map_or(text.len(), |(at, _)| at);
+    let end = text.char_indices().nth(MAX_LINE_CHARS).map_or(text.len(), |(at, _)| at);
     text[..end].to_owned()
 }
 

@@ -205,7 +205,7 @@ impl<'a> Walk<'a> {
         if decision > Decision::Allow && worse {
             let mut subject = self.origins.show(&subject);
             if let Some(script) = &self.script {
-                subject = format!("{} ({script})", headspace_core::text::gist(&subject, 120));
+                subject = format!("{} ({script})", headspace_core::text::one_line(&subject, 120));
             }
             let finding = Finding { rule, decision, subject, pattern: pattern.map(str::to_owned) };
             if let Ok(mut so_far) = self.place.so_far.lock() {
@@ -244,7 +244,7 @@ impl<'a> Walk<'a> {
                 Problem::Character(_) => &rules::SHELL_HIDDEN_CHARACTER,
                 _ => &rules::SHELL_UNREADABLE,
             };
-            self.found(&env.world.clone(), rule, format!("{} ({problem})", gist(text)));
+            self.found(&env.world.clone(), rule, format!("{} ({problem})", one_line(text)));
         }
         self.depth += 1;
         let out = self.script(env, &parsed.script, stdin, want);
@@ -349,6 +349,6 @@ pub fn quote(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
-fn gist(text: &str) -> String {
-    headspace_core::text::gist(text, 120)
+fn one_line(text: &str) -> String {
+    headspace_core::text::one_line(text, 120)
 }

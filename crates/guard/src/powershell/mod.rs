@@ -128,7 +128,7 @@ pub fn judge(walk: &mut Walk<'_>, env: &mut Env, text: &str) {
     }
     static_calls(walk, env, &mut reader, text);
     let about = About {
-        subject: &headspace_core::text::gist(text, 300),
+        subject: &headspace_core::text::one_line(text, 300),
         downloads,
         decodes,
         names_history: lower.contains("historysavepath"),

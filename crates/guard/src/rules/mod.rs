@@ -240,9 +240,9 @@ const LONGEST_SUBJECT: usize = 200;
 
 /// The verdict's words: the rule, what to do instead, how to change it.
 pub fn verdict(rule: &Rule, decision: Decision, subject: &str, config_file: &str) -> Verdict {
-    let subject = headspace_core::text::gist(subject, LONGEST_SUBJECT);
+    let subject = headspace_core::text::one_line(subject, LONGEST_SUBJECT);
     let lead = if subject.is_empty() { "This call".to_owned() } else { format!("`{subject}`") };
-    let config_file = headspace_core::text::gist(config_file, 300);
+    let config_file = headspace_core::text::one_line(config_file, 300);
     // What could be set, not what is set already.
     let other = if decision == Decision::Deny { "\"ask\" or \"off\"" } else { "\"deny\" or \"off\"" };
     let way = match rule.id.strip_prefix("custom.") {

@@ -270,7 +270,7 @@ fn check_keys(text: &str, object: &Object<'_>) -> Result<(), Remark> {
     for property in &object.properties {
         let name = property.name.as_str();
         if !seen.insert(name) {
-            let shown = headspace_core::text::gist(name, 40);
+            let shown = headspace_core::text::one_line(name, 40);
             return Err(remark(text, property.start(), format!("the key \"{shown}\" stands here twice")));
         }
         check_value(text, &property.value)?;

@@ -9,12 +9,12 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 /// What the client takes of an `additionalContext`. It counts as JavaScript does, where an emoji is two: see [`length`].
-const LIMIT: usize = 8000;
+const MAX_CONTEXT_CHARS: usize = 8000;
 /// Nobody reads more, and a glob over a whole disk must not hold the hook.
 const MAX_FILES: usize = 200;
 
 /// The directories that paths start at and must stay in.
-pub struct Place {
+pub struct ContextRoots {
     pub project: PathBuf,
     pub home: PathBuf,
     /// Both again, with links resolved: what a found file is compared with. Nothing for a home that confines nothing.
@@ -35,8 +35,8 @@ pub enum Asker {
     Project,
 }
 
-impl Place {
-    pub fn of(cwd: &Path) -> Place {
+impl ContextRoots {
+    pub fn of(cwd: &Path) -> ContextRoots {
         let cwd = std::path::absolute(cwd).unwrap_or_else(|_| cwd.to_path_buf());
         let project = git::root_of(&cwd).unwrap_or(&cwd).to_path_buf();
         let home = config::home();
@@ -46,7 +46,7 @@ impl Place {
         let named_project = config::env_path(config::var::PROJECT_PATH).and_then(|dir| real(&dir));
         // As it is by itself: what the user allows the tools to read is not meant for every session.
         let guard = guard::Place::here(&config::Config::default());
-        Place { project, home, real_project, real_home, named_project, guard }
+        ContextRoots { project, home, real_project, real_home, named_project, guard }
     }
 
     /// `~` starts at home, anything else relative at the project.
@@ -96,7 +96,7 @@ impl Place {
             (_, Ok(relative)) => format!("~/{}", relative.display()),
             _ => path.display().to_string(),
         };
-        headspace_core::text::plain(&shown)
+        headspace_core::text::strip_control(&shown)
     }
 }
 
@@ -107,13 +107,13 @@ pub struct Found {
 
 /// Collects files in the order they are asked for, each once.
 pub struct Search<'a> {
-    place: &'a Place,
+    place: &'a ContextRoots,
     seen: HashSet<PathBuf>,
     pub found: Vec<Found>,
 }
 
 impl<'a> Search<'a> {
-    pub fn new(place: &'a Place) -> Search<'a> {
+    pub fn new(place: &'a ContextRoots) -> Search<'a> {
         Search { place, seen: HashSet::new(), found: Vec::new() }
     }
 
@@ -158,7 +158,7 @@ fn lexically_normal(path: &Path) -> PathBuf {
 
 const CUT: &str = "\n[truncated]";
 
-/// Headline, list, contents; at most [`LIMIT`] characters. Small files come whole; what room they leave is
+/// Headline, list, contents; at most [`MAX_CONTEXT_CHARS`] characters. Small files come whole; what room they leave is
 /// shared among the big ones.
 pub fn render(files: &[Found]) -> Option<String> {
     let mut contents: Vec<(&str, String)> =
@@ -170,7 +170,7 @@ pub fn render(files: &[Found]) -> Option<String> {
     let middle = "\nFull content follows:\n";
     // Per file: "- label\n" in the list, "\n## label\n" and a line end around its content.
     let frame = |label: &str| 2 * length(label) + 8;
-    let mut room = LIMIT - head.len() - middle.len() - 64;
+    let mut room = MAX_CONTEXT_CHARS - head.len() - middle.len() - 64;
     let mut fitting = 0;
     for (label, content) in &contents {
         let least = frame(label) + length(content).min(CUT.len() + 40);
@@ -182,7 +182,7 @@ pub fn render(files: &[Found]) -> Option<String> {
     }
     let left_out = contents.len() - fitting;
     contents.truncate(fitting);
-    let room = LIMIT
+    let room = MAX_CONTEXT_CHARS
         - head.len()
         - middle.len()
         - 64
@@ -250,7 +250,7 @@ fn read(path: &Path) -> Option<String> {
         return None;
     }
     let mut bytes = Vec::new();
-    file.take(LIMIT as u64 * 4).read_to_end(&mut bytes).ok()?;
+    file.take(MAX_CONTEXT_CHARS as u64 * 4).read_to_end(&mut bytes).ok()?;
     let text = String::from_utf8_lossy(&bytes).into_owned();
     Some(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))
 }
@@ -272,7 +272,7 @@ mod tests {
             [file(dir.path(), "big.md", &"ü".repeat(20_000)), file(dir.path(), "small.md", "all of it")];
         let text = render(&files).unwrap();
         assert!(
-            text.chars().count() <= LIMIT && text.chars().count() > LIMIT - 100,
+            text.chars().count() <= MAX_CONTEXT_CHARS && text.chars().count() > MAX_CONTEXT_CHARS - 100,
             "{}",
             text.chars().count()
         );
@@ -284,7 +284,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let text = render(&[file(dir.path(), "big.md", &"🎉".repeat(20_000))]).unwrap();
         let units = text.encode_utf16().count();
-        assert!((LIMIT - 100..=LIMIT).contains(&units), "{units}");
+        assert!((MAX_CONTEXT_CHARS - 100..=MAX_CONTEXT_CHARS).contains(&units), "{units}");
     }
 
     #[test]
@@ -293,7 +293,7 @@ mod tests {
         let files: Vec<_> =
             (0..300).map(|i| file(dir.path(), &format!("{i:060}.md"), &"x".repeat(i * 50))).collect();
         let text = render(&files).unwrap();
-        assert!(text.chars().count() <= LIMIT, "{}", text.chars().count());
+        assert!(text.chars().count() <= MAX_CONTEXT_CHARS, "{}", text.chars().count());
         assert!(text.contains("more left out: truncated"));
     }
 

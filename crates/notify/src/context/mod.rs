@@ -4,8 +4,7 @@ pub mod files;
 pub mod glob;
 pub mod roles;
 
-use headspace_platform::config;
-use headspace_platform::config::Config;
+use headspace_platform::config::{self, Config};
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -17,7 +16,7 @@ pub struct Context {
 impl Context {
     /// Finds the configured files and the role's extras; what is missing or out of bounds is left out silently.
     pub fn gather(config: &Config, cwd: &Path, role: Option<&str>) -> Context {
-        let place = files::Place::of(cwd);
+        let place = files::ContextRoots::of(cwd);
         let mut search = files::Search::new(&place);
         for entry in &config.context.files {
             search.add(entry, files::Asker::User);

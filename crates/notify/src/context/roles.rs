@@ -1,12 +1,12 @@
 //! Roles: a file per role whose front matter names more context files.
 
-use crate::context::files::{Asker, Place};
+use crate::context::files::{Asker, ContextRoots};
 use headspace_platform::config;
 use std::path::Path;
 
 /// The `auto_include` entries of a role, with `${PROJECT_PATH}` filled in, and who asks for them: a role file of the
 /// project is the project's. No such role, no front matter: none.
-pub fn auto_include(place: &Place, roles_dir: &str, role: &str) -> (Vec<String>, Asker) {
+pub fn auto_include(place: &ContextRoots, roles_dir: &str, role: &str) -> (Vec<String>, Asker) {
     let plain = !role.is_empty()
         && role.chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | ' '))
         && !role.starts_with('.');
@@ -25,7 +25,7 @@ pub fn auto_include(place: &Place, roles_dir: &str, role: &str) -> (Vec<String>,
 }
 
 /// A role file has to be where context files may be, and of a size that people write.
-fn read_role(place: &Place, path: &Path) -> Option<(String, Asker)> {
+fn read_role(place: &ContextRoots, path: &Path) -> Option<(String, Asker)> {
     let real = place.confined(path, Asker::User)?;
     let of_project = place.is_in_project(path) || place.is_in_project(&real);
     let asker = if of_project { Asker::Project } else { Asker::User };

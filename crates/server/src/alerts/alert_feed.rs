@@ -1,22 +1,22 @@
 //! Threads that want to know when an agent begins or stops to need somebody.
 
-use crate::alerts::Change;
+use crate::alerts::AlertChange;
 use headspace_core::model::AgentView;
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 
 #[derive(Debug, Default)]
-pub struct Watchers(Mutex<State>);
+pub struct AlertFeed(Mutex<FeedState>);
 
 #[derive(Debug, Default)]
-struct State {
-    senders: Vec<mpsc::Sender<Change>>,
+struct FeedState {
+    senders: Vec<mpsc::Sender<AlertChange>>,
     told: HashMap<i64, u64>,
 }
 
-impl Watchers {
-    pub fn add(&self) -> mpsc::Receiver<Change> {
+impl AlertFeed {
+    pub fn add(&self) -> mpsc::Receiver<AlertChange> {
         let (sender, receiver) = mpsc::channel();
         self.0.lock().unwrap_or_else(PoisonError::into_inner).senders.push(sender);
         receiver
@@ -26,11 +26,11 @@ impl Watchers {
     /// more than the call.
     pub fn tell(&self, views: &[Arc<AgentView>]) {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let State { senders, told } = &mut *state;
+        let FeedState { senders, told } = &mut *state;
         for view in views {
             let news = fingerprint(view);
             if told.insert(view.id, news) != Some(news) {
-                senders.retain(|sender| sender.send(Change::Agent(Arc::clone(view))).is_ok());
+                senders.retain(|sender| sender.send(AlertChange::Agent(Arc::clone(view))).is_ok());
             }
         }
     }
@@ -38,10 +38,10 @@ impl Watchers {
     /// Retention has deleted these agents.
     pub fn forget(&self, agents: &[i64]) {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let State { senders, told } = &mut *state;
+        let FeedState { senders, told } = &mut *state;
         for id in agents {
             told.remove(id);
-            senders.retain(|sender| sender.send(Change::Forgotten(*id)).is_ok());
+            senders.retain(|sender| sender.send(AlertChange::Forgotten(*id)).is_ok());
         }
     }
 }
@@ -65,7 +65,7 @@ mod tests {
 
     #[test]
     fn who_is_forgotten_is_news_once_more_and_takes_no_room() {
-        let watchers = Watchers::default();
+        let watchers = AlertFeed::default();
         let news = watchers.add();
         let view: AgentView = serde_json::from_value(serde_json::json!({
             "id": 7, "session_id": "s", "sessions": ["s"], "name": "n", "state": "idle", "status": "idle",
@@ -80,7 +80,10 @@ mod tests {
         watchers.forget(&[7]);
         assert!(watchers.0.lock().unwrap().told.is_empty());
         watchers.tell(&views);
-        let told: Vec<Change> = news.try_iter().collect();
-        assert!(matches!(&told[..], [Change::Agent(_), Change::Forgotten(7), Change::Agent(_)]), "{told:?}");
+        let told: Vec<AlertChange> = news.try_iter().collect();
+        assert!(
+            matches!(&told[..], [AlertChange::Agent(_), AlertChange::Forgotten(7), AlertChange::Agent(_)]),
+            "{told:?}"
+        );
     }
 }

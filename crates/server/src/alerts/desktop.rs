@@ -1,11 +1,9 @@
 //! Desktop notifications, by the command the desktop brings: notify-send, terminal-notifier, osascript.
 
-use crate::alerts;
-use crate::alerts::{Alert, Cause, Channel};
+use crate::alerts::{self, Alert, Cause, Channel};
 use anyhow::Result;
 use headspace_core::stamp::Stamp;
-use headspace_core::text;
-use headspace_core::text::{gist, plain};
+use headspace_core::text::{self, one_line, strip_control};
 use headspace_platform::clock::WallClock;
 use headspace_platform::config::Config;
 use std::process::{Command, ExitCode, Stdio};
@@ -51,7 +49,7 @@ impl Channel for Desktop {
     }
 
     fn try_now(&self, alert: &Alert) -> Result<(), String> {
-        let (title, text) = (plain(&alert.title()), gist(&alert.text, 300));
+        let (title, text) = (strip_control(&alert.title()), one_line(&alert.text, 300));
         for (program, arguments) in COMMANDS {
             let run = Command::new(program)
                 .args(arguments(&title, &text, alert))
@@ -63,7 +61,9 @@ impl Channel for Desktop {
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
                 Err(error) => Err(format!("could not run {program}: {error}")),
                 Ok(out) if out.status.success() => Ok(()),
-                Ok(out) => Err(format!("{program}: {}", gist(&String::from_utf8_lossy(&out.stderr), 200))),
+                Ok(out) => {
+                    Err(format!("{program}: {}", one_line(&String::from_utf8_lossy(&out.stderr), 200)))
+                }
             };
         }
         Err("neither notify-send, terminal-notifier nor osascript is installed".into())
@@ -108,8 +108,8 @@ pub fn notify_test(args: &NotifyTestArgs) -> Result<ExitCode> {
     }
     for (name, result) in results.iter().filter(|_| !args.json) {
         match result {
-            Ok(()) => println!("ok    {}", plain(name)),
-            Err(why) => println!("FAIL  {}: {}", plain(name), plain(why)),
+            Ok(()) => println!("ok    {}", strip_control(name)),
+            Err(why) => println!("FAIL  {}: {}", strip_control(name), strip_control(why)),
         }
     }
     Ok(if results.iter().all(|(_, result)| result.is_ok()) { ExitCode::SUCCESS } else { ExitCode::FAILURE })

@@ -1,4 +1,4 @@
-//! When to ring: once per cause, only when it matters, with the reason. The rules are pure ([`Watch`]); one
+//! When to ring: once per cause, only when it matters, with the reason. The rules are pure ([`AlertRules`]); one
 //! thread applies them to every change and hands what is due to the channels.
 
 pub mod alert_feed;
@@ -8,8 +8,7 @@ pub mod webhook;
 use headspace_core::model::{AgentState, AgentView, Group};
 use headspace_core::numbers;
 use headspace_core::stamp::Stamp;
-use headspace_platform::clock::WallClock;
-use headspace_platform::clock::local_time;
+use headspace_platform::clock::{WallClock, local_time};
 use headspace_platform::config::{Config, Notifications};
 use serde::Serialize;
 use std::collections::{HashMap, HashSet};
@@ -18,7 +17,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
 /// What closes itself within this time (a hook's own answer, a plan mode that opens) never rings.
-const PATIENCE: Duration = Duration::from_secs(1);
+const RING_AFTER: Duration = Duration::from_secs(1);
 
 /// An agent that goes on within this time was not done: a hook of the user's said "keep going", a queued prompt began, or
 /// what a background agent found came as the next prompt.
@@ -63,7 +62,7 @@ impl Alert {
 
 /// What those who ring are told.
 #[derive(Clone, Debug)]
-pub enum Change {
+pub enum AlertChange {
     /// How an agent looks now.
     Agent(Arc<AgentView>),
     /// Retention has deleted it.
@@ -72,14 +71,14 @@ pub enum Change {
 
 /// What has rung, and what is about to.
 #[derive(Debug)]
-pub struct Watch {
+pub struct AlertRules {
     rules: Notifications,
     /// Only agents of which something may still ring, or must not ring again.
-    agents: HashMap<i64, Watched>,
+    agents: HashMap<i64, AgentAlerts>,
 }
 
 #[derive(Debug, Default)]
-struct Watched {
+struct AgentAlerts {
     latest: Option<Arc<AgentView>>,
     /// Open questions that have rung.
     rung: HashSet<i64>,
@@ -93,7 +92,7 @@ struct Watched {
     done_at: Option<Stamp>,
 }
 
-impl Watched {
+impl AgentAlerts {
     /// Takes in whether the agent works, is done, or has nothing to tell.
     fn work(&mut self, agent: &AgentView, now: Stamp) {
         let works = matches!(agent.group, Group::Working | Group::Background);
@@ -117,10 +116,10 @@ impl Watched {
     }
 }
 
-impl Watch {
+impl AlertRules {
     /// `now_there` is what people have been told already: nothing of it rings again after a restart.
-    pub fn new(rules: Notifications, now_there: impl IntoIterator<Item = Arc<AgentView>>) -> Watch {
-        let mut watch = Watch { rules, agents: HashMap::new() };
+    pub fn new(rules: Notifications, now_there: impl IntoIterator<Item = Arc<AgentView>>) -> AlertRules {
+        let mut watch = AlertRules { rules, agents: HashMap::new() };
         for agent in now_there {
             let watched = watch.agents.entry(agent.id).or_default();
             watched.rung = agent.interactions.iter().map(|open| open.id).collect();
@@ -175,9 +174,9 @@ impl Watch {
             {
                 done.push((Arc::clone(agent), format!("after {}", numbers::duration(worked))));
             }
-            let Watched { latest: Some(agent), rung, waiting, .. } = watched else { continue };
+            let AgentAlerts { latest: Some(agent), rung, waiting, .. } = watched else { continue };
             waiting.retain(|id, since| {
-                let ready = now.since(*since) >= PATIENCE;
+                let ready = now.since(*since) >= RING_AFTER;
                 if ready {
                     rung.insert(*id);
                     let open = agent.interactions.iter().find(|open| open.id == *id);
@@ -197,7 +196,7 @@ impl Watch {
     /// When the next patience ends.
     pub fn next_due(&self, now: Stamp) -> Option<Duration> {
         let all = || self.agents.values();
-        let asked = all().flat_map(|watched| watched.waiting.values()).map(|since| since.plus(PATIENCE));
+        let asked = all().flat_map(|watched| watched.waiting.values()).map(|since| since.plus(RING_AFTER));
         let done = all().filter_map(|watched| watched.done_at).map(|done| done.plus(GOES_ON_WITHIN));
         asked.chain(done).min().map(|due| due.since(now))
     }
@@ -231,14 +230,14 @@ fn error_key(agent: &AgentView) -> Option<String> {
 
 /// Watches the changes until the sender is gone. The channels have threads of their own: a webhook that
 /// hangs delays nobody.
-pub fn run(config: &Config, now_there: Vec<Arc<AgentView>>, changes: &Receiver<Change>) {
+pub fn run(config: &Config, now_there: Vec<Arc<AgentView>>, changes: &Receiver<AlertChange>) {
     let channels = channels(config);
-    let mut watch = Watch::new(config.notifications.clone(), now_there);
+    let mut watch = AlertRules::new(config.notifications.clone(), now_there);
     loop {
         let patience = watch.next_due(Stamp::now()).unwrap_or(Duration::from_secs(3600));
         let mut alerts = match changes.recv_timeout(patience) {
-            Ok(Change::Agent(agent)) => watch.observe(agent, Stamp::now()),
-            Ok(Change::Forgotten(id)) => {
+            Ok(AlertChange::Agent(agent)) => watch.observe(agent, Stamp::now()),
+            Ok(AlertChange::Forgotten(id)) => {
                 watch.forget(id);
                 Vec::new()
             }
@@ -328,8 +327,8 @@ mod tests {
         Arc::new(view)
     }
 
-    fn watch() -> Watch {
-        Watch::new(Notifications::default(), [])
+    fn watch() -> AlertRules {
+        AlertRules::new(Notifications::default(), [])
     }
 
     #[test]
@@ -417,7 +416,7 @@ mod tests {
 
     #[test]
     fn nothing_rings_again_after_a_restart_nor_when_switched_off_or_muted() {
-        let mut restarted = Watch::new(Notifications::default(), [working(&[7])]);
+        let mut restarted = AlertRules::new(Notifications::default(), [working(&[7])]);
         restarted.observe(working(&[7]), at(1.0));
         assert!(restarted.due(at(9.0)).is_empty());
         for rules in [
@@ -429,7 +428,7 @@ mod tests {
                 ..Notifications::default()
             },
         ] {
-            let mut watch = Watch::new(rules, []);
+            let mut watch = AlertRules::new(rules, []);
             watch.observe(working(&[7]), at(1.0));
             assert!(watch.due(at(9.0)).is_empty());
         }

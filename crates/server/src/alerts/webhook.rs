@@ -4,7 +4,7 @@
 //! of this binary.
 
 use crate::alerts::{Alert, Cause, Channel};
-use headspace_core::text::{gist, markup};
+use headspace_core::text::{markup, one_line};
 use headspace_platform::config::{Webhook, WebhookFormat};
 use serde_json::json;
 use std::io::Write;
@@ -13,9 +13,9 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::Duration;
 
 /// Alerts that wait for one receiver; more would only be old news.
-const QUEUE: usize = 64;
-const TIMEOUT: Duration = Duration::from_secs(10);
-const RETRIES: [Duration; 3] = [Duration::from_secs(2), Duration::from_secs(10), Duration::from_secs(60)];
+const MAX_WAITING_ALERTS: usize = 64;
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
+const RETRY_AFTER: [Duration; 3] = [Duration::from_secs(2), Duration::from_secs(10), Duration::from_secs(60)];
 
 /// The queue in front of one webhook.
 pub struct Outbox {
@@ -25,7 +25,7 @@ pub struct Outbox {
 
 impl Outbox {
     pub fn open(hook: Webhook) -> Outbox {
-        let (queue, alerts) = sync_channel(QUEUE);
+        let (queue, alerts) = sync_channel(MAX_WAITING_ALERTS);
         let own = hook.clone();
         let thread = std::thread::Builder::new().name("webhook".into());
         if let Err(error) = thread.spawn(move || deliver_all(&own, &alerts)) {
@@ -44,7 +44,7 @@ impl Channel for Outbox {
 
     fn send(&self, alert: &Alert) {
         if self.queue.try_send(alert.clone()).is_err() {
-            eprintln!("headspace: {} is behind by {QUEUE} alerts; one was dropped", self.name());
+            eprintln!("headspace: {} is behind by {MAX_WAITING_ALERTS} alerts; one was dropped", self.name());
         }
     }
 
@@ -56,12 +56,12 @@ impl Channel for Outbox {
 fn deliver_all(hook: &Webhook, alerts: &Receiver<Alert>) {
     let client = client();
     for alert in alerts {
-        let mut pauses = RETRIES.iter();
+        let mut pauses = RETRY_AFTER.iter();
         while let Err(why) = deliver(&client, hook, &alert) {
             let Some(pause) = pauses.next() else {
                 eprintln!(
                     "headspace: could not deliver to the webhook: {}",
-                    headspace_core::text::plain(&why)
+                    headspace_core::text::strip_control(&why)
                 );
                 break;
             };
@@ -71,7 +71,7 @@ fn deliver_all(hook: &Webhook, alerts: &Receiver<Alert>) {
 }
 
 fn client() -> ureq::Agent {
-    ureq::Agent::config_builder().timeout_global(Some(TIMEOUT)).max_redirects(0).build().into()
+    ureq::Agent::config_builder().timeout_global(Some(REQUEST_TIMEOUT)).max_redirects(0).build().into()
 }
 
 /// One request, ready to be sent.
@@ -94,8 +94,8 @@ fn deliver(client: &ureq::Agent, hook: &Webhook, alert: &Alert) -> Result<(), St
 }
 
 fn request(hook: &Webhook, alert: &Alert) -> Request {
-    let text = if hook.include_text { gist(&alert.text, 1000) } else { String::new() };
-    let title = gist(&alert.title(), 200);
+    let text = if hook.include_text { one_line(&alert.text, 1000) } else { String::new() };
+    let title = one_line(&alert.title(), 200);
     let json = ("Content-Type", "application/json".to_owned());
     let (mut headers, body) = match hook.format {
         WebhookFormat::Json => {
@@ -158,7 +158,7 @@ fn curl(url: &str, request: &Request) -> Result<(), String> {
         let _ = stdin.write_all(config.as_bytes());
     }
     let out = child.wait_with_output().map_err(|error| error.to_string())?;
-    if out.status.success() { Ok(()) } else { Err(gist(&String::from_utf8_lossy(&out.stderr), 200)) }
+    if out.status.success() { Ok(()) } else { Err(one_line(&String::from_utf8_lossy(&out.stderr), 200)) }
 }
 
 /// As curl's configuration files want it.

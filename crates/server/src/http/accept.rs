@@ -2,7 +2,7 @@
 
 use crate::http::auth::policy::Connection;
 use axum::Router;
-use headspace_platform::log;
+use headspace_platform::{log, socket};
 use hyper::Request;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
@@ -27,18 +27,18 @@ const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
 /// bodies that never end must not keep the hooks out.
 const MAX_CONNECTIONS: usize = 1024;
 /// How long requests in flight may take to end when the server stops.
-const FAREWELL: Duration = Duration::from_secs(3);
+const SHUTDOWN_GRACE: Duration = Duration::from_secs(3);
 
 /// Every open connection, by the order of arrival.
 #[derive(Debug, Default)]
 pub struct Connections {
-    open: Mutex<HashMap<u64, Open>>,
+    open: Mutex<HashMap<u64, OpenConnection>>,
     next: AtomicU64,
     none_left: Notify,
 }
 
 #[derive(Debug)]
-struct Open {
+struct OpenConnection {
     activity: Arc<Activity>,
     since: Instant,
     task: Option<JoinHandle<()>>,
@@ -82,7 +82,7 @@ impl Activity {
 }
 
 impl Connections {
-    fn open(&self) -> MutexGuard<'_, HashMap<u64, Open>> {
+    fn open(&self) -> MutexGuard<'_, HashMap<u64, OpenConnection>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -96,9 +96,9 @@ impl Connections {
 
     /// Ends the connection that has been idle longest, or the one that has been busy longest: a hook takes milliseconds,
     /// so that one waits for its client. `false`: all are streams.
-    fn make_room(&self) -> bool {
+    fn preallocate_wal(&self) -> bool {
         let mut open = self.open();
-        let unchanged_since = |open: &Open| {
+        let unchanged_since = |open: &OpenConnection| {
             let last = *open.activity.last.lock().unwrap_or_else(PoisonError::into_inner);
             last.unwrap_or(open.since)
         };
@@ -130,7 +130,7 @@ pub async fn serve(
         };
         match accepted {
             Ok((stream, peer)) => {
-                if all.len() >= MAX_CONNECTIONS && !all.make_room() {
+                if all.len() >= MAX_CONNECTIONS && !all.preallocate_wal() {
                     log::line("too many connections at work: one refused");
                     continue;
                 }
@@ -140,7 +140,7 @@ pub async fn serve(
             // Out of descriptors: an idle connection gives one back; otherwise wait until somebody leaves.
             Err(error) => {
                 log::line(&format!("could not accept a connection: {error}"));
-                if !all.make_room() {
+                if !all.preallocate_wal() {
                     tokio::time::sleep(Duration::from_millis(50)).await;
                 }
                 tokio::task::yield_now().await;
@@ -157,7 +157,7 @@ pub async fn serve(
             left.await;
         }
     };
-    let _ = tokio::time::timeout(FAREWELL, gone).await;
+    let _ = tokio::time::timeout(SHUTDOWN_GRACE, gone).await;
 }
 
 fn start(
@@ -168,19 +168,19 @@ fn start(
     stop: watch::Receiver<bool>,
 ) {
     let _ = stream.set_nodelay(true);
-    give_up_on_the_dead(&stream);
+    socket::drop_when_unread(&stream);
     let id = all.next.fetch_add(1, Ordering::Relaxed);
     let activity = Arc::new(Activity::default());
-    let open = Open { activity: Arc::clone(&activity), since: Instant::now(), task: None };
+    let open = OpenConnection { activity: Arc::clone(&activity), since: Instant::now(), task: None };
     all.open().insert(id, open);
-    let visit = Visit {
+    let visit = Visitor {
         routes: TowerToHyperService::new(routes.clone()),
         connection: Arc::new(connection),
         activity,
     };
     let registry = Arc::clone(all);
     let task = tokio::spawn(async move {
-        let _leave = Leave { id, all: registry };
+        let _leave = Departure { id, all: registry };
         talk(stream, visit, stop).await;
     });
     if let Some(open) = all.open().get_mut(&id) {
@@ -189,12 +189,12 @@ fn start(
 }
 
 /// Strikes the connection off the list however its task ends.
-struct Leave {
+struct Departure {
     id: u64,
     all: Arc<Connections>,
 }
 
-impl Drop for Leave {
+impl Drop for Departure {
     fn drop(&mut self) {
         let mut open = self.all.open();
         open.remove(&self.id);
@@ -205,13 +205,13 @@ impl Drop for Leave {
 }
 
 /// What a connection's requests need to know besides themselves.
-struct Visit {
+struct Visitor {
     routes: TowerToHyperService<Router>,
     connection: Arc<Connection>,
     activity: Arc<Activity>,
 }
 
-async fn talk(stream: TcpStream, visit: Visit, mut stop: watch::Receiver<bool>) {
+async fn talk(stream: TcpStream, visit: Visitor, mut stop: watch::Receiver<bool>) {
     let service = service_fn(move |mut request: Request<Incoming>| {
         request.extensions_mut().insert(Arc::clone(&visit.connection));
         request.extensions_mut().insert(Arc::clone(&visit.activity));
@@ -246,40 +246,4 @@ async fn talk(stream: TcpStream, visit: Visit, mut stop: watch::Receiver<bool>) 
 
 async fn told_to(stop: &mut watch::Receiver<bool>) {
     let _ = stop.wait_for(|stop| *stop).await;
-}
-
-/// A client that reads nothing for this long is gone, whatever its connection says.
-fn give_up_on_the_dead(stream: &TcpStream) {
-    #[cfg(target_os = "linux")]
-    {
-        use std::os::fd::AsRawFd;
-        let milliseconds: libc::c_uint = 30_000;
-        // SAFETY: the pointer and the length describe `milliseconds`; the descriptor is open.
-        unsafe {
-            libc::setsockopt(
-                stream.as_raw_fd(),
-                libc::IPPROTO_TCP,
-                libc::TCP_USER_TIMEOUT,
-                std::ptr::from_ref(&milliseconds).cast(),
-                size_of_val(&milliseconds) as libc::socklen_t,
-            )
-        };
-    }
-    #[cfg(not(target_os = "linux"))]
-    let _ = stream;
-}
-
-/// As many descriptors as the system allows without asking.
-pub fn raise_descriptor_limit() {
-    #[cfg(unix)]
-    {
-        let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-        // SAFETY: both calls get a pointer to a living rlimit.
-        unsafe {
-            if libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) == 0 {
-                limit.rlim_cur = limit.rlim_max.min(65_536);
-                libc::setrlimit(libc::RLIMIT_NOFILE, &limit);
-            }
-        }
-    }
 }

@@ -1,7 +1,7 @@
 //! What the surfaces ask: agents, what they did and said, events, figures; and the little they may change.
 
-use crate::app_state::Shared;
-use crate::http::response::{Answered, Failed, ok};
+use crate::app_state::SharedState;
+use crate::http::response::{ApiError, ApiResult, ok};
 use crate::http::time_updates;
 use crate::ingest::receive::read_bytes;
 use crate::ledger::snapshot::Chosen;
@@ -9,12 +9,10 @@ use crate::ledger::{Ledger, NewEvent};
 use axum::body::Body;
 use axum::extract::{Path, Query, State};
 use headspace_core::engine::Agent;
-use headspace_core::model;
-use headspace_core::model::{AgentView, Row, Source, observed};
+use headspace_core::model::{self, AgentView, Row, Source, observed};
 use headspace_core::stamp::Stamp;
 use headspace_platform::clock::WallClock;
-use headspace_store::queries;
-use headspace_store::queries::{EventQuery, EventView, Found, Listed, Page};
+use headspace_store::queries::{self, EventQuery, EventView, Found, Listed, Page};
 use hyper::StatusCode;
 use rusqlite::Connection;
 use serde::{Deserialize, Serialize};
@@ -24,47 +22,47 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// Rows in one answer: if nobody says, and at most.
-const ROWS: (usize, usize) = (200, 1000);
+const ROW_LIMITS: (usize, usize) = (200, 1000);
 /// The same for events, which are bigger.
-const EVENTS: (usize, usize) = (100, 1000);
+const EVENT_LIMITS: (usize, usize) = (100, 1000);
 /// Ended agents in one answer, at most and if nobody says: those that ended last.
-const ENDED: usize = 1000;
+const MAX_ENDED_AGENTS: usize = 1000;
 /// Names of events in one question.
-const MOST_NAMES: usize = 100;
-const SMALL_BODY: usize = 64 << 10;
+const MAX_EVENT_NAMES: usize = 100;
+const MAX_SMALL_BODY: usize = 64 << 10;
 /// A client that asks to prune is answered after this time, and may ask again.
-const PRUNE_PATIENCE: Duration = Duration::from_secs(5);
+const PRUNE_ANSWERED_WITHIN: Duration = Duration::from_secs(5);
 
 /// Everybody who has not ended, and with `all` or `ended` also those who have, as many as `limit` or `ended` says; or
 /// only those who ended `before` a certain one of them.
 #[derive(Deserialize)]
-pub struct Which {
+pub struct AgentQuery {
     all: Option<String>,
     ended: Option<String>,
     limit: Option<String>,
     before: Option<String>,
 }
 
-impl Which {
-    fn agents(self, ledger: &Ledger) -> Result<Chosen, Failed> {
+impl AgentQuery {
+    fn agents(self, ledger: &Ledger) -> Result<Chosen, ApiError> {
         let all = self.all.is_some_and(|all| !matches!(all.as_str(), "" | "0" | "false"));
         let (ended, limit) = (number("ended", self.ended)?, number("limit", self.limit)?);
         let before = number("before", self.before)?;
         let snapshot = ledger.snapshot();
         let Some(id) = before else {
-            let ended = ended.unwrap_or(if all { limit.unwrap_or(ENDED) } else { 0 });
-            return Ok(snapshot.choose(ended.min(ENDED)));
+            let ended = ended.unwrap_or(if all { limit.unwrap_or(MAX_ENDED_AGENTS) } else { 0 });
+            return Ok(snapshot.choose(ended.min(MAX_ENDED_AGENTS)));
         };
         let last = snapshot.agent(id).and_then(|agent| Some((agent.ended_at?, id)));
-        let last = last.ok_or_else(|| Failed::bad("`before` is not an agent that has ended"))?;
-        Ok(snapshot.ended(Some(last), ended.or(limit).unwrap_or(ENDED).clamp(1, ENDED)))
+        let last = last.ok_or_else(|| ApiError::bad("`before` is not an agent that has ended"))?;
+        Ok(snapshot.ended(Some(last), ended.or(limit).unwrap_or(MAX_ENDED_AGENTS).clamp(1, MAX_ENDED_AGENTS)))
     }
 }
 
 /// A number in the query, if it is there.
-fn number<T: std::str::FromStr>(name: &str, text: Option<String>) -> Result<Option<T>, Failed> {
+fn number<T: std::str::FromStr>(name: &str, text: Option<String>) -> Result<Option<T>, ApiError> {
     let Some(text) = text.filter(|text| !text.is_empty()) else { return Ok(None) };
-    text.parse().map(Some).map_err(|_| Failed::bad(format!("`{name}` is not a number")))
+    text.parse().map(Some).map_err(|_| ApiError::bad(format!("`{name}` is not a number")))
 }
 
 /// Not by way of a `Value`: this answer is big, and asked for often.
@@ -76,7 +74,7 @@ struct Agents {
     next: Option<i64>,
 }
 
-pub async fn agents(State(app): State<Shared>, Query(which): Query<Which>) -> Answered {
+pub async fn agents(State(app): State<SharedState>, Query(which): Query<AgentQuery>) -> ApiResult {
     app.reconciler.viewed();
     let (ledger, now) = (&app.ledger, Stamp::now());
     let Chosen { agents, next } = which.agents(ledger)?;
@@ -96,7 +94,7 @@ struct Board {
 }
 
 /// The agents as a list, and how the receiver is: one small answer for what is asked every few seconds.
-pub async fn board(State(app): State<Shared>, Query(which): Query<Which>) -> Answered {
+pub async fn board(State(app): State<SharedState>, Query(which): Query<AgentQuery>) -> ApiResult {
     app.reconciler.viewed();
     let receiver = app.hook_status(time_updates::spool().await);
     let Chosen { agents, next } = which.agents(&app.ledger)?;
@@ -105,18 +103,18 @@ pub async fn board(State(app): State<Shared>, Query(which): Query<Which>) -> Ans
     Ok(ok(&Board { receiver, rows: model::rows(views, now), next }))
 }
 
-pub async fn agent(State(app): State<Shared>, Path(id): Path<String>) -> Answered {
+pub async fn agent(State(app): State<SharedState>, Path(id): Path<String>) -> ApiResult {
     Ok(ok(&app.ledger.view(&*known(&app, &id)?, Stamp::now())))
 }
 
-fn known(app: &Shared, id: &str) -> Result<Arc<Agent>, Failed> {
-    let id: i64 = id.parse().map_err(|_| Failed::not_found("an agent's id is a number"))?;
-    app.ledger.snapshot().agent(id).ok_or_else(|| Failed::not_found("there is no such agent"))
+fn known(app: &SharedState, id: &str) -> Result<Arc<Agent>, ApiError> {
+    let id: i64 = id.parse().map_err(|_| ApiError::not_found("an agent's id is a number"))?;
+    app.ledger.snapshot().agent(id).ok_or_else(|| ApiError::not_found("there is no such agent"))
 }
 
 /// The newest rows, the newest before the one with this id, or the first after it.
 #[derive(Deserialize)]
-pub struct WhichRows {
+pub struct RowQuery {
     before: Option<String>,
     after: Option<String>,
     limit: Option<String>,
@@ -125,17 +123,17 @@ pub struct WhichRows {
 /// A list of an agent's rows, under its name, and where to go on: `next` is the next question's `before`, or its `after`
 /// if this one had an `after`.
 async fn rows(
-    app: Shared,
+    app: SharedState,
     id: String,
-    which: WhichRows,
+    which: RowQuery,
     name: &'static str,
     query: fn(&Connection, Page) -> anyhow::Result<Listed>,
-) -> Answered {
+) -> ApiResult {
     let agent = known(&app, &id)?.id;
-    let limit = number("limit", which.limit)?.unwrap_or(ROWS.0).clamp(1, ROWS.1);
+    let limit = number("limit", which.limit)?.unwrap_or(ROW_LIMITS.0).clamp(1, ROW_LIMITS.1);
     let (before, after) = (number("before", which.before)?, number("after", which.after)?);
     let page = Page { agent, before, after, limit };
-    let Listed { rows, next } = app.ask_of_states(move |db| query(db, page)).await?;
+    let Listed { rows, next } = app.read_flushed(move |db| query(db, page)).await?;
     let mut answer = json!({ name: rows });
     if let Some(next) = next {
         answer["next"] = json!(next);
@@ -144,31 +142,31 @@ async fn rows(
 }
 
 pub async fn commands(
-    State(app): State<Shared>,
+    State(app): State<SharedState>,
     Path(id): Path<String>,
-    Query(which): Query<WhichRows>,
-) -> Answered {
+    Query(which): Query<RowQuery>,
+) -> ApiResult {
     rows(app, id, which, "commands", queries::commands).await
 }
 
 pub async fn turns(
-    State(app): State<Shared>,
+    State(app): State<SharedState>,
     Path(id): Path<String>,
-    Query(which): Query<WhichRows>,
-) -> Answered {
+    Query(which): Query<RowQuery>,
+) -> ApiResult {
     rows(app, id, which, "turns", queries::turns).await
 }
 
 pub async fn transitions(
-    State(app): State<Shared>,
+    State(app): State<SharedState>,
     Path(id): Path<String>,
-    Query(which): Query<WhichRows>,
-) -> Answered {
+    Query(which): Query<RowQuery>,
+) -> ApiResult {
     rows(app, id, which, "transitions", queries::transitions).await
 }
 
 #[derive(Deserialize)]
-pub struct WhichEvents {
+pub struct EventsQuery {
     after: Option<String>,
     before: Option<String>,
     limit: Option<String>,
@@ -177,21 +175,21 @@ pub struct WhichEvents {
     q: Option<String>,
 }
 
-impl WhichEvents {
-    fn query(self) -> Result<EventQuery, Failed> {
+impl EventsQuery {
+    fn query(self) -> Result<EventQuery, ApiError> {
         let types = self.r#type.unwrap_or_default();
         let names: BTreeSet<String> =
             types.split(',').filter(|name| !name.is_empty()).map(event_name).collect();
-        if names.len() > MOST_NAMES {
-            return Err(Failed::bad(format!(
-                "`type` names over {MOST_NAMES} events: leave it out to get all"
+        if names.len() > MAX_EVENT_NAMES {
+            return Err(ApiError::bad(format!(
+                "`type` names over {MAX_EVENT_NAMES} events: leave it out to get all"
             )));
         }
         Ok(EventQuery {
             after: number("after", self.after)?,
             before: number("before", self.before)?,
             agent: number("agent", self.agent)?,
-            limit: number("limit", self.limit)?.unwrap_or(EVENTS.0).clamp(1, EVENTS.1),
+            limit: number("limit", self.limit)?.unwrap_or(EVENT_LIMITS.0).clamp(1, EVENT_LIMITS.1),
             names: names.into_iter().collect(),
             text: self.q.filter(|text| !text.trim().is_empty()),
         })
@@ -223,47 +221,48 @@ fn event_name(name: &str) -> String {
     }
 }
 
-pub async fn events(State(app): State<Shared>, Query(which): Query<WhichEvents>) -> Answered {
+pub async fn events(State(app): State<SharedState>, Query(which): Query<EventsQuery>) -> ApiResult {
     find(app, which.query()?).await
 }
 
 pub async fn agent_events(
-    State(app): State<Shared>,
+    State(app): State<SharedState>,
     Path(id): Path<String>,
-    Query(which): Query<WhichEvents>,
-) -> Answered {
+    Query(which): Query<EventsQuery>,
+) -> ApiResult {
     let mut query = which.query()?;
     query.agent = Some(known(&app, &id)?.id);
     find(app, query).await
 }
 
-async fn find(app: Shared, query: EventQuery) -> Answered {
+async fn find(app: SharedState, query: EventQuery) -> ApiResult {
     let by_lists = query.text.is_none() && (query.agent.is_some() || !query.names.is_empty());
     let question = move |db: &Connection| queries::events(db, &query);
-    let found = if by_lists { app.ask_of_states(question).await? } else { app.ask(question).await? };
+    let found = if by_lists { app.read_flushed(question).await? } else { app.ask(question).await? };
     Ok(ok(&Events::from(found)))
 }
 
 /// Somebody looked at it.
-pub async fn seen(State(app): State<Shared>, Path(id): Path<String>) -> Answered {
+pub async fn seen(State(app): State<SharedState>, Path(id): Path<String>) -> ApiResult {
     let agent = known(&app, &id)?;
     told(&app, &agent, observed::SEEN, json!({})).await
 }
 
 /// An empty name gives the automatic one back.
-pub async fn name(State(app): State<Shared>, Path(id): Path<String>, body: Body) -> Answered {
+pub async fn name(State(app): State<SharedState>, Path(id): Path<String>, body: Body) -> ApiResult {
     let agent = known(&app, &id)?;
-    let read = read_bytes(body, SMALL_BODY).await?;
-    let fields = crate::ingest::body::decode(&read.bytes).map_err(Failed::bad)?;
+    let read = read_bytes(body, MAX_SMALL_BODY).await?;
+    let fields = crate::ingest::body::decode(&read.bytes).map_err(ApiError::bad)?;
     let name = fields.get("name").and_then(Value::as_str);
-    let name = name
-        .ok_or_else(|| Failed::bad("`name` is missing: send it as a string, empty for the automatic one"))?;
-    let name = headspace_core::text::gist(name, 100);
+    let name = name.ok_or_else(|| {
+        ApiError::bad("`name` is missing: send it as a string, empty for the automatic one")
+    })?;
+    let name = headspace_core::text::one_line(name, 100);
     told(&app, &agent, observed::RENAMED, json!({ "name": name })).await
 }
 
 /// Records what a person said about an agent, and answers with the agent.
-async fn told(app: &Shared, agent: &Agent, name: &str, mut body: Value) -> Answered {
+async fn told(app: &SharedState, agent: &Agent, name: &str, mut body: Value) -> ApiResult {
     body["session_id"] = json!(agent.session_id);
     let event = NewEvent::observed(name, &agent.session_id, Stamp::now(), Source::Hook, body);
     let receipt = app.ledger.submit(event).answer().await?;
@@ -272,30 +271,31 @@ async fn told(app: &Shared, agent: &Agent, name: &str, mut body: Value) -> Answe
 }
 
 /// Brings the agent's terminal to the front.
-pub async fn jump(State(app): State<Shared>, Path(id): Path<String>) -> Answered {
+pub async fn jump(State(app): State<SharedState>, Path(id): Path<String>) -> ApiResult {
     let view = app.ledger.view(&*known(&app, &id)?, Stamp::now());
     let jumped = crate::blocking_pool::run(move || headspace_platform::multiplexer::jump(&view)).await;
-    let refused = |why: String| Failed(StatusCode::CONFLICT, format!("could not jump: {why}"));
+    let refused = |why: String| ApiError(StatusCode::CONFLICT, format!("could not jump: {why}"));
     jumped.unwrap_or_else(|_| Err("it went wrong".into())).map_err(refused)?;
     Ok(ok(&json!({"status": "ok"})))
 }
 
-pub async fn stats(State(app): State<Shared>) -> Answered {
-    let stats = app.ask_of_states(headspace_store::stats::by_day).await?;
+pub async fn stats(State(app): State<SharedState>) -> ApiResult {
+    let stats = app.read_flushed(headspace_store::stats::by_day).await?;
     Ok(ok(&stats))
 }
 
 /// Deletes what retention no longer keeps, or everything older than `days`.
-pub async fn prune(State(app): State<Shared>, body: Body) -> Answered {
-    let read = read_bytes(body, SMALL_BODY).await?;
+pub async fn prune(State(app): State<SharedState>, body: Body) -> ApiResult {
+    let read = read_bytes(body, MAX_SMALL_BODY).await?;
     let days = match read.bytes.is_empty() {
         true => None,
-        false => {
-            crate::ingest::body::decode(&read.bytes).map_err(Failed::bad)?.get("days").and_then(Value::as_u64)
-        }
+        false => crate::ingest::body::decode(&read.bytes)
+            .map_err(ApiError::bad)?
+            .get("days")
+            .and_then(Value::as_u64),
     };
     let days = days.map(|days| u32::try_from(days).unwrap_or(u32::MAX));
-    let Ok(deleted) = tokio::time::timeout(PRUNE_PATIENCE, app.ledger.prune(days)).await else {
+    let Ok(deleted) = tokio::time::timeout(PRUNE_ANSWERED_WITHIN, app.ledger.prune(days)).await else {
         return Ok(ok(&json!({"status": "ok", "done": false})));
     };
     let deleted = deleted?;

@@ -1,6 +1,6 @@
 //! The dashboard's files, built into the binary.
 
-use crate::http::response::{Answered, Failed};
+use crate::http::response::{ApiError, ApiResult};
 use axum::body::Body;
 use axum::extract::Path;
 use axum::response::Response;
@@ -51,17 +51,17 @@ static ASSETS: &[Asset] = assets![
     SCRIPT "timeline.js",
 ];
 
-pub async fn index(headers: HeaderMap) -> Answered {
+pub async fn index(headers: HeaderMap) -> ApiResult {
     send(&ASSETS[0], &headers)
 }
 
-pub async fn file(Path(path): Path<String>, headers: HeaderMap) -> Answered {
+pub async fn file(Path(path): Path<String>, headers: HeaderMap) -> ApiResult {
     let found = ASSETS.iter().find(|asset| asset.path == path);
-    send(found.ok_or_else(|| Failed::not_found("there is no such file"))?, &headers)
+    send(found.ok_or_else(|| ApiError::not_found("there is no such file"))?, &headers)
 }
 
 /// Always asked about, rarely sent again: a new build shows at once.
-fn send(asset: &Asset, headers: &HeaderMap) -> Answered {
+fn send(asset: &Asset, headers: &HeaderMap) -> ApiResult {
     let tag = format!("\"{:016x}\"", asset.tag);
     let response = Response::builder().header(ETAG, &tag).header(CACHE_CONTROL, "no-cache");
     let known = headers.get(IF_NONE_MATCH).and_then(|value| value.to_str().ok());
@@ -79,7 +79,7 @@ mod tests {
 
     #[test]
     fn every_file_of_the_dashboard_is_served() {
-        let mut there: Vec<String> = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/assets"))
+        let mut there: Vec<String> = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../../web"))
             .unwrap()
             .map(|entry| entry.unwrap().file_name().into_string().unwrap())
             .collect();

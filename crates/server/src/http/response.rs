@@ -11,12 +11,12 @@ use hyper::header::{
 use serde::Serialize;
 use serde_json::json;
 
-const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
+const PAGE_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
      connect-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 /// What keeps a browser from being used against the user, on every answer.
 static PROTECTION: [(HeaderName, HeaderValue); 6] = [
-    (CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY)),
+    (CONTENT_SECURITY_POLICY, HeaderValue::from_static(PAGE_POLICY)),
     (X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
     (REFERRER_POLICY, HeaderValue::from_static("no-referrer")),
     (X_FRAME_OPTIONS, HeaderValue::from_static("DENY")),
@@ -25,10 +25,10 @@ static PROTECTION: [(HeaderName, HeaderValue); 6] = [
 ];
 
 /// Room for those and the answer's own, from the start: growing would move every one of them.
-const HEADERS: usize = 10;
+const HEADERS_CAPACITY: usize = 10;
 
 pub fn protect(headers: &mut HeaderMap) {
-    headers.reserve(HEADERS.saturating_sub(headers.len()));
+    headers.reserve(HEADERS_CAPACITY.saturating_sub(headers.len()));
     for (name, value) in &PROTECTION {
         headers.insert(name.clone(), value.clone());
     }
@@ -37,37 +37,37 @@ pub fn protect(headers: &mut HeaderMap) {
 
 /// Something that went wrong, as the client hears it: `{"status":"error","message":…}`.
 #[derive(Debug)]
-pub struct Failed(pub StatusCode, pub String);
+pub struct ApiError(pub StatusCode, pub String);
 
-pub type Answered = Result<Response, Failed>;
+pub type ApiResult = Result<Response, ApiError>;
 
-impl Failed {
-    pub fn bad(message: impl Into<String>) -> Failed {
-        Failed(StatusCode::BAD_REQUEST, message.into())
+impl ApiError {
+    pub fn bad(message: impl Into<String>) -> ApiError {
+        ApiError(StatusCode::BAD_REQUEST, message.into())
     }
 
-    pub fn not_found(message: impl Into<String>) -> Failed {
-        Failed(StatusCode::NOT_FOUND, message.into())
+    pub fn not_found(message: impl Into<String>) -> ApiError {
+        ApiError(StatusCode::NOT_FOUND, message.into())
     }
 }
 
-impl IntoResponse for Failed {
+impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         with_status(self.0, &json!({"status": "error", "message": self.1}))
     }
 }
 
-impl From<Unavailable> for Failed {
-    fn from(error: Unavailable) -> Failed {
-        Failed(StatusCode::SERVICE_UNAVAILABLE, error.0)
+impl From<Unavailable> for ApiError {
+    fn from(error: Unavailable) -> ApiError {
+        ApiError(StatusCode::SERVICE_UNAVAILABLE, error.0)
     }
 }
 
 /// What went wrong inside is for the log; the client learns that it did.
-impl From<anyhow::Error> for Failed {
-    fn from(error: anyhow::Error) -> Failed {
+impl From<anyhow::Error> for ApiError {
+    fn from(error: anyhow::Error) -> ApiError {
         headspace_platform::log::line(&format!("could not answer: {error:#}"));
-        Failed(StatusCode::INTERNAL_SERVER_ERROR, "the server could not answer: see its log".into())
+        ApiError(StatusCode::INTERNAL_SERVER_ERROR, "the server could not answer: see its log".into())
     }
 }
 
@@ -79,7 +79,7 @@ pub fn with_status(status: StatusCode, value: &impl Serialize) -> Response {
     let bytes = serde_json::to_vec(value).unwrap_or_else(|_| b"{}".to_vec());
     let mut response = Response::new(Body::from(bytes));
     *response.status_mut() = status;
-    *response.headers_mut() = HeaderMap::with_capacity(HEADERS);
+    *response.headers_mut() = HeaderMap::with_capacity(HEADERS_CAPACITY);
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     response
 }

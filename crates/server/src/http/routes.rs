@@ -1,10 +1,9 @@
 //! The way of a request: the rules of access, then the route, then the headers every answer carries.
 
-use crate::app_state::Shared;
+use crate::app_state::SharedState;
 use crate::http::auth::login;
-use crate::http::auth::policy;
-use crate::http::auth::policy::Connection;
-use crate::http::response::{Answered, Failed, ok, protect};
+use crate::http::auth::policy::{self, Connection};
+use crate::http::response::{ApiError, ApiResult, ok, protect};
 use crate::http::{api, assets, status, stream};
 use crate::ingest::receive;
 use axum::Router;
@@ -18,7 +17,7 @@ use serde_json::json;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-pub fn routes(app: Shared) -> Router {
+pub fn routes(app: SharedState) -> Router {
     Router::new()
         .route("/hook/status", get(status::hook_status).post(receive::receive_status))
         .route("/hook/{slug}", post(receive::receive))
@@ -49,11 +48,11 @@ pub fn routes(app: Shared) -> Router {
 }
 
 /// Everything a request has to pass, and everything an answer carries.
-async fn rules(State(app): State<Shared>, request: Request, next: Next) -> Response {
+async fn rules(State(app): State<SharedState>, request: Request, next: Next) -> Response {
     let mut response = match admit(&app, &request) {
         Ok(()) => next.run(request).await,
         Err(refusal) => {
-            linger(request.into_body());
+            discard_body(request.into_body());
             refusal.into_response()
         }
     };
@@ -61,36 +60,36 @@ async fn rules(State(app): State<Shared>, request: Request, next: Next) -> Respo
     response
 }
 
-fn admit(app: &Shared, request: &Request) -> Result<(), Failed> {
+fn admit(app: &SharedState, request: &Request) -> Result<(), ApiError> {
     if app.stopping.load(Ordering::Relaxed) {
-        return Err(Failed(StatusCode::SERVICE_UNAVAILABLE, "the server is shutting down".into()));
+        return Err(ApiError(StatusCode::SERVICE_UNAVAILABLE, "the server is shutting down".into()));
     }
-    let refused = |(status, why)| Failed(status, why);
+    let refused = |(status, why)| ApiError(status, why);
     policy::check(&app.names, request.method(), request.uri(), request.headers()).map_err(refused)?;
     // The one-time code is the key there.
     if request.uri().path() == "/login" {
         return Ok(());
     }
     let connection = request.extensions().get::<Arc<Connection>>();
-    let connection = connection.ok_or_else(|| Failed::bad("the connection is not known"))?;
+    let connection = connection.ok_or_else(|| ApiError::bad("the connection is not known"))?;
     policy::admit(&app.keys, request.headers(), connection).map_err(refused)
 }
 
 /// Reads and forgets what a refused client is still sending, for a moment: closing in its face would take the
 /// answer away from it.
-pub fn linger(mut body: Body) {
+pub fn discard_body(mut body: Body) {
     use http_body_util::BodyExt;
-    const PATIENCE: std::time::Duration = std::time::Duration::from_secs(2);
-    const AT_MOST: usize = 64 << 20;
+    const DISCARD_BODY_FOR: std::time::Duration = std::time::Duration::from_secs(2);
+    const DISCARD_AT_MOST: usize = 64 << 20;
     if hyper::body::Body::is_end_stream(&body) {
         return;
     }
     tokio::spawn(async move {
         let mut seen = 0;
-        let _ = tokio::time::timeout(PATIENCE, async {
+        let _ = tokio::time::timeout(DISCARD_BODY_FOR, async {
             while let Some(Ok(frame)) = body.frame().await {
                 seen += frame.data_ref().map_or(0, |data| data.len());
-                if seen > AT_MOST {
+                if seen > DISCARD_AT_MOST {
                     break;
                 }
             }
@@ -99,17 +98,17 @@ pub fn linger(mut body: Body) {
     });
 }
 
-async fn health(State(app): State<Shared>) -> Response {
+async fn health(State(app): State<SharedState>) -> Response {
     ok(&json!({
         "status": "ok", "name": "headspace", "version": env!("CARGO_PKG_VERSION"),
         "pid": std::process::id(), "started_at": app.started_at,
     }))
 }
 
-async fn nowhere() -> Answered {
-    Err(Failed::not_found("there is nothing at this path"))
+async fn nowhere() -> ApiResult {
+    Err(ApiError::not_found("there is nothing at this path"))
 }
 
-async fn wrong_method() -> Answered {
-    Err(Failed(StatusCode::METHOD_NOT_ALLOWED, "this path does not take that method".into()))
+async fn wrong_method() -> ApiResult {
+    Err(ApiError(StatusCode::METHOD_NOT_ALLOWED, "this path does not take that method".into()))
 }

@@ -16,7 +16,7 @@ use tokio::time::{Instant, Interval, interval_at};
 /// A sign of life this often, for clients and for whatever sits between.
 pub const HEARTBEAT: Duration = Duration::from_secs(15);
 /// Batches a client may lag behind before it is dropped. It comes back with its `Last-Event-ID`.
-const MAX_BEHIND: usize = 256;
+const MAX_BATCHES_BEHIND: usize = 256;
 
 /// One step of the stream, ready to send.
 #[derive(Debug)]
@@ -142,7 +142,7 @@ impl Hub {
 
     /// From now on.
     pub fn subscribe(&self) -> mpsc::Receiver<Arc<Batch>> {
-        let (sender, receiver) = mpsc::channel(MAX_BEHIND);
+        let (sender, receiver) = mpsc::channel(MAX_BATCHES_BEHIND);
         let mut clients = self.clients();
         clients.push(sender);
         self.connected.store(clients.len(), Ordering::Relaxed);
@@ -261,7 +261,7 @@ mod tests {
         let hub = Hub::default();
         let slow = hub.subscribe();
         let mut quick = hub.subscribe();
-        for seq in 0..=MAX_BEHIND as i64 {
+        for seq in 0..=MAX_BATCHES_BEHIND as i64 {
             hub.publish(vec![message(seq, "turn_created", 1)]);
             assert!(quick.try_recv().is_ok());
         }

@@ -1,9 +1,9 @@
 //! `GET /hook/status` and `GET /metrics`: how the receiver is.
 
-use crate::app_state::{App, Shared};
-use crate::http::response::{Answered, ok};
+use crate::app_state::{AppState, SharedState};
+use crate::http::response::{ApiResult, ok};
 use crate::http::time_updates;
-use crate::reconcile::settings_watch::Hooks;
+use crate::reconcile::settings_watch::HookPresence;
 use axum::body::Body;
 use axum::extract::State;
 use axum::response::Response;
@@ -41,7 +41,7 @@ impl Mode {
     }
 }
 
-impl App {
+impl AppState {
     pub fn mode(&self) -> Mode {
         Mode::at(Stamp::now(), self.ledger.marks().last_hook_at, self.config.reconcile.fallback_timeout)
     }
@@ -68,7 +68,7 @@ impl App {
                 "polling_interval_fallback": number(pace.polling_interval_fallback),
                 "fallback_timeout": number(pace.fallback_timeout),
             },
-            "hooks": self.reconciler.hooks().map(Hooks::word),
+            "hooks": self.reconciler.hooks().map(HookPresence::word),
             "hooks_missing": self.reconciler.hooks_are_missing(marks.last_hook_at),
             "spool_pending": spool.count,
             "dropped": spool.dropped,
@@ -87,12 +87,12 @@ fn number(value: f64) -> Value {
     if value.fract() == 0.0 && value.abs() < 1e15 { json!(value as i64) } else { json!(value) }
 }
 
-pub async fn hook_status(State(app): State<Shared>) -> Answered {
+pub async fn hook_status(State(app): State<SharedState>) -> ApiResult {
     let spool = time_updates::spool().await;
     Ok(ok(&app.hook_status(spool)))
 }
 
-pub async fn metrics(State(app): State<Shared>) -> Answered {
+pub async fn metrics(State(app): State<SharedState>) -> ApiResult {
     let counts = app.ledger.counts();
     let marks = app.ledger.marks();
     let load = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed) as f64;

@@ -1,8 +1,8 @@
 //! `GET /api/events/stream`: what was missed, then what happens.
 
-use crate::app_state::{App, Shared};
+use crate::app_state::{AppState, SharedState};
 use crate::http::accept::Activity;
-use crate::http::response::{Answered, Failed};
+use crate::http::response::{ApiError, ApiResult};
 use crate::http::sse::{Filter, Stream};
 use anyhow::Result;
 use axum::body::Body;
@@ -18,32 +18,32 @@ use serde::Deserialize;
 use std::sync::Arc;
 
 /// Steps replayed in one answer. A client that missed more comes back for the rest.
-const MOST_REPLAYED: usize = 10_000;
+const MAX_REPLAYED: usize = 10_000;
 
 /// Streams at a time; half of all connections.
-const MOST_CLIENTS: usize = 512;
+const MAX_STREAMS: usize = 512;
 
 #[derive(Deserialize)]
-pub struct Wanted {
+pub struct StreamQuery {
     types: Option<String>,
     agent_id: Option<String>,
     last_event_id: Option<String>,
 }
 
 pub async fn stream(
-    State(app): State<Shared>,
+    State(app): State<SharedState>,
     Extension(activity): Extension<Arc<Activity>>,
-    Query(wanted): Query<Wanted>,
+    Query(wanted): Query<StreamQuery>,
     headers: HeaderMap,
-) -> Answered {
-    if app.ledger.hub().len() >= MOST_CLIENTS {
-        return Err(Failed(
+) -> ApiResult {
+    if app.ledger.hub().len() >= MAX_STREAMS {
+        return Err(ApiError(
             StatusCode::SERVICE_UNAVAILABLE,
             "too many clients are listening: try later".into(),
         ));
     }
     let agent_id = match wanted.agent_id.filter(|id| !id.is_empty()) {
-        Some(id) => Some(id.parse().map_err(|_| Failed::bad("`agent_id` is not a number"))?),
+        Some(id) => Some(id.parse().map_err(|_| ApiError::bad("`agent_id` is not a number"))?),
         None => None,
     };
     let kinds = wanted.types.unwrap_or_default();
@@ -60,7 +60,7 @@ pub async fn stream(
             // A number from before the database was started afresh: everything is news.
             let last = if last > known { 0 } else { last };
             let asked = app.clone();
-            app.ask_of_states(move |db| missed(&asked, db, last)).await?
+            app.read_flushed(move |db| missed(&asked, db, last)).await?
         }
         None => (Vec::new(), 0, true),
     };
@@ -77,10 +77,10 @@ pub async fn stream(
 type Missed = Vec<(i64, String, i64, String)>;
 
 /// The steps after `last`, the number of the last of them, and whether that is all.
-fn missed(app: &App, db: &Connection, last: i64) -> Result<(Missed, i64, bool)> {
+fn missed(app: &AppState, db: &Connection, last: i64) -> Result<(Missed, i64, bool)> {
     let now = Stamp::now();
-    let changes = queries::changes(db, last, MOST_REPLAYED)?;
-    let complete = changes.len() < MOST_REPLAYED;
+    let changes = queries::changes(db, last, MAX_REPLAYED)?;
+    let complete = changes.len() < MAX_REPLAYED;
     let end = changes.last().map_or(last, |change| change.seq);
     let mut missed = Vec::with_capacity(changes.len());
     for change in changes {

@@ -1,24 +1,24 @@
 //! What changes by the time alone: views of agents, and whether hooks still arrive. Told only while somebody listens.
 
-use crate::app_state::Shared;
+use crate::app_state::SharedState;
 use crate::http::sse::Message;
 use crate::http::status::Mode;
-use crate::reconcile::settings_watch::Hooks;
+use crate::reconcile::settings_watch::HookPresence;
 use headspace_core::engine::Agent;
 use headspace_core::stamp::Stamp;
 use headspace_platform::clock::WallClock;
 use std::time::Duration;
 use tokio::time::{MissedTickBehavior, interval};
 
-const PACE: Duration = Duration::from_millis(250);
+const TIME_UPDATES_EVERY: Duration = Duration::from_millis(250);
 /// Ticks between two looks at what changes slowly: staleness, and news of the receiver.
-const SLOW: u64 = 8;
+const SLOW_CHANGES_EVERY_TICKS: u64 = 8;
 
-pub async fn run(app: Shared) {
-    let mut ticks = interval(PACE);
+pub async fn run(app: SharedState) {
+    let mut ticks = interval(TIME_UPDATES_EVERY);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut last = Stamp::now();
-    let mut told: Option<(Mode, u64, u64, Option<Hooks>)> = None;
+    let mut told: Option<(Mode, u64, u64, Option<HookPresence>)> = None;
     for tick in 0u64.. {
         ticks.tick().await;
         let now = Stamp::now();
@@ -26,7 +26,7 @@ pub async fn run(app: Shared) {
             (last, told) = (now, None);
             continue;
         }
-        let slow = tick % SLOW == 0;
+        let slow = tick % SLOW_CHANGES_EVERY_TICKS == 0;
         if slow {
             app.reconciler.viewed();
         }
@@ -62,7 +62,7 @@ fn wakes(agent: &Agent, last: Stamp, now: Stamp) -> bool {
 
 /// It became stale since the last slow look.
 fn tires(agent: &Agent, now: Stamp) -> bool {
-    let before = now.minus(PACE * SLOW as u32);
+    let before = now.minus(TIME_UPDATES_EVERY * SLOW_CHANGES_EVERY_TICKS as u32);
     agent.is_stale(now) && !agent.is_stale(before)
 }
 

@@ -1,16 +1,15 @@
 //! From bytes to an event's body: forgiving where a client's text was broken, strict about the shape. Pure.
 
-use headspace_core::bounded_json;
-use headspace_core::json;
 use headspace_core::json_repair::repaired;
+use headspace_core::{bounded_json, json};
 use serde_json::{Map, Value};
 
 pub use headspace_core::mask::paranoid::forget_texts;
 
 /// A text longer than this is stored cut.
-pub const MAX_LEAF: usize = 16 << 10;
+pub const MAX_STORED_TEXT: usize = 16 << 10;
 /// Of a cut text this much of its end is kept: a question usually comes last.
-const KEPT_TAIL: usize = 4 << 10;
+const KEPT_END_OF_CUT_TEXT: usize = 4 << 10;
 
 /// The JSON object in `bytes`. Invalid UTF-8 and lone surrogates become replacement characters, because the
 /// event around them is still true. The error says what to do.
@@ -54,10 +53,10 @@ pub fn text(body: &Value) -> String {
     text
 }
 
-/// Cuts every text over [`MAX_LEAF`] bytes in the middle, and says so there.
+/// Cuts every text over [`MAX_STORED_TEXT`] bytes in the middle, and says so there.
 pub fn cut(value: &mut Value) {
     match value {
-        Value::String(text) if text.len() > MAX_LEAF => *text = cut_text(text),
+        Value::String(text) if text.len() > MAX_STORED_TEXT => *text = cut_text(text),
         Value::Array(items) => items.iter_mut().for_each(cut),
         Value::Object(fields) => fields.values_mut().for_each(cut),
         _ => {}
@@ -65,9 +64,9 @@ pub fn cut(value: &mut Value) {
 }
 
 fn cut_text(text: &str) -> String {
-    let mark = format!("\n[… {} bytes cut …]\n", text.len() - MAX_LEAF);
-    let head = floor(text, MAX_LEAF - KEPT_TAIL - mark.len());
-    let tail = floor(text, text.len() - KEPT_TAIL);
+    let mark = format!("\n[… {} bytes cut …]\n", text.len() - MAX_STORED_TEXT);
+    let head = floor(text, MAX_STORED_TEXT - KEPT_END_OF_CUT_TEXT - mark.len());
+    let tail = floor(text, text.len() - KEPT_END_OF_CUT_TEXT);
     format!("{}{mark}{}", &text[..head], &text[tail..])
 }
 
@@ -130,7 +129,7 @@ mod tests {
             json!({"prompt": format!("Begin. {}ü Which one?", "é".repeat(50_000)), "n": ["short"]});
         cut(&mut body);
         let text = body["prompt"].as_str().unwrap();
-        assert!(text.len() <= MAX_LEAF + 4, "{}", text.len());
+        assert!(text.len() <= MAX_STORED_TEXT + 4, "{}", text.len());
         assert!(text.starts_with("Begin. é") && text.ends_with("Which one?") && text.contains("bytes cut"));
         assert_eq!(body["n"][0], "short");
     }

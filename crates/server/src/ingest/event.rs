@@ -1,9 +1,9 @@
 //! How a hook's event becomes a record, posted or spooled.
 
-use crate::app_state::App;
+use crate::app_state::AppState;
 use crate::ingest::body;
 use crate::ledger::NewEvent;
-use crate::reconcile::watcher::Heard;
+use crate::reconcile::watcher::HookSignal;
 use headspace_core::event_names;
 use headspace_core::model::{Event, observed};
 use serde_json::{Map, Value};
@@ -30,19 +30,19 @@ pub fn recorded(slug: &str, bytes: &[u8], paranoid: bool) -> Result<(Event, Stri
 }
 
 /// What the event means to whoever watches its transcript.
-pub fn heard(event: &NewEvent) -> Heard {
-    Heard::new(&event.name, &event.session_id, event.at, &event.body)
+pub fn heard(event: &NewEvent) -> HookSignal {
+    HookSignal::new(&event.name, &event.session_id, event.at, &event.body)
 }
 
-impl App {
+impl AppState {
     /// What the transcript has to say before this event is recorded, if that may change what the event means.
     /// Reads a file: not for the server's runtime.
-    pub fn read_before(&self, heard: &Heard) -> Vec<NewEvent> {
+    pub fn read_before(&self, heard: &HookSignal) -> Vec<NewEvent> {
         self.reconciler.read_now(heard, None).into_iter().map(NewEvent::from).collect()
     }
 
     /// The same for an event that waited in the spool: lines that are younger than it come after it.
-    pub fn read_before_spooled(&self, heard: &Heard) -> Vec<NewEvent> {
+    pub fn read_before_spooled(&self, heard: &HookSignal) -> Vec<NewEvent> {
         self.reconciler.read_now(heard, Some(heard.at)).into_iter().map(NewEvent::from).collect()
     }
 }

@@ -10,19 +10,19 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 /// Calls that count: enough for a p99, few enough to be about today and not about last week.
-const REMEMBERED: usize = 500;
+const MAX_REMEMBERED_CALLS: usize = 500;
 /// Nobody waits longer: what took more was stamped by another clock, or told again later.
-const LONGEST: Duration = Duration::from_secs(5);
+const LONGEST_BELIEVED: Duration = Duration::from_secs(5);
 
 #[derive(Debug)]
-pub struct Cost {
+pub struct HookLatency {
     /// This machine, as `notify` names it: the stamps of another come from another clock.
     host: Option<String>,
-    calls: Mutex<Calls>,
+    calls: Mutex<RecentCalls>,
 }
 
 #[derive(Debug, Default)]
-struct Calls {
+struct RecentCalls {
     /// The last ones, in microseconds.
     latest: VecDeque<u32>,
     /// All since the server started.
@@ -32,17 +32,17 @@ struct Calls {
 
 /// What the calls cost so far.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Figures {
+pub struct LatencyFigures {
     pub p50: Duration,
     pub p99: Duration,
     pub count: u64,
     pub sum: Duration,
 }
 
-impl Cost {
+impl HookLatency {
     #[allow(clippy::new_without_default, reason = "it asks the machine for its name")]
-    pub fn new() -> Cost {
-        Cost { host: process::host_name(), calls: Mutex::default() }
+    pub fn new() -> HookLatency {
+        HookLatency { host: process::host_name(), calls: Mutex::default() }
     }
 
     /// When the call began that sent this event; `None` if only `notify` could say, and it was not `notify` here.
@@ -55,11 +55,11 @@ impl Cost {
     /// A call that began at `begun` has its answer now.
     pub fn answered(&self, begun: Stamp) {
         let took = Stamp::now().since(begun);
-        if took > LONGEST {
+        if took > LONGEST_BELIEVED {
             return;
         }
         let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
-        if calls.latest.len() == REMEMBERED {
+        if calls.latest.len() == MAX_REMEMBERED_CALLS {
             calls.latest.pop_front();
         }
         calls.latest.push_back(took.as_micros() as u32);
@@ -68,14 +68,14 @@ impl Cost {
     }
 
     /// `None` before the first call.
-    pub fn figures(&self) -> Option<Figures> {
+    pub fn figures(&self) -> Option<LatencyFigures> {
         let calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
         let mut latest: Vec<u32> = calls.latest.iter().copied().collect();
         latest.sort_unstable();
         let last = latest.len().checked_sub(1)?;
         let at =
             |percent: usize| Duration::from_micros(latest[(latest.len() * percent / 100).min(last)].into());
-        Some(Figures { p50: at(50), p99: at(99), count: calls.count, sum: calls.sum })
+        Some(LatencyFigures { p50: at(50), p99: at(99), count: calls.count, sum: calls.sum })
     }
 
     /// `{"p50": ms, "p99": ms}`, or null before the first call.
@@ -91,22 +91,22 @@ mod tests {
 
     #[test]
     fn the_figures_are_of_the_last_calls_and_leave_out_what_nobody_waited_for() {
-        let cost = Cost::new();
+        let cost = HookLatency::new();
         assert_eq!(cost.json(), Value::Null);
         cost.answered(Stamp::now().minus(Duration::from_secs(3600)));
         assert_eq!(cost.json(), Value::Null);
-        for ms in 0..REMEMBERED as u64 * 2 {
+        for ms in 0..MAX_REMEMBERED_CALLS as u64 * 2 {
             cost.answered(Stamp::now().minus(Duration::from_millis(ms)));
         }
         let figure = |name: &str| cost.json()[name].as_f64().unwrap();
         assert!((750.0..800.0).contains(&figure("p50")), "{}", figure("p50"));
         assert!((995.0..1050.0).contains(&figure("p99")), "{}", figure("p99"));
-        assert_eq!(cost.figures().unwrap().count, REMEMBERED as u64 * 2);
+        assert_eq!(cost.figures().unwrap().count, MAX_REMEMBERED_CALLS as u64 * 2);
     }
 
     #[test]
     fn only_a_call_of_notify_on_this_machine_is_measured() {
-        let cost = Cost { host: Some("here".into()), calls: Mutex::default() };
+        let cost = HookLatency { host: Some("here".into()), calls: Mutex::default() };
         let sent = Stamp::now().minus(Duration::from_millis(3));
         let event = |body: Value| NewEvent::hook("Stop".into(), "s".into(), body);
         let full = json!({"sent_at": sent, "delivery_id": "d", "host": "here"});

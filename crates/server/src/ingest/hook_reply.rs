@@ -2,11 +2,10 @@
 //! decision about a tool call never comes from here.
 
 use crate::ledger::{Ledger, NewEvent, Receipt};
-use headspace_core::engine::context_warnings;
-use headspace_core::engine::context_warnings::Due;
+use headspace_core::engine::context_warnings::{self, WarningDue};
 use headspace_core::model::{AgentView, Source, observed};
 use headspace_core::stamp::Stamp;
-use headspace_core::text::gist;
+use headspace_core::text::one_line;
 use headspace_platform::clock::WallClock;
 use headspace_platform::config::{Config, ContextFiles};
 use serde_json::{Value, json};
@@ -15,30 +14,30 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 /// A model that works this long without a word is asked for one.
-const SILENCE: Duration = Duration::from_secs(120);
+const ASK_FOR_PROGRESS_AFTER: Duration = Duration::from_secs(120);
 
 #[derive(Debug)]
-pub struct Hints {
+pub struct HookReplies {
     context: ContextFiles,
     title: bool,
     /// What each agent's title was last set to, and when its model was last reminded.
-    said: Mutex<Memory>,
+    said: Mutex<RepliesByAgent>,
 }
 
 /// What was said to agents that have not ended.
 #[derive(Debug, Default)]
-struct Memory {
-    said: HashMap<i64, Said>,
+struct RepliesByAgent {
+    said: HashMap<i64, LastReply>,
     /// With as many agents it is looked for those that are gone.
     full: usize,
 }
 
-impl Memory {
+impl RepliesByAgent {
     /// Fewer than this are not worth a look.
-    const FEW: usize = 64;
+    const CLEAN_UP_ABOVE: usize = 64;
 
-    fn of(&mut self, agent_id: i64, lives: impl Fn(i64) -> bool) -> &mut Said {
-        if self.said.len() >= self.full.max(Memory::FEW) {
+    fn of(&mut self, agent_id: i64, lives: impl Fn(i64) -> bool) -> &mut LastReply {
+        if self.said.len() >= self.full.max(RepliesByAgent::CLEAN_UP_ABOVE) {
             self.said.retain(|id, _| lives(*id));
             self.full = self.said.len() * 2;
         }
@@ -47,7 +46,7 @@ impl Memory {
 }
 
 #[derive(Debug, Default)]
-struct Said {
+struct LastReply {
     title: String,
     reminded_at: Option<Stamp>,
     report_asked: bool,
@@ -55,16 +54,16 @@ struct Said {
 
 /// As much of an event as decides what may be said to it.
 #[derive(Debug)]
-pub struct Asked {
+pub struct HookRequest {
     name: String,
     main_thread: bool,
     /// A Stop that a hook has answered already.
     again: bool,
 }
 
-impl Asked {
-    pub fn by(event: &NewEvent) -> Asked {
-        Asked {
+impl HookRequest {
+    pub fn by(event: &NewEvent) -> HookRequest {
+        HookRequest {
             name: event.name.clone(),
             main_thread: event.body.get("agent_id").is_none_or(Value::is_null),
             again: event.body.get("stop_hook_active") == Some(&Value::Bool(true)),
@@ -72,18 +71,18 @@ impl Asked {
     }
 }
 
-impl Hints {
-    pub fn new(config: &Config) -> Hints {
-        Hints { context: config.context.clone(), title: config.terminal_title, said: Mutex::default() }
+impl HookReplies {
+    pub fn new(config: &Config) -> HookReplies {
+        HookReplies { context: config.context.clone(), title: config.terminal_title, said: Mutex::default() }
     }
 
     /// Warnings need to know how full the window is now, and the transcript knows it best.
-    pub fn wants_transcript(&self, asked: &Asked) -> bool {
+    pub fn wants_transcript(&self, asked: &HookRequest) -> bool {
         !self.context.warnings.is_empty() && self.warns_at(asked)
     }
 
     /// What the client is to be told in answer to this event.
-    pub async fn output(&self, ledger: &Ledger, asked: &Asked, receipt: &Receipt) -> Option<Value> {
+    pub async fn output(&self, ledger: &Ledger, asked: &HookRequest, receipt: &Receipt) -> Option<Value> {
         let silent = !self.title && !self.context.reminders && !self.wants_transcript(asked);
         if receipt.duplicate || silent {
             return None;
@@ -100,22 +99,22 @@ impl Hints {
     }
 
     /// Subagents have windows of their own.
-    fn warns_at(&self, asked: &Asked) -> bool {
+    fn warns_at(&self, asked: &HookRequest) -> bool {
         let at_stop = asked.name == "Stop" && self.context.warn_at_stop && !asked.again;
         asked.main_thread && (asked.name == "UserPromptSubmit" || at_stop)
     }
 
-    async fn warning(&self, ledger: &Ledger, asked: &Asked, view: &AgentView) -> Option<Value> {
+    async fn warning(&self, ledger: &Ledger, asked: &HookRequest, view: &AgentView) -> Option<Value> {
         if !self.wants_transcript(asked) {
             return None;
         }
         let agent = ledger.snapshot().agent(view.id)?;
         let percent = view.context.as_ref()?.percent;
-        let said = agent.figures.warned.and_then(|level| u32::try_from(level).ok());
+        let said = agent.metrics.warned.and_then(|level| u32::try_from(level).ok());
         let (level, output) = match context_warnings::due(percent, said, &self.context.warnings) {
-            Due::Nothing => return None,
-            Due::StartAgain => (None, None),
-            Due::Say(level) => {
+            WarningDue::Nothing => return None,
+            WarningDue::StartAgain => (None, None),
+            WarningDue::Say(level) => {
                 (Some(level), context_warnings::output(&asked.name, &context_warnings::text(percent, level)))
             }
         };
@@ -127,7 +126,7 @@ impl Hints {
     }
 
     /// Opt-in: a word now and then from a model that works silently, and a report from one nobody watches.
-    fn reminder(&self, ledger: &Ledger, asked: &Asked, view: &AgentView) -> Option<Value> {
+    fn reminder(&self, ledger: &Ledger, asked: &HookRequest, view: &AgentView) -> Option<Value> {
         if !self.context.reminders || !asked.main_thread {
             return None;
         }
@@ -145,7 +144,7 @@ impl Hints {
             "PostToolUse" => {
                 let since =
                     said.reminded_at.or(view.current_command.as_ref().map(|command| command.started_at))?;
-                if Stamp::now().since(since) < SILENCE {
+                if Stamp::now().since(since) < ASK_FOR_PROGRESS_AFTER {
                     return None;
                 }
                 said.reminded_at = Some(Stamp::now());
@@ -157,12 +156,12 @@ impl Hints {
     }
 
     /// `! api · fix-auth`, if that differs from what was set before.
-    fn new_title(&self, ledger: &Ledger, asked: &Asked, view: &AgentView) -> Option<String> {
+    fn new_title(&self, ledger: &Ledger, asked: &HookRequest, view: &AgentView) -> Option<String> {
         // At the end of a session the client reads no output any more.
         if !self.title || view.headless || asked.name == "SessionEnd" {
             return None;
         }
-        let title = format!("{} {}", view.group.glyph(), gist(&view.name, 60));
+        let title = format!("{} {}", view.group.glyph(), one_line(&view.name, 60));
         let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
         let said = said.of(view.id, |id| lives(ledger, id));
         if said.title == title {
@@ -183,10 +182,10 @@ mod tests {
 
     #[test]
     fn what_was_said_to_agents_that_are_gone_is_forgotten() {
-        let mut memory = Memory::default();
+        let mut memory = RepliesByAgent::default();
         for id in 0..10_000 {
             memory.of(id, |known| known % 1000 == 7).title = id.to_string();
-            assert!(memory.said.len() <= Memory::FEW + 20, "{}", memory.said.len());
+            assert!(memory.said.len() <= RepliesByAgent::CLEAN_UP_ABOVE + 20, "{}", memory.said.len());
         }
         assert_eq!(memory.of(7, |_| true).title, "7");
     }

@@ -1,13 +1,13 @@
 //! `POST /hook/<slug>`: where events come in.
 
-use crate::app_state::Shared;
+use crate::app_state::SharedState;
 use crate::blocking_pool;
-use crate::http::response::{Answered, Failed, ok};
-use crate::http::routes::linger;
-use crate::ingest::hook_reply::Asked;
+use crate::http::response::{ApiError, ApiResult, ok};
+use crate::http::routes::discard_body;
+use crate::ingest::hook_reply::HookRequest;
 use crate::ingest::{body, event};
-use crate::ledger::{NewEvent, Pending, Receipt};
-use crate::reconcile::watcher::Heard;
+use crate::ledger::{NewEvent, PendingAnswer, Receipt};
+use crate::reconcile::watcher::HookSignal;
 use axum::body::Body;
 use axum::extract::{Path, State};
 use headspace_core::model::{AgentState, Method, Status};
@@ -24,25 +24,25 @@ pub const MAX_BODY: usize = 16 << 20;
 /// From the head of a request to the last byte of its body.
 const BODY_TIMEOUT: Duration = Duration::from_secs(10);
 /// Bodies over this are decoded on a thread of their own: everybody else shares this one.
-const BIG: usize = 128 << 10;
+const DECODE_INLINE_BELOW: usize = 128 << 10;
 
-pub async fn receive(State(app): State<Shared>, Path(slug): Path<String>, body: Body) -> Answered {
+pub async fn receive(State(app): State<SharedState>, Path(slug): Path<String>, body: Body) -> ApiResult {
     if !headspace_core::event_names::fits(&slug) {
-        return Err(Failed::not_found("no event has such a name"));
+        return Err(ApiError::not_found("no event has such a name"));
     }
     let (session_id, body) = read(body).await?;
     record(&app, event::event(&slug, session_id, body)).await
 }
 
 /// An event called "Status", though its path is also a question.
-pub async fn receive_status(app: State<Shared>, body: Body) -> Answered {
+pub async fn receive_status(app: State<SharedState>, body: Body) -> ApiResult {
     receive(app, Path("status".into()), body).await
 }
 
 /// Stores the event, after what the transcript has to say first, and answers when it is on disk.
-async fn record(app: &Shared, event: NewEvent) -> Answered {
+async fn record(app: &SharedState, event: NewEvent) -> ApiResult {
     let heard = event::heard(&event);
-    let asked = Asked::by(&event);
+    let asked = HookRequest::by(&event);
     let from_hook = event.from_hook;
     let begun = app.cost.begun(&event);
     let pending =
@@ -67,7 +67,7 @@ async fn record(app: &Shared, event: NewEvent) -> Answered {
 }
 
 /// To the ledger, behind what the transcript `said` before it.
-fn hand_in(app: &Shared, event: NewEvent, heard: Heard, said: Vec<NewEvent>) -> Pending {
+fn hand_in(app: &SharedState, event: NewEvent, heard: HookSignal, said: Vec<NewEvent>) -> PendingAnswer {
     // What is found in the transcript of a session nobody knows yet has no agent to belong to before this event.
     let known = app.ledger.snapshot().agent_of_session(&event.session_id).is_some();
     let from_hook = event.from_hook;
@@ -109,14 +109,14 @@ fn answer(receipt: &Receipt, hook_output: Option<Value>) -> Accepted {
 }
 
 /// The body as an object with its session.
-async fn read(body: Body) -> Result<(String, Map<String, Value>), Failed> {
+async fn read(body: Body) -> Result<(String, Map<String, Value>), ApiError> {
     let read = read_bytes(body, MAX_BODY).await?;
     let decode = |bytes: &Bytes| {
         let fields = body::decode(bytes)?;
         body::session_id(&fields).map(|session_id| (session_id, fields))
     };
-    if read.bytes.len() <= BIG {
-        return decode(&read.bytes).map_err(Failed::bad);
+    if read.bytes.len() <= DECODE_INLINE_BELOW {
+        return decode(&read.bytes).map_err(ApiError::bad);
     }
     let decoded = blocking_pool::run(move || {
         let (session_id, mut fields) = decode(&read.bytes)?;
@@ -127,7 +127,7 @@ async fn read(body: Body) -> Result<(String, Map<String, Value>), Failed> {
         }
         Ok((session_id, fields))
     });
-    decoded.await.unwrap_or_else(|_| Err(String::from("the body could not be read"))).map_err(Failed::bad)
+    decoded.await.unwrap_or_else(|_| Err(String::from("the body could not be read"))).map_err(ApiError::bad)
 }
 
 /// Room for big bodies, in KiB: a thousand connections may not take a thousand times the limit.
@@ -140,23 +140,25 @@ pub struct ReadBody {
 }
 
 /// All of the body, if it is not too big and does not take too long.
-pub async fn read_bytes(mut body: Body, limit: usize) -> Result<ReadBody, Failed> {
+pub async fn read_bytes(mut body: Body, limit: usize) -> Result<ReadBody, ApiError> {
     let too_big = || {
         let limit = limit >> 10;
-        Failed(StatusCode::PAYLOAD_TOO_LARGE, format!("the body is over {limit} KiB: send less"))
+        ApiError(StatusCode::PAYLOAD_TOO_LARGE, format!("the body is over {limit} KiB: send less"))
     };
     if body.size_hint().lower() > limit as u64 {
-        linger(body);
+        discard_body(body);
         return Err(too_big());
     }
     match tokio::time::timeout(BODY_TIMEOUT, collect(&mut body, limit)).await {
         Ok(Ok(Some(read))) => Ok(read),
         Ok(Ok(None)) => {
-            linger(body);
+            discard_body(body);
             Err(too_big())
         }
-        Ok(Err(_)) => Err(Failed::bad("the body ended too early: send it whole")),
-        Err(_) => Err(Failed(StatusCode::REQUEST_TIMEOUT, "the body took too long: send it at once".into())),
+        Ok(Err(_)) => Err(ApiError::bad("the body ended too early: send it whole")),
+        Err(_) => {
+            Err(ApiError(StatusCode::REQUEST_TIMEOUT, "the body took too long: send it at once".into()))
+        }
     }
 }
 
@@ -166,14 +168,14 @@ async fn collect(body: &mut Body, limit: usize) -> Result<Option<ReadBody>, axum
     let (mut whole, mut room) = (Vec::new(), None);
     while let Some(frame) = body.frame().await {
         let Ok(piece) = frame?.into_data() else { continue };
-        if whole.is_empty() && body.is_end_stream() && piece.len() <= BIG {
+        if whole.is_empty() && body.is_end_stream() && piece.len() <= DECODE_INLINE_BELOW {
             return Ok(Some(ReadBody { bytes: piece, _room: None }));
         }
         let length = whole.len() + piece.len();
         if length > limit {
             return Ok(None);
         }
-        if length > BIG && room.is_none() {
+        if length > DECODE_INLINE_BELOW && room.is_none() {
             // All at once: two that each wait for the other's half would wait for ever.
             room = ROOM.acquire_many(u32::try_from(announced >> 10).unwrap_or(u32::MAX)).await.ok();
         }

@@ -1,7 +1,7 @@
 //! The spool's other end: what hooks kept while no server answered is recorded, oldest first, and removed when it is
 //! on disk. A crash in between repeats the event, and its delivery id makes the two one.
 
-use crate::app_state::App;
+use crate::app_state::AppState;
 use crate::ingest::{body, event};
 use headspace_platform::spool::{Record, Spool};
 use headspace_platform::{config, log};
@@ -10,12 +10,12 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 /// How often the spool is looked at.
-const PACE: Duration = Duration::from_secs(2);
+const DRAIN_EVERY: Duration = Duration::from_secs(2);
 /// Events recorded together.
-const BATCH: usize = 200;
+const EVENTS_PER_BATCH: usize = 200;
 
 /// Drains at once and then every few seconds, until the server stops.
-pub fn run(app: &Weak<App>) {
+pub fn run(app: &Weak<AppState>) {
     let mut spool = Spool::open(&config::spool_dir());
     while let Some(app) = app.upgrade() {
         if app.stopping.load(Ordering::Relaxed) {
@@ -24,14 +24,14 @@ pub fn run(app: &Weak<App>) {
         drain(&app, &mut spool);
         app.reconciler.spool_was_read();
         drop(app);
-        std::thread::sleep(PACE);
+        std::thread::sleep(DRAIN_EVERY);
     }
 }
 
 /// Until it is empty, or something could not be recorded.
-fn drain(app: &Arc<App>, spool: &mut Spool) {
+fn drain(app: &Arc<AppState>, spool: &mut Spool) {
     loop {
-        let records = spool.read_batch(BATCH);
+        let records = spool.read_batch(EVENTS_PER_BATCH);
         if records.is_empty() || !record_all(app, spool, &records) || app.ledger.is_closed() {
             return;
         }
@@ -39,7 +39,7 @@ fn drain(app: &Arc<App>, spool: &mut Spool) {
 }
 
 /// `false`: at least one has to stay for now.
-fn record_all(app: &Arc<App>, spool: &Spool, records: &[Record]) -> bool {
+fn record_all(app: &Arc<AppState>, spool: &Spool, records: &[Record]) -> bool {
     let mut waiting = Vec::new();
     for record in records {
         let decoded = body::decode(&record.body)
@@ -67,10 +67,10 @@ fn record_all(app: &Arc<App>, spool: &Spool, records: &[Record]) -> bool {
     settle(app, spool, &mut waiting)
 }
 
-type Waiting<'a> = (&'a Record, crate::reconcile::watcher::Heard, crate::ledger::Pending);
+type Waiting<'a> = (&'a Record, crate::reconcile::watcher::HookSignal, crate::ledger::PendingAnswer);
 
 /// Waits for the answers, and removes what is on disk.
-fn settle(app: &Arc<App>, spool: &Spool, waiting: &mut Vec<Waiting>) -> bool {
+fn settle(app: &Arc<AppState>, spool: &Spool, waiting: &mut Vec<Waiting>) -> bool {
     let mut all = true;
     for (record, heard, pending) in waiting.drain(..) {
         match pending.wait() {

@@ -7,8 +7,8 @@ pub mod queue;
 pub mod snapshot;
 pub mod writer;
 
-use crate::alerts::Change;
-use crate::alerts::alert_feed::Watchers;
+use crate::alerts::AlertChange;
+use crate::alerts::alert_feed::AlertFeed;
 use crate::http::sse::Hub;
 use crate::ingest::body;
 use crate::ledger::queue::{Queue, Refused};
@@ -21,13 +21,13 @@ use headspace_platform::config::Config;
 use headspace_store::batch::EventRecord;
 pub use headspace_store::batch::Receipt;
 use headspace_store::retention::prune::Deleted;
-use headspace_store::write::{Marks, TailUpdate};
+use headspace_store::write::{StoreCursor, TailUpdate};
 use serde_json::Value;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, mpsc};
 use tokio::sync::oneshot;
 
 /// Jobs that may wait; connections are limited far below this.
-const LINE: usize = 16_384;
+const MAX_QUEUED_JOBS: usize = 16_384;
 
 /// Something that happened, not yet recorded.
 #[derive(Clone, Debug)]
@@ -123,9 +123,9 @@ pub type Answer = Result<Receipt, Unavailable>;
 
 /// An answer on its way: await it, or [`wait`](Pending::wait) in a plain thread.
 #[derive(Debug)]
-pub struct Pending(oneshot::Receiver<Answer>);
+pub struct PendingAnswer(oneshot::Receiver<Answer>);
 
-impl Pending {
+impl PendingAnswer {
     /// Blocks this thread; not for use on the server's runtime.
     pub fn wait(self) -> Answer {
         self.0.blocking_recv().unwrap_or_else(|_| Err(gone()))
@@ -171,8 +171,8 @@ impl Job {
 #[derive(Debug, Default)]
 pub struct Published {
     pub snapshot: RwLock<Snapshot>,
-    pub marks: RwLock<Marks>,
-    pub watchers: Watchers,
+    pub marks: RwLock<StoreCursor>,
+    pub watchers: AlertFeed,
     /// Where answers to the server's own tasks go, all of a COMMIT at once.
     pub answered: OnceLock<tokio::sync::mpsc::UnboundedSender<Vec<(Job, Answer)>>>,
     pub hub: Hub,
@@ -201,7 +201,7 @@ pub struct Ledger {
 impl Ledger {
     pub fn new(config: &Config) -> Ledger {
         Ledger {
-            queue: Arc::new(Queue::new(LINE)),
+            queue: Arc::new(Queue::new(MAX_QUEUED_JOBS)),
             published: Arc::new(Published::default()),
             paranoid: config.paranoid,
             window: config.context.window,
@@ -209,14 +209,14 @@ impl Ledger {
     }
 
     /// Hands in an event. Secrets are masked and long texts cut here, on the caller's time: nothing else enters.
-    pub fn submit(&self, event: NewEvent) -> Pending {
+    pub fn submit(&self, event: NewEvent) -> PendingAnswer {
         let (job, pending) = self.job(event);
         self.put(job);
         pending
     }
 
     /// Several, with nothing of anybody else between them.
-    pub fn submit_all(&self, events: Vec<NewEvent>) -> Vec<Pending> {
+    pub fn submit_all(&self, events: Vec<NewEvent>) -> Vec<PendingAnswer> {
         let (jobs, pending): (Vec<_>, Vec<_>) = events.into_iter().map(|event| self.job(event)).unzip();
         self.put_all(jobs);
         pending
@@ -224,7 +224,7 @@ impl Ledger {
 
     /// As [`Ledger::submit_all`], for tasks of the server, which are on one thread: it is woken once for all answers
     /// of a COMMIT. Between threads every wake-up costs more than an event.
-    pub fn submit_together(&self, events: Vec<NewEvent>) -> Vec<Pending> {
+    pub fn submit_together(&self, events: Vec<NewEvent>) -> Vec<PendingAnswer> {
         let (mut jobs, pending): (Vec<_>, Vec<_>) = events.into_iter().map(|event| self.job(event)).unzip();
         for job in &mut jobs {
             if let Job::Event(job) = job {
@@ -262,13 +262,13 @@ impl Ledger {
         wait.await.map_err(|_| Unavailable("the latest states could not be stored: try again".into()))
     }
 
-    fn job(&self, mut new: NewEvent) -> (Job, Pending) {
+    fn job(&self, mut new: NewEvent) -> (Job, PendingAnswer) {
         let (answer, pending) = oneshot::channel();
         let (delivery_id, from_hook, tail) = (new.delivery_id.take(), new.from_hook, new.tail.take());
         let (event, text) = new.recorded(self.paranoid);
         let record = EventRecord { event, text, delivery_id, from_hook, tail };
         let job = EventJob { record, by_task: false, answer };
-        (Job::Event(Box::new(job)), Pending(pending))
+        (Job::Event(Box::new(job)), PendingAnswer(pending))
     }
 
     fn put(&self, job: Job) {
@@ -301,12 +301,12 @@ impl Ledger {
         agent.view(now, self.window)
     }
 
-    pub fn marks(&self) -> Marks {
+    pub fn marks(&self) -> StoreCursor {
         self.published.marks.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// From now on: every agent as it looks after a COMMIT that made it need somebody, or no more.
-    pub fn watch(&self) -> mpsc::Receiver<Change> {
+    pub fn watch(&self) -> mpsc::Receiver<AlertChange> {
         self.published.watchers.add()
     }
 

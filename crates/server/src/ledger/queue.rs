@@ -7,13 +7,13 @@ use std::time::Duration;
 /// A line of jobs for one taker.
 #[derive(Debug)]
 pub struct Queue<T> {
-    state: Mutex<State<T>>,
+    state: Mutex<QueueState<T>>,
     changed: Condvar,
     capacity: usize,
 }
 
 #[derive(Debug)]
-struct State<T> {
+struct QueueState<T> {
     jobs: VecDeque<T>,
     closed: bool,
     /// The taker sleeps. Waking somebody who does not costs a system call all the same.
@@ -38,13 +38,13 @@ pub enum Taken<T> {
 impl<T> Queue<T> {
     pub fn new(capacity: usize) -> Queue<T> {
         Queue {
-            state: Mutex::new(State { jobs: VecDeque::new(), closed: false, asleep: false }),
+            state: Mutex::new(QueueState { jobs: VecDeque::new(), closed: false, asleep: false }),
             changed: Condvar::new(),
             capacity,
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State<T>> {
+    fn lock(&self) -> MutexGuard<'_, QueueState<T>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -71,7 +71,7 @@ impl<T> Queue<T> {
         let mut state = self.lock();
         if state.jobs.is_empty() && !state.closed {
             state.asleep = true;
-            let empty = |state: &mut State<T>| {
+            let empty = |state: &mut QueueState<T>| {
                 state.asleep = state.jobs.is_empty() && !state.closed;
                 state.asleep
             };

@@ -13,10 +13,10 @@ use headspace_core::stamp::Stamp;
 use headspace_platform::clock::WallClock;
 use headspace_platform::log;
 use headspace_store as store;
-use headspace_store::batch::{Around, Batch, Failure};
+use headspace_store::batch::{Batch, FactSources, Failure};
 use headspace_store::checkpoint::Checkpoint;
-use headspace_store::projection_state::Memory;
-use headspace_store::retention::schedule::Upkeep;
+use headspace_store::projection_state::ProjectionState;
+use headspace_store::retention::schedule::RetentionSchedule;
 use headspace_store::write::Rows;
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 use std::collections::HashSet;
@@ -25,16 +25,16 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
 /// More jobs than this are not committed together, so that the first of them is not kept waiting.
-const MOST_AT_ONCE: usize = 512;
+const MAX_JOBS_PER_COMMIT: usize = 512;
 
 pub struct Writer {
     db: Connection,
     path: PathBuf,
     ledger: Ledger,
     /// `None` after a failure, until the store could be read again.
-    memory: Option<Memory>,
-    around: Around,
-    upkeep: Upkeep,
+    memory: Option<ProjectionState>,
+    around: FactSources,
+    upkeep: RetentionSchedule,
     checkpoint: Checkpoint,
     /// COMMIT means on disk. Not known after a failure in between.
     durable: bool,
@@ -50,8 +50,8 @@ struct Committed {
 
 impl Writer {
     /// Reads the world from the store and publishes it.
-    pub fn new(db: Connection, path: PathBuf, ledger: Ledger, upkeep: Upkeep) -> Result<Writer> {
-        let (around, checkpoint) = (Around::new(), Checkpoint::start(&db, &path));
+    pub fn new(db: Connection, path: PathBuf, ledger: Ledger, upkeep: RetentionSchedule) -> Result<Writer> {
+        let (around, checkpoint) = (FactSources::new(), Checkpoint::start(&db, &path));
         let mut writer = Writer { db, path, ledger, memory: None, around, upkeep, checkpoint, durable: true };
         writer.load()?;
         Ok(writer)
@@ -60,15 +60,15 @@ impl Writer {
     /// Until the line is closed and empty.
     pub fn run(mut self) {
         loop {
-            let rows = self.memory.as_ref().and_then(Memory::write_in);
+            let rows = self.memory.as_ref().and_then(ProjectionState::write_in);
             let patience =
                 rows.map_or_else(|| self.upkeep.patience(), |rows| rows.min(self.upkeep.patience()));
-            match self.ledger.queue.take(MOST_AT_ONCE, Some(patience)) {
+            match self.ledger.queue.take(MAX_JOBS_PER_COMMIT, Some(patience)) {
                 Taken::Jobs(jobs) => self.take(jobs),
                 Taken::Nothing => {}
                 Taken::Closed => break,
             }
-            if self.memory.as_ref().and_then(Memory::write_in).is_some_and(|due| due.is_zero()) {
+            if self.memory.as_ref().and_then(ProjectionState::write_in).is_some_and(|due| due.is_zero()) {
                 self.write_rows();
             }
             self.tidy();
@@ -162,7 +162,7 @@ impl Writer {
     }
 
     fn load(&mut self) -> Result<()> {
-        let memory = Memory::load(&self.db)?;
+        let memory = ProjectionState::load(&self.db)?;
         let published = &self.ledger.published;
         *published.snapshot.write().unwrap_or_else(PoisonError::into_inner) =
             Snapshot::new(memory.world.shared());
@@ -208,7 +208,7 @@ impl Writer {
     fn note(&self, error: &anyhow::Error, what: &str) {
         log::line(&format!("{what}: {error:#}"));
         if store::is_damage(error) {
-            store::suspect(&self.path);
+            store::request_integrity_check(&self.path);
         }
     }
 
@@ -218,7 +218,7 @@ impl Writer {
             return Err(anyhow::anyhow!("the store has not been read").into());
         };
         if !self.durable {
-            store::hurry(&self.db)?;
+            store::set_durable(&self.db)?;
             self.durable = true;
         }
         let transaction = Transaction::new_unchecked(&self.db, TransactionBehavior::Immediate)?;

@@ -4,8 +4,8 @@
 //! change is reported only when it has stood for a moment, unless no hook can tell it: "Yes" in a dialog, and all that a
 //! session without hooks does.
 
-use crate::reconcile::Seat;
-use crate::reconcile::liveness::Client;
+use crate::reconcile::WatchTarget;
+use crate::reconcile::liveness::ClientProcess;
 use crate::reconcile::watcher::Report;
 use headspace_clients::Note;
 use headspace_core::model::{ClientState, Source, observed};
@@ -83,29 +83,34 @@ pub(super) fn status(note: &Note) -> Option<ClientState> {
 }
 
 /// How long a change stands before it is reported.
-pub(super) fn settles_after(note: &Note, seat: Option<&Seat>, hooks_speak: bool) -> Duration {
+pub(super) fn settles_after(note: &Note, seat: Option<&WatchTarget>, hooks_speak: bool) -> Duration {
     /// A session that nobody reported: its first hook may be on its way.
-    const FOUND: Duration = Duration::from_millis(1000);
+    const FIRST_HOOK_WITHIN: Duration = Duration::from_millis(1000);
     /// A hook describes the dialog, or tells the prompt or the end of the turn.
-    const HOOK_IS_COMING: Duration = Duration::from_millis(400);
+    const HOOK_FOLLOWS_WITHIN: Duration = Duration::from_millis(400);
     /// Several dialogs stand in line: the next one may be on the screen before the client has written so.
-    const NEXT_DIALOG: Duration = Duration::from_millis(300);
+    const NEXT_DIALOG_WITHIN: Duration = Duration::from_millis(300);
     /// The transcript gets a line for a refusal or an interrupt.
-    const LINE_IS_COMING: Duration = Duration::from_millis(200);
-    let Some(seat) = seat else { return if hooks_speak { FOUND } else { Duration::ZERO } };
+    const LINE_FOLLOWS_WITHIN: Duration = Duration::from_millis(200);
+    let Some(seat) = seat else { return if hooks_speak { FIRST_HOOK_WITHIN } else { Duration::ZERO } };
     if !hooks_speak {
         return Duration::ZERO;
     }
     match (status(note), seat.open_dialogs) {
         (Some(ClientState::Busy), 1) | (Some(ClientState::Waiting), 1..) => Duration::ZERO,
-        (Some(ClientState::Busy), 2..) => NEXT_DIALOG,
-        (Some(ClientState::Idle | ClientState::Shell), 1..) => LINE_IS_COMING,
-        _ => HOOK_IS_COMING,
+        (Some(ClientState::Busy), 2..) => NEXT_DIALOG_WITHIN,
+        (Some(ClientState::Idle | ClientState::Shell), 1..) => LINE_FOLLOWS_WITHIN,
+        _ => HOOK_FOLLOWS_WITHIN,
     }
 }
 
 /// The event of a change. `at`: since when it is news, if that is not when the client says it changed.
-pub(super) fn report(note: &Note, client: Client, transcript: Option<&Path>, at: Option<Stamp>) -> Report {
+pub(super) fn report(
+    note: &Note,
+    client: ClientProcess,
+    transcript: Option<&Path>,
+    at: Option<Stamp>,
+) -> Report {
     let changed = note.status_updated_at.or(note.started_at).and_then(|at| at.checked_mul(1_000_000));
     let at = at.or(changed.map(Stamp)).unwrap_or_else(Stamp::now).min(Stamp::now());
     let mut body = json!({
@@ -129,8 +134,8 @@ pub(super) fn report(note: &Note, client: Client, transcript: Option<&Path>, at:
 mod tests {
     use super::*;
 
-    fn seat(open_dialogs: usize) -> Seat {
-        Seat {
+    fn seat(open_dialogs: usize) -> WatchTarget {
+        WatchTarget {
             session_id: "s".into(),
             transcript_path: None,
             idle: false,

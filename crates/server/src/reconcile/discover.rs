@@ -1,21 +1,21 @@
 //! Sessions on disk that no hook reported: started before headspace was installed, or with hooks switched off.
 //!
 //! A client without hooks says nothing when it ends, and old transcripts lie around by the thousand, so only one
-//! that was written to within [`RECENT`] counts, by its newest line as well as by the file's time. It is looked at
-//! again after [`GRACE`], because a hook may be on its way.
+//! that was written to within [`FOUND_IF_WRITTEN_WITHIN`] counts, by its newest line as well as by the file's time. It is looked at
+//! again after [`HOOKS_GO_FIRST_FOR`], because a hook may be on its way.
 
-use crate::reconcile::watcher::{Finding, Watch};
+use crate::reconcile::watcher::{SessionEnd, TranscriptWatcher};
 use headspace_core::stamp::Stamp;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
-const RECENT: Duration = Duration::from_secs(10 * 60);
-const GRACE: Duration = Duration::from_secs(3);
+const FOUND_IF_WRITTEN_WITHIN: Duration = Duration::from_secs(10 * 60);
+const HOOKS_GO_FIRST_FOR: Duration = Duration::from_secs(3);
 /// Appending to a file does not change its directory, so now and then all files are looked at.
-const LOOK_AT_ALL: Duration = Duration::from_secs(60);
+const LOOK_AT_ALL_EVERY: Duration = Duration::from_secs(60);
 /// A session at work is looked for again at once, an unreadable or resting one not before it is written to.
-const MOST_CANDIDATES: usize = 1000;
+const MAX_CANDIDATES: usize = 1000;
 
 /// The directory of all projects' transcripts, and what was there when we last looked.
 #[derive(Debug)]
@@ -36,11 +36,11 @@ struct Candidate {
 
 /// A session nobody reported.
 #[derive(Debug)]
-pub struct Found {
+pub struct FoundSession {
     pub session_id: String,
     pub path: PathBuf,
-    pub watch: Watch,
-    pub finding: Finding,
+    pub watch: TranscriptWatcher,
+    pub finding: SessionEnd,
 }
 
 impl Discovery {
@@ -49,15 +49,15 @@ impl Discovery {
     }
 
     /// Looks once; oldest first, so that a newer session of the same place comes last.
-    pub fn look(&mut self, now: Stamp, known: &dyn Fn(&str) -> bool) -> Vec<Found> {
+    pub fn look(&mut self, now: Stamp, known: &dyn Fn(&str) -> bool) -> Vec<FoundSession> {
         self.list(now, known);
         self.candidates.retain(|session_id, candidate| {
             !known(session_id) && modified(&candidate.path).is_some_and(|time| recent(Stamp::from(time), now))
         });
-        let mut found: Vec<Found> = self
+        let mut found: Vec<FoundSession> = self
             .candidates
             .iter_mut()
-            .filter(|(_, candidate)| now.since(candidate.since) >= GRACE)
+            .filter(|(_, candidate)| now.since(candidate.since) >= HOOKS_GO_FIRST_FOR)
             .filter_map(|(session_id, candidate)| candidate.look(session_id, now))
             .collect();
         found.sort_by_key(|found| found.finding.last_at);
@@ -73,7 +73,7 @@ impl Discovery {
     }
 
     fn list(&mut self, now: Stamp, known: &dyn Fn(&str) -> bool) {
-        let all = self.all_at.is_none_or(|at| at.elapsed() >= LOOK_AT_ALL);
+        let all = self.all_at.is_none_or(|at| at.elapsed() >= LOOK_AT_ALL_EVERY);
         if all {
             self.all_at = Some(Instant::now());
         }
@@ -88,7 +88,7 @@ impl Discovery {
             for path in entries(&directory) {
                 let Some(session_id) = session_of(&path) else { continue };
                 let fresh = || modified(&path).is_some_and(|time| recent(Stamp::from(time), now));
-                if !known(session_id) && self.candidates.len() < MOST_CANDIDATES && fresh() {
+                if !known(session_id) && self.candidates.len() < MAX_CANDIDATES && fresh() {
                     let since = now;
                     let session_id = session_id.to_owned();
                     self.candidates.entry(session_id).or_insert(Candidate { path, since, dismissed: None });
@@ -99,18 +99,21 @@ impl Discovery {
 }
 
 impl Candidate {
-    fn look(&mut self, session_id: &str, now: Stamp) -> Option<Found> {
+    fn look(&mut self, session_id: &str, now: Stamp) -> Option<FoundSession> {
         let time = modified(&self.path)?;
         if self.dismissed == Some(time) {
             return None;
         }
-        let found = Watch::find(session_id, self.path.clone(), now)
+        let found = TranscriptWatcher::find(session_id, self.path.clone(), now)
             // A run without a terminal is over when its turn is, and nobody comes back to it.
             .filter(|(_, finding)| recent(finding.last_at, now) && (finding.busy || !headless(finding)));
         match found {
-            Some((watch, finding)) => {
-                Some(Found { session_id: session_id.to_owned(), path: self.path.clone(), watch, finding })
-            }
+            Some((watch, finding)) => Some(FoundSession {
+                session_id: session_id.to_owned(),
+                path: self.path.clone(),
+                watch,
+                finding,
+            }),
             None => {
                 self.dismissed = Some(time);
                 None
@@ -119,12 +122,12 @@ impl Candidate {
     }
 }
 
-fn headless(finding: &Finding) -> bool {
+fn headless(finding: &SessionEnd) -> bool {
     finding.entrypoint.as_deref().is_some_and(|entrypoint| entrypoint != "cli")
 }
 
 fn recent(time: Stamp, now: Stamp) -> bool {
-    now.since(time) <= RECENT
+    now.since(time) <= FOUND_IF_WRITTEN_WITHIN
 }
 
 fn entries(directory: &Path) -> impl Iterator<Item = PathBuf> {
@@ -191,7 +194,7 @@ mod tests {
         disk.write("s1.jsonl", disk.now, "");
         assert_eq!(disk.found(&[]), [""; 0]);
         assert!(disk.discovery.waits());
-        disk.pass(GRACE);
+        disk.pass(HOOKS_GO_FIRST_FOR);
         assert_eq!(disk.found(&[]), ["s1"]);
         assert_eq!(disk.found(&["s1"]), [""; 0]);
         assert!(!disk.discovery.waits());
@@ -202,7 +205,7 @@ mod tests {
         let mut disk = Disk::new();
         disk.write("s1.jsonl", disk.now, "");
         disk.found(&[]);
-        disk.pass(GRACE);
+        disk.pass(HOOKS_GO_FIRST_FOR);
         assert_eq!(disk.found(&["s1"]), [""; 0]);
     }
 
@@ -215,7 +218,7 @@ mod tests {
         let hour_ago = SystemTime::now() - Duration::from_secs(3600);
         fs::File::options().write(true).open(&path).unwrap().set_modified(hour_ago).unwrap();
         disk.found(&[]);
-        disk.pass(GRACE);
+        disk.pass(HOOKS_GO_FIRST_FOR);
         assert_eq!(disk.found(&[]), [""; 0]);
     }
 
@@ -231,7 +234,7 @@ mod tests {
         fs::write(&path, text).unwrap();
         disk.write("running.jsonl", disk.now, ",\"entrypoint\":\"sdk-cli\"");
         disk.found(&[]);
-        disk.pass(GRACE);
+        disk.pass(HOOKS_GO_FIRST_FOR);
         assert_eq!(disk.found(&[]), ["running"]);
     }
 
@@ -242,7 +245,7 @@ mod tests {
         let text = fs::read_to_string(&path).unwrap();
         fs::write(&path, "{\"type\":\"mode\"}\n").unwrap();
         disk.found(&[]);
-        disk.pass(GRACE);
+        disk.pass(HOOKS_GO_FIRST_FOR);
         assert_eq!(disk.found(&[]), [""; 0]);
         assert!(!disk.discovery.waits());
         fs::write(&path, text).unwrap();

@@ -1,15 +1,14 @@
 //! The server as the reconciler sees it: agents to look after, and a ledger for what it finds.
 
 use crate::ledger::{Ledger, NewEvent};
-use crate::reconcile::liveness::Client;
-use crate::reconcile::settings_watch::Settings;
+use crate::reconcile::liveness::ClientProcess;
+use crate::reconcile::settings_watch::SettingsWatch;
 use crate::reconcile::watcher::Report;
-use crate::reconcile::{Ground, Pane, Places, Reconciler, Seat};
+use crate::reconcile::{Pane, Places, Reconciler, ReconcilerHost, WatchTarget};
 use headspace_core::engine::Agent;
 use headspace_core::model::{AgentState, InteractionKind, Machine, observed};
 use headspace_core::stamp::Stamp;
-use headspace_platform::config;
-use headspace_platform::config::Config;
+use headspace_platform::config::{self, Config};
 use headspace_platform::machine;
 use headspace_platform::tail::Mark;
 use headspace_store::write::TailUpdate;
@@ -20,35 +19,35 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// How often, and after which pause, a report is handed in again while the store cannot take it.
-const ATTEMPTS: u32 = 10;
-const PAUSE: Duration = Duration::from_millis(500);
+const SUBMIT_ATTEMPTS: u32 = 10;
+const SUBMIT_PAUSE: Duration = Duration::from_millis(500);
 
 /// Begins to watch, in its own thread, where the last server stopped reading.
 pub fn start(config: &Config, ledger: &Ledger, tails: Vec<TailUpdate>) -> std::io::Result<Reconciler> {
     let marks: HashMap<String, Mark> =
         tails.into_iter().map(|tail| (tail.session_id.clone(), mark(tail))).collect();
-    let ground = Arc::new(Home { ledger: ledger.clone(), machine: machine::this() });
-    let places = Places { config: config::claude_dir(), settings: Settings::of_user() };
+    let ground = Arc::new(LedgerHost { ledger: ledger.clone(), machine: machine::this() });
+    let places = Places { config: config::claude_dir(), settings: SettingsWatch::of_user() };
     Reconciler::start(ground, config.reconcile.clone(), places, marks)
 }
 
-struct Home {
+struct LedgerHost {
     ledger: Ledger,
     machine: Machine,
 }
 
-impl Ground for Home {
-    fn seats(&self) -> Vec<Seat> {
+impl ReconcilerHost for LedgerHost {
+    fn seats(&self) -> Vec<WatchTarget> {
         let agents = self.ledger.snapshot().agents(0);
         agents.iter().map(|agent| self.seat_of(agent)).collect()
     }
 
-    fn seat(&self, session_id: &str) -> Option<Seat> {
+    fn seat(&self, session_id: &str) -> Option<WatchTarget> {
         let agent = self.ledger.snapshot().agent_of_session(session_id)?;
         (agent.session_id == session_id && agent.ended_at.is_none()).then(|| self.seat_of(&agent))
     }
 
-    fn seat_of(&self, client: Client) -> Option<Seat> {
+    fn seat_of(&self, client: ClientProcess) -> Option<WatchTarget> {
         self.seats().into_iter().find(|seat| seat.client == Some(client))
     }
 
@@ -79,19 +78,19 @@ impl Ground for Home {
             NewEvent::from(report)
         };
         let events: Vec<NewEvent> = reports.into_iter().map(here).collect();
-        for _ in 0..ATTEMPTS {
+        for _ in 0..SUBMIT_ATTEMPTS {
             let pending = self.ledger.submit_all(events.clone());
             if pending.into_iter().all(|pending| pending.wait().is_ok()) || self.ledger.is_closed() {
                 return;
             }
-            std::thread::sleep(PAUSE);
+            std::thread::sleep(SUBMIT_PAUSE);
         }
         headspace_platform::log::line("could not store what transcripts say: given up until the next start");
     }
 }
 
-impl Home {
-    fn seat_of(&self, agent: &Agent) -> Seat {
+impl LedgerHost {
+    fn seat_of(&self, agent: &Agent) -> WatchTarget {
         let place = &agent.place;
         // Agents from before there were ids are told by their names alone.
         let here = !place.elsewhere && self.is_here(&place.machine());
@@ -100,7 +99,7 @@ impl Home {
             asking.filter_map(|one| Some((one.subagent.clone()?, one.opened_at))).collect::<Vec<_>>();
         let idle = agent.state == AgentState::Idle;
         let dialogs = || agent.interactions.iter().filter(|one| one.kind != InteractionKind::Reply);
-        Seat {
+        WatchTarget {
             session_id: agent.session_id.clone(),
             transcript_path: place.transcript_path.as_deref().filter(|_| here).map(PathBuf::from),
             idle,
@@ -111,7 +110,7 @@ impl Home {
             client: place
                 .claude_pid
                 .filter(|_| here)
-                .map(|pid| Client { pid, start: place.claude_pid_start }),
+                .map(|pid| ClientProcess { pid, start: place.claude_pid_start }),
             pane: place.tmux_pane.clone().filter(|_| here).map(|id| Pane {
                 socket: place
                     .terminal

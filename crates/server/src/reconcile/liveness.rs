@@ -10,30 +10,30 @@ use std::time::Duration;
 const CERTAIN_AFTER: Duration = Duration::from_millis(300);
 /// A pid can be another process by now. Looking closely costs more than asking whether it is taken, so quiet
 /// agents are looked at closely only this often.
-const CLOSE_LOOK: Duration = Duration::from_secs(30);
+const LOOK_CLOSELY_EVERY: Duration = Duration::from_secs(30);
 
 /// A client as its hooks described it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Client {
+pub struct ClientProcess {
     pub pid: u32,
     /// When it started, if its hooks knew.
     pub start: Option<u64>,
 }
 
-impl From<Process> for Client {
-    fn from(process: Process) -> Client {
-        Client { pid: process.pid, start: Some(process.start) }
+impl From<Process> for ClientProcess {
+    fn from(process: Process) -> ClientProcess {
+        ClientProcess { pid: process.pid, start: Some(process.start) }
     }
 }
 
 /// What is known of clients from look to look.
 #[derive(Debug, Default)]
 pub struct Liveness {
-    known: HashMap<Client, Seen>,
+    known: HashMap<ClientProcess, LastSeen>,
 }
 
 #[derive(Debug, Default)]
-struct Seen {
+struct LastSeen {
     close_look: Option<Stamp>,
     gone: Option<Stamp>,
     told: bool,
@@ -43,12 +43,13 @@ struct Seen {
 
 impl Liveness {
     /// Whether the client has gone, told once. `busy` agents are always looked at closely.
-    pub fn has_gone(&mut self, client: Client, busy: bool, now: Stamp, round: u64) -> bool {
+    pub fn has_gone(&mut self, client: ClientProcess, busy: bool, now: Stamp, round: u64) -> bool {
         let seen = self.known.entry(client).or_default();
         seen.round = round;
-        let close =
-            busy || seen.gone.is_some() || seen.close_look.is_none_or(|at| now.since(at) >= CLOSE_LOOK);
-        let lives = if close { lives(client) } else { exists(client.pid) };
+        let close = busy
+            || seen.gone.is_some()
+            || seen.close_look.is_none_or(|at| now.since(at) >= LOOK_CLOSELY_EVERY);
+        let lives = if close { lives(client) } else { process::exists(client.pid) };
         if close {
             seen.close_look = Some(now);
         }
@@ -74,28 +75,11 @@ impl Liveness {
 }
 
 /// Whether this very client still runs.
-pub fn lives(client: Client) -> bool {
+pub fn lives(client: ClientProcess) -> bool {
     match client.start {
         Some(start) => process::lives(Process { pid: client.pid, start }),
-        None => exists(client.pid),
+        None => process::exists(client.pid),
     }
-}
-
-/// Whether the pid is taken, by whomever.
-#[cfg(unix)]
-pub fn exists(pid: u32) -> bool {
-    let Ok(pid) = libc::pid_t::try_from(pid) else { return false };
-    // Zero and below would mean a whole group of processes.
-    // SAFETY: signal 0 is never delivered; the call only tells whether it could be.
-    pid > 0
-        && (unsafe { libc::kill(pid, 0) } == 0
-            || std::io::Error::last_os_error().raw_os_error() == Some(libc::EPERM))
-}
-
-/// No cheap way to ask: silence alone never ends an agent.
-#[cfg(not(unix))]
-pub fn exists(_: u32) -> bool {
-    true
 }
 
 #[cfg(test)]
@@ -106,9 +90,9 @@ mod tests {
     use headspace_platform::process::start_time as started;
     use std::process::{Child, Command};
 
-    fn client() -> (Child, Client) {
+    fn client() -> (Child, ClientProcess) {
         let child = Command::new("sleep").arg("60").spawn().unwrap();
-        let client = Client { pid: child.id(), start: started(child.id()) };
+        let client = ClientProcess { pid: child.id(), start: started(child.id()) };
         assert!(client.start.is_some());
         (child, client)
     }
@@ -165,7 +149,7 @@ mod tests {
     #[test]
     fn nonsense_for_a_pid_is_nobody() {
         for pid in [0, u32::MAX, u32::MAX - 1] {
-            assert!(!exists(pid), "{pid}");
+            assert!(!process::exists(pid), "{pid}");
         }
     }
 }

@@ -17,10 +17,10 @@ mod rounds;
 pub mod settings_watch;
 pub mod watcher;
 
-use crate::reconcile::liveness::Client;
-use crate::reconcile::rounds::{AFTER_HOOK, Rounds, WAITING_PACE};
-use crate::reconcile::settings_watch::{Hooks, Settings};
-use crate::reconcile::watcher::{Heard, Now, Report, Watch};
+use crate::reconcile::liveness::ClientProcess;
+use crate::reconcile::rounds::{LOOK_AFTER_HOOK, LOOK_WHILE_WAITING_EVERY, Rounds};
+use crate::reconcile::settings_watch::{HookPresence, SettingsWatch};
+use crate::reconcile::watcher::{AgentNow, HookSignal, Report, TranscriptWatcher};
 use headspace_core::model::Machine;
 use headspace_core::stamp::Stamp;
 use headspace_platform::clock::WallClock;
@@ -34,13 +34,13 @@ use std::thread::JoinHandle;
 use std::time::Instant;
 
 /// What the reconciler needs of the rest of the server.
-pub trait Ground: Send + Sync {
+pub trait ReconcilerHost: Send + Sync {
     /// The agents that have not ended.
-    fn seats(&self) -> Vec<Seat>;
+    fn seats(&self) -> Vec<WatchTarget>;
     /// The agent whose current session this is.
-    fn seat(&self, session_id: &str) -> Option<Seat>;
+    fn seat(&self, session_id: &str) -> Option<WatchTarget>;
     /// The agent whose client this is.
-    fn seat_of(&self, client: Client) -> Option<Seat>;
+    fn seat_of(&self, client: ClientProcess) -> Option<WatchTarget>;
     /// Whether any agent, ended or not, has or had this session.
     fn knows(&self, session_id: &str) -> bool;
     /// Whether hooks wait in the spool: what they tell came before what is seen now.
@@ -54,7 +54,7 @@ pub trait Ground: Send + Sync {
 
 /// An agent as the reconciler sees it.
 #[derive(Clone, Debug)]
-pub struct Seat {
+pub struct WatchTarget {
     pub session_id: String,
     pub transcript_path: Option<PathBuf>,
     pub idle: bool,
@@ -67,7 +67,7 @@ pub struct Seat {
     /// Not idle, or a question is open, or something works in the background.
     pub busy: bool,
     /// The client's process, if it runs on this machine.
-    pub client: Option<Client>,
+    pub client: Option<ClientProcess>,
     /// Where it is shown, if that is tmux.
     pub pane: Option<Pane>,
     pub permission_mode: Option<String>,
@@ -82,9 +82,9 @@ pub struct Pane {
     pub id: String,
 }
 
-impl Seat {
-    fn now(&self) -> Now {
-        Now { idle: self.idle, asks: self.asks }
+impl WatchTarget {
+    fn now(&self) -> AgentNow {
+        AgentNow { idle: self.idle, asks: self.asks }
     }
 }
 
@@ -93,7 +93,7 @@ impl Seat {
 pub struct Places {
     /// The client's configuration directory: transcripts, status files and settings are below it.
     pub config: PathBuf,
-    pub settings: Settings,
+    pub settings: SettingsWatch,
 }
 
 impl Places {
@@ -108,19 +108,19 @@ impl Places {
 
 /// The reconciler's threads, and the way to them. Dropping it ends them.
 pub struct Reconciler {
-    shared: Arc<Shared>,
+    shared: Arc<Channels>,
     threads: Vec<JoinHandle<()>>,
 }
 
-struct Shared {
-    ground: Arc<dyn Ground>,
+struct Channels {
+    ground: Arc<dyn ReconcilerHost>,
     inbox: Mutex<Inbox>,
     changed: Condvar,
-    watches: Mutex<HashMap<String, Arc<Mutex<Watched>>>>,
+    watches: Mutex<HashMap<String, Arc<Mutex<WatchedSession>>>>,
     /// How far transcripts were read before this server started.
     marks: Mutex<HashMap<String, Mark>>,
     /// What the user's settings said when they were last looked at.
-    hooks: Mutex<Option<Hooks>>,
+    hooks: Mutex<Option<HookPresence>>,
     /// Since when our hooks are not in the settings. One that comes later was installed elsewhere, in a project say.
     hooks_lost_at: Mutex<Option<Stamp>>,
     viewers: panes::Viewers,
@@ -128,7 +128,7 @@ struct Shared {
 
 #[derive(Default)]
 struct Inbox {
-    heard: Vec<Heard>,
+    heard: Vec<HookSignal>,
     /// Files that changed.
     files: HashSet<PathBuf>,
     /// What hooks had spooled before this server started is recorded, so what is seen now comes after it.
@@ -139,9 +139,9 @@ struct Inbox {
 }
 
 /// A session's watch, and those of its subagents that ask.
-struct Watched {
-    main: Watch,
-    subagents: HashMap<String, Watch>,
+struct WatchedSession {
+    main: TranscriptWatcher,
+    subagents: HashMap<String, TranscriptWatcher>,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -151,12 +151,12 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Reconciler {
     /// `marks`: what the store remembers, by session.
     pub fn start(
-        ground: Arc<dyn Ground>,
+        ground: Arc<dyn ReconcilerHost>,
         config: config::Reconcile,
         places: Places,
         marks: HashMap<String, Mark>,
     ) -> std::io::Result<Reconciler> {
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(Channels {
             ground,
             inbox: Mutex::default(),
             changed: Condvar::new(),
@@ -170,7 +170,7 @@ impl Reconciler {
         let thread = std::thread::Builder::new().name("reconcile".into()).spawn(move || {
             // A bug in one round must not blind us for good; it is logged, and the next round comes in its time.
             while catch_unwind(AssertUnwindSafe(|| rounds.run())).is_err() {
-                std::thread::sleep(WAITING_PACE);
+                std::thread::sleep(LOOK_WHILE_WAITING_EVERY);
             }
         })?;
         let screens = Arc::clone(&shared);
@@ -190,7 +190,7 @@ impl Reconciler {
     }
 
     /// Whether our hooks are installed; `None` before the first look.
-    pub fn hooks(&self) -> Option<Hooks> {
+    pub fn hooks(&self) -> Option<HookPresence> {
         *lock(&self.shared.hooks)
     }
 
@@ -200,14 +200,14 @@ impl Reconciler {
     }
 
     /// A hook's event came: its transcript is read soon. Costs the caller next to nothing.
-    pub fn heard(&self, event: Heard) {
+    pub fn heard(&self, event: HookSignal) {
         if !self.shared.ground.is_here(&event.machine) {
             return;
         }
         let mut inbox = lock(&self.shared.inbox);
         inbox.heard.push(event);
         // Nothing is read before this time anyway; waking the thread for every hook would cost more than reading.
-        let soon = Instant::now() + AFTER_HOOK[0];
+        let soon = Instant::now() + LOOK_AFTER_HOOK[0];
         if inbox.heard.len() == 1 && inbox.next_look.is_some_and(|at| at > soon) {
             self.shared.changed.notify_one();
         }
@@ -216,7 +216,7 @@ impl Reconciler {
     /// Whether the transcript may change what this event means, so that [`Reconciler::read_now`] comes first:
     /// a prompt is no answer if the question was refused, a Stop without text has it in the transcript, and a session
     /// that ends has its last answer there.
-    pub fn is_needed_before(&self, name: &str, event: &Heard) -> bool {
+    pub fn is_needed_before(&self, name: &str, event: &HookSignal) -> bool {
         match name {
             "UserPromptSubmit" => {
                 self.shared.ground.seat(&event.session_id).is_some_and(|seat| seat.asks || !seat.idle)
@@ -231,12 +231,12 @@ impl Reconciler {
 
     /// What the session's transcript says up to now, or up to `limit`, to be recorded right before `event`. Reads a file: not for
     /// the server's runtime.
-    pub fn read_now(&self, event: &Heard, limit: Option<Stamp>) -> Vec<Report> {
+    pub fn read_now(&self, event: &HookSignal, limit: Option<Stamp>) -> Vec<Report> {
         let Some(watched) = self.shared.watched_for(event) else { return Vec::new() };
         let seat = self.shared.ground.seat(&event.session_id);
-        let agent = seat.map_or(Now { idle: true, asks: false }, |seat| seat.now());
+        let agent = seat.map_or(AgentNow { idle: true, asks: false }, |seat| seat.now());
         // What the thread has not come to yet; hearing it twice does no harm.
-        let heard: Vec<Heard> = {
+        let heard: Vec<HookSignal> = {
             let inbox = lock(&self.shared.inbox);
             inbox.heard.iter().filter(|heard| heard.session_id == event.session_id).cloned().collect()
         };
@@ -272,18 +272,18 @@ impl Drop for Reconciler {
     }
 }
 
-impl Shared {
-    fn watch(&self, session_id: &str) -> Option<Arc<Mutex<Watched>>> {
+impl Channels {
+    fn watch(&self, session_id: &str) -> Option<Arc<Mutex<WatchedSession>>> {
         lock(&self.watches).get(session_id).cloned()
     }
 
-    fn keep(&self, session_id: &str, main: Watch) -> Arc<Mutex<Watched>> {
-        let watched = Arc::new(Mutex::new(Watched { main, subagents: HashMap::new() }));
+    fn keep(&self, session_id: &str, main: TranscriptWatcher) -> Arc<Mutex<WatchedSession>> {
+        let watched = Arc::new(Mutex::new(WatchedSession { main, subagents: HashMap::new() }));
         Arc::clone(lock(&self.watches).entry(session_id.to_owned()).or_insert(watched))
     }
 
     /// The watch of the session an event belongs to; it begins with the session's first event that names a file.
-    fn watched_for(&self, event: &Heard) -> Option<Arc<Mutex<Watched>>> {
+    fn watched_for(&self, event: &HookSignal) -> Option<Arc<Mutex<WatchedSession>>> {
         if !self.ground.is_here(&event.machine) {
             return None;
         }
@@ -301,7 +301,7 @@ impl Shared {
     }
 
     /// The watch of an agent's session.
-    fn watched_of(&self, seat: &Seat) -> Option<Arc<Mutex<Watched>>> {
+    fn watched_of(&self, seat: &WatchTarget) -> Option<Arc<Mutex<WatchedSession>>> {
         if let Some(watched) = self.watch(&seat.session_id) {
             return Some(watched);
         }
@@ -310,21 +310,21 @@ impl Shared {
         Some(self.keep(&seat.session_id, self.begin(&seat.session_id, path, seat.active)))
     }
 
-    fn begin(&self, session_id: &str, path: PathBuf, since: Stamp) -> Watch {
+    fn begin(&self, session_id: &str, path: PathBuf, since: Stamp) -> TranscriptWatcher {
         match lock(&self.marks).remove(session_id) {
             Some(mark) => {
-                let mut watch = Watch::resume(session_id, mark, since);
+                let mut watch = TranscriptWatcher::resume(session_id, mark, since);
                 watch.moved_to(path);
                 watch
             }
-            None => Watch::new(session_id, path, since),
+            None => TranscriptWatcher::new(session_id, path, since),
         }
     }
 }
 
-impl Watched {
+impl WatchedSession {
     /// A refused permission of a subagent shows in its own transcript only.
-    fn subagents_that_ask(&mut self, seat: &Seat, now: Stamp) -> Vec<Report> {
+    fn subagents_that_ask(&mut self, seat: &WatchTarget, now: Stamp) -> Vec<Report> {
         self.subagents.retain(|id, _| seat.asking_subagents.iter().any(|(asking, _)| asking == id));
         let mut reports = Vec::new();
         for (id, since) in &seat.asking_subagents {
@@ -332,7 +332,7 @@ impl Watched {
             let watch = self
                 .subagents
                 .entry(id.clone())
-                .or_insert_with(|| Watch::subagent(&seat.session_id, id, main, *since));
+                .or_insert_with(|| TranscriptWatcher::subagent(&seat.session_id, id, main, *since));
             watch.read(now);
             reports.extend(watch.settle(now, seat.now()));
         }

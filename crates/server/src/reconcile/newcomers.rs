@@ -14,18 +14,18 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// A client in a trusted directory writes its file within this time.
-const WRITES_ITS_FILE: Duration = Duration::from_millis(1500);
+const CLIENT_FILE_WITHIN: Duration = Duration::from_millis(1500);
 /// One that did not ask by then is something else.
 const FORGET_AFTER: Duration = Duration::from_secs(3600);
 
 /// Clients that nothing is known about but their process.
 #[derive(Default)]
-pub(super) struct AtTheDoor {
+pub(super) struct TrustDialogs {
     newcomers: Newcomers,
     waiting: HashMap<Process, Instant>,
 }
 
-impl AtTheDoor {
+impl TrustDialogs {
     /// The clients that ask whether to trust their directory, each told once. `known`: whether anything else told.
     pub(super) fn look(&mut self, config: &Path, known: impl Fn(Process) -> bool) -> Vec<Report> {
         for process in self.newcomers.look() {
@@ -36,7 +36,7 @@ impl AtTheDoor {
             if !process::lives(*client) || known(*client) || since.elapsed() > FORGET_AFTER {
                 return false;
             }
-            if since.elapsed() < WRITES_ITS_FILE {
+            if since.elapsed() < CLIENT_FILE_WITHIN {
                 return true;
             }
             match clients::interactive_in(client.pid, config).filter(|place| !is_trusted(config, place)) {
@@ -45,7 +45,7 @@ impl AtTheDoor {
                     false
                 }
                 // Another user's configuration, or one that is about to write its file.
-                None => since.elapsed() < 4 * WRITES_ITS_FILE,
+                None => since.elapsed() < 4 * CLIENT_FILE_WITHIN,
             }
         });
         reports

@@ -2,7 +2,7 @@
 //! read. That costs a process, so it is done only while somebody looks at the board, and never in the reconciler's way.
 
 use crate::reconcile::watcher::Report;
-use crate::reconcile::{Seat, Shared, lock};
+use crate::reconcile::{Channels, WatchTarget, lock};
 use headspace_core::model::{Source, observed};
 use headspace_core::stamp::Stamp;
 use headspace_platform::clock::WallClock;
@@ -14,9 +14,9 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// How often screens are read while somebody looks.
-const PACE: Duration = Duration::from_millis(1500);
+const READ_SCREENS_EVERY: Duration = Duration::from_millis(1500);
 /// Somebody who asked this long ago has stopped looking.
-const LOOKING: Duration = Duration::from_secs(4);
+const VIEWED_FOR: Duration = Duration::from_secs(4);
 
 /// Whether somebody looks at the board.
 #[derive(Default)]
@@ -41,14 +41,14 @@ impl Viewers {
     /// Until somebody looks; `false` when the server ends.
     fn wait(&self) -> bool {
         let mut last = lock(&self.last);
-        while !self.stop.load(Ordering::Relaxed) && last.is_none_or(|last| last.elapsed() > LOOKING) {
+        while !self.stop.load(Ordering::Relaxed) && last.is_none_or(|last| last.elapsed() > VIEWED_FOR) {
             last = self.came.wait(last).unwrap_or_else(PoisonError::into_inner);
         }
         !self.stop.load(Ordering::Relaxed)
     }
 
     fn pause(&self) {
-        let until = Instant::now() + PACE;
+        let until = Instant::now() + READ_SCREENS_EVERY;
         let mut last = lock(&self.last);
         while let Some(left) = until.checked_duration_since(Instant::now()).filter(|left| !left.is_zero()) {
             if self.stop.load(Ordering::Relaxed) {
@@ -60,10 +60,10 @@ impl Viewers {
 }
 
 /// The thread: reads the screens of all agents in tmux, as long as somebody looks.
-pub(super) fn run(shared: &Arc<Shared>) {
+pub(super) fn run(shared: &Arc<Channels>) {
     while shared.viewers.wait() {
         let seats = shared.ground.seats();
-        let mut by_socket: BTreeMap<Option<&str>, Vec<&Seat>> = BTreeMap::new();
+        let mut by_socket: BTreeMap<Option<&str>, Vec<&WatchTarget>> = BTreeMap::new();
         for seat in seats.iter().filter(|seat| seat.client.is_some()) {
             if let Some(pane) = &seat.pane {
                 by_socket.entry(pane.socket.as_deref()).or_default().push(seat);
@@ -79,10 +79,10 @@ pub(super) fn run(shared: &Arc<Shared>) {
 }
 
 /// The modes that are others than we know.
-fn modes(socket: Option<&str>, seats: &[&Seat]) -> Vec<Report> {
+fn modes(socket: Option<&str>, seats: &[&WatchTarget]) -> Vec<Report> {
     let panes: Vec<&str> = seats.iter().filter_map(|seat| Some(seat.pane.as_ref()?.id.as_str())).collect();
     let screens = tmux::screens(socket, &panes);
-    let news = |seat: &&Seat| {
+    let news = |seat: &&WatchTarget| {
         let (pane, client) = (seat.pane.as_ref()?, seat.client?);
         let screen = screens.iter().find(|screen| screen.pane == pane.id)?;
         let mode = mode_on(&screen.text).filter(|mode| Some(*mode) != seat.permission_mode.as_deref())?;

@@ -2,22 +2,20 @@
 
 use crate::http::status::Mode;
 use crate::log;
-use crate::reconcile::client_files;
-use crate::reconcile::client_files::ClientFiles;
-use crate::reconcile::discover::{Discovery, Found};
+use crate::reconcile::client_files::{self, ClientFiles};
+use crate::reconcile::discover::{Discovery, FoundSession};
 use crate::reconcile::file_events::FileEvents;
-use crate::reconcile::liveness;
-use crate::reconcile::liveness::{Client, Liveness};
-use crate::reconcile::newcomers::AtTheDoor;
-use crate::reconcile::settings_watch::Hooks;
-use crate::reconcile::watcher::{Now, Report, Watch};
-use crate::reconcile::{Heard, Places, Seat, Shared, lock};
+use crate::reconcile::liveness::{ClientProcess, Liveness};
+use crate::reconcile::newcomers::TrustDialogs;
+use crate::reconcile::settings_watch::HookPresence;
+use crate::reconcile::watcher::{AgentNow, Report, TranscriptWatcher};
+use crate::reconcile::{Channels, HookSignal, Places, WatchTarget, lock};
 use headspace_clients as clients;
 use headspace_clients::Note;
 use headspace_core::model::{ClientState, Process, Source, observed};
 use headspace_core::stamp::Stamp;
 use headspace_platform::clock::WallClock;
-use headspace_platform::config;
+use headspace_platform::{config, process};
 use serde_json::json;
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -27,28 +25,28 @@ use std::time::{Duration, Instant};
 /// A busy agent is looked at this often, whatever is configured for the rest; oftener if that is.
 const BUSY_PACE: f64 = 2.0;
 /// After a hook: most lines are there by the first, the last words of a turn by the second.
-pub(super) const AFTER_HOOK: [Duration; 2] = [Duration::from_millis(50), Duration::from_millis(1000)];
+pub(super) const LOOK_AFTER_HOOK: [Duration; 2] = [Duration::from_millis(50), Duration::from_millis(1000)];
 /// While something is held back, or a client may be gone.
-pub(super) const WAITING_PACE: Duration = Duration::from_millis(500);
+pub(super) const LOOK_WHILE_WAITING_EVERY: Duration = Duration::from_millis(500);
 /// How often the processes of clients are felt for: a killed one is noticed within a second.
-const PULSE: Duration = Duration::from_millis(400);
+const CHECK_PROCESSES_EVERY: Duration = Duration::from_millis(400);
 /// A client that looks gone is looked at again after this.
-const UNCERTAIN_PACE: Duration = Duration::from_millis(320);
+const RECHECK_GONE_AFTER: Duration = Duration::from_millis(320);
 /// A transcript that is written to is read this much later, once for all lines of a burst.
-const BURST: Duration = Duration::from_millis(40);
+const READ_BURST_AFTER: Duration = Duration::from_millis(40);
 /// After the hook of a turn's end the client is idle within moments. One that is still busy then goes on: a prompt was
 /// queued, or a hook of the user's said so.
 const STILL_BUSY_AFTER: Duration = Duration::from_millis(500);
 /// Where the system does not tell which files changed, they are looked at this often.
-const POLL: Duration = Duration::from_secs(1);
+const POLL_FILES_EVERY: Duration = Duration::from_secs(1);
 /// What hooks spooled before this server started is recorded first; but not for longer than this.
 const SPOOL_READ_WITHIN: Duration = Duration::from_secs(10);
 /// How long clients take to read changed settings.
-const RELOADS_WITHIN: Duration = Duration::from_secs(3);
+const CLIENT_RELOADS_WITHIN: Duration = Duration::from_secs(3);
 /// How often the end of a turn waits for hooks that are in the spool.
-const WAITS_FOR_SPOOL: u8 = 8;
+const MAX_WAITS_FOR_SPOOL: u8 = 8;
 /// A session that is nobody's current one any more is watched so much longer: its last lines come late.
-const LINGER: Duration = Duration::from_secs(5);
+const WATCH_LEFT_SESSION_FOR: Duration = Duration::from_secs(5);
 
 /// A configured time; whatever is no useful number means the shortest or the longest we do.
 pub(super) fn seconds(value: f64) -> Duration {
@@ -57,7 +55,7 @@ pub(super) fn seconds(value: f64) -> Duration {
 
 /// What the thread does, round after round.
 pub(super) struct Rounds {
-    shared: Arc<Shared>,
+    shared: Arc<Channels>,
     config: config::Reconcile,
     places: Places,
     files: FileEvents,
@@ -67,10 +65,10 @@ pub(super) struct Rounds {
     /// Clients whose turn was said to be over.
     stopped: Vec<Stopped>,
     /// Those that ran at the last round.
-    running: Vec<Client>,
+    running: Vec<ClientProcess>,
     next_pulse: Instant,
     started: Instant,
-    door: AtTheDoor,
+    trust_dialogs: TrustDialogs,
     discovery: Discovery,
     liveness: Liveness,
     /// Sessions to look at besides, and when.
@@ -97,12 +95,12 @@ struct Stopped {
 
 /// What woke the thread.
 struct News {
-    heard: Vec<Heard>,
+    heard: Vec<HookSignal>,
     files: HashSet<PathBuf>,
 }
 
 impl Rounds {
-    pub(super) fn new(shared: Arc<Shared>, config: config::Reconcile, places: Places) -> Rounds {
+    pub(super) fn new(shared: Arc<Channels>, config: config::Reconcile, places: Places) -> Rounds {
         let inbox = Arc::clone(&shared);
         let files = FileEvents::start(move |path| {
             lock(&inbox.inbox).files.insert(path.to_owned());
@@ -116,9 +114,9 @@ impl Rounds {
             settling: HashMap::new(),
             stopped: Vec::new(),
             running: Vec::new(),
-            next_pulse: Instant::now() + PULSE,
+            next_pulse: Instant::now() + CHECK_PROCESSES_EVERY,
             started: Instant::now(),
-            door: AtTheDoor::default(),
+            trust_dialogs: TrustDialogs::default(),
             discovery: Discovery::new(places.projects()),
             places,
             liveness: Liveness::default(),
@@ -167,7 +165,7 @@ impl Rounds {
             inbox = self
                 .shared
                 .changed
-                .wait_timeout(inbox, WAITING_PACE)
+                .wait_timeout(inbox, LOOK_WHILE_WAITING_EVERY)
                 .unwrap_or_else(PoisonError::into_inner)
                 .0;
         }
@@ -185,7 +183,7 @@ impl Rounds {
         })
     }
 
-    fn hear(&mut self, event: Heard) {
+    fn hear(&mut self, event: HookSignal) {
         if event.ends_turn() {
             let look_at = Instant::now() + STILL_BUSY_AFTER;
             let clients = self.clients.running(&event.session_id).into_iter();
@@ -194,7 +192,7 @@ impl Rounds {
         if let Some(watched) = self.shared.watched_for(&event) {
             self.left.remove(&event.session_id);
             // The first look is not put off by the next hook, the last one is.
-            let [first, last] = AFTER_HOOK.map(|wait| Instant::now() + wait);
+            let [first, last] = LOOK_AFTER_HOOK.map(|wait| Instant::now() + wait);
             let times = self.soon.entry(event.session_id.clone()).or_default();
             times.retain(|time| *time <= first);
             if times.is_empty() {
@@ -222,7 +220,7 @@ impl Rounds {
             .filter(|(_, watched)| files.contains(lock(watched).main.path()))
             .map(|(session_id, _)| session_id.clone())
             .collect();
-        let soon = Instant::now() + BURST;
+        let soon = Instant::now() + READ_BURST_AFTER;
         for session_id in written {
             let times = self.soon.entry(session_id).or_default();
             if !times.iter().any(|time| *time <= soon) {
@@ -235,7 +233,7 @@ impl Rounds {
     fn look_at_clients(&mut self) {
         for pid in self.clients.look() {
             let Some(note) = self.clients.note(pid) else { continue };
-            let Some(client) = note.writer().map(Client::from) else { continue };
+            let Some(client) = note.writer().map(ClientProcess::from) else { continue };
             let seat = self.shared.ground.seat_of(client);
             let wait = client_files::settles_after(note, seat.as_ref(), self.hooks_speak(&note.session_id));
             self.settling.insert(pid, Settling { due: Instant::now() + wait, waited_for_spool: 0 });
@@ -246,7 +244,7 @@ impl Rounds {
     fn hooks_speak(&self, session_id: &str) -> bool {
         match self.shared.watch(session_id) {
             Some(watched) => lock(&watched).main.hooks_speak(),
-            None => lock(&self.shared.hooks).is_none_or(|hooks| hooks == Hooks::Installed),
+            None => lock(&self.shared.hooks).is_none_or(|hooks| hooks == HookPresence::Installed),
         }
     }
 
@@ -267,7 +265,7 @@ impl Rounds {
 
     /// A client's file as an event, after what its transcript says.
     fn report_client(&mut self, note: &Note, settling: Settling) {
-        let Some(client) = note.writer().map(Client::from) else { return };
+        let Some(client) = note.writer().map(ClientProcess::from) else { return };
         let Some(pid) = note.pid else { return };
         // A client that starts writes no status at first, and may not know its session yet.
         let Some(status) = client_files::status(note) else { return };
@@ -280,8 +278,8 @@ impl Rounds {
         }
         let rests = matches!(status, ClientState::Idle | ClientState::Shell);
         let waited_for_spool = settling.waited_for_spool + 1;
-        if rests && !seat.idle && waited_for_spool < WAITS_FOR_SPOOL && self.shared.ground.hooks_wait() {
-            let due = Instant::now() + WAITING_PACE;
+        if rests && !seat.idle && waited_for_spool < MAX_WAITS_FOR_SPOOL && self.shared.ground.hooks_wait() {
+            let due = Instant::now() + LOOK_WHILE_WAITING_EVERY;
             self.settling.insert(pid, Settling { due, waited_for_spool });
             return;
         }
@@ -303,7 +301,7 @@ impl Rounds {
     }
 
     /// A client that no hook told of: it is older than the installation, or runs without our hooks.
-    fn found_by_file(&mut self, note: &Note, client: Client) {
+    fn found_by_file(&mut self, note: &Note, client: ClientProcess) {
         let now = Stamp::now();
         let transcript = self.transcript_of(note);
         let status = client_files::report(note, client, transcript.as_deref(), None);
@@ -321,9 +319,9 @@ impl Rounds {
         }];
         if self.shared.watch(&note.session_id).is_none()
             && let Some(path) = transcript
-            && let Some((mut watch, _)) = Watch::find(&note.session_id, path, now)
+            && let Some((mut watch, _)) = TranscriptWatcher::find(&note.session_id, path, now)
         {
-            reports.extend(watch.settle(now, Now { idle: true, asks: false }));
+            reports.extend(watch.settle(now, AgentNow { idle: true, asks: false }));
             self.shared.keep(&note.session_id, watch);
         }
         reports.push(status);
@@ -343,7 +341,7 @@ impl Rounds {
         self.look_at_clients();
         for Stopped { pid, stop_at, .. } in due {
             let Some(note) = self.clients.note(pid).cloned() else { continue };
-            let Some(client) = note.writer().map(Client::from) else { continue };
+            let Some(client) = note.writer().map(ClientProcess::from) else { continue };
             let since = Stamp(note.status_updated_at.unwrap_or_default().saturating_mul(1_000_000));
             let busy = client_files::status(&note) == Some(ClientState::Busy);
             let seat = self.shared.ground.seat_of(client);
@@ -363,9 +361,9 @@ impl Rounds {
         if now < self.next_pulse {
             return;
         }
-        self.next_pulse = now + PULSE;
+        self.next_pulse = now + CHECK_PROCESSES_EVERY;
         // Whether the pid is taken is enough here; the round looks closely.
-        if self.running.iter().any(|client| !liveness::exists(client.pid)) {
+        if self.running.iter().any(|client| !process::exists(client.pid)) {
             self.next_round = now;
         }
     }
@@ -388,7 +386,7 @@ impl Rounds {
     }
 
     /// Reads a session's transcript and hands in what it says.
-    fn attend(&mut self, session_id: &str, seat: Option<&Seat>) {
+    fn attend(&mut self, session_id: &str, seat: Option<&WatchTarget>) {
         let watched = match seat {
             Some(seat) => self.shared.watched_of(seat),
             None => self.shared.watch(session_id),
@@ -396,7 +394,7 @@ impl Rounds {
         let Some(watched) = watched else { return };
         let mut watched = lock(&watched);
         let now = Stamp::now();
-        let agent = seat.map_or(Now { idle: true, asks: false }, Seat::now);
+        let agent = seat.map_or(AgentNow { idle: true, asks: false }, WatchTarget::now);
         if let Some(path) = seat.and_then(|seat| seat.transcript_path.clone()) {
             watched.main.moved_to(path);
         }
@@ -406,7 +404,7 @@ impl Rounds {
             reports.extend(watched.subagents_that_ask(seat, now));
         }
         if more || watched.main.waits() || watched.main.expects_text(now) {
-            let wait = if more { Duration::ZERO } else { WAITING_PACE };
+            let wait = if more { Duration::ZERO } else { LOOK_WHILE_WAITING_EVERY };
             self.soon.entry(session_id.to_owned()).or_default().push(Instant::now() + wait);
         }
         // Still locked: whoever reads this transcript next hands in later.
@@ -448,13 +446,13 @@ impl Rounds {
             .into_iter()
             .fold(BUSY_PACE, f64::min);
         let pace = if self.liveness.uncertain() {
-            UNCERTAIN_PACE
-        } else if self.door.waits() {
-            WAITING_PACE
+            RECHECK_GONE_AFTER
+        } else if self.trust_dialogs.waits() {
+            LOOK_WHILE_WAITING_EVERY
         } else if self.files.works() {
             Duration::MAX
         } else {
-            POLL
+            POLL_FILES_EVERY
         };
         if self.liveness.uncertain() {
             // One that is certainly gone is not felt for.
@@ -469,14 +467,14 @@ impl Rounds {
         let known = |process: Process| {
             clients.note(process.pid).is_some() || ground.seat_of(process.into()).is_some()
         };
-        let reports = self.door.look(&self.places.config, known);
+        let reports = self.trust_dialogs.look(&self.places.config, known);
         if !reports.is_empty() {
             ground.submit(reports);
         }
     }
 
     /// What the system is to tell about: the clients' files, the settings, and the transcripts of all who live.
-    fn follow(&mut self, seats: &[Seat]) {
+    fn follow(&mut self, seats: &[WatchTarget]) {
         let mut wanted: HashSet<PathBuf> =
             seats.iter().filter_map(|seat| seat.transcript_path.clone()).collect();
         wanted.extend([self.places.config.clone(), self.places.sessions()]);
@@ -489,25 +487,26 @@ impl Rounds {
         let before = lock(&self.shared.hooks).replace(now);
         if before != Some(now) {
             // A client reads its settings again within moments; until then its hooks still come.
-            let since = if before.is_some() { Stamp::now().plus(RELOADS_WITHIN) } else { Stamp::now() };
-            *lock(&self.shared.hooks_lost_at) = Some(since).filter(|_| now != Hooks::Installed);
+            let since =
+                if before.is_some() { Stamp::now().plus(CLIENT_RELOADS_WITHIN) } else { Stamp::now() };
+            *lock(&self.shared.hooks_lost_at) = Some(since).filter(|_| now != HookPresence::Installed);
         }
         if before.is_some_and(|before| before != now) {
-            if now != Hooks::Installed {
+            if now != HookPresence::Installed {
                 for watched in lock(&self.shared.watches).values() {
                     lock(watched).main.hooks_are_gone();
                 }
             }
             log::line(match now {
-                Hooks::Installed => "settings.json has our hooks again",
-                Hooks::Missing => "settings.json no longer has our hooks: run `headspace install`",
-                Hooks::SwitchedOff => "settings.json switches all hooks off (disableAllHooks)",
-                Hooks::Unreadable => "settings.json cannot be read: run `headspace doctor`",
+                HookPresence::Installed => "settings.json has our hooks again",
+                HookPresence::Missing => "settings.json no longer has our hooks: run `headspace install`",
+                HookPresence::SwitchedOff => "settings.json switches all hooks off (disableAllHooks)",
+                HookPresence::Unreadable => "settings.json cannot be read: run `headspace doctor`",
             });
         }
     }
 
-    fn look_for_client(&mut self, seat: &Seat, now: Stamp) {
+    fn look_for_client(&mut self, seat: &WatchTarget, now: Stamp) {
         let Some(client) = seat.client else { return };
         if !self.liveness.has_gone(client, seat.busy, now, self.round) {
             return;
@@ -535,7 +534,7 @@ impl Rounds {
         let mut taken: HashSet<u32> =
             ground.seats().iter().filter_map(|seat| Some(seat.client?.pid)).collect();
         for found in found {
-            let Found { session_id, path, mut watch, finding } = found;
+            let FoundSession { session_id, path, mut watch, finding } = found;
             let client = clients::of_session(&running, &taken, &session_id, &path, finding.cwd.as_ref());
             taken.extend(client.map(|client| client.pid));
             let body = json!({
@@ -552,7 +551,7 @@ impl Rounds {
                 body,
                 tail: None,
             }];
-            reports.extend(watch.settle(now, Now { idle: true, asks: false }));
+            reports.extend(watch.settle(now, AgentNow { idle: true, asks: false }));
             let watched = self.shared.keep(&session_id, watch);
             let _reading = lock(&watched);
             self.shared.ground.submit(reports);
@@ -560,13 +559,14 @@ impl Rounds {
     }
 
     /// Sessions that are over or left behind are not watched for ever.
-    fn drop_left(&mut self, seats: &[Seat]) {
+    fn drop_left(&mut self, seats: &[WatchTarget]) {
         let mut watches = lock(&self.shared.watches);
         let current: HashSet<&str> = seats.iter().map(|seat| seat.session_id.as_str()).collect();
         self.left.retain(|session_id, _| !current.contains(session_id.as_str()));
         watches.retain(|session_id, _| {
             current.contains(session_id.as_str())
-                || self.left.entry(session_id.clone()).or_insert_with(Instant::now).elapsed() < LINGER
+                || self.left.entry(session_id.clone()).or_insert_with(Instant::now).elapsed()
+                    < WATCH_LEFT_SESSION_FOR
         });
         self.left.retain(|session_id, _| watches.contains_key(session_id));
     }

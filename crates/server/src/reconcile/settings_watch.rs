@@ -8,7 +8,7 @@ use std::time::SystemTime;
 
 /// What the file says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Hooks {
+pub enum HookPresence {
     Installed,
     Missing,
     /// `disableAllHooks`.
@@ -16,33 +16,33 @@ pub enum Hooks {
     Unreadable,
 }
 
-impl Hooks {
+impl HookPresence {
     pub const fn word(self) -> &'static str {
         match self {
-            Hooks::Installed => "installed",
-            Hooks::Missing => "missing",
-            Hooks::SwitchedOff => "switched_off",
-            Hooks::Unreadable => "unreadable",
+            HookPresence::Installed => "installed",
+            HookPresence::Missing => "missing",
+            HookPresence::SwitchedOff => "switched_off",
+            HookPresence::Unreadable => "unreadable",
         }
     }
 }
 
 /// The file, and what it said when it last changed.
 #[derive(Debug)]
-pub struct Settings {
+pub struct SettingsWatch {
     path: PathBuf,
     program: Option<String>,
     seen: Option<(SystemTime, u64)>,
-    said: Hooks,
+    said: HookPresence,
 }
 
-impl Settings {
-    pub fn of_user() -> Settings {
-        Settings::at(config::claude_dir().join("settings.json"), locate::program().ok())
+impl SettingsWatch {
+    pub fn of_user() -> SettingsWatch {
+        SettingsWatch::at(config::claude_dir().join("settings.json"), locate::program().ok())
     }
 
-    pub fn at(path: PathBuf, program: Option<String>) -> Settings {
-        Settings { path, program, seen: None, said: Hooks::Missing }
+    pub fn at(path: PathBuf, program: Option<String>) -> SettingsWatch {
+        SettingsWatch { path, program, seen: None, said: HookPresence::Missing }
     }
 
     /// Whether this is the file, as its directory or that of a link names it.
@@ -60,15 +60,15 @@ impl Settings {
     }
 
     /// Reads the file if it changed.
-    pub fn look(&mut self) -> Hooks {
+    pub fn look(&mut self) -> HookPresence {
         let stat = std::fs::metadata(&self.path).ok();
         let now = stat.and_then(|stat| Some((stat.modified().ok()?, stat.len())));
         if now.is_none() {
-            self.said = Hooks::Missing;
+            self.said = HookPresence::Missing;
         } else if now != self.seen {
             self.said = match headspace_platform::files::read_text(&self.path) {
                 Ok(text) => hooks_in(&text, self.program.as_deref()),
-                Err(_) => Hooks::Unreadable,
+                Err(_) => HookPresence::Unreadable,
             };
         }
         self.seen = now;
@@ -76,15 +76,15 @@ impl Settings {
     }
 }
 
-fn hooks_in(text: &str, program: Option<&str>) -> Hooks {
-    let Ok(found) = merge::find(text, program) else { return Hooks::Unreadable };
+fn hooks_in(text: &str, program: Option<&str>) -> HookPresence {
+    let Ok(found) = merge::find(text, program) else { return HookPresence::Unreadable };
     let settings: serde_json::Value = serde_json::from_str(&config::strict_json(text)).unwrap_or_default();
     if settings["disableAllHooks"] == true {
-        Hooks::SwitchedOff
+        HookPresence::SwitchedOff
     } else if found.is_empty() {
-        Hooks::Missing
+        HookPresence::Missing
     } else {
-        Hooks::Installed
+        HookPresence::Installed
     }
 }
 
@@ -100,14 +100,14 @@ mod tests {
     fn a_file_that_lost_our_hooks_is_noticed() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("settings.json");
-        let mut settings = Settings::at(path.clone(), None);
-        assert_eq!(settings.look(), Hooks::Missing);
+        let mut settings = SettingsWatch::at(path.clone(), None);
+        assert_eq!(settings.look(), HookPresence::Missing);
         for (text, said) in [
-            (OURS, Hooks::Installed),
-            (OTHERS, Hooks::Missing),
-            (&OURS.replacen('{', r#"{"disableAllHooks": true, "#, 1), Hooks::SwitchedOff),
-            ("{ not json", Hooks::Unreadable),
-            (OURS, Hooks::Installed),
+            (OURS, HookPresence::Installed),
+            (OTHERS, HookPresence::Missing),
+            (&OURS.replacen('{', r#"{"disableAllHooks": true, "#, 1), HookPresence::SwitchedOff),
+            ("{ not json", HookPresence::Unreadable),
+            (OURS, HookPresence::Installed),
         ] {
             std::fs::write(&path, text).unwrap();
             // Two writes may share a time stamp; a user's do not.
@@ -116,6 +116,6 @@ mod tests {
             assert_eq!(settings.look(), said, "{text}");
         }
         std::fs::remove_file(&path).unwrap();
-        assert_eq!(settings.look(), Hooks::Missing);
+        assert_eq!(settings.look(), HookPresence::Missing);
     }
 }

@@ -8,22 +8,22 @@ use std::time::Duration;
 /// A server of one agent: what the reconciler hands in is kept, and nothing comes of it.
 struct Stage {
     dir: tempfile::TempDir,
-    seats: Mutex<Vec<Seat>>,
+    seats: Mutex<Vec<WatchTarget>>,
     last_hook: Mutex<Option<Stamp>>,
     reports: Mutex<Vec<Report>>,
     came: Condvar,
 }
 
-impl Ground for Stage {
-    fn seats(&self) -> Vec<Seat> {
+impl ReconcilerHost for Stage {
+    fn seats(&self) -> Vec<WatchTarget> {
         lock(&self.seats).clone()
     }
 
-    fn seat(&self, session_id: &str) -> Option<Seat> {
+    fn seat(&self, session_id: &str) -> Option<WatchTarget> {
         self.seats().into_iter().find(|seat| seat.session_id == session_id)
     }
 
-    fn seat_of(&self, client: Client) -> Option<Seat> {
+    fn seat_of(&self, client: ClientProcess) -> Option<WatchTarget> {
         self.seats().into_iter().find(|seat| seat.client == Some(client))
     }
 
@@ -78,8 +78,8 @@ impl Stage {
         directory.join("s.jsonl")
     }
 
-    fn seat_for(&self, busy: bool) -> Seat {
-        Seat {
+    fn seat_for(&self, busy: bool) -> WatchTarget {
+        WatchTarget {
             session_id: "s".into(),
             transcript_path: Some(self.path()),
             idle: !busy,
@@ -94,13 +94,13 @@ impl Stage {
         }
     }
 
-    fn sit(&self, seat: Seat) {
+    fn sit(&self, seat: WatchTarget) {
         *lock(&self.seats) = vec![seat];
     }
 
     fn start(self: &Arc<Stage>, config: config::Reconcile) -> Reconciler {
-        let ground = Arc::clone(self) as Arc<dyn Ground>;
-        let settings = Settings::at(self.dir.path().join("settings.json"), None);
+        let ground = Arc::clone(self) as Arc<dyn ReconcilerHost>;
+        let settings = SettingsWatch::at(self.dir.path().join("settings.json"), None);
         let places = Places { config: self.dir.path().to_owned(), settings };
         let reconciler = Reconciler::start(ground, config, places, HashMap::new()).unwrap();
         reconciler.spool_was_read();
@@ -135,8 +135,8 @@ impl Stage {
     }
 }
 
-fn heard(name: &str, path: &std::path::Path) -> Heard {
-    Heard::new(name, "s", Stamp::now(), &json!({"transcript_path": path}))
+fn heard(name: &str, path: &std::path::Path) -> HookSignal {
+    HookSignal::new(name, "s", Stamp::now(), &json!({"transcript_path": path}))
 }
 
 #[test]
@@ -165,10 +165,10 @@ fn a_path_of_another_machine_is_not_looked_at() {
     let reconciler = stage.start(NEVER);
     stage.interrupt();
     let body = json!({"transcript_path": stage.path(), "host": "elsewhere"});
-    let event = Heard::new("UserPromptSubmit", "s", Stamp::default(), &body);
+    let event = HookSignal::new("UserPromptSubmit", "s", Stamp::default(), &body);
     assert_eq!(reconciler.read_now(&event, None), []);
     let event =
-        Heard::new("UserPromptSubmit", "s", Stamp::default(), &json!({"transcript_path": stage.path()}));
+        HookSignal::new("UserPromptSubmit", "s", Stamp::default(), &json!({"transcript_path": stage.path()}));
     assert_eq!(reconciler.read_now(&event, None)[0].name, observed::INTERRUPTED);
 }
 
@@ -195,9 +195,9 @@ fn what_the_transcript_says_can_be_had_at_once() {
         std::thread::sleep(Duration::from_millis(5));
     }
     assert_eq!(told(), 1);
-    let stop = Heard::new("Stop", "s", Stamp::now(), &json!({}));
+    let stop = HookSignal::new("Stop", "s", Stamp::now(), &json!({}));
     assert!(reconciler.is_needed_before("Stop", &stop));
-    let stop = Heard::new("Stop", "s", Stamp::now(), &json!({"last_assistant_message": "Done."}));
+    let stop = HookSignal::new("Stop", "s", Stamp::now(), &json!({"last_assistant_message": "Done."}));
     assert!(!reconciler.is_needed_before("Stop", &stop));
 }
 
@@ -220,7 +220,7 @@ fn a_client_that_is_gone_is_told_after_its_last_words() {
     let stage = Stage::new();
     let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
     let mut seat = stage.seat_for(false);
-    seat.client = Some(Client { pid: child.id(), start: None });
+    seat.client = Some(ClientProcess { pid: child.id(), start: None });
     stage.sit(seat);
     let _reconciler = stage.start(QUICK);
     stage.interrupt();

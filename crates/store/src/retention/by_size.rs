@@ -4,29 +4,26 @@
 //! put through the engine once more, and what comes of it is kept as the base that a replay begins with. The base and the
 //! events that are left give the agents to the byte as all events did.
 
-use crate::flag;
-use crate::replay;
-use crate::retention::prune;
-use crate::retention::prune::{GoOn, Remains, Room};
-use crate::{queries, write};
+use crate::retention::prune::{self, GoOn, Leftovers, Space};
+use crate::{flag, queries, replay, write};
 use anyhow::Result;
 use headspace_core::engine::{Agent, World};
 use rusqlite::Connection;
 use std::collections::{BTreeSet, HashSet};
 
 /// Events deleted between two looks at the size.
-const AT_ONCE: usize = 10;
+const EVENTS_PER_LOOK: usize = 10;
 /// The newest events stay, however little room there is.
-const KEPT: i64 = 20;
+const NEWEST_KEPT: i64 = 20;
 /// So many steps of the stream stay, if only for a moment's absence.
-const FEWEST_CHANGES: i64 = 1000;
+const MIN_CHANGES_KEPT: i64 = 1000;
 
 /// Deletes until what is left fits, in steps.
 #[derive(Debug)]
-pub struct Cut {
+pub struct CutBySize {
     goal: u64,
     base: Base,
-    remains: Remains,
+    remains: Leftovers,
     /// Events the engine fails on, which it did not when they came.
     failing: HashSet<i64>,
     /// The last step failed because of such an event, which is known now: it is worth trying again.
@@ -46,13 +43,13 @@ enum Base {
     Read(Box<World>),
 }
 
-impl Cut {
+impl CutBySize {
     /// Until the database holds no more than `goal` bytes.
-    pub fn to(goal: u64) -> Cut {
-        Cut {
+    pub fn to(goal: u64) -> CutBySize {
+        CutBySize {
             goal,
             base: Base::Reading(Vec::new()),
-            remains: Remains::default(),
+            remains: Leftovers::default(),
             failing: HashSet::new(),
             goes_on_after: false,
             wants_rows: false,
@@ -80,27 +77,27 @@ impl Cut {
         let Base::Read(world) = &mut self.base else { return Ok(()) };
         let marks = queries::marks(db)?;
         let projected = marks.projected.unwrap_or(marks.event);
-        let last = projected - KEPT;
+        let last = projected - NEWEST_KEPT;
         let mut touched = BTreeSet::new();
         let mut through = None;
         let deleted = self.deleted;
         let begun_at = prune::room(db)?.used;
         loop {
-            let Room { used, .. } = prune::room(db)?;
+            let Space { used, .. } = prune::room(db)?;
             if used <= self.goal {
                 self.done = true;
                 break;
             }
-            let oldest = queries::replay(db, 0, AT_ONCE)?;
+            let oldest = queries::replay(db, 0, EVENTS_PER_LOOK)?;
             // As many as there are events, or the stream's would outlive what it tells of.
             let events = oldest.first().map_or(0, |(event, _)| marks.event - event.id);
-            let changes = events.clamp(FEWEST_CHANGES, prune::CHANGES_KEPT);
+            let changes = events.clamp(MIN_CHANGES_KEPT, prune::CHANGES_KEPT);
             let mut surplus = 0;
-            for _ in 0..AT_ONCE {
+            for _ in 0..EVENTS_PER_LOOK {
                 // An event may leave many of them: they have to go faster than they come.
                 let some = prune::changes(db, marks.seq - changes)?;
                 surplus += some;
-                if some < prune::GLANCE {
+                if some < prune::ROWS_PER_READ {
                     break;
                 }
             }
@@ -209,7 +206,7 @@ mod tests {
         let mut db = database(400);
         let all = rows(&db, "agents");
         assert!(all.len() >= 2);
-        let mut cut = Cut::to(0);
+        let mut cut = CutBySize::to(0);
         let mut steps = 0;
         while !cut.is_done() {
             cut.step(&db, 0, &mut || false).unwrap();

@@ -4,7 +4,7 @@
 //! belong to the current session of an agent that has not ended: a rebuild needs those to find the same state.
 //!
 //! By size: `server/cut.rs` lets the oldest events go, whosever they are. What those left in other tables is
-//! [`Remains`].
+//! [`Leftovers`].
 
 use crate::{queries, write};
 use anyhow::Result;
@@ -14,27 +14,27 @@ use rusqlite::{Connection, OptionalExtension, params};
 /// Steps of the stream kept for clients that come back.
 pub const CHANGES_KEPT: i64 = 100_000;
 /// Rows read at once. Each is deleted by itself, so that a step can end after any of them.
-pub const GLANCE: usize = 50;
+pub const ROWS_PER_READ: usize = 50;
 /// Pages given back to the file system between two glances at the clock.
-const PAGES: u32 = 16;
+const PAGES_PER_STEP: u32 = 16;
 
 /// Whether a step may go on; asked after every row or so. What it answers depends on the time, and on who waits.
 pub type GoOn<'a> = &'a mut dyn FnMut() -> bool;
 
 /// A table with rows that grow old: in the order of `id` they also are in the order of `time`, more or less.
-struct Table {
+struct AgingTable {
     name: &'static str,
     time: &'static str,
     /// Whether a row of a living agent is needed: by its session, or where that is not known, by its time.
     session: Option<&'static str>,
 }
 
-const TABLES: &[Table] = &[
-    Table { name: "events", time: "received_at", session: Some("session_id") },
-    Table { name: "turns", time: "timestamp", session: Some("session_id") },
-    Table { name: "commands", time: "started_at", session: Some("session_id") },
-    Table { name: "interactions", time: "opened_at", session: None },
-    Table { name: "transitions", time: "at", session: None },
+const TABLES: &[AgingTable] = &[
+    AgingTable { name: "events", time: "received_at", session: Some("session_id") },
+    AgingTable { name: "turns", time: "timestamp", session: Some("session_id") },
+    AgingTable { name: "commands", time: "started_at", session: Some("session_id") },
+    AgingTable { name: "interactions", time: "opened_at", session: None },
+    AgingTable { name: "transitions", time: "at", session: None },
 ];
 
 /// What an agent leaves behind besides events, and the columns that name a row of it.
@@ -127,7 +127,7 @@ impl Pass {
         };
         let mut events = db.prepare_cached("SELECT id FROM events_by_agent WHERE agent_id = ?1 LIMIT ?2")?;
         let events: Vec<i64> = events
-            .query_map(params![id, GLANCE as i64], |row| row.get(0))?
+            .query_map(params![id, ROWS_PER_READ as i64], |row| row.get(0))?
             .collect::<rusqlite::Result<_>>()?;
         for event in &events {
             event_row(db, *event)?;
@@ -142,7 +142,7 @@ impl Pass {
         // An agent of months may have left tens of thousands of these: some at a time, too.
         for (table, key) in LEFT_BY_AGENTS {
             let some = format!(
-                "DELETE FROM {table} WHERE ({key}) IN (SELECT {key} FROM {table} WHERE agent_id = ?1 LIMIT {GLANCE})"
+                "DELETE FROM {table} WHERE ({key}) IN (SELECT {key} FROM {table} WHERE agent_id = ?1 LIMIT {ROWS_PER_READ})"
             );
             if db.prepare_cached(&some)?.execute([id])? > 0 {
                 return Ok(());
@@ -182,14 +182,14 @@ impl Pass {
                 return Ok(());
             }
         }
-        if old.len() < GLANCE {
+        if old.len() < ROWS_PER_READ {
             self.next(Stage::Rows(index + 1));
         }
         Ok(())
     }
 
     fn changes(&mut self, db: &Connection) -> Result<()> {
-        if changes(db, queries::marks(db)?.seq - CHANGES_KEPT)? < GLANCE {
+        if changes(db, queries::marks(db)?.seq - CHANGES_KEPT)? < ROWS_PER_READ {
             self.next(Stage::Sessions);
         }
         Ok(())
@@ -201,7 +201,7 @@ impl Pass {
             "SELECT s.session_id, s.agent_id, coalesce(s.ended_at, s.started_at) < ?2
                     AND (a.id IS NULL OR a.ended_at IS NOT NULL OR a.session_id <> s.session_id)
              FROM sessions s LEFT JOIN agents a ON a.id = s.agent_id
-             WHERE s.session_id > ?1 ORDER BY s.session_id LIMIT {GLANCE}"
+             WHERE s.session_id > ?1 ORDER BY s.session_id LIMIT {ROWS_PER_READ}"
         ))?;
         let some: Vec<(String, i64, bool)> = query
             .query_map(params![self.name, self.cutoff.0], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?
@@ -223,7 +223,7 @@ impl Pass {
                 WHERE s.session_id = t.session_id
                     AND (a.session_id = s.session_id AND a.ended_at IS NULL
                         OR coalesce(s.ended_at, s.started_at) >= ?2))
-             FROM tails t WHERE t.path > ?1 ORDER BY t.path LIMIT {GLANCE}"
+             FROM tails t WHERE t.path > ?1 ORDER BY t.path LIMIT {ROWS_PER_READ}"
         ))?;
         let some: Vec<(String, bool)> = query
             .query_map(params![self.name, self.cutoff.0], |row| Ok((row.get(0)?, row.get(1)?)))?
@@ -238,7 +238,7 @@ impl Pass {
     /// After `count` rows named by texts, the last of them `last`: the rest of them, or the next stage.
     fn walked(&mut self, count: usize, last: Option<String>, then: Stage) {
         match last {
-            Some(last) if count == GLANCE => self.name = last,
+            Some(last) if count == ROWS_PER_READ => self.name = last,
             _ => self.next(then),
         }
     }
@@ -267,7 +267,7 @@ pub fn changes(db: &Connection, keep_after: i64) -> Result<usize> {
         .prepare_cached(
             "DELETE FROM changes WHERE seq IN (SELECT seq FROM changes WHERE seq < ?1 ORDER BY seq LIMIT ?2)",
         )?
-        .execute(params![keep_after, GLANCE as i64])?)
+        .execute(params![keep_after, ROWS_PER_READ as i64])?)
 }
 
 struct OldRow {
@@ -276,8 +276,8 @@ struct OldRow {
     needed: bool,
 }
 
-fn old_rows(db: &Connection, table: &Table, cursor: i64) -> Result<Vec<OldRow>> {
-    let Table { name, time, session } = table;
+fn old_rows(db: &Connection, table: &AgingTable, cursor: i64) -> Result<Vec<OldRow>> {
+    let AgingTable { name, time, session } = table;
     let needed = match session {
         Some(session) => format!("a.session_id = t.{session}"),
         None => {
@@ -289,7 +289,7 @@ fn old_rows(db: &Connection, table: &Table, cursor: i64) -> Result<Vec<OldRow>> 
     let mut query = db.prepare_cached(&format!(
         "SELECT t.id, t.{time}, coalesce(a.ended_at IS NULL AND {needed}, 0)
          FROM {name} t LEFT JOIN agents a ON a.id = t.agent_id
-         WHERE t.id > ?1 ORDER BY t.id LIMIT {GLANCE}"
+         WHERE t.id > ?1 ORDER BY t.id LIMIT {ROWS_PER_READ}"
     ))?;
     let rows = query.query_map([cursor], |row| {
         Ok(OldRow { id: row.get(0)?, time: Stamp(row.get(1)?), needed: row.get(2)? })
@@ -299,20 +299,20 @@ fn old_rows(db: &Connection, table: &Table, cursor: i64) -> Result<Vec<OldRow>> 
 
 /// What was worked out from events that are gone: rows that are over and of which nobody else knows.
 #[derive(Debug, Default)]
-pub struct Remains {
-    cursors: [i64; REMAINS.len()],
+pub struct Leftovers {
+    cursors: [i64; LEFTOVERS.len()],
 }
 
 /// Tables in the order of their events, more or less, and when a row of them is over.
-const REMAINS: [(&str, &str); 3] =
+const LEFTOVERS: [(&str, &str); 3] =
     [("turns", "1"), ("transitions", "1"), ("interactions", "closed_at IS NOT NULL")];
 
-impl Remains {
+impl Leftovers {
     /// Some of what the events up to `through` left; to be called again for every few events.
     pub fn step(&mut self, db: &Connection, through: i64) -> Result<()> {
-        for ((table, over), cursor) in REMAINS.iter().zip(&mut self.cursors) {
+        for ((table, over), cursor) in LEFTOVERS.iter().zip(&mut self.cursors) {
             let mut query = db.prepare_cached(&format!(
-                "SELECT id, event_id <= ?2, {over} FROM {table} WHERE id > ?1 ORDER BY id LIMIT {GLANCE}"
+                "SELECT id, event_id <= ?2, {over} FROM {table} WHERE id > ?1 ORDER BY id LIMIT {ROWS_PER_READ}"
             ))?;
             let rows: Vec<(i64, bool, bool)> = query
                 .query_map(params![*cursor, through], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?
@@ -328,7 +328,7 @@ impl Remains {
         db.prepare_cached(&format!(
             "DELETE FROM commands WHERE id IN (SELECT id FROM commands WHERE state = 'complete' AND id <
                 (SELECT command_id FROM transitions WHERE command_id IS NOT NULL ORDER BY id LIMIT 1)
-             ORDER BY id LIMIT {GLANCE})"
+             ORDER BY id LIMIT {ROWS_PER_READ})"
         ))?
         .execute([])?;
         Ok(())
@@ -337,7 +337,7 @@ impl Remains {
 
 /// Pages of the database, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Room {
+pub struct Space {
     /// Those that hold something.
     pub used: u64,
     /// Those that hold nothing, and are part of the file all the same.
@@ -345,14 +345,14 @@ pub struct Room {
 }
 
 /// How big the database is; this looks at its first page only.
-pub fn room(db: &Connection) -> Result<Room> {
+pub fn room(db: &Connection) -> Result<Space> {
     let mut query = db.prepare_cached(
         "SELECT page_count, freelist_count, page_size
          FROM pragma_page_count(), pragma_freelist_count(), pragma_page_size()",
     )?;
     let (pages, free, size): (i64, i64, i64) =
         query.query_row([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
-    Ok(Room { used: ((pages - free) * size).unsigned_abs(), free: (free * size).unsigned_abs() })
+    Ok(Space { used: ((pages - free) * size).unsigned_abs(), free: (free * size).unsigned_abs() })
 }
 
 /// Gives pages back to the file system until only `keep` bytes of them are free; `true` when that is so.
@@ -362,7 +362,7 @@ pub fn give_back(db: &Connection, keep: u64, go_on: GoOn) -> Result<bool> {
         if free <= keep {
             return Ok(true);
         }
-        let mut vacuum = db.prepare_cached(&format!("PRAGMA incremental_vacuum({PAGES})"))?;
+        let mut vacuum = db.prepare_cached(&format!("PRAGMA incremental_vacuum({PAGES_PER_STEP})"))?;
         let mut rows = vacuum.query([])?;
         while rows.next()?.is_some() {}
         if !go_on() {

@@ -5,12 +5,11 @@
 //!
 //! The limit on the size holds however fast hooks come, because what must go is measured by what came and not by time: a
 //! database beyond its limit first makes room for a share of what it grew by since the last step, and then takes more.
-//! The share grows with the excess ([`owed`]): half a [`MARGIN`] beyond the limit it is all of it, and beyond that more.
+//! The share grows with the excess ([`owed`]): half a [`OVER_LIMIT_ONE_PART_IN`] beyond the limit it is all of it, and beyond that more.
 
 use crate as store;
-use crate::retention::by_size::Cut;
-use crate::retention::prune;
-use crate::retention::prune::{Deleted, GoOn, Pass};
+use crate::retention::by_size::CutBySize;
+use crate::retention::prune::{self, Deleted, GoOn, Pass};
 use crate::search;
 use anyhow::Result;
 use headspace_core::stamp::Stamp;
@@ -22,44 +21,44 @@ use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
 /// How long the line must be empty before all time goes into the index: hooks come in bursts.
-const QUIET: Duration = Duration::from_millis(200);
+const INDEX_AFTER_QUIET: Duration = Duration::from_millis(200);
 /// Where hooks never leave that much, this is a pause,
-const PAUSE: Duration = Duration::from_millis(4);
+const SHORT_PAUSE: Duration = Duration::from_millis(4);
 /// of which one so often is used.
-const BETWEEN_PAUSES: Duration = Duration::from_millis(100);
+const USE_PAUSE_EVERY: Duration = Duration::from_millis(100);
 /// A step of indexing; it ends at once for a hook.
-const INDEXING: Duration = Duration::from_millis(5);
+const INDEX_STEP: Duration = Duration::from_millis(5);
 /// A step of pruning goes on for the first even if a hook waits, or it might never get on; at most for the second.
-const SLICE: (Duration, Duration) = (Duration::from_millis(2), Duration::from_millis(8));
+const PRUNE_STEP: (Duration, Duration) = (Duration::from_millis(2), Duration::from_millis(8));
 /// What a step and its COMMIT together should take. A hook may be kept waiting for 50 ms.
-const WITH_COMMIT: Duration = Duration::from_millis(12);
+const STEP_WITH_COMMIT: Duration = Duration::from_millis(12);
 /// While hooks keep coming, pruning takes a slice this often.
-const BETWEEN_SLICES: Duration = Duration::from_millis(50);
+const PRUNE_WHILE_BUSY_EVERY: Duration = Duration::from_millis(50);
 /// Hooks keep coming as long as the last one is not longer ago than this.
-const LULL: Duration = Duration::from_millis(300);
+const BUSY_WINDOW: Duration = Duration::from_millis(300);
 /// Two requests to prune whose cutoffs are this near to each other are one.
-const THE_SAME: Duration = Duration::from_secs(60);
-const FIRST_PRUNE: Duration = Duration::from_secs(60);
+const SAME_CUTOFF_WITHIN: Duration = Duration::from_secs(60);
+const FIRST_PRUNE_AFTER: Duration = Duration::from_secs(60);
 const PRUNE_EVERY: Duration = Duration::from_secs(3600);
 /// The database may be beyond its limit by one part in so many before more goes than comes; it is brought down to as much
 /// below its limit, so that it is not always at it.
-const MARGIN: u64 = 20;
+const OVER_LIMIT_ONE_PART_IN: u64 = 20;
 /// A database that is too big makes room when it has grown by one part in so many of its limit,
-const SLICE_PER: u64 = 100;
+const MAKE_ROOM_ONE_PART_IN: u64 = 100;
 /// or by so many bytes: what is owed at once must not take long.
-const SLICE_AFTER: u64 = 64 << 10;
+const MAKE_ROOM_AFTER_BYTES: u64 = 64 << 10;
 /// About so much an event leaves behind besides its body.
-const ROWS_OF_AN_EVENT: u64 = 1 << 10;
+const ROW_BYTES_PER_EVENT: u64 = 1 << 10;
 /// So many times what the database grew by is the most that is owed, however far beyond the limit: the rest goes while
 /// nobody waits.
-const MOST_OWED: f64 = 8.0;
+const MAX_OWED_RATIO: f64 = 8.0;
 /// If nothing can be deleted there is no use in trying at once again,
-const LOOK_AGAIN: Duration = Duration::from_secs(1);
+const RETRY_EMPTY_AFTER: Duration = Duration::from_secs(1);
 /// and less if it failed.
-const AFTER_FAILURE: Duration = Duration::from_secs(60);
+const RETRY_FAILED_AFTER: Duration = Duration::from_secs(60);
 
 #[derive(Debug)]
-pub struct Upkeep {
+pub struct RetentionSchedule {
     retention: Retention,
     unindexed: bool,
     /// The index may have parts to be merged.
@@ -91,7 +90,7 @@ struct Pruning {
     last_slice: Option<Instant>,
     /// How long the next slice may take: what the last ones cost decides.
     slice: Duration,
-    /// How far beyond its limit the database is, in [`MARGIN`]s: 0 for not at all, 1 and more for too far.
+    /// How far beyond its limit the database is, in [`OVER_LIMIT_ONE_PART_IN`]s: 0 for not at all, 1 and more for too far.
     excess: f64,
     /// Deleting what may be deleted was not enough.
     in_vain: bool,
@@ -106,21 +105,21 @@ struct Pruning {
 enum Work {
     Age(Pass),
     /// And the pass that goes on afterwards.
-    Size(Box<Cut>, Option<Pass>),
+    Size(Box<CutBySize>, Option<Pass>),
     /// Free pages go back to the file system.
     Space,
     Done,
 }
 
-impl Upkeep {
-    pub fn new(retention: Retention) -> Upkeep {
-        Upkeep {
+impl RetentionSchedule {
+    pub fn new(retention: Retention) -> RetentionSchedule {
+        RetentionSchedule {
             retention,
             unindexed: true,
             unmerged: true,
             last_indexed: None,
             last_events: None,
-            next_prune: Instant::now() + FIRST_PRUNE,
+            next_prune: Instant::now() + FIRST_PRUNE_AFTER,
             grown: true,
             next_try: Instant::now(),
             used: 0,
@@ -146,14 +145,14 @@ impl Upkeep {
         }
         if self.unindexed || self.unmerged {
             let until_quiet =
-                self.last_events.map_or(Duration::ZERO, |at| QUIET.saturating_sub(at.elapsed()));
+                self.last_events.map_or(Duration::ZERO, |at| INDEX_AFTER_QUIET.saturating_sub(at.elapsed()));
             patience = patience.min(until_quiet);
         }
         patience
     }
 
     fn is_busy(&self) -> bool {
-        self.last_events.is_some_and(|at| at.elapsed() < LULL)
+        self.last_events.is_some_and(|at| at.elapsed() < BUSY_WINDOW)
     }
 
     fn is_too_big(&self) -> bool {
@@ -162,7 +161,7 @@ impl Upkeep {
 
     /// How long until the next slice; what came counts as much as the time.
     fn slice_in(&self, pruning: &Pruning) -> Duration {
-        let after = SLICE_AFTER.min(self.retention.max_bytes / SLICE_PER);
+        let after = MAKE_ROOM_AFTER_BYTES.min(self.retention.max_bytes / MAKE_ROOM_ONE_PART_IN);
         let owes = self.is_too_big() && !pruning.in_vain && self.came() >= after;
         if owes { Duration::ZERO } else { pruning.due_in(self.is_busy()) }
     }
@@ -184,7 +183,7 @@ impl Upkeep {
     /// would have to, or they would take much room all at once.
     pub fn wants_rows(&self) -> bool {
         let limit = self.retention.max_bytes;
-        if limit > 0 && self.unwritten >= limit / SLICE_PER {
+        if limit > 0 && self.unwritten >= limit / MAKE_ROOM_ONE_PART_IN {
             return true;
         }
         self.pruning.as_ref().is_some_and(|pruning| {
@@ -205,14 +204,14 @@ impl Upkeep {
     /// Not now, and not again at once; who waits for it hears that it is not done.
     pub fn postpone(&mut self) {
         self.pruning = None;
-        self.next_prune = Instant::now() + FIRST_PRUNE;
+        self.next_prune = Instant::now() + FIRST_PRUNE_AFTER;
     }
 
     /// So many events with so many bytes are stored.
     pub fn events_came(&mut self, events: u64, bytes: u64) {
         self.unindexed = true;
         self.grown = true;
-        self.unwritten += bytes + events * ROWS_OF_AN_EVENT;
+        self.unwritten += bytes + events * ROW_BYTES_PER_EVENT;
         self.last_events = Some(Instant::now());
     }
 
@@ -221,7 +220,7 @@ impl Upkeep {
         let cutoff = cutoff(days.unwrap_or(self.retention.days));
         let pruning = self.pruning.get_or_insert_with(|| Pruning::by_age(cutoff));
         // Who asks again after a few seconds means the same; what is more goes from the beginning.
-        if pruning.cutoff.is_none_or(|before| before.plus(THE_SAME) < cutoff) {
+        if pruning.cutoff.is_none_or(|before| before.plus(SAME_CUTOFF_WITHIN) < cutoff) {
             (pruning.cutoff, pruning.spare) = (Some(cutoff), false);
             pruning.work = Work::Age(Pass::new(cutoff));
         }
@@ -235,7 +234,7 @@ impl Upkeep {
         }
     }
 
-    /// One small step, if it is time; the agents that are gone after it. Then [`Upkeep::tell`]. `waiting`: somebody
+    /// One small step, if it is time; the agents that are gone after it. Then [`RetentionSchedule::tell`]. `waiting`: somebody
     /// does, so it should be a smaller one.
     pub fn step(&mut self, db: &Connection, waiting: &dyn Fn() -> bool) -> Result<Vec<i64>> {
         self.look(db)?;
@@ -248,14 +247,14 @@ impl Upkeep {
             self.pruning = Some(pruning);
             return Ok(Vec::new());
         }
-        self.next_try = Instant::now() + AFTER_FAILURE;
+        self.next_try = Instant::now() + RETRY_FAILED_AFTER;
         pruning.choose(self.used, self.retention.max_bytes, self.came());
         let forgotten = pruning.slice(db, &self.retention, self.came(), waiting)?;
         (self.grown, self.used) = (false, prune::room(db)?.used);
         self.paid = self.used;
         (self.unmerged, pruning.merges) = (true, true);
         if matches!(pruning.work, Work::Done) {
-            let again = if pruning.in_vain { LOOK_AGAIN } else { Duration::ZERO };
+            let again = if pruning.in_vain { RETRY_EMPTY_AFTER } else { Duration::ZERO };
             self.next_try = Instant::now() + again;
             self.pruned = Some(pruning);
         } else {
@@ -289,7 +288,7 @@ impl Upkeep {
         }
         let start = Instant::now();
         let sure = pruning.sure();
-        let mut go_on = || start.elapsed() < sure || start.elapsed() < SLICE.1 && !waiting();
+        let mut go_on = || start.elapsed() < sure || start.elapsed() < PRUNE_STEP.1 && !waiting();
         let changed = db.total_changes();
         self.unmerged = !in_passing(db, |db| search::merge_some(db, &mut go_on))?;
         let merged = db.total_changes() - changed > 1;
@@ -302,11 +301,11 @@ impl Upkeep {
     /// Fills the search index, and keeps it from falling into too many parts.
     fn index(&mut self, db: &Connection, waiting: &dyn Fn() -> bool) -> Result<()> {
         let since = |at: Option<Instant>| at.map_or(Duration::MAX, |at| at.elapsed());
-        let pause = since(self.last_events) >= PAUSE && since(self.last_indexed) >= BETWEEN_PAUSES;
-        if waiting() || !(pause || since(self.last_events) >= QUIET) {
+        let pause = since(self.last_events) >= SHORT_PAUSE && since(self.last_indexed) >= USE_PAUSE_EVERY;
+        if waiting() || !(pause || since(self.last_events) >= INDEX_AFTER_QUIET) {
             return Ok(());
         }
-        let end = Instant::now() + INDEXING;
+        let end = Instant::now() + INDEX_STEP;
         let mut go_on = || Instant::now() < end && !waiting();
         // If this fails it is tried again after the next events, not in a loop.
         if std::mem::take(&mut self.unmerged) {
@@ -324,7 +323,7 @@ impl Upkeep {
 
 /// In one transaction, which nobody waits for.
 fn in_passing<T>(db: &Connection, work: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
-    store::unhurried(db, |db| {
+    store::without_sync(db, |db| {
         let transaction = Transaction::new_unchecked(db, TransactionBehavior::Immediate)?;
         let done = work(&transaction)?;
         transaction.commit()?;
@@ -342,22 +341,22 @@ fn cutoff(days: u32) -> Stamp {
 
 /// What a database of at most `limit` bytes is brought down to when it has more.
 fn goal(limit: u64) -> u64 {
-    limit - limit / MARGIN
+    limit - limit / OVER_LIMIT_ONE_PART_IN
 }
 
 /// The oldest events go, whatever a pass by age still has to do.
 fn by_size(limit: u64, afterwards: Option<Pass>) -> Work {
-    Work::Size(Box::new(Cut::to(goal(limit))), afterwards)
+    Work::Size(Box::new(CutBySize::to(goal(limit))), afterwards)
 }
 
-/// How many [`MARGIN`]s a database of `used` bytes is beyond its limit.
+/// How many [`OVER_LIMIT_ONE_PART_IN`]s a database of `used` bytes is beyond its limit.
 fn excess(used: u64, limit: u64) -> f64 {
-    used.saturating_sub(limit) as f64 / (limit as f64 / MARGIN as f64).max(1.0)
+    used.saturating_sub(limit) as f64 / (limit as f64 / OVER_LIMIT_ONE_PART_IN as f64).max(1.0)
 }
 
 /// How much room must be made when the database grew by `came` bytes, whoever waits.
 fn owed(came: u64, excess: f64) -> u64 {
-    (came as f64 * (2.0 * excess).min(MOST_OWED)) as u64
+    (came as f64 * (2.0 * excess).min(MAX_OWED_RATIO)) as u64
 }
 
 impl Pruning {
@@ -375,7 +374,7 @@ impl Pruning {
             cutoff,
             total: Deleted::default(),
             last_slice: None,
-            slice: SLICE.1 / 2,
+            slice: PRUNE_STEP.1 / 2,
             excess: 0.0,
             in_vain: false,
             spare: cutoff.is_none(),
@@ -387,13 +386,13 @@ impl Pruning {
     /// How long until the next slice: the further the database is beyond its limit, the less it can wait.
     fn due_in(&self, busy: bool) -> Duration {
         let Some(last) = self.last_slice.filter(|_| busy) else { return Duration::ZERO };
-        BETWEEN_SLICES.mul_f64(1.0 - self.excess.min(1.0)).saturating_sub(last.elapsed())
+        PRUNE_WHILE_BUSY_EVERY.mul_f64(1.0 - self.excess.min(1.0)).saturating_sub(last.elapsed())
     }
 
     /// How long a step goes on even if a hook waits. One that is there for what came has enough with what is owed.
     fn sure(&self) -> Duration {
-        let rested = self.last_slice.is_none_or(|last| last.elapsed() >= BETWEEN_SLICES);
-        if rested { SLICE.0 } else { Duration::ZERO }
+        let rested = self.last_slice.is_none_or(|last| last.elapsed() >= PRUNE_WHILE_BUSY_EVERY);
+        if rested { PRUNE_STEP.0 } else { Duration::ZERO }
     }
 
     /// What is too much cannot wait for anything else, if it becomes more all the time. Otherwise what is too old goes
@@ -431,8 +430,8 @@ impl Pruning {
             }
         }
         let took = start.elapsed();
-        let next = if took > WITH_COMMIT { self.slice / 2 } else { self.slice * 5 / 4 };
-        self.slice = next.clamp(SLICE.0, SLICE.1);
+        let next = if took > STEP_WITH_COMMIT { self.slice / 2 } else { self.slice * 5 / 4 };
+        self.slice = next.clamp(PRUNE_STEP.0, PRUNE_STEP.1);
         self.last_slice = Some(Instant::now());
         self.go_over(db, retention)
     }
@@ -443,7 +442,7 @@ impl Pruning {
             Work::Size(cut, _) => cut.step(db, owed, go_on)?,
             Work::Space => {
                 let limit = retention.max_bytes;
-                let spare = (limit + limit / MARGIN).saturating_sub(prune::room(db)?.used);
+                let spare = (limit + limit / OVER_LIMIT_ONE_PART_IN).saturating_sub(prune::room(db)?.used);
                 if prune::give_back(db, if self.spare { spare } else { 0 }, go_on)? {
                     self.work = Work::Done;
                 }
@@ -503,26 +502,26 @@ impl Pruning {
 mod tests {
     use super::*;
     use crate::batch::EventRecord;
-    use crate::batch::{Around, Batch};
-    use crate::projection_state::Memory;
+    use crate::batch::{Batch, FactSources};
+    use crate::projection_state::ProjectionState;
     use headspace_server::ledger::NewEvent;
     use serde_json::json;
 
     /// A writer that has always more in line than it can take, and never a moment of its own.
     struct Flood {
         db: Connection,
-        memory: Memory,
-        around: Around,
-        upkeep: Upkeep,
+        memory: ProjectionState,
+        around: FactSources,
+        upkeep: RetentionSchedule,
     }
 
     impl Flood {
         fn new(limit: u64) -> Flood {
             let mut db = Connection::open_in_memory().unwrap();
             crate::schema::migrate(&mut db).unwrap();
-            let memory = Memory::load(&db).unwrap();
-            let upkeep = Upkeep::new(Retention { days: 30, max_bytes: limit });
-            Flood { db, memory, around: Around::new(), upkeep }
+            let memory = ProjectionState::load(&db).unwrap();
+            let upkeep = RetentionSchedule::new(Retention { days: 30, max_bytes: limit });
+            Flood { db, memory, around: FactSources::new(), upkeep }
         }
 
         /// One COMMIT of `count` events, and whatever upkeep does before the next.
@@ -570,7 +569,7 @@ mod tests {
                 largest = largest.max(after.used.saturating_sub(before.used));
             }
             // What a COMMIT brings is there before anything can go for it.
-            let allowed = LIMIT + LIMIT / MARGIN + largest;
+            let allowed = LIMIT + LIMIT / OVER_LIMIT_ONE_PART_IN + largest;
             assert!(most <= allowed, "{count} of {size}: {most} bytes, allowed {allowed}");
         }
     }

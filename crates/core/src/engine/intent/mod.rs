@@ -20,7 +20,7 @@ pub struct Judgement {
 }
 
 /// So many sentences at either end of a text say whether the work is finished.
-const EDGE: usize = 3;
+const EDGE_SENTENCES: usize = 3;
 
 fn judged(intent: Intent, confidence: Confidence, why: &'static str) -> Judgement {
     Judgement { intent, confidence, why, asks: None }
@@ -35,9 +35,9 @@ pub fn intent(text: &str) -> Judgement {
     let Some(last) = blocks.iter().rev().flat_map(|block| block.sentences.last()).next() else {
         return judged(Intent::Completion, Confidence::Low, "no words");
     };
-    let first = blocks.first().into_iter().flat_map(|block| block.sentences.iter().take(EDGE));
-    let edges =
-        first.chain(blocks.last().into_iter().flat_map(|block| block.sentences.iter().rev().take(EDGE)));
+    let first = blocks.first().into_iter().flat_map(|block| block.sentences.iter().take(EDGE_SENTENCES));
+    let edges = first
+        .chain(blocks.last().into_iter().flat_map(|block| block.sentences.iter().rev().take(EDGE_SENTENCES)));
     if let Some(why) = edges.into_iter().find_map(|sentence| phrases::find(phrases::DONE, sentence)) {
         return judged(Intent::EndOfTask, Confidence::Medium, why);
     }

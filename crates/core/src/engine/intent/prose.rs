@@ -18,7 +18,7 @@ pub struct Sentence {
 }
 
 /// Stands for what was taken out, so that a sentence keeps its shape.
-const GONE: char = '\u{FFFC}';
+const PLACEHOLDER: char = '\u{FFFC}';
 
 pub fn read(text: &str) -> Vec<Block> {
     let mut blocks: Vec<Block> = Vec::new();
@@ -148,12 +148,12 @@ fn is_abbreviation(before: &str) -> bool {
 
 /// Closing marks, emphasis and pictures after the last stop belong to the sentence.
 fn is_trailing(c: char) -> bool {
-    matches!(c, '*' | '_' | ')' | ']' | '"' | '”' | '\'' | '’' | '»' | '~' | GONE)
+    matches!(c, '*' | '_' | ')' | ']' | '"' | '”' | '\'' | '’' | '»' | '~' | PLACEHOLDER)
 }
 
 fn sentence(text: &str) -> Option<Sentence> {
     let text = text.trim().trim_end_matches(is_picture).trim();
-    if !text.contains(char::is_alphanumeric) && !text.contains(GONE) {
+    if !text.contains(char::is_alphanumeric) && !text.contains(PLACEHOLDER) {
         return None;
     }
     let bare = text.trim_end_matches(|c| is_trailing(c) || is_picture(c));
@@ -163,15 +163,15 @@ fn sentence(text: &str) -> Option<Sentence> {
     let question = bare.ends_with(['?', '？', '؟']);
     // A link that ends in a question mark is a link, unless the sentence is built as a question.
     let before_mark = bare.trim_end_matches(['?', '？', '؟', '!']);
-    let linked = before_mark.ends_with(URL_GONE);
+    let linked = before_mark.ends_with(URL_PLACEHOLDER);
     let folded: String = text
         .to_lowercase()
-        .replace(['*', '_', GONE, '`'], "")
+        .replace(['*', '_', PLACEHOLDER, '`'], "")
         .replace(['’', '‘'], "'")
         .split_whitespace()
         .collect::<Vec<_>>()
         .join(" ");
-    let shown = text.replace([GONE, URL_GONE], "…");
+    let shown = text.replace([PLACEHOLDER, URL_PLACEHOLDER], "…");
     Some(Sentence { asks: question && (!linked || is_built_as_question(&folded)), text: shown, folded })
 }
 
@@ -179,7 +179,7 @@ fn is_picture(c: char) -> bool {
     matches!(u32::from(c), 0x1F000..=0x1FAFF | 0x2600..=0x27BF | 0xFE0F | 0x200D) || c == ' '
 }
 
-const URL_GONE: char = '\u{FFFB}';
+const URL_PLACEHOLDER: char = '\u{FFFB}';
 
 fn is_built_as_question(folded: &str) -> bool {
     let first = folded.split_whitespace().next().unwrap_or_default();
@@ -200,7 +200,7 @@ fn without_code(text: &str) -> String {
         let close = "`".repeat(ticks);
         let Some(end) = rest[body..].find(&close) else { break };
         out.push_str(&rest[..start]);
-        out.push(GONE);
+        out.push(PLACEHOLDER);
         rest = &rest[body + end + ticks..];
     }
     out.push_str(rest);
@@ -220,7 +220,7 @@ fn without_urls(text: &str) -> String {
         };
         let (before, url) = word.split_at(at);
         let bare = url.trim_end_matches(is_after_url);
-        format!("{before}{URL_GONE}{}", &url[bare.len()..])
+        format!("{before}{URL_PLACEHOLDER}{}", &url[bare.len()..])
     });
     words.collect::<Vec<_>>().join(" ")
 }
@@ -244,7 +244,7 @@ fn without_quotations(text: &str) -> String {
         let body = start + open.len_utf8();
         let Some(length) = rest[body..].find(close) else { break };
         out.push_str(&rest[..start]);
-        out.push(GONE);
+        out.push(PLACEHOLDER);
         rest = &rest[body + length + close.len_utf8()..];
     }
     out.push_str(rest);

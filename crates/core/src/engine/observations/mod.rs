@@ -202,17 +202,17 @@ fn usage(step: &mut Step) {
     if step.event.session_id != step.agent.session_id {
         return;
     }
-    let figures = &mut step.agent.figures;
+    let metrics = &mut step.agent.metrics;
     let other = |known: &str, model: &str| !context_window::same_model(known, model);
     if let Some(model) = step.event.text("model")
-        && figures.model.as_deref().is_none_or(|known| other(known, model))
+        && metrics.model.as_deref().is_none_or(|known| other(known, model))
     {
-        figures.model = Some(model.to_string());
-        figures.window = None;
+        metrics.model = Some(model.to_string());
+        metrics.window = None;
     }
     if let Some(used) = step.event.body.get("used_tokens").and_then(Value::as_u64) {
-        figures.used_tokens = Some(used);
-        figures.percent = None;
+        metrics.used_tokens = Some(used);
+        metrics.percent = None;
     }
 }
 
@@ -235,12 +235,12 @@ fn status_line(step: &mut Step) {
     }
     let body = &step.event.body;
     let get = |path: &str| body.pointer(path).filter(|value| !value.is_null());
-    let figures = &mut step.agent.figures;
+    let metrics = &mut step.agent.metrics;
     if let Some(model) = get("/model/id").or_else(|| get("/model/display_name")).and_then(Value::as_str) {
-        figures.model = Some(model.to_string());
+        metrics.model = Some(model.to_string());
     }
     if let Some(window) = get("/context_window/context_window_size").and_then(Value::as_u64) {
-        figures.window = Some(window).filter(|window| *window > 0).or(figures.window);
+        metrics.window = Some(window).filter(|window| *window > 0).or(metrics.window);
     }
     let tokens = |field: &str| {
         get("/context_window/current_usage").and_then(|usage| usage.get(field)?.as_u64()).unwrap_or(0)
@@ -249,25 +249,25 @@ fn status_line(step: &mut Step) {
     let unused = body.pointer("/context_window/current_usage") == Some(&Value::Null);
     if get("/context_window/current_usage").is_some() {
         let parts = ["input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"];
-        figures.used_tokens = Some(parts.iter().map(|part| tokens(part)).fold(0, u64::saturating_add));
-        (figures.percent, figures.resumed) = (None, false);
+        metrics.used_tokens = Some(parts.iter().map(|part| tokens(part)).fold(0, u64::saturating_add));
+        (metrics.percent, metrics.resumed) = (None, false);
     } else if let Some(percent) = percent.filter(|percent| !unused || *percent > 0.0) {
-        (figures.percent, figures.resumed) = (Some(percent), false);
-        figures.used_tokens = None;
-    } else if unused && !figures.resumed {
-        (figures.used_tokens, figures.percent) = (None, None);
+        (metrics.percent, metrics.resumed) = (Some(percent), false);
+        metrics.used_tokens = None;
+    } else if unused && !metrics.resumed {
+        (metrics.used_tokens, metrics.percent) = (None, None);
     }
     for (slot, path) in [
-        (&mut figures.rate_limits, "/rate_limits"),
-        (&mut figures.pr, "/pr"),
-        (&mut figures.worktree, "/worktree"),
+        (&mut metrics.rate_limits, "/rate_limits"),
+        (&mut metrics.pr, "/pr"),
+        (&mut metrics.worktree, "/worktree"),
     ] {
         if let Some(value) = get(path) {
             *slot = Some(value.clone());
         }
     }
     if let Some(cost) = get("/cost/total_cost_usd").and_then(Value::as_f64) {
-        figures.cost_usd = Some(cost);
+        metrics.cost_usd = Some(cost);
     }
     if let Some(name) = step.event.text("session_name") {
         step.agent.names.title = Some(name.to_string());
@@ -280,7 +280,7 @@ fn renamed(step: &mut Step) {
 }
 
 fn warned(step: &mut Step) {
-    step.agent.figures.warned = step.event.body.get("level").and_then(Value::as_u64);
+    step.agent.metrics.warned = step.event.body.get("level").and_then(Value::as_u64);
 }
 
 #[cfg(test)]

@@ -201,6 +201,7 @@ fn values_are_masked_in_keys_arrays_and_depth() {
     assert!(!crate::mask::value(&mut value));
 }
 
+#[allow(clippy::disallowed_methods, reason = "the recorded payloads are files")]
 #[test]
 fn captured_payloads_hold_nothing_to_mask() {
     let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/fixtures/payloads");

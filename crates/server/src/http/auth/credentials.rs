@@ -11,11 +11,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 /// A code from `headspace open` is good for one login within this time.
-const CODE_LIVES: Duration = Duration::from_secs(60);
+const CODE_VALID_FOR: Duration = Duration::from_secs(60);
 /// A browser that was not seen for this long has to log in again.
-const COOKIE_RESTS: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+const LOGIN_EXPIRES_AFTER: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 /// What is on disk about when a browser was last seen may lag this far behind.
-const SEEN_LAGS: Duration = Duration::from_secs(24 * 60 * 60);
+const LAST_SEEN_LAGS_BY: Duration = Duration::from_secs(24 * 60 * 60);
 /// Browsers remembered at a time.
 const MAX_LOGINS: usize = 32;
 
@@ -24,11 +24,11 @@ const MAX_LOGINS: usize = 32;
 pub struct KeyRing {
     token_file: PathBuf,
     logins_file: PathBuf,
-    state: Mutex<State>,
+    state: Mutex<KeyRingState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct KeyRingState {
     token: String,
     modified: Option<SystemTime>,
     codes: Vec<(String, Instant)>,
@@ -53,7 +53,7 @@ impl Login {
     }
 
     fn rests_too_long(&self, now: Stamp) -> bool {
-        now.since(self.seen) > COOKIE_RESTS
+        now.since(self.seen) > LOGIN_EXPIRES_AFTER
     }
 }
 
@@ -82,11 +82,11 @@ impl KeyRing {
         Ok(ring)
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, KeyRingState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn read(&self, state: &mut State) {
+    fn read(&self, state: &mut KeyRingState) {
         state.modified = modified(&self.token_file);
         let text = files::read_text(&self.token_file).unwrap_or_default();
         state.token = text.trim().to_owned();
@@ -96,7 +96,7 @@ impl KeyRing {
     pub fn new_code(&self) -> Result<String> {
         let code = random_hex::<16>()?;
         let mut state = self.current();
-        state.codes.retain(|(_, made)| made.elapsed() < CODE_LIVES);
+        state.codes.retain(|(_, made)| made.elapsed() < CODE_VALID_FOR);
         if state.codes.len() >= MAX_LOGINS {
             state.codes.remove(0);
         }
@@ -110,7 +110,7 @@ impl KeyRing {
         let found = state
             .codes
             .iter()
-            .position(|(known, made)| same_secret(known, code) && made.elapsed() < CODE_LIVES);
+            .position(|(known, made)| same_secret(known, code) && made.elapsed() < CODE_VALID_FOR);
         let Some(found) = found else { return Ok(None) };
         state.codes.remove(found);
         let cookie = random_hex::<32>()?;
@@ -121,7 +121,7 @@ impl KeyRing {
     }
 
     /// Writes who is let in, without those who rested too long.
-    fn remember(&self, state: &mut State, now: Stamp) -> Result<()> {
+    fn remember(&self, state: &mut KeyRingState, now: Stamp) -> Result<()> {
         state.logins.retain(|login| !login.rests_too_long(now));
         let surplus = state.logins.len().saturating_sub(MAX_LOGINS);
         state.logins.drain(..surplus);
@@ -136,7 +136,7 @@ impl KeyRing {
 
 impl KeyRing {
     /// The user may change the token while we run; then those who logged in with the old one are out too.
-    fn current(&self) -> MutexGuard<'_, State> {
+    fn current(&self) -> MutexGuard<'_, KeyRingState> {
         let mut state = self.lock();
         if modified(&self.token_file) != state.modified {
             let old = std::mem::take(&mut state.token);
@@ -162,7 +162,7 @@ impl Keys for KeyRing {
         let found = state.logins.iter_mut().find(|login| same_secret(&login.cookie, given));
         let Some(login) = found.filter(|login| !login.rests_too_long(now)) else { return false };
         login.seen = now;
-        if now.since(login.written) > SEEN_LAGS {
+        if now.since(login.written) > LAST_SEEN_LAGS_BY {
             // A disk that is full is no reason to log anybody out.
             let _ = self.remember(&mut state, now);
         }

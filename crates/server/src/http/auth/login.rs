@@ -1,8 +1,8 @@
 //! How a browser gets in where the connection's owner is not known: a code that works once, then a cookie.
 
-use crate::app_state::Shared;
+use crate::app_state::SharedState;
 use crate::http::auth::policy::{COOKIE_NAME, Connection};
-use crate::http::response::{Answered, Failed, ok};
+use crate::http::response::{ApiError, ApiResult, ok};
 use axum::Extension;
 use axum::body::Body;
 use axum::extract::{Query, State};
@@ -14,26 +14,26 @@ use serde_json::json;
 use std::sync::Arc;
 
 /// For `headspace open`, which has the token.
-pub async fn code(State(app): State<Shared>) -> Answered {
+pub async fn code(State(app): State<SharedState>) -> ApiResult {
     Ok(ok(&json!({"code": app.keys.new_code()?})))
 }
 
 #[derive(Deserialize)]
-pub struct Code {
+pub struct LoginCode {
     code: String,
 }
 
 pub async fn login(
-    State(app): State<Shared>,
+    State(app): State<SharedState>,
     Extension(connection): Extension<Arc<Connection>>,
-    Query(given): Query<Code>,
-) -> Answered {
+    Query(given): Query<LoginCode>,
+) -> ApiResult {
     // Whoever else got hold of the link is not let in, where the system says who is there.
     if connection.is_of_another_user() {
-        return Err(Failed(StatusCode::FORBIDDEN, "this link is for another user".into()));
+        return Err(ApiError(StatusCode::FORBIDDEN, "this link is for another user".into()));
     }
     let Some(cookie) = app.keys.redeem(&given.code)? else {
-        return Err(Failed(
+        return Err(ApiError(
             StatusCode::FORBIDDEN,
             "this link was used already or is too old: run `headspace open` again".into(),
         ));

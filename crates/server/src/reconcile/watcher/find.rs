@@ -1,13 +1,13 @@
 //! A session that only its transcript tells of.
 
-use crate::reconcile::watcher::Watch;
+use crate::reconcile::watcher::TranscriptWatcher;
 use headspace_core::stamp::Stamp;
 use headspace_core::transcript::{Entry, Seen};
 use std::path::PathBuf;
 
 /// What the end of a transcript tells of a session nobody reported.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Finding {
+pub struct SessionEnd {
     pub cwd: String,
     pub branch: Option<String>,
     pub entrypoint: Option<String>,
@@ -17,16 +17,16 @@ pub struct Finding {
     pub busy: bool,
 }
 
-impl Watch {
+impl TranscriptWatcher {
     /// A session that no hook reported. Its last prompt and what followed is told if it is still at it.
-    pub fn find(session_id: &str, path: PathBuf, now: Stamp) -> Option<(Watch, Finding)> {
-        let mut watch = Watch::new(session_id, path, now);
+    pub fn find(session_id: &str, path: PathBuf, now: Stamp) -> Option<(TranscriptWatcher, SessionEnd)> {
+        let mut watch = TranscriptWatcher::new(session_id, path, now);
         watch.hooks.silent = true;
         watch.fresh = false;
         let entries = watch.end_of_file(|entries| entries.iter().any(is_prompt));
         let entries: Vec<Entry> = entries.into_iter().filter(|entry| !entry.sidechain).collect();
         let last = entries.iter().rfind(|entry| entry.at.is_some() && entry.cwd.is_some())?;
-        let finding = Finding {
+        let finding = SessionEnd {
             cwd: last.cwd.clone()?,
             branch: last.branch.clone(),
             entrypoint: last.entrypoint.clone(),

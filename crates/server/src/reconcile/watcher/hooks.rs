@@ -9,22 +9,22 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 /// A hook this much older than a line can still be about the same thing.
-const SLACK: Duration = Duration::from_secs(2);
-const REMEMBERED_PROMPTS: usize = 8;
+const HOOK_MAY_PRECEDE_LINE_BY: Duration = Duration::from_secs(2);
+const MAX_REMEMBERED_PROMPTS: usize = 8;
 
 /// What a hook's event means to whoever watches its session's transcript.
 #[derive(Clone, Debug)]
-pub struct Heard {
+pub struct HookSignal {
     pub session_id: String,
     pub at: Stamp,
     pub transcript_path: Option<PathBuf>,
     pub machine: Machine,
-    pub(super) kind: Kind,
+    pub(super) kind: SignalKind,
     pub(super) prompt_id: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Kind {
+pub(super) enum SignalKind {
     /// Says nothing of the main thread.
     Subagent,
     /// The turn is over.
@@ -40,19 +40,19 @@ pub(super) enum Kind {
     Other,
 }
 
-impl Heard {
-    pub fn new(name: &str, session_id: &str, at: Stamp, body: &Value) -> Heard {
+impl HookSignal {
+    pub fn new(name: &str, session_id: &str, at: Stamp, body: &Value) -> HookSignal {
         let text = |field: &str| body.get(field).and_then(Value::as_str).filter(|text| !text.is_empty());
         let kind = match name {
-            _ if text("agent_id").is_some() => Kind::Subagent,
-            "Stop" if text("last_assistant_message").is_none() => Kind::EndWithoutText,
-            "Stop" | "StopFailure" => Kind::End,
-            "SessionEnd" => Kind::SessionEnd,
-            "UserPromptSubmit" | "PreToolUse" => Kind::GoesOn,
-            "SessionStart" if text("source") == Some("compact") => Kind::Compacted,
-            _ => Kind::Other,
+            _ if text("agent_id").is_some() => SignalKind::Subagent,
+            "Stop" if text("last_assistant_message").is_none() => SignalKind::EndWithoutText,
+            "Stop" | "StopFailure" => SignalKind::End,
+            "SessionEnd" => SignalKind::SessionEnd,
+            "UserPromptSubmit" | "PreToolUse" => SignalKind::GoesOn,
+            "SessionStart" if text("source") == Some("compact") => SignalKind::Compacted,
+            _ => SignalKind::Other,
         };
-        Heard {
+        HookSignal {
             session_id: session_id.to_owned(),
             at,
             transcript_path: text("transcript_path").map(PathBuf::from).filter(|path| path.is_absolute()),
@@ -64,28 +64,28 @@ impl Heard {
 
     /// The context was compacted just now.
     pub fn compacts(&self) -> bool {
-        self.kind == Kind::Compacted
+        self.kind == SignalKind::Compacted
     }
 
     /// The turn is over, and the session goes on.
     pub fn ends_turn(&self) -> bool {
-        matches!(self.kind, Kind::End | Kind::EndWithoutText)
+        matches!(self.kind, SignalKind::End | SignalKind::EndWithoutText)
     }
 
     /// The session is over: what its transcript says last is the last there is.
     pub fn ends_session(&self) -> bool {
-        self.kind == Kind::SessionEnd
+        self.kind == SignalKind::SessionEnd
     }
 
     /// A Stop that does not tell what the turn ended with.
     pub fn lacks_text(&self) -> bool {
-        self.kind == Kind::EndWithoutText
+        self.kind == SignalKind::EndWithoutText
     }
 }
 
 /// What the session's hooks said, by their own times. Those of subagents do not count.
 #[derive(Debug, Default)]
-pub(super) struct Hooks {
+pub(super) struct HeardHooks {
     pub(super) at: Option<Stamp>,
     /// The newest that is not the end of a turn: a Stop says nothing about the prompt that follows it.
     went_on_at: Option<Stamp>,
@@ -103,7 +103,7 @@ pub(super) struct Hooks {
     pub(super) silent: bool,
 }
 
-impl Hooks {
+impl HeardHooks {
     /// They told of this session before this server started, last at `at`.
     pub(super) fn heard_before(&mut self, at: Stamp) {
         (self.at, self.went_on_at) = (Some(at), Some(at));
@@ -111,12 +111,12 @@ impl Hooks {
 
     /// Whether they spoke about as late as `at`, or later.
     pub(super) fn spoke(&self, at: Stamp) -> bool {
-        self.at.is_some_and(|hook| hook.plus(SLACK) >= at)
+        self.at.is_some_and(|hook| hook.plus(HOOK_MAY_PRECEDE_LINE_BY) >= at)
     }
 
     /// Whether they told something about as late as `at`, or later, that is not the end of the turn before.
     pub(super) fn went_on(&self, at: Stamp) -> bool {
-        self.went_on_at.is_some_and(|hook| hook.plus(SLACK) >= at)
+        self.went_on_at.is_some_and(|hook| hook.plus(HOOK_MAY_PRECEDE_LINE_BY) >= at)
     }
 
     pub(super) fn told_prompt(&self, id: Option<&String>, at: Stamp) -> bool {
@@ -124,7 +124,7 @@ impl Hooks {
     }
 
     pub(super) fn stopped(&self, at: Stamp) -> bool {
-        self.stop_at.is_some_and(|stop| stop.plus(SLACK) >= at)
+        self.stop_at.is_some_and(|stop| stop.plus(HOOK_MAY_PRECEDE_LINE_BY) >= at)
     }
 
     /// Whether somebody who finds the agent idle may take it that they told of the answer said at `at`. The end of
@@ -134,30 +134,30 @@ impl Hooks {
     }
 
     /// One more event; `true` if it ends the turn.
-    pub(super) fn heard(&mut self, kind: Kind, at: Stamp, prompt_id: Option<String>) -> bool {
-        if kind == Kind::Subagent {
+    pub(super) fn heard(&mut self, kind: SignalKind, at: Stamp, prompt_id: Option<String>) -> bool {
+        if kind == SignalKind::Subagent {
             return false;
         }
-        self.session_over = kind == Kind::SessionEnd;
+        self.session_over = kind == SignalKind::SessionEnd;
         if self.session_over {
             return true;
         }
         self.at = self.at.max(Some(at));
-        let ends = matches!(kind, Kind::End | Kind::EndWithoutText);
+        let ends = matches!(kind, SignalKind::End | SignalKind::EndWithoutText);
         if !ends {
             self.went_on_at = self.went_on_at.max(Some(at));
         }
         self.silent = false;
         if let Some(id) = prompt_id.filter(|id| !self.prompts.contains(id)) {
-            push_bounded(&mut self.prompts, id, REMEMBERED_PROMPTS);
+            push_bounded(&mut self.prompts, id, MAX_REMEMBERED_PROMPTS);
         }
         match kind {
-            Kind::EndWithoutText => self.owe_text = Some(at).filter(|_| self.text_found < Some(at)),
-            Kind::End => {
+            SignalKind::EndWithoutText => self.owe_text = Some(at).filter(|_| self.text_found < Some(at)),
+            SignalKind::End => {
                 self.owe_text = None;
                 self.stop_at = self.stop_at.max(Some(at));
             }
-            Kind::GoesOn => self.owe_text = None,
+            SignalKind::GoesOn => self.owe_text = None,
             _ => {}
         }
         ends

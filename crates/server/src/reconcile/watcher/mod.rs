@@ -1,18 +1,18 @@
 //! One session's transcript, watched: lines become the events that no hook sent.
 //!
 //! Hooks say most things first and better, so a line is held back where a hook may still say it: a prompt and the
-//! end of a turn wait [`HOLD`] for theirs. What hooks never say (Esc, a refusal, a text between two tools) goes
+//! end of a turn wait [`HOOK_HAS_PRECEDENCE_FOR`] for theirs. What hooks never say (Esc, a refusal, a text between two tools) goes
 //! out at once. Whether an event still changes anything is the engine's business, by its time.
 
 mod find;
 mod hooks;
 mod usage;
 
-pub use crate::reconcile::watcher::find::Finding;
-pub use crate::reconcile::watcher::hooks::Heard;
+pub use crate::reconcile::watcher::find::SessionEnd;
+pub use crate::reconcile::watcher::hooks::HookSignal;
 
-use crate::reconcile::watcher::hooks::Hooks;
-use crate::reconcile::watcher::usage::Usages;
+use crate::reconcile::watcher::hooks::HeardHooks;
+use crate::reconcile::watcher::usage::UsageReports;
 use headspace_core::model::{Source, observed};
 use headspace_core::stamp::Stamp;
 use headspace_core::transcript::{Entry, Seen, classify};
@@ -24,15 +24,15 @@ use std::time::Duration;
 
 /// How long a hook may take to say what a line says; also how long nothing may follow a final answer before it
 /// counts as the end of the turn.
-const HOLD: Duration = Duration::from_secs(2);
+const HOOK_HAS_PRECEDENCE_FOR: Duration = Duration::from_secs(2);
 /// A Stop came without its text, and the client has not written it yet: a busy machine may take so long.
 const TEXT_OWED_FOR: Duration = Duration::from_secs(60);
 /// On first contact with a long file so much of its end is read, then more if that did not reach far enough.
-const FIRST_LOOK: [u64; 3] = [256 << 10, 2 << 20, 16 << 20];
+const FIRST_READ_BYTES: [u64; 3] = [256 << 10, 2 << 20, 16 << 20];
 /// Tool calls whose names are remembered.
-const REMEMBERED_CALLS: usize = 64;
+const MAX_REMEMBERED_CALLS: usize = 64;
 /// Prompts that wait for their turn; nobody types more.
-const REMEMBERED_QUEUE: usize = 32;
+const MAX_REMEMBERED_QUEUE: usize = 32;
 
 /// An event that headspace itself observed, for the ledger.
 #[derive(Clone, Debug, PartialEq)]
@@ -48,7 +48,7 @@ pub struct Report {
 
 /// What a watch needs to know of its agent at the moment.
 #[derive(Clone, Copy, Debug)]
-pub struct Now {
+pub struct AgentNow {
     pub idle: bool,
     /// The main thread has a question open.
     pub asks: bool,
@@ -64,7 +64,7 @@ enum Thread {
 
 /// A session's transcript and what is known but not yet told.
 #[derive(Debug)]
-pub struct Watch {
+pub struct TranscriptWatcher {
     session_id: String,
     thread: Thread,
     tail: Tail,
@@ -74,7 +74,7 @@ pub struct Watch {
     since: Stamp,
     /// The file was not opened yet and nothing says how far it was read.
     fresh: bool,
-    hooks: Hooks,
+    hooks: HeardHooks,
     queue: VecDeque<Held>,
     ending: Ending,
     calls: VecDeque<(String, String)>,
@@ -84,7 +84,7 @@ pub struct Watch {
     details: Details,
     /// The client is idle: what looks like the end of the turn is one.
     at_rest: bool,
-    usage: Usages,
+    usage: UsageReports,
     /// The newest line.
     last_at: Stamp,
 }
@@ -110,7 +110,7 @@ enum When {
 /// What the lines say of the end of the turn.
 #[derive(Debug, Default)]
 struct Ending {
-    answer: Option<Answer>,
+    answer: Option<FinalText>,
     /// The line that ends a turn: its uuid, its time, and when we saw it.
     over: Option<(String, Stamp, Stamp)>,
     /// Esc ended this turn; the line that ends it says nothing new.
@@ -128,7 +128,7 @@ struct Details {
 
 /// A final text that nothing followed yet.
 #[derive(Debug)]
-struct Answer {
+struct FinalText {
     text: String,
     message_id: Option<String>,
     error: Option<String>,
@@ -137,32 +137,32 @@ struct Answer {
     seen: Stamp,
 }
 
-impl Watch {
+impl TranscriptWatcher {
     /// A session that was first heard of at `since`.
-    pub fn new(session_id: &str, path: PathBuf, since: Stamp) -> Watch {
+    pub fn new(session_id: &str, path: PathBuf, since: Stamp) -> TranscriptWatcher {
         let tail = Tail::new(path);
-        Watch {
+        TranscriptWatcher {
             session_id: session_id.to_owned(),
             thread: Thread::Main,
             settled: tail.mark(),
             tail,
             since,
             fresh: true,
-            hooks: Hooks::default(),
+            hooks: HeardHooks::default(),
             queue: VecDeque::new(),
             ending: Ending::default(),
             calls: VecDeque::new(),
             queued: VecDeque::new(),
             details: Details::default(),
             at_rest: false,
-            usage: Usages::default(),
+            usage: UsageReports::default(),
             last_at: since,
         }
     }
 
     /// A session known from before a restart, read up to `mark`; `active`: the last sign of life we had of it.
-    pub fn resume(session_id: &str, mark: Mark, active: Stamp) -> Watch {
-        let mut watch = Watch::new(session_id, mark.path.clone(), Stamp::default());
+    pub fn resume(session_id: &str, mark: Mark, active: Stamp) -> TranscriptWatcher {
+        let mut watch = TranscriptWatcher::new(session_id, mark.path.clone(), Stamp::default());
         watch.tail = Tail::resume(mark.clone());
         watch.settled = mark;
         watch.fresh = false;
@@ -172,9 +172,12 @@ impl Watch {
     }
 
     /// A subagent's own transcript, which lies below that of its session.
-    pub fn subagent(session_id: &str, agent_id: &str, main: &Path, since: Stamp) -> Watch {
+    pub fn subagent(session_id: &str, agent_id: &str, main: &Path, since: Stamp) -> TranscriptWatcher {
         let path = main.with_extension("").join("subagents").join(format!("agent-{agent_id}.jsonl"));
-        Watch { thread: Thread::Subagent(agent_id.to_owned()), ..Watch::new(session_id, path, since) }
+        TranscriptWatcher {
+            thread: Thread::Subagent(agent_id.to_owned()),
+            ..TranscriptWatcher::new(session_id, path, since)
+        }
     }
 
     pub fn path(&self) -> &Path {
@@ -187,9 +190,9 @@ impl Watch {
     }
 
     /// A hook spoke.
-    pub fn heard(&mut self, event: Heard) {
+    pub fn heard(&mut self, event: HookSignal) {
         if event.compacts() {
-            self.usage = Usages::default();
+            self.usage = UsageReports::default();
         }
         if let Some(path) = event.transcript_path {
             self.tail.moved_to(path);
@@ -225,7 +228,7 @@ impl Watch {
     /// Reads as much of the end of the file as it takes.
     fn end_of_file(&mut self, enough: impl Fn(&[Entry]) -> bool) -> Vec<Entry> {
         let mut entries: Vec<Entry> = Vec::new();
-        for bytes in FIRST_LOOK {
+        for bytes in FIRST_READ_BYTES {
             entries.clear();
             let cut = self.tail.near_end(bytes);
             loop {
@@ -253,7 +256,7 @@ impl Watch {
         for seen in entry.seen {
             match (seen, &self.thread) {
                 (Seen::Usage(usage), Thread::Main) => self.usage.newest = Some((usage, at)),
-                (Seen::Queued { text }, _) => push_bounded(&mut self.queued, text, REMEMBERED_QUEUE),
+                (Seen::Queued { text }, _) => push_bounded(&mut self.queued, text, MAX_REMEMBERED_QUEUE),
                 (Seen::Unqueued { text }, _) => {
                     if let Some(place) = self.queued.iter().position(|queued| *queued == text) {
                         self.queued.remove(place);
@@ -278,7 +281,7 @@ impl Watch {
             Seen::Prompt { text, prompt_id } => {
                 self.close_turn(at);
                 if !self.hooks.told_prompt(prompt_id.as_ref(), at) {
-                    let until = if self.hooks.silent { now } else { now.plus(HOLD) };
+                    let until = if self.hooks.silent { now } else { now.plus(HOOK_HAS_PRECEDENCE_FOR) };
                     let body = json!({"text": text, "prompt_id": prompt_id});
                     self.tell(When::UnlessHeard(until), observed::PROMPT, uuid, at, body);
                 }
@@ -286,7 +289,14 @@ impl Watch {
             Seen::Text { text, message_id, stop_reason } => {
                 self.spoke(at);
                 if stop_reason.as_deref() == Some("end_turn") {
-                    self.answered(Answer { text, message_id, error: None, uuid: uuid.into(), at, seen: now });
+                    self.answered(FinalText {
+                        text,
+                        message_id,
+                        error: None,
+                        uuid: uuid.into(),
+                        at,
+                        seen: now,
+                    });
                 } else {
                     self.went_on();
                     let body = json!({"text": text, "message_id": message_id, "stop_reason": stop_reason});
@@ -298,7 +308,7 @@ impl Watch {
                 self.went_on();
                 let input: Option<Value> = input.and_then(|raw| serde_json::from_str(raw.get()).ok());
                 let body = json!({"tool_use_id": id, "tool_name": name, "tool_input": input});
-                push_bounded(&mut self.calls, (id, name), REMEMBERED_CALLS);
+                push_bounded(&mut self.calls, (id, name), MAX_REMEMBERED_CALLS);
                 self.tell(When::Silent, observed::TOOL_USE, uuid, at, body);
             }
             Seen::ToolResult { id, error, refused } => {
@@ -317,7 +327,7 @@ impl Watch {
             Seen::ApiError { error, text } => {
                 self.spoke(at);
                 let error = Some(error);
-                self.answered(Answer { text, message_id: None, error, uuid: uuid.into(), at, seen: now });
+                self.answered(FinalText { text, message_id: None, error, uuid: uuid.into(), at, seen: now });
             }
             Seen::TurnEnd => {
                 self.usage.turn_ended = true;
@@ -385,7 +395,7 @@ impl Watch {
     }
 
     /// A final text. One answer can come in several lines.
-    fn answered(&mut self, answer: Answer) {
+    fn answered(&mut self, answer: FinalText) {
         match &mut self.ending.answer {
             Some(first) if first.message_id.is_some() && first.message_id == answer.message_id => {
                 first.text = format!("{}\n{}", first.text, answer.text);
@@ -400,7 +410,7 @@ impl Watch {
 
     /// The turn goes on after what looked like its last word: that was a word on the way.
     fn went_on(&mut self) {
-        let told = |answer: &Answer| answer.error.is_some() || self.hooks.stopped(answer.at);
+        let told = |answer: &FinalText| answer.error.is_some() || self.hooks.stopped(answer.at);
         if let Some(answer) = self.ending.answer.take_if(|answer| !told(answer)) {
             self.tell_answer(answer);
         }
@@ -408,8 +418,8 @@ impl Watch {
     }
 
     /// Tells a final text for itself; whether the turn ended with it, others know.
-    fn tell_answer(&mut self, answer: Answer) {
-        let Answer { text, message_id, uuid, at, .. } = answer;
+    fn tell_answer(&mut self, answer: FinalText) {
+        let FinalText { text, message_id, uuid, at, .. } = answer;
         let body = json!({"text": text, "message_id": message_id, "stop_reason": "end_turn"});
         self.tell(When::Always, observed::TEXT, &uuid, at, body);
     }
@@ -467,12 +477,12 @@ impl Watch {
     }
 
     /// What is to be told by now. Call it after every reading and again until nothing waits.
-    pub fn settle(&mut self, now: Stamp, agent: Now) -> Vec<Report> {
+    pub fn settle(&mut self, now: Stamp, agent: AgentNow) -> Vec<Report> {
         self.settle_until(now, agent, Stamp(i64::MAX))
     }
 
-    /// As [`Watch::settle`], but nothing that happened after `limit`: an event of that time comes first.
-    pub fn settle_until(&mut self, now: Stamp, agent: Now, limit: Stamp) -> Vec<Report> {
+    /// As [`TranscriptWatcher::settle`], but nothing that happened after `limit`: an event of that time comes first.
+    pub fn settle_until(&mut self, now: Stamp, agent: AgentNow, limit: Stamp) -> Vec<Report> {
         // All lines of it that are there by now are read.
         if self.hooks.owe_text.is_some()
             && let Some(answer) = self.ending.answer.take_if(|answer| answer.error.is_none())
@@ -498,8 +508,8 @@ impl Watch {
         reports
     }
 
-    /// As [`Watch::settle`], right before a Stop without text is handled: the answer it ended with goes first.
-    pub fn settle_for_stop(&mut self, now: Stamp, agent: Now) -> Vec<Report> {
+    /// As [`TranscriptWatcher::settle`], right before a Stop without text is handled: the answer it ended with goes first.
+    pub fn settle_for_stop(&mut self, now: Stamp, agent: AgentNow) -> Vec<Report> {
         if self.ending.answer.is_some() {
             self.hooks.text_found = Some(now);
         }
@@ -507,10 +517,10 @@ impl Watch {
         self.settle(now, agent)
     }
 
-    /// As [`Watch::settle`], right before the end of the session is handled: nothing more comes that would be worth
+    /// As [`TranscriptWatcher::settle`], right before the end of the session is handled: nothing more comes that would be worth
     /// waiting for.
-    pub fn settle_for_end(&mut self, now: Stamp, agent: Now) -> Vec<Report> {
-        self.settle(now.plus(HOLD), agent)
+    pub fn settle_for_end(&mut self, now: Stamp, agent: AgentNow) -> Vec<Report> {
+        self.settle(now.plus(HOOK_HAS_PRECEDENCE_FOR), agent)
     }
 
     /// A line is due: the text of a Stop that came without.
@@ -526,8 +536,8 @@ impl Watch {
     fn turn_is_over(&self, now: Stamp) -> bool {
         match (&self.ending.over, &self.ending.answer) {
             (Some(_), _) | (_, Some(_)) if self.at_rest => true,
-            (Some((_, _, seen)), _) => self.hooks.silent || seen.plus(HOLD) <= now,
-            (None, Some(answer)) => answer.seen.plus(HOLD) <= now,
+            (Some((_, _, seen)), _) => self.hooks.silent || seen.plus(HOOK_HAS_PRECEDENCE_FOR) <= now,
+            (None, Some(answer)) => answer.seen.plus(HOOK_HAS_PRECEDENCE_FOR) <= now,
             (None, None) => false,
         }
     }
@@ -539,7 +549,7 @@ impl Watch {
     }
 
     /// The agent is idle already.
-    fn ended_by_others(&self, ending: &Ending, agent: Now) -> bool {
+    fn ended_by_others(&self, ending: &Ending, agent: AgentNow) -> bool {
         let known = match (&ending.answer, &ending.over) {
             (Some(answer), _) => self.hooks.told_answer(answer.at),
             (None, _) => true,
@@ -548,7 +558,7 @@ impl Watch {
     }
 
     /// What stands in line, in order, up to the first that has to wait.
-    fn release(&mut self, now: Stamp, agent: Now, limit: Stamp) -> Vec<Report> {
+    fn release(&mut self, now: Stamp, agent: AgentNow, limit: Stamp) -> Vec<Report> {
         let mut reports = Vec::new();
         while let Some(held) = self.queue.front().filter(|held| held.report.at <= limit) {
             let tell = match held.when {

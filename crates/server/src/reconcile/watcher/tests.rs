@@ -1,15 +1,15 @@
 use crate::reconcile::watcher::*;
 use std::io::Write;
 
-const WORKING: Now = Now { idle: false, asks: false };
-const ASKING: Now = Now { idle: false, asks: true };
-const IDLE: Now = Now { idle: true, asks: false };
+const WORKING: AgentNow = AgentNow { idle: false, asks: false };
+const ASKING: AgentNow = AgentNow { idle: false, asks: true };
+const IDLE: AgentNow = AgentNow { idle: true, asks: false };
 
 /// A transcript on disk, a watch on it, and a clock that only moves when told.
 struct Scene {
     _dir: tempfile::TempDir,
     path: PathBuf,
-    watch: Watch,
+    watch: TranscriptWatcher,
     now: Stamp,
     lines: u32,
 }
@@ -19,7 +19,7 @@ impl Scene {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("s.jsonl");
         let now = Stamp::parse("2026-11-16T10:00:00Z").unwrap();
-        Scene { _dir: dir, watch: Watch::new("s", path.clone(), now), path, now, lines: 0 }
+        Scene { _dir: dir, watch: TranscriptWatcher::new("s", path.clone(), now), path, now, lines: 0 }
     }
 
     fn pass(&mut self, millis: u64) {
@@ -77,16 +77,16 @@ impl Scene {
 
     fn hook(&mut self, name: &str, body: Value) {
         self.pass(1);
-        self.watch.heard(Heard::new(name, "s", self.now, &body));
+        self.watch.heard(HookSignal::new(name, "s", self.now, &body));
     }
 
-    fn reports(&mut self, agent: Now) -> Vec<Report> {
+    fn reports(&mut self, agent: AgentNow) -> Vec<Report> {
         while self.watch.read(self.now) {}
         self.watch.settle(self.now, agent)
     }
 
     /// What is told now: names, and the text if there is one.
-    fn told(&mut self, agent: Now) -> Vec<String> {
+    fn told(&mut self, agent: AgentNow) -> Vec<String> {
         self.reports(agent).iter().map(brief).collect()
     }
 }
@@ -185,7 +185,7 @@ fn a_stop_without_text_gets_it_from_the_transcript() {
         early.watch.settle_for_stop(early.now, WORKING).iter().map(brief).collect::<Vec<_>>(),
         ["Text Done."]
     );
-    early.watch.heard(Heard::new("Stop", "s", early.now, &json!({})));
+    early.watch.heard(HookSignal::new("Stop", "s", early.now, &json!({})));
     early.turn_end();
     early.pass(3000);
     assert_eq!(early.told(IDLE), [""; 0]);
@@ -343,7 +343,7 @@ fn lines_before_the_first_contact_only_say_how_full_the_context_is() {
     scene.used(50_000);
     scene.interrupted();
     scene.pass(1);
-    scene.watch = Watch::new("s", scene.path.clone(), scene.now);
+    scene.watch = TranscriptWatcher::new("s", scene.path.clone(), scene.now);
     scene.said("New words.", "tool_use");
     let reports = scene.reports(WORKING);
     assert_eq!(reports.iter().map(brief).collect::<Vec<_>>(), ["Text New words.", "Usage"]);
@@ -354,7 +354,8 @@ fn lines_before_the_first_contact_only_say_how_full_the_context_is() {
 fn a_line_of_the_same_millisecond_is_newer() {
     let mut scene = Scene::new();
     scene.said("Now.", "tool_use");
-    scene.watch = Watch::new("s", scene.path.clone(), scene.now.plus(Duration::from_nanos(999_999)));
+    scene.watch =
+        TranscriptWatcher::new("s", scene.path.clone(), scene.now.plus(Duration::from_nanos(999_999)));
     assert_eq!(scene.told(WORKING), ["Text Now."]);
 }
 
@@ -367,7 +368,7 @@ fn the_end_of_a_long_file_is_enough() {
     }
     scene.used(70_000);
     scene.pass(1);
-    scene.watch = Watch::new("s", scene.path.clone(), scene.now);
+    scene.watch = TranscriptWatcher::new("s", scene.path.clone(), scene.now);
     scene.said("New.", "tool_use");
     assert_eq!(scene.told(WORKING), ["Text New.", "Usage"]);
     assert!(scene.watch.tail.offset() > 4_000_000);
@@ -382,13 +383,13 @@ fn after_a_restart_the_mark_goes_on_and_nothing_held_is_lost() {
     let reports = scene.reports(WORKING);
     assert_eq!(reports.iter().map(brief).collect::<Vec<_>>(), ["Text On the way."]);
     let mark = reports[0].tail.clone().unwrap();
-    scene.watch = Watch::resume("s", mark, scene.now);
+    scene.watch = TranscriptWatcher::resume("s", mark, scene.now);
     // The text comes twice, with the same uuid; its answer, still held when we stopped, is not lost.
     assert_eq!(scene.told(WORKING), ["Text On the way."]);
     scene.pass(2000);
     let reports = scene.reports(WORKING);
     assert_eq!(reports.iter().map(brief).collect::<Vec<_>>(), ["TurnEnd Done."]);
-    scene.watch = Watch::resume("s", reports[0].tail.clone().unwrap(), scene.now);
+    scene.watch = TranscriptWatcher::resume("s", reports[0].tail.clone().unwrap(), scene.now);
     scene.pass(5000);
     assert_eq!(scene.told(WORKING), [""; 0]);
 }
@@ -452,7 +453,7 @@ fn sidechain_lines_are_not_the_main_threads() {
 #[test]
 fn a_subagents_refusal_is_told_with_its_id() {
     let mut scene = Scene::new();
-    scene.watch = Watch::subagent("s", "a1", &scene.path, scene.now);
+    scene.watch = TranscriptWatcher::subagent("s", "a1", &scene.path, scene.now);
     scene.path = scene.path.with_extension("").join("subagents").join("agent-a1.jsonl");
     std::fs::create_dir_all(scene.path.parent().unwrap()).unwrap();
     let content = json!([{"type": "tool_result", "tool_use_id": "t1", "is_error": true}]);
@@ -472,7 +473,7 @@ fn a_found_session_in_mid_turn_is_told_from_its_prompt_on() {
     scene.turn_end();
     scene.prompt("second");
     scene.call("t1");
-    let (watch, finding) = Watch::find("s", scene.path.clone(), scene.now).unwrap();
+    let (watch, finding) = TranscriptWatcher::find("s", scene.path.clone(), scene.now).unwrap();
     assert!(finding.busy);
     assert_eq!((finding.cwd.as_str(), finding.last_at), ("/p", scene.now));
     scene.watch = watch;
@@ -489,7 +490,7 @@ fn a_found_session_at_rest_tells_nothing_of_its_past() {
     scene.said("Done.", "end_turn");
     scene.turn_end();
     scene.pass(10);
-    let (watch, finding) = Watch::find("s", scene.path.clone(), scene.now).unwrap();
+    let (watch, finding) = TranscriptWatcher::find("s", scene.path.clone(), scene.now).unwrap();
     assert!(!finding.busy);
     scene.watch = watch;
     assert_eq!(scene.told(IDLE), [""; 0]);
@@ -502,5 +503,5 @@ fn a_file_without_conversation_is_no_session() {
     let mut scene = Scene::new();
     scene.write("mode", json!({}));
     scene.write("user", json!({"isSidechain": true, "message": {"content": "sub"}}));
-    assert!(Watch::find("s", scene.path.clone(), scene.now).is_none());
+    assert!(TranscriptWatcher::find("s", scene.path.clone(), scene.now).is_none());
 }

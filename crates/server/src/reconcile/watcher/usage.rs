@@ -5,23 +5,23 @@ use headspace_core::transcript::Usage;
 use serde_json::{Value, json};
 
 /// A smaller change of the context's size waits for the end of the turn: a row for every answer would be waste.
-const WORTH_TELLING: u64 = 1000;
+const REPORT_TOKENS_STEP: u64 = 1000;
 
 #[derive(Debug, Default)]
-pub(super) struct Usages {
+pub(super) struct UsageReports {
     pub(super) newest: Option<(Usage, Stamp)>,
     told: Option<u64>,
     pub(super) turn_ended: bool,
 }
 
-impl Usages {
+impl UsageReports {
     pub(super) fn news(&mut self) -> Option<(Stamp, Value)> {
         let (usage, at) = self.newest.as_ref()?;
         let worth = match self.told {
             None => true,
             Some(told) if told == usage.used_tokens => false,
             Some(told) => {
-                self.turn_ended || usage.compacted || told.abs_diff(usage.used_tokens) >= WORTH_TELLING
+                self.turn_ended || usage.compacted || told.abs_diff(usage.used_tokens) >= REPORT_TOKENS_STEP
             }
         };
         if !worth {

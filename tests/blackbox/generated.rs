@@ -1,0 +1,115 @@
+//! The completions and manual pages in the repository are what the command tree gives, and the version is what the
+//! build script gives.
+
+#[path = "../../xtask/src/generate.rs"]
+mod generate;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Command;
+
+const BIN: &str = env!("CARGO_BIN_EXE_headspace");
+
+/// Every file of `completions/` and `man/` below `root`, by name.
+fn generated(root: &Path) -> BTreeMap<String, String> {
+    let mut found = BTreeMap::new();
+    for folder in ["completions", "man"] {
+        for entry in std::fs::read_dir(root.join(folder)).into_iter().flatten().flatten() {
+            let name = format!("{folder}/{}", entry.file_name().into_string().unwrap());
+            found.insert(name, std::fs::read_to_string(entry.path()).unwrap());
+        }
+    }
+    found
+}
+
+#[test]
+fn committed_completions_and_manual_pages_are_current() {
+    let fresh = tempfile::tempdir().unwrap();
+    generate::run(fresh.path()).unwrap();
+    let (fresh, committed) = (generated(fresh.path()), generated(Path::new(env!("CARGO_MANIFEST_DIR"))));
+    assert!(fresh.len() > 3 + 20, "{:?}", fresh.keys());
+    let stale: Vec<&String> = fresh
+        .keys()
+        .chain(committed.keys())
+        .filter(|name| fresh.get(*name) != committed.get(*name))
+        .collect();
+    assert!(stale.is_empty(), "not current: {stale:?}\nrun: cargo xtask generate .");
+}
+
+#[test]
+fn completions_are_printed_for_each_shell() {
+    for (shell, part) in
+        [("bash", "complete -F"), ("zsh", "#compdef headspace"), ("fish", "complete -c headspace")]
+    {
+        let output = Command::new(BIN).args(["completions", shell]).output().unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        assert!(output.status.success() && text.contains(part), "{shell}");
+    }
+    assert_eq!(Command::new(BIN).args(["completions", "tcsh"]).output().unwrap().status.code(), Some(2));
+}
+
+/// What the build script tells cargo in this directory, or why nobody can ask it.
+fn build_script(dir: &Path, profile: &str) -> Result<Vec<String>, String> {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let program = dir.join("build-script");
+    let compiled = Command::new("rustc")
+        .args(["--edition", "2024", "-o"])
+        .args([&program, &here.join("build.rs")])
+        .env("CARGO_PKG_VERSION", "1.2.3")
+        .output()
+        .map_err(|error| format!("no rustc: {error}"))?;
+    assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
+    let mut run = Command::new(program);
+    let told = run.current_dir(dir).env("PROFILE", profile).output().unwrap();
+    assert!(told.status.success());
+    Ok(String::from_utf8(told.stdout).unwrap().lines().map(str::to_owned).collect())
+}
+
+fn git(dir: &Path, args: &[&str]) -> bool {
+    let identity = ["-c", "user.name=n", "-c", "user.email=e@localhost", "-c", "commit.gpgsign=false"];
+    let status = Command::new("git").current_dir(dir).args(identity).args(args).output();
+    status.is_ok_and(|output| output.status.success())
+}
+
+/// A path that is not there makes cargo build everything again, every time.
+#[test]
+fn the_build_script_watches_only_what_is_there_and_only_for_a_release() {
+    let home = tempfile::tempdir().unwrap();
+    let (plain, main, linked) =
+        (home.path().join("plain"), home.path().join("main"), home.path().join("linked"));
+    for dir in [&plain, &main] {
+        std::fs::create_dir(dir).unwrap();
+        std::fs::write(dir.join("build.rs"), "").unwrap();
+    }
+    let made = git(&main, &["init", "-q"])
+        && git(&main, &["add", "."])
+        && git(&main, &["commit", "-qm", "first"])
+        && git(&main, &["worktree", "add", "-q", "../linked"]);
+    if !made {
+        return eprintln!("skipped: no git");
+    }
+    for (dir, profile, knows_commit) in [
+        (&plain, "release", false),
+        (&main, "debug", false),
+        (&linked, "debug", false),
+        (&main, "release", true),
+        (&linked, "release", true),
+    ] {
+        let told = match build_script(dir, profile) {
+            Ok(told) => told,
+            Err(why) => return eprintln!("skipped: {why}"),
+        };
+        let watched: Vec<_> =
+            told.iter().filter_map(|line| line.strip_prefix("cargo:rerun-if-changed=")).collect();
+        assert!(watched.iter().all(|path| dir.join(path).exists()), "{dir:?}: {watched:?}");
+        assert_eq!(watched.len() > 2, knows_commit, "{dir:?} {profile}: {watched:?}");
+        let version =
+            told.iter().find_map(|line| line.strip_prefix("cargo:rustc-env=HEADSPACE_VERSION=")).unwrap();
+        assert_eq!(version.starts_with("1.2.3 (") && version.ends_with(')'), knows_commit, "{version}");
+        assert!(knows_commit || version == "1.2.3", "{version}");
+    }
+    let watched =
+        |told: Vec<String>| told.into_iter().filter(|line| line.contains("logs/HEAD")).collect::<Vec<_>>();
+    let log = watched(build_script(&linked, "release").unwrap());
+    assert_eq!(log.len(), 1, "a commit is seen");
+}

@@ -1,0 +1,22 @@
+//! headspace through its binary, its port and its terminal.
+//!
+//! One test program, because each one that is linked costs as much as compiling: `cargo test --test blackbox`, or
+//! `cargo test --test blackbox install::` for a module.
+#![cfg(unix)]
+#![allow(clippy::unwrap_used)]
+
+mod alerts;
+mod daemon;
+mod dashboard;
+mod doctor;
+mod generated;
+mod guard;
+#[cfg(target_os = "linux")]
+mod hooks;
+mod hybrid;
+mod install;
+mod notify;
+mod server;
+mod stage;
+mod strangers;
+mod terminal;

@@ -1,0 +1,559 @@
+//! The hook command in all weathers, through the binary. No server is needed: a stand-in listens.
+
+use serde_json::{Value, json};
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::os::fd::AsRawFd;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::{Duration, Instant};
+
+const ACK: &str = r#"{"status":"ok","event_id":1,"agent_id":1}"#;
+
+/// A home of its own, with nothing in it.
+struct Home(tempfile::TempDir);
+
+impl Home {
+    fn new() -> Home {
+        Home(tempfile::tempdir().unwrap())
+    }
+
+    fn state(&self) -> PathBuf {
+        self.0.path().join("state/headspace")
+    }
+
+    fn command(&self, url: &str, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_headspace"));
+        command
+            .args(args)
+            .env_clear()
+            .env("HOME", self.0.path())
+            .env("XDG_STATE_HOME", self.0.path().join("state"))
+            .env("XDG_CONFIG_HOME", self.0.path().join("config"))
+            .env("CLAUDE_HEADSPACE_URL", url)
+            .env("PATH", "/usr/bin:/bin")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        command
+    }
+
+    fn notify(&self, url: &str, input: impl AsRef<[u8]>) -> Output {
+        run(self.command(url, &["notify"]), input)
+    }
+
+    /// What is in the spool, oldest first: header and body.
+    fn spooled(&self) -> Vec<(Value, Value)> {
+        let Ok(entries) = std::fs::read_dir(self.state().join("spool")) else { return Vec::new() };
+        let mut paths: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
+        paths.retain(|path| path.extension().is_some_and(|extension| extension == "event"));
+        paths.sort();
+        let read = |path: &PathBuf| {
+            let text = std::fs::read_to_string(path).unwrap();
+            let (header, body) = text.split_once('\n').unwrap();
+            (serde_json::from_str(header).unwrap(), serde_json::from_str(body).unwrap())
+        };
+        paths.iter().map(read).collect()
+    }
+}
+
+fn run(mut command: Command, input: impl AsRef<[u8]>) -> Output {
+    let mut child = command.spawn().unwrap();
+    let _ = child.stdin.take().unwrap().write_all(input.as_ref());
+    child.wait_with_output().unwrap()
+}
+
+fn silent_success(output: &Output) {
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    assert!(output.stdout.is_empty() && output.stderr.is_empty(), "{output:?}");
+}
+
+struct Request {
+    head: String,
+    body: Value,
+}
+
+/// A stand-in for the server: reads each request, tells the test, and lets `answer` do what it likes.
+fn listen(answer: impl Fn(TcpStream) + Send + Sync + Clone + 'static) -> (String, Receiver<Request>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let (sender, receiver) = channel();
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let (sender, answer) = (sender.clone(), answer.clone());
+            std::thread::spawn(move || {
+                if let Some(request) = read_request(&stream) {
+                    let _ = sender.send(request);
+                }
+                answer(stream);
+            });
+        }
+    });
+    (url, receiver)
+}
+
+fn read_request(mut stream: &TcpStream) -> Option<Request> {
+    let (mut bytes, mut chunk) = (Vec::new(), [0; 4096]);
+    loop {
+        let read = stream.read(&mut chunk).ok().filter(|&read| read > 0)?;
+        bytes.extend_from_slice(&chunk[..read]);
+        let text = String::from_utf8_lossy(&bytes);
+        let Some((head, _)) = text.split_once("\r\n\r\n") else { continue };
+        let length: usize = header(head, "content-length")?.parse().ok()?;
+        if bytes.len() >= head.len() + 4 + length {
+            let body = serde_json::from_slice(&bytes[head.len() + 4..]).unwrap();
+            return Some(Request { head: head.to_owned(), body });
+        }
+    }
+}
+
+fn header<'a>(head: &'a str, name: &str) -> Option<&'a str> {
+    head.lines().filter_map(|line| line.split_once(": ")).find(|(n, _)| *n == name).map(|(_, value)| value)
+}
+
+fn answer(status: &str, body: &str) -> impl Fn(TcpStream) + Send + Sync + Clone + 'static {
+    let text = format!("HTTP/1.1 {status}\r\ncontent-length: {}\r\n\r\n{body}", body.len());
+    move |mut stream: TcpStream| {
+        let _ = stream.write_all(text.as_bytes());
+    }
+}
+
+/// An address where nobody listens.
+fn nobody() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    format!("http://{}", listener.local_addr().unwrap())
+}
+
+const STOP: &str = "{\"session_id\":\"s1\",\"hook_event_name\":\"Stop\",\"x\":1.50}\n";
+
+#[test]
+fn an_event_is_posted_with_what_identifies_the_session() {
+    let (home, (url, requests)) = (Home::new(), listen(answer("200 OK", ACK)));
+    std::fs::create_dir_all(home.state()).unwrap();
+    let token = home.state().join("token");
+    std::fs::write(&token, "t0ken\n").unwrap();
+    std::fs::set_permissions(&token, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+    let mut command = home.command(&url, &["notify"]);
+    let pid = std::process::id();
+    command
+        .env("CLAUDE_PID", pid.to_string())
+        .env("CLAUDE_CODE_ENTRYPOINT", "cli")
+        .env("CLAUDE_SESSION_ID", "launched")
+        .env("CLAUDE_HEADSPACE_TMUX_SESSION", "")
+        .env("TMUX", "/tmp/tmux-1/default,123,0")
+        .env("TMUX_PANE", "%4")
+        .env("KITTY_WINDOW_ID", "3")
+        .env("GHOSTTY_RESOURCES_DIR", "/somewhere")
+        .env("OTHER", "not-for-you");
+    silent_success(&run(command, STOP));
+    let Request { head, body } = requests.recv().unwrap();
+    assert!(head.starts_with("POST /hook/stop HTTP/1.1\r\n"), "{head}");
+    assert_eq!(header(&head, "authorization"), Some("Bearer t0ken"));
+    assert_eq!(header(&head, "content-type"), Some("application/json"));
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let start = stat.rsplit(") ").next().and_then(|rest| rest.split(' ').nth(19)?.parse::<u64>().ok());
+    // Other systems have no such file to compare with.
+    let start = start.or_else(|| headspace_platform::process::start_time(pid));
+    let expected = json!({
+        "session_id": "s1", "hook_event_name": "Stop", "x": 1.5, "claude_pid": pid, "claude_pid_start": start,
+        "entrypoint": "cli", "headspace_session_id": "launched", "tmux_pane": "%4",
+        "terminal": {"kitty_window_id": "3", "ghostty": true, "tmux_socket": "/tmp/tmux-1/default"},
+        "host": body["host"], "host_id": body["host_id"], "sent_at": body["sent_at"], "delivery_id": body["delivery_id"],
+    });
+    assert_eq!(body, expected);
+    assert!(["host", "host_id", "sent_at", "delivery_id"].iter().all(|name| body[name].is_string()));
+    assert!(home.spooled().is_empty());
+}
+
+/// A machine is not its name: what tells it from others is made once, and goes along with every event.
+#[test]
+fn the_machines_id_is_made_once_and_is_its_own() {
+    use std::os::unix::fs::PermissionsExt;
+    let (url, requests) = listen(answer("200 OK", ACK));
+    let id_from = |home: &Home| {
+        silent_success(&home.notify(&url, STOP));
+        requests.recv().unwrap().body["host_id"].as_str().unwrap().to_owned()
+    };
+    let (home, other) = (Home::new(), Home::new());
+    let id = id_from(&home);
+    assert!(id.len() == 32 && id.bytes().all(|byte| byte.is_ascii_hexdigit()), "{id}");
+    assert_eq!(id_from(&home), id);
+    assert_ne!(id_from(&other), id);
+    let file = home.state().join("host_id");
+    assert_eq!(std::fs::read_to_string(&file).unwrap().trim(), id);
+    assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+    assert_eq!(std::fs::metadata(home.state()).unwrap().permissions().mode() & 0o777, 0o700);
+    // What cannot be kept, or was not written whole, is no reason to lose an event.
+    std::fs::write(&file, "").unwrap();
+    silent_success(&home.notify(&url, STOP));
+    assert_eq!(requests.recv().unwrap().body["host_id"], Value::Null);
+    std::fs::remove_file(&file).unwrap();
+    assert_ne!(id_from(&home), id);
+}
+
+#[test]
+fn an_event_nobody_acknowledged_is_in_the_spool() {
+    let foreign = "HTTP/1.1 200 OK\r\ncontent-type: text/html\r\n\r\n<html>hello</html>";
+    let endless = |mut stream: TcpStream| {
+        let _ = stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n{\"hook_output\":\"");
+        while stream.write_all(&[b'x'; 65536]).is_ok() {}
+    };
+    let dripping = |mut stream: TcpStream| {
+        let _ = stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 100000\r\n\r\n{");
+        while stream.write_all(b" ").is_ok() {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    };
+    let servers = [
+        ("nobody", nobody()),
+        ("error", listen(answer("500 Internal Server Error", "{}")).0),
+        (
+            "stopping",
+            listen(answer("503 Service Unavailable", r#"{"status":"error","message":"stopping"}"#)).0,
+        ),
+        ("not allowed", listen(answer("403 Forbidden", r#"{"status":"error","message":"no"}"#)).0),
+        ("redirect", listen(answer("302 Found", ACK)).0),
+        ("foreign 400", listen(answer("400 Bad Request", "<html>")).0),
+        ("foreign 200", listen(move |mut stream| drop(stream.write_all(foreign.as_bytes()))).0),
+        ("garbage", listen(|mut stream| drop(stream.write_all(&[0x80; 4096]))).0),
+        ("hangs up", listen(drop).0),
+        ("endless", listen(endless).0),
+        ("dripping", listen(dripping).0),
+        ("hung", listen(|_stream| std::thread::sleep(Duration::from_secs(60))).0),
+        ("no http", "https://127.0.0.1:1".to_owned()),
+        ("nonsense", "what is this".to_owned()),
+        ("unknown name", "http://no.such.host.invalid:1".to_owned()),
+    ];
+    std::thread::scope(|scope| {
+        for (weather, url) in &servers {
+            scope.spawn(move || {
+                let home = Home::new();
+                let start = Instant::now();
+                silent_success(&home.notify(url, STOP));
+                assert!(start.elapsed() < Duration::from_secs(5), "{weather}");
+                let spooled = home.spooled();
+                assert_eq!(spooled.len(), 1, "{weather}");
+                assert_eq!(spooled[0].0["slug"], "stop", "{weather}");
+                assert_eq!(spooled[0].1["session_id"], "s1", "{weather}");
+            });
+        }
+    });
+}
+
+#[test]
+fn what_waits_in_the_spool_holds_no_secrets() {
+    let key = format!("{}_{}", "ghp", "aB3".repeat(12));
+    let prompt = format!("push it\nwith {key}");
+    let event =
+        json!({"hook_event_name": "UserPromptSubmit", "session_id": "s1", "prompt": prompt}).to_string();
+    let home = Home::new();
+    silent_success(&home.notify(&nobody(), &event));
+    let (header, body) = home.spooled().remove(0);
+    assert_eq!((&header["slug"], &body["session_id"]), (&json!("user-prompt-submit"), &json!("s1")));
+    assert_eq!(body["prompt"], "push it\nwith [masked:github-token]");
+
+    let paranoid = Home::new();
+    let config = paranoid.0.path().join("config/headspace");
+    std::fs::create_dir_all(&config).unwrap();
+    std::fs::write(config.join("config.jsonc"), r#"{"paranoid": true}"#).unwrap();
+    silent_success(&paranoid.notify(&nobody(), &event));
+    let (_, body) = paranoid.spooled().remove(0);
+    assert_eq!((&body["prompt"], &body["session_id"]), (&json!("[not stored]"), &json!("s1")));
+}
+
+#[test]
+fn what_our_server_refuses_for_good_is_not_kept() {
+    for status in ["400 Bad Request", "413 Payload Too Large"] {
+        let (home, (url, _requests)) =
+            (Home::new(), listen(answer(status, r#"{"status":"error","message":"no"}"#)));
+        silent_success(&home.notify(&url, STOP));
+        assert!(home.spooled().is_empty(), "{status}");
+    }
+}
+
+#[test]
+fn garbage_is_neither_delivered_nor_kept() {
+    let (home, (url, requests)) = (Home::new(), listen(answer("200 OK", ACK)));
+    for input in [
+        "",
+        "null",
+        "not json{{{",
+        "[]",
+        "{\"session_id\":\"s\"",
+        "{\"hook_event_name\":\"Stop\"}",
+        "{\"session_id\":\"\",\"hook_event_name\":\"Stop\"}",
+        "{\"session_id\":7,\"hook_event_name\":\"Stop\"}",
+        "{\"session_id\":\"s\"}",
+        "{\"session_id\":\"s\",\"hook_event_name\":\"\"}",
+    ] {
+        silent_success(&home.notify(&url, input));
+        silent_success(&home.notify(&nobody(), input));
+    }
+    assert!(requests.try_recv().is_err());
+    assert!(home.spooled().is_empty());
+}
+
+#[test]
+fn a_name_given_as_argument_wins_in_either_spelling() {
+    let (home, (url, requests)) = (Home::new(), listen(answer("200 OK", ACK)));
+    for (argument, path) in [
+        ("PostToolUse", "/hook/post-tool-use"),
+        ("post-tool-use", "/hook/post-tool-use"),
+        ("a b/../c", "/hook/a%20b%2F%2E%2E%2Fc"),
+        ("", "/hook/stop"),
+        ("--quiet", "/hook/stop"),
+    ] {
+        silent_success(&run(home.command(&url, &["notify", argument]), STOP));
+        let head = requests.recv().unwrap().head;
+        assert_eq!(head.split(' ').nth(1), Some(path));
+    }
+}
+
+#[test]
+fn who_asks_for_help_gets_it() {
+    for (words, usage) in [
+        (&["notify", "--help"][..], "Usage: headspace notify [EVENT]"),
+        (&["notify", "-h"], "Usage: headspace notify [EVENT]"),
+        (&["help", "notify"], "Usage: headspace notify [EVENT]"),
+        (&["help", "guard", "explain"], "Usage: headspace guard explain"),
+        (&["help"], "Usage: headspace [COMMAND]"),
+    ] {
+        let output = run(Home::new().command(&nobody(), words), "");
+        assert!(output.status.success(), "{words:?}");
+        assert!(String::from_utf8_lossy(&output.stdout).contains(usage), "{words:?}");
+    }
+}
+
+#[test]
+fn stdin_that_never_closes_does_not_hold_the_event_up() {
+    let (home, (url, requests)) = (Home::new(), listen(answer("200 OK", ACK)));
+    let start = |input: &str| {
+        let mut child = home.command(&url, &["notify"]).spawn().unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        stdin.write_all(input.as_bytes()).unwrap();
+        (child, stdin)
+    };
+    let (whole, _open) = start(STOP);
+    let (cut, _open_too) = start("{\"session_id\":\"s1\",\"hook_event_name\":");
+    silent_success(&whole.wait_with_output().unwrap());
+    assert_eq!(requests.recv().unwrap().body["session_id"], "s1");
+    silent_success(&cut.wait_with_output().unwrap());
+    assert!(home.spooled().is_empty());
+}
+
+#[test]
+fn the_servers_words_are_printed_only_if_the_client_knows_them() {
+    let context =
+        |event: &str| json!({"hookSpecificOutput": {"hookEventName": event, "additionalContext": "c"}});
+    for (output, printed) in [
+        (json!({"systemMessage": "Context at 80%"}), true),
+        (context("Stop"), false),
+        (context("SessionStart"), false),
+        (json!({"decision": "block", "reason": "go on"}), false),
+        (json!("text"), false),
+        (Value::Null, false),
+    ] {
+        let body = json!({"status": "ok", "event_id": 1, "hook_output": output}).to_string();
+        let (home, (url, _requests)) = (Home::new(), listen(answer("200 OK", &body)));
+        let result = home.notify(&url, STOP);
+        assert_eq!(result.status.code(), Some(0));
+        let said = serde_json::from_slice::<Value>(&result.stdout).ok();
+        assert_eq!(said, printed.then_some(output));
+    }
+}
+
+#[test]
+fn what_the_payload_already_says_is_not_added_again() {
+    let (home, (url, requests)) = (Home::new(), listen(answer("200 OK", ACK)));
+    let input = r#"{"session_id":"s","hook_event_name":"Stop","host":"other","delivery_id":"d1","sent_at":"2026-01-01T00:00:00Z"}"#;
+    silent_success(&home.notify(&url, input));
+    assert_eq!(requests.recv().unwrap().body, serde_json::from_str::<Value>(input).unwrap());
+}
+
+#[test]
+fn hundreds_of_hooks_at_once_spool_every_event_whole() {
+    let (home, url) = (Home::new(), nobody());
+    let filler = "y".repeat(3000);
+    let children: Vec<Child> = (0..200)
+        .map(|n| {
+            let mut child = home.command(&url, &["notify"]).spawn().unwrap();
+            let input =
+                format!(r#"{{"session_id":"s","hook_event_name":"Stop","n":{n},"filler":"{filler}"}}"#);
+            child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+            child
+        })
+        .collect();
+    for child in children {
+        silent_success(&child.wait_with_output().unwrap());
+    }
+    let spooled = home.spooled();
+    let mut numbers: Vec<_> = spooled.iter().map(|(_, body)| body["n"].as_u64().unwrap()).collect();
+    numbers.sort_unstable();
+    assert_eq!(numbers, (0..200).collect::<Vec<_>>());
+    assert!(spooled.iter().all(|(_, body)| body["filler"] == filler.as_str()));
+    let stamps: Vec<_> = spooled.iter().map(|(_, body)| body["sent_at"].as_str().unwrap()).collect();
+    assert!(stamps.is_sorted());
+}
+
+/// Runs `notify` against a hung server and sends it `signal` once the event has arrived there.
+fn signalled(home: &Home, signal: i32) -> Output {
+    let (url, requests) = listen(|_stream| std::thread::sleep(Duration::from_secs(60)));
+    let mut child = home.command(&url, &["notify"]).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(STOP.as_bytes()).unwrap();
+    requests.recv().unwrap();
+    // SAFETY: our own child, not yet waited for.
+    unsafe { libc::kill(child.id() as i32, signal) };
+    child.wait_with_output().unwrap()
+}
+
+#[test]
+fn a_connection_that_never_comes_about_is_given_up() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    // SAFETY: an open descriptor. The queue is made as short as it can be, then filled: who comes now gets no answer.
+    unsafe { libc::listen(listener.as_raw_fd(), 0) };
+    let limit = Duration::from_millis(200);
+    let waiting: Vec<_> = (0..8).map_while(|_| TcpStream::connect_timeout(&address, limit).ok()).collect();
+    assert!(waiting.len() < 8);
+    let home = Home::new();
+    silent_success(&home.notify(&format!("http://{address}"), STOP));
+    assert_eq!(home.spooled().len(), 1);
+}
+
+#[test]
+fn a_client_that_ends_its_hooks_does_not_lose_the_event() {
+    for signal in [libc::SIGTERM, libc::SIGINT, libc::SIGHUP] {
+        let home = Home::new();
+        silent_success(&signalled(&home, signal));
+        assert_eq!(home.spooled().len(), 1, "signal {signal}");
+    }
+}
+
+#[test]
+fn a_crash_is_a_silent_success() {
+    for signal in [libc::SIGSEGV, libc::SIGABRT] {
+        silent_success(&signalled(&Home::new(), signal));
+    }
+}
+
+#[test]
+fn a_parent_that_blocked_the_alarm_does_not_stop_the_clock() {
+    let (home, (url, _requests)) =
+        (Home::new(), listen(|_stream| std::thread::sleep(Duration::from_secs(60))));
+    let mut command = home.command(&url, &["notify"]);
+    let block = || {
+        // SAFETY: only async-signal-safe calls between fork and exec.
+        unsafe {
+            let mut all = std::mem::zeroed();
+            libc::sigfillset(&mut all);
+            libc::sigprocmask(libc::SIG_SETMASK, &all, std::ptr::null_mut());
+        }
+        Ok(())
+    };
+    // SAFETY: as above.
+    unsafe { command.pre_exec(block) };
+    silent_success(&run(command, STOP));
+    assert_eq!(home.spooled().len(), 1);
+}
+
+#[test]
+fn closed_descriptors_are_survived() {
+    let said = json!({"status": "ok", "event_id": 1, "hook_output": {"systemMessage": "hello"}}).to_string();
+    let (home, (url, requests)) = (Home::new(), listen(answer("200 OK", &said)));
+    for closed in [&[0][..], &[1], &[2], &[1, 2], &[0, 1, 2]] {
+        let mut command = home.command(&url, &["notify"]);
+        // SAFETY: close is async-signal-safe.
+        unsafe {
+            command.pre_exec(move || {
+                for &fd in closed {
+                    libc::close(fd);
+                }
+                Ok(())
+            });
+        }
+        assert_eq!(run(command, STOP).status.code(), Some(0), "{closed:?}");
+        if !closed.contains(&0) {
+            assert_eq!(requests.recv().unwrap().body["session_id"], "s1");
+        }
+    }
+}
+
+#[test]
+fn a_large_event_arrives_whole() {
+    let (home, (url, requests)) = (Home::new(), listen(answer("200 OK", ACK)));
+    let content = "line\\n".repeat(200_000);
+    silent_success(
+        &home.notify(&url, format!(r#"{{"session_id":"s","hook_event_name":"Stop","c":"{content}"}}"#)),
+    );
+    assert_eq!(requests.recv().unwrap().body["c"].as_str().unwrap().len(), 1_000_000);
+}
+
+#[test]
+fn the_debug_log_tells_what_happened_and_no_secrets() {
+    let (home, url) = (Home::new(), nobody());
+    silent_success(&home.notify(&url, STOP));
+    assert!(!home.state().join("notify.log").exists());
+    let mut command = home.command(&url, &["notify"]);
+    command.env("HEADSPACE_DEBUG", "1").env("OTHER", "not-for-the-log");
+    silent_success(&run(command, STOP));
+    let log = std::fs::read_to_string(home.state().join("notify.log")).unwrap();
+    assert!(log.contains("stop spooled: could not connect"), "{log}");
+    assert!(!log.contains("not-for-the-log"));
+}
+
+#[test]
+fn a_bare_call_with_a_payload_is_a_notify_and_without_one_gives_the_help() {
+    let (home, (url, requests)) = (Home::new(), listen(answer("200 OK", ACK)));
+    silent_success(&run(home.command(&url, &[]), STOP));
+    assert_eq!(requests.recv().unwrap().body["session_id"], "s1");
+    silent_success(&run(home.command(&url, &[]), "{\"session_id\":\"s1\",\"hook_eve"));
+    for input in ["", "hello", "{}", "{\"session_id\":\"s\"}"] {
+        let output = run(home.command(&url, &[]), input);
+        assert_eq!(output.status.code(), Some(2), "{input}");
+        assert!(String::from_utf8_lossy(&output.stderr).contains("Usage: headspace"), "{input}");
+    }
+    assert!(requests.try_recv().is_err());
+}
+
+const STATUS: &str =
+    r#"{"session_id":"s1","cwd":"/","model":{"id":"m","display_name":"Opus"},"cost":{"total_cost_usd":2}}"#;
+
+#[test]
+fn the_status_line_is_the_users_own_and_its_data_is_reported() {
+    let (home, (url, requests)) = (Home::new(), listen(answer("200 OK", ACK)));
+    for (command, input, stdout, code) in [
+        (&["statusline"][..], STATUS, "Opus · $2.00\n", 0),
+        (&["statusline", "--", "cat; printf .; exit 3"], STATUS, &format!("{STATUS}."), 3),
+        (&["statusline", "--", "printf", "%s|", "a b", "c"], STATUS, "a b|c|", 0),
+        (&["statusline", "--", "true"], STATUS, "", 0),
+        (&["statusline", "--", "kill -9 $$"], STATUS, "", 137),
+    ] {
+        let output = run(home.command(&url, command), input);
+        assert_eq!(String::from_utf8_lossy(&output.stdout), stdout, "{command:?}");
+        assert_eq!((output.status.code(), output.stderr.as_slice()), (Some(code), &b""[..]), "{command:?}");
+        let Request { head, body } = requests.recv().unwrap();
+        assert!(head.starts_with("POST /hook/status-line HTTP/1.1\r\n"), "{head}");
+        assert_eq!((&body["model"]["id"], body["delivery_id"].is_string()), (&json!("m"), true));
+    }
+}
+
+#[test]
+fn the_status_line_needs_neither_server_nor_sense() {
+    let home = Home::new();
+    for (url, input, command, stdout) in [
+        (nobody(), STATUS, "", "Opus · $2.00\n"),
+        (listen(|_stream| std::thread::sleep(Duration::from_secs(60))).0, STATUS, "", "Opus · $2.00\n"),
+        (nobody(), "not json", "", ""),
+        (nobody(), "", "", ""),
+        (nobody(), "not json", "cat", "not json"),
+        (nobody(), "{\"cut", "cat", "{\"cut"),
+    ] {
+        let args: &[&str] = if command.is_empty() { &["statusline"] } else { &["statusline", "--", command] };
+        let output = run(home.command(&url, args), input);
+        assert_eq!(output.status.code(), Some(0), "{input}");
+        assert_eq!(String::from_utf8_lossy(&output.stdout), stdout, "{input}");
+    }
+    assert!(home.spooled().is_empty());
+}

@@ -1,0 +1,268 @@
+//! Whom the server lets in.
+
+use super::world::{BIN, Home, Server, as_another_user, event, request, wait_for};
+use serde_json::json;
+use std::os::unix::fs::PermissionsExt;
+
+#[test]
+fn other_users_need_the_token() {
+    let home = Home::new();
+    let server = home.serve();
+    let body = event("theirs", json!({"prompt": "x"})).to_string();
+    let post = |headers: &[(&str, &str)]| {
+        request(server.port, "POST", "/hook/user-prompt-submit", headers, Some(body.as_bytes()))
+    };
+    let Some(refused) = as_another_user(server.port, &post(&[]), true) else { return };
+    assert_eq!(refused, "HTTP/1.1 403 Forbidden");
+    let wrong = as_another_user(server.port, &post(&[("Authorization", "Bearer nope")]), true).unwrap();
+    assert_eq!(wrong, "HTTP/1.1 403 Forbidden");
+    let token = std::fs::read_to_string(home.state().join("token")).unwrap();
+    let bearer = format!("Bearer {}", token.trim());
+    let right = as_another_user(server.port, &post(&[("Authorization", &bearer)]), true).unwrap();
+    assert_eq!(right, "HTTP/1.1 200 OK");
+    assert_eq!(server.get("/hook/status")["events_received"], 1);
+}
+
+/// A link that somebody else saw is worth nothing to them, and still good for us.
+#[test]
+fn a_login_code_is_for_our_own_user() {
+    let home = Home::new();
+    let server = home.serve();
+    let code = server.post("/api/login-code", &json!({})).json()["code"].as_str().unwrap().to_owned();
+    let path = format!("/login?code={code}");
+    let Some(theirs) = as_another_user(server.port, &request(server.port, "GET", &path, &[], None), true)
+    else {
+        return println!("skipped: only root can be another user");
+    };
+    assert_eq!(theirs, "HTTP/1.1 403 Forbidden");
+    assert_eq!(server.request("GET", &path, &[], None).status, 303);
+}
+
+/// Reading tells as much as writing does harm.
+#[test]
+fn other_users_see_nothing_without_the_token() {
+    let home = Home::new();
+    let server = home.serve();
+    server.hook("user-prompt-submit", event("ours", json!({"prompt": "private"})));
+    let token = std::fs::read_to_string(home.state().join("token")).unwrap();
+    let bearer = format!("Bearer {}", token.trim());
+    for (path, stream) in [
+        ("/", false),
+        ("/assets/app.js", false),
+        ("/health", false),
+        ("/metrics", false),
+        ("/hook/status", false),
+        ("/api/agents", false),
+        ("/api/agents/1", false),
+        ("/api/agents/1/turns", false),
+        ("/api/agents/1/events", false),
+        ("/api/events?q=private", false),
+        ("/api/events/stream", true),
+        ("/nowhere", false),
+    ] {
+        let ask = |headers: &[(&str, &str)]| request(server.port, "GET", path, headers, None);
+        let Some(refused) = as_another_user(server.port, &ask(&[]), true) else { return };
+        assert_eq!(refused, "HTTP/1.1 403 Forbidden", "{path}");
+        if !stream {
+            let with = as_another_user(server.port, &ask(&[("Authorization", &bearer)]), true).unwrap();
+            assert_ne!(with, "HTTP/1.1 403 Forbidden", "{path}");
+        }
+    }
+    for path in ["/api/agents/1/seen", "/api/login-code", "/api/prune"] {
+        let bytes = request(server.port, "POST", path, &[], Some(b"{}"));
+        let refused = as_another_user(server.port, &bytes, true).unwrap();
+        assert_eq!(refused, "HTTP/1.1 403 Forbidden", "{path}");
+    }
+}
+
+/// What a page can send without asking the browser first: forms, and text that happens to be JSON.
+#[test]
+fn forms_and_plain_text_write_nothing() {
+    let home = Home::new();
+    let server = home.serve();
+    let body = event("forged", json!({"prompt": "x"})).to_string();
+    for kind in [
+        "text/plain",
+        "text/plain;charset=UTF-8",
+        "application/x-www-form-urlencoded",
+        "multipart/form-data; boundary=application/json",
+        "text/plain; application/json",
+    ] {
+        for path in ["/hook/stop", "/api/agents/1/seen", "/api/login-code", "/api/prune"] {
+            let answer = server.request("POST", path, &[("Content-Type", kind)], Some(body.as_bytes()));
+            assert_eq!(answer.status, 400, "{kind} to {path}");
+        }
+    }
+    // A browser that asks first is not told that it may.
+    let asked = server.request(
+        "OPTIONS",
+        "/hook/stop",
+        &[("Origin", "http://evil.example"), ("Access-Control-Request-Method", "POST")],
+        None,
+    );
+    assert_eq!(asked.status, 403);
+    assert!(asked.header("access-control-allow-origin").is_none());
+    assert_eq!(server.get("/hook/status")["events_received"], 0);
+}
+
+/// A name of the attacker's that leads to 127.0.0.1: the page's own origin, as the browser sees it.
+#[test]
+fn a_rebound_name_reads_and_writes_nothing() {
+    let home = Home::new();
+    let server = home.serve();
+    let name = format!("rebind.evil.example:{}", server.port);
+    let origin = format!("http://{name}");
+    let body = event("forged", json!({})).to_string();
+    for (method, path) in
+        [("GET", "/"), ("GET", "/api/agents"), ("GET", "/api/events/stream"), ("POST", "/hook/stop")]
+    {
+        let posted = (method == "POST").then_some(body.as_bytes());
+        for headers in [vec![("Host", name.as_str())], vec![("Host", &name), ("Origin", &origin)]] {
+            assert_eq!(server.request(method, path, &headers, posted).status, 403, "{method} {path}");
+        }
+    }
+    assert_eq!(server.get("/hook/status")["events_received"], 0);
+}
+
+/// The kernel shows the sockets of those who have left as root's.
+#[test]
+fn leaving_at_once_does_not_make_anybody_root() {
+    let home = Home::new();
+    let server = home.serve();
+    for round in 0..20 {
+        let body = event("theirs", json!({ "round": round })).to_string();
+        let bytes = request(server.port, "POST", "/hook/stop", &[], Some(body.as_bytes()));
+        if as_another_user(server.port, &bytes, false).is_none() {
+            return;
+        }
+    }
+    server.hook("stop", event("ours", json!({})));
+    assert_eq!(server.get("/hook/status")["events_received"], 1);
+}
+
+#[test]
+fn a_link_logs_a_browser_in_once() {
+    let home = Home::new();
+    let server = home.serve();
+    let code = server.post("/api/login-code", &json!({})).json()["code"].as_str().unwrap().to_owned();
+    let login = server.request("GET", &format!("/login?code={code}"), &[], None);
+    assert_eq!((login.status, login.header("location")), (303, Some("/")));
+    let cookie = login.header("set-cookie").unwrap().to_owned();
+    assert!(cookie.contains("HttpOnly") && cookie.contains("SameSite=Strict"), "{cookie}");
+    assert_eq!(server.request("GET", &format!("/login?code={code}"), &[], None).status, 403);
+    let cookie = cookie.split(';').next().unwrap();
+    let port = server.port;
+    let ask = |headers: &[(&str, &str)]| request(port, "GET", "/api/agents", headers, None);
+    let Some(with) = as_another_user(server.port, &ask(&[("Cookie", cookie)]), true) else { return };
+    assert_eq!(with, "HTTP/1.1 200 OK");
+    let without = as_another_user(server.port, &ask(&[("Cookie", "headspace=guess")]), true).unwrap();
+    assert_eq!(without, "HTTP/1.1 403 Forbidden");
+    // Whoever changes the token wants everybody out, the browsers too; also if no server ran meanwhile.
+    server.stop();
+    std::fs::write(home.state().join("token"), "an-entirely-new-one\n").unwrap();
+    let server = Server::start(home.command(BIN, &["serve", "--port", &port.to_string()]));
+    let with = as_another_user(server.port, &ask(&[("Cookie", cookie)]), true).unwrap();
+    assert_eq!(with, "HTTP/1.1 403 Forbidden");
+}
+
+#[test]
+fn the_link_that_open_prints_works_once() {
+    let home = Home::new();
+    let server = home.serve();
+    let mut open = home.command(BIN, &["open", "--print"]);
+    open.env("CLAUDE_HEADSPACE_URL", format!("http://127.0.0.1:{}", server.port));
+    let said = open.output().unwrap();
+    let text = String::from_utf8_lossy(&said.stdout).into_owned();
+    let path = text.split_whitespace().find_map(|word| Some(&word[word.find("/login?code=")?..]));
+    let path = path.unwrap_or_else(|| panic!("no link: {said:?}")).to_owned();
+    assert_eq!(server.request("GET", &path, &[], None).status, 303);
+    assert_eq!(server.request("GET", &path, &[], None).status, 403);
+}
+
+#[test]
+fn pages_of_other_origins_are_refused() {
+    let home = Home::new();
+    let server = home.serve();
+    let own = format!("http://127.0.0.1:{}", server.port);
+    let other_port = format!("http://127.0.0.1:{}", server.port ^ 1);
+    let body = event("s", json!({})).to_string();
+    for (name, value, expected) in [
+        ("Origin", "http://evil.example", 403),
+        ("Origin", "null", 403),
+        ("Origin", other_port.as_str(), 403),
+        ("Sec-Fetch-Site", "cross-site", 403),
+        ("Host", "evil.example", 403),
+        ("Host", "127.0.0.1.evil.example", 403),
+        ("Origin", own.as_str(), 200),
+        ("Sec-Fetch-Site", "same-origin", 200),
+    ] {
+        for path in ["/hook/stop", "/api/agents"] {
+            let posted = path.starts_with("/hook").then_some(body.as_bytes());
+            let method = if posted.is_some() { "POST" } else { "GET" };
+            let answer = server.request(method, path, &[(name, value)], posted);
+            assert_eq!(answer.status, expected, "{method} {path} with {name}: {value}");
+            assert!(answer.header("access-control-allow-origin").is_none());
+        }
+    }
+    assert_eq!(
+        server.request("GET", "/api/events/stream", &[("Origin", "http://evil.example")], None).status,
+        403
+    );
+}
+
+#[test]
+fn a_name_of_the_users_choice_is_served() {
+    let home = Home::new();
+    home.configure(&json!({"names": ["Desk.lan"]}));
+    let server = home.serve();
+    assert_eq!(server.request("GET", "/health", &[("Host", "desk.lan:5055")], None).status, 200);
+    assert_eq!(server.request("GET", "/health", &[("Host", "shelf.lan")], None).status, 403);
+}
+
+#[test]
+fn the_network_is_served_only_with_a_token() {
+    let home = Home::new();
+    let refused = home.run(&["serve", "--host", "0.0.0.0", "--port", "0"]);
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(said.starts_with("headspace: could not listen on 0.0.0.0") && said.contains("token"), "{said}");
+    assert!(!home.state().join("token").exists());
+}
+
+#[test]
+fn what_the_server_writes_is_private() {
+    let home = Home::new();
+    let server = home.serve();
+    server.hook("stop", event("s", json!({})));
+    let mode = |path: &std::path::Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(&home.state()), 0o700);
+    for name in ["token", "headspace.db", "headspace.db-wal", "headspace.db.lock"] {
+        assert_eq!(mode(&home.state().join(name)), 0o600, "{name}");
+    }
+}
+
+#[test]
+fn a_new_token_counts_without_a_restart() {
+    let home = Home::new();
+    let server = home.serve();
+    let ask = |token: &str| {
+        let bearer = format!("Bearer {token}");
+        request(server.port, "GET", "/health", &[("Authorization", &bearer)], None)
+    };
+    let old = std::fs::read_to_string(home.state().join("token")).unwrap();
+    let code = server.post("/api/login-code", &json!({})).json()["code"].as_str().unwrap().to_owned();
+    let login = server.request("GET", &format!("/login?code={code}"), &[], None);
+    let cookie = login.header("set-cookie").unwrap().split(';').next().unwrap().to_owned();
+    let unused = server.post("/api/login-code", &json!({})).json()["code"].as_str().unwrap().to_owned();
+    let Some(first) = as_another_user(server.port, &ask(old.trim()), true) else { return };
+    assert_eq!(first, "HTTP/1.1 200 OK");
+    std::fs::write(home.state().join("token"), "an-entirely-new-one\n").unwrap();
+    wait_for("the new token", || {
+        let answer = as_another_user(server.port, &ask("an-entirely-new-one"), true)?;
+        (answer == "HTTP/1.1 200 OK").then_some(())
+    });
+    assert_eq!(as_another_user(server.port, &ask(old.trim()), true).unwrap(), "HTTP/1.1 403 Forbidden");
+    let by_cookie = request(server.port, "GET", "/health", &[("Cookie", &cookie)], None);
+    assert_eq!(as_another_user(server.port, &by_cookie, true).unwrap(), "HTTP/1.1 403 Forbidden");
+    assert_eq!(server.request("GET", &format!("/login?code={unused}"), &[], None).status, 403);
+}

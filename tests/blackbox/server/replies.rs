@@ -1,0 +1,120 @@
+//! What a hook is told, and what telling it costs.
+
+use super::world::{BIN, Home, Server, event};
+use serde_json::{Value, json};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// A transcript whose last answer filled this many tokens.
+fn transcript(home: &Home, session: &str, model: &str, tokens: u64) -> PathBuf {
+    let path = home.path().join(format!("{session}.jsonl"));
+    let line = json!({
+        "type": "assistant", "uuid": format!("{session}-{tokens}"), "sessionId": session, "isSidechain": false,
+        "timestamp": "2026-11-14T10:00:00.000Z",
+        "message": {
+            "id": "m", "role": "assistant", "model": model, "content": [{"type": "text", "text": "ok"}],
+            "usage": {"input_tokens": tokens, "output_tokens": 5},
+        },
+    });
+    std::fs::write(&path, format!("{line}\n")).unwrap();
+    path
+}
+
+/// What the hook of a prompt says about the context, and what the board says.
+fn told(server: &Server, session: &str, transcript: &Path) -> (Option<String>, f64) {
+    let prompt = event(session, json!({"prompt": "go on", "transcript_path": transcript}));
+    let answer = server.hook("user-prompt-submit", prompt);
+    let said = answer["hook_output"]["hookSpecificOutput"]["additionalContext"].as_str().map(str::to_owned);
+    let agent = server.get(&format!("/api/agents/{}", answer["agent_id"]));
+    (said, agent["context"]["percent"].as_f64().unwrap())
+}
+
+#[test]
+fn the_hook_and_the_board_agree_how_full_the_context_is() {
+    let home = Home::new();
+    let server = home.serve();
+    for (session, model, in_transcript, percent, warns) in [
+        ("named", "claude-sonnet-4-5[1m]", "claude-sonnet-4-5", 19.0, false),
+        ("large", "claude-opus-5-5", "claude-opus-5-5", 19.0, false),
+        ("usual", "claude-sonnet-4-5", "claude-sonnet-4-5", 95.0, true),
+    ] {
+        let path = transcript(&home, session, in_transcript, 190_000);
+        server.hook("session-start", event(session, json!({"source": "startup", "model": model})));
+        let (said, board) = told(&server, session, &path);
+        assert_eq!(board, percent, "{session}");
+        assert_eq!(said.is_some(), warns, "{session}: {said:?}");
+        assert!(said.is_none_or(|said| said.contains("Context at 95%")));
+    }
+}
+
+#[test]
+fn a_configured_window_counts_for_the_board_too() {
+    let home = Home::new();
+    home.configure(&json!({"context": {"window": 400_000}}));
+    let server = home.serve();
+    let path = transcript(&home, "s", "claude-opus-5-5", 320_000);
+    server.hook("session-start", event("s", json!({"source": "startup", "model": "claude-opus-5-5"})));
+    let (said, board) = told(&server, "s", &path);
+    assert_eq!(board, 80.0);
+    assert!(said.as_ref().is_some_and(|said| said.contains("Context at 80%")), "{said:?}");
+    assert_eq!(server.get("/api/agents")["agents"][0]["context"]["percent"], 80.0);
+}
+
+fn notify(home: &Home, server: &Server, payload: &Value) {
+    let mut command: Command = home.command(BIN, &["notify"]);
+    command.env("CLAUDE_HEADSPACE_URL", format!("http://127.0.0.1:{}", server.port));
+    let mut hook = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    hook.stdin.take().unwrap().write_all(payload.to_string().as_bytes()).unwrap();
+    assert!(hook.wait_with_output().unwrap().status.success());
+}
+
+#[test]
+fn what_a_hook_costs_is_measured_and_told_everywhere() {
+    let home = Home::new();
+    let server = home.serve();
+    let metrics = || server.request("GET", "/metrics", &[], None).text();
+    // Whoever posts by hand says nothing about the cost of `notify`.
+    server.hook("stop", event("by-hand", json!({})));
+    assert_eq!(server.get("/hook/status")["notify_ms"], Value::Null);
+    assert!(!metrics().contains("headspace_notify_seconds"));
+    for n in 0..3 {
+        let prompt = format!("prompt {n}");
+        let name = "UserPromptSubmit";
+        notify(
+            &home,
+            &server,
+            &json!({"hook_event_name": name, "session_id": "s", "cwd": "/p", "prompt": prompt}),
+        );
+    }
+    let status = server.get("/hook/status");
+    let (p50, p99) = (&status["notify_ms"]["p50"], &status["notify_ms"]["p99"]);
+    assert!(p50.as_f64().is_some_and(|p50| p50 > 0.0), "{status}");
+    assert!(p99.as_f64() >= p50.as_f64(), "{status}");
+    assert_eq!(server.get("/api/board")["receiver"]["notify_ms"], status["notify_ms"]);
+    let metrics = metrics();
+    for line in [
+        "# TYPE headspace_notify_seconds summary",
+        "headspace_notify_seconds{quantile=\"0.5\"} 0.",
+        "headspace_notify_seconds{quantile=\"0.99\"} 0.",
+        "headspace_notify_seconds_count 3",
+    ] {
+        assert!(metrics.contains(line), "{line}\n{metrics}");
+    }
+}
+
+#[test]
+fn what_the_hook_sends_the_server_takes_however_long_its_name() {
+    let home = Home::new();
+    let server = home.serve();
+    for name in [format!("Ev{}", "x".repeat(100)), format!("Ev{}", "x".repeat(198)), "Y".repeat(200)] {
+        notify(&home, &server, &json!({"hook_event_name": name, "session_id": "s", "cwd": "/p"}));
+        let stored = server.get("/api/events?limit=1")["events"][0]["name"].clone();
+        assert_eq!(stored, name, "taken at once, not by way of the spool");
+    }
+    let too_long = "x".repeat(201);
+    notify(&home, &server, &json!({"hook_event_name": too_long, "session_id": "s", "cwd": "/p"}));
+    assert_eq!(server.post(&format!("/hook/{too_long}"), &event("s", json!({}))).status, 404);
+    let status = server.get("/hook/status");
+    assert_eq!((&status["events_received"], &status["spool_pending"]), (&json!(3), &json!(0)));
+}
