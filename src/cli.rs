@@ -37,6 +37,9 @@ pub enum Command {
         after_help = "Example:\n  echo '{\"session_id\":\"s1\",\"hook_event_name\":\"Stop\"}' | headspace notify"
     )]
     Notify {
+        /// Which coding agent calls, if not Claude Code
+        #[arg(long, value_name = "NAME")]
+        client: Option<String>,
         /// Event name, if not the payload's `hook_event_name`
         event: Option<String>,
     },
@@ -131,7 +134,10 @@ fn run(command: Command) -> Result<ExitCode> {
         Command::Install(args) => crate::commands::install::install(&args),
         Command::Uninstall(args) => crate::commands::install::uninstall(&args),
         Command::Serve(args) => headspace_server::serve(&args),
-        Command::Notify { event } => Ok(headspace_notify::main(event.map(Into::into))),
+        Command::Notify { client, event } => {
+            let client = client.map(|name| format!("--client={name}"));
+            Ok(headspace_notify::main(client.into_iter().chain(event).map(Into::into)))
+        }
         Command::Statusline(args) => crate::commands::statusline::run(&args),
         Command::Hooks(args) => crate::commands::hooks::run(&args),
         Command::Guard(args) => crate::commands::guard::run(&args),

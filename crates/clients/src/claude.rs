@@ -19,6 +19,7 @@ pub const ROW: Row = Row {
     home: Home { variable: Some("CLAUDE_CONFIG_DIR"), folder: ".claude" },
     program: "claude",
     print_words: &["-p", "--print"],
+    is_shared: |_| false,
     registration: Registration::ClaudeSettings,
     environment: Environment::None,
     translate: |_, _| {},
@@ -45,7 +46,7 @@ pub fn running() -> Vec<Client> {
     let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
     let client = |entry: std::fs::DirEntry| {
         let pid: u32 = entry.file_name().to_str()?.parse().ok()?;
-        is_client(&command_line(pid)).then(|| Client {
+        is_client(&process::command_line(pid)).then(|| Client {
             pid,
             start: process::start_time(pid),
             cwd: process::cwd(pid),
@@ -93,7 +94,7 @@ impl Newcomers {
         let now: HashSet<u32> =
             entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
         let (clients, others): (Vec<u32>, Vec<u32>) =
-            now.difference(&self.known).copied().partition(|pid| is_client(&command_line(*pid)));
+            now.difference(&self.known).copied().partition(|pid| is_client(&process::command_line(*pid)));
         self.young = others.into_iter().filter(|pid| !self.young.contains(pid)).collect();
         self.known = now.difference(&self.young).copied().collect();
         let process = |pid: u32| Some(Process { pid, start: process::start_time(pid)? });
@@ -110,7 +111,7 @@ impl Newcomers {
 /// Where a client sits that runs in a terminal with this configuration directory; `None` for any other.
 #[cfg(target_os = "linux")]
 pub fn interactive_in(pid: u32, config: &Path) -> Option<PathBuf> {
-    let words = command_line(pid);
+    let words = process::command_line(pid);
     let prints = |word: &String| word == "-p" || word == "--print";
     if !is_client(&words) || words.iter().any(prints) || !process::has_terminal(pid) {
         return None;
@@ -129,12 +130,6 @@ pub fn interactive_in(pid: u32, config: &Path) -> Option<PathBuf> {
 #[cfg(not(target_os = "linux"))]
 pub fn interactive_in(_: u32, _: &Path) -> Option<PathBuf> {
     None
-}
-
-#[cfg(target_os = "linux")]
-fn command_line(pid: u32) -> Vec<String> {
-    let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-    line.split(|b| *b == 0).map(|word| String::from_utf8_lossy(word).into_owned()).collect()
 }
 
 /// A native binary called `claude`, or node running its script.

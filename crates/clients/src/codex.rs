@@ -15,6 +15,7 @@ pub const ROW: Row = Row {
     home: Home { variable: Some("CODEX_HOME"), folder: ".codex" },
     program: "codex",
     print_words: &["exec", "e"],
+    is_shared: is_daemon,
     registration: Registration::Groups { file: "hooks.json", unit: Unit::Seconds, events: EVENTS },
     environment: Environment::None,
     translate: |incoming, _| translate(incoming),

@@ -1,8 +1,9 @@
 //! GitHub's Copilot: Claude's shape under PascalCase names, with the session of a subagent's event being the subagent.
 
-use crate::incoming::{Incoming, Surroundings, hint};
+use crate::incoming::{Incoming, Surroundings};
 use crate::json_lines::{self, at, number, text};
 use crate::table::{Environment, Event, GuardForm, Home, Registration, Row, Transcript, renamed, same};
+use headspace_core::model::hints;
 use headspace_core::transcript::{Entry, Seen, Usage};
 use serde_json::Value;
 use std::path::Path;
@@ -15,6 +16,7 @@ pub const ROW: Row = Row {
     home: Home { variable: Some("COPILOT_HOME"), folder: ".copilot" },
     program: "copilot",
     print_words: &["-p", "--prompt"],
+    is_shared: |_| false,
     registration: Registration::DropIn { file: "hooks/headspace.json", events: EVENTS },
     environment: Environment::Has("COPILOT_CLI"),
     translate,
@@ -67,7 +69,7 @@ fn translate(incoming: &mut Incoming, surroundings: &Surroundings) {
         // It comes for every tool, allowed or not; the notification is the question.
         "PermissionRequest" => incoming.name = "PermissionCheck".to_owned(),
         // It may come after the session's first prompt.
-        "SessionStart" => incoming.put(hint::KEEPS_TURN, true),
+        "SessionStart" => incoming.put(hints::KEEPS_TURN, true),
         // The end of a subagent's own loop; SubagentStop follows and tells what it found.
         "Stop" if incoming.text("agent_id").is_some() => incoming.name = "SubagentIdle".to_owned(),
         "StopFailure" => failed(incoming),

@@ -11,6 +11,7 @@ pub const ROW: Row = Row {
     home: Home { variable: None, folder: ".cursor" },
     program: "cursor-agent",
     print_words: &["-p", "--print"],
+    is_shared: |_| false,
     registration: Registration::None,
     environment: Environment::Has("CURSOR_VERSION"),
     translate: |_, _| {},

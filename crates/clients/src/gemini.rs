@@ -15,6 +15,7 @@ pub const ROW: Row = Row {
     home: Home { variable: None, folder: ".gemini" },
     program: "gemini",
     print_words: &["-p", "--prompt"],
+    is_shared: |_| false,
     registration: Registration::Groups { file: "settings.json", unit: Unit::Milliseconds, events: EVENTS },
     environment: Environment::Session("GEMINI_SESSION_ID"),
     translate: |incoming, _| translate(incoming),

@@ -1,6 +1,7 @@
 //! From what a client sent to one of headspace's own events. Pure.
 
 use crate::table::named;
+use headspace_core::model::hints;
 use serde_json::{Map, Value};
 use std::path::Path;
 
@@ -20,29 +21,16 @@ pub struct Surroundings<'a> {
     pub home: &'a Path,
 }
 
-/// Fields that headspace itself adds, for the engine: they say what is so, never which client it is.
-pub mod hint {
-    /// A SessionStart that can come after the prompt of its own session: the turn goes on.
-    pub const KEEPS_TURN: &str = "keeps_turn";
-    /// The user has consented to this tool call: a PreToolUse that comes after the question, not before it.
-    pub const CONSENTED: &str = "consented";
-    /// The client says nothing at denials, interrupts and errors: silence proves nothing.
-    pub const SILENT: &str = "silent_client";
-    /// Tokens in the context window, and how many it holds.
-    pub const CONTEXT_TOKENS: &str = "context_tokens";
-    pub const CONTEXT_WINDOW: &str = "context_window";
-}
-
 /// Makes the event one of headspace's own, by the row of the client that its body names. An unknown client's event is
 /// taken as it is.
 pub fn translate(incoming: &mut Incoming, surroundings: &Surroundings) {
-    let Some(row) = incoming.text("client").and_then(named) else { return };
+    let Some(row) = incoming.text(hints::CLIENT).and_then(named) else { return };
     if let Some(event) = row.event(&incoming.name) {
         incoming.name = event.ours.to_owned();
     }
     (row.translate)(incoming, surroundings);
     if row.is_silent {
-        incoming.put(hint::SILENT, true);
+        incoming.put(hints::SILENT_CLIENT, true);
     }
 }
 

@@ -13,6 +13,7 @@ pub mod codex;
 mod copilot;
 mod cursor;
 mod gemini;
+pub mod guard;
 mod incoming;
 mod json_lines;
 mod opencode;

@@ -13,6 +13,7 @@ pub const ROW: Row = Row {
     home: Home { variable: None, folder: ".config/opencode" },
     program: "opencode",
     print_words: &["run"],
+    is_shared: |_| false,
     registration: Registration::Plugin {
         file: "plugins/headspace.js",
         source: include_str!("opencode_plugin.js"),

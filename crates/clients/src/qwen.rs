@@ -1,8 +1,9 @@
 //! Qwen Code: Claude's events, with a prompt after every batch of tools that nobody typed, and ids of its own.
 
-use crate::incoming::{Incoming, hint};
+use crate::incoming::Incoming;
 use crate::json_lines::{self, at, number, text};
 use crate::table::{Environment, Event, GuardForm, Home, Registration, Row, Transcript, Unit, same};
+use headspace_core::model::hints;
 use headspace_core::transcript::{Entry, Seen, Usage};
 use serde_json::Value;
 use std::path::Path;
@@ -15,6 +16,7 @@ pub const ROW: Row = Row {
     home: Home { variable: Some("QWEN_HOME"), folder: ".qwen" },
     program: "qwen",
     print_words: &["-p", "--prompt"],
+    is_shared: |_| false,
     registration: Registration::Groups { file: "settings.json", unit: Unit::Milliseconds, events: EVENTS },
     environment: Environment::Session("QWEN_CODE_SESSION_ID"),
     translate: |incoming, _| translate(incoming),
@@ -55,10 +57,10 @@ fn translate(incoming: &mut Incoming) {
             incoming.name = "ToolResultsSubmit".to_owned();
         }
         // It comes after the user's consent, not before.
-        "PreToolUse" => incoming.put(hint::CONSENTED, true),
+        "PreToolUse" => incoming.put(hints::CONSENTED, true),
         "Stop" => {
-            incoming.alias("input_tokens", hint::CONTEXT_TOKENS);
-            incoming.alias("context_limit", hint::CONTEXT_WINDOW);
+            incoming.alias("input_tokens", hints::CONTEXT_TOKENS);
+            incoming.alias("context_limit", hints::CONTEXT_WINDOW);
             incoming.alias("crons", "session_crons");
         }
         _ => {}

@@ -26,6 +26,8 @@ pub struct Row {
     pub program: &'static str,
     /// Words on its command line that make it a run nobody can answer.
     pub print_words: &'static [&'static str],
+    /// Whether a process of this command line runs the hooks of many sessions.
+    pub is_shared: fn(&[String]) -> bool,
     pub registration: Registration,
     pub environment: Environment,
     /// Turns what the client sent into headspace's own event, where names alone do not do it.

@@ -5,6 +5,7 @@
 //! therefore goes from `main` straight to work, without argument parser, threads, or a look at store or engine.
 
 pub mod alarm;
+pub mod caller;
 pub mod context;
 pub mod debug_log;
 pub mod decide;
@@ -13,6 +14,7 @@ pub mod post;
 pub mod scan;
 pub mod stdin;
 
+use crate::caller::Caller;
 use crate::stdin::{Input, Payload};
 use headspace_core::json_repair::repaired;
 use headspace_core::model::observed;
@@ -51,12 +53,15 @@ enum Outcome {
     Away(String),
 }
 
-/// `headspace notify [EVENT]`
-pub fn main(event: Option<OsString>) -> ExitCode {
+/// `headspace notify [--client NAME] [EVENT]`
+pub fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {
     let delivery = Delivery::now();
     alarm::arm(SOFT_DEADLINE, Some(HARD_DEADLINE));
     exit_zero(|| match Input::read() {
-        Input::Object(payload) => deliver(event, &payload, &delivery),
+        Input::Object(payload) => {
+            let (client, event) = caller::arguments(arguments);
+            deliver(client.as_deref(), event, &payload, &delivery)
+        }
         Input::Cut(bytes) => {
             debug_log::note(format_args!("payload not complete after {} bytes: dropped", bytes.len()))
         }
@@ -76,7 +81,7 @@ pub fn without_command(help: fn() -> String) -> ExitCode {
             Input::Object(payload)
                 if payload.has_text("hook_event_name") && payload.has_text("session_id") =>
             {
-                return exit_zero(|| deliver(None, &payload, &delivery));
+                return exit_zero(|| deliver(None, None, &payload, &delivery));
             }
             Input::Cut(_) => return ExitCode::SUCCESS,
             _ => alarm::disarm(),
@@ -135,14 +140,12 @@ fn exit_zero(work: impl FnOnce()) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-fn deliver(event: Option<OsString>, payload: &Payload, delivery: &Delivery) {
-    // Something like an option is nobody's event, and no reason to lose one.
-    let named = event.and_then(|name| name.into_string().ok());
-    let named = named.filter(|name| !name.is_empty() && !name.starts_with('-'));
-    let Some(name) = named.or_else(|| payload.text("hook_event_name")) else {
+fn deliver(client: Option<&str>, event: Option<String>, payload: &Payload, delivery: &Delivery) {
+    let Some(name) = event.or_else(|| payload.text("hook_event_name")) else {
         return debug_log::note("no event name: nothing to deliver");
     };
-    if !payload.has_text("session_id") {
+    let caller = Caller::of(client, payload);
+    if !caller.has_session(payload) {
         return debug_log::note("no session_id: nothing to deliver");
     }
     // The argument may be a slug as well.
@@ -157,9 +160,10 @@ fn deliver(event: Option<OsString>, payload: &Payload, delivery: &Delivery) {
     });
 
     // Without a configuration this process has no opinion.
-    let verdict = config.as_ref().and_then(|config| decide::verdict(name, payload, config));
-    print(verdict.as_ref().and_then(guard::hook_output).as_ref());
-    let body = envelope::splice(payload, &envelope::fields(delivery));
+    let verdict = config.as_ref().and_then(|config| decide::verdict(name, &caller, payload, config));
+    let output = verdict.as_ref().and_then(guard::hook_output);
+    print(output.and_then(|output| caller.guard_output(output)).as_ref());
+    let body = envelope::splice(payload, &caller.fields(payload, delivery));
     let theirs = match send(config.as_ref(), &slug, &body) {
         Outcome::Acked(output) => {
             debug_log::note(format_args!("{name} delivered"));
@@ -176,7 +180,7 @@ fn deliver(event: Option<OsString>, payload: &Payload, delivery: &Delivery) {
     };
     if let Some(verdict) = verdict {
         deliver_verdict(config.as_ref(), payload.object(), &verdict);
-    } else {
+    } else if caller.is_claude() {
         let ours = config.and_then(|config| decide::words(name, payload, &config));
         print(decide::combine(name, ours, theirs).as_ref());
     }

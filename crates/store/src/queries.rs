@@ -77,6 +77,9 @@ pub struct EventView {
     pub received_at: Stamp,
     pub source: String,
     pub duplicate: bool,
+    /// The client that sent it. What headspace saw by itself names none: it is the agent's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub client: Option<String>,
     pub body: Value,
 }
 
@@ -201,6 +204,7 @@ fn lists(query: &EventQuery, bind: &mut impl FnMut(Sql) -> String) -> Result<Vec
 }
 
 fn event_view(row: &Row) -> rusqlite::Result<EventView> {
+    let body: Value = serde_json::from_str(row.get_ref(8)?.as_str()?).unwrap_or(Value::Null);
     Ok(EventView {
         id: row.get(0)?,
         name: row.get(1)?,
@@ -210,7 +214,8 @@ fn event_view(row: &Row) -> rusqlite::Result<EventView> {
         received_at: Stamp(row.get(5)?),
         source: row.get(6)?,
         duplicate: row.get::<_, i64>(7)? & flag::DUPLICATE != 0,
-        body: serde_json::from_str(row.get_ref(8)?.as_str()?).unwrap_or(Value::Null),
+        client: body.get(hints::CLIENT).and_then(Value::as_str).map(str::to_owned),
+        body,
     })
 }
 

@@ -20,16 +20,25 @@ pub(super) fn find(world: &World, event: &Event) -> (Option<i64>, Method) {
     ];
     // The newest one that fits, of each. Ten thousand agents are looked through once: fetching them is what takes time.
     let mut newest: [Option<&Agent>; 3] = [None; 3];
+    let mut in_directory = 0;
     for agent in world.agents.values() {
-        if !agent.place.shares_processes_with(&seat.place) || is_others(agent, seat.place.process(), event) {
+        if !agent.place.shares_processes_with(&seat.place)
+            || agent.place.client_name != seat.place.client_name
+            || is_others(agent, seat.place.process(), event)
+        {
             continue;
         }
+        in_directory += usize::from(seat.place.shared_process && by_directory(agent, &seat, event));
         let age = |agent: &Agent| (agent.last_active_at, agent.id);
         for (best, (_, fits)) in newest.iter_mut().zip(&strategies) {
             if best.is_none_or(|best| age(agent) > age(best)) && fits(agent) {
                 *best = Some(agent);
             }
         }
+    }
+    // A process that serves many sessions does not say which of several seats in one place this is.
+    if in_directory > 1 {
+        newest[2] = None;
     }
     let found =
         newest.iter().zip(&strategies).find_map(|(best, (method, _))| Some((best.as_ref()?.id, *method)));
@@ -233,7 +242,13 @@ fn by_process_or_pane(agent: &Agent, seat: &EventOrigin, event: &Event) -> bool 
 fn by_directory(agent: &Agent, seat: &EventOrigin, event: &Event) -> bool {
     let other_pane =
         seat.pane.is_some() && agent.place.tmux_pane.is_some() && agent.place.tmux_pane != seat.pane;
-    let held = agent.ended_at.is_none() && agent.place.process().is_some_and(|process| lives(process, event));
+    let shared = seat.place.shared_process || agent.place.shared_process;
+    let held = agent.ended_at.is_none()
+        && match shared {
+            // Every terminal has the same process behind it; only `/clear` goes on where another session was.
+            true => !(event.name == "SessionStart" && event.text("source") == Some("clear")),
+            false => agent.place.process().is_some_and(|process| lives(process, event)),
+        };
     seat.root.is_some()
         && agent.place.root == seat.root
         && agent.place.headless == seat.headless

@@ -1,5 +1,6 @@
 //! The words of headspace: what an event, an agent, a command, a turn are, as every part and every wire knows them.
 
+pub mod hints;
 mod machine;
 mod row;
 
@@ -159,6 +160,12 @@ pub mod observed {
     /// A session found on disk that hooks never reported. Body: `cwd`, `transcript_path`, `timestamp` (of its
     /// newest line), `git_branch`, `entrypoint`, `version`, and the process that runs it, if that is known.
     pub const SESSION_FOUND: &str = "SessionFound";
+    /// The user said yes to a tool call: the transcript tells at once, the hook when the tool has ended. Body:
+    /// `tool_use_id`, `uuid`, `timestamp`.
+    pub const ALLOWED: &str = "TranscriptAllowed";
+    /// The process in whose terminal a session sits was found, where hooks could not tell it. Body: `claude_pid`,
+    /// `claude_pid_start`, `tmux_pane` and `terminal` if they are known.
+    pub const PROCESS_FOUND: &str = "ProcessFound";
     /// The client's process is gone. Body: `claude_pid`, `claude_pid_start`.
     pub const PROCESS_GONE: &str = "ProcessGone";
     /// The client's status line input.
@@ -348,6 +355,9 @@ pub struct AgentView {
     pub id: i64,
     pub session_id: String,
     pub sessions: Vec<String>,
+    /// Which coding agent it is: `claude`, `codex`, …
+    #[serde(default = "default_client")]
+    pub client: String,
     pub name: String,
     pub project: Option<String>,
     pub project_path: Option<String>,
@@ -402,6 +412,14 @@ pub struct AgentView {
     pub source: Source,
     pub source_at: Stamp,
     pub confidence: Confidence,
+    /// Its client is one that says nothing at denials and interrupts, and it has said nothing for a while: what is
+    /// shown may be over.
+    #[serde(default)]
+    pub unconfirmed: bool,
+}
+
+fn default_client() -> String {
+    hints::DEFAULT_CLIENT.to_owned()
 }
 
 impl AgentView {

@@ -4,8 +4,10 @@ use crate::app_state::AppState;
 use crate::ingest::body;
 use crate::ledger::NewEvent;
 use crate::reconcile::watcher::HookSignal;
+use headspace_clients::{Incoming, Surroundings, translate};
 use headspace_core::event_names;
 use headspace_core::model::{Event, observed};
+use headspace_platform::config;
 use serde_json::{Map, Value};
 
 /// The event a slug names. The status line's input is data about a session, not a hook: it never shows that hooks
@@ -17,6 +19,9 @@ pub fn event(slug: &str, session_id: String, body: Map<String, Value>) -> NewEve
         Some(spec) => spec.name.to_owned(),
         None => event_names::name_of(slug),
     };
+    let mut incoming = Incoming { name, session_id, body };
+    translate(&mut incoming, &Surroundings { home: &config::home() });
+    let Incoming { name, session_id, body } = incoming;
     let mut event = NewEvent::hook(name, session_id, Value::Object(body));
     event.from_hook = !status_line;
     event
