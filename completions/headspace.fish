@@ -50,7 +50,7 @@ complete -c headspace -n "__fish_headspace_needs_command" -f -a "rebuild" -d 'Wo
 complete -c headspace -n "__fish_headspace_needs_command" -f -a "prune" -d 'Delete old events now instead of when the server gets to it'
 complete -c headspace -n "__fish_headspace_needs_command" -f -a "wake" -d 'Type a message into an agent\'s own tmux pane'
 complete -c headspace -n "__fish_headspace_needs_command" -f -a "notify-when" -d 'Wait until an agent is done or needs you, then wake another one'
-complete -c headspace -n "__fish_headspace_needs_command" -f -a "notify-test" -d 'Try every notification channel'
+complete -c headspace -n "__fish_headspace_needs_command" -f -a "notify-test" -d 'Send a test alert through every notification channel'
 complete -c headspace -n "__fish_headspace_needs_command" -f -a "demo" -d 'Show the dashboard with a made-up day of several agents'
 complete -c headspace -n "__fish_headspace_needs_command" -f -a "completions" -d 'Print shell completions'
 complete -c headspace -n "__fish_headspace_using_subcommand up" -l json -d 'Print the result as JSON'
@@ -109,9 +109,9 @@ complete -c headspace -n "__fish_headspace_using_subcommand uninstall" -l guard 
 complete -c headspace -n "__fish_headspace_using_subcommand uninstall" -l statusline -d 'Only the status line'
 complete -c headspace -n "__fish_headspace_using_subcommand uninstall" -l json -d 'Print the result as JSON'
 complete -c headspace -n "__fish_headspace_using_subcommand uninstall" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c headspace -n "__fish_headspace_using_subcommand serve" -l host -d 'Address to listen on; any other than loopback needs the token' -r
+complete -c headspace -n "__fish_headspace_using_subcommand serve" -l host -d 'Address to listen on; any address but loopback requires the token' -r
 complete -c headspace -n "__fish_headspace_using_subcommand serve" -l port -d 'Port to listen on' -r
-complete -c headspace -n "__fish_headspace_using_subcommand serve" -l db -d 'The database' -r -F
+complete -c headspace -n "__fish_headspace_using_subcommand serve" -l db -d 'Database file' -r -F
 complete -c headspace -n "__fish_headspace_using_subcommand serve" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c headspace -n "__fish_headspace_using_subcommand notify" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c headspace -n "__fish_headspace_using_subcommand statusline" -s h -l help -d 'Print help (see more with \'--help\')'
@@ -191,7 +191,7 @@ complete -c headspace -n "__fish_headspace_using_subcommand notify-when" -l wake
 complete -c headspace -n "__fish_headspace_using_subcommand notify-when" -l text -d 'What to type there (default: who is done)' -r
 complete -c headspace -n "__fish_headspace_using_subcommand notify-when" -l force -d 'Also if something is half-typed there'
 complete -c headspace -n "__fish_headspace_using_subcommand notify-when" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c headspace -n "__fish_headspace_using_subcommand notify-test" -l json -d 'As JSON'
+complete -c headspace -n "__fish_headspace_using_subcommand notify-test" -l json -d 'Print the result as JSON'
 complete -c headspace -n "__fish_headspace_using_subcommand notify-test" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c headspace -n "__fish_headspace_using_subcommand demo" -l port -d 'Port to listen on, if not any free one' -r
 complete -c headspace -n "__fish_headspace_using_subcommand demo" -l no-open -d 'Only print the address'

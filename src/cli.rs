@@ -1,5 +1,8 @@
 //! The command line: the tree of commands, and one match to the functions that do the work.
 
+use crate::commands::agents::{events, explain, jump, rename, status, wake};
+use crate::commands::server::{notify_test, open, prune, rebuild, serve, service, up};
+use crate::commands::{completions, context, demo, doctor, guard, hooks, install, statusline, top};
 use anyhow::Result;
 use clap::{CommandFactory, Parser, Subcommand};
 use headspace_platform::usage::Usage;
@@ -16,19 +19,19 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    Up(crate::commands::up::UpArgs),
-    Down(crate::commands::up::DownArgs),
-    Status(crate::commands::status::StatusArgs),
-    Top(crate::commands::top::TopArgs),
-    Next(crate::commands::jump::NextArgs),
-    Jump(crate::commands::jump::JumpArgs),
-    Events(crate::commands::events::EventsArgs),
-    Explain(crate::commands::explain::ExplainArgs),
-    Rename(crate::commands::rename::RenameArgs),
-    Open(crate::commands::open::OpenArgs),
-    Install(crate::commands::install::InstallArgs),
-    Uninstall(crate::commands::install::UninstallArgs),
-    Serve(headspace_server::ServeArgs),
+    Up(up::UpArgs),
+    Down(up::DownArgs),
+    Status(status::StatusArgs),
+    Top(top::TopArgs),
+    Next(jump::NextArgs),
+    Jump(jump::JumpArgs),
+    Events(events::EventsArgs),
+    Explain(explain::ExplainArgs),
+    Rename(rename::RenameArgs),
+    Open(open::OpenArgs),
+    Install(install::InstallArgs),
+    Uninstall(install::UninstallArgs),
+    Serve(serve::ServeArgs),
     /// Deliver one hook event (what Claude Code calls)
     ///
     /// Reads the event on standard input, adds what identifies the session, posts it to the server, and
@@ -43,19 +46,19 @@ pub enum Command {
         /// Event name, if not the payload's `hook_event_name`
         event: Option<String>,
     },
-    Statusline(crate::commands::statusline::StatuslineArgs),
-    Hooks(crate::commands::hooks::HooksArgs),
-    Guard(crate::commands::guard::GuardArgs),
-    Context(crate::commands::context::ContextArgs),
-    Doctor(crate::commands::doctor::DoctorArgs),
-    Service(crate::commands::service::ServiceArgs),
-    Rebuild(crate::commands::rebuild::RebuildArgs),
-    Prune(crate::commands::prune::PruneArgs),
-    Wake(crate::commands::wake::WakeArgs),
-    NotifyWhen(crate::commands::wake::NotifyWhenArgs),
-    NotifyTest(headspace_server::alerts::desktop::NotifyTestArgs),
-    Demo(crate::commands::demo::DemoArgs),
-    Completions(crate::commands::completions::CompletionsArgs),
+    Statusline(statusline::StatuslineArgs),
+    Hooks(hooks::HooksArgs),
+    Guard(guard::GuardArgs),
+    Context(context::ContextArgs),
+    Doctor(doctor::DoctorArgs),
+    Service(service::ServiceArgs),
+    Rebuild(rebuild::RebuildArgs),
+    Prune(prune::PruneArgs),
+    Wake(wake::WakeArgs),
+    NotifyWhen(wake::NotifyWhenArgs),
+    NotifyTest(notify_test::NotifyTestArgs),
+    Demo(demo::DemoArgs),
+    Completions(completions::CompletionsArgs),
 }
 
 /// For a person who called the program without a command.
@@ -65,7 +68,7 @@ pub fn help() -> String {
 
 pub fn main() -> ExitCode {
     end_with_the_pipe();
-    let cli = Cli::parse_from(spelled(std::env::args_os().collect()));
+    let cli = Cli::parse_from(rewrite_help(std::env::args_os().collect()));
     let Some(command) = cli.command else { return headspace_notify::without_command(help) };
     match run(command) {
         Ok(code) => code,
@@ -77,7 +80,7 @@ pub fn main() -> ExitCode {
 }
 
 /// `headspace help events` means `headspace events --help`.
-fn spelled(mut args: Vec<OsString>) -> Vec<OsString> {
+fn rewrite_help(mut args: Vec<OsString>) -> Vec<OsString> {
     if args.get(1).is_some_and(|word| word == "help") {
         args.remove(1);
         args.push("--help".into());
@@ -121,36 +124,36 @@ fn run(command: Command) -> Result<ExitCode> {
         headspace_platform::config::check_state()?;
     }
     match command {
-        Command::Up(args) => crate::commands::up::up(&args),
-        Command::Down(args) => crate::commands::up::down(&args),
-        Command::Status(args) => crate::commands::status::run(&args),
-        Command::Top(args) => crate::commands::top::run(&args),
-        Command::Next(args) => crate::commands::jump::next(&args),
-        Command::Jump(args) => crate::commands::jump::jump(&args),
-        Command::Events(args) => crate::commands::events::run(&args),
-        Command::Explain(args) => crate::commands::explain::run(&args),
-        Command::Rename(args) => crate::commands::rename::run(&args),
-        Command::Open(args) => crate::commands::open::run(&args),
-        Command::Install(args) => crate::commands::install::install(&args),
-        Command::Uninstall(args) => crate::commands::install::uninstall(&args),
-        Command::Serve(args) => headspace_server::serve(&args),
+        Command::Up(args) => up::up(&args),
+        Command::Down(args) => up::down(&args),
+        Command::Status(args) => status::run(&args),
+        Command::Top(args) => top::run(&args),
+        Command::Next(args) => jump::next(&args),
+        Command::Jump(args) => jump::jump(&args),
+        Command::Events(args) => events::run(&args),
+        Command::Explain(args) => explain::run(&args),
+        Command::Rename(args) => rename::run(&args),
+        Command::Open(args) => open::run(&args),
+        Command::Install(args) => install::install(&args),
+        Command::Uninstall(args) => install::uninstall(&args),
+        Command::Serve(args) => serve::run(&args),
         Command::Notify { client, event } => {
             let client = client.map(|name| format!("--client={name}"));
             Ok(headspace_notify::main(client.into_iter().chain(event).map(Into::into)))
         }
-        Command::Statusline(args) => crate::commands::statusline::run(&args),
-        Command::Hooks(args) => crate::commands::hooks::run(&args),
-        Command::Guard(args) => crate::commands::guard::run(&args),
-        Command::Context(args) => crate::commands::context::run(&args),
-        Command::Doctor(args) => crate::commands::doctor::run(&args),
-        Command::Service(args) => crate::commands::service::run(&args),
-        Command::Rebuild(args) => crate::commands::rebuild::run(&args),
-        Command::Prune(args) => crate::commands::prune::run(&args),
-        Command::Wake(args) => crate::commands::wake::wake(&args),
-        Command::NotifyWhen(args) => crate::commands::wake::notify_when(&args),
-        Command::NotifyTest(args) => headspace_server::alerts::desktop::notify_test(&args),
-        Command::Demo(args) => crate::commands::demo::run(&args),
-        Command::Completions(args) => crate::commands::completions::completions(&args),
+        Command::Statusline(args) => statusline::run(&args),
+        Command::Hooks(args) => hooks::run(&args),
+        Command::Guard(args) => guard::run(&args),
+        Command::Context(args) => context::run(&args),
+        Command::Doctor(args) => doctor::run(&args),
+        Command::Service(args) => service::run(&args),
+        Command::Rebuild(args) => rebuild::run(&args),
+        Command::Prune(args) => prune::run(&args),
+        Command::Wake(args) => wake::wake(&args),
+        Command::NotifyWhen(args) => wake::notify_when(&args),
+        Command::NotifyTest(args) => notify_test::run(&args),
+        Command::Demo(args) => demo::run(&args),
+        Command::Completions(args) => completions::completions(&args),
     }
 }
 

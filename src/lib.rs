@@ -1,7 +1,9 @@
 //! headspace: which of your Claude Code sessions needs you now, and why.
 //!
-//! One room per concern; dependencies point one way. `main` calls `cli`, `cli` calls the commands, the commands
-//! call the middle (`engine`, `guard`, `hook`, `settings::merge`), and the middle takes values and returns values.
+//! The program on top of the crates: `cli` reads the arguments, `commands` do the work, `view` holds what the surfaces in
+//! the terminal share. Everything that judges or stores is in `crates/`.
+
+#![forbid(unsafe_code)]
 
 pub mod cli;
 pub mod commands;

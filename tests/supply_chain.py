@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Licences, sources and doubles of what we build on, against deny.toml, and the oldest compiler it all builds with.
+"""Licenses, sources and duplicates of what we build on, against deny.toml, and the oldest compiler it all builds with.
 
 cargo deny, which tests/run installs, knows more of it; this needs nothing but Python. That our own code keeps to the
 oldest compiler is clippy's work (`incompatible_msrv` reads rust-version); here it is the packages'.
@@ -31,7 +31,7 @@ ours = next(package["rust_version"] for package in metadata["packages"] if packa
 for package in packages:
     name = "%s %s" % (package["name"], package["version"])
     if not acceptable(package["license"] or "none"):
-        problems.append("%s: licence %s" % (name, package["license"]))
+        problems.append("%s: license %s" % (name, package["license"]))
     if not package["source"].startswith("registry+"):
         problems.append("%s comes from %s" % (name, package["source"]))
     if version(package["rust_version"] or "1.0") > version(ours):

@@ -6,7 +6,7 @@ use headspace_core::engine::World;
 use headspace_core::event_names::{EVENTS, slug_of};
 use headspace_core::mask;
 use headspace_core::model::{Event, Facts};
-use headspace_server::ingest::event;
+use headspace_server::ingest::receive;
 use serde_json::Value;
 
 /// Bodies, each in a line of its own behind a letter that picks its event.
@@ -16,7 +16,7 @@ pub fn run(data: &[u8]) {
         let Some((pick, body)) = line.split_first() else { continue };
         let spec = EVENTS.get(usize::from(*pick) % (EVENTS.len() + 1));
         let slug = spec.map_or("some-thing-new".into(), |spec| slug_of(spec.name));
-        match event::recorded(&slug, body, pick % 5 == 0) {
+        match receive::recorded(&slug, body, pick % 5 == 0) {
             Err(why) => assert!(!why.is_empty()),
             Ok((event, text)) => {
                 assert_eq!(serde_json::from_str::<Value>(&text).expect("JSON"), event.body);

@@ -2,7 +2,7 @@
 //! rule and a reason the client takes, and what stands behind `;`, or in the project's own settings, cannot make the
 //! answer milder. The same text is also every script of the project, and SQL.
 
-use headspace_guard::{Decision, Files, Place, Verdict, judge};
+use headspace_guard::{Decision, FileSystem, GuardEnvironment, Verdict, judge};
 use headspace_platform::config::Guard;
 use serde_json::json;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use std::time::Duration;
 /// Next to no disk: every file that can be read holds the same text.
 struct OneText(String);
 
-impl Files for OneText {
+impl FileSystem for OneText {
     fn link(&self, _: &str) -> Option<String> {
         None
     }
@@ -32,7 +32,7 @@ impl Files for OneText {
 }
 
 fn verdict(tool: &str, command: &str, files: &str) -> Verdict {
-    let place = Place {
+    let environment = GuardEnvironment {
         home: "/home/dev".into(),
         user: Some("dev".into()),
         project: Some("/home/dev/proj".into()),
@@ -43,10 +43,13 @@ fn verdict(tool: &str, command: &str, files: &str) -> Verdict {
         config_file: "/home/dev/.config/headspace/config.jsonc".into(),
         config: Guard::default(),
         files: Box::new(OneText(files.to_owned())),
-        patience: Duration::from_secs(5),
-        so_far: Default::default(),
+        time_limit: Duration::from_secs(5),
+        worst_so_far: Default::default(),
     };
-    judge(&json!({"tool_name": tool, "tool_input": {"command": command}, "cwd": "/home/dev/proj"}), &place)
+    judge(
+        &json!({"tool_name": tool, "tool_input": {"command": command}, "cwd": "/home/dev/proj"}),
+        &environment,
+    )
 }
 
 pub fn run(data: &[u8]) {

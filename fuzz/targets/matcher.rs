@@ -1,9 +1,10 @@
 //! `cargo +nightly fuzz run matcher`: no matcher and no `if` brings the comparison down, and what is said about a
 //! matcher beforehand holds when it is tried.
 
-use headspace_hooks::condition;
 use headspace_hooks::dialect::{CLAUDE, WAVE};
-use headspace_hooks::{matcher, tools};
+use headspace_hooks::matching::condition;
+use headspace_hooks::matching::matcher;
+use headspace_hooks::tools;
 use std::path::Path;
 
 /// A backtracking regular expression may take as long as it likes; a short one cannot.

@@ -1,14 +1,14 @@
 //! `cargo +nightly fuzz run settings`: the reader with places accepts what serde_json accepts, every value is where it
 //! says, and no settings file brings the check down.
 
-use headspace_hooks::check;
 use headspace_hooks::dialect::{CLAUDE, WAVE};
-use headspace_hooks::json_spans::{Document, Value, place};
+use headspace_hooks::json_spans::{JsonDocument, SpannedValue, position};
+use headspace_hooks::settings::check;
 use serde_json::value::RawValue;
 
 pub fn run(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
-    let ours = Document::parse(text);
+    let ours = JsonDocument::parse(text);
     let bare = text.strip_prefix('\u{feff}').unwrap_or(text);
     let theirs = serde_json::from_str::<&RawValue>(bare);
     assert_eq!(ours.is_ok(), theirs.is_ok(), "{text:?}");
@@ -18,16 +18,18 @@ pub fn run(data: &[u8]) {
     }
     for dialect in [&CLAUDE, &WAVE] {
         let reading = check::read(dialect, text);
-        assert!(reading.problems.iter().all(|problem| problem.place.line >= 1 && problem.place.column >= 1));
+        assert!(
+            reading.problems.iter().all(|problem| problem.position.line >= 1 && problem.position.column >= 1)
+        );
     }
 }
 
-fn walk(text: &str, root: Value<'_>) {
+fn walk(text: &str, root: SpannedValue<'_>) {
     let mut open = vec![root];
     while let Some(value) = open.pop() {
         assert!(text.contains(value.source()));
-        assert!(value.place() <= place(text, text.len()));
-        assert!(Document::parse(value.source()).is_ok(), "a value is JSON by itself");
+        assert!(value.position() <= position(text, text.len()));
+        assert!(JsonDocument::parse(value.source()).is_ok(), "a value is JSON by itself");
         open.extend(value.items());
         open.extend(value.members().map(|(_, value)| value));
     }

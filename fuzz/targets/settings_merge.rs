@@ -2,7 +2,7 @@
 //! plus our entries, a second install changes nothing, and uninstall gives it back.
 
 use headspace_hooks::client_settings::entry::{Call, Entry, Role};
-use headspace_hooks::client_settings::merge::{Event, Notify, Part, Plan, find, merge};
+use headspace_hooks::client_settings::merge::{Desired, Event, Notify, Plan, find, merge};
 
 const PROGRAM: &str = "/opt/headspace";
 const EVENTS: [&str; 3] = ["PreToolUse", "Stop", "Setup"];
@@ -12,9 +12,9 @@ pub fn run(data: &[u8]) {
     let events = EVENTS.map(|name| Event { name: name.to_owned(), matcher: None }).to_vec();
     let plan = Plan {
         program: Some(PROGRAM.to_owned()),
-        notify: Part::Put(Notify { events, entry: Entry::new(Call::exec(PROGRAM, Role::Notify)) }),
-        guard: Part::Put(Entry::new(Call::exec(PROGRAM, Role::Guard))),
-        status_line: Part::Put(PROGRAM.to_owned()),
+        notify: Desired::Put(Notify { events, entry: Entry::new(Call::exec(PROGRAM, Role::Notify)) }),
+        guard: Desired::Put(Entry::new(Call::exec(PROGRAM, Role::Guard))),
+        status_line: Desired::Put(PROGRAM.to_owned()),
     };
     let nothing = Plan::nothing(plan.program.clone());
     // What already holds entries of ours is not given back with them.

@@ -1,22 +1,13 @@
-//! See the files of this folder.
+//! The commands: each file has the arguments of one, its help text, and the function that runs it.
 
+pub mod agents;
 pub mod completions;
 pub mod context;
 pub mod demo;
 pub mod doctor;
-pub mod events;
-pub mod explain;
 pub mod guard;
 pub mod hooks;
 pub mod install;
-pub mod jump;
-pub mod open;
-pub mod prune;
-pub mod rebuild;
-pub mod rename;
-pub mod service;
-pub mod status;
+pub mod server;
 pub mod statusline;
 pub mod top;
-pub mod up;
-pub mod wake;

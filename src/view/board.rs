@@ -14,14 +14,14 @@ pub struct Board {
 
 /// What a board leaves out.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Show {
+pub struct Include {
     pub ended: bool,
     pub headless: bool,
 }
 
 impl Board {
     /// Of rows in their order ([`crate::model::rows`]).
-    pub fn new(mut rows: Vec<Row>, show: Show) -> Board {
+    pub fn new(mut rows: Vec<Row>, show: Include) -> Board {
         let before = rows.len();
         rows.retain(|row| show.ended || !row.ended);
         let ended = before - rows.len();

@@ -7,7 +7,7 @@ use headspace_core::stamp::Stamp;
 use headspace_platform::clock::WallClock;
 use headspace_platform::config;
 use headspace_platform::config::Config;
-use headspace_platform::http_client;
+use headspace_platform::net::http_client;
 use headspace_store::replay;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -15,9 +15,9 @@ use serde_json::Value;
 use std::time::Duration;
 
 /// No server that runs takes longer to accept.
-const ACCEPT_IN: Duration = Duration::from_secs(1);
+const CONNECT_WITHIN: Duration = Duration::from_secs(1);
 /// The longest answer of the server, a million events to count included.
-const ANSWER_IN: Duration = Duration::from_secs(10);
+const ANSWER_WITHIN: Duration = Duration::from_secs(10);
 
 /// A server to talk to.
 pub struct Client {
@@ -47,7 +47,7 @@ pub struct Receiver {
 }
 
 /// Everything a view needs, from the server or, without one, from the store.
-pub struct Picture {
+pub struct Overview {
     pub agents: Vec<AgentView>,
     /// `None`: the server does not run, and this is the last it knew.
     pub receiver: Option<Receiver>,
@@ -55,13 +55,13 @@ pub struct Picture {
 }
 
 /// The agents in a list, and where that comes from.
-pub struct Listing {
+pub struct AgentList {
     pub rows: Vec<Row>,
-    pub about: Source,
+    pub about: Origin,
 }
 
 /// Who told, and how it is.
-pub struct Source {
+pub struct Origin {
     /// `None`: the server does not run, and this is the last it knew.
     pub receiver: Option<Receiver>,
     pub url: String,
@@ -84,7 +84,7 @@ struct AgentsAnswer {
 
 impl Client {
     pub fn new(config: &Config) -> Client {
-        let agent = http_client::agent(ACCEPT_IN, ANSWER_IN);
+        let agent = http_client::agent(CONNECT_WITHIN, ANSWER_WITHIN);
         Client { url: config.server_url(), agent, token: config::token() }
     }
 
@@ -137,27 +137,27 @@ impl Client {
 }
 
 /// The agents now: from the server, else from the store.
-pub fn picture(config: &Config, all: bool) -> Result<Picture> {
+pub fn overview(config: &Config, all: bool) -> Result<Overview> {
     let client = Client::new(config);
     if let (Ok(agents), Ok(receiver)) = (client.agents(all), client.receiver()) {
-        return Ok(Picture { agents, receiver: Some(receiver), url: client.url });
+        return Ok(Overview { agents, receiver: Some(receiver), url: client.url });
     }
-    Ok(Picture { agents: offline(config, all)?, receiver: None, url: client.url })
+    Ok(Overview { agents: offline(config, all)?, receiver: None, url: client.url })
 }
 
 /// The agents as a list: a small question, for what is asked often.
-pub fn listing(config: &Config, all: bool) -> Result<Listing> {
+pub fn agent_list(config: &Config, all: bool) -> Result<AgentList> {
     let client = Client::new(config);
     let asked = client.get::<BoardAnswer>(if all { "/api/board?all=1" } else { "/api/board" });
     if let Ok(BoardAnswer { receiver, rows }) = asked {
-        let about = Source { receiver: Some(receiver), url: client.url, last_active: None };
-        return Ok(Listing { rows, about });
+        let about = Origin { receiver: Some(receiver), url: client.url, last_active: None };
+        return Ok(AgentList { rows, about });
     }
     // Nobody there, or a server from before this question.
-    let Picture { agents, receiver, url } = picture(config, all)?;
+    let Overview { agents, receiver, url } = overview(config, all)?;
     let last_active = agents.iter().map(|agent| agent.last_active_at).max();
     let rows = model::rows(agents, Stamp::now());
-    Ok(Listing { rows, about: Source { receiver, url, last_active } })
+    Ok(AgentList { rows, about: Origin { receiver, url, last_active } })
 }
 
 /// What the store knows without a server. No store yet: nobody was ever seen.

@@ -6,18 +6,18 @@ use std::io::IsTerminal;
 
 /// How a piece of text is dressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Paint {
+pub enum Style {
     Plain,
     Ansi,
     /// `#[fg=…]`, for the tmux status line.
     Tmux,
 }
 
-impl Paint {
+impl Style {
     /// Colours if standard output is a terminal and nobody objects.
-    pub fn for_stdout() -> Paint {
+    pub fn for_stdout() -> Style {
         let wanted = std::io::stdout().is_terminal() && config::env("NO_COLOR").is_none();
-        if wanted { Paint::Ansi } else { Paint::Plain }
+        if wanted { Style::Ansi } else { Style::Plain }
     }
 
     pub fn group(self, group: Group, text: &str) -> String {
@@ -35,10 +35,10 @@ impl Paint {
 
     fn dress(self, text: &str, ansi: &str, tmux: &str) -> String {
         match self {
-            Paint::Plain => text.to_owned(),
-            Paint::Ansi => format!("\x1b[{ansi}m{text}\x1b[0m"),
+            Style::Plain => text.to_owned(),
+            Style::Ansi => format!("\x1b[{ansi}m{text}\x1b[0m"),
             // A `#` would start one of tmux's own formats.
-            Paint::Tmux => format!("#[{tmux}]{}#[default]", text.replace('#', "##")),
+            Style::Tmux => format!("#[{tmux}]{}#[default]", text.replace('#', "##")),
         }
     }
 }

@@ -1,20 +1,19 @@
 //! `headspace open` and `headspace demo`, through the binary. What the dashboard itself shows is tested in tests/browser.
 
+use headspace_test_support::{Installation, wait_until};
 use serde_json::json;
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 
-use crate::stage::{Stage, wait_for};
-
 #[test]
 fn open_gives_the_browser_a_link_that_works_once() {
-    let stage = Stage::new(json!({}));
-    let opened = stage.home.path().join("opened");
-    stage.program("xdg-open", &format!("#!/bin/sh\nprintf %s \"$1\" > '{}'\n", opened.display()));
-    let out = stage.headspace(&["open"]).env("DISPLAY", ":0").stdin(Stdio::null()).output().unwrap();
+    let home = Installation::new(json!({}));
+    let opened = home.at("opened");
+    home.program("xdg-open", &format!("#!/bin/sh\nprintf %s \"$1\" > '{}'\n", opened.display()));
+    let out = home.command(&["open"]).env("DISPLAY", ":0").output().unwrap();
     assert!(out.status.success());
     let said = String::from_utf8(out.stdout).unwrap();
-    assert_eq!(said, format!("opened http://127.0.0.1:{} in the browser\n", stage.port));
+    assert_eq!(said, format!("opened http://127.0.0.1:{} in the browser\n", home.port()));
     // Everybody can read the arguments of a program: there is no code in them, but a page for us alone.
     let page = std::fs::read_to_string(opened).unwrap();
     assert!(!page.contains("code="), "{page}");
@@ -23,7 +22,7 @@ fn open_gives_the_browser_a_link_that_works_once() {
     assert_eq!(mode & 0o777, 0o600);
     let text = std::fs::read_to_string(&path).unwrap();
     let link = text.split("url=").nth(1).and_then(|rest| rest.split('"').next()).unwrap().to_owned();
-    assert!(link.starts_with(&format!("http://127.0.0.1:{}/login?code=", stage.port)), "{link}");
+    assert!(link.starts_with(&format!("http://127.0.0.1:{}/login?code=", home.port())), "{link}");
     let visit =
         || ureq::get(&link).config().max_redirects(0).http_status_as_error(false).build().call().unwrap();
     let first = visit();
@@ -34,19 +33,19 @@ fn open_gives_the_browser_a_link_that_works_once() {
 
 #[test]
 fn open_prints_the_link_where_no_browser_can_be_opened() {
-    let stage = Stage::new(json!({}));
-    stage.program("xdg-open", "#!/bin/sh\nexit 3\n");
-    let without_display = stage.says(&["open"]);
-    let out = stage.headspace(&["open"]).env("DISPLAY", ":0").stdin(Stdio::null()).output().unwrap();
-    for said in [without_display, stage.says(&["open", "--print"]), String::from_utf8(out.stdout).unwrap()] {
+    let home = Installation::new(json!({}));
+    home.program("xdg-open", "#!/bin/sh\nexit 3\n");
+    let without_display = home.ok(&["open"]);
+    let out = home.command(&["open"]).env("DISPLAY", ":0").output().unwrap();
+    for said in [without_display, home.ok(&["open", "--print"]), String::from_utf8(out.stdout).unwrap()] {
         assert!(said.contains("/login?code=") && said.lines().count() == 1, "{said}");
     }
 }
 
 #[test]
 fn open_without_a_server_says_how_to_start_one() {
-    let stage = Stage::bare(json!({}));
-    let out = stage.run(&["open"]);
+    let home = Installation::without_server(json!({}));
+    let out = home.run(&["open"]);
     assert_eq!(out.status.code(), Some(1));
     let said = String::from_utf8(out.stderr).unwrap();
     assert!(
@@ -58,16 +57,11 @@ fn open_without_a_server_says_how_to_start_one() {
 
 #[test]
 fn demo_plays_its_day_and_leaves_nothing_behind() {
-    let stage = Stage::bare(json!({}));
-    let temp = stage.home.path().join("tmp");
+    let home = Installation::without_server(json!({}));
+    let temp = home.at("tmp");
     std::fs::create_dir(&temp).unwrap();
-    let mut demo = stage
-        .headspace(&["demo", "--no-open"])
-        .env("TMPDIR", &temp)
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut demo =
+        home.command(&["demo", "--no-open"]).env("TMPDIR", &temp).stdout(Stdio::piped()).spawn().unwrap();
     let mut url = String::new();
     BufReader::new(demo.stdout.take().unwrap()).read_line(&mut url).unwrap();
     let ask = |path: &str| -> serde_json::Value {
@@ -81,19 +75,19 @@ fn demo_plays_its_day_and_leaves_nothing_behind() {
     assert!(ask("/api/stats")["days"].as_array().unwrap().len() >= 7, "and a week of days");
     let received = || ask("/hook/status")["events_received"].as_u64().unwrap();
     let before = received();
-    wait_for("the day to go on", || (received() > before).then_some(()));
+    wait_until("the day to go on", || received() > before);
     // SAFETY: the child was started here and not waited for yet, so its pid is still its own.
     unsafe { libc::kill(i32::try_from(demo.id()).unwrap(), libc::SIGTERM) };
     assert!(demo.wait().unwrap().success());
     assert_eq!(std::fs::read_dir(&temp).unwrap().count(), 0, "its directory is gone");
     assert!(ureq::get(url.trim()).call().is_err(), "and its server");
-    assert!(!stage.home.path().join(".local").exists(), "and nothing else was touched");
+    assert!(!home.at(".local").exists(), "and nothing else was touched");
 }
 
 #[test]
 fn demo_on_a_port_that_is_taken_says_so() {
-    let stage = Stage::new(json!({}));
-    let out = stage.run(&["demo", "--no-open", "--port", &stage.port.to_string()]);
+    let home = Installation::new(json!({}));
+    let out = home.run(&["demo", "--no-open", "--port", &home.port().to_string()]);
     assert_eq!(out.status.code(), Some(1));
     let said = String::from_utf8(out.stderr).unwrap();
     assert!(said.contains("could not start the demo's server") && said.contains("already"), "{said}");

@@ -4,11 +4,10 @@
 #[path = "../../xtask/src/generate.rs"]
 mod generate;
 
+use headspace_test_support::{binary, each_row, skip};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
-
-const BIN: &str = env!("CARGO_BIN_EXE_headspace");
 
 /// Every file of `completions/` and `man/` below `root`, by name.
 fn generated(root: &Path) -> BTreeMap<String, String> {
@@ -38,14 +37,16 @@ fn committed_completions_and_manual_pages_are_current() {
 
 #[test]
 fn completions_are_printed_for_each_shell() {
-    for (shell, part) in
-        [("bash", "complete -F"), ("zsh", "#compdef headspace"), ("fish", "complete -c headspace")]
-    {
-        let output = Command::new(BIN).args(["completions", shell]).output().unwrap();
-        let text = String::from_utf8(output.stdout).unwrap();
-        assert!(output.status.success() && text.contains(part), "{shell}");
-    }
-    assert_eq!(Command::new(BIN).args(["completions", "tcsh"]).output().unwrap().status.code(), Some(2));
+    each_row(
+        [("bash", "complete -F"), ("zsh", "#compdef headspace"), ("fish", "complete -c headspace")],
+        |(shell, ..)| shell.to_string(),
+        |(shell, part)| {
+            let output = Command::new(binary()).args(["completions", shell]).output().unwrap();
+            let text = String::from_utf8(output.stdout).unwrap();
+            assert!(output.status.success() && text.contains(part), "{shell}");
+        },
+    );
+    assert_eq!(Command::new(binary()).args(["completions", "tcsh"]).output().unwrap().status.code(), Some(2));
 }
 
 /// What the build script tells cargo in this directory, or why nobody can ask it.
@@ -86,7 +87,7 @@ fn the_build_script_watches_only_what_is_there_and_only_for_a_release() {
         && git(&main, &["commit", "-qm", "first"])
         && git(&main, &["worktree", "add", "-q", "../linked"]);
     if !made {
-        return eprintln!("skipped: no git");
+        return skip("no git");
     }
     for (dir, profile, knows_commit) in [
         (&plain, "release", false),
@@ -97,7 +98,7 @@ fn the_build_script_watches_only_what_is_there_and_only_for_a_release() {
     ] {
         let told = match build_script(dir, profile) {
             Ok(told) => told,
-            Err(why) => return eprintln!("skipped: {why}"),
+            Err(why) => return skip(&why),
         };
         let watched: Vec<_> =
             told.iter().filter_map(|line| line.strip_prefix("cargo:rerun-if-changed=")).collect();

@@ -1,62 +1,48 @@
 //! The guard through the binary: what it reads, prints and exits with.
 
+use headspace_test_support::{Home, NO_SERVER, each_row, on_terminal, run};
 use serde_json::{Value, json};
 use std::io::Write;
-use std::path::Path;
+use std::ops::Deref;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-struct Home {
-    dir: tempfile::TempDir,
-}
+/// A home with a project, in which every command runs.
+struct Project(Home);
 
-impl Home {
-    fn new() -> Home {
-        let dir = tempfile::tempdir().unwrap();
-        std::fs::create_dir_all(dir.path().join("home/proj/.git")).unwrap();
-        Home { dir }
+impl Project {
+    fn new() -> Project {
+        let mut home = Home::with_xdg_directories();
+        let project = home.at("proj");
+        std::fs::create_dir_all(project.join(".git")).unwrap();
+        home.set("USER", "dev");
+        home.set("CLAUDE_PROJECT_DIR", &project);
+        // Nobody listens there: verdicts have nowhere to go.
+        home.set("CLAUDE_HEADSPACE_URL", NO_SERVER);
+        home.unset("PATH");
+        home.run_in(project);
+        Project(home)
     }
 
-    fn home(&self) -> std::path::PathBuf {
-        self.dir.path().join("home")
+    fn project(&self) -> PathBuf {
+        self.at("proj")
     }
 
-    fn configure(&self, text: &str) {
-        let dir = self.home().join(".config/headspace");
-        std::fs::create_dir_all(&dir).unwrap();
-        std::fs::write(dir.join("config.jsonc"), text).unwrap();
-    }
-
-    fn command(&self, args: &[&str]) -> Command {
-        let home = self.home();
-        let mut command = Command::new(env!("CARGO_BIN_EXE_headspace"));
-        command
-            .args(args)
-            .env_clear()
-            .env("HOME", &home)
-            .env("USER", "dev")
-            .env("CLAUDE_PROJECT_DIR", home.join("proj"))
-            .env("XDG_CONFIG_HOME", home.join(".config"))
-            .env("XDG_STATE_HOME", home.join(".local/state"))
-            // Nobody listens there: verdicts have nowhere to go.
-            .env("CLAUDE_HEADSPACE_URL", "http://127.0.0.1:9")
-            .current_dir(home.join("proj"))
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
-        command
-    }
-
-    fn run(&self, args: &[&str], stdin: &[u8]) -> Output {
-        let mut child = self.command(args).spawn().unwrap();
-        let mut pipe = child.stdin.take().unwrap();
-        let _ = pipe.write_all(stdin);
-        drop(pipe);
-        child.wait_with_output().unwrap()
+    fn run(&self, args: &[&str], input: &[u8]) -> Output {
+        run(self.command(args), input)
     }
 
     fn payload(&self, command: &str) -> Vec<u8> {
-        payload(&self.home().join("proj"), command)
+        payload(&self.project(), command)
+    }
+}
+
+impl Deref for Project {
+    type Target = Home;
+
+    fn deref(&self) -> &Home {
+        &self.0
     }
 }
 
@@ -75,28 +61,37 @@ fn answer(output: &Output) -> Value {
 
 #[test]
 fn check_answers_every_input() {
-    let home = Home::new();
-    for (stdin, verdict) in [
-        (home.payload("rm -rf /usr/local"), "deny"),
-        (home.payload("echo hi"), "allow"),
-        (home.payload("echo \"open"), "ask"),
-        (b"not json".to_vec(), "ask"),
-        (Vec::new(), "ask"),
-        (vec![0xff, 0xfe], "ask"),
-        (b"[".repeat(100_000), "ask"),
-        (br#"{"tool_name":"Bash"}"#.to_vec(), "ask"),
-    ] {
-        let answer = answer(&home.run(&["guard", "check"], &stdin));
-        assert_eq!(answer["verdict"], verdict, "{}", String::from_utf8_lossy(&stdin[..stdin.len().min(80)]));
-        let silent = verdict == "allow";
-        assert_eq!(answer["rule"].is_null(), silent);
-        assert_eq!(answer["reason"].is_null(), silent);
-    }
+    let home = Project::new();
+    each_row(
+        [
+            (home.payload("rm -rf /usr/local"), "deny"),
+            (home.payload("echo hi"), "allow"),
+            (home.payload("echo \"open"), "ask"),
+            (b"not json".to_vec(), "ask"),
+            (Vec::new(), "ask"),
+            (vec![0xff, 0xfe], "ask"),
+            (b"[".repeat(100_000), "ask"),
+            (br#"{"tool_name":"Bash"}"#.to_vec(), "ask"),
+        ],
+        |(stdin, _)| String::from_utf8_lossy(&stdin[..stdin.len().min(80)]).into_owned(),
+        |(stdin, verdict)| {
+            let answer = answer(&home.run(&["guard", "check"], &stdin));
+            assert_eq!(
+                answer["verdict"],
+                verdict,
+                "{}",
+                String::from_utf8_lossy(&stdin[..stdin.len().min(80)])
+            );
+            let silent = verdict == "allow";
+            assert_eq!(answer["rule"].is_null(), silent);
+            assert_eq!(answer["reason"].is_null(), silent);
+        },
+    );
 }
 
 #[test]
 fn hook_prints_a_decision_or_nothing() {
-    let home = Home::new();
+    let home = Project::new();
     let allowed = home.run(&["guard", "hook"], &home.payload("git status && cargo test"));
     assert!(
         allowed.status.success() && allowed.stdout.is_empty() && allowed.stderr.is_empty(),
@@ -114,7 +109,7 @@ fn hook_prints_a_decision_or_nothing() {
 
 #[test]
 fn a_broken_configuration_leaves_the_rules_on() {
-    let home = Home::new();
+    let home = Project::new();
     home.configure("{ this is no JSON");
     let denied = answer(&home.run(&["guard", "hook"], &home.payload("sudo id")));
     assert_eq!(denied["hookSpecificOutput"]["permissionDecision"], "deny");
@@ -122,7 +117,7 @@ fn a_broken_configuration_leaves_the_rules_on() {
 
 #[test]
 fn the_configuration_changes_what_rules_say() {
-    let home = Home::new();
+    let home = Project::new();
     home.configure(r#"{ "guard": { "rules": { "privilege": "ask", "git": "off" } } } // mine"#);
     let verdict =
         |command: &str| answer(&home.run(&["guard", "check"], &home.payload(command)))["verdict"].clone();
@@ -141,7 +136,7 @@ fn the_configuration_changes_what_rules_say() {
 
 #[test]
 fn explain_shows_the_commands_the_rule_and_the_reason() {
-    let home = Home::new();
+    let home = Project::new();
     let output = home.run(&["guard", "explain", "--", "x=/usr; cd / && sh -c \"rm -rf $x/local\""], b"");
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(output.status.success());
@@ -157,16 +152,17 @@ fn explain_shows_the_commands_the_rule_and_the_reason() {
 
 #[test]
 fn foreign_text_has_no_power_over_the_terminal() {
-    let home = Home::new();
+    let home = Project::new();
     let output = home.run(&["guard", "explain", "--", "echo \u{1b}[2J\u{7}; sudo \u{1b}]0;x"], b"");
     assert!(!output.stdout.contains(&0x1b) && !output.stdout.contains(&7), "{output:?}");
 }
 
 #[test]
 fn a_pipe_that_never_closes_is_answered_in_time() {
-    let home = Home::new();
+    let home = Project::new();
     let started = Instant::now();
-    let mut child = home.command(&["guard", "hook"]).spawn().unwrap();
+    let mut hook = home.command(&["guard", "hook"]);
+    let mut child = hook.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let mut pipe = child.stdin.take().unwrap();
     pipe.write_all(b"{\"tool_name\":").unwrap();
     let output = child.wait_with_output().unwrap();
@@ -175,19 +171,18 @@ fn a_pipe_that_never_closes_is_answered_in_time() {
     assert!(started.elapsed() < Duration::from_secs(10), "{:?}", started.elapsed());
 }
 
-#[cfg(unix)]
 #[test]
 fn links_on_the_disk_are_followed() {
-    let home = Home::new();
-    let proj = home.home().join("proj");
-    std::fs::create_dir_all(home.home().join("other/lib")).unwrap();
+    let home = Project::new();
+    let proj = home.project();
+    std::fs::create_dir_all(home.at("other/lib")).unwrap();
     std::fs::create_dir_all(proj.join("build")).unwrap();
     std::os::unix::fs::symlink("../other", proj.join("out")).unwrap();
     std::os::unix::fs::symlink("build", proj.join("inside")).unwrap();
     let verdict =
         |command: &str| answer(&home.run(&["guard", "check"], &home.payload(command)))["verdict"].clone();
     // The whole home lies in a temp directory, where deleting is allowed: writing shows where a link leads.
-    std::fs::create_dir_all(home.home().join(".ssh")).unwrap();
+    std::fs::create_dir_all(home.at(".ssh")).unwrap();
     std::os::unix::fs::symlink("../.ssh/config", proj.join("cfg")).unwrap();
     assert_eq!(verdict("cat .ssh-notes"), "allow");
     assert_eq!(verdict("cat cfg"), "ask");
@@ -199,22 +194,26 @@ fn links_on_the_disk_are_followed() {
 /// Texts that double a value, nest calls deeper than any stack, name paths longer than any disk takes.
 #[test]
 fn no_payload_brings_the_guard_down() {
-    let home = Home::new();
+    let home = Project::new();
     let nested = format!("{}1{}", "os.path.join(".repeat(30_000), ")".repeat(30_000));
-    for command in [
-        format!("a=x;{}rm -rf $a", "a=$a$a;".repeat(60)),
-        format!("x=a;{}rm -rf $x", "x=${x//a/aaaaaaaaaa};".repeat(12)),
-        format!("python3 -c 'os.remove({nested})'"),
-        format!("perl -e '{}'", "unlink a ".repeat(30_000)),
-        format!("find {} -delete", (0..20_000).map(|n| format!("/d{n} -name n{n}")).collect::<String>()),
-        (0..20_000).map(|n| format!("x{n}=1")).collect::<Vec<_>>().join(" || ") + "; rm -rf /usr",
-    ] {
-        let started = Instant::now();
-        let output = home.run(&["guard", "hook"], &home.payload(&command));
-        let decision = &answer(&output)["hookSpecificOutput"]["permissionDecision"];
-        assert!(decision == "ask" || decision == "deny", "{}… {output:?}", &command[..30]);
-        assert!(started.elapsed() < Duration::from_secs(10), "{}…", &command[..30]);
-    }
+    each_row(
+        [
+            format!("a=x;{}rm -rf $a", "a=$a$a;".repeat(60)),
+            format!("x=a;{}rm -rf $x", "x=${x//a/aaaaaaaaaa};".repeat(12)),
+            format!("python3 -c 'os.remove({nested})'"),
+            format!("perl -e '{}'", "unlink a ".repeat(30_000)),
+            format!("find {} -delete", (0..20_000).map(|n| format!("/d{n} -name n{n}")).collect::<String>()),
+            (0..20_000).map(|n| format!("x{n}=1")).collect::<Vec<_>>().join(" || ") + "; rm -rf /usr",
+        ],
+        |command| command.chars().take(40).collect(),
+        |command| {
+            let started = Instant::now();
+            let output = home.run(&["guard", "hook"], &home.payload(&command));
+            let decision = &answer(&output)["hookSpecificOutput"]["permissionDecision"];
+            assert!(decision == "ask" || decision == "deny", "{}… {output:?}", &command[..30]);
+            assert!(started.elapsed() < Duration::from_secs(10), "{}…", &command[..30]);
+        },
+    );
     for command in [format!("rm -rf {}", "a/".repeat(200_000)), format!("ls {}", "x ".repeat(100_000))] {
         assert!(home.run(&["guard", "hook"], &home.payload(&command)).status.success());
     }
@@ -222,9 +221,9 @@ fn no_payload_brings_the_guard_down() {
 
 #[test]
 fn the_text_of_a_file_is_nobodys_business() {
-    let home = Home::new();
-    let payload = json!({"tool_name": "Write", "cwd": home.home().join("proj"), "tool_input": {
-        "file_path": home.home().join("proj/notes.md"), "content": "sudo rm -rf /\n\"x\"\n".repeat(200_000)}});
+    let home = Project::new();
+    let payload = json!({"tool_name": "Write", "cwd": home.project(), "tool_input": {
+        "file_path": home.at("proj/notes.md"), "content": "sudo rm -rf /\n\"x\"\n".repeat(200_000)}});
     let output = home.run(&["guard", "check"], &serde_json::to_vec(&payload).unwrap());
     assert_eq!(answer(&output)["verdict"], "allow");
 }
@@ -232,7 +231,7 @@ fn the_text_of_a_file_is_nobodys_business() {
 /// A mistake in the file is told with the next verdict, and costs neither the rules nor the user's choices.
 #[test]
 fn a_mistake_in_the_configuration_is_told() {
-    let home = Home::new();
+    let home = Project::new();
     home.configure(r#"{"port": "x", "guard": {"enabled": true, "rules": {"git.discard": "off"}}}"#);
     let output = home.run(&["guard", "hook"], &home.payload("rm -rf /usr"));
     let output = answer(&output);
@@ -246,43 +245,45 @@ fn a_mistake_in_the_configuration_is_told() {
 /// The client waits for the hook's end: a server that accepts and never answers must not make it long.
 #[test]
 fn a_hung_server_does_not_hold_the_verdict_up() {
-    let home = Home::new();
+    let home = Project::new();
     let server = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", server.local_addr().unwrap());
-    let mut child = home.command(&["guard", "hook"]).env("CLAUDE_HEADSPACE_URL", url).spawn().unwrap();
-    let mut pipe = child.stdin.take().unwrap();
-    pipe.write_all(&home.payload("sudo id")).unwrap();
-    drop(pipe);
-    let output = child.wait_with_output().unwrap();
+    let mut hook = home.command(&["guard", "hook"]);
+    hook.env("CLAUDE_HEADSPACE_URL", url);
+    let output = run(hook, home.payload("sudo id"));
     assert_eq!(answer(&output)["hookSpecificOutput"]["permissionDecision"], "deny");
-    let spool = std::fs::read_dir(home.home().join(".local/state/headspace/spool")).unwrap();
+    let spool = std::fs::read_dir(home.state().join("spool")).unwrap();
     assert!(spool.flatten().any(|entry| entry.path().extension().is_some_and(|kind| kind == "event")));
 }
 
 #[test]
 fn packs_and_scripts_are_judged_through_the_binary() {
-    let home = Home::new();
-    let project = home.home().join("proj");
+    let home = Project::new();
+    let project = home.project();
     std::fs::write(project.join("wipe.sh"), "#!/bin/sh\nrm -rf /usr/local\n").unwrap();
     std::fs::write(project.join("package.json"), r#"{"scripts": {"nuke": "rm -rf /usr/local", "b": "tsc"}}"#)
         .unwrap();
     std::fs::write(project.join("Makefile"), "all:\n\techo\ndown:\n\tdocker compose down -v\n").unwrap();
-    for (command, verdict) in [
-        ("terraform destroy -auto-approve", "ask"),
-        ("terraform plan -destroy", "allow"),
-        ("psql -c 'DROP TABLE x'", "ask"),
-        ("./wipe.sh", "deny"),
-        ("npm run nuke", "deny"),
-        ("npm run b", "allow"),
-        ("make", "allow"),
-        ("make down", "ask"),
-    ] {
-        assert_eq!(
-            answer(&home.run(&["guard", "check"], &home.payload(command)))["verdict"],
-            verdict,
-            "{command}"
-        );
-    }
+    each_row(
+        [
+            ("terraform destroy -auto-approve", "ask"),
+            ("terraform plan -destroy", "allow"),
+            ("psql -c 'DROP TABLE x'", "ask"),
+            ("./wipe.sh", "deny"),
+            ("npm run nuke", "deny"),
+            ("npm run b", "allow"),
+            ("make", "allow"),
+            ("make down", "ask"),
+        ],
+        |(command, ..)| command.to_string(),
+        |(command, verdict)| {
+            assert_eq!(
+                answer(&home.run(&["guard", "check"], &home.payload(command)))["verdict"],
+                verdict,
+                "{command}"
+            );
+        },
+    );
     // Longer than anybody reads, and no file at all: what it was before scripts were read.
     std::fs::write(project.join("long.sh"), format!("#!/bin/sh\n{}\nrm -rf ~/x\n", "# x\n".repeat(20_000)))
         .unwrap();
@@ -297,36 +298,40 @@ fn packs_and_scripts_are_judged_through_the_binary() {
 
 #[test]
 fn a_project_may_only_tighten() {
-    let home = Home::new();
-    let file = home.home().join("proj/.headspace.jsonc");
+    let home = Project::new();
+    let file = home.at("proj/.headspace.jsonc");
     std::fs::write(
         file,
         r#"{ // ours
             "guard": {"deny": ["make deploy"], "allow": ["sudo id"], "rules": {"privilege": "off"}, "protected_paths": ["gen/"]} }"#,
     )
     .unwrap();
-    for (command, verdict, rule) in [
-        ("make deploy", "deny", "custom.deny"),
-        ("sudo id", "deny", "privilege"),
-        ("rm gen/a", "deny", "write.protected"),
-        ("echo '{}' > .headspace.jsonc", "deny", "write.agent-settings"),
-    ] {
-        let answer = answer(&home.run(&["guard", "check"], &home.payload(command)));
-        assert_eq!((&answer["verdict"], &answer["rule"]), (&json!(verdict), &json!(rule)), "{command}");
-    }
+    each_row(
+        [
+            ("make deploy", "deny", "custom.deny"),
+            ("sudo id", "deny", "privilege"),
+            ("rm gen/a", "deny", "write.protected"),
+            ("echo '{}' > .headspace.jsonc", "deny", "write.agent-settings"),
+        ],
+        |(command, ..)| command.to_string(),
+        |(command, verdict, rule)| {
+            let answer = answer(&home.run(&["guard", "check"], &home.payload(command)));
+            assert_eq!((&answer["verdict"], &answer["rule"]), (&json!(verdict), &json!(rule)), "{command}");
+        },
+    );
 }
 
 #[test]
 fn the_clean_tree_counts_in_the_balanced_profile() {
-    let home = Home::new();
+    let home = Project::new();
     home.configure(r#"{"guard": {"profile": "balanced"}}"#);
-    let project = home.home().join("proj");
+    let project = home.project();
     let git = |args: &[&str]| {
         let done = Command::new("git")
             .args(["-c", "user.name=x", "-c", "user.email=x@example.com"])
             .args(args)
             .current_dir(&project)
-            .env("HOME", home.home())
+            .env("HOME", home.path())
             .output()
             .unwrap();
         assert!(done.status.success(), "{done:?}");
@@ -339,9 +344,7 @@ fn the_clean_tree_counts_in_the_balanced_profile() {
     let verdict = || {
         let mut command = home.command(&["guard", "check"]);
         command.env("PATH", std::env::var("PATH").unwrap());
-        let mut child = command.spawn().unwrap();
-        child.stdin.take().unwrap().write_all(&home.payload("git reset --hard")).unwrap();
-        answer(&child.wait_with_output().unwrap())["verdict"].clone()
+        answer(&run(command, home.payload("git reset --hard")))["verdict"].clone()
     };
     assert_eq!(verdict(), "ask");
     std::fs::write(project.join("a"), "2").unwrap();
@@ -350,7 +353,7 @@ fn the_clean_tree_counts_in_the_balanced_profile() {
 
 #[test]
 fn typos_in_the_settings_are_errors_with_the_likely_word() {
-    let home = Home::new();
+    let home = Project::new();
     home.configure("{\n  \"guard\": {\n    \"rules\": {\"git.discrad\": \"ask\"}\n  }\n}");
     let rules = home.run(&["guard", "rules"], b"");
     assert_eq!(rules.status.code(), Some(1));
@@ -372,9 +375,9 @@ fn typos_in_the_settings_are_errors_with_the_likely_word() {
 
 #[test]
 fn other_events_get_their_own_form_or_nothing() {
-    let home = Home::new();
+    let home = Project::new();
     let event = |name: &str, command: &str| {
-        let payload = json!({"session_id": "s1", "hook_event_name": name, "cwd": home.home().join("proj"),
+        let payload = json!({"session_id": "s1", "hook_event_name": name, "cwd": home.project(),
             "tool_name": "Bash", "tool_input": {"command": command}});
         home.run(&["guard", "hook"], &serde_json::to_vec(&payload).unwrap())
     };
@@ -385,21 +388,25 @@ fn other_events_get_their_own_form_or_nothing() {
         (&json!("PermissionRequest"), &json!("deny"))
     );
     assert!(output["decision"]["message"].as_str().unwrap().contains("privilege"));
-    for (name, command) in [
-        ("PermissionRequest", "terraform destroy"),
-        ("PermissionRequest", "ls"),
-        ("PostToolUse", "sudo id"),
-        ("UserPromptSubmit", "sudo id"),
-        ("Stop", "sudo id"),
-    ] {
-        let silent = event(name, command);
-        assert!(silent.status.success() && silent.stdout.is_empty(), "{name} {command}: {silent:?}");
-    }
+    each_row(
+        [
+            ("PermissionRequest", "terraform destroy"),
+            ("PermissionRequest", "ls"),
+            ("PostToolUse", "sudo id"),
+            ("UserPromptSubmit", "sudo id"),
+            ("Stop", "sudo id"),
+        ],
+        |(name, command)| format!("{name} {command}"),
+        |(name, command)| {
+            let silent = event(name, command);
+            assert!(silent.status.success() && silent.stdout.is_empty(), "{name} {command}: {silent:?}");
+        },
+    );
 }
 
 #[test]
 fn the_guard_fails_as_configured() {
-    let home = Home::new();
+    let home = Project::new();
     assert_eq!(answer(&home.run(&["guard", "check"], b"garbage"))["verdict"], "ask");
     home.configure(r#"{"guard": {"on_failure": "block"}}"#);
     assert_eq!(answer(&home.run(&["guard", "check"], b"garbage"))["verdict"], "deny");
@@ -408,15 +415,12 @@ fn the_guard_fails_as_configured() {
     );
 }
 
-#[cfg(unix)]
 #[test]
 fn a_pipe_in_place_of_the_configuration_does_not_hang() {
-    let home = Home::new();
-    let dir = home.home().join(".config/headspace");
+    let home = Project::new();
+    let dir = home.config_file().parent().unwrap().to_owned();
     std::fs::create_dir_all(&dir).unwrap();
-    for pipe in
-        [dir.join("config.jsonc"), home.home().join("proj/.headspace.jsonc"), home.home().join("proj/x.sh")]
-    {
+    for pipe in [dir.join("config.jsonc"), home.at("proj/.headspace.jsonc"), home.at("proj/x.sh")] {
         assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     }
     let start = Instant::now();
@@ -429,7 +433,7 @@ fn a_pipe_in_place_of_the_configuration_does_not_hang() {
 
 #[test]
 fn explain_takes_any_tool_and_names_the_source() {
-    let home = Home::new();
+    let home = Project::new();
     let explained = answer(&home.run(
         &["guard", "explain", "--json", "--tool", "Write", "--input", "-"],
         br#"{"file_path": "/etc/hosts", "content": "x"}"#,
@@ -452,7 +456,7 @@ fn explain_takes_any_tool_and_names_the_source() {
 
 #[test]
 fn a_reason_offers_what_is_not_set_yet() {
-    let home = Home::new();
+    let home = Project::new();
     let reason = |command: &str| {
         answer(&home.run(&["guard", "check"], &home.payload(command)))["reason"].as_str().unwrap().to_owned()
     };
@@ -460,46 +464,15 @@ fn a_reason_offers_what_is_not_set_yet() {
     assert!(reason("npm publish").contains(r#""deny" or "off""#));
 }
 
-/// Runs a command on a terminal of its own, types `input`, and gives what it showed.
-#[cfg(unix)]
-fn on_terminal(mut command: Command, input: &str) -> (String, Option<i32>) {
-    use std::io::Read;
-    use std::os::fd::{FromRawFd, OwnedFd};
-    let (mut ours, mut theirs) = (0, 0);
-    // SAFETY: both point at integers for the length of the call; the rest may be null.
-    let made = unsafe {
-        libc::openpty(
-            &mut ours,
-            &mut theirs,
-            std::ptr::null_mut(),
-            std::ptr::null_mut(),
-            std::ptr::null_mut(),
-        )
-    };
-    assert_eq!(made, 0);
-    // SAFETY: both were just made and belong to nobody else.
-    let (ours, theirs) = unsafe { (OwnedFd::from_raw_fd(ours), OwnedFd::from_raw_fd(theirs)) };
-    command.stdin(theirs.try_clone().unwrap()).stdout(theirs.try_clone().unwrap()).stderr(theirs);
-    let mut child = command.spawn().unwrap();
-    drop(command);
-    let mut terminal = std::fs::File::from(ours);
-    terminal.write_all(input.as_bytes()).unwrap();
-    let mut shown = Vec::new();
-    // The last one to leave makes reading fail on Linux.
-    let _ = terminal.read_to_end(&mut shown);
-    (String::from_utf8_lossy(&shown).into_owned(), child.wait().unwrap().code())
-}
-
-#[cfg(unix)]
 #[test]
 fn a_person_allows_with_one_key_and_an_agent_never() {
-    let home = Home::new();
+    let home = Project::new();
     let verdict =
         |command: &str| answer(&home.run(&["guard", "check"], &home.payload(command)))["verdict"].clone();
     let hook = |command: &str| home.run(&["guard", "hook"], &home.payload(command)).stdout.is_empty();
     let allow = |args: &[&str]| home.command(&[&["guard", "allow"], args].concat());
     home.configure("{\n  // mine\n  \"guard\": {\n    \"rules\": {\"git\": \"ask\"}\n  }\n}\n");
-    let config = home.home().join(".config/headspace/config.jsonc");
+    let config = home.config_file();
 
     let refused = home.run(&["guard", "allow", "pkill -f vite", "--user"], b"y\n");
     assert_eq!(refused.status.code(), Some(1));
@@ -530,21 +503,18 @@ fn a_person_allows_with_one_key_and_an_agent_never() {
     let (shown, code) = on_terminal(allow(&["git push --force", "--project"]), "y\n");
     assert_eq!(code, Some(0), "{shown}");
     assert_eq!(verdict("git push --force"), "allow");
-    let elsewhere = home.home().join("elsewhere");
+    let elsewhere = home.at("elsewhere");
     std::fs::create_dir_all(elsewhere.join(".git")).unwrap();
     let mut there = home.command(&["guard", "check"]);
     there.env_remove("CLAUDE_PROJECT_DIR").current_dir(&elsewhere);
-    let mut child = there.spawn().unwrap();
-    child.stdin.take().unwrap().write_all(&payload(&elsewhere, "git push --force")).unwrap();
-    assert_eq!(answer(&child.wait_with_output().unwrap())["verdict"], "ask");
+    assert_eq!(answer(&run(there, payload(&elsewhere, "git push --force")))["verdict"], "ask");
     assert_eq!(on_terminal(allow(&["*"]), "").1, Some(2));
 }
 
-#[cfg(unix)]
 #[test]
 fn install_asks_how_much_the_guard_minds_on_a_terminal_only() {
-    let home = Home::new();
-    let config = home.home().join(".config/headspace/config.jsonc");
+    let home = Project::new();
+    let config = home.config_file();
     let silent = home.run(&["install", "--guard"], b"2\n");
     assert!(silent.status.success(), "{silent:?}");
     assert!(!config.exists());

@@ -1,26 +1,35 @@
 //! `headspace hooks`, through the binary: each test has its own home and project.
 
+use headspace_test_support::{Home, binary, each_row, listen, wait_until};
 use serde_json::{Value, json};
-use std::io::{Read, Write};
-use std::net::TcpListener;
+use std::io::Write;
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
+/// What a command must not wait for lasts longer than this.
+const NOT_HELD_UP: Duration = Duration::from_secs(20);
+
+/// A home, and a project outside of it that has a blank in its name.
 struct World {
-    _root: tempfile::TempDir,
-    home: PathBuf,
+    home: Home,
     project: PathBuf,
+    _projects: tempfile::TempDir,
 }
 
 impl World {
     fn new() -> World {
-        let root = tempfile::tempdir().unwrap();
-        let base = root.path().canonicalize().unwrap();
-        let (home, project) = (base.join("home"), base.join("my project"));
-        std::fs::create_dir_all(&home).unwrap();
+        let projects = tempfile::tempdir().unwrap();
+        let project = projects.path().canonicalize().unwrap().join("my project");
         std::fs::create_dir_all(&project).unwrap();
-        World { _root: root, home, project }
+        let mut home = Home::new();
+        // Hooks of these tests are written in Python, too, wherever that is.
+        home.set("PATH", std::env::var_os("PATH").unwrap());
+        home.set("OUT", home.at("out"));
+        home.unset("CLAUDE_HEADSPACE_URL");
+        home.run_in(project.clone());
+        World { home, project, _projects: projects }
     }
 
     fn with(settings: Value) -> World {
@@ -34,23 +43,14 @@ impl World {
         World::with(json!({"hooks": {event: [{"hooks": hooks}]}}))
     }
 
+    /// Writes a file of the project.
     fn put(&self, path: &Path, text: &str) {
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, text).unwrap();
     }
 
     fn command(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_headspace"));
-        command
-            .arg("hooks")
-            .args(args)
-            .current_dir(&self.project)
-            .env_clear()
-            .env("PATH", std::env::var_os("PATH").unwrap())
-            .env("HOME", &self.home)
-            .env("OUT", self.home.join("out"))
-            .stdin(Stdio::null());
-        command
+        self.home.command(&[&["hooks"], args].concat())
     }
 
     fn run(&self, args: &[&str]) -> Output {
@@ -68,15 +68,7 @@ impl World {
     }
 
     fn out(&self) -> String {
-        std::fs::read_to_string(self.home.join("out")).unwrap_or_default()
-    }
-}
-
-fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
-    let end = Instant::now() + Duration::from_secs(10);
-    while !done() {
-        assert!(Instant::now() < end, "waited in vain: {what}");
-        std::thread::sleep(Duration::from_millis(10));
+        std::fs::read_to_string(self.home.at("out")).unwrap_or_default()
     }
 }
 
@@ -87,7 +79,7 @@ fn a_hook_past_its_time_takes_its_whole_group_along() {
         World::hooks("UserPromptSubmit", json!([{"type": "command", "command": command, "timeout": 0.3}]));
     let begin = Instant::now();
     let answer = world.json(&["run", "UserPromptSubmit"]);
-    assert!(begin.elapsed() < Duration::from_millis(2300), "{:?}", begin.elapsed());
+    assert!(begin.elapsed() < NOT_HELD_UP, "{:?}", begin.elapsed());
     let result = &answer["results"][0];
     assert_eq!(
         (&result["timed_out"], &result["success"], &result["exit_code"]),
@@ -110,7 +102,7 @@ fn a_background_child_that_holds_the_pipe_costs_half_a_second() {
     let world = World::hooks("Stop", json!([{"type": "command", "command": "sleep 30 & echo started"}]));
     let begin = Instant::now();
     let answer = world.json(&["run", "Stop"]);
-    assert!(begin.elapsed() < Duration::from_secs(3), "{:?}", begin.elapsed());
+    assert!(begin.elapsed() < NOT_HELD_UP, "{:?}", begin.elapsed());
     let result = &answer["results"][0];
     assert_eq!(
         (&result["success"], &result["stdout"], &result["error"]),
@@ -123,7 +115,7 @@ fn a_background_child_that_keeps_writing_does_not_hold_the_answer() {
     let world = World::hooks("Stop", json!([{"type": "command", "command": "yes & echo $! > \"$OUT\""}]));
     let begin = Instant::now();
     let answer = world.json(&["run", "Stop"]);
-    assert!(begin.elapsed() < Duration::from_secs(5), "{:?}", begin.elapsed());
+    assert!(begin.elapsed() < NOT_HELD_UP, "{:?}", begin.elapsed());
     assert_eq!(answer["results"][0]["success"], json!(true));
     let writer = world.out().trim().to_owned();
     wait_until("yes dies of its closed pipe", || {
@@ -136,8 +128,8 @@ fn output_is_cut_at_a_mebibyte_and_input_may_stay_unread() {
     let command = "head -c 3000000 /dev/zero | tr '\\0' x; head -c 2000000 /dev/zero | tr '\\0' y >&2";
     let world = World::hooks("PreToolUse", json!([{"type": "command", "command": command}]));
     let payload = json!({"tool_name": "Write", "tool_input": {"content": "z".repeat(3_000_000)}}).to_string();
-    world.put(&world.home.join("payload.json"), &payload);
-    let input = world.home.join("payload.json");
+    world.put(&world.home.at("payload.json"), &payload);
+    let input = world.home.at("payload.json");
     let answer = world.json(&["run", "PreToolUse", "--input", input.to_str().unwrap()]);
     let result = &answer["results"][0];
     assert_eq!(result["stdout"].as_str().unwrap().len(), 1 << 20);
@@ -177,13 +169,18 @@ fn on_failure_block_turns_every_failure_into_a_block() {
         json!({"type": "command", "command": "echo '{'", "onFailure": "block"}),
         json!({"type": "http", "url": "http://127.0.0.1:1/", "onFailure": "block", "timeout": 2}),
     ];
-    for hook in failing {
-        let answer = World::hooks("PreToolUse", json!([hook])).json(&["run", "PreToolUse", "--tool", "Bash"]);
-        assert_eq!(answer["blocked"], json!(true), "{hook}: {answer}");
-        let hook = json!([hook]);
-        let answer = World::hooks("Stop", hook.clone()).json(&["run", "Stop"]);
-        assert_eq!(answer["blocked"], json!(false), "the client ignores it on Stop: {hook}");
-    }
+    each_row(
+        failing,
+        |hook| hook.to_string(),
+        |hook| {
+            let answer =
+                World::hooks("PreToolUse", json!([hook])).json(&["run", "PreToolUse", "--tool", "Bash"]);
+            assert_eq!(answer["blocked"], json!(true), "{hook}: {answer}");
+            let hook = json!([hook]);
+            let answer = World::hooks("Stop", hook.clone()).json(&["run", "Stop"]);
+            assert_eq!(answer["blocked"], json!(false), "the client ignores it on Stop: {hook}");
+        },
+    );
 }
 
 #[test]
@@ -194,8 +191,8 @@ fn an_async_hook_reads_its_payload_and_outlives_the_caller() {
     ]);
     let world = World::hooks("PreToolUse", hooks);
     let payload = json!({"tool_name": "Write", "tool_input": {"content": "z".repeat(200_000)}}).to_string();
-    world.put(&world.home.join("payload.json"), &payload);
-    let input = world.home.join("payload.json");
+    world.put(&world.home.at("payload.json"), &payload);
+    let input = world.home.at("payload.json");
     let answer = world.json(&["run", "PreToolUse", "--input", input.to_str().unwrap()]);
     assert_eq!(answer["matched"].as_array().unwrap().len(), 2);
     assert_eq!(answer["results"].as_array().unwrap().len(), 1, "it is not waited for");
@@ -222,8 +219,8 @@ fn the_payload_is_a_sample_that_input_and_set_replace() {
     assert_eq!(world.out().lines().count(), 1, "one line, as the client sends it");
 
     let recorded = json!({"hook_event_name": "PreToolUse", "tool_name": "Read", "session_id": "s"});
-    world.put(&world.home.join("recorded.json"), &format!("{recorded:#}"));
-    let input = world.home.join("recorded.json");
+    world.put(&world.home.at("recorded.json"), &format!("{recorded:#}"));
+    let input = world.home.at("recorded.json");
     world.json(&["run", "PreToolUse", "--input", input.to_str().unwrap()]);
     let payload: Value = serde_json::from_str(&world.out()).unwrap();
     assert!(payload.get("tool_input").is_none(), "a recorded payload is taken as it is: {payload}");
@@ -285,7 +282,7 @@ fn people_are_told_what_the_client_would_conclude() {
 fn control_characters_of_hooks_never_reach_the_terminal() {
     let command = "printf '\\033[31mred\\007'; printf '\\033]0;x\\007' >&2; exit 2";
     let world = World::hooks("Stop", json!([{"type": "command", "command": command}]));
-    world.put(&world.home.join(".claude/settings.json"), "{\"hooks\": {\"\u{1b}[31mStop\": []}}");
+    world.put(&world.home.at(".claude/settings.json"), "{\"hooks\": {\"\u{1b}[31mStop\": []}}");
     for args in [&["run", "Stop"][..], &["list"], &["validate"]] {
         let text = world.text(args);
         assert!(!text.chars().any(|c| c.is_control() && c != '\n'), "{args:?}: {text:?}");
@@ -295,22 +292,26 @@ fn control_characters_of_hooks_never_reach_the_terminal() {
 #[test]
 fn wrong_usage_is_told_apart_from_failure() {
     let world = World::new();
-    for (args, code) in [
-        (&["run", "Stopp"][..], 2),
-        (&["run", "PreToolUse"], 2),
-        (&["run", "PreToolUse", "--tool", ""], 2),
-        (&["run", "Stop", "--set", "novalue"], 2),
-        (&["run", "Stop", "--dialect", "other"], 2),
-        (&["run", "Stop", "--project", "nowhere"], 2),
-        (&["run", "SessionStart", "--dialect", "wave"], 2),
-        (&["run", "Stop", "--input", "nowhere.json"], 1),
-        (&["capture", "x", "--event", "Nope"], 2),
-    ] {
-        let output = world.run(args);
-        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert_eq!(output.status.code(), Some(code), "{args:?}: {stderr}");
-        assert!(output.stdout.is_empty(), "{args:?}");
-    }
+    each_row(
+        [
+            (&["run", "Stopp"][..], 2),
+            (&["run", "PreToolUse"], 2),
+            (&["run", "PreToolUse", "--tool", ""], 2),
+            (&["run", "Stop", "--set", "novalue"], 2),
+            (&["run", "Stop", "--dialect", "other"], 2),
+            (&["run", "Stop", "--project", "nowhere"], 2),
+            (&["run", "SessionStart", "--dialect", "wave"], 2),
+            (&["run", "Stop", "--input", "nowhere.json"], 1),
+            (&["capture", "x", "--event", "Nope"], 2),
+        ],
+        |(args, ..)| format!("{args:?}"),
+        |(args, code)| {
+            let output = world.run(args);
+            let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert_eq!(output.status.code(), Some(code), "{args:?}: {stderr}");
+            assert!(output.stdout.is_empty(), "{args:?}");
+        },
+    );
     let stderr = String::from_utf8(world.run(&["run", "stop"]).stderr).unwrap();
     assert!(stderr.contains("did you mean Stop?"), "{stderr}");
 }
@@ -321,7 +322,7 @@ fn the_list_marks_doubles_ours_and_what_is_off() {
     let same = json!({"type": "command", "command": "same"});
     let world = World::with(json!({"hooks": {"Stop": [{"hooks": [notify, same]}]}}));
     world.put(
-        &world.home.join(".claude/settings.json"),
+        &world.home.at(".claude/settings.json"),
         &json!({"hooks": {"Stop": [{"hooks": [same]}], "SessionEnd": [{"hooks": [same]}]}}).to_string(),
     );
     let hooks = world.json(&["list"])["hooks"].as_array().unwrap().clone();
@@ -331,7 +332,8 @@ fn the_list_marks_doubles_ours_and_what_is_off() {
     assert_eq!(column("timeout"), [json!(600.0), json!(1.5), json!(5.0), json!(600.0)]);
     assert_eq!(column("disabled"), [Value::Null, Value::Null, Value::Null, Value::Null]);
     let doubles = column("double_of");
-    assert!(doubles[3].as_str().unwrap().ends_with("home/.claude/settings.json:1"), "{doubles:?}");
+    let user_settings = world.home.at(".claude/settings.json");
+    assert_eq!(doubles[3], format!("{}:1", user_settings.display()));
     assert_eq!(doubles[0..3], [Value::Null, Value::Null, Value::Null]);
 
     let local = world.project.join(".claude/settings.local.json");
@@ -345,16 +347,16 @@ fn the_list_marks_doubles_ours_and_what_is_off() {
 #[test]
 fn enabled_plugins_are_listed_and_run() {
     let world = World::new();
-    let root = world.home.join("plugins/cache/a");
+    let root = world.home.at("plugins/cache/a");
     let hooks = json!({"hooks": {"Stop": [{"hooks": [
         {"type": "command", "command": "printf %s \"$CLAUDE_PLUGIN_ROOT\" > \"$OUT\""},
     ]}]}});
     world.put(&root.join("hooks/hooks.json"), &hooks.to_string());
     let registry = json!({"version": 2, "plugins": {"a@market": [{"installPath": root}]}});
-    world.put(&world.home.join(".claude/plugins/installed_plugins.json"), &registry.to_string());
+    world.put(&world.home.at(".claude/plugins/installed_plugins.json"), &registry.to_string());
     assert_eq!(world.json(&["list"])["hooks"], json!([]), "not enabled");
     world.put(
-        &world.home.join(".claude/settings.json"),
+        &world.home.at(".claude/settings.json"),
         &json!({"enabledPlugins": {"a@market": true}}).to_string(),
     );
     assert_eq!(world.json(&["list"])["hooks"][0]["scope"], json!("plugin a@market"));
@@ -367,8 +369,8 @@ fn a_file_that_is_user_and_project_settings_is_read_once() {
     let world = World::new();
     let hook =
         json!({"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "echo x >> \"$OUT\""}]}]}});
-    world.put(&world.home.join(".claude/settings.json"), &hook.to_string());
-    let home = world.home.to_str().unwrap().to_owned();
+    world.put(&world.home.at(".claude/settings.json"), &hook.to_string());
+    let home = world.home.path().to_str().unwrap().to_owned();
     let answer = world.json(&["validate", "--project", &home]);
     assert_eq!((&answer["hooks"], answer["files"].as_array().unwrap().len()), (&json!(1), 3));
     assert_eq!(world.json(&["list", "--project", &home])["hooks"].as_array().unwrap().len(), 1);
@@ -378,8 +380,8 @@ fn a_file_that_is_user_and_project_settings_is_read_once() {
 fn hints_tell_what_will_not_work_and_do_not_fail_the_check() {
     let world = World::new();
     world.put(&world.project.join("plain.sh"), "#!/bin/sh\n");
-    world.put(&world.home.join("my tools/x.sh"), "#!/bin/sh\n");
-    let home = world.home.display();
+    world.put(&world.home.at("my tools/x.sh"), "#!/bin/sh\n");
+    let home = world.home.path().display();
     let commands = [
         ("no-such-program-xyz --flag", "not found on the PATH"),
         ("/no/such/file.sh", "does not exist"),
@@ -390,21 +392,29 @@ fn hints_tell_what_will_not_work_and_do_not_fail_the_check() {
         ("sh /no/script.sh", "does not exist"),
         ("FOO=1 exec no-such-program-xyz", "not found on the PATH"),
     ];
-    for (command, words) in commands {
-        let world_settings =
-            json!({"hooks": {"Stop": [{"hooks": [{"type": "command", "command": command}]}]}});
-        world.put(&world.project.join(".claude/settings.json"), &world_settings.to_string());
-        let output = world.run(&["validate", "--json"]);
-        let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
-        assert_eq!((output.status.code(), &answer["problems"]), (Some(0), &json!([])), "{command}");
-        let said = answer["hints"].to_string();
-        assert!(said.contains(words), "{command}: {said}");
-    }
-    for fine in ["true", "echo x | cat", "sh -c 'x'", "$MY_HOOK x", "if true; then x; fi", "cat \"$FILE\""] {
-        let settings = json!({"hooks": {"Stop": [{"hooks": [{"type": "command", "command": fine}]}]}});
-        world.put(&world.project.join(".claude/settings.json"), &settings.to_string());
-        assert_eq!(world.json(&["validate"])["hints"], json!([]), "{fine}");
-    }
+    each_row(
+        commands,
+        |(command, ..)| command.to_string(),
+        |(command, words)| {
+            let world_settings =
+                json!({"hooks": {"Stop": [{"hooks": [{"type": "command", "command": command}]}]}});
+            world.put(&world.project.join(".claude/settings.json"), &world_settings.to_string());
+            let output = world.run(&["validate", "--json"]);
+            let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+            assert_eq!((output.status.code(), &answer["problems"]), (Some(0), &json!([])), "{command}");
+            let said = answer["hints"].to_string();
+            assert!(said.contains(words), "{command}: {said}");
+        },
+    );
+    each_row(
+        ["true", "echo x | cat", "sh -c 'x'", "$MY_HOOK x", "if true; then x; fi", "cat \"$FILE\""],
+        |fine| fine.to_string(),
+        |fine| {
+            let settings = json!({"hooks": {"Stop": [{"hooks": [{"type": "command", "command": fine}]}]}});
+            world.put(&world.project.join(".claude/settings.json"), &settings.to_string());
+            assert_eq!(world.json(&["validate"])["hints"], json!([]), "{fine}");
+        },
+    );
 }
 
 #[test]
@@ -440,7 +450,7 @@ fn hints_know_the_quirks_of_the_client() {
 fn people_get_file_line_column_path_and_what_to_write() {
     let world = World::new();
     let text = "{\n  \"hooks\": {\n    \"PreToolUse\": [{\"hooks\": [{\"type\": \"command\", \"command\": \"true\", \"timeout\": \"5\"}]}]\n  }\n}\n";
-    world.put(&world.home.join(".claude/settings.json"), text);
+    world.put(&world.home.at(".claude/settings.json"), text);
     world.put(&world.project.join(".claude/settings.json"), "{\"hooks\": {\"stop\": []}}");
     let output = world.run(&["validate"]);
     let text = String::from_utf8(output.stdout).unwrap();
@@ -449,63 +459,52 @@ fn people_get_file_line_column_path_and_what_to_write() {
     assert!(text.contains("unknown event \"stop\"") && text.contains("write: Stop"), "{text}");
 }
 
-/// Answers one request and hands back what it was asked.
-fn serve(answer: &'static str) -> (String, std::thread::JoinHandle<String>) {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = format!("http://{}/hook", listener.local_addr().unwrap());
-    let thread = std::thread::spawn(move || {
-        let (mut stream, _) = listener.accept().unwrap();
-        let mut request = Vec::new();
-        let mut buffer = [0; 4096];
-        loop {
-            let length = stream.read(&mut buffer).unwrap();
-            request.extend_from_slice(&buffer[..length]);
-            if length == 0 || request.ends_with(b"}") {
-                break;
-            }
-        }
-        stream.write_all(answer.as_bytes()).unwrap();
-        String::from_utf8(request).unwrap()
-    });
-    (url, thread)
+/// Answers every request with these bytes.
+fn bytes(answer: &'static str) -> impl Fn(TcpStream) + Send + Sync + Clone + 'static {
+    move |mut stream| drop(stream.write_all(answer.as_bytes()))
 }
 
 #[test]
 fn an_http_hook_gets_the_payload_and_its_body_decides() {
     let body = "HTTP/1.1 200 OK\r\ncontent-length: 37\r\n\r\n{\"decision\":\"block\",\"reason\":\"later\"}";
-    let (url, asked) = serve(body);
+    let (url, requests) = listen(bytes(body));
+    let url = format!("{url}/hook");
     let world = World::hooks(
         "Stop",
         json!([{"type": "http", "url": url, "headers": {"X-Home": "${HOME}"}, "timeout": 5}]),
     );
     let answer = world.json(&["run", "Stop"]);
     assert_eq!((&answer["blocked"], &answer["reason"]), (&json!(true), &json!("later")), "{answer}");
-    let request = asked.join().unwrap();
-    assert!(request.starts_with("POST /hook HTTP/1.1\r\n"), "{request}");
-    assert!(request.contains("\"hook_event_name\":\"Stop\""), "{request}");
-    assert!(request.to_lowercase().contains("x-home: \r\n"), "only allowed variables are sent: {request}");
+    let request = requests.next();
+    assert!(request.head.starts_with("POST /hook HTTP/1.1\r\n"), "{}", request.head);
+    assert_eq!(request.body["hook_event_name"], "Stop");
+    assert_eq!(request.header("x-home"), Some(""), "only allowed variables are sent: {}", request.head);
 }
 
 #[test]
 fn redirects_and_text_are_failures_of_an_http_hook() {
-    for (answer, words) in [
-        ("HTTP/1.1 302 Found\r\nlocation: http://127.0.0.1:1/\r\ncontent-length: 0\r\n\r\n", "302"),
-        ("HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello", "not JSON"),
-        ("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{x", "not valid JSON"),
-    ] {
-        let (url, asked) = serve(answer);
-        let world = World::hooks("Stop", json!([{"type": "http", "url": url, "timeout": 5}]));
-        let result = world.json(&["run", "Stop"])["results"][0].clone();
-        asked.join().unwrap();
-        assert_eq!(result["success"], json!(false), "{answer}");
-        assert!(result["error"].as_str().unwrap().contains(words), "{answer}: {result}");
-    }
+    each_row(
+        [
+            ("HTTP/1.1 302 Found\r\nlocation: http://127.0.0.1:1/\r\ncontent-length: 0\r\n\r\n", "302"),
+            ("HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello", "not JSON"),
+            ("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{x", "not valid JSON"),
+        ],
+        |(answer, ..)| format!("{answer:?}"),
+        |(answer, words)| {
+            let (url, requests) = listen(bytes(answer));
+            let world = World::hooks("Stop", json!([{"type": "http", "url": url, "timeout": 5}]));
+            let result = world.json(&["run", "Stop"])["results"][0].clone();
+            requests.next();
+            assert_eq!(result["success"], json!(false), "{answer}");
+            assert!(result["error"].as_str().unwrap().contains(words), "{answer}: {result}");
+        },
+    );
 }
 
 #[test]
 fn a_session_is_recorded_through_the_client_of_the_users_choice() {
     let world = World::new();
-    let client = world.home.join("client.sh");
+    let client = world.home.at("client.sh");
     // Reads the settings it is given and does to each hook what the client does.
     let script = r#"
 import json, subprocess, sys
@@ -542,7 +541,7 @@ fn wave_hooks_run_in_order_with_their_own_environment() {
         ]}})
         .to_string()
     };
-    world.put(&world.home.join(".wave/settings.json"), &settings("user", "*"));
+    world.put(&world.home.at(".wave/settings.json"), &settings("user", "*"));
     world.put(&world.project.join(".wave/settings.json"), &settings("project", "bash|edit"));
     world.put(&world.project.join(".wave/settings.local.json"), &settings("local", "Write"));
     let answer = world.json(&["run", "PreToolUse", "--tool", "Bash", "--dialect", "wave"]);
@@ -553,11 +552,10 @@ fn wave_hooks_run_in_order_with_their_own_environment() {
 
 #[test]
 fn a_rehearsal_leaves_no_trace_in_the_history() {
-    let notify =
-        format!("CLAUDE_HEADSPACE_URL=http://127.0.0.1:1 '{}' notify", env!("CARGO_BIN_EXE_headspace"));
+    let notify = format!("CLAUDE_HEADSPACE_URL=http://127.0.0.1:1 '{}' notify", binary());
     let world = World::hooks("PreToolUse", json!([{"type": "command", "command": notify}]));
     let answer = world.json(&["run", "PreToolUse", "--tool", "Bash"]);
     assert_eq!(answer["results"][0]["exit_code"], 0, "{answer}");
-    let spool = world.home.join(".local/state/headspace/spool");
+    let spool = world.home.at(".local/state/headspace/spool");
     assert!(std::fs::read_dir(&spool).map_or(true, |mut files| files.next().is_none()), "spooled: {spool:?}");
 }

@@ -1,87 +1,62 @@
 //! Hybrid mode through the binary: what hooks do not say is seen in transcripts, processes and settings.
 
 use headspace_platform::clock::WallClock;
+use headspace_test_support::{Home, Process, Server, each_row, wait_for, wait_until};
 use serde_json::{Value, json};
-use std::io::{BufRead, BufReader, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-const PATIENCE: Duration = Duration::from_secs(20);
-
-/// A home with a server in it.
-struct Home {
-    dir: tempfile::TempDir,
-    server: Option<(Child, String)>,
+/// A home with a server, and a client's transcripts.
+struct Sessions {
+    home: Home,
+    server: Option<Server>,
     lines: u32,
 }
 
-impl Home {
-    fn new() -> Home {
-        Home::with_pace(0.3)
+impl Sessions {
+    fn new() -> Sessions {
+        Sessions::with_pace(0.3)
     }
 
     /// Agents that are not busy are looked at this often, in seconds.
-    fn with_pace(pace: f64) -> Home {
-        let dir = tempfile::tempdir().unwrap();
-        std::fs::create_dir_all(dir.path().join("config/headspace")).unwrap();
-        std::fs::create_dir_all(dir.path().join("project/.git")).unwrap();
+    fn with_pace(pace: f64) -> Sessions {
+        let home = Home::with_xdg_directories();
+        std::fs::create_dir_all(home.at("project/.git")).unwrap();
         let pace = json!({"polling_interval_with_hooks": pace, "polling_interval_fallback": pace});
-        let config = json!({ "reconcile": pace }).to_string();
-        std::fs::write(dir.path().join("config/headspace/config.jsonc"), config).unwrap();
-        let mut home = Home { dir, server: None, lines: 0 };
-        home.start();
-        home
+        home.configure(json!({ "reconcile": pace }));
+        let server = Some(home.serve());
+        Sessions { home, server, lines: 0 }
     }
 
     fn start(&mut self) {
-        let mut server = Command::new(env!("CARGO_BIN_EXE_headspace"))
-            .args(["serve", "--port", "0"])
-            .env_clear()
-            .env("HOME", self.dir.path())
-            .env("XDG_STATE_HOME", self.dir.path().join("state"))
-            .env("XDG_CONFIG_HOME", self.dir.path().join("config"))
-            .env("PATH", "/usr/bin:/bin")
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut log = BufReader::new(server.stderr.take().unwrap());
-        let mut line = String::new();
-        while !line.contains("listening on ") {
-            line.clear();
-            assert!(log.read_line(&mut line).unwrap() > 0, "the server did not start");
-        }
-        let url = line.trim().rsplit(' ').next().unwrap().to_owned();
-        // Somebody has to read on, or the server would write into a closed pipe.
-        std::thread::spawn(move || std::io::copy(&mut log, &mut std::io::sink()));
-        self.server = Some((server, url));
+        self.server = Some(self.home.serve());
     }
 
+    /// Without a warning.
     fn stop(&mut self) {
-        if let Some((mut server, _)) = self.server.take() {
-            server.kill().unwrap();
-            server.wait().unwrap();
-        }
+        self.server.take().unwrap().kill();
+    }
+
+    fn server(&self) -> &Server {
+        self.server.as_ref().unwrap()
     }
 
     fn transcript(&self, session: &str) -> PathBuf {
-        self.dir.path().join(".claude/projects/-project").join(format!("{session}.jsonl"))
+        self.home.at(".claude/projects/-project").join(format!("{session}.jsonl"))
     }
 
     fn post(&self, slug: &str, session: &str, mut body: Value) -> Value {
         body["session_id"] = session.into();
-        body["cwd"] = json!(self.dir.path().join("project"));
+        body["cwd"] = json!(self.home.at("project"));
         if body.get("transcript_path").is_none() {
             body["transcript_path"] = json!(self.transcript(session));
         }
-        let url = format!("{}/hook/{slug}", self.server.as_ref().unwrap().1);
-        let answer = ureq::post(&url).header("content-type", "application/json").send(body.to_string());
-        serde_json::from_str(&answer.unwrap().body_mut().read_to_string().unwrap()).unwrap()
+        self.server().hook(slug, body)
     }
 
     fn get(&self, path: &str) -> Value {
-        let url = format!("{}{path}", self.server.as_ref().unwrap().1);
-        serde_json::from_str(&ureq::get(&url).call().unwrap().body_mut().read_to_string().unwrap()).unwrap()
+        self.server().get(path)
     }
 
     fn agent(&self, session: &str) -> Option<Value> {
@@ -91,15 +66,11 @@ impl Home {
 
     /// Waits until the agent is as wanted.
     fn until(&self, session: &str, wanted: impl Fn(&Value) -> bool) -> Value {
-        let deadline = Instant::now() + PATIENCE;
-        loop {
-            let agent = self.agent(session);
-            match agent {
-                Some(agent) if wanted(&agent) => return agent,
-                agent => assert!(Instant::now() < deadline, "still {agent:?}"),
-            }
-            std::thread::sleep(Duration::from_millis(30));
-        }
+        let mut last = None;
+        wait_for(&format!("{session} to be as wanted"), || {
+            last = self.agent(session);
+            last.clone().filter(|agent| wanted(agent))
+        })
     }
 
     fn turns(&self, agent: &Value) -> Vec<String> {
@@ -112,7 +83,7 @@ impl Home {
     fn line(&mut self, kind: &str, rest: Value) -> String {
         self.lines += 1;
         let mut line = json!({"type": kind, "uuid": format!("u{}", self.lines), "isSidechain": false,
-            "timestamp": headspace_core::stamp::Stamp::now(), "cwd": self.dir.path().join("project"),
+            "timestamp": headspace_core::stamp::Stamp::now(), "cwd": self.home.at("project"),
             "gitBranch": "main", "entrypoint": "cli"});
         for (key, value) in rest.as_object().unwrap() {
             line[key] = value.clone();
@@ -121,8 +92,7 @@ impl Home {
     }
 
     fn write(&mut self, session: &str, kind: &str, rest: Value) {
-        // Transcripts have milliseconds: keep clear of what came before.
-        std::thread::sleep(Duration::from_millis(3));
+        next_millisecond();
         let line = self.line(kind, rest);
         append(&self.transcript(session), line.as_bytes());
     }
@@ -142,10 +112,10 @@ impl Home {
     }
 }
 
-impl Drop for Home {
-    fn drop(&mut self) {
-        self.stop();
-    }
+/// Transcripts have milliseconds and hooks have nanoseconds: what is written now is not older than the hook before it.
+/// No condition could be waited for: it is the time itself that has to pass.
+fn next_millisecond() {
+    std::thread::sleep(Duration::from_millis(3));
 }
 
 fn append(path: &Path, bytes: &[u8]) {
@@ -164,243 +134,249 @@ fn idle(agent: &Value) -> bool {
 
 #[test]
 fn esc_while_the_server_was_away_is_seen_when_it_is_back() {
-    let mut home = Home::new();
-    home.post("user-prompt-submit", "s", json!({"prompt": "go"}));
-    home.said("s", "On it.", "tool_use");
-    let agent = home.until("s", |agent| agent["turn_count"] == 2);
-    home.stop();
-    home.interrupted("s");
-    home.start();
-    let agent_then = home.until("s", idle);
+    let mut sessions = Sessions::new();
+    sessions.post("user-prompt-submit", "s", json!({"prompt": "go"}));
+    sessions.said("s", "On it.", "tool_use");
+    let agent = sessions.until("s", |agent| agent["turn_count"] == 2);
+    sessions.stop();
+    sessions.interrupted("s");
+    sessions.start();
+    let agent_then = sessions.until("s", idle);
     assert_eq!(agent_then["status_detail"], "interrupted");
     assert_eq!(agent_then["id"], agent["id"]);
-    assert_eq!(home.turns(&agent), ["user command: go", "agent progress: On it."]);
+    assert_eq!(sessions.turns(&agent), ["user command: go", "agent progress: On it."]);
 }
 
 #[test]
 fn the_last_answer_is_taken_before_the_session_ends() {
-    for (answer, taken) in [
-        ("All of it is done.", "agent completion: All of it is done."),
-        ("Shall I push it?", "agent question: Shall I push it?"),
-    ] {
-        let mut home = Home::with_pace(60.0);
-        home.post("user-prompt-submit", "s", json!({"prompt": "go"}));
-        home.said("s", answer, "end_turn");
-        // No Stop: the client was told to leave first.
-        home.post("session-end", "s", json!({"reason": "prompt_input_exit"}));
-        let agent = home.agent("s").unwrap();
-        assert_eq!((&agent["end_reason"], &agent["status"]), (&json!("prompt_input_exit"), &json!("idle")));
-        assert_eq!(home.turns(&agent), ["user command: go", taken]);
-        let events = home.get("/api/events?limit=2")["events"].clone();
-        assert_eq!(
-            (&events[0]["name"], &events[1]["name"]),
-            (&json!("TranscriptTurnEnd"), &json!("SessionEnd"))
-        );
-    }
+    each_row(
+        [
+            ("All of it is done.", "agent completion: All of it is done."),
+            ("Shall I push it?", "agent question: Shall I push it?"),
+        ],
+        |(answer, ..)| answer.to_string(),
+        |(answer, taken)| {
+            let mut sessions = Sessions::with_pace(60.0);
+            sessions.post("user-prompt-submit", "s", json!({"prompt": "go"}));
+            sessions.said("s", answer, "end_turn");
+            // No Stop: the client was told to leave first.
+            sessions.post("session-end", "s", json!({"reason": "prompt_input_exit"}));
+            let agent = sessions.agent("s").unwrap();
+            assert_eq!(
+                (&agent["end_reason"], &agent["status"]),
+                (&json!("prompt_input_exit"), &json!("idle"))
+            );
+            assert_eq!(sessions.turns(&agent), ["user command: go", taken]);
+            let events = sessions.get("/api/events?limit=2")["events"].clone();
+            assert_eq!(
+                (&events[0]["name"], &events[1]["name"]),
+                (&json!("TranscriptTurnEnd"), &json!("SessionEnd"))
+            );
+        },
+    );
 }
 
 #[test]
 fn the_answer_that_is_written_after_the_session_ended_is_kept() {
-    let mut home = Home::with_pace(60.0);
-    home.post("user-prompt-submit", "s", json!({"prompt": "go"}));
-    home.post("session-end", "s", json!({"reason": "other"}));
-    home.said("s", "All of it is done.", "end_turn");
-    let agent = home.until("s", |agent| agent["turn_count"] == 2);
+    let mut sessions = Sessions::with_pace(60.0);
+    sessions.post("user-prompt-submit", "s", json!({"prompt": "go"}));
+    sessions.post("session-end", "s", json!({"reason": "other"}));
+    sessions.said("s", "All of it is done.", "end_turn");
+    let agent = sessions.until("s", |agent| agent["turn_count"] == 2);
     assert_eq!(agent["end_reason"], "other");
-    assert_eq!(home.turns(&agent), ["user command: go", "agent completion: All of it is done."]);
+    assert_eq!(sessions.turns(&agent), ["user command: go", "agent completion: All of it is done."]);
 }
 
 #[test]
 fn a_stop_without_text_asks_as_the_line_says_that_is_written_seconds_later() {
-    let mut home = Home::with_pace(60.0);
-    home.post("user-prompt-submit", "s", json!({"prompt": "go"}));
+    let mut sessions = Sessions::with_pace(60.0);
+    sessions.post("user-prompt-submit", "s", json!({"prompt": "go"}));
     let content = json!([{"type": "text", "text": "Shall I push it?"}]);
-    let line = home.line("assistant", json!({"message": {"content": content, "stop_reason": "end_turn"}}));
-    home.post("stop", "s", json!({}));
-    assert!(idle(&home.agent("s").unwrap()));
-    // As long as a busy machine may take: longer than the looks right after a hook.
+    let line =
+        sessions.line("assistant", json!({"message": {"content": content, "stop_reason": "end_turn"}}));
+    sessions.post("stop", "s", json!({}));
+    assert!(idle(&sessions.agent("s").unwrap()));
+    // As long as a busy machine may take, longer than the looks right after a hook: the time itself has to pass.
     std::thread::sleep(Duration::from_secs(3));
-    append(&home.transcript("s"), line.as_bytes());
-    let agent = home.until("s", |agent| agent["status"] == "attention");
+    append(&sessions.transcript("s"), line.as_bytes());
+    let agent = sessions.until("s", |agent| agent["status"] == "attention");
     assert_eq!(
         (&agent["state"], &agent["interactions"][0]["kind"]),
         (&json!("awaiting_input"), &json!("reply"))
     );
-    assert_eq!(home.turns(&agent), ["user command: go", "agent question: Shall I push it?"]);
+    assert_eq!(sessions.turns(&agent), ["user command: go", "agent question: Shall I push it?"]);
 }
 
 #[test]
 fn esc_before_the_first_word_is_seen_in_what_the_client_says_of_itself() {
-    let home = Home::new();
+    let sessions = Sessions::new();
     let pid = std::process::id();
     let start = headspace_platform::process::start_time(pid);
     let client = json!({"claude_pid": pid, "claude_pid_start": start});
     let mut prompt = client.clone();
     prompt["prompt"] = "go".into();
-    home.post("session-start", "s1", client);
-    home.post("user-prompt-submit", "s1", prompt);
-    let sessions = home.dir.path().join(".claude/sessions");
-    std::fs::create_dir_all(&sessions).unwrap();
+    sessions.post("session-start", "s1", client);
+    sessions.post("user-prompt-submit", "s1", prompt);
+    let status_files = sessions.home.at(".claude/sessions");
+    std::fs::create_dir_all(&status_files).unwrap();
     let says = |status: &str, session: &str| {
         let now =
             std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_millis() as u64;
         let text = json!({"pid": pid, "sessionId": session, "procStart": start.unwrap().to_string(),
             "status": status, "updatedAt": now, "statusUpdatedAt": now});
-        std::fs::write(sessions.join(format!("{pid}.json")), text.to_string()).unwrap();
+        std::fs::write(status_files.join(format!("{pid}.json")), text.to_string()).unwrap();
     };
-    for (status, session) in [("busy", "s1"), ("idle", "another")] {
-        says(status, session);
-        std::thread::sleep(Duration::from_millis(1500));
-        assert!(working(&home.agent("s1").unwrap()), "{status} {session}");
-    }
+    says("busy", "s1");
+    let agent = sessions.until("s1", |agent| agent["client_status"]["status"] == "busy");
+    assert!(working(&agent));
+    says("idle", "another");
+    // Nothing shows that a file was read which says nothing about s1: several rounds of the reconciler have to pass.
+    std::thread::sleep(Duration::from_millis(1500));
+    assert!(working(&sessions.agent("s1").unwrap()));
     says("idle", "s1");
-    let agent = home.until("s1", idle);
+    let agent = sessions.until("s1", idle);
     assert_eq!((&agent["status_detail"], &agent["source"]), (&json!("interrupted"), &json!("client")));
 }
 
 #[test]
 fn a_half_written_line_waits_for_the_rest() {
-    let mut home = Home::new();
-    home.post("user-prompt-submit", "s", json!({"prompt": "go"}));
-    home.said("s", "First.", "tool_use");
+    let mut sessions = Sessions::new();
+    sessions.post("user-prompt-submit", "s", json!({"prompt": "go"}));
+    sessions.said("s", "First.", "tool_use");
     let content = json!([{"type": "text", "text": "[Request interrupted by user]"}]);
-    let line = home.line("user", json!({"message": {"content": content}}));
+    let line = sessions.line("user", json!({"message": {"content": content}}));
     let (one, two) = line.split_at(line.len() - 20);
-    append(&home.transcript("s"), one.as_bytes());
-    let agent = home.until("s", |agent| agent["turn_count"] == 2);
+    append(&sessions.transcript("s"), one.as_bytes());
+    let agent = sessions.until("s", |agent| agent["turn_count"] == 2);
     assert!(working(&agent));
-    append(&home.transcript("s"), two.as_bytes());
-    home.until("s", idle);
+    append(&sessions.transcript("s"), two.as_bytes());
+    sessions.until("s", idle);
 }
 
 #[test]
 fn when_the_hooks_are_lost_the_transcript_tells_the_rest() {
-    let mut home = Home::new();
-    home.post("session-start", "s", json!({"source": "startup"}));
-    // The slack that a hook may be late by must be over.
+    let mut sessions = Sessions::new();
+    sessions.post("session-start", "s", json!({"source": "startup"}));
+    // The time by which a hook may be late must be over.
     std::thread::sleep(Duration::from_millis(2100));
-    home.write("s", "user", json!({"message": {"content": "upgrade the deps"}, "promptId": "p1"}));
-    let agent = home.until("s", working);
+    sessions.write("s", "user", json!({"message": {"content": "upgrade the deps"}, "promptId": "p1"}));
+    let agent = sessions.until("s", working);
     assert_eq!((&agent["source"], &agent["confidence"]), (&json!("transcript"), &json!("medium")));
     assert_eq!(agent["current_command"]["instruction"], "upgrade the deps");
     let call = json!([{"type": "tool_use", "id": "t1", "name": "Bash", "input": {"command": "npm up"}}]);
-    home.write("s", "assistant", json!({"message": {"content": call, "stop_reason": "tool_use"}}));
-    home.until("s", |agent| agent["status_detail"] == "Bash: npm up");
-    home.said("s", "All upgraded.", "end_turn");
-    let agent = home.until("s", idle);
-    assert_eq!(home.turns(&agent), ["user command: upgrade the deps", "agent completion: All upgraded."]);
+    sessions.write("s", "assistant", json!({"message": {"content": call, "stop_reason": "tool_use"}}));
+    sessions.until("s", |agent| agent["status_detail"] == "Bash: npm up");
+    sessions.said("s", "All upgraded.", "end_turn");
+    let agent = sessions.until("s", idle);
+    assert_eq!(sessions.turns(&agent), ["user command: upgrade the deps", "agent completion: All upgraded."]);
 }
 
 #[test]
 fn a_found_session_keeps_its_agent_when_hooks_begin_to_tell() {
-    let mut home = Home::new();
-    home.write("s", "user", json!({"message": {"content": "look around"}}));
-    let found = home.until("s", working);
+    let mut sessions = Sessions::new();
+    sessions.write("s", "user", json!({"message": {"content": "look around"}}));
+    let found = sessions.until("s", working);
     assert_eq!(found["source"], "transcript");
-    let answer = home.post("stop", "s", json!({"last_assistant_message": "Looked."}));
+    let answer = sessions.post("stop", "s", json!({"last_assistant_message": "Looked."}));
     assert_eq!((&answer["agent_id"], &answer["is_new_agent"]), (&found["id"], &json!(false)));
-    let agent = home.until("s", idle);
+    let agent = sessions.until("s", idle);
     assert_eq!((&agent["source"], &agent["confidence"]), (&json!("hook"), &json!("high")));
-    assert_eq!(home.turns(&agent), ["user command: look around", "agent completion: Looked."]);
+    assert_eq!(sessions.turns(&agent), ["user command: look around", "agent completion: Looked."]);
 }
 
 /// No hook says that it ended, so its process is watched; where somebody else's place can be asked for.
 #[test]
 #[cfg(target_os = "linux")]
 fn a_found_session_ends_with_its_process() {
-    let mut home = Home::new();
-    let mut client = Command::new("bash")
-        .args(["-c", "exec -a claude sleep 600"])
-        .current_dir(home.dir.path().join("project"))
-        .spawn()
-        .unwrap();
-    home.write("s", "user", json!({"message": {"content": "look around"}}));
-    home.said("s", "Looked.", "end_turn");
-    let found = home.until("s", idle);
+    let mut sessions = Sessions::new();
+    let client = Process::named("claude", &sessions.home.at("project"));
+    sessions.write("s", "user", json!({"message": {"content": "look around"}}));
+    sessions.said("s", "Looked.", "end_turn");
+    let found = sessions.until("s", idle);
     assert_eq!(found["source"], "transcript");
     assert_eq!(found["claude_pid"], client.id());
     // Across a restart, too: the process is part of what was stored.
-    home.stop();
-    home.start();
-    assert_eq!(home.agent("s").unwrap()["ended_at"], Value::Null);
-    client.kill().unwrap();
-    client.wait().unwrap();
-    let ended = home.until("s", |agent| !agent["ended_at"].is_null());
+    sessions.stop();
+    sessions.start();
+    assert_eq!(sessions.agent("s").unwrap()["ended_at"], Value::Null);
+    drop(client);
+    let ended = sessions.until("s", |agent| !agent["ended_at"].is_null());
     assert_eq!(ended["end_reason"], "process_gone");
 }
 
 #[test]
 fn a_prompt_after_a_refusal_is_a_command_and_not_an_answer() {
-    let mut home = Home::new();
+    let mut sessions = Sessions::new();
     let call = json!({"tool_name": "Bash", "tool_use_id": "t1", "tool_input": {"command": "rm x"}});
-    home.post("user-prompt-submit", "s", json!({"prompt": "clean up"}));
-    home.post("pre-tool-use", "s", call.clone());
-    let asked = home.post("permission-request", "s", call);
+    sessions.post("user-prompt-submit", "s", json!({"prompt": "clean up"}));
+    sessions.post("pre-tool-use", "s", call.clone());
+    let asked = sessions.post("permission-request", "s", call);
     assert_eq!(asked["state"], "awaiting_input");
     let result = json!([{"type": "tool_result", "tool_use_id": "t1", "is_error": true, "content": "no"}]);
-    home.write("s", "user", json!({"message": {"content": result}, "toolDenialKind": "user-rejected"}));
-    home.interrupted("s");
-    home.post("user-prompt-submit", "s", json!({"prompt": "leave it"}));
-    let agent = home.agent("s").unwrap();
-    let turns = home.turns(&agent);
+    sessions.write("s", "user", json!({"message": {"content": result}, "toolDenialKind": "user-rejected"}));
+    sessions.interrupted("s");
+    sessions.post("user-prompt-submit", "s", json!({"prompt": "leave it"}));
+    let agent = sessions.agent("s").unwrap();
+    let turns = sessions.turns(&agent);
     assert_eq!(turns[turns.len() - 1], "user command: leave it");
-    let commands = home.get(&format!("/api/agents/{}/commands", agent["id"]));
+    let commands = sessions.get(&format!("/api/agents/{}/commands", agent["id"]));
     let states: Vec<&Value> = commands["commands"].as_array().unwrap().iter().map(|c| &c["state"]).collect();
     assert_eq!(states, ["complete", "processing"]);
 }
 
 #[test]
 fn a_refusal_with_words_lets_the_turn_go_on() {
-    let mut home = Home::new();
+    let mut sessions = Sessions::new();
     let call = json!({"tool_name": "Bash", "tool_use_id": "t1", "tool_input": {"command": "rm x"}});
-    home.post("user-prompt-submit", "s", json!({"prompt": "clean up"}));
-    home.post("pre-tool-use", "s", call.clone());
-    home.post("permission-request", "s", call);
+    sessions.post("user-prompt-submit", "s", json!({"prompt": "clean up"}));
+    sessions.post("pre-tool-use", "s", call.clone());
+    sessions.post("permission-request", "s", call);
     let result =
         json!([{"type": "tool_result", "tool_use_id": "t1", "is_error": true, "content": "use trash"}]);
-    home.write("s", "user", json!({"message": {"content": result}, "toolDenialKind": "user-rejected"}));
-    let agent = home.until("s", |agent| agent["interactions"] == json!([]));
+    sessions.write("s", "user", json!({"message": {"content": result}, "toolDenialKind": "user-rejected"}));
+    let agent = sessions.until("s", |agent| agent["interactions"] == json!([]));
     assert_eq!((&agent["state"], &agent["status"]), (&json!("processing"), &json!("working")));
 }
 
 #[test]
 fn a_transcript_is_followed_to_its_new_place() {
-    let mut home = Home::new();
-    home.post("user-prompt-submit", "s", json!({"prompt": "go"}));
-    home.said("s", "Before the move.", "tool_use");
-    let agent = home.until("s", |agent| agent["turn_count"] == 2);
-    let there = home.dir.path().join(".claude/projects/-worktree/s.jsonl");
+    let mut sessions = Sessions::new();
+    sessions.post("user-prompt-submit", "s", json!({"prompt": "go"}));
+    sessions.said("s", "Before the move.", "tool_use");
+    let agent = sessions.until("s", |agent| agent["turn_count"] == 2);
+    let there = sessions.home.at(".claude/projects/-worktree/s.jsonl");
     std::fs::create_dir_all(there.parent().unwrap()).unwrap();
-    std::fs::rename(home.transcript("s"), &there).unwrap();
-    home.post("post-tool-use", "s", json!({"tool_name": "EnterWorktree", "transcript_path": there}));
+    std::fs::rename(sessions.transcript("s"), &there).unwrap();
+    sessions.post("post-tool-use", "s", json!({"tool_name": "EnterWorktree", "transcript_path": there}));
     let content = json!([{"type": "text", "text": "After the move."}]);
-    std::thread::sleep(Duration::from_millis(3));
-    let line = home.line("assistant", json!({"message": {"content": content, "stop_reason": "tool_use"}}));
+    next_millisecond();
+    let line =
+        sessions.line("assistant", json!({"message": {"content": content, "stop_reason": "tool_use"}}));
     append(&there, line.as_bytes());
-    home.until("s", |agent| agent["turn_count"] == 3);
+    sessions.until("s", |agent| agent["turn_count"] == 3);
     let turns = ["user command: go", "agent progress: Before the move.", "agent progress: After the move."];
-    assert_eq!(home.turns(&agent), turns);
+    assert_eq!(sessions.turns(&agent), turns);
 }
 
 #[test]
 fn a_long_transcript_is_met_at_its_end() {
-    let mut home = Home::new();
+    let mut sessions = Sessions::new();
     let usage = json!({"input_tokens": 50_000});
     let old = json!([{"type": "text", "text": "Old words."}]);
     let message =
         json!({"content": old, "model": "claude-opus-4-1", "usage": usage, "stop_reason": "tool_use"});
     let noise = format!("{{\"type\":\"attachment\",\"x\":\"{}\"}}\n", "y".repeat(1 << 20));
     for _ in 0..40 {
-        append(&home.transcript("s"), noise.as_bytes());
+        append(&sessions.transcript("s"), noise.as_bytes());
     }
-    home.write("s", "assistant", json!({ "message": message }));
-    std::thread::sleep(Duration::from_millis(3));
-    home.post("pre-tool-use", "s", json!({"tool_name": "Bash", "tool_use_id": "t1"}));
-    home.said("s", "New words.", "tool_use");
+    sessions.write("s", "assistant", json!({ "message": message }));
+    next_millisecond();
+    sessions.post("pre-tool-use", "s", json!({"tool_name": "Bash", "tool_use_id": "t1"}));
+    sessions.said("s", "New words.", "tool_use");
     let agent =
-        home.until("s", |agent| agent["context"]["used_tokens"] == 50_000 && agent["turn_count"] == 1);
-    assert_eq!(home.turns(&agent), ["agent progress: New words."]);
-    let io = std::fs::read_to_string(format!("/proc/{}/io", home.server.as_ref().unwrap().0.id()));
+        sessions.until("s", |agent| agent["context"]["used_tokens"] == 50_000 && agent["turn_count"] == 1);
+    assert_eq!(sessions.turns(&agent), ["agent progress: New words."]);
+    let io = std::fs::read_to_string(format!("/proc/{}/io", sessions.server().pid()));
     if let Ok(io) = io {
         let read: u64 = io.lines().next().unwrap().rsplit(' ').next().unwrap().parse().unwrap();
         assert!(read < 20 << 20, "read {read} bytes");
@@ -409,84 +385,79 @@ fn a_long_transcript_is_met_at_its_end() {
 
 #[test]
 fn a_process_of_another_host_is_nobodys_business() {
-    let home = Home::new();
+    let sessions = Sessions::new();
     // No system gives such a pid to anybody.
     let gone = json!({"claude_pid": 4_194_305, "claude_pid_start": 1});
     let mut elsewhere = gone.clone();
     elsewhere["host"] = "another-machine.invalid".into();
-    home.post("session-start", "there", elsewhere);
-    home.post("session-start", "here", gone);
-    let agent = home.until("here", |agent| !agent["ended_at"].is_null());
+    sessions.post("session-start", "there", elsewhere);
+    sessions.post("session-start", "here", gone);
+    let agent = sessions.until("here", |agent| !agent["ended_at"].is_null());
     assert_eq!(agent["end_reason"], "process_gone");
-    assert_eq!(home.agent("there").unwrap()["ended_at"], Value::Null);
+    assert_eq!(sessions.agent("there").unwrap()["ended_at"], Value::Null);
 }
 
 /// Two containers have one name, and the pids of one mean nothing in the other.
 #[test]
 fn a_process_of_another_machine_of_our_name_is_nobodys_business() {
-    let home = Home::new();
-    let ours = std::fs::read_to_string(home.dir.path().join("state/headspace/host_id")).unwrap();
+    let sessions = Sessions::new();
+    let ours = std::fs::read_to_string(sessions.home.state().join("host_id")).unwrap();
     let name = headspace_platform::process::host_name();
     let gone =
         |id: &str| json!({"claude_pid": 4_194_305, "claude_pid_start": 1, "host": name, "host_id": id});
-    home.post("session-start", "there", gone("0123456789abcdef0123456789abcdef"));
-    home.post("session-start", "here", gone(ours.trim()));
-    let agent = home.until("here", |agent| !agent["ended_at"].is_null());
+    sessions.post("session-start", "there", gone("0123456789abcdef0123456789abcdef"));
+    sessions.post("session-start", "here", gone(ours.trim()));
+    let agent = sessions.until("here", |agent| !agent["ended_at"].is_null());
     assert_eq!((&agent["end_reason"], &agent["elsewhere"]), (&json!("process_gone"), &json!(false)));
-    let there = home.agent("there").unwrap();
+    let there = sessions.agent("there").unwrap();
     assert_eq!((&there["ended_at"], &there["elsewhere"]), (&Value::Null, &json!(true)));
     assert_ne!(there["id"], agent["id"]);
 }
 
 #[test]
 fn a_machine_that_was_renamed_is_still_this_one() {
-    let home = Home::new();
-    let ours = std::fs::read_to_string(home.dir.path().join("state/headspace/host_id")).unwrap();
-    let mut client = Command::new("sleep").arg("600").spawn().unwrap();
+    let sessions = Sessions::new();
+    let ours = std::fs::read_to_string(sessions.home.state().join("host_id")).unwrap();
+    let client = Process::idle();
     let start = headspace_platform::process::start_time(client.id());
     let from = |start: Option<u64>| json!({"claude_pid": client.id(), "claude_pid_start": start, "host": "renamed.invalid", "host_id": ours.trim()});
-    home.post("session-start", "renamed", from(start));
+    sessions.post("session-start", "renamed", from(start));
     // Another process of that pid: a container that was given our state directory.
     let mut elsewhere = from(start.map(|start| start + 1));
     elsewhere["working_directory"] = json!("/elsewhere");
-    home.post("session-start", "shared", elsewhere);
-    assert_eq!(home.agent("renamed").unwrap()["elsewhere"], false);
-    client.kill().unwrap();
-    client.wait().unwrap();
-    let agent = home.until("renamed", |agent| !agent["ended_at"].is_null());
+    sessions.post("session-start", "shared", elsewhere);
+    assert_eq!(sessions.agent("renamed").unwrap()["elsewhere"], false);
+    drop(client);
+    let agent = sessions.until("renamed", |agent| !agent["ended_at"].is_null());
     assert_eq!(agent["end_reason"], "process_gone");
-    let shared = home.agent("shared").unwrap();
+    let shared = sessions.agent("shared").unwrap();
     assert_eq!((&shared["ended_at"], &shared["elsewhere"]), (&Value::Null, &json!(true)));
 }
 
 #[test]
 fn a_subagents_refused_dialog_no_longer_asks() {
-    let mut home = Home::new();
+    let mut sessions = Sessions::new();
     let call = json!({"agent_id": "a1", "agent_type": "helper", "tool_name": "Bash", "tool_use_id": "t1"});
-    home.post("subagent-start", "s", json!({"agent_id": "a1", "agent_type": "helper"}));
-    home.post("pre-tool-use", "s", call.clone());
-    home.post("permission-request", "s", call);
-    home.until("s", |agent| agent["status"] == "attention");
+    sessions.post("subagent-start", "s", json!({"agent_id": "a1", "agent_type": "helper"}));
+    sessions.post("pre-tool-use", "s", call.clone());
+    sessions.post("permission-request", "s", call);
+    sessions.until("s", |agent| agent["status"] == "attention");
     let result = json!([{"type": "tool_result", "tool_use_id": "t1", "is_error": true, "content": "no"}]);
-    std::thread::sleep(Duration::from_millis(3));
+    next_millisecond();
     let refusal =
         json!({"isSidechain": true, "message": {"content": result}, "toolDenialKind": "user-rejected"});
-    let line = home.line("user", refusal);
-    let path = home.transcript("s").with_extension("").join("subagents/agent-a1.jsonl");
+    let line = sessions.line("user", refusal);
+    let path = sessions.transcript("s").with_extension("").join("subagents/agent-a1.jsonl");
     append(&path, line.as_bytes());
-    home.until("s", |agent| agent["interactions"] == json!([]) && agent["status"] != "attention");
+    sessions.until("s", |agent| agent["interactions"] == json!([]) && agent["status"] != "attention");
 }
 
 #[test]
 fn lost_hooks_are_noticed() {
-    let home = Home::new();
-    let settings = home.dir.path().join(".claude/settings.json");
+    let sessions = Sessions::new();
+    let settings = sessions.home.at(".claude/settings.json");
     let until = |word: &str| {
-        let deadline = Instant::now() + PATIENCE;
-        while home.get("/hook/status")["hooks"] != word {
-            assert!(Instant::now() < deadline, "not {word}");
-            std::thread::sleep(Duration::from_millis(30));
-        }
+        wait_until(&format!("hooks to be {word}"), || sessions.get("/hook/status")["hooks"] == word);
     };
     until("missing");
     let ours = json!({"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "headspace notify"}]}]}});
@@ -499,19 +470,19 @@ fn lost_hooks_are_noticed() {
 /// A process that stands for a client, and the file in which it writes what it does.
 #[cfg(target_os = "linux")]
 struct FakeClient {
-    process: Child,
+    process: Process,
     file: PathBuf,
     cwd: PathBuf,
 }
 
 #[cfg(target_os = "linux")]
 impl FakeClient {
-    fn new(home: &Home) -> FakeClient {
-        let process = Command::new("sleep").arg("600").spawn().unwrap();
-        let sessions = home.dir.path().join(".claude/sessions");
-        std::fs::create_dir_all(&sessions).unwrap();
-        let file = sessions.join(format!("{}.json", process.id()));
-        FakeClient { process, file, cwd: home.dir.path().join("project") }
+    fn new(sessions: &Sessions) -> FakeClient {
+        let process = Process::idle();
+        let status_files = sessions.home.at(".claude/sessions");
+        std::fs::create_dir_all(&status_files).unwrap();
+        let file = status_files.join(format!("{}.json", process.id()));
+        FakeClient { process, file, cwd: sessions.home.at("project") }
     }
 
     fn start_time(&self) -> u64 {
@@ -537,15 +508,8 @@ impl FakeClient {
     }
 }
 
-#[cfg(target_os = "linux")]
-impl Drop for FakeClient {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-    }
-}
-
-/// A second in which a dialog that was just opened takes no keys.
+/// A dialog that was just opened takes no keys for a moment, and what the client says about it then is not believed: it
+/// is the time itself that has to pass.
 #[cfg(target_os = "linux")]
 fn dialog_takes_keys() {
     std::thread::sleep(Duration::from_millis(400));
@@ -554,8 +518,8 @@ fn dialog_takes_keys() {
 #[test]
 #[cfg(target_os = "linux")]
 fn yes_and_esc_are_seen_in_the_clients_own_file() {
-    let home = Home::new();
-    let client = FakeClient::new(&home);
+    let sessions = Sessions::new();
+    let client = FakeClient::new(&sessions);
     let bash = json!({"tool_name": "Bash", "tool_input": {"command": "npm test"}});
     let with = |mut body: Value| {
         for (key, value) in client.hook().as_object().unwrap() {
@@ -563,89 +527,85 @@ fn yes_and_esc_are_seen_in_the_clients_own_file() {
         }
         body
     };
-    home.post("session-start", "s1", with(json!({"source": "startup"})));
-    home.post("user-prompt-submit", "s1", with(json!({"prompt": "test it"})));
+    sessions.post("session-start", "s1", with(json!({"source": "startup"})));
+    sessions.post("user-prompt-submit", "s1", with(json!({"prompt": "test it"})));
     client.says("s1", "busy", json!({}));
     for answer in ["busy", "idle"] {
-        home.post("pre-tool-use", "s1", with(bash.clone()));
-        home.post("permission-request", "s1", with(bash.clone()));
+        sessions.post("pre-tool-use", "s1", with(bash.clone()));
+        sessions.post("permission-request", "s1", with(bash.clone()));
         client.says("s1", "waiting", json!({"waitingFor": "permission prompt"}));
-        home.until("s1", |agent| agent["status"] == "attention");
+        sessions.until("s1", |agent| agent["status"] == "attention");
         dialog_takes_keys();
         client.says("s1", answer, json!({}));
-        home.until("s1", |agent| agent["status"] == if answer == "busy" { "working" } else { "idle" });
+        sessions.until("s1", |agent| agent["status"] == if answer == "busy" { "working" } else { "idle" });
     }
-    let agent = home.until("s1", |agent| agent["source"] == "client");
+    let agent = sessions.until("s1", |agent| agent["source"] == "client");
     assert_eq!(agent["client_status"]["status"], "idle");
     client.says("s1", "idle", json!({"name": "my-name", "nameSource": "user"}));
-    home.until("s1", |agent| agent["name"] == "my-name");
+    sessions.until("s1", |agent| agent["name"] == "my-name");
     // The end of the process ends the agent, whatever the file that it left behind says.
     drop(client);
-    home.until("s1", |agent| agent["end_reason"] == "process_gone");
+    sessions.until("s1", |agent| agent["end_reason"] == "process_gone");
 }
 
 #[test]
 #[cfg(target_os = "linux")]
 fn a_session_without_hooks_is_found_by_its_file_and_its_dialog_needs_the_user() {
-    let home = Home::new();
-    let client = FakeClient::new(&home);
+    let sessions = Sessions::new();
+    let client = FakeClient::new(&sessions);
     client.says("s1", "idle", json!({}));
-    let agent = home.until("s1", |agent| agent["status"] == "idle");
+    let agent = sessions.until("s1", |agent| agent["status"] == "idle");
     assert_eq!((&agent["source"], &agent["claude_pid"]), (&json!("client"), &json!(client.process.id())));
     client.says("s1", "waiting", json!({"waitingFor": "permission prompt"}));
-    let agent = home.until("s1", |agent| agent["status"] == "attention");
+    let agent = sessions.until("s1", |agent| agent["status"] == "attention");
     assert_eq!(agent["interactions"][0]["kind"], "dialog");
     assert_eq!(agent["interactions"][0]["text"], "permission prompt");
     client.says("s1", "busy", json!({}));
-    home.until("s1", |agent| agent["status"] == "working");
+    sessions.until("s1", |agent| agent["status"] == "working");
     client.says("s1", "shell", json!({}));
-    home.until("s1", |agent| agent["group"] == "background");
+    sessions.until("s1", |agent| agent["group"] == "background");
     // Another process's file, and one of a process that is gone, say nothing.
     client.says("s1", "waiting", json!({"procStart": "1"}));
     std::fs::write(client.file.with_file_name("1.json"), r#"{"pid":1,"sessionId":"s2","status":"busy"}"#)
         .unwrap();
     client.says("s1", "idle", json!({}));
-    let agent = home.until("s1", |agent| agent["group"] != "background");
+    let agent = sessions.until("s1", |agent| agent["group"] != "background");
     assert_eq!(agent["status"], "idle");
-    assert!(home.agent("s2").is_none());
-    assert!(home.turns(&agent).is_empty(), "the file makes no turns");
+    assert!(sessions.agent("s2").is_none());
+    assert!(sessions.turns(&agent).is_empty(), "the file makes no turns");
 }
 
 #[test]
 #[cfg(target_os = "linux")]
 fn without_the_file_nothing_is_worse_than_before() {
-    let mut home = Home::new();
-    let client = FakeClient::new(&home);
+    let mut sessions = Sessions::new();
+    let client = FakeClient::new(&sessions);
     client.says("s1", "busy", json!({}));
-    home.post("session-start", "s1", client.hook());
-    home.post("user-prompt-submit", "s1", json!({"prompt": "work"}));
+    sessions.post("session-start", "s1", client.hook());
+    sessions.post("user-prompt-submit", "s1", json!({"prompt": "work"}));
     std::fs::remove_file(&client.file).unwrap();
-    home.write("s1", "user", json!({"message": {"content": "[Request interrupted by user]"}}));
-    home.until("s1", |agent| agent["status"] == "idle" && agent["status_detail"] == "interrupted");
+    sessions.write("s1", "user", json!({"message": {"content": "[Request interrupted by user]"}}));
+    sessions.until("s1", |agent| agent["status"] == "idle" && agent["status_detail"] == "interrupted");
 }
 
 #[test]
 #[cfg(target_os = "linux")]
 fn hooks_that_vanish_from_the_settings_are_missed_at_once() {
-    let home = Home::new();
-    let settings = home.dir.path().join(".claude/settings.json");
+    let sessions = Sessions::new();
+    let settings = sessions.home.at(".claude/settings.json");
     std::fs::create_dir_all(settings.parent().unwrap()).unwrap();
     let ours =
         r#"{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "/usr/bin/headspace notify"}]}]}}"#;
     std::fs::write(&settings, ours).unwrap();
     let says = |word: &str| {
-        let deadline = Instant::now() + PATIENCE;
-        while home.get("/hook/status")["hooks"] != word {
-            assert!(Instant::now() < deadline, "never {word}");
-            std::thread::sleep(Duration::from_millis(30));
-        }
+        wait_until(&format!("hooks to be {word}"), || sessions.get("/hook/status")["hooks"] == word);
     };
     says("installed");
     // As editors do it: another file takes its name.
     std::fs::write(settings.with_extension("new"), "{}").unwrap();
     std::fs::rename(settings.with_extension("new"), &settings).unwrap();
     says("missing");
-    let client = FakeClient::new(&home);
+    let client = FakeClient::new(&sessions);
     client.says("s1", "waiting", json!({"waitingFor": "input needed"}));
-    home.until("s1", |agent| agent["status"] == "attention");
+    sessions.until("s1", |agent| agent["status"] == "attention");
 }

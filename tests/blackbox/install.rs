@@ -1,113 +1,47 @@
 //! Install and uninstall as a user meets them: through the binary, in a home of their own.
 
+use headspace_test_support::{Home, Tmux, binary, copy_program, each_row, succeeded};
 use serde_json::Value;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::Stdio;
 use std::time::{Duration, Instant};
-
-const BIN: &str = env!("CARGO_BIN_EXE_headspace");
 
 const PRETTY: &str = "{\n  \"model\": \"opus\",\n  \"env\": {\"FOO\": \"b\\u00e4r \\\"q\\\"\"},\n  \"statusLine\": {\"type\": \"command\", \"command\": \"~/bin/line.sh\"},\n  \"hooks\": {\n    \"Stop\": [\n      {\n        \"hooks\": [\n          {\"type\": \"command\", \"command\": \"afplay Glass.aiff\"},\n          {\"type\": \"command\", \"command\": \"/opt/log-headspace.sh notify\", \"timeout\": 5}\n        ]\n      }\n    ]\n  },\n  \"includeCoAuthoredBy\": false\n}\n";
 
-/// A user with a home directory and nothing else.
-struct User {
-    dir: tempfile::TempDir,
-    path: String,
+fn with_settings(text: &str) -> Home {
+    let home = Home::new();
+    home.write(".claude/settings.json", text);
+    home
 }
 
-impl User {
-    fn new() -> User {
-        User { dir: tempfile::tempdir().unwrap(), path: "/usr/bin:/bin".into() }
-    }
+fn settings(home: &Home) -> PathBuf {
+    home.at(".claude/settings.json")
+}
 
-    fn with_settings(text: &str) -> User {
-        let user = User::new();
-        user.write(".claude/settings.json", text);
-        user
-    }
+fn backups(home: &Home) -> Vec<PathBuf> {
+    let Ok(dir) = fs::read_dir(home.at(".local/state/headspace/backups")) else { return Vec::new() };
+    let mut found: Vec<_> =
+        dir.map(|e| e.unwrap().path()).filter(|p| p.extension().is_some_and(|e| e == "bak")).collect();
+    found.sort();
+    found
+}
 
-    fn home(&self) -> PathBuf {
-        self.dir.path().canonicalize().unwrap()
-    }
-
-    fn at(&self, path: &str) -> PathBuf {
-        self.home().join(path)
-    }
-
-    fn settings(&self) -> PathBuf {
-        self.at(".claude/settings.json")
-    }
-
-    fn write(&self, path: &str, text: &str) -> PathBuf {
-        let path = self.at(path);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(&path, text).unwrap();
-        path
-    }
-
-    /// A program of this name, first on PATH.
-    fn program(&mut self, name: &str, script: &str) {
-        crate::stage::ground::program(&self.at("bin").join(name), script);
-        self.path = format!("{}:/usr/bin:/bin", self.at("bin").display());
-    }
-
-    fn command(&self, bin: &Path, args: &[&str]) -> Command {
-        let mut command = Command::new(bin);
-        command
-            .args(args)
-            .env_clear()
-            .env("HOME", self.home())
-            .env("PATH", &self.path)
-            // Nobody listens there: the test must not meet a server of the machine it runs on.
-            .env("CLAUDE_HEADSPACE_URL", "http://127.0.0.1:9")
-            .current_dir(self.home())
-            .stdin(Stdio::null());
-        command
-    }
-
-    fn run(&self, args: &[&str]) -> Output {
-        self.command(Path::new(BIN), args).output().unwrap()
-    }
-
-    fn ok(&self, args: &[&str]) -> String {
-        succeeded(self.run(args))
-    }
-
-    fn json(&self, args: &[&str]) -> Value {
-        serde_json::from_str(&self.ok(&[args, &["--json"]].concat())).unwrap()
-    }
-
-    fn backups(&self) -> Vec<PathBuf> {
-        let Ok(dir) = fs::read_dir(self.at(".local/state/headspace/backups")) else { return Vec::new() };
-        let mut found: Vec<_> =
-            dir.map(|e| e.unwrap().path()).filter(|p| p.extension().is_some_and(|e| e == "bak")).collect();
-        found.sort();
-        found
-    }
-
-    /// Every file below the home directory with its content.
-    fn everything(&self) -> Vec<(PathBuf, Vec<u8>)> {
-        fn walk(dir: &Path, out: &mut Vec<(PathBuf, Vec<u8>)>) {
-            for entry in fs::read_dir(dir).unwrap().flatten() {
-                let path = entry.path();
-                match entry.file_type().unwrap().is_dir() {
-                    true => walk(&path, out),
-                    false => out.push((path.clone(), fs::read(&path).unwrap_or_default())),
-                }
+/// Every file below the home directory with its content.
+fn everything(home: &Home) -> Vec<(PathBuf, Vec<u8>)> {
+    fn walk(dir: &Path, out: &mut Vec<(PathBuf, Vec<u8>)>) {
+        for entry in fs::read_dir(dir).unwrap().flatten() {
+            let path = entry.path();
+            match entry.file_type().unwrap().is_dir() {
+                true => walk(&path, out),
+                false => out.push((path.clone(), fs::read(&path).unwrap_or_default())),
             }
         }
-        let mut out = Vec::new();
-        walk(&self.home(), &mut out);
-        out.sort();
-        out
     }
-}
-
-fn succeeded(output: Output) -> String {
-    let (out, err) = (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
-    assert!(output.status.success(), "{}\n{out}\n{err}", output.status);
+    let mut out = Vec::new();
+    walk(home.path(), &mut out);
+    out.sort();
     out
 }
 
@@ -154,35 +88,39 @@ fn uninstall_gives_the_bytes_back_whatever_the_file_looked_like() {
         "{\"model\":\"opus\"}".into(),
         "// mine\n{\n  /* a */ \"model\": \"opus\", // b\n  \"x\": [1,],\n}\n// end".into(),
     ];
-    for before in shapes {
-        let user = User::with_settings(&before);
-        user.ok(&["install"]);
-        let installed = read(&user.settings());
-        assert_ne!(installed, before);
-        assert!(user.backups().iter().any(|backup| read(backup) == before), "no backup of {before:?}");
-        user.ok(&["install"]);
-        assert_eq!(read(&user.settings()), installed, "second install");
-        user.ok(&["uninstall"]);
-        assert_eq!(read(&user.settings()), before);
-        user.ok(&["uninstall"]);
-        assert_eq!(read(&user.settings()), before, "second uninstall");
-    }
+    each_row(
+        shapes,
+        |before| format!("{before:?}"),
+        |before| {
+            let home = with_settings(&before);
+            home.ok(&["install"]);
+            let installed = read(&settings(&home));
+            assert_ne!(installed, before);
+            assert!(backups(&home).iter().any(|backup| read(backup) == before), "no backup of {before:?}");
+            home.ok(&["install"]);
+            assert_eq!(read(&settings(&home)), installed, "second install");
+            home.ok(&["uninstall"]);
+            assert_eq!(read(&settings(&home)), before);
+            home.ok(&["uninstall"]);
+            assert_eq!(read(&settings(&home)), before, "second uninstall");
+        },
+    );
 }
 
 #[test]
 fn a_home_without_claude_is_left_without_it() {
-    let user = User::new();
-    user.ok(&["install"]);
-    assert_eq!(events_of(&read(&user.settings()), &[BIN, "notify"]).len(), 28);
-    assert_eq!((mode(&user.settings()), mode(&user.at(".claude"))), (0o600, 0o700));
-    user.ok(&["uninstall"]);
-    assert!(!user.at(".claude").exists());
+    let home = Home::new();
+    home.ok(&["install"]);
+    assert_eq!(events_of(&read(&settings(&home)), &[binary(), "notify"]).len(), 28);
+    assert_eq!((mode(&settings(&home)), mode(&home.at(".claude"))), (0o600, 0o700));
+    home.ok(&["uninstall"]);
+    assert!(!home.at(".claude").exists());
 }
 
 #[test]
 fn what_install_did_is_told() {
-    let user = User::with_settings(PRETTY);
-    let told = user.ok(&["install"]);
+    let home = with_settings(PRETTY);
+    let told = home.ok(&["install"]);
     for part in [
         "~/.claude/settings.json",
         ".bak",
@@ -195,9 +133,9 @@ fn what_install_did_is_told() {
     ] {
         assert!(told.contains(part), "{part:?} is missing:\n{told}");
     }
-    let again = user.ok(&["install"]);
+    let again = home.ok(&["install"]);
     assert!(again.contains("already installed, nothing changed") && !again.contains(".bak"), "{again}");
-    let json = user.json(&["install"]);
+    let json = home.json(&["install"]);
     assert_eq!(
         (&json["files"][0]["changed"], &json["files"][0]["kept"]),
         (&Value::Bool(false), &Value::from(28))
@@ -207,109 +145,109 @@ fn what_install_did_is_told() {
 
 #[test]
 fn the_test_event_leaves_nothing_behind() {
-    let user = User::new();
-    user.ok(&["install"]);
+    let home = Home::new();
+    home.ok(&["install"]);
     let left: Vec<_> =
-        fs::read_dir(user.at(".local/state/headspace")).unwrap().map(|e| e.unwrap().file_name()).collect();
+        fs::read_dir(home.at(".local/state/headspace")).unwrap().map(|e| e.unwrap().file_name()).collect();
     assert_eq!(left, ["backups"]);
 }
 
 #[test]
 fn a_moved_binary_is_updated_in_place_and_undone_to_the_byte() {
-    let user = User::with_settings(PRETTY);
-    user.ok(&["install"]);
-    let installed = read(&user.settings());
-    let moved = user.at("elsewhere/headspace");
+    let home = with_settings(PRETTY);
+    home.ok(&["install"]);
+    let installed = read(&settings(&home));
+    let moved = home.at("elsewhere/headspace");
     fs::create_dir_all(moved.parent().unwrap()).unwrap();
-    crate::stage::ground::copy(BIN, &moved);
-    let told = succeeded(user.command(&moved, &["install"]).output().unwrap());
+    copy_program(binary(), &moved);
+    let told = succeeded(home.command_of(&moved, &["install"]).output().unwrap());
     assert!(told.contains("28 updated") && told.contains("delivered in "), "{told}");
-    assert_eq!(read(&user.settings()), installed.replace(BIN, moved.to_str().unwrap()));
+    assert_eq!(read(&settings(&home)), installed.replace(binary(), moved.to_str().unwrap()));
     // A path that a shell would take apart is written as a line that it puts together again.
-    let odd = user.at("it's a dir/headspace");
+    let odd = home.at("it's a dir/headspace");
     fs::create_dir_all(odd.parent().unwrap()).unwrap();
     fs::rename(&moved, &odd).unwrap();
-    let told = succeeded(user.command(&odd, &["install"]).output().unwrap());
+    let told = succeeded(home.command_of(&odd, &["install"]).output().unwrap());
     assert!(told.contains("28 updated") && told.contains("delivered in "), "{told}");
     let line = format!("'{}' notify", odd.to_str().unwrap().replace('\'', "'\\''"));
-    assert_eq!(events_of(&read(&user.settings()), &[&line]).len(), 28);
-    assert!(read(&user.at(".claude/hooks/notify-headspace.sh")).contains("it'\\''s a dir"));
+    assert_eq!(events_of(&read(&settings(&home)), &[&line]).len(), 28);
+    assert!(read(&home.at(".claude/hooks/notify-headspace.sh")).contains("it'\\''s a dir"));
     let moved = odd;
-    succeeded(user.command(&moved, &["uninstall"]).output().unwrap());
-    assert_eq!(read(&user.settings()), PRETTY);
+    succeeded(home.command_of(&moved, &["uninstall"]).output().unwrap());
+    assert_eq!(read(&settings(&home)), PRETTY);
 }
 
 #[test]
 fn edits_made_after_install_survive_uninstall() {
     let before = "{\n  \"model\": \"opus\",\n  \"hooks\": {}\n}\n";
-    let user = User::with_settings(before);
-    user.ok(&["install"]);
-    let edited = read(&user.settings()).replace("\"opus\"", "\"haiku\", // mine");
-    fs::write(user.settings(), &edited).unwrap();
-    user.ok(&["install"]);
-    assert_eq!(read(&user.settings()), edited);
-    let told = user.ok(&["uninstall"]);
+    let home = with_settings(before);
+    home.ok(&["install"]);
+    let edited = read(&settings(&home)).replace("\"opus\"", "\"haiku\", // mine");
+    fs::write(settings(&home), &edited).unwrap();
+    home.ok(&["install"]);
+    assert_eq!(read(&settings(&home)), edited);
+    let told = home.ok(&["uninstall"]);
     assert!(told.contains("everything else left as it is"), "{told}");
-    assert_eq!(read(&user.settings()), before.replace("\"opus\"", "\"haiku\", // mine"));
+    assert_eq!(read(&settings(&home)), before.replace("\"opus\"", "\"haiku\", // mine"));
 }
 
 #[test]
 fn ten_backups_are_kept_and_the_first_of_all() {
-    let user = User::with_settings(PRETTY);
-    user.ok(&["install"]);
+    let home = with_settings(PRETTY);
+    home.ok(&["install"]);
     for round in 0..15 {
-        let text = read(&user.settings());
+        let text = read(&settings(&home));
         // Taking an entry out makes the next install write again.
         let start = text.find("    \"Setup\"").unwrap_or_else(|| panic!("{text}"));
         let end = start + text[start..].find('\n').unwrap() + 1;
         let mut text = text;
         text.replace_range(start..end, "");
-        fs::write(user.settings(), text.replace("\"opus\"", &format!("\"opus{round}\""))).unwrap();
-        user.ok(&["install", "--events", "Setup,Stop"]);
-        user.ok(&["install"]);
+        fs::write(settings(&home), text.replace("\"opus\"", &format!("\"opus{round}\""))).unwrap();
+        home.ok(&["install", "--events", "Setup,Stop"]);
+        home.ok(&["install"]);
     }
-    let backups = user.backups();
+    let backups = backups(&home);
     assert_eq!(backups.len(), 11, "{backups:?}");
     assert_eq!(read(&backups[0]), PRETTY);
     assert!(backups.iter().all(|backup| mode(backup) == 0o600));
-    assert_eq!(mode(&user.at(".local/state/headspace")), 0o700);
+    assert_eq!(mode(&home.at(".local/state/headspace")), 0o700);
 }
 
 #[test]
 fn links_stay_links_and_modes_stay() {
     for relative in [false, true] {
-        let user = User::new();
-        let real = user.write("dotfiles/claude/settings.json", PRETTY);
+        let home = Home::new();
+        let real = home.write("dotfiles/claude/settings.json", PRETTY);
         fs::set_permissions(&real, PermissionsExt::from_mode(0o640)).unwrap();
-        fs::create_dir(user.at(".claude")).unwrap();
-        let middle = user.at("dotfiles/link.json");
+        fs::create_dir(home.at(".claude")).unwrap();
+        let middle = home.at("dotfiles/link.json");
         symlink("claude/settings.json", &middle).unwrap();
         let to = if relative { PathBuf::from("../dotfiles/link.json") } else { middle.clone() };
-        symlink(&to, user.settings()).unwrap();
-        let told = user.ok(&["install"]);
+        symlink(&to, settings(&home)).unwrap();
+        let told = home.ok(&["install"]);
         assert!(told.contains("-> ~/dotfiles/claude/settings.json (link kept)"), "{told}");
-        assert_eq!(fs::read_link(user.settings()).unwrap(), to);
+        assert_eq!(fs::read_link(settings(&home)).unwrap(), to);
         assert!(middle.is_symlink() && !real.is_symlink());
-        assert_eq!((mode(&real), events_of(&read(&real), &[BIN, "notify"]).len()), (0o640, 28));
-        user.ok(&["uninstall"]);
+        assert_eq!((mode(&real), events_of(&read(&real), &[binary(), "notify"]).len()), (0o640, 28));
+        home.ok(&["uninstall"]);
         assert_eq!((read(&real), mode(&real)), (PRETTY.to_owned(), 0o640));
     }
-    let user = User::new();
-    fs::create_dir_all(user.at(".claude")).unwrap();
-    symlink("../later/settings.json", user.settings()).unwrap();
-    user.ok(&["install"]);
-    assert!(user.settings().is_symlink() && user.at("later/settings.json").is_file());
-    user.ok(&["uninstall"]);
-    assert!(user.settings().is_symlink() && !user.at("later").exists());
+    let home = Home::new();
+    fs::create_dir_all(home.at(".claude")).unwrap();
+    symlink("../later/settings.json", settings(&home)).unwrap();
+    home.ok(&["install"]);
+    assert!(settings(&home).is_symlink() && home.at("later/settings.json").is_file());
+    home.ok(&["uninstall"]);
+    assert!(settings(&home).is_symlink() && !home.at("later").exists());
 }
 
 #[test]
 fn a_second_hard_link_is_told_of() {
-    let user = User::with_settings(PRETTY);
-    fs::hard_link(user.settings(), user.at("other.json")).unwrap();
-    let output = user.run(&["install"]);
+    let home = with_settings(PRETTY);
+    fs::hard_link(settings(&home), home.at("other.json")).unwrap();
+    let output = home.run(&["install"]);
     assert!(String::from_utf8_lossy(&output.stderr).contains("second hard link"));
-    assert_eq!(read(&user.at("other.json")), PRETTY);
+    assert_eq!(read(&home.at("other.json")), PRETTY);
 }
 
 #[test]
@@ -331,54 +269,58 @@ fn a_doubtful_file_is_refused_in_one_line_with_its_place() {
         (b"{\"a\": \"\x1b\"}", ":1:8: not valid JSON"),
         (b"{\n\"model\": \"\xff\xfe\"}", ":2:11: not UTF-8"),
     ];
-    for (bytes, place) in cases {
-        let user = User::new();
-        fs::create_dir(user.at(".claude")).unwrap();
-        fs::write(user.settings(), bytes).unwrap();
-        let before = user.everything();
-        for command in ["install", "uninstall"] {
-            let output = user.run(&[command]);
-            let told = String::from_utf8(output.stderr).unwrap();
-            assert_eq!(output.status.code(), Some(1), "{told}");
-            assert!(told.starts_with("headspace: could not ") && told.lines().count() == 1, "{told}");
-            assert!(told.contains(place), "{place}: {told}");
-            assert_eq!(user.everything(), before, "{command}");
-        }
-    }
+    each_row(
+        cases,
+        |(bytes, _)| String::from_utf8_lossy(bytes).into_owned(),
+        |(bytes, place)| {
+            let home = Home::new();
+            fs::create_dir(home.at(".claude")).unwrap();
+            fs::write(settings(&home), bytes).unwrap();
+            let before = everything(&home);
+            for command in ["install", "uninstall"] {
+                let output = home.run(&[command]);
+                let told = String::from_utf8(output.stderr).unwrap();
+                assert_eq!(output.status.code(), Some(1), "{told}");
+                assert!(told.starts_with("headspace: could not ") && told.lines().count() == 1, "{told}");
+                assert!(told.contains(place), "{place}: {told}");
+                assert_eq!(everything(&home), before, "{command}");
+            }
+        },
+    );
 }
 
 #[test]
 fn a_read_only_file_is_left_alone() {
-    let user = User::with_settings(PRETTY);
-    fs::set_permissions(user.settings(), PermissionsExt::from_mode(0o444)).unwrap();
-    let before = user.everything();
-    let output = user.run(&["install"]);
+    let home = with_settings(PRETTY);
+    fs::set_permissions(settings(&home), PermissionsExt::from_mode(0o444)).unwrap();
+    let before = everything(&home);
+    let output = home.run(&["install"]);
     assert_eq!(output.status.code(), Some(1));
     assert!(String::from_utf8(output.stderr).unwrap().contains("settings.json: the file is read-only"));
-    assert_eq!(user.everything(), before);
+    assert_eq!(everything(&home), before);
 }
 
 #[test]
 fn a_file_the_client_ignores_is_merged_with_a_warning() {
-    let user = User::with_settings("{\n  \"a\": 1, // note\n}\n");
-    let output = user.run(&["install"]);
+    let home = with_settings("{\n  \"a\": 1, // note\n}\n");
+    let output = home.run(&["install"]);
     let told = String::from_utf8(output.stderr.clone()).unwrap();
     succeeded(output);
     assert!(told.contains("settings.json:2:9: Claude Code ignores"), "{told}");
-    assert!(read(&user.settings()).contains("\"a\": 1, // note\n  \"hooks\""));
+    assert!(read(&settings(&home)).contains("\"a\": 1, // note\n  \"hooks\""));
 }
 
 #[test]
 fn a_dry_run_prints_a_patch_and_touches_nothing() {
-    let user = User::with_settings(PRETTY);
-    let before = user.everything();
-    let patch = user.ok(&["install", "--dry-run"]);
-    assert_eq!(user.everything(), before);
+    let home = with_settings(PRETTY);
+    let before = everything(&home);
+    let patch = home.ok(&["install", "--dry-run"]);
+    assert_eq!(everything(&home), before);
     assert!(patch.starts_with("--- ") && patch.contains("\n+++ ") && patch.contains("\n@@ "), "{patch}");
-    assert_eq!(user.json(&["install", "--dry-run"])["files"][0]["changes"], true);
+    assert_eq!(home.json(&["install", "--dry-run"])["files"][0]["changes"], true);
 
-    user.ok(&["install"]);
-    let undo = user.ok(&["uninstall", "--dry-run"]);
+    home.ok(&["install"]);
+    let undo = home.ok(&["uninstall", "--dry-run"]);
     let signed = |text: &str, sign| -> Vec<String> {
         let wanted =
             |line: &&str| line.starts_with(sign) && !line.starts_with("--- ") && !line.starts_with("+++ ");
@@ -386,52 +328,52 @@ fn a_dry_run_prints_a_patch_and_touches_nothing() {
     };
     assert_eq!(signed(&patch, '+'), signed(&undo, '-'));
     assert_eq!(signed(&patch, '-'), signed(&undo, '+'));
-    assert!(user.ok(&["install", "--dry-run"]).contains("nothing to change"));
+    assert!(home.ok(&["install", "--dry-run"]).contains("nothing to change"));
 }
 
 #[test]
 fn scopes_and_directories_choose_the_file() {
-    let user = User::new();
-    fs::create_dir_all(user.at("work/.git")).unwrap();
-    fs::write(user.at("work/.git/HEAD"), "ref: refs/heads/main\n").unwrap();
-    fs::create_dir_all(user.at("work/src")).unwrap();
+    let home = Home::new();
+    fs::create_dir_all(home.at("work/.git")).unwrap();
+    fs::write(home.at("work/.git/HEAD"), "ref: refs/heads/main\n").unwrap();
+    fs::create_dir_all(home.at("work/src")).unwrap();
     for (scope, file) in [("project", "settings.json"), ("local", "settings.local.json")] {
-        let mut command = user.command(Path::new(BIN), &["install", "--scope", scope]);
-        succeeded(command.current_dir(user.at("work/src")).output().unwrap());
-        let file = user.at("work/.claude").join(file);
-        assert_eq!(events_of(&read(&file), &[BIN, "notify"]).len(), 28);
+        let mut command = home.command(&["install", "--scope", scope]);
+        succeeded(command.current_dir(home.at("work/src")).output().unwrap());
+        let file = home.at("work/.claude").join(file);
+        assert_eq!(events_of(&read(&file), &[binary(), "notify"]).len(), 28);
     }
-    assert!(!user.at(".claude").exists());
+    assert!(!home.at(".claude").exists());
 
-    user.ok(&["install", "--config-dir", "one", "--config-dir", "two/deep", "--create"]);
+    home.ok(&["install", "--config-dir", "one", "--config-dir", "two/deep", "--create"]);
     assert!(
-        user.at("one/settings.json").is_file() && user.at("two/deep/hooks/notify-headspace.sh").is_file()
+        home.at("one/settings.json").is_file() && home.at("two/deep/hooks/notify-headspace.sh").is_file()
     );
 
-    let mut command = user.command(Path::new(BIN), &["install"]);
-    succeeded(command.env("CLAUDE_CONFIG_DIR", user.at("three")).output().unwrap());
-    assert!(user.at("three/settings.json").is_file() && !user.settings().exists());
-    assert_eq!(user.run(&["install", "--scope", "local", "--config-dir", "x"]).status.code(), Some(2));
+    let mut command = home.command(&["install"]);
+    succeeded(command.env("CLAUDE_CONFIG_DIR", home.at("three")).output().unwrap());
+    assert!(home.at("three/settings.json").is_file() && !settings(&home).exists());
+    assert_eq!(home.run(&["install", "--scope", "local", "--config-dir", "x"]).status.code(), Some(2));
 }
 
 #[test]
 fn of_several_files_all_are_changed_or_none() {
-    let user = User::new();
-    user.write("one/settings.json", "{}");
-    user.write("two/settings.json", "{\"hooks\": []}");
-    let before = user.everything();
-    let output = user.run(&["install", "--config-dir", "one", "--config-dir", "two"]);
+    let home = Home::new();
+    home.write("one/settings.json", "{}");
+    home.write("two/settings.json", "{\"hooks\": []}");
+    let before = everything(&home);
+    let output = home.run(&["install", "--config-dir", "one", "--config-dir", "two"]);
     assert_eq!(output.status.code(), Some(1));
-    assert_eq!(user.everything(), before);
+    assert_eq!(everything(&home), before);
 }
 
 #[test]
 fn chosen_events_are_the_only_ones() {
-    let user = User::new();
-    user.ok(&["install", "--events", "Stop,permission-request"]);
-    assert_eq!(events_of(&read(&user.settings()), &[BIN, "notify"]), ["Stop", "PermissionRequest"]);
+    let home = Home::new();
+    home.ok(&["install", "--events", "Stop,permission-request"]);
+    assert_eq!(events_of(&read(&settings(&home)), &[binary(), "notify"]), ["Stop", "PermissionRequest"]);
     for (name, words) in [("WorktreeCreate", "git"), ("Stopp", "no event")] {
-        let output = user.run(&["install", "--events", name]);
+        let output = home.run(&["install", "--events", name]);
         let told = String::from_utf8(output.stderr).unwrap();
         assert!(output.status.code() == Some(2) && told.contains(words), "{told}");
     }
@@ -439,175 +381,152 @@ fn chosen_events_are_the_only_ones() {
 
 #[test]
 fn the_script_delivers_and_is_quiet_when_the_binary_is_gone() {
-    let user = User::new();
-    let bin = user.at("my apps/headspace");
+    let home = Home::new();
+    let bin = home.at("my apps/headspace");
     fs::create_dir_all(bin.parent().unwrap()).unwrap();
-    crate::stage::ground::copy(BIN, &bin);
-    let told = succeeded(user.command(&bin, &["install", "--script"]).output().unwrap());
+    copy_program(binary(), &bin);
+    let told = succeeded(home.command_of(&bin, &["install", "--script"]).output().unwrap());
     assert!(told.contains("delivered in "), "{told}");
-    let script = user.at(".claude/hooks/notify-headspace.sh");
+    let script = home.at(".claude/hooks/notify-headspace.sh");
     assert_eq!(mode(&script), 0o755);
-    assert_eq!(events_of(&read(&user.settings()), &[script.to_str().unwrap()]).len(), 28);
+    assert_eq!(events_of(&read(&settings(&home)), &[script.to_str().unwrap()]).len(), 28);
 
     fs::remove_file(&bin).unwrap();
-    let output = user.command(&script, &["stop"]).output().unwrap();
+    let output = home.command_of(&script, &["stop"]).output().unwrap();
     assert!(output.status.success() && output.stdout.is_empty() && output.stderr.is_empty());
-    user.ok(&["uninstall"]);
-    assert!(!user.at(".claude").exists());
+    home.ok(&["uninstall"]);
+    assert!(!home.at(".claude").exists());
 }
 
 #[test]
 fn a_script_of_somebody_else_is_not_touched() {
-    let user = User::new();
-    let script = user.write(".claude/hooks/notify-headspace.sh", "#!/bin/sh\nmine\n");
-    let output = user.run(&["install"]);
+    let home = Home::new();
+    let script = home.write(".claude/hooks/notify-headspace.sh", "#!/bin/sh\nmine\n");
+    let output = home.run(&["install"]);
     assert!(String::from_utf8_lossy(&output.stderr).contains("is not ours"));
     succeeded(output);
-    assert_eq!(user.run(&["install", "--script"]).status.code(), Some(1));
-    user.ok(&["uninstall"]);
+    assert_eq!(home.run(&["install", "--script"]).status.code(), Some(1));
+    home.ok(&["uninstall"]);
     assert_eq!(read(&script), "#!/bin/sh\nmine\n");
 }
 
 #[test]
 fn wave_gets_its_four_events_in_its_own_form() {
-    let user = User::new();
+    let home = Home::new();
     let before = "{\n  \"hooks\": {\n    \"Stop\": [{\"hooks\": [{\"type\": \"command\", \"command\": \"x\"}]}]\n  }\n}\n";
-    let file = user.write(".wave/settings.json", before);
-    let told = user.ok(&["install", "--client", "wave"]);
-    assert!(told.contains("delivered in ") && !user.at(".claude").exists(), "{told}");
+    let file = home.write(".wave/settings.json", before);
+    let told = home.ok(&["install", "--client", "wave"]);
+    assert!(told.contains("delivered in ") && !home.at(".claude").exists(), "{told}");
     let value: Value = serde_json::from_str(&read(&file)).unwrap();
-    let line = format!("{BIN} notify");
+    let line = format!("{} notify", binary());
     assert_eq!(events_of(&read(&file), &[&line]), ["Stop", "PreToolUse", "PostToolUse", "UserPromptSubmit"]);
     assert_eq!(value["hooks"]["PreToolUse"][0]["matcher"], "*");
     assert!(value["hooks"]["Stop"][1].get("matcher").is_none());
-    user.ok(&["uninstall", "--client", "wave"]);
+    home.ok(&["uninstall", "--client", "wave"]);
     assert_eq!(read(&file), before);
-    assert_eq!(user.run(&["install", "--client", "wave", "--guard"]).status.code(), Some(2));
+    assert_eq!(home.run(&["install", "--client", "wave", "--guard"]).status.code(), Some(2));
 }
 
 #[test]
 fn an_old_client_gets_only_what_it_knows() {
-    let mut user = User::new();
-    user.program("claude", "#!/bin/sh\necho '2.0.50 (Claude Code)'\n");
-    let told = user.ok(&["install", "--guard"]);
+    let home = Home::new();
+    home.program("claude", "#!/bin/sh\necho '2.0.50 (Claude Code)'\n");
+    let told = home.ok(&["install", "--guard"]);
     assert!(told.contains("2.0.50"), "{told}");
-    let text = read(&user.settings());
-    let events = events_of(&text, &[BIN, "notify"]);
+    let text = read(&settings(&home));
+    let events = events_of(&text, &[binary(), "notify"]);
     assert!(
         events.contains(&"PermissionRequest".to_owned()) && !events.contains(&"Setup".to_owned()),
         "{events:?}"
     );
-    assert_eq!(events_of(&text, &[&format!("{BIN} guard hook")]), ["PreToolUse"]);
-    user.program("claude", "#!/bin/sh\necho '2.1.325 (Claude Code)'\n");
-    user.ok(&["install"]);
-    let text = read(&user.settings());
-    assert_eq!(events_of(&text, &[BIN, "notify"]).len(), 28);
-    assert_eq!(events_of(&text, &[BIN, "guard", "hook"]), ["PreToolUse"]);
+    assert_eq!(events_of(&text, &[&format!("{} guard hook", binary())]), ["PreToolUse"]);
+    home.program("claude", "#!/bin/sh\necho '2.1.325 (Claude Code)'\n");
+    home.ok(&["install"]);
+    let text = read(&settings(&home));
+    assert_eq!(events_of(&text, &[binary(), "notify"]).len(), 28);
+    assert_eq!(events_of(&text, &[binary(), "guard", "hook"]), ["PreToolUse"]);
 }
 
 #[test]
 fn a_client_that_hangs_does_not_hang_install() {
-    let mut user = User::new();
-    user.program("claude", "#!/bin/sh\nexec sleep 60\n");
+    let home = Home::new();
+    home.program("claude", "#!/bin/sh\nexec sleep 60\n");
     let started = Instant::now();
-    user.ok(&["install"]);
+    home.ok(&["install"]);
     assert!(started.elapsed() < Duration::from_secs(20));
 }
 
 #[test]
 fn guard_and_status_line_come_and_go() {
-    let user = User::with_settings(PRETTY);
-    user.write(".config/headspace/config.jsonc", "{\"guard\": {\"on_failure\": \"block\"}}");
-    user.ok(&["install", "--guard", "--statusline"]);
-    let text = read(&user.settings());
+    let home = with_settings(PRETTY);
+    home.write(".config/headspace/config.jsonc", "{\"guard\": {\"on_failure\": \"block\"}}");
+    home.ok(&["install", "--guard", "--statusline"]);
+    let text = read(&settings(&home));
     let value: Value = serde_json::from_str(&text).unwrap();
-    assert_eq!(value["statusLine"]["command"], format!("{BIN} statusline -- '~/bin/line.sh'"));
+    assert_eq!(value["statusLine"]["command"], format!("{} statusline -- '~/bin/line.sh'", binary()));
     assert_eq!(value["hooks"]["PreToolUse"][1]["hooks"][0]["onFailure"], "block");
-    assert_eq!(events_of(&text, &[BIN, "guard", "hook"]), ["PreToolUse"]);
-    user.ok(&["install"]);
-    assert_eq!(read(&user.settings()), text, "a plain install keeps both");
-    user.ok(&["uninstall", "--guard"]);
-    let text = read(&user.settings());
+    assert_eq!(events_of(&text, &[binary(), "guard", "hook"]), ["PreToolUse"]);
+    home.ok(&["install"]);
+    assert_eq!(read(&settings(&home)), text, "a plain install keeps both");
+    home.ok(&["uninstall", "--guard"]);
+    let text = read(&settings(&home));
     assert!(!text.contains("\"guard\"") && text.contains("statusline --"));
-    assert!(user.ok(&["uninstall"]).contains("everything else left as it is"));
-    assert_eq!(read(&user.settings()), PRETTY);
-    user.ok(&["install", "--guard", "--statusline"]);
-    assert!(user.ok(&["uninstall"]).contains("to the byte"));
-    assert_eq!(read(&user.settings()), PRETTY);
+    assert!(home.ok(&["uninstall"]).contains("everything else left as it is"));
+    assert_eq!(read(&settings(&home)), PRETTY);
+    home.ok(&["install", "--guard", "--statusline"]);
+    assert!(home.ok(&["uninstall"]).contains("to the byte"));
+    assert_eq!(read(&settings(&home)), PRETTY);
 }
 
 #[test]
 fn two_installs_at_once_are_as_good_as_one() {
     for _ in 0..5 {
-        let user = User::with_settings(PRETTY);
+        let home = with_settings(PRETTY);
         let children: Vec<_> = (0..4)
             .map(|_| {
-                user.command(Path::new(BIN), &["install"])
-                    .stdout(Stdio::piped())
-                    .stderr(Stdio::piped())
-                    .spawn()
-                    .unwrap()
+                home.command(&["install"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
             })
             .collect();
         for child in children {
             succeeded(child.wait_with_output().unwrap());
         }
-        assert_eq!(events_of(&read(&user.settings()), &[BIN, "notify"]).len(), 28);
-        user.ok(&["uninstall"]);
-        assert_eq!(read(&user.settings()), PRETTY);
+        assert_eq!(events_of(&read(&settings(&home)), &[binary(), "notify"]).len(), 28);
+        home.ok(&["uninstall"]);
+        assert_eq!(read(&settings(&home)), PRETTY);
     }
 }
 
 /// Killed at any moment the file is the old one or the new one, and the next install puts all in order.
 #[test]
 fn a_killed_install_or_uninstall_leaves_a_whole_file() {
-    let user = User::with_settings(PRETTY);
+    let home = with_settings(PRETTY);
     let started = Instant::now();
-    user.ok(&["install"]);
+    home.ok(&["install"]);
     let took = started.elapsed();
-    let installed = read(&user.settings());
+    let installed = read(&settings(&home));
     for (i, command) in (0u32..24).zip(["uninstall", "install"].into_iter().cycle()) {
-        let mut child = user
-            .command(Path::new(BIN), &[command])
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
+        let mut child = home.command(&[command]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         std::thread::sleep(took * i / 24);
         child.kill().unwrap();
         child.wait().unwrap();
-        let now = read(&user.settings());
+        let now = read(&settings(&home));
         assert!(now == installed || now == PRETTY, "{now}");
     }
-    user.ok(&["install"]);
-    assert_eq!(read(&user.settings()), installed);
-    user.ok(&["uninstall"]);
-    assert_eq!(read(&user.settings()), PRETTY);
+    home.ok(&["install"]);
+    assert_eq!(read(&settings(&home)), installed);
+    home.ok(&["uninstall"]);
+    assert_eq!(read(&settings(&home)), PRETTY);
 }
 
 #[test]
 fn the_lines_for_tmux_are_taken_by_tmux() {
-    let user = User::new();
-    let lines = user.ok(&["install", "--tmux"]);
-    assert!(!user.at(".claude").exists() && lines.contains("status --tmux"));
-    let conf = user.write("tmux.conf", &lines);
-    let socket = user.at("socket");
-    let tmux = |args: &[&str]| {
-        Command::new("tmux")
-            .arg("-S")
-            .arg(&socket)
-            .arg("-f")
-            .arg(&conf)
-            .args(args)
-            .env("HOME", user.home())
-            .output()
-    };
-    let Ok(started) = tmux(&["new-session", "-d", "sleep 60"]) else { return };
-    assert!(started.status.success(), "{}", String::from_utf8_lossy(&started.stderr));
-    let shown =
-        tmux(&["source-file", conf.to_str().unwrap(), ";", "show", "-g", "status-right", ";", "list-keys"])
-            .unwrap();
-    let _ = tmux(&["kill-server"]);
-    let shown = String::from_utf8_lossy(&shown.stdout).into_owned() + &String::from_utf8_lossy(&shown.stderr);
+    let home = Home::new();
+    let lines = home.ok(&["install", "--tmux"]);
+    assert!(!home.at(".claude").exists() && lines.contains("status --tmux"));
+    let conf = home.write("tmux.conf", &lines);
+    let Some(tmux) = Tmux::new(&home, "tmux.sock") else { return };
+    tmux.run(&["new-session", "-d", "sleep 60"]);
+    let source = ["source-file", conf.to_str().unwrap(), ";", "show", "-g", "status-right", ";", "list-keys"];
+    let shown = tmux.run(&source);
     assert!(shown.contains("status --tmux") && shown.contains("headspace next"), "{shown}");
 }

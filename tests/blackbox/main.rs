@@ -17,6 +17,5 @@ mod hybrid;
 mod install;
 mod notify;
 mod server;
-mod stage;
 mod strangers;
 mod terminal;

@@ -1,68 +1,32 @@
 //! The hook command in all weathers, through the binary. No server is needed: a stand-in listens.
 
+use headspace_test_support::{Home, NO_SERVER, Request, answer, each_row, listen, run};
 use serde_json::{Value, json};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::fd::AsRawFd;
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
-use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
+
+/// On a busy machine a hook starts late, but what it could wait for here lasts forever.
+const NOT_HELD_UP: Duration = Duration::from_secs(20);
 
 const ACK: &str = r#"{"status":"ok","event_id":1,"agent_id":1}"#;
 
-/// A home of its own, with nothing in it.
-struct Home(tempfile::TempDir);
-
-impl Home {
-    fn new() -> Home {
-        Home(tempfile::tempdir().unwrap())
-    }
-
-    fn state(&self) -> PathBuf {
-        self.0.path().join("state/headspace")
-    }
-
-    fn command(&self, url: &str, args: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_headspace"));
-        command
-            .args(args)
-            .env_clear()
-            .env("HOME", self.0.path())
-            .env("XDG_STATE_HOME", self.0.path().join("state"))
-            .env("XDG_CONFIG_HOME", self.0.path().join("config"))
-            .env("CLAUDE_HEADSPACE_URL", url)
-            .env("PATH", "/usr/bin:/bin")
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
-        command
-    }
-
-    fn notify(&self, url: &str, input: impl AsRef<[u8]>) -> Output {
-        run(self.command(url, &["notify"]), input)
-    }
-
-    /// What is in the spool, oldest first: header and body.
-    fn spooled(&self) -> Vec<(Value, Value)> {
-        let Ok(entries) = std::fs::read_dir(self.state().join("spool")) else { return Vec::new() };
-        let mut paths: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
-        paths.retain(|path| path.extension().is_some_and(|extension| extension == "event"));
-        paths.sort();
-        let read = |path: &PathBuf| {
-            let text = std::fs::read_to_string(path).unwrap();
-            let (header, body) = text.split_once('\n').unwrap();
-            (serde_json::from_str(header).unwrap(), serde_json::from_str(body).unwrap())
-        };
-        paths.iter().map(read).collect()
-    }
+/// A command whose server is at `url`.
+fn command(home: &Home, url: &str, args: &[&str]) -> Command {
+    let mut command = home.command(args);
+    command
+        .env("CLAUDE_HEADSPACE_URL", url)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    command
 }
 
-fn run(mut command: Command, input: impl AsRef<[u8]>) -> Output {
-    let mut child = command.spawn().unwrap();
-    let _ = child.stdin.take().unwrap().write_all(input.as_ref());
-    child.wait_with_output().unwrap()
+fn notify(home: &Home, url: &str, input: impl AsRef<[u8]>) -> Output {
+    run(command(home, url, &["notify"]), input)
 }
 
 fn silent_success(output: &Output) {
@@ -70,72 +34,19 @@ fn silent_success(output: &Output) {
     assert!(output.stdout.is_empty() && output.stderr.is_empty(), "{output:?}");
 }
 
-struct Request {
-    head: String,
-    body: Value,
-}
-
-/// A stand-in for the server: reads each request, tells the test, and lets `answer` do what it likes.
-fn listen(answer: impl Fn(TcpStream) + Send + Sync + Clone + 'static) -> (String, Receiver<Request>) {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = format!("http://{}", listener.local_addr().unwrap());
-    let (sender, receiver) = channel();
-    std::thread::spawn(move || {
-        for stream in listener.incoming().flatten() {
-            let (sender, answer) = (sender.clone(), answer.clone());
-            std::thread::spawn(move || {
-                if let Some(request) = read_request(&stream) {
-                    let _ = sender.send(request);
-                }
-                answer(stream);
-            });
-        }
-    });
-    (url, receiver)
-}
-
-fn read_request(mut stream: &TcpStream) -> Option<Request> {
-    let (mut bytes, mut chunk) = (Vec::new(), [0; 4096]);
-    loop {
-        let read = stream.read(&mut chunk).ok().filter(|&read| read > 0)?;
-        bytes.extend_from_slice(&chunk[..read]);
-        let text = String::from_utf8_lossy(&bytes);
-        let Some((head, _)) = text.split_once("\r\n\r\n") else { continue };
-        let length: usize = header(head, "content-length")?.parse().ok()?;
-        if bytes.len() >= head.len() + 4 + length {
-            let body = serde_json::from_slice(&bytes[head.len() + 4..]).unwrap();
-            return Some(Request { head: head.to_owned(), body });
-        }
-    }
-}
-
-fn header<'a>(head: &'a str, name: &str) -> Option<&'a str> {
-    head.lines().filter_map(|line| line.split_once(": ")).find(|(n, _)| *n == name).map(|(_, value)| value)
-}
-
-fn answer(status: &str, body: &str) -> impl Fn(TcpStream) + Send + Sync + Clone + 'static {
-    let text = format!("HTTP/1.1 {status}\r\ncontent-length: {}\r\n\r\n{body}", body.len());
-    move |mut stream: TcpStream| {
-        let _ = stream.write_all(text.as_bytes());
-    }
-}
-
-/// An address where nobody listens.
-fn nobody() -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    format!("http://{}", listener.local_addr().unwrap())
+/// A server that takes a request and says nothing until the other side leaves.
+fn hung(mut stream: TcpStream) {
+    let _ = stream.read(&mut [0]);
 }
 
 const STOP: &str = "{\"session_id\":\"s1\",\"hook_event_name\":\"Stop\",\"x\":1.50}\n";
 
 #[test]
 fn an_event_is_posted_with_what_identifies_the_session() {
-    let (home, (url, requests)) = (Home::new(), listen(answer("200 OK", ACK)));
-    std::fs::create_dir_all(home.state()).unwrap();
-    let token = home.state().join("token");
-    std::fs::write(&token, "t0ken\n").unwrap();
+    let (home, (url, requests)) = (Home::with_xdg_directories(), listen(answer("200 OK", ACK)));
+    let token = home.write("state/headspace/token", "t0ken\n");
     std::fs::set_permissions(&token, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
-    let mut command = home.command(&url, &["notify"]);
+    let mut command = command(&home, &url, &["notify"]);
     let pid = std::process::id();
     command
         .env("CLAUDE_PID", pid.to_string())
@@ -148,10 +59,11 @@ fn an_event_is_posted_with_what_identifies_the_session() {
         .env("GHOSTTY_RESOURCES_DIR", "/somewhere")
         .env("OTHER", "not-for-you");
     silent_success(&run(command, STOP));
-    let Request { head, body } = requests.recv().unwrap();
-    assert!(head.starts_with("POST /hook/stop HTTP/1.1\r\n"), "{head}");
-    assert_eq!(header(&head, "authorization"), Some("Bearer t0ken"));
-    assert_eq!(header(&head, "content-type"), Some("application/json"));
+    let request = requests.next();
+    assert!(request.head.starts_with("POST /hook/stop HTTP/1.1\r\n"), "{}", request.head);
+    assert_eq!(request.header("authorization"), Some("Bearer t0ken"));
+    assert_eq!(request.header("content-type"), Some("application/json"));
+    let body = request.body;
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     let start = stat.rsplit(") ").next().and_then(|rest| rest.split(' ').nth(19)?.parse::<u64>().ok());
     // Other systems have no such file to compare with.
@@ -173,10 +85,10 @@ fn the_machines_id_is_made_once_and_is_its_own() {
     use std::os::unix::fs::PermissionsExt;
     let (url, requests) = listen(answer("200 OK", ACK));
     let id_from = |home: &Home| {
-        silent_success(&home.notify(&url, STOP));
-        requests.recv().unwrap().body["host_id"].as_str().unwrap().to_owned()
+        silent_success(&notify(home, &url, STOP));
+        requests.next().body["host_id"].as_str().unwrap().to_owned()
     };
-    let (home, other) = (Home::new(), Home::new());
+    let (home, other) = (Home::with_xdg_directories(), Home::with_xdg_directories());
     let id = id_from(&home);
     assert!(id.len() == 32 && id.bytes().all(|byte| byte.is_ascii_hexdigit()), "{id}");
     assert_eq!(id_from(&home), id);
@@ -187,8 +99,8 @@ fn the_machines_id_is_made_once_and_is_its_own() {
     assert_eq!(std::fs::metadata(home.state()).unwrap().permissions().mode() & 0o777, 0o700);
     // What cannot be kept, or was not written whole, is no reason to lose an event.
     std::fs::write(&file, "").unwrap();
-    silent_success(&home.notify(&url, STOP));
-    assert_eq!(requests.recv().unwrap().body["host_id"], Value::Null);
+    silent_success(&notify(&home, &url, STOP));
+    assert_eq!(requests.next().body["host_id"], Value::Null);
     std::fs::remove_file(&file).unwrap();
     assert_ne!(id_from(&home), id);
 }
@@ -207,7 +119,7 @@ fn an_event_nobody_acknowledged_is_in_the_spool() {
         }
     };
     let servers = [
-        ("nobody", nobody()),
+        ("nobody", NO_SERVER.to_owned()),
         ("error", listen(answer("500 Internal Server Error", "{}")).0),
         (
             "stopping",
@@ -221,24 +133,36 @@ fn an_event_nobody_acknowledged_is_in_the_spool() {
         ("hangs up", listen(drop).0),
         ("endless", listen(endless).0),
         ("dripping", listen(dripping).0),
-        ("hung", listen(|_stream| std::thread::sleep(Duration::from_secs(60))).0),
+        ("hung", listen(hung).0),
         ("no http", "https://127.0.0.1:1".to_owned()),
         ("nonsense", "what is this".to_owned()),
         ("unknown name", "http://no.such.host.invalid:1".to_owned()),
     ];
+    // All at once, since each hook waits as long as it may.
     std::thread::scope(|scope| {
-        for (weather, url) in &servers {
+        let hook = |url| {
             scope.spawn(move || {
-                let home = Home::new();
+                let home = Home::with_xdg_directories();
                 let start = Instant::now();
-                silent_success(&home.notify(url, STOP));
-                assert!(start.elapsed() < Duration::from_secs(5), "{weather}");
-                let spooled = home.spooled();
-                assert_eq!(spooled.len(), 1, "{weather}");
-                assert_eq!(spooled[0].0["slug"], "stop", "{weather}");
-                assert_eq!(spooled[0].1["session_id"], "s1", "{weather}");
-            });
-        }
+                let output = notify(&home, url, STOP);
+                (output, start.elapsed(), home.spooled())
+            })
+        };
+        let hooks: Vec<_> = servers.iter().map(|(server, url)| (server, hook(url))).collect();
+        each_row(
+            hooks,
+            |(server, _)| server.to_string(),
+            |(_, hook)| {
+                let (output, took, spooled) = hook.join().unwrap();
+                silent_success(&output);
+                assert!(took < NOT_HELD_UP, "{took:?}");
+                assert_eq!(spooled.len(), 1);
+                assert_eq!(
+                    (&spooled[0].0["slug"], &spooled[0].1["session_id"]),
+                    (&json!("stop"), &json!("s1"))
+                );
+            },
+        );
     });
 }
 
@@ -248,89 +172,105 @@ fn what_waits_in_the_spool_holds_no_secrets() {
     let prompt = format!("push it\nwith {key}");
     let event =
         json!({"hook_event_name": "UserPromptSubmit", "session_id": "s1", "prompt": prompt}).to_string();
-    let home = Home::new();
-    silent_success(&home.notify(&nobody(), &event));
+    let home = Home::with_xdg_directories();
+    silent_success(&notify(&home, NO_SERVER, &event));
     let (header, body) = home.spooled().remove(0);
     assert_eq!((&header["slug"], &body["session_id"]), (&json!("user-prompt-submit"), &json!("s1")));
     assert_eq!(body["prompt"], "push it\nwith [masked:github-token]");
 
-    let paranoid = Home::new();
-    let config = paranoid.0.path().join("config/headspace");
-    std::fs::create_dir_all(&config).unwrap();
-    std::fs::write(config.join("config.jsonc"), r#"{"paranoid": true}"#).unwrap();
-    silent_success(&paranoid.notify(&nobody(), &event));
+    let paranoid = Home::with_xdg_directories();
+    paranoid.configure(r#"{"paranoid": true}"#);
+    silent_success(&notify(&paranoid, NO_SERVER, &event));
     let (_, body) = paranoid.spooled().remove(0);
     assert_eq!((&body["prompt"], &body["session_id"]), (&json!("[not stored]"), &json!("s1")));
 }
 
 #[test]
 fn what_our_server_refuses_for_good_is_not_kept() {
-    for status in ["400 Bad Request", "413 Payload Too Large"] {
-        let (home, (url, _requests)) =
-            (Home::new(), listen(answer(status, r#"{"status":"error","message":"no"}"#)));
-        silent_success(&home.notify(&url, STOP));
-        assert!(home.spooled().is_empty(), "{status}");
-    }
+    each_row(
+        ["400 Bad Request", "413 Payload Too Large"],
+        |status| status.to_string(),
+        |status| {
+            let (home, (url, _requests)) = (
+                Home::with_xdg_directories(),
+                listen(answer(status, r#"{"status":"error","message":"no"}"#)),
+            );
+            silent_success(&notify(&home, &url, STOP));
+            assert!(home.spooled().is_empty(), "{status}");
+        },
+    );
 }
 
 #[test]
 fn garbage_is_neither_delivered_nor_kept() {
-    let (home, (url, requests)) = (Home::new(), listen(answer("200 OK", ACK)));
-    for input in [
-        "",
-        "null",
-        "not json{{{",
-        "[]",
-        "{\"session_id\":\"s\"",
-        "{\"hook_event_name\":\"Stop\"}",
-        "{\"session_id\":\"\",\"hook_event_name\":\"Stop\"}",
-        "{\"session_id\":7,\"hook_event_name\":\"Stop\"}",
-        "{\"session_id\":\"s\"}",
-        "{\"session_id\":\"s\",\"hook_event_name\":\"\"}",
-    ] {
-        silent_success(&home.notify(&url, input));
-        silent_success(&home.notify(&nobody(), input));
-    }
-    assert!(requests.try_recv().is_err());
+    let (home, (url, requests)) = (Home::with_xdg_directories(), listen(answer("200 OK", ACK)));
+    each_row(
+        [
+            "",
+            "null",
+            "not json{{{",
+            "[]",
+            "{\"session_id\":\"s\"",
+            "{\"hook_event_name\":\"Stop\"}",
+            "{\"session_id\":\"\",\"hook_event_name\":\"Stop\"}",
+            "{\"session_id\":7,\"hook_event_name\":\"Stop\"}",
+            "{\"session_id\":\"s\"}",
+            "{\"session_id\":\"s\",\"hook_event_name\":\"\"}",
+        ],
+        |input| format!("{input:?}"),
+        |input| {
+            silent_success(&notify(&home, &url, input));
+            silent_success(&notify(&home, NO_SERVER, input));
+        },
+    );
+    assert!(requests.is_empty());
     assert!(home.spooled().is_empty());
 }
 
 #[test]
 fn a_name_given_as_argument_wins_in_either_spelling() {
-    let (home, (url, requests)) = (Home::new(), listen(answer("200 OK", ACK)));
-    for (argument, path) in [
-        ("PostToolUse", "/hook/post-tool-use"),
-        ("post-tool-use", "/hook/post-tool-use"),
-        ("a b/../c", "/hook/a%20b%2F%2E%2E%2Fc"),
-        ("", "/hook/stop"),
-        ("--quiet", "/hook/stop"),
-    ] {
-        silent_success(&run(home.command(&url, &["notify", argument]), STOP));
-        let head = requests.recv().unwrap().head;
-        assert_eq!(head.split(' ').nth(1), Some(path));
-    }
+    let (home, (url, requests)) = (Home::with_xdg_directories(), listen(answer("200 OK", ACK)));
+    each_row(
+        [
+            ("PostToolUse", "/hook/post-tool-use"),
+            ("post-tool-use", "/hook/post-tool-use"),
+            ("a b/../c", "/hook/a%20b%2F%2E%2E%2Fc"),
+            ("", "/hook/stop"),
+            ("--quiet", "/hook/stop"),
+        ],
+        |(argument, ..)| format!("{argument:?}"),
+        |(argument, path)| {
+            silent_success(&run(command(&home, &url, &["notify", argument]), STOP));
+            let head = requests.next().head;
+            assert_eq!(head.split(' ').nth(1), Some(path));
+        },
+    );
 }
 
 #[test]
 fn who_asks_for_help_gets_it() {
-    for (words, usage) in [
-        (&["notify", "--help"][..], "Usage: headspace notify [EVENT]"),
-        (&["notify", "-h"], "Usage: headspace notify [EVENT]"),
-        (&["help", "notify"], "Usage: headspace notify [EVENT]"),
-        (&["help", "guard", "explain"], "Usage: headspace guard explain"),
-        (&["help"], "Usage: headspace [COMMAND]"),
-    ] {
-        let output = run(Home::new().command(&nobody(), words), "");
-        assert!(output.status.success(), "{words:?}");
-        assert!(String::from_utf8_lossy(&output.stdout).contains(usage), "{words:?}");
-    }
+    each_row(
+        [
+            (&["notify", "--help"][..], "Usage: headspace notify [EVENT]"),
+            (&["notify", "-h"], "Usage: headspace notify [EVENT]"),
+            (&["help", "notify"], "Usage: headspace notify [EVENT]"),
+            (&["help", "guard", "explain"], "Usage: headspace guard explain"),
+            (&["help"], "Usage: headspace [COMMAND]"),
+        ],
+        |(words, ..)| format!("{words:?}"),
+        |(words, usage)| {
+            let output = run(command(&Home::with_xdg_directories(), NO_SERVER, words), "");
+            assert!(output.status.success(), "{words:?}");
+            assert!(String::from_utf8_lossy(&output.stdout).contains(usage), "{words:?}");
+        },
+    );
 }
 
 #[test]
 fn stdin_that_never_closes_does_not_hold_the_event_up() {
-    let (home, (url, requests)) = (Home::new(), listen(answer("200 OK", ACK)));
+    let (home, (url, requests)) = (Home::with_xdg_directories(), listen(answer("200 OK", ACK)));
     let start = |input: &str| {
-        let mut child = home.command(&url, &["notify"]).spawn().unwrap();
+        let mut child = command(&home, &url, &["notify"]).spawn().unwrap();
         let mut stdin = child.stdin.take().unwrap();
         stdin.write_all(input.as_bytes()).unwrap();
         (child, stdin)
@@ -338,7 +278,7 @@ fn stdin_that_never_closes_does_not_hold_the_event_up() {
     let (whole, _open) = start(STOP);
     let (cut, _open_too) = start("{\"session_id\":\"s1\",\"hook_event_name\":");
     silent_success(&whole.wait_with_output().unwrap());
-    assert_eq!(requests.recv().unwrap().body["session_id"], "s1");
+    assert_eq!(requests.next().body["session_id"], "s1");
     silent_success(&cut.wait_with_output().unwrap());
     assert!(home.spooled().is_empty());
 }
@@ -347,38 +287,42 @@ fn stdin_that_never_closes_does_not_hold_the_event_up() {
 fn the_servers_words_are_printed_only_if_the_client_knows_them() {
     let context =
         |event: &str| json!({"hookSpecificOutput": {"hookEventName": event, "additionalContext": "c"}});
-    for (output, printed) in [
-        (json!({"systemMessage": "Context at 80%"}), true),
-        (context("Stop"), false),
-        (context("SessionStart"), false),
-        (json!({"decision": "block", "reason": "go on"}), false),
-        (json!("text"), false),
-        (Value::Null, false),
-    ] {
-        let body = json!({"status": "ok", "event_id": 1, "hook_output": output}).to_string();
-        let (home, (url, _requests)) = (Home::new(), listen(answer("200 OK", &body)));
-        let result = home.notify(&url, STOP);
-        assert_eq!(result.status.code(), Some(0));
-        let said = serde_json::from_slice::<Value>(&result.stdout).ok();
-        assert_eq!(said, printed.then_some(output));
-    }
+    each_row(
+        [
+            (json!({"systemMessage": "Context at 80%"}), true),
+            (context("Stop"), false),
+            (context("SessionStart"), false),
+            (json!({"decision": "block", "reason": "go on"}), false),
+            (json!("text"), false),
+            (Value::Null, false),
+        ],
+        |(output, _)| output.to_string(),
+        |(output, printed)| {
+            let body = json!({"status": "ok", "event_id": 1, "hook_output": output}).to_string();
+            let (home, (url, _requests)) = (Home::with_xdg_directories(), listen(answer("200 OK", &body)));
+            let result = notify(&home, &url, STOP);
+            assert_eq!(result.status.code(), Some(0));
+            let said = serde_json::from_slice::<Value>(&result.stdout).ok();
+            assert_eq!(said, printed.then_some(output));
+        },
+    );
 }
 
 #[test]
 fn what_the_payload_already_says_is_not_added_again() {
-    let (home, (url, requests)) = (Home::new(), listen(answer("200 OK", ACK)));
+    let (home, (url, requests)) = (Home::with_xdg_directories(), listen(answer("200 OK", ACK)));
     let input = r#"{"session_id":"s","hook_event_name":"Stop","host":"other","delivery_id":"d1","sent_at":"2026-01-01T00:00:00Z"}"#;
-    silent_success(&home.notify(&url, input));
-    assert_eq!(requests.recv().unwrap().body, serde_json::from_str::<Value>(input).unwrap());
+    silent_success(&notify(&home, &url, input));
+    assert_eq!(requests.next().body, serde_json::from_str::<Value>(input).unwrap());
 }
 
 #[test]
 fn hundreds_of_hooks_at_once_spool_every_event_whole() {
-    let (home, url) = (Home::new(), nobody());
+    let (home, url) = (Home::with_xdg_directories(), NO_SERVER);
     let filler = "y".repeat(3000);
     let children: Vec<Child> = (0..200)
         .map(|n| {
-            let mut child = home.command(&url, &["notify"]).spawn().unwrap();
+            let mut child = command(&home, &url, &["notify"]).spawn().unwrap();
             let input =
                 format!(r#"{{"session_id":"s","hook_event_name":"Stop","n":{n},"filler":"{filler}"}}"#);
             child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
@@ -399,10 +343,10 @@ fn hundreds_of_hooks_at_once_spool_every_event_whole() {
 
 /// Runs `notify` against a hung server and sends it `signal` once the event has arrived there.
 fn signalled(home: &Home, signal: i32) -> Output {
-    let (url, requests) = listen(|_stream| std::thread::sleep(Duration::from_secs(60)));
-    let mut child = home.command(&url, &["notify"]).spawn().unwrap();
+    let (url, requests) = listen(hung);
+    let mut child = command(&home, &url, &["notify"]).spawn().unwrap();
     child.stdin.take().unwrap().write_all(STOP.as_bytes()).unwrap();
-    requests.recv().unwrap();
+    requests.next();
     // SAFETY: our own child, not yet waited for.
     unsafe { libc::kill(child.id() as i32, signal) };
     child.wait_with_output().unwrap()
@@ -417,32 +361,39 @@ fn a_connection_that_never_comes_about_is_given_up() {
     let limit = Duration::from_millis(200);
     let waiting: Vec<_> = (0..8).map_while(|_| TcpStream::connect_timeout(&address, limit).ok()).collect();
     assert!(waiting.len() < 8);
-    let home = Home::new();
-    silent_success(&home.notify(&format!("http://{address}"), STOP));
+    let home = Home::with_xdg_directories();
+    silent_success(&notify(&home, &format!("http://{address}"), STOP));
     assert_eq!(home.spooled().len(), 1);
 }
 
 #[test]
 fn a_client_that_ends_its_hooks_does_not_lose_the_event() {
-    for signal in [libc::SIGTERM, libc::SIGINT, libc::SIGHUP] {
-        let home = Home::new();
-        silent_success(&signalled(&home, signal));
-        assert_eq!(home.spooled().len(), 1, "signal {signal}");
-    }
+    each_row(
+        [libc::SIGTERM, libc::SIGINT, libc::SIGHUP],
+        |signal| format!("signal {signal}"),
+        |signal| {
+            let home = Home::with_xdg_directories();
+            silent_success(&signalled(&home, signal));
+            assert_eq!(home.spooled().len(), 1, "signal {signal}");
+        },
+    );
 }
 
 #[test]
 fn a_crash_is_a_silent_success() {
-    for signal in [libc::SIGSEGV, libc::SIGABRT] {
-        silent_success(&signalled(&Home::new(), signal));
-    }
+    each_row(
+        [libc::SIGSEGV, libc::SIGABRT],
+        |signal| format!("signal {signal}"),
+        |signal| {
+            silent_success(&signalled(&Home::with_xdg_directories(), signal));
+        },
+    );
 }
 
 #[test]
 fn a_parent_that_blocked_the_alarm_does_not_stop_the_clock() {
-    let (home, (url, _requests)) =
-        (Home::new(), listen(|_stream| std::thread::sleep(Duration::from_secs(60))));
-    let mut command = home.command(&url, &["notify"]);
+    let (home, (url, _requests)) = (Home::with_xdg_directories(), listen(hung));
+    let mut command = command(&home, &url, &["notify"]);
     let block = || {
         // SAFETY: only async-signal-safe calls between fork and exec.
         unsafe {
@@ -461,41 +412,47 @@ fn a_parent_that_blocked_the_alarm_does_not_stop_the_clock() {
 #[test]
 fn closed_descriptors_are_survived() {
     let said = json!({"status": "ok", "event_id": 1, "hook_output": {"systemMessage": "hello"}}).to_string();
-    let (home, (url, requests)) = (Home::new(), listen(answer("200 OK", &said)));
-    for closed in [&[0][..], &[1], &[2], &[1, 2], &[0, 1, 2]] {
-        let mut command = home.command(&url, &["notify"]);
-        // SAFETY: close is async-signal-safe.
-        unsafe {
-            command.pre_exec(move || {
-                for &fd in closed {
-                    libc::close(fd);
-                }
-                Ok(())
-            });
-        }
-        assert_eq!(run(command, STOP).status.code(), Some(0), "{closed:?}");
-        if !closed.contains(&0) {
-            assert_eq!(requests.recv().unwrap().body["session_id"], "s1");
-        }
-    }
+    let (home, (url, requests)) = (Home::with_xdg_directories(), listen(answer("200 OK", &said)));
+    each_row(
+        [&[0][..], &[1], &[2], &[1, 2], &[0, 1, 2]],
+        |closed| format!("without {closed:?}"),
+        |closed| {
+            let mut command = command(&home, &url, &["notify"]);
+            // SAFETY: close is async-signal-safe.
+            unsafe {
+                command.pre_exec(move || {
+                    for &fd in closed {
+                        libc::close(fd);
+                    }
+                    Ok(())
+                });
+            }
+            assert_eq!(run(command, STOP).status.code(), Some(0), "{closed:?}");
+            if !closed.contains(&0) {
+                assert_eq!(requests.next().body["session_id"], "s1");
+            }
+        },
+    );
 }
 
 #[test]
 fn a_large_event_arrives_whole() {
-    let (home, (url, requests)) = (Home::new(), listen(answer("200 OK", ACK)));
+    let (home, (url, requests)) = (Home::with_xdg_directories(), listen(answer("200 OK", ACK)));
     let content = "line\\n".repeat(200_000);
-    silent_success(
-        &home.notify(&url, format!(r#"{{"session_id":"s","hook_event_name":"Stop","c":"{content}"}}"#)),
-    );
-    assert_eq!(requests.recv().unwrap().body["c"].as_str().unwrap().len(), 1_000_000);
+    silent_success(&notify(
+        &home,
+        &url,
+        format!(r#"{{"session_id":"s","hook_event_name":"Stop","c":"{content}"}}"#),
+    ));
+    assert_eq!(requests.next().body["c"].as_str().unwrap().len(), 1_000_000);
 }
 
 #[test]
 fn the_debug_log_tells_what_happened_and_no_secrets() {
-    let (home, url) = (Home::new(), nobody());
-    silent_success(&home.notify(&url, STOP));
+    let (home, url) = (Home::with_xdg_directories(), NO_SERVER);
+    silent_success(&notify(&home, &url, STOP));
     assert!(!home.state().join("notify.log").exists());
-    let mut command = home.command(&url, &["notify"]);
+    let mut command = command(&home, &url, &["notify"]);
     command.env("HEADSPACE_DEBUG", "1").env("OTHER", "not-for-the-log");
     silent_success(&run(command, STOP));
     let log = std::fs::read_to_string(home.state().join("notify.log")).unwrap();
@@ -505,16 +462,20 @@ fn the_debug_log_tells_what_happened_and_no_secrets() {
 
 #[test]
 fn a_bare_call_with_a_payload_is_a_notify_and_without_one_gives_the_help() {
-    let (home, (url, requests)) = (Home::new(), listen(answer("200 OK", ACK)));
-    silent_success(&run(home.command(&url, &[]), STOP));
-    assert_eq!(requests.recv().unwrap().body["session_id"], "s1");
-    silent_success(&run(home.command(&url, &[]), "{\"session_id\":\"s1\",\"hook_eve"));
-    for input in ["", "hello", "{}", "{\"session_id\":\"s\"}"] {
-        let output = run(home.command(&url, &[]), input);
-        assert_eq!(output.status.code(), Some(2), "{input}");
-        assert!(String::from_utf8_lossy(&output.stderr).contains("Usage: headspace"), "{input}");
-    }
-    assert!(requests.try_recv().is_err());
+    let (home, (url, requests)) = (Home::with_xdg_directories(), listen(answer("200 OK", ACK)));
+    silent_success(&run(command(&home, &url, &[]), STOP));
+    assert_eq!(requests.next().body["session_id"], "s1");
+    silent_success(&run(command(&home, &url, &[]), "{\"session_id\":\"s1\",\"hook_eve"));
+    each_row(
+        ["", "hello", "{}", "{\"session_id\":\"s\"}"],
+        |input| format!("{input:?}"),
+        |input| {
+            let output = run(command(&home, &url, &[]), input);
+            assert_eq!(output.status.code(), Some(2), "{input}");
+            assert!(String::from_utf8_lossy(&output.stderr).contains("Usage: headspace"), "{input}");
+        },
+    );
+    assert!(requests.is_empty());
 }
 
 const STATUS: &str =
@@ -522,38 +483,46 @@ const STATUS: &str =
 
 #[test]
 fn the_status_line_is_the_users_own_and_its_data_is_reported() {
-    let (home, (url, requests)) = (Home::new(), listen(answer("200 OK", ACK)));
-    for (command, input, stdout, code) in [
-        (&["statusline"][..], STATUS, "Opus · $2.00\n", 0),
-        (&["statusline", "--", "cat; printf .; exit 3"], STATUS, &format!("{STATUS}."), 3),
-        (&["statusline", "--", "printf", "%s|", "a b", "c"], STATUS, "a b|c|", 0),
-        (&["statusline", "--", "true"], STATUS, "", 0),
-        (&["statusline", "--", "kill -9 $$"], STATUS, "", 137),
-    ] {
-        let output = run(home.command(&url, command), input);
-        assert_eq!(String::from_utf8_lossy(&output.stdout), stdout, "{command:?}");
-        assert_eq!((output.status.code(), output.stderr.as_slice()), (Some(code), &b""[..]), "{command:?}");
-        let Request { head, body } = requests.recv().unwrap();
-        assert!(head.starts_with("POST /hook/status-line HTTP/1.1\r\n"), "{head}");
-        assert_eq!((&body["model"]["id"], body["delivery_id"].is_string()), (&json!("m"), true));
-    }
+    let (home, (url, requests)) = (Home::with_xdg_directories(), listen(answer("200 OK", ACK)));
+    each_row(
+        [
+            (&["statusline"][..], STATUS, "Opus · $2.00\n", 0),
+            (&["statusline", "--", "cat; printf .; exit 3"], STATUS, &format!("{STATUS}."), 3),
+            (&["statusline", "--", "printf", "%s|", "a b", "c"], STATUS, "a b|c|", 0),
+            (&["statusline", "--", "true"], STATUS, "", 0),
+            (&["statusline", "--", "kill -9 $$"], STATUS, "", 137),
+        ],
+        |(args, ..)| format!("{args:?}"),
+        |(args, input, stdout, code)| {
+            let output = run(command(&home, &url, args), input);
+            assert_eq!(String::from_utf8_lossy(&output.stdout), stdout, "{args:?}");
+            assert_eq!((output.status.code(), output.stderr.as_slice()), (Some(code), &b""[..]), "{args:?}");
+            let Request { head, body } = requests.next();
+            assert!(head.starts_with("POST /hook/status-line HTTP/1.1\r\n"), "{head}");
+            assert_eq!((&body["model"]["id"], body["delivery_id"].is_string()), (&json!("m"), true));
+        },
+    );
 }
 
 #[test]
 fn the_status_line_needs_neither_server_nor_sense() {
-    let home = Home::new();
-    for (url, input, command, stdout) in [
-        (nobody(), STATUS, "", "Opus · $2.00\n"),
-        (listen(|_stream| std::thread::sleep(Duration::from_secs(60))).0, STATUS, "", "Opus · $2.00\n"),
-        (nobody(), "not json", "", ""),
-        (nobody(), "", "", ""),
-        (nobody(), "not json", "cat", "not json"),
-        (nobody(), "{\"cut", "cat", "{\"cut"),
-    ] {
-        let args: &[&str] = if command.is_empty() { &["statusline"] } else { &["statusline", "--", command] };
-        let output = run(home.command(&url, args), input);
-        assert_eq!(output.status.code(), Some(0), "{input}");
-        assert_eq!(String::from_utf8_lossy(&output.stdout), stdout, "{input}");
-    }
+    let home = Home::with_xdg_directories();
+    each_row(
+        [
+            (NO_SERVER.to_owned(), STATUS, "", "Opus · $2.00\n"),
+            (listen(hung).0, STATUS, "", "Opus · $2.00\n"),
+            (NO_SERVER.to_owned(), "not json", "", ""),
+            (NO_SERVER.to_owned(), "", "", ""),
+            (NO_SERVER.to_owned(), "not json", "cat", "not json"),
+            (NO_SERVER.to_owned(), "{\"cut", "cat", "{\"cut"),
+        ],
+        |(url, input, line, _)| format!("{url} {input:?} {line:?}"),
+        |(url, input, line, stdout)| {
+            let args: &[&str] = if line.is_empty() { &["statusline"] } else { &["statusline", "--", line] };
+            let output = run(command(&home, &url, args), input);
+            assert_eq!(output.status.code(), Some(0), "{input}");
+            assert_eq!(String::from_utf8_lossy(&output.stdout), stdout, "{input}");
+        },
+    );
     assert!(home.spooled().is_empty());
 }

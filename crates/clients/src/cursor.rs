@@ -3,7 +3,7 @@
 
 use crate::table::{Environment, GuardForm, Home, Registration, Row};
 
-pub const ROW: Row = Row {
+pub(crate) const ROW: Row = Row {
     name: "cursor",
     title: "Cursor",
     glyph: '◮',

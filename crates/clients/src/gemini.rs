@@ -7,7 +7,7 @@ use headspace_core::transcript::{Entry, Seen, Usage};
 use serde_json::Value;
 use std::path::Path;
 
-pub const ROW: Row = Row {
+pub(crate) const ROW: Row = Row {
     name: "gemini",
     title: "Gemini",
     glyph: '✦',

@@ -8,6 +8,9 @@
 //! This crate turns values into values, and looks for Claude's processes. It knows nothing of the store, the server or
 //! the engine, and the engine knows nothing of clients: after `translate` an event is an event. Begin with [`table`].
 
+#![forbid(unsafe_code)]
+#![warn(unreachable_pub)]
+
 mod claude;
 pub mod codex;
 mod copilot;

@@ -5,7 +5,7 @@ use crate::incoming::Incoming;
 use crate::table::{Environment, Event, GuardForm, Home, Registration, Row, renamed, same};
 use serde_json::{Value, json};
 
-pub const ROW: Row = Row {
+pub(crate) const ROW: Row = Row {
     name: "opencode",
     title: "opencode",
     glyph: '▣',
@@ -28,7 +28,7 @@ pub const ROW: Row = Row {
 };
 
 /// What the plugin sends: the bus' names in PascalCase, and ours for what it decides itself.
-pub const EVENTS: &[Event] = &[
+pub(crate) const EVENTS: &[Event] = &[
     renamed("SessionCreated", "SessionStart"),
     renamed("ChatMessage", "UserPromptSubmit"),
     renamed("ToolExecuteBefore", "PreToolUse"),

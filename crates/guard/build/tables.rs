@@ -15,10 +15,10 @@ use std::path::Path;
 /// Tables of plain records: file, the record's kind, and the function that knows what its programs do.
 const RECORDS: [(&str, &str, &str); 5] = [
     ("wrappers", "Wrapper", "wrappers::wrapper"),
-    ("readers", "Reader", "reading::reader"),
+    ("readers", "ReadingProgram", "reading::reader"),
     ("interpreters", "Interpreter", "shells::interpreter"),
-    ("disks", "Tool", "disks::disk_tool"),
-    ("sql", "Client", "sql::client"),
+    ("disks", "DiskTool", "disks::disk_tool"),
+    ("sql", "DatabaseClient", "databases::client"),
 ];
 
 /// Files whose rules have patterns: one is one pack. Findings come first, they are the code's own.
@@ -41,7 +41,7 @@ pub fn generate(from: &Path, to: &Path) -> Result<(), String> {
         for table in &of_kind {
             programs.extend(table.texts("names").iter().map(|name| (name.clone(), handler.to_owned())));
         }
-        write(name, records(&of_kind, kind))?;
+        write(name, records(&of_kind, name, kind))?;
     }
     programs.sort();
     if let Some(pair) = programs.windows(2).find(|pair| pair[0].0 == pair[1].0) {
@@ -68,8 +68,8 @@ fn list(texts: &[String]) -> String {
     format!("&{texts:?}")
 }
 
-fn records(tables: &[&Table], kind: &str) -> String {
-    let mut out = format!("static {}S: &[{kind}] = &[\n", kind.to_uppercase());
+fn records(tables: &[&Table], file: &str, kind: &str) -> String {
+    let mut out = format!("static {}: &[{kind}] = &[\n", file.to_uppercase());
     for table in tables {
         // Where a row names every field, there is nothing left to take from the plain one.
         let _ = write!(out, "    #[allow(clippy::needless_update)]\n    {kind} {{ ");
@@ -83,13 +83,13 @@ fn records(tables: &[&Table], kind: &str) -> String {
             };
             let _ = write!(out, "{key}: {value}, ");
         }
-        out.push_str("..PLAIN },\n");
+        out.push_str("..DEFAULT },\n");
     }
     out + "];\n"
 }
 
 fn shields(tables: &[Table]) -> String {
-    let mut out = String::from("static SHIELDS: &[(At, &str, Kind)] = &[\n");
+    let mut out = String::from("static SHIELDS: &[(Anchor, &str, ProtectedKind)] = &[\n");
     for table in tables {
         let kind = table.text("kind").unwrap_or_default();
         for (key, at) in [("name", "Name"), ("home", "Home"), ("root", "Root")] {
@@ -187,7 +187,7 @@ fn grammars(tables: &[Table]) -> Result<String, String> {
         let words = matches!(table.get("words"), Some(Value::Flag(true)));
         for name in table.texts("names") {
             let row = format!(
-                "Grammar {{ name: {name:?}, values: {}, flags: {}, words: {words} }}",
+                "OptionGrammar {{ name: {name:?}, values: {}, flags: {}, words: {words} }}",
                 list(table.texts("values")),
                 list(table.texts("flags"))
             );
@@ -198,7 +198,7 @@ fn grammars(tables: &[Table]) -> Result<String, String> {
     if let Some(pair) = rows.windows(2).find(|pair| pair[0].0 == pair[1].0) {
         return Err(format!("{} has two grammars", pair[0].0));
     }
-    let mut out = String::from("static GRAMMARS: &[Grammar] = &[\n");
+    let mut out = String::from("static GRAMMARS: &[OptionGrammar] = &[\n");
     for (_, row) in rows {
         let _ = writeln!(out, "    {row},");
     }

@@ -9,30 +9,30 @@ use std::time::Duration;
 
 /// What the guard may ask of the disk. Names and links; contents only of the scripts that a line runs and of the
 /// project's own settings.
-pub trait Files: Send + Sync {
+pub trait FileSystem: Send + Sync {
     /// Where the symbolic link `path` points; `None` if it is none.
     fn link(&self, path: &str) -> Option<String>;
     fn exists(&self, path: &str) -> bool;
     fn is_dir(&self, path: &str) -> bool;
     /// The names in a directory, at most a few thousand.
     fn names(&self, dir: &str) -> Vec<String>;
-    /// The text of a plain file of at most [`LONGEST_FILE`] bytes.
+    /// The text of a plain file of at most [`MAX_SCRIPT_BYTES`] bytes.
     fn read(&self, path: &str) -> Option<String>;
     /// Whether the repository at `root` has nothing uncommitted; `None` if nobody knows.
     fn is_clean(&self, root: &str) -> Option<bool>;
 }
 
 /// Longer scripts are not read.
-pub const LONGEST_FILE: u64 = 64 << 10;
+pub(crate) const MAX_SCRIPT_BYTES: u64 = 64 << 10;
 
 /// The real disk.
 #[derive(Debug)]
-pub struct Disk;
+pub(crate) struct Disk;
 
 /// A directory with more entries than this is judged by the pattern alone.
-const MOST_NAMES: usize = 5000;
+const MAX_DIRECTORY_ENTRIES: usize = 5000;
 
-impl Files for Disk {
+impl FileSystem for Disk {
     fn link(&self, path: &str) -> Option<String> {
         std::fs::read_link(path).ok().map(|target| target.to_string_lossy().into_owned())
     }
@@ -48,7 +48,7 @@ impl Files for Disk {
     fn names(&self, dir: &str) -> Vec<String> {
         let Ok(entries) = std::fs::read_dir(dir) else { return Vec::new() };
         entries
-            .take(MOST_NAMES)
+            .take(MAX_DIRECTORY_ENTRIES)
             .filter_map(|entry| Some(entry.ok()?.file_name().to_string_lossy().into_owned()))
             .collect()
     }
@@ -56,7 +56,7 @@ impl Files for Disk {
     fn read(&self, path: &str) -> Option<String> {
         // A pipe or a device would hang, or never end.
         let length = std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file)?.len();
-        if length > LONGEST_FILE {
+        if length > MAX_SCRIPT_BYTES {
             return None;
         }
         std::fs::read_to_string(path).ok()
@@ -76,7 +76,7 @@ impl Files for Disk {
 }
 
 /// The world a judgement is made in.
-pub struct Place {
+pub struct GuardEnvironment {
     pub home: PathBuf,
     /// The user's login name, for `~name`.
     pub user: Option<String>,
@@ -91,25 +91,25 @@ pub struct Place {
     /// Named in every reason, and protected from the tools it judges.
     pub config_file: PathBuf,
     pub config: config::Guard,
-    pub files: Box<dyn Files>,
+    pub files: Box<dyn FileSystem>,
     /// How long a judgement may take before it becomes "ask".
-    pub patience: Duration,
+    pub time_limit: Duration,
     /// The worst that was found, for whoever cannot wait for the end.
-    pub so_far: Mutex<Option<Verdict>>,
+    pub worst_so_far: Mutex<Option<Verdict>>,
 }
 
 /// What the hook may spend on judging.
-pub const HOOK_PATIENCE: Duration = Duration::from_millis(50);
+pub(crate) const HOOK_TIME_LIMIT: Duration = Duration::from_millis(50);
 
-impl Place {
+impl GuardEnvironment {
     /// What is said to a call that the guard cannot judge, as the user configured it.
     pub fn failure(&self) -> Decision {
         if self.config.on_failure.as_deref() == Some("block") { Decision::Deny } else { Decision::Ask }
     }
 
     /// This process's surroundings and the user's settings.
-    pub fn here(config: &Config) -> Place {
-        Place {
+    pub fn here(config: &Config) -> GuardEnvironment {
+        GuardEnvironment {
             home: config::home(),
             user: config::env("USER").or_else(|| config::env("LOGNAME")),
             project: config::env_path(config::var::PROJECT_DIR),
@@ -120,29 +120,29 @@ impl Place {
             config_file: config::config_file(),
             config: config.guard.clone(),
             files: Box::new(Disk),
-            patience: HOOK_PATIENCE,
-            so_far: Mutex::default(),
+            time_limit: HOOK_TIME_LIMIT,
+            worst_so_far: Mutex::default(),
         }
     }
 }
 
 #[cfg(test)]
-pub mod fake {
+pub(crate) mod fake {
     use super::*;
     use std::collections::{BTreeMap, BTreeSet};
 
     /// A made-up disk: directories end in `/`, links are `name -> target`.
     #[derive(Default, Debug)]
-    pub struct Fake {
+    pub(crate) struct FakeFileSystem {
         entries: BTreeSet<String>,
         links: BTreeMap<String, String>,
         pub texts: BTreeMap<String, String>,
         pub clean: Option<bool>,
     }
 
-    impl Fake {
-        pub fn new(lines: &str) -> Fake {
-            let mut fake = Fake::default();
+    impl FakeFileSystem {
+        pub(crate) fn new(lines: &str) -> FakeFileSystem {
+            let mut fake = FakeFileSystem::default();
             for line in lines.split_whitespace() {
                 let (name, target) = line.split_once("->").map_or((line, None), |(n, t)| (n, Some(t)));
                 let name = name.trim_end_matches('/');
@@ -160,7 +160,7 @@ pub mod fake {
         }
     }
 
-    impl Files for Fake {
+    impl FileSystem for FakeFileSystem {
         fn link(&self, path: &str) -> Option<String> {
             self.links.get(path).cloned()
         }

@@ -1,29 +1,31 @@
 //! The guard: decisions on tool calls before they happen.
 //!
-//! [`judge`] takes a PreToolUse payload and a [`Place`] and returns a [`Verdict`]. "Allow" means no opinion: the
+//! [`judge`] takes a PreToolUse payload and a [`GuardEnvironment`] and returns a [`Verdict`]. "Allow" means no opinion: the
 //! guard never widens what the client would permit. What cannot be read is asked, never silently allowed.
 //!
 //! `shell` reads text into a tree; `walk` goes through it as the shell would and shows every command to
 //! `programs`, whose rules end in deleting, writing, reading or running (`walk::touch`); `paths` and `protected`
 //! know places; `rules` holds the words. `tools` does the same for everything that is not a shell.
 
-pub mod budget;
-pub mod code;
+#![forbid(unsafe_code)]
+#![warn(unreachable_pub)]
+
+pub mod allow_once;
+mod code;
 pub mod deadline;
-pub mod environment;
-pub mod eval;
-pub mod once;
-pub mod paths;
+mod environment;
+mod eval;
+mod paths;
 pub mod payload;
-pub mod powershell;
-pub mod programs;
-pub mod protected;
+mod powershell;
+mod programs;
+mod protected;
 pub mod rules;
 pub mod shell;
-pub mod sql;
-pub mod tools;
+mod sql;
+mod tools;
 
-pub use crate::environment::{Disk, Files, Place};
+pub use crate::environment::{FileSystem, GuardEnvironment};
 pub use crate::eval::{PROJECT_FILE, Step};
 
 use serde_json::{Value, json};
@@ -64,42 +66,51 @@ impl Verdict {
     }
 
     /// For input that is no payload at all.
-    pub fn unreadable(place: &Place, why: &str) -> Verdict {
-        rules::verdict(&rules::INPUT_SHAPE, place.failure(), why, &place.config_file.to_string_lossy())
+    pub fn unreadable(environment: &GuardEnvironment, why: &str) -> Verdict {
+        rules::verdict(
+            &rules::INPUT_SHAPE,
+            environment.failure(),
+            why,
+            &environment.config_file.to_string_lossy(),
+        )
     }
 }
 
 /// Nesting that the caller's stack can take; beyond it a thread with a stack of its own tries again.
-const DEPTH_HERE: usize = 40;
-const DEPTH_THREAD: usize = 2500;
-const STACK: usize = 512 << 20;
+const MAX_DEPTH_ON_CALLER_STACK: usize = 40;
+const MAX_DEPTH_ON_LARGE_STACK: usize = 2500;
+const LARGE_STACK_BYTES: usize = 512 << 20;
 
-/// Judges a PreToolUse payload. Pure, but for the looks at names and links that [`Place::files`] gives.
-pub fn judge(payload: &Value, place: &Place) -> Verdict {
-    judge_with_steps(payload, place, false).0
+/// Judges a PreToolUse payload. Pure, but for the looks at names and links that [`GuardEnvironment::files`] gives.
+pub fn judge(payload: &Value, environment: &GuardEnvironment) -> Verdict {
+    judge_with_steps(payload, environment, false).0
 }
 
 /// Judges a payload as it was read; whatever goes wrong on the way is a reason to ask.
-pub fn judge_bytes(bytes: &[u8], place: &Place) -> Verdict {
+pub(crate) fn judge_bytes(bytes: &[u8], environment: &GuardEnvironment) -> Verdict {
     let Some(payload) = payload::read(bytes) else {
-        return Verdict::unreadable(place, "input that is no JSON");
+        return Verdict::unreadable(environment, "input that is no JSON");
     };
-    std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| judge(&payload, place)))
-        .unwrap_or_else(|_| Verdict::unreadable(place, "input that the guard stumbled over"))
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| judge(&payload, environment)))
+        .unwrap_or_else(|_| Verdict::unreadable(environment, "input that the guard stumbled over"))
 }
 
 /// As [`judge`], with the commands that would run when `trace` is set.
-pub fn judge_with_steps(payload: &Value, place: &Place, trace: bool) -> (Verdict, Vec<Step>) {
-    let (first, steps, too_deep) = attempt(payload, place, DEPTH_HERE, trace);
+pub fn judge_with_steps(
+    payload: &Value,
+    environment: &GuardEnvironment,
+    trace: bool,
+) -> (Verdict, Vec<Step>) {
+    let (first, steps, too_deep) = attempt(payload, environment, MAX_DEPTH_ON_CALLER_STACK, trace);
     if !too_deep {
         return (first, steps);
     }
     let deep = std::thread::scope(|scope| {
         std::thread::Builder::new()
-            .stack_size(STACK)
+            .stack_size(LARGE_STACK_BYTES)
             .spawn_scoped(scope, || {
-                deadline::crash::own_stack();
-                attempt(payload, place, DEPTH_THREAD, trace)
+                headspace_platform::watchdog::crash::prepare_thread();
+                attempt(payload, environment, MAX_DEPTH_ON_LARGE_STACK, trace)
             })
             .ok()
             .and_then(|thread| thread.join().ok())
@@ -109,19 +120,24 @@ pub fn judge_with_steps(payload: &Value, place: &Place, trace: bool) -> (Verdict
         // Deeper than anyone writes: what is in there is read without its brackets, and is asked at least.
         _ => {
             let flat = tools::flattened(payload);
-            let (verdict, steps, _) = attempt(&flat, place, DEPTH_HERE, trace);
+            let (verdict, steps, _) = attempt(&flat, environment, MAX_DEPTH_ON_CALLER_STACK, trace);
             (if verdict.decision > first.decision { verdict } else { first }, steps)
         }
     }
 }
 
-fn attempt(payload: &Value, place: &Place, depth: usize, trace: bool) -> (Verdict, Vec<Step>, bool) {
+fn attempt(
+    payload: &Value,
+    environment: &GuardEnvironment,
+    depth: usize,
+    trace: bool,
+) -> (Verdict, Vec<Step>, bool) {
     let cwd = payload.get("cwd").and_then(Value::as_str);
-    let mut walk = eval::Walk::new(place, cwd, depth);
-    walk.trace = trace.then(Vec::new);
-    tools::judge(&mut walk, payload);
-    let verdict = walk.worst.as_ref().map_or_else(Verdict::allow, |finding| finding.verdict(place));
-    (verdict, walk.trace.take().unwrap_or_default(), walk.too_deep)
+    let mut eval = eval::Evaluator::new(environment, cwd, depth);
+    eval.trace = trace.then(Vec::new);
+    tools::judge(&mut eval, payload);
+    let verdict = eval.worst.as_ref().map_or_else(Verdict::allow, |finding| finding.verdict(environment));
+    (verdict, eval.trace.take().unwrap_or_default(), eval.too_deep)
 }
 
 /// What a PermissionRequest hook prints: a refusal, or nothing. The question is put to the user already.

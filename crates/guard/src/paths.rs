@@ -1,14 +1,14 @@
 //! Where a path leads and in which zone it lies. Paths are made canonical before anything is compared:
 //! `.`, `..`, double slashes, symbolic links (also those the same line makes), `/proc/self/root`.
 
-use crate::environment::{Files, Place};
-use crate::protected::{Kind, Known, kind};
+use crate::environment::{FileSystem, GuardEnvironment};
+use crate::protected::{ProtectedKind, ProtectedRoots, kind};
 use std::cell::RefCell;
 use std::collections::HashMap;
 
 /// What deleting at a path would mean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Zone {
+pub(crate) enum Zone {
     /// Strictly inside the project.
     Inside,
     /// The project's root or a directory above it.
@@ -22,9 +22,9 @@ pub enum Zone {
 }
 
 /// More links than this in one path are a loop.
-const MOST_LINKS: usize = 40;
+const MAX_LINKS: usize = 40;
 /// No system takes a longer path, so nothing can be there.
-const LONGEST_PATH: usize = 4096;
+const MAX_PATH_BYTES: usize = 4096;
 
 /// Trees that belong to the system.
 const SYSTEM_TREES: [&str; 25] = [
@@ -55,8 +55,8 @@ const SYSTEM_TREES: [&str; 25] = [
     "snap",
 ];
 
-pub struct Ground<'a> {
-    pub files: &'a dyn Files,
+pub(crate) struct Locations<'a> {
+    pub files: &'a dyn FileSystem,
     /// As the user writes it.
     pub home: String,
     pub user: Option<String>,
@@ -67,64 +67,64 @@ pub struct Ground<'a> {
     pub cwd: String,
     /// `$TMPDIR`, or `/tmp`.
     pub tmpdir: String,
-    pub known: Known,
+    pub protected_roots: ProtectedRoots,
     links: RefCell<HashMap<String, Option<String>>>,
 }
 
-impl<'a> Ground<'a> {
-    pub fn new(place: &'a Place, payload_cwd: Option<&str>) -> Ground<'a> {
+impl<'a> Locations<'a> {
+    pub(crate) fn new(environment: &'a GuardEnvironment, payload_cwd: Option<&str>) -> Locations<'a> {
         let text = |path: &std::path::Path| {
             let text = path.to_string_lossy();
             if is_windows(&text) { slashed(&text) } else { text.into_owned() }
         };
-        let home = trimmed(&text(&place.home));
+        let home = trimmed(&text(&environment.home));
         let cwd = match payload_cwd {
             Some(cwd) if cwd.starts_with('/') => cwd.to_owned(),
             Some(cwd) if is_windows(cwd) => slashed(cwd),
-            Some(cwd) if !cwd.is_empty() => format!("{}/{cwd}", text(&place.cwd)),
-            _ => text(&place.cwd),
+            Some(cwd) if !cwd.is_empty() => format!("{}/{cwd}", text(&environment.cwd)),
+            _ => text(&environment.cwd),
         };
-        let mut ground = Ground {
-            files: place.files.as_ref(),
+        let mut locations = Locations {
+            files: environment.files.as_ref(),
             home: home.clone(),
-            user: place.user.clone(),
+            user: environment.user.clone(),
             real_home: String::new(),
             projects: Vec::new(),
             temps: Vec::new(),
             cwd: trimmed(&cwd),
             tmpdir: "/tmp".into(),
-            known: Known::default(),
+            protected_roots: ProtectedRoots::default(),
             links: RefCell::new(HashMap::new()),
         };
-        ground.real_home = ground.real(&home, true);
-        let real_cwd = ground.real(&ground.cwd, true);
+        locations.real_home = locations.real(&home, true);
+        let real_cwd = locations.real(&locations.cwd, true);
         for temp in ["/tmp", "/var/tmp"] {
-            ground.add_temp(temp);
+            locations.add_temp(temp);
         }
-        let tmpdir = place.tmpdir.as_deref().map(|dir| trimmed(&text(dir)));
-        let real_tmpdir = tmpdir.as_deref().map(|dir| ground.real(dir, true));
-        ground.add_project(&ground.enclosing_repository(&real_cwd, real_tmpdir.as_deref()));
-        if let Some(project) = &place.project {
-            let project = ground.real(&trimmed(&text(project)), true);
-            ground.add_project(&project);
+        let tmpdir = environment.tmpdir.as_deref().map(|dir| trimmed(&text(dir)));
+        let real_tmpdir = tmpdir.as_deref().map(|dir| locations.real(dir, true));
+        locations.add_project(&locations.enclosing_repository(&real_cwd, real_tmpdir.as_deref()));
+        if let Some(project) = &environment.project {
+            let project = locations.real(&trimmed(&text(project)), true);
+            locations.add_project(&project);
         }
-        if ground.projects.is_empty() {
-            ground.add_project(&real_cwd);
+        if locations.projects.is_empty() {
+            locations.add_project(&real_cwd);
         }
         if let Some(tmpdir) = tmpdir {
-            ground.add_tmpdir(&tmpdir);
-            ground.tmpdir = tmpdir;
+            locations.add_tmpdir(&tmpdir);
+            locations.tmpdir = tmpdir;
         }
-        let mut homes = vec![home.to_lowercase(), ground.real_home.to_lowercase()];
+        let mut homes = vec![home.to_lowercase(), locations.real_home.to_lowercase()];
         homes.dedup();
         homes.retain(|home| !home.is_empty());
-        let config_dir = place.config_file.parent().map(text).unwrap_or_default();
-        ground.known = Known {
+        let config_dir = environment.config_file.parent().map(text).unwrap_or_default();
+        locations.protected_roots = ProtectedRoots {
             homes,
-            claude_dir: trimmed(&text(&place.claude_dir)).to_lowercase(),
+            claude_dir: trimmed(&text(&environment.claude_dir)).to_lowercase(),
             config_dir: trimmed(&config_dir).to_lowercase(),
         };
-        ground
+        locations
     }
 
     /// The nearest repository at or above `cwd`, unless what lies between is a temp directory, which projects share;
@@ -136,7 +136,7 @@ impl<'a> Ground<'a> {
             if temp && dir != cwd {
                 break;
             }
-            if dir.len() < LONGEST_PATH && self.is_repository(dir) {
+            if dir.len() < MAX_PATH_BYTES && self.is_repository(dir) {
                 return dir.to_owned();
             }
             if temp {
@@ -148,7 +148,7 @@ impl<'a> Ground<'a> {
     }
 
     /// Whether git would take `dir` for the root of a repository, as far as names tell: an empty `.git` is not one.
-    pub fn is_repository(&self, dir: &str) -> bool {
+    pub(crate) fn is_repository(&self, dir: &str) -> bool {
         let path = format!("{dir}/.git");
         self.files.exists(&path) && (!self.files.is_dir(&path) || self.files.exists(&format!("{path}/HEAD")))
     }
@@ -181,13 +181,13 @@ impl<'a> Ground<'a> {
     }
 
     /// The line makes a link itself: later paths go through it.
-    pub fn add_link(&self, path: &str, target: &str) {
+    pub(crate) fn add_link(&self, path: &str, target: &str) {
         let path = self.real(path, false);
         self.links.borrow_mut().insert(path, Some(target.to_owned()));
     }
 
     fn link(&self, path: &str) -> Option<String> {
-        if path.len() > LONGEST_PATH {
+        if path.len() > MAX_PATH_BYTES {
             return None;
         }
         if let Some(known) = self.links.borrow().get(path) {
@@ -200,7 +200,7 @@ impl<'a> Ground<'a> {
 
     /// The canonical form of an absolute path; the root is the empty string. With `follow_last` a link at the
     /// end counts as where it leads, otherwise as itself.
-    pub fn real(&self, path: &str, follow_last: bool) -> String {
+    pub(crate) fn real(&self, path: &str, follow_last: bool) -> String {
         let mut todo: Vec<String> = split(path).rev().map(str::to_owned).collect();
         let mut real = String::with_capacity(path.len());
         let mut hops = 0;
@@ -231,7 +231,7 @@ impl<'a> Ground<'a> {
             }
             if let Some(target) = self.link(&real) {
                 hops += 1;
-                if hops > MOST_LINKS {
+                if hops > MAX_LINKS {
                     continue;
                 }
                 real.truncate(if target.starts_with('/') { 0 } else { start });
@@ -242,7 +242,7 @@ impl<'a> Ground<'a> {
     }
 
     /// `path` must be canonical.
-    pub fn zone(&self, path: &str) -> Zone {
+    pub(crate) fn zone(&self, path: &str) -> Zone {
         if self.projects.iter().any(|project| contains(path, project)) {
             return Zone::Root;
         }
@@ -261,8 +261,8 @@ impl<'a> Ground<'a> {
     }
 
     /// What protects `path`, as written and as where it leads.
-    pub fn kinds(&self, path: &str, follow_last: bool) -> Vec<(Kind, String)> {
-        let mut found: Vec<(Kind, String)> = Vec::new();
+    pub(crate) fn kinds(&self, path: &str, follow_last: bool) -> Vec<(ProtectedKind, String)> {
+        let mut found: Vec<(ProtectedKind, String)> = Vec::new();
         let mut candidates = vec![path.to_owned()];
         if path.starts_with('/') {
             let real = self.real(path, follow_last);
@@ -271,7 +271,7 @@ impl<'a> Ground<'a> {
             }
         }
         for candidate in candidates {
-            if let Some(kind) = kind(&candidate, &self.known)
+            if let Some(kind) = kind(&candidate, &self.protected_roots)
                 && !found.iter().any(|(known, _)| *known == kind)
             {
                 found.push((kind, candidate));
@@ -281,13 +281,13 @@ impl<'a> Ground<'a> {
     }
 
     /// The root, a system directory, a home or the directory of homes.
-    pub fn is_system(&self, real: &str) -> bool {
+    pub(crate) fn is_system(&self, real: &str) -> bool {
         contains(real, &self.real_home) || is_system_tree(real) && !contains(&self.real_home, real)
     }
 }
 
 /// Whether `inner` is `dir` or lies below it; both canonical.
-pub fn contains(dir: &str, inner: &str) -> bool {
+pub(crate) fn contains(dir: &str, inner: &str) -> bool {
     let (dir, inner): (std::borrow::Cow<'_, str>, std::borrow::Cow<'_, str>) =
         if cfg!(any(target_os = "macos", windows)) {
             (dir.to_lowercase().into(), inner.to_lowercase().into())
@@ -297,22 +297,22 @@ pub fn contains(dir: &str, inner: &str) -> bool {
     inner.strip_prefix(dir.as_ref()).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-pub fn parent(path: &str) -> &str {
+pub(crate) fn parent(path: &str) -> &str {
     path.rfind('/').map_or("", |at| &path[..at])
 }
 
-pub fn base_name(path: &str) -> &str {
+pub(crate) fn base_name(path: &str) -> &str {
     let path = path.trim_end_matches('/');
     path.rsplit('/').next().unwrap_or(path)
 }
 
 /// The components that mean something.
-pub fn split(path: &str) -> impl DoubleEndedIterator<Item = &str> {
+pub(crate) fn split(path: &str) -> impl DoubleEndedIterator<Item = &str> {
     path.split('/').filter(|part| !part.is_empty() && *part != ".")
 }
 
 /// `C:\x` ▶ `/c:/x`
-pub fn slashed(path: &str) -> String {
+pub(crate) fn slashed(path: &str) -> String {
     let path = path.replace('\\', "/");
     match path.split_once(':') {
         Some((drive, rest)) if drive.len() == 1 => format!("/{}:{rest}", drive.to_ascii_lowercase()),
@@ -320,7 +320,7 @@ pub fn slashed(path: &str) -> String {
     }
 }
 
-pub fn is_windows(path: &str) -> bool {
+pub(crate) fn is_windows(path: &str) -> bool {
     let bytes = path.as_bytes();
     (bytes.len() >= 3
         && bytes[0].is_ascii_alphabetic()
@@ -357,10 +357,10 @@ fn trimmed(path: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::environment::fake::Fake;
+    use crate::environment::fake::FakeFileSystem;
 
-    fn place() -> Place {
-        Place {
+    fn environment() -> GuardEnvironment {
+        GuardEnvironment {
             home: "/home/dev".into(),
             user: Some("dev".into()),
             project: Some("/home/dev/proj".into()),
@@ -370,19 +370,19 @@ mod tests {
             claude_dir: "/home/dev/.claude".into(),
             config_file: "/home/dev/.config/headspace/config.jsonc".into(),
             config: Default::default(),
-            files: Box::new(Fake::new(
+            files: Box::new(FakeFileSystem::new(
                 "/home/dev/proj/.git/ /home/dev/proj/build/ /home/dev/other/ /home/dev/proj/out->../other \
                  /home/dev/proj/b->build /home/dev/proj/loop->loop /home/dev/proj/root->/",
             )),
-            patience: crate::environment::HOOK_PATIENCE,
-            so_far: Default::default(),
+            time_limit: crate::environment::HOOK_TIME_LIMIT,
+            worst_so_far: Default::default(),
         }
     }
 
     #[test]
     fn paths_are_canonical_before_they_are_compared() {
-        let place = place();
-        let ground = Ground::new(&place, Some("/home/dev/proj/src"));
+        let environment = environment();
+        let locations = Locations::new(&environment, Some("/home/dev/proj/src"));
         for (path, follow, expected) in [
             ("//usr//./local/", true, "/usr/local"),
             ("/home/dev/proj/../x", true, "/home/dev/x"),
@@ -394,16 +394,16 @@ mod tests {
             ("/home/dev/proj/root/etc", true, "/etc"),
             ("/..", true, ""),
         ] {
-            assert_eq!(ground.real(path, follow), expected, "{path}");
+            assert_eq!(locations.real(path, follow), expected, "{path}");
         }
-        ground.real("/home/dev/proj/loop/x", true);
+        locations.real("/home/dev/proj/loop/x", true);
     }
 
     #[test]
     fn zones() {
-        let place = place();
-        let ground = Ground::new(&place, Some("/home/dev/proj/src"));
-        assert_eq!(ground.projects, ["/home/dev/proj"]);
+        let environment = environment();
+        let locations = Locations::new(&environment, Some("/home/dev/proj/src"));
+        assert_eq!(locations.projects, ["/home/dev/proj"]);
         for (path, expected) in [
             ("/home/dev/proj", Zone::Root),
             ("/home/dev", Zone::Root),
@@ -417,15 +417,15 @@ mod tests {
             ("/home/dev/.tmp/x", Zone::Temp),
             ("/usr", Zone::Outside),
         ] {
-            assert_eq!(ground.zone(path), expected, "{path}");
+            assert_eq!(locations.zone(path), expected, "{path}");
         }
     }
 
     #[test]
     fn what_projects_share_is_nobodys_project() {
-        let mut place = place();
-        (place.project, place.tmpdir) = (None, Some("/scratch/tmp".into()));
-        place.files = Box::new(Fake::new(
+        let mut environment = environment();
+        (environment.project, environment.tmpdir) = (None, Some("/scratch/tmp".into()));
+        environment.files = Box::new(FakeFileSystem::new(
             "/home/dev/.git/HEAD /home/dev/repo/.git/HEAD /home/dev/empty/.git/hooks /tmp/.git/HEAD /scratch/.git/HEAD
              /scratch/linked/.git",
         ));
@@ -439,7 +439,7 @@ mod tests {
             ("/scratch/tmp/x", &["/scratch/tmp/x"]),
             ("/scratch/linked/src", &["/scratch/linked"]),
         ] {
-            assert_eq!(Ground::new(&place, Some(cwd)).projects, projects, "{cwd}");
+            assert_eq!(Locations::new(&environment, Some(cwd)).projects, projects, "{cwd}");
         }
     }
 }

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use std::fmt;
 
 /// Fields of a tool's input that are only text.
-const ONLY_TEXT: [&str; 13] = [
+const UNJUDGED_TEXT_FIELDS: [&str; 13] = [
     "body",
     "content",
     "contents",
@@ -28,7 +28,7 @@ pub fn read(bytes: &[u8]) -> Option<Value> {
     // Texts that are passed over are not looked into, so that they are text at all is seen here.
     let text = std::str::from_utf8(bytes).ok()?;
     let mut reader = serde_json::Deserializer::from_str(text);
-    let payload = Level::Payload.deserialize(&mut reader).ok()?;
+    let payload = PayloadObject::Payload.deserialize(&mut reader).ok()?;
     reader.end().ok()?;
     Some(payload)
 }
@@ -36,20 +36,20 @@ pub fn read(bytes: &[u8]) -> Option<Value> {
 /// The event a payload is about, if it says so. Nothing else of it is looked at.
 pub fn event(bytes: &[u8]) -> Option<String> {
     #[derive(Deserialize)]
-    struct Event {
+    struct EventField {
         hook_event_name: Option<String>,
     }
-    serde_json::from_slice::<Event>(bytes).ok()?.hook_event_name
+    serde_json::from_slice::<EventField>(bytes).ok()?.hook_event_name
 }
 
 /// Which object of the payload is being read.
 #[derive(Clone, Copy, PartialEq)]
-enum Level {
+enum PayloadObject {
     Payload,
     Input,
 }
 
-impl<'de> DeserializeSeed<'de> for Level {
+impl<'de> DeserializeSeed<'de> for PayloadObject {
     type Value = Value;
 
     fn deserialize<D: Deserializer<'de>>(self, reader: D) -> Result<Value, D::Error> {
@@ -58,7 +58,7 @@ impl<'de> DeserializeSeed<'de> for Level {
 }
 
 /// Answers for every kind of value but objects as `Value` itself would.
-macro_rules! plainly {
+macro_rules! as_value {
     ($($visit:ident $kind:ty),*) => {$(
         fn $visit<E: serde::de::Error>(self, value: $kind) -> Result<Value, E> {
             Ok(Value::from(value))
@@ -66,14 +66,14 @@ macro_rules! plainly {
     )*};
 }
 
-impl<'de> Visitor<'de> for Level {
+impl<'de> Visitor<'de> for PayloadObject {
     type Value = Value;
 
     fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str("a payload")
     }
 
-    plainly!(visit_bool bool, visit_i64 i64, visit_u64 u64, visit_f64 f64, visit_str &str, visit_string String);
+    as_value!(visit_bool bool, visit_i64 i64, visit_u64 u64, visit_f64 f64, visit_str &str, visit_string String);
 
     fn visit_unit<E: serde::de::Error>(self) -> Result<Value, E> {
         Ok(Value::Null)
@@ -87,8 +87,10 @@ impl<'de> Visitor<'de> for Level {
         let mut object = Map::new();
         while let Some(key) = entries.next_key::<String>()? {
             let value = match self {
-                Level::Payload if key == "tool_input" => entries.next_value_seed(Level::Input)?,
-                Level::Input if ONLY_TEXT.contains(&key.as_str()) => {
+                PayloadObject::Payload if key == "tool_input" => {
+                    entries.next_value_seed(PayloadObject::Input)?
+                }
+                PayloadObject::Input if UNJUDGED_TEXT_FIELDS.contains(&key.as_str()) => {
                     entries.next_value::<IgnoredAny>()?;
                     continue;
                 }

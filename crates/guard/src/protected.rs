@@ -2,7 +2,7 @@
 //!
 //! Paths are compared without regard to letters' case, because some file systems do so too.
 
-use crate::eval::pattern;
+use crate::eval::glob;
 use crate::eval::value;
 use crate::eval::value::is_hole;
 use crate::rules;
@@ -10,7 +10,7 @@ use crate::rules::Rule;
 
 /// Why a file is protected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub(crate) enum ProtectedKind {
     /// `.env` and its variants.
     Env,
     /// Private keys.
@@ -36,7 +36,7 @@ pub enum Kind {
     Device,
 }
 
-enum At {
+enum Anchor {
     /// The last component, anywhere.
     Name,
     /// Below any home directory; `**` at the end means the directory and all in it.
@@ -44,17 +44,17 @@ enum At {
     /// From the root (or a Windows drive).
     Root,
 }
-use At::*;
-use Kind::*;
+use Anchor::*;
+use ProtectedKind::*;
 
 include!(concat!(env!("OUT_DIR"), "/guard/shields.rs"));
 
 /// Endings that make an environment file a template.
-const TEMPLATES: [&str; 9] =
+const TEMPLATE_ENDINGS: [&str; 9] =
     ["example", "sample", "template", "dist", "tmpl", "tpl", "skel", "schema", "defaults"];
 
 /// Disks and memory; other devices take what is written to them without harm.
-const DISKS: [&str; 22] = [
+const DISK_DEVICES: [&str; 22] = [
     "sd*",
     "hd*",
     "vd*",
@@ -84,11 +84,11 @@ const HARMLESS_DEVICES: [&str; 14] = [
 ];
 
 /// Where homes are, besides the user's own.
-static HOMES: &[&str] = &["home/*", "users/*", "root", "var/root", "c:/users/*"];
+static HOME_PATTERNS: &[&str] = &["home/*", "users/*", "root", "var/root", "c:/users/*"];
 
 /// The directories a classification needs to know, all in small letters and without a final slash.
 #[derive(Debug, Default)]
-pub struct Known {
+pub(crate) struct ProtectedRoots {
     pub homes: Vec<String>,
     /// `CLAUDE_CONFIG_DIR`, if it is not `~/.claude`.
     pub claude_dir: String,
@@ -96,15 +96,15 @@ pub struct Known {
 }
 
 /// Whether `name` is a template of an environment file: `.env.example`, `.env.production.sample`.
-pub fn is_template(path: &str) -> bool {
+pub(crate) fn is_template(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path).to_lowercase();
     let ending = name.rsplit(['.', '-', '_']).next().unwrap_or("");
-    name.starts_with(".env") && TEMPLATES.contains(&ending)
+    name.starts_with(".env") && TEMPLATE_ENDINGS.contains(&ending)
 }
 
 /// Why the file at `path` is protected. `path` is absolute; a path whose start is unknown begins with a hole
 /// and is judged by what follows. Active globs in the last component are compared as patterns.
-pub fn kind(path: &str, known: &Known) -> Option<Kind> {
+pub(crate) fn kind(path: &str, known: &ProtectedRoots) -> Option<ProtectedKind> {
     let path = path.to_lowercase();
     let unknown_start = path.chars().next().is_some_and(is_hole);
     // Windows drops blanks and dots at the end of a name.
@@ -151,22 +151,25 @@ fn without_drive(path: &str) -> String {
     slashed
 }
 
-fn is_exempt(kind: Kind, name: &str) -> bool {
+fn is_exempt(kind: ProtectedKind, name: &str) -> bool {
     match kind {
         Env => is_template(name) || name == ".env.d.ts" || name.ends_with(".md"),
         // `id_rsa.md` and `id_rsa_test.go` are about keys.
-        Key => name.ends_with(".pub") || name.rsplit_once('.').is_some_and(|(_, end)| SOURCES.contains(&end)),
+        Key => {
+            name.ends_with(".pub")
+                || name.rsplit_once('.').is_some_and(|(_, end)| SOURCE_ENDINGS.contains(&end))
+        }
         _ => false,
     }
 }
 
 /// Endings of documents and source files.
-const SOURCES: [&str; 22] = [
+const SOURCE_ENDINGS: [&str; 22] = [
     "md", "rst", "adoc", "html", "rs", "go", "py", "rb", "js", "mjs", "jsx", "ts", "tsx", "java", "kt", "c",
     "h", "cc", "cpp", "cs", "php", "swift",
 ];
 
-fn git_kind(parts: &[&str]) -> Option<Option<Kind>> {
+fn git_kind(parts: &[&str]) -> Option<Option<ProtectedKind>> {
     let at = parts.iter().rposition(|part| *part == ".git")?;
     let rest = &parts[at + 1..];
     // A submodule's own directory has the same inhabitants.
@@ -182,7 +185,7 @@ fn git_kind(parts: &[&str]) -> Option<Option<Kind>> {
     })
 }
 
-fn is_agent_settings(path: &str, parts: &[&str], known: &Known) -> bool {
+fn is_agent_settings(path: &str, parts: &[&str], known: &ProtectedRoots) -> bool {
     let is_settings = |name: &str| name.starts_with("settings") && name.ends_with(".json");
     let below =
         |dir: &str| !dir.is_empty() && path.strip_prefix(dir).is_some_and(|rest| rest.starts_with('/'));
@@ -198,14 +201,14 @@ fn is_agent_settings(path: &str, parts: &[&str], known: &Known) -> bool {
 }
 
 /// How many components a home in front of the path takes, for every home that stands there.
-fn below_homes(path: &str, parts: &[&str], known: &Known) -> Vec<usize> {
+fn below_homes(path: &str, parts: &[&str], known: &ProtectedRoots) -> Vec<usize> {
     let mut found = Vec::new();
     for home in &known.homes {
         if path.strip_prefix(home.as_str()).is_some_and(|rest| rest.starts_with('/')) {
             found.push(home.split('/').filter(|part| !part.is_empty()).count());
         }
     }
-    for home in HOMES {
+    for home in HOME_PATTERNS {
         let length = home.split('/').count();
         if parts.len() > length && tree_matches(home, &parts[..length]) && !found.contains(&length) {
             found.push(length);
@@ -235,7 +238,7 @@ fn star_matches(shield: &str, name: &str) -> bool {
 /// Whether a pattern means the shielded files: it would match the name, or all it matches is shielded.
 fn pattern_hits(shield: &str, pattern: &str) -> bool {
     let Some((start, end)) = shield.split_once('*') else {
-        return pattern.starts_with('.') && pattern::matches_visible(pattern, shield);
+        return pattern.starts_with('.') && glob::matches_visible(pattern, shield);
     };
     let head = pattern.split(value::is_glob).next().unwrap_or("");
     let tail = pattern.rsplit(value::is_glob).next().unwrap_or("");
@@ -245,26 +248,28 @@ fn pattern_hits(shield: &str, pattern: &str) -> bool {
 /// Component by component; `**` at the end takes the directory itself and everything in it.
 fn tree_matches(shield: &str, parts: &[&str]) -> bool {
     let mut parts = parts.iter();
-    for want in shield.split('/') {
-        if want == "**" {
+    for output_used in shield.split('/') {
+        if output_used == "**" {
             return true;
         }
         match parts.next() {
-            Some(part) if component_matches(want, part) => {}
+            Some(part) if component_matches(output_used, part) => {}
             _ => return false,
         }
     }
     parts.next().is_none()
 }
 
-fn component_matches(want: &str, part: &str) -> bool {
+fn component_matches(output_used: &str, part: &str) -> bool {
     if value::has_special(part) {
-        return !want.contains('*') && !value::has_hole(part) && pattern::matches_visible(part, want);
+        return !output_used.contains('*')
+            && !value::has_hole(part)
+            && glob::matches_visible(part, output_used);
     }
-    star_matches(want, part)
+    star_matches(output_used, part)
 }
 
-fn device(rest: &str) -> Option<Kind> {
+fn device(rest: &str) -> Option<ProtectedKind> {
     let parts: Vec<&str> = rest.split('/').collect();
     if rest.starts_with("tcp/") || rest.starts_with("udp/") {
         return None;
@@ -272,12 +277,12 @@ fn device(rest: &str) -> Option<Kind> {
     if HARMLESS_DEVICES.iter().any(|name| tree_matches(name, &parts)) {
         return None;
     }
-    DISKS.iter().any(|name| tree_matches(name, &parts)).then_some(Device)
+    DISK_DEVICES.iter().any(|name| tree_matches(name, &parts)).then_some(Device)
 }
 
-impl Kind {
+impl ProtectedKind {
     /// The rule that a write breaks.
-    pub fn write_rule(self) -> &'static Rule {
+    pub(crate) fn write_rule(self) -> &'static Rule {
         match self {
             Env => &rules::WRITE_ENV,
             Key => &rules::WRITE_KEY,
@@ -295,7 +300,7 @@ impl Kind {
     }
 
     /// The rule that a read of `path` breaks, if reading is protected at all.
-    pub fn read_rule(self, path: &str) -> Option<&'static Rule> {
+    pub(crate) fn read_rule(self, path: &str) -> Option<&'static Rule> {
         let name = path.rsplit('/').next().unwrap_or(path).to_lowercase();
         match self {
             Env | Credentials => Some(&rules::READ_SECRET),
@@ -309,7 +314,7 @@ impl Kind {
     }
 
     /// The rule that deleting the file breaks, where deleting as such would be allowed.
-    pub fn delete_rule(self) -> Option<&'static Rule> {
+    pub(crate) fn delete_rule(self) -> Option<&'static Rule> {
         match self {
             Env | Key | Ssh | Credentials => Some(&rules::DELETE_PROTECTED),
             Agent => Some(&rules::WRITE_AGENT_SETTINGS),
@@ -343,8 +348,8 @@ fn looks_public(name: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn kind_of(path: &str) -> Option<Kind> {
-        let known = Known {
+    fn kind_of(path: &str) -> Option<ProtectedKind> {
+        let known = ProtectedRoots {
             homes: vec!["/srv/people/dev".into()],
             claude_dir: "/srv/people/dev/.claude".into(),
             config_dir: "/srv/people/dev/.config/headspace".into(),

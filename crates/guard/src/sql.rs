@@ -5,8 +5,8 @@ use crate::rules;
 use crate::rules::Rule;
 
 /// The worst that a text of SQL does.
-pub fn judge(text: &str) -> Option<&'static Rule> {
-    if text.len() > LONGEST || !has_a_word(text) {
+pub(crate) fn judge(text: &str) -> Option<&'static Rule> {
+    if text.len() > MAX_SQL_BYTES || !mentions_a_change(text) {
         return None;
     }
     let statements = statements(text);
@@ -18,7 +18,7 @@ pub fn judge(text: &str) -> Option<&'static Rule> {
         if let ["CREATE", "TEMP" | "TEMPORARY", "TABLE", name @ ..] = words(statement).as_slice() {
             temporary.extend(name.iter().find(|word| !matches!(**word, "IF" | "NOT" | "EXISTS")));
         }
-        match one(statement, &temporary) {
+        match judge_statement(statement, &temporary) {
             // A dropped table is gone in MySQL whatever follows; rows come back everywhere.
             Some(rule) if std::ptr::eq(rule, &rules::DATABASE_ROWS) && rolled_back => {}
             Some(rule) if std::ptr::eq(rule, &rules::DATABASE_DROP) => return Some(rule),
@@ -30,25 +30,25 @@ pub fn judge(text: &str) -> Option<&'static Rule> {
 }
 
 /// Longer texts are dumps, and nobody types them.
-const LONGEST: usize = 1 << 20;
+const MAX_SQL_BYTES: usize = 1 << 20;
 
 /// Most texts are harmless: not one of these words is in them.
-fn has_a_word(text: &str) -> bool {
+fn mentions_a_change(text: &str) -> bool {
     let lower = text.to_ascii_lowercase();
     ["drop", "truncate", "delete", "update"].iter().any(|word| lower.contains(word))
 }
 
-type Statement = Vec<String>;
+type SqlWords = Vec<String>;
 
-fn words(statement: &Statement) -> Vec<&str> {
+fn words(statement: &SqlWords) -> Vec<&str> {
     statement.iter().map(String::as_str).collect()
 }
 
-fn starts(statement: &Statement, with: &[&str]) -> bool {
+fn starts(statement: &SqlWords, with: &[&str]) -> bool {
     statement.len() >= with.len() && statement.iter().zip(with).all(|(word, wanted)| word == wanted)
 }
 
-fn one(statement: &Statement, temporary: &[&str]) -> Option<&'static Rule> {
+fn judge_statement(statement: &SqlWords, temporary: &[&str]) -> Option<&'static Rule> {
     let all = words(statement);
     let mut words = all.as_slice();
     while let ["(" | "BEGIN" | "AS", rest @ ..] = words {
@@ -98,8 +98,8 @@ fn one(statement: &Statement, temporary: &[&str]) -> Option<&'static Rule> {
             });
             (drops && words.get(1) == Some(&"TABLE")).then_some(&rules::DATABASE_DROP)
         }
-        ["DELETE", rest @ ..] if rest.first() == Some(&"FROM") || rest.len() > 1 => everywhere(rest),
-        ["UPDATE", rest @ ..] if rest.contains(&"SET") => everywhere(rest),
+        ["DELETE", rest @ ..] if rest.first() == Some(&"FROM") || rest.len() > 1 => unfiltered(rest),
+        ["UPDATE", rest @ ..] if rest.contains(&"SET") => unfiltered(rest),
         _ => None,
     }
 }
@@ -109,7 +109,7 @@ fn is_verb(word: &str) -> bool {
 }
 
 /// Whether nothing narrows it down: no WHERE, or one that always holds.
-fn everywhere(words: &[&str]) -> Option<&'static Rule> {
+fn unfiltered(words: &[&str]) -> Option<&'static Rule> {
     let Some(at) = words.iter().rposition(|word| *word == "WHERE") else {
         return Some(&rules::DATABASE_ROWS);
     };
@@ -125,8 +125,8 @@ fn everywhere(words: &[&str]) -> Option<&'static Rule> {
 }
 
 /// The statements of a text, each as its words in capital letters; quoted texts are a `'`, quoted names stay.
-fn statements(text: &str) -> Vec<Statement> {
-    let mut all = vec![Statement::new()];
+fn statements(text: &str) -> Vec<SqlWords> {
+    let mut all = vec![SqlWords::new()];
     let mut rest = text;
     while let Some(c) = rest.chars().next() {
         let length = match c {
@@ -158,7 +158,7 @@ fn statements(text: &str) -> Vec<Statement> {
             // `\dt`, `\c db`: psql's own, to the end of the line.
             '\\' if all.last().is_some_and(Vec::is_empty) => rest.find('\n').unwrap_or(rest.len()),
             ';' => {
-                all.push(Statement::new());
+                all.push(SqlWords::new());
                 1
             }
             c if c.is_alphanumeric() || c == '_' => {
@@ -178,7 +178,7 @@ fn statements(text: &str) -> Vec<Statement> {
     all
 }
 
-fn push(all: &mut [Statement], word: String) {
+fn push(all: &mut [SqlWords], word: String) {
     if let Some(last) = all.last_mut() {
         last.push(word);
     }
@@ -214,7 +214,7 @@ fn dollar_quoted(text: &str) -> Option<usize> {
 }
 
 /// JavaScript for MongoDB: the calls that leave nothing.
-pub fn judge_mongo(text: &str) -> Option<&'static Rule> {
+pub(crate) fn judge_mongo(text: &str) -> Option<&'static Rule> {
     let code: String = text.chars().filter(|c| !c.is_whitespace()).collect();
     let drops = [".dropDatabase(", ".drop(", ".dropIndexes(", "dropDatabase:1"]
         .iter()

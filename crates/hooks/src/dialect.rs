@@ -3,7 +3,7 @@
 //! `claude` is Claude Code 2.1; `wave` is the Wave agent, whose configuration looks the same and means
 //! something else in a dozen places. Code that differs between them asks a column here.
 
-use crate::schema::Shape;
+use crate::settings::schema::Shape;
 use headspace_core::event_names;
 
 /// A family of hook configurations.
@@ -16,9 +16,9 @@ pub struct Dialect {
     pub directory: &'static str,
     pub events: &'static [EventRule],
     pub types: &'static [&'static str],
-    pub fields: &'static [Field],
+    pub(crate) fields: &'static [HookField],
     /// Settings beside `hooks` whose wrong type costs the whole file.
-    pub top: &'static [(&'static str, Shape)],
+    pub(crate) top: &'static [(&'static str, Shape)],
     pub matching: Matching,
     /// A problem of an entry is always an error; otherwise the event decides between error and warning.
     pub strict: bool,
@@ -55,7 +55,7 @@ pub struct EventRule {
     pub name: &'static str,
     /// The payload field a matcher is compared with.
     pub match_field: Option<&'static str>,
-    pub matcher: MatcherUse,
+    pub(crate) matcher: MatcherUse,
     /// Only letters, digits, `_` and `|` make exact names; `,`, `-` and blanks already make a regular expression.
     pub narrow_names: bool,
     /// One bad entry puts the whole file out of effect.
@@ -64,7 +64,7 @@ pub struct EventRule {
     pub conditional: bool,
     /// Hooks of type http are run.
     pub http: bool,
-    pub exit_2: Exit2,
+    pub(crate) exit_2: Exit2,
     /// `"decision": "block"` is obeyed.
     pub decision: bool,
     /// `"onFailure": "block"` is obeyed.
@@ -80,7 +80,7 @@ pub struct EventRule {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MatcherUse {
+pub(crate) enum MatcherUse {
     Optional,
     /// Read, but of no effect.
     Ignored,
@@ -90,7 +90,7 @@ pub enum MatcherUse {
 
 /// What exit code 2 does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Exit2 {
+pub(crate) enum Exit2 {
     Blocks,
     TellsModel,
     Nothing,
@@ -98,7 +98,7 @@ pub enum Exit2 {
 
 /// A field of a hook entry.
 #[derive(Debug)]
-pub struct Field {
+pub(crate) struct HookField {
     pub name: &'static str,
     pub shape: Shape,
     /// The types it belongs to; empty: all.
@@ -269,12 +269,12 @@ const WAVE_EVENTS: [EventRule; 4] = [
     rule("Stop").matcher(MatcherUse::Forbidden),
 ];
 
-const fn field(name: &'static str, shape: Shape, types: &'static [&'static str]) -> Field {
-    Field { name, shape, types, required: false }
+const fn field(name: &'static str, shape: Shape, types: &'static [&'static str]) -> HookField {
+    HookField { name, shape, types, required: false }
 }
 
-const fn needed(name: &'static str, shape: Shape, types: &'static [&'static str]) -> Field {
-    Field { name, shape, types, required: true }
+const fn needed(name: &'static str, shape: Shape, types: &'static [&'static str]) -> HookField {
+    HookField { name, shape, types, required: true }
 }
 
 const ALL: &[&str] = &[];
@@ -282,7 +282,7 @@ const COMMAND: &[&str] = &["command"];
 const HTTP: &[&str] = &["http"];
 
 /// The client's own schema of entries. Other fields are accepted and ignored.
-const CLAUDE_FIELDS: [Field; 21] = [
+const CLAUDE_FIELDS: [HookField; 21] = [
     needed("command", Shape::Text, COMMAND),
     needed("url", Shape::Url, HTTP),
     needed("server", Shape::Text, &["mcp_tool"]),
@@ -341,7 +341,7 @@ const CLAUDE_TOP: &[(&str, Shape)] = &[
     ("statusLine", Shape::Object),
 ];
 
-const WAVE_FIELDS: [Field; 3] = [
+const WAVE_FIELDS: [HookField; 3] = [
     needed("command", Shape::FilledText, COMMAND),
     field("timeout", Shape::FromZero, ALL),
     field("async", Shape::Flag, ALL),
@@ -396,7 +396,7 @@ impl Dialect {
     }
 
     /// The fields an entry of this type may have; of an unknown type those that all types share.
-    pub fn fields_of<'a>(&'a self, kind: Option<&'a str>) -> impl Iterator<Item = &'a Field> {
+    pub(crate) fn fields_of<'a>(&'a self, kind: Option<&'a str>) -> impl Iterator<Item = &'a HookField> {
         self.fields.iter().filter(move |field| {
             field.types.is_empty() || kind.is_some_and(|kind| field.types.contains(&kind))
         })

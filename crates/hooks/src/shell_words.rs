@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 /// A word after quotes are taken off and known variables filled in.
 #[derive(Debug, Default, PartialEq)]
-pub struct Word {
+pub struct ShellWord {
     pub text: String,
     /// Only a shell can tell what it becomes.
     pub opaque: bool,
@@ -12,7 +12,7 @@ pub struct Word {
     pub unquoted_variable: Option<String>,
 }
 
-impl Word {
+impl ShellWord {
     /// `NAME=value`
     pub fn is_assignment(&self) -> bool {
         self.text.split_once('=').is_some_and(|(name, _)| {
@@ -22,9 +22,9 @@ impl Word {
 }
 
 /// Reads up to the first operator. `known` variables are filled in, others make a word opaque.
-pub fn first_command(line: &str, known: &[(String, PathBuf)]) -> Vec<Word> {
+pub fn first_command(line: &str, known: &[(String, PathBuf)]) -> Vec<ShellWord> {
     let mut words = Vec::new();
-    let mut word: Option<Word> = None;
+    let mut word: Option<ShellWord> = None;
     let mut rest = line.trim_start();
     while let Some(c) = rest.chars().next() {
         rest = &rest[c.len_utf8()..];
@@ -63,7 +63,7 @@ pub fn first_command(line: &str, known: &[(String, PathBuf)]) -> Vec<Word> {
     words
 }
 
-fn double_quoted<'l>(mut rest: &'l str, word: &mut Word, known: &[(String, PathBuf)]) -> &'l str {
+fn double_quoted<'l>(mut rest: &'l str, word: &mut ShellWord, known: &[(String, PathBuf)]) -> &'l str {
     while let Some(c) = rest.chars().next() {
         rest = &rest[c.len_utf8()..];
         match c {
@@ -85,7 +85,7 @@ fn double_quoted<'l>(mut rest: &'l str, word: &mut Word, known: &[(String, PathB
 }
 
 /// What follows a `$`.
-fn variable<'l>(rest: &'l str, word: &mut Word, known: &[(String, PathBuf)], bare: bool) -> &'l str {
+fn variable<'l>(rest: &'l str, word: &mut ShellWord, known: &[(String, PathBuf)], bare: bool) -> &'l str {
     let (braced, body) = match rest.strip_prefix('{') {
         Some(body) => (true, body),
         None => (false, rest),

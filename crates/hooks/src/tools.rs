@@ -67,7 +67,7 @@ pub fn current(name: &str) -> &str {
 }
 
 /// The names the tool had before.
-pub fn former(name: &str) -> impl Iterator<Item = &'static str> {
+pub(crate) fn former(name: &str) -> impl Iterator<Item = &'static str> {
     RENAMED.iter().filter(move |(_, new)| *new == name).map(|(old, _)| *old)
 }
 

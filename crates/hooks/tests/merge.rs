@@ -2,9 +2,10 @@
 #![allow(clippy::unwrap_used)]
 
 use headspace_core::event_names::EVENTS;
-use headspace_hooks::client_settings::document::Document;
+use headspace_hooks::client_settings::document::SettingsDocument;
 use headspace_hooks::client_settings::entry::{Call, Entry, Role};
-use headspace_hooks::client_settings::merge::{Event, Merged, Notify, Part, Plan, find, merge};
+use headspace_hooks::client_settings::merge::{Desired, Event, Merged, Notify, Plan, find, merge};
+use headspace_test_support::each_row;
 use proptest::prelude::*;
 
 const BIN: &str = "/opt/hs/headspace";
@@ -14,9 +15,9 @@ fn plan_for(events: &[&str], program: &str) -> Plan {
     let entry = Entry::new(Call::exec(program, Role::Notify));
     Plan {
         program: Some(program.to_owned()),
-        notify: Part::Put(Notify { events, entry }),
-        guard: Part::Leave,
-        status_line: Part::Leave,
+        notify: Desired::Put(Notify { events, entry }),
+        guard: Desired::Leave,
+        status_line: Desired::Leave,
     }
 }
 
@@ -67,29 +68,37 @@ fn entries_are_written_in_the_manner_of_the_file_and_come_out_again() {
         ),
     ];
     let plan = plan_for(&["Stop"], BIN);
-    for (before, after) in cases {
-        let after = after.replace('@', OURS).replace('%', TIGHT);
-        let merged = put(before, &plan);
-        assert_eq!(merged.text, after);
-        assert_eq!(merged.added, ["Stop"]);
-        assert_eq!(taken_out(&merged.text, None), *before, "after removal");
-    }
+    each_row(
+        cases,
+        |(before, _)| format!("{before:?}"),
+        |(before, after)| {
+            let after = after.replace('@', OURS).replace('%', TIGHT);
+            let merged = put(before, &plan);
+            assert_eq!(merged.text, after);
+            assert_eq!(merged.added, ["Stop"]);
+            assert_eq!(taken_out(&merged.text, None), *before, "after removal");
+        },
+    );
 }
 
 /// Empty lists and blank files: what is added makes them ambiguous, so the file as it was decides.
 #[test]
 fn lists_that_were_empty_before_stay_when_the_file_as_it_was_is_known() {
     let plan = plan_for(&["Stop"], BIN);
-    for before in [
-        "{\"hooks\":{}}",
-        "{\n  \"hooks\": {},\n  \"a\": 1\n}",
-        "{\n  \"hooks\": {\n    \"Stop\": []\n  }\n}",
-    ] {
-        let merged = put(before, &plan);
-        assert_eq!(taken_out(&merged.text, Some(before)), before);
-        let edited = merged.text.replacen('{', "{\"x\": 1,", 1);
-        assert_eq!(taken_out(&edited, Some(before)), before.replacen('{', "{\"x\": 1,", 1));
-    }
+    each_row(
+        [
+            "{\"hooks\":{}}",
+            "{\n  \"hooks\": {},\n  \"a\": 1\n}",
+            "{\n  \"hooks\": {\n    \"Stop\": []\n  }\n}",
+        ],
+        |before| format!("{before:?}"),
+        |before| {
+            let merged = put(before, &plan);
+            assert_eq!(taken_out(&merged.text, Some(before)), before);
+            let edited = merged.text.replacen('{', "{\"x\": 1,", 1);
+            assert_eq!(taken_out(&edited, Some(before)), before.replacen('{', "{\"x\": 1,", 1));
+        },
+    );
 }
 
 #[test]
@@ -188,7 +197,7 @@ fn what_makes_the_client_ignore_the_file_is_told() {
 #[test]
 fn the_guard_has_an_entry_of_its_own() {
     let guard = Entry { call: Call::exec(BIN, Role::Guard), on_failure: Some("block".into()) };
-    let with = Plan { guard: Part::Put(guard.clone()), ..plan_for(&["PreToolUse", "Stop"], BIN) };
+    let with = Plan { guard: Desired::Put(guard.clone()), ..plan_for(&["PreToolUse", "Stop"], BIN) };
     let merged = put("{}", &with);
     let roles: Vec<_> = find(&merged.text, None).unwrap().into_iter().map(|f| (f.event, f.role)).collect();
     let expected = [("PreToolUse", Role::Notify), ("PreToolUse", Role::Guard), ("Stop", Role::Notify)];
@@ -197,19 +206,19 @@ fn the_guard_has_an_entry_of_its_own() {
     assert_eq!(put(&merged.text, &with).text, merged.text);
     // Without the flag it is brought up to date, not added and not removed.
     let later = Plan {
-        guard: Part::Refresh(Entry::new(Call::exec("/new/headspace", Role::Guard))),
+        guard: Desired::Refresh(Entry::new(Call::exec("/new/headspace", Role::Guard))),
         ..plan_for(&["PreToolUse", "Stop"], "/new/headspace")
     };
     assert_eq!(put(&merged.text, &later).text, merged.text.replace(BIN, "/new/headspace"));
     assert!(!put("{}", &later).text.contains("guard"));
     // And goes alone.
-    let without = Plan { notify: Part::Leave, guard: Part::Remove, ..later };
+    let without = Plan { notify: Desired::Leave, guard: Desired::Remove, ..later };
     assert_eq!(put(&merged.text, &without).text, put("{}", &plan_for(&["PreToolUse", "Stop"], BIN)).text);
 }
 
 #[test]
 fn the_status_line_is_wrapped_and_given_back_as_it_was_spelt() {
-    let with = Plan { status_line: Part::Put(BIN.into()), ..plan_for(&["Stop"], BIN) };
+    let with = Plan { status_line: Desired::Put(BIN.into()), ..plan_for(&["Stop"], BIN) };
     let before = "{\n  \"statusLine\": {\"type\": \"command\", \"command\": \"~/l\\u00efne.sh | cat\", \"padding\": 0}\n}\n";
     let merged = put(before, &with);
     assert!(
@@ -344,7 +353,7 @@ proptest! {
         let plan = all();
         let merged = put(&text, &plan);
         let plain = merged.text.strip_prefix('\u{feff}').unwrap_or(&merged.text);
-        prop_assert!(Document::parse(plain).is_ok());
+        prop_assert!(SettingsDocument::parse(plain).is_ok());
         let found = find(&merged.text, None).unwrap();
         prop_assert_eq!(found.len(), 28);
         prop_assert_eq!(&put(&merged.text, &plan).text, &merged.text, "a second install changes nothing");

@@ -46,9 +46,9 @@ pub fn verdict(event: &str, caller: &Caller, payload: &Payload, config: &Config)
     }
     let render = |verdict: &Verdict| Some(format!("{}\n", guard::hook_output(verdict)?));
     let bytes = Arc::new(caller.guarded(payload)?);
-    let verdict = headspace_guard::deadline::judge(&bytes, guard::Place::here(config), render);
+    let verdict = headspace_guard::deadline::judge(&bytes, guard::GuardEnvironment::here(config), render);
     let stands = verdict.decision != guard::Decision::Allow
-        && !guard::once::take(&bytes, &headspace_platform::config::state_dir());
+        && !guard::allow_once::take(&bytes, &headspace_platform::config::state_dir());
     stands.then_some(verdict)
 }
 

@@ -21,9 +21,9 @@ use crate::stdin::{Payload, is_key};
 use headspace_core::json;
 use headspace_core::model::Machine;
 use headspace_platform::config::{self, var};
-use headspace_platform::delivery::Delivery;
 use headspace_platform::machine;
 use headspace_platform::process::{self, decimal};
+use headspace_platform::spool::delivery::Delivery;
 
 /// The largest body the server takes, less the room that the added fields may need.
 const MAX_BODY: usize = (16 << 20) - (64 << 10);

@@ -16,8 +16,8 @@
 //! answer, here and in `envelope`. No call has a timeout: the alarm interrupts whatever blocks.
 
 use crate::alarm;
-use headspace_platform::address::{Url, find};
 use headspace_platform::config::DEFAULT_HOST;
+use headspace_platform::net::address::{Url, find};
 use headspace_platform::process::decimal;
 use std::fmt::Display;
 use std::io::{ErrorKind, Read, Write};

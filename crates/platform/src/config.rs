@@ -2,7 +2,7 @@
 
 use crate::files;
 use anyhow::{Context, Result, ensure};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::Read;
@@ -13,36 +13,59 @@ pub const DEFAULT_HOST: &str = "127.0.0.1";
 /// What the two before this make.
 pub const DEFAULT_URL: &str = "http://127.0.0.1:5055";
 
-/// The names of the environment variables headspace reads, and no others.
+/// The names of the environment variables headspace reads. Their descriptions, like those of the settings below, are what
+/// `docs/configuration.md` says.
 pub mod var {
+    /// Where the hook and the command line find the server. Overrides `url`.
     pub const URL: &str = "CLAUDE_HEADSPACE_URL";
+    /// Name of the tmux session, for agents that a launcher starts.
     pub const TMUX_SESSION: &str = "CLAUDE_HEADSPACE_TMUX_SESSION";
+    /// An id that a launcher gives to the session it starts, so that the agent keeps its identity.
     pub const HEADSPACE_SESSION_ID: &str = "CLAUDE_HEADSPACE_SESSION_ID";
+    /// Used as `CLAUDE_HEADSPACE_SESSION_ID` where that is not set.
     pub const SESSION_ID: &str = "CLAUDE_SESSION_ID";
+    /// The session's role: which file in `context.roles_dir` names more context files. Shown with the agent.
     pub const SESSION_ROLE: &str = "CLAUDE_SESSION_ROLE";
+    /// What the session runs as. Anything but `interactive` counts as unattended: the guard denies sending messages there,
+    /// and `context.reminders` asks for a report.
     pub const SESSION_MODE: &str = "CLAUDE_SESSION_MODE";
+    /// Claude Code's configuration directory, if it is not `~/.claude`.
     pub const CONFIG_DIR: &str = "CLAUDE_CONFIG_DIR";
-    /// Set in everything that Claude Code starts.
+    /// Set by Claude Code in everything it starts. `guard allow` refuses to run there.
     pub const CLAUDECODE: &str = "CLAUDECODE";
+    /// Set by Claude Code: its process id, by which events belong to a process.
     pub const PID: &str = "CLAUDE_PID";
+    /// Set by Claude Code: how it was started. Anything but `cli` is a headless session.
     pub const ENTRYPOINT: &str = "CLAUDE_CODE_ENTRYPOINT";
+    /// Set by Claude Code: the project the guard protects.
     pub const PROJECT_DIR: &str = "CLAUDE_PROJECT_DIR";
+    /// What `${PROJECT_PATH}` in a role file stands for, if that is not the repository around the session's directory.
     pub const PROJECT_PATH: &str = "PROJECT_PATH";
+    /// Set by tmux: the pane that a jump goes to.
     pub const TMUX_PANE: &str = "TMUX_PANE";
+    /// Set by tmux: which tmux server the pane belongs to.
     pub const TMUX: &str = "TMUX";
+    /// `1` makes the hook write what it did to `notify.log` in the state directory.
     pub const DEBUG: &str = "HEADSPACE_DEBUG";
-    /// Set by `hooks run`: what happens is made up and must not reach the user's history.
+    /// Set by `headspace hooks run`: events of such a hook are made up, and are neither sent nor kept.
     pub const REHEARSAL: &str = "HEADSPACE_REHEARSAL";
-    /// Which window of which terminal: what a jump needs later.
+    /// Set by kitty: the window that a jump goes to.
     pub const KITTY_WINDOW_ID: &str = "KITTY_WINDOW_ID";
+    /// Set by kitty: where it takes commands.
     pub const KITTY_LISTEN_ON: &str = "KITTY_LISTEN_ON";
+    /// Set by WezTerm: the pane that a jump goes to.
     pub const WEZTERM_PANE: &str = "WEZTERM_PANE";
+    /// Set by iTerm2: the session that a jump goes to.
     pub const ITERM_SESSION_ID: &str = "ITERM_SESSION_ID";
+    /// Set by many terminals: which one it is.
     pub const TERM_PROGRAM: &str = "TERM_PROGRAM";
+    /// Set by Ghostty: that it is the terminal.
     pub const GHOSTTY: &str = "GHOSTTY_RESOURCES_DIR";
-    /// Whether there is a screen to open a browser on.
+    /// Set by X11: there is a screen to open a browser on.
     pub const DISPLAY: &str = "DISPLAY";
+    /// Set by Wayland: there is a screen to open a browser on.
     pub const WAYLAND: &str = "WAYLAND_DISPLAY";
+    /// Set by WSL: the browser is opened on the Windows side.
     pub const WSL: &str = "WSL_DISTRO_NAME";
 }
 
@@ -140,24 +163,35 @@ fn xdg(name: &str, fallback: &str) -> PathBuf {
 }
 
 /// What `config.jsonc` may say. Everything has a default; unknown keys are ignored here and reported by `doctor`.
-#[derive(Clone, Debug, Deserialize)]
+///
+/// The first paragraph of a description is what `docs/configuration.md` says about the setting; a test fails for one
+/// without, and writes the page anew with `HEADSPACE_WRITE_DOCS=1 cargo test --test documentation`.
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(default)]
 pub struct Config {
+    /// Address the server listens on. Anything but loopback needs the token.
     pub host: String,
+    /// Port the server listens on.
     pub port: u16,
-    /// Where `notify` and the command line find the server, if not on `host` and `port`.
+    /// Where the hook and the command line find the server, if not at `host` and `port`. http only.
     pub url: Option<String>,
-    /// Names besides loopback that the `Host` header may carry.
+    /// Names besides loopback that a request's `Host` header may carry.
     pub names: Vec<String>,
+    /// How often headspace looks for what hooks do not say.
     pub reconcile: Reconcile,
+    /// Context files, roles and warnings.
     pub context: ContextFiles,
+    /// The guard's settings.
     pub guard: Guard,
+    /// When to notify.
     pub notifications: Notifications,
+    /// Where to notify besides the desktop.
     pub webhooks: Vec<Webhook>,
+    /// How long events are kept.
     pub retention: Retention,
-    /// Store no prompt, tool input or tool output.
+    /// Store no prompt, no tool input and no tool output.
     pub paranoid: bool,
-    /// Put state and name of the agent into the terminal's title.
+    /// Put the agent's state and name into the terminal's title.
     pub terminal_title: bool,
 }
 
@@ -180,12 +214,15 @@ impl Default for Config {
     }
 }
 
-/// The pace of the reconciler, in seconds.
-#[derive(Clone, Debug, Deserialize)]
+/// How often headspace looks for what hooks do not say, in seconds. Agents that look busy are checked every 2 s at least.
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(default)]
 pub struct Reconcile {
+    /// Seconds between two looks while hooks arrive.
     pub polling_interval_with_hooks: f64,
+    /// Seconds between two looks when hooks are silent.
     pub polling_interval_fallback: f64,
+    /// Seconds without any hook after which hooks count as silent.
     pub fallback_timeout: f64,
 }
 
@@ -199,17 +236,21 @@ impl Default for Reconcile {
     }
 }
 
-/// Files given to the model at session start, and when to warn of a full context.
-#[derive(Clone, Debug, Deserialize)]
+/// What a session is given at its start, and when it is warned about a full context window. See [context](context.md).
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(default)]
 pub struct ContextFiles {
+    /// Files loaded at session start: paths or globs, relative to the project, or starting with `~`.
     pub files: Vec<String>,
+    /// Directory with a file per role, whose front matter names more files.
     pub roles_dir: Option<String>,
+    /// Percentages of the context window at which to warn. An empty list turns warnings off.
     pub warnings: Vec<u32>,
-    /// Tokens of the context window; where it is not set, what the client says, else 200,000.
+    /// Size of the context window in tokens. Without it, what the client says counts; failing that, 200,000.
     pub window: Option<u64>,
-    /// Also warn at Stop (shown to the user only).
+    /// Also warn when a turn ends. The user sees that warning; the model does not.
     pub warn_at_stop: bool,
+    /// Remind a model that has worked for two minutes without a word to say something, and an unattended one to report.
     pub reminders: bool,
 }
 
@@ -226,43 +267,51 @@ impl Default for ContextFiles {
     }
 }
 
-/// The guard's settings; `projects` holds the same per project directory.
-#[derive(Clone, Debug, Default, Deserialize)]
+/// What the guard says to tool calls. See [the guard](guard.md).
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(default)]
 pub struct Guard {
-    /// Judge tool calls inside `notify` too, without an entry of the guard's own.
+    /// Judge tool calls inside `headspace notify` too, without the entry that `install --guard` adds.
     pub enabled: bool,
-    /// `strict` (as without it), `balanced` or `quiet`.
+    /// `"strict"` (what you get without it), `"balanced"` or `"quiet"`.
     pub profile: Option<String>,
-    /// Rule id, or the part before its dot ▶ `on`, `off`, `ask` or `deny`.
+    /// A rule's id, or the part before its dot, with `"on"`, `"off"`, `"ask"` or `"deny"`.
     pub rules: BTreeMap<String, String>,
-    /// Patterns of commands: see `rules/pattern.rs` of the guard.
+    /// Patterns of commands and tools to ask about.
     pub ask: Vec<String>,
+    /// Patterns of commands and tools to deny.
     pub deny: Vec<String>,
+    /// Patterns of commands to leave alone.
     pub allow: Vec<String>,
+    /// Paths that no tool may write, move or delete.
     pub protected_paths: Vec<String>,
-    /// The older name of `allow`.
+    /// The older name of `allow`; still read.
     pub allowed_commands: Vec<String>,
-    /// `continue` or `block`: what the client does if the guard itself fails.
+    /// `"continue"` or `"block"`: what Claude Code does if the guard itself fails. Without it, `"continue"`.
     pub on_failure: Option<String>,
+    /// The same settings for single projects, by their directories.
     pub projects: BTreeMap<String, Guard>,
 }
 
-/// When to ring, and when not. The rules hold for the desktop and for webhooks.
-#[derive(Clone, Debug, Deserialize)]
+/// When to notify, and when not. The rules hold for the desktop and for webhooks.
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(default)]
 pub struct Notifications {
-    /// The off switch of everything below.
+    /// `false` turns every notification off, webhooks included.
     pub enabled: bool,
+    /// Show notifications on the desktop.
     pub desktop: bool,
+    /// Notify when an agent needs you.
     pub on_attention: bool,
+    /// Notify when a turn ends with an error.
     pub on_error: bool,
+    /// Notify when an agent is done, background work included.
     pub on_finished: bool,
-    /// A turn shorter than this rings no bell when it ends, in seconds.
+    /// Seconds of work below which a finished agent is not worth a notification.
     pub finished_after: f64,
-    /// `"22:00-07:30"`, local time: nothing rings.
+    /// A span of local time without notifications, as `"22:00-07:30"`.
     pub quiet_hours: Option<QuietHours>,
-    /// Projects, by name or path, that never ring.
+    /// Projects, by name or path, that never notify.
     pub mute_projects: Vec<String>,
 }
 
@@ -282,8 +331,8 @@ impl Default for Notifications {
 }
 
 /// A span of the day, in minutes after midnight; it may go over midnight.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "String")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(try_from = "String", into = "String")]
 pub struct QuietHours {
     pub from: u16,
     pub to: u16,
@@ -296,6 +345,13 @@ impl QuietHours {
         } else {
             minute >= self.from || minute < self.to
         }
+    }
+}
+
+impl From<QuietHours> for String {
+    fn from(hours: QuietHours) -> String {
+        let clock = |minutes: u16| format!("{:02}:{:02}", minutes / 60, minutes % 60);
+        format!("{}-{}", clock(hours.from), clock(hours.to))
     }
 }
 
@@ -314,17 +370,20 @@ impl TryFrom<String> for QuietHours {
     }
 }
 
-#[derive(Clone, Debug, Deserialize)]
+/// Receivers of notifications, each an object. `https` goes through `curl`, which must be installed.
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Webhook {
+    /// Where to POST.
     pub url: String,
+    /// The form of the message.
     #[serde(default)]
     pub format: WebhookFormat,
-    /// Send prompt and question texts, not only names and states.
+    /// Send the texts of questions and errors too, not only names and states.
     #[serde(default)]
     pub include_text: bool,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum WebhookFormat {
     #[default]
@@ -333,10 +392,13 @@ pub enum WebhookFormat {
     Slack,
 }
 
-#[derive(Clone, Debug, Deserialize)]
+/// How long events are kept. See [what is kept](#what-is-kept).
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(default)]
 pub struct Retention {
+    /// Days after which an event is deleted, unless its session is still running.
     pub days: u32,
+    /// Size of the database in bytes at which the oldest events are deleted.
     pub max_bytes: u64,
 }
 
@@ -516,6 +578,7 @@ mod tests {
     #[test]
     fn quiet_hours_may_go_over_midnight() {
         let night = QuietHours::try_from("22:00-07:30".to_owned()).unwrap();
+        assert_eq!(String::from(night), "22:00-07:30");
         for (minute, quiet) in [(21 * 60 + 59, false), (22 * 60, true), (0, true), (449, true), (450, false)]
         {
             assert_eq!(night.contains(minute), quiet, "{minute}");

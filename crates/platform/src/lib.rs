@@ -3,20 +3,18 @@
 //! It knows the words of core and nothing about hooks, guard, store or server.
 //! Begin with [`config`].
 
-pub mod address;
 pub mod clock;
 pub mod config;
-pub mod delivery;
+pub mod control;
 pub mod files;
 pub mod git;
-pub mod http_client;
 pub mod log;
 pub mod machine;
-pub mod multiplexer;
-pub mod peer_uid;
+pub mod net;
 pub mod process;
-pub mod socket;
+pub mod process_group;
 pub mod spool;
 pub mod tail;
-pub mod tmux;
+pub mod terminal;
 pub mod usage;
+pub mod watchdog;

@@ -23,7 +23,8 @@ use anyhow::{Context, Result, bail};
 use headspace_core::stamp::Stamp;
 use headspace_platform::clock::WallClock;
 use headspace_platform::config::{self, Config};
-use headspace_platform::{files, http_client, log};
+use headspace_platform::net::http_client;
+use headspace_platform::{files, log};
 use headspace_store as store;
 use headspace_store::rebuild;
 use headspace_store::retention::schedule;
@@ -34,27 +35,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// Receive, store and show the events
-///
-/// Runs in the foreground until it is told to stop (Ctrl-C, SIGTERM). `headspace up` starts it in the background.
-#[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:\n  headspace serve\n  headspace serve --port 6000 --db /tmp/try.db")]
-pub struct ServeArgs {
-    /// Address to listen on; any other than loopback needs the token
-    #[arg(long, value_name = "ADDRESS")]
+/// Where to listen and where to store; what is not chosen comes from the configuration.
+#[derive(Clone, Debug, Default)]
+pub struct ServeOptions {
     pub host: Option<String>,
-    /// Port to listen on
-    #[arg(long)]
     pub port: Option<u16>,
-    /// The database
-    #[arg(long, value_name = "FILE")]
-    pub db: Option<PathBuf>,
+    pub database: Option<PathBuf>,
 }
 
-pub fn serve(args: &ServeArgs) -> Result<ExitCode> {
+pub fn serve(options: &ServeOptions) -> Result<ExitCode> {
     let config = Config::load()?;
-    let host = args.host.as_deref().unwrap_or(&config.host);
-    let address = resolve(host, args.port.unwrap_or(config.port))?;
+    let host = options.host.as_deref().unwrap_or(&config.host);
+    let address = resolve(host, options.port.unwrap_or(config.port))?;
     files::private_dir(&config::state_dir())?;
     let token_file = config::token_file();
     if !address.ip().is_loopback() && config::token().is_none() {
@@ -66,7 +58,7 @@ pub fn serve(args: &ServeArgs) -> Result<ExitCode> {
     }
     let listener = listen(address)?;
     let bound = listener.local_addr().context("could not listen")?;
-    let path = args.db.clone().unwrap_or_else(config::database);
+    let path = options.database.clone().unwrap_or_else(config::database);
     let _lock = store::lock::take(&path).context("could not start")?;
     let keys = credentials::KeyRing::open(&token_file)?;
     headspace_platform::machine::ensure_id();
@@ -74,7 +66,7 @@ pub fn serve(args: &ServeArgs) -> Result<ExitCode> {
     if let Err(error) = store::preallocate_wal(&db, &path) {
         log::line(&format!("could not make room for events: {error:#}"));
     }
-    headspace_platform::socket::raise_descriptor_limit();
+    headspace_platform::net::socket::raise_descriptor_limit();
     quiet_panics();
 
     let tails = store::queries::tails(&db)?;

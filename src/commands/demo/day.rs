@@ -3,7 +3,7 @@
 use Act::*;
 
 /// Somebody who works: one Claude Code session in one checkout.
-pub struct Actor {
+pub struct Persona {
     pub key: &'static str,
     pub title: &'static str,
     pub project: &'static str,
@@ -18,7 +18,7 @@ pub struct Actor {
     pub headless: bool,
 }
 
-/// What an actor does. Tools are given as (name, what about, seconds).
+/// What a persona does. Tools are given as (name, what about, seconds).
 pub enum Act {
     Start,
     Prompt(&'static str),
@@ -49,19 +49,19 @@ const OPUS: &str = "claude-opus-5-5";
 const SONNET: &str = "claude-sonnet-5-5";
 
 #[rustfmt::skip]
-pub const CAST: &[Actor] = &[
-    Actor { key: "login", title: "Fix the flaky login test", project: "storefront", dir: "storefront", branch: "fix/login-flake", pane: "%901", model: OPUS, percent: 62, cost: 2.41, headless: false },
-    Actor { key: "invoices", title: "Invoices, second version", project: "ledger", dir: "ledger", branch: "feat/invoices-v2", pane: "%902", model: OPUS, percent: 38, cost: 1.07, headless: false },
-    Actor { key: "import", title: "Nightly import", project: "ledger", dir: "ledger-import", branch: "fix/import-retries", pane: "%903", model: SONNET, percent: 93, cost: 4.80, headless: false },
-    Actor { key: "search", title: "Search relevance", project: "storefront", dir: "storefront-search", branch: "exp/bm25", pane: "%904", model: OPUS, percent: 47, cost: 1.66, headless: false },
-    Actor { key: "relay", title: "Move the relay to HTTP/2", project: "relay", dir: "relay", branch: "feat/http2", pane: "%905", model: OPUS, percent: 71, cost: 3.20, headless: false },
-    Actor { key: "docs", title: "Docs site", project: "handbook", dir: "handbook", branch: "main", pane: "%906", model: SONNET, percent: 24, cost: 0.52, headless: false },
-    Actor { key: "settings", title: "Refactor the settings page", project: "storefront", dir: "storefront-settings", branch: "refactor/settings", pane: "%907", model: OPUS, percent: 55, cost: 1.94, headless: false },
-    Actor { key: "infra", title: "Terraform drift", project: "infra", dir: "infra", branch: "main", pane: "%908", model: SONNET, percent: 18, cost: 0.31, headless: false },
-    Actor { key: "notes", title: "Release notes for 4.2", project: "handbook", dir: "handbook-release", branch: "release/4.2", pane: "%909", model: SONNET, percent: 33, cost: 0.44, headless: false },
-    Actor { key: "lint", title: "Lint the relay", project: "relay", dir: "relay-lint", branch: "main", pane: "", model: SONNET, percent: 9, cost: 0.06, headless: true },
-    Actor { key: "spike", title: "Spike: WebAuthn", project: "storefront", dir: "storefront-webauthn", branch: "spike/webauthn", pane: "%911", model: OPUS, percent: 40, cost: 0.98, headless: false },
-    Actor { key: "audit", title: "Audit the dependencies", project: "relay", dir: "relay-audit", branch: "chore/audit", pane: "%912", model: SONNET, percent: 29, cost: 0.37, headless: false },
+pub const CAST: &[Persona] = &[
+    Persona { key: "login", title: "Fix the flaky login test", project: "storefront", dir: "storefront", branch: "fix/login-flake", pane: "%901", model: OPUS, percent: 62, cost: 2.41, headless: false },
+    Persona { key: "invoices", title: "Invoices, second version", project: "ledger", dir: "ledger", branch: "feat/invoices-v2", pane: "%902", model: OPUS, percent: 38, cost: 1.07, headless: false },
+    Persona { key: "import", title: "Nightly import", project: "ledger", dir: "ledger-import", branch: "fix/import-retries", pane: "%903", model: SONNET, percent: 93, cost: 4.80, headless: false },
+    Persona { key: "search", title: "Search relevance", project: "storefront", dir: "storefront-search", branch: "exp/bm25", pane: "%904", model: OPUS, percent: 47, cost: 1.66, headless: false },
+    Persona { key: "relay", title: "Move the relay to HTTP/2", project: "relay", dir: "relay", branch: "feat/http2", pane: "%905", model: OPUS, percent: 71, cost: 3.20, headless: false },
+    Persona { key: "docs", title: "Docs site", project: "handbook", dir: "handbook", branch: "main", pane: "%906", model: SONNET, percent: 24, cost: 0.52, headless: false },
+    Persona { key: "settings", title: "Refactor the settings page", project: "storefront", dir: "storefront-settings", branch: "refactor/settings", pane: "%907", model: OPUS, percent: 55, cost: 1.94, headless: false },
+    Persona { key: "infra", title: "Terraform drift", project: "infra", dir: "infra", branch: "main", pane: "%908", model: SONNET, percent: 18, cost: 0.31, headless: false },
+    Persona { key: "notes", title: "Release notes for 4.2", project: "handbook", dir: "handbook-release", branch: "release/4.2", pane: "%909", model: SONNET, percent: 33, cost: 0.44, headless: false },
+    Persona { key: "lint", title: "Lint the relay", project: "relay", dir: "relay-lint", branch: "main", pane: "", model: SONNET, percent: 9, cost: 0.06, headless: true },
+    Persona { key: "spike", title: "Spike: WebAuthn", project: "storefront", dir: "storefront-webauthn", branch: "spike/webauthn", pane: "%911", model: OPUS, percent: 40, cost: 0.98, headless: false },
+    Persona { key: "audit", title: "Audit the dependencies", project: "relay", dir: "relay-audit", branch: "chore/audit", pane: "%912", model: SONNET, percent: 29, cost: 0.37, headless: false },
 ];
 
 const MINUTE: u64 = 60;
@@ -192,7 +192,7 @@ pub const PAST: &[(&str, &[(u64, Act)])] = &[
     ]),
 ];
 
-/// What the days before were made of: (actor, hours into the day's distance).
+/// What the days before were made of: (persona, hours into the day's distance).
 pub const ERRANDS: &[(&str, u64)] = &[("infra", 1), ("audit", 2), ("notes", 3), ("spike", 5), ("docs", 6)];
 
 /// One errand: (seconds into it, later by the human's patience, what).
@@ -208,7 +208,7 @@ pub const ERRAND: &[(u64, bool, Act)] = &[
     (900, true, End),
 ];
 
-/// What happens next, over and over: (seconds into the round, actor, what).
+/// What happens next, over and over: (seconds into the round, persona, what).
 #[rustfmt::skip]
 pub const NEXT: &[(f64, &str, Act)] = &[
     (4.0, "lint", Call("Grep", "unwrap\\(\\)", 0.3)),

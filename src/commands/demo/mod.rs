@@ -6,8 +6,8 @@
 mod day;
 mod payload;
 
-use crate::commands::demo::payload::Stage;
-use crate::commands::open;
+use crate::commands::demo::payload::Player;
+use crate::commands::server::open;
 use anyhow::{Context, Result, bail};
 use fs_err as fs;
 use headspace_core::stamp::Stamp;
@@ -34,14 +34,14 @@ pub struct DemoArgs {
 }
 
 /// How long the server may take to say where it listens.
-const PATIENCE: Duration = Duration::from_secs(10);
+const DEMO_STARTS_WITHIN: Duration = Duration::from_secs(10);
 
 pub fn run(args: &DemoArgs) -> Result<ExitCode> {
-    let place = Place::make()?;
-    let mut server = Server::start(&place, args.port)?;
-    let mut stage = Stage::new(server.url.clone(), &place.root);
-    day::CAST.iter().try_for_each(|actor| actor.settle(&place.root))?;
-    stage.play_past(Stamp::now())?;
+    let place = DemoDir::make()?;
+    let mut server = DemoServer::start(&place, args.port)?;
+    let mut player = Player::new(server.url.clone(), &place.root);
+    day::CAST.iter().try_for_each(|persona| persona.settle(&place.root))?;
+    player.play_past(Stamp::now())?;
     // Whoever only wanted the address may have stopped listening: no reason to end.
     let _ = writeln!(
         std::io::stdout(),
@@ -57,7 +57,7 @@ pub fn run(args: &DemoArgs) -> Result<ExitCode> {
         .context("could not start the demo")?;
     let played = runtime.block_on(async {
         tokio::select! {
-            played = play_on(&mut stage) => played,
+            played = play_on(&mut player) => played,
             stopped = asked_to_stop() => stopped,
         }
     });
@@ -70,13 +70,13 @@ pub fn run(args: &DemoArgs) -> Result<ExitCode> {
 }
 
 /// What happens next, at its real pace, for as long as anybody watches.
-async fn play_on(stage: &mut Stage) -> Result<()> {
+async fn play_on(player: &mut Player) -> Result<()> {
     loop {
         let begin = Instant::now();
-        for (after, actor, act) in day::NEXT {
+        for (after, persona, act) in day::NEXT {
             let wait = Duration::from_secs_f64(*after).saturating_sub(begin.elapsed());
             tokio::time::sleep(wait).await;
-            stage.play(actor, act, Stamp::now())?;
+            player.play(persona, act, Stamp::now())?;
         }
     }
 }
@@ -98,12 +98,12 @@ async fn asked_to_stop() -> Result<()> {
 }
 
 /// The directory everything of a demo lives in; it goes when the demo goes.
-struct Place {
+struct DemoDir {
     root: PathBuf,
 }
 
-impl Place {
-    fn make() -> Result<Place> {
+impl DemoDir {
+    fn make() -> Result<DemoDir> {
         let root = config::temp_dir().join(format!("headspace-demo-{}", std::process::id()));
         files::private_dir(&root)?;
         // The user's desktop and transcripts are none of the demo's business.
@@ -111,24 +111,24 @@ impl Place {
         files::private_dir(&config)?;
         fs::write(config.join("config.jsonc"), r#"{ "notifications": { "desktop": false } }"#)?;
         let root = root.canonicalize().unwrap_or(root);
-        Ok(Place { root })
+        Ok(DemoDir { root })
     }
 }
 
-impl Drop for Place {
+impl Drop for DemoDir {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.root);
     }
 }
 
 /// The private server; it ends with the demo.
-struct Server {
+struct DemoServer {
     child: Child,
     url: String,
 }
 
-impl Server {
-    fn start(place: &Place, port: u16) -> Result<Server> {
+impl DemoServer {
+    fn start(place: &DemoDir, port: u16) -> Result<DemoServer> {
         let program = std::env::current_exe().context("could not find the headspace program itself")?;
         let log = place.root.join("serve.log");
         let child = Command::new(program)
@@ -143,14 +143,14 @@ impl Server {
             .stderr(fs::File::create(&log)?.into_parts().0)
             .spawn()
             .context("could not start the demo's server")?;
-        let mut server = Server { child, url: String::new() };
+        let mut server = DemoServer { child, url: String::new() };
         server.url = server.wait_for_address(&log)?;
         Ok(server)
     }
 
     fn wait_for_address(&mut self, log: &Path) -> Result<String> {
         let begin = Instant::now();
-        while begin.elapsed() < PATIENCE {
+        while begin.elapsed() < DEMO_STARTS_WITHIN {
             let said = fs::read_to_string(log).unwrap_or_default();
             if let Some(url) = said.lines().find_map(|line| Some(line.split_once("listening on ")?.1.trim()))
             {
@@ -166,7 +166,7 @@ impl Server {
     }
 }
 
-impl Drop for Server {
+impl Drop for DemoServer {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();

@@ -1,29 +1,29 @@
 //! Acts ▶ the hook events Claude Code would have sent.
 
 use crate::commands::demo::day;
-use crate::commands::demo::day::{Act, Actor};
+use crate::commands::demo::day::{Act, Persona};
 use anyhow::{Context, Result, ensure};
 use fs_err as fs;
 use headspace_core::fnv::{START, fnv1a};
 use headspace_core::stamp::Stamp;
-use headspace_platform::http_client;
+use headspace_platform::net::http_client;
 use serde_json::{Map, Value, json};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Where the day is played: knows what each actor has open, and delivers.
-pub struct Stage {
+/// Where the day is played: knows what each persona has open, and delivers.
+pub struct Player {
     url: String,
     root: PathBuf,
     http: ureq::Agent,
     calls: u32,
     prompts: u32,
-    open: HashMap<&'static str, Open>,
+    open: HashMap<&'static str, OpenCall>,
 }
 
-/// The call an actor waits for an answer to.
-struct Open {
+/// The call a persona waits for an answer to.
+struct OpenCall {
     tool: &'static str,
     input: Value,
     id: String,
@@ -33,65 +33,65 @@ struct Open {
 }
 
 /// How long the demo's own server may take.
-const ANSWER_IN: Duration = Duration::from_secs(5);
+const ANSWER_WITHIN: Duration = Duration::from_secs(5);
 /// How long a call takes once it is allowed.
-const ONCE_ALLOWED: Duration = Duration::from_millis(1840);
+const ALLOWED_CALL_TAKES: Duration = Duration::from_millis(1840);
 
 /// One event: its slug, when it happened, and what is special about it.
-type Line = (&'static str, Stamp, Value);
+type DemoEvent = (&'static str, Stamp, Value);
 
-impl Stage {
-    pub fn new(url: String, root: &Path) -> Stage {
-        let http = http_client::agent(ANSWER_IN, ANSWER_IN);
-        Stage { url, root: root.to_owned(), http, calls: 0, prompts: 0, open: HashMap::new() }
+impl Player {
+    pub fn new(url: String, root: &Path) -> Player {
+        let http = http_client::agent(ANSWER_WITHIN, ANSWER_WITHIN);
+        Player { url, root: root.to_owned(), http, calls: 0, prompts: 0, open: HashMap::new() }
     }
 
     /// Everything before now, in the order it happened.
     pub fn play_past(&mut self, now: Stamp) -> Result<()> {
         let mut past: Vec<(u64, &'static str, &'static Act)> = Vec::new();
-        for (actor, acts) in day::PAST {
-            past.extend(acts.iter().map(|(ago, act)| (*ago, *actor, act)));
+        for (persona, acts) in day::PAST {
+            past.extend(acts.iter().map(|(ago, act)| (*ago, *persona, act)));
         }
-        for (index, (actor, hour)) in day::ERRANDS.iter().enumerate() {
+        for (index, (persona, hour)) in day::ERRANDS.iter().enumerate() {
             for day_before in 1..=6 {
                 // A little different every day, the same in every demo.
                 let start = day_before * 86_400 + hour * 3600 + (index as u64 * 37 + day_before * 911) % 1800;
                 let patience = 60 + (index as u64 * 131 + day_before * 197) % 420;
                 past.extend(day::ERRAND.iter().map(|(after, waits, act)| {
-                    (start - after - if *waits { patience } else { 0 }, *actor, act)
+                    (start - after - if *waits { patience } else { 0 }, *persona, act)
                 }));
             }
         }
         past.sort_by_key(|(ago, ..)| std::cmp::Reverse(*ago));
-        for (ago, actor, act) in past {
-            self.play(actor, act, now.minus(Duration::from_secs(ago)))?;
+        for (ago, persona, act) in past {
+            self.play(persona, act, now.minus(Duration::from_secs(ago)))?;
         }
         Ok(())
     }
 
-    /// One act of one actor, begun at `at`.
+    /// One act of one persona, begun at `at`.
     pub fn play(&mut self, key: &str, act: &'static Act, at: Stamp) -> Result<()> {
-        let Some(actor) = day::CAST.iter().find(|actor| actor.key == key) else { return Ok(()) };
-        for (slug, at, special) in self.lines(actor, act, at) {
-            self.deliver(actor, slug, at, special)?;
+        let Some(persona) = day::CAST.iter().find(|persona| persona.key == key) else { return Ok(()) };
+        for (slug, at, special) in self.lines(persona, act, at) {
+            self.deliver(persona, slug, at, special)?;
         }
         Ok(())
     }
 
-    fn lines(&mut self, actor: &'static Actor, act: &'static Act, at: Stamp) -> Vec<Line> {
+    fn lines(&mut self, persona: &'static Persona, act: &'static Act, at: Stamp) -> Vec<DemoEvent> {
         match act {
             Act::Start => vec![
                 (
                     "session-start",
                     at,
-                    json!({"source": "startup", "model": actor.model, "session_title": actor.title}),
+                    json!({"source": "startup", "model": persona.model, "session_title": persona.title}),
                 ),
-                ("status-line", at, status_line(actor, 0.02)),
+                ("status-line", at, status_line(persona, 0.02)),
             ],
             Act::Prompt(prompt) => {
                 self.prompts += 1;
-                self.open.remove(actor.key);
-                vec![("user-prompt-submit", at, json!({"prompt": prompt, "session_title": actor.title}))]
+                self.open.remove(persona.key);
+                vec![("user-prompt-submit", at, json!({"prompt": prompt, "session_title": persona.title}))]
             }
             Act::Call(tool, what, seconds) => self.whole_call(tool, what, at, *seconds, None, None),
             Act::Failed(tool, what, seconds, error) => {
@@ -99,20 +99,22 @@ impl Stage {
             }
             Act::Begin(tool, what) => {
                 let (begin, open) = self.begin(tool, input(tool, what), at, None);
-                self.open.insert(actor.key, open);
+                self.open.insert(persona.key, open);
                 vec![begin]
             }
-            Act::Ask(tool, what) => self.asks(actor, tool, input(tool, what), at),
+            Act::Ask(tool, what) => self.asks(persona, tool, input(tool, what), at),
             Act::Question(question, options) => {
-                self.asks(actor, "AskUserQuestion", choice(question, options), at)
+                self.asks(persona, "AskUserQuestion", choice(question, options), at)
             }
-            Act::Answer => self.open.remove(actor.key).map(|open| end(&open, at, None)).into_iter().collect(),
+            Act::Answer => {
+                self.open.remove(persona.key).map(|open| end(&open, at, None)).into_iter().collect()
+            }
             Act::Stop(text) => {
-                vec![("stop", at, stop(text, json!([]))), ("status-line", at, status_line(actor, 1.0))]
+                vec![("stop", at, stop(text, json!([]))), ("status-line", at, status_line(persona, 1.0))]
             }
             Act::StopBehind(text, command) => {
                 let task = json!({"id": "b7c1e02a4", "type": "shell", "status": "running", "command": command, "description": command});
-                vec![("stop", at, stop(text, json!([task]))), ("status-line", at, status_line(actor, 1.0))]
+                vec![("stop", at, stop(text, json!([task]))), ("status-line", at, status_line(persona, 1.0))]
             }
             Act::Fail(error, text) => {
                 vec![("stop-failure", at, json!({"error": error, "last_assistant_message": text}))]
@@ -132,17 +134,17 @@ impl Stage {
                 special["agent_type"] = json!(kind);
                 vec![("subagent-stop", at, special)]
             }
-            Act::Figures(share) => vec![("status-line", at, status_line(actor, *share))],
+            Act::Figures(share) => vec![("status-line", at, status_line(persona, *share))],
             Act::Seen => vec![("seen", at, Value::Null)],
             Act::End => vec![("session-end", at, json!({"reason": "prompt_input_exit"}))],
         }
     }
 
-    fn begin(&mut self, tool: &'static str, input: Value, at: Stamp, by: By) -> (Line, Open) {
+    fn begin(&mut self, tool: &'static str, input: Value, at: Stamp, by: By) -> (DemoEvent, OpenCall) {
         self.calls += 1;
         let id = format!("toolu_demo_{:016x}", u64::from(self.calls) * 0x9e37_79b9);
         let special = by_helper(json!({"tool_name": tool, "tool_input": input, "tool_use_id": id}), by);
-        (("pre-tool-use", at, special), Open { tool, input, id, at, asked: false })
+        (("pre-tool-use", at, special), OpenCall { tool, input, id, at, asked: false })
     }
 
     fn whole_call(
@@ -153,37 +155,43 @@ impl Stage {
         seconds: f64,
         error: Option<&str>,
         by: By,
-    ) -> Vec<Line> {
+    ) -> Vec<DemoEvent> {
         let (begin, open) = self.begin(tool, input(tool, what), at, by);
         let (slug, at, special) = end(&open, at.plus(Duration::from_secs_f64(seconds)), error);
         vec![begin, (slug, at, by_helper(special, by))]
     }
 
     /// A call that needs a person: the request follows at once and has no id, as in the real client.
-    fn asks(&mut self, actor: &'static Actor, tool: &'static str, input: Value, at: Stamp) -> Vec<Line> {
+    fn asks(
+        &mut self,
+        persona: &'static Persona,
+        tool: &'static str,
+        input: Value,
+        at: Stamp,
+    ) -> Vec<DemoEvent> {
         let (begin, open) = self.begin(tool, input.clone(), at, None);
-        self.open.insert(actor.key, Open { asked: true, ..open });
+        self.open.insert(persona.key, OpenCall { asked: true, ..open });
         vec![begin, ("permission-request", at, json!({"tool_name": tool, "tool_input": input}))]
     }
 
-    fn deliver(&self, actor: &Actor, slug: &str, at: Stamp, special: Value) -> Result<()> {
-        let session = actor.session();
+    fn deliver(&self, persona: &Persona, slug: &str, at: Stamp, special: Value) -> Result<()> {
+        let session = persona.session();
         if slug == "seen" {
             return self.look_at(&session);
         }
-        let cwd = self.root.join("src").join(actor.dir);
+        let cwd = self.root.join("src").join(persona.dir);
         let mut body = Map::new();
         let name = headspace_core::event_names::name_of(slug);
         let common = json!({
             "session_id": session,
-            "transcript_path": self.root.join("claude/projects").join(actor.dir).join(format!("{session}.jsonl")),
+            "transcript_path": self.root.join("claude/projects").join(persona.dir).join(format!("{session}.jsonl")),
             "cwd": cwd,
             "prompt_id": format!("{:08x}-0000-4000-8000-{:012x}", self.prompts, self.prompts),
             "permission_mode": "default",
             "hook_event_name": name,
-            "entrypoint": if actor.headless { "sdk-cli" } else { "cli" },
+            "entrypoint": if persona.headless { "sdk-cli" } else { "cli" },
             "tmux_session": "demo",
-            "tmux_pane": actor.pane,
+            "tmux_pane": persona.pane,
             "sent_at": at,
             "delivery_id": format!("{:016x}{:016x}", at.0, headspace_platform::process::random()),
         });
@@ -247,9 +255,9 @@ fn choice(question: &str, options: &[&str]) -> Value {
     json!({"questions": [{"question": question, "header": "Choice", "options": options, "multiSelect": false}]})
 }
 
-fn end(open: &Open, at: Stamp, error: Option<&str>) -> Line {
+fn end(open: &OpenCall, at: Stamp, error: Option<&str>) -> DemoEvent {
     // As the client counts it: the time somebody took to say yes is not the tool's.
-    let took = if open.asked { ONCE_ALLOWED } else { at.since(open.at) };
+    let took = if open.asked { ALLOWED_CALL_TAKES } else { at.since(open.at) };
     let mut special = json!({
         "tool_name": open.tool,
         "tool_input": open.input,
@@ -273,19 +281,19 @@ fn stop(text: &str, background: Value) -> Value {
     json!({"stop_hook_active": false, "last_assistant_message": text, "background_tasks": background, "session_crons": []})
 }
 
-/// What the client tells its status line; `share` of what the actor ends the day with.
-fn status_line(actor: &Actor, share: f64) -> Value {
-    let tokens = (200_000.0 * f64::from(actor.percent) / 100.0 * share) as u64;
+/// What the client tells its status line; `share` of what the persona ends the day with.
+fn status_line(persona: &Persona, share: f64) -> Value {
+    let tokens = (200_000.0 * f64::from(persona.percent) / 100.0 * share) as u64;
     json!({
-        "model": {"id": actor.model, "display_name": actor.model},
-        "cost": {"total_cost_usd": (actor.cost * share * 100.0).round() / 100.0},
+        "model": {"id": persona.model, "display_name": persona.model},
+        "cost": {"total_cost_usd": (persona.cost * share * 100.0).round() / 100.0},
         "context_window": {"context_window_size": 200_000, "current_usage": {
             "input_tokens": 0, "output_tokens": 0, "cache_creation_input_tokens": 0, "cache_read_input_tokens": tokens,
         }},
     })
 }
 
-impl Actor {
+impl Persona {
     /// The same in every demo, and shaped like the client's.
     fn session(&self) -> String {
         let sum = fnv1a(START, self.key.as_bytes());
@@ -320,9 +328,9 @@ mod tests {
 
     #[test]
     fn every_act_has_its_actor_and_every_actor_a_seat_of_its_own() {
-        let keys: HashSet<_> = day::CAST.iter().map(|actor| actor.key).collect();
-        let dirs: HashSet<_> = day::CAST.iter().map(|actor| actor.dir).collect();
-        let sessions: HashSet<_> = day::CAST.iter().map(Actor::session).collect();
+        let keys: HashSet<_> = day::CAST.iter().map(|persona| persona.key).collect();
+        let dirs: HashSet<_> = day::CAST.iter().map(|persona| persona.dir).collect();
+        let sessions: HashSet<_> = day::CAST.iter().map(Persona::session).collect();
         assert_eq!(
             (keys.len(), dirs.len(), sessions.len()),
             (day::CAST.len(), day::CAST.len(), day::CAST.len())
@@ -335,8 +343,8 @@ mod tests {
 
     #[test]
     fn the_day_runs_forward() {
-        for (actor, acts) in day::PAST {
-            assert!(acts.is_sorted_by_key(|(ago, _)| std::cmp::Reverse(*ago)), "{actor}");
+        for (persona, acts) in day::PAST {
+            assert!(acts.is_sorted_by_key(|(ago, _)| std::cmp::Reverse(*ago)), "{persona}");
         }
         assert!(day::NEXT.is_sorted_by(|(a, ..), (b, ..)| a <= b));
     }

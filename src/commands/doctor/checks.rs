@@ -1,6 +1,6 @@
 //! The checks, one function each.
 
-use crate::commands::doctor::{Finding, Patient, keys};
+use crate::commands::doctor::{CheckInput, Finding, keys};
 use crate::commands::install::{client_version as claude, short, test_event};
 use crate::view::client::Client;
 use anyhow::Result;
@@ -10,7 +10,8 @@ use headspace_core::numbers::duration;
 use headspace_core::stamp::Stamp;
 use headspace_hooks::client_settings::entry::{Call, Role};
 use headspace_hooks::client_settings::{locate, merge};
-use headspace_hooks::{dialect, sources};
+use headspace_hooks::dialect;
+use headspace_hooks::settings::sources;
 use headspace_platform::clock::WallClock;
 use headspace_platform::config;
 use headspace_platform::spool::Spool;
@@ -19,7 +20,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-pub fn client(_: &Patient) -> Vec<Finding> {
+pub fn client(_: &CheckInput) -> Vec<Finding> {
     let Some(path) = headspace_platform::process::on_path("claude") else {
         return vec![Finding::warn(
             "`claude` is not on PATH",
@@ -35,22 +36,22 @@ pub fn client(_: &Patient) -> Vec<Finding> {
     }
 }
 
-pub fn configuration(patient: &Patient) -> Vec<Finding> {
+pub fn configuration(input: &CheckInput) -> Vec<Finding> {
     let path = config::config_file();
-    match &patient.config {
+    match &input.config {
         Ok(_) if path.exists() => {
             let unknown = keys::unknown(&headspace_platform::files::read_text(&path).unwrap_or_default());
             let fix = || format!("correct or remove it in {}", short(&path));
             let said = |key: &String| Finding::warn(format!("`{key}` is no setting of headspace's"), fix());
             let mut findings: Vec<Finding> = unknown.iter().map(said).collect();
-            findings.extend(guard_settings(patient));
+            findings.extend(guard_settings(input));
             if findings.is_empty() {
                 findings.push(Finding::ok(short(&path)));
             }
             findings
         }
         Ok(_) => {
-            let mut findings = guard_settings(patient);
+            let mut findings = guard_settings(input);
             findings.push(Finding::ok("defaults (no config.jsonc)"));
             findings
         }
@@ -59,26 +60,26 @@ pub fn configuration(patient: &Patient) -> Vec<Finding> {
 }
 
 /// Rule ids, values and patterns of the guard that mean nothing.
-fn guard_settings(patient: &Patient) -> Vec<Finding> {
-    crate::commands::guard::setting_problems(&patient.project)
+fn guard_settings(input: &CheckInput) -> Vec<Finding> {
+    crate::commands::guard::setting_problems(&input.project)
         .into_iter()
         .map(|(path, line, why)| Finding::fail(why, format!("correct {}, line {line}", short(&path))))
         .collect()
 }
 
 /// Every settings file of this project, as the client reads it.
-pub fn settings(patient: &Patient) -> Vec<Finding> {
+pub fn settings(input: &CheckInput) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for source in sources::Sources::load(&dialect::CLAUDE, &patient.project).read_once() {
+    for source in sources::Sources::load(&dialect::CLAUDE, &input.project).read_once() {
         let path = short(&source.path);
         let errors: Vec<_> = source
             .reading
             .problems
             .iter()
-            .filter(|p| p.level == headspace_hooks::settings::Level::Error)
+            .filter(|p| p.severity == headspace_hooks::settings::Severity::Error)
             .collect();
         if let Some(first) = errors.first() {
-            let place = format!("{path}:{}:{}", first.place.line, first.place.column);
+            let place = format!("{path}:{}:{}", first.position.line, first.position.column);
             let fix =
                 first.fix.clone().unwrap_or_else(|| "`headspace hooks validate` shows all of it".into());
             findings.push(Finding::fail(format!("{place}: {}", first.message), fix));
@@ -100,16 +101,16 @@ fn install() -> Result<String> {
 }
 
 /// Whether any of the settings looked at calls our hook.
-pub fn is_installed(patient: &Patient) -> bool {
-    patient.config_dirs.iter().any(|dir| {
+pub fn is_installed(input: &CheckInput) -> bool {
+    input.config_dirs.iter().any(|dir| {
         let text = headspace_platform::files::read_text(&dir.join("settings.json")).unwrap_or_default();
         merge::find(&text, None).is_ok_and(|found| found.iter().any(|entry| entry.role == Role::Notify))
     })
 }
 
 /// Our entries: one per event, with a program behind them.
-pub fn hooks(patient: &Patient) -> Vec<Finding> {
-    patient.config_dirs.iter().flat_map(|dir| hooks_in(&dir.join("settings.json"))).collect()
+pub fn hooks(input: &CheckInput) -> Vec<Finding> {
+    input.config_dirs.iter().flat_map(|dir| hooks_in(&dir.join("settings.json"))).collect()
 }
 
 fn hooks_in(path: &Path) -> Vec<Finding> {
@@ -175,8 +176,8 @@ fn is_executable(path: &Path) -> bool {
 }
 
 /// Whether something keeps valid hooks from running.
-pub fn disabled(patient: &Patient) -> Vec<Finding> {
-    let sources = sources::Sources::load(&dialect::CLAUDE, &patient.project);
+pub fn disabled(input: &CheckInput) -> Vec<Finding> {
+    let sources = sources::Sources::load(&dialect::CLAUDE, &input.project);
     let mut reasons: Vec<String> = sources
         .hooks()
         .filter(|found| found.is_ours())
@@ -199,7 +200,7 @@ pub fn disabled(patient: &Patient) -> Vec<Finding> {
 }
 
 /// In a terminal no hook runs before the trust question is answered.
-pub fn trust(patient: &Patient) -> Vec<Finding> {
+pub fn trust(input: &CheckInput) -> Vec<Finding> {
     let dir = config::claude_dir();
     let state = [dir.join(".claude.json"), config::home().join(".claude.json")];
     let Some(text) = state.iter().find_map(|path| headspace_platform::files::read_text(path).ok()) else {
@@ -208,21 +209,21 @@ pub fn trust(patient: &Patient) -> Vec<Finding> {
     let Ok(state) = serde_json::from_str::<serde_json::Value>(&text) else { return Vec::new() };
     let trusted =
         |dir: &Path| state["projects"][dir.to_string_lossy().as_ref()]["hasTrustDialogAccepted"] == true;
-    if patient.project.ancestors().any(trusted) {
-        return vec![Finding::ok(format!("{} is trusted", short(&patient.project)))];
+    if input.project.ancestors().any(trusted) {
+        return vec![Finding::ok(format!("{} is trusted", short(&input.project)))];
     }
     vec![Finding::warn(
         format!(
             "{} is not trusted yet: in a terminal, Claude Code runs no hooks there",
-            short(&patient.project)
+            short(&input.project)
         ),
         "start `claude` here and answer its question about trust",
     )]
 }
 
 /// Runs the installed command exactly as the client would, with a receiver of its own.
-pub fn test_event(patient: &Patient) -> Vec<Finding> {
-    let mut calls: Vec<Call> = patient
+pub fn test_event(input: &CheckInput) -> Vec<Finding> {
+    let mut calls: Vec<Call> = input
         .config_dirs
         .iter()
         .filter_map(|dir| headspace_platform::files::read_text(&dir.join("settings.json")).ok())
@@ -245,11 +246,11 @@ pub fn test_event(patient: &Patient) -> Vec<Finding> {
         .collect()
 }
 
-pub fn server(patient: &Patient) -> Vec<Finding> {
+pub fn server(input: &CheckInput) -> Vec<Finding> {
     let own = env!("CARGO_PKG_VERSION");
-    if let Some(scheme) = foreign_scheme(&patient.url) {
+    if let Some(scheme) = foreign_scheme(&input.url) {
         let message =
-            format!("hooks speak http, not {scheme}: with {} every event stays in the spool", patient.url);
+            format!("hooks speak http, not {scheme}: with {} every event stays in the spool", input.url);
         let fix = format!(
             "set {} (or \"url\" in config.jsonc) to an http:// address; for another machine take a tunnel, \
              `ssh -L 5055:127.0.0.1:5055 HOST`, and http://127.0.0.1:5055",
@@ -257,25 +258,25 @@ pub fn server(patient: &Patient) -> Vec<Finding> {
         );
         return vec![Finding::fail(message, fix)];
     }
-    match headspace_platform::http_client::health(&patient.url, Duration::from_secs(2)) {
+    match headspace_platform::net::http_client::health(&input.url, Duration::from_secs(2)) {
         Some(health) if health.version == own => {
-            vec![Finding::ok(format!("headspace {own} on {} (pid {})", patient.url, health.pid))]
+            vec![Finding::ok(format!("headspace {own} on {} (pid {})", input.url, health.pid))]
         }
         Some(health) => vec![Finding::warn(
             format!("the server is headspace {}, this is {own}", health.version),
             "headspace down && headspace up",
         )],
         None => {
-            let address = patient.url.trim_start_matches("http://");
+            let address = input.url.trim_start_matches("http://");
             let taken = std::net::TcpStream::connect(address).is_ok();
             if taken {
                 return vec![Finding::fail(
-                    format!("another program listens on {}", patient.url),
+                    format!("another program listens on {}", input.url),
                     "choose another port: \"port\" in config.jsonc",
                 )];
             }
             vec![Finding::fail(
-                format!("no server on {}; events are kept in the spool", patient.url),
+                format!("no server on {}; events are kept in the spool", input.url),
                 "headspace up",
             )]
         }
@@ -288,7 +289,7 @@ fn foreign_scheme(url: &str) -> Option<&str> {
 }
 
 /// Nobody else reads what is ours.
-pub fn files(_: &Patient) -> Vec<Finding> {
+pub fn files(_: &CheckInput) -> Vec<Finding> {
     let state = config::state_dir();
     if !state.exists() {
         return vec![Finding::ok("no state yet")];
@@ -323,7 +324,7 @@ pub fn files(_: &Patient) -> Vec<Finding> {
     findings
 }
 
-pub fn spool(_: &Patient) -> Vec<Finding> {
+pub fn spool(_: &CheckInput) -> Vec<Finding> {
     let pending = Spool::open(&config::spool_dir()).pending();
     let mut findings = Vec::new();
     if pending.dropped > 0 {
@@ -347,7 +348,7 @@ pub fn spool(_: &Patient) -> Vec<Finding> {
     findings
 }
 
-pub fn database(_: &Patient) -> Vec<Finding> {
+pub fn database(_: &CheckInput) -> Vec<Finding> {
     let path = config::database();
     if !path.exists() {
         return vec![Finding::ok("none yet: the server makes it")];
@@ -370,7 +371,7 @@ pub fn database(_: &Patient) -> Vec<Finding> {
 }
 
 /// What has really arrived, newest first.
-pub fn events(_: &Patient) -> Vec<Finding> {
+pub fn events(_: &CheckInput) -> Vec<Finding> {
     let path = config::database();
     if !path.exists() {
         return Vec::new();
@@ -403,6 +404,6 @@ pub fn events(_: &Patient) -> Vec<Finding> {
 }
 
 /// The server's word on its agents, if it runs.
-pub fn agents(patient: &Patient) -> Option<Vec<headspace_core::model::AgentView>> {
-    Client::new(patient.config.as_ref().ok()?).agents(false).ok()
+pub fn agents(input: &CheckInput) -> Option<Vec<headspace_core::model::AgentView>> {
+    Client::new(input.config.as_ref().ok()?).agents(false).ok()
 }

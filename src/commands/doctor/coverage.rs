@@ -1,14 +1,14 @@
 //! Coverage: Claude Code processes that live, against agents that report.
 
-use crate::commands::doctor::{Finding, Patient, checks};
+use crate::commands::doctor::{CheckInput, Finding, checks};
 use headspace_clients as clients;
 use headspace_clients::Client;
 use std::collections::HashSet;
 
 /// Five live, four reporting: which one does not, and why that may be.
-pub fn coverage(patient: &Patient) -> Vec<Finding> {
+pub fn coverage(input: &CheckInput) -> Vec<Finding> {
     let live = clients::running();
-    let Some(agents) = checks::agents(patient) else { return Vec::new() };
+    let Some(agents) = checks::agents(input) else { return Vec::new() };
     // Only hooks tell the host; of what was found on disk nothing more may ever be heard. Another machine's pids are not ours.
     let told = agents.iter().filter(|agent| agent.host.is_some() && !agent.elsewhere);
     let reporting: HashSet<u32> = told.filter_map(|agent| agent.claude_pid).collect();
@@ -21,7 +21,7 @@ pub fn coverage(patient: &Patient) -> Vec<Finding> {
     let list: Vec<String> =
         silent.iter().take(5).map(|client| format!("pid {} in {}", client.pid, place(client))).collect();
     // Without hooks it will never say anything, whatever is said to it.
-    let fix = if checks::is_installed(patient) {
+    let fix = if checks::is_installed(input) {
         "say something to it: it reports with its next event (not if it runs with --bare, in a folder that is not \
          trusted, or with another CLAUDE_CONFIG_DIR, which `--config-dir` looks at)"
     } else {

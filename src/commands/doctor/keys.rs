@@ -36,15 +36,15 @@ fn strangers(section: &Value, prefix: &str, names: &[&str]) -> Vec<String> {
 
 /// The names of a section's fields, from the section itself: a list beside it would be forgotten.
 fn names<'de, T: Deserialize<'de>>() -> &'static [&'static str] {
-    let mut asked = Asked(&[]);
-    let _ = T::deserialize(&mut asked);
-    asked.0
+    let mut names = FieldNames(&[]);
+    let _ = T::deserialize(&mut names);
+    names.0
 }
 
-/// Has no data; only hears what it is asked for.
-struct Asked(&'static [&'static str]);
+/// Has no data; only learns which fields it is asked for.
+struct FieldNames(&'static [&'static str]);
 
-impl<'de> Deserializer<'de> for &mut Asked {
+impl<'de> Deserializer<'de> for &mut FieldNames {
     type Error = Error;
 
     fn deserialize_struct<V: Visitor<'de>>(

@@ -4,7 +4,7 @@ mod checks;
 mod coverage;
 mod keys;
 
-use crate::view::style::Paint;
+use crate::view::style::Style;
 use anyhow::Result;
 use headspace_core::text;
 use headspace_core::text::strip_control;
@@ -76,7 +76,7 @@ impl Finding {
 }
 
 /// What the checks look at.
-pub struct Patient {
+pub struct CheckInput {
     pub config: Result<Config>,
     pub url: String,
     pub config_dirs: Vec<PathBuf>,
@@ -84,7 +84,7 @@ pub struct Patient {
 }
 
 /// A name and how to look.
-type Check = (&'static str, fn(&Patient) -> Vec<Finding>);
+type Check = (&'static str, fn(&CheckInput) -> Vec<Finding>);
 
 /// In the order in which an event travels: client, settings, hook, server, store.
 const CHECKS: &[Check] = &[
@@ -108,11 +108,11 @@ pub fn run(args: &DoctorArgs) -> Result<ExitCode> {
     let url = config.as_ref().map_or_else(|_| Config::default().server_url(), Config::server_url);
     let mut config_dirs = vec![headspace_platform::config::claude_dir()];
     config_dirs.extend(args.config_dirs.iter().cloned());
-    let patient = Patient { config, url, config_dirs, project: std::env::current_dir()? };
-    let paint = Paint::for_stdout();
+    let input = CheckInput { config, url, config_dirs, project: std::env::current_dir()? };
+    let style = Style::for_stdout();
     let mut findings = Vec::new();
     for (name, look) in CHECKS {
-        for mut finding in look(&patient) {
+        for mut finding in look(&input) {
             finding.check = name;
             if args.fix
                 && let Some(repair) = finding.repair.take()
@@ -120,7 +120,7 @@ pub fn run(args: &DoctorArgs) -> Result<ExitCode> {
                 finding = repaired(finding, repair);
             }
             if !args.json {
-                println!("{}", line(&finding, paint));
+                println!("{}", line(&finding, style));
             }
             findings.push(finding);
         }
@@ -142,7 +142,7 @@ fn repaired(finding: Finding, repair: Repair) -> Finding {
     }
 }
 
-fn line(finding: &Finding, paint: Paint) -> String {
+fn line(finding: &Finding, style: Style) -> String {
     use headspace_core::model::Group;
     let (word, group) = match finding.level {
         Level::Ok => ("ok  ", Group::Done),
@@ -150,9 +150,9 @@ fn line(finding: &Finding, paint: Paint) -> String {
         Level::Fail => ("FAIL", Group::Error),
     };
     let mut text =
-        format!("{} {:<14} {}", paint.group(group, word), finding.check, strip_control(&finding.message));
+        format!("{} {:<14} {}", style.group(group, word), finding.check, strip_control(&finding.message));
     if let Some(fix) = &finding.fix {
-        text.push_str(&format!("\n{:20}{}", "", paint.bold(&format!("▸ {}", strip_control(fix)))));
+        text.push_str(&format!("\n{:20}{}", "", style.bold(&format!("▸ {}", strip_control(fix)))));
     }
     text
 }

@@ -4,7 +4,7 @@
 use crate::commands::install::diff;
 use anyhow::{Context, Result, bail};
 use headspace_core::text;
-use headspace_guard::{Decision, Place, judge_with_steps, once};
+use headspace_guard::{Decision, GuardEnvironment, allow_once, judge_with_steps};
 use headspace_platform::config;
 use headspace_platform::config::Config;
 use headspace_platform::usage::Usage;
@@ -53,7 +53,7 @@ pub fn run(args: &AllowArgs) -> Result<ExitCode> {
         (config_file, before, after)
     } else {
         say_what_it_would_do(command)?;
-        let (path, text) = once::allow(command, &config::state_dir());
+        let (path, text) = allow_once::allow(command, &config::state_dir());
         (path, String::new(), text)
     };
     let name = path.display().to_string();
@@ -87,9 +87,9 @@ fn write(path: &Path, text: &str) -> Result<()> {
 
 /// A permission for something that was never stopped is a mistake in the typing.
 fn say_what_it_would_do(command: &str) -> Result<()> {
-    let place = Place::here(&Config::load_for_guard().0);
+    let environment = GuardEnvironment::here(&Config::load_for_guard().0);
     let payload = json!({"tool_name": "Bash", "tool_input": {"command": command}});
-    let (verdict, _) = judge_with_steps(&payload, &place, false);
+    let (verdict, _) = judge_with_steps(&payload, &environment, false);
     match (verdict.decision, verdict.rule) {
         (Decision::Allow, _) => {
             println!("The guard does not stop this command as it is; check the spelling.\n")

@@ -5,17 +5,18 @@ pub mod allow;
 use anyhow::{Context, Result};
 use headspace_core::text;
 use headspace_guard::{
-    Decision, Place, Verdict, deadline, hook_output, judge_with_steps, once, payload, permission_output,
-    rules,
+    Decision, GuardEnvironment, Verdict, allow_once, deadline, hook_output, judge_with_steps, payload,
+    permission_output, rules,
 };
 use headspace_platform::config;
 use headspace_platform::config::Config;
+use headspace_platform::control::stdin_readable_within;
 use serde_json::{Value, json};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Judge tool calls: check, explain, rules
 #[derive(Debug, clap::Args)]
@@ -97,20 +98,20 @@ pub fn direct(mut args: impl Iterator<Item = std::ffi::OsString>) -> Option<Exit
 }
 
 /// People and tests may wait; the hook may not.
-const CHECK_PATIENCE: Duration = Duration::from_secs(2);
+const CHECK_TIME_LIMIT: Duration = Duration::from_secs(2);
 /// A client that never closes the pipe must not hang the hook.
-const STDIN_PATIENCE: Duration = Duration::from_millis(1500);
+const STDIN_READ_WITHIN: Duration = Duration::from_millis(1500);
 
 /// This process's place, and what is wrong with the configuration if it cannot be read. Rules stay on then: those
 /// that the user chose as far as they can be found, the defaults otherwise.
-fn place() -> (Place, Option<String>) {
+fn environment() -> (GuardEnvironment, Option<String>) {
     let (config, trouble) = Config::load_for_guard();
-    (Place::here(&config), trouble)
+    (GuardEnvironment::here(&config), trouble)
 }
 
 fn hook() -> ExitCode {
-    let (place, trouble) = place();
-    let bytes = read_stdin(STDIN_PATIENCE).map(Arc::new);
+    let (environment, trouble) = environment();
+    let bytes = read_stdin(STDIN_READ_WITHIN).map(Arc::new);
     // How the answer looks, as a value and, for the worst case, as a line.
     type Form = (fn(&Verdict) -> Option<Value>, fn(&Verdict) -> Option<String>);
     let (form, render): Form = match bytes.as_deref().and_then(|bytes| payload::event(bytes)).as_deref() {
@@ -121,9 +122,9 @@ fn hook() -> ExitCode {
         // Nothing to judge there, and nothing that the client would understand.
         Some(_) => return ExitCode::SUCCESS,
     };
-    let verdict = verdict_of(bytes.as_ref(), place, render);
+    let verdict = verdict_of(bytes.as_ref(), environment, render);
     let Some(mut output) = form(&verdict) else { return ExitCode::SUCCESS };
-    if bytes.as_deref().is_some_and(|bytes| once::take(bytes, &config::state_dir())) {
+    if bytes.as_deref().is_some_and(|bytes| allow_once::take(bytes, &config::state_dir())) {
         return ExitCode::SUCCESS;
     }
     if let Some(trouble) = trouble {
@@ -138,10 +139,10 @@ fn hook() -> ExitCode {
 }
 
 fn check() -> ExitCode {
-    let (mut place, _) = place();
-    place.patience = CHECK_PATIENCE;
-    let bytes = read_stdin(STDIN_PATIENCE).map(Arc::new);
-    let verdict = verdict_of(bytes.as_ref(), place, |verdict| Some(format!("{}\n", as_json(verdict))));
+    let (mut environment, _) = environment();
+    environment.time_limit = CHECK_TIME_LIMIT;
+    let bytes = read_stdin(STDIN_READ_WITHIN).map(Arc::new);
+    let verdict = verdict_of(bytes.as_ref(), environment, |verdict| Some(format!("{}\n", as_json(verdict))));
     print(&as_json(&verdict));
     ExitCode::SUCCESS
 }
@@ -156,27 +157,25 @@ fn print(value: &Value) {
     let _ = writeln!(out, "{value}");
 }
 
-fn verdict_of(bytes: Option<&Arc<Vec<u8>>>, place: Place, render: fn(&Verdict) -> Option<String>) -> Verdict {
+fn verdict_of(
+    bytes: Option<&Arc<Vec<u8>>>,
+    environment: GuardEnvironment,
+    render: fn(&Verdict) -> Option<String>,
+) -> Verdict {
     std::panic::set_hook(Box::new(|_| {}));
     match bytes {
-        Some(bytes) => deadline::judge(bytes, place, render),
-        None => Verdict::unreadable(&place, "input that did not end in time"),
+        Some(bytes) => deadline::judge(bytes, environment, render),
+        None => Verdict::unreadable(&environment, "input that did not end in time"),
     }
 }
 
-#[cfg(unix)]
-fn read_stdin(patience: Duration) -> Option<Vec<u8>> {
-    use std::time::Instant;
-    let end = Instant::now() + patience;
+fn read_stdin(time_limit: Duration) -> Option<Vec<u8>> {
+    let end = Instant::now() + time_limit;
     let mut bytes = Vec::new();
     let mut chunk = vec![0u8; 64 << 10];
     let mut stdin = std::io::stdin().lock();
     loop {
-        let left = end.saturating_duration_since(Instant::now()).as_millis();
-        let mut poll = libc::pollfd { fd: 0, events: libc::POLLIN, revents: 0 };
-        // SAFETY: `poll` points at one valid pollfd for the length of the call.
-        let ready = unsafe { libc::poll(&mut poll, 1, i32::try_from(left).unwrap_or(i32::MAX)) };
-        if ready == 0 {
+        if !stdin_readable_within(end.saturating_duration_since(Instant::now())) {
             return None;
         }
         match stdin.read(&mut chunk) {
@@ -188,21 +187,14 @@ fn read_stdin(patience: Duration) -> Option<Vec<u8>> {
     }
 }
 
-#[cfg(not(unix))]
-fn read_stdin(_: Duration) -> Option<Vec<u8>> {
-    let mut bytes = Vec::new();
-    std::io::stdin().lock().read_to_end(&mut bytes).ok()?;
-    Some(bytes)
-}
-
 fn explain(args: &ExplainArgs) -> Result<ExitCode> {
-    let mut place = Place::here(&Config::load()?);
-    place.patience = CHECK_PATIENCE;
+    let mut environment = GuardEnvironment::here(&Config::load()?);
+    environment.time_limit = CHECK_TIME_LIMIT;
     let payload = match &args.input {
         Some(file) => call_in(file, args.tool.as_deref())?,
         None => json!({"tool_name": "Bash", "tool_input": {"command": args.command.join(" ")}}),
     };
-    let (verdict, steps) = judge_with_steps(&payload, &place, true);
+    let (verdict, steps) = judge_with_steps(&payload, &environment, true);
     let rule = verdict.rule.as_deref().and_then(rules::by_id);
     let source = rule.map(|rule| format!("rules/{}.toml:{}", rule.pack, rule.line));
     if args.json {
@@ -264,11 +256,11 @@ fn list(args: &RulesArgs) -> Result<ExitCode> {
     let config = Config::load().context("could not list the rules")?;
     let cwd = std::env::current_dir().map(|dir| dir.to_string_lossy().into_owned()).unwrap_or_default();
     let home = config::home().to_string_lossy().into_owned();
-    let mut choices = rules::Choices::of(&config.guard, std::slice::from_ref(&cwd), &home);
+    let mut policy = rules::Policy::of(&config.guard, std::slice::from_ref(&cwd), &home);
     let mut problems = rules::problems(&config.guard);
     let project = project_settings(Path::new(&cwd));
     if let Some((path, own)) = &project {
-        choices.tighten(own);
+        policy.tighten(own);
         problems.extend(rules::problems(own).into_iter().map(|why| format!("{}: {why}", path.display())));
     }
     let failure = config.guard.on_failure.as_deref().unwrap_or("continue");
@@ -279,7 +271,7 @@ fn list(args: &RulesArgs) -> Result<ExitCode> {
                 json!({
                     "id": rule.id,
                     "default": rule.decision.as_str(),
-                    "here": shown(choices.decision(rule)),
+                    "here": shown(policy.decision(rule)),
                     "pack": rule.pack,
                     "what": rule.what,
                     "instead": rule.instead,
@@ -289,24 +281,24 @@ fn list(args: &RulesArgs) -> Result<ExitCode> {
         println!(
             "{:#}",
             json!({
-                "profile": choices.profile.name(), "on_failure": failure, "rules": rows,
-                "ask": choices.ask, "deny": choices.deny, "allow": choices.allow,
-                "protected_paths": choices.protected_paths, "problems": problems,
+                "profile": policy.profile.name(), "on_failure": failure, "rules": rows,
+                "ask": policy.ask, "deny": policy.deny, "allow": policy.allow,
+                "protected_paths": policy.protected_paths, "problems": problems,
             })
         );
     } else {
         for rule in rules::RULES {
-            println!("{:<24} {:<5} {}", rule.id, shown(choices.decision(rule)), rule.what);
+            println!("{:<24} {:<5} {}", rule.id, shown(policy.decision(rule)), rule.what);
         }
-        for (word, patterns) in [("ask", &choices.ask), ("deny", &choices.deny), ("allow", &choices.allow)] {
+        for (word, patterns) in [("ask", &policy.ask), ("deny", &policy.deny), ("allow", &policy.allow)] {
             for pattern in patterns {
                 println!("{:<24} {word:<5} {}", "(your own)", text::strip_control(pattern));
             }
         }
-        for path in &choices.protected_paths {
+        for path in &policy.protected_paths {
             println!("{:<24} {:<5} {}", "(protected path)", "deny", text::strip_control(path));
         }
-        println!("\nprofile:    {} (strict, balanced or quiet)", choices.profile.name());
+        println!("\nprofile:    {} (strict, balanced or quiet)", policy.profile.name());
         println!("on_failure: {failure} (what Claude Code does if the guard fails: continue or block)");
         println!("Change one in {}:", config::config_file().display());
         println!(

@@ -3,8 +3,8 @@
 use anyhow::{Context, Result};
 use headspace_core::mask;
 use headspace_hooks::dialect::CLAUDE;
-use headspace_hooks::input::HookJsonInput;
-use headspace_hooks::select;
+use headspace_hooks::matching;
+use headspace_hooks::payload::HookJsonInput;
 use headspace_platform::files;
 use headspace_platform::usage::Usage;
 use serde_json::{Value, json};
@@ -141,8 +141,10 @@ fn file_name(text: &str) -> String {
         text.chars().filter(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-')).take(48).collect()
     };
     let event = clean(&payload.text("hook_event_name").unwrap_or_else(|| "unknown".into()));
-    let value =
-        CLAUDE.event(&event).and_then(|rule| select::match_value(rule, &payload)).map(|value| clean(&value));
+    let value = CLAUDE
+        .event(&event)
+        .and_then(|rule| matching::match_value(rule, &payload))
+        .map(|value| clean(&value));
     match value.filter(|value| !value.is_empty()) {
         Some(value) => format!("{event}.{value}"),
         None => event,
@@ -179,7 +181,7 @@ mod tests {
     #[test]
     fn the_recording_settings_are_settings_the_client_accepts() {
         let settings = recording_settings(Path::new("/opt/my tools/headspace"), Path::new("/tmp/x"), &[]);
-        let reading = headspace_hooks::check::read(&CLAUDE, &settings.to_string());
+        let reading = headspace_hooks::settings::check::read(&CLAUDE, &settings.to_string());
         assert!(reading.problems.is_empty(), "{:?}", reading.problems);
         assert_eq!(reading.configuration.groups.len(), 30);
         let only = recording_settings(Path::new("/h"), Path::new("/x"), &["Stop".to_owned()]);

@@ -1,14 +1,14 @@
 //! Hints: entries the client accepts, and that will most likely not do what their author wants.
 
 use headspace_hooks::dialect::{Dialect, EventRule};
-use headspace_hooks::http;
-use headspace_hooks::json_spans::Place;
-use headspace_hooks::match_values;
-use headspace_hooks::matcher;
-use headspace_hooks::settings::{Action, HookCommand, Level, Problem};
+use headspace_hooks::json_spans::Position;
+use headspace_hooks::matching::matcher;
+use headspace_hooks::matching::values;
+use headspace_hooks::running::http;
+use headspace_hooks::settings::sources::{FoundHook, Sources};
+use headspace_hooks::settings::{Action, HookCommand, Problem, Severity};
 use headspace_hooks::shell_words;
-use headspace_hooks::shell_words::Word;
-use headspace_hooks::sources::{Found, Sources};
+use headspace_hooks::shell_words::ShellWord;
 use headspace_hooks::tools;
 use headspace_platform::config;
 use std::path::{Path, PathBuf};
@@ -65,19 +65,19 @@ pub fn hints(sources: &Sources) -> Vec<(PathBuf, Problem)> {
 struct Adviser<'s> {
     dialect: &'static Dialect,
     project: &'s Path,
-    found: Found<'s>,
+    found: FoundHook<'s>,
     notes: Vec<Problem>,
 }
 
 impl Adviser<'_> {
-    fn say(&mut self, place: Place, field: &str, message: String, fix: Option<String>) {
+    fn say(&mut self, position: Position, field: &str, message: String, fix: Option<String>) {
         let entry = &self.found.entry.path;
         let path = if field.is_empty() { entry.clone() } else { format!("{entry}.{field}") };
-        self.notes.push(Problem { place, path, level: Level::Hint, message, fix });
+        self.notes.push(Problem { position, path, severity: Severity::Hint, message, fix });
     }
 
     fn command_says(&mut self, message: String, fix: Option<String>) {
-        self.say(self.found.entry.what_place, "command", message, fix);
+        self.say(self.found.entry.what_position, "command", message, fix);
     }
 
     fn entry(&mut self, rule: &EventRule) {
@@ -87,13 +87,13 @@ impl Adviser<'_> {
             Action::Command(command) => self.shell_form(&command.command),
             Action::Http(request) => {
                 if let Some(why) = http::refused(&request.url) {
-                    self.say(entry.what_place, "url", why, None);
+                    self.say(entry.what_position, "url", why, None);
                 }
                 if entry.timeout.is_none() {
                     let default = rule.timeout.unwrap_or(self.dialect.default_timeout);
                     let message =
                         format!("without `timeout` a server that hangs costs {default} s on every event");
-                    self.say(entry.place, "", message, Some("\"timeout\": 2".into()));
+                    self.say(entry.position, "", message, Some("\"timeout\": 2".into()));
                 }
             }
             Action::ClientOnly { .. } => {}
@@ -106,29 +106,29 @@ impl Adviser<'_> {
     fn client_quirks(&mut self, rule: &EventRule) {
         let entry = self.found.entry;
         if let Some((_, message)) = EVENTS.iter().find(|(name, _)| *name == rule.name) {
-            self.say(entry.place, "", (*message).to_owned(), None);
+            self.say(entry.position, "", (*message).to_owned(), None);
         }
         if rule.name == "SessionEnd" {
             match entry.timeout {
                 None => {
                     let message =
                         "without `timeout` all SessionEnd hooks together have 1.5 s, then they are ended";
-                    self.say(entry.place, "", message.into(), Some("\"timeout\": 10".into()));
+                    self.say(entry.position, "", message.into(), Some("\"timeout\": 10".into()));
                 }
                 Some(seconds) if seconds > 60.0 => {
                     let message = format!("SessionEnd hooks get 60 s at most, not {seconds}");
-                    self.say(entry.place, "timeout", message, Some("60".into()));
+                    self.say(entry.position, "timeout", message, Some("60".into()));
                 }
                 Some(_) => {}
             }
         }
         if entry.blocks_on_failure && (!rule.on_failure || entry.detached) {
             let what = if entry.detached { "async hooks" } else { rule.name };
-            self.say(entry.place, "onFailure", format!("onFailure has no effect on {what}"), None);
+            self.say(entry.position, "onFailure", format!("onFailure has no effect on {what}"), None);
         }
         if entry.once {
             let message = "`once` is not honoured in settings files: the hook runs every time";
-            self.say(entry.place, "once", message.into(), None);
+            self.say(entry.position, "once", message.into(), None);
         }
     }
 
@@ -137,8 +137,7 @@ impl Adviser<'_> {
         else {
             return;
         };
-        let Some(known) =
-            match_values::of(rule.name, rule.is_tool_event()).filter(|_| self.dialect.has_policies)
+        let Some(known) = values::of(rule.name, rule.is_tool_event()).filter(|_| self.dialect.has_policies)
         else {
             return;
         };
@@ -164,7 +163,7 @@ impl Adviser<'_> {
             },
         };
         if let Some(message) = message {
-            self.say(self.found.entry.place, "", format!("matcher {text:?}: {message}"), None);
+            self.say(self.found.entry.position, "", format!("matcher {text:?}: {message}"), None);
         }
     }
 
@@ -191,7 +190,7 @@ impl Adviser<'_> {
         });
         if let Some(arg) = strange {
             let message = format!("with `args` there is no shell: {arg:?} is passed on as it is");
-            self.say(self.found.entry.place, "args", message, None);
+            self.say(self.found.entry.position, "args", message, None);
         }
     }
 
@@ -241,7 +240,7 @@ impl Adviser<'_> {
         known
     }
 
-    fn program(&mut self, program: &str, args: &[Word]) {
+    fn program(&mut self, program: &str, args: &[ShellWord]) {
         if program.contains('/') {
             self.file(program, args, true);
         } else if !on_path(program) {
@@ -250,7 +249,7 @@ impl Adviser<'_> {
     }
 
     /// A path that is to be run or read.
-    fn file(&mut self, path: &str, following: &[Word], is_program: bool) {
+    fn file(&mut self, path: &str, following: &[ShellWord], is_program: bool) {
         let path_given = Path::new(path);
         if path_given.is_relative() && self.dialect.follows_cwd {
             let message = format!("{path:?} is relative to the session's directory, which moves");
@@ -291,7 +290,7 @@ fn finds_any(
 }
 
 /// The path, if it only exists together with the words after it.
-fn with_blanks(path: &Path, following: &[Word]) -> Option<PathBuf> {
+fn with_blanks(path: &Path, following: &[ShellWord]) -> Option<PathBuf> {
     if path.is_file() {
         return None;
     }

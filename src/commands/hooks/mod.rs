@@ -7,17 +7,17 @@ pub mod output;
 use anyhow::{Context, Result};
 use headspace_core::text;
 use headspace_hooks::dialect::{CLAUDE, Dialect, EventRule, WAVE};
-use headspace_hooks::input::HookJsonInput;
-use headspace_hooks::json_spans::Place;
-use headspace_hooks::runner;
-use headspace_hooks::runner::{HookExecutionContext, HookExecutionResult};
-use headspace_hooks::sample;
-use headspace_hooks::select;
-use headspace_hooks::select::Selection;
-use headspace_hooks::settings::{Level, Problem};
-use headspace_hooks::sources::{Scope, Sources};
-use headspace_hooks::verdict;
-use headspace_hooks::verdict::Verdict;
+use headspace_hooks::json_spans::Position;
+use headspace_hooks::matching;
+use headspace_hooks::matching::Selection;
+use headspace_hooks::outcome;
+use headspace_hooks::outcome::Verdict;
+use headspace_hooks::payload::HookJsonInput;
+use headspace_hooks::payload::sample;
+use headspace_hooks::running;
+use headspace_hooks::running::{HookExecutionContext, HookExecutionResult};
+use headspace_hooks::settings::sources::{SourceScope, Sources};
+use headspace_hooks::settings::{Problem, Severity};
 use headspace_platform::config;
 use headspace_platform::usage::Usage;
 use serde_json::json;
@@ -170,7 +170,7 @@ fn validate(args: &ValidateArgs) -> Result<ExitCode> {
     }
     let in_files = sources.read_once().flat_map(|source| &source.reading.problems);
     let has_errors =
-        in_files.chain(beside.iter().map(|(_, problem)| problem)).any(|p| p.level == Level::Error);
+        in_files.chain(beside.iter().map(|(_, problem)| problem)).any(|p| p.severity == Severity::Error);
     Ok(if has_errors { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
@@ -180,21 +180,22 @@ fn beside(sources: &Sources) -> Vec<(PathBuf, Problem)> {
     if !sources.dialect.has_policies {
         return found;
     }
-    let start = Place { line: 1, column: 1 };
-    let problem = |place, level, message| Problem { place, path: String::new(), level, message, fix: None };
+    let start = Position { line: 1, column: 1 };
+    let problem =
+        |position, severity, message| Problem { position, path: String::new(), severity, message, fix: None };
     for source in sources.read_once().filter(|source| source.found) {
         let dead = sources.disabled(source).filter(|why| why.starts_with("allowManagedHooksOnly"));
         if let (Some(why), false) = (dead, source.reading.configuration.groups.is_empty()) {
             let message = format!("none of these hooks will run: {why}");
-            found.push((source.path.clone(), problem(start, Level::Warning, message)));
+            found.push((source.path.clone(), problem(start, Severity::Warning, message)));
         }
-        if source.reading.configuration.managed_only && source.scope != Scope::Managed {
+        if source.reading.configuration.managed_only && source.scope != SourceScope::Managed {
             let message = "allowManagedHooksOnly has no effect here: it counts in managed settings only";
-            found.push((source.path.clone(), problem(start, Level::Warning, message.to_owned())));
+            found.push((source.path.clone(), problem(start, Severity::Warning, message.to_owned())));
         }
     }
     for (path, line, message) in crate::commands::guard::setting_problems(&sources.project) {
-        found.push((path, problem(Place { line, column: 1 }, Level::Error, message)));
+        found.push((path, problem(Position { line, column: 1 }, Severity::Error, message)));
     }
     found
 }
@@ -219,7 +220,7 @@ fn run_event(args: &RunArgs) -> Result<ExitCode> {
     let sources = Sources::load(dialect, &project);
     let cwd =
         payload.text("cwd").map(PathBuf::from).filter(|cwd| cwd.is_dir()).unwrap_or_else(|| project.clone());
-    let selection = select::select(&sources, rule, &payload, &cwd);
+    let selection = matching::select(&sources, rule, &payload, &cwd);
     let env_file = EnvFile::new(rule)?;
     let context = HookExecutionContext {
         dialect,
@@ -230,12 +231,12 @@ fn run_event(args: &RunArgs) -> Result<ExitCode> {
         env: sources.env(),
         env_file: env_file.as_ref().map(|file| file.0.clone()),
     };
-    let mut results = runner::run_all(&context, &selection.matched);
+    let mut results = running::run_all(&context, &selection.matched);
     let mut times: Vec<Vec<Duration>> = Vec::new();
     if let Some(rounds) = args.time {
         times = results.iter().map(|result| result.iter().map(|r| r.duration).collect()).collect();
         for _ in 1..rounds {
-            for (times, result) in times.iter_mut().zip(runner::run_all(&context, &selection.matched)) {
+            for (times, result) in times.iter_mut().zip(running::run_all(&context, &selection.matched)) {
                 times.extend(result.map(|result| result.duration));
             }
         }
@@ -262,12 +263,12 @@ fn conclude(
         .zip(results.iter_mut())
         .filter_map(|(found, result)| Some((found.entry, result.as_mut()?)))
         .collect();
-    verdict::conclude(dialect, rule, &mut ran)
+    outcome::conclude(dialect, rule, &mut ran)
 }
 
 fn unknown_event(dialect: &Dialect, name: &str) -> Usage {
     let known = dialect.events.iter().map(|rule| rule.name);
-    let nearest = headspace_hooks::check::nearest(name, known.clone());
+    let nearest = headspace_hooks::settings::check::nearest(name, known.clone());
     let hint =
         nearest.map_or_else(|| known.collect::<Vec<_>>().join(", "), |name| format!("did you mean {name}?"));
     Usage(format!("could not run {name:?}: it is not an event of {} ({hint})", dialect.client))
@@ -331,7 +332,7 @@ impl EnvFile {
         if !rule.env_file {
             return Ok(None);
         }
-        let path = runner::temporary_path("env");
+        let path = running::temporary_path("env");
         headspace_platform::files::create_private(&path)
             .context("could not make the file for CLAUDE_ENV_FILE")?;
         Ok(Some(EnvFile(path)))

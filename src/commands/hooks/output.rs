@@ -3,10 +3,10 @@
 use crate::commands::hooks::Report;
 use headspace_core::numbers::counted;
 use headspace_core::text::{one_line, strip_control};
-use headspace_hooks::output::Permission;
-use headspace_hooks::runner::HookExecutionResult;
-use headspace_hooks::settings::{Level, Problem};
-use headspace_hooks::sources::{Found, Sources};
+use headspace_hooks::outcome::output::Permission;
+use headspace_hooks::running::HookExecutionResult;
+use headspace_hooks::settings::sources::{FoundHook, Sources};
+use headspace_hooks::settings::{Problem, Severity};
 use headspace_platform::config;
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -22,8 +22,8 @@ pub fn list_json(sources: &Sources) -> Value {
         .map(|row| {
             let mut hook = identity(&row.found);
             hook["timeout"] = json!(row.timeout);
-            hook["line"] = json!(row.found.entry.place.line);
-            hook["column"] = json!(row.found.entry.place.column);
+            hook["line"] = json!(row.found.entry.position.line);
+            hook["column"] = json!(row.found.entry.position.column);
             hook["scope"] = json!(row.found.source.scope.to_string());
             hook["ours"] = json!(row.found.is_ours());
             hook["double_of"] = json!(row.double_of);
@@ -35,7 +35,7 @@ pub fn list_json(sources: &Sources) -> Value {
 }
 
 /// The fields by which a hook is known everywhere.
-fn identity(found: &Found<'_>) -> Value {
+fn identity(found: &FoundHook<'_>) -> Value {
     json!({
         "file": found.source.path,
         "event": found.group.event,
@@ -47,14 +47,14 @@ fn identity(found: &Found<'_>) -> Value {
 }
 
 struct Listed<'s> {
-    found: Found<'s>,
+    found: FoundHook<'s>,
     timeout: f64,
     double_of: Option<String>,
     disabled: Option<String>,
 }
 
 fn listed(sources: &Sources) -> Vec<Listed<'_>> {
-    let all: Vec<Found<'_>> = sources.hooks().collect();
+    let all: Vec<FoundHook<'_>> = sources.hooks().collect();
     let dialect = sources.dialect;
     all.iter()
         .enumerate()
@@ -66,15 +66,15 @@ fn listed(sources: &Sources) -> Vec<Listed<'_>> {
             Listed {
                 found: *found,
                 timeout: found.entry.timeout.or(default).unwrap_or(dialect.default_timeout),
-                double_of: double.filter(|_| dialect.doubles_run_once).map(|first| place(first)),
+                double_of: double.filter(|_| dialect.doubles_run_once).map(|first| position(first)),
                 disabled: sources.disabled(found.source),
             }
         })
         .collect()
 }
 
-fn place(found: &Found<'_>) -> String {
-    format!("{}:{}", found.source.path.display(), found.entry.place.line)
+fn position(found: &FoundHook<'_>) -> String {
+    format!("{}:{}", found.source.path.display(), found.entry.position.line)
 }
 
 pub fn list(sources: &Sources) -> String {
@@ -102,7 +102,7 @@ fn list_line(row: &Listed<'_>) -> String {
     let matcher = row.found.group.matcher.as_deref().filter(|matcher| !matcher.is_empty()).unwrap_or("*");
     let mut line = format!(
         "  {:>5}  {:<20} {:<16} {}",
-        format!(":{}", entry.place.line),
+        format!(":{}", entry.position.line),
         row.found.group.event,
         one_line(matcher, 32),
         described(&row.found, 60),
@@ -127,7 +127,7 @@ fn list_line(row: &Listed<'_>) -> String {
     line
 }
 
-fn described(found: &Found<'_>, width: usize) -> String {
+fn described(found: &FoundHook<'_>, width: usize) -> String {
     let what = one_line(found.entry.what(), width);
     match found.entry.kind() {
         "command" => what,
@@ -151,10 +151,10 @@ pub fn validate_json(
     let problem = |(file, problem): Located<'_>| {
         json!({
             "file": file,
-            "line": problem.place.line,
-            "column": problem.place.column,
+            "line": problem.position.line,
+            "column": problem.position.column,
             "path": problem.path,
-            "level": problem.level.to_string(),
+            "level": problem.severity.to_string(),
             "message": problem.message,
             "fix": problem.fix,
         })
@@ -185,27 +185,27 @@ pub fn validate(
     let mut all = problems(sources, beside);
     all.extend(hints.iter().map(|(file, hint)| (file.as_path(), hint)));
     for (file, problem) in &all {
-        let at = format!("{}:{}:{}", short(file), problem.place.line, problem.place.column);
+        let at = format!("{}:{}:{}", short(file), problem.position.line, problem.position.column);
         let path = if problem.path.is_empty() {
             String::new()
         } else {
             format!(" {}", strip_control(&problem.path))
         };
-        let _ = writeln!(out, "{at}: {}:{path}: {}", problem.level, strip_control(&problem.message));
+        let _ = writeln!(out, "{at}: {}:{path}: {}", problem.severity, strip_control(&problem.message));
         if let Some(fix) = &problem.fix {
             let _ = writeln!(out, "    write: {}", one_line(fix, 100));
         }
     }
-    let count = |level: Level| all.iter().filter(|(_, problem)| problem.level == level).count();
+    let count = |severity: Severity| all.iter().filter(|(_, problem)| problem.severity == severity).count();
     let found = sources.read_once().filter(|source| source.found).count();
     let _ = writeln!(
         out,
         "{}, {}: {}, {}, {}",
         counted(found, "file"),
         counted(sources.hooks().count(), "usable hook"),
-        counted(count(Level::Error), "error"),
-        counted(count(Level::Warning), "warning"),
-        counted(count(Level::Hint), "hint"),
+        counted(count(Severity::Error), "error"),
+        counted(count(Severity::Warning), "warning"),
+        counted(count(Severity::Hint), "hint"),
     );
     out
 }
@@ -249,7 +249,7 @@ pub fn run_json(report: &Report<'_>) -> Value {
     answer
 }
 
-fn result_json(found: &Found<'_>, result: &HookExecutionResult) -> Value {
+fn result_json(found: &FoundHook<'_>, result: &HookExecutionResult) -> Value {
     json!({
         "command": found.entry.what(),
         "success": result.success,
@@ -292,7 +292,7 @@ pub fn run(report: &Report<'_>) -> String {
     let mut effects = report.verdict.effects.iter();
     for (i, (found, result)) in report.selection.matched.iter().zip(&report.results).enumerate() {
         let _ =
-            writeln!(out, "\n{}. {}  ({})", i + 1, described(found, 100), short(Path::new(&place(found))));
+            writeln!(out, "\n{}. {}  ({})", i + 1, described(found, 100), short(Path::new(&position(found))));
         let Some(result) = result else {
             let _ = writeln!(out, "   started and not waited for (async)");
             continue;
@@ -316,7 +316,7 @@ pub fn run(report: &Report<'_>) -> String {
         }
     }
     for (found, why) in &report.selection.skipped {
-        let at = short(Path::new(&place(found)));
+        let at = short(Path::new(&position(found)));
         let _ = writeln!(out, "\n-  {}  ({at})\n   not run: {}", described(found, 100), strip_control(why));
     }
     let _ = write!(out, "\n{}", conclusion(report));

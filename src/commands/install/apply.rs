@@ -1,9 +1,9 @@
 //! One settings file: what will become of it, and making it so.
 
 use crate::commands::install::Choices;
-use crate::commands::install::backup::{Backups, Origin, Record, fingerprint};
+use crate::commands::install::backup::{Backups, InstallRecord, Origin, fingerprint};
 use crate::commands::install::script;
-use crate::commands::install::script::Standing;
+use crate::commands::install::script::ScriptState;
 use anyhow::{Context, Result, bail};
 use fs_err as fs;
 use headspace_hooks::client_settings::locate::Target;
@@ -13,35 +13,35 @@ use headspace_platform::files;
 use std::path::{Path, PathBuf};
 
 /// A running client may rewrite the file between our reading and our renaming; then it is all done again.
-const ATTEMPTS: usize = 5;
+const MAX_ATTEMPTS: usize = 5;
 
-/// The purpose of a draft.
+/// What an edit is for.
 #[derive(Clone, Debug)]
-enum Job {
+enum Purpose {
     Install { program: String, choices: Choices },
     Uninstall,
 }
 
 /// What is planned for a file; nothing has happened yet.
 #[derive(Debug)]
-pub struct Draft {
+pub struct PendingEdit {
     pub target: Target,
     pub before: Option<String>,
     /// `None`: the file goes, as it was not there before headspace came.
     pub after: Option<String>,
     pub merged: Merged,
     /// The script, with what stands there now.
-    pub script: Option<(PathBuf, Standing)>,
+    pub script: Option<(PathBuf, ScriptState)>,
     /// `after` is what the file was before install, not what taking our entries out gives.
     restored: bool,
     plan: Plan,
-    job: Job,
-    record: Option<Record>,
+    purpose: Purpose,
+    record: Option<InstallRecord>,
 }
 
 /// What has happened to a file.
 #[derive(Debug)]
-pub struct Done {
+pub struct AppliedEdit {
     pub target: Target,
     pub changed: bool,
     pub merged: Merged,
@@ -50,43 +50,43 @@ pub struct Done {
     pub deleted: bool,
     /// The file had another name, which an atomic replacement cannot follow.
     pub hard_linked: bool,
-    pub script: Option<(PathBuf, Standing)>,
+    pub script: Option<(PathBuf, ScriptState)>,
 }
 
-impl Draft {
-    pub fn install(target: &Target, program: &str, plan: Plan, choices: &Choices) -> Result<Draft> {
-        let job = Job::Install { program: program.to_owned(), choices: choices.clone() };
-        let mut draft = Draft::new(target, plan, job)?;
+impl PendingEdit {
+    pub fn install(target: &Target, program: &str, plan: Plan, choices: &Choices) -> Result<PendingEdit> {
+        let purpose = Purpose::Install { program: program.to_owned(), choices: choices.clone() };
+        let mut edit = PendingEdit::new(target, plan, purpose)?;
         if choices.wants_script() {
             let path = script::path_in(&target.config_dir);
-            let standing = script::standing(&path, program);
-            if standing == Standing::Foreign && choices.script {
+            let state = script::state(&path, program);
+            if state == ScriptState::Foreign && choices.script {
                 bail!("could not write {}: there is a file of somebody else", path.display());
             }
-            draft.script = Some((path, standing));
+            edit.script = Some((path, state));
         }
-        Ok(draft)
+        Ok(edit)
     }
 
-    pub fn uninstall(target: &Target, plan: Plan) -> Result<Draft> {
-        let everything = matches!(plan.notify, merge::Part::Remove);
-        let mut draft = Draft::new(target, plan, Job::Uninstall)?;
+    pub fn uninstall(target: &Target, plan: Plan) -> Result<PendingEdit> {
+        let everything = matches!(plan.notify, merge::Desired::Remove);
+        let mut edit = PendingEdit::new(target, plan, Purpose::Uninstall)?;
         if everything {
-            draft.restore();
+            edit.restore();
             let path = script::path_in(&target.config_dir);
-            let standing = script::standing(&path, "");
-            draft.script = (standing == Standing::Outdated).then_some((path, standing));
+            let state = script::state(&path, "");
+            edit.script = (state == ScriptState::Outdated).then_some((path, state));
         }
-        Ok(draft)
+        Ok(edit)
     }
 
-    fn new(target: &Target, plan: Plan, job: Job) -> Result<Draft> {
+    fn new(target: &Target, plan: Plan, purpose: Purpose) -> Result<PendingEdit> {
         let before = read(target)?;
         let backups = Backups::of(&target.file);
         let record = backups.record();
         let pristine = record.as_ref().and_then(|record| origin_text(&backups, record));
         let merged = match &before {
-            None if matches!(job, Job::Uninstall) => Merged::default(),
+            None if matches!(purpose, Purpose::Uninstall) => Merged::default(),
             text => {
                 let text = text.as_deref().unwrap_or_default();
                 merge::merge(text, &plan, pristine.as_deref()).map_err(|remark| {
@@ -95,10 +95,10 @@ impl Draft {
             }
         };
         let after = match &before {
-            None if matches!(job, Job::Uninstall) => None,
+            None if matches!(purpose, Purpose::Uninstall) => None,
             _ => Some(merged.text.clone()),
         };
-        let draft = Draft {
+        let edit = PendingEdit {
             target: target.clone(),
             before,
             after,
@@ -106,13 +106,13 @@ impl Draft {
             script: None,
             restored: false,
             plan,
-            job,
+            purpose,
             record,
         };
-        if draft.changes() {
-            check_writable(&draft.target)?;
+        if edit.changes() {
+            check_writable(&edit.target)?;
         }
-        Ok(draft)
+        Ok(edit)
     }
 
     /// A file that is still what install wrote gets the bytes back it had before, to the last blank.
@@ -134,9 +134,9 @@ impl Draft {
 
     /// What the script will hold; `None` if it goes.
     pub fn script_text(&self) -> Option<String> {
-        match &self.job {
-            Job::Install { program, .. } => Some(script::text(program)),
-            Job::Uninstall => None,
+        match &self.purpose {
+            Purpose::Install { program, .. } => Some(script::text(program)),
+            Purpose::Uninstall => None,
         }
     }
 
@@ -145,35 +145,40 @@ impl Draft {
     }
 
     /// Does it. If somebody else changes the file meanwhile, their change is taken in.
-    pub fn apply(mut self) -> Result<Done> {
-        for _ in 0..ATTEMPTS {
-            let (target, plan, job) = (self.target.clone(), self.plan.clone(), self.job.clone());
+    pub fn apply(mut self) -> Result<AppliedEdit> {
+        for _ in 0..MAX_ATTEMPTS {
+            let (target, plan, purpose) = (self.target.clone(), self.plan.clone(), self.purpose.clone());
             match self.attempt() {
                 Err(error) if error.is::<Overtaken>() => {}
                 result => return result,
             }
-            self = match job {
-                Job::Install { program, choices } => Draft::install(&target, &program, plan, &choices)?,
-                Job::Uninstall => Draft::uninstall(&target, plan)?,
+            self = match purpose {
+                Purpose::Install { program, choices } => {
+                    PendingEdit::install(&target, &program, plan, &choices)?
+                }
+                Purpose::Uninstall => PendingEdit::uninstall(&target, plan)?,
             };
         }
         bail!("could not change {}: another program keeps writing it", self.target.path.display())
     }
 
-    fn attempt(self) -> Result<Done> {
+    fn attempt(self) -> Result<AppliedEdit> {
         let backups = Backups::of(&self.target.file);
         let mut made = Vec::new();
-        match (&self.job, &self.script) {
-            (Job::Install { program, .. }, Some((path, Standing::Missing | Standing::Outdated))) => {
+        match (&self.purpose, &self.script) {
+            (
+                Purpose::Install { program, .. },
+                Some((path, ScriptState::Missing | ScriptState::Outdated)),
+            ) => {
                 made.extend(make_parents(path)?);
                 script::write(path, program)?;
             }
-            (Job::Uninstall, Some((path, _))) => {
+            (Purpose::Uninstall, Some((path, _))) => {
                 script::remove(path)?;
             }
             _ => {}
         }
-        let mut done = Done {
+        let mut done = AppliedEdit {
             target: self.target.clone(),
             changed: self.changes(),
             merged: self.merged.clone(),
@@ -186,12 +191,12 @@ impl Draft {
         if done.changed {
             made.extend(make_parents(&self.target.file)?);
             done.backup = self.before.as_ref().map(|text| backups.save(text.as_bytes())).transpose()?;
-            if let Job::Install { choices, .. } = &self.job {
+            if let Purpose::Install { choices, .. } = &self.purpose {
                 backups.keep(&self.next_record(choices, done.backup.as_deref(), made))?;
             }
             self.write()?;
         }
-        if matches!(self.job, Job::Uninstall) && matches!(self.plan.notify, merge::Part::Remove) {
+        if matches!(self.purpose, Purpose::Uninstall) && matches!(self.plan.notify, merge::Desired::Remove) {
             for dir in self.record.iter().flat_map(|record| record.made.iter().rev()) {
                 // Only if nobody put anything there since.
                 let _ = fs::remove_dir(dir);
@@ -222,7 +227,7 @@ impl Draft {
 
     /// Kept before the file is replaced: a record of what was never written does no harm, what was written
     /// without one could not be given back to the byte.
-    fn next_record(&self, choices: &Choices, backup: Option<&Path>, made: Vec<PathBuf>) -> Record {
+    fn next_record(&self, choices: &Choices, backup: Option<&Path>, made: Vec<PathBuf>) -> InstallRecord {
         let old = self.record.clone().unwrap_or_default();
         let before = self.before.as_deref();
         let after = self.after.as_deref().unwrap_or_default();
@@ -239,7 +244,7 @@ impl Draft {
             Some(_) => (old.origin, Vec::new()),
         };
         let made = old.made.into_iter().chain(made).collect();
-        Record {
+        InstallRecord {
             path: self.target.path.clone(),
             origin,
             written,
@@ -268,7 +273,7 @@ fn is_clean(text: &str, plan: &Plan) -> bool {
     merge::merge(text, &nothing, Some(text)).is_ok_and(|merged| merged.text == text)
 }
 
-fn origin_text(backups: &Backups, record: &Record) -> Option<String> {
+fn origin_text(backups: &Backups, record: &InstallRecord) -> Option<String> {
     match record.origin.as_ref()? {
         Origin::Absent => None,
         Origin::Backup(name) => String::from_utf8(backups.read(name)?).ok(),

@@ -12,7 +12,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// How many backups of a file are kept, besides the one from before the first install.
-const KEPT: usize = 10;
+const MAX_BACKUPS: usize = 10;
 
 /// The file before headspace first came.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -27,7 +27,7 @@ pub enum Origin {
 /// What install has done to one file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Record {
+pub struct InstallRecord {
     pub path: PathBuf,
     pub origin: Option<Origin>,
     /// Fingerprints of what we wrote on top of `origin` and nothing else did: the latest, and the one before in
@@ -40,7 +40,7 @@ pub struct Record {
     pub made: Vec<PathBuf>,
 }
 
-impl Record {
+impl InstallRecord {
     /// Whether `bytes` are what install left.
     pub fn wrote(&self, bytes: &[u8]) -> bool {
         self.written.contains(&fingerprint(bytes))
@@ -94,17 +94,17 @@ impl Backups {
             .filter(|name| !matches!(origin, Some(Origin::Backup(keep)) if keep == name))
             .collect();
         names.sort();
-        let surplus = names.len().saturating_sub(KEPT);
+        let surplus = names.len().saturating_sub(MAX_BACKUPS);
         for name in &names[..surplus] {
             let _ = fs::remove_file(self.dir.join(name));
         }
     }
 
-    pub fn record(&self) -> Option<Record> {
+    pub fn record(&self) -> Option<InstallRecord> {
         serde_json::from_slice(&files::read(&self.record_path()).ok()?).ok()
     }
 
-    pub fn keep(&self, record: &Record) -> Result<()> {
+    pub fn keep(&self, record: &InstallRecord) -> Result<()> {
         files::private_dir(&self.dir)?;
         let text = serde_json::to_string_pretty(record)? + "\n";
         files::replace(&self.record_path(), text.as_bytes()).context("could not keep a record of the install")

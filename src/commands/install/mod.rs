@@ -17,11 +17,13 @@ use anyhow::Result;
 use headspace_core::event_names;
 use headspace_hooks::client_settings::entry::{Call, Entry, Role};
 use headspace_hooks::client_settings::locate::{Client, Scope, Target};
-use headspace_hooks::client_settings::merge::{Event, Notify, Part, Plan};
+use headspace_hooks::client_settings::merge::{Desired, Event, Notify, Plan};
 use headspace_platform::config::Config;
+use headspace_platform::net::http_client;
 use headspace_platform::usage::Usage;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 
 /// Merge headspace's hooks into Claude Code's settings.json
 ///
@@ -88,25 +90,63 @@ pub struct UninstallArgs {
 pub struct PlaceArgs {
     /// Which of the settings files
     #[arg(long, value_enum, default_value_t)]
-    pub scope: Scope,
+    scope: ScopeArg,
     /// The client's directory, if not ~/.claude or CLAUDE_CONFIG_DIR; may be repeated
     #[arg(long, value_name = "DIR")]
     pub config_dir: Vec<PathBuf>,
     /// Whose settings
     #[arg(long, value_enum, default_value_t)]
-    pub client: Client,
+    client: ClientArg,
+}
+
+/// [`Client`], as the command line spells it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+enum ClientArg {
+    #[default]
+    Claude,
+    Wave,
+}
+
+/// [`Scope`], as the command line spells it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+enum ScopeArg {
+    /// All your sessions
+    #[default]
+    User,
+    /// Everybody who works on this project
+    Project,
+    /// You, in this project
+    Local,
 }
 
 impl PlaceArgs {
+    fn client(&self) -> Client {
+        match self.client {
+            ClientArg::Claude => Client::Claude,
+            ClientArg::Wave => Client::Wave,
+        }
+    }
+
+    fn scope(&self) -> Scope {
+        match self.scope {
+            ScopeArg::User => Scope::User,
+            ScopeArg::Project => Scope::Project,
+            ScopeArg::Local => Scope::Local,
+        }
+    }
+
     /// The files, if the directories that were named are there.
     fn targets(&self, create: bool) -> Result<Vec<Target>> {
-        let targets = locate::targets(self.client, self.scope, &self.config_dir)?;
+        let targets = locate::targets(self.client(), self.scope(), &self.config_dir)?;
         if !create {
             self.config_dir.iter().try_for_each(|dir| locate::check_there(dir))?;
         }
         Ok(targets)
     }
 }
+
+/// How long a server that runs may take to say so.
+const SERVER_ANSWERS_WITHIN: Duration = Duration::from_millis(500);
 
 pub fn install(args: &InstallArgs) -> Result<ExitCode> {
     let program = locate::program()?;
@@ -116,23 +156,34 @@ pub fn install(args: &InstallArgs) -> Result<ExitCode> {
     }
     let targets = args.place.targets(args.create)?;
     let choices = Choices::of(args)?;
-    let version = (args.place.client == Client::Claude).then(client_version::version).flatten();
-    let drafts = targets
+    let version = (args.place.client() == Client::Claude).then(client_version::version).flatten();
+    let edits = targets
         .iter()
         .map(|target| {
-            apply::Draft::install(target, &program, choices.plan(&program, target, version), &choices)
+            apply::PendingEdit::install(target, &program, choices.plan(&program, target, version), &choices)
         })
         .collect::<Result<Vec<_>>>()?;
     if args.dry_run {
-        return report::dry_run(&drafts, args.json);
+        return report::dry_run(&edits, args.json);
     }
-    let done = drafts.into_iter().map(apply::Draft::apply).collect::<Result<Vec<_>>>()?;
+    let done = edits.into_iter().map(apply::PendingEdit::apply).collect::<Result<Vec<_>>>()?;
     if args.guard && !args.json {
         profile::ask()?;
     }
     let call = choices.call(&program, &targets[0]);
-    let told = report::Install { program: &program, done: &done, version, call: &call, place: &args.place };
-    told.print(args.json)
+    let url = Config::load().unwrap_or_default().server_url();
+    report::InstallReport {
+        program: &program,
+        done: &done,
+        version,
+        call: &call,
+        place: &args.place,
+        test: test_event::run(&call),
+        server: http_client::health(&url, SERVER_ANSWERS_WITHIN),
+        url,
+    }
+    .print(args.json);
+    Ok(ExitCode::SUCCESS)
 }
 
 pub fn uninstall(args: &UninstallArgs) -> Result<ExitCode> {
@@ -140,22 +191,22 @@ pub fn uninstall(args: &UninstallArgs) -> Result<ExitCode> {
     let plan = if args.guard || args.statusline {
         Plan {
             program,
-            notify: Part::Leave,
-            guard: if args.guard { Part::Remove } else { Part::Leave },
-            status_line: if args.statusline { Part::Remove } else { Part::Leave },
+            notify: Desired::Leave,
+            guard: if args.guard { Desired::Remove } else { Desired::Leave },
+            status_line: if args.statusline { Desired::Remove } else { Desired::Leave },
         }
     } else {
         Plan::nothing(program)
     };
     let targets = args.place.targets(false)?;
-    let drafts = targets
+    let edits = targets
         .iter()
-        .map(|target| apply::Draft::uninstall(target, plan.clone()))
+        .map(|target| apply::PendingEdit::uninstall(target, plan.clone()))
         .collect::<Result<Vec<_>>>()?;
     if args.dry_run {
-        return report::dry_run(&drafts, args.json);
+        return report::dry_run(&edits, args.json);
     }
-    let done = drafts.into_iter().map(apply::Draft::apply).collect::<Result<Vec<_>>>()?;
+    let done = edits.into_iter().map(apply::PendingEdit::apply).collect::<Result<Vec<_>>>()?;
     report::uninstalled(&done, args.json)
 }
 
@@ -167,7 +218,7 @@ pub fn ensure(program: &Path) -> Result<Option<String>> {
     let record = backup::Backups::of(&target.file).record().unwrap_or_default();
     let choices = Choices { events: record.events, script: record.script, ..Choices::default() };
     let plan = choices.plan(&program, &target, client_version::version());
-    let done = apply::Draft::install(&target, &program, plan, &choices)?.apply()?;
+    let done = apply::PendingEdit::install(&target, &program, plan, &choices)?.apply()?;
     report::warn(&done);
     Ok(done.changed.then(|| report::summary(&done)))
 }
@@ -190,7 +241,7 @@ const WAVE_EVENTS: [(&str, Option<&str>); 4] =
 
 impl Choices {
     fn of(args: &InstallArgs) -> Result<Choices> {
-        let client = args.place.client;
+        let client = args.place.client();
         if client == Client::Wave && (args.guard || args.statusline) {
             return Err(Usage("Wave has neither a guard nor a status line to install".into()).into());
         }
@@ -198,7 +249,7 @@ impl Choices {
         let on_failure = if args.guard { guard_on_failure()? } else { None };
         Ok(Choices {
             client,
-            scope: args.place.scope,
+            scope: args.place.scope(),
             events: (!events.is_empty()).then_some(events),
             script: args.script,
             guard: args.guard,
@@ -240,12 +291,12 @@ impl Choices {
             Entry { call: Call::for_role(program, Role::Guard, old), on_failure: self.on_failure.clone() };
         Plan {
             program: Some(program.to_owned()),
-            notify: Part::Put(Notify { events, entry: Entry::new(self.call(program, target)) }),
-            guard: if self.guard { Part::Put(guard) } else { Part::Refresh(guard) },
+            notify: Desired::Put(Notify { events, entry: Entry::new(self.call(program, target)) }),
+            guard: if self.guard { Desired::Put(guard) } else { Desired::Refresh(guard) },
             status_line: if self.status_line {
-                Part::Put(program.to_owned())
+                Desired::Put(program.to_owned())
             } else {
-                Part::Refresh(program.to_owned())
+                Desired::Refresh(program.to_owned())
             },
         }
     }

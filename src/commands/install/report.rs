@@ -1,41 +1,44 @@
 //! What install and uninstall say about what they did.
 
-use crate::commands::install::apply::{Done, Draft};
+use crate::commands::install::apply::{AppliedEdit, PendingEdit};
 use crate::commands::install::client_version::Version;
-use crate::commands::install::script::Standing;
-use crate::commands::install::{PlaceArgs, diff, test_event};
+use crate::commands::install::script::ScriptState;
+use crate::commands::install::{PlaceArgs, diff};
 use anyhow::Result;
 use headspace_core::numbers::counted;
 use headspace_core::text;
 use headspace_core::text::strip_control;
-use headspace_hooks::client_settings::document::Remark;
+use headspace_hooks::client_settings::document::Diagnostic;
 use headspace_hooks::client_settings::entry::Call;
 use headspace_hooks::client_settings::locate;
 use headspace_hooks::client_settings::locate::{Client, Scope};
 use headspace_platform::config;
-use headspace_platform::config::Config;
+use headspace_platform::net::http_client::Health;
 use serde_json::{Value, json};
 use std::io::IsTerminal;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
-/// All there is to say about an install.
-pub struct Install<'a> {
+/// All there is to say about an install that was done.
+pub struct InstallReport<'a> {
     pub program: &'a str,
-    pub done: &'a [Done],
+    pub done: &'a [AppliedEdit],
     pub version: Option<Version>,
     pub call: &'a Call,
     pub place: &'a PlaceArgs,
+    /// How long the test event took, or why it did not arrive.
+    pub test: Result<Duration>,
+    pub url: String,
+    /// The server at `url`, if one answers.
+    pub server: Option<Health>,
 }
 
-impl Install<'_> {
-    pub fn print(&self, json: bool) -> Result<ExitCode> {
-        let test = test_event::run(self.call);
-        let url = Config::load().unwrap_or_default().server_url();
-        let server = headspace_platform::http_client::health(&url, Duration::from_millis(500));
+impl InstallReport<'_> {
+    pub fn print(&self, json: bool) {
+        let InstallReport { test, url, server, .. } = self;
         if json {
-            let test = match &test {
+            let test = match test {
                 Ok(took) => json!({"delivered": true, "ms": milliseconds(*took)}),
                 Err(error) => json!({"delivered": false, "error": format!("{error:#}")}),
             };
@@ -47,18 +50,18 @@ impl Install<'_> {
                 "test": test,
                 "server": {"url": url, "running": server.is_some()},
             }));
-            return Ok(ExitCode::SUCCESS);
+            return;
         }
         for done in self.done {
             print_installed(done);
         }
         row("command", &self.call.to_string());
-        if self.place.client == Client::Claude {
+        if self.place.client() == Client::Claude {
             row("client", &self.client());
         }
         row(
             "test event",
-            &match &test {
+            &match test {
                 Ok(took) => format!("delivered in {} ms", milliseconds(*took)),
                 Err(error) => format!("NOT delivered: {error:#}"),
             },
@@ -73,13 +76,12 @@ impl Install<'_> {
             },
         );
         println!();
-        if self.done.iter().any(|done| done.changed) && self.place.client == Client::Claude {
+        if self.done.iter().any(|done| done.changed) && self.place.client() == Client::Claude {
             println!("Sessions that are running pick this up within seconds; no restart needed.");
         }
         println!("To undo: {}", self.undo());
         self.done.iter().for_each(warn);
         self.advise();
-        Ok(ExitCode::SUCCESS)
     }
 
     fn client(&self) -> String {
@@ -99,10 +101,10 @@ impl Install<'_> {
 
     fn undo(&self) -> String {
         let mut line = "headspace uninstall".to_owned();
-        if self.place.client == Client::Wave {
+        if self.place.client() == Client::Wave {
             line += " --client wave";
         }
-        match self.place.scope {
+        match self.place.scope() {
             Scope::User => {}
             Scope::Project => line += " --scope project",
             Scope::Local => line += " --scope local",
@@ -117,12 +119,14 @@ impl Install<'_> {
     }
 
     fn advise(&self) {
-        if self.place.client == Client::Claude {
+        if self.place.client() == Client::Claude {
             let project = std::env::current_dir().unwrap_or_default();
-            let sources =
-                headspace_hooks::sources::Sources::load(&headspace_hooks::dialect::CLAUDE, &project);
+            let sources = headspace_hooks::settings::sources::Sources::load(
+                &headspace_hooks::dialect::CLAUDE,
+                &project,
+            );
             let only_managed = sources.read_once().find(|source| {
-                source.scope == headspace_hooks::sources::Scope::Managed
+                source.scope == headspace_hooks::settings::sources::SourceScope::Managed
                     && source.reading.configuration.managed_only
             });
             if let Some(source) = only_managed {
@@ -138,7 +142,7 @@ impl Install<'_> {
                 short(Path::new(self.program))
             ));
         }
-        if self.place.scope == Scope::Project {
+        if self.place.scope() == Scope::Project {
             note(
                 "this file is shared with the project; others need headspace at the same path, or use --scope local",
             );
@@ -147,7 +151,7 @@ impl Install<'_> {
 }
 
 /// A line about an install, for `up`.
-pub fn summary(done: &Done) -> String {
+pub fn summary(done: &AppliedEdit) -> String {
     let merged = &done.merged;
     let count = |names: &[String], what: &str| {
         (!names.is_empty()).then(|| format!("{} {what}", counted(names.len(), "event")))
@@ -161,8 +165,8 @@ pub fn summary(done: &Done) -> String {
 }
 
 /// Warnings about a file, one per line, to standard error.
-pub fn warn(done: &Done) {
-    for Remark { line, column, message } in &done.merged.warnings {
+pub fn warn(done: &AppliedEdit) {
+    for Diagnostic { line, column, message } in &done.merged.warnings {
         note(&format!("{}:{line}:{column}: {message}", done.target.path.display()));
     }
     if done.changed && done.hard_linked {
@@ -171,42 +175,42 @@ pub fn warn(done: &Done) {
             done.target.file.display()
         ));
     }
-    if let Some((path, Standing::Foreign)) = &done.script {
+    if let Some((path, ScriptState::Foreign)) = &done.script {
         note(&format!("{} is not ours and was left as it is", path.display()));
     }
 }
 
 /// The diff of everything that would change.
-pub fn dry_run(drafts: &[Draft], as_json: bool) -> Result<ExitCode> {
+pub fn dry_run(edits: &[PendingEdit], as_json: bool) -> Result<ExitCode> {
     if as_json {
-        let files = drafts.iter().map(|draft| {
+        let files = edits.iter().map(|edit| {
             json!({
-                "path": draft.target.path,
-                "changes": draft.changes(),
-                "diff": diff_of(draft),
-                "warnings": remarks(&draft.merged.warnings),
+                "path": edit.target.path,
+                "changes": edit.changes(),
+                "diff": diff_of(edit),
+                "warnings": remarks(&edit.merged.warnings),
             })
         });
         print_json(&json!({"dry_run": true, "files": files.collect::<Vec<_>>()}));
         return Ok(ExitCode::SUCCESS);
     }
-    for draft in drafts {
-        let diff = diff_of(draft);
+    for edit in edits {
+        let diff = diff_of(edit);
         if diff.is_empty() {
-            println!("{}: nothing to change", short(&draft.target.path));
+            println!("{}: nothing to change", short(&edit.target.path));
         } else if std::io::stdout().is_terminal() {
             diff.split_inclusive('\n').for_each(|line| print!("{}", painted(line)));
         } else {
             print!("{diff}");
         }
-        for Remark { line, column, message } in &draft.merged.warnings {
-            note(&format!("{}:{line}:{column}: {message}", draft.target.path.display()));
+        for Diagnostic { line, column, message } in &edit.merged.warnings {
+            note(&format!("{}:{line}:{column}: {message}", edit.target.path.display()));
         }
     }
     Ok(ExitCode::SUCCESS)
 }
 
-pub fn uninstalled(done: &[Done], as_json: bool) -> Result<ExitCode> {
+pub fn uninstalled(done: &[AppliedEdit], as_json: bool) -> Result<ExitCode> {
     if as_json {
         print_json(&json!({"files": done.iter().map(file_json).collect::<Vec<_>>()}));
         return Ok(ExitCode::SUCCESS);
@@ -243,7 +247,7 @@ pub fn uninstalled(done: &[Done], as_json: bool) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn print_installed(done: &Done) {
+fn print_installed(done: &AppliedEdit) {
     let merged = &done.merged;
     row("settings", &settings_line(done));
     if !done.changed {
@@ -281,18 +285,18 @@ fn print_installed(done: &Done) {
             count => format!("{count} hooks of other tools, untouched"),
         },
     );
-    if let Some((path, standing)) = &done.script {
-        let state = match standing {
-            Standing::Missing => " written",
-            Standing::Outdated => " updated",
-            Standing::Current => "",
-            Standing::Foreign => " is not ours, left as it is",
+    if let Some((path, state)) = &done.script {
+        let state = match state {
+            ScriptState::Missing => " written",
+            ScriptState::Outdated => " updated",
+            ScriptState::Current => "",
+            ScriptState::Foreign => " is not ours, left as it is",
         };
         row("script", &format!("{}{state}", short(path)));
     }
 }
 
-fn settings_line(done: &Done) -> String {
+fn settings_line(done: &AppliedEdit) -> String {
     let path = short(&done.target.path);
     if done.target.is_symlink() {
         format!("{path} -> {} (link kept)", short(&done.target.file))
@@ -301,7 +305,7 @@ fn settings_line(done: &Done) -> String {
     }
 }
 
-fn file_json(done: &Done) -> Value {
+fn file_json(done: &AppliedEdit) -> Value {
     let merged = &done.merged;
     json!({
         "path": done.target.path,
@@ -322,28 +326,28 @@ fn file_json(done: &Done) -> Value {
     })
 }
 
-fn remarks(remarks: &[Remark]) -> Vec<Value> {
-    let one = |r: &Remark| json!({"line": r.line, "column": r.column, "message": r.message});
+fn remarks(remarks: &[Diagnostic]) -> Vec<Value> {
+    let one = |r: &Diagnostic| json!({"line": r.line, "column": r.column, "message": r.message});
     remarks.iter().map(one).collect()
 }
 
-fn diff_of(draft: &Draft) -> String {
-    let name = draft.target.path.display().to_string();
+fn diff_of(edit: &PendingEdit) -> String {
+    let name = edit.target.path.display().to_string();
     let side = |text: &Option<String>| match text {
         Some(text) => (name.clone(), text.clone()),
         None => ("/dev/null".to_owned(), String::new()),
     };
-    let (old, new) = (side(&draft.before), side(&draft.after));
-    diff::unified((&old.0, &old.1), (&new.0, &new.1)) + &script_diff(draft)
+    let (old, new) = (side(&edit.before), side(&edit.after));
+    diff::unified((&old.0, &old.1), (&new.0, &new.1)) + &script_diff(edit)
 }
 
-fn script_diff(draft: &Draft) -> String {
-    let Some((path, standing)) = &draft.script else { return String::new() };
+fn script_diff(edit: &PendingEdit) -> String {
+    let Some((path, state)) = &edit.script else { return String::new() };
     let old = headspace_platform::files::read_text(path).unwrap_or_default();
     let name = path.display().to_string();
-    match (draft.script_text(), standing) {
-        (Some(new), Standing::Missing) => diff::unified(("/dev/null", ""), (&name, &new)),
-        (Some(new), Standing::Outdated) => diff::unified((&name, &old), (&name, &new)),
+    match (edit.script_text(), state) {
+        (Some(new), ScriptState::Missing) => diff::unified(("/dev/null", ""), (&name, &new)),
+        (Some(new), ScriptState::Outdated) => diff::unified((&name, &old), (&name, &new)),
         (None, _) => diff::unified((&name, &old), ("/dev/null", "")),
         _ => String::new(),
     }

@@ -3,7 +3,7 @@
 
 use anyhow::Result;
 use fs_err as fs;
-use headspace_hooks::client_settings::entry::{SCRIPT, quote};
+use headspace_hooks::client_settings::entry::{NOTIFY_SCRIPT, quote};
 use headspace_platform::files;
 use std::path::{Path, PathBuf};
 
@@ -12,7 +12,7 @@ const MARK: &str = "# Written by `headspace install`; `headspace uninstall` remo
 
 /// What stands at the script's path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum ScriptState {
     Missing,
     Current,
     /// Ours, with other content.
@@ -22,7 +22,7 @@ pub enum Standing {
 }
 
 pub fn path_in(config_dir: &Path) -> PathBuf {
-    config_dir.join("hooks").join(SCRIPT)
+    config_dir.join("hooks").join(NOTIFY_SCRIPT)
 }
 
 pub fn text(program: &str) -> String {
@@ -33,12 +33,12 @@ pub fn text(program: &str) -> String {
     )
 }
 
-pub fn standing(path: &Path, program: &str) -> Standing {
+pub fn state(path: &Path, program: &str) -> ScriptState {
     match files::read(path) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Standing::Missing,
-        Ok(bytes) if bytes == text(program).as_bytes() && is_executable(path) => Standing::Current,
-        Ok(bytes) if is_ours(&bytes) => Standing::Outdated,
-        _ => Standing::Foreign,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => ScriptState::Missing,
+        Ok(bytes) if bytes == text(program).as_bytes() && is_executable(path) => ScriptState::Current,
+        Ok(bytes) if is_ours(&bytes) => ScriptState::Outdated,
+        _ => ScriptState::Foreign,
     }
 }
 

@@ -10,7 +10,7 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 /// Longer than the hook's own deadline.
-const PATIENCE: Duration = Duration::from_secs(3);
+const TEST_EVENT_WITHIN: Duration = Duration::from_secs(3);
 
 const EVENT: &str = r#"{"session_id":"headspace-install-test","hook_event_name":"Notification","notification_type":"headspace_test","message":"Is it delivered?"}"#;
 
@@ -75,10 +75,10 @@ fn wait(child: &mut Child, started: Instant) -> Result<Duration> {
             anyhow::ensure!(status.success(), "the command failed: {status}");
             return Ok(took);
         }
-        if started.elapsed() > PATIENCE {
+        if started.elapsed() > TEST_EVENT_WITHIN {
             let _ = child.kill();
             let _ = child.wait();
-            bail!("the command did not end within {} s", PATIENCE.as_secs());
+            bail!("the command did not end within {} s", TEST_EVENT_WITHIN.as_secs());
         }
         std::thread::sleep(Duration::from_micros(200));
     }
@@ -86,7 +86,7 @@ fn wait(child: &mut Child, started: Instant) -> Result<Duration> {
 
 /// Takes one request and acknowledges it as the server would.
 fn receive(stream: &TcpStream) -> Result<()> {
-    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_read_timeout(Some(TEST_EVENT_WITHIN))?;
     let mut reader = BufReader::new(stream.take(64 * 1024));
     let mut length = 0usize;
     let mut line = String::new();

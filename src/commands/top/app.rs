@@ -1,7 +1,7 @@
 //! What `top` knows and what keys mean. Pure: news in, effects out.
 
 use crate::commands::top::feed::{News, Said};
-use crate::view::board::{Board, Show};
+use crate::view::board::{Board, Include};
 use crate::view::client::Receiver;
 use headspace_core::model;
 use headspace_core::model::{AgentView, Group};
@@ -21,7 +21,7 @@ pub enum Effect {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Action {
+pub enum KeyAction {
     Down,
     Up,
     First,
@@ -40,26 +40,26 @@ pub enum Action {
 }
 
 /// The one table of keys: what is pressed, what it does, what the help says.
-pub const KEYS: &[(&[KeyCode], &str, Action, &str)] = &[
-    (&[KeyCode::Char('j'), KeyCode::Down], "j ↓", Action::Down, "next agent in the list"),
-    (&[KeyCode::Char('k'), KeyCode::Up], "k ↑", Action::Up, "previous agent"),
-    (&[KeyCode::Char('g'), KeyCode::Home], "g", Action::First, "first agent"),
-    (&[KeyCode::Char('G'), KeyCode::End], "G", Action::Last, "last agent"),
-    (&[KeyCode::Enter], "Enter", Action::Jump, "jump to its terminal pane"),
-    (&[KeyCode::Char('n')], "n", Action::Next, "select the agent that has waited longest, and jump"),
-    (&[KeyCode::Char('s')], "s", Action::Seen, "mark as seen"),
-    (&[KeyCode::Char('e')], "e", Action::Events, "its events, or its turns again"),
-    (&[KeyCode::Char('o')], "o", Action::Open, "open the dashboard"),
-    (&[KeyCode::Char('/')], "/", Action::Filter, "filter by name, project, branch or text"),
-    (&[KeyCode::Char('t')], "t", Action::Sort, "sort by attention or by project"),
-    (&[KeyCode::Char('a')], "a", Action::All, "ended and headless agents too"),
-    (&[KeyCode::Char('?')], "?", Action::Help, "this help"),
-    (&[KeyCode::Esc], "Esc", Action::Back, "close the help, clear the filter"),
-    (&[KeyCode::Char('q')], "q", Action::Quit, "quit"),
+pub const KEYS: &[(&[KeyCode], &str, KeyAction, &str)] = &[
+    (&[KeyCode::Char('j'), KeyCode::Down], "j ↓", KeyAction::Down, "next agent in the list"),
+    (&[KeyCode::Char('k'), KeyCode::Up], "k ↑", KeyAction::Up, "previous agent"),
+    (&[KeyCode::Char('g'), KeyCode::Home], "g", KeyAction::First, "first agent"),
+    (&[KeyCode::Char('G'), KeyCode::End], "G", KeyAction::Last, "last agent"),
+    (&[KeyCode::Enter], "Enter", KeyAction::Jump, "jump to its terminal pane"),
+    (&[KeyCode::Char('n')], "n", KeyAction::Next, "select the agent that has waited longest, and jump"),
+    (&[KeyCode::Char('s')], "s", KeyAction::Seen, "mark as seen"),
+    (&[KeyCode::Char('e')], "e", KeyAction::Events, "its events, or its turns again"),
+    (&[KeyCode::Char('o')], "o", KeyAction::Open, "open the dashboard"),
+    (&[KeyCode::Char('/')], "/", KeyAction::Filter, "filter by name, project, branch or text"),
+    (&[KeyCode::Char('t')], "t", KeyAction::Sort, "sort by attention or by project"),
+    (&[KeyCode::Char('a')], "a", KeyAction::All, "ended and headless agents too"),
+    (&[KeyCode::Char('?')], "?", KeyAction::Help, "this help"),
+    (&[KeyCode::Esc], "Esc", KeyAction::Back, "close the help, clear the filter"),
+    (&[KeyCode::Char('q')], "q", KeyAction::Quit, "quit"),
 ];
 
 #[derive(Default)]
-pub struct App {
+pub struct TopState {
     agents: BTreeMap<i64, AgentView>,
     /// By identity, not by row: the selection follows the agent when the order changes.
     pub selected: Option<i64>,
@@ -79,14 +79,14 @@ pub struct App {
     pub rows: Vec<(u16, i64)>,
 }
 
-impl App {
-    pub fn new(show_all: bool) -> App {
-        App { show_all, ..App::default() }
+impl TopState {
+    pub fn new(show_all: bool) -> TopState {
+        TopState { show_all, ..TopState::default() }
     }
 
     /// The agents to show, in order.
     pub fn board(&self, now: Stamp) -> Board {
-        let show = Show { ended: self.show_all, headless: self.show_all };
+        let show = Include { ended: self.show_all, headless: self.show_all };
         let words = self.filter.to_lowercase();
         let matches = |agent: &&AgentView| {
             words.split_whitespace().all(|word| {
@@ -189,31 +189,31 @@ impl App {
         effects
     }
 
-    fn act(&mut self, action: Action) -> Vec<Effect> {
+    fn act(&mut self, action: KeyAction) -> Vec<Effect> {
         match action {
-            Action::Down => self.step(1),
-            Action::Up => self.step(-1),
-            Action::First => self.selected = self.order().rows.first().map(|agent| agent.id),
-            Action::Last => self.selected = self.order().rows.last().map(|agent| agent.id),
-            Action::Jump => {
+            KeyAction::Down => self.step(1),
+            KeyAction::Up => self.step(-1),
+            KeyAction::First => self.selected = self.order().rows.first().map(|agent| agent.id),
+            KeyAction::Last => self.selected = self.order().rows.last().map(|agent| agent.id),
+            KeyAction::Jump => {
                 return self.selected_agent().cloned().map(Box::new).map(Effect::Jump).into_iter().collect();
             }
-            Action::Next => match self.order().next().and_then(|row| self.agents.get(&row.id)).cloned() {
+            KeyAction::Next => match self.order().next().and_then(|row| self.agents.get(&row.id)).cloned() {
                 Some(agent) => {
                     self.selected = Some(agent.id);
                     return vec![Effect::Jump(Box::new(agent))];
                 }
                 None => self.message = Some("nobody needs you".into()),
             },
-            Action::Seen => return self.selected.map(Effect::Seen).into_iter().collect(),
-            Action::Events => self.show_events = !self.show_events,
-            Action::Open => return vec![Effect::OpenDashboard],
-            Action::Filter => self.typing = true,
-            Action::Sort => self.by_project = !self.by_project,
-            Action::All => self.show_all = !self.show_all,
-            Action::Help => self.help = !self.help,
-            Action::Back => (self.help, self.filter) = (false, String::new()),
-            Action::Quit => return vec![Effect::Quit],
+            KeyAction::Seen => return self.selected.map(Effect::Seen).into_iter().collect(),
+            KeyAction::Events => self.show_events = !self.show_events,
+            KeyAction::Open => return vec![Effect::OpenDashboard],
+            KeyAction::Filter => self.typing = true,
+            KeyAction::Sort => self.by_project = !self.by_project,
+            KeyAction::All => self.show_all = !self.show_all,
+            KeyAction::Help => self.help = !self.help,
+            KeyAction::Back => (self.help, self.filter) = (false, String::new()),
+            KeyAction::Quit => return vec![Effect::Quit],
         }
         Vec::new()
     }
@@ -248,13 +248,13 @@ mod tests {
         .unwrap()
     }
 
-    fn press(app: &mut App, code: KeyCode) -> Vec<Effect> {
+    fn press(app: &mut TopState, code: KeyCode) -> Vec<Effect> {
         app.take(News::Input(Event::Key(KeyEvent::from(code))))
     }
 
     #[test]
     fn the_selection_follows_the_agent_not_the_row() {
-        let mut app = App::new(false);
+        let mut app = TopState::new(false);
         app.take(News::Agents(vec![agent(1, "idle", "one"), agent(2, "idle", "two")]));
         app.selected = Some(1);
         app.take(News::Agent(Box::new(agent(2, "needs_you", "two"))));
@@ -264,7 +264,7 @@ mod tests {
 
     #[test]
     fn a_filter_narrows_the_list_and_escape_clears_it() {
-        let mut app = App::new(false);
+        let mut app = TopState::new(false);
         app.take(News::Agents(vec![agent(1, "idle", "one"), agent(2, "idle", "two")]));
         for key in [KeyCode::Char('/'), KeyCode::Char('t'), KeyCode::Char('w'), KeyCode::Enter] {
             press(&mut app, key);
@@ -276,7 +276,7 @@ mod tests {
 
     #[test]
     fn n_goes_to_whoever_waits_and_says_so_when_nobody_does() {
-        let mut app = App::new(false);
+        let mut app = TopState::new(false);
         app.take(News::Agents(vec![agent(1, "idle", "one"), agent(2, "needs_you", "two")]));
         app.selected = Some(1);
         let effects = press(&mut app, KeyCode::Char('n'));

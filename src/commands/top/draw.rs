@@ -1,6 +1,6 @@
 //! How `top` looks.
 
-use crate::commands::top::app::{App, KEYS};
+use crate::commands::top::app::{KEYS, TopState};
 use crate::view::board;
 use headspace_core::model::{Actor, AgentView, Group, Row};
 use headspace_core::numbers::thousands;
@@ -18,7 +18,7 @@ use ratatui::widgets::{Block, Borders, Clear, Paragraph, Wrap};
 /// Below this width there is no room for a preview beside the list.
 const WIDE: u16 = 100;
 
-pub fn screen(frame: &mut Frame, app: &mut App) {
+pub fn screen(frame: &mut Frame, app: &mut TopState) {
     let now = Stamp::now();
     let [head, body, foot] =
         Layout::vertical([Constraint::Length(1), Constraint::Min(1), Constraint::Length(1)])
@@ -62,7 +62,7 @@ fn dim() -> Style {
     Style::new().add_modifier(Modifier::DIM)
 }
 
-fn header(frame: &mut Frame, area: Rect, app: &App) {
+fn header(frame: &mut Frame, area: Rect, app: &TopState) {
     let mut spans = vec![Span::styled(" headspace  ", Style::new().add_modifier(Modifier::BOLD))];
     for (group, count) in app.counts() {
         spans.push(Span::styled(format!("{} {count} {}  ", group.glyph(), group.label()), colour(group)));
@@ -75,7 +75,7 @@ fn header(frame: &mut Frame, area: Rect, app: &App) {
 }
 
 /// Two lines per agent: who it is, and what it is about.
-fn list(frame: &mut Frame, area: Rect, app: &mut App, now: Stamp) {
+fn list(frame: &mut Frame, area: Rect, app: &mut TopState, now: Stamp) {
     let board = app.board(now);
     let mut lines: Vec<(Option<i64>, Line)> = Vec::new();
     for row in &board.rows {
@@ -136,7 +136,7 @@ fn lines_of(row: &Row, selected: bool, width: usize) -> Vec<Line<'static>> {
     lines
 }
 
-fn preview(frame: &mut Frame, area: Rect, app: &App, now: Stamp) {
+fn preview(frame: &mut Frame, area: Rect, app: &TopState, now: Stamp) {
     let block = Block::new()
         .borders(if area.width >= WIDE / 2 && area.x > 0 { Borders::LEFT } else { Borders::TOP })
         .border_style(dim());
@@ -219,7 +219,7 @@ fn facts(agent: &AgentView, now: Stamp) -> Vec<(&'static str, String)> {
     .collect()
 }
 
-fn footer(frame: &mut Frame, area: Rect, app: &App, now: Stamp) {
+fn footer(frame: &mut Frame, area: Rect, app: &TopState, now: Stamp) {
     let line = if let Some(message) = &app.message {
         Line::styled(format!(" {}", strip_control(message)), colour(Group::Error))
     } else if app.away {

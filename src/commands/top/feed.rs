@@ -34,25 +34,25 @@ pub enum News {
     Input(Event),
 }
 
-enum Errand {
+enum Request {
     Seen(i64),
     Preview(i64),
 }
 
 pub struct Feed {
     news: Sender<News>,
-    errands: Sender<Errand>,
+    requests: Sender<Request>,
 }
 
 impl Feed {
     pub fn start(config: &Config) -> (Feed, Receiver<News>) {
         let (news, receiver) = channel();
-        let (errands, todo) = channel();
+        let (requests, todo) = channel();
         let (own, stream) = (news.clone(), Client::new(config));
         std::thread::spawn(move || follow(&stream, &own));
         let (own, client) = (news.clone(), Client::new(config));
-        std::thread::spawn(move || run_errands(&client, &todo, &own));
-        (Feed { news, errands }, receiver)
+        std::thread::spawn(move || serve_requests(&client, &todo, &own));
+        (Feed { news, requests }, receiver)
     }
 
     pub fn keyboard(&self) -> Sender<News> {
@@ -60,11 +60,11 @@ impl Feed {
     }
 
     pub fn seen(&self, id: i64) {
-        let _ = self.errands.send(Errand::Seen(id));
+        let _ = self.requests.send(Request::Seen(id));
     }
 
     pub fn preview(&self, id: i64) {
-        let _ = self.errands.send(Errand::Preview(id));
+        let _ = self.requests.send(Request::Preview(id));
     }
 }
 
@@ -100,20 +100,20 @@ fn follow(client: &Client, news: &Sender<News>) {
     }
 }
 
-fn run_errands(client: &Client, todo: &Receiver<Errand>, news: &Sender<News>) {
-    while let Ok(mut errand) = todo.recv() {
+fn serve_requests(client: &Client, todo: &Receiver<Request>, news: &Sender<News>) {
+    while let Ok(mut request) = todo.recv() {
         // Holding a cursor key passes many agents; only the last one is looked at.
-        while let Errand::Preview(_) = errand {
+        while let Request::Preview(_) = request {
             match todo.try_recv() {
-                Ok(newer) => errand = newer,
+                Ok(newer) => request = newer,
                 Err(_) => break,
             }
         }
-        match errand {
-            Errand::Seen(id) => {
+        match request {
+            Request::Seen(id) => {
                 let _ = client.post(&format!("/api/agents/{id}/seen"), &json!({}));
             }
-            Errand::Preview(id) => {
+            Request::Preview(id) => {
                 let turns = client
                     .get(&format!("/api/agents/{id}/turns?limit=100"))
                     .ok()

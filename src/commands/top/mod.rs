@@ -4,17 +4,17 @@ mod app;
 mod draw;
 mod feed;
 
-use crate::commands::top::app::{App, Effect};
+use crate::commands::top::app::{Effect, TopState};
 use crate::commands::top::feed::{Feed, News};
 use anyhow::{Result, bail};
 use headspace_core::text::one_line;
 use headspace_platform::config::Config;
-use headspace_platform::multiplexer;
+use headspace_platform::control;
+use headspace_platform::terminal::multiplexer;
 use ratatui::crossterm::event::{self, DisableMouseCapture, EnableMouseCapture};
 use ratatui::crossterm::execute;
 use std::io::IsTerminal;
 use std::process::{Command, ExitCode, Stdio};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
@@ -39,7 +39,8 @@ pub fn run(args: &TopArgs) -> Result<ExitCode> {
     let config = Config::load()?;
     let (feed, news) = Feed::start(&config);
     let keys = feed.keyboard();
-    catch_termination();
+    // A terminal that is closed politely gets its screen back.
+    control::note_termination();
     let terminal = ratatui::try_init()?;
     let _ = execute!(std::io::stdout(), EnableMouseCapture);
     std::thread::spawn(move || {
@@ -49,7 +50,7 @@ pub fn run(args: &TopArgs) -> Result<ExitCode> {
             }
         }
     });
-    let result = live(terminal, App::new(args.all), &feed, &news);
+    let result = live(terminal, TopState::new(args.all), &feed, &news);
     let _ = execute!(std::io::stdout(), DisableMouseCapture);
     ratatui::restore();
     result.map(|()| ExitCode::SUCCESS)
@@ -57,7 +58,7 @@ pub fn run(args: &TopArgs) -> Result<ExitCode> {
 
 fn live(
     mut terminal: ratatui::DefaultTerminal,
-    mut app: App,
+    mut app: TopState,
     feed: &Feed,
     news: &Receiver<News>,
 ) -> Result<()> {
@@ -77,13 +78,13 @@ fn live(
                 }
             }
         }
-        if TERMINATED.load(Ordering::Relaxed) {
+        if control::is_terminated() {
             return Ok(());
         }
     }
 }
 
-fn perform(effect: Effect, app: &mut App, feed: &Feed) {
+fn perform(effect: Effect, app: &mut TopState, feed: &Feed) {
     match effect {
         Effect::Quit => {}
         Effect::Jump(agent) => {
@@ -104,22 +105,6 @@ fn perform(effect: Effect, app: &mut App, feed: &Feed) {
                     .spawn()
             });
             app.message = opened.err().map(|error| format!("could not open the dashboard: {error}"));
-        }
-    }
-}
-
-static TERMINATED: AtomicBool = AtomicBool::new(false);
-
-/// A terminal that is killed politely gets its screen back.
-fn catch_termination() {
-    #[cfg(unix)]
-    {
-        extern "C" fn note(_: libc::c_int) {
-            TERMINATED.store(true, Ordering::Relaxed);
-        }
-        for signal in [libc::SIGTERM, libc::SIGHUP, libc::SIGINT] {
-            // SAFETY: the handler only stores to an atomic, which is allowed in a signal handler.
-            unsafe { libc::signal(signal, note as *const () as libc::sighandler_t) };
         }
     }
 }

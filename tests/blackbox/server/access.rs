@@ -1,8 +1,10 @@
 //! Whom the server lets in.
 
-use super::world::{BIN, Home, Server, as_another_user, event, request, wait_for};
+use headspace_test_support::{Home, Server, as_another_user, each_row, event, request, skip, wait_until};
 use serde_json::json;
 use std::os::unix::fs::PermissionsExt;
+
+const ONLY_ROOT: &str = "only root can become another user";
 
 #[test]
 fn other_users_need_the_token() {
@@ -12,7 +14,7 @@ fn other_users_need_the_token() {
     let post = |headers: &[(&str, &str)]| {
         request(server.port, "POST", "/hook/user-prompt-submit", headers, Some(body.as_bytes()))
     };
-    let Some(refused) = as_another_user(server.port, &post(&[]), true) else { return };
+    let Some(refused) = as_another_user(server.port, &post(&[]), true) else { return skip(ONLY_ROOT) };
     assert_eq!(refused, "HTTP/1.1 403 Forbidden");
     let wrong = as_another_user(server.port, &post(&[("Authorization", "Bearer nope")]), true).unwrap();
     assert_eq!(wrong, "HTTP/1.1 403 Forbidden");
@@ -32,7 +34,7 @@ fn a_login_code_is_for_our_own_user() {
     let path = format!("/login?code={code}");
     let Some(theirs) = as_another_user(server.port, &request(server.port, "GET", &path, &[], None), true)
     else {
-        return println!("skipped: only root can be another user");
+        return skip(ONLY_ROOT);
     };
     assert_eq!(theirs, "HTTP/1.1 403 Forbidden");
     assert_eq!(server.request("GET", &path, &[], None).status, 303);
@@ -61,7 +63,7 @@ fn other_users_see_nothing_without_the_token() {
         ("/nowhere", false),
     ] {
         let ask = |headers: &[(&str, &str)]| request(server.port, "GET", path, headers, None);
-        let Some(refused) = as_another_user(server.port, &ask(&[]), true) else { return };
+        let Some(refused) = as_another_user(server.port, &ask(&[]), true) else { return skip(ONLY_ROOT) };
         assert_eq!(refused, "HTTP/1.1 403 Forbidden", "{path}");
         if !stream {
             let with = as_another_user(server.port, &ask(&[("Authorization", &bearer)]), true).unwrap();
@@ -81,18 +83,22 @@ fn forms_and_plain_text_write_nothing() {
     let home = Home::new();
     let server = home.serve();
     let body = event("forged", json!({"prompt": "x"})).to_string();
-    for kind in [
-        "text/plain",
-        "text/plain;charset=UTF-8",
-        "application/x-www-form-urlencoded",
-        "multipart/form-data; boundary=application/json",
-        "text/plain; application/json",
-    ] {
-        for path in ["/hook/stop", "/api/agents/1/seen", "/api/login-code", "/api/prune"] {
-            let answer = server.request("POST", path, &[("Content-Type", kind)], Some(body.as_bytes()));
-            assert_eq!(answer.status, 400, "{kind} to {path}");
-        }
-    }
+    each_row(
+        [
+            "text/plain",
+            "text/plain;charset=UTF-8",
+            "application/x-www-form-urlencoded",
+            "multipart/form-data; boundary=application/json",
+            "text/plain; application/json",
+        ],
+        |kind| kind.to_string(),
+        |kind| {
+            for path in ["/hook/stop", "/api/agents/1/seen", "/api/login-code", "/api/prune"] {
+                let answer = server.request("POST", path, &[("Content-Type", kind)], Some(body.as_bytes()));
+                assert_eq!(answer.status, 400, "{kind} to {path}");
+            }
+        },
+    );
     // A browser that asks first is not told that it may.
     let asked = server.request(
         "OPTIONS",
@@ -113,14 +119,16 @@ fn a_rebound_name_reads_and_writes_nothing() {
     let name = format!("rebind.evil.example:{}", server.port);
     let origin = format!("http://{name}");
     let body = event("forged", json!({})).to_string();
-    for (method, path) in
-        [("GET", "/"), ("GET", "/api/agents"), ("GET", "/api/events/stream"), ("POST", "/hook/stop")]
-    {
-        let posted = (method == "POST").then_some(body.as_bytes());
-        for headers in [vec![("Host", name.as_str())], vec![("Host", &name), ("Origin", &origin)]] {
-            assert_eq!(server.request(method, path, &headers, posted).status, 403, "{method} {path}");
-        }
-    }
+    each_row(
+        [("GET", "/"), ("GET", "/api/agents"), ("GET", "/api/events/stream"), ("POST", "/hook/stop")],
+        |(method, path)| format!("{method} {path}"),
+        |(method, path)| {
+            let posted = (method == "POST").then_some(body.as_bytes());
+            for headers in [vec![("Host", name.as_str())], vec![("Host", &name), ("Origin", &origin)]] {
+                assert_eq!(server.request(method, path, &headers, posted).status, 403, "{method} {path}");
+            }
+        },
+    );
     assert_eq!(server.get("/hook/status")["events_received"], 0);
 }
 
@@ -133,7 +141,7 @@ fn leaving_at_once_does_not_make_anybody_root() {
         let body = event("theirs", json!({ "round": round })).to_string();
         let bytes = request(server.port, "POST", "/hook/stop", &[], Some(body.as_bytes()));
         if as_another_user(server.port, &bytes, false).is_none() {
-            return;
+            return skip(ONLY_ROOT);
         }
     }
     server.hook("stop", event("ours", json!({})));
@@ -153,14 +161,16 @@ fn a_link_logs_a_browser_in_once() {
     let cookie = cookie.split(';').next().unwrap();
     let port = server.port;
     let ask = |headers: &[(&str, &str)]| request(port, "GET", "/api/agents", headers, None);
-    let Some(with) = as_another_user(server.port, &ask(&[("Cookie", cookie)]), true) else { return };
+    let Some(with) = as_another_user(server.port, &ask(&[("Cookie", cookie)]), true) else {
+        return skip(ONLY_ROOT);
+    };
     assert_eq!(with, "HTTP/1.1 200 OK");
     let without = as_another_user(server.port, &ask(&[("Cookie", "headspace=guess")]), true).unwrap();
     assert_eq!(without, "HTTP/1.1 403 Forbidden");
     // Whoever changes the token wants everybody out, the browsers too; also if no server ran meanwhile.
     server.stop();
     std::fs::write(home.state().join("token"), "an-entirely-new-one\n").unwrap();
-    let server = Server::start(home.command(BIN, &["serve", "--port", &port.to_string()]));
+    let server = Server::start(home.command(&["serve", "--port", &port.to_string()]));
     let with = as_another_user(server.port, &ask(&[("Cookie", cookie)]), true).unwrap();
     assert_eq!(with, "HTTP/1.1 403 Forbidden");
 }
@@ -169,8 +179,8 @@ fn a_link_logs_a_browser_in_once() {
 fn the_link_that_open_prints_works_once() {
     let home = Home::new();
     let server = home.serve();
-    let mut open = home.command(BIN, &["open", "--print"]);
-    open.env("CLAUDE_HEADSPACE_URL", format!("http://127.0.0.1:{}", server.port));
+    let mut open = home.command(&["open", "--print"]);
+    open.env("CLAUDE_HEADSPACE_URL", server.url());
     let said = open.output().unwrap();
     let text = String::from_utf8_lossy(&said.stdout).into_owned();
     let path = text.split_whitespace().find_map(|word| Some(&word[word.find("/login?code=")?..]));
@@ -183,27 +193,31 @@ fn the_link_that_open_prints_works_once() {
 fn pages_of_other_origins_are_refused() {
     let home = Home::new();
     let server = home.serve();
-    let own = format!("http://127.0.0.1:{}", server.port);
+    let own = server.url();
     let other_port = format!("http://127.0.0.1:{}", server.port ^ 1);
     let body = event("s", json!({})).to_string();
-    for (name, value, expected) in [
-        ("Origin", "http://evil.example", 403),
-        ("Origin", "null", 403),
-        ("Origin", other_port.as_str(), 403),
-        ("Sec-Fetch-Site", "cross-site", 403),
-        ("Host", "evil.example", 403),
-        ("Host", "127.0.0.1.evil.example", 403),
-        ("Origin", own.as_str(), 200),
-        ("Sec-Fetch-Site", "same-origin", 200),
-    ] {
-        for path in ["/hook/stop", "/api/agents"] {
-            let posted = path.starts_with("/hook").then_some(body.as_bytes());
-            let method = if posted.is_some() { "POST" } else { "GET" };
-            let answer = server.request(method, path, &[(name, value)], posted);
-            assert_eq!(answer.status, expected, "{method} {path} with {name}: {value}");
-            assert!(answer.header("access-control-allow-origin").is_none());
-        }
-    }
+    each_row(
+        [
+            ("Origin", "http://evil.example", 403),
+            ("Origin", "null", 403),
+            ("Origin", other_port.as_str(), 403),
+            ("Sec-Fetch-Site", "cross-site", 403),
+            ("Host", "evil.example", 403),
+            ("Host", "127.0.0.1.evil.example", 403),
+            ("Origin", own.as_str(), 200),
+            ("Sec-Fetch-Site", "same-origin", 200),
+        ],
+        |(name, value, _)| format!("{name}: {value}"),
+        |(name, value, expected)| {
+            for path in ["/hook/stop", "/api/agents"] {
+                let posted = path.starts_with("/hook").then_some(body.as_bytes());
+                let method = if posted.is_some() { "POST" } else { "GET" };
+                let answer = server.request(method, path, &[(name, value)], posted);
+                assert_eq!(answer.status, expected, "{method} {path} with {name}: {value}");
+                assert!(answer.header("access-control-allow-origin").is_none());
+            }
+        },
+    );
     assert_eq!(
         server.request("GET", "/api/events/stream", &[("Origin", "http://evil.example")], None).status,
         403
@@ -236,9 +250,13 @@ fn what_the_server_writes_is_private() {
     server.hook("stop", event("s", json!({})));
     let mode = |path: &std::path::Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(&home.state()), 0o700);
-    for name in ["token", "headspace.db", "headspace.db-wal", "headspace.db.lock"] {
-        assert_eq!(mode(&home.state().join(name)), 0o600, "{name}");
-    }
+    each_row(
+        ["token", "headspace.db", "headspace.db-wal", "headspace.db.lock"],
+        |name| name.to_string(),
+        |name| {
+            assert_eq!(mode(&home.state().join(name)), 0o600, "{name}");
+        },
+    );
 }
 
 #[test]
@@ -254,12 +272,11 @@ fn a_new_token_counts_without_a_restart() {
     let login = server.request("GET", &format!("/login?code={code}"), &[], None);
     let cookie = login.header("set-cookie").unwrap().split(';').next().unwrap().to_owned();
     let unused = server.post("/api/login-code", &json!({})).json()["code"].as_str().unwrap().to_owned();
-    let Some(first) = as_another_user(server.port, &ask(old.trim()), true) else { return };
+    let Some(first) = as_another_user(server.port, &ask(old.trim()), true) else { return skip(ONLY_ROOT) };
     assert_eq!(first, "HTTP/1.1 200 OK");
     std::fs::write(home.state().join("token"), "an-entirely-new-one\n").unwrap();
-    wait_for("the new token", || {
-        let answer = as_another_user(server.port, &ask("an-entirely-new-one"), true)?;
-        (answer == "HTTP/1.1 200 OK").then_some(())
+    wait_until("the new token", || {
+        as_another_user(server.port, &ask("an-entirely-new-one"), true).unwrap() == "HTTP/1.1 200 OK"
     });
     assert_eq!(as_another_user(server.port, &ask(old.trim()), true).unwrap(), "HTTP/1.1 403 Forbidden");
     let by_cookie = request(server.port, "GET", "/health", &[("Cookie", &cookie)], None);

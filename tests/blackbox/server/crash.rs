@@ -1,7 +1,8 @@
 //! A server that dies between the COMMIT of events and the writing of what follows from them: nobody can tell.
 
 use super::stream::{Stream, Told};
-use super::world::{Home, Server, TABLES, Tables, event, everything};
+use super::tables::{TABLES, Tables, everything};
+use headspace_test_support::{Home, Server, event};
 use rusqlite::Connection;
 use serde_json::{Value, json};
 use std::path::Path;

@@ -1,12 +1,13 @@
 //! Acked means committed, whatever happens next.
 
-use super::world::{BIN, Home, Server, event, everything, request};
+use super::tables::everything;
+use headspace_test_support::{Home, Response, Server, binary, event, request, wait_until};
 use serde_json::{Value, json};
 use std::collections::HashSet;
+use std::net::TcpStream;
 use std::process::Command;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 /// Every stored event's delivery id.
 fn stored(home: &Home) -> Vec<String> {
@@ -28,11 +29,11 @@ fn load(server: &Server, acked: &Mutex<Vec<String>>, stop: &AtomicBool, worker: 
         let body = event(&format!("session-{worker}"), fields);
         let path = format!("/hook/{}", steps[n % 4]);
         let bytes = request(server.port, "POST", &path, &[], Some(body.to_string().as_bytes()));
-        let Ok(mut stream) = std::net::TcpStream::connect(("127.0.0.1", server.port)) else { return };
+        let Ok(mut stream) = TcpStream::connect(("127.0.0.1", server.port)) else { return };
         if std::io::Write::write_all(&mut stream, &bytes).is_err() {
             return;
         }
-        if super::world::Answer::read(&mut stream).is_some_and(|answer| answer.status == 200) {
+        if Response::read(&mut stream).is_some_and(|answer| answer.status == 200) {
             acked.lock().unwrap().push(body["delivery_id"].as_str().unwrap().to_owned());
         }
     }
@@ -58,7 +59,8 @@ fn killed_under_load_loses_nothing_that_was_acknowledged() {
                 let (server, acked, stop) = (&server, &acked, &stop);
                 scope.spawn(move || load(server, acked, stop, worker));
             }
-            std::thread::sleep(Duration::from_millis(150 + 70 * (round % 8)));
+            let enough = acked.lock().unwrap().len() + 5 + 11 * (round as usize % 8);
+            wait_until("events to be acknowledged", || acked.lock().unwrap().len() >= enough);
             // SAFETY: the server is ours; it has not been waited for.
             unsafe { libc::kill(server.pid() as i32, libc::SIGKILL) };
             stop.store(true, Ordering::Relaxed);
@@ -185,8 +187,8 @@ fn a_newer_database_is_refused_and_left_alone() {
 fn a_full_disk_refuses_and_what_was_taken_before_stays() {
     let home = Home::new();
     // No file may grow beyond 1 MiB: to SQLite that is a disk that fails.
-    let mut command =
-        home.command("/bin/sh", &["-c", "trap '' XFSZ; ulimit -f 1024; exec \"$0\" serve --port 0", BIN]);
+    let mut command = home
+        .command_of("/bin/sh", &["-c", "trap '' XFSZ; ulimit -f 1024; exec \"$0\" serve --port 0", binary()]);
     command.env("PATH", "/usr/bin:/bin");
     let server = Server::start(command);
     let mut acked = Vec::new();
@@ -222,9 +224,9 @@ fn stopping_finishes_what_was_begun() {
             let (server, acked, stop) = (&server, &acked, &stop);
             scope.spawn(move || load(server, acked, stop, worker));
         }
-        std::thread::sleep(Duration::from_millis(300));
+        wait_until("events to be acknowledged", || acked.lock().unwrap().len() >= 20);
         Command::new("kill").args(["-TERM", &server.pid().to_string()]).status().unwrap();
-        std::thread::sleep(Duration::from_millis(300));
+        wait_until("the port to be closed", || TcpStream::connect(("127.0.0.1", server.port)).is_err());
         stop.store(true, Ordering::Relaxed);
     });
     server.stop();

@@ -1,13 +1,17 @@
 //! Requests nobody honest sends: each gets its bounded answer, and honest ones go on meanwhile.
 
-use super::world::{Answer, Home, Server, event, request};
+use headspace_test_support::{
+    Home, Response, Server, allow_many_connections, each_row, event, request, wait_until,
+};
 use serde_json::json;
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-/// Nonsense is answered at once: nothing is waited for that could make sense of it.
-const SOON: Duration = Duration::from_secs(5);
+/// Nonsense is answered at once, also on a busy machine: the server does not wait the 30 s that it gives an unfinished
+/// request.
+const SOON: Duration = Duration::from_secs(20);
 
 fn still_well(server: &Server) {
     let answer = server.hook("stop", event("honest", json!({})));
@@ -39,19 +43,23 @@ fn lies_and_nonsense_are_answered_or_hung_up_on() {
         ("GET /assets/%2e%2e/%2e%2e/token HTTP/1.1\r\nHost: localhost\r\n\r\n".into(), &[404]),
         ("GET /%00 HTTP/1.1\r\nHost: localhost\r\n\r\n".into(), &[400, 404]),
     ];
-    for (bytes, expected) in table {
-        let mut stream = server.connect();
-        stream.set_read_timeout(Some(SOON)).unwrap();
-        let _ = stream.write_all(bytes.as_bytes());
-        let _ = stream.shutdown(Shutdown::Write);
-        // Being hung up on is an answer too.
-        let answer = Answer::read(&mut stream);
-        let shown: String = bytes.chars().take(100).collect();
-        assert!(
-            answer.as_ref().is_none_or(|answer| expected.contains(&answer.status)),
-            "{shown:?}: {answer:?}"
-        );
-    }
+    each_row(
+        table,
+        |(bytes, _)| bytes.chars().take(100).collect(),
+        |(bytes, expected)| {
+            let mut stream = server.connect();
+            stream.set_read_timeout(Some(SOON)).unwrap();
+            let _ = stream.write_all(bytes.as_bytes());
+            let _ = stream.shutdown(Shutdown::Write);
+            // Being hung up on is an answer too.
+            let answer = Response::read(&mut stream);
+            let shown: String = bytes.chars().take(100).collect();
+            assert!(
+                answer.as_ref().is_none_or(|answer| expected.contains(&answer.status)),
+                "{shown:?}: {answer:?}"
+            );
+        },
+    );
     assert_eq!(server.get("/hook/status")["events_received"], 0);
     still_well(&server);
 }
@@ -64,31 +72,35 @@ fn garbage_in_chunks_ends_the_connection() {
     let hidden = "POST /hook/stop HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n\
         Content-Length: 18\r\n\r\n{\"session_id\":\"h\"}";
     let endless = format!("{}\r\n", "1;".repeat(20_000));
-    for chunks in [
-        "zz\r\n{}\r\n0\r\n\r\n",
-        "-2\r\n{}\r\n0\r\n\r\n",
-        "0x2\r\n{}\r\n0\r\n\r\n",
-        "ffffffffffffffff\r\n{}\r\n0\r\n\r\n",
-        "fffffffffffffffff\r\n{}\r\n0\r\n\r\n",
-        "2\r\n{}XX0\r\n\r\n",
-        "2\n{}\n0\n\n",
-        "\r\n\r\n\r\n",
-        "2\r\n{}\r\n0\r\nX: \u{0}\r\n\r\n",
-        endless.as_str(),
-    ] {
-        let mut stream = server.connect();
-        stream.set_read_timeout(Some(SOON)).unwrap();
-        let head = "POST /hook/stop HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n\
+    each_row(
+        [
+            "zz\r\n{}\r\n0\r\n\r\n",
+            "-2\r\n{}\r\n0\r\n\r\n",
+            "0x2\r\n{}\r\n0\r\n\r\n",
+            "ffffffffffffffff\r\n{}\r\n0\r\n\r\n",
+            "fffffffffffffffff\r\n{}\r\n0\r\n\r\n",
+            "2\r\n{}XX0\r\n\r\n",
+            "2\n{}\n0\n\n",
+            "\r\n\r\n\r\n",
+            "2\r\n{}\r\n0\r\nX: \u{0}\r\n\r\n",
+            endless.as_str(),
+        ],
+        |chunks| format!("{chunks:.40?}"),
+        |chunks| {
+            let mut stream = server.connect();
+            stream.set_read_timeout(Some(SOON)).unwrap();
+            let head = "POST /hook/stop HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n\
             Transfer-Encoding: chunked\r\n\r\n";
-        let _ = stream.write_all(format!("{head}{chunks}{hidden}").as_bytes());
-        let _ = stream.shutdown(Shutdown::Write);
-        let start = Instant::now();
-        let mut answer = Vec::new();
-        let _ = stream.read_to_end(&mut answer);
-        let answer = String::from_utf8_lossy(&answer).into_owned();
-        assert!(start.elapsed() < SOON, "{chunks:.40}: no end");
-        assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 4"), "{chunks:.40}: {answer}");
-    }
+            let _ = stream.write_all(format!("{head}{chunks}{hidden}").as_bytes());
+            let _ = stream.shutdown(Shutdown::Write);
+            let start = Instant::now();
+            let mut answer = Vec::new();
+            let _ = stream.read_to_end(&mut answer);
+            let answer = String::from_utf8_lossy(&answer).into_owned();
+            assert!(start.elapsed() < SOON, "{chunks:.40}: no end");
+            assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 4"), "{chunks:.40}: {answer}");
+        },
+    );
     // Both lengths at once: that is how requests are smuggled.
     let both = "POST /hook/stop HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n\
         Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n";
@@ -141,19 +153,27 @@ fn paths_lead_nowhere_but_where_they_say() {
         ("/heal\tth", &[400]),
         ("/?\u{7f}", &[200, 400]),
     ];
-    for (path, expected) in table {
-        let mut stream = server.connect();
-        stream.set_read_timeout(Some(SOON)).unwrap();
-        let bytes = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
-        stream.write_all(bytes.as_bytes()).unwrap();
-        let answer = Answer::read(&mut stream).unwrap_or_else(|| panic!("no answer to {path:?}"));
-        assert!(expected.contains(&answer.status), "{path:?}: {} {}", answer.status, answer.text());
-        assert!(!answer.text().contains(token.trim()) && !answer.text().contains("root:"), "{path:?}");
-    }
-    for path in ["/hook/..", "/hook/%2e%2e", "/hook/a%2fb", "/hook/%00", "/hook//stop", "/hook/"] {
-        let answer = server.post(path, &event("odd", json!({})));
-        assert!([200, 400, 404, 405].contains(&answer.status), "{path}: {}", answer.status);
-    }
+    each_row(
+        table,
+        |(path, _)| format!("{path:?}"),
+        |(path, expected)| {
+            let mut stream = server.connect();
+            stream.set_read_timeout(Some(SOON)).unwrap();
+            let bytes = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+            stream.write_all(bytes.as_bytes()).unwrap();
+            let answer = Response::read(&mut stream).unwrap_or_else(|| panic!("no answer to {path:?}"));
+            assert!(expected.contains(&answer.status), "{path:?}: {} {}", answer.status, answer.text());
+            assert!(!answer.text().contains(token.trim()) && !answer.text().contains("root:"), "{path:?}");
+        },
+    );
+    each_row(
+        ["/hook/..", "/hook/%2e%2e", "/hook/a%2fb", "/hook/%00", "/hook//stop", "/hook/"],
+        |path| format!("{path:?}"),
+        |path| {
+            let answer = server.post(path, &event("odd", json!({})));
+            assert!([200, 400, 404, 405].contains(&answer.status), "{path}: {}", answer.status);
+        },
+    );
     still_well(&server);
 }
 
@@ -162,18 +182,22 @@ fn a_body_that_is_too_big_gets_its_answer_while_it_is_still_being_sent() {
     let home = Home::new();
     let server = home.serve();
     let body = vec![b'x'; 20 << 20];
-    for head in ["Content-Length: 20971520\r\n\r\n", "Transfer-Encoding: chunked\r\n\r\n1400000\r\n"] {
-        let mut stream = server.connect();
-        let head = format!(
-            "POST /hook/stop HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n{head}"
-        );
-        stream.write_all(head.as_bytes()).unwrap();
-        let mut sender = stream.try_clone().unwrap();
-        let body = body.clone();
-        let sending = std::thread::spawn(move || sender.write_all(&body).is_ok());
-        assert_eq!(Answer::read(&mut stream).unwrap().status, 413);
-        let _ = sending.join();
-    }
+    each_row(
+        ["Content-Length: 20971520\r\n\r\n", "Transfer-Encoding: chunked\r\n\r\n1400000\r\n"],
+        |head| format!("{head:?}"),
+        |head| {
+            let mut stream = server.connect();
+            let head = format!(
+                "POST /hook/stop HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n{head}"
+            );
+            stream.write_all(head.as_bytes()).unwrap();
+            let mut sender = stream.try_clone().unwrap();
+            let body = body.clone();
+            let sending = std::thread::spawn(move || sender.write_all(&body).is_ok());
+            assert_eq!(Response::read(&mut stream).unwrap().status, 413);
+            let _ = sending.join();
+        },
+    );
     still_well(&server);
 }
 
@@ -194,9 +218,7 @@ fn requests_sent_together_are_answered_in_order() {
 
 #[test]
 fn idle_crowds_make_room_for_those_who_ask() {
-    let limit = libc::rlimit { rlim_cur: 4096, rlim_max: 4096 };
-    // SAFETY: the pointer is to a living rlimit.
-    unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &limit) };
+    allow_many_connections();
     let home = Home::new();
     let server = home.serve();
     let mut crowd: Vec<TcpStream> = Vec::new();
@@ -211,7 +233,7 @@ fn idle_crowds_make_room_for_those_who_ask() {
     for _ in 0..20 {
         still_well(&server);
     }
-    assert!(start.elapsed() < Duration::from_secs(10));
+    assert!(start.elapsed() < SOON, "{:?}", start.elapsed());
 }
 
 #[test]
@@ -228,12 +250,12 @@ fn bodies_that_never_come_keep_nobody_waiting() {
         .collect();
     let start = Instant::now();
     still_well(&server);
-    assert!(start.elapsed() < Duration::from_secs(5));
+    assert!(start.elapsed() < SOON, "{:?}", start.elapsed());
     // Whoever gives up sending is told so.
     let mut stream = server.connect();
     stream.write_all(half).unwrap();
     stream.shutdown(Shutdown::Write).unwrap();
-    assert!(Answer::read(&mut stream).is_none_or(|answer| answer.status == 400));
+    assert!(Response::read(&mut stream).is_none_or(|answer| answer.status == 400));
 }
 
 /// Heads that come a byte at a time hold a connection each, and nobody else.
@@ -251,7 +273,7 @@ fn heads_that_dribble_in_keep_nobody_waiting() {
     for _ in 0..10 {
         still_well(&server);
     }
-    assert!(start.elapsed() < Duration::from_secs(15), "{:?}", start.elapsed());
+    assert!(start.elapsed() < SOON, "{:?}", start.elapsed());
 }
 
 #[test]
@@ -259,19 +281,22 @@ fn big_bodies_at_once_take_turns() {
     let home = Home::new();
     let server = home.serve();
     let prompt = "y".repeat(12 << 20);
+    let taken = AtomicUsize::new(0);
     std::thread::scope(|scope| {
         for n in 0..12 {
-            let (server, prompt) = (&server, &prompt);
+            let (server, prompt, taken) = (&server, &prompt, &taken);
             scope.spawn(move || {
                 let body = event(&format!("big-{n}"), json!({ "prompt": prompt })).to_string();
                 let bytes =
                     request(server.port, "POST", "/hook/user-prompt-submit", &[], Some(body.as_bytes()));
-                // Waiting for room too long is an honest answer; the hook spools then.
-                let status = server.raw(&bytes).unwrap().status;
-                assert!([200, 408].contains(&status), "{status}");
+                // Who waited too long for room is told so, or hung up on while it still sends; the hook spools then.
+                let status = server.raw(&bytes).map(|response| response.status);
+                assert!([Some(200), Some(408), None].contains(&status), "{status:?}");
+                taken.fetch_add(usize::from(status == Some(200)), Ordering::Relaxed);
             });
         }
     });
+    assert!(taken.into_inner() > 0, "none was accepted: {}", server.log());
     let status = std::fs::read_to_string(format!("/proc/{}/status", server.pid())).unwrap_or_default();
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB"));
     if let Some(peak) = peak.and_then(|peak| peak.trim().parse::<u64>().ok()) {
@@ -286,20 +311,24 @@ fn big_bodies_at_once_take_turns() {
 fn an_event_of_countless_values_takes_little_memory() {
     let home = Home::new();
     let server = home.serve();
-    for filling in ["1,", "{},", "[],", "\"\",", "{\"a\":1},"] {
-        let many = filling.repeat((15 << 20) / filling.len());
-        let body = format!(
-            "{{\"tool_response\":[{}],\"session_id\":\"big\",\"hook_event_name\":\"Stop\",\"cwd\":\"/tmp\"}}",
-            many.trim_end_matches(',')
-        );
-        let answer = server.request(
-            "POST",
-            "/hook/stop",
-            &[("Content-Type", "application/json")],
-            Some(body.as_bytes()),
-        );
-        assert_eq!(answer.status, 200, "{filling}: {}", answer.text());
-    }
+    each_row(
+        ["1,", "{},", "[],", "\"\",", "{\"a\":1},"],
+        |filling| format!("{filling:?}"),
+        |filling| {
+            let many = filling.repeat((15 << 20) / filling.len());
+            let body = format!(
+                "{{\"tool_response\":[{}],\"session_id\":\"big\",\"hook_event_name\":\"Stop\",\"cwd\":\"/tmp\"}}",
+                many.trim_end_matches(',')
+            );
+            let answer = server.request(
+                "POST",
+                "/hook/stop",
+                &[("Content-Type", "application/json")],
+                Some(body.as_bytes()),
+            );
+            assert_eq!(answer.status, 200, "{filling}: {}", answer.text());
+        },
+    );
     let status = std::fs::read_to_string(format!("/proc/{}/status", server.pid())).unwrap();
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
     let kilobytes: u64 = peak.trim().trim_end_matches(" kB").parse().unwrap();
@@ -311,6 +340,7 @@ fn an_event_of_countless_values_takes_little_memory() {
 /// More bodies that never end than there may be connections: hooks are let in all the same.
 #[test]
 fn bodies_that_never_end_keep_no_hook_out() {
+    allow_many_connections();
     let home = Home::new();
     let server = home.serve();
     let head = "POST /hook/stop HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n\
@@ -343,9 +373,7 @@ fn a_fifo_in_the_spool_stops_nothing() {
     let name = format!("0000000000000002-0000000000000001-{}.event", record.len());
     std::fs::write(spool.join(name), record).unwrap();
     let server = home.serve();
-    super::world::wait_for("the spooled event", || {
-        (server.get("/hook/status")["events_received"] == 1).then_some(())
-    });
+    wait_until("the spooled event", || server.get("/hook/status")["events_received"] == 1);
     assert!(!fifo.exists());
     still_well(&server);
 }

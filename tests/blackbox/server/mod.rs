@@ -10,4 +10,4 @@ mod places;
 mod replies;
 mod retention;
 mod stream;
-mod world;
+mod tables;

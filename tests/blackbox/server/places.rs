@@ -1,8 +1,8 @@
 //! Where a session belongs: its repository, or the directory it was started in; and its machine.
 
-use super::world::{Home, Server, event};
 use headspace_core::stamp::Stamp;
 use headspace_platform::clock::WallClock;
+use headspace_test_support::{Home, Server, event};
 use serde_json::{Value, json};
 use std::path::Path;
 use std::time::Duration;

@@ -1,10 +1,8 @@
 //! What a hook is told, and what telling it costs.
 
-use super::world::{BIN, Home, Server, event};
+use headspace_test_support::{Home, Server, each_row, event, run};
 use serde_json::{Value, json};
-use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
 /// A transcript whose last answer filled this many tokens.
 fn transcript(home: &Home, session: &str, model: &str, tokens: u64) -> PathBuf {
@@ -34,18 +32,22 @@ fn told(server: &Server, session: &str, transcript: &Path) -> (Option<String>, f
 fn the_hook_and_the_board_agree_how_full_the_context_is() {
     let home = Home::new();
     let server = home.serve();
-    for (session, model, in_transcript, percent, warns) in [
-        ("named", "claude-sonnet-4-5[1m]", "claude-sonnet-4-5", 19.0, false),
-        ("large", "claude-opus-5-5", "claude-opus-5-5", 19.0, false),
-        ("usual", "claude-sonnet-4-5", "claude-sonnet-4-5", 95.0, true),
-    ] {
-        let path = transcript(&home, session, in_transcript, 190_000);
-        server.hook("session-start", event(session, json!({"source": "startup", "model": model})));
-        let (said, board) = told(&server, session, &path);
-        assert_eq!(board, percent, "{session}");
-        assert_eq!(said.is_some(), warns, "{session}: {said:?}");
-        assert!(said.is_none_or(|said| said.contains("Context at 95%")));
-    }
+    each_row(
+        [
+            ("named", "claude-sonnet-4-5[1m]", "claude-sonnet-4-5", 19.0, false),
+            ("large", "claude-opus-5-5", "claude-opus-5-5", 19.0, false),
+            ("usual", "claude-sonnet-4-5", "claude-sonnet-4-5", 95.0, true),
+        ],
+        |(session, ..)| session.to_string(),
+        |(session, model, in_transcript, percent, warns)| {
+            let path = transcript(&home, session, in_transcript, 190_000);
+            server.hook("session-start", event(session, json!({"source": "startup", "model": model})));
+            let (said, board) = told(&server, session, &path);
+            assert_eq!(board, percent, "{session}");
+            assert_eq!(said.is_some(), warns, "{session}: {said:?}");
+            assert!(said.is_none_or(|said| said.contains("Context at 95%")));
+        },
+    );
 }
 
 #[test]
@@ -62,11 +64,9 @@ fn a_configured_window_counts_for_the_board_too() {
 }
 
 fn notify(home: &Home, server: &Server, payload: &Value) {
-    let mut command: Command = home.command(BIN, &["notify"]);
-    command.env("CLAUDE_HEADSPACE_URL", format!("http://127.0.0.1:{}", server.port));
-    let mut hook = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-    hook.stdin.take().unwrap().write_all(payload.to_string().as_bytes()).unwrap();
-    assert!(hook.wait_with_output().unwrap().status.success());
+    let mut command = home.command(&["notify"]);
+    command.env("CLAUDE_HEADSPACE_URL", server.url());
+    assert!(run(command, payload.to_string()).status.success());
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! What is old goes; what a living agent needs stays.
 
-use super::world::{Home, Server, event, wait_for};
+use headspace_test_support::{Home, Server, event, wait_until};
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -57,7 +57,7 @@ fn a_server_prunes_and_forgets_and_a_rebuild_keeps_the_living() {
     fill(&home);
     let server = home.serve();
     let port = server.port.to_string();
-    let mut prune = home.command(super::world::BIN, &["prune"]);
+    let mut prune = home.command(&["prune"]);
     prune.env("CLAUDE_HEADSPACE_URL", format!("http://127.0.0.1:{port}"));
     let done = prune.output().unwrap();
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
@@ -207,14 +207,14 @@ fn what_a_burst_brought_too_much_is_gone_before_anything_else_comes() {
     assert!(before > LIMIT, "{before}");
     home.configure(&json!({"retention": {"days": 30, "max_bytes": LIMIT}}));
     let server = home.serve();
-    wait_for("a database that fits, at the start", || (used(&home) <= LIMIT).then_some(()));
+    wait_until("a database that fits, at the start", || used(&home) <= LIMIT);
     std::thread::scope(|scope| {
         for worker in 0..8 {
             let server = &server;
             scope.spawn(move || work(server, &format!("burst-{worker}"), 5));
         }
     });
-    wait_for("a database that fits, after a burst", || (used(&home) <= LIMIT).then_some(()));
+    wait_until("a database that fits, after a burst", || used(&home) <= LIMIT);
     assert_eq!(server.get("/api/agents")["agents"].as_array().unwrap().len(), 9);
 }
 

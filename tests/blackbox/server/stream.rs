@@ -1,6 +1,6 @@
 //! The stream of changes.
 
-use super::world::{Home, Server, event, wait_for};
+use headspace_test_support::{Home, Response, Server, event, wait_for};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
@@ -125,7 +125,7 @@ fn a_client_that_does_not_read_is_dropped_and_nobody_waits_for_it() {
                 body.len()
             );
             connection.write_all(bytes.as_bytes()).unwrap();
-            assert_eq!(super::world::Answer::read(&mut connection).unwrap().status, 200);
+            assert_eq!(Response::read(&mut connection).unwrap().status, 200);
         }
         dropped()
     });

@@ -34,7 +34,15 @@ impl Requests {
 /// Listens on a port of its own, hands every request to the test, and lets `answer` do what it likes with the
 /// connection. Returns the address and the requests.
 pub fn listen(answer: impl Fn(TcpStream) + Send + Sync + Clone + 'static) -> (String, Requests) {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    listen_on(0, answer)
+}
+
+/// Listens on this port.
+pub fn listen_on(
+    port: u16,
+    answer: impl Fn(TcpStream) + Send + Sync + Clone + 'static,
+) -> (String, Requests) {
+    let listener = TcpListener::bind(("127.0.0.1", port)).unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     let (sender, receiver) = channel();
     std::thread::spawn(move || {

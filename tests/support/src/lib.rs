@@ -35,7 +35,7 @@ mod users;
 mod wait;
 
 #[cfg(unix)]
-pub use fake_server::{Request, Requests, answer, listen};
+pub use fake_server::{Request, Requests, answer, listen, listen_on};
 #[cfg(unix)]
 pub use home::{Home, Installation, NO_SERVER, binary, free_port, succeeded};
 #[cfg(unix)]

@@ -2,16 +2,13 @@ use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Checks every row of a table, also those behind a row that fails, and lists all that failed by `name`.
-pub fn each_row<R>(
-    rows: impl IntoIterator<Item = R>,
-    name: impl Fn(&R) -> String,
-    mut check: impl FnMut(&R),
-) {
+pub fn each_row<R>(rows: impl IntoIterator<Item = R>, name: impl Fn(&R) -> String, mut check: impl FnMut(R)) {
     let (mut count, mut failed) = (0, Vec::new());
     for row in rows {
         count += 1;
-        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| check(&row))) {
-            failed.push(format!("{}: {}", name(&row), message(panic.as_ref())));
+        let name = name(&row);
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| check(row))) {
+            failed.push(format!("{name}: {}", message(panic.as_ref())));
         }
     }
     assert!(count > 0, "the table is empty");

@@ -58,10 +58,11 @@ impl Server {
         stream
     }
 
-    /// Sends these bytes and reads one response.
+    /// Sends these bytes and reads one response; `None` if the server hangs up instead.
     pub fn raw(&self, bytes: &[u8]) -> Option<Response> {
         let mut stream = self.connect();
-        stream.write_all(bytes).ok()?;
+        // Whoever is refused may be told so before everything is sent.
+        let _ = stream.write_all(bytes);
         Response::read(&mut stream)
     }
 

@@ -1,4 +1,4 @@
-use crate::Home;
+use crate::{Home, skip};
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
 use std::os::fd::{FromRawFd, OwnedFd};
@@ -59,9 +59,14 @@ pub struct Tmux {
 }
 
 impl Tmux {
-    /// Its socket, of this name, is in the home directory. Nothing runs before the first [`Tmux::run`].
-    pub fn new(home: &Home, socket: &str) -> Tmux {
-        Tmux { socket: home.at(socket), home: home.path().to_owned(), path: home.search_path() }
+    /// Its socket, of this name, is in the home directory. Nothing runs before the first [`Tmux::run`]. Where tmux is
+    /// not installed, the test is skipped.
+    pub fn new(home: &Home, socket: &str) -> Option<Tmux> {
+        if Command::new("tmux").arg("-V").output().is_err() {
+            skip("tmux is not installed");
+            return None;
+        }
+        Some(Tmux { socket: home.at(socket), home: home.path().to_owned(), path: home.search_path() })
     }
 
     /// Runs a tmux command, which must succeed, and gives what it printed.

@@ -42,7 +42,7 @@ pub(super) fn heard(agent: &mut Agent, event: &Event) -> bool {
     let prompted = event.text("prompt_id").is_some();
     let stamped = event.text("sent_at").is_some();
     let again = agent.memory.heard.iter().any(|(known, at)| {
-        let apart = crate::engine::turns::apart(Stamp(*at), event.at);
+        let apart = crate::engine::conversation::turns::apart(Stamp(*at), event.at);
         *known == payload && ((prompted && apart <= SAME_CALL_WITHIN) || (stamped && apart.is_zero()))
     });
     if !again {

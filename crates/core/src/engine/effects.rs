@@ -1,9 +1,10 @@
 //! What each hook event does to the main thread: a table of names and functions.
 
 use crate::engine::agent::Phase;
+use crate::engine::conversation::{prompts, turn_end};
 use crate::engine::interactions::Named;
 use crate::engine::step::Step;
-use crate::engine::{detail, notifications, prompts, turn_end};
+use crate::engine::{detail, notifications};
 use crate::model::*;
 use serde_json::Value;
 

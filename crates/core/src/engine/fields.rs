@@ -1,7 +1,8 @@
 //! What any event tells beside its effect: where the agent sits, and under which names.
 
 use crate::engine::agent::{Agent, AgentPlace};
-use crate::engine::{context_window, observations};
+use crate::engine::context::window;
+use crate::engine::observations;
 use crate::model::*;
 use serde_json::Value;
 
@@ -35,7 +36,7 @@ pub(super) fn take(agent: &mut Agent, event: &Event) {
     };
     if let Some(model) = model.filter(|model| agent.metrics.model.as_deref() != Some(model)) {
         agent.metrics.model = Some(model.to_string());
-        agent.metrics.window = context_window::of_model(model);
+        agent.metrics.window = window::of_model(model);
     }
 }
 

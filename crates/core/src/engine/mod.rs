@@ -9,8 +9,8 @@
 
 pub mod agent;
 mod client_status;
-pub mod context_warnings;
-mod context_window;
+pub mod context;
+mod conversation;
 mod correlate;
 mod detail;
 mod duplicates;
@@ -21,12 +21,9 @@ pub mod intent;
 mod interactions;
 mod notifications;
 mod observations;
-mod prompts;
 pub mod state;
 mod step;
 mod subagents;
-mod turn_end;
-mod turns;
 mod view;
 
 pub use crate::engine::agent::Agent;

@@ -1,9 +1,9 @@
 //! Dialogs the client tells of by other means than a tool's own events: notifications, and MCP servers that ask.
 
 use crate::engine::agent::Call;
+use crate::engine::conversation::turn_end;
 use crate::engine::interactions::{Ask, is_tool_of};
 use crate::engine::step::Step;
-use crate::engine::turn_end;
 use crate::model::*;
 use crate::text::one_line;
 

@@ -1,7 +1,8 @@
 //! The agent as a person sees it.
 
 use crate::engine::agent::{Agent, Phase};
-use crate::engine::{context_window, subagents};
+use crate::engine::context::window;
+use crate::engine::subagents;
 use crate::model::*;
 use crate::stamp::Stamp;
 use std::time::Duration;
@@ -61,7 +62,7 @@ impl Agent {
             mode: place.mode.clone(),
             model: self.metrics.model.clone(),
             permission_mode: place.permission_mode.clone(),
-            context: context_window::context(&self.metrics, window),
+            context: window::context(&self.metrics, window),
             cost_usd: self.metrics.cost_usd,
             rate_limits: self.metrics.rate_limits.clone(),
             pr: self.metrics.pr.clone(),

@@ -2,6 +2,7 @@
 
 use crate::story::*;
 use headspace_core::model::Method;
+use headspace_test_support::each_row;
 use serde_json::{Value, json};
 
 const UUID: &str = "0b9e4a52-1f0c-4d0e-9b57-3c1f6f1f0a11";
@@ -219,10 +220,14 @@ fn the_first_strategy_that_answers_places_a_new_session() {
             Method::Created,
         ),
     ];
-    for (rule, first, then, second, alive, method) in cases {
-        let new = method == Method::Created;
-        assert_eq!(placed(first, then, second, alive), (method, new), "{rule}");
-    }
+    each_row(
+        cases,
+        |(rule, ..)| rule.to_string(),
+        |(rule, first, then, second, alive, method)| {
+            let new = method == Method::Created;
+            assert_eq!(placed(first, then, second, alive), (method, new), "{rule}");
+        },
+    );
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! "What each event does", row by row: after these events the agent looks like this.
 
 use crate::story::*;
+use headspace_test_support::each_row;
 use serde_json::json;
 
 /// Each row of the table: the rule, the events, `state status detail`.
@@ -241,87 +242,99 @@ fn rows() -> Vec<(&'static str, Vec<Tell>, &'static str)> {
 
 #[test]
 fn every_event_does_what_its_row_says() {
-    for (rule, tells, wanted) in rows() {
-        assert_eq!(Story::of(tells).look(), wanted, "{rule}");
-    }
+    each_row(
+        rows(),
+        |(rule, ..)| rule.to_string(),
+        |(rule, tells, wanted)| {
+            assert_eq!(Story::of(tells).look(), wanted, "{rule}");
+        },
+    );
 }
 
 #[test]
 fn the_machine_takes_valid_steps_only_and_records_the_others() {
-    for (rule, tells, wanted) in [
-        (
-            "a prompt is two steps",
-            vec![prompt("W")],
-            vec!["idle user:command commanded", "commanded agent:progress processing"],
-        ),
-        (
-            "tools are progress, which is no news",
-            vec![prompt("W"), pre("Bash", "t1"), post("Bash", "t1")],
-            vec!["idle user:command commanded", "commanded agent:progress processing"],
-        ),
-        (
-            "a question and its answer",
-            vec![prompt("W"), asks("Bash"), post("Bash", "t1")],
-            vec![
-                "idle user:command commanded",
-                "commanded agent:progress processing",
-                "processing agent:question awaiting_input",
-                "awaiting_input user:answer processing",
-            ],
-        ),
-        (
-            "a stop while idle is invalid",
-            vec![start("startup"), stop("Hi.")],
-            vec!["idle agent:completion idle invalid"],
-        ),
-        (
-            "a new prompt while processing completes the old command first",
-            vec![prompt("W"), prompt("X")],
-            vec![
-                "idle user:command commanded",
-                "commanded agent:progress processing",
-                "processing agent:completion complete",
-                "idle user:command commanded",
-                "commanded agent:progress processing",
-            ],
-        ),
-        (
-            "an inferred command may wait at once",
-            vec![asks("Bash")],
-            vec!["idle user:command commanded", "commanded agent:question awaiting_input"],
-        ),
-        (
-            "awaiting completes",
-            vec![asks("Bash"), end("other")],
-            vec![
-                "idle user:command commanded",
-                "commanded agent:question awaiting_input",
-                "awaiting_input agent:end_of_task complete",
-            ],
-        ),
-    ] {
-        assert_eq!(Story::of(tells).steps(), wanted, "{rule}");
-    }
+    each_row(
+        [
+            (
+                "a prompt is two steps",
+                vec![prompt("W")],
+                vec!["idle user:command commanded", "commanded agent:progress processing"],
+            ),
+            (
+                "tools are progress, which is no news",
+                vec![prompt("W"), pre("Bash", "t1"), post("Bash", "t1")],
+                vec!["idle user:command commanded", "commanded agent:progress processing"],
+            ),
+            (
+                "a question and its answer",
+                vec![prompt("W"), asks("Bash"), post("Bash", "t1")],
+                vec![
+                    "idle user:command commanded",
+                    "commanded agent:progress processing",
+                    "processing agent:question awaiting_input",
+                    "awaiting_input user:answer processing",
+                ],
+            ),
+            (
+                "a stop while idle is invalid",
+                vec![start("startup"), stop("Hi.")],
+                vec!["idle agent:completion idle invalid"],
+            ),
+            (
+                "a new prompt while processing completes the old command first",
+                vec![prompt("W"), prompt("X")],
+                vec![
+                    "idle user:command commanded",
+                    "commanded agent:progress processing",
+                    "processing agent:completion complete",
+                    "idle user:command commanded",
+                    "commanded agent:progress processing",
+                ],
+            ),
+            (
+                "an inferred command may wait at once",
+                vec![asks("Bash")],
+                vec!["idle user:command commanded", "commanded agent:question awaiting_input"],
+            ),
+            (
+                "awaiting completes",
+                vec![asks("Bash"), end("other")],
+                vec![
+                    "idle user:command commanded",
+                    "commanded agent:question awaiting_input",
+                    "awaiting_input agent:end_of_task complete",
+                ],
+            ),
+        ],
+        |(rule, ..)| rule.to_string(),
+        |(rule, tells, wanted)| {
+            assert_eq!(Story::of(tells).steps(), wanted, "{rule}");
+        },
+    );
 }
 
 #[test]
 fn a_state_carries_its_source_and_confidence() {
-    for (rule, tells, wanted) in [
-        ("a hook is high", vec![prompt("W")], "hook high"),
-        ("inferred is low", vec![start("startup"), post("Read", "t1")], "hook low"),
-        ("the real prompt makes it high", vec![post("Read", "t1"), prompt("W")], "hook high"),
-        (
-            "a transcript is medium",
-            vec![prompt("W"), tell("TranscriptInterrupted", json!({}))],
-            "transcript medium",
-        ),
-        (
-            "data moves nothing",
-            vec![prompt("W"), tell("TranscriptInterrupted", json!({})), tell("StatusLine", json!({}))],
-            "transcript medium",
-        ),
-    ] {
-        let view = Story::of(tells).view();
-        assert_eq!(format!("{} {}", view.source, view.confidence), wanted, "{rule}");
-    }
+    each_row(
+        [
+            ("a hook is high", vec![prompt("W")], "hook high"),
+            ("inferred is low", vec![start("startup"), post("Read", "t1")], "hook low"),
+            ("the real prompt makes it high", vec![post("Read", "t1"), prompt("W")], "hook high"),
+            (
+                "a transcript is medium",
+                vec![prompt("W"), tell("TranscriptInterrupted", json!({}))],
+                "transcript medium",
+            ),
+            (
+                "data moves nothing",
+                vec![prompt("W"), tell("TranscriptInterrupted", json!({})), tell("StatusLine", json!({}))],
+                "transcript medium",
+            ),
+        ],
+        |(rule, ..)| rule.to_string(),
+        |(rule, tells, wanted)| {
+            let view = Story::of(tells).view();
+            assert_eq!(format!("{} {}", view.source, view.confidence), wanted, "{rule}");
+        },
+    );
 }

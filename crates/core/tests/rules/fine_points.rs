@@ -2,6 +2,7 @@
 
 use crate::story::*;
 use headspace_core::model::{Group, Status};
+use headspace_test_support::each_row;
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -223,9 +224,13 @@ fn rows() -> Vec<(&'static str, Vec<Tell>, &'static str)> {
 
 #[test]
 fn every_fine_point_holds() {
-    for (rule, tells, wanted) in rows() {
-        assert_eq!(Story::of(tells).look(), wanted, "{rule}");
-    }
+    each_row(
+        rows(),
+        |(rule, ..)| rule.to_string(),
+        |(rule, tells, wanted)| {
+            assert_eq!(Story::of(tells).look(), wanted, "{rule}");
+        },
+    );
 }
 
 #[test]
@@ -234,25 +239,33 @@ fn the_same_event_twice_counts_once() {
         prompt(text).with(json!({"prompt_id": id, "claude_pid": pid, "tmux_pane": format!("%{pid}")}))
     };
     let stamped = |stamp: &str| prompt("a").with(json!({"sent_at": stamp}));
-    for (rule, tells, wanted) in [
-        ("equal payload and prompt id", vec![mail("a", Some("p1"), 7), mail("a", Some("p1"), 7)], 1),
-        ("another prompt id is another prompt", vec![mail("a", Some("p1"), 7), mail("a", Some("p2"), 7)], 2),
-        (
-            "more than two seconds apart",
-            vec![
-                mail("a", Some("p1"), 7),
-                tell("CwdChanged", json!({})),
-                tell("ConfigChange", json!({})),
-                mail("a", Some("p1"), 7),
-            ],
-            2,
-        ),
-        ("without a prompt id two are two", vec![prompt("a"), prompt("a")], 2),
-        ("the very same stamp", vec![stamped("x"), stamped("x").same_time()], 1),
-        ("another stamp", vec![stamped("x"), stamped("x")], 2),
-    ] {
-        assert_eq!(Story::of(tells).turns().len(), wanted, "{rule}");
-    }
+    each_row(
+        [
+            ("equal payload and prompt id", vec![mail("a", Some("p1"), 7), mail("a", Some("p1"), 7)], 1),
+            (
+                "another prompt id is another prompt",
+                vec![mail("a", Some("p1"), 7), mail("a", Some("p2"), 7)],
+                2,
+            ),
+            (
+                "more than two seconds apart",
+                vec![
+                    mail("a", Some("p1"), 7),
+                    tell("CwdChanged", json!({})),
+                    tell("ConfigChange", json!({})),
+                    mail("a", Some("p1"), 7),
+                ],
+                2,
+            ),
+            ("without a prompt id two are two", vec![prompt("a"), prompt("a")], 2),
+            ("the very same stamp", vec![stamped("x"), stamped("x").same_time()], 1),
+            ("another stamp", vec![stamped("x"), stamped("x")], 2),
+        ],
+        |(rule, ..)| rule.to_string(),
+        |(rule, tells, wanted)| {
+            assert_eq!(Story::of(tells).turns().len(), wanted, "{rule}");
+        },
+    );
 }
 
 #[test]
@@ -278,37 +291,53 @@ fn stale_is_no_state_and_ends_nobody() {
 #[test]
 fn unseen_and_error_come_and_go() {
     let failed = tell("StopFailure", json!({"error": "rate_limit"}));
-    for (rule, tells, unseen, error, group) in [
-        ("Stop sets unseen", vec![prompt("W"), stop("Fine.")], true, None, Group::Done),
-        ("a prompt clears it", vec![prompt("W"), stop("Fine."), prompt("X")], false, None, Group::Working),
-        (
-            "a look clears it",
-            vec![prompt("W"), stop("Fine."), tell("Seen", json!({}))],
-            false,
-            None,
-            Group::Idle,
-        ),
-        ("a question is not finished", vec![prompt("W"), stop("Which?")], false, None, Group::NeedsYou),
-        (
-            "Stop with background work sets it",
-            vec![prompt("W"), stop("Fine.").with(json!({"background_tasks": [{"id": "b"}]}))],
-            true,
-            None,
-            Group::Background,
-        ),
-        ("StopFailure sets both", vec![prompt("W"), failed.clone()], true, Some("rate_limit"), Group::Error),
-        ("a prompt clears both", vec![prompt("W"), failed, prompt("X")], false, None, Group::Working),
-        (
-            "an interrupted turn was seen",
-            vec![prompt("W"), tell("TranscriptInterrupted", json!({}))],
-            false,
-            None,
-            Group::Idle,
-        ),
-    ] {
-        let view = Story::of(tells).view();
-        assert_eq!((view.unseen, view.error.as_deref(), view.group), (unseen, error, group), "{rule}");
-    }
+    each_row(
+        [
+            ("Stop sets unseen", vec![prompt("W"), stop("Fine.")], true, None, Group::Done),
+            (
+                "a prompt clears it",
+                vec![prompt("W"), stop("Fine."), prompt("X")],
+                false,
+                None,
+                Group::Working,
+            ),
+            (
+                "a look clears it",
+                vec![prompt("W"), stop("Fine."), tell("Seen", json!({}))],
+                false,
+                None,
+                Group::Idle,
+            ),
+            ("a question is not finished", vec![prompt("W"), stop("Which?")], false, None, Group::NeedsYou),
+            (
+                "Stop with background work sets it",
+                vec![prompt("W"), stop("Fine.").with(json!({"background_tasks": [{"id": "b"}]}))],
+                true,
+                None,
+                Group::Background,
+            ),
+            (
+                "StopFailure sets both",
+                vec![prompt("W"), failed.clone()],
+                true,
+                Some("rate_limit"),
+                Group::Error,
+            ),
+            ("a prompt clears both", vec![prompt("W"), failed, prompt("X")], false, None, Group::Working),
+            (
+                "an interrupted turn was seen",
+                vec![prompt("W"), tell("TranscriptInterrupted", json!({}))],
+                false,
+                None,
+                Group::Idle,
+            ),
+        ],
+        |(rule, ..)| rule.to_string(),
+        |(rule, tells, unseen, error, group)| {
+            let view = Story::of(tells).view();
+            assert_eq!((view.unseen, view.error.as_deref(), view.group), (unseen, error, group), "{rule}");
+        },
+    );
 }
 
 #[test]

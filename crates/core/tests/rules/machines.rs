@@ -3,6 +3,7 @@
 use crate::story::*;
 use headspace_core::model::{Confidence, Status};
 use headspace_core::stamp::Stamp;
+use headspace_test_support::each_row;
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -27,44 +28,53 @@ fn containers_of_one_name_do_not_share_pids_panes_or_directories() {
         fields["tmux_pane"] = json!("%1");
         fields
     };
-    for (rule, first, second, wanted) in [
-        ("the same machine", here(), here(), 1),
-        ("a container beside us", here(), container("id-b"), 2),
-        ("two containers", container("id-b"), container("id-c"), 2),
-        ("one container", container("id-b"), container("id-b"), 1),
-        ("… with panes", pane(container("id-b")), pane(container("id-c")), 2),
-        (
-            "… one with a hook from before the ids",
-            container("id-b"),
-            json!({"host": "a", "claude_pid": 7}),
-            2,
-        ),
-        ("a machine that was renamed", here(), json!({"host": "z", "host_id": "id-a", "claude_pid": 7}), 1),
-        (
-            "other names and no ids",
-            json!({"host": "b", "claude_pid": 7}),
-            json!({"host": "c", "claude_pid": 7}),
-            2,
-        ),
-        (
-            "one other name and no ids",
-            json!({"host": "b", "claude_pid": 7}),
-            json!({"host": "b", "claude_pid": 7}),
-            1,
-        ),
-        ("a name and nothing", here(), json!({"claude_pid": 7}), 1),
-        ("nothing and a container", json!({"claude_pid": 7}), container("id-b"), 2),
-    ] {
-        let mut story = Story::new();
-        story.alive = vec![7];
-        story.tell(start("startup").with(first.clone()));
-        story.tell(prompt("W").with(first));
-        story.tell(start("startup").of("s2").with(second));
-        assert_eq!(agents(&story), wanted, "{rule}");
-        // Whoever sits in another seat goes on in his.
-        let look = if wanted == 2 { "processing working Thinking" } else { "idle idle" };
-        assert_eq!(story.look(), look, "{rule}");
-    }
+    each_row(
+        [
+            ("the same machine", here(), here(), 1),
+            ("a container beside us", here(), container("id-b"), 2),
+            ("two containers", container("id-b"), container("id-c"), 2),
+            ("one container", container("id-b"), container("id-b"), 1),
+            ("… with panes", pane(container("id-b")), pane(container("id-c")), 2),
+            (
+                "… one with a hook from before the ids",
+                container("id-b"),
+                json!({"host": "a", "claude_pid": 7}),
+                2,
+            ),
+            (
+                "a machine that was renamed",
+                here(),
+                json!({"host": "z", "host_id": "id-a", "claude_pid": 7}),
+                1,
+            ),
+            (
+                "other names and no ids",
+                json!({"host": "b", "claude_pid": 7}),
+                json!({"host": "c", "claude_pid": 7}),
+                2,
+            ),
+            (
+                "one other name and no ids",
+                json!({"host": "b", "claude_pid": 7}),
+                json!({"host": "b", "claude_pid": 7}),
+                1,
+            ),
+            ("a name and nothing", here(), json!({"claude_pid": 7}), 1),
+            ("nothing and a container", json!({"claude_pid": 7}), container("id-b"), 2),
+        ],
+        |(rule, ..)| rule.to_string(),
+        |(rule, first, second, wanted)| {
+            let mut story = Story::new();
+            story.alive = vec![7];
+            story.tell(start("startup").with(first.clone()));
+            story.tell(prompt("W").with(first));
+            story.tell(start("startup").of("s2").with(second));
+            assert_eq!(agents(&story), wanted, "{rule}");
+            // Whoever sits in another seat goes on in his.
+            let look = if wanted == 2 { "processing working Thinking" } else { "idle idle" };
+            assert_eq!(story.look(), look, "{rule}");
+        },
+    );
 }
 
 #[test]
@@ -76,33 +86,37 @@ fn a_status_line_of_a_new_session_in_the_same_pane_or_process_makes_no_second_ag
     };
     let (pane, pid) = (json!({"tmux_pane": "%1"}), json!({"claude_pid": 7}));
     let hooked = json!({"host": "a", "host_id": "id-a", "tmux_pane": "%1", "claude_pid": 7});
-    for (rule, hooks, fields) in [
-        ("the pane", hooked.clone(), pane.clone()),
-        ("the process", hooked.clone(), pid.clone()),
-        ("both, of a named machine", pane, hooked.clone()),
-        ("the process, of a named machine", pid, json!({"host": "a", "claude_pid": 7})),
-        ("by its name alone", hooked.clone(), json!({"host": "a", "tmux_pane": "%1"})),
-        (
-            "from another directory",
-            hooked.clone(),
-            json!({"tmux_pane": "%1", "claude_pid": 7, "cwd": "/srv/b"}),
-        ),
-    ] {
-        for mid_turn in [false, true] {
-            let mut story = Story::of([start("startup").with(hooks.clone())]);
-            story.alive = vec![7];
-            if mid_turn {
-                story.tell(prompt("W").with(hooks.clone()));
+    each_row(
+        [
+            ("the pane", hooked.clone(), pane.clone()),
+            ("the process", hooked.clone(), pid.clone()),
+            ("both, of a named machine", pane, hooked.clone()),
+            ("the process, of a named machine", pid, json!({"host": "a", "claude_pid": 7})),
+            ("by its name alone", hooked.clone(), json!({"host": "a", "tmux_pane": "%1"})),
+            (
+                "from another directory",
+                hooked.clone(),
+                json!({"tmux_pane": "%1", "claude_pid": 7, "cwd": "/srv/b"}),
+            ),
+        ],
+        |(rule, ..)| rule.to_string(),
+        |(rule, hooks, fields)| {
+            for mid_turn in [false, true] {
+                let mut story = Story::of([start("startup").with(hooks.clone())]);
+                story.alive = vec![7];
+                if mid_turn {
+                    story.tell(prompt("W").with(hooks.clone()));
+                }
+                story.tell(line(fields.clone()));
+                assert_eq!(story.world.agents().count(), 1, "{rule}");
+                // Nor do the hooks of that session afterwards.
+                story.tell(start("clear").of("s2").with(hooks.clone()));
+                assert_eq!(story.world.agents().count(), 1, "{rule}, then SessionStart");
+                let agent = story.world.agent_of_session("s2").unwrap();
+                assert_eq!((agent.session_id.as_str(), agent.ended_at), ("s2", None), "{rule}");
             }
-            story.tell(line(fields.clone()));
-            assert_eq!(story.world.agents().count(), 1, "{rule}");
-            // Nor do the hooks of that session afterwards.
-            story.tell(start("clear").of("s2").with(hooks.clone()));
-            assert_eq!(story.world.agents().count(), 1, "{rule}, then SessionStart");
-            let agent = story.world.agent_of_session("s2").unwrap();
-            assert_eq!((agent.session_id.as_str(), agent.ended_at), ("s2", None), "{rule}");
-        }
-    }
+        },
+    );
 }
 
 #[test]
@@ -152,13 +166,17 @@ fn an_agent_elsewhere_that_works_and_is_silent_is_not_believed_to_work_forever()
         ),
         ("over", vec![prompt("W"), end("other")], 60.0, "idle idle ", Confidence::High),
     ];
-    for (rule, tells, minutes, wanted, confidence) in cases {
-        let story = Story::of(tells.iter().map(|tell| tell.clone().with(there.clone())));
-        assert_eq!(seen(&story, minutes), (wanted.into(), confidence), "{rule}");
-        // Of a process here we would know.
-        let ours = Story::of(tells.into_iter().map(|tell| tell.with(here())));
-        assert!(!seen(&ours, minutes).0.contains("not heard"), "{rule}");
-    }
+    each_row(
+        cases,
+        |(rule, ..)| rule.to_string(),
+        |(rule, tells, minutes, wanted, confidence)| {
+            let story = Story::of(tells.iter().map(|tell| tell.clone().with(there.clone())));
+            assert_eq!(seen(&story, minutes), (wanted.into(), confidence), "{rule}");
+            // Of a process here we would know.
+            let ours = Story::of(tells.into_iter().map(|tell| tell.with(here())));
+            assert!(!seen(&ours, minutes).0.contains("not heard"), "{rule}");
+        },
+    );
     // It is back with its next word, and that is news.
     let mut story = Story::of([prompt("W").with(there.clone())]);
     story.now = after(&story, 30.0);

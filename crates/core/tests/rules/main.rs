@@ -1,5 +1,6 @@
 //! The rules of the model, each by its own words.
 
+#![allow(clippy::disallowed_methods, reason = "fixtures are files")]
 #![allow(clippy::unwrap_used)]
 
 mod client_status;

@@ -1,6 +1,7 @@
 //! What no hook tells: transcripts, processes, the status line, a person.
 
 use crate::story::*;
+use headspace_test_support::each_row;
 use serde_json::{Value, json};
 
 fn rows() -> Vec<(&'static str, Vec<Tell>, &'static str)> {
@@ -111,9 +112,13 @@ fn rows() -> Vec<(&'static str, Vec<Tell>, &'static str)> {
 
 #[test]
 fn observations_do_what_hooks_cannot() {
-    for (rule, tells, wanted) in rows() {
-        assert_eq!(Story::of(tells).look(), wanted, "{rule}");
-    }
+    each_row(
+        rows(),
+        |(rule, ..)| rule.to_string(),
+        |(rule, tells, wanted)| {
+            assert_eq!(Story::of(tells).look(), wanted, "{rule}");
+        },
+    );
 }
 
 #[test]
@@ -138,19 +143,23 @@ fn a_process_that_is_gone_ends_its_agent_and_no_other() {
 
 #[test]
 fn observations_about_nobody_make_nobody() {
-    for name in [
-        "Seen",
-        "Renamed",
-        "ProcessGone",
-        "TranscriptText",
-        "TranscriptInterrupted",
-        "GuardVerdict",
-        "ContextWarned",
-    ] {
-        let mut story = Story::new();
-        let outcome = story.tell(tell(name, json!({"text": "x"}))).clone();
-        assert_eq!((outcome.agent_id, story.world.agents().count()), (None, 0), "{name}");
-    }
+    each_row(
+        [
+            "Seen",
+            "Renamed",
+            "ProcessGone",
+            "TranscriptText",
+            "TranscriptInterrupted",
+            "GuardVerdict",
+            "ContextWarned",
+        ],
+        |name| name.to_string(),
+        |name| {
+            let mut story = Story::new();
+            let outcome = story.tell(tell(name, json!({"text": "x"}))).clone();
+            assert_eq!((outcome.agent_id, story.world.agents().count()), (None, 0), "{name}");
+        },
+    );
 }
 
 #[test]
@@ -186,67 +195,83 @@ fn a_status_line_without_usage_clears_the_figure_unless_the_conversation_was_res
         tell("StatusLine", json!({ "context_window": window }))
     };
     let measured = |tokens: u64| tell("TranscriptUsage", json!({"used_tokens": tokens}));
-    for (rule, tells, wanted) in [
-        ("nothing used", vec![used(5000), unused(Value::Null)], None),
-        ("as a number", vec![used(5000), unused(json!(0))], None),
-        ("a percentage is a figure", vec![used(5000), unused(json!(10))], Some(20_000)),
-        ("what the transcript measured, too", vec![start("startup"), measured(5000), unused(json!(0))], None),
-        ("a line that says nothing of it", vec![used(5000), tell("StatusLine", json!({}))], Some(5000)),
-        ("after clear", vec![used(5000), start("clear").of("s2"), unused(json!(0)).of("s2")], None),
-        ("resumed", vec![start("resume"), measured(5000), unused(Value::Null)], Some(5000)),
-        ("… and measured since", vec![start("resume"), used(5000), unused(Value::Null)], None),
-        (
-            "the line of a session that was left",
-            vec![used(5000), start("clear").of("s2"), used(6000), measured(6000)],
-            None,
-        ),
-    ] {
-        let story = Story::of(tells);
-        assert_eq!(story.world.agents().count(), 1, "{rule}");
-        let view = story.world.agents().next().unwrap().view(story.now, None);
-        assert_eq!(view.context.map(|context| context.used_tokens), wanted, "{rule}");
-    }
+    each_row(
+        [
+            ("nothing used", vec![used(5000), unused(Value::Null)], None),
+            ("as a number", vec![used(5000), unused(json!(0))], None),
+            ("a percentage is a figure", vec![used(5000), unused(json!(10))], Some(20_000)),
+            (
+                "what the transcript measured, too",
+                vec![start("startup"), measured(5000), unused(json!(0))],
+                None,
+            ),
+            ("a line that says nothing of it", vec![used(5000), tell("StatusLine", json!({}))], Some(5000)),
+            ("after clear", vec![used(5000), start("clear").of("s2"), unused(json!(0)).of("s2")], None),
+            ("resumed", vec![start("resume"), measured(5000), unused(Value::Null)], Some(5000)),
+            ("… and measured since", vec![start("resume"), used(5000), unused(Value::Null)], None),
+            (
+                "the line of a session that was left",
+                vec![used(5000), start("clear").of("s2"), used(6000), measured(6000)],
+                None,
+            ),
+        ],
+        |(rule, ..)| rule.to_string(),
+        |(rule, tells, wanted)| {
+            let story = Story::of(tells);
+            assert_eq!(story.world.agents().count(), 1, "{rule}");
+            let view = story.world.agents().next().unwrap().view(story.now, None);
+            assert_eq!(view.context.map(|context| context.used_tokens), wanted, "{rule}");
+        },
+    );
 }
 
 #[test]
 fn names_are_what_a_person_would_say() {
     let titled = tell("StatusLine", json!({"session_name": "title"}));
     let renamed = |name: &str| tell("Renamed", json!({"name": name}));
-    for (rule, tells, wanted) in [
-        ("the directory, for lack of better", vec![start("startup")], "app"),
-        (
-            "the first words of the first prompt",
-            vec![prompt("fix the parser"), prompt("and more")],
-            "fix the parser",
-        ),
-        ("the title", vec![prompt("fix"), titled.clone()], "title"),
-        ("a given name wins", vec![prompt("fix"), renamed("mine"), titled.clone()], "mine"),
-        (
-            "an empty one gives it back",
-            vec![prompt("fix"), renamed("mine"), titled.clone(), renamed("")],
-            "title",
-        ),
-        (
-            "a new session has its own title",
-            vec![titled, start("startup").of("s2"), prompt("next").of("s2")],
-            "next",
-        ),
-    ] {
-        let story = Story::of(tells);
-        assert_eq!(story.world.agents().next().unwrap().view(story.now, None).name, wanted, "{rule}");
-    }
+    each_row(
+        [
+            ("the directory, for lack of better", vec![start("startup")], "app"),
+            (
+                "the first words of the first prompt",
+                vec![prompt("fix the parser"), prompt("and more")],
+                "fix the parser",
+            ),
+            ("the title", vec![prompt("fix"), titled.clone()], "title"),
+            ("a given name wins", vec![prompt("fix"), renamed("mine"), titled.clone()], "mine"),
+            (
+                "an empty one gives it back",
+                vec![prompt("fix"), renamed("mine"), titled.clone(), renamed("")],
+                "title",
+            ),
+            (
+                "a new session has its own title",
+                vec![titled, start("startup").of("s2"), prompt("next").of("s2")],
+                "next",
+            ),
+        ],
+        |(rule, ..)| rule.to_string(),
+        |(rule, tells, wanted)| {
+            let story = Story::of(tells);
+            assert_eq!(story.world.agents().next().unwrap().view(story.now, None).name, wanted, "{rule}");
+        },
+    );
 }
 
 #[test]
 fn a_warning_is_remembered_until_the_window_is_new() {
     let warned = tell("ContextWarned", json!({"level": 80}));
-    for (rule, tells, wanted) in [
-        ("remembered", vec![start("startup"), warned.clone()], Some(80)),
-        ("compact starts again", vec![start("startup"), warned.clone(), start("compact")], None),
-        ("clear starts again", vec![start("startup"), warned.clone(), start("clear").of("s2")], None),
-        ("resume does not", vec![start("startup"), warned, start("resume")], Some(80)),
-    ] {
-        let story = Story::of(tells);
-        assert_eq!(story.world.agents().next().unwrap().metrics.warned, wanted, "{rule}");
-    }
+    each_row(
+        [
+            ("remembered", vec![start("startup"), warned.clone()], Some(80)),
+            ("compact starts again", vec![start("startup"), warned.clone(), start("compact")], None),
+            ("clear starts again", vec![start("startup"), warned.clone(), start("clear").of("s2")], None),
+            ("resume does not", vec![start("startup"), warned, start("resume")], Some(80)),
+        ],
+        |(rule, ..)| rule.to_string(),
+        |(rule, tells, wanted)| {
+            let story = Story::of(tells);
+            assert_eq!(story.world.agents().next().unwrap().metrics.warned, wanted, "{rule}");
+        },
+    );
 }

@@ -1,6 +1,7 @@
 //! Events that arrive in another order than they happened: the look is the same as if they had not.
 
 use crate::story::*;
+use headspace_test_support::each_row;
 use serde_json::{Value, json};
 
 fn batch(ids: &[&str]) -> Tell {
@@ -161,9 +162,13 @@ fn rows() -> Vec<(&'static str, Vec<Tell>, &'static str)> {
 
 #[test]
 fn what_comes_late_finds_its_place() {
-    for (rule, tells, look) in rows() {
-        assert_eq!(Story::of(tells).look(), look, "{rule}");
-    }
+    each_row(
+        rows(),
+        |(rule, ..)| rule.to_string(),
+        |(rule, tells, look)| {
+            assert_eq!(Story::of(tells).look(), look, "{rule}");
+        },
+    );
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use crate::story::*;
 use headspace_core::model::{Change, TimestampSource};
+use headspace_test_support::each_row;
 use serde_json::json;
 
 fn line(text: &str, uuid: &str, stop_reason: &str) -> Tell {
@@ -206,9 +207,13 @@ fn turns_are_what_was_said() {
             vec![],
         ),
     ];
-    for (rule, tells, wanted) in rows {
-        assert_eq!(Story::of(tells).turns(), wanted, "{rule}");
-    }
+    each_row(
+        rows,
+        |(rule, ..)| rule.to_string(),
+        |(rule, tells, wanted)| {
+            assert_eq!(Story::of(tells).turns(), wanted, "{rule}");
+        },
+    );
 }
 
 #[test]
@@ -231,25 +236,33 @@ fn transcript_words_carry_their_own_time() {
 
 #[test]
 fn commands_begin_and_end() {
-    for (rule, tells, wanted) in [
-        ("a prompt begins one", vec![prompt("W")], vec!["processing"]),
-        ("Stop completes it", vec![prompt("W"), stop("Fine.")], vec!["complete"]),
-        ("a question keeps it open", vec![prompt("W"), stop("Which?"), prompt("this")], vec!["processing"]),
-        (
-            "the next prompt completes the old one",
-            vec![prompt("W"), prompt("X")],
-            vec!["complete", "processing"],
-        ),
-        ("a stop while idle makes none", vec![start("startup"), stop("Fine.")], vec![]),
-        ("a late prompt's is over", vec![stop("Fine."), prompt("W").ago(5)], vec!["complete"]),
-        (
-            "a late prompt gives an inferred one its words",
-            vec![pre("Bash", "t1"), prompt("W").ago(1)],
-            vec!["processing"],
-        ),
-    ] {
-        assert_eq!(Story::of(tells).commands(), wanted, "{rule}");
-    }
+    each_row(
+        [
+            ("a prompt begins one", vec![prompt("W")], vec!["processing"]),
+            ("Stop completes it", vec![prompt("W"), stop("Fine.")], vec!["complete"]),
+            (
+                "a question keeps it open",
+                vec![prompt("W"), stop("Which?"), prompt("this")],
+                vec!["processing"],
+            ),
+            (
+                "the next prompt completes the old one",
+                vec![prompt("W"), prompt("X")],
+                vec!["complete", "processing"],
+            ),
+            ("a stop while idle makes none", vec![start("startup"), stop("Fine.")], vec![]),
+            ("a late prompt's is over", vec![stop("Fine."), prompt("W").ago(5)], vec!["complete"]),
+            (
+                "a late prompt gives an inferred one its words",
+                vec![pre("Bash", "t1"), prompt("W").ago(1)],
+                vec!["processing"],
+            ),
+        ],
+        |(rule, ..)| rule.to_string(),
+        |(rule, tells, wanted)| {
+            assert_eq!(Story::of(tells).commands(), wanted, "{rule}");
+        },
+    );
     let adopted = Story::of([pre("Bash", "t1"), prompt("W").ago(1)]).view();
     assert_eq!(adopted.current_command.unwrap().instruction.as_deref(), Some("W"));
 }
@@ -259,31 +272,41 @@ fn commands_begin_and_end() {
 fn a_stop_whose_text_comes_late_asks_or_ends_as_the_text_says() {
     let asks = "awaiting_input attention Shall I push it?";
     let late = |text: &str, ago: u64| line(text, "1", "end_turn").ago(ago);
-    for (rule, tells, wanted) in [
-        ("asks", vec![prompt("W"), bare_stop(), late("Shall I push it?", 0)], asks),
-        ("… stamped before the Stop", vec![prompt("W"), bare_stop(), late("Shall I push it?", 1)], asks),
-        (
-            "… long before, after a tool",
-            vec![prompt("W"), pre("Bash", "t"), post("Bash", "t"), bare_stop(), late("Shall I push it?", 3)],
-            asks,
-        ),
-        ("ends", vec![prompt("W"), bare_stop(), late("Pushed.", 1)], "idle idle"),
-        (
-            "a prompt was faster",
-            vec![prompt("W"), bare_stop(), prompt("Y"), late("Shall I push it?", 2)],
-            "processing working Thinking",
-        ),
-        (
-            "the session is over",
-            vec![prompt("W"), bare_stop(), end("other"), late("Shall I push it?", 2)],
-            "idle idle",
-        ),
-        (
-            "answered",
-            vec![prompt("W"), bare_stop(), late("Shall I push it?", 1), prompt("yes")],
-            "processing working Thinking",
-        ),
-    ] {
-        assert_eq!(Story::of(tells).look(), wanted, "{rule}");
-    }
+    each_row(
+        [
+            ("asks", vec![prompt("W"), bare_stop(), late("Shall I push it?", 0)], asks),
+            ("… stamped before the Stop", vec![prompt("W"), bare_stop(), late("Shall I push it?", 1)], asks),
+            (
+                "… long before, after a tool",
+                vec![
+                    prompt("W"),
+                    pre("Bash", "t"),
+                    post("Bash", "t"),
+                    bare_stop(),
+                    late("Shall I push it?", 3),
+                ],
+                asks,
+            ),
+            ("ends", vec![prompt("W"), bare_stop(), late("Pushed.", 1)], "idle idle"),
+            (
+                "a prompt was faster",
+                vec![prompt("W"), bare_stop(), prompt("Y"), late("Shall I push it?", 2)],
+                "processing working Thinking",
+            ),
+            (
+                "the session is over",
+                vec![prompt("W"), bare_stop(), end("other"), late("Shall I push it?", 2)],
+                "idle idle",
+            ),
+            (
+                "answered",
+                vec![prompt("W"), bare_stop(), late("Shall I push it?", 1), prompt("yes")],
+                "processing working Thinking",
+            ),
+        ],
+        |(rule, ..)| rule.to_string(),
+        |(rule, tells, wanted)| {
+            assert_eq!(Story::of(tells).look(), wanted, "{rule}");
+        },
+    );
 }

@@ -1,5 +1,6 @@
 //! Recorded runs of the real client, played into the engine: what must a user see after each step?
 
+#![allow(clippy::disallowed_methods, reason = "fixtures are files")]
 #![allow(clippy::unwrap_used)]
 
 mod case;

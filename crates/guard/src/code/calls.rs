@@ -1,22 +1,22 @@
 //! Calls in a program: which function, on what, with which plain arguments.
 
 use crate::code::Language;
-use crate::code::functions::Does;
-use crate::code::functions::Does::*;
+use crate::code::aliases;
+use crate::code::functions::FunctionEffect;
+use crate::code::functions::FunctionEffect::*;
 use crate::code::functions::{DECODERS, NETWORK, find};
-use crate::code::renames;
 use crate::code::tokens;
 use crate::code::tokens::{GAP, Token};
-use crate::eval::Walk;
-use crate::eval::env::Env;
-use crate::eval::file_effects::Write;
+use crate::eval::Evaluator;
+use crate::eval::file_effects::WriteKind;
+use crate::eval::shell_state::ShellState;
 use crate::eval::value::{DEEP, STAR, Stream, Tags, activate, has_glob, has_hole};
 use crate::rules;
 use std::cell::Cell;
 use std::collections::HashMap;
 use std::ops::Range;
 
-struct Scan<'t> {
+struct CodeScan<'t> {
     tokens: &'t [Token],
     partner: Vec<usize>,
     language: Language,
@@ -29,21 +29,27 @@ struct Scan<'t> {
 }
 
 /// Deeper expressions than this stand for nothing known.
-const DEEPEST: usize = 40;
+const MAX_VALUE_DEPTH: usize = 40;
 /// Longer chains of methods than this are not followed to their start.
-const LONGEST_CHAIN: usize = 60;
+const MAX_CHAIN_TOKENS: usize = 60;
 /// A call without its closing bracket is looked at this far.
-const UNCLOSED: usize = 200;
+const MAX_UNCLOSED_TOKENS: usize = 200;
 /// A loop over more names than this is not followed.
-const MOST_NAMES: usize = 64;
+const MAX_VARIABLES: usize = 64;
 
-pub fn scan(walk: &mut Walk<'_>, env: &mut Env, language: Language, code: &str, subject: &str) {
+pub(super) fn scan(
+    eval: &mut Evaluator<'_>,
+    state: &mut ShellState,
+    language: Language,
+    code: &str,
+    subject: &str,
+) {
     let mut tokens = tokens::read(code, language);
-    renames::undo(&mut tokens);
+    aliases::undo(&mut tokens);
     let names = |wanted: &[&str]| {
         tokens.iter().any(|token| matches!(token, Token::Name(name) if wanted.contains(&name.as_str())))
     };
-    let mut scan = Scan {
+    let mut scan = CodeScan {
         tokens: &tokens,
         partner: tokens::brackets(&tokens),
         language,
@@ -52,31 +58,31 @@ pub fn scan(walk: &mut Walk<'_>, env: &mut Env, language: Language, code: &str, 
         networks: names(&NETWORK) || tokens.iter().any(|token| matches!(token, Token::Text(text, _) if matches!(text.as_str(), "http" | "https" | "net" | "open-uri" | "net/http"))),
         depth: Cell::new(0),
     };
-    let world = env.world.clone();
+    let machine = state.machine.clone();
     if names(&["fork"]) && names(&["while", "loop", "for"]) && language != Language::JavaScript {
-        walk.found(&world, &rules::BOMB, subject);
+        eval.report(&machine, &rules::BOMB, subject);
     }
     if names(&["socket"]) && (names(&["dup2"]) || names(&["pty"])) {
-        walk.found(&world, &rules::NETWORK_SHELL, subject);
+        eval.report(&machine, &rules::NETWORK_SHELL, subject);
     }
     let mut reads_secret = false;
-    scan.loops(walk, env);
+    scan.loops(eval, state);
     for (at, token) in tokens.iter().enumerate() {
-        if !walk.spend(4) {
+        if !eval.spend(4) {
             break;
         }
-        scan.assignment(walk, env, at);
+        scan.assignment(eval, state, at);
         match token {
             Token::Command(text) => {
-                let text = scan.with_gaps(walk, text);
-                crate::programs::run_code_text(walk, env, &text, subject);
+                let text = scan.with_gaps(eval, text);
+                crate::programs::run_code_text(eval, state, &text, subject);
             }
             Token::Name(name) if name == "eval" && scan.networks && scan.is(at + 1, ')') => {
-                walk.found(&world, &rules::NETWORK_SHELL, subject);
+                eval.report(&machine, &rules::NETWORK_SHELL, subject);
             }
             Token::Name(name) => {
                 let Some(&(_, does, owners, bare)) = find(name) else {
-                    reads_secret |= scan.callback(walk, env, at, name, subject);
+                    reads_secret |= scan.callback(eval, state, at, name, subject);
                     continue;
                 };
                 let Some(args) = scan.arguments(at) else { continue };
@@ -87,24 +93,24 @@ pub fn scan(walk: &mut Walk<'_>, env: &mut Env, language: Language, code: &str, 
                 if !on_self && !owned && !(bare && (owner.is_none() || owners.is_empty())) {
                     // `Path("x").unlink()`, `Path("a").rename("b")`
                     if let (Some(receiver), true) = (scan.receiver(at), matches!(does, Deletes | Moves)) {
-                        let path = scan.value(walk, env, receiver);
+                        let path = scan.value(eval, state, receiver);
                         if scan.is_path_call(at) {
-                            walk.delete(env, &path, subject);
+                            eval.delete(state, &path, subject);
                         }
                     }
                     continue;
                 }
-                reads_secret |= scan.act_on_all(walk, env, does, at, &args, subject);
+                reads_secret |= scan.act_on_all(eval, state, does, at, &args, subject);
             }
             _ => {}
         }
     }
     if reads_secret && scan.networks {
-        walk.found(&world, &rules::NETWORK_SECRET, subject);
+        eval.report(&machine, &rules::NETWORK_SECRET, subject);
     }
 }
 
-impl Scan<'_> {
+impl CodeScan<'_> {
     fn name(&self, at: usize) -> Option<&str> {
         match self.tokens.get(at) {
             Some(Token::Name(name)) => Some(name),
@@ -126,9 +132,9 @@ impl Scan<'_> {
             || matches!(self.tokens.get(at + 1), Some(Token::Text(..)))
                 && self.language != Language::JavaScript
         {
-            let end = (at + 1..self.tokens.len().min(at + UNCLOSED))
+            let end = (at + 1..self.tokens.len().min(at + MAX_UNCLOSED_TOKENS))
                 .find(|i| matches!(self.tokens[*i], Token::Line | Token::Punct(';' | '}')))
-                .unwrap_or(self.tokens.len().min(at + UNCLOSED));
+                .unwrap_or(self.tokens.len().min(at + MAX_UNCLOSED_TOKENS));
             (at + 1, end)
         } else {
             return None;
@@ -139,7 +145,7 @@ impl Scan<'_> {
     /// Where the bracket at `open` closes.
     fn close(&self, open: usize) -> usize {
         match self.partner[open] {
-            usize::MAX => self.tokens.len().min(open + UNCLOSED),
+            usize::MAX => self.tokens.len().min(open + MAX_UNCLOSED_TOKENS),
             close => close,
         }
     }
@@ -189,7 +195,7 @@ impl Scan<'_> {
             return None;
         }
         let mut start = at - 1;
-        for _ in 0..LONGEST_CHAIN {
+        for _ in 0..MAX_CHAIN_TOKENS {
             start -= 1;
             if self.is(start, ')') || self.is(start, ']') {
                 let open = self.partner[start];
@@ -219,7 +225,7 @@ impl Scan<'_> {
     }
 
     /// `name = expression`
-    fn assignment(&mut self, walk: &mut Walk<'_>, env: &Env, at: usize) {
+    fn assignment(&mut self, eval: &mut Evaluator<'_>, state: &ShellState, at: usize) {
         let Some(name) = self.name(at).map(str::to_owned) else { return };
         if !self.is(at + 1, '=') || self.is(at + 2, '=') || at > 0 && self.is(at - 1, '.') {
             return;
@@ -227,34 +233,34 @@ impl Scan<'_> {
         let end = (at + 2..self.tokens.len().min(at + 60))
             .find(|i| matches!(self.tokens[*i], Token::Line | Token::Punct(';' | ',')))
             .unwrap_or(self.tokens.len().min(at + 60));
-        let value = self.value(walk, env, at + 2..end);
-        if has_hole(&value) || !walk.may_grow(value.len()) {
+        let value = self.value(eval, state, at + 2..end);
+        if has_hole(&value) || !eval.may_grow(value.len()) {
             self.variables.remove(&name);
         } else {
             self.variables.insert(name, value);
         }
     }
 
-    fn with_gaps(&self, walk: &mut Walk<'_>, text: &str) -> String {
+    fn with_gaps(&self, eval: &mut Evaluator<'_>, text: &str) -> String {
         if !text.contains(GAP) {
             return text.to_owned();
         }
-        let hole = walk.origins.hole("{…}", Tags::NONE);
+        let hole = eval.origins.hole("{…}", Tags::NONE);
         text.replace(GAP, &hole.to_string())
     }
 
     /// What an expression stands for, as far as it is plain: texts, known variables, joined paths.
-    fn value(&self, walk: &mut Walk<'_>, env: &Env, range: Range<usize>) -> String {
-        if self.depth.get() >= DEEPEST || !walk.spend(range.len()) {
-            return walk.origins.hole("…", Tags::NONE).to_string();
+    fn value(&self, eval: &mut Evaluator<'_>, state: &ShellState, range: Range<usize>) -> String {
+        if self.depth.get() >= MAX_VALUE_DEPTH || !eval.spend(range.len()) {
+            return eval.origins.hole("…", Tags::NONE).to_string();
         }
         self.depth.set(self.depth.get() + 1);
-        let text = self.known_value(walk, env, range);
+        let text = self.known_value(eval, state, range);
         self.depth.set(self.depth.get() - 1);
         text
     }
 
-    fn known_value(&self, walk: &mut Walk<'_>, env: &Env, range: Range<usize>) -> String {
+    fn known_value(&self, eval: &mut Evaluator<'_>, state: &ShellState, range: Range<usize>) -> String {
         let mut text = String::new();
         let mut at = range.start;
         let mut skip_value = false;
@@ -262,33 +268,35 @@ impl Scan<'_> {
             match &self.tokens[at] {
                 Token::Text(part, _) => {
                     if !std::mem::take(&mut skip_value) {
-                        text.push_str(&self.with_gaps(walk, part));
+                        text.push_str(&self.with_gaps(eval, part));
                     }
                 }
                 // Python's paths are joined with a slash.
                 Token::Punct('/') => text.push('/'),
                 Token::Punct('+' | '.' | '(' | ')' | '[' | ']' | '<' | ',') | Token::Line => {}
                 Token::Name(name) => {
-                    let (value, next) = self.named(walk, env, name, at);
+                    let (value, next) = self.named(eval, state, name, at);
                     text.push_str(&value);
                     at = next;
                 }
                 _ => {
                     if !text.contains(['/', '.']) {
-                        text.push(walk.origins.hole("…", Tags::NONE));
+                        text.push(eval.origins.hole("…", Tags::NONE));
                     }
                 }
             }
             at += 1;
         }
         match text.strip_prefix('~') {
-            Some(rest) if rest.is_empty() || rest.starts_with('/') => format!("{}{rest}", walk.ground.home),
+            Some(rest) if rest.is_empty() || rest.starts_with('/') => {
+                format!("{}{rest}", eval.locations.home)
+            }
             _ => text,
         }
     }
 
     /// A name inside an expression: a variable, a known call, or nobody knows. Returns the last token used.
-    fn named(&self, walk: &mut Walk<'_>, env: &Env, name: &str, at: usize) -> (String, usize) {
+    fn named(&self, eval: &mut Evaluator<'_>, state: &ShellState, name: &str, at: usize) -> (String, usize) {
         const SEE_THROUGH: [&str; 17] = [
             "os",
             "path",
@@ -309,41 +317,43 @@ impl Scan<'_> {
             "tempfile",
         ];
         match name {
-            "home" | "homedir" => (walk.ground.home.clone(), self.after_call(at)),
-            "getcwd" | "cwd" | "pwd" | "__dirname" => (walk.current_dir(env), self.after_call(at)),
+            "home" | "homedir" => (eval.locations.home.clone(), self.after_call(at)),
+            "getcwd" | "cwd" | "pwd" | "__dirname" => (eval.current_dir(state), self.after_call(at)),
             // The module is no part of what its functions give.
             "require" => (String::new(), self.after_call(at)),
             "mkdtemp" | "mkstemp" | "mkdtempSync" | "TemporaryDirectory" | "NamedTemporaryFile"
             | "gettempdir" | "tmpdir" | "mktmpdir" => {
-                (format!("{}/{}", walk.ground.tmpdir.clone(), walk.temp_name()), self.after_call(at))
+                (format!("{}/{}", eval.locations.tmpdir.clone(), eval.temp_name()), self.after_call(at))
             }
-            "HOME" => (walk.ground.home.clone(), at),
+            "HOME" => (eval.locations.home.clone(), at),
             "environ" | "env" | "ENV" | "getenv" => {
                 let next = (at + 1..self.tokens.len().min(at + 6)).find(|i| {
                     matches!(&self.tokens[*i], Token::Text(text, _) if text == "HOME")
                         || self.name(*i) == Some("HOME")
                 });
                 match next {
-                    Some(next) => (walk.ground.home.clone(), next),
-                    None => (walk.origins.hole("$…", Tags::NONE).to_string(), self.after_call(at)),
+                    Some(next) => (eval.locations.home.clone(), next),
+                    None => (eval.origins.hole("$…", Tags::NONE).to_string(), self.after_call(at)),
                 }
             }
             "join" if self.is(at + 1, '(') => {
                 let close = self.close(at + 1);
                 let parts = self.split(at + 2, close);
-                let parts: Vec<String> = parts.into_iter().map(|part| self.value(walk, env, part)).collect();
+                let parts: Vec<String> =
+                    parts.into_iter().map(|part| self.value(eval, state, part)).collect();
                 (parts.join("/"), close)
             }
             "joinpath" if self.is(at + 1, '(') => {
                 let close = self.close(at + 1);
                 let parts = self.split(at + 2, close);
-                let parts: Vec<String> = parts.into_iter().map(|part| self.value(walk, env, part)).collect();
+                let parts: Vec<String> =
+                    parts.into_iter().map(|part| self.value(eval, state, part)).collect();
                 (format!("/{}", parts.join("/")), close)
             }
             "glob" | "iglob" | "rglob" | "globSync" | "sync" if self.is(at + 1, '(') => {
                 let close = self.close(at + 1);
                 let pattern = self.split(at + 2, close).first().cloned();
-                let pattern = pattern.map_or_else(String::new, |part| self.value(walk, env, part));
+                let pattern = pattern.map_or_else(String::new, |part| self.value(eval, state, part));
                 // On a path it is a part of its own: `Path("build").glob("*.o")`
                 let on_path = at > 1 && self.is(at - 1, '.') && self.is(at - 2, ')');
                 let deep = if name == "rglob" { format!("/{DEEP}/") } else { "/".to_owned() };
@@ -359,7 +369,7 @@ impl Scan<'_> {
             name if SEE_THROUGH.contains(&name) => (String::new(), at),
             name => match self.variables.get(name) {
                 Some(value) => (value.clone(), at),
-                None => (walk.origins.hole(name.to_owned(), Tags::NONE).to_string(), self.after_call(at)),
+                None => (eval.origins.hole(name.to_owned(), Tags::NONE).to_string(), self.after_call(at)),
             },
         }
     }
@@ -373,13 +383,18 @@ impl Scan<'_> {
     }
 
     /// The words of `["rm", "-rf", x]`, or `None` if it is no list.
-    fn list(&self, walk: &mut Walk<'_>, env: &Env, range: &Range<usize>) -> Option<Vec<String>> {
+    fn list(
+        &self,
+        eval: &mut Evaluator<'_>,
+        state: &ShellState,
+        range: &Range<usize>,
+    ) -> Option<Vec<String>> {
         let open = range.start;
         if !self.is(open, '[') {
             return None;
         }
         let close = self.close(open);
-        Some(self.split(open + 1, close).into_iter().map(|part| self.value(walk, env, part)).collect())
+        Some(self.split(open + 1, close).into_iter().map(|part| self.value(eval, state, part)).collect())
     }
 
     fn mentions(&self, range: &Range<usize>, names: &[&str]) -> bool {
@@ -391,9 +406,9 @@ impl Scan<'_> {
     }
 
     /// `for name in glob("build/*")`, `for x in ["a", "b"]`: what the variable will be, wherever it is used.
-    fn loops(&mut self, walk: &mut Walk<'_>, env: &Env) {
+    fn loops(&mut self, eval: &mut Evaluator<'_>, state: &ShellState) {
         for at in 0..self.tokens.len() {
-            let binds = matches!(self.name(at), Some("in" | "of" | "as")) && at > 0 && walk.spend(1);
+            let binds = matches!(self.name(at), Some("in" | "of" | "as")) && at > 0 && eval.spend(1);
             if !binds {
                 continue;
             }
@@ -402,7 +417,7 @@ impl Scan<'_> {
                 if self.name(at) == Some("as") { (at + 1, usize::MAX) } else { (at - 1, at + 1) };
             let Some(name) = self.name(name_at).map(str::to_owned) else { continue };
             let range = if from == usize::MAX {
-                let open = (0..at).rev().take(UNCLOSED).find(|i| self.name(*i) == Some("foreach"));
+                let open = (0..at).rev().take(MAX_UNCLOSED_TOKENS).find(|i| self.name(*i) == Some("foreach"));
                 match open {
                     Some(open) => open + 2..at,
                     None => continue,
@@ -410,14 +425,16 @@ impl Scan<'_> {
             } else {
                 from..self.end_of_iterated(from)
             };
-            if let Some(names) = self.list(walk, env, &range).or_else(|| self.tuple(walk, env, &range)) {
-                if !names.is_empty() && names.len() <= MOST_NAMES && !names.iter().any(|name| has_hole(name))
+            if let Some(names) = self.list(eval, state, &range).or_else(|| self.tuple(eval, state, &range)) {
+                if !names.is_empty()
+                    && names.len() <= MAX_VARIABLES
+                    && !names.iter().any(|name| has_hole(name))
                 {
                     self.alternatives.insert(name, names);
                 }
                 continue;
             }
-            let value = self.value(walk, env, range);
+            let value = self.value(eval, state, range);
             if !value.is_empty() && !has_hole(&value) && has_glob(&value) {
                 self.variables.insert(name, value);
             }
@@ -427,7 +444,7 @@ impl Scan<'_> {
     /// Where the thing that a loop goes over ends.
     fn end_of_iterated(&self, from: usize) -> usize {
         let mut at = from;
-        while at < self.tokens.len().min(from + UNCLOSED) {
+        while at < self.tokens.len().min(from + MAX_UNCLOSED_TOKENS) {
             match self.tokens[at] {
                 Token::Punct('(' | '[' | '{')
                     if self.partner[at] < self.tokens.len() && at > from
@@ -444,16 +461,33 @@ impl Scan<'_> {
     }
 
     /// `("a", "b")`
-    fn tuple(&self, walk: &mut Walk<'_>, env: &Env, range: &Range<usize>) -> Option<Vec<String>> {
+    fn tuple(
+        &self,
+        eval: &mut Evaluator<'_>,
+        state: &ShellState,
+        range: &Range<usize>,
+    ) -> Option<Vec<String>> {
         if !self.is(range.start, '(') {
             return None;
         }
         let close = self.close(range.start);
-        Some(self.split(range.start + 1, close).into_iter().map(|part| self.value(walk, env, part)).collect())
+        Some(
+            self.split(range.start + 1, close)
+                .into_iter()
+                .map(|part| self.value(eval, state, part))
+                .collect(),
+        )
     }
 
     /// `array_map("unlink", …)`, `map(os.remove, …)`, `files.forEach(fs.unlinkSync)`: a function handed to another.
-    fn callback(&mut self, walk: &mut Walk<'_>, env: &mut Env, at: usize, name: &str, subject: &str) -> bool {
+    fn callback(
+        &mut self,
+        eval: &mut Evaluator<'_>,
+        state: &mut ShellState,
+        at: usize,
+        name: &str,
+        subject: &str,
+    ) -> bool {
         const CALLERS: [&str; 9] = [
             "array_map",
             "array_walk",
@@ -481,15 +515,15 @@ impl Scan<'_> {
         let others: Vec<Range<usize>> =
             args.iter().enumerate().filter(|(at, _)| *at != place).map(|(_, arg)| arg.clone()).collect();
         let values = if others.is_empty() { self.receiver(at).into_iter().collect() } else { others };
-        self.act_on_all(walk, env, function.1, at, &values, subject)
+        self.act_on_all(eval, state, function.1, at, &values, subject)
     }
 
-    /// As [`Scan::act`], once for each value that a loop's variable may have.
+    /// As [`CodeScan::act`], once for each value that a loop's variable may have.
     fn act_on_all(
         &mut self,
-        walk: &mut Walk<'_>,
-        env: &mut Env,
-        does: Does,
+        eval: &mut Evaluator<'_>,
+        state: &mut ShellState,
+        does: FunctionEffect,
         at: usize,
         args: &[Range<usize>],
         subject: &str,
@@ -498,11 +532,11 @@ impl Scan<'_> {
         let name = args.iter().chain(receiver.as_ref()).flat_map(Clone::clone).find_map(|at| {
             self.name(at).filter(|name| self.alternatives.contains_key(*name)).map(str::to_owned)
         });
-        let Some(name) = name else { return self.act(walk, env, does, at, args, subject) };
+        let Some(name) = name else { return self.act(eval, state, does, at, args, subject) };
         let mut secret = false;
         for value in self.alternatives.get(&name).cloned().unwrap_or_default() {
             self.variables.insert(name.clone(), value);
-            secret |= self.act(walk, env, does, at, args, subject);
+            secret |= self.act(eval, state, does, at, args, subject);
         }
         self.variables.remove(&name);
         secret
@@ -511,9 +545,9 @@ impl Scan<'_> {
     /// Judges one call; `true` if it reads a secret.
     fn act(
         &mut self,
-        walk: &mut Walk<'_>,
-        env: &mut Env,
-        does: Does,
+        eval: &mut Evaluator<'_>,
+        state: &mut ShellState,
+        does: FunctionEffect,
         at: usize,
         args: &[Range<usize>],
         subject: &str,
@@ -523,26 +557,26 @@ impl Scan<'_> {
         let does = if python_exec { Evaluates } else { does };
         let mut values = Vec::new();
         for range in args.iter().take(4) {
-            values.push(self.value(walk, env, range.clone()));
+            values.push(self.value(eval, state, range.clone()));
         }
         let first = values.first().cloned().unwrap_or_default();
         let second = values.get(1).cloned().unwrap_or_default();
         match does {
-            Runs | RunsNamed => self.runs(walk, env, does, args, &values, subject),
-            Evaluates => self.evaluates(walk, env, args, subject),
+            Runs | RunsNamed => self.runs(eval, state, does, args, &values, subject),
+            Evaluates => self.evaluates(eval, state, args, subject),
             Deletes if first.is_empty() && self.receiver(at).is_some() => {
                 let path =
-                    self.receiver(at).map(|receiver| self.value(walk, env, receiver)).unwrap_or_default();
-                walk.delete(env, &path, subject);
+                    self.receiver(at).map(|receiver| self.value(eval, state, receiver)).unwrap_or_default();
+                eval.delete(state, &path, subject);
             }
             Deletes => {
-                let lists = args.first().and_then(|range| self.list(walk, env, range));
+                let lists = args.first().and_then(|range| self.list(eval, state, range));
                 for path in lists.unwrap_or_else(|| vec![first]) {
-                    walk.delete(env, &path, subject);
+                    eval.delete(state, &path, subject);
                 }
             }
-            Writes => walk.write(env, &first, Write::Overwrite, subject),
-            Reads => return self.reads(walk, env, &first),
+            Writes => eval.write(state, &first, WriteKind::Overwrite, subject),
+            Reads => return self.reads(eval, state, &first),
             Opens => {
                 let mode = args.iter().skip(1).any(|range| {
                     self.tokens[range.start..range.end.min(self.tokens.len())].iter().any(|token| {
@@ -554,88 +588,88 @@ impl Scan<'_> {
                     let path =
                         values.get(2).unwrap_or(&second).trim_start_matches(['>', '<', '+', ' ']).to_owned();
                     if second.contains('>') {
-                        walk.write(env, &path, Write::Overwrite, subject);
+                        eval.write(state, &path, WriteKind::Overwrite, subject);
                         return false;
                     }
                     if let Some(command) = second.strip_suffix('|') {
-                        walk.text(&mut env.clone(), command, &Stream::None, false);
+                        eval.text(&mut state.clone(), command, &Stream::None, false);
                         return false;
                     }
-                    return self.reads(walk, env, &path);
+                    return self.reads(eval, state, &path);
                 }
                 if mode {
-                    walk.write(env, &first, Write::Overwrite, subject);
+                    eval.write(state, &first, WriteKind::Overwrite, subject);
                 } else {
-                    return self.reads(walk, env, &first);
+                    return self.reads(eval, state, &first);
                 }
             }
             Copies => {
-                let secret = self.reads(walk, env, &first);
-                walk.write(env, &second, Write::Overwrite, subject);
+                let secret = self.reads(eval, state, &first);
+                eval.write(state, &second, WriteKind::Overwrite, subject);
                 return secret;
             }
             Moves => {
-                walk.delete(env, &first, subject);
-                walk.write(env, &second, Write::Replace, subject);
+                eval.delete(state, &first, subject);
+                eval.write(state, &second, WriteKind::Replace, subject);
             }
             Downloads => {
-                walk.write(env, &second, Write::Overwrite, subject);
-                walk.remember(env, &second, Stream::Data(Tags::DOWNLOAD), false);
+                eval.write(state, &second, WriteKind::Overwrite, subject);
+                eval.remember(state, &second, Stream::Data(Tags::DOWNLOAD), false);
             }
-            Links => walk.write(env, &second, Write::Replace, subject),
+            Links => eval.write(state, &second, WriteKind::Replace, subject),
             WritesSelf | ReadsSelf => {
                 let Some(receiver) = self.receiver(at) else { return false };
-                let path = self.value(walk, env, receiver);
+                let path = self.value(eval, state, receiver);
                 if does == ReadsSelf {
-                    return self.reads(walk, env, &path);
+                    return self.reads(eval, state, &path);
                 }
-                walk.write(env, &path, Write::Overwrite, subject);
+                eval.write(state, &path, WriteKind::Overwrite, subject);
             }
         }
         false
     }
 
-    fn reads(&self, walk: &mut Walk<'_>, env: &Env, path: &str) -> bool {
+    fn reads(&self, eval: &mut Evaluator<'_>, state: &ShellState, path: &str) -> bool {
         if path.is_empty() || path.starts_with("http://") || path.starts_with("https://") {
             return false;
         }
-        walk.read(env, path).tags().has(Tags::SECRET)
+        eval.read(state, path).tags().has(Tags::SECRET)
     }
 
     fn runs(
         &self,
-        walk: &mut Walk<'_>,
-        env: &mut Env,
-        does: Does,
+        eval: &mut Evaluator<'_>,
+        state: &mut ShellState,
+        does: FunctionEffect,
         args: &[Range<usize>],
         values: &[String],
         subject: &str,
     ) {
-        let world = env.world.clone();
+        let machine = state.machine.clone();
         let Some(range) = args.first() else { return };
         if self.mentions(range, &NETWORK) {
-            return walk.found(&world, &rules::NETWORK_SHELL, subject);
+            return eval.report(&machine, &rules::NETWORK_SHELL, subject);
         }
         if self.mentions(range, &DECODERS) {
-            return walk.found(&world, &rules::NETWORK_DECODED, subject);
+            return eval.report(&machine, &rules::NETWORK_DECODED, subject);
         }
         let mut argv: Vec<String> = Vec::new();
         let mut is_list = false;
         for range in args {
-            match self.list(walk, env, range) {
+            match self.list(eval, state, range) {
                 Some(words) => {
                     argv.extend(words);
                     is_list = true;
                     break;
                 }
-                None if argv.is_empty() => argv.push(self.value(walk, env, range.clone())),
+                None if argv.is_empty() => argv.push(self.value(eval, state, range.clone())),
                 None => {
                     // Several texts are an argument list; `shell=True`, `{stdio: …}` and the like are not.
                     let options = self.is(range.start, '{') || self.is(range.start + 1, '=');
                     if options || self.language == Language::JavaScript {
                         break;
                     }
-                    argv.push(self.value(walk, env, range.clone()));
+                    argv.push(self.value(eval, state, range.clone()));
                     is_list = true;
                 }
             }
@@ -644,23 +678,29 @@ impl Scan<'_> {
             argv.remove(0);
         }
         if is_list && argv.len() > 1 {
-            walk.call(&mut env.clone(), &argv, &Stream::None, false);
+            eval.call(&mut state.clone(), &argv, &Stream::None, false);
         } else if let Some(text) = argv.first().or(values.first()) {
-            crate::programs::run_code_text(walk, env, text, subject);
+            crate::programs::run_code_text(eval, state, text, subject);
         }
     }
 
-    fn evaluates(&self, walk: &mut Walk<'_>, env: &mut Env, args: &[Range<usize>], subject: &str) {
-        let world = env.world.clone();
+    fn evaluates(
+        &self,
+        eval: &mut Evaluator<'_>,
+        state: &mut ShellState,
+        args: &[Range<usize>],
+        subject: &str,
+    ) {
+        let machine = state.machine.clone();
         let Some(range) = args.last() else { return };
         let literal =
             matches!(&self.tokens[range.start..range.end.min(self.tokens.len())], [Token::Text(_, false)]);
         if literal {
-            if walk.depth < 24 {
-                let code = self.value(walk, env, range.clone());
-                walk.depth += 1;
-                scan(walk, env, self.language, &code, subject);
-                walk.depth -= 1;
+            if eval.depth < 24 {
+                let code = self.value(eval, state, range.clone());
+                eval.depth += 1;
+                scan(eval, state, self.language, &code, subject);
+                eval.depth -= 1;
             }
             return;
         }
@@ -671,6 +711,6 @@ impl Scan<'_> {
         } else {
             &rules::SHELL_UNKNOWN_COMMAND
         };
-        walk.found(&world, rule, subject);
+        eval.report(&machine, rule, subject);
     }
 }

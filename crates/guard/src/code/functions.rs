@@ -2,10 +2,10 @@
 
 /// What a function does with its arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Does {
+pub(super) enum FunctionEffect {
     /// Shell text, or a program and its arguments.
     Runs,
-    /// As [`Does::Runs`], with the program named once more: `execvp("rm", ["rm", …])`.
+    /// As [`FunctionEffect::Runs`], with the program named once more: `execvp("rm", ["rm", …])`.
     RunsNamed,
     Deletes,
     Writes,
@@ -24,7 +24,7 @@ pub(super) enum Does {
     WritesSelf,
     ReadsSelf,
 }
-use Does::*;
+use FunctionEffect::*;
 
 /// Objects a function must belong to; empty means any or none.
 pub(super) type Owners = &'static [&'static str];
@@ -64,7 +64,7 @@ const FILES: Owners = &[
 ];
 
 /// Sorted by name. `bare` tells whether the name alone is enough.
-static FUNCTIONS: &[(&str, Does, Owners, bool)] = &[
+static FUNCTIONS: &[(&str, FunctionEffect, Owners, bool)] = &[
     ("Command", Runs, &["deno"], false),
     ("Function", Evaluates, &[], true),
     ("Popen", Runs, SYSTEM, true),
@@ -222,7 +222,7 @@ pub(super) const DECODERS: [&str; 17] = [
 ];
 
 /// What a function of this name does.
-pub(super) fn find(name: &str) -> Option<&'static (&'static str, Does, Owners, bool)> {
+pub(super) fn find(name: &str) -> Option<&'static (&'static str, FunctionEffect, Owners, bool)> {
     FUNCTIONS.binary_search_by(|(known, ..)| (*known).cmp(name)).ok().map(|at| &FUNCTIONS[at])
 }
 

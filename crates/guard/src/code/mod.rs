@@ -1,21 +1,21 @@
 //! Programs on the command line: `python -c`, `node -e`, a heredoc to `perl`. Not understood, only scanned for
 //! calls that run, delete, write or read something, with the arguments as far as they are plain text.
 
+mod aliases;
 mod calls;
 mod functions;
-mod renames;
 mod tokens;
 
 use crate::code::tokens::Token;
-use crate::eval::Walk;
-use crate::eval::env::Env;
-use crate::eval::file_effects::Write;
+use crate::eval::Evaluator;
+use crate::eval::file_effects::WriteKind;
+use crate::eval::shell_state::ShellState;
 use crate::eval::value::Stream;
 use crate::programs::Call;
 use crate::rules;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Language {
+pub(crate) enum Language {
     Shell,
     Python,
     JavaScript,
@@ -30,7 +30,7 @@ pub enum Language {
 
 impl Language {
     /// What runs a script, by its first line.
-    pub fn of_shebang(text: &str) -> Language {
+    pub(crate) fn of_shebang(text: &str) -> Language {
         let first = text.lines().next().unwrap_or("");
         if !first.starts_with("#!") {
             return Language::Shell;
@@ -52,21 +52,33 @@ impl Language {
 }
 
 /// Scans a program of any language but the shell's own.
-pub fn judge(walk: &mut Walk<'_>, env: &mut Env, language: Language, code: &str, call: &Call<'_>) {
+pub(crate) fn judge(
+    eval: &mut Evaluator<'_>,
+    state: &mut ShellState,
+    language: Language,
+    code: &str,
+    call: &Call<'_>,
+) {
     match language {
-        Language::AppleScript => apple_script(walk, env, code, call),
-        Language::PowerShell => crate::powershell::judge(walk, env, code),
-        language => calls::scan(walk, env, language, code, &call.show()),
+        Language::AppleScript => apple_script(eval, state, code, call),
+        Language::PowerShell => crate::powershell::judge(eval, state, code),
+        language => calls::scan(eval, state, language, code, &call.show()),
     }
 }
 
 /// As [`judge`], for code that no command line carries.
-pub fn judge_tool(walk: &mut Walk<'_>, env: &mut Env, language: Language, code: &str, subject: &str) {
-    calls::scan(walk, env, language, code, subject);
+pub(crate) fn judge_tool(
+    eval: &mut Evaluator<'_>,
+    state: &mut ShellState,
+    language: Language,
+    code: &str,
+    subject: &str,
+) {
+    calls::scan(eval, state, language, code, subject);
 }
 
 /// `awk`: `system("…")`, `print | "command"`, `"command" | getline`, `print > "file"`.
-pub fn awk(walk: &mut Walk<'_>, env: &mut Env, program: &str, call: &Call<'_>) {
+pub(crate) fn awk(eval: &mut Evaluator<'_>, state: &mut ShellState, program: &str, call: &Call<'_>) {
     if !program.contains(['|', '>']) && !program.contains("system") {
         return;
     }
@@ -83,13 +95,13 @@ pub fn awk(walk: &mut Walk<'_>, env: &mut Env, program: &str, call: &Call<'_>) {
                     || (prints && before == Some(&Token::Punct('|')))
                     || (tokens.get(at + 1) == Some(&Token::Punct('|'))
                         && matches!(tokens.get(at + 2), Some(Token::Name(name)) if name == "getline"));
-                if !walk.spend(8) {
+                if !eval.spend(8) {
                     return;
                 }
                 if runs {
-                    walk.text(&mut env.clone(), text, &Stream::None, false);
+                    eval.text(&mut state.clone(), text, &Stream::None, false);
                 } else if prints && before == Some(&Token::Punct('>')) {
-                    walk.write(env, text, Write::Overwrite, &call.show());
+                    eval.write(state, text, WriteKind::Overwrite, &call.show());
                 }
             }
             Token::Name(name) if name == "system" => {
@@ -98,7 +110,7 @@ pub fn awk(walk: &mut Walk<'_>, env: &mut Env, program: &str, call: &Call<'_>) {
                     (Some(Token::Punct('(')), Some(Token::Text(..)), Some(Token::Punct(')')))
                 );
                 if !literal && tokens.get(at + 1) == Some(&Token::Punct('(')) {
-                    walk.found(&env.world.clone(), &rules::SHELL_UNKNOWN_COMMAND, call.show());
+                    eval.report(&state.machine.clone(), &rules::SHELL_UNKNOWN_COMMAND, call.show());
                 }
             }
             _ => {}
@@ -107,30 +119,30 @@ pub fn awk(walk: &mut Walk<'_>, env: &mut Env, program: &str, call: &Call<'_>) {
 }
 
 /// AppleScript: `do shell script "…"`, administrator rights, messages.
-pub fn apple_script(walk: &mut Walk<'_>, env: &mut Env, script: &str, call: &Call<'_>) {
-    const MESSENGERS: [&str; 8] =
+pub(crate) fn apple_script(eval: &mut Evaluator<'_>, state: &mut ShellState, script: &str, call: &Call<'_>) {
+    const MESSAGING_APPS: [&str; 8] =
         ["mail", "messages", "outlook", "slack", "whatsapp", "telegram", "signal", "discord"];
     let lower = script.to_lowercase();
-    let world = env.world.clone();
+    let machine = state.machine.clone();
     if lower.contains("with administrator privileges") {
-        walk.found(&world, &rules::PRIVILEGE, call.show());
+        eval.report(&machine, &rules::PRIVILEGE, call.show());
     }
     let tokens = tokens::read(script, Language::Other);
     for window in tokens.windows(4) {
         if let [Token::Name(a), Token::Name(b), Token::Name(c), Token::Text(command, _)] = window
             && [a, b, c].map(|word| word.to_lowercase()) == ["do", "shell", "script"]
         {
-            walk.text(&mut env.clone(), command, &Stream::None, false);
+            eval.text(&mut state.clone(), command, &Stream::None, false);
         }
     }
     let sends = tokens.iter().any(|token| {
         matches!(token, Token::Name(name) if matches!(name.to_lowercase().as_str(), "send" | "reply" | "forward"))
     });
-    let messenger = MESSENGERS
+    let messenger = MESSAGING_APPS
         .iter()
         .any(|name| lower.contains(&format!("\"{name}\"")) || lower.contains(&format!("microsoft {name}")));
     if sends && messenger {
-        let rule = if walk.unattended { &rules::MESSAGE_UNATTENDED } else { &rules::MESSAGE_SEND };
-        walk.found(&world, rule, call.show());
+        let rule = if eval.unattended { &rules::MESSAGE_UNATTENDED } else { &rules::MESSAGE_SEND };
+        eval.report(&machine, rule, call.show());
     }
 }

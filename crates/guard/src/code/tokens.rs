@@ -4,7 +4,7 @@
 use crate::code::Language;
 
 #[derive(Debug, Clone, PartialEq)]
-pub enum Token {
+pub(super) enum Token {
     Name(String),
     /// Its text; `true` if variables or expressions stood in it (each now a [`GAP`]).
     Text(String, bool),
@@ -15,30 +15,30 @@ pub enum Token {
 }
 
 /// Where a string had an expression in it.
-pub const GAP: char = '\u{1}';
+pub(super) const GAP: char = '\u{1}';
 
 /// What the guard looks at; a program longer than this on a command line is cut.
-const MOST_TOKENS: usize = 200_000;
+const MAX_TOKENS: usize = 200_000;
 
-pub fn read(code: &str, language: Language) -> Vec<Token> {
-    let mut reader = Reader { chars: code.chars().collect(), at: 0, language };
+pub(super) fn read(code: &str, language: Language) -> Vec<Token> {
+    let mut reader = Lexer { chars: code.chars().collect(), at: 0, language };
     let mut tokens = Vec::new();
     while let Some(token) = reader.next() {
         tokens.push(token);
-        if tokens.len() >= MOST_TOKENS {
+        if tokens.len() >= MAX_TOKENS {
             break;
         }
     }
     tokens
 }
 
-struct Reader {
+struct Lexer {
     chars: Vec<char>,
     at: usize,
     language: Language,
 }
 
-impl Reader {
+impl Lexer {
     fn peek(&self, ahead: usize) -> char {
         self.chars.get(self.at + ahead).copied().unwrap_or('\0')
     }
@@ -238,7 +238,7 @@ impl Reader {
 }
 
 /// For every opening bracket the index of its closing one, and the other way round.
-pub fn brackets(tokens: &[Token]) -> Vec<usize> {
+pub(super) fn brackets(tokens: &[Token]) -> Vec<usize> {
     let mut partner = vec![usize::MAX; tokens.len()];
     let mut open = Vec::new();
     for (at, token) in tokens.iter().enumerate() {

@@ -1,7 +1,7 @@
 //! Assignments, and the variables whose value is an act in itself.
 
-use crate::eval::Walk;
-use crate::eval::env::{Env, Var};
+use crate::eval::Evaluator;
+use crate::eval::shell_state::{ShellState, Var};
 use crate::eval::value::{Stream, has_special};
 use crate::rules;
 use crate::shell::{Assign, Assigned};
@@ -25,46 +25,52 @@ const COMMAND_VARIABLES: [&str; 15] = [
     "SUDO_ASKPASS",
 ];
 
-impl Walk<'_> {
-    pub fn assign(&mut self, env: &mut Env, assign: &Assign) {
+impl Evaluator<'_> {
+    pub(crate) fn assign(&mut self, state: &mut ShellState, assign: &Assign) {
         match &assign.value {
             Assigned::Array(words) => {
                 let mut items = Vec::new();
                 if assign.append
-                    && let Some(Var::Array(old)) = env.vars.get(&assign.name)
+                    && let Some(Var::Array(old)) = state.vars.get(&assign.name)
                 {
                     items.clone_from(old);
                 }
-                items.extend(self.all_fields(env, words));
-                env.put(&assign.name, Var::Array(items));
+                items.extend(self.all_fields(state, words));
+                state.put(&assign.name, Var::Array(items));
             }
             Assigned::One(word) => {
-                let mut value = self.single(env, word, false);
+                let mut value = self.single(state, word, false);
                 if let Some(index) = &assign.index {
-                    self.assign_element(env, assign, index, value);
+                    self.assign_element(state, assign, index, value);
                     return;
                 }
                 if assign.append {
-                    match env.vars.get(&assign.name).cloned() {
+                    match state.vars.get(&assign.name).cloned() {
                         Some(Var::Scalar(old)) => {
                             value = self.choose(&old).unwrap_or_default() + &value;
                         }
                         Some(Var::Array(mut items)) => {
                             items.push(value);
-                            env.put(&assign.name, Var::Array(items));
+                            state.put(&assign.name, Var::Array(items));
                             return;
                         }
                         None => {}
                     }
                 }
-                self.set_variable(env, &assign.name, value);
+                self.set_variable(state, &assign.name, value);
             }
         }
     }
 
-    fn assign_element(&mut self, env: &mut Env, assign: &Assign, index: &crate::shell::Word, value: String) {
-        let at = self.single(env, index, false).parse::<usize>().ok();
-        let mut items = match env.vars.get(&assign.name) {
+    fn assign_element(
+        &mut self,
+        state: &mut ShellState,
+        assign: &Assign,
+        index: &crate::shell::Word,
+        value: String,
+    ) {
+        let at = self.single(state, index, false).parse::<usize>().ok();
+        let mut items = match state.vars.get(&assign.name) {
             Some(Var::Array(items)) => items.clone(),
             _ => Vec::new(),
         };
@@ -73,16 +79,16 @@ impl Walk<'_> {
             // A name as the key, or a gap: the place is lost, the value is not.
             _ => items.push(value),
         }
-        env.put(&assign.name, Var::Array(items));
+        state.put(&assign.name, Var::Array(items));
     }
 
     /// Sets a variable, and looks at those that switch the history off or hold commands.
-    pub fn set_variable(&mut self, env: &mut Env, name: &str, value: String) {
-        self.look_at_variable(env, name, &value);
-        env.set(name, value);
+    pub(crate) fn set_variable(&mut self, state: &mut ShellState, name: &str, value: String) {
+        self.check_variable(state, name, &value);
+        state.set(name, value);
     }
 
-    pub fn look_at_variable(&mut self, env: &mut Env, name: &str, value: &str) {
+    pub(crate) fn check_variable(&mut self, state: &mut ShellState, name: &str, value: &str) {
         let switches_history_off = match name {
             "HISTFILE" => value.is_empty() || value == "/dev/null",
             "HISTSIZE" | "HISTFILESIZE" | "SAVEHIST" => value == "0",
@@ -90,19 +96,19 @@ impl Walk<'_> {
             _ => false,
         };
         if switches_history_off {
-            self.found(&env.world.clone(), &rules::HISTORY, format!("{name}={value}"));
+            self.report(&state.machine.clone(), &rules::HISTORY, format!("{name}={value}"));
         }
         if name.starts_with("GIT_CONFIG_KEY") && value.eq_ignore_ascii_case("core.hooksPath") {
-            self.found(&env.world.clone(), &rules::GIT_HOOKS_PATH, format!("{name}={value}"));
+            self.report(&state.machine.clone(), &rules::GIT_HOOKS_PATH, format!("{name}={value}"));
         }
         // A shell that is started runs this file first.
         if name == "BASH_ENV"
-            && let Stream::Text(text, _) = self.read(env, value)
+            && let Stream::Text(text, _) = self.read(state, value)
         {
-            self.text(&mut env.clone(), &text, &Stream::None, false);
+            self.text(&mut state.clone(), &text, &Stream::None, false);
         }
         if COMMAND_VARIABLES.contains(&name) && !value.is_empty() && !has_special(value) {
-            let mut inner = env.clone();
+            let mut inner = state.clone();
             // `LESSOPEN="|-gzip -cd %s"`
             let command = value.trim_start_matches(['|', '-', ' ']);
             self.text(&mut inner, command, &Stream::None, false);

@@ -4,7 +4,7 @@
 use crate::shell::{Part, Word};
 
 /// More words than this are not made; the word stays as it is, and what it names is unknown.
-const MOST_WORDS: usize = 2000;
+const MAX_BRACE_WORDS: usize = 2000;
 
 #[derive(Clone)]
 enum Unit<'w> {
@@ -13,7 +13,7 @@ enum Unit<'w> {
 }
 
 /// All words that `word` stands for; `None` if there is nothing to expand. An error means too many.
-pub fn expand(word: &Word) -> Option<Result<Vec<Word>, ()>> {
+pub(super) fn expand(word: &Word) -> Option<Result<Vec<Word>, ()>> {
     let has_braces = word.parts.iter().any(|part| matches!(part, Part::Bare(text) if text.contains('{')));
     if !has_braces {
         return None;
@@ -26,10 +26,10 @@ pub fn expand(word: &Word) -> Option<Result<Vec<Word>, ()>> {
         }
     }
     let closes = matching(&units);
-    let mut budget = MOST_WORDS * 8;
+    let mut budget = MAX_BRACE_WORDS * 8;
     let expanded = alternatives(&units, 0, units.len(), &closes, &mut budget, 0);
     Some(match expanded {
-        Some(lists) if lists.len() <= MOST_WORDS => Ok(lists.into_iter().map(to_word).collect()),
+        Some(lists) if lists.len() <= MAX_BRACE_WORDS => Ok(lists.into_iter().map(to_word).collect()),
         _ => Err(()),
     })
 }
@@ -69,7 +69,7 @@ fn alternatives<'w>(
     while at < to {
         let close = closes[at];
         let choice = if matches!(units[at], Unit::Letter('{')) && close < to {
-            choices(units, at + 1, close, closes, budget, depth)?
+            policy(units, at + 1, close, closes, budget, depth)?
         } else {
             None
         };
@@ -100,7 +100,7 @@ fn alternatives<'w>(
 
 /// What stands between the braces, as a list of choices; `Some(None)` if it is no brace expansion.
 #[allow(clippy::type_complexity)]
-fn choices<'w>(
+fn policy<'w>(
     units: &[Unit<'w>],
     from: usize,
     to: usize,
@@ -155,7 +155,7 @@ fn sequence(units: &[Unit<'_>], from: usize, to: usize, budget: &mut usize) -> O
         },
     };
     let count = low.abs_diff(high) / step + 1;
-    if count > MOST_WORDS as u64 {
+    if count > MAX_BRACE_WORDS as u64 {
         return None;
     }
     *budget = budget.checked_sub(count as usize)?;

@@ -1,25 +1,25 @@
 //! Fork bombs: functions and loops that start copies of themselves without end.
 
-use crate::eval::Walk;
-use crate::eval::env::Env;
+use crate::eval::Evaluator;
+use crate::eval::shell_state::ShellState;
 use crate::rules;
 use crate::shell::{Command, Compound, Part, Pipeline, Script, Simple, Word};
 
-impl Walk<'_> {
+impl Evaluator<'_> {
     /// `f(){ f|f& };f`: a pipeline in which a function calls itself more than once.
-    pub fn look_for_bomb(&mut self, env: &Env, name: &str, body: &Command) {
+    pub(crate) fn check_fork_bomb(&mut self, state: &ShellState, name: &str, body: &Command) {
         let mut found = false;
         each_pipeline(body, 0, &mut |pipeline| {
             let own = pipeline.stages.iter().filter(|stage| first_word(stage) == Some(name)).count();
             found |= own > 1;
         });
         if found {
-            self.found(&env.world, &rules::BOMB, format!("{name}(){{ {name}|{name}& }}"));
+            self.report(&state.machine, &rules::BOMB, format!("{name}(){{ {name}|{name}& }}"));
         }
     }
 
     /// The body of a loop without end, as in `while true; do x & done`: new processes without a pause.
-    pub fn look_for_endless_start(&mut self, env: &Env, body: &Script) {
+    pub(crate) fn check_endless_start(&mut self, state: &ShellState, body: &Script) {
         let starts = body.items.iter().any(|item| item.background);
         let pauses = body.items.iter().any(|item| {
             std::iter::once(&item.first).chain(item.rest.iter().map(|(_, pipeline)| pipeline)).any(
@@ -32,13 +32,13 @@ impl Walk<'_> {
             )
         });
         if starts && !pauses {
-            self.found(&env.world, &rules::BOMB, "while true; do … & done");
+            self.report(&state.machine, &rules::BOMB, "while true; do … & done");
         }
     }
 }
 
 /// Whether a condition is one of these words and nothing else.
-pub fn is_only(condition: &Script, words: &[&str]) -> bool {
+pub(super) fn is_only(condition: &Script, words: &[&str]) -> bool {
     match condition.items.as_slice() {
         [item] if item.rest.is_empty() => match item.first.stages.as_slice() {
             [stage] => first_word(stage).is_some_and(|word| words.contains(&word)),
@@ -57,7 +57,7 @@ fn first_word(command: &Command) -> Option<&str> {
     }
 }
 
-pub fn starts_with_parameter(command: &Command, name: &str) -> bool {
+pub(super) fn starts_with_parameter(command: &Command, name: &str) -> bool {
     let Command::Simple(Simple { words, .. }) = command else { return false };
     words.first().is_some_and(|word: &Word| {
         word.parts.iter().any(|part| matches!(part, Part::Parameter(parameter) if parameter.name == name))

@@ -7,24 +7,25 @@
 
 mod assign;
 mod braces;
-pub mod env;
 mod expand;
-pub mod file_effects;
+pub(crate) mod file_effects;
 mod fork_bomb;
-pub mod pattern;
+pub(crate) mod glob;
+mod parameter;
 mod redirect;
+pub(crate) mod resolve;
 mod run;
+pub(crate) mod shell_state;
 mod simple;
-mod slices;
-pub mod value;
+pub(crate) mod value;
 
-use crate::budget::{Budget, Whose};
-use crate::environment::Place;
-use crate::eval::env::{Env, World};
+use crate::deadline::Budget;
+use crate::environment::GuardEnvironment;
+use crate::eval::shell_state::{Machine, ShellState};
 use crate::eval::value::{Origins, Stream, Tags};
-use crate::paths::Ground;
+use crate::paths::Locations;
 use crate::rules;
-use crate::rules::{Choices, Rule};
+use crate::rules::{Policy, Rule};
 use crate::shell;
 use crate::shell::{Problem, Script};
 use crate::{Decision, Verdict};
@@ -33,7 +34,7 @@ use std::rc::Rc;
 
 /// What a rule said, and about what.
 #[derive(Debug, Clone)]
-pub struct Finding {
+pub(crate) struct Finding {
     pub rule: &'static Rule,
     pub decision: Decision,
     pub subject: String,
@@ -42,9 +43,13 @@ pub struct Finding {
 }
 
 impl Finding {
-    pub fn verdict(&self, place: &Place) -> Verdict {
-        let mut verdict =
-            rules::verdict(self.rule, self.decision, &self.subject, &place.config_file.to_string_lossy());
+    pub(crate) fn verdict(&self, environment: &GuardEnvironment) -> Verdict {
+        let mut verdict = rules::verdict(
+            self.rule,
+            self.decision,
+            &self.subject,
+            &environment.config_file.to_string_lossy(),
+        );
         verdict.pattern.clone_from(&self.pattern);
         verdict
     }
@@ -62,34 +67,34 @@ pub struct Step {
 pub const PROJECT_FILE: &str = ".headspace.jsonc";
 
 /// More commands inside one another than this (`env env env …`) are not looked into.
-const MOST_NESTED: usize = 100;
+const MAX_NESTED_COMMANDS: usize = 100;
 
 /// More commands than this are not walked; a line that long in thought is a question for the user.
-const MOST_STEPS: usize = 300_000;
+const MAX_COMMANDS: usize = 300_000;
 
-/// What a command costs at least, in the unit of [`Walk::spend`].
-const STEP: usize = 64;
+/// What a command costs at least, in the unit of [`Evaluator::spend`].
+const WORK_PER_COMMAND: usize = 64;
 /// How much may be spent between two looks at the clock: well below a millisecond's work.
-const LOOK: usize = 4096;
+const WORK_BETWEEN_CLOCK_CHECKS: usize = 4096;
 /// No value that expansions make grows beyond this; `a=$a$a` would have no end.
-pub const LONGEST_VALUE: usize = 1 << 20;
+pub(crate) const MAX_VALUE_BYTES: usize = 1 << 20;
 
-pub struct Walk<'a> {
-    place: &'a Place,
-    pub ground: Ground<'a>,
-    pub choices: Choices,
+pub(crate) struct Evaluator<'a> {
+    environment: &'a GuardEnvironment,
+    pub locations: Locations<'a>,
+    pub policy: Policy,
     pub origins: Origins,
     /// What the line itself puts into files, by canonical path.
-    pub made: HashMap<String, Stream>,
+    pub written_files: HashMap<String, Stream>,
     /// Directories that downloaded archives and repositories are unpacked to.
     pub unpacked: Vec<String>,
     /// The script of the project that is being read, and whether it reads others in turn.
     pub script: Option<String>,
     pub sources_more: bool,
     /// Somebody in the line reads what the command at hand prints.
-    wanted: bool,
+    output_used: bool,
     /// Where the line runs.
-    pub world: World,
+    pub machine: Machine,
     /// Where the tokens that the line prints may go; not if it also prints a secret of another kind.
     pub token_hosts: Vec<&'static str>,
     pub any_host: bool,
@@ -115,33 +120,37 @@ pub struct Walk<'a> {
     temp_names: usize,
     nested: usize,
     /// `>(…)` of the command at hand, run once it is known what flows into them.
-    sinks: Vec<(Rc<Script>, Env)>,
+    sinks: Vec<(Rc<Script>, ShellState)>,
     /// What the command at hand finds on its stdin, and with it every `$(…)` in its words.
     stdin: Stream,
 }
 
-impl<'a> Walk<'a> {
-    pub fn new(place: &'a Place, payload_cwd: Option<&str>, max_depth: usize) -> Walk<'a> {
-        let ground = Ground::new(place, payload_cwd);
-        let mut choices = Choices::of(&place.config, &ground.projects, &ground.real_home);
-        for project in &ground.projects {
-            let own = place.files.read(&format!("{project}/{PROJECT_FILE}"));
+impl<'a> Evaluator<'a> {
+    pub(crate) fn new(
+        environment: &'a GuardEnvironment,
+        payload_cwd: Option<&str>,
+        max_depth: usize,
+    ) -> Evaluator<'a> {
+        let locations = Locations::new(environment, payload_cwd);
+        let mut policy = Policy::of(&environment.config, &locations.projects, &locations.real_home);
+        for project in &locations.projects {
+            let own = environment.files.read(&format!("{project}/{PROJECT_FILE}"));
             if let Some(text) = own {
-                choices.tighten(&headspace_platform::config::guard_of(&text));
+                policy.tighten(&headspace_platform::config::guard_of(&text));
             }
         }
         let unattended =
-            place.session_mode.as_deref().is_some_and(|mode| !mode.eq_ignore_ascii_case("interactive"));
-        Walk {
-            ground,
-            choices,
+            environment.session_mode.as_deref().is_some_and(|mode| !mode.eq_ignore_ascii_case("interactive"));
+        Evaluator {
+            locations,
+            policy,
             origins: Origins::default(),
-            made: HashMap::new(),
+            written_files: HashMap::new(),
             unpacked: Vec::new(),
             script: None,
             sources_more: false,
-            wanted: false,
-            world: World::Here,
+            output_used: false,
+            machine: Machine::Local,
             token_hosts: Vec::new(),
             any_host: false,
             unattended,
@@ -149,8 +158,11 @@ impl<'a> Walk<'a> {
             trace: None,
             too_deep: false,
             // A little before the time is up, to leave some for the answer.
-            budget: Budget::new(Whose::Thread, place.patience * 4 / 5),
-            place,
+            budget: Budget::new(
+                headspace_platform::watchdog::CpuTimeOf::Thread,
+                environment.time_limit * 4 / 5,
+            ),
+            environment,
             steps: 0,
             spent: 0,
             stopped: false,
@@ -169,37 +181,43 @@ impl<'a> Walk<'a> {
     }
 
     /// The environment a line starts in.
-    pub fn env(&self) -> Env {
-        let mut env = Env::new(self.ground.cwd.clone());
-        env.world = self.world.clone();
-        env
+    pub(crate) fn initial_state(&self) -> ShellState {
+        let mut state = ShellState::new(self.locations.cwd.clone());
+        state.machine = self.machine.clone();
+        state
     }
 
     /// A rule speaks. On another machine nothing is forbidden, but everything is asked; in a container only
     /// what reaches this machine counts, and that is reported as if it happened here.
-    pub fn found(&mut self, world: &World, rule: &'static Rule, subject: impl Into<String>) {
-        self.judged(world, rule, subject.into(), None);
+    pub(crate) fn report(&mut self, machine: &Machine, rule: &'static Rule, subject: impl Into<String>) {
+        self.record(machine, rule, subject.into(), None);
     }
 
-    /// As [`Walk::found`], by a pattern.
-    pub fn found_by(&mut self, world: &World, rule: &'static Rule, subject: String, pattern: &str) {
-        self.judged(world, rule, subject, Some(pattern));
+    /// As [`Evaluator::found`], by a pattern.
+    pub(crate) fn report_match(
+        &mut self,
+        machine: &Machine,
+        rule: &'static Rule,
+        subject: String,
+        pattern: &str,
+    ) {
+        self.record(machine, rule, subject, Some(pattern));
     }
 
-    fn judged(&mut self, world: &World, rule: &'static Rule, subject: String, pattern: Option<&str>) {
+    fn record(&mut self, machine: &Machine, rule: &'static Rule, subject: String, pattern: Option<&str>) {
         if self.script.is_some() && self.is_everyday_in_scripts(rule) {
             return;
         }
-        let (rule, decision) = match world {
+        let (rule, decision) = match machine {
             // A cloud, a database, a registry is the same one from everywhere.
-            _ if rule.reaches_out() => (rule, self.choices.decision(rule)),
-            World::Here => (rule, self.choices.decision(rule)),
-            World::Remote | World::Running => {
-                let own = self.choices.decision(rule);
-                let remote = self.choices.decision(&rules::REMOTE_CHANGE);
+            _ if rule.reaches_out() => (rule, self.policy.decision(rule)),
+            Machine::Local => (rule, self.policy.decision(rule)),
+            Machine::Remote | Machine::LiveContainer => {
+                let own = self.policy.decision(rule);
+                let remote = self.policy.decision(&rules::REMOTE_CHANGE);
                 (if own == Decision::Deny { &rules::REMOTE_CHANGE } else { rule }, own.min(remote))
             }
-            World::Container(_) => return,
+            Machine::Container(_) => return,
         };
         let worse = self.worst.as_ref().is_none_or(|worst| decision > worst.decision);
         if decision > Decision::Allow && worse {
@@ -208,8 +226,8 @@ impl<'a> Walk<'a> {
                 subject = format!("{} ({script})", headspace_core::text::one_line(&subject, 120));
             }
             let finding = Finding { rule, decision, subject, pattern: pattern.map(str::to_owned) };
-            if let Ok(mut so_far) = self.place.so_far.lock() {
-                *so_far = Some(finding.verdict(self.place));
+            if let Ok(mut worst_so_far) = self.environment.worst_so_far.lock() {
+                *worst_so_far = Some(finding.verdict(self.environment));
             }
             self.worst = Some(finding);
         }
@@ -226,13 +244,19 @@ impl<'a> Walk<'a> {
         ];
         unknown.iter().any(|known| std::ptr::eq(*known, rule))
             || std::ptr::eq(rule, &rules::DELETE_EMPTY_VARIABLE) && self.sources_more
-            || std::ptr::eq(rule, &rules::READ_SECRET) && self.wanted
+            || std::ptr::eq(rule, &rules::READ_SECRET) && self.output_used
     }
 
     /// Reads and walks a text as its own top-level command: the whole line, `sh -c`, `eval`.
-    pub fn text(&mut self, env: &mut Env, text: &str, stdin: &Stream, want: bool) -> Stream {
+    pub(crate) fn text(
+        &mut self,
+        state: &mut ShellState,
+        text: &str,
+        stdin: &Stream,
+        output_used: bool,
+    ) -> Stream {
         if self.depth >= self.max_depth {
-            return self.give_up(env);
+            return self.give_up(state);
         }
         if !self.stop_if(self.budget.is_over()) {
             return Stream::Data(Tags::NONE);
@@ -244,32 +268,32 @@ impl<'a> Walk<'a> {
                 Problem::Character(_) => &rules::SHELL_HIDDEN_CHARACTER,
                 _ => &rules::SHELL_UNREADABLE,
             };
-            self.found(&env.world.clone(), rule, format!("{} ({problem})", one_line(text)));
+            self.report(&state.machine.clone(), rule, format!("{} ({problem})", one_line(text)));
         }
         self.depth += 1;
-        let out = self.script(env, &parsed.script, stdin, want);
+        let out = self.script(state, &parsed.script, stdin, output_used);
         self.depth -= 1;
         out
     }
 
     /// The whole line: what was set as a trap runs at the end, and functions nobody called are looked at.
-    pub fn line(&mut self, text: &str) {
-        let mut env = self.env();
-        self.text(&mut env, text, &Stream::None, false);
-        self.run_traps(&mut env);
-        self.uncalled_functions(&mut env);
+    pub(crate) fn line(&mut self, text: &str) {
+        let mut state = self.initial_state();
+        self.text(&mut state, text, &Stream::None, false);
+        self.run_traps(&mut state);
+        self.uncalled_functions(&mut state);
     }
 
     /// Nobody called them here, so what they ask of unknown arguments does not count; what is forbidden does.
-    fn uncalled_functions(&mut self, env: &mut Env) {
-        let functions = env.functions.clone();
+    fn uncalled_functions(&mut self, state: &mut ShellState) {
+        let functions = state.functions.clone();
         for (name, body) in functions.iter() {
             if self.called.contains(name) {
                 continue;
             }
             let before = self.worst.clone();
             let unknown = self.origins.hole("$1", Tags::NOT_EMPTY).to_string();
-            self.function(env, name, body, &[unknown], &Stream::None, false);
+            self.function(state, name, body, &[unknown], &Stream::None, false);
             if self.worst.as_ref().is_none_or(|finding| finding.decision != Decision::Deny) {
                 self.worst = before;
             }
@@ -277,39 +301,46 @@ impl<'a> Walk<'a> {
     }
 
     /// Text that a shell of its own runs, with these arguments.
-    pub fn process(&mut self, env: &Env, text: &str, args: &[String], stdin: &Stream, want: bool) -> Stream {
-        let mut inner = env.clone();
+    pub(crate) fn process(
+        &mut self,
+        state: &ShellState,
+        text: &str,
+        args: &[String],
+        stdin: &Stream,
+        output_used: bool,
+    ) -> Stream {
+        let mut inner = state.clone();
         inner.traps.clear();
         inner.args = Rc::new(args.to_vec());
-        let out = self.text(&mut inner, text, stdin, want);
+        let out = self.text(&mut inner, text, stdin, output_used);
         self.run_traps(&mut inner);
         out
     }
 
-    fn give_up(&mut self, env: &Env) -> Stream {
+    fn give_up(&mut self, state: &ShellState) -> Stream {
         self.too_deep = true;
-        self.found(&env.world, &rules::SHELL_UNREADABLE, "a nesting this deep");
+        self.report(&state.machine, &rules::SHELL_UNREADABLE, "a nesting this deep");
         Stream::Data(Tags::NONE)
     }
 
-    fn run_traps(&mut self, env: &mut Env) {
-        for trap in std::mem::take(&mut env.traps) {
-            self.text(env, &trap, &Stream::None, false);
+    fn run_traps(&mut self, state: &mut ShellState) {
+        for trap in std::mem::take(&mut state.traps) {
+            self.text(state, &trap, &Stream::None, false);
         }
     }
 
     /// Counts one more command, file or path; `false` if it is too late for it.
-    pub fn tick(&mut self) -> bool {
+    pub(crate) fn tick(&mut self) -> bool {
         self.steps += 1;
-        self.stop_if(self.steps > MOST_STEPS);
-        self.spend(STEP)
+        self.stop_if(self.steps > MAX_COMMANDS);
+        self.spend(WORK_PER_COMMAND)
     }
 
     /// Counts work by its size (a copied entry, a dozen characters) and looks at the clock now and then. Whatever
     /// loops over something long calls this, and ends when it says `false`.
-    pub fn spend(&mut self, work: usize) -> bool {
+    pub(crate) fn spend(&mut self, work: usize) -> bool {
         self.spent = self.spent.saturating_add(work);
-        if self.spent >= LOOK {
+        if self.spent >= WORK_BETWEEN_CLOCK_CHECKS {
             self.spent = 0;
             self.stop_if(self.budget.is_over());
         }
@@ -317,27 +348,27 @@ impl<'a> Walk<'a> {
     }
 
     /// Whether a value of this length may be made; if not, the judgement ends here.
-    pub fn may_grow(&mut self, length: usize) -> bool {
-        self.stop_if(length > LONGEST_VALUE) && self.spend(length / 16)
+    pub(crate) fn may_grow(&mut self, length: usize) -> bool {
+        self.stop_if(length > MAX_VALUE_BYTES) && self.spend(length / 16)
     }
 
     fn stop_if(&mut self, over: bool) -> bool {
         if over && !self.stopped {
             self.stopped = true;
-            self.found(&World::Here, &rules::GUARD_DEADLINE, "");
+            self.report(&Machine::Local, &rules::GUARD_DEADLINE, "");
         }
         !self.stopped
     }
 
     /// A fresh name such as `mktemp` would give.
-    pub fn temp_name(&mut self) -> String {
+    pub(crate) fn temp_name(&mut self) -> String {
         self.temp_names += 1;
         format!("tmp.headspace{}", self.temp_names)
     }
 }
 
 /// A word as the shell would take it literally; holes and globs stay what they are.
-pub fn quote(word: &str) -> String {
+pub(crate) fn quote(word: &str) -> String {
     let plain = |c: char| {
         c.is_alphanumeric()
             || matches!(c, '_' | '-' | '/' | '.' | ',' | ':' | '=' | '+' | '@' | '%')

@@ -1,22 +1,28 @@
 //! Lists, pipelines, branches and loops: all ways a line can go, one after the other.
 
-use crate::eval::env::{Env, MOST_VALUES, Var};
+use crate::eval::shell_state::{MAX_POSSIBLE_VALUES, ShellState, Var};
 use crate::eval::value;
 use crate::eval::value::{Stream, Tags};
-use crate::eval::{Walk, fork_bomb, pattern};
+use crate::eval::{Evaluator, fork_bomb, glob};
 use crate::shell::{Command, Compound, Item, Link, Part, Pipeline, Script};
 use crate::{Decision, rules};
 use std::rc::Rc;
 
-impl Walk<'_> {
-    pub fn script(&mut self, env: &mut Env, script: &Script, stdin: &Stream, want: bool) -> Stream {
+impl Evaluator<'_> {
+    pub(crate) fn script(
+        &mut self,
+        state: &mut ShellState,
+        script: &Script,
+        stdin: &Stream,
+        output_used: bool,
+    ) -> Stream {
         let mut out = Stream::None;
         for item in &script.items {
             if !self.tick() {
                 break;
             }
-            let next = self.item(env, item, stdin, want);
-            if want {
+            let next = self.item(state, item, stdin, output_used);
+            if output_used {
                 out = self.origins.join(out, next);
             }
         }
@@ -24,64 +30,76 @@ impl Walk<'_> {
     }
 
     /// A script in a process of its own: what it sets is forgotten, its traps run at its end.
-    pub fn subshell(&mut self, env: &Env, script: &Script, stdin: &Stream, want: bool) -> Stream {
-        let mut inner = env.clone();
+    pub(crate) fn subshell(
+        &mut self,
+        state: &ShellState,
+        script: &Script,
+        stdin: &Stream,
+        output_used: bool,
+    ) -> Stream {
+        let mut inner = state.clone();
         inner.traps.clear();
-        let out = self.script(&mut inner, script, stdin, want);
+        let out = self.script(&mut inner, script, stdin, output_used);
         self.run_traps(&mut inner);
         out
     }
 
-    fn item(&mut self, env: &mut Env, item: &Item, stdin: &Stream, want: bool) -> Stream {
+    fn item(&mut self, state: &mut ShellState, item: &Item, stdin: &Stream, output_used: bool) -> Stream {
         if item.background {
-            let mut inner = env.clone();
+            let mut inner = state.clone();
             self.background += 1;
-            let out = self.chain(&mut inner, item, stdin, want);
+            let out = self.chain(&mut inner, item, stdin, output_used);
             self.background -= 1;
             return out;
         }
-        self.chain(env, item, stdin, want)
+        self.chain(state, item, stdin, output_used)
     }
 
-    fn chain(&mut self, env: &mut Env, item: &Item, stdin: &Stream, want: bool) -> Stream {
-        let mut out = self.pipeline(env, &item.first, stdin, want);
-        let after_first = (!item.rest.is_empty()).then(|| env.vars.clone());
+    fn chain(&mut self, state: &mut ShellState, item: &Item, stdin: &Stream, output_used: bool) -> Stream {
+        let mut out = self.pipeline(state, &item.first, stdin, output_used);
+        let after_first = (!item.rest.is_empty()).then(|| state.vars.clone());
         for (link, pipeline) in &item.rest {
             // An alternative copies and compares everything that is known.
-            if !self.tick() || *link == Link::Or && !self.spend(env.vars.len()) {
+            if !self.tick() || *link == Link::Or && !self.spend(state.vars.len()) {
                 break;
             }
             let next = match link {
-                Link::And => self.pipeline(env, pipeline, stdin, want),
+                Link::And => self.pipeline(state, pipeline, stdin, output_used),
                 Link::Or => {
-                    let mut other = env.clone();
-                    let next = self.pipeline(&mut other, pipeline, stdin, want);
-                    env.merge(other);
+                    let mut other = state.clone();
+                    let next = self.pipeline(&mut other, pipeline, stdin, output_used);
+                    state.merge(other);
                     next
                 }
             };
-            if want {
+            if output_used {
                 out = self.origins.join(out, next);
             }
         }
         // `test && x=…`: both values remain possible.
         if let Some(vars) = after_first
-            && !Rc::ptr_eq(&vars, &env.vars)
+            && !Rc::ptr_eq(&vars, &state.vars)
         {
-            let mut before = env.clone();
+            let mut before = state.clone();
             before.vars = vars;
-            before.left = false;
-            env.merge(before);
+            before.ended = false;
+            state.merge(before);
         }
         out
     }
 
-    fn pipeline(&mut self, env: &mut Env, pipeline: &Pipeline, stdin: &Stream, want: bool) -> Stream {
+    fn pipeline(
+        &mut self,
+        state: &mut ShellState,
+        pipeline: &Pipeline,
+        stdin: &Stream,
+        output_used: bool,
+    ) -> Stream {
         if let [stage] = pipeline.stages.as_slice() {
-            return self.command(env, stage, stdin, want);
+            return self.command(state, stage, stdin, output_used);
         }
         if pipeline.stages.iter().filter(|stage| fork_bomb::starts_with_parameter(stage, "0")).count() > 1 {
-            self.found(&env.world, &rules::BOMB, "$0 | $0");
+            self.report(&state.machine, &rules::BOMB, "$0 | $0");
         }
         let mut stream = stdin.clone();
         let last = pipeline.stages.len().saturating_sub(1);
@@ -89,9 +107,9 @@ impl Walk<'_> {
             if !self.tick() {
                 break;
             }
-            let mut inner = env.clone();
+            let mut inner = state.clone();
             inner.traps.clear();
-            stream = self.command(&mut inner, stage, &stream, at < last || want);
+            stream = self.command(&mut inner, stage, &stream, at < last || output_used);
             self.run_traps(&mut inner);
             if at < last && matches!(stream, Stream::None) {
                 // It prints something, whatever it is.
@@ -101,23 +119,29 @@ impl Walk<'_> {
         stream
     }
 
-    pub fn command(&mut self, env: &mut Env, command: &Command, stdin: &Stream, want: bool) -> Stream {
+    pub(crate) fn command(
+        &mut self,
+        state: &mut ShellState,
+        command: &Command,
+        stdin: &Stream,
+        output_used: bool,
+    ) -> Stream {
         if self.depth >= self.max_depth {
-            return self.give_up(env);
+            return self.give_up(state);
         }
         self.depth += 1;
         let out = match command {
-            Command::Simple(simple) => self.simple(env, simple, stdin, want),
+            Command::Simple(simple) => self.simple(state, simple, stdin, output_used),
             Command::Compound(kind, redirects) => {
-                let (input, outputs) = self.redirects(env, redirects, stdin);
-                let out = self.compound(env, kind, &input, want || !outputs.is_empty());
+                let (input, outputs) = self.redirects(state, redirects, stdin);
+                let out = self.compound(state, kind, &input, output_used || !outputs.is_empty());
                 let stream = self.origins.join(input, out.clone());
                 self.sinks(&stream);
-                self.outputs(env, outputs, out, false)
+                self.outputs(state, outputs, out, false)
             }
             Command::Function(name, body) => {
-                self.look_for_bomb(env, name, body);
-                Rc::make_mut(&mut env.functions).insert(name.clone(), body.clone());
+                self.check_fork_bomb(state, name, body);
+                Rc::make_mut(&mut state.functions).insert(name.clone(), body.clone());
                 Stream::None
             }
         };
@@ -125,47 +149,55 @@ impl Walk<'_> {
         out
     }
 
-    fn compound(&mut self, env: &mut Env, kind: &Compound, stdin: &Stream, want: bool) -> Stream {
+    fn compound(
+        &mut self,
+        state: &mut ShellState,
+        kind: &Compound,
+        stdin: &Stream,
+        output_used: bool,
+    ) -> Stream {
         match kind {
-            Compound::Group(script) => self.script(env, script, stdin, want),
-            Compound::Subshell(script) => self.subshell(env, script, stdin, want),
-            Compound::If(arms, otherwise) => self.branches(env, arms, otherwise.as_ref(), stdin, want),
+            Compound::Group(script) => self.script(state, script, stdin, output_used),
+            Compound::Subshell(script) => self.subshell(state, script, stdin, output_used),
+            Compound::If(arms, otherwise) => {
+                self.branches(state, arms, otherwise.as_ref(), stdin, output_used)
+            }
             Compound::Loop { until, condition, body } => {
                 let forever: &[&str] = if *until { &["false"] } else { &["true", ":"] };
                 if fork_bomb::is_only(condition, forever) {
-                    self.look_for_endless_start(env, body);
+                    self.check_endless_start(state, body);
                 }
-                self.script(env, condition, stdin, false);
-                self.body(env, body, stdin, want)
+                self.script(state, condition, stdin, false);
+                self.body(state, body, stdin, output_used)
             }
             Compound::For(name, words, body) => {
                 let values = match words {
-                    Some(words) => self.all_fields(env, words),
-                    None => env.args.as_ref().clone(),
+                    Some(words) => self.all_fields(state, words),
+                    None => state.args.as_ref().clone(),
                 };
                 // Over nothing, the body does not run.
                 if values.is_empty() && words.as_ref().is_none_or(|words| words.is_empty()) {
                     return Stream::None;
                 }
-                self.set_values(env, name, values);
-                self.body(env, body, stdin, want)
+                self.set_values(state, name, values);
+                self.body(state, body, stdin, output_used)
             }
             Compound::CountingFor { clauses, endless, body } => {
-                self.single(env, clauses, false);
+                self.single(state, clauses, false);
                 if *endless {
-                    self.look_for_endless_start(env, body);
+                    self.check_endless_start(state, body);
                 }
                 for part in &clauses.parts {
                     if let Part::Parameter(parameter) = part {
                         let token = self.origins.hole(format!("${}", parameter.name), Tags::TOKEN);
-                        env.set(&parameter.name, token.to_string());
+                        state.set(&parameter.name, token.to_string());
                     }
                 }
-                self.body(env, body, stdin, want)
+                self.body(state, body, stdin, output_used)
             }
             Compound::Case(subject, arms) => {
-                let subject = self.single(env, subject, false);
-                let before = env.clone();
+                let subject = self.single(state, subject, false);
+                let before = state.clone();
                 let mut out = Stream::None;
                 for (patterns, body) in arms {
                     let mut inner = before.clone();
@@ -173,24 +205,24 @@ impl Walk<'_> {
                         patterns.iter().map(|pattern| self.single(&mut inner, pattern, true)).collect();
                     // Arms that a known subject cannot reach are not walked.
                     let reachable = value::has_special(&subject)
-                        || patterns.iter().any(|pattern| pattern::matches(pattern, &subject));
+                        || patterns.iter().any(|pattern| glob::matches(pattern, &subject));
                     if reachable {
-                        let next = self.script(&mut inner, body, stdin, want);
+                        let next = self.script(&mut inner, body, stdin, output_used);
                         out = self.origins.join(out, next);
-                        env.merge(inner);
+                        state.merge(inner);
                     }
                 }
                 out
             }
             Compound::Test(words) => {
                 for word in words {
-                    self.single(env, word, false);
+                    self.single(state, word, false);
                 }
                 Stream::None
             }
             Compound::Arithmetic(word, text) => {
-                self.single(env, word, false);
-                self.doubtful(env, text);
+                self.single(state, word, false);
+                self.check_arithmetic(state, text);
                 Stream::None
             }
         }
@@ -198,63 +230,63 @@ impl Walk<'_> {
 
     fn branches(
         &mut self,
-        env: &mut Env,
+        state: &mut ShellState,
         arms: &[(Script, Script)],
         otherwise: Option<&Script>,
         stdin: &Stream,
-        want: bool,
+        output_used: bool,
     ) -> Stream {
         let mut out = Stream::None;
-        let mut ends: Vec<Env> = Vec::new();
+        let mut ends: Vec<ShellState> = Vec::new();
         for (condition, body) in arms {
-            self.script(env, condition, stdin, false);
-            let mut inner = env.clone();
-            let next = self.script(&mut inner, body, stdin, want);
+            self.script(state, condition, stdin, false);
+            let mut inner = state.clone();
+            let next = self.script(&mut inner, body, stdin, output_used);
             out = self.origins.join(out, next);
             ends.push(inner);
         }
         if let Some(body) = otherwise {
-            let next = self.script(env, body, stdin, want);
+            let next = self.script(state, body, stdin, output_used);
             out = self.origins.join(out, next);
         }
         for end in ends {
-            env.merge(end);
+            state.merge(end);
         }
         out
     }
 
     /// `((rm -rf /usr))` is arithmetic to the shell, and a trap for everybody else: asked, if as a command it
     /// would be more than that.
-    fn doubtful(&mut self, env: &Env, text: &str) {
+    fn check_arithmetic(&mut self, state: &ShellState, text: &str) {
         if !text.contains(' ') {
             return;
         }
         let before = self.worst.take();
-        self.process(env, text, &[], &Stream::None, false);
+        self.process(state, text, &[], &Stream::None, false);
         let inner = std::mem::replace(&mut self.worst, before);
         if inner.is_some_and(|finding| finding.decision == Decision::Deny) {
-            self.found(&env.world, &rules::SHELL_UNREADABLE, text);
+            self.report(&state.machine, &rules::SHELL_UNREADABLE, text);
         }
     }
 
     /// A loop's body: it may run or not.
-    fn body(&mut self, env: &mut Env, body: &Script, stdin: &Stream, want: bool) -> Stream {
-        let mut inner = env.clone();
-        let out = self.script(&mut inner, body, stdin, want);
-        inner.left = false;
-        env.merge(inner);
+    fn body(&mut self, state: &mut ShellState, body: &Script, stdin: &Stream, output_used: bool) -> Stream {
+        let mut inner = state.clone();
+        let out = self.script(&mut inner, body, stdin, output_used);
+        inner.ended = false;
+        state.merge(inner);
         out
     }
 
     /// A variable that takes one of many values.
-    pub fn set_values(&mut self, env: &mut Env, name: &str, mut values: Vec<String>) {
-        if values.len() > MOST_VALUES {
-            values.truncate(MOST_VALUES);
+    pub(crate) fn set_values(&mut self, state: &mut ShellState, name: &str, mut values: Vec<String>) {
+        if values.len() > MAX_POSSIBLE_VALUES {
+            values.truncate(MAX_POSSIBLE_VALUES);
             values.push(self.origins.hole(format!("${name}"), Tags::NONE).to_string());
         }
         if values.is_empty() {
             values.push(self.origins.hole(format!("${name}"), Tags::NONE).to_string());
         }
-        env.put(name, Var::Scalar(values));
+        state.put(name, Var::Scalar(values));
     }
 }

@@ -6,69 +6,69 @@
 //! read as code again with plain string functions.
 
 /// An unquoted `*`, `?`, `[`.
-pub const STAR: char = '\u{100000}';
-pub const QUERY: char = '\u{100001}';
-pub const OPEN: char = '\u{100002}';
+pub(crate) const STAR: char = '\u{100000}';
+pub(crate) const QUERY: char = '\u{100001}';
+pub(crate) const OPEN: char = '\u{100002}';
 /// "Any path below": what `find` puts between its starting point and a name.
-pub const DEEP: char = '\u{100003}';
+pub(crate) const DEEP: char = '\u{100003}';
 const FIRST_HOLE: u32 = 0x10_0100;
-const MOST_HOLES: usize = 60_000;
+const MAX_HOLES: usize = 60_000;
 /// The first hole: a value that has had too many to follow.
-pub const ANYTHING: char = '\u{100100}';
+pub(crate) const ANYTHING: char = '\u{100100}';
 
 /// What is known about text that is not known.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
-pub struct Tags(u16);
+pub(crate) struct Tags(u16);
 
 impl Tags {
-    pub const NONE: Tags = Tags(0);
+    pub(crate) const NONE: Tags = Tags(0);
     /// Came over the network.
-    pub const DOWNLOAD: Tags = Tags(1);
+    pub(crate) const DOWNLOAD: Tags = Tags(1);
     /// Was decoded: base64, `\x72`.
-    pub const DECODED: Tags = Tags(1 << 1);
+    pub(crate) const DECODED: Tags = Tags(1 << 1);
     /// Holds the content of a secret file.
-    pub const SECRET: Tags = Tags(1 << 2);
+    pub(crate) const SECRET: Tags = Tags(1 << 2);
     /// Process numbers found by a pattern.
-    pub const FOUND_PIDS: Tags = Tags(1 << 3);
+    pub(crate) const FOUND_PIDS: Tags = Tags(1 << 3);
     /// A process number that this line or a pid file knows.
-    pub const OWN_PID: Tags = Tags(1 << 4);
+    pub(crate) const OWN_PID: Tags = Tags(1 << 4);
     /// Not empty and without slashes: a number, a date, a hash.
-    pub const TOKEN: Tags = Tags(1 << 5);
+    pub(crate) const TOKEN: Tags = Tags(1 << 5);
     /// Names of files that a listing gave.
-    pub const FILES: Tags = Tags(1 << 6);
+    pub(crate) const FILES: Tags = Tags(1 << 6);
     /// Settings that a known tool prints for `eval`.
-    pub const TRUSTED: Tags = Tags(1 << 7);
+    pub(crate) const TRUSTED: Tags = Tags(1 << 7);
     /// Cannot be empty (`${x:?}`).
-    pub const NOT_EMPTY: Tags = Tags(1 << 8);
+    pub(crate) const NOT_EMPTY: Tags = Tags(1 << 8);
     /// The same word has a default that is judged as well.
-    pub const HAS_DEFAULT: Tags = Tags(1 << 9);
+    pub(crate) const HAS_DEFAULT: Tags = Tags(1 << 9);
     /// The content of a file on this machine, as it is.
-    pub const LOCAL_FILE: Tags = Tags(1 << 10);
+    pub(crate) const LOCAL_FILE: Tags = Tags(1 << 10);
 
     /// What a filter hands on of what it reads.
-    pub const FLOWING: Tags = Tags(1 | 1 << 1 | 1 << 2 | 1 << 3 | 1 << 4);
+    pub(crate) const FLOWING: Tags = Tags(1 | 1 << 1 | 1 << 2 | 1 << 3 | 1 << 4);
 
-    pub fn has(self, other: Tags) -> bool {
+    pub(crate) fn has(self, other: Tags) -> bool {
         self.0 & other.0 != 0
     }
 
-    pub fn and(self, other: Tags) -> Tags {
+    pub(crate) fn and(self, other: Tags) -> Tags {
         Tags(self.0 | other.0)
     }
 
-    pub fn only(self, other: Tags) -> Tags {
+    pub(crate) fn only(self, other: Tags) -> Tags {
         Tags(self.0 & other.0)
     }
 
     /// Of two texts in one: what one of them carries flows on, what makes a text harmless must hold for both.
-    pub fn mixed(self, other: Tags) -> Tags {
+    pub(crate) fn mixed(self, other: Tags) -> Tags {
         self.and(other).only(Tags::FLOWING).and(self.only(other))
     }
 }
 
 /// What flows through a pipe, out of a file or into a variable.
 #[derive(Clone, Debug, Default)]
-pub enum Stream {
+pub(crate) enum Stream {
     /// Nothing: the terminal, or a command that prints nothing we care about.
     #[default]
     None,
@@ -79,11 +79,11 @@ pub enum Stream {
 }
 
 impl Stream {
-    pub fn text(text: impl Into<String>) -> Stream {
+    pub(crate) fn text(text: impl Into<String>) -> Stream {
         Stream::Text(text.into(), Tags::NONE)
     }
 
-    pub fn tags(&self) -> Tags {
+    pub(crate) fn tags(&self) -> Tags {
         match self {
             Stream::None => Tags::NONE,
             Stream::Text(_, tags) | Stream::Data(tags) => *tags,
@@ -93,7 +93,7 @@ impl Stream {
 
 /// Where a hole comes from.
 #[derive(Clone, Debug)]
-pub struct Origin {
+pub(crate) struct Origin {
     /// As the user would write it: `$BUILD_DIR`, `$(cat list)`.
     pub name: String,
     pub tags: Tags,
@@ -103,7 +103,7 @@ pub struct Origin {
 
 /// All holes of one judgement.
 #[derive(Debug)]
-pub struct Origins(Vec<Origin>);
+pub(crate) struct Origins(Vec<Origin>);
 
 impl Default for Origins {
     fn default() -> Origins {
@@ -112,13 +112,13 @@ impl Default for Origins {
 }
 
 impl Origins {
-    pub fn hole(&mut self, name: impl Into<String>, tags: Tags) -> char {
+    pub(crate) fn hole(&mut self, name: impl Into<String>, tags: Tags) -> char {
         self.push(Origin { name: name.into(), tags, stream: None })
     }
 
-    pub fn push(&mut self, origin: Origin) -> char {
+    pub(crate) fn push(&mut self, origin: Origin) -> char {
         // Past the plane's end all share the last one, which then has everybody's tags.
-        if self.0.len() >= MOST_HOLES {
+        if self.0.len() >= MAX_HOLES {
             if let Some(last) = self.0.last_mut() {
                 last.tags = last.tags.and(origin.tags).only(Tags::FLOWING);
             }
@@ -128,12 +128,12 @@ impl Origins {
         char::from_u32(FIRST_HOLE + self.0.len() as u32 - 1).unwrap_or(char::REPLACEMENT_CHARACTER)
     }
 
-    pub fn get(&self, c: char) -> Option<&Origin> {
+    pub(crate) fn get(&self, c: char) -> Option<&Origin> {
         self.0.get((c as u32).checked_sub(FIRST_HOLE)? as usize)
     }
 
     /// One stream after the other. Unknown text beside known text becomes a hole in it, so that neither hides the other.
-    pub fn join(&mut self, first: Stream, next: Stream) -> Stream {
+    pub(crate) fn join(&mut self, first: Stream, next: Stream) -> Stream {
         match (first, next) {
             (Stream::None, other) | (other, Stream::None) => other,
             (Stream::Text(mut a, x), Stream::Text(b, y)) => {
@@ -156,7 +156,7 @@ impl Origins {
     }
 
     /// The tags of all holes in `value`.
-    pub fn tags(&self, value: &str) -> Tags {
+    pub(crate) fn tags(&self, value: &str) -> Tags {
         if !has_special(value) {
             return Tags::NONE;
         }
@@ -164,7 +164,7 @@ impl Origins {
     }
 
     /// For people: globs as typed, holes by their names.
-    pub fn show(&self, value: &str) -> String {
+    pub(crate) fn show(&self, value: &str) -> String {
         if !has_special(value) {
             return value.to_owned();
         }
@@ -184,28 +184,28 @@ impl Origins {
 }
 
 /// Whether any character is a glob or a hole. All of them start with the byte F4 in UTF-8.
-pub fn has_special(value: &str) -> bool {
+pub(crate) fn has_special(value: &str) -> bool {
     memchr::memchr(0xF4, value.as_bytes()).is_some()
 }
 
-pub fn is_hole(c: char) -> bool {
+pub(crate) fn is_hole(c: char) -> bool {
     c as u32 >= FIRST_HOLE
 }
 
-pub fn has_hole(value: &str) -> bool {
+pub(crate) fn has_hole(value: &str) -> bool {
     has_special(value) && value.chars().any(is_hole)
 }
 
-pub fn is_glob(c: char) -> bool {
+pub(crate) fn is_glob(c: char) -> bool {
     matches!(c, STAR | QUERY | OPEN | DEEP)
 }
 
-pub fn has_glob(value: &str) -> bool {
+pub(crate) fn has_glob(value: &str) -> bool {
     has_special(value) && value.chars().any(is_glob)
 }
 
 /// Unquoted text: its globs become active.
-pub fn activate(text: &str) -> String {
+pub(crate) fn activate(text: &str) -> String {
     if !text.bytes().any(|b| matches!(b, b'*' | b'?' | b'[')) {
         return text.to_owned();
     }
@@ -220,7 +220,7 @@ pub fn activate(text: &str) -> String {
 }
 
 /// Active globs back to plain letters, as in `"…"` or as code.
-pub fn deactivate(value: &str) -> String {
+pub(crate) fn deactivate(value: &str) -> String {
     if !has_special(value) {
         return value.to_owned();
     }

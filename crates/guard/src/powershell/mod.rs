@@ -4,21 +4,21 @@
 mod parameters;
 mod reader;
 
-use crate::eval::Walk;
-use crate::eval::env::Env;
-use crate::eval::file_effects::Write;
+use crate::eval::Evaluator;
+use crate::eval::file_effects::WriteKind;
+use crate::eval::shell_state::ShellState;
 use crate::eval::value::{DEEP, Stream, Tags, activate, has_hole};
 use crate::powershell::parameters::Parameters;
-use crate::powershell::reader::{Reader, Statement, Word, slashes};
+use crate::powershell::reader::{PowerShellReader, PowerShellStatement, PowerShellWord, slashes};
 use crate::rules;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Does {
+enum CmdletEffect {
     Delete,
     Empty,
     Move,
     Copy,
-    Write,
+    WriteKind,
     Read,
     List,
     Evaluate,
@@ -32,10 +32,10 @@ enum Does {
     Privilege,
     Location,
 }
-use Does::*;
+use CmdletEffect::*;
 
 /// Cmdlets and their aliases, in small letters.
-static CMDLETS: &[(&[&str], Does)] = &[
+static CMDLETS: &[(&[&str], CmdletEffect)] = &[
     (&["remove-item", "ri", "rm", "rmdir", "rd", "del", "erase", "deltree"], Delete),
     (&["clear-content", "clc", "clear-item", "cli"], Empty),
     (&["move-item", "mi", "mv", "move", "rename-item", "rni", "ren"], Move),
@@ -56,7 +56,7 @@ static CMDLETS: &[(&[&str], Does)] = &[
             "export-csv",
             "export-clixml",
         ],
-        Write,
+        WriteKind,
     ),
     (&["get-content", "gc", "cat", "type", "select-string", "sls", "import-csv"], Read),
     (&["get-childitem", "gci", "ls", "dir", "get-item", "gi"], List),
@@ -101,7 +101,7 @@ const DOWNLOADS: [&str; 11] = [
 ];
 
 /// What the whole text says, for each of its statements.
-struct About<'t> {
+struct CmdletCall<'t> {
     /// For the reason.
     subject: &'t str,
     downloads: bool,
@@ -110,37 +110,37 @@ struct About<'t> {
     lists_processes: bool,
 }
 
-pub fn judge(walk: &mut Walk<'_>, env: &mut Env, text: &str) {
+pub(crate) fn judge(eval: &mut Evaluator<'_>, state: &mut ShellState, text: &str) {
     let lower = text.to_lowercase();
-    let mut reader = Reader::default();
-    let statements = reader.read(walk, env, text);
+    let mut reader = PowerShellReader::default();
+    let statements = reader.read(eval, state, text);
     if reader.unfinished {
-        walk.found(&env.world.clone(), &rules::SHELL_UNREADABLE, text);
+        eval.report(&state.machine.clone(), &rules::SHELL_UNREADABLE, text);
     }
     let downloads = words_of(&lower).any(|word| DOWNLOADS.contains(&word)) || lower.contains("net.webclient");
     let decodes = lower.contains("frombase64string");
     if lower.contains("[scriptblock]::create") && (downloads || decodes) {
-        walk.found(
-            &env.world.clone(),
+        eval.report(
+            &state.machine.clone(),
             if downloads { &rules::NETWORK_SHELL } else { &rules::NETWORK_DECODED },
             text,
         );
     }
-    static_calls(walk, env, &mut reader, text);
-    let about = About {
+    static_calls(eval, state, &mut reader, text);
+    let about = CmdletCall {
         subject: &headspace_core::text::one_line(text, 300),
         downloads,
         decodes,
         names_history: lower.contains("historysavepath"),
         lists_processes: lower.contains("get-process"),
     };
-    let mut before: Option<(Option<Does>, Vec<Word>)> = None;
+    let mut before: Option<(Option<CmdletEffect>, Vec<PowerShellWord>)> = None;
     for statement in &statements {
-        if !walk.tick() {
+        if !eval.tick() {
             break;
         }
         let piped = if statement.bar { before.as_ref() } else { None };
-        let does = run(walk, env, statement, piped, &about);
+        let does = run(eval, state, statement, piped, &about);
         before = Some((does, statement.words.clone()));
     }
 }
@@ -150,10 +150,10 @@ fn words_of(text: &str) -> impl Iterator<Item = &str> {
 }
 
 /// `[IO.File]::WriteAllText('path', …)` and its like.
-fn static_calls(walk: &mut Walk<'_>, env: &mut Env, reader: &mut Reader, text: &str) {
+fn static_calls(eval: &mut Evaluator<'_>, state: &mut ShellState, reader: &mut PowerShellReader, text: &str) {
     for (at, _) in text.match_indices("]::") {
         let rest = &text[at + 3..];
-        if !walk.spend(8) {
+        if !eval.spend(8) {
             return;
         }
         // No method has a longer name, and a look through the whole rest for each would take its square.
@@ -164,18 +164,18 @@ fn static_calls(walk: &mut Walk<'_>, env: &mut Env, reader: &mut Reader, text: &
         let path = path[1..].split(quote).next().unwrap_or("");
         let mut path = path.to_owned();
         if quote == '"' && path.contains('$') {
-            let read = reader.read(walk, env, &format!("\"{path}\""));
+            let read = reader.read(eval, state, &format!("\"{path}\""));
             let word = read.first().and_then(|statement| statement.words.first());
             path = word.map_or(path, |word| word.text.clone());
         }
         let path = slashes(&path);
         match method.as_str() {
-            "delete" => walk.delete(env, &path, text),
+            "delete" => eval.delete(state, &path, text),
             "writealltext" | "writealllines" | "writeallbytes" | "appendalltext" | "create" | "openwrite" => {
-                walk.write(env, &path, Write::Overwrite, text);
+                eval.write(state, &path, WriteKind::Overwrite, text);
             }
             "readalltext" | "readalllines" | "readallbytes" | "openread" => {
-                walk.read(env, &path);
+                eval.read(state, &path);
             }
             _ => {}
         }
@@ -183,20 +183,20 @@ fn static_calls(walk: &mut Walk<'_>, env: &mut Env, reader: &mut Reader, text: &
 }
 
 /// A path as a cmdlet takes it, with the tilde for the home.
-fn at_home(walk: &Walk<'_>, path: &str) -> String {
+fn at_home(eval: &Evaluator<'_>, path: &str) -> String {
     match path.strip_prefix('~') {
-        Some(rest) if rest.is_empty() || rest.starts_with('/') => format!("{}{rest}", walk.ground.home),
+        Some(rest) if rest.is_empty() || rest.starts_with('/') => format!("{}{rest}", eval.locations.home),
         _ => path.to_owned(),
     }
 }
 
 fn run(
-    walk: &mut Walk<'_>,
-    env: &mut Env,
-    statement: &Statement,
-    piped: Option<&(Option<Does>, Vec<Word>)>,
-    about: &About<'_>,
-) -> Option<Does> {
+    eval: &mut Evaluator<'_>,
+    state: &mut ShellState,
+    statement: &PowerShellStatement,
+    piped: Option<&(Option<CmdletEffect>, Vec<PowerShellWord>)>,
+    about: &CmdletCall<'_>,
+) -> Option<CmdletEffect> {
     let subject = about.subject;
     let (first, rest) = statement.words.split_first()?;
     let name = first.text.to_lowercase();
@@ -205,12 +205,12 @@ fn run(
     for path in
         parameters.positional.iter_mut().chain(parameters.named.iter_mut().filter_map(|(_, v)| v.as_mut()))
     {
-        *path = at_home(walk, path);
+        *path = at_home(eval, path);
     }
     for target in &parameters.redirects {
-        walk.write(env, target, Write::Overwrite, subject);
+        eval.write(state, target, WriteKind::Overwrite, subject);
     }
-    let world = env.world.clone();
+    let machine = state.machine.clone();
     let does = CMDLETS.iter().find(|(names, _)| names.contains(&name.as_str())).map(|(_, does)| *does);
     if parameters.has("whatif") && parameters.named.iter().any(|(name, _)| name.starts_with("wh")) {
         return does;
@@ -221,21 +221,21 @@ fn run(
             if paths.is_empty()
                 && let Some((Some(List), words)) = piped
             {
-                paths = listed(walk, words);
+                paths = listed(eval, words);
             }
             if paths.is_empty() && statement.bar {
-                walk.found(&world, &rules::DELETE_UNKNOWN, subject);
+                eval.report(&machine, &rules::DELETE_UNKNOWN, subject);
             }
             if about.names_history {
-                walk.found(&world, &rules::HISTORY, subject);
+                eval.report(&machine, &rules::HISTORY, subject);
             }
             for path in paths {
-                walk.delete(env, &path, subject);
+                eval.delete(state, &path, subject);
             }
         }
         Some(Empty) => {
             for path in parameters.paths() {
-                walk.write(env, &path, Write::Empty, subject);
+                eval.write(state, &path, WriteKind::Empty, subject);
             }
         }
         Some(Move) => {
@@ -243,41 +243,41 @@ fn run(
             let target =
                 parameters.value("destination", 1).or(paths.get(1).map(String::as_str)).map(str::to_owned);
             if let Some(source) = paths.first() {
-                walk.delete(env, source, subject);
+                eval.delete(state, source, subject);
             }
             if let Some(target) = target {
-                walk.write(env, &target, Write::Replace, subject);
+                eval.write(state, &target, WriteKind::Replace, subject);
             }
         }
         Some(Copy) => {
             let paths = parameters.paths();
             if let Some(source) = paths.first() {
-                walk.read(env, source);
+                eval.read(state, source);
             }
             if let Some(target) = parameters.value("destination", 1).or(paths.get(1).map(String::as_str)) {
-                walk.write(env, target, Write::Overwrite, subject);
+                eval.write(state, target, WriteKind::Overwrite, subject);
             }
         }
-        Some(Write) => {
+        Some(WriteKind) => {
             if let Some(path) = parameters.paths().first() {
-                walk.write(env, path, Write::Overwrite, subject);
+                eval.write(state, path, WriteKind::Overwrite, subject);
             }
         }
         Some(Read) => {
             for path in parameters.paths() {
-                walk.read(env, &path);
+                eval.read(state, &path);
             }
         }
-        Some(Evaluate) => evaluate(walk, env, rest, about),
+        Some(Evaluate) => evaluate(eval, state, rest, about),
         Some(Download) => {
             if let Some(file) = parameters.value("infile", 3)
-                && walk.is_secret(env, file)
+                && eval.is_secret(state, file)
             {
-                walk.found(&world, &rules::NETWORK_SECRET, subject);
+                eval.report(&machine, &rules::NETWORK_SECRET, subject);
             }
             if let Some(file) = parameters.value("outfile", 2).or(parameters.value("destination", 1)) {
-                walk.write(env, file, Write::Overwrite, subject);
-                walk.remember(env, file, Stream::Data(Tags::DOWNLOAD), false);
+                eval.write(state, file, WriteKind::Overwrite, subject);
+                eval.remember(state, file, Stream::Data(Tags::DOWNLOAD), false);
             }
         }
         Some(StopProcess) => {
@@ -289,43 +289,43 @@ fn run(
             let known = numbers.clone().count() > 0
                 && numbers.clone().all(|number| number.chars().all(|c| c.is_ascii_digit() || c == '%'));
             if by_name || found {
-                walk.found(&world, &rules::KILL_PATTERN, subject);
+                eval.report(&machine, &rules::KILL_PATTERN, subject);
             } else if !known {
-                walk.found(&world, &rules::KILL_UNKNOWN, subject);
+                eval.report(&machine, &rules::KILL_UNKNOWN, subject);
             }
         }
         Some(StartProcess) => {
             let elevated = parameters.value("verb", 1).is_some_and(|verb| verb.eq_ignore_ascii_case("runas"));
             if elevated {
-                walk.found(&world, &rules::PRIVILEGE, subject);
+                eval.report(&machine, &rules::PRIVILEGE, subject);
             }
-            walk.call(&mut env.clone(), &parameters.positional, &Stream::None, false);
+            eval.call(&mut state.clone(), &parameters.positional, &Stream::None, false);
         }
         Some(Format) => {
             let disk = name != "format" || parameters.positional.iter().any(|word| word.ends_with(':'));
             if disk {
-                walk.found(&world, &rules::DISK_FORMAT, subject);
+                eval.report(&machine, &rules::DISK_FORMAT, subject);
             }
         }
-        Some(Power) => walk.found(&world, &rules::SYSTEM_POWER, subject),
-        Some(History) => walk.found(&world, &rules::HISTORY, subject),
-        Some(Privilege) => walk.found(&world, &rules::PRIVILEGE, subject),
+        Some(Power) => eval.report(&machine, &rules::SYSTEM_POWER, subject),
+        Some(History) => eval.report(&machine, &rules::HISTORY, subject),
+        Some(Privilege) => eval.report(&machine, &rules::PRIVILEGE, subject),
         Some(Location) => {
             if let Some(dir) = parameters.paths().first() {
                 let argv = ["cd".to_owned(), dir.clone()];
-                walk.call(env, &argv, &Stream::None, false);
+                eval.call(state, &argv, &Stream::None, false);
             }
         }
         Some(List | ListProcesses) => {}
-        None => program(walk, env, statement, subject),
+        None => program(eval, state, statement, subject),
     }
     does
 }
 
 /// What `Get-ChildItem … | Remove-Item` removes.
-fn listed(walk: &Walk<'_>, words: &[Word]) -> Vec<String> {
+fn listed(eval: &Evaluator<'_>, words: &[PowerShellWord]) -> Vec<String> {
     let parameters = Parameters::read(&words[1.min(words.len())..]);
-    let root = parameters.paths().first().map_or_else(|| ".".into(), |path| at_home(walk, path));
+    let root = parameters.paths().first().map_or_else(|| ".".into(), |path| at_home(eval, path));
     let pattern = parameters.value("filter", 3).or(parameters.value("include", 3)).map(activate);
     vec![match pattern {
         Some(pattern) => format!("{root}/{DEEP}/{pattern}"),
@@ -334,31 +334,36 @@ fn listed(walk: &Walk<'_>, words: &[Word]) -> Vec<String> {
     }]
 }
 
-fn evaluate(walk: &mut Walk<'_>, env: &mut Env, words: &[Word], about: &About<'_>) {
-    let world = env.world.clone();
+fn evaluate(
+    eval: &mut Evaluator<'_>,
+    state: &mut ShellState,
+    words: &[PowerShellWord],
+    about: &CmdletCall<'_>,
+) {
+    let machine = state.machine.clone();
     let subject = about.subject;
     if about.downloads {
-        return walk.found(&world, &rules::NETWORK_SHELL, subject);
+        return eval.report(&machine, &rules::NETWORK_SHELL, subject);
     }
     if about.decodes {
-        return walk.found(&world, &rules::NETWORK_DECODED, subject);
+        return eval.report(&machine, &rules::NETWORK_DECODED, subject);
     }
     match words {
-        [only] if only.quoted && !has_hole(&only.text) && walk.depth < 24 => {
-            walk.depth += 1;
-            judge(walk, env, &only.text);
-            walk.depth -= 1;
+        [only] if only.quoted && !has_hole(&only.text) && eval.depth < 24 => {
+            eval.depth += 1;
+            judge(eval, state, &only.text);
+            eval.depth -= 1;
         }
-        _ => walk.found(&world, &rules::SHELL_UNKNOWN_COMMAND, subject),
+        _ => eval.report(&machine, &rules::SHELL_UNKNOWN_COMMAND, subject),
     }
 }
 
 /// A program that is no cmdlet: the rules of the shell hold.
-fn program(walk: &mut Walk<'_>, env: &mut Env, statement: &Statement, subject: &str) {
+fn program(eval: &mut Evaluator<'_>, state: &mut ShellState, statement: &PowerShellStatement, subject: &str) {
     let lower = statement.words[0].text.to_lowercase();
     if lower == "set-psreadlineoption" {
         if statement.words.iter().any(|word| word.text.eq_ignore_ascii_case("SaveNothing")) {
-            walk.found(&env.world.clone(), &rules::HISTORY, subject);
+            eval.report(&state.machine.clone(), &rules::HISTORY, subject);
         }
         return;
     }
@@ -370,8 +375,8 @@ fn program(walk: &mut Walk<'_>, env: &mut Env, statement: &Statement, subject: &
     // A word of a language construct, a type or a number is no program.
     let plain = argv[0].chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | '/' | ':'));
     if plain && !has_hole(&argv[0]) {
-        walk.call(&mut env.clone(), &argv, &Stream::None, false);
+        eval.call(&mut state.clone(), &argv, &Stream::None, false);
     } else if has_hole(&argv[0]) && statement.called {
-        walk.found(&env.world.clone(), &rules::SHELL_UNKNOWN_COMMAND, subject);
+        eval.report(&state.machine.clone(), &rules::SHELL_UNKNOWN_COMMAND, subject);
     }
 }

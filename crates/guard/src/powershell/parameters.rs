@@ -1,7 +1,7 @@
 //! A cmdlet's parameters: `-Name value`, switches, and what stands alone.
 
 use crate::eval::value::activate;
-use crate::powershell::reader::{Word, slashes};
+use crate::powershell::reader::{PowerShellWord, slashes};
 
 /// Parameters and what stands alone.
 pub(super) struct Parameters {
@@ -29,7 +29,7 @@ const SWITCHES: [&str; 14] = [
 ];
 
 impl Parameters {
-    pub fn read(words: &[Word]) -> Parameters {
+    pub(super) fn read(words: &[PowerShellWord]) -> Parameters {
         let mut parameters = Parameters { named: Vec::new(), positional: Vec::new(), redirects: Vec::new() };
         let mut at = 0;
         while at < words.len() {
@@ -71,11 +71,11 @@ impl Parameters {
         parameters
     }
 
-    pub fn has(&self, full: &str) -> bool {
+    pub(super) fn has(&self, full: &str) -> bool {
         self.named.iter().any(|(name, _)| !name.is_empty() && full.starts_with(name.as_str()))
     }
 
-    pub fn value(&self, full: &str, shortest: usize) -> Option<&str> {
+    pub(super) fn value(&self, full: &str, shortest: usize) -> Option<&str> {
         self.named
             .iter()
             .find(|(name, _)| name.len() >= shortest && full.starts_with(name.as_str()))
@@ -83,7 +83,7 @@ impl Parameters {
     }
 
     /// The files a cmdlet works on.
-    pub fn paths(&self) -> Vec<String> {
+    pub(super) fn paths(&self) -> Vec<String> {
         let named = ["path", "literalpath", "filepath"].iter().filter_map(|name| self.value(name, 1));
         let named: Vec<String> = named.map(str::to_owned).collect();
         if named.is_empty() { self.positional.clone() } else { named }

@@ -1,22 +1,22 @@
 //! PowerShell text ▶ statements and words.
 
-use crate::eval::Walk;
-use crate::eval::env::Env;
+use crate::eval::Evaluator;
+use crate::eval::shell_state::ShellState;
 use crate::eval::value::Tags;
 use crate::paths;
 use std::collections::HashMap;
 
 /// One command with its words; `bar` if it reads from the one before.
 #[derive(Default, Debug)]
-pub(super) struct Statement {
-    pub words: Vec<Word>,
+pub(super) struct PowerShellStatement {
+    pub words: Vec<PowerShellWord>,
     pub bar: bool,
     /// Behind the call operator `&`.
     pub called: bool,
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct Word {
+pub(super) struct PowerShellWord {
     pub text: String,
     pub quoted: bool,
 }
@@ -26,16 +26,21 @@ pub(super) fn slashes(path: &str) -> String {
 }
 
 #[derive(Default)]
-pub(super) struct Reader {
+pub(super) struct PowerShellReader {
     pub variables: HashMap<String, String>,
     pub unfinished: bool,
 }
 
-impl Reader {
-    pub fn read(&mut self, walk: &mut Walk<'_>, env: &mut Env, text: &str) -> Vec<Statement> {
+impl PowerShellReader {
+    pub(super) fn read(
+        &mut self,
+        eval: &mut Evaluator<'_>,
+        state: &mut ShellState,
+        text: &str,
+    ) -> Vec<PowerShellStatement> {
         let chars: Vec<char> = text.chars().collect();
-        let mut statements = vec![Statement::default()];
-        let mut word: Option<Word> = None;
+        let mut statements = vec![PowerShellStatement::default()];
+        let mut word: Option<PowerShellWord> = None;
         let mut at = 0;
         while at < chars.len() {
             let c = chars[at];
@@ -66,7 +71,7 @@ impl Reader {
                             inner.extend(chars.get(at));
                             at += 1;
                         } else if d == '$' && c == '"' {
-                            let (value, used) = self.variable(walk, env, &chars[at..]);
+                            let (value, used) = self.variable(eval, state, &chars[at..]);
                             inner.push_str(&value);
                             at += used;
                         } else {
@@ -74,7 +79,7 @@ impl Reader {
                         }
                     }
                     self.unfinished |= !closed;
-                    let word = word.get_or_insert(Word { text: String::new(), quoted: true });
+                    let word = word.get_or_insert(PowerShellWord { text: String::new(), quoted: true });
                     word.quoted = true;
                     word.text.push_str(&inner);
                 }
@@ -86,11 +91,11 @@ impl Reader {
                 '$' => {
                     let assigns = word.is_none();
                     let name_start = at;
-                    let (value, used) = self.variable(walk, env, &chars[at..]);
+                    let (value, used) = self.variable(eval, state, &chars[at..]);
                     at += used;
                     if assigns && self.assigned(&chars, at) {
                         let name: String = chars[name_start..at].iter().collect();
-                        at = self.assign(walk, &chars, at, name.to_lowercase());
+                        at = self.assign(eval, &chars, at, name.to_lowercase());
                         continue;
                     }
                     for c in value.chars() {
@@ -111,7 +116,7 @@ impl Reader {
                             last.bar |= bar;
                             last.called = called;
                         }
-                        _ => statements.push(Statement { words: Vec::new(), bar, called }),
+                        _ => statements.push(PowerShellStatement { words: Vec::new(), bar, called }),
                     }
                 }
                 '>' => {
@@ -120,7 +125,7 @@ impl Reader {
                         at += 1;
                     }
                     if let Some(last) = statements.last_mut() {
-                        last.words.push(Word { text: ">".into(), quoted: false });
+                        last.words.push(PowerShellWord { text: ">".into(), quoted: false });
                     }
                 }
                 c => push(&mut word, c, false),
@@ -132,7 +137,7 @@ impl Reader {
     }
 
     /// The value behind a `$`, and how many characters it took.
-    fn variable(&self, walk: &mut Walk<'_>, env: &Env, rest: &[char]) -> (String, usize) {
+    fn variable(&self, eval: &mut Evaluator<'_>, state: &ShellState, rest: &[char]) -> (String, usize) {
         let braced = rest.first() == Some(&'{');
         let start = usize::from(braced);
         let mut length = rest[start.min(rest.len())..]
@@ -144,18 +149,18 @@ impl Reader {
         let name = name.to_lowercase();
         let value = match name.trim_start_matches("global:").trim_start_matches("script:") {
             "" => return ("$".into(), length),
-            "home" | "env:userprofile" | "env:home" => walk.ground.home.clone(),
-            "env:temp" | "env:tmp" | "env:tmpdir" => walk.ground.tmpdir.clone(),
-            "pwd" => walk.current_dir(env),
+            "home" | "env:userprofile" | "env:home" => eval.locations.home.clone(),
+            "env:temp" | "env:tmp" | "env:tmpdir" => eval.locations.tmpdir.clone(),
+            "pwd" => eval.current_dir(state),
             "true" | "false" | "null" | "?" => String::new(),
             "env:systemroot" | "env:windir" => "C:/Windows".into(),
             "env:systemdrive" => "C:".into(),
             "profile" => {
-                format!("{}/Documents/PowerShell/Microsoft.PowerShell_profile.ps1", walk.ground.home)
+                format!("{}/Documents/PowerShell/Microsoft.PowerShell_profile.ps1", eval.locations.home)
             }
             name => match self.variables.get(name) {
                 Some(value) => value.clone(),
-                None => walk.origins.hole(format!("${name}"), Tags::NONE).to_string(),
+                None => eval.origins.hole(format!("${name}"), Tags::NONE).to_string(),
             },
         };
         (value, length)
@@ -167,7 +172,7 @@ impl Reader {
     }
 
     /// `$name = 'text'`; anything else on the right is read on as a command.
-    fn assign(&mut self, walk: &mut Walk<'_>, chars: &[char], mut at: usize, name: String) -> usize {
+    fn assign(&mut self, eval: &mut Evaluator<'_>, chars: &[char], mut at: usize, name: String) -> usize {
         while at < chars.len() && matches!(chars[at], ' ' | '=') {
             at += 1;
         }
@@ -177,18 +182,18 @@ impl Reader {
                 at += text.chars().count() + 2;
                 text
             }
-            _ => walk.origins.hole(format!("${name}"), Tags::NONE).to_string(),
+            _ => eval.origins.hole(format!("${name}"), Tags::NONE).to_string(),
         };
         self.variables.insert(name, value);
         at
     }
 }
 
-fn push(word: &mut Option<Word>, c: char, quoted: bool) {
-    word.get_or_insert(Word { text: String::new(), quoted }).text.push(c);
+fn push(word: &mut Option<PowerShellWord>, c: char, quoted: bool) {
+    word.get_or_insert(PowerShellWord { text: String::new(), quoted }).text.push(c);
 }
 
-fn finish(word: &mut Option<Word>, statements: &mut [Statement]) {
+fn finish(word: &mut Option<PowerShellWord>, statements: &mut [PowerShellStatement]) {
     if let (Some(word), Some(last)) = (word.take(), statements.last_mut()) {
         last.words.push(word);
     }

@@ -1,45 +1,46 @@
 //! Builtins of the shell that change what later commands mean.
 
 use crate::code::Language;
-use crate::eval::Walk;
-use crate::eval::env::{Env, Var};
-use crate::eval::file_effects::Spot;
+use crate::eval::Evaluator;
+use crate::eval::resolve::ResolvedPath;
+use crate::eval::shell_state::{ShellState, Var};
 use crate::eval::value;
 use crate::eval::value::{Stream, Tags};
 use crate::paths;
-use crate::programs::{Call, Options, Spec, shells};
+use crate::programs::runners::shells;
+use crate::programs::{Call, Options, Spec};
 use crate::rules;
 use std::rc::Rc;
 
-pub fn cd(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
+pub(super) fn cd(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let options = call.options(Spec::default());
     let target = options.operands.first().copied();
     let dir = match target {
-        None => Some(walk.ground.home.clone()),
+        None => Some(eval.locations.home.clone()),
         Some("-") => {
-            let old = env.old_cwd.clone();
-            env.go(old.as_ref().clone());
+            let old = state.old_cwd.clone();
+            state.go(old.as_ref().clone());
             return Stream::None;
         }
         // It may lead to a directory of that name somewhere else.
-        Some(target) if env.vars.contains_key("CDPATH") && !target.starts_with(['/', '.']) => None,
-        Some(target) => directory(walk, env, target),
+        Some(target) if state.vars.contains_key("CDPATH") && !target.starts_with(['/', '.']) => None,
+        Some(target) => directory(eval, state, target),
     };
-    env.go(vec![dir]);
+    state.go(vec![dir]);
     Stream::None
 }
 
 /// Where `cd target` leads. The shell follows `..` along the path as typed, so links are kept.
-fn directory(walk: &mut Walk<'_>, env: &Env, target: &str) -> Option<String> {
-    match walk.spot(env, target) {
-        Spot::At(path) if value::has_glob(&path) => {
-            let matched = walk.glob_path(&path);
+fn directory(eval: &mut Evaluator<'_>, state: &ShellState, target: &str) -> Option<String> {
+    match eval.resolve(state, target) {
+        ResolvedPath::Known(path) if value::has_glob(&path) => {
+            let matched = eval.glob_path(&path);
             match matched.as_slice() {
                 [one] => Some(one.clone()),
                 _ => None,
             }
         }
-        Spot::At(path) => {
+        ResolvedPath::Known(path) => {
             let mut parts: Vec<&str> = Vec::new();
             for part in paths::split(&path) {
                 if part == ".." {
@@ -54,26 +55,26 @@ fn directory(walk: &mut Walk<'_>, env: &Env, target: &str) -> Option<String> {
     }
 }
 
-pub fn pushd(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
+pub(super) fn pushd(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let options = call.options(Spec::default());
-    let before = env.cwd.clone();
+    let before = state.cwd.clone();
     let dirs = match options.operands.first() {
-        Some(target) => vec![directory(walk, env, target)],
-        None => env.dirs.pop().map_or_else(|| vec![None], |dirs| dirs.as_ref().clone()),
+        Some(target) => vec![directory(eval, state, target)],
+        None => state.dirs.pop().map_or_else(|| vec![None], |dirs| dirs.as_ref().clone()),
     };
-    env.dirs.push(before);
-    env.go(dirs);
+    state.dirs.push(before);
+    state.go(dirs);
     Stream::None
 }
 
-pub fn popd(_: &mut Walk<'_>, env: &mut Env, _: &Call<'_>) -> Stream {
-    let dirs = env.dirs.pop().map_or_else(|| vec![None], |dirs| dirs.as_ref().clone());
-    env.go(dirs);
+pub(super) fn popd(_: &mut Evaluator<'_>, state: &mut ShellState, _: &Call<'_>) -> Stream {
+    let dirs = state.dirs.pop().map_or_else(|| vec![None], |dirs| dirs.as_ref().clone());
+    state.go(dirs);
     Stream::None
 }
 
 /// `export`, `declare`, `local`, `readonly`, `typeset`
-pub fn declare(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
+pub(super) fn declare(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let by_name = call.args().iter().any(|arg| arg.starts_with('-') && arg.contains('n'))
         && matches!(call.name, "declare" | "typeset" | "local");
     for arg in call.args() {
@@ -83,10 +84,10 @@ pub fn declare(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
             let name = name.trim_end_matches('+');
             if by_name {
                 // Another name for a variable: what it will hold is not followed, so it may hold anything.
-                let hole = walk.origins.hole(format!("${name}"), Tags::NONE).to_string();
-                env.set(name, hole);
+                let hole = eval.origins.hole(format!("${name}"), Tags::NONE).to_string();
+                state.set(name, hole);
             } else {
-                walk.set_variable(env, name, value.to_owned());
+                eval.set_variable(state, name, value.to_owned());
             }
         }
     }
@@ -97,16 +98,16 @@ pub fn declare(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
     Stream::None
 }
 
-pub fn unset(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
+pub(super) fn unset(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let options = call.options(Spec::default());
     for name in options.operands {
         if name == "HISTFILE" {
-            walk.found(&env.world.clone(), &rules::HISTORY, call.show());
+            eval.report(&state.machine.clone(), &rules::HISTORY, call.show());
         }
         if options_have_f(call) {
-            Rc::make_mut(&mut env.functions).remove(name);
+            Rc::make_mut(&mut state.functions).remove(name);
         } else {
-            env.unset(name);
+            state.unset(name);
         }
     }
     Stream::None
@@ -116,17 +117,17 @@ fn options_have_f(call: &Call<'_>) -> bool {
     call.args().iter().any(|arg| arg == "-f")
 }
 
-pub fn alias(_: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
+pub(super) fn alias(_: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     for arg in call.args() {
         if let Some((name, text)) = arg.split_once('=') {
-            Rc::make_mut(&mut env.aliases).insert(name.to_owned(), text.to_owned());
+            Rc::make_mut(&mut state.aliases).insert(name.to_owned(), text.to_owned());
         }
     }
     Stream::None
 }
 
-pub fn unalias(_: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
-    let aliases = Rc::make_mut(&mut env.aliases);
+pub(super) fn unalias(_: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
+    let aliases = Rc::make_mut(&mut state.aliases);
     for arg in call.args() {
         if arg == "-a" {
             aliases.clear();
@@ -136,13 +137,13 @@ pub fn unalias(_: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
     Stream::None
 }
 
-pub fn set(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
+pub(super) fn set(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let args = call.args();
     let off = args
         .windows(2)
         .any(|pair| pair[0].starts_with('+') && pair[0].ends_with('o') && pair[1] == "history");
     if off {
-        walk.found(&env.world.clone(), &rules::HISTORY, call.show());
+        eval.report(&state.machine.clone(), &rules::HISTORY, call.show());
     }
     // Alone it prints every variable.
     if args.is_empty() && call.name == "set" {
@@ -154,25 +155,25 @@ pub fn set(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
         None => None,
     };
     if let Some(operands) = operands {
-        env.args = Rc::new(operands.to_vec());
+        state.args = Rc::new(operands.to_vec());
     }
     Stream::None
 }
 
-pub fn shift(_: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
+pub(super) fn shift(_: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let count: usize = call.args().first().and_then(|arg| arg.parse().ok()).unwrap_or(1);
-    let rest = env.args.iter().skip(count).cloned().collect();
-    env.args = Rc::new(rest);
+    let rest = state.args.iter().skip(count).cloned().collect();
+    state.args = Rc::new(rest);
     Stream::None
 }
 
-pub fn leave(_: &mut Walk<'_>, env: &mut Env, _: &Call<'_>) -> Stream {
-    env.left = true;
+pub(super) fn leave(_: &mut Evaluator<'_>, state: &mut ShellState, _: &Call<'_>) -> Stream {
+    state.ended = true;
     Stream::None
 }
 
 /// `read a b`: from known text the words, otherwise what is known of the stream.
-pub fn read(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
+pub(super) fn read(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let options = call.options(Spec { short: "adinNptu", ..Spec::default() });
     let array = options.value(&["a"]);
     let names: Vec<&str> = match array {
@@ -186,7 +187,7 @@ pub fn read(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
             if array.is_some() {
                 let words =
                     lines.iter().flat_map(|line| line.split_whitespace()).map(str::to_owned).collect();
-                env.put(names[0], Var::Array(words));
+                state.put(names[0], Var::Array(words));
                 return Stream::None;
             }
             for (at, name) in names.iter().enumerate() {
@@ -203,88 +204,88 @@ pub fn read(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
                     word.to_owned()
                 });
                 let values: Vec<String> = values.collect();
-                walk.set_values(env, name, values);
+                eval.set_values(state, name, values);
             }
         }
         stream => {
             let tags = stream.tags();
             for name in names {
-                let hole = walk.origins.hole(format!("${name}"), tags);
-                env.set(name, hole.to_string());
+                let hole = eval.origins.hole(format!("${name}"), tags);
+                state.set(name, hole.to_string());
             }
         }
     }
     Stream::None
 }
 
-pub fn mapfile(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
+pub(super) fn mapfile(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let options = call.options(Spec { short: "dnOsuCc", ..Spec::default() });
     let name = options.operands.first().copied().unwrap_or("MAPFILE");
     let items = match call.stdin {
         Stream::Text(text, _) => text.lines().map(str::to_owned).collect(),
-        stream => vec![walk.origins.hole(format!("${name}"), stream.tags()).to_string()],
+        stream => vec![eval.origins.hole(format!("${name}"), stream.tags()).to_string()],
     };
-    env.put(name, Var::Array(items));
+    state.put(name, Var::Array(items));
     Stream::None
 }
 
-pub fn eval(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
+pub(super) fn eval(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let args = match call.args() {
         [first, rest @ ..] if first == "--" => rest,
         args => args,
     };
     let text = args.join(" ");
-    shells::text(walk, env, &text, call)
+    shells::text(eval, state, &text, call)
 }
 
 /// `source file`, `. file`
-pub fn source(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
+pub(super) fn source(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let Some(file) = call.args().iter().find(|arg| *arg != "--") else { return Stream::None };
-    shells::file(walk, env, Language::Shell, file, &[], call);
+    shells::file(eval, state, Language::Shell, file, &[], call);
     Stream::None
 }
 
-pub fn trap(_: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
+pub(super) fn trap(_: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let options = Options::read(call.args(), Spec { stops: true, ..Spec::default() });
     if let [text, _signal, ..] = options.operands.as_slice()
         && *text != "-"
         && !text.is_empty()
     {
-        env.traps.push((*text).to_owned());
+        state.traps.push((*text).to_owned());
     }
     Stream::None
 }
 
-pub fn history(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
+pub(super) fn history(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let options = call.options(Spec { short: "d", ..Spec::default() });
     let clears = options.has(&["c"])
         || options.has(&["d"])
         || matches!(options.operands.first(), Some(&("clear" | "delete")));
     if clears {
-        walk.found(&env.world.clone(), &rules::HISTORY, call.show());
+        eval.report(&state.machine.clone(), &rules::HISTORY, call.show());
     }
     Stream::Data(Tags::NONE)
 }
 
 /// `fc -p`: the history goes elsewhere from here on.
-pub fn fc(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
+pub(super) fn fc(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     if call.args().iter().any(|arg| arg == "-p" || arg == "-P") {
-        walk.found(&env.world.clone(), &rules::HISTORY, call.show());
+        eval.report(&state.machine.clone(), &rules::HISTORY, call.show());
     }
     Stream::Data(Tags::NONE)
 }
 
 /// `shopt -uo history`
-pub fn shopt(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
+pub(super) fn shopt(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let options = call.options(Spec::default());
     if options.has(&["u"]) && options.operands.contains(&"history") {
-        walk.found(&env.world.clone(), &rules::HISTORY, call.show());
+        eval.report(&state.machine.clone(), &rules::HISTORY, call.show());
     }
     Stream::None
 }
 
 /// `printenv`: one variable, or all of them.
-pub fn printenv(_: &mut Walk<'_>, _: &mut Env, call: &Call<'_>) -> Stream {
+pub(super) fn printenv(_: &mut Evaluator<'_>, _: &mut ShellState, call: &Call<'_>) -> Stream {
     const SECRETS: [&str; 10] =
         ["KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "PWD", "CREDENTIAL", "CREDENTIALS", "AUTH", "DSN"];
     let names: Vec<&String> = call.args().iter().filter(|arg| !arg.starts_with('-')).collect();

@@ -1,8 +1,9 @@
 //! git: what loses uncommitted work or other people's commits without a net.
 
-use crate::eval::Walk;
-use crate::eval::env::{Env, World};
-use crate::eval::file_effects::{Spot, Write};
+use crate::eval::Evaluator;
+use crate::eval::file_effects::WriteKind;
+use crate::eval::resolve::ResolvedPath;
+use crate::eval::shell_state::{Machine, ShellState};
 use crate::eval::value::{Stream, Tags, has_special};
 use crate::programs::{Call, Options, Spec};
 use crate::rules;
@@ -32,25 +33,27 @@ const COMMAND_SETTINGS: [&str; 12] = [
     "uploadpack.packobjectshook",
 ];
 
-pub fn git(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
+pub(super) fn git(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     // `-C` moves this command only.
-    let mut env = env.clone();
-    let Some(git) = global_options(walk, &mut env, call) else { return Stream::Data(Tags::NONE) };
+    let mut state = state.clone();
+    let Some(git) = global_options(eval, &mut state, call) else { return Stream::Data(Tags::NONE) };
     for (key, value) in &git.settings {
-        setting(walk, &mut env, key, value, call);
+        setting(eval, &mut state, key, value, call);
     }
-    let say = |walk: &mut Walk<'_>, env: &Env, rule: &'static Rule| walk.found(&env.world, rule, call.show());
+    let say = |eval: &mut Evaluator<'_>, state: &ShellState, rule: &'static Rule| {
+        eval.report(&state.machine, rule, call.show())
+    };
     let plain = Options::read(git.args, Spec::default());
     if skips_checks(git.verb, git.args) {
-        say(walk, &env, &rules::GIT_NO_VERIFY);
+        say(eval, &state, &rules::GIT_NO_VERIFY);
     }
     let rule = match git.verb {
-        "reset" => reset(walk, &env, &plain),
+        "reset" => reset(eval, &state, &plain),
         "push" => push(git.args),
-        "clean" => return clean(walk, &mut env, &git, call),
-        "checkout" => checkout(walk, &env, git.args),
+        "clean" => return clean(eval, &mut state, &git, call),
+        "checkout" => checkout(eval, &state, git.args),
         "switch" => plain.has(&["f", "force", "discard-changes"]).then_some(&rules::GIT_DISCARD),
-        "restore" => restore(walk, &env, git.args),
+        "restore" => restore(eval, &state, git.args),
         "stash" => match plain.operands.first() {
             Some(&"clear") => Some(&rules::GIT_EXPIRE),
             Some(&"drop") => Some(&rules::GIT_DELETE_REF),
@@ -70,7 +73,7 @@ pub fn git(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
         "prune" => (!plain.has(&["n", "dry-run"])).then_some(&rules::GIT_REWRITE),
         "filter-branch" | "filter-repo" => {
             for pair in git.args.windows(2).filter(|pair| pair[0].ends_with("-filter")) {
-                walk.text(&mut env.clone(), &pair[1], &Stream::None, false);
+                eval.text(&mut state.clone(), &pair[1], &Stream::None, false);
             }
             Some(&rules::GIT_REWRITE)
         }
@@ -80,15 +83,15 @@ pub fn git(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
             .then_some(&rules::GIT_DISCARD_FILE),
         "submodule" => {
             let forced = plain.operands.first() == Some(&"deinit") && plain.has(&["f", "force"]);
-            foreach(walk, &mut env, &git);
+            foreach(eval, &mut state, &git);
             forced.then_some(&rules::GIT_DISCARD_FILE)
         }
-        "config" => return config(walk, &mut env, &git, call),
-        "rm" => return remove(walk, &mut env, &plain, call),
-        "mv" => return rename(walk, &mut env, &plain, call),
+        "config" => return config(eval, &mut state, &git, call),
+        "rm" => return remove(eval, &mut state, &plain, call),
+        "mv" => return rename(eval, &mut state, &plain, call),
         "bisect" => {
             if git.args.first().is_some_and(|arg| arg == "run") {
-                walk.call(&mut env.clone(), &git.args[1..], &Stream::None, false);
+                eval.call(&mut state.clone(), &git.args[1..], &Stream::None, false);
             }
             None
         }
@@ -96,41 +99,41 @@ pub fn git(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
             let options =
                 Options::read(git.args, Spec { short: "xsXC", long: &["exec", "onto"], stops: false });
             for command in options.values(&["x", "exec"]) {
-                walk.text(&mut env.clone(), command, &Stream::None, false);
+                eval.text(&mut state.clone(), command, &Stream::None, false);
             }
             None
         }
         "send-email" if plain.has(&["help", "h", "dry-run", "dump-aliases"]) => None,
-        "send-email" => Some(if walk.unattended { &rules::MESSAGE_UNATTENDED } else { &rules::MESSAGE_SEND }),
+        "send-email" => Some(if eval.unattended { &rules::MESSAGE_UNATTENDED } else { &rules::MESSAGE_SEND }),
         "clone" => {
-            cloned(walk, &env, &plain);
+            cloned(eval, &state, &plain);
             None
         }
         "rev-parse" if git.args.iter().any(|arg| arg == "--show-toplevel") => {
-            return match toplevel(walk, &env) {
+            return match toplevel(eval, &state) {
                 Some(root) => Stream::text(root + "\n"),
                 None => Stream::Data(Tags::NOT_EMPTY),
             };
         }
         "rev-parse" | "describe" | "rev-list" => {
-            return Stream::text(walk.origins.hole("$(git …)", Tags::TOKEN).to_string());
+            return Stream::text(eval.origins.hole("$(git …)", Tags::TOKEN).to_string());
         }
         "show" | "diff" | "blame" | "grep" | "cat-file" | "archive" => {
-            return shows(walk, &env, &git, &plain);
+            return shows(eval, &state, &git, &plain);
         }
         "log" if git.args.iter().any(|arg| matches!(arg.as_str(), "-p" | "-u" | "--patch")) => {
-            return shows(walk, &env, &git, &plain);
+            return shows(eval, &state, &git, &plain);
         }
         "ls-files" | "ls-tree" | "status" | "branch-list" => return Stream::Data(Tags::FILES),
         _ => None,
     };
     if let Some(rule) = rule {
-        say(walk, &env, rule);
+        say(eval, &state, rule);
     }
     if git.verb == "diff" { Stream::Data(Tags::FILES) } else { Stream::Data(Tags::NONE) }
 }
 
-fn global_options<'c>(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'c>) -> Option<Git<'c>> {
+fn global_options<'c>(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'c>) -> Option<Git<'c>> {
     let args = call.args();
     let mut settings = Vec::new();
     let mut at = 0;
@@ -138,7 +141,7 @@ fn global_options<'c>(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'c>) -> Op
         let next = args.get(at + 1).map(String::as_str);
         match arg.as_str() {
             "-C" => {
-                move_to(walk, env, next.unwrap_or("."));
+                move_to(eval, state, next.unwrap_or("."));
                 at += 2;
             }
             "-c" => {
@@ -147,7 +150,7 @@ fn global_options<'c>(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'c>) -> Op
                 at += 2;
             }
             "--work-tree" => {
-                move_to(walk, env, next.unwrap_or("."));
+                move_to(eval, state, next.unwrap_or("."));
                 at += 2;
             }
             "--git-dir" | "--namespace" | "--super-prefix" | "--config-env" | "--exec-path"
@@ -155,7 +158,7 @@ fn global_options<'c>(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'c>) -> Op
                 at += 2;
             }
             arg if arg.starts_with("--work-tree=") => {
-                move_to(walk, env, &arg["--work-tree=".len()..]);
+                move_to(eval, state, &arg["--work-tree=".len()..]);
                 at += 1;
             }
             arg if arg.starts_with('-') => at += 1,
@@ -165,19 +168,19 @@ fn global_options<'c>(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'c>) -> Op
     None
 }
 
-fn move_to(walk: &mut Walk<'_>, env: &mut Env, dir: &str) {
-    let dir = match walk.spot(env, dir) {
-        Spot::At(path) if !has_special(&path) => Some(walk.ground.real(&path, true)),
+fn move_to(eval: &mut Evaluator<'_>, state: &mut ShellState, dir: &str) {
+    let dir = match eval.resolve(state, dir) {
+        ResolvedPath::Known(path) if !has_special(&path) => Some(eval.locations.real(&path, true)),
         _ => None,
     };
-    env.go(vec![dir]);
+    state.go(vec![dir]);
 }
 
 /// `-c key=value` and `git config key value`.
-fn setting(walk: &mut Walk<'_>, env: &mut Env, key: &str, value: &str, call: &Call<'_>) {
+fn setting(eval: &mut Evaluator<'_>, state: &mut ShellState, key: &str, value: &str, call: &Call<'_>) {
     let key = key.to_lowercase();
     if key == "core.hookspath" {
-        walk.found(&env.world.clone(), &rules::GIT_HOOKS_PATH, call.show());
+        eval.report(&state.machine.clone(), &rules::GIT_HOOKS_PATH, call.show());
     }
     let shell = value.strip_prefix('!');
     let runs = COMMAND_SETTINGS.contains(&key.as_str())
@@ -185,9 +188,9 @@ fn setting(walk: &mut Walk<'_>, env: &mut Env, key: &str, value: &str, call: &Ca
         || key.ends_with(".cmd")
         || key.starts_with("filter.");
     if let Some(command) = shell.or_else(|| (runs && !value.is_empty()).then_some(value)) {
-        walk.text(&mut env.clone(), command, &Stream::None, false);
+        eval.text(&mut state.clone(), command, &Stream::None, false);
     } else if key.starts_with("alias.") {
-        walk.text(&mut env.clone(), &format!("git {value}"), &Stream::None, false);
+        eval.text(&mut state.clone(), &format!("git {value}"), &Stream::None, false);
     }
 }
 
@@ -227,16 +230,16 @@ fn skips_checks(verb: &str, args: &[String]) -> bool {
     false
 }
 
-fn reset(walk: &mut Walk<'_>, env: &Env, options: &Options<'_>) -> Option<&'static Rule> {
+fn reset(eval: &mut Evaluator<'_>, state: &ShellState, options: &Options<'_>) -> Option<&'static Rule> {
     if options.has(&["hard"]) {
         // Looking at the tree takes git itself, so only where it makes a difference.
         let differs =
-            walk.choices.decision(&rules::GIT_RESET_CLEAN) < walk.choices.decision(&rules::GIT_DISCARD);
-        let is_clean = |walk: &mut Walk<'_>| {
-            let root = toplevel(walk, env)?;
-            walk.ground.files.is_clean(&root)
+            eval.policy.decision(&rules::GIT_RESET_CLEAN) < eval.policy.decision(&rules::GIT_DISCARD);
+        let is_clean = |eval: &mut Evaluator<'_>| {
+            let root = toplevel(eval, state)?;
+            eval.locations.files.is_clean(&root)
         };
-        let clean = differs && env.world == World::Here && is_clean(walk) == Some(true);
+        let clean = differs && state.machine == Machine::Local && is_clean(eval) == Some(true);
         Some(if clean { &rules::GIT_RESET_CLEAN } else { &rules::GIT_DISCARD })
     } else {
         options.has(&["merge"]).then_some(&rules::GIT_DISCARD_FILE)
@@ -269,7 +272,7 @@ fn branch(options: &Options<'_>) -> Option<&'static Rule> {
         .then_some(&rules::GIT_DELETE_REF)
 }
 
-fn clean(walk: &mut Walk<'_>, env: &mut Env, git: &Git<'_>, call: &Call<'_>) -> Stream {
+fn clean(eval: &mut Evaluator<'_>, state: &mut ShellState, git: &Git<'_>, call: &Call<'_>) -> Stream {
     let options = Options::read(git.args, Spec { short: "e", long: &["exclude"], stops: false });
     let unforced = git.settings.iter().any(|(key, value)| {
         key.eq_ignore_ascii_case("clean.requireForce") && matches!(*value, "false" | "0" | "no" | "off")
@@ -280,63 +283,63 @@ fn clean(walk: &mut Walk<'_>, env: &mut Env, git: &Git<'_>, call: &Call<'_>) -> 
     if options.operands.is_empty() {
         let asks = options.has(&["i", "interactive"]) && !options.has(&["f", "force"]);
         let rule = if asks { &rules::GIT_DISCARD_FILE } else { &rules::GIT_DISCARD };
-        walk.found(&env.world.clone(), rule, call.show());
+        eval.report(&state.machine.clone(), rule, call.show());
     }
     // With a path it is deleting like any other.
     let subject = call.show();
     for path in options.operands {
-        if is_whole(walk, env, path) && !is_inner_directory(walk, env, path) {
-            walk.found(&env.world.clone(), &rules::GIT_DISCARD, subject.clone());
+        if is_whole(eval, state, path) && !is_inner_directory(eval, state, path) {
+            eval.report(&state.machine.clone(), &rules::GIT_DISCARD, subject.clone());
         } else {
-            walk.delete(env, path, &subject);
+            eval.delete(state, path, &subject);
         }
     }
     Stream::None
 }
 
 /// More than one file: a directory, a pattern, the whole tree.
-fn is_whole(walk: &mut Walk<'_>, env: &Env, pathspec: &str) -> bool {
+fn is_whole(eval: &mut Evaluator<'_>, state: &ShellState, pathspec: &str) -> bool {
     if pathspec.starts_with(':')
         || pathspec.contains(['*', '?', '['])
         || matches!(pathspec, "." | "./" | "..")
     {
         return true;
     }
-    match walk.spot(env, pathspec) {
-        Spot::At(path) => {
-            let real = walk.ground.real(&path, true);
-            has_special(&path) || pathspec.ends_with('/') || walk.ground.files.is_dir(&real)
+    match eval.resolve(state, pathspec) {
+        ResolvedPath::Known(path) => {
+            let real = eval.locations.real(&path, true);
+            has_special(&path) || pathspec.ends_with('/') || eval.locations.files.is_dir(&real)
         }
         _ => false,
     }
 }
 
-fn is_inner_directory(walk: &mut Walk<'_>, env: &Env, pathspec: &str) -> bool {
+fn is_inner_directory(eval: &mut Evaluator<'_>, state: &ShellState, pathspec: &str) -> bool {
     if pathspec.starts_with(':') || pathspec.contains(['*', '?', '[']) {
         return false;
     }
-    match walk.spot(env, pathspec) {
-        Spot::At(path) if !has_special(&path) => {
-            let real = walk.ground.real(&path, true);
-            walk.ground.zone(&real) == crate::paths::Zone::Inside
+    match eval.resolve(state, pathspec) {
+        ResolvedPath::Known(path) if !has_special(&path) => {
+            let real = eval.locations.real(&path, true);
+            eval.locations.zone(&real) == crate::paths::Zone::Inside
         }
         _ => false,
     }
 }
 
 /// The rule for throwing away changes in these paths.
-fn discard(walk: &mut Walk<'_>, env: &Env, paths: &[&str]) -> Option<&'static Rule> {
+fn discard(eval: &mut Evaluator<'_>, state: &ShellState, paths: &[&str]) -> Option<&'static Rule> {
     if paths.is_empty() {
         return None;
     }
     for path in paths {
-        walk.custom(env, path, &format!("git … {path}"));
+        eval.check_user_protected(state, path, &format!("git … {path}"));
     }
-    let whole = paths.iter().any(|path| is_whole(walk, env, path));
+    let whole = paths.iter().any(|path| is_whole(eval, state, path));
     Some(if whole { &rules::GIT_DISCARD } else { &rules::GIT_DISCARD_FILE })
 }
 
-fn checkout(walk: &mut Walk<'_>, env: &Env, args: &[String]) -> Option<&'static Rule> {
+fn checkout(eval: &mut Evaluator<'_>, state: &ShellState, args: &[String]) -> Option<&'static Rule> {
     let split = args.iter().position(|arg| arg == "--");
     let before = &args[..split.unwrap_or(args.len())];
     let options = Options::read(
@@ -354,7 +357,7 @@ fn checkout(walk: &mut Walk<'_>, env: &Env, args: &[String]) -> Option<&'static 
     }
     if let Some(split) = split {
         let paths: Vec<&str> = args[split + 1..].iter().map(String::as_str).collect();
-        return discard(walk, env, &paths);
+        return discard(eval, state, &paths);
     }
     if options.has(&["b", "B", "orphan", "t", "track", "detach"]) {
         return None;
@@ -362,35 +365,35 @@ fn checkout(walk: &mut Walk<'_>, env: &Env, args: &[String]) -> Option<&'static 
     match options.operands.as_slice() {
         [] => None,
         // One word: a branch, unless it is a path and no branch.
-        [only] if is_path(walk, env, only) => {
+        [only] if is_path(eval, state, only) => {
             // A directory without its slash may be a branch all the same.
             let clear = matches!(*only, "." | ".." | "*") || only.contains(['/', ':']) || has_special(only);
-            let rule = discard(walk, env, &[only]);
+            let rule = discard(eval, state, &[only]);
             if clear { rule } else { Some(&rules::GIT_DISCARD_FILE) }
         }
         [_] => None,
         [first, rest @ ..] => {
-            let paths = if is_path(walk, env, first) { options.operands.as_slice() } else { rest };
-            discard(walk, env, paths)
+            let paths = if is_path(eval, state, first) { options.operands.as_slice() } else { rest };
+            discard(eval, state, paths)
         }
     }
 }
 
-fn is_path(walk: &mut Walk<'_>, env: &Env, word: &str) -> bool {
+fn is_path(eval: &mut Evaluator<'_>, state: &ShellState, word: &str) -> bool {
     if matches!(word, "." | "./" | ".." | ":/" | "*") || word.starts_with(":(") || word.starts_with("./") {
         return true;
     }
     if has_special(word) {
         return crate::eval::value::has_glob(word);
     }
-    let Spot::At(path) = walk.spot(env, word) else { return false };
-    let exists = walk.ground.files.exists(&walk.ground.real(&path, false));
-    let is_branch = toplevel(walk, env)
-        .is_some_and(|root| walk.ground.files.exists(&format!("{root}/.git/refs/heads/{word}")));
+    let ResolvedPath::Known(path) = eval.resolve(state, word) else { return false };
+    let exists = eval.locations.files.exists(&eval.locations.real(&path, false));
+    let is_branch = toplevel(eval, state)
+        .is_some_and(|root| eval.locations.files.exists(&format!("{root}/.git/refs/heads/{word}")));
     exists && !is_branch
 }
 
-fn restore(walk: &mut Walk<'_>, env: &Env, args: &[String]) -> Option<&'static Rule> {
+fn restore(eval: &mut Evaluator<'_>, state: &ShellState, args: &[String]) -> Option<&'static Rule> {
     let options = Options::read(
         args,
         Spec { short: "s", long: &["source", "conflict", "pathspec-from-file"], stops: false },
@@ -400,10 +403,10 @@ fn restore(walk: &mut Walk<'_>, env: &Env, args: &[String]) -> Option<&'static R
     if (staged && !worktree) || options.has(&["p", "patch"]) {
         return None;
     }
-    discard(walk, env, &options.operands)
+    discard(eval, state, &options.operands)
 }
 
-fn config(walk: &mut Walk<'_>, env: &mut Env, git: &Git<'_>, call: &Call<'_>) -> Stream {
+fn config(eval: &mut Evaluator<'_>, state: &mut ShellState, git: &Git<'_>, call: &Call<'_>) -> Stream {
     let options = Options::read(
         git.args,
         Spec { short: "f", long: &["file", "blob", "type", "default"], stops: false },
@@ -419,72 +422,82 @@ fn config(walk: &mut Walk<'_>, env: &mut Env, git: &Git<'_>, call: &Call<'_>) ->
         return Stream::Data(Tags::NONE);
     }
     if let Some(file) = options.value(&["f", "file"]) {
-        walk.write(env, file, Write::Append, &call.show());
+        eval.write(state, file, WriteKind::Append, &call.show());
     }
     let unsets =
         options.names().any(|name| name.starts_with("unset")) || options.operands.first() == Some(&"unset");
     match operands {
-        [key, value, ..] => setting(walk, env, key, value, call),
+        [key, value, ..] => setting(eval, state, key, value, call),
         [key] if unsets && key.eq_ignore_ascii_case("core.hooksPath") => {
-            walk.found(&env.world.clone(), &rules::GIT_HOOKS_PATH, call.show());
+            eval.report(&state.machine.clone(), &rules::GIT_HOOKS_PATH, call.show());
         }
         _ if options.has(&["e", "edit"]) => {
-            walk.found(&env.world.clone(), &rules::WRITE_GIT_DATA, call.show());
+            eval.report(&state.machine.clone(), &rules::WRITE_GIT_DATA, call.show());
         }
         _ => {}
     }
     Stream::Data(Tags::NONE)
 }
 
-fn remove(walk: &mut Walk<'_>, env: &mut Env, options: &Options<'_>, call: &Call<'_>) -> Stream {
+fn remove(
+    eval: &mut Evaluator<'_>,
+    state: &mut ShellState,
+    options: &Options<'_>,
+    call: &Call<'_>,
+) -> Stream {
     if options.has(&["cached", "n", "dry-run"]) {
         return Stream::None;
     }
     for path in &options.operands {
         if matches!(*path, "." | "./" | "*" | ":/") {
-            walk.found(&env.world.clone(), &rules::DELETE_EVERYTHING, call.show());
+            eval.report(&state.machine.clone(), &rules::DELETE_EVERYTHING, call.show());
         } else if options.has(&["f", "force"]) {
             // Without force git keeps what is not committed.
-            walk.delete(env, path, &call.show());
+            eval.delete(state, path, &call.show());
         }
     }
     Stream::None
 }
 
-fn rename(walk: &mut Walk<'_>, env: &mut Env, options: &Options<'_>, call: &Call<'_>) -> Stream {
+fn rename(
+    eval: &mut Evaluator<'_>,
+    state: &mut ShellState,
+    options: &Options<'_>,
+    call: &Call<'_>,
+) -> Stream {
     if let Some(target) = options.operands.last() {
-        walk.write(env, target, Write::Replace, &call.show());
+        eval.write(state, target, WriteKind::Replace, &call.show());
     }
     Stream::None
 }
 
-fn foreach(walk: &mut Walk<'_>, env: &mut Env, git: &Git<'_>) {
+fn foreach(eval: &mut Evaluator<'_>, state: &mut ShellState, git: &Git<'_>) {
     if let Some(at) = git.args.iter().position(|arg| arg == "foreach") {
         let command: Vec<&str> =
             git.args[at + 1..].iter().map(String::as_str).filter(|arg| *arg != "--recursive").collect();
-        let mut inner = env.clone();
+        let mut inner = state.clone();
         inner.go(vec![None]);
-        walk.text(&mut inner, &command.join(" "), &Stream::None, false);
+        eval.text(&mut inner, &command.join(" "), &Stream::None, false);
     }
 }
 
 /// A fresh clone is a download.
-fn cloned(walk: &mut Walk<'_>, env: &Env, options: &Options<'_>) {
+fn cloned(eval: &mut Evaluator<'_>, state: &ShellState, options: &Options<'_>) {
     let Some(url) = options.operands.first() else { return };
     let name = url.trim_end_matches('/').rsplit(['/', ':']).next().unwrap_or("repository");
     let name = name.strip_suffix(".git").unwrap_or(name);
     let dir = options.operands.get(1).copied().unwrap_or(name);
-    if let Spot::At(path) = walk.spot(env, dir) {
-        let real = walk.ground.real(&path, true);
-        walk.unpacked.push(real);
+    if let ResolvedPath::Known(path) = eval.resolve(state, dir) {
+        let real = eval.locations.real(&path, true);
+        eval.unpacked.push(real);
     }
 }
 
-fn toplevel(walk: &mut Walk<'_>, env: &Env) -> Option<String> {
-    let dir = walk.choose(&env.cwd.clone()).flatten()?;
-    let mut dir = walk.ground.real(&dir, true);
+fn toplevel(eval: &mut Evaluator<'_>, state: &ShellState) -> Option<String> {
+    let dir = eval.choose(&state.cwd.clone()).flatten()?;
+    let mut dir = eval.locations.real(&dir, true);
     while !dir.is_empty() {
-        if walk.ground.is_repository(&dir) {
+        if eval.locations.is_repository(&dir) {
             return Some(dir);
         }
         dir.truncate(crate::paths::parent(&dir).len());
@@ -493,7 +506,7 @@ fn toplevel(walk: &mut Walk<'_>, env: &Env) -> Option<String> {
 }
 
 /// Commands that print contents: `show HEAD:.env`, `diff .env`, `grep x -- .env`.
-fn shows(walk: &mut Walk<'_>, env: &Env, git: &Git<'_>, options: &Options<'_>) -> Stream {
+fn shows(eval: &mut Evaluator<'_>, state: &ShellState, git: &Git<'_>, options: &Options<'_>) -> Stream {
     const SUMMARIES: [&str; 9] = [
         "stat",
         "name-only",
@@ -512,8 +525,8 @@ fn shows(walk: &mut Walk<'_>, env: &Env, git: &Git<'_>, options: &Options<'_>) -
     let mut tags = Tags::NONE;
     for operand in options.operands.iter().skip(skip) {
         let path = operand.rsplit(':').next().unwrap_or(operand);
-        if walk.is_secret(env, path) {
-            tags = walk.read(env, path).tags();
+        if eval.is_secret(state, path) {
+            tags = eval.read(state, path).tags();
         }
     }
     Stream::Data(tags)

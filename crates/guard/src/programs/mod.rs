@@ -1,56 +1,48 @@
 //! What programs do with their arguments: one table, name ▶ rules. Programs that are not in it are nobody's
 //! business here.
 
-mod archives;
 mod builtins;
-mod containers;
-mod copying;
-mod deleting;
-mod disks;
-mod find;
+mod databases;
+mod files;
 mod git;
-mod kill;
-mod machine;
 mod network;
 mod options;
-mod output;
-mod reading;
-mod scripts;
-mod shells;
-mod sql;
+mod printing;
+mod runners;
+mod system;
 mod table;
-mod wrappers;
 
 use crate::code::Language;
-use crate::eval::env::{Env, World};
-use crate::eval::file_effects::Spot;
+use crate::eval::resolve::ResolvedPath;
+use crate::eval::shell_state::{Machine, ShellState};
 use crate::eval::value;
 use crate::eval::value::{Stream, Tags};
-use crate::eval::{Walk, pattern};
+use crate::eval::{Evaluator, glob};
 use crate::programs::options::{Options, Spec};
+use crate::programs::runners::{scripts, shells};
 use crate::rules;
-use crate::rules::pattern::Words;
+use crate::rules::pattern::CommandWords;
 
 /// One command as its program would see it.
-pub struct Call<'c> {
+pub(crate) struct Call<'c> {
     pub name: &'c str,
     pub argv: &'c [String],
     pub stdin: &'c Stream,
     /// Somebody reads what it prints.
-    pub want: bool,
+    pub output_used: bool,
 }
 
 impl<'c> Call<'c> {
-    pub fn args(&self) -> &'c [String] {
+    pub(crate) fn args(&self) -> &'c [String] {
         &self.argv[1..]
     }
 
-    pub fn options(&self, spec: Spec<'_>) -> Options<'c> {
+    pub(crate) fn options(&self, spec: Spec<'_>) -> Options<'c> {
         Options::read(self.args(), spec)
     }
 
     /// For the reason.
-    pub fn show(&self) -> String {
+    pub(crate) fn show(&self) -> String {
         let mut text = String::new();
         for word in self.argv {
             if !text.is_empty() {
@@ -65,79 +57,85 @@ impl<'c> Call<'c> {
     }
 
     /// What a filter hands on.
-    pub fn filtered(&self) -> Stream {
+    pub(crate) fn filtered(&self) -> Stream {
         Stream::Data(self.stdin.tags().only(Tags::FLOWING))
     }
 }
 
-pub type Handler = fn(&mut Walk<'_>, &mut Env, &Call<'_>) -> Stream;
+pub(crate) type Handler = fn(&mut Evaluator<'_>, &mut ShellState, &Call<'_>) -> Stream;
 
 /// More programs than this behind one glob are not looked at one by one.
-const MOST_PROGRAMS: usize = 16;
+const MAX_GLOBBED_PROGRAMS: usize = 16;
 
 /// Shows one command to the rules of its program.
-pub fn run(walk: &mut Walk<'_>, env: &mut Env, argv: &[String], stdin: &Stream, want: bool) -> Stream {
+pub(crate) fn run(
+    eval: &mut Evaluator<'_>,
+    state: &mut ShellState,
+    argv: &[String],
+    stdin: &Stream,
+    output_used: bool,
+) -> Stream {
     let full = argv[0].as_str();
     let base = full.rsplit('/').next().unwrap_or(full);
     if value::has_hole(base) {
-        return unknown_program(walk, env, full, argv);
+        return unknown_program(eval, state, full, argv);
     }
     if value::has_glob(full) {
-        return globbed_program(walk, env, argv, stdin, want);
+        return globbed_program(eval, state, argv, stdin, output_used);
     }
     let mut plain = plain_name(base);
-    if let Some(other) = linked_program(walk, env, full, &plain) {
+    if let Some(other) = linked_program(eval, state, full, &plain) {
         plain = other;
     }
-    let call = Call { name: &plain, argv, stdin, want };
+    let call = Call { name: &plain, argv, stdin, output_used };
     if full.contains('/')
-        && let Some(content) = walk.content_to_run(env, full)
+        && let Some(content) = eval.content_to_run(state, full)
     {
-        run_made_file(walk, env, &content, &call);
+        run_made_file(eval, state, &content, &call);
     } else if full.contains('/') && table::find(&plain).is_none() {
-        scripts::program(walk, env, &call);
+        scripts::program(eval, state, &call);
     }
-    scripts::named(walk, env, &call);
-    named_rules(walk, env, &call);
+    scripts::named(eval, state, &call);
+    named_rules(eval, state, &call);
     let out = match table::find(&plain) {
-        Some(handler) => handler(walk, env, &call),
+        Some(handler) => handler(eval, state, &call),
         None => {
-            unknown_wrapper(walk, env, &call);
+            unknown_wrapper(eval, state, &call);
             call.filtered()
         }
     };
-    printed_secret(walk, &call, out)
+    printed_secret(eval, &call, out)
 }
 
 /// The rules that are "this program with these words".
-fn named_rules(walk: &mut Walk<'_>, env: &Env, call: &Call<'_>) {
+fn named_rules(eval: &mut Evaluator<'_>, state: &ShellState, call: &Call<'_>) {
     let rows = rules::about(rules::NAMED, call.name, |row| row.0);
     if rows.is_empty() {
         return;
     }
-    let words = Words::read(call.name, call.args());
+    let words = CommandWords::read(call.name, call.args());
     if words.helps {
         return;
     }
     for (_, pattern, rule) in rows {
-        if words.fit(pattern) && !rule.unless_env.iter().any(|setting| env.holds(setting)) {
-            walk.found_by(&env.world.clone(), rule, call.show(), pattern);
+        if words.fit(pattern) && !rule.unless_env.iter().any(|setting| state.holds(setting)) {
+            eval.report_match(&state.machine.clone(), rule, call.show(), pattern);
         }
     }
 }
 
 /// `gh auth token`: what it prints is a secret, wherever it goes from here.
-fn printed_secret(walk: &mut Walk<'_>, call: &Call<'_>, out: Stream) -> Stream {
+fn printed_secret(eval: &mut Evaluator<'_>, call: &Call<'_>, out: Stream) -> Stream {
     let rows = rules::about(rules::SECRETS, call.name, |row| row.0);
-    if rows.is_empty() || !call.want {
+    if rows.is_empty() || !call.output_used {
         return out;
     }
-    let words = Words::read(call.name, call.args());
+    let words = CommandWords::read(call.name, call.args());
     let Some((_, _, hosts)) = rows.iter().find(|(_, pattern, _)| words.fit(pattern)) else { return out };
     if hosts.is_empty() {
-        walk.any_host = true;
+        eval.any_host = true;
     }
-    walk.token_hosts.extend_from_slice(hosts);
+    eval.token_hosts.extend_from_slice(hosts);
     Stream::Data(out.tags().and(Tags::SECRET))
 }
 
@@ -149,17 +147,17 @@ fn known_program(path: &str) -> Option<String> {
 }
 
 /// `ln -s /usr/bin/sudo s; ./s id`: the program behind a link of another name.
-fn linked_program(walk: &mut Walk<'_>, env: &Env, full: &str, plain: &str) -> Option<String> {
+fn linked_program(eval: &mut Evaluator<'_>, state: &ShellState, full: &str, plain: &str) -> Option<String> {
     if !full.contains('/') || table::find(plain).is_some() {
         return None;
     }
-    let Spot::At(path) = walk.spot(env, full) else { return None };
-    let real = walk.ground.real(&path, true);
+    let ResolvedPath::Known(path) = eval.resolve(state, full) else { return None };
+    let real = eval.locations.real(&path, true);
     known_program(&real).filter(|_| real != path)
 }
 
 /// Whether `name` is a shell or an interpreter.
-pub fn is_shell(name: &str) -> bool {
+pub(crate) fn is_shell(name: &str) -> bool {
     let name = plain_name(name.rsplit('/').next().unwrap_or(name));
     matches!(
         name.as_str(),
@@ -168,7 +166,7 @@ pub fn is_shell(name: &str) -> bool {
 }
 
 /// The name that the rules know the program of a command by.
-pub fn name_of(word: &str) -> String {
+pub(crate) fn name_of(word: &str) -> String {
     plain_name(word.rsplit('/').next().unwrap_or(word))
 }
 
@@ -207,8 +205,8 @@ fn plain_name(base: &str) -> String {
     name.to_owned()
 }
 
-fn unknown_program(walk: &mut Walk<'_>, env: &mut Env, full: &str, argv: &[String]) -> Stream {
-    let tags = walk.origins.tags(full);
+fn unknown_program(eval: &mut Evaluator<'_>, state: &mut ShellState, full: &str, argv: &[String]) -> Stream {
+    let tags = eval.origins.tags(full);
     let subject = argv.join(" ");
     let rule = if tags.has(Tags::DOWNLOAD) {
         &rules::NETWORK_SHELL
@@ -220,69 +218,69 @@ fn unknown_program(walk: &mut Walk<'_>, env: &mut Env, full: &str, argv: &[Strin
     } else {
         &rules::SHELL_UNKNOWN_COMMAND
     };
-    walk.found(&env.world.clone(), rule, subject);
+    eval.report(&state.machine.clone(), rule, subject);
     Stream::Data(Tags::NONE)
 }
 
 /// `/bin/r? -rf /`: whatever the glob matches on this disk.
 fn globbed_program(
-    walk: &mut Walk<'_>,
-    env: &mut Env,
+    eval: &mut Evaluator<'_>,
+    state: &mut ShellState,
     argv: &[String],
     stdin: &Stream,
-    want: bool,
+    output_used: bool,
 ) -> Stream {
     let mut matched = Vec::new();
-    if let Spot::At(path) = walk.spot(env, &argv[0]) {
-        matched = walk.glob_path(&path);
+    if let ResolvedPath::Known(path) = eval.resolve(state, &argv[0]) {
+        matched = eval.glob_path(&path);
     }
     // The disk may hold programs that this one does not.
     let last = argv[0].rsplit('/').next().unwrap_or("");
-    matched.extend(table::names().filter(|name| pattern::matches_visible(last, name)).map(str::to_owned));
-    if matched.is_empty() || matched.len() > MOST_PROGRAMS {
-        walk.found(&env.world.clone(), &rules::SHELL_UNKNOWN_COMMAND, argv.join(" "));
+    matched.extend(table::names().filter(|name| glob::matches_visible(last, name)).map(str::to_owned));
+    if matched.is_empty() || matched.len() > MAX_GLOBBED_PROGRAMS {
+        eval.report(&state.machine.clone(), &rules::SHELL_UNKNOWN_COMMAND, argv.join(" "));
     }
     let mut out = Stream::Data(Tags::NONE);
-    for path in matched.into_iter().take(MOST_PROGRAMS) {
+    for path in matched.into_iter().take(MAX_GLOBBED_PROGRAMS) {
         let mut argv = argv.to_vec();
         argv[0] = path;
-        out = walk.call(env, &argv, stdin, want);
+        out = eval.call(state, &argv, stdin, output_used);
     }
     out
 }
 
 /// A file that the line wrote or downloaded before it runs it.
-fn run_made_file(walk: &mut Walk<'_>, env: &mut Env, content: &Stream, call: &Call<'_>) {
+fn run_made_file(eval: &mut Evaluator<'_>, state: &mut ShellState, content: &Stream, call: &Call<'_>) {
     match content {
         Stream::Text(text, tags) if !tags.has(Tags::DECODED) => {
             let language = Language::of_shebang(text);
-            shells::code(walk, env, language, text, call, call.args());
+            shells::code(eval, state, language, text, call, call.args());
         }
-        content => shells::run_stored(walk, env, content.tags(), call),
+        content => shells::run_stored(eval, state, content.tags(), call),
     }
 }
 
 /// A program the guard does not know that is handed a dangerous command, word by word.
-fn unknown_wrapper(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) {
+fn unknown_wrapper(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) {
     let Some(at) =
         call.args().iter().position(|arg| matches!(arg.rsplit('/').next(), Some("rm" | "mkfs" | "dd")))
     else {
         return;
     };
-    if env.world != World::Here {
+    if state.machine != Machine::Local {
         return;
     }
-    let before = walk.worst.take();
-    walk.call(&mut env.clone(), &call.args()[at..], &Stream::None, false);
-    let inner = std::mem::replace(&mut walk.worst, before);
+    let before = eval.worst.take();
+    eval.call(&mut state.clone(), &call.args()[at..], &Stream::None, false);
+    let inner = std::mem::replace(&mut eval.worst, before);
     if inner.is_some_and(|finding| finding.decision == crate::Decision::Deny) {
-        walk.found(&World::Here, &rules::SHELL_WRAPPED, call.show());
+        eval.report(&Machine::Local, &rules::SHELL_WRAPPED, call.show());
     }
 }
 
 /// Shell text that a program of another language runs.
-pub fn run_code_text(walk: &mut Walk<'_>, env: &mut Env, text: &str, subject: &str) {
+pub(crate) fn run_code_text(eval: &mut Evaluator<'_>, state: &mut ShellState, text: &str, subject: &str) {
     let argv = [subject.to_owned()];
-    let call = Call { name: "", argv: &argv, stdin: &Stream::None, want: false };
-    shells::text(walk, &mut env.clone(), text, &call);
+    let call = Call { name: "", argv: &argv, stdin: &Stream::None, output_used: false };
+    shells::text(eval, &mut state.clone(), text, &call);
 }

@@ -1,48 +1,48 @@
 //! Programs that talk to other machines: what comes in is marked as downloaded, what goes out must be no secret.
 
-use crate::eval::Walk;
-use crate::eval::env::{Env, World};
-use crate::eval::file_effects::Write;
+use crate::eval::Evaluator;
+use crate::eval::file_effects::WriteKind;
+use crate::eval::shell_state::{Machine, ShellState};
 use crate::eval::value::{Stream, Tags};
-use crate::programs::deleting::is_remote;
+use crate::programs::files::deleting::is_remote;
 use crate::programs::{Call, Options, Spec};
 use crate::rules;
 
 /// Says so if anything this command hands over is a secret.
-fn no_secrets(walk: &mut Walk<'_>, env: &Env, call: &Call<'_>) {
-    let mut words = call.argv.iter().fold(Tags::NONE, |tags, word| tags.and(walk.origins.tags(word)));
-    if goes_home(walk, call) {
+fn no_secrets(eval: &mut Evaluator<'_>, state: &ShellState, call: &Call<'_>) {
+    let mut words = call.argv.iter().fold(Tags::NONE, |tags, word| tags.and(eval.origins.tags(word)));
+    if goes_home(eval, call) {
         words = Tags::NONE;
     }
     // `gh secret set` is where secrets are meant to go.
     let kept = call.name == "gh" && call.args().first().is_some_and(|verb| verb == "secret");
     if !kept && words.and(call.stdin.tags()).has(Tags::SECRET) {
-        walk.found(&env.world, &rules::NETWORK_SECRET, call.show());
+        eval.report(&state.machine, &rules::NETWORK_SECRET, call.show());
     }
 }
 
 /// A token in a header goes to the service it is for: `curl -H "Bearer $(gh auth token)" https://api.github.com`.
-fn goes_home(walk: &Walk<'_>, call: &Call<'_>) -> bool {
+fn goes_home(eval: &Evaluator<'_>, call: &Call<'_>) -> bool {
     let mut hosts = call.args().iter().filter_map(|arg| {
         let (_, rest) = arg.split_once("://")?;
         let host = rest.split(['/', '?', '#']).next()?.rsplit('@').next()?;
         Some(host.split(':').next().unwrap_or(host))
     });
     let known = |host: &str| {
-        walk.token_hosts
+        eval.token_hosts
             .iter()
             .any(|home| host.strip_suffix(home).is_some_and(|rest| rest.is_empty() || rest.ends_with('.')))
     };
-    !walk.any_host && !walk.token_hosts.is_empty() && hosts.clone().count() > 0 && hosts.all(known)
+    !eval.any_host && !eval.token_hosts.is_empty() && hosts.clone().count() > 0 && hosts.all(known)
 }
 
-fn sends_file(walk: &mut Walk<'_>, env: &Env, file: &str, call: &Call<'_>) {
-    if walk.is_secret(env, file) {
-        walk.found(&env.world, &rules::NETWORK_SECRET, call.show());
+fn sends_file(eval: &mut Evaluator<'_>, state: &ShellState, file: &str, call: &Call<'_>) {
+    if eval.is_secret(state, file) {
+        eval.report(&state.machine, &rules::NETWORK_SECRET, call.show());
     }
 }
 
-pub fn curl(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
+pub(super) fn curl(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let options = call.options(Spec {
         short: "AbcCdDeEFhHKmoPQrtTuUwXxyYz",
         long: &[
@@ -92,14 +92,14 @@ pub fn curl(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
         ],
         stops: false,
     });
-    no_secrets(walk, env, call);
+    no_secrets(eval, state, call);
     // headspace's own routes for answering; reading its board is fine.
     let answers = |arg: &&String| {
         arg.contains("/api/answer/")
             || arg.contains("/api/interactions/") && arg.trim_end_matches('/').ends_with("/answer")
     };
     if call.args().iter().any(|arg| answers(&arg)) {
-        walk.found(&env.world.clone(), &rules::ANSWER_AGENT, call.show());
+        eval.report(&state.machine.clone(), &rules::ANSWER_AGENT, call.show());
     }
     for value in options.values(&[
         "d",
@@ -114,17 +114,17 @@ pub fn curl(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
     ]) {
         if let Some(at) = value.find(['@', '<']) {
             let file = value[at + 1..].split(';').next().unwrap_or("");
-            sends_file(walk, env, file, call);
+            sends_file(eval, state, file, call);
         }
     }
     for file in options.values(&["T", "upload-file", "K", "config", "b", "cookie"]) {
-        sends_file(walk, env, file, call);
+        sends_file(eval, state, file, call);
     }
     for file in options.values(&["H", "header", "proxy-header"]).filter_map(|value| value.strip_prefix('@')) {
-        sends_file(walk, env, file, call);
+        sends_file(eval, state, file, call);
     }
     for url in options.operands.iter().filter_map(|url| url.strip_prefix("file://")) {
-        walk.read(env, url);
+        eval.read(state, url);
     }
     let subject = call.show();
     let download = Stream::Data(Tags::DOWNLOAD);
@@ -138,16 +138,16 @@ pub fn curl(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
         }
         to_file = true;
         let file = dir.map_or_else(|| file.to_owned(), |dir| format!("{dir}/{file}"));
-        walk.write(env, &file, Write::Overwrite, &subject);
-        walk.remember(env, &file, download.clone(), false);
+        eval.write(state, &file, WriteKind::Overwrite, &subject);
+        eval.remember(state, &file, download.clone(), false);
     }
     if options.has(&["O", "remote-name", "remote-name-all", "J"]) {
         to_file = true;
         for url in &options.operands {
             let name = name_of_url(url);
             let file = dir.map_or_else(|| name.to_owned(), |dir| format!("{dir}/{name}"));
-            walk.write(env, &file, Write::Overwrite, &subject);
-            walk.remember(env, &file, download.clone(), false);
+            eval.write(state, &file, WriteKind::Overwrite, &subject);
+            eval.remember(state, &file, download.clone(), false);
         }
     }
     if to_file && !options.values(&["o", "output"]).any(|file| file == "-") {
@@ -167,7 +167,7 @@ fn name_of_url(url: &str) -> &str {
     }
 }
 
-pub fn wget(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
+pub(super) fn wget(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let options = call.options(Spec {
         short: "OoaeiBtTwQPUlARDIX",
         long: &[
@@ -200,9 +200,9 @@ pub fn wget(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
         ],
         stops: false,
     });
-    no_secrets(walk, env, call);
+    no_secrets(eval, state, call);
     for file in options.values(&["post-file", "body-file"]) {
-        sends_file(walk, env, file, call);
+        sends_file(eval, state, file, call);
     }
     let subject = call.show();
     let download = Stream::Data(Tags::DOWNLOAD);
@@ -214,16 +214,16 @@ pub fn wget(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
     match options.value(&output) {
         Some("-" | "/dev/stdout") => return download,
         Some(file) => {
-            walk.write(env, file, Write::Overwrite, &subject);
-            walk.remember(env, file, download, false);
+            eval.write(state, file, WriteKind::Overwrite, &subject);
+            eval.remember(state, file, download, false);
         }
         None => {
             let dir = options.value(&["P", "directory-prefix", "d", "dir"]);
             for url in &options.operands {
                 let name = name_of_url(url);
                 let file = dir.map_or_else(|| name.to_owned(), |dir| format!("{dir}/{name}"));
-                walk.write(env, &file, Write::Overwrite, &subject);
-                walk.remember(env, &file, download.clone(), false);
+                eval.write(state, &file, WriteKind::Overwrite, &subject);
+                eval.remember(state, &file, download.clone(), false);
             }
         }
     }
@@ -231,8 +231,8 @@ pub fn wget(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
 }
 
 /// Programs that send what they are given: cloud tools, forges, name servers.
-pub fn client(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
-    no_secrets(walk, env, call);
+pub(super) fn client(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
+    no_secrets(eval, state, call);
     // A key to log in with stays here: `sftp -i ~/.ssh/id_rsa host`.
     let logs_in =
         |at: usize| call.name == "sftp" && at > 0 && matches!(call.args()[at - 1].as_str(), "-i" | "-F");
@@ -244,14 +244,14 @@ pub fn client(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
             _ => arg.contains('@'),
         };
         if uploads && !file.is_empty() && !file.starts_with('-') {
-            sends_file(walk, env, file, call);
+            sends_file(eval, state, file, call);
         }
     }
     if call.name == "gcloud" && call.args().iter().any(|arg| arg == "ssh") {
         let options = call.options(Spec { long: &["command"], ..Spec::default() });
-        let mut there = Env { world: World::Remote, ..env.clone() };
+        let mut there = ShellState { machine: Machine::Remote, ..state.clone() };
         there.go(vec![None]);
-        walk.text(&mut there, options.value(&["command"]).unwrap_or(""), &Stream::None, false);
+        eval.text(&mut there, options.value(&["command"]).unwrap_or(""), &Stream::None, false);
     }
     let words: Vec<&str> = call.args().iter().map(String::as_str).collect();
     let prints = match call.name {
@@ -266,32 +266,32 @@ pub fn client(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
         && source.contains("://")
         && *target != "-"
     {
-        fetched(walk, env, source, target);
+        fetched(eval, state, source, target);
     }
     if prints {
         Stream::Data(Tags::DOWNLOAD)
     } else {
-        crate::programs::output::completion_printer(walk, env, call)
+        crate::programs::printing::completion_printer(eval, state, call)
     }
 }
 
 /// A file out of a bucket: it came over the network like any other.
-fn fetched(walk: &mut Walk<'_>, env: &Env, source: &str, target: &str) {
+fn fetched(eval: &mut Evaluator<'_>, state: &ShellState, source: &str, target: &str) {
     let into = target.ends_with('/') || matches!(target, "." | "..");
     let name = name_of_url(source);
     let file = if into { format!("{}/{name}", target.trim_end_matches('/')) } else { target.to_owned() };
-    walk.remember(env, &file, Stream::Data(Tags::DOWNLOAD), false);
+    eval.remember(state, &file, Stream::Data(Tags::DOWNLOAD), false);
 }
 
 /// Clients that print what they get, whatever they are asked.
-pub fn printer(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
-    client(walk, env, call);
+pub(super) fn printer(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
+    client(eval, state, call);
     Stream::Data(Tags::DOWNLOAD)
 }
 
 /// `nc`, `socat`: a bare connection. Handing it a shell gives the shell away.
-pub fn netcat(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
-    no_secrets(walk, env, call);
+pub(super) fn netcat(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
+    no_secrets(eval, state, call);
     let hands_over = call.args().iter().any(|arg| {
         let arg = arg.to_lowercase();
         matches!(arg.as_str(), "-e" | "-c" | "--exec" | "--sh-exec")
@@ -299,18 +299,18 @@ pub fn netcat(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
             || arg.starts_with("system:")
     });
     if hands_over {
-        walk.found(&env.world.clone(), &rules::NETWORK_SHELL, call.show());
+        eval.report(&state.machine.clone(), &rules::NETWORK_SHELL, call.show());
     }
     Stream::Data(Tags::DOWNLOAD)
 }
 
-pub fn scp(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
+pub(super) fn scp(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let options = call.options(Spec { short: "cDFiJloPSX", ..Spec::default() });
     let Some((target, sources)) = options.operands.split_last() else { return Stream::None };
     let subject = call.show();
     if is_remote(target) || target.starts_with("scp://") {
         for source in sources {
-            sends_file(walk, env, source, call);
+            sends_file(eval, state, source, call);
         }
         return Stream::None;
     }
@@ -319,18 +319,18 @@ pub fn scp(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
         let name = source.rsplit([':', '/']).next().unwrap_or(source);
         let file =
             if into { format!("{}/{name}", target.trim_end_matches('/')) } else { (*target).to_owned() };
-        walk.write(env, &file, Write::Overwrite, &subject);
+        eval.write(state, &file, WriteKind::Overwrite, &subject);
         if is_remote(source) {
-            walk.remember(env, &file, Stream::Data(Tags::DOWNLOAD), false);
+            eval.remember(state, &file, Stream::Data(Tags::DOWNLOAD), false);
         } else {
-            walk.read(env, source);
+            eval.read(state, source);
         }
     }
     Stream::None
 }
 
 /// `ssh host command`: the same policy there, but nothing is forbidden, everything is asked.
-pub fn ssh(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
+pub(super) fn ssh(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let spec = Spec { short: "bBcDEeFIiJLlmOopQRSWwP", stops: true, ..Spec::default() };
     let options = call.options(spec);
     for option in options.values(&["o"]) {
@@ -339,14 +339,14 @@ pub fn ssh(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
             lower.find("command").filter(|_| lower.contains("proxycommand") || lower.contains("localcommand"))
         {
             let command = option[at + "command".len()..].trim_start_matches(['=', ' ']);
-            walk.text(&mut env.clone(), command, &Stream::None, false);
+            eval.text(&mut state.clone(), command, &Stream::None, false);
         }
     }
-    no_secrets(walk, env, call);
-    let mut there = env.clone();
-    there.world = match &env.world {
-        World::Container(_) => env.world.clone(),
-        _ => World::Remote,
+    no_secrets(eval, state, call);
+    let mut there = state.clone();
+    there.machine = match &state.machine {
+        Machine::Container(_) => state.machine.clone(),
+        _ => Machine::Remote,
     };
     there.go(vec![None]);
     // Options may also stand behind the host: `ssh host -p 22 -- command`.
@@ -354,41 +354,41 @@ pub fn ssh(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
     let after_host = behind.operands.as_slice();
     if after_host.is_empty() {
         if let Stream::Text(text, _) = call.stdin {
-            walk.text(&mut there, text, &Stream::None, false);
+            eval.text(&mut there, text, &Stream::None, false);
         }
         if call.stdin.tags().has(Tags::DOWNLOAD) {
-            walk.found(&env.world.clone(), &rules::NETWORK_SHELL, call.show());
+            eval.report(&state.machine.clone(), &rules::NETWORK_SHELL, call.show());
         }
         return Stream::Data(Tags::NONE);
     }
     let command = after_host.join(" ");
     if call.stdin.tags().has(Tags::DOWNLOAD) && crate::programs::is_shell(after_host[0]) {
-        walk.found(&env.world.clone(), &rules::NETWORK_SHELL, call.show());
+        eval.report(&state.machine.clone(), &rules::NETWORK_SHELL, call.show());
     }
-    walk.text(&mut there, &command, call.stdin, false);
+    eval.text(&mut there, &command, call.stdin, false);
     // What another machine prints came over the network as well.
     Stream::Data(Tags::DOWNLOAD)
 }
 
 /// `deno run https://…`: a program straight from the network.
-pub fn runs_urls(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> bool {
+pub(super) fn runs_urls(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> bool {
     let from_network =
         call.args().iter().any(|arg| arg.starts_with("https://") || arg.starts_with("http://"));
     if from_network {
-        walk.found(&env.world.clone(), &rules::NETWORK_RUN_FILE, call.show());
+        eval.report(&state.machine.clone(), &rules::NETWORK_RUN_FILE, call.show());
     }
     from_network
 }
 
 /// `mail`, `sendmail`, `mutt`: messages in the user's name.
-pub fn mail(walk: &mut Walk<'_>, env: &mut Env, call: &Call<'_>) -> Stream {
-    no_secrets(walk, env, call);
+pub(super) fn mail(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
+    no_secrets(eval, state, call);
     let sends =
         call.args().iter().any(|arg| arg.contains('@') || arg == "-s" || arg == "-t" || arg == "send")
             || !matches!(call.stdin, Stream::None);
     if sends && !call.args().is_empty() {
-        let rule = if walk.unattended { &rules::MESSAGE_UNATTENDED } else { &rules::MESSAGE_SEND };
-        walk.found(&env.world.clone(), rule, call.show());
+        let rule = if eval.unattended { &rules::MESSAGE_UNATTENDED } else { &rules::MESSAGE_SEND };
+        eval.report(&state.machine.clone(), rule, call.show());
     }
     Stream::None
 }

@@ -2,7 +2,7 @@
 
 /// A command's arguments, sorted.
 #[derive(Debug, Default)]
-pub struct Options<'c> {
+pub(crate) struct Options<'c> {
     pub operands: Vec<&'c str>,
     given: Vec<(&'c str, Option<&'c str>)>,
     /// Where the operands start, if options end at the first of them.
@@ -11,7 +11,7 @@ pub struct Options<'c> {
 
 /// Which options take a value.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Spec<'s> {
+pub(crate) struct Spec<'s> {
     /// Letters: `-o file`, `-ofile`.
     pub short: &'s str,
     /// `--output file`; `--output=file` needs no entry. Also single-dash words, as in `find` and `java`.
@@ -21,7 +21,7 @@ pub struct Spec<'s> {
 }
 
 impl<'c> Options<'c> {
-    pub fn read(args: &'c [String], spec: Spec<'_>) -> Options<'c> {
+    pub(crate) fn read(args: &'c [String], spec: Spec<'_>) -> Options<'c> {
         let mut options = Options::default();
         let mut at = 0;
         while at < args.len() {
@@ -76,22 +76,22 @@ impl<'c> Options<'c> {
     }
 
     /// Whether an option was given, under its letter or any beginning of its long name.
-    pub fn has(&self, names: &[&str]) -> bool {
+    pub(crate) fn has(&self, names: &[&str]) -> bool {
         self.find(names).is_some()
     }
 
-    pub fn value(&self, names: &[&str]) -> Option<&'c str> {
+    pub(crate) fn value(&self, names: &[&str]) -> Option<&'c str> {
         self.find(names)?.1
     }
 
-    pub fn values<'o>(&'o self, names: &'o [&str]) -> impl Iterator<Item = &'c str> + 'o {
+    pub(crate) fn values<'o>(&'o self, names: &'o [&str]) -> impl Iterator<Item = &'c str> + 'o {
         self.given
             .iter()
             .filter(move |(given, _)| names.iter().any(|name| same(name, given)))
             .filter_map(|g| g.1)
     }
 
-    pub fn names(&self) -> impl Iterator<Item = &'c str> + '_ {
+    pub(crate) fn names(&self) -> impl Iterator<Item = &'c str> + '_ {
         self.given.iter().map(|(name, _)| *name)
     }
 

@@ -1,25 +1,25 @@
 //! Name ▶ rules, made from `rules/programs.toml` and the tables of wrappers, readers, interpreters and disk tools.
 
-use crate::programs::{
-    Handler, archives, builtins, containers, copying, deleting, disks, find as finding, git, kill, machine,
-    network, output, reading, shells, sql, wrappers,
-};
+use crate::programs::files::{archives, copying, deleting, find as finding, reading};
+use crate::programs::runners::{shells, wrappers};
+use crate::programs::system::{containers, control, disks, kill};
+use crate::programs::{Handler, builtins, databases, git, network, printing};
 
 include!(concat!(env!("OUT_DIR"), "/guard/programs.rs"));
 
 fn text_only(
-    _: &mut crate::eval::Walk<'_>,
-    _: &mut crate::eval::env::Env,
+    _: &mut crate::eval::Evaluator<'_>,
+    _: &mut crate::eval::shell_state::ShellState,
     call: &crate::programs::Call<'_>,
 ) -> crate::eval::value::Stream {
     call.filtered()
 }
 
 /// Every name in the table, for globs that could mean one of them.
-pub fn names() -> impl Iterator<Item = &'static str> {
+pub(super) fn names() -> impl Iterator<Item = &'static str> {
     PROGRAMS.iter().map(|(name, _)| *name)
 }
 
-pub fn find(name: &str) -> Option<Handler> {
+pub(super) fn find(name: &str) -> Option<Handler> {
     PROGRAMS.binary_search_by(|(known, _)| (*known).cmp(name)).ok().map(|at| PROGRAMS[at].1)
 }

@@ -5,7 +5,7 @@ use crate::tests::bash;
 use std::path::Path;
 
 #[path = "../../build/tables.rs"]
-#[allow(dead_code)]
+#[allow(dead_code, unreachable_pub)]
 mod tables;
 
 /// Rules that no command alone can show: they need a setting, a mode, a tool or an odd byte. Tests beside this one do.

@@ -31,7 +31,7 @@ pub struct Rule {
 
 impl Rule {
     /// What it is about is not on the machine that the command runs on.
-    pub fn reaches_out(&self) -> bool {
+    pub(crate) fn reaches_out(&self) -> bool {
         matches!(self.pack, "cloud" | "database" | "publish") || self.id.starts_with("custom.")
     }
 }
@@ -78,7 +78,7 @@ impl Profile {
 }
 
 /// What a rule can be set to; `on` is what the profile says.
-pub const SETTINGS: [&str; 5] = ["on", "off", "allow", "ask", "deny"];
+pub(crate) const SETTINGS: [&str; 5] = ["on", "off", "allow", "ask", "deny"];
 
 fn setting(word: &str) -> Option<Decision> {
     match word {
@@ -92,7 +92,7 @@ fn setting(word: &str) -> Option<Decision> {
 
 /// The user's choices for one project: rule id (or the part before the dot) ▶ what to say.
 #[derive(Debug, Default)]
-pub struct Choices {
+pub struct Policy {
     pub profile: Profile,
     rules: BTreeMap<String, Option<Decision>>,
     /// What the project itself asks for: it may only tighten.
@@ -103,11 +103,11 @@ pub struct Choices {
     pub allow: Vec<String>,
 }
 
-impl Choices {
+impl Policy {
     /// The general settings, then those of every project that holds `project`.
-    pub fn of(guard: &config::Guard, projects: &[String], home: &str) -> Choices {
-        let mut choices = Choices::default();
-        choices.take(guard);
+    pub fn of(guard: &config::Guard, projects: &[String], home: &str) -> Policy {
+        let mut policy = Policy::default();
+        policy.take(guard);
         for (dir, settings) in &guard.projects {
             let dir = dir.strip_prefix("~/").map_or_else(|| dir.clone(), |rest| format!("{home}/{rest}"));
             let dir = dir.trim_end_matches('/');
@@ -115,10 +115,10 @@ impl Choices {
                 project.strip_prefix(dir).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
             };
             if projects.iter().any(holds) {
-                choices.take(settings);
+                policy.take(settings);
             }
         }
-        choices
+        policy
     }
 
     fn take(&mut self, guard: &config::Guard) {
@@ -236,11 +236,11 @@ fn distance(a: &str, b: &str) -> usize {
 }
 
 /// The client takes 2000 characters; commands in a reason are cut long before.
-const LONGEST_SUBJECT: usize = 200;
+const MAX_SUBJECT_CHARS: usize = 200;
 
 /// The verdict's words: the rule, what to do instead, how to change it.
 pub fn verdict(rule: &Rule, decision: Decision, subject: &str, config_file: &str) -> Verdict {
-    let subject = headspace_core::text::one_line(subject, LONGEST_SUBJECT);
+    let subject = headspace_core::text::one_line(subject, MAX_SUBJECT_CHARS);
     let lead = if subject.is_empty() { "This call".to_owned() } else { format!("`{subject}`") };
     let config_file = headspace_core::text::one_line(config_file, 300);
     // What could be set, not what is set already.
@@ -286,8 +286,8 @@ mod tests {
                 "projects": {"~/proj": {"rules": {"git.discard": "off", "kill.*": "on"}}}}"#,
         )
         .unwrap();
-        let outside = Choices::of(&guard, &["/home/dev/other".into()], "/home/dev");
-        let inside = Choices::of(&guard, &["/home/dev/proj/sub".into()], "/home/dev");
+        let outside = Policy::of(&guard, &["/home/dev/other".into()], "/home/dev");
+        let inside = Policy::of(&guard, &["/home/dev/proj/sub".into()], "/home/dev");
         assert_eq!(outside.decision(&GIT_DISCARD), Decision::Ask);
         assert_eq!(outside.decision(&KILL_PATTERN), Decision::Allow);
         assert_eq!(inside.decision(&GIT_DISCARD), Decision::Allow);
@@ -301,18 +301,18 @@ mod tests {
     fn a_project_only_tightens() {
         let parse = |text: &str| serde_json::from_str::<config::Guard>(text).unwrap();
         let user = parse(r#"{"profile": "balanced", "rules": {"git.no-verify": "off", "kill": "deny"}}"#);
-        let mut choices = Choices::of(&user, &[], "/home/dev");
-        assert_eq!(choices.decision(&WRITE_ENV), Decision::Ask);
-        choices.tighten(&parse(
+        let mut policy = Policy::of(&user, &[], "/home/dev");
+        assert_eq!(policy.decision(&WRITE_ENV), Decision::Ask);
+        policy.tighten(&parse(
             r#"{"profile": "quiet", "allow": ["sudo *"], "rules": {"git.no-verify": "ask", "kill": "off",
                 "git.discard": "off", "write.env": "deny"}, "deny": ["make deploy"]}"#,
         ));
-        assert_eq!(choices.profile, Profile::Balanced);
-        assert_eq!(choices.decision(&GIT_NO_VERIFY), Decision::Ask);
-        assert_eq!(choices.decision(&KILL_PATTERN), Decision::Deny);
-        assert_eq!(choices.decision(&GIT_DISCARD), Decision::Deny);
-        assert_eq!(choices.decision(&WRITE_ENV), Decision::Deny);
-        assert!(choices.allow.is_empty() && choices.deny == ["make deploy"]);
+        assert_eq!(policy.profile, Profile::Balanced);
+        assert_eq!(policy.decision(&GIT_NO_VERIFY), Decision::Ask);
+        assert_eq!(policy.decision(&KILL_PATTERN), Decision::Deny);
+        assert_eq!(policy.decision(&GIT_DISCARD), Decision::Deny);
+        assert_eq!(policy.decision(&WRITE_ENV), Decision::Deny);
+        assert!(policy.allow.is_empty() && policy.deny == ["make deploy"]);
     }
 
     #[test]

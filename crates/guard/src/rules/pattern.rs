@@ -19,7 +19,7 @@ use std::borrow::Cow;
 
 /// What is known about a program's options.
 #[derive(Debug)]
-pub struct Grammar {
+pub(crate) struct OptionGrammar {
     name: &'static str,
     /// Options whose value is the next word.
     values: &'static [&'static str],
@@ -31,11 +31,11 @@ pub struct Grammar {
 
 include!(concat!(env!("OUT_DIR"), "/guard/grammars.rs"));
 
-const PLAIN: Grammar = Grammar { name: "", values: &[], flags: &[], words: false };
+const DEFAULT: OptionGrammar = OptionGrammar { name: "", values: &[], flags: &[], words: false };
 
-fn grammar(program: &str) -> &'static Grammar {
+fn grammar(program: &str) -> &'static OptionGrammar {
     let found = GRAMMARS.binary_search_by(|grammar| grammar.name.cmp(program));
-    found.map_or(&PLAIN, |at| &GRAMMARS[at])
+    found.map_or(&DEFAULT, |at| &GRAMMARS[at])
 }
 
 #[derive(Debug)]
@@ -47,7 +47,7 @@ struct Operand<'a> {
 }
 
 #[derive(Debug)]
-struct Given<'a> {
+struct GivenOption<'a> {
     /// With its dashes.
     name: &'a str,
     value: Option<&'a str>,
@@ -57,21 +57,22 @@ struct Given<'a> {
 
 /// A command's words, sorted for matching.
 #[derive(Debug)]
-pub struct Words<'a> {
+pub(crate) struct CommandWords<'a> {
     operands: Vec<Operand<'a>>,
-    options: Vec<Given<'a>>,
+    options: Vec<GivenOption<'a>>,
     clusters: bool,
     /// It only asks how the program works.
     pub helps: bool,
 }
 
-impl<'a> Words<'a> {
-    pub fn read(program: &str, args: &'a [String]) -> Words<'a> {
+impl<'a> CommandWords<'a> {
+    pub(crate) fn read(program: &str, args: &'a [String]) -> CommandWords<'a> {
         let grammar = grammar(program);
         let end = args.iter().position(|arg| arg == "--").unwrap_or(args.len());
         let helps = args[..end].iter().any(|arg| arg == "--help" || arg == "-help")
             || args[..end].last().is_some_and(|arg| arg == "-h");
-        let mut words = Words { operands: Vec::new(), options: Vec::new(), clusters: !grammar.words, helps };
+        let mut words =
+            CommandWords { operands: Vec::new(), options: Vec::new(), clusters: !grammar.words, helps };
         let mut at = 0;
         let mut optional = false;
         while at < args.len() {
@@ -91,7 +92,7 @@ impl<'a> Words<'a> {
             }
             optional = false;
             if let Some((name, value)) = arg.split_once('=') {
-                words.options.push(Given { name, value: Some(value), attached: true });
+                words.options.push(GivenOption { name, value: Some(value), attached: true });
                 continue;
             }
             let next = args[..end].get(at).map(String::as_str);
@@ -101,7 +102,7 @@ impl<'a> Words<'a> {
             }
             let takes = grammar.values.contains(&arg);
             let value = next.filter(|next| takes || !next.starts_with('-') || next.len() == 1);
-            words.options.push(Given { name: arg, value, attached: false });
+            words.options.push(GivenOption { name: arg, value, attached: false });
             at += usize::from(takes);
             optional = !takes && !grammar.flags.contains(&arg);
         }
@@ -109,14 +110,14 @@ impl<'a> Words<'a> {
     }
 
     /// `-rf`, `-XDELETE`; `true` if the next word is the value of its last letter.
-    fn cluster(&mut self, arg: &'a str, next: Option<&'a str>, grammar: &Grammar) -> bool {
-        self.options.push(Given { name: arg, value: None, attached: false });
+    fn cluster(&mut self, arg: &'a str, next: Option<&'a str>, grammar: &OptionGrammar) -> bool {
+        self.options.push(GivenOption { name: arg, value: None, attached: false });
         for (at, c) in arg.char_indices().skip(1) {
             let letter = format!("-{c}");
             if let Some(name) = grammar.values.iter().find(|name| **name == letter) {
                 let rest = &arg[at + c.len_utf8()..];
                 let value = if rest.is_empty() { next } else { Some(rest) };
-                self.options.push(Given { name, value, attached: !rest.is_empty() });
+                self.options.push(GivenOption { name, value, attached: !rest.is_empty() });
                 return rest.is_empty();
             }
         }
@@ -124,13 +125,13 @@ impl<'a> Words<'a> {
     }
 
     /// Whether the words fit `pattern`, whose first word is the program and is not looked at.
-    pub fn fit(&self, pattern: &str) -> bool {
+    pub(crate) fn fit(&self, pattern: &str) -> bool {
         let mut operands: Vec<Cow<'_, str>> = Vec::new();
         for word in split(pattern).into_iter().skip(1) {
             if let Some(absent) = word.strip_prefix('!') {
                 let there = match absent.starts_with('-') {
                     true => self.has(absent),
-                    false => self.operands.iter().any(|operand| any(absent, &operand.text)),
+                    false => self.operands.iter().any(|operand| any_matches(absent, &operand.text)),
                 };
                 if there {
                     return false;
@@ -154,7 +155,7 @@ impl<'a> Words<'a> {
         })
     }
 
-    fn is(&self, given: &Given<'_>, name: &str, value: Option<&str>) -> bool {
+    fn is(&self, given: &GivenOption<'_>, name: &str, value: Option<&str>) -> bool {
         let long = name.starts_with("--");
         // Long names may be cut short, if three letters are left.
         let same = given.name == name
@@ -162,7 +163,7 @@ impl<'a> Words<'a> {
             // Where one dash starts a word, two do as well.
             || !self.clusters && given.name.trim_start_matches('-') == name.trim_start_matches('-');
         let value_fits = |text: Option<&str>| match value {
-            Some(wanted) => text.is_some_and(|text| any(wanted, text)),
+            Some(wanted) => text.is_some_and(|text| any_matches(wanted, text)),
             // `--dry-run=none`, `--force=false`
             None => !(given.attached && text.is_some_and(is_off)),
         };
@@ -174,7 +175,7 @@ impl<'a> Words<'a> {
             return false;
         }
         match (given.name.strip_prefix(name), value) {
-            (Some(rest), Some(wanted)) => any(wanted, rest),
+            (Some(rest), Some(wanted)) => any_matches(wanted, rest),
             _ => value.is_none() && given.name.len() > 2 && given.name[1..].contains(&name[1..]),
         }
     }
@@ -199,15 +200,16 @@ fn in_order(wanted: &[Cow<'_, str>], operands: &[Operand<'_>]) -> bool {
         return (0..=reach).any(|skip| in_order(rest, &operands[skip..reach]));
     }
     let Some((operand, others)) = operands.split_first() else { return false };
-    any(first, &operand.text) && in_order(rest, others) || operand.optional && in_order(wanted, others)
+    any_matches(first, &operand.text) && in_order(rest, others)
+        || operand.optional && in_order(wanted, others)
 }
 
 /// One of `a|b*|c`, whatever the letters' case.
-fn any(wanted: &str, text: &str) -> bool {
-    wanted.split('|').any(|wanted| like(wanted.as_bytes(), text.as_bytes()))
+fn any_matches(wanted: &str, text: &str) -> bool {
+    wanted.split('|').any(|wanted| matches_ignoring_case(wanted.as_bytes(), text.as_bytes()))
 }
 
-fn like(pattern: &[u8], text: &[u8]) -> bool {
+fn matches_ignoring_case(pattern: &[u8], text: &[u8]) -> bool {
     let (mut p, mut t) = (0, 0);
     let mut star: Option<(usize, usize)> = None;
     while t < text.len() {
@@ -258,12 +260,12 @@ pub fn split(pattern: &str) -> Vec<Cow<'_, str>> {
 
 /// Whether `name` is one of the programs a pattern is about.
 pub fn names(pattern: &str, name: &str) -> bool {
-    split(pattern).first().is_some_and(|programs| any(programs, name))
+    split(pattern).first().is_some_and(|programs| any_matches(programs, name))
 }
 
 /// For what loosens: every word must be there as written, in this order, and none besides; only a final `*` stands for
 /// any further ones.
-pub fn is_exactly(pattern: &str, argv: &[String]) -> bool {
+pub(crate) fn is_exactly(pattern: &str, argv: &[String]) -> bool {
     let words = split(pattern);
     let (words, open) = match words.split_last() {
         Some((last, start)) if last == "*" => (start, true),
@@ -274,12 +276,12 @@ pub fn is_exactly(pattern: &str, argv: &[String]) -> bool {
         && words.iter().zip(argv).all(|(wanted, word)| {
             // An unknown word is not the one that was allowed.
             !value::has_hole(word)
-                && (plain(word) == *wanted || wanted.contains('*') && strict(wanted, &plain(word)))
+                && (plain(word) == *wanted || wanted.contains('*') && matches_exactly(wanted, &plain(word)))
         })
 }
 
 /// As [`like`], with the letters' case.
-fn strict(pattern: &str, text: &str) -> bool {
+fn matches_exactly(pattern: &str, text: &str) -> bool {
     let literal: Vec<&str> = pattern.split('*').collect();
     let mut rest = text;
     for (at, part) in literal.iter().enumerate() {
@@ -305,7 +307,7 @@ mod tests {
 
     fn fits(pattern: &str, command: &str) -> bool {
         let argv: Vec<String> = command.split(' ').map(str::to_owned).collect();
-        names(pattern, &argv[0]) && Words::read(&argv[0], &argv[1..]).fit(pattern)
+        names(pattern, &argv[0]) && CommandWords::read(&argv[0], &argv[1..]).fit(pattern)
     }
 
     #[test]

@@ -2,16 +2,16 @@
 //! what moves text around and what only looks like a slash or a blank is not.
 
 /// The plane that stands for "unknown text" and "active glob" inside values; nobody types it.
-pub const RESERVED: char = '\u{100000}';
+pub(crate) const RESERVED: char = '\u{100000}';
 
 /// A quick look that spares most texts the slow one.
-pub fn is_plain(text: &str) -> bool {
+pub(crate) fn is_plain(text: &str) -> bool {
     text.bytes().all(|b| matches!(b, b' '..=b'~' | b'\n' | b'\t'))
 }
 
 /// The first character of `text` that misleads. Inside quotes blanks and slashes of other scripts are fine:
 /// they are part of a text, not of a command.
-pub fn misleading(text: &str, before: Option<char>, quoted: bool) -> Option<char> {
+pub(crate) fn misleading(text: &str, before: Option<char>, quoted: bool) -> Option<char> {
     let mut previous = before;
     for c in text.chars() {
         let after_script = previous.is_some_and(|p| !p.is_ascii());
@@ -32,7 +32,7 @@ pub fn is_control(c: char) -> bool {
 }
 
 /// Never shown, whatever stands beside it.
-pub fn is_invisible(c: char) -> bool {
+pub(crate) fn is_invisible(c: char) -> bool {
     matches!(c,
         '\u{AD}' | '\u{34F}' | '\u{61C}' | '\u{115F}' | '\u{1160}' | '\u{17B4}' | '\u{17B5}' | '\u{180E}'
         | '\u{200B}' | '\u{2028}'..='\u{202E}' | '\u{2060}'..='\u{206F}' | '\u{2800}' | '\u{3164}' | '\u{FEFF}'
@@ -45,7 +45,7 @@ fn is_joiner(c: char) -> bool {
 }
 
 /// Looks like `/` and is none.
-pub fn is_slash(c: char) -> bool {
+pub(crate) fn is_slash(c: char) -> bool {
     matches!(c, '\u{2044}' | '\u{2215}' | '\u{29F8}' | '\u{2571}' | '\u{FF0F}' | '\u{1735}')
 }
 

@@ -1,11 +1,11 @@
 //! Compound commands: groups, branches, loops, `case`, tests, function definitions.
 
-use crate::shell::parser::{Reader, Stop, name_length};
+use crate::shell::parser::{Parser, Stop, name_length};
 use crate::shell::*;
 
-impl Reader<'_> {
+impl Parser<'_> {
     /// A compound command or a function, if one starts here.
-    pub fn compound(&mut self) -> Option<Command> {
+    pub(super) fn compound(&mut self) -> Option<Command> {
         let kind = match self.peek()? {
             b'(' if self.byte(1) == Some(b'(') => {
                 let start = self.at;
@@ -106,7 +106,7 @@ impl Reader<'_> {
         Some(Command::Compound(Box::new(kind), Vec::new()))
     }
 
-    pub fn close_with(&mut self, text: &'static str) {
+    pub(super) fn close_with(&mut self, text: &'static str) {
         self.skip_lines();
         if !self.eat(text) {
             self.problem(Problem::OpenBlock(text));

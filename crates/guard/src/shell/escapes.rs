@@ -1,11 +1,11 @@
 //! Backslashes: `$'…'`, `echo -e`, `printf`.
 
-use crate::shell::parser::Reader;
+use crate::shell::parser::Parser;
 use crate::shell::*;
 
-impl Reader<'_> {
+impl Parser<'_> {
     /// Behind `$'`.
-    pub fn ansi_c(&mut self) -> Part {
+    pub(super) fn ansi_c(&mut self) -> Part {
         let mut bytes: Vec<u8> = Vec::new();
         loop {
             let rest = &self.bytes[self.at..];

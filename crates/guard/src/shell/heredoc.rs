@@ -1,9 +1,9 @@
 //! Heredocs: the delimiter is read with the command, the body at the end of the line.
 
-use crate::shell::parser::Reader;
+use crate::shell::parser::Parser;
 use crate::shell::*;
 
-pub(super) struct Pending {
+pub(super) struct PendingHeredoc {
     delimiter: String,
     quoted: bool,
     strip_tabs: bool,
@@ -12,8 +12,8 @@ pub(super) struct Pending {
     nested: bool,
 }
 
-impl Reader<'_> {
-    pub fn heredoc_start(&mut self, fd: Option<u32>, strip_tabs: bool) -> Redirect {
+impl Parser<'_> {
+    pub(super) fn heredoc_start(&mut self, fd: Option<u32>, strip_tabs: bool) -> Redirect {
         let body = Rc::new(OnceCell::new());
         let word = self.word();
         let quoted = word.has_quotes();
@@ -22,27 +22,27 @@ impl Reader<'_> {
             self.problem(Problem::OpenHeredoc);
         } else {
             let nested = self.depth > 0;
-            self.pending.push(Pending { delimiter, quoted, strip_tabs, body: body.clone(), nested });
+            self.pending.push(PendingHeredoc { delimiter, quoted, strip_tabs, body: body.clone(), nested });
         }
-        Redirect { fd, op: RedirectOp::Text, target: Target::Heredoc(body) }
+        Redirect { fd, op: RedirectOp::Text, target: RedirectTarget::Heredoc(body) }
     }
 
     /// The bodies that wait for the line end just passed.
-    pub fn read_heredocs(&mut self) {
+    pub(super) fn read_heredocs(&mut self) {
         for pending in std::mem::take(&mut self.pending) {
             self.read_body(pending);
         }
     }
 
     /// The text ended on the line of the operator.
-    pub fn finish_heredocs(&mut self) {
+    pub(super) fn finish_heredocs(&mut self) {
         if !self.pending.is_empty() {
             self.pending.clear();
             self.problem(Problem::OpenHeredoc);
         }
     }
 
-    fn read_body(&mut self, pending: Pending) {
+    fn read_body(&mut self, pending: PendingHeredoc) {
         let start = self.at;
         let mut body = String::new();
         let mut closed = false;
@@ -74,7 +74,7 @@ impl Reader<'_> {
         let word = if pending.quoted {
             Word { parts: vec![Part::Quoted(body)] }
         } else {
-            let mut inner = Reader::new(&body, self.max_depth);
+            let mut inner = Parser::new(&body, self.max_depth);
             inner.depth = self.depth + 1;
             inner.wasted = self.wasted;
             // What is only written into a file may hold any character.

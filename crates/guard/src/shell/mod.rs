@@ -104,7 +104,7 @@ pub struct Redirect {
     /// `2` in `2> file`; `None` for the operator's own.
     pub fd: Option<u32>,
     pub op: RedirectOp,
-    pub target: Target,
+    pub target: RedirectTarget,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -112,7 +112,7 @@ pub enum RedirectOp {
     /// `<`
     Read,
     /// `>`, `>|`, `&>`
-    Write,
+    WriteKind,
     /// `>>`, `&>>`
     Append,
     /// `<>`
@@ -124,7 +124,7 @@ pub enum RedirectOp {
 }
 
 #[derive(Debug, Clone)]
-pub enum Target {
+pub enum RedirectTarget {
     Word(Word),
     /// Filled when the reader comes to the end of the line; empty if the text ends before.
     Heredoc(Rc<OnceCell<Word>>),
@@ -241,7 +241,7 @@ impl Word {
     }
 
     /// The text, if nothing in it needs to be expanded.
-    pub fn literal(&self) -> Option<String> {
+    pub(crate) fn literal(&self) -> Option<String> {
         let mut text = String::new();
         for part in &self.parts {
             match part {
@@ -253,7 +253,7 @@ impl Word {
         Some(text)
     }
 
-    pub fn has_quotes(&self) -> bool {
+    pub(crate) fn has_quotes(&self) -> bool {
         self.parts.iter().any(|part| matches!(part, Part::Quoted(_) | Part::Double(_)))
     }
 }

@@ -1,12 +1,12 @@
 //! Assignments and redirections of a simple command.
 
-use crate::shell::parser::{Reader, name_length};
+use crate::shell::parser::{Parser, name_length};
 use crate::shell::*;
 
-impl Reader<'_> {
+impl Parser<'_> {
     /// `name=value`, `name+=value`, `name[i]=value`, `name=(…)`. Behind `declare` only arrays are taken;
     /// the rest are words, because options and names stand between them.
-    pub fn assignment(&mut self, only_array: bool) -> Option<Assign> {
+    pub(super) fn assignment(&mut self, only_array: bool) -> Option<Assign> {
         let before = self.at;
         let name_length = name_length(&self.bytes[self.at..]);
         if name_length == 0 {
@@ -90,7 +90,7 @@ impl Reader<'_> {
         }
     }
 
-    pub fn redirect(&mut self) -> Option<Redirect> {
+    pub(super) fn redirect(&mut self) -> Option<Redirect> {
         self.skip_blanks();
         let before = self.at;
         let mut fd = None;
@@ -131,17 +131,17 @@ impl Reader<'_> {
                 .is_some_and(|t| t == "-" || t.trim_end_matches('-').bytes().all(|b| b.is_ascii_digit()));
             let expands = matches!(target.parts.first(), Some(Part::Parameter(_)));
             if !is_fd && !expands && operator == ">&" {
-                op = RedirectOp::Write;
+                op = RedirectOp::WriteKind;
             }
         }
-        Some(Redirect { fd, op, target: Target::Word(target) })
+        Some(Redirect { fd, op, target: RedirectTarget::Word(target) })
     }
 
     fn redirect_op(&mut self) -> Option<(usize, RedirectOp)> {
         use RedirectOp::*;
         const OPERATORS: [(&str, RedirectOp); 13] = [
             ("&>>", Append),
-            ("&>", Write),
+            ("&>", WriteKind),
             ("<<<", Text),
             ("<<-", Text),
             ("<<", Text),
@@ -149,10 +149,10 @@ impl Reader<'_> {
             ("<>", ReadWrite),
             (">>", Append),
             (">&", Duplicate),
-            (">|", Write),
-            (">!", Write),
+            (">|", WriteKind),
+            (">!", WriteKind),
             ("<", Read),
-            (">", Write),
+            (">", WriteKind),
         ];
         // `<(` and `>(` are words.
         if self.starts("<(") || self.starts(">(") {
@@ -161,7 +161,7 @@ impl Reader<'_> {
         let &(text, op) = OPERATORS.iter().find(|(text, _)| self.starts(text))?;
         // `>!` is a clobbering redirect in zsh and csh; elsewhere it is `>` and a name that starts so.
         if text == ">!" && !matches!(self.byte(2), Some(b' ' | b'\t')) {
-            return Some((1, Write));
+            return Some((1, WriteKind));
         }
         Some((text.len(), op))
     }

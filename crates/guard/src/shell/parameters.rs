@@ -1,12 +1,12 @@
 //! `${…}`: the name and what is done to its value.
 
-use crate::shell::parser::{Reader, Stop, name_length};
+use crate::shell::parser::{Parser, Stop, name_length};
 use crate::shell::words::push;
 use crate::shell::*;
 
-impl Reader<'_> {
+impl Parser<'_> {
     /// Behind `${`.
-    pub fn braced_parameter(&mut self, in_double: bool) -> Part {
+    pub(super) fn braced_parameter(&mut self, in_double: bool) -> Part {
         if matches!(self.peek(), Some(b' ' | b'\t' | b'\n' | b'|')) {
             self.at += 1;
             let script = self.list(Stop::Brace);

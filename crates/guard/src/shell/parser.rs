@@ -1,6 +1,6 @@
 //! The reader's frame: lists, pipelines, simple commands, redirections.
 
-use crate::shell::heredoc::Pending;
+use crate::shell::heredoc::PendingHeredoc;
 use crate::shell::*;
 
 /// What [`read`] gives back.
@@ -12,7 +12,7 @@ pub struct Parsed {
 
 /// Reads `text`; nesting beyond `max_depth` is a problem, because every level costs stack.
 pub fn read(text: &str, max_depth: usize) -> Parsed {
-    let mut reader = Reader::new(text, max_depth);
+    let mut reader = Parser::new(text, max_depth);
     let script = reader.list(Stop::End);
     reader.finish_heredocs();
     Parsed { script, problems: reader.problems }
@@ -20,9 +20,9 @@ pub fn read(text: &str, max_depth: usize) -> Parsed {
 
 /// How much of a text, in its own lengths, may be read again because a `((` turned out to be two brackets.
 /// Without a limit, nesting them would double the work at every level.
-const MOST_REREAD: usize = 16;
+const MAX_REREAD_DEPTH: usize = 16;
 
-pub(super) struct Reader<'a> {
+pub(super) struct Parser<'a> {
     pub text: &'a str,
     pub bytes: &'a [u8],
     pub at: usize,
@@ -30,7 +30,7 @@ pub(super) struct Reader<'a> {
     pub max_depth: usize,
     /// Bytes that were read in vain.
     pub wasted: usize,
-    pub pending: Vec<Pending>,
+    pub pending: Vec<PendingHeredoc>,
     pub problems: Vec<Problem>,
     /// Some character is not printable ASCII: look closer.
     pub suspicious: bool,
@@ -49,9 +49,9 @@ pub(super) enum Stop {
 
 const CLOSERS: [&str; 10] = ["then", "elif", "else", "fi", "do", "done", "esac", "}", "]]", "in"];
 
-impl<'a> Reader<'a> {
-    pub fn new(text: &'a str, max_depth: usize) -> Reader<'a> {
-        Reader {
+impl<'a> Parser<'a> {
+    pub(super) fn new(text: &'a str, max_depth: usize) -> Parser<'a> {
+        Parser {
             text,
             bytes: text.as_bytes(),
             at: 0,
@@ -64,7 +64,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    pub fn problem(&mut self, problem: Problem) {
+    pub(super) fn problem(&mut self, problem: Problem) {
         // A text that is all problems would otherwise grow a list as long as itself.
         if self.problems.len() < 16 || problem == Problem::TooDeep {
             self.problems.push(problem);
@@ -72,23 +72,23 @@ impl<'a> Reader<'a> {
     }
 
     /// The next byte, behind any line continuation.
-    pub fn peek(&mut self) -> Option<u8> {
+    pub(super) fn peek(&mut self) -> Option<u8> {
         while self.bytes.get(self.at) == Some(&b'\\') && self.bytes.get(self.at + 1) == Some(&b'\n') {
             self.at += 2;
         }
         self.bytes.get(self.at).copied()
     }
 
-    pub fn byte(&self, ahead: usize) -> Option<u8> {
+    pub(super) fn byte(&self, ahead: usize) -> Option<u8> {
         self.bytes.get(self.at + ahead).copied()
     }
 
-    pub fn starts(&mut self, text: &str) -> bool {
+    pub(super) fn starts(&mut self, text: &str) -> bool {
         self.peek();
         self.bytes[self.at..].starts_with(text.as_bytes())
     }
 
-    pub fn eat(&mut self, text: &str) -> bool {
+    pub(super) fn eat(&mut self, text: &str) -> bool {
         let found = self.starts(text);
         if found {
             self.at += text.len();
@@ -97,12 +97,12 @@ impl<'a> Reader<'a> {
     }
 
     /// Moves on behind an [`Self::attempt`], which may have given up on the text: never past its end.
-    pub fn step(&mut self, length: usize) {
+    pub(super) fn step(&mut self, length: usize) {
         self.at = (self.at + length).min(self.bytes.len());
     }
 
     /// Runs `f` one level deeper, or gives up on the rest of the text.
-    pub fn deeper<T: Default>(&mut self, f: impl FnOnce(&mut Self) -> T) -> T {
+    pub(super) fn deeper<T: Default>(&mut self, f: impl FnOnce(&mut Self) -> T) -> T {
         if self.depth >= self.max_depth {
             self.problem(Problem::TooDeep);
             self.at = self.bytes.len();
@@ -115,7 +115,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Notes a misleading character of `text`, which ends where the reader stands.
-    pub fn look_at(&mut self, text: &str, before: Option<char>, quoted: bool) {
+    pub(super) fn look_at(&mut self, text: &str, before: Option<char>, quoted: bool) {
         if self.suspicious
             && let Some(c) = characters::misleading(text, before, quoted)
         {
@@ -124,7 +124,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Blanks, and a comment if one starts here.
-    pub fn skip_blanks(&mut self) {
+    pub(super) fn skip_blanks(&mut self) {
         while let Some(b' ' | b'\t') = self.peek() {
             self.at += 1;
         }
@@ -138,7 +138,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Blanks, line ends (with the heredocs that wait there) and comments.
-    pub fn skip_lines(&mut self) {
+    pub(super) fn skip_lines(&mut self) {
         loop {
             self.skip_blanks();
             match self.peek() {
@@ -155,7 +155,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The word at hand if it is made of plain letters only, as reserved words are; nothing is consumed.
-    pub fn peek_reserved(&mut self) -> &'a str {
+    pub(super) fn peek_reserved(&mut self) -> &'a str {
         self.peek();
         let rest = &self.bytes[self.at..];
         let length = rest
@@ -169,7 +169,7 @@ impl<'a> Reader<'a> {
         if ends { &self.text[self.at..self.at + length] } else { "" }
     }
 
-    pub fn eat_reserved(&mut self, word: &str) -> bool {
+    pub(super) fn eat_reserved(&mut self, word: &str) -> bool {
         let found = self.peek_reserved() == word;
         if found {
             self.at += word.len();
@@ -188,7 +188,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Commands up to `stop`, which is not consumed.
-    pub fn list(&mut self, stop: Stop) -> Script {
+    pub(super) fn list(&mut self, stop: Stop) -> Script {
         let mut script = Script::default();
         loop {
             self.skip_lines();
@@ -206,7 +206,7 @@ impl<'a> Reader<'a> {
     }
 
     /// One step over something that starts no command.
-    pub fn skip_unexpected(&mut self) {
+    pub(super) fn skip_unexpected(&mut self) {
         let word = self.peek_reserved();
         let length = if CLOSERS.contains(&word) {
             word.len()
@@ -295,7 +295,7 @@ impl<'a> Reader<'a> {
     }
 
     /// One command with its redirections; `None` if nothing here starts one.
-    pub fn command(&mut self) -> Option<Command> {
+    pub(super) fn command(&mut self) -> Option<Command> {
         self.skip_blanks();
         match self.compound() {
             Some(Command::Compound(kind, mut redirects)) => {
@@ -373,7 +373,7 @@ impl<'a> Reader<'a> {
         Some(self.function_body(name))
     }
 
-    pub fn function_body(&mut self, name: String) -> Command {
+    pub(super) fn function_body(&mut self, name: String) -> Command {
         self.skip_lines();
         let body = self.deeper(|r| r.command());
         match body {
@@ -387,12 +387,12 @@ impl<'a> Reader<'a> {
 
     /// Tries one reading, and goes back to where it was if that fails; gives up on the text when too much of it
     /// was read in vain.
-    pub fn attempt<T>(&mut self, first: impl FnOnce(&mut Self) -> Option<T>) -> Option<T> {
+    pub(super) fn attempt<T>(&mut self, first: impl FnOnce(&mut Self) -> Option<T>) -> Option<T> {
         let (at, problems, pending) = (self.at, self.problems.len(), self.pending.len());
         let result = first(self);
         if result.is_none() {
             self.wasted += self.at - at;
-            if self.wasted > MOST_REREAD * (self.bytes.len() + 1024) {
+            if self.wasted > MAX_REREAD_DEPTH * (self.bytes.len() + 1024) {
                 self.problem(Problem::TooDeep);
                 self.at = self.bytes.len();
                 return None;

@@ -1,6 +1,6 @@
 //! Words: quotes, escapes, and what a dollar sign starts.
 
-use crate::shell::parser::{Reader, Stop, name_length};
+use crate::shell::parser::{Parser, Stop, name_length};
 use crate::shell::*;
 
 /// Ends a run of letters that mean only themselves.
@@ -15,13 +15,13 @@ fn is_special(byte: u8, in_test: bool) -> bool {
 /// The characters that stand for text nobody knows start here; those below are active globs.
 const FIRST_HOLE: char = '\u{100100}';
 
-impl<'a> Reader<'a> {
-    pub fn word(&mut self) -> Word {
+impl<'a> Parser<'a> {
+    pub(super) fn word(&mut self) -> Word {
         self.word_in(false)
     }
 
     /// As in `[[ … ]]`, where only blanks end a word.
-    pub fn test_word(&mut self) -> Word {
+    pub(super) fn test_word(&mut self) -> Word {
         self.word_in(true)
     }
 
@@ -69,7 +69,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Consumes letters up to the first that `ends`; at least one.
-    pub fn run(&mut self, ends: impl Fn(u8) -> bool) -> &'a str {
+    pub(super) fn run(&mut self, ends: impl Fn(u8) -> bool) -> &'a str {
         let start = self.at;
         let rest = &self.bytes[start + 1..];
         self.at = start + 1 + rest.iter().position(|b| ends(*b)).unwrap_or(rest.len());
@@ -80,13 +80,13 @@ impl<'a> Reader<'a> {
         &self.text[start..self.at]
     }
 
-    pub fn reserved_char(&mut self) -> Part {
+    pub(super) fn reserved_char(&mut self) -> Part {
         let c = self.text[self.at..].chars().next().unwrap_or(' ');
         self.at += c.len_utf8();
         if c >= FIRST_HOLE { Part::Hole(c) } else { Part::Bare(c.to_string()) }
     }
 
-    pub fn single(&mut self) -> Part {
+    pub(super) fn single(&mut self) -> Part {
         self.at += 1;
         let rest = &self.bytes[self.at..];
         let length = memchr::memchr(b'\'', rest).unwrap_or_else(|| {
@@ -102,13 +102,13 @@ impl<'a> Reader<'a> {
         Part::Quoted(text.to_owned())
     }
 
-    pub fn double(&mut self) -> Part {
+    pub(super) fn double(&mut self) -> Part {
         self.at += 1;
         Part::Double(self.expandable(Some(b'"')))
     }
 
     /// A heredoc's body: everything expands, quotes are letters.
-    pub fn expandable_text(&mut self) -> Vec<Part> {
+    pub(super) fn expandable_text(&mut self) -> Vec<Part> {
         self.expandable(None)
     }
 
@@ -158,7 +158,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    pub fn backtick(&mut self, in_double: bool) -> Part {
+    pub(super) fn backtick(&mut self, in_double: bool) -> Part {
         self.at += 1;
         let mut text = String::new();
         let mut from = self.at;
@@ -194,12 +194,12 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads another text (an unescaped part of this one) one level deeper.
-    fn nested<T: Default>(&mut self, text: &str, f: impl FnOnce(&mut Reader<'_>) -> T) -> T {
+    fn nested<T: Default>(&mut self, text: &str, f: impl FnOnce(&mut Parser<'_>) -> T) -> T {
         if self.depth >= self.max_depth {
             self.problem(Problem::TooDeep);
             return T::default();
         }
-        let mut inner = Reader::new(text, self.max_depth);
+        let mut inner = Parser::new(text, self.max_depth);
         inner.depth = self.depth + 1;
         inner.wasted = self.wasted;
         let result = f(&mut inner);
@@ -211,11 +211,11 @@ impl<'a> Reader<'a> {
         result
     }
 
-    pub fn sub_word(&mut self, text: &str) -> Word {
+    pub(super) fn sub_word(&mut self, text: &str) -> Word {
         self.nested(text, |r| Word { parts: r.expandable_text() })
     }
 
-    pub fn process(&mut self) -> Part {
+    pub(super) fn process(&mut self) -> Part {
         let reads = self.byte(0) == Some(b'<');
         self.at += 2;
         Part::Process(reads, Rc::new(self.bracketed_list()))
@@ -249,7 +249,7 @@ impl<'a> Reader<'a> {
 
     /// Everything up to `close` with balanced brackets; only what expands is kept. `None` if a bracket shows that
     /// this is no arithmetic. A text that ends before is unreadable however it is read.
-    pub fn arithmetic(&mut self, close: &str) -> Option<Vec<Part>> {
+    pub(super) fn arithmetic(&mut self, close: &str) -> Option<Vec<Part>> {
         let mut parts = Vec::new();
         let mut open = 0usize;
         loop {
@@ -291,7 +291,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    pub fn dollar(&mut self, in_double: bool) -> Part {
+    pub(super) fn dollar(&mut self, in_double: bool) -> Part {
         let Some(next) = self.byte(1) else {
             self.at += 1;
             return Part::Quoted("$".into());

@@ -1,7 +1,7 @@
 //! Tables of commands and what the policy says to them. Lines are `verdict command`; `⏎` is a line end, `#` starts
 //! a group. The disk is made up.
 
-use crate::environment::fake::Fake;
+use crate::environment::fake::FakeFileSystem;
 use crate::*;
 use std::time::Duration;
 
@@ -26,15 +26,15 @@ const DISK: &str = "
 ";
 
 /// The made-up disk, with the texts that the guard looks into.
-fn disk() -> Fake {
-    let mut disk = Fake::new(DISK);
+fn disk() -> FakeFileSystem {
+    let mut disk = FakeFileSystem::new(DISK);
     disk.texts
         .insert("/home/dev/proj-wt/.git".into(), "gitdir: /home/dev/proj/.git/worktrees/proj-wt\n".into());
     disk
 }
 
-pub fn place() -> Place {
-    Place {
+pub(crate) fn environment() -> GuardEnvironment {
+    GuardEnvironment {
         home: "/home/dev".into(),
         user: Some("dev".into()),
         project: Some("/home/dev/proj".into()),
@@ -45,15 +45,15 @@ pub fn place() -> Place {
         config_file: "/home/dev/.config/headspace/config.jsonc".into(),
         config: Default::default(),
         files: Box::new(disk()),
-        patience: Duration::from_secs(20),
-        so_far: Default::default(),
+        time_limit: Duration::from_secs(20),
+        worst_so_far: Default::default(),
     }
 }
 
-pub fn bash(command: &str) -> Verdict {
+pub(crate) fn bash(command: &str) -> Verdict {
     judge(
         &json!({"tool_name": "Bash", "tool_input": {"command": command}, "cwd": "/home/dev/proj"}),
-        &place(),
+        &environment(),
     )
 }
 
@@ -144,16 +144,16 @@ fn packs() {
 #[test]
 fn scripts_of_the_project_are_read() {
     table(include_str!("scripted.txt"), |command| {
-        let mut place = place();
+        let mut environment = environment();
         let mut disk = disk();
         for part in include_str!("scripts.txt").split("==> ").skip(1) {
             let (name, text) = part.split_once(" <==\n").unwrap();
             disk.texts.insert(format!("/home/dev/{name}"), text.to_owned());
         }
-        place.files = Box::new(disk);
+        environment.files = Box::new(disk);
         judge(
             &json!({"tool_name": "Bash", "tool_input": {"command": command}, "cwd": "/home/dev/proj"}),
-            &place,
+            &environment,
         )
     });
 }
@@ -161,7 +161,7 @@ fn scripts_of_the_project_are_read() {
 #[test]
 fn powershell_commands() {
     table(include_str!("powershell.txt"), |command| {
-        judge(&json!({"tool_name": "PowerShell", "tool_input": {"command": command}}), &place())
+        judge(&json!({"tool_name": "PowerShell", "tool_input": {"command": command}}), &environment())
     });
 }
 

@@ -3,9 +3,9 @@
 use crate::tests::*;
 
 /// A small generator of its own: the same texts in every run.
-struct Dice(u64);
+struct Random(u64);
 
-impl Dice {
+impl Random {
     fn roll(&mut self, sides: usize) -> usize {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) as usize % sides
@@ -227,12 +227,12 @@ fn random_texts_do_no_harm() {
         "\u{100100}",
         "\r\n",
     ];
-    let mut dice = Dice(7);
+    let mut dice = Random(7);
     let rounds = if cfg!(debug_assertions) { 6000 } else { 60_000 };
     for _ in 0..rounds {
         let text: String = (0..dice.roll(30)).map(|_| PIECES[dice.roll(PIECES.len())]).collect();
         bash(&text);
-        judge(&json!({"tool_name": "PowerShell", "tool_input": {"command": text}}), &place());
+        judge(&json!({"tool_name": "PowerShell", "tool_input": {"command": text}}), &environment());
     }
 }
 
@@ -249,7 +249,7 @@ fn mutations_of_real_commands_do_no_harm() {
     .flat_map(|text| text.lines())
     .filter_map(|line| Some(line.split_once(' ')?.1))
     .collect();
-    let mut dice = Dice(11);
+    let mut dice = Random(11);
     let rounds = if cfg!(debug_assertions) { 3000 } else { 40_000 };
     for _ in 0..rounds {
         let mut chars: Vec<char> = lines[dice.roll(lines.len())].replace('⏎', "\n").chars().collect();
@@ -273,14 +273,14 @@ fn mutations_of_real_commands_do_no_harm() {
         }
         let text: String = chars.into_iter().collect();
         bash(&text);
-        judge(&json!({"tool_name": "PowerShell", "tool_input": {"command": text}}), &place());
+        judge(&json!({"tool_name": "PowerShell", "tool_input": {"command": text}}), &environment());
     }
 }
 
 #[test]
 fn texts_that_end_in_the_middle_of_a_word_are_read_to_their_end() {
     for text in ["${", "$", "a ${", "\"${", "\"$", "${x", "$x = \"", "$x = '", "$x =", "`", ">", "&"] {
-        judge(&json!({"tool_name": "PowerShell", "tool_input": {"command": text}}), &place());
+        judge(&json!({"tool_name": "PowerShell", "tool_input": {"command": text}}), &environment());
     }
     for code in ["qx", "qx{", "q", "%x", "%x(", "qx(a", "`", "f\\'", "r\"", "\\'\\'\\'", "$", "@"] {
         for program in ["perl -e", "ruby -e", "python3 -c", "node -e", "php -r"] {

@@ -3,7 +3,7 @@
 use crate::tests::*;
 
 fn tool(name: &str, input: Value) -> Verdict {
-    judge(&json!({"tool_name": name, "tool_input": input, "cwd": "/home/dev/proj"}), &place())
+    judge(&json!({"tool_name": name, "tool_input": input, "cwd": "/home/dev/proj"}), &environment())
 }
 
 fn rows(rows: &[(&str, &str, Value)]) {
@@ -159,12 +159,12 @@ fn tools_that_execute_sql_or_run_elsewhere() {
 
 /// Judges a command, or a tool's input as JSON, under some settings and the project's own.
 fn under(user: &str, project: &str, call: &str) -> Verdict {
-    let mut place = place();
-    place.config = serde_json::from_str(user).unwrap();
+    let mut environment = environment();
+    environment.config = serde_json::from_str(user).unwrap();
     let mut disk = disk();
     disk.texts.insert("/home/dev/proj/.headspace.jsonc".into(), project.into());
     disk.clean = Some(true);
-    place.files = Box::new(disk);
+    environment.files = Box::new(disk);
     let payload = match call.split_once(' ') {
         Some((
             tool @ ("Write" | "Edit" | "mcp__fs__delete_file" | "mcp__fs__move_file" | "mcp__x__y"),
@@ -174,7 +174,7 @@ fn under(user: &str, project: &str, call: &str) -> Verdict {
         }
         _ => json!({"tool_name": "Bash", "tool_input": {"command": call}, "cwd": "/home/dev/proj"}),
     };
-    judge(&payload, &place)
+    judge(&payload, &environment)
 }
 
 #[test]
@@ -363,9 +363,9 @@ fn messages_need_somebody_who_watches() {
         ),
         (Some("background"), "deny", "Bash", json!({"command": "echo hi | mail -s x a@b.c"})),
     ] {
-        let mut place = place();
-        place.session_mode = mode.map(str::to_owned);
-        let verdict = judge(&json!({"tool_name": name, "tool_input": input}), &place);
+        let mut environment = environment();
+        environment.session_mode = mode.map(str::to_owned);
+        let verdict = judge(&json!({"tool_name": name, "tool_input": input}), &environment);
         assert_eq!(verdict.decision.as_str(), expected, "{name} {input} {mode:?}");
     }
 }
@@ -385,14 +385,14 @@ fn payloads_of_no_known_shape_are_asked() {
         json!({"tool_name": "Bash", "tool_input": {"command": ["rm", "-rf", "/"]}}),
         json!({"tool_name": "Bash", "tool_input": "ls"}),
     ] {
-        assert_eq!(judge(&payload, &place()).decision, Decision::Ask, "{payload}");
+        assert_eq!(judge(&payload, &environment()).decision, Decision::Ask, "{payload}");
     }
 }
 
 #[test]
 fn the_project_is_the_repository_around_the_directory() {
     let at = |cwd: &str, command: &str| {
-        judge(&json!({"tool_name": "Bash", "tool_input": {"command": command}, "cwd": cwd}), &place())
+        judge(&json!({"tool_name": "Bash", "tool_input": {"command": command}, "cwd": cwd}), &environment())
             .decision
     };
     assert_eq!(at("/home/dev/proj/src", "rm -rf ../build"), Decision::Allow);
@@ -409,9 +409,9 @@ fn the_project_is_the_repository_around_the_directory() {
 #[test]
 fn the_user_decides_what_the_rules_say() {
     let with = |config: &str, command: &str| {
-        let mut place = place();
-        place.config = serde_json::from_str(config).unwrap();
-        judge(&json!({"tool_name": "Bash", "tool_input": {"command": command}}), &place).decision
+        let mut environment = environment();
+        environment.config = serde_json::from_str(config).unwrap();
+        judge(&json!({"tool_name": "Bash", "tool_input": {"command": command}}), &environment).decision
     };
     assert_eq!(with(r#"{"rules": {"git.discard": "ask"}}"#, "git reset --hard"), Decision::Ask);
     assert_eq!(with(r#"{"rules": {"git": "off"}}"#, "git reset --hard"), Decision::Allow);

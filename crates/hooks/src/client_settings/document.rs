@@ -14,7 +14,7 @@ use std::fmt;
 use std::ops::Range;
 
 /// JSON with comments and trailing commas, and nothing else of what JSON5 allows.
-const DIALECT: ParseOptions = ParseOptions {
+const CLIENT_JSON: ParseOptions = ParseOptions {
     allow_comments: true,
     allow_trailing_commas: true,
     allow_loose_object_property_names: false,
@@ -29,23 +29,23 @@ const DIALECT: ParseOptions = ParseOptions {
 
 /// A place in the file with what is to say about it; lines and columns start at 1, columns count characters.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Remark {
+pub struct Diagnostic {
     pub line: usize,
     pub column: usize,
     pub message: String,
 }
 
-impl fmt::Display for Remark {
+impl fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}: {}", self.line, self.column, self.message)
     }
 }
 
-impl std::error::Error for Remark {}
+impl std::error::Error for Diagnostic {}
 
 /// An object or array of the file, seen as brackets around elements.
 #[derive(Clone, Debug)]
-pub struct Container {
+pub(crate) struct Container {
     /// The opening bracket up to and including the closing one.
     pub range: Range<usize>,
     pub elements: Vec<Range<usize>>,
@@ -66,27 +66,27 @@ impl From<&Array<'_>> for Container {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Mark {
+enum TokenKind {
     Comma,
     LineComment,
     BlockComment,
     Other,
 }
 
-/// The parsed file. The text has no byte order mark: the caller takes it off and puts it back.
-pub struct Document<'a> {
+/// The parsed file. The text has no byte order token: the caller takes it off and puts it back.
+pub struct SettingsDocument<'a> {
     pub text: &'a str,
     /// `None`: an empty file, or one of blanks and comments only.
     pub root: Option<Object<'a>>,
-    marks: Vec<(Mark, Range<usize>)>,
+    tokens: Vec<(TokenKind, Range<usize>)>,
 }
 
-impl<'a> Document<'a> {
+impl<'a> SettingsDocument<'a> {
     /// Reads `text`, or says where it is not what Claude Code could ever read: JSON5, duplicate keys (it would
     /// silently take the last), something else than an object.
-    pub fn parse(text: &'a str) -> Result<Document<'a>, Remark> {
+    pub fn parse(text: &'a str) -> Result<SettingsDocument<'a>, Diagnostic> {
         let collect = CollectOptions { comments: CommentCollectionStrategy::AsTokens, tokens: true };
-        let parsed = parse_to_ast(text, &collect, &DIALECT).map_err(|error| {
+        let parsed = parse_to_ast(text, &collect, &CLIENT_JSON).map_err(|error| {
             // What is cut off is missing at the end, not where it began.
             let at = match error.kind() {
                 ParseErrorKind::UnterminatedObject | ParseErrorKind::UnterminatedArray => {
@@ -94,28 +94,30 @@ impl<'a> Document<'a> {
                 }
                 _ => error.range().start,
             };
-            remark(text, at, format!("not valid JSON: {}", lower_first(&error.kind().to_string())))
+            diagnostic(text, at, format!("not valid JSON: {}", lower_first(&error.kind().to_string())))
         })?;
-        let marks: Vec<_> = parsed
+        let tokens: Vec<_> = parsed
             .tokens
             .unwrap_or_default()
             .into_iter()
             .map(|token| {
-                let mark = match token.token {
-                    Token::Comma => Mark::Comma,
-                    Token::CommentLine(_) => Mark::LineComment,
-                    Token::CommentBlock(_) => Mark::BlockComment,
-                    _ => Mark::Other,
+                let kind = match token.token {
+                    Token::Comma => TokenKind::Comma,
+                    Token::CommentLine(_) => TokenKind::LineComment,
+                    Token::CommentBlock(_) => TokenKind::BlockComment,
+                    _ => TokenKind::Other,
                 };
-                (mark, token.range.start..token.range.end)
+                (kind, token.range.start..token.range.end)
             })
             .collect();
         let root = match parsed.value {
             None => None,
             Some(Value::Object(object)) => Some(object),
-            Some(other) => return Err(remark(text, other.start(), "the file must hold an object".into())),
+            Some(other) => {
+                return Err(diagnostic(text, other.start(), "the file must hold an object".into()));
+            }
         };
-        let document = Document { text, root, marks };
+        let document = SettingsDocument { text, root, tokens };
         document.check_strict()?;
         if let Some(root) = &document.root {
             check_keys(text, root)?;
@@ -123,67 +125,67 @@ impl<'a> Document<'a> {
         Ok(document)
     }
 
-    pub fn remark(&self, at: usize, message: impl Into<String>) -> Remark {
-        remark(self.text, at, message.into())
+    pub(crate) fn diagnostic(&self, at: usize, message: impl Into<String>) -> Diagnostic {
+        diagnostic(self.text, at, message.into())
     }
 
     /// The first comment or trailing comma: Claude Code reads strict JSON and ignores a file that has one.
-    pub fn first_leniency(&self) -> Option<Remark> {
-        self.marks.iter().enumerate().find_map(|(i, (mark, range))| match mark {
-            Mark::LineComment | Mark::BlockComment => {
-                Some(self.remark(range.start, "Claude Code ignores a settings file with comments"))
+    pub(crate) fn first_leniency(&self) -> Option<Diagnostic> {
+        self.tokens.iter().enumerate().find_map(|(i, (token, range))| match token {
+            TokenKind::LineComment | TokenKind::BlockComment => {
+                Some(self.diagnostic(range.start, "Claude Code ignores a settings file with comments"))
             }
-            Mark::Comma if self.is_trailing(i) => {
-                Some(self.remark(range.start, "Claude Code ignores a settings file with a trailing comma"))
-            }
+            TokenKind::Comma if self.is_trailing(i) => Some(
+                self.diagnostic(range.start, "Claude Code ignores a settings file with a trailing comma"),
+            ),
             _ => None,
         })
     }
 
     /// Where the comma after the element that ends at `end` stands.
-    pub fn comma_after(&self, end: usize) -> Option<Range<usize>> {
-        let from = self.marks.partition_point(|(_, range)| range.start < end);
-        let next = self.marks[from..]
+    pub(crate) fn comma_after(&self, end: usize) -> Option<Range<usize>> {
+        let from = self.tokens.partition_point(|(_, range)| range.start < end);
+        let next = self.tokens[from..]
             .iter()
-            .find(|(mark, _)| !matches!(mark, Mark::LineComment | Mark::BlockComment))?;
-        (next.0 == Mark::Comma).then(|| next.1.clone())
+            .find(|(token, _)| !matches!(token, TokenKind::LineComment | TokenKind::BlockComment))?;
+        (next.0 == TokenKind::Comma).then(|| next.1.clone())
     }
 
     /// The end of the last thing that is no blank before `at`, and whether it is a comment that reaches to the
     /// end of its line.
-    pub fn solid_before(&self, at: usize) -> (usize, bool) {
-        let count = self.marks.partition_point(|(_, range)| range.end <= at);
-        match self.marks[..count].last() {
-            Some((mark, range)) => (range.end, *mark == Mark::LineComment),
+    pub(crate) fn solid_before(&self, at: usize) -> (usize, bool) {
+        let count = self.tokens.partition_point(|(_, range)| range.end <= at);
+        match self.tokens[..count].last() {
+            Some((token, range)) => (range.end, *token == TokenKind::LineComment),
             None => (0, false),
         }
     }
 
     /// Whether there is a comment inside `range`.
-    pub fn has_comment(&self, range: &Range<usize>) -> bool {
-        let from = self.marks.partition_point(|(_, r)| r.start < range.start);
-        self.marks[from..]
+    pub(crate) fn has_comment(&self, range: &Range<usize>) -> bool {
+        let from = self.tokens.partition_point(|(_, r)| r.start < range.start);
+        self.tokens[from..]
             .iter()
             .take_while(|(_, r)| r.start < range.end)
-            .any(|(mark, _)| matches!(mark, Mark::LineComment | Mark::BlockComment))
+            .any(|(token, _)| matches!(token, TokenKind::LineComment | TokenKind::BlockComment))
     }
 
     fn is_trailing(&self, comma: usize) -> bool {
-        self.marks[comma + 1..]
+        self.tokens[comma + 1..]
             .iter()
-            .find(|(mark, _)| !matches!(mark, Mark::LineComment | Mark::BlockComment))
+            .find(|(token, _)| !matches!(token, TokenKind::LineComment | TokenKind::BlockComment))
             .is_some_and(|(_, range)| matches!(&self.text[range.clone()], "}" | "]"))
     }
 
     /// The parser is generous in small things (control characters in strings, leading zeros, other blanks than
     /// JSON's): what remains without comments and trailing commas must be JSON to the letter.
-    fn check_strict(&self) -> Result<(), Remark> {
+    fn check_strict(&self) -> Result<(), Diagnostic> {
         let mut strict = self.text.as_bytes().to_vec();
-        for (i, (mark, range)) in self.marks.iter().enumerate() {
-            let blank = match mark {
-                Mark::LineComment | Mark::BlockComment => true,
-                Mark::Comma => self.is_trailing(i),
-                Mark::Other => false,
+        for (i, (token, range)) in self.tokens.iter().enumerate() {
+            let blank = match token {
+                TokenKind::LineComment | TokenKind::BlockComment => true,
+                TokenKind::Comma => self.is_trailing(i),
+                TokenKind::Other => false,
             };
             if blank {
                 for byte in &mut strict[range.clone()] {
@@ -196,7 +198,8 @@ impl<'a> Document<'a> {
         if self.root.is_none() {
             let other = strict.iter().position(|byte| !b" \n\r\t".contains(byte));
             let why = "not valid JSON: a blank that JSON does not know";
-            return other.map_or(Ok(()), |at| Err(remark(self.text, floor_char(self.text, at), why.into())));
+            return other
+                .map_or(Ok(()), |at| Err(diagnostic(self.text, floor_char(self.text, at), why.into())));
         }
         let read: Result<serde::de::IgnoredAny, _> = serde_json::from_slice(&strict);
         read.map(drop).map_err(|error| {
@@ -207,39 +210,35 @@ impl<'a> Document<'a> {
             let message = error.to_string();
             let at = if next_is_it && message.starts_with("control character") { at + 1 } else { at };
             let message = message.split(" at line ").next().unwrap_or(&message);
-            remark(self.text, floor_char(self.text, at), format!("not valid JSON: {message}"))
+            diagnostic(self.text, floor_char(self.text, at), format!("not valid JSON: {message}"))
         })
     }
 }
 
 /// A member of an object by its name as the client reads it, escapes resolved.
-pub fn member<'a, 'b>(object: &'b Object<'a>, name: &str) -> Option<&'b ObjectProp<'a>> {
+pub(crate) fn member<'a, 'b>(object: &'b Object<'a>, name: &str) -> Option<&'b ObjectProp<'a>> {
     object.properties.iter().find(|p| p.name.as_str() == name)
 }
 
 /// Replacements that do not overlap, applied at once.
 #[derive(Debug, Default)]
-pub struct Splices(Vec<(Range<usize>, String)>);
+pub(crate) struct Splices(Vec<(Range<usize>, String)>);
 
 impl Splices {
-    pub fn replace(&mut self, range: Range<usize>, by: impl Into<String>) {
+    pub(crate) fn replace(&mut self, range: Range<usize>, by: impl Into<String>) {
         self.0.push((range, by.into()));
     }
 
-    pub fn insert(&mut self, at: usize, text: impl Into<String>) {
+    pub(crate) fn insert(&mut self, at: usize, text: impl Into<String>) {
         self.replace(at..at, text);
     }
 
-    pub fn delete(&mut self, range: Range<usize>) {
+    pub(crate) fn delete(&mut self, range: Range<usize>) {
         self.replace(range, "");
     }
 
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
     /// Insertions at one place come out in the order they were asked for.
-    pub fn apply(mut self, text: &str) -> String {
+    pub(crate) fn apply(mut self, text: &str) -> String {
         self.0.sort_by_key(|(range, _)| (range.start, range.end));
         let mut out =
             String::with_capacity(text.len() + self.0.iter().map(|(_, by)| by.len()).sum::<usize>());
@@ -255,30 +254,30 @@ impl Splices {
     }
 }
 
-fn remark(text: &str, at: usize, message: String) -> Remark {
+fn diagnostic(text: &str, at: usize, message: String) -> Diagnostic {
     let before = &text[..floor_char(text, at.min(text.len()))];
     let line_start = before.rfind('\n').map_or(0, |i| i + 1);
-    Remark {
+    Diagnostic {
         line: before.matches('\n').count() + 1,
         column: before[line_start..].chars().count() + 1,
         message,
     }
 }
 
-fn check_keys(text: &str, object: &Object<'_>) -> Result<(), Remark> {
+fn check_keys(text: &str, object: &Object<'_>) -> Result<(), Diagnostic> {
     let mut seen = HashSet::new();
     for property in &object.properties {
         let name = property.name.as_str();
         if !seen.insert(name) {
             let shown = headspace_core::text::one_line(name, 40);
-            return Err(remark(text, property.start(), format!("the key \"{shown}\" stands here twice")));
+            return Err(diagnostic(text, property.start(), format!("the key \"{shown}\" stands here twice")));
         }
         check_value(text, &property.value)?;
     }
     Ok(())
 }
 
-fn check_value(text: &str, value: &Value<'_>) -> Result<(), Remark> {
+fn check_value(text: &str, value: &Value<'_>) -> Result<(), Diagnostic> {
     match value {
         Value::Object(object) => check_keys(text, object),
         Value::Array(array) => array.elements.iter().try_for_each(|element| check_value(text, element)),
@@ -340,7 +339,7 @@ mod tests {
             ("{} {}", 1, 4, "more than one"),
         ];
         for (text, line, column, words) in cases {
-            let error = Document::parse(text).err().unwrap_or_else(|| panic!("accepted {text}"));
+            let error = SettingsDocument::parse(text).err().unwrap_or_else(|| panic!("accepted {text}"));
             let shown = error.to_string().to_lowercase();
             assert!(shown.contains(words), "{text}: {shown}");
             assert_eq!((error.line, error.column), (line, column), "{text}: {shown}");
@@ -357,7 +356,7 @@ mod tests {
             ("", None),
         ];
         for (text, place) in cases {
-            let document = Document::parse(text).unwrap();
+            let document = SettingsDocument::parse(text).unwrap();
             assert_eq!(document.first_leniency().map(|r| (r.line, r.column)), place, "{text}");
         }
     }
@@ -365,6 +364,6 @@ mod tests {
     #[test]
     fn nesting_without_end_is_refused_and_does_not_overflow() {
         let text = format!("{{\"a\": {}1{}}}", "[".repeat(100_000), "]".repeat(100_000));
-        assert!(Document::parse(&text).is_err());
+        assert!(SettingsDocument::parse(&text).is_err());
     }
 }

@@ -8,10 +8,10 @@ use jsonc_parser::ast::{Object, Value};
 use std::path::Path;
 
 /// The script for clients and configurations that want one.
-pub const SCRIPT: &str = "notify-headspace.sh";
+pub const NOTIFY_SCRIPT: &str = "notify-headspace.sh";
 
 /// Seconds the client waits for us at most. SessionEnd hooks share 1.5 s unless an entry names a time.
-const TIMEOUT: u32 = 5;
+const ENTRY_TIMEOUT_SECONDS: u32 = 5;
 
 /// Which of headspace's entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -99,7 +99,7 @@ impl Entry {
     }
 
     /// The entry as JSON on one line.
-    pub fn render(&self, spacing: Spacing) -> String {
+    pub(crate) fn render(&self, spacing: Spacing) -> String {
         let mut members = vec![("type", "\"command\"".to_owned())];
         match &self.call {
             Call::Exec { program, args } => {
@@ -108,7 +108,7 @@ impl Entry {
             }
             Call::Shell(line) => members.push(("command", json_string(line))),
         }
-        members.push(("timeout", TIMEOUT.to_string()));
+        members.push(("timeout", ENTRY_TIMEOUT_SECONDS.to_string()));
         if let Some(on_failure) = &self.on_failure {
             members.push(("onFailure", json_string(on_failure)));
         }
@@ -118,34 +118,34 @@ impl Entry {
 
 /// How much room stands between the parts of what we write on one line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Spacing {
+pub(crate) enum Spacing {
     Spaced,
     Compact,
 }
 
 impl Spacing {
-    pub fn colon(self) -> &'static str {
+    pub(crate) fn colon(self) -> &'static str {
         if self == Spacing::Spaced { ": " } else { ":" }
     }
 
-    pub fn comma(self) -> &'static str {
+    pub(crate) fn comma(self) -> &'static str {
         if self == Spacing::Spaced { ", " } else { "," }
     }
 
-    pub fn object(self, members: impl IntoIterator<Item = (&'static str, String)>) -> String {
+    pub(crate) fn object(self, members: impl IntoIterator<Item = (&'static str, String)>) -> String {
         let members: Vec<_> =
             members.into_iter().map(|(name, value)| format!("\"{name}\"{}{value}", self.colon())).collect();
         let pad = if self == Spacing::Spaced { " " } else { "" };
         format!("{{{pad}{}{pad}}}", members.join(self.comma()))
     }
 
-    pub fn array(self, elements: impl IntoIterator<Item = String>) -> String {
+    pub(crate) fn array(self, elements: impl IntoIterator<Item = String>) -> String {
         format!("[{}]", elements.into_iter().collect::<Vec<_>>().join(self.comma()))
     }
 }
 
 /// What the client would start for this entry; `None` if it is no command the client would accept.
-pub fn call_of(entry: &Object<'_>) -> Option<Call> {
+pub(crate) fn call_of(entry: &Object<'_>) -> Option<Call> {
     if text_of(entry, "type")? != "command" {
         return None;
     }
@@ -159,11 +159,11 @@ pub fn call_of(entry: &Object<'_>) -> Option<Call> {
 
 /// Whether `call` is one of ours, and which. `program` is where this headspace lives, for installations under
 /// another file name than `headspace`.
-pub fn role_of(call: &Call, program: Option<&str>) -> Option<Role> {
+pub(crate) fn role_of(call: &Call, program: Option<&str>) -> Option<Role> {
     let words = call.words()?;
     let (first, args) = words.split_first()?;
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
-    if file_name(first) == SCRIPT {
+    if file_name(first) == NOTIFY_SCRIPT {
         return Some(Role::Notify);
     }
     if !is_headspace(first, program) {
@@ -177,11 +177,11 @@ pub fn role_of(call: &Call, program: Option<&str>) -> Option<Role> {
 }
 
 /// A member that is a text.
-pub fn text_of<'a>(object: &'a Object<'_>, name: &str) -> Option<&'a str> {
+pub(crate) fn text_of<'a>(object: &'a Object<'_>, name: &str) -> Option<&'a str> {
     member(object, name)?.value.as_string_lit().map(|lit| lit.value.as_ref())
 }
 
-pub fn json_string(text: &str) -> String {
+pub(crate) fn json_string(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
 
@@ -251,7 +251,7 @@ mod tests {
     use Role::{Guard, Notify};
 
     fn role(json: &str) -> Option<Role> {
-        let document = crate::client_settings::document::Document::parse(json).unwrap();
+        let document = crate::client_settings::document::SettingsDocument::parse(json).unwrap();
         role_of(&call_of(&document.root?)?, Some("/opt/hs-dev"))
     }
 

@@ -3,14 +3,14 @@
 //! Adding and removing are each other's inverse: an element comes with the blanks before it and one comma, and
 //! goes with them.
 
-use crate::client_settings::document::{Container, Document, Splices};
+use crate::client_settings::document::{Container, SettingsDocument, Splices};
 use crate::client_settings::entry::{Spacing, json_string};
 use jsonc_parser::common::Ranged;
 use std::collections::HashSet;
 
 /// How the file is written: line breaks, indentation, room between the parts.
 #[derive(Clone, Debug)]
-pub struct Layout {
+pub(super) struct Layout {
     newline: &'static str,
     unit: String,
     /// Everything on one line, and it shall stay so.
@@ -19,7 +19,7 @@ pub struct Layout {
 }
 
 impl Layout {
-    pub fn of(document: &Document<'_>) -> Layout {
+    pub(super) fn of(document: &SettingsDocument<'_>) -> Layout {
         let text = document.text;
         let newline = match text.find('\n') {
             Some(at) if text[..at].ends_with('\r') => "\r\n",
@@ -40,12 +40,12 @@ impl Layout {
         layout
     }
 
-    pub fn member(&self, name: &str, value: &str) -> String {
+    pub(super) fn member(&self, name: &str, value: &str) -> String {
         format!("{}{}{value}", json_string(name), self.spacing.colon())
     }
 
     /// An object one level below the top: a member per line, or all on one if the file is like that.
-    pub fn nested_object(&self, members: &[(String, String)]) -> String {
+    pub(super) fn nested_object(&self, members: &[(String, String)]) -> String {
         let members: Vec<String> = members.iter().map(|(name, value)| self.member(name, value)).collect();
         if self.one_line {
             return format!("{{{}}}", members.join(self.spacing.comma()));
@@ -55,7 +55,7 @@ impl Layout {
     }
 
     /// The object for a file that has none, to stand after the comments it may have.
-    pub fn whole_file(&self, document: &Document<'_>, members: &[String]) -> String {
+    pub(super) fn whole_file(&self, document: &SettingsDocument<'_>, members: &[String]) -> String {
         let (nl, unit) = (self.newline, &self.unit);
         let (solid, line_comment) = document.solid_before(document.text.len());
         let broken = document.text[solid..].contains('\n');
@@ -66,8 +66,8 @@ impl Layout {
 }
 
 /// Adds `items` at the end of `container`.
-pub fn append(
-    document: &Document<'_>,
+pub(super) fn append(
+    document: &SettingsDocument<'_>,
     layout: &Layout,
     container: &Container,
     items: &[String],
@@ -111,7 +111,12 @@ pub fn append(
 }
 
 /// Takes the elements in `gone` out of `container`, each with the blanks before it and a comma.
-pub fn remove(document: &Document<'_>, container: &Container, gone: &HashSet<usize>, splices: &mut Splices) {
+pub(super) fn remove(
+    document: &SettingsDocument<'_>,
+    container: &Container,
+    gone: &HashSet<usize>,
+    splices: &mut Splices,
+) {
     if gone.is_empty() {
         return;
     }
@@ -149,7 +154,7 @@ pub fn remove(document: &Document<'_>, container: &Container, gone: &HashSet<usi
 }
 
 /// A comment between the elements; one inside an element goes with it.
-fn has_own_comment(document: &Document<'_>, container: &Container) -> bool {
+fn has_own_comment(document: &SettingsDocument<'_>, container: &Container) -> bool {
     let starts = container.elements.iter().map(|element| element.start).chain([container.range.end]);
     let ends =
         [container.range.start].into_iter().chain(container.elements.iter().map(|element| element.end));

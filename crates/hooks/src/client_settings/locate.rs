@@ -1,15 +1,14 @@
 //! Which files are meant, and by which path this program is called.
 
-use crate::check::nearest;
+use crate::settings::check::nearest;
 use anyhow::{Context, Result, bail, ensure};
-use clap::ValueEnum;
 use headspace_platform::config;
 use headspace_platform::usage::Usage;
 use headspace_platform::{files, git};
 use std::path::{Path, PathBuf};
 
 /// Whose settings.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Client {
     #[default]
     Claude,
@@ -17,14 +16,14 @@ pub enum Client {
 }
 
 /// Which of the client's settings files.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Scope {
-    /// All your sessions
+    /// All sessions of the user
     #[default]
     User,
-    /// Everybody who works on this project
+    /// Everybody who works on the project
     Project,
-    /// You, in this project
+    /// The user, in this project
     Local,
 }
 

@@ -3,7 +3,7 @@
 //! Install and uninstall are the same function with another [`Plan`]. It runs twice over the text: first what
 //! must go is cut out, then what is missing or outdated is put in. Every byte that is not ours stays.
 
-use crate::client_settings::document::{Container, Document, Remark, Splices, member};
+use crate::client_settings::document::{Container, Diagnostic, SettingsDocument, Splices, member};
 use crate::client_settings::entry;
 use crate::client_settings::entry::{Call, Entry, Role, json_string};
 use crate::client_settings::layout::{Layout, append, remove};
@@ -14,7 +14,7 @@ use std::collections::HashSet;
 
 /// What is to become of one part of headspace in the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Part<T> {
+pub enum Desired<T> {
     /// Not looked at.
     Leave,
     /// Brought up to date where it stands, not added.
@@ -29,16 +29,16 @@ pub enum Part<T> {
 pub struct Plan {
     /// Where this headspace lives: entries with this program are ours whatever its file name.
     pub program: Option<String>,
-    pub notify: Part<Notify>,
-    pub guard: Part<Entry>,
+    pub notify: Desired<Notify>,
+    pub guard: Desired<Entry>,
     /// With the program that should draw the line.
-    pub status_line: Part<String>,
+    pub status_line: Desired<String>,
 }
 
 impl Plan {
     /// Nothing of ours.
     pub fn nothing(program: Option<String>) -> Plan {
-        Plan { program, notify: Part::Remove, guard: Part::Remove, status_line: Part::Remove }
+        Plan { program, notify: Desired::Remove, guard: Desired::Remove, status_line: Desired::Remove }
     }
 }
 
@@ -74,12 +74,12 @@ pub struct Merged {
     pub status_line_changed: bool,
     /// There was none before.
     pub status_line_new: bool,
-    pub warnings: Vec<Remark>,
+    pub warnings: Vec<Diagnostic>,
 }
 
 /// An entry of ours in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Found {
+pub struct InstalledHook {
     pub event: String,
     pub role: Role,
     pub call: Call,
@@ -87,7 +87,7 @@ pub struct Found {
     pub matches_all: bool,
 }
 
-const GUARDED: &str = "PreToolUse";
+const GUARDED_EVENT: &str = "PreToolUse";
 
 /// One bad entry of these makes the client ignore the whole file.
 const STRICT_EVENTS: [&str; 2] = ["PreToolUse", "PermissionRequest"];
@@ -96,31 +96,31 @@ const BOM: &str = "\u{feff}";
 
 /// Makes `text` what `plan` wants, or says where it stands in the way. `pristine` is the file before headspace
 /// first came, if it is known: lists that were empty then are left empty, not removed.
-pub fn merge(text: &str, plan: &Plan, pristine: Option<&str>) -> Result<Merged, Remark> {
+pub fn merge(text: &str, plan: &Plan, pristine: Option<&str>) -> Result<Merged, Diagnostic> {
     let (bom, text) = match text.strip_prefix(BOM) {
         Some(rest) => (BOM, rest),
         None => ("", text),
     };
     let pristine = pristine.map(|text| text.strip_prefix(BOM).unwrap_or(text));
-    let pristine = pristine.and_then(|text| Document::parse(text).ok());
-    let document = Document::parse(text)?;
+    let pristine = pristine.and_then(|text| SettingsDocument::parse(text).ok());
+    let document = SettingsDocument::parse(text)?;
     check_shape(&document)?;
     let mut merged = Merged { warnings: warnings(&document), ..Merged::default() };
 
-    let cut = cut(&document, plan, pristine.as_ref(), &mut merged);
-    let document = Document::parse(&cut)?;
-    let put = put(&document, plan, pristine.as_ref(), &mut merged);
-    merged.text = format!("{bom}{put}");
+    let cut_out = cut_out(&document, plan, pristine.as_ref(), &mut merged);
+    let document = SettingsDocument::parse(&cut_out)?;
+    let put_in = put_in(&document, plan, pristine.as_ref(), &mut merged);
+    merged.text = format!("{bom}{put_in}");
     Ok(merged)
 }
 
 /// All entries of ours, in the file's order.
-pub fn find(text: &str, program: Option<&str>) -> Result<Vec<Found>, Remark> {
-    let document = Document::parse(text.strip_prefix(BOM).unwrap_or(text))?;
+pub fn find(text: &str, program: Option<&str>) -> Result<Vec<InstalledHook>, Diagnostic> {
+    let document = SettingsDocument::parse(text.strip_prefix(BOM).unwrap_or(text))?;
     let found = ours(&document, program);
     Ok(found
         .into_iter()
-        .map(|our| Found {
+        .map(|our| InstalledHook {
             event: our.event.name.as_str().to_owned(),
             role: our.role,
             call: our.call,
@@ -130,7 +130,7 @@ pub fn find(text: &str, program: Option<&str>) -> Result<Vec<Found>, Remark> {
 }
 
 /// One of our entries with its place in the tree.
-struct Ours<'a, 'b> {
+struct OwnEntry<'a, 'b> {
     event: &'b ObjectProp<'a>,
     group: usize,
     index: usize,
@@ -140,7 +140,7 @@ struct Ours<'a, 'b> {
     matches_all: bool,
 }
 
-fn ours<'a, 'b>(document: &'b Document<'a>, program: Option<&str>) -> Vec<Ours<'a, 'b>> {
+fn ours<'a, 'b>(document: &'b SettingsDocument<'a>, program: Option<&str>) -> Vec<OwnEntry<'a, 'b>> {
     let mut found = Vec::new();
     for event in hooks_of(document).into_iter().flat_map(|hooks| &hooks.properties) {
         for (group, entries, matches_all) in groups_of(event) {
@@ -148,14 +148,14 @@ fn ours<'a, 'b>(document: &'b Document<'a>, program: Option<&str>) -> Vec<Ours<'
                 let Value::Object(entry) = entry else { continue };
                 let Some(call) = entry::call_of(entry) else { continue };
                 let Some(role) = entry::role_of(&call, program) else { continue };
-                found.push(Ours { event, group, index, entry, role, call, matches_all });
+                found.push(OwnEntry { event, group, index, entry, role, call, matches_all });
             }
         }
     }
     found
 }
 
-fn hooks_of<'a, 'b>(document: &'b Document<'a>) -> Option<&'b Object<'a>> {
+fn hooks_of<'a, 'b>(document: &'b SettingsDocument<'a>) -> Option<&'b Object<'a>> {
     member(document.root.as_ref()?, "hooks")?.value.as_object()
 }
 
@@ -173,26 +173,29 @@ fn groups_of<'a, 'b>(event: &'b ObjectProp<'a>) -> impl Iterator<Item = (usize, 
     })
 }
 
-fn check_shape(document: &Document<'_>) -> Result<(), Remark> {
+fn check_shape(document: &SettingsDocument<'_>) -> Result<(), Diagnostic> {
     let Some(hooks) = document.root.as_ref().and_then(|root| member(root, "hooks")) else { return Ok(()) };
     let Value::Object(hooks) = &hooks.value else {
-        return Err(document.remark(hooks.value.start(), "\"hooks\" must be an object"));
+        return Err(document.diagnostic(hooks.value.start(), "\"hooks\" must be an object"));
     };
     for event in &hooks.properties {
         let name = event.name.as_str();
         if headspace_core::event_names::by_name(name).is_some() && event.value.as_array().is_none() {
-            return Err(document.remark(event.value.start(), format!("\"hooks.{name}\" must be an array")));
+            return Err(
+                document.diagnostic(event.value.start(), format!("\"hooks.{name}\" must be an array"))
+            );
         }
     }
     Ok(())
 }
 
-fn warnings(document: &Document<'_>) -> Vec<Remark> {
-    let mut warnings: Vec<Remark> = document.first_leniency().into_iter().collect();
+fn warnings(document: &SettingsDocument<'_>) -> Vec<Diagnostic> {
+    let mut warnings: Vec<Diagnostic> = document.first_leniency().into_iter().collect();
     if let Some(all) = document.root.as_ref().and_then(|root| member(root, "disableAllHooks"))
         && all.value.as_boolean_lit().is_some_and(|lit| lit.value)
     {
-        warnings.push(document.remark(all.start(), "disableAllHooks is true: no hook runs, ours included"));
+        warnings
+            .push(document.diagnostic(all.start(), "disableAllHooks is true: no hook runs, ours included"));
     }
     for event in hooks_of(document).into_iter().flat_map(|hooks| &hooks.properties) {
         let name = event.name.as_str();
@@ -207,52 +210,57 @@ fn warnings(document: &Document<'_>) -> Vec<Remark> {
             let message = format!(
                 "not a group with a list of hooks: Claude Code ignores the whole file for it under {name}"
             );
-            warnings.push(document.remark(group.start(), message));
+            warnings.push(document.diagnostic(group.start(), message));
         }
     }
     warnings
 }
 
 /// What the plan says about entries of one role under one event.
-enum Wish<'p> {
+enum EntryGoal<'p> {
     Leave,
     Remove,
     /// The entry, where to put it if it is missing, and whether to put it at all then.
     Have(&'p Entry, Option<&'static str>, bool),
 }
 
-fn wish<'p>(plan: &'p Plan, event: &str, role: Role) -> Wish<'p> {
+fn goal_for<'p>(plan: &'p Plan, event: &str, role: Role) -> EntryGoal<'p> {
     match role {
         Role::Notify => {
             let (notify, add) = match &plan.notify {
-                Part::Leave => return Wish::Leave,
-                Part::Remove => return Wish::Remove,
-                Part::Refresh(notify) => (notify, false),
-                Part::Put(notify) => (notify, true),
+                Desired::Leave => return EntryGoal::Leave,
+                Desired::Remove => return EntryGoal::Remove,
+                Desired::Refresh(notify) => (notify, false),
+                Desired::Put(notify) => (notify, true),
             };
             match notify.events.iter().find(|e| e.name == event) {
-                Some(event) => Wish::Have(&notify.entry, event.matcher, add),
-                None => Wish::Remove,
+                Some(event) => EntryGoal::Have(&notify.entry, event.matcher, add),
+                None => EntryGoal::Remove,
             }
         }
         Role::Guard => match &plan.guard {
-            Part::Leave => Wish::Leave,
-            Part::Refresh(entry) if event == GUARDED => Wish::Have(entry, None, false),
-            Part::Put(entry) if event == GUARDED => Wish::Have(entry, None, true),
-            _ => Wish::Remove,
+            Desired::Leave => EntryGoal::Leave,
+            Desired::Refresh(entry) if event == GUARDED_EVENT => EntryGoal::Have(entry, None, false),
+            Desired::Put(entry) if event == GUARDED_EVENT => EntryGoal::Have(entry, None, true),
+            _ => EntryGoal::Remove,
         },
     }
 }
 
 /// First pass: the entries that must go, and the groups, events and `hooks` they leave empty.
-fn cut(document: &Document<'_>, plan: &Plan, pristine: Option<&Document<'_>>, merged: &mut Merged) -> String {
+fn cut_out(
+    document: &SettingsDocument<'_>,
+    plan: &Plan,
+    pristine: Option<&SettingsDocument<'_>>,
+    merged: &mut Merged,
+) -> String {
     let found = ours(document, plan.program.as_deref());
     let mut going: HashSet<usize> = HashSet::new();
     for (i, our) in found.iter().enumerate() {
-        let goes = match wish(plan, our.event.name.as_str(), our.role) {
-            Wish::Leave => false,
-            Wish::Remove => true,
-            Wish::Have(entry, ..) => keeper(&found, our, entry) != Some(i),
+        let goes = match goal_for(plan, our.event.name.as_str(), our.role) {
+            EntryGoal::Leave => false,
+            EntryGoal::Remove => true,
+            EntryGoal::Have(entry, ..) => keeper(&found, our, entry) != Some(i),
         };
         if goes {
             going.insert(i);
@@ -307,7 +315,7 @@ fn cut(document: &Document<'_>, plan: &Plan, pristine: Option<&Document<'_>>, me
                 remove(document, &Container::from(hooks), &events_gone, &mut splices);
             }
         }
-        if plan.status_line == Part::Remove
+        if plan.status_line == Desired::Remove
             && let Some(at) = root.properties.iter().position(|p| p.name.as_str() == "statusLine")
             && let Some((line, _)) = status_line::ours(&root.properties[at], plan)
             && line.wrapped.is_none()
@@ -325,22 +333,27 @@ fn cut(document: &Document<'_>, plan: &Plan, pristine: Option<&Document<'_>>, me
 
 /// Of several entries for the same purpose the one that stays: in a group that matches everything, best already
 /// with the right call.
-fn keeper(found: &[Ours<'_, '_>], like: &Ours<'_, '_>, entry: &Entry) -> Option<usize> {
-    let same = |our: &&Ours<'_, '_>| our.event.start() == like.event.start() && our.role == like.role;
-    let position = |right: &dyn Fn(&Ours<'_, '_>) -> bool| {
+fn keeper(found: &[OwnEntry<'_, '_>], like: &OwnEntry<'_, '_>, entry: &Entry) -> Option<usize> {
+    let same = |our: &&OwnEntry<'_, '_>| our.event.start() == like.event.start() && our.role == like.role;
+    let position = |right: &dyn Fn(&OwnEntry<'_, '_>) -> bool| {
         found.iter().position(|our| same(&our) && our.matches_all && right(our))
     };
     position(&|our| our.call == entry.call).or_else(|| position(&|_| true))
 }
 
 /// Second pass: what is missing is added, what is outdated is rewritten where it stands.
-fn put(document: &Document<'_>, plan: &Plan, pristine: Option<&Document<'_>>, merged: &mut Merged) -> String {
+fn put_in(
+    document: &SettingsDocument<'_>,
+    plan: &Plan,
+    pristine: Option<&SettingsDocument<'_>>,
+    merged: &mut Merged,
+) -> String {
     let layout = Layout::of(document);
     let found = ours(document, plan.program.as_deref());
     merged.foreign = count_entries(document) - found.len();
     let mut splices = Splices::default();
     for our in &found {
-        if let Wish::Have(entry, ..) = wish(plan, our.event.name.as_str(), our.role) {
+        if let EntryGoal::Have(entry, ..) = goal_for(plan, our.event.name.as_str(), our.role) {
             let changed = refresh(our, entry, &layout, &mut splices);
             match our.role {
                 Role::Guard => merged.guard_changed |= changed,
@@ -368,7 +381,7 @@ fn put(document: &Document<'_>, plan: &Plan, pristine: Option<&Document<'_>>, me
         None if !events.is_empty() => members.push(layout.member("hooks", &layout.nested_object(&events))),
         _ => {}
     }
-    members.extend(status_line::put(document, plan, &layout, pristine, &mut splices, merged));
+    members.extend(status_line::put_in(document, plan, &layout, pristine, &mut splices, merged));
     match &document.root {
         Some(root) if !members.is_empty() => {
             append(document, &layout, &Container::from(root), &members, &mut splices);
@@ -382,12 +395,12 @@ fn put(document: &Document<'_>, plan: &Plan, pristine: Option<&Document<'_>>, me
 }
 
 /// A group of ours that is to be added to an event.
-struct Group<'p> {
+struct NewGroup<'p> {
     matcher: Option<&'static str>,
     entry: &'p Entry,
 }
 
-impl Group<'_> {
+impl NewGroup<'_> {
     fn render(&self, layout: &Layout) -> String {
         let spacing = layout.spacing;
         let matcher = self.matcher.map(|matcher| ("matcher", json_string(matcher)));
@@ -397,23 +410,27 @@ impl Group<'_> {
 }
 
 /// The groups the plan wants and the file lacks, by event, in the plan's order.
-fn missing<'p>(plan: &'p Plan, found: &[Ours<'_, '_>], merged: &mut Merged) -> Vec<(String, Vec<Group<'p>>)> {
+fn missing<'p>(
+    plan: &'p Plan,
+    found: &[OwnEntry<'_, '_>],
+    merged: &mut Merged,
+) -> Vec<(String, Vec<NewGroup<'p>>)> {
     let mut events: Vec<&str> = match &plan.notify {
-        Part::Put(notify) => notify.events.iter().map(|event| event.name.as_str()).collect(),
+        Desired::Put(notify) => notify.events.iter().map(|event| event.name.as_str()).collect(),
         _ => Vec::new(),
     };
-    if matches!(plan.guard, Part::Put(_)) && !events.contains(&GUARDED) {
-        events.push(GUARDED);
+    if matches!(plan.guard, Desired::Put(_)) && !events.contains(&GUARDED_EVENT) {
+        events.push(GUARDED_EVENT);
     }
     let mut missing = Vec::new();
     for event in events {
         let mut groups = Vec::new();
         for role in [Role::Notify, Role::Guard] {
             let stands = found.iter().any(|our| our.event.name.as_str() == event && our.role == role);
-            if let Wish::Have(entry, matcher, true) = wish(plan, event, role)
+            if let EntryGoal::Have(entry, matcher, true) = goal_for(plan, event, role)
                 && !stands
             {
-                groups.push(Group { matcher, entry });
+                groups.push(NewGroup { matcher, entry });
                 match role {
                     Role::Notify => merged.added.push(event.to_owned()),
                     Role::Guard => merged.guard_changed = true,
@@ -428,7 +445,7 @@ fn missing<'p>(plan: &'p Plan, found: &[Ours<'_, '_>], merged: &mut Merged) -> V
 }
 
 /// Rewrites an entry that calls something else; only the path if only that has changed. Says whether it did.
-fn refresh(our: &Ours<'_, '_>, entry: &Entry, layout: &Layout, splices: &mut Splices) -> bool {
+fn refresh(our: &OwnEntry<'_, '_>, entry: &Entry, layout: &Layout, splices: &mut Splices) -> bool {
     let on_failure_differs =
         entry.on_failure.as_deref().is_some_and(|want| entry::text_of(our.entry, "onFailure") != Some(want));
     if our.call == entry.call && !on_failure_differs {
@@ -448,7 +465,7 @@ fn refresh(our: &Ours<'_, '_>, entry: &Entry, layout: &Layout, splices: &mut Spl
     true
 }
 
-fn count_entries(document: &Document<'_>) -> usize {
+fn count_entries(document: &SettingsDocument<'_>) -> usize {
     let events = hooks_of(document).into_iter().flat_map(|hooks| &hooks.properties);
     events.flat_map(groups_of).map(|(_, entries, _)| entries.elements.len()).sum()
 }

@@ -2,7 +2,7 @@
 
 pub mod document;
 pub mod entry;
-pub mod layout;
+mod layout;
 pub mod locate;
 pub mod merge;
-pub mod status_line;
+mod status_line;

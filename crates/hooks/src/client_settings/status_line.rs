@@ -1,22 +1,22 @@
 //! The client has one slot for a status line: the user's command in it is wrapped, never replaced.
 
-use crate::client_settings::document::{Document, Splices, member};
+use crate::client_settings::document::{SettingsDocument, Splices, member};
 use crate::client_settings::entry::{is_headspace, json_string, quote, split};
 use crate::client_settings::layout::Layout;
-use crate::client_settings::merge::{Merged, Part, Plan};
+use crate::client_settings::merge::{Desired, Merged, Plan};
 use jsonc_parser::ast::ObjectProp;
 use jsonc_parser::common::Ranged;
 
 /// The status line as headspace wraps it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct StatusLine {
+pub(super) struct StatusLine {
     /// The command the user had before, to be run through a shell.
     pub wrapped: Option<String>,
 }
 
 impl StatusLine {
     /// Reads a `statusLine` command; `None` if it is not ours.
-    pub fn of(line: &str, program: Option<&str>) -> Option<StatusLine> {
+    pub(super) fn of(line: &str, program: Option<&str>) -> Option<StatusLine> {
         let words = split(line)?;
         let (first, rest) = words.split_first()?;
         if !is_headspace(first, program) {
@@ -31,7 +31,7 @@ impl StatusLine {
     }
 
     /// The user's command becomes one quoted word: whatever pipes and quotes it has, its own shell sees them.
-    pub fn line(&self, program: &str) -> String {
+    pub(super) fn line(&self, program: &str) -> String {
         match &self.wrapped {
             None => format!("{} statusline", quote(program)),
             Some(command) => format!("{} statusline -- {}", quote(program), quote(command)),
@@ -40,7 +40,7 @@ impl StatusLine {
 }
 
 /// The status line of the file if it is ours, with the place of its command.
-pub fn ours(property: &ObjectProp<'_>, plan: &Plan) -> Option<(StatusLine, std::ops::Range<usize>)> {
+pub(super) fn ours(property: &ObjectProp<'_>, plan: &Plan) -> Option<(StatusLine, std::ops::Range<usize>)> {
     let object = property.value.as_object()?;
     let command = member(object, "command")?;
     let line = StatusLine::of(&command.value.as_string_lit()?.value, plan.program.as_deref())?;
@@ -48,43 +48,43 @@ pub fn ours(property: &ObjectProp<'_>, plan: &Plan) -> Option<(StatusLine, std::
 }
 
 /// Wraps, updates or unwraps the status line in place; the member to add if there is none yet.
-pub fn put(
-    document: &Document<'_>,
+pub(super) fn put_in(
+    document: &SettingsDocument<'_>,
     plan: &Plan,
     layout: &Layout,
-    pristine: Option<&Document<'_>>,
+    pristine: Option<&SettingsDocument<'_>>,
     splices: &mut Splices,
     merged: &mut Merged,
 ) -> Option<String> {
     let property = document.root.as_ref().and_then(|root| member(root, "statusLine"));
     let ours = property.and_then(|property| ours(property, plan));
     match (&plan.status_line, ours, property) {
-        (Part::Put(program) | Part::Refresh(program), Some((line, range)), _) => {
+        (Desired::Put(program) | Desired::Refresh(program), Some((line, range)), _) => {
             let want = json_string(&line.line(program));
             if want != document.text[range.clone()] {
                 splices.replace(range, want);
                 merged.status_line_changed = true;
             }
         }
-        (Part::Put(program), None, Some(property)) => {
+        (Desired::Put(program), None, Some(property)) => {
             let command = property.value.as_object().and_then(|object| member(object, "command"));
             let Some((command, lit)) = command.and_then(|c| Some((c, c.value.as_string_lit()?))) else {
                 let message = "\"statusLine\" has no command that could be wrapped; left as it is";
-                merged.warnings.push(document.remark(property.start(), message));
+                merged.warnings.push(document.diagnostic(property.start(), message));
                 return None;
             };
             let line = StatusLine { wrapped: Some(lit.value.to_string()) };
             splices.replace(command.value.start()..command.value.end(), json_string(&line.line(program)));
             merged.status_line_changed = true;
         }
-        (Part::Put(program), None, None) => {
+        (Desired::Put(program), None, None) => {
             let command = json_string(&StatusLine { wrapped: None }.line(program));
             let value = layout.spacing.object([("type", "\"command\"".to_owned()), ("command", command)]);
             merged.status_line_changed = true;
             merged.status_line_new = true;
             return Some(layout.member("statusLine", &value));
         }
-        (Part::Remove, Some((StatusLine { wrapped: Some(command) }, range)), _) => {
+        (Desired::Remove, Some((StatusLine { wrapped: Some(command) }, range)), _) => {
             let before = pristine.and_then(|p| literal_of(p, &command));
             splices.replace(range, before.unwrap_or_else(|| json_string(&command)));
             merged.status_line_changed = true;
@@ -95,7 +95,7 @@ pub fn put(
 }
 
 /// How the user had spelt `command`, escapes and all.
-fn literal_of(pristine: &Document<'_>, command: &str) -> Option<String> {
+fn literal_of(pristine: &SettingsDocument<'_>, command: &str) -> Option<String> {
     let object = member(pristine.root.as_ref()?, "statusLine")?.value.as_object()?;
     let value = &member(object, "command")?.value;
     let same = value.as_string_lit()?.value == command;

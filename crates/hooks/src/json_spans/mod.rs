@@ -13,13 +13,13 @@ const BOM: &str = "\u{feff}";
 
 /// A place in a text as an editor shows it: both numbers start at 1 and count characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Place {
+pub struct Position {
     pub line: usize,
     pub column: usize,
 }
 
 /// The place of byte `at` of `text`. A byte order mark takes up no column.
-pub fn place(text: &str, at: usize) -> Place {
+pub fn position(text: &str, at: usize) -> Position {
     let mut at = at.min(text.len());
     while !text.is_char_boundary(at) {
         at -= 1;
@@ -27,7 +27,7 @@ pub fn place(text: &str, at: usize) -> Place {
     let before = &text[..at];
     let before = before.strip_prefix(BOM).unwrap_or(before);
     let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
-    Place {
+    Position {
         line: before.bytes().filter(|&byte| byte == b'\n').count() + 1,
         column: before[line_start..].chars().count() + 1,
     }
@@ -37,11 +37,11 @@ pub fn place(text: &str, at: usize) -> Place {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SyntaxError {
     pub at: usize,
-    pub fault: Fault,
+    pub fault: SyntaxFault,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Fault {
+pub enum SyntaxFault {
     Empty,
     Comment,
     TrailingComma,
@@ -59,24 +59,24 @@ pub enum Fault {
     Unexpected(char),
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for SyntaxFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let words = match self {
-            Fault::Empty => "there is nothing in it",
-            Fault::Comment => "JSON has no comments",
-            Fault::TrailingComma => "the comma before this bracket is one too many",
-            Fault::StrayComma => "this comma has no value before it",
-            Fault::MissingComma => "a comma is missing before this",
-            Fault::MissingColon => "a colon is missing after the key",
-            Fault::SingleQuote => "texts need double quotes",
-            Fault::UnquotedKey => "keys need double quotes",
-            Fault::LineBreakInText => "a line breaks inside a text (is a quote missing?)",
-            Fault::ControlCharacter => "a control character inside a text must be written as an escape",
-            Fault::Escape => "no such escape in a text (a backslash itself is written \\\\)",
-            Fault::Number => "this is not how JSON writes a number",
-            Fault::CutOff => "it ends in the middle",
-            Fault::TextAfterEnd => "there is more text after the end",
-            Fault::Unexpected(c) => return write!(f, "{c:?} cannot be here"),
+            SyntaxFault::Empty => "there is nothing in it",
+            SyntaxFault::Comment => "JSON has no comments",
+            SyntaxFault::TrailingComma => "the comma before this bracket is one too many",
+            SyntaxFault::StrayComma => "this comma has no value before it",
+            SyntaxFault::MissingComma => "a comma is missing before this",
+            SyntaxFault::MissingColon => "a colon is missing after the key",
+            SyntaxFault::SingleQuote => "texts need double quotes",
+            SyntaxFault::UnquotedKey => "keys need double quotes",
+            SyntaxFault::LineBreakInText => "a line breaks inside a text (is a quote missing?)",
+            SyntaxFault::ControlCharacter => "a control character inside a text must be written as an escape",
+            SyntaxFault::Escape => "no such escape in a text (a backslash itself is written \\\\)",
+            SyntaxFault::Number => "this is not how JSON writes a number",
+            SyntaxFault::CutOff => "it ends in the middle",
+            SyntaxFault::TextAfterEnd => "there is more text after the end",
+            SyntaxFault::Unexpected(c) => return write!(f, "{c:?} cannot be here"),
         };
         f.write_str(words)
     }
@@ -92,7 +92,7 @@ impl std::error::Error for SyntaxError {}
 
 /// A text that is one JSON value.
 #[derive(Debug)]
-pub struct Document<'t> {
+pub struct JsonDocument<'t> {
     text: &'t str,
     nodes: Vec<Node>,
     duplicates: Vec<u32>,
@@ -101,22 +101,22 @@ pub struct Document<'t> {
 #[derive(Debug)]
 struct Node {
     parent: Option<u32>,
-    step: Step,
+    step: PathStep,
     start: usize,
     end: usize,
-    data: Data,
+    data: NodeData,
 }
 
 /// How a value is reached from its parent.
 #[derive(Debug)]
-enum Step {
+enum PathStep {
     Root,
     Item(usize),
     Member { key: String, start: usize },
 }
 
 #[derive(Debug)]
-enum Data {
+enum NodeData {
     Null,
     Bool(bool),
     Number(f64),
@@ -127,7 +127,7 @@ enum Data {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum JsonKind {
     Null,
     Bool,
     Number,
@@ -136,104 +136,104 @@ pub enum Kind {
     Object,
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for JsonKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Kind::Null => "null",
-            Kind::Bool => "true or false",
-            Kind::Number => "a number",
-            Kind::Text => "a text",
-            Kind::List => "a list",
-            Kind::Object => "an object",
+            JsonKind::Null => "null",
+            JsonKind::Bool => "true or false",
+            JsonKind::Number => "a number",
+            JsonKind::Text => "a text",
+            JsonKind::List => "a list",
+            JsonKind::Object => "an object",
         })
     }
 }
 
-impl<'t> Document<'t> {
-    pub fn parse(text: &'t str) -> Result<Document<'t>, SyntaxError> {
+impl<'t> JsonDocument<'t> {
+    pub fn parse(text: &'t str) -> Result<JsonDocument<'t>, SyntaxError> {
         let at = if text.starts_with(BOM) { BOM.len() } else { 0 };
         parser::Parser::new(text, at).run()
     }
 
-    pub fn root(&self) -> Value<'_> {
-        Value { doc: self, id: 0 }
+    pub fn root(&self) -> SpannedValue<'_> {
+        SpannedValue { doc: self, id: 0 }
     }
 
     /// Members whose key an earlier member of the same object has: these count, the earlier ones do not.
-    pub fn duplicates(&self) -> impl Iterator<Item = Value<'_>> {
-        self.duplicates.iter().map(|&id| Value { doc: self, id })
+    pub(crate) fn duplicates(&self) -> impl Iterator<Item = SpannedValue<'_>> {
+        self.duplicates.iter().map(|&id| SpannedValue { doc: self, id })
     }
 }
 
 /// One value of a document.
 #[derive(Clone, Copy, Debug)]
-pub struct Value<'d> {
-    doc: &'d Document<'d>,
+pub struct SpannedValue<'d> {
+    doc: &'d JsonDocument<'d>,
     id: u32,
 }
 
-impl<'d> Value<'d> {
+impl<'d> SpannedValue<'d> {
     fn node(self) -> &'d Node {
         &self.doc.nodes[self.id as usize]
     }
 
-    pub fn kind(self) -> Kind {
+    pub fn kind(self) -> JsonKind {
         match self.node().data {
-            Data::Null => Kind::Null,
-            Data::Bool(_) => Kind::Bool,
-            Data::Number(_) => Kind::Number,
-            Data::Text(_) => Kind::Text,
-            Data::List(_) => Kind::List,
-            Data::Object(_) => Kind::Object,
+            NodeData::Null => JsonKind::Null,
+            NodeData::Bool(_) => JsonKind::Bool,
+            NodeData::Number(_) => JsonKind::Number,
+            NodeData::Text(_) => JsonKind::Text,
+            NodeData::List(_) => JsonKind::List,
+            NodeData::Object(_) => JsonKind::Object,
         }
     }
 
     pub fn flag(self) -> Option<bool> {
-        if let Data::Bool(flag) = self.node().data { Some(flag) } else { None }
+        if let NodeData::Bool(flag) = self.node().data { Some(flag) } else { None }
     }
 
     pub fn number(self) -> Option<f64> {
-        if let Data::Number(number) = self.node().data { Some(number) } else { None }
+        if let NodeData::Number(number) = self.node().data { Some(number) } else { None }
     }
 
     pub fn text(self) -> Option<&'d str> {
-        if let Data::Text(text) = &self.node().data { Some(text) } else { None }
+        if let NodeData::Text(text) = &self.node().data { Some(text) } else { None }
     }
 
     /// The values of a list; none for anything else.
-    pub fn items(self) -> impl Iterator<Item = Value<'d>> {
-        let ids: &[u32] = if let Data::List(ids) = &self.node().data { ids } else { &[] };
-        ids.iter().map(move |&id| Value { doc: self.doc, id })
+    pub fn items(self) -> impl Iterator<Item = SpannedValue<'d>> {
+        let ids: &[u32] = if let NodeData::List(ids) = &self.node().data { ids } else { &[] };
+        ids.iter().map(move |&id| SpannedValue { doc: self.doc, id })
     }
 
     /// Keys and values of an object; none for anything else.
-    pub fn members(self) -> impl Iterator<Item = (&'d str, Value<'d>)> {
-        let ids: &[u32] = if let Data::Object(ids) = &self.node().data { ids } else { &[] };
+    pub fn members(self) -> impl Iterator<Item = (&'d str, SpannedValue<'d>)> {
+        let ids: &[u32] = if let NodeData::Object(ids) = &self.node().data { ids } else { &[] };
         ids.iter().map(move |&id| {
-            let value = Value { doc: self.doc, id };
+            let value = SpannedValue { doc: self.doc, id };
             (value.key().unwrap_or_default(), value)
         })
     }
 
-    pub fn get(self, key: &str) -> Option<Value<'d>> {
+    pub fn get(self, key: &str) -> Option<SpannedValue<'d>> {
         self.members().find(|(name, _)| *name == key).map(|(_, value)| value)
     }
 
     /// The key this value has in its object.
     pub fn key(self) -> Option<&'d str> {
-        if let Step::Member { key, .. } = &self.node().step { Some(key) } else { None }
+        if let PathStep::Member { key, .. } = &self.node().step { Some(key) } else { None }
     }
 
     /// Where the value starts.
-    pub fn place(self) -> Place {
-        place(self.doc.text, self.node().start)
+    pub fn position(self) -> Position {
+        position(self.doc.text, self.node().start)
     }
 
     /// Where its key starts; the value itself for one without a key.
-    pub fn key_place(self) -> Place {
+    pub(crate) fn key_position(self) -> Position {
         match self.node().step {
-            Step::Member { start, .. } => place(self.doc.text, start),
-            _ => self.place(),
+            PathStep::Member { start, .. } => position(self.doc.text, start),
+            _ => self.position(),
         }
     }
 
@@ -256,12 +256,12 @@ impl<'d> Value<'d> {
         let mut path = String::new();
         for step in steps.iter().rev() {
             match step {
-                Step::Root => {}
-                Step::Item(index) => path.push_str(&format!("[{index}]")),
-                Step::Member { key, .. } if key.is_empty() || key.contains(['.', '[', ']', '"']) => {
+                PathStep::Root => {}
+                PathStep::Item(index) => path.push_str(&format!("[{index}]")),
+                PathStep::Member { key, .. } if key.is_empty() || key.contains(['.', '[', ']', '"']) => {
                     path.push_str(&format!("[{key:?}]"));
                 }
-                Step::Member { key, .. } => {
+                PathStep::Member { key, .. } => {
                     if !path.is_empty() {
                         path.push('.');
                     }
@@ -277,56 +277,56 @@ impl<'d> Value<'d> {
 mod tests {
     use super::*;
 
-    fn fault(text: &str) -> (usize, usize, Fault) {
-        let error = Document::parse(text).unwrap_err();
-        let place = place(text, error.at);
-        (place.line, place.column, error.fault)
+    fn fault(text: &str) -> (usize, usize, SyntaxFault) {
+        let error = JsonDocument::parse(text).unwrap_err();
+        let position = position(text, error.at);
+        (position.line, position.column, error.fault)
     }
 
     #[test]
     fn the_first_character_that_cannot_be_there_is_named() {
-        let table: &[(&str, usize, usize, Fault)] = &[
-            ("", 1, 1, Fault::Empty),
-            (" \n ", 2, 2, Fault::Empty),
-            ("{\n  // mine\n}", 2, 3, Fault::Comment),
-            ("{\"a\": 1, /* x */ \"b\": 2}", 1, 10, Fault::Comment),
-            ("{} // end", 1, 4, Fault::Comment),
-            ("{\"a\" /* x */: 1}", 1, 6, Fault::Comment),
-            ("# yaml", 1, 1, Fault::Comment),
-            ("{\"a\": [],\n}", 2, 1, Fault::TrailingComma),
-            ("[1, ]", 1, 5, Fault::TrailingComma),
-            ("[,1]", 1, 2, Fault::StrayComma),
-            ("[1,,2]", 1, 4, Fault::StrayComma),
-            ("{\"a\":,}", 1, 6, Fault::StrayComma),
-            ("{\"a\": 1 \"b\": 2}", 1, 9, Fault::MissingComma),
-            ("{\"a\" 1}", 1, 6, Fault::MissingColon),
-            ("{'a': 1}", 1, 2, Fault::SingleQuote),
-            ("['a']", 1, 2, Fault::SingleQuote),
-            ("{a: 1}", 1, 2, Fault::UnquotedKey),
-            ("[\"a\nb\"]", 1, 4, Fault::LineBreakInText),
-            ("[\"a\tb\"]", 1, 4, Fault::ControlCharacter),
-            ("[\"\\x41\"]", 1, 4, Fault::Escape),
-            ("[\"\\u12g4\"]", 1, 7, Fault::Escape),
-            ("[01]", 1, 3, Fault::Number),
-            ("[1.]", 1, 4, Fault::Number),
-            ("[+1]", 1, 2, Fault::Number),
-            ("[.5]", 1, 2, Fault::Number),
-            ("[-]", 1, 3, Fault::Number),
-            ("[1e]", 1, 4, Fault::Number),
-            ("[trux]", 1, 5, Fault::Unexpected('x')),
-            ("[NaN]", 1, 2, Fault::Unexpected('N')),
-            ("[undefined]", 1, 2, Fault::Unexpected('u')),
-            ("[}", 1, 2, Fault::Unexpected('}')),
-            ("{\"é\": é}", 1, 7, Fault::Unexpected('é')),
-            ("{\"a\": [1}", 1, 9, Fault::Unexpected('}')),
-            ("{\"a\": ", 1, 7, Fault::CutOff),
-            ("{\"a", 1, 4, Fault::CutOff),
-            ("[tru", 1, 5, Fault::CutOff),
-            ("{\"a\"", 1, 5, Fault::CutOff),
-            ("{}\n{}", 2, 1, Fault::TextAfterEnd),
-            ("{}x", 1, 3, Fault::TextAfterEnd),
-            ("\u{feff}{x}", 1, 2, Fault::UnquotedKey),
-            ("[\u{a0}1]", 1, 2, Fault::Unexpected('\u{a0}')),
+        let table: &[(&str, usize, usize, SyntaxFault)] = &[
+            ("", 1, 1, SyntaxFault::Empty),
+            (" \n ", 2, 2, SyntaxFault::Empty),
+            ("{\n  // mine\n}", 2, 3, SyntaxFault::Comment),
+            ("{\"a\": 1, /* x */ \"b\": 2}", 1, 10, SyntaxFault::Comment),
+            ("{} // end", 1, 4, SyntaxFault::Comment),
+            ("{\"a\" /* x */: 1}", 1, 6, SyntaxFault::Comment),
+            ("# yaml", 1, 1, SyntaxFault::Comment),
+            ("{\"a\": [],\n}", 2, 1, SyntaxFault::TrailingComma),
+            ("[1, ]", 1, 5, SyntaxFault::TrailingComma),
+            ("[,1]", 1, 2, SyntaxFault::StrayComma),
+            ("[1,,2]", 1, 4, SyntaxFault::StrayComma),
+            ("{\"a\":,}", 1, 6, SyntaxFault::StrayComma),
+            ("{\"a\": 1 \"b\": 2}", 1, 9, SyntaxFault::MissingComma),
+            ("{\"a\" 1}", 1, 6, SyntaxFault::MissingColon),
+            ("{'a': 1}", 1, 2, SyntaxFault::SingleQuote),
+            ("['a']", 1, 2, SyntaxFault::SingleQuote),
+            ("{a: 1}", 1, 2, SyntaxFault::UnquotedKey),
+            ("[\"a\nb\"]", 1, 4, SyntaxFault::LineBreakInText),
+            ("[\"a\tb\"]", 1, 4, SyntaxFault::ControlCharacter),
+            ("[\"\\x41\"]", 1, 4, SyntaxFault::Escape),
+            ("[\"\\u12g4\"]", 1, 7, SyntaxFault::Escape),
+            ("[01]", 1, 3, SyntaxFault::Number),
+            ("[1.]", 1, 4, SyntaxFault::Number),
+            ("[+1]", 1, 2, SyntaxFault::Number),
+            ("[.5]", 1, 2, SyntaxFault::Number),
+            ("[-]", 1, 3, SyntaxFault::Number),
+            ("[1e]", 1, 4, SyntaxFault::Number),
+            ("[trux]", 1, 5, SyntaxFault::Unexpected('x')),
+            ("[NaN]", 1, 2, SyntaxFault::Unexpected('N')),
+            ("[undefined]", 1, 2, SyntaxFault::Unexpected('u')),
+            ("[}", 1, 2, SyntaxFault::Unexpected('}')),
+            ("{\"é\": é}", 1, 7, SyntaxFault::Unexpected('é')),
+            ("{\"a\": [1}", 1, 9, SyntaxFault::Unexpected('}')),
+            ("{\"a\": ", 1, 7, SyntaxFault::CutOff),
+            ("{\"a", 1, 4, SyntaxFault::CutOff),
+            ("[tru", 1, 5, SyntaxFault::CutOff),
+            ("{\"a\"", 1, 5, SyntaxFault::CutOff),
+            ("{}\n{}", 2, 1, SyntaxFault::TextAfterEnd),
+            ("{}x", 1, 3, SyntaxFault::TextAfterEnd),
+            ("\u{feff}{x}", 1, 2, SyntaxFault::UnquotedKey),
+            ("[\u{a0}1]", 1, 2, SyntaxFault::Unexpected('\u{a0}')),
         ];
         for (text, line, column, expected) in table {
             assert_eq!(fault(text), (*line, *column, expected.clone()), "{text:?}");
@@ -336,23 +336,23 @@ mod tests {
     #[test]
     fn every_value_knows_its_place_and_path() {
         let text = "\u{feff}{\r\n  \"ü\": [1, {\"a b\": true}],\n  \"x.y\": null\n}";
-        let doc = Document::parse(text).unwrap();
+        let doc = JsonDocument::parse(text).unwrap();
         let list = doc.root().get("ü").unwrap();
         let deep = list.items().nth(1).unwrap().get("a b").unwrap();
         assert_eq!((deep.path(), deep.flag()), ("ü[1].a b".to_owned(), Some(true)));
-        assert_eq!(deep.place(), Place { line: 2, column: 20 });
-        assert_eq!(deep.key_place(), Place { line: 2, column: 13 });
+        assert_eq!(deep.position(), Position { line: 2, column: 20 });
+        assert_eq!(deep.key_position(), Position { line: 2, column: 13 });
         assert_eq!(doc.root().get("x.y").unwrap().path(), "[\"x.y\"]");
         assert_eq!(list.source(), "[1, {\"a b\": true}]");
     }
 
     #[test]
     fn the_last_of_equal_keys_counts_and_is_reported() {
-        let doc = Document::parse("{\"a\": 1, \"b\": 2, \"a\": 3,\n \"a\": {\"c\":0,\"c\":1}}").unwrap();
+        let doc = JsonDocument::parse("{\"a\": 1, \"b\": 2, \"a\": 3,\n \"a\": {\"c\":0,\"c\":1}}").unwrap();
         let names: Vec<_> = doc.root().members().map(|(key, _)| key).collect();
         assert_eq!(names, ["a", "b"]);
         assert_eq!(doc.root().get("a").unwrap().get("c").unwrap().number(), Some(1.0));
-        let mut places: Vec<_> = doc.duplicates().map(|v| (v.key_place().line, v.path())).collect();
+        let mut places: Vec<_> = doc.duplicates().map(|v| (v.key_position().line, v.path())).collect();
         places.sort();
         assert_eq!(places, [(1, "a".to_owned()), (2, "a".to_owned()), (2, "a.c".to_owned())]);
     }
@@ -367,21 +367,21 @@ mod tests {
             (r#""\udc00x""#, "\u{fffd}x"),
         ];
         for (json, expected) in table {
-            assert_eq!(Document::parse(json).unwrap().root().text(), Some(expected), "{json}");
+            assert_eq!(JsonDocument::parse(json).unwrap().root().text(), Some(expected), "{json}");
         }
     }
 
     #[test]
     fn depth_costs_no_stack() {
         let deep = format!("{}{}", "[".repeat(200_000), "]".repeat(200_000));
-        assert!(Document::parse(&deep).is_ok());
-        assert_eq!(Document::parse(&deep[..100_000]).unwrap_err().fault, Fault::CutOff);
+        assert!(JsonDocument::parse(&deep).is_ok());
+        assert_eq!(JsonDocument::parse(&deep[..100_000]).unwrap_err().fault, SyntaxFault::CutOff);
     }
 
     proptest::proptest! {
         #[test]
         fn accepts_what_serde_accepts(text in "[\\[\\]{}:,\"a\\\\u0dD8 1.e+\\-tfn\n/']{0,24}") {
-            let ours = Document::parse(&text);
+            let ours = JsonDocument::parse(&text);
             let theirs = serde_json::from_str::<&serde_json::value::RawValue>(&text);
             proptest::prop_assert_eq!(ours.is_ok(), theirs.is_ok(), "{:?}", text);
         }

@@ -1,9 +1,9 @@
 //! From text to a flat list of values; iterative, so that depth costs no stack.
 
-use crate::json_spans::{Data, Document, Fault, Node, Step, SyntaxError};
+use crate::json_spans::{JsonDocument, Node, NodeData, PathStep, SyntaxError, SyntaxFault};
 use std::collections::HashMap;
 
-pub struct Parser<'t> {
+pub(super) struct Parser<'t> {
     text: &'t str,
     at: usize,
     nodes: Vec<Node>,
@@ -13,7 +13,7 @@ pub struct Parser<'t> {
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum Expect {
+enum Expected {
     Root,
     ItemOrEnd,
     Item,
@@ -25,40 +25,40 @@ enum Expect {
 
 impl<'t> Parser<'t> {
     /// `at` is where to begin: after a byte order mark.
-    pub fn new(text: &'t str, at: usize) -> Parser<'t> {
+    pub(super) fn new(text: &'t str, at: usize) -> Parser<'t> {
         Parser { text, at, nodes: Vec::new(), open: Vec::new(), duplicates: Vec::new() }
     }
 
-    pub fn run(mut self) -> Result<Document<'t>, SyntaxError> {
-        let mut expect = Expect::Root;
+    pub(super) fn run(mut self) -> Result<JsonDocument<'t>, SyntaxError> {
+        let mut expect = Expected::Root;
         let mut key: Option<(String, usize)> = None;
         loop {
             self.blanks();
             let Some(byte) = self.peek() else {
                 return match expect {
-                    Expect::CommaOrEnd if self.open.is_empty() => {
-                        Ok(Document { text: self.text, nodes: self.nodes, duplicates: self.duplicates })
+                    Expected::CommaOrEnd if self.open.is_empty() => {
+                        Ok(JsonDocument { text: self.text, nodes: self.nodes, duplicates: self.duplicates })
                     }
-                    Expect::Root => Err(self.error(Fault::Empty)),
-                    _ => Err(self.error(Fault::CutOff)),
+                    Expected::Root => Err(self.error(SyntaxFault::Empty)),
+                    _ => Err(self.error(SyntaxFault::CutOff)),
                 };
             };
             expect = match (expect, byte) {
-                (Expect::ItemOrEnd, b']') | (Expect::KeyOrEnd, b'}') => self.close(),
-                (Expect::KeyOrEnd | Expect::Key, b'"') => {
+                (Expected::ItemOrEnd, b']') | (Expected::KeyOrEnd, b'}') => self.close(),
+                (Expected::KeyOrEnd | Expected::Key, b'"') => {
                     let start = self.at;
                     let name = self.string()?;
                     self.blanks();
                     match self.peek() {
                         Some(b':') => self.at += 1,
-                        Some(_) => return Err(self.error(self.comment_or(Fault::MissingColon))),
-                        None => return Err(self.error(Fault::CutOff)),
+                        Some(_) => return Err(self.error(self.comment_or(SyntaxFault::MissingColon))),
+                        None => return Err(self.error(SyntaxFault::CutOff)),
                     }
                     key = Some((name, start));
-                    Expect::MemberValue
+                    Expected::MemberValue
                 }
-                (Expect::KeyOrEnd | Expect::Key, _) => return Err(self.error(self.no_key(expect, byte))),
-                (Expect::CommaOrEnd, _) => self.after_value(byte)?,
+                (Expected::KeyOrEnd | Expected::Key, _) => return Err(self.error(self.no_key(expect, byte))),
+                (Expected::CommaOrEnd, _) => self.after_value(byte)?,
                 (_, _) => self.value(expect, byte, key.take())?,
             };
         }
@@ -66,73 +66,75 @@ impl<'t> Parser<'t> {
 
     fn value(
         &mut self,
-        expect: Expect,
+        expect: Expected,
         byte: u8,
         key: Option<(String, usize)>,
-    ) -> Result<Expect, SyntaxError> {
+    ) -> Result<Expected, SyntaxError> {
         let start = self.at;
         let data = match byte {
             b'{' => {
                 self.at += 1;
-                self.add(key, start, Data::Object(Vec::new()), true);
-                return Ok(Expect::KeyOrEnd);
+                self.add(key, start, NodeData::Object(Vec::new()), true);
+                return Ok(Expected::KeyOrEnd);
             }
             b'[' => {
                 self.at += 1;
-                self.add(key, start, Data::List(Vec::new()), true);
-                return Ok(Expect::ItemOrEnd);
+                self.add(key, start, NodeData::List(Vec::new()), true);
+                return Ok(Expected::ItemOrEnd);
             }
-            b'"' => Data::Text(self.string()?),
-            b'-' | b'0'..=b'9' => Data::Number(self.number()?),
-            b't' => self.word("true", Data::Bool(true))?,
-            b'f' => self.word("false", Data::Bool(false))?,
-            b'n' => self.word("null", Data::Null)?,
-            b']' if expect == Expect::Item => return Err(self.error(Fault::TrailingComma)),
-            b',' => return Err(self.error(Fault::StrayComma)),
-            b'\'' => return Err(self.error(Fault::SingleQuote)),
-            b'+' | b'.' => return Err(self.error(Fault::Number)),
+            b'"' => NodeData::Text(self.string()?),
+            b'-' | b'0'..=b'9' => NodeData::Number(self.number()?),
+            b't' => self.word("true", NodeData::Bool(true))?,
+            b'f' => self.word("false", NodeData::Bool(false))?,
+            b'n' => self.word("null", NodeData::Null)?,
+            b']' if expect == Expected::Item => return Err(self.error(SyntaxFault::TrailingComma)),
+            b',' => return Err(self.error(SyntaxFault::StrayComma)),
+            b'\'' => return Err(self.error(SyntaxFault::SingleQuote)),
+            b'+' | b'.' => return Err(self.error(SyntaxFault::Number)),
             _ => return Err(self.error(self.comment_or(self.unexpected()))),
         };
         self.add(key, start, data, false);
-        Ok(Expect::CommaOrEnd)
+        Ok(Expected::CommaOrEnd)
     }
 
     /// After a value: a comma, the bracket that closes what it stands in, or the end.
-    fn after_value(&mut self, byte: u8) -> Result<Expect, SyntaxError> {
+    fn after_value(&mut self, byte: u8) -> Result<Expected, SyntaxError> {
         let Some((container, _)) = self.open.last() else {
-            return Err(self.error(self.comment_or(Fault::TextAfterEnd)));
+            return Err(self.error(self.comment_or(SyntaxFault::TextAfterEnd)));
         };
-        let is_list = matches!(self.nodes[*container as usize].data, Data::List(_));
+        let is_list = matches!(self.nodes[*container as usize].data, NodeData::List(_));
         match byte {
             b',' => {
                 self.at += 1;
-                Ok(if is_list { Expect::Item } else { Expect::Key })
+                Ok(if is_list { Expected::Item } else { Expected::Key })
             }
             b']' if is_list => Ok(self.close()),
             b'}' if !is_list => Ok(self.close()),
-            b'"' | b'{' | b'[' | b'-' | b'0'..=b'9' | b'a'..=b'z' => Err(self.error(Fault::MissingComma)),
+            b'"' | b'{' | b'[' | b'-' | b'0'..=b'9' | b'a'..=b'z' => {
+                Err(self.error(SyntaxFault::MissingComma))
+            }
             _ => Err(self.error(self.comment_or(self.unexpected()))),
         }
     }
 
-    fn no_key(&self, expect: Expect, byte: u8) -> Fault {
+    fn no_key(&self, expect: Expected, byte: u8) -> SyntaxFault {
         match byte {
-            b'}' if expect == Expect::Key => Fault::TrailingComma,
-            b',' => Fault::StrayComma,
-            b'\'' => Fault::SingleQuote,
-            b'_' | b'$' | b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' => Fault::UnquotedKey,
+            b'}' if expect == Expected::Key => SyntaxFault::TrailingComma,
+            b',' => SyntaxFault::StrayComma,
+            b'\'' => SyntaxFault::SingleQuote,
+            b'_' | b'$' | b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' => SyntaxFault::UnquotedKey,
             _ => self.comment_or(self.unexpected()),
         }
     }
 
-    fn add(&mut self, key: Option<(String, usize)>, start: usize, data: Data, opens: bool) {
+    fn add(&mut self, key: Option<(String, usize)>, start: usize, data: NodeData, opens: bool) {
         let id = self.nodes.len() as u32;
         let (parent, step) = match self.open.last_mut() {
-            None => (None, Step::Root),
+            None => (None, PathStep::Root),
             Some((parent, children)) => {
                 let step = match key {
-                    Some((key, start)) => Step::Member { key, start },
-                    None => Step::Item(children.len()),
+                    Some((key, start)) => PathStep::Member { key, start },
+                    None => PathStep::Item(children.len()),
                 };
                 children.push(id);
                 (Some(*parent), step)
@@ -144,16 +146,17 @@ impl<'t> Parser<'t> {
         }
     }
 
-    fn close(&mut self) -> Expect {
+    fn close(&mut self) -> Expected {
         self.at += 1;
         if let Some((id, children)) = self.open.pop() {
-            let members = matches!(self.nodes[id as usize].data, Data::Object(_));
-            let data = if members { Data::Object(self.winners(children)) } else { Data::List(children) };
+            let members = matches!(self.nodes[id as usize].data, NodeData::Object(_));
+            let data =
+                if members { NodeData::Object(self.winners(children)) } else { NodeData::List(children) };
             let node = &mut self.nodes[id as usize];
             node.end = self.at;
             node.data = data;
         }
-        Expect::CommaOrEnd
+        Expected::CommaOrEnd
     }
 
     /// As in JavaScript, the last of equal keys counts, at the place of the first.
@@ -161,7 +164,7 @@ impl<'t> Parser<'t> {
         let mut first: HashMap<&str, usize> = HashMap::new();
         let mut winners: Vec<u32> = Vec::with_capacity(members.len());
         for id in members {
-            let Step::Member { key, .. } = &self.nodes[id as usize].step else { continue };
+            let PathStep::Member { key, .. } = &self.nodes[id as usize].step else { continue };
             if let Some(&index) = first.get(key.as_str()) {
                 winners[index] = id;
                 self.duplicates.push(id);
@@ -183,29 +186,29 @@ impl<'t> Parser<'t> {
         }
     }
 
-    fn error(&self, fault: Fault) -> SyntaxError {
+    fn error(&self, fault: SyntaxFault) -> SyntaxError {
         SyntaxError { at: self.at, fault }
     }
 
-    fn unexpected(&self) -> Fault {
-        self.text[self.at..].chars().next().map_or(Fault::CutOff, Fault::Unexpected)
+    fn unexpected(&self) -> SyntaxFault {
+        self.text[self.at..].chars().next().map_or(SyntaxFault::CutOff, SyntaxFault::Unexpected)
     }
 
-    fn comment_or(&self, fault: Fault) -> Fault {
+    fn comment_or(&self, fault: SyntaxFault) -> SyntaxFault {
         let rest = &self.text[self.at..];
         if rest.starts_with("//") || rest.starts_with("/*") || rest.starts_with('#') {
-            Fault::Comment
+            SyntaxFault::Comment
         } else {
             fault
         }
     }
 
-    fn word(&mut self, word: &str, data: Data) -> Result<Data, SyntaxError> {
+    fn word(&mut self, word: &str, data: NodeData) -> Result<NodeData, SyntaxError> {
         for expected in word.bytes() {
             match self.peek() {
                 Some(byte) if byte == expected => self.at += 1,
                 Some(_) => return Err(self.error(self.unexpected())),
-                None => return Err(self.error(Fault::CutOff)),
+                None => return Err(self.error(SyntaxFault::CutOff)),
             }
         }
         Ok(data)
@@ -219,7 +222,7 @@ impl<'t> Parser<'t> {
         if self.peek() == Some(b'0') {
             self.at += 1;
             if matches!(self.peek(), Some(b'0'..=b'9')) {
-                return Err(self.error(Fault::Number));
+                return Err(self.error(SyntaxFault::Number));
             }
         } else {
             self.digits()?;
@@ -244,8 +247,8 @@ impl<'t> Parser<'t> {
             self.at += 1;
         }
         match self.peek() {
-            None if self.at == start => Err(self.error(Fault::CutOff)),
-            Some(_) if self.at == start => Err(self.error(Fault::Number)),
+            None if self.at == start => Err(self.error(SyntaxFault::CutOff)),
+            Some(_) if self.at == start => Err(self.error(SyntaxFault::Number)),
             _ => Ok(()),
         }
     }
@@ -268,9 +271,9 @@ impl<'t> Parser<'t> {
                     self.at += 1;
                     out.push(self.escape()?);
                 }
-                Some(b'\n' | b'\r') => return Err(self.error(Fault::LineBreakInText)),
-                Some(_) => return Err(self.error(Fault::ControlCharacter)),
-                None => return Err(self.error(Fault::CutOff)),
+                Some(b'\n' | b'\r') => return Err(self.error(SyntaxFault::LineBreakInText)),
+                Some(_) => return Err(self.error(SyntaxFault::ControlCharacter)),
+                None => return Err(self.error(SyntaxFault::CutOff)),
             }
         }
     }
@@ -287,8 +290,8 @@ impl<'t> Parser<'t> {
                 self.at += 1;
                 return self.unicode_escape();
             }
-            Some(_) => return Err(self.error(Fault::Escape)),
-            None => return Err(self.error(Fault::CutOff)),
+            Some(_) => return Err(self.error(SyntaxFault::Escape)),
+            None => return Err(self.error(SyntaxFault::CutOff)),
         };
         self.at += 1;
         Ok(c)
@@ -314,8 +317,8 @@ impl<'t> Parser<'t> {
         let mut code = 0;
         for _ in 0..4 {
             let digit = match self.peek() {
-                Some(byte) => char::from(byte).to_digit(16).ok_or_else(|| self.error(Fault::Escape))?,
-                None => return Err(self.error(Fault::CutOff)),
+                Some(byte) => char::from(byte).to_digit(16).ok_or_else(|| self.error(SyntaxFault::Escape))?,
+                None => return Err(self.error(SyntaxFault::CutOff)),
             };
             code = code * 16 + digit;
             self.at += 1;

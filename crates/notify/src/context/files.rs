@@ -23,7 +23,7 @@ pub struct ContextRoots {
     /// What the user says in `PROJECT_PATH` is the project too: its role files may speak of it.
     named_project: Option<PathBuf>,
     /// Who knows what holds secrets.
-    guard: guard::Place,
+    guard: guard::GuardEnvironment,
 }
 
 /// Who asks for a file, and so where it may be.
@@ -45,7 +45,7 @@ impl ContextRoots {
         let (real_project, real_home) = (real(&project), real(&home));
         let named_project = config::env_path(config::var::PROJECT_PATH).and_then(|dir| real(&dir));
         // As it is by itself: what the user allows the tools to read is not meant for every session.
-        let guard = guard::Place::here(&config::Config::default());
+        let guard = guard::GuardEnvironment::here(&config::Config::default());
         ContextRoots { project, home, real_project, real_home, named_project, guard }
     }
 

@@ -1,12 +1,9 @@
 //! Desktop notifications, by the command the desktop brings: notify-send, terminal-notifier, osascript.
 
-use crate::alerts::{self, Alert, Cause, Channel};
-use anyhow::Result;
-use headspace_core::stamp::Stamp;
-use headspace_core::text::{self, one_line, strip_control};
-use headspace_platform::clock::WallClock;
-use headspace_platform::config::Config;
-use std::process::{Command, ExitCode, Stdio};
+use crate::alerts::{Alert, Cause, Channel};
+use headspace_core::text;
+use headspace_core::text::{one_line, strip_control};
+use std::process::{Command, Stdio};
 
 pub struct Desktop;
 
@@ -68,49 +65,4 @@ impl Channel for Desktop {
         }
         Err("neither notify-send, terminal-notifier nor osascript is installed".into())
     }
-}
-
-/// Try every notification channel
-///
-/// Sends one alert through each channel of the configuration and says how it went.
-#[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  headspace notify-test")]
-pub struct NotifyTestArgs {
-    /// As JSON
-    #[arg(long)]
-    json: bool,
-}
-
-pub fn notify_test(args: &NotifyTestArgs) -> Result<ExitCode> {
-    let config = Config::load()?;
-    let alert = Alert {
-        cause: Cause::Attention,
-        agent_id: 0,
-        name: "test".into(),
-        project: Some("headspace".into()),
-        host: None,
-        text: "Allow Bash: npm test (this is only a test)".into(),
-        timestamp: Stamp::now(),
-    };
-    let results: Vec<(String, Result<(), String>)> =
-        alerts::channels(&config).iter().map(|channel| (channel.name(), channel.try_now(&alert))).collect();
-    if args.json {
-        let rows: Vec<_> = results
-            .iter()
-            .map(|(name, result)| serde_json::json!({"channel": name, "ok": result.is_ok(), "error": result.as_ref().err()}))
-            .collect();
-        println!("{:#}", serde_json::json!({ "channels": rows }));
-    } else if results.is_empty() {
-        println!(
-            "no channel is configured: `notifications.desktop` and `webhooks` in {}",
-            headspace_platform::config::config_file().display()
-        );
-    }
-    for (name, result) in results.iter().filter(|_| !args.json) {
-        match result {
-            Ok(()) => println!("ok    {}", strip_control(name)),
-            Err(why) => println!("FAIL  {}: {}", strip_control(name), strip_control(why)),
-        }
-    }
-    Ok(if results.iter().all(|(_, result)| result.is_ok()) { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

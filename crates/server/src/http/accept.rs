@@ -2,7 +2,8 @@
 
 use crate::http::auth::policy::Connection;
 use axum::Router;
-use headspace_platform::{log, socket};
+use headspace_platform::log;
+use headspace_platform::net::socket;
 use hyper::Request;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;

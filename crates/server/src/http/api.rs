@@ -271,7 +271,7 @@ pub async fn name(State(app): State<SharedState>, Path(id): Path<String>, body: 
 async fn told(app: &SharedState, agent: &Agent, name: &str, mut body: Value) -> ApiResult {
     body["session_id"] = json!(agent.session_id);
     let event = NewEvent::observed(name, &agent.session_id, Stamp::now(), Source::Hook, body);
-    let receipt = app.ledger.submit(event).answer().await?;
+    let receipt = app.ledger.submit_one(event).answer().await?;
     let agent = app.ledger.snapshot().agent(agent.id).map(|agent| app.ledger.view(&agent, Stamp::now()));
     Ok(ok(&json!({"status": "ok", "event_id": receipt.event_id, "agent": agent})))
 }
@@ -279,7 +279,8 @@ async fn told(app: &SharedState, agent: &Agent, name: &str, mut body: Value) -> 
 /// Brings the agent's terminal to the front.
 pub async fn jump(State(app): State<SharedState>, Path(id): Path<String>) -> ApiResult {
     let view = app.ledger.view(&*known(&app, &id)?, Stamp::now());
-    let jumped = crate::blocking_pool::run(move || headspace_platform::multiplexer::jump(&view)).await;
+    let jumped =
+        crate::blocking_pool::run(move || headspace_platform::terminal::multiplexer::jump(&view)).await;
     let refused = |why: String| ApiError(StatusCode::CONFLICT, format!("could not jump: {why}"));
     jumped.unwrap_or_else(|_| Err("it went wrong".into())).map_err(refused)?;
     Ok(ok(&json!({"status": "ok"})))

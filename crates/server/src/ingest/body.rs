@@ -1,15 +1,8 @@
 //! From bytes to an event's body: forgiving where a client's text was broken, strict about the shape. Pure.
 
+use headspace_core::bounded_json;
 use headspace_core::json_repair::repaired;
-use headspace_core::{bounded_json, json};
 use serde_json::{Map, Value};
-
-pub use headspace_core::mask::paranoid::forget_texts;
-
-/// A text longer than this is stored cut.
-pub const MAX_STORED_TEXT: usize = 16 << 10;
-/// Of a cut text this much of its end is kept: a question usually comes last.
-const KEPT_END_OF_CUT_TEXT: usize = 4 << 10;
 
 /// The JSON object in `bytes`. Invalid UTF-8 and lone surrogates become replacement characters, because the
 /// event around them is still true. The error says what to do.
@@ -44,35 +37,6 @@ pub fn session_id(body: &Map<String, Value>) -> Result<String, String> {
         Some(_) => Err("`session_id` is not a string: send the session's id as a string".into()),
         None => Err("`session_id` is missing: send the session's id".into()),
     }
-}
-
-/// As it is stored. With room for a usual event from the start: growing into it costs as much as writing it.
-pub fn text(body: &Value) -> String {
-    let mut text = String::with_capacity(1024);
-    json::write(&mut text, body);
-    text
-}
-
-/// Cuts every text over [`MAX_STORED_TEXT`] bytes in the middle, and says so there.
-pub fn cut(value: &mut Value) {
-    match value {
-        Value::String(text) if text.len() > MAX_STORED_TEXT => *text = cut_text(text),
-        Value::Array(items) => items.iter_mut().for_each(cut),
-        Value::Object(fields) => fields.values_mut().for_each(cut),
-        _ => {}
-    }
-}
-
-fn cut_text(text: &str) -> String {
-    let mark = format!("\n[… {} bytes cut …]\n", text.len() - MAX_STORED_TEXT);
-    let head = floor(text, MAX_STORED_TEXT - KEPT_END_OF_CUT_TEXT - mark.len());
-    let tail = floor(text, text.len() - KEPT_END_OF_CUT_TEXT);
-    format!("{}{mark}{}", &text[..head], &text[tail..])
-}
-
-/// The last character boundary at or before `at`.
-fn floor(text: &str, at: usize) -> usize {
-    (0..=at).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
 }
 
 #[cfg(test)]
@@ -121,16 +85,5 @@ mod tests {
             assert!(session_id(bad.as_object().unwrap()).is_err(), "{bad}");
         }
         assert_eq!(session_id(json!({"session_id": "s"}).as_object().unwrap()).unwrap(), "s");
-    }
-
-    #[test]
-    fn a_long_text_is_cut_in_the_middle_and_marked() {
-        let mut body =
-            json!({"prompt": format!("Begin. {}ü Which one?", "é".repeat(50_000)), "n": ["short"]});
-        cut(&mut body);
-        let text = body["prompt"].as_str().unwrap();
-        assert!(text.len() <= MAX_STORED_TEXT + 4, "{}", text.len());
-        assert!(text.starts_with("Begin. é") && text.ends_with("Which one?") && text.contains("bytes cut"));
-        assert_eq!(body["n"][0], "short");
     }
 }

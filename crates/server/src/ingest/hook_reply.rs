@@ -2,7 +2,7 @@
 //! decision about a tool call never comes from here.
 
 use crate::ledger::{Ledger, NewEvent, Receipt};
-use headspace_core::engine::context_warnings::{self, WarningDue};
+use headspace_core::engine::context::warnings::{self, WarningDue};
 use headspace_core::model::{AgentView, Source, observed};
 use headspace_core::stamp::Stamp;
 use headspace_core::text::one_line;
@@ -111,17 +111,17 @@ impl HookReplies {
         let agent = ledger.snapshot().agent(view.id)?;
         let percent = view.context.as_ref()?.percent;
         let said = agent.metrics.warned.and_then(|level| u32::try_from(level).ok());
-        let (level, output) = match context_warnings::due(percent, said, &self.context.warnings) {
+        let (level, output) = match warnings::due(percent, said, &self.context.warnings) {
             WarningDue::Nothing => return None,
             WarningDue::StartAgain => (None, None),
             WarningDue::Say(level) => {
-                (Some(level), context_warnings::output(&asked.name, &context_warnings::text(percent, level)))
+                (Some(level), warnings::output(&asked.name, &warnings::text(percent, level)))
             }
         };
         // Recorded before it is said: a restart in between must not say it twice.
         let note = json!({"session_id": view.session_id, "level": level});
         let event = NewEvent::observed(observed::WARNED, &view.session_id, Stamp::now(), Source::Hook, note);
-        ledger.submit(event).answer().await.ok()?;
+        ledger.submit_one(event).answer().await.ok()?;
         output
     }
 

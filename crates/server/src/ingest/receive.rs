@@ -1,16 +1,19 @@
 //! `POST /hook/<slug>`: where events come in.
 
-use crate::app_state::SharedState;
+use crate::app_state::{AppState, SharedState};
 use crate::blocking_pool;
 use crate::http::response::{ApiError, ApiResult, ok};
 use crate::http::routes::discard_body;
+use crate::ingest::body;
 use crate::ingest::hook_reply::HookRequest;
-use crate::ingest::{body, event};
-use crate::ledger::{NewEvent, PendingAnswer, Receipt};
+use crate::ledger::{Answers, NewEvent, PendingAnswer, Receipt, new_event};
 use crate::reconcile::watcher::HookSignal;
 use axum::body::Body;
 use axum::extract::{Path, State};
-use headspace_core::model::{AgentState, Method, Status};
+use headspace_clients::{Incoming, Surroundings, translate};
+use headspace_core::model::{AgentState, Event, Method, Status, observed};
+use headspace_core::{event_names, mask};
+use headspace_platform::config;
 use http_body_util::BodyExt;
 use hyper::StatusCode;
 use hyper::body::{Body as _, Bytes};
@@ -27,11 +30,11 @@ const BODY_TIMEOUT: Duration = Duration::from_secs(10);
 const DECODE_INLINE_BELOW: usize = 128 << 10;
 
 pub async fn receive(State(app): State<SharedState>, Path(slug): Path<String>, body: Body) -> ApiResult {
-    if !headspace_core::event_names::fits(&slug) {
+    if !event_names::fits(&slug) {
         return Err(ApiError::not_found("no event has such a name"));
     }
     let (session_id, body) = read(body).await?;
-    record(&app, event::event(&slug, session_id, body)).await
+    record(&app, event_of(&slug, session_id, body)).await
 }
 
 /// An event called "Status", though its path is also a question.
@@ -39,9 +42,33 @@ pub async fn receive_status(app: State<SharedState>, body: Body) -> ApiResult {
     receive(app, Path("status".into()), body).await
 }
 
+/// The event a slug names, as headspace calls it whichever client sent it. The status line's input is data about a session, not a hook: it never shows that hooks
+/// work.
+pub fn event_of(slug: &str, session_id: String, body: Map<String, Value>) -> NewEvent {
+    let status_line = slug == "status-line";
+    let name = match event_names::by_slug(slug) {
+        _ if status_line => observed::STATUS_LINE.to_owned(),
+        Some(spec) => spec.name.to_owned(),
+        None => event_names::name_of(slug),
+    };
+    let mut incoming = Incoming { name, session_id, body };
+    translate(&mut incoming, &Surroundings { home: &config::home() });
+    let Incoming { name, session_id, body } = incoming;
+    let mut event = NewEvent::hook(name, session_id, Value::Object(body));
+    event.from_hook = !status_line;
+    event
+}
+
+/// A posted body as it would be recorded, or why not: everything between the socket and the ledger.
+pub fn recorded(slug: &str, bytes: &[u8], paranoid: bool) -> Result<(Event, String), String> {
+    let body = body::decode(bytes)?;
+    let session_id = body::session_id(&body)?;
+    Ok(event_of(slug, session_id, body).recorded(paranoid))
+}
+
 /// Stores the event, after what the transcript has to say first, and answers when it is on disk.
 async fn record(app: &SharedState, event: NewEvent) -> ApiResult {
-    let heard = event::heard(&event);
+    let heard = HookSignal::of(&event);
     let asked = HookRequest::by(&event);
     let from_hook = event.from_hook;
     let begun = app.cost.begun(&event);
@@ -63,7 +90,7 @@ async fn record(app: &SharedState, event: NewEvent) -> ApiResult {
         app.cost.answered(begun);
     }
     let hint = if from_hook { app.hints.output(&app.ledger, &asked, &receipt).await } else { None };
-    Ok(ok(&crate::ingest::receive::answer(&receipt, hint)))
+    Ok(ok(&answer(&receipt, hint)))
 }
 
 /// To the ledger, behind what the transcript `said` before it.
@@ -74,11 +101,24 @@ fn hand_in(app: &SharedState, event: NewEvent, heard: HookSignal, said: Vec<NewE
     let (before, after) = if known { (said, Vec::new()) } else { (Vec::new(), said) };
     let place = before.len();
     let events = before.into_iter().chain([event]).chain(after).collect();
-    let pending = app.ledger.submit_together(events).swap_remove(place);
+    let pending = app.ledger.submit(events, Answers::ThroughServer).swap_remove(place);
     if from_hook {
         app.reconciler.heard(heard);
     }
     pending
+}
+
+impl AppState {
+    /// What the transcript has to say before this event is recorded, if that may change what the event means.
+    /// Reads a file: not for the server's runtime.
+    pub fn read_before(&self, heard: &HookSignal) -> Vec<NewEvent> {
+        self.reconciler.read_now(heard, None).into_iter().map(NewEvent::from).collect()
+    }
+
+    /// The same for an event that waited in the spool: lines that are younger than it come after it.
+    pub fn read_before_spooled(&self, heard: &HookSignal) -> Vec<NewEvent> {
+        self.reconciler.read_now(heard, Some(heard.at)).into_iter().map(NewEvent::from).collect()
+    }
 }
 
 /// The answer to a hook.
@@ -122,8 +162,8 @@ async fn read(body: Body) -> Result<(String, Map<String, Value>), ApiError> {
         let (session_id, mut fields) = decode(&read.bytes)?;
         // As everything is when it is handed in; here it takes long, so here is the place.
         for value in fields.values_mut() {
-            headspace_core::mask::value(value);
-            body::cut(value);
+            mask::value(value);
+            new_event::cut(value);
         }
         Ok((session_id, fields))
     });

@@ -2,7 +2,9 @@
 //! on disk. A crash in between repeats the event, and its delivery id makes the two one.
 
 use crate::app_state::AppState;
-use crate::ingest::{body, event};
+use crate::ingest::{body, receive};
+use crate::ledger::{Answers, PendingAnswer};
+use crate::reconcile::watcher::HookSignal;
 use headspace_platform::spool::{Record, Spool};
 use headspace_platform::{config, log};
 use std::sync::atomic::Ordering;
@@ -49,8 +51,8 @@ fn record_all(app: &Arc<AppState>, spool: &Spool, records: &[Record]) -> bool {
             spool.reject(record);
             continue;
         };
-        let event = event::event(&record.slug, session_id, body);
-        let heard = event::heard(&event);
+        let event = receive::event_of(&record.slug, session_id, body);
+        let heard = HookSignal::of(&event);
         let mut events = Vec::new();
         if app.reconciler.is_needed_before(&event.name, &heard) {
             // It is judged by the agent as it is, so everything before it must be in.
@@ -60,14 +62,14 @@ fn record_all(app: &Arc<AppState>, spool: &Spool, records: &[Record]) -> bool {
             events = app.read_before_spooled(&heard);
         }
         events.push(event);
-        if let Some(pending) = app.ledger.submit_all(events).pop() {
+        if let Some(pending) = app.ledger.submit(events, Answers::Direct).pop() {
             waiting.push((record, heard, pending));
         }
     }
     settle(app, spool, &mut waiting)
 }
 
-type Waiting<'a> = (&'a Record, crate::reconcile::watcher::HookSignal, crate::ledger::PendingAnswer);
+type Waiting<'a> = (&'a Record, HookSignal, PendingAnswer);
 
 /// Waits for the answers, and removes what is on disk.
 fn settle(app: &Arc<AppState>, spool: &Spool, waiting: &mut Vec<Waiting>) -> bool {

@@ -3,6 +3,7 @@
 //! A [`Ledger`] is a cheap handle that any thread may clone. Behind it one thread ([`super::writer`]) owns the
 //! database and the engine's world.
 
+pub mod new_event;
 pub mod queue;
 pub mod snapshot;
 pub mod writer;
@@ -10,102 +11,22 @@ pub mod writer;
 use crate::alerts::AlertChange;
 use crate::alerts::alert_feed::AlertFeed;
 use crate::http::sse::Hub;
-use crate::ingest::body;
+pub use crate::ledger::new_event::NewEvent;
 use crate::ledger::queue::{Queue, Refused};
 use crate::ledger::snapshot::Snapshot;
 use headspace_core::engine::Agent;
 use headspace_core::model::*;
 use headspace_core::stamp::Stamp;
-use headspace_platform::clock::WallClock;
 use headspace_platform::config::Config;
 use headspace_store::batch::EventRecord;
 pub use headspace_store::batch::Receipt;
 use headspace_store::retention::prune::Deleted;
-use headspace_store::write::{StoreCursor, TailUpdate};
-use serde_json::Value;
+use headspace_store::write::StoreCursor;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, mpsc};
 use tokio::sync::oneshot;
 
 /// Jobs that may wait; connections are limited far below this.
 const MAX_QUEUED_JOBS: usize = 16_384;
-
-/// Something that happened, not yet recorded.
-#[derive(Clone, Debug)]
-pub struct NewEvent {
-    /// `PreToolUse`, or a name of [`observed`].
-    pub name: String,
-    pub session_id: String,
-    /// When it happened; what lies ahead of its arrival is taken for its arrival.
-    pub at: Stamp,
-    pub received_at: Stamp,
-    pub source: Source,
-    /// The same id a second time is the same event. What is found in transcripts has one made from the entry's uuid.
-    pub delivery_id: Option<String>,
-    /// It shows that hooks work: counted in `/hook/status`.
-    pub from_hook: bool,
-    pub body: Value,
-    /// How far a transcript was read to find this; committed together with it.
-    pub tail: Option<TailUpdate>,
-}
-
-impl NewEvent {
-    /// A hook's payload with what `notify` added to it.
-    pub fn hook(name: String, session_id: String, body: Value) -> NewEvent {
-        let received_at = Stamp::now();
-        let sent_at = body.get("sent_at").and_then(Value::as_str).and_then(Stamp::parse);
-        let delivery_id = body.get("delivery_id").and_then(Value::as_str);
-        NewEvent {
-            at: sent_at.unwrap_or(received_at).min(received_at),
-            delivery_id: delivery_id.filter(|id| !id.is_empty() && id.len() <= 200).map(str::to_owned),
-            name,
-            session_id,
-            received_at,
-            source: Source::Hook,
-            from_hook: true,
-            body,
-            tail: None,
-        }
-    }
-
-    /// Something headspace itself saw or was told.
-    pub fn observed(name: &str, session_id: &str, at: Stamp, source: Source, body: Value) -> NewEvent {
-        let received_at = Stamp::now();
-        NewEvent {
-            name: name.to_owned(),
-            session_id: session_id.to_owned(),
-            at: at.min(received_at),
-            received_at,
-            source,
-            delivery_id: None,
-            from_hook: false,
-            body,
-            tail: None,
-        }
-    }
-
-    /// The event as it is kept, and its body as text: secrets masked, long texts cut, and nothing that was said if
-    /// `paranoid`.
-    pub fn recorded(mut self, paranoid: bool) -> (Event, String) {
-        if paranoid {
-            body::forget_texts(&mut self.body);
-        }
-        headspace_core::mask::value(&mut self.body);
-        body::cut(&mut self.body);
-        let text = body::text(&self.body);
-        let event = Event {
-            id: 0,
-            name: self.name,
-            session_id: self.session_id,
-            at: self.at,
-            received_at: self.received_at,
-            source: self.source,
-            body: self.body,
-            facts: Facts::default(),
-            agent_hint: None,
-        };
-        (event, text)
-    }
-}
 
 /// The event could not be recorded now; whoever has it must keep it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -140,6 +61,16 @@ fn gone() -> Unavailable {
     Unavailable("the server is shutting down".into())
 }
 
+/// How answers reach whoever handed in the events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answers {
+    /// Each by itself: for threads that wait.
+    Direct,
+    /// By way of the server's own thread, which is woken once for all answers of a COMMIT: for its tasks. Between
+    /// threads every wake-up costs more than an event.
+    ThroughServer,
+}
+
 /// In line for the writer.
 #[derive(Debug)]
 pub enum Job {
@@ -153,8 +84,7 @@ pub enum Job {
 #[derive(Debug)]
 pub struct EventJob {
     pub record: EventRecord,
-    /// Handed in by a task of the server, which is answered together with its neighbours.
-    pub by_task: bool,
+    pub answers: Answers,
     pub answer: oneshot::Sender<Answer>,
 }
 
@@ -208,30 +138,19 @@ impl Ledger {
         }
     }
 
-    /// Hands in an event. Secrets are masked and long texts cut here, on the caller's time: nothing else enters.
-    pub fn submit(&self, event: NewEvent) -> PendingAnswer {
-        let (job, pending) = self.job(event);
+    /// Hands in events, with nothing of anybody else between them. Secrets are masked and long texts cut here, on the
+    /// caller's time: nothing else enters.
+    pub fn submit(&self, events: Vec<NewEvent>, answers: Answers) -> Vec<PendingAnswer> {
+        let (jobs, pending): (Vec<_>, Vec<_>) =
+            events.into_iter().map(|event| self.job(event, answers)).unzip();
+        self.put_all(jobs);
+        pending
+    }
+
+    /// One event, for a task of the server.
+    pub fn submit_one(&self, event: NewEvent) -> PendingAnswer {
+        let (job, pending) = self.job(event, Answers::ThroughServer);
         self.put(job);
-        pending
-    }
-
-    /// Several, with nothing of anybody else between them.
-    pub fn submit_all(&self, events: Vec<NewEvent>) -> Vec<PendingAnswer> {
-        let (jobs, pending): (Vec<_>, Vec<_>) = events.into_iter().map(|event| self.job(event)).unzip();
-        self.put_all(jobs);
-        pending
-    }
-
-    /// As [`Ledger::submit_all`], for tasks of the server, which are on one thread: it is woken once for all answers
-    /// of a COMMIT. Between threads every wake-up costs more than an event.
-    pub fn submit_together(&self, events: Vec<NewEvent>) -> Vec<PendingAnswer> {
-        let (mut jobs, pending): (Vec<_>, Vec<_>) = events.into_iter().map(|event| self.job(event)).unzip();
-        for job in &mut jobs {
-            if let Job::Event(job) = job {
-                job.by_task = true;
-            }
-        }
-        self.put_all(jobs);
         pending
     }
 
@@ -262,12 +181,12 @@ impl Ledger {
         wait.await.map_err(|_| Unavailable("the latest states could not be stored: try again".into()))
     }
 
-    fn job(&self, mut new: NewEvent) -> (Job, PendingAnswer) {
+    fn job(&self, mut new: NewEvent, answers: Answers) -> (Job, PendingAnswer) {
         let (answer, pending) = oneshot::channel();
         let (delivery_id, from_hook, tail) = (new.delivery_id.take(), new.from_hook, new.tail.take());
         let (event, text) = new.recorded(self.paranoid);
         let record = EventRecord { event, text, delivery_id, from_hook, tail };
-        let job = EventJob { record, by_task: false, answer };
+        let job = EventJob { record, answers, answer };
         (Job::Event(Box::new(job)), PendingAnswer(pending))
     }
 

@@ -6,7 +6,7 @@
 use crate::http::sse::Message;
 use crate::ledger::queue::Taken;
 use crate::ledger::snapshot::Snapshot;
-use crate::ledger::{Answer, Job, Ledger, Receipt, Unavailable};
+use crate::ledger::{Answer, Answers, Job, Ledger, Receipt, Unavailable};
 use anyhow::Result;
 use headspace_core::model::*;
 use headspace_core::stamp::Stamp;
@@ -262,7 +262,9 @@ impl Writer {
                 published.counts.duplicates.fetch_add(1, Ordering::Relaxed);
             }
             match job {
-                Job::Event(event) if event.by_task => together.push((Job::Event(event), Ok(receipt))),
+                Job::Event(event) if event.answers == Answers::ThroughServer => {
+                    together.push((Job::Event(event), Ok(receipt)))
+                }
                 job => job.answer(Ok(receipt)),
             }
         }

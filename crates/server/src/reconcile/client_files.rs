@@ -83,7 +83,7 @@ pub(super) fn status(note: &Note) -> Option<ClientState> {
 }
 
 /// How long a change stands before it is reported.
-pub(super) fn settles_after(note: &Note, seat: Option<&WatchTarget>, hooks_speak: bool) -> Duration {
+pub(super) fn settles_after(note: &Note, target: Option<&WatchTarget>, hooks_speak: bool) -> Duration {
     /// A session that nobody reported: its first hook may be on its way.
     const FIRST_HOOK_WITHIN: Duration = Duration::from_millis(1000);
     /// A hook describes the dialog, or tells the prompt or the end of the turn.
@@ -92,11 +92,11 @@ pub(super) fn settles_after(note: &Note, seat: Option<&WatchTarget>, hooks_speak
     const NEXT_DIALOG_WITHIN: Duration = Duration::from_millis(300);
     /// The transcript gets a line for a refusal or an interrupt.
     const LINE_FOLLOWS_WITHIN: Duration = Duration::from_millis(200);
-    let Some(seat) = seat else { return if hooks_speak { FIRST_HOOK_WITHIN } else { Duration::ZERO } };
+    let Some(target) = target else { return if hooks_speak { FIRST_HOOK_WITHIN } else { Duration::ZERO } };
     if !hooks_speak {
         return Duration::ZERO;
     }
-    match (status(note), seat.open_dialogs) {
+    match (status(note), target.open_dialogs) {
         (Some(ClientState::Busy), 1) | (Some(ClientState::Waiting), 1..) => Duration::ZERO,
         (Some(ClientState::Busy), 2..) => NEXT_DIALOG_WITHIN,
         (Some(ClientState::Idle | ClientState::Shell), 1..) => LINE_FOLLOWS_WITHIN,
@@ -134,7 +134,7 @@ pub(super) fn report(
 mod tests {
     use super::*;
 
-    fn seat(open_dialogs: usize) -> WatchTarget {
+    fn target(open_dialogs: usize) -> WatchTarget {
         WatchTarget {
             session_id: "s".into(),
             transcript_path: None,
@@ -169,7 +169,7 @@ mod tests {
             ("idle", 0, false, true),
             ("busy", 0, false, true),
         ] {
-            let wait = settles_after(&note(status), Some(&seat(dialogs)), hooks);
+            let wait = settles_after(&note(status), Some(&target(dialogs)), hooks);
             assert_eq!(wait.is_zero(), at_once, "{status}, {dialogs} dialogs, hooks {hooks}");
             assert!(wait < Duration::from_millis(500));
         }

@@ -1,10 +1,10 @@
 //! The server as the reconciler sees it: agents to look after, and a ledger for what it finds.
 
-use crate::ledger::{Ledger, NewEvent};
+use crate::ledger::{Answers, Ledger, NewEvent};
 use crate::reconcile::liveness::ClientProcess;
 use crate::reconcile::settings_watch::SettingsWatch;
 use crate::reconcile::watcher::Report;
-use crate::reconcile::{Pane, Places, Reconciler, ReconcilerHost, WatchTarget};
+use crate::reconcile::{Pane, Places, Reconciler, ReconcilerHost, Submitted, WatchTarget};
 use headspace_core::engine::Agent;
 use headspace_core::model::{AgentState, InteractionKind, Machine, observed};
 use headspace_core::stamp::Stamp;
@@ -26,9 +26,9 @@ const SUBMIT_PAUSE: Duration = Duration::from_millis(500);
 pub fn start(config: &Config, ledger: &Ledger, tails: Vec<TailUpdate>) -> std::io::Result<Reconciler> {
     let marks: HashMap<String, Mark> =
         tails.into_iter().map(|tail| (tail.session_id.clone(), mark(tail))).collect();
-    let ground = Arc::new(LedgerHost { ledger: ledger.clone(), machine: machine::this() });
+    let host = Arc::new(LedgerHost { ledger: ledger.clone(), machine: machine::this() });
     let places = Places { config: config::claude_dir(), settings: SettingsWatch::of_user() };
-    Reconciler::start(ground, config.reconcile.clone(), places, marks)
+    Reconciler::start(host, config.reconcile.clone(), places, marks)
 }
 
 struct LedgerHost {
@@ -37,18 +37,18 @@ struct LedgerHost {
 }
 
 impl ReconcilerHost for LedgerHost {
-    fn seats(&self) -> Vec<WatchTarget> {
+    fn targets(&self) -> Vec<WatchTarget> {
         let agents = self.ledger.snapshot().agents(0);
-        agents.iter().map(|agent| self.seat_of(agent)).collect()
+        agents.iter().map(|agent| self.target_of(agent)).collect()
     }
 
-    fn seat(&self, session_id: &str) -> Option<WatchTarget> {
+    fn target(&self, session_id: &str) -> Option<WatchTarget> {
         let agent = self.ledger.snapshot().agent_of_session(session_id)?;
-        (agent.session_id == session_id && agent.ended_at.is_none()).then(|| self.seat_of(&agent))
+        (agent.session_id == session_id && agent.ended_at.is_none()).then(|| self.target_of(&agent))
     }
 
-    fn seat_of(&self, client: ClientProcess) -> Option<WatchTarget> {
-        self.seats().into_iter().find(|seat| seat.client == Some(client))
+    fn target_of(&self, client: ClientProcess) -> Option<WatchTarget> {
+        self.targets().into_iter().find(|target| target.client == Some(client))
     }
 
     fn hooks_wait(&self) -> bool {
@@ -67,8 +67,7 @@ impl ReconcilerHost for LedgerHost {
         machine.is(&self.machine)
     }
 
-    /// Waits until they are stored: what was read of a transcript is not read again before a restart.
-    fn submit(&self, reports: Vec<Report>) {
+    fn submit(&self, reports: Vec<Report>) -> Submitted {
         let here = |mut report: Report| {
             // What tells where an agent sits is about this machine.
             if matches!(report.name, observed::SESSION_FOUND | observed::CLIENT_STATUS) {
@@ -78,19 +77,25 @@ impl ReconcilerHost for LedgerHost {
             NewEvent::from(report)
         };
         let events: Vec<NewEvent> = reports.into_iter().map(here).collect();
+        let pending = self.ledger.submit(events.clone(), Answers::Direct);
+        Submitted { events, pending }
+    }
+
+    fn confirm(&self, mut submitted: Submitted) {
         for _ in 0..SUBMIT_ATTEMPTS {
-            let pending = self.ledger.submit_all(events.clone());
-            if pending.into_iter().all(|pending| pending.wait().is_ok()) || self.ledger.is_closed() {
+            let stored = submitted.pending.drain(..).all(|pending| pending.wait().is_ok());
+            if stored || self.ledger.is_closed() {
                 return;
             }
             std::thread::sleep(SUBMIT_PAUSE);
+            submitted.pending = self.ledger.submit(submitted.events.clone(), Answers::Direct);
         }
         headspace_platform::log::line("could not store what transcripts say: given up until the next start");
     }
 }
 
 impl LedgerHost {
-    fn seat_of(&self, agent: &Agent) -> WatchTarget {
+    fn target_of(&self, agent: &Agent) -> WatchTarget {
         let place = &agent.place;
         // Agents from before there were ids are told by their names alone.
         let here = !place.elsewhere && self.is_here(&place.machine());

@@ -17,8 +17,9 @@ mod rounds;
 pub mod settings_watch;
 pub mod watcher;
 
+use crate::ledger::{NewEvent, PendingAnswer};
 use crate::reconcile::liveness::ClientProcess;
-use crate::reconcile::rounds::{LOOK_AFTER_HOOK, LOOK_WHILE_WAITING_EVERY, Rounds};
+use crate::reconcile::rounds::{LOOK_AFTER_HOOK, LOOK_WHILE_WAITING_EVERY, ReconcilerThread};
 use crate::reconcile::settings_watch::{HookPresence, SettingsWatch};
 use crate::reconcile::watcher::{AgentNow, HookSignal, Report, TranscriptWatcher};
 use headspace_core::model::Machine;
@@ -36,11 +37,11 @@ use std::time::Instant;
 /// What the reconciler needs of the rest of the server.
 pub trait ReconcilerHost: Send + Sync {
     /// The agents that have not ended.
-    fn seats(&self) -> Vec<WatchTarget>;
+    fn targets(&self) -> Vec<WatchTarget>;
     /// The agent whose current session this is.
-    fn seat(&self, session_id: &str) -> Option<WatchTarget>;
+    fn target(&self, session_id: &str) -> Option<WatchTarget>;
     /// The agent whose client this is.
-    fn seat_of(&self, client: ClientProcess) -> Option<WatchTarget>;
+    fn target_of(&self, client: ClientProcess) -> Option<WatchTarget>;
     /// Whether any agent, ended or not, has or had this session.
     fn knows(&self, session_id: &str) -> bool;
     /// Whether hooks wait in the spool: what they tell came before what is seen now.
@@ -48,8 +49,18 @@ pub trait ReconcilerHost: Send + Sync {
     fn last_hook_at(&self) -> Option<Stamp>;
     /// Whether this is our machine: another's files and processes are out of reach.
     fn is_here(&self, machine: &Machine) -> bool;
-    /// Records the reports in this order, with nothing between them.
-    fn submit(&self, reports: Vec<Report>);
+    /// Puts the reports in line, in this order and with nothing between them.
+    fn submit(&self, reports: Vec<Report>) -> Submitted;
+    /// Waits until they are stored: what was read of a transcript is not read again before a restart. Takes long
+    /// while the store cannot take anything, so nobody holds a lock meanwhile.
+    fn confirm(&self, submitted: Submitted);
+}
+
+/// Reports on their way into the store.
+#[derive(Debug, Default)]
+pub struct Submitted {
+    events: Vec<NewEvent>,
+    pending: Vec<PendingAnswer>,
 }
 
 /// An agent as the reconciler sees it.
@@ -108,12 +119,12 @@ impl Places {
 
 /// The reconciler's threads, and the way to them. Dropping it ends them.
 pub struct Reconciler {
-    shared: Arc<Channels>,
+    shared: Arc<ReconcilerState>,
     threads: Vec<JoinHandle<()>>,
 }
 
-struct Channels {
-    ground: Arc<dyn ReconcilerHost>,
+struct ReconcilerState {
+    host: Arc<dyn ReconcilerHost>,
     inbox: Mutex<Inbox>,
     changed: Condvar,
     watches: Mutex<HashMap<String, Arc<Mutex<WatchedSession>>>>,
@@ -151,13 +162,13 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Reconciler {
     /// `marks`: what the store remembers, by session.
     pub fn start(
-        ground: Arc<dyn ReconcilerHost>,
+        host: Arc<dyn ReconcilerHost>,
         config: config::Reconcile,
         places: Places,
         marks: HashMap<String, Mark>,
     ) -> std::io::Result<Reconciler> {
-        let shared = Arc::new(Channels {
-            ground,
+        let shared = Arc::new(ReconcilerState {
+            host,
             inbox: Mutex::default(),
             changed: Condvar::new(),
             watches: Mutex::default(),
@@ -166,7 +177,7 @@ impl Reconciler {
             hooks_lost_at: Mutex::default(),
             viewers: panes::Viewers::default(),
         });
-        let mut rounds = Rounds::new(Arc::clone(&shared), config, places);
+        let mut rounds = ReconcilerThread::new(Arc::clone(&shared), config, places);
         let thread = std::thread::Builder::new().name("reconcile".into()).spawn(move || {
             // A bug in one round must not blind us for good; it is logged, and the next round comes in its time.
             while catch_unwind(AssertUnwindSafe(|| rounds.run())).is_err() {
@@ -201,7 +212,7 @@ impl Reconciler {
 
     /// A hook's event came: its transcript is read soon. Costs the caller next to nothing.
     pub fn heard(&self, event: HookSignal) {
-        if !self.shared.ground.is_here(&event.machine) {
+        if !self.shared.host.is_here(&event.machine) {
             return;
         }
         let mut inbox = lock(&self.shared.inbox);
@@ -219,7 +230,7 @@ impl Reconciler {
     pub fn is_needed_before(&self, name: &str, event: &HookSignal) -> bool {
         match name {
             "UserPromptSubmit" => {
-                self.shared.ground.seat(&event.session_id).is_some_and(|seat| seat.asks || !seat.idle)
+                self.shared.host.target(&event.session_id).is_some_and(|target| target.asks || !target.idle)
             }
             "Stop" => event.lacks_text(),
             "SessionEnd" => true,
@@ -233,8 +244,8 @@ impl Reconciler {
     /// the server's runtime.
     pub fn read_now(&self, event: &HookSignal, limit: Option<Stamp>) -> Vec<Report> {
         let Some(watched) = self.shared.watched_for(event) else { return Vec::new() };
-        let seat = self.shared.ground.seat(&event.session_id);
-        let agent = seat.map_or(AgentNow { idle: true, asks: false }, |seat| seat.now());
+        let target = self.shared.host.target(&event.session_id);
+        let agent = target.map_or(AgentNow { idle: true, asks: false }, |target| target.now());
         // What the thread has not come to yet; hearing it twice does no harm.
         let heard: Vec<HookSignal> = {
             let inbox = lock(&self.shared.inbox);
@@ -272,7 +283,14 @@ impl Drop for Reconciler {
     }
 }
 
-impl Channels {
+impl ReconcilerState {
+    /// Records the reports, and waits until they are stored.
+    fn record(&self, reports: Vec<Report>) {
+        if !reports.is_empty() {
+            self.host.confirm(self.host.submit(reports));
+        }
+    }
+
     fn watch(&self, session_id: &str) -> Option<Arc<Mutex<WatchedSession>>> {
         lock(&self.watches).get(session_id).cloned()
     }
@@ -284,15 +302,15 @@ impl Channels {
 
     /// The watch of the session an event belongs to; it begins with the session's first event that names a file.
     fn watched_for(&self, event: &HookSignal) -> Option<Arc<Mutex<WatchedSession>>> {
-        if !self.ground.is_here(&event.machine) {
+        if !self.host.is_here(&event.machine) {
             return None;
         }
         if let Some(watched) = self.watch(&event.session_id) {
             return Some(watched);
         }
         // A known agent that is not watched yet (this server is young) may have had its last word before this event.
-        if let Some(seat) = self.ground.seat(&event.session_id)
-            && let Some(watched) = self.watched_of(&seat)
+        if let Some(target) = self.host.target(&event.session_id)
+            && let Some(watched) = self.watched_of(&target)
         {
             return Some(watched);
         }
@@ -301,13 +319,13 @@ impl Channels {
     }
 
     /// The watch of an agent's session.
-    fn watched_of(&self, seat: &WatchTarget) -> Option<Arc<Mutex<WatchedSession>>> {
-        if let Some(watched) = self.watch(&seat.session_id) {
+    fn watched_of(&self, target: &WatchTarget) -> Option<Arc<Mutex<WatchedSession>>> {
+        if let Some(watched) = self.watch(&target.session_id) {
             return Some(watched);
         }
-        let path = seat.transcript_path.clone()?;
+        let path = target.transcript_path.clone()?;
         // Known, but not watched: this server is younger than the agent. What came since its last sign is news.
-        Some(self.keep(&seat.session_id, self.begin(&seat.session_id, path, seat.active)))
+        Some(self.keep(&target.session_id, self.begin(&target.session_id, path, target.active)))
     }
 
     fn begin(&self, session_id: &str, path: PathBuf, since: Stamp) -> TranscriptWatcher {
@@ -324,17 +342,17 @@ impl Channels {
 
 impl WatchedSession {
     /// A refused permission of a subagent shows in its own transcript only.
-    fn subagents_that_ask(&mut self, seat: &WatchTarget, now: Stamp) -> Vec<Report> {
-        self.subagents.retain(|id, _| seat.asking_subagents.iter().any(|(asking, _)| asking == id));
+    fn subagents_that_ask(&mut self, target: &WatchTarget, now: Stamp) -> Vec<Report> {
+        self.subagents.retain(|id, _| target.asking_subagents.iter().any(|(asking, _)| asking == id));
         let mut reports = Vec::new();
-        for (id, since) in &seat.asking_subagents {
+        for (id, since) in &target.asking_subagents {
             let main = self.main.path();
             let watch = self
                 .subagents
                 .entry(id.clone())
-                .or_insert_with(|| TranscriptWatcher::subagent(&seat.session_id, id, main, *since));
+                .or_insert_with(|| TranscriptWatcher::subagent(&target.session_id, id, main, *since));
             watch.read(now);
-            reports.extend(watch.settle(now, seat.now()));
+            reports.extend(watch.settle(now, target.now()));
         }
         reports
     }

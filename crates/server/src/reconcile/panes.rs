@@ -2,11 +2,11 @@
 //! read. That costs a process, so it is done only while somebody looks at the board, and never in the reconciler's way.
 
 use crate::reconcile::watcher::Report;
-use crate::reconcile::{Channels, WatchTarget, lock};
+use crate::reconcile::{ReconcilerState, WatchTarget, lock};
 use headspace_core::model::{Source, observed};
 use headspace_core::stamp::Stamp;
 use headspace_platform::clock::WallClock;
-use headspace_platform::tmux;
+use headspace_platform::terminal::tmux;
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -60,32 +60,31 @@ impl Viewers {
 }
 
 /// The thread: reads the screens of all agents in tmux, as long as somebody looks.
-pub(super) fn run(shared: &Arc<Channels>) {
+pub(super) fn run(shared: &Arc<ReconcilerState>) {
     while shared.viewers.wait() {
-        let seats = shared.ground.seats();
+        let targets = shared.host.targets();
         let mut by_socket: BTreeMap<Option<&str>, Vec<&WatchTarget>> = BTreeMap::new();
-        for seat in seats.iter().filter(|seat| seat.client.is_some()) {
-            if let Some(pane) = &seat.pane {
-                by_socket.entry(pane.socket.as_deref()).or_default().push(seat);
+        for target in targets.iter().filter(|target| target.client.is_some()) {
+            if let Some(pane) = &target.pane {
+                by_socket.entry(pane.socket.as_deref()).or_default().push(target);
             }
         }
         let reports: Vec<Report> =
-            by_socket.into_iter().flat_map(|(socket, seats)| modes(socket, &seats)).collect();
-        if !reports.is_empty() {
-            shared.ground.submit(reports);
-        }
+            by_socket.into_iter().flat_map(|(socket, targets)| modes(socket, &targets)).collect();
+        shared.record(reports);
         shared.viewers.pause();
     }
 }
 
 /// The modes that are others than we know.
-fn modes(socket: Option<&str>, seats: &[&WatchTarget]) -> Vec<Report> {
-    let panes: Vec<&str> = seats.iter().filter_map(|seat| Some(seat.pane.as_ref()?.id.as_str())).collect();
+fn modes(socket: Option<&str>, targets: &[&WatchTarget]) -> Vec<Report> {
+    let panes: Vec<&str> =
+        targets.iter().filter_map(|target| Some(target.pane.as_ref()?.id.as_str())).collect();
     let screens = tmux::screens(socket, &panes);
-    let news = |seat: &&WatchTarget| {
-        let (pane, client) = (seat.pane.as_ref()?, seat.client?);
+    let news = |target: &&WatchTarget| {
+        let (pane, client) = (target.pane.as_ref()?, target.client?);
         let screen = screens.iter().find(|screen| screen.pane == pane.id)?;
-        let mode = mode_on(&screen.text).filter(|mode| Some(*mode) != seat.permission_mode.as_deref())?;
+        let mode = mode_on(&screen.text).filter(|mode| Some(*mode) != target.permission_mode.as_deref())?;
         // The pane may be somebody else's by now.
         if !headspace_platform::process::descends(client.pid, screen.pid) {
             return None;
@@ -93,7 +92,7 @@ fn modes(socket: Option<&str>, seats: &[&WatchTarget]) -> Vec<Report> {
         let now = Stamp::now();
         Some(Report {
             name: observed::DETAILS,
-            session_id: seat.session_id.clone(),
+            session_id: target.session_id.clone(),
             at: now,
             source: Source::Client,
             body: json!({
@@ -102,7 +101,7 @@ fn modes(socket: Option<&str>, seats: &[&WatchTarget]) -> Vec<Report> {
             tail: None,
         })
     };
-    seats.iter().filter_map(news).collect()
+    targets.iter().filter_map(news).collect()
 }
 
 /// What the line below the prompt says, by the words the client shows for each mode.

@@ -9,7 +9,7 @@ use crate::reconcile::liveness::{ClientProcess, Liveness};
 use crate::reconcile::newcomers::TrustDialogs;
 use crate::reconcile::settings_watch::HookPresence;
 use crate::reconcile::watcher::{AgentNow, Report, TranscriptWatcher};
-use crate::reconcile::{Channels, HookSignal, Places, WatchTarget, lock};
+use crate::reconcile::{HookSignal, Places, ReconcilerState, WatchTarget, lock};
 use headspace_clients as clients;
 use headspace_clients::Note;
 use headspace_core::model::{ClientState, Process, Source, observed};
@@ -54,8 +54,8 @@ pub(super) fn seconds(value: f64) -> Duration {
 }
 
 /// What the thread does, round after round.
-pub(super) struct Rounds {
-    shared: Arc<Channels>,
+pub(super) struct ReconcilerThread {
+    shared: Arc<ReconcilerState>,
     config: config::Reconcile,
     places: Places,
     files: FileEvents,
@@ -99,14 +99,18 @@ struct News {
     files: HashSet<PathBuf>,
 }
 
-impl Rounds {
-    pub(super) fn new(shared: Arc<Channels>, config: config::Reconcile, places: Places) -> Rounds {
+impl ReconcilerThread {
+    pub(super) fn new(
+        shared: Arc<ReconcilerState>,
+        config: config::Reconcile,
+        places: Places,
+    ) -> ReconcilerThread {
         let inbox = Arc::clone(&shared);
         let files = FileEvents::start(move |path| {
             lock(&inbox.inbox).files.insert(path.to_owned());
             inbox.changed.notify_one();
         });
-        Rounds {
+        ReconcilerThread {
             shared,
             config,
             files,
@@ -234,8 +238,8 @@ impl Rounds {
         for pid in self.clients.look() {
             let Some(note) = self.clients.note(pid) else { continue };
             let Some(client) = note.writer().map(ClientProcess::from) else { continue };
-            let seat = self.shared.ground.seat_of(client);
-            let wait = client_files::settles_after(note, seat.as_ref(), self.hooks_speak(&note.session_id));
+            let target = self.shared.host.target_of(client);
+            let wait = client_files::settles_after(note, target.as_ref(), self.hooks_speak(&note.session_id));
             self.settling.insert(pid, Settling { due: Instant::now() + wait, waited_for_spool: 0 });
         }
     }
@@ -269,28 +273,28 @@ impl Rounds {
         let Some(pid) = note.pid else { return };
         // A client that starts writes no status at first, and may not know its session yet.
         let Some(status) = client_files::status(note) else { return };
-        let Some(seat) = self.shared.ground.seat_of(client) else {
+        let Some(target) = self.shared.host.target_of(client) else {
             return self.found_by_file(note, client);
         };
         // Older clients do not rewrite the session's id, and of those that do the hook tells it better.
-        if seat.session_id != note.session_id && self.hooks_speak(&seat.session_id) {
+        if target.session_id != note.session_id && self.hooks_speak(&target.session_id) {
             return;
         }
         let rests = matches!(status, ClientState::Idle | ClientState::Shell);
         let waited_for_spool = settling.waited_for_spool + 1;
-        if rests && !seat.idle && waited_for_spool < MAX_WAITS_FOR_SPOOL && self.shared.ground.hooks_wait() {
+        if rests && !target.idle && waited_for_spool < MAX_WAITS_FOR_SPOOL && self.shared.host.hooks_wait() {
             let due = Instant::now() + LOOK_WHILE_WAITING_EVERY;
             self.settling.insert(pid, Settling { due, waited_for_spool });
             return;
         }
-        if seat.session_id == note.session_id {
-            if rests && let Some(watched) = self.shared.watched_of(&seat) {
+        if target.session_id == note.session_id {
+            if rests && let Some(watched) = self.shared.watched_of(&target) {
                 lock(&watched).main.client_rests();
             }
-            self.attend(&note.session_id, Some(&seat));
+            self.attend(&note.session_id, Some(&target));
         }
         let transcript = self.transcript_of(note);
-        self.shared.ground.submit(vec![client_files::report(note, client, transcript.as_deref(), None)]);
+        self.shared.record(vec![client_files::report(note, client, transcript.as_deref(), None)]);
     }
 
     /// Where the client writes this session's transcript, if it has begun.
@@ -325,7 +329,7 @@ impl Rounds {
             self.shared.keep(&note.session_id, watch);
         }
         reports.push(status);
-        self.shared.ground.submit(reports);
+        self.shared.host.submit(reports);
         self.next_round = Instant::now();
     }
 
@@ -344,13 +348,13 @@ impl Rounds {
             let Some(client) = note.writer().map(ClientProcess::from) else { continue };
             let since = Stamp(note.status_updated_at.unwrap_or_default().saturating_mul(1_000_000));
             let busy = client_files::status(&note) == Some(ClientState::Busy);
-            let seat = self.shared.ground.seat_of(client);
-            let idle = seat.is_some_and(|seat| seat.idle && seat.session_id == note.session_id);
+            let target = self.shared.host.target_of(client);
+            let idle = target.is_some_and(|target| target.idle && target.session_id == note.session_id);
             if busy && idle && since <= stop_at {
                 // It never ceased: whatever it writes from now on is newer.
                 let went_on = stop_at.plus(Duration::from_millis(1));
                 let report = client_files::report(&note, client, None, Some(went_on));
-                self.shared.ground.submit(vec![report]);
+                self.shared.record(vec![report]);
             }
         }
     }
@@ -380,43 +384,45 @@ impl Rounds {
             !times.is_empty()
         });
         for session_id in due {
-            let seat = self.shared.ground.seat(&session_id);
-            self.attend(&session_id, seat.as_ref());
+            let target = self.shared.host.target(&session_id);
+            self.attend(&session_id, target.as_ref());
         }
     }
 
     /// Reads a session's transcript and hands in what it says.
-    fn attend(&mut self, session_id: &str, seat: Option<&WatchTarget>) {
-        let watched = match seat {
-            Some(seat) => self.shared.watched_of(seat),
+    fn attend(&mut self, session_id: &str, target: Option<&WatchTarget>) {
+        let watched = match target {
+            Some(target) => self.shared.watched_of(target),
             None => self.shared.watch(session_id),
         };
         let Some(watched) = watched else { return };
         let mut watched = lock(&watched);
         let now = Stamp::now();
-        let agent = seat.map_or(AgentNow { idle: true, asks: false }, WatchTarget::now);
-        if let Some(path) = seat.and_then(|seat| seat.transcript_path.clone()) {
+        let agent = target.map_or(AgentNow { idle: true, asks: false }, WatchTarget::now);
+        if let Some(path) = target.and_then(|target| target.transcript_path.clone()) {
             watched.main.moved_to(path);
         }
         let more = watched.main.read(now);
         let mut reports = watched.main.settle(now, agent);
-        if let Some(seat) = seat {
-            reports.extend(watched.subagents_that_ask(seat, now));
+        if let Some(target) = target {
+            reports.extend(watched.subagents_that_ask(target, now));
         }
         if more || watched.main.waits() || watched.main.expects_text(now) {
             let wait = if more { Duration::ZERO } else { LOOK_WHILE_WAITING_EVERY };
             self.soon.entry(session_id.to_owned()).or_default().push(Instant::now() + wait);
         }
-        // Still locked: whoever reads this transcript next hands in later.
         if !reports.is_empty() {
-            self.shared.ground.submit(reports);
+            // Put in line while it is locked: whoever reads this transcript next hands in later.
+            let submitted = self.shared.host.submit(reports);
+            drop(watched);
+            self.shared.host.confirm(submitted);
         }
     }
 
     fn look_at_all(&mut self) {
         self.round += 1;
         let now = Stamp::now();
-        let mode = Mode::at(now, self.shared.ground.last_hook_at(), self.config.fallback_timeout);
+        let mode = Mode::at(now, self.shared.host.last_hook_at(), self.config.fallback_timeout);
         let quiet_pace = seconds(match mode {
             Mode::HooksActive => self.config.polling_interval_with_hooks,
             Mode::PollingFallback => self.config.polling_interval_fallback,
@@ -426,22 +432,22 @@ impl Rounds {
             self.quiet_round = Some(Instant::now());
             self.look_at_settings();
         }
-        let seats = self.shared.ground.seats();
-        for seat in &seats {
-            if seat.busy || quiet {
-                self.attend(&seat.session_id, Some(seat));
+        let targets = self.shared.host.targets();
+        for target in &targets {
+            if target.busy || quiet {
+                self.attend(&target.session_id, Some(target));
             }
-            self.look_for_client(seat, now);
+            self.look_for_client(target, now);
         }
         self.liveness.forget_others(self.round);
-        self.running = seats.iter().filter_map(|seat| seat.client).collect();
+        self.running = targets.iter().filter_map(|target| target.client).collect();
         self.look_at_clients();
         self.look_at_the_door();
-        self.follow(&seats);
+        self.follow(&targets);
         if quiet || self.discovery.waits() {
             self.discover(now);
         }
-        self.drop_left(&seats);
+        self.drop_left(&targets);
         let busy_pace = [self.config.polling_interval_with_hooks, self.config.polling_interval_fallback]
             .into_iter()
             .fold(BUSY_PACE, f64::min);
@@ -463,20 +469,20 @@ impl Rounds {
 
     /// Clients that ask something before they have a session.
     fn look_at_the_door(&mut self) {
-        let (clients, ground) = (&self.clients, &self.shared.ground);
+        let (clients, host) = (&self.clients, &self.shared.host);
         let known = |process: Process| {
-            clients.note(process.pid).is_some() || ground.seat_of(process.into()).is_some()
+            clients.note(process.pid).is_some() || host.target_of(process.into()).is_some()
         };
         let reports = self.trust_dialogs.look(&self.places.config, known);
         if !reports.is_empty() {
-            ground.submit(reports);
+            host.submit(reports);
         }
     }
 
     /// What the system is to tell about: the clients' files, the settings, and the transcripts of all who live.
-    fn follow(&mut self, seats: &[WatchTarget]) {
+    fn follow(&mut self, targets: &[WatchTarget]) {
         let mut wanted: HashSet<PathBuf> =
-            seats.iter().filter_map(|seat| seat.transcript_path.clone()).collect();
+            targets.iter().filter_map(|target| target.transcript_path.clone()).collect();
         wanted.extend([self.places.config.clone(), self.places.sessions()]);
         wanted.extend(self.places.settings.directory());
         self.files.follow(&wanted);
@@ -506,16 +512,16 @@ impl Rounds {
         }
     }
 
-    fn look_for_client(&mut self, seat: &WatchTarget, now: Stamp) {
-        let Some(client) = seat.client else { return };
-        if !self.liveness.has_gone(client, seat.busy, now, self.round) {
+    fn look_for_client(&mut self, target: &WatchTarget, now: Stamp) {
+        let Some(client) = target.client else { return };
+        if !self.liveness.has_gone(client, target.busy, now, self.round) {
             return;
         }
         // Its last words first.
-        self.attend(&seat.session_id, Some(seat));
-        self.shared.ground.submit(vec![Report {
+        self.attend(&target.session_id, Some(target));
+        self.shared.record(vec![Report {
             name: observed::PROCESS_GONE,
-            session_id: seat.session_id.clone(),
+            session_id: target.session_id.clone(),
             at: now,
             source: Source::Process,
             body: json!({"claude_pid": client.pid, "claude_pid_start": client.start}),
@@ -524,15 +530,15 @@ impl Rounds {
     }
 
     fn discover(&mut self, now: Stamp) {
-        let ground = Arc::clone(&self.shared.ground);
-        let found = self.discovery.look(now, &|session_id| ground.knows(session_id));
+        let host = Arc::clone(&self.shared.host);
+        let found = self.discovery.look(now, &|session_id| host.knows(session_id));
         if found.is_empty() {
             return;
         }
         // No hook will say when they end, so their processes are looked for now.
         let running = clients::running();
         let mut taken: HashSet<u32> =
-            ground.seats().iter().filter_map(|seat| Some(seat.client?.pid)).collect();
+            host.targets().iter().filter_map(|target| Some(target.client?.pid)).collect();
         for found in found {
             let FoundSession { session_id, path, mut watch, finding } = found;
             let client = clients::of_session(&running, &taken, &session_id, &path, finding.cwd.as_ref());
@@ -553,15 +559,18 @@ impl Rounds {
             }];
             reports.extend(watch.settle(now, AgentNow { idle: true, asks: false }));
             let watched = self.shared.keep(&session_id, watch);
-            let _reading = lock(&watched);
-            self.shared.ground.submit(reports);
+            let submitted = {
+                let _reading = lock(&watched);
+                self.shared.host.submit(reports)
+            };
+            self.shared.host.confirm(submitted);
         }
     }
 
     /// Sessions that are over or left behind are not watched for ever.
-    fn drop_left(&mut self, seats: &[WatchTarget]) {
+    fn drop_left(&mut self, targets: &[WatchTarget]) {
         let mut watches = lock(&self.shared.watches);
-        let current: HashSet<&str> = seats.iter().map(|seat| seat.session_id.as_str()).collect();
+        let current: HashSet<&str> = targets.iter().map(|target| target.session_id.as_str()).collect();
         self.left.retain(|session_id, _| !current.contains(session_id.as_str()));
         watches.retain(|session_id, _| {
             current.contains(session_id.as_str())

@@ -8,23 +8,25 @@ use std::time::Duration;
 /// A server of one agent: what the reconciler hands in is kept, and nothing comes of it.
 struct Stage {
     dir: tempfile::TempDir,
-    seats: Mutex<Vec<WatchTarget>>,
+    targets: Mutex<Vec<WatchTarget>>,
     last_hook: Mutex<Option<Stamp>>,
     reports: Mutex<Vec<Report>>,
     came: Condvar,
+    /// While it is, nothing is stored.
+    disk_full: Mutex<bool>,
 }
 
 impl ReconcilerHost for Stage {
-    fn seats(&self) -> Vec<WatchTarget> {
-        lock(&self.seats).clone()
+    fn targets(&self) -> Vec<WatchTarget> {
+        lock(&self.targets).clone()
     }
 
-    fn seat(&self, session_id: &str) -> Option<WatchTarget> {
-        self.seats().into_iter().find(|seat| seat.session_id == session_id)
+    fn target(&self, session_id: &str) -> Option<WatchTarget> {
+        self.targets().into_iter().find(|target| target.session_id == session_id)
     }
 
-    fn seat_of(&self, client: ClientProcess) -> Option<WatchTarget> {
-        self.seats().into_iter().find(|seat| seat.client == Some(client))
+    fn target_of(&self, client: ClientProcess) -> Option<WatchTarget> {
+        self.targets().into_iter().find(|target| target.client == Some(client))
     }
 
     fn hooks_wait(&self) -> bool {
@@ -32,7 +34,7 @@ impl ReconcilerHost for Stage {
     }
 
     fn knows(&self, session_id: &str) -> bool {
-        self.seat(session_id).is_some()
+        self.target(session_id).is_some()
     }
 
     fn last_hook_at(&self) -> Option<Stamp> {
@@ -43,9 +45,17 @@ impl ReconcilerHost for Stage {
         machine.name.as_deref() != Some("elsewhere")
     }
 
-    fn submit(&self, reports: Vec<Report>) {
+    fn submit(&self, reports: Vec<Report>) -> Submitted {
         lock(&self.reports).extend(reports);
         self.came.notify_all();
+        Submitted::default()
+    }
+
+    fn confirm(&self, _: Submitted) {
+        let mut full = lock(&self.disk_full);
+        while *full {
+            full = self.came.wait(full).unwrap();
+        }
     }
 }
 
@@ -65,10 +75,11 @@ impl Stage {
     fn new() -> Arc<Stage> {
         Arc::new(Stage {
             dir: tempfile::tempdir().unwrap(),
-            seats: Mutex::default(),
+            targets: Mutex::default(),
             last_hook: Mutex::default(),
             reports: Mutex::default(),
             came: Condvar::new(),
+            disk_full: Mutex::default(),
         })
     }
 
@@ -78,7 +89,7 @@ impl Stage {
         directory.join("s.jsonl")
     }
 
-    fn seat_for(&self, busy: bool) -> WatchTarget {
+    fn target_for(&self, busy: bool) -> WatchTarget {
         WatchTarget {
             session_id: "s".into(),
             transcript_path: Some(self.path()),
@@ -94,15 +105,15 @@ impl Stage {
         }
     }
 
-    fn sit(&self, seat: WatchTarget) {
-        *lock(&self.seats) = vec![seat];
+    fn set_target(&self, target: WatchTarget) {
+        *lock(&self.targets) = vec![target];
     }
 
     fn start(self: &Arc<Stage>, config: config::Reconcile) -> Reconciler {
-        let ground = Arc::clone(self) as Arc<dyn ReconcilerHost>;
+        let host = Arc::clone(self) as Arc<dyn ReconcilerHost>;
         let settings = SettingsWatch::at(self.dir.path().join("settings.json"), None);
         let places = Places { config: self.dir.path().to_owned(), settings };
-        let reconciler = Reconciler::start(ground, config, places, HashMap::new()).unwrap();
+        let reconciler = Reconciler::start(host, config, places, HashMap::new()).unwrap();
         reconciler.spool_was_read();
         reconciler
     }
@@ -142,7 +153,7 @@ fn heard(name: &str, path: &std::path::Path) -> HookSignal {
 #[test]
 fn a_busy_agents_esc_is_seen_without_any_hook() {
     let stage = Stage::new();
-    stage.sit(stage.seat_for(true));
+    stage.set_target(stage.target_for(true));
     let _reconciler = stage.start(QUICK);
     stage.interrupt();
     let report = stage.wait_for(observed::INTERRUPTED);
@@ -175,9 +186,9 @@ fn a_path_of_another_machine_is_not_looked_at() {
 #[test]
 fn what_the_transcript_says_can_be_had_at_once() {
     let stage = Stage::new();
-    let mut seat = stage.seat_for(true);
-    seat.asks = true;
-    stage.sit(seat);
+    let mut target = stage.target_for(true);
+    target.asks = true;
+    stage.set_target(target);
     let reconciler = stage.start(NEVER);
     reconciler.heard(heard("PermissionRequest", &stage.path()));
     stage.interrupt();
@@ -219,9 +230,9 @@ fn a_session_nobody_reported_is_found() {
 fn a_client_that_is_gone_is_told_after_its_last_words() {
     let stage = Stage::new();
     let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
-    let mut seat = stage.seat_for(false);
-    seat.client = Some(ClientProcess { pid: child.id(), start: None });
-    stage.sit(seat);
+    let mut target = stage.target_for(false);
+    target.client = Some(ClientProcess { pid: child.id(), start: None });
+    stage.set_target(target);
     let _reconciler = stage.start(QUICK);
     stage.interrupt();
     child.kill().unwrap();
@@ -234,9 +245,9 @@ fn a_client_that_is_gone_is_told_after_its_last_words() {
 #[test]
 fn a_subagents_refusal_is_seen_in_its_own_transcript() {
     let stage = Stage::new();
-    let mut seat = stage.seat_for(true);
-    seat.asking_subagents = vec![("a1".into(), Stamp::now())];
-    stage.sit(seat);
+    let mut target = stage.target_for(true);
+    target.asking_subagents = vec![("a1".into(), Stamp::now())];
+    stage.set_target(target);
     let _reconciler = stage.start(QUICK);
     let path = stage.path().with_extension("").join("subagents/agent-a1.jsonl");
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -253,4 +264,25 @@ fn nonsense_for_a_pace_is_no_pace_at_all() {
         let pace = rounds::seconds(value);
         assert!(pace >= Duration::from_millis(100) && pace < Duration::from_secs(2_000_000_000), "{value}");
     }
+}
+
+/// A hook that waits for its transcript must not wait for the disk too.
+#[test]
+fn a_transcript_can_be_read_while_the_store_takes_nothing() {
+    let stage = Stage::new();
+    stage.set_target(stage.target_for(true));
+    *lock(&stage.disk_full) = true;
+    let reconciler = stage.start(QUICK);
+    stage.interrupt();
+    stage.wait_for(observed::INTERRUPTED);
+    // The reconciler's thread waits for the store now.
+    let stop = HookSignal::new("Stop", "s", Stamp::now(), &json!({"transcript_path": stage.path()}));
+    let (done, read) = std::sync::mpsc::channel();
+    std::thread::scope(|scope| {
+        scope.spawn(|| done.send(reconciler.read_now(&stop, None)));
+        let answer = read.recv_timeout(Duration::from_secs(20));
+        *lock(&stage.disk_full) = false;
+        stage.came.notify_all();
+        assert!(answer.is_ok(), "still waiting for the transcript");
+    });
 }

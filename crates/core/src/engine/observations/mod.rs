@@ -1,8 +1,9 @@
 //! What headspace itself saw or was told: transcript lines, processes, the status line, a person.
 
+use crate::engine::client_status;
+use crate::engine::context::window;
 use crate::engine::interactions::Named;
 use crate::engine::step::Step;
-use crate::engine::{client_status, context_window};
 use crate::model::*;
 use serde_json::Value;
 
@@ -222,7 +223,7 @@ fn usage(step: &mut Step) {
         return;
     }
     let metrics = &mut step.agent.metrics;
-    let other = |known: &str, model: &str| !context_window::same_model(known, model);
+    let other = |known: &str, model: &str| !window::same_model(known, model);
     if let Some(model) = step.event.text("model")
         && metrics.model.as_deref().is_none_or(|known| other(known, model))
     {

@@ -4,7 +4,7 @@
 //! `Sec-Fetch-Site`, JSON only), and another user of the machine must not reach it at all (token, cookie, or the
 //! owner of the connection).
 
-use headspace_platform::peer_uid;
+use headspace_platform::net::peer_uid;
 use hyper::header::{AUTHORIZATION, CONTENT_TYPE, COOKIE, HOST, HeaderMap, HeaderName, ORIGIN};
 use hyper::{Method, StatusCode, Uri};
 use std::net::{IpAddr, SocketAddr};

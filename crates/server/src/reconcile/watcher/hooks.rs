@@ -1,5 +1,6 @@
 //! What the hooks of a watched session say, as far as it matters to its transcript.
 
+use crate::ledger::NewEvent;
 use crate::reconcile::watcher::push_bounded;
 use headspace_core::model::Machine;
 use headspace_core::stamp::Stamp;
@@ -41,6 +42,10 @@ pub(super) enum SignalKind {
 }
 
 impl HookSignal {
+    pub fn of(event: &NewEvent) -> HookSignal {
+        HookSignal::new(&event.name, &event.session_id, event.at, &event.body)
+    }
+
     pub fn new(name: &str, session_id: &str, at: Stamp, body: &Value) -> HookSignal {
         let text = |field: &str| body.get(field).and_then(Value::as_str).filter(|text| !text.is_empty());
         let kind = match name {

@@ -1,0 +1,115 @@
+//! Clients of databases: where on their command line the statements are, and the prompts that lead to a shell.
+
+use crate::eval::Evaluator;
+use crate::eval::resolve::ResolvedPath;
+use crate::eval::shell_state::ShellState;
+use crate::eval::value::{Stream, Tags, deactivate, has_hole};
+use crate::paths::Zone;
+use crate::programs::{Call, Spec};
+use crate::rules;
+use crate::sql;
+
+struct DatabaseClient {
+    names: &'static [&'static str],
+    /// One of these words must be there; empty means none.
+    verbs: &'static [&'static str],
+    /// Options whose value is a statement.
+    text: &'static [&'static str],
+    /// Options with a value.
+    short: &'static str,
+    long: &'static [&'static str],
+    /// Behind this many operands every further one is a statement; 0 means that none is.
+    after: usize,
+}
+
+const DEFAULT: DatabaseClient =
+    DatabaseClient { names: &[], verbs: &[], text: &[], short: "", long: &[], after: 0 };
+
+include!(concat!(env!("OUT_DIR"), "/guard/sql.rs"));
+
+pub(super) fn client(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
+    let Some(client) = SQL.iter().find(|client| client.names.contains(&call.name)) else {
+        return Stream::None;
+    };
+    escapes(eval, state, call);
+    let options = call.options(Spec { short: client.short, long: client.long, stops: false });
+    let asked = client.verbs.is_empty() || options.operands.iter().any(|word| client.verbs.contains(word));
+    if !asked || in_scratch(eval, state, call, &options.operands) {
+        return crate::programs::printing::completion_printer(eval, state, call);
+    }
+    let mut texts: Vec<&str> = options.values(client.text).collect();
+    if client.after > 0 {
+        texts.extend(options.operands.iter().skip(client.after));
+    }
+    if let Stream::Text(text, _) = call.stdin {
+        texts.push(text);
+    }
+    if let Some(rule) = sql::judge(&deactivate(&texts.join(";\n"))) {
+        eval.report(&state.machine.clone(), rule, call.show());
+    }
+    Stream::Data(Tags::NONE)
+}
+
+/// A database in memory or in a temp directory is nobody's.
+fn in_scratch(eval: &mut Evaluator<'_>, state: &ShellState, call: &Call<'_>, operands: &[&str]) -> bool {
+    if !matches!(call.name, "sqlite3" | "duckdb" | "litecli") {
+        return false;
+    }
+    match operands.first() {
+        None | Some(&":memory:") => true,
+        Some(file) => match eval.resolve(state, file) {
+            ResolvedPath::Known(path) => eval.locations.zone(&eval.locations.real(&path, true)) == Zone::Temp,
+            _ => false,
+        },
+    }
+}
+
+/// `sqlite3 x '.shell …'`, `psql -c '\\! …'`: prompts that lead to a shell.
+fn escapes(eval: &mut Evaluator<'_>, state: &ShellState, call: &Call<'_>) {
+    let stdin = match call.stdin {
+        Stream::Text(text, _) => text.as_str(),
+        _ => "",
+    };
+    for line in call.args().iter().map(String::as_str).chain([stdin]).flat_map(str::lines) {
+        let command = match call.name {
+            "sqlite3" => {
+                line.trim_start().strip_prefix(".shell ").or(line.trim_start().strip_prefix(".system "))
+            }
+            _ => line.split_once("\\!").map(|(_, command)| command),
+        };
+        if let Some(command) = command {
+            eval.text(&mut state.clone(), command, &Stream::None, false);
+        }
+    }
+}
+
+/// `mongosh --eval '…'`, or a script in the pipe.
+pub(super) fn mongo(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
+    let options =
+        call.options(Spec { short: "up", long: &["eval", "host", "port", "username"], stops: false });
+    let mut texts: Vec<&str> = options.values(&["eval"]).collect();
+    if let Stream::Text(text, _) = call.stdin {
+        texts.push(text);
+    }
+    if let Some(rule) = sql::judge_mongo(&texts.join(";")) {
+        eval.report(&state.machine.clone(), rule, call.show());
+    }
+    Stream::Data(Tags::NONE)
+}
+
+/// `redis-cli`: commands in the pipe, and keys that a listing found.
+pub(super) fn redis(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
+    let options = call.options(Spec { short: "hpanusri", long: &["user", "pass", "pattern"], stops: false });
+    let flushes = |line: &str| {
+        let verb = line.split_whitespace().next().unwrap_or("").to_lowercase();
+        matches!(verb.as_str(), "flushall" | "flushdb")
+    };
+    let from_pipe = matches!(call.stdin, Stream::Text(text, _) if text.lines().any(flushes));
+    let verb = options.operands.first().map(|verb| verb.to_lowercase()).unwrap_or_default();
+    let found_keys = matches!(verb.as_str(), "del" | "unlink")
+        && options.operands[1..].iter().any(|key| key.chars().count() == 1 && has_hole(key));
+    if from_pipe || found_keys {
+        eval.report(&state.machine.clone(), &rules::DATABASE_DROP, call.show());
+    }
+    Stream::Data(Tags::NONE)
+}

@@ -1,0 +1,116 @@
+//! Programs that act on the desktop, other terminals, or later.
+
+use crate::code;
+use crate::code::Language;
+use crate::eval::Evaluator;
+use crate::eval::shell_state::ShellState;
+use crate::eval::value::{Stream, Tags};
+use crate::programs::runners::shells;
+use crate::programs::{Call, Spec};
+use crate::rules;
+
+/// `osascript`: AppleScript can run shell text and send messages.
+pub(crate) fn osascript(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
+    let options = call.options(Spec { short: "els", ..Spec::default() });
+    let mut script: Vec<&str> = options.values(&["e"]).collect();
+    if script.is_empty()
+        && let Stream::Text(text, _) = call.stdin
+    {
+        script.push(text);
+    }
+    let text = script.join("\n");
+    if text.is_empty() {
+        if options.operands.first().is_none_or(|file| *file == "-") {
+            shells::program(eval, state, Language::AppleScript, call.stdin, call);
+        }
+        return Stream::Data(Tags::NONE);
+    }
+    code::apple_script(eval, state, &text, call);
+    Stream::Data(Tags::NONE)
+}
+
+/// `tmux send-keys`, `new-session 'command'`: text that another terminal runs.
+pub(crate) fn tmux(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
+    let options = call.options(Spec { short: "LSfcTtsnxyFeEblpPdw", stops: true, ..Spec::default() });
+    let Some((verb, _)) = options.operands.split_first() else { return Stream::None };
+    let args = &call.args()[(options.rest + 1).min(call.args().len())..];
+    let inner = crate::programs::Options::read(
+        args,
+        Spec { short: "tscnxyFeEblpPNS", stops: true, ..Spec::default() },
+    );
+    let text = match *verb {
+        "send-keys" | "send" => {
+            let words = inner
+                .operands
+                .iter()
+                .filter(|word| !matches!(**word, "Enter" | "C-m" | "C-c" | "C-d" | "Escape"));
+            words.copied().collect::<Vec<_>>().join(" ")
+        }
+        "new-session" | "new" | "new-window" | "neww" | "split-window" | "splitw" | "respawn-pane"
+        | "respawnp" | "run-shell" | "run" | "display-popup" | "popup" | "if-shell" => {
+            inner.operands.join(" ")
+        }
+        // Everybody's sessions at once.
+        "kill-server" => {
+            eval.report(&state.machine.clone(), &rules::KILL_UNKNOWN, call.show());
+            return Stream::None;
+        }
+        _ => return Stream::Data(Tags::NONE),
+    };
+    // What is typed into another program need not be whole shell text.
+    let before = eval.worst.clone();
+    eval.text(&mut state.clone(), &text, &Stream::None, false);
+    if eval.worst.as_ref().is_some_and(|finding| std::ptr::eq(finding.rule, &rules::SHELL_UNREADABLE)) {
+        eval.worst = before;
+    }
+    Stream::Data(Tags::NONE)
+}
+
+/// `screen -dm command`
+pub(crate) fn screen(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
+    let options = call.options(Spec { short: "SchprsTtXe", stops: true, ..Spec::default() });
+    if options.value(&["X"]).is_none() && !options.operands.is_empty() {
+        eval.call(&mut state.clone(), &call.args()[options.rest..], &Stream::None, false);
+    }
+    Stream::None
+}
+
+/// `at`, `batch`: what they read runs later.
+pub(crate) fn at(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
+    let lists = call.args().iter().any(|arg| matches!(arg.as_str(), "-l" | "-r" | "-d" | "-c" | "-V"));
+    if !lists {
+        shells::program(eval, state, Language::Shell, call.stdin, call);
+    }
+    Stream::None
+}
+
+/// `sudo` and its like. What they would run is looked at as well, but the answer is given.
+pub(crate) fn privilege(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
+    if let [flag] = call.args()
+        && matches!(flag.as_str(), "--help" | "--version")
+        && !matches!(call.name, "sudo" | "su" | "doas" | "pkexec")
+    {
+        return Stream::Data(Tags::NONE);
+    }
+    eval.report(&state.machine.clone(), &rules::PRIVILEGE, call.show());
+    Stream::Data(call.stdin.tags().only(Tags::FLOWING))
+}
+
+/// The guard's own installation: `headspace uninstall`.
+pub(crate) fn headspace(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
+    let options = call.options(Spec::default());
+    let answers = match options.operands.as_slice() {
+        ["answer", "status", ..] => false,
+        ["answer" | "reply", ..] | ["guard", "allow", ..] => true,
+        ["open", ..] => options.has(&["unlock"]),
+        ["uninstall", ..] => {
+            eval.report(&state.machine.clone(), &rules::WRITE_AGENT_SETTINGS, call.show());
+            false
+        }
+        _ => false,
+    };
+    if answers && !options.has(&["help"]) {
+        eval.report(&state.machine.clone(), &rules::ANSWER_AGENT, call.show());
+    }
+    Stream::Data(Tags::NONE)
+}

@@ -1,0 +1,84 @@
+//! Ending processes: one you know is fine, whatever matches a pattern is not.
+
+use crate::eval::Evaluator;
+use crate::eval::shell_state::ShellState;
+use crate::eval::value::{Stream, Tags, has_hole};
+use crate::programs::{Call, Spec};
+use crate::rules;
+
+/// `pkill`, `killall` and the like: a pattern is all they take.
+pub(crate) fn by_pattern(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
+    let only_asks = call
+        .args()
+        .iter()
+        .any(|arg| matches!(arg.as_str(), "-l" | "-L" | "-V" | "--version" | "--help" | "--list"));
+    if !only_asks {
+        eval.report(&state.machine.clone(), &rules::KILL_PATTERN, call.show());
+    }
+    Stream::None
+}
+
+pub(crate) fn kill(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
+    let mut args = call.args();
+    let mut signal = None;
+    match args {
+        [flag, ..]
+            if matches!(flag.as_str(), "-l" | "-L" | "--list" | "--table" | "--help" | "--version") =>
+        {
+            return Stream::None;
+        }
+        [flag, value, rest @ ..] if matches!(flag.as_str(), "-s" | "-n" | "--signal") => {
+            signal = Some(value.as_str());
+            args = rest;
+        }
+        // `kill -1` alone is one key away from `kill -9 -1`.
+        [only] if only == "-1" => {
+            eval.report(&state.machine.clone(), &rules::KILL_PATTERN, call.show());
+            return Stream::None;
+        }
+        [flag, rest @ ..] if flag.starts_with('-') && flag != "--" => {
+            signal = flag.strip_prefix('-');
+            args = rest;
+        }
+        _ => {}
+    }
+    // Signal 0 only asks whether the process is there.
+    if signal == Some("0") {
+        return Stream::None;
+    }
+    for target in args.iter().filter(|arg| *arg != "--") {
+        let tags = eval.origins.tags(target);
+        let rule = if target == "-1" || tags.has(Tags::FOUND_PIDS) {
+            Some(&rules::KILL_PATTERN)
+        } else if has_hole(target) && !tags.has(Tags::OWN_PID) {
+            Some(&rules::KILL_UNKNOWN)
+        } else {
+            None
+        };
+        if let Some(rule) = rule {
+            eval.report(&state.machine.clone(), rule, call.show());
+        }
+    }
+    Stream::None
+}
+
+/// `fuser -k`: whoever holds the file or the port.
+pub(crate) fn fuser(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
+    let options = call.options(Spec { short: "nN", ..Spec::default() });
+    if options.has(&["k", "kill"]) {
+        eval.report(&state.machine.clone(), &rules::KILL_PATTERN, call.show());
+    }
+    Stream::Data(Tags::FOUND_PIDS)
+}
+
+/// Windows: `taskkill /IM name` and `/FI filter` against `/PID number`.
+pub(crate) fn taskkill(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
+    let by_name = call.args().iter().any(|arg| {
+        let flag = arg.trim_start_matches(['/', '-']).to_lowercase();
+        matches!(flag.as_str(), "im" | "fi")
+    });
+    if by_name {
+        eval.report(&state.machine.clone(), &rules::KILL_PATTERN, call.show());
+    }
+    Stream::None
+}

@@ -1,0 +1,370 @@
+//! Tools the guard does not know, most of them of MCP servers, judged by their names and the fields of their input:
+//! commands, code, files, SQL, messages.
+
+use crate::code;
+use crate::code::Language;
+use crate::eval::Evaluator;
+use crate::eval::file_effects::WriteKind;
+use crate::eval::shell_state::Machine;
+use crate::eval::value::Stream;
+use crate::rules;
+use crate::sql;
+use crate::tools::{PATH_FIELDS, clean, command_text, tool_path};
+use serde_json::{Map, Value};
+
+/// Fields that hold shell text, whatever the tool.
+const COMMAND_FIELDS: [&str; 3] = ["command", "cmd", "script"];
+/// The same for tools whose name says that they run commands; see [`folded`].
+const SHELL_FIELDS: [&str; 4] = ["commands", "commandline", "shellcommand", "bashcommand"];
+
+/// Name parts that make an MCP tool a messaging tool.
+const MESSENGER_WORDS: [&str; 34] = [
+    "message",
+    "messages",
+    "messaging",
+    "messenger",
+    "mail",
+    "mails",
+    "mailer",
+    "email",
+    "emails",
+    "gmail",
+    "outlook",
+    "imap",
+    "smtp",
+    "sms",
+    "mms",
+    "slack",
+    "discord",
+    "telegram",
+    "whatsapp",
+    "imessage",
+    "imessages",
+    "twilio",
+    "sendgrid",
+    "mailgun",
+    "mailchimp",
+    "postmark",
+    "mattermost",
+    "zulip",
+    "rocketchat",
+    "wechat",
+    "msteams",
+    "tweet",
+    "twitter",
+    "mastodon",
+];
+/// Only as the server's own name: elsewhere they are ordinary words.
+const MESSENGER_SERVERS: [&str; 5] = ["signal", "teams", "line", "bluesky", "matrix"];
+/// Name parts, or words of an operation, that send.
+const SENDING_VERBS: [&str; 10] =
+    ["send", "post", "reply", "forward", "schedule", "respond", "publish", "broadcast", "deliver", "dm"];
+
+/// `mcp__server__do_something` and `doSomething` ▶ their words in small letters.
+fn name_parts(name: &str) -> Vec<String> {
+    let mut parts = vec![String::new()];
+    let mut previous = ' ';
+    for c in name.chars() {
+        if !c.is_alphanumeric() || (c.is_uppercase() && previous.is_lowercase()) {
+            parts.push(String::new());
+        }
+        if c.is_alphanumeric()
+            && let Some(last) = parts.last_mut()
+        {
+            last.extend(c.to_lowercase());
+        }
+        previous = c;
+    }
+    parts.retain(|part| !part.is_empty());
+    parts
+}
+
+pub(super) fn judge(eval: &mut Evaluator<'_>, tool: &str, input: &Map<String, Value>) {
+    let parts = name_parts(tool);
+    let says = |words: &[&str]| parts.iter().any(|part| words.contains(&part.as_str()));
+    if tool.starts_with("mcp__") {
+        messages(eval, tool, &parts, input);
+    }
+    statements(eval, tool, &parts, input);
+    // What such a server runs, it runs elsewhere.
+    if says(&["ssh", "remote"]) {
+        eval.machine = Machine::Remote;
+    } else if says(&["docker", "kubernetes", "k8s", "kubectl", "pod", "pods", "container"]) {
+        eval.machine = Machine::LiveContainer;
+    }
+    let language = if says(&["python", "ipython", "jupyter"]) {
+        Some(Language::Python)
+    } else if says(&[
+        "evaluate",
+        "javascript",
+        "js",
+        "browser",
+        "page",
+        "playwright",
+        "puppeteer",
+        "node",
+        "chrome",
+    ]) {
+        Some(Language::JavaScript)
+    } else {
+        None
+    };
+    for field in COMMAND_FIELDS {
+        match (input.get(field), language) {
+            (Some(Value::String(text)), Some(language)) if field == "script" => {
+                foreign_code(eval, language, text, tool)
+            }
+            (Some(Value::String(text)), _) => {
+                command_text(eval, text, says(&["powershell", "pwsh"]));
+                with_arguments(eval, text, input);
+            }
+            (Some(Value::Null) | None, _) => {}
+            // An editor's options, a list of words: somebody's command all the same.
+            (Some(Value::Array(words)), _) => words_of_command(eval, words, tool),
+            (Some(_), _) => eval.report(&Machine::Local, &rules::INPUT_SHAPE, format!("{tool}: {field}")),
+        }
+    }
+    if says(&["shell", "terminal", "bash", "exec", "execute", "run", "command", "commands", "process", "ssh"])
+    {
+        other_commands(eval, input, says(&["powershell", "pwsh"]));
+    }
+    if let Some(Value::String(text)) = input.get("code")
+        && (language.is_some() || says(&["execute", "exec", "run", "eval", "code"]))
+    {
+        foreign_code(eval, language.unwrap_or(Language::Python), text, tool);
+    }
+    files(eval, tool, &parts, input);
+}
+
+/// Name parts that make a tool one for databases.
+const DATABASE_WORDS: [&str; 32] = [
+    "sql",
+    "postgres",
+    "postgresql",
+    "pg",
+    "psql",
+    "mysql",
+    "mariadb",
+    "sqlite",
+    "database",
+    "databases",
+    "db",
+    "bigquery",
+    "snowflake",
+    "supabase",
+    "duckdb",
+    "clickhouse",
+    "redshift",
+    "mssql",
+    "sqlserver",
+    "oracle",
+    "cockroachdb",
+    "neon",
+    "planetscale",
+    "databricks",
+    "athena",
+    "d1",
+    "turso",
+    "libsql",
+    "trino",
+    "mongo",
+    "mongodb",
+    "redis",
+];
+/// Fields that hold statements; `sql` does whatever the tool's name is.
+const STATEMENT_FIELDS: [&str; 10] = [
+    "sql",
+    "query",
+    "statement",
+    "statements",
+    "queries",
+    "sqlquery",
+    "sqlstatement",
+    "sqltext",
+    "command",
+    "commands",
+];
+
+/// Tools that execute SQL, and those that are named for what they throw away: `mcp__mongodb__drop-collection`.
+fn statements(eval: &mut Evaluator<'_>, tool: &str, parts: &[String], input: &Map<String, Value>) {
+    let says = |words: &[&str]| parts.iter().any(|part| words.contains(&part.as_str()));
+    let for_databases = says(&DATABASE_WORDS);
+    let mut rule = None;
+    for (field, value) in input {
+        let name = folded(field);
+        if name != "sql" && !(for_databases && STATEMENT_FIELDS.contains(&name.as_str())) {
+            continue;
+        }
+        let texts: Vec<&str> = match value {
+            Value::String(text) => vec![text],
+            Value::Array(items) => items.iter().filter_map(statement_of).collect(),
+            _ => continue,
+        };
+        let text = texts.join(";\n");
+        let first = text.split_whitespace().next().unwrap_or("").to_lowercase();
+        if matches!(first.as_str(), "flushall" | "flushdb") {
+            rule = Some(&rules::DATABASE_DROP);
+        }
+        rule = rule.or_else(|| sql::judge(&text)).or_else(|| sql::judge_mongo(&text));
+    }
+    let verb = parts.iter().skip_while(|part| *part == "mcp").nth(1).map_or("", String::as_str);
+    let drops = for_databases
+        && (matches!(verb, "drop" | "truncate" | "flush" | "flushall" | "flushdb")
+            || says(&["flushall", "flushdb"]));
+    let empty = |field: &str| matches!(input.get(field), Some(Value::Object(filter)) if filter.is_empty());
+    let everything =
+        for_databases && says(&["delete", "deletemany"]) && says(&["many", "deletemany"]) && empty("filter");
+    if drops {
+        rule = Some(&rules::DATABASE_DROP);
+    } else if everything {
+        rule = rule.or(Some(&rules::DATABASE_ROWS));
+    }
+    if let Some(rule) = rule {
+        eval.report(&Machine::Local, rule, tool);
+    }
+}
+
+/// An item of `statements`: a text, or an object with one.
+fn statement_of(item: &Value) -> Option<&str> {
+    match item {
+        Value::Object(fields) => {
+            fields.iter().find(|(field, _)| STATEMENT_FIELDS.contains(&folded(field).as_str()))?.1.as_str()
+        }
+        item => item.as_str(),
+    }
+}
+
+/// `filePath` and `file_path` are the same field.
+fn folded(field: &str) -> String {
+    field.chars().filter(|c| *c != '_' && *c != '-').flat_map(char::to_lowercase).collect()
+}
+
+fn is_path_field(field: &str) -> bool {
+    PATH_FIELDS.iter().any(|known| folded(known) == folded(field))
+}
+
+/// `{"command": "rm", "args": ["-rf", "/"]}`
+fn with_arguments(eval: &mut Evaluator<'_>, program: &str, input: &Map<String, Value>) {
+    let words = match input.get("args").or_else(|| input.get("arguments")) {
+        Some(Value::Array(args)) => args.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
+        Some(Value::String(args)) => args.split_whitespace().map(str::to_owned).collect(),
+        _ => Vec::new(),
+    };
+    if !words.is_empty() && !program.contains(char::is_whitespace) {
+        let argv: Vec<String> = std::iter::once(program.to_owned()).chain(words).collect();
+        let mut state = eval.initial_state();
+        eval.call(&mut state, &argv, &Stream::None, false);
+    }
+}
+
+/// Fields of a tool that runs commands, other than the usual three.
+fn other_commands(eval: &mut Evaluator<'_>, input: &Map<String, Value>, is_powershell: bool) {
+    for (field, value) in input {
+        let name = folded(field);
+        let usual = COMMAND_FIELDS.contains(&field.as_str());
+        if usual || !COMMAND_FIELDS.contains(&name.as_str()) && !SHELL_FIELDS.contains(&name.as_str()) {
+            continue;
+        }
+        match value {
+            Value::String(text) => command_text(eval, text, is_powershell),
+            Value::Array(texts) => {
+                for text in texts.iter().filter_map(Value::as_str) {
+                    command_text(eval, text, is_powershell);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+fn words_of_command(eval: &mut Evaluator<'_>, words: &[Value], tool: &str) {
+    let words: Option<Vec<String>> = words.iter().map(|word| word.as_str().map(str::to_owned)).collect();
+    eval.report(&Machine::Local, &rules::INPUT_SHAPE, format!("{tool}: a command that is no text"));
+    if let Some(words) = words {
+        let mut state = eval.initial_state();
+        eval.call(&mut state, &words, &Stream::None, false);
+    }
+}
+
+fn foreign_code(eval: &mut Evaluator<'_>, language: Language, text: &str, tool: &str) {
+    let text = clean(eval, text);
+    let mut state = eval.initial_state();
+    code::judge_tool(eval, &mut state, language, &text, tool);
+}
+
+fn files(eval: &mut Evaluator<'_>, tool: &str, parts: &[String], input: &Map<String, Value>) {
+    let says = |words: &[&str]| parts.iter().any(|part| words.contains(&part.as_str()));
+    let only_views = input.get("command").and_then(Value::as_str) == Some("view");
+    let writes = says(&[
+        "write",
+        "edit",
+        "create",
+        "save",
+        "append",
+        "update",
+        "insert",
+        "replace",
+        "patch",
+        "overwrite",
+        "upload",
+    ]);
+    let deletes = says(&["delete", "remove", "rm", "unlink", "trash"]);
+    let moves = says(&["move", "rename", "mv"]);
+    let reads = says(&["read", "cat", "view", "open", "get", "load", "show"]);
+    let state = eval.initial_state();
+    for (field, value) in input {
+        let field = field.as_str();
+        let values: Vec<&str> = match value {
+            Value::String(text) => vec![text],
+            Value::Array(items) => items.iter().filter_map(path_of).collect(),
+            _ => continue,
+        };
+        let is_path = is_path_field(field) || matches!(field, "paths" | "files" | "file");
+        let is_source = moves && matches!(field, "source" | "src" | "from" | "old_path" | "path");
+        if !is_path && !is_source {
+            continue;
+        }
+        for value in values.into_iter().filter(|value| !value.is_empty() && value.len() < 4096) {
+            let path = tool_path(eval, value);
+            let subject = format!("{tool} {path}");
+            if is_source || (deletes && !writes) {
+                eval.delete(&state, &path, &subject);
+            } else if moves {
+                eval.write(&state, &path, WriteKind::Replace, &subject);
+            } else if writes && !only_views {
+                eval.write(&state, &path, WriteKind::Overwrite, &subject);
+            } else if reads || only_views {
+                eval.read(&state, &path);
+            }
+        }
+    }
+}
+
+/// An item of `files`: a path, or an object with one.
+fn path_of(item: &Value) -> Option<&str> {
+    match item {
+        Value::Object(fields) => fields.iter().find(|(field, _)| is_path_field(field))?.1.as_str(),
+        item => item.as_str(),
+    }
+}
+
+/// Messages: none while nobody watches, and no sending without a question.
+fn messages(eval: &mut Evaluator<'_>, tool: &str, parts: &[String], input: &Map<String, Value>) {
+    let server = tool.trim_start_matches("mcp__").split("__").next().unwrap_or("").to_lowercase();
+    let is_messenger = parts.iter().any(|part| MESSENGER_WORDS.contains(&part.as_str()))
+        || MESSENGER_SERVERS.contains(&server.as_str());
+    if !is_messenger {
+        return;
+    }
+    if eval.unattended {
+        return eval.report(&Machine::Local, &rules::MESSAGE_UNATTENDED, tool);
+    }
+    let operation = ["operation", "action", "op", "method"]
+        .iter()
+        .filter_map(|field| input.get(*field)?.as_str())
+        .flat_map(name_parts);
+    let sends = parts.iter().cloned().chain(operation).any(|part| SENDING_VERBS.contains(&part.as_str()));
+    if sends {
+        eval.report(&Machine::Local, &rules::MESSAGE_SEND, tool);
+    }
+}

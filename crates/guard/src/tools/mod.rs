@@ -1,0 +1,196 @@
+//! Tools other than the shell, by the shape of their input: commands, files, messages.
+
+mod by_shape;
+
+use crate::eval::Evaluator;
+use crate::eval::file_effects::WriteKind;
+use crate::eval::shell_state::Machine;
+use crate::eval::value::{Tags, activate};
+use crate::paths;
+use crate::powershell;
+use crate::rules;
+use crate::shell::characters;
+use serde_json::{Map, Value};
+
+/// Fields that hold a file.
+const PATH_FIELDS: [&str; 9] = [
+    "file_path",
+    "path",
+    "notebook_path",
+    "filepath",
+    "filename",
+    "target_file",
+    "destination",
+    "dest",
+    "uri",
+];
+
+pub(crate) fn judge(eval: &mut Evaluator<'_>, payload: &Value) {
+    let Some(payload) = payload.as_object() else {
+        return eval.report(&Machine::Local, &rules::INPUT_SHAPE, "a payload that is no object");
+    };
+    let Some(tool) = payload.get("tool_name").and_then(Value::as_str).filter(|name| !name.is_empty()) else {
+        return eval.report(&Machine::Local, &rules::INPUT_SHAPE, "a call without a tool name");
+    };
+    let empty = Map::new();
+    let input = match payload.get("tool_input") {
+        Some(Value::Object(input)) => input,
+        None | Some(Value::Null) if !needs_input(tool) => &empty,
+        _ => return eval.report(&Machine::Local, &rules::INPUT_SHAPE, format!("{tool} without an input")),
+    };
+    // The user's own rules may name tools as well: `mcp__prod__*`.
+    if tool != "Bash" {
+        let state = eval.initial_state();
+        eval.apply_user_rules(&state, &[tool.to_owned()]);
+    }
+    match tool {
+        "Bash" | "PowerShell" | "Monitor" => shell(eval, tool, input),
+        "Write" | "Edit" | "MultiEdit" | "NotebookEdit" => match first_path(input) {
+            Some(path) => write(eval, tool, path),
+            None => eval.report(&Machine::Local, &rules::INPUT_SHAPE, format!("{tool} without a path")),
+        },
+        "Read" | "NotebookRead" => match first_path(input) {
+            Some(path) => read(eval, path),
+            None => eval.report(&Machine::Local, &rules::INPUT_SHAPE, format!("{tool} without a path")),
+        },
+        "Grep" => search(eval, input),
+        // Only names, texts, or the client's own affairs.
+        "Glob" | "LS" | "WebFetch" | "WebSearch" | "Task" | "Agent" | "TodoWrite" | "SlashCommand"
+        | "Skill" | "ExitPlanMode" | "EnterPlanMode" | "AskUserQuestion" | "BashOutput" | "KillShell"
+        | "KillBash" | "ToolSearch" | "SendMessage" => {}
+        tool => by_shape::judge(eval, tool, input),
+    }
+}
+
+fn needs_input(tool: &str) -> bool {
+    matches!(
+        tool,
+        "Bash"
+            | "PowerShell"
+            | "Write"
+            | "Edit"
+            | "MultiEdit"
+            | "NotebookEdit"
+            | "Read"
+            | "NotebookRead"
+            | "Monitor"
+    )
+}
+
+fn shell(eval: &mut Evaluator<'_>, tool: &str, input: &Map<String, Value>) {
+    match input.get("command") {
+        Some(Value::String(command)) => command_text(eval, command, tool == "PowerShell"),
+        _ => eval.report(&Machine::Local, &rules::INPUT_SHAPE, format!("{tool} without a command text")),
+    }
+}
+
+fn command_text(eval: &mut Evaluator<'_>, command: &str, is_powershell: bool) {
+    let text = clean(eval, command);
+    if is_powershell {
+        if let Some(c) = characters::misleading(&text, None, true) {
+            eval.report(&Machine::Local, &rules::SHELL_HIDDEN_CHARACTER, format!("U+{:04X}", u32::from(c)));
+        }
+        let mut state = eval.initial_state();
+        powershell::judge(eval, &mut state, &text);
+    } else {
+        eval.line(&text);
+    }
+}
+
+/// Line ends of other systems, and the characters the guard keeps for itself.
+fn clean(eval: &mut Evaluator<'_>, text: &str) -> String {
+    let mut text = if text.contains("\r\n") { text.replace("\r\n", "\n") } else { text.to_owned() };
+    if text.chars().any(|c| c >= characters::RESERVED) {
+        eval.report(&Machine::Local, &rules::SHELL_HIDDEN_CHARACTER, "a character of no script");
+        text.retain(|c| c < characters::RESERVED);
+    }
+    text
+}
+
+fn first_path(input: &Map<String, Value>) -> Option<&str> {
+    PATH_FIELDS.iter().find_map(|field| input.get(*field)?.as_str()).filter(|path| !path.is_empty())
+}
+
+/// A path as a tool takes it: no shell, so no globs and no variables, but a tilde for good measure.
+fn tool_path(eval: &mut Evaluator<'_>, path: &str) -> String {
+    let path = clean(eval, path);
+    if path.chars().any(|c| {
+        characters::is_control(c) || c == '\n' || characters::is_invisible(c) || characters::is_slash(c)
+    }) {
+        eval.report(&Machine::Local, &rules::SHELL_HIDDEN_CHARACTER, path.clone());
+    }
+    let path = path.strip_prefix("file://").unwrap_or(&path);
+    // `..\..\.ssh\config`: a file of this odd name here, another directory on Windows. Nobody means the first.
+    let slashed = path.contains('\\') && !path.contains('/') && !paths::is_windows(path);
+    let path = &if slashed { path.replace('\\', "/") } else { path.to_owned() };
+    match path.strip_prefix("~/") {
+        Some(rest) => format!("{}/{rest}", eval.locations.home),
+        None => path.to_owned(),
+    }
+}
+
+fn write(eval: &mut Evaluator<'_>, tool: &str, path: &str) {
+    let upwards = path.starts_with("..\\");
+    let path = tool_path(eval, path);
+    let state = eval.initial_state();
+    // How far up that leads is a question of whose directory counts; what it is called there is not.
+    if upwards {
+        let below = path.trim_start_matches("../");
+        let anywhere = format!("{}/{below}", eval.origins.hole("..", Tags::NOT_EMPTY));
+        eval.write(&state, &anywhere, WriteKind::Overwrite, &format!("{tool} {path}"));
+    }
+    eval.write(&state, &path, WriteKind::Overwrite, &format!("{tool} {path}"));
+}
+
+fn read(eval: &mut Evaluator<'_>, path: &str) {
+    let path = tool_path(eval, path);
+    let state = eval.initial_state();
+    eval.read(&state, &path);
+}
+
+/// `Grep` shows contents: of a path, and of what its glob matches.
+fn search(eval: &mut Evaluator<'_>, input: &Map<String, Value>) {
+    let path = input.get("path").and_then(Value::as_str);
+    if let Some(path) = path {
+        read(eval, path);
+    }
+    if let Some(glob) = input.get("glob").and_then(Value::as_str) {
+        let dir = tool_path(eval, path.unwrap_or("."));
+        let state = eval.initial_state();
+        for pattern in split_braces(glob) {
+            let name = pattern.rsplit('/').next().unwrap_or(&pattern).to_owned();
+            if !name.starts_with('!') {
+                eval.read(&state, &format!("{}/{}", dir.trim_end_matches('/'), activate(&name)));
+            }
+        }
+    }
+}
+
+/// `*.{env,pem}` ▶ `*.env`, `*.pem`; one pair of braces is all that tools take.
+fn split_braces(glob: &str) -> Vec<String> {
+    match (glob.find('{'), glob.rfind('}')) {
+        (Some(open), Some(close)) if open < close => glob[open + 1..close]
+            .split(',')
+            .map(|choice| format!("{}{choice}{}", &glob[..open], &glob[close + 1..]))
+            .collect(),
+        _ => vec![glob.to_owned()],
+    }
+}
+
+/// The payload with all brackets of its command texts undone, for texts nested deeper than any stack.
+pub(crate) fn flattened(payload: &Value) -> Value {
+    let mut flat = payload.clone();
+    if let Some(input) = flat.get_mut("tool_input").and_then(Value::as_object_mut) {
+        for (_, value) in input.iter_mut() {
+            if let Value::String(text) = value {
+                *text =
+                    text.chars()
+                        .map(|c| {
+                            if matches!(c, '(' | ')' | '{' | '}' | '`' | '$' | '"' | '\'') { '\n' } else { c }
+                        })
+                        .collect();
+            }
+        }
+    }
+    flat
+}

@@ -1,0 +1,89 @@
+//! What this program does to processes and descriptors, where the standard library has no word for it. The unsafe calls
+//! stand here, so that the program itself needs none.
+
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// Starts the child in a session of its own: closing this terminal does not end it.
+#[cfg(unix)]
+pub fn detach(command: &mut Command) {
+    use std::os::unix::process::CommandExt;
+    // SAFETY: between fork and exec only setsid is called, which is async-signal-safe and touches no memory.
+    unsafe {
+        command.pre_exec(|| {
+            libc::setsid();
+            Ok(())
+        });
+    }
+}
+
+#[cfg(not(unix))]
+pub fn detach(_: &mut Command) {}
+
+/// Asks one process to end.
+#[cfg(unix)]
+pub fn terminate(pid: u32) -> std::io::Result<()> {
+    // Zero, one and negative numbers would name a group, init, or everybody.
+    let pid = i32::try_from(pid).ok().filter(|pid| *pid > 1).ok_or(std::io::ErrorKind::InvalidInput)?;
+    // SAFETY: kill takes plain numbers; the pid is positive, so it names one process and not a group.
+    match unsafe { libc::kill(pid, libc::SIGTERM) } {
+        0 => Ok(()),
+        _ => Err(std::io::Error::last_os_error()),
+    }
+}
+
+#[cfg(not(unix))]
+pub fn terminate(_: u32) -> std::io::Result<()> {
+    Err(std::io::ErrorKind::Unsupported.into())
+}
+
+static TERMINATED: AtomicBool = AtomicBool::new(false);
+
+/// From now on a signal that would end this program is only noted, for [`is_terminated`]: the program can put the terminal
+/// back in order first.
+pub fn note_termination() {
+    #[cfg(unix)]
+    {
+        extern "C" fn note(_: libc::c_int) {
+            TERMINATED.store(true, Ordering::Relaxed);
+        }
+        for signal in [libc::SIGTERM, libc::SIGHUP, libc::SIGINT] {
+            // SAFETY: the handler only stores to an atomic, which is allowed in a signal handler.
+            unsafe { libc::signal(signal, note as *const () as libc::sighandler_t) };
+        }
+    }
+}
+
+/// Whether a noted signal has asked this program to end.
+pub fn is_terminated() -> bool {
+    TERMINATED.load(Ordering::Relaxed)
+}
+
+/// Whether standard input has something to read, or its end, within this time.
+#[cfg(unix)]
+pub fn stdin_readable_within(time: Duration) -> bool {
+    let mut stdin = libc::pollfd { fd: 0, events: libc::POLLIN, revents: 0 };
+    let milliseconds = i32::try_from(time.as_millis()).unwrap_or(i32::MAX);
+    // SAFETY: `stdin` is one valid pollfd for the length of the call.
+    unsafe { libc::poll(&mut stdin, 1, milliseconds) != 0 }
+}
+
+/// Other systems read without a limit.
+#[cfg(not(unix))]
+pub fn stdin_readable_within(_: Duration) -> bool {
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[cfg(unix)]
+    fn a_number_that_names_more_than_one_process_is_refused() {
+        for pid in [0, 1, u32::MAX, 1 << 31] {
+            assert_eq!(terminate(pid).unwrap_err().kind(), std::io::ErrorKind::InvalidInput, "{pid}");
+        }
+    }
+}

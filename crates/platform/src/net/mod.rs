@@ -1,0 +1,6 @@
+//! Addresses, sockets, and who is at the other end of one.
+
+pub mod address;
+pub mod http_client;
+pub mod peer_uid;
+pub mod socket;

@@ -1,0 +1,335 @@
+//! Who is at the other end of a loopback connection: the operating system knows the socket's owner.
+//!
+//! An owner is only believed while a process holds the socket (it has an inode): the kernel shows orphaned and
+//! waiting sockets as root's, and anybody could leave such a one behind.
+
+use std::net::SocketAddr;
+
+/// The user that owns the client's end of this connection; `None` if that cannot be known.
+///
+/// Where the system has nothing to ask (Windows) nobody is known, and every request needs the token or the
+/// browser's cookie.
+pub fn uid(peer: SocketAddr, local: SocketAddr) -> Option<u32> {
+    #[cfg(target_os = "linux")]
+    return linux::uid(peer, local);
+    #[cfg(target_os = "macos")]
+    return macos::uid(peer, local);
+    #[cfg(not(any(target_os = "linux", target_os = "macos")))]
+    {
+        let _ = (peer, local);
+        None
+    }
+}
+
+/// The user this server runs as.
+pub fn own_uid() -> u32 {
+    #[cfg(unix)]
+    // SAFETY: geteuid has no arguments and cannot fail.
+    return unsafe { libc::geteuid() };
+    #[cfg(not(unix))]
+    0
+}
+
+#[cfg(target_os = "linux")]
+mod linux {
+    use std::net::{IpAddr, SocketAddr};
+
+    pub fn uid(peer: SocketAddr, local: SocketAddr) -> Option<u32> {
+        by_netlink(peer, local).or_else(|| by_proc(peer, local))
+    }
+
+    /// One question to the kernel, one answer: `sock_diag(7)`.
+    fn by_netlink(peer: SocketAddr, local: SocketAddr) -> Option<u32> {
+        use std::io::{Read, Write};
+        use std::os::fd::FromRawFd;
+        // SAFETY: plain system call; the descriptor is checked and owned by `file` from here on.
+        let fd = unsafe {
+            libc::socket(libc::AF_NETLINK, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, libc::NETLINK_SOCK_DIAG)
+        };
+        if fd < 0 {
+            return None;
+        }
+        // SAFETY: `fd` is open and nobody else's.
+        let mut file = unsafe { std::fs::File::from_raw_fd(fd) };
+        let wait = libc::timeval { tv_sec: 0, tv_usec: 200_000 };
+        // SAFETY: the pointer and the length describe `wait`.
+        unsafe {
+            libc::setsockopt(
+                fd,
+                libc::SOL_SOCKET,
+                libc::SO_RCVTIMEO,
+                std::ptr::from_ref(&wait).cast(),
+                size_of_val(&wait) as libc::socklen_t,
+            )
+        };
+        file.write_all(&request(peer, local)).ok()?;
+        let mut answer = [0; 512];
+        let length = file.read(&mut answer).ok()?;
+        owner(answer.get(..length)?)
+    }
+
+    const REQUEST_LENGTH: usize = 16 + 56;
+    const SOCK_DIAG_BY_FAMILY: u16 = 20;
+
+    /// `nlmsghdr` and `inet_diag_req_v2` for exactly this socket, seen from the client's side.
+    fn request(peer: SocketAddr, local: SocketAddr) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(REQUEST_LENGTH);
+        bytes.extend((REQUEST_LENGTH as u32).to_ne_bytes());
+        bytes.extend(SOCK_DIAG_BY_FAMILY.to_ne_bytes());
+        bytes.extend(1u16.to_ne_bytes()); // NLM_F_REQUEST
+        bytes.extend([0; 8]);
+        bytes.push(if peer.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 } as u8);
+        bytes.push(libc::IPPROTO_TCP as u8);
+        bytes.extend([0; 2]);
+        bytes.extend(u32::MAX.to_ne_bytes()); // every state
+        bytes.extend(peer.port().to_be_bytes());
+        bytes.extend(local.port().to_be_bytes());
+        for address in [peer.ip(), local.ip()] {
+            match address {
+                IpAddr::V4(v4) => {
+                    bytes.extend(v4.octets());
+                    bytes.extend([0; 12]);
+                }
+                IpAddr::V6(v6) => bytes.extend(v6.octets()),
+            }
+        }
+        bytes.extend([0; 4]); // any interface
+        bytes.extend([0xff; 8]); // no cookie
+        bytes
+    }
+
+    /// `idiag_uid` of an `inet_diag_msg`, if a process holds the socket.
+    fn owner(answer: &[u8]) -> Option<u32> {
+        let word = |at: usize| answer.get(at..at + 4)?.try_into().ok().map(u32::from_ne_bytes);
+        let kind = u16::from_ne_bytes(answer.get(4..6)?.try_into().ok()?);
+        // Header 16; family, state, timer, retransmits 4; socket id 48; expires, rqueue, wqueue 12.
+        let (uid, inode) = (word(16 + 64)?, word(16 + 68)?);
+        (kind == SOCK_DIAG_BY_FAMILY && inode != 0).then_some(uid)
+    }
+
+    /// The same from `/proc/net/tcp`, where netlink is not allowed.
+    fn by_proc(peer: SocketAddr, local: SocketAddr) -> Option<u32> {
+        let table = if peer.is_ipv4() { "/proc/net/tcp" } else { "/proc/net/tcp6" };
+        let (from, to) = (hex(peer), hex(local));
+        find(&std::fs::read_to_string(table).ok()?, &from, &to)
+    }
+
+    fn find(table: &str, from: &str, to: &str) -> Option<u32> {
+        table.lines().skip(1).find_map(|line| {
+            let fields: Vec<&str> = line.split_ascii_whitespace().collect();
+            let found = fields.get(1) == Some(&from) && fields.get(2) == Some(&to);
+            (found && *fields.get(9)? != "0").then(|| fields.get(7)?.parse().ok())?
+        })
+    }
+
+    /// As the table writes it: the address in words of the machine's byte order, then the port.
+    fn hex(address: SocketAddr) -> String {
+        let octets = match address.ip() {
+            IpAddr::V4(v4) => v4.octets().to_vec(),
+            IpAddr::V6(v6) => v6.octets().to_vec(),
+        };
+        let mut text = String::new();
+        for word in octets.chunks_exact(4) {
+            let word = u32::from_ne_bytes([word[0], word[1], word[2], word[3]]);
+            text.push_str(&format!("{word:08X}"));
+        }
+        format!("{text}:{:04X}", address.port())
+    }
+
+    #[cfg(test)]
+    mod tests {
+        use super::*;
+        use std::net::{TcpListener, TcpStream};
+
+        fn pair(address: &str) -> Option<(TcpStream, TcpStream)> {
+            let listener = TcpListener::bind(address).ok()?;
+            let client = TcpStream::connect(listener.local_addr().ok()?).ok()?;
+            Some((client, listener.accept().ok()?.0))
+        }
+
+        #[test]
+        fn both_tables_know_the_owner_of_a_living_connection() {
+            let me = crate::net::peer_uid::own_uid();
+            for address in ["127.0.0.1:0", "[::1]:0"] {
+                let Some((client, server)) = pair(address) else { continue };
+                let (peer, local) = (server.peer_addr().unwrap(), server.local_addr().unwrap());
+                assert_eq!(by_proc(peer, local), Some(me), "{address}");
+                assert!(by_netlink(peer, local).is_none_or(|uid| uid == me));
+                assert_eq!(uid(peer, local), Some(me));
+                drop(client);
+                // A child that another test is just starting holds our descriptors too, until it is what it will be.
+                let end = std::time::Instant::now() + std::time::Duration::from_secs(10);
+                while uid(peer, local).is_some() {
+                    assert!(std::time::Instant::now() < end, "an orphan belongs to nobody");
+                    std::thread::yield_now();
+                }
+            }
+        }
+
+        #[test]
+        fn a_row_without_an_inode_is_not_believed() {
+            let row = |inode| format!("head\n  0: 0100007F:A000 0100007F:13BF 05 0:0 0:0 0 0 0 {inode} 1 0");
+            assert_eq!(find(&row("4711"), "0100007F:A000", "0100007F:13BF"), Some(0));
+            assert_eq!(find(&row("0"), "0100007F:A000", "0100007F:13BF"), None);
+        }
+    }
+}
+
+/// There is no table of connections with their owners here, but every process tells its own user what it holds.
+#[cfg(target_os = "macos")]
+mod macos {
+    use super::socket;
+    use std::net::SocketAddr;
+    use std::ptr::null_mut;
+
+    /// Of `<sys/proc_info.h>`.
+    const PROC_UID_ONLY: u32 = 4;
+    const PROC_PIDFDSOCKETINFO: i32 = 3;
+
+    /// Our own user, if a process of ours holds the other end. Root's are not looked at: root has the token.
+    pub fn uid(peer: SocketAddr, local: SocketAddr) -> Option<u32> {
+        let me = super::own_uid();
+        let mut pids = pids_of(me);
+        // The newest first: what has just connected was mostly just started.
+        pids.sort_unstable_by(|one, other| other.cmp(one));
+        let holds = |pid: i32| {
+            sockets_of(pid)
+                .into_iter()
+                .filter_map(|fd| socket_info(pid, fd))
+                .any(|info| socket::joins(&info, peer, local))
+        };
+        pids.into_iter().any(holds).then_some(me)
+    }
+
+    fn pids_of(uid: u32) -> Vec<i32> {
+        // SAFETY: without a buffer the call only says how many bytes it would take.
+        let bytes = unsafe { libc::proc_listpids(PROC_UID_ONLY, uid, null_mut(), 0) };
+        // Some more than there are, for what starts meanwhile.
+        let mut pids = vec![0i32; bytes.max(0) as usize / size_of::<i32>() + 64];
+        let room = size_of_val(pids.as_slice()) as i32;
+        // SAFETY: the pointer and the length describe `pids`.
+        let bytes = unsafe { libc::proc_listpids(PROC_UID_ONLY, uid, pids.as_mut_ptr().cast(), room) };
+        pids.truncate(bytes.max(0) as usize / size_of::<i32>());
+        pids.retain(|pid| *pid > 0);
+        pids
+    }
+
+    fn sockets_of(pid: i32) -> Vec<i32> {
+        // SAFETY: without a buffer the call only says how many bytes it would take.
+        let bytes = unsafe { libc::proc_pidinfo(pid, libc::PROC_PIDLISTFDS, 0, null_mut(), 0) };
+        let none = libc::proc_fdinfo { proc_fd: 0, proc_fdtype: 0 };
+        let mut fds = vec![none; bytes.max(0) as usize / size_of_val(&none) + 16];
+        let room = size_of_val(fds.as_slice()) as i32;
+        // SAFETY: the pointer and the length describe `fds`.
+        let bytes =
+            unsafe { libc::proc_pidinfo(pid, libc::PROC_PIDLISTFDS, 0, fds.as_mut_ptr().cast(), room) };
+        fds.truncate(bytes.max(0) as usize / size_of_val(&none));
+        fds.retain(|fd| fd.proc_fdtype == libc::PROX_FDTYPE_SOCKET as u32);
+        fds.into_iter().map(|fd| fd.proc_fd).collect()
+    }
+
+    fn socket_info(pid: i32, fd: i32) -> Option<socket::Info> {
+        let mut info = [0; socket::SIZE];
+        let room = info.len() as i32;
+        // SAFETY: the pointer and the length describe `info`, in which every pattern of bits is fine.
+        let got =
+            unsafe { libc::proc_pidfdinfo(pid, fd, PROC_PIDFDSOCKETINFO, info.as_mut_ptr().cast(), room) };
+        (got == room).then_some(info)
+    }
+
+    #[cfg(test)]
+    mod tests {
+        use std::net::{TcpListener, TcpStream};
+
+        #[test]
+        fn the_owner_of_a_living_connection_is_known() {
+            for address in ["127.0.0.1:0", "[::1]:0"] {
+                let Ok(listener) = TcpListener::bind(address) else { continue };
+                let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+                let (server, peer) = listener.accept().unwrap();
+                let local = server.local_addr().unwrap();
+                assert_eq!(super::uid(peer, local), Some(crate::net::peer_uid::own_uid()), "{address}");
+                drop(client);
+                // A child that another test is just starting holds our descriptors too, until it is what it will be.
+                let end = std::time::Instant::now() + std::time::Duration::from_secs(10);
+                while super::uid(peer, local).is_some() {
+                    assert!(std::time::Instant::now() < end, "an orphan belongs to nobody");
+                    std::thread::yield_now();
+                }
+            }
+        }
+    }
+}
+
+/// What macOS tells of a socket: `struct socket_fdinfo` of `<sys/proc_info.h>`, the same on both processors.
+#[cfg(any(target_os = "macos", test))]
+mod socket {
+    use std::net::{IpAddr, SocketAddr};
+
+    pub const SIZE: usize = 792;
+    pub type Info = [u8; SIZE];
+
+    /// Where in it stands what is asked here: `psi.soi_kind`, and of `psi.soi_proto.pri_tcp.tcpsi_ini` the ports, the
+    /// kinds of address and the addresses, "foreign" and "local" as the holder sees them.
+    const KIND: usize = 256;
+    const FOREIGN_PORT: usize = 264;
+    const LOCAL_PORT: usize = 268;
+    const FAMILIES: usize = 288;
+    const FOREIGN: usize = 296;
+    const LOCAL: usize = 312;
+
+    const TCP: [u8; 4] = 2i32.to_ne_bytes();
+    const IPV4: u8 = 1;
+    const IPV6: u8 = 2;
+
+    /// It is the end at `from` of the connection to `to`.
+    pub fn joins(info: &Info, from: SocketAddr, to: SocketAddr) -> bool {
+        // A port is kept as a number whose bytes are in the network's order.
+        let port = |at: usize, port: u16| info[at..at + 2] == port.to_be_bytes();
+        // An address of four bytes stands at the end of the place for sixteen.
+        let address = |at: usize, ip: IpAddr| match ip.to_canonical() {
+            IpAddr::V4(v4) => info[FAMILIES] & IPV4 != 0 && info[at + 12..at + 16] == v4.octets(),
+            IpAddr::V6(v6) => info[FAMILIES] & IPV6 != 0 && info[at..at + 16] == v6.octets(),
+        };
+        info[KIND..KIND + 4] == TCP
+            && port(LOCAL_PORT, from.port())
+            && port(FOREIGN_PORT, to.port())
+            && address(LOCAL, from.ip())
+            && address(FOREIGN, to.ip())
+    }
+
+    #[cfg(test)]
+    mod tests {
+        use super::*;
+
+        #[test]
+        fn a_connection_is_known_by_both_its_ends() {
+            let at = |text: &str| text.parse::<SocketAddr>().unwrap();
+            let mut four = [0; SIZE];
+            four[KIND..KIND + 4].copy_from_slice(&TCP);
+            four[LOCAL_PORT..LOCAL_PORT + 2].copy_from_slice(&[0xC0, 0x01]);
+            four[FOREIGN_PORT..FOREIGN_PORT + 2].copy_from_slice(&[0x13, 0xBF]);
+            let mut six = four;
+            four[FAMILIES] = IPV4;
+            six[FAMILIES] = IPV6;
+            for place in [LOCAL, FOREIGN] {
+                four[place + 12..place + 16].copy_from_slice(&[127, 0, 0, 1]);
+                six[place + 15] = 1;
+            }
+            let (client, server) = (at("127.0.0.1:49153"), at("127.0.0.1:5055"));
+            assert!(joins(&four, client, server));
+            assert!(
+                joins(&four, at("[::ffff:127.0.0.1]:49153"), server),
+                "as a server for both kinds sees it"
+            );
+            assert!(joins(&six, at("[::1]:49153"), at("[::1]:5055")));
+            assert!(!joins(&four, server, client), "the server's own end");
+            assert!(!joins(&four, at("127.0.0.1:49154"), server));
+            assert!(!joins(&four, at("127.0.0.2:49153"), server));
+            assert!(!joins(&six, client, server) && !joins(&[0; SIZE], client, server));
+            let mut unix = four;
+            unix[KIND] = 3;
+            assert!(!joins(&unix, client, server));
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! An event before it is stored, and how it becomes the one that is: secrets masked, long texts cut.
+
+use headspace_core::json;
+use headspace_core::mask::{self, paranoid::forget_texts};
+use headspace_core::model::{Event, Facts, Source};
+use headspace_core::stamp::Stamp;
+use headspace_platform::clock::WallClock;
+use headspace_store::write::TailUpdate;
+use serde_json::Value;
+
+/// A text longer than this is stored cut.
+pub const MAX_STORED_TEXT: usize = 16 << 10;
+/// Of a cut text this much of its end is kept: a question usually comes last.
+const KEPT_END_OF_CUT_TEXT: usize = 4 << 10;
+
+/// Something that happened, not yet recorded.
+#[derive(Clone, Debug)]
+pub struct NewEvent {
+    /// `PreToolUse`, or a name of [`observed`].
+    pub name: String,
+    pub session_id: String,
+    /// When it happened; what lies ahead of its arrival is taken for its arrival.
+    pub at: Stamp,
+    pub received_at: Stamp,
+    pub source: Source,
+    /// The same id a second time is the same event. What is found in transcripts has one made from the entry's uuid.
+    pub delivery_id: Option<String>,
+    /// It shows that hooks work: counted in `/hook/status`.
+    pub from_hook: bool,
+    pub body: Value,
+    /// How far a transcript was read to find this; committed together with it.
+    pub tail: Option<TailUpdate>,
+}
+
+impl NewEvent {
+    /// A hook's payload with what `notify` added to it.
+    pub fn hook(name: String, session_id: String, body: Value) -> NewEvent {
+        let received_at = Stamp::now();
+        let sent_at = body.get("sent_at").and_then(Value::as_str).and_then(Stamp::parse);
+        let delivery_id = body.get("delivery_id").and_then(Value::as_str);
+        NewEvent {
+            at: sent_at.unwrap_or(received_at).min(received_at),
+            delivery_id: delivery_id.filter(|id| !id.is_empty() && id.len() <= 200).map(str::to_owned),
+            name,
+            session_id,
+            received_at,
+            source: Source::Hook,
+            from_hook: true,
+            body,
+            tail: None,
+        }
+    }
+
+    /// Something headspace itself saw or was told.
+    pub fn observed(name: &str, session_id: &str, at: Stamp, source: Source, body: Value) -> NewEvent {
+        let received_at = Stamp::now();
+        NewEvent {
+            name: name.to_owned(),
+            session_id: session_id.to_owned(),
+            at: at.min(received_at),
+            received_at,
+            source,
+            delivery_id: None,
+            from_hook: false,
+            body,
+            tail: None,
+        }
+    }
+
+    /// The event as it is kept, and its body as text: secrets masked, long texts cut, and nothing that was said if
+    /// `paranoid`.
+    pub fn recorded(mut self, paranoid: bool) -> (Event, String) {
+        if paranoid {
+            forget_texts(&mut self.body);
+        }
+        mask::value(&mut self.body);
+        cut(&mut self.body);
+        let text = text(&self.body);
+        let event = Event {
+            id: 0,
+            name: self.name,
+            session_id: self.session_id,
+            at: self.at,
+            received_at: self.received_at,
+            source: self.source,
+            body: self.body,
+            facts: Facts::default(),
+            agent_hint: None,
+        };
+        (event, text)
+    }
+}
+
+/// As it is stored. With room for a usual event from the start: growing into it costs as much as writing it.
+pub fn text(body: &Value) -> String {
+    let mut text = String::with_capacity(1024);
+    json::write(&mut text, body);
+    text
+}
+
+/// Cuts every text over [`MAX_STORED_TEXT`] bytes in the middle, and says so there.
+pub fn cut(value: &mut Value) {
+    match value {
+        Value::String(text) if text.len() > MAX_STORED_TEXT => *text = cut_text(text),
+        Value::Array(items) => items.iter_mut().for_each(cut),
+        Value::Object(fields) => fields.values_mut().for_each(cut),
+        _ => {}
+    }
+}
+
+fn cut_text(text: &str) -> String {
+    let mark = format!("\n[… {} bytes cut …]\n", text.len() - MAX_STORED_TEXT);
+    let head = floor(text, MAX_STORED_TEXT - KEPT_END_OF_CUT_TEXT - mark.len());
+    let tail = floor(text, text.len() - KEPT_END_OF_CUT_TEXT);
+    format!("{}{mark}{}", &text[..head], &text[tail..])
+}
+
+/// The last character boundary at or before `at`.
+fn floor(text: &str, at: usize) -> usize {
+    (0..=at).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_long_text_is_cut_in_the_middle_and_marked() {
+        let mut body =
+            json!({"prompt": format!("Begin. {}ü Which one?", "é".repeat(50_000)), "n": ["short"]});
+        cut(&mut body);
+        let text = body["prompt"].as_str().unwrap();
+        assert!(text.len() <= MAX_STORED_TEXT + 4, "{}", text.len());
+        assert!(text.starts_with("Begin. é") && text.ends_with("Which one?") && text.contains("bytes cut"));
+        assert_eq!(body["n"][0], "short");
+    }
+}

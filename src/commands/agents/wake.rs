@@ -1,0 +1,131 @@
+//! `headspace wake` and `headspace notify-when`: finished workers can call their conductor.
+
+use crate::view::client;
+use crate::view::client::Client;
+use anyhow::{Context, Result, bail};
+use headspace_core::model::{AgentView, Status};
+use headspace_core::text;
+use headspace_platform::config::Config;
+use headspace_platform::terminal::tmux;
+use std::io::{BufRead, BufReader};
+use std::process::ExitCode;
+
+/// Type a message into an agent's own tmux pane
+///
+/// As one paste, then Enter; only if the pane still runs that agent and nothing is half-typed there.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  headspace wake conductor 'The tests are green, go on.'")]
+pub struct WakeArgs {
+    /// Id, or the beginning of a name, project or session id
+    agent: String,
+    /// What to type
+    text: String,
+    /// Also if something is half-typed there
+    #[arg(long)]
+    force: bool,
+}
+
+/// Wait until an agent is done or needs you, then wake another one
+///
+/// Runs until it happens; put `&` behind it to go on meanwhile.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  headspace notify-when worker done --wake conductor &")]
+pub struct NotifyWhenArgs {
+    /// The agent to watch
+    agent: String,
+    /// What to wait for
+    #[arg(value_enum)]
+    condition: Condition,
+    /// The agent to wake
+    #[arg(long, value_name = "AGENT")]
+    wake: String,
+    /// What to type there (default: who is done)
+    #[arg(long)]
+    text: Option<String>,
+    /// Also if something is half-typed there
+    #[arg(long)]
+    force: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Condition {
+    /// Its turn and its background work have ended
+    Done,
+    /// It asks something
+    Attention,
+    /// Its session has ended
+    Ended,
+}
+
+impl Condition {
+    fn holds(self, agent: &AgentView) -> bool {
+        match self {
+            Condition::Done => agent.ended_at.is_some() || agent.status == Status::Idle,
+            Condition::Attention => agent.status == Status::Attention,
+            Condition::Ended => agent.ended_at.is_some(),
+        }
+    }
+}
+
+pub fn wake(args: &WakeArgs) -> Result<ExitCode> {
+    let overview = client::overview(&Config::load()?, false)?;
+    let agent = client::find(&overview.agents, &args.agent)?;
+    type_into(agent, &args.text, args.force)?;
+    println!("woke {}", text::one_line(&agent.name, 60));
+    Ok(ExitCode::SUCCESS)
+}
+
+fn type_into(agent: &AgentView, text: &str, force: bool) -> Result<()> {
+    tmux::type_into(agent, text, force)
+        .map_err(|why| anyhow::anyhow!("could not wake {}: {why}", text::one_line(&agent.name, 40)))
+}
+
+pub fn notify_when(args: &NotifyWhenArgs) -> Result<ExitCode> {
+    let client = Client::new(&Config::load()?);
+    let down = "could not reach the server: `headspace up` starts it";
+    let watched = client::find(&client.agents(false).context(down)?, &args.agent)?.clone();
+    // Whoever is to be woken must exist now, not in an hour.
+    let target = client::find(&client.agents(false).context(down)?, &args.wake)?.id;
+    wait_until(&client, &watched, args.condition)?;
+    let agents = client.agents(false).context(down)?;
+    let Some(target) = agents.iter().find(|agent| agent.id == target) else {
+        bail!("could not wake {}: it has ended", args.wake)
+    };
+    let text = args.text.clone().unwrap_or_else(|| {
+        format!("[headspace] {} is {}.", text::one_line(&watched.name, 60), done_word(args.condition))
+    });
+    type_into(target, &text, args.force)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn done_word(condition: Condition) -> &'static str {
+    match condition {
+        Condition::Done => "done",
+        Condition::Attention => "waiting for an answer",
+        Condition::Ended => "gone",
+    }
+}
+
+/// Follows the stream of one agent's changes. The stream is opened before the state is looked at, so that
+/// nothing that happens in between is missed.
+fn wait_until(client: &Client, agent: &AgentView, condition: Condition) -> Result<()> {
+    loop {
+        let stream = client
+            .stream(&format!("/api/events/stream?types=agent_updated,session_ended&agent_id={}", agent.id));
+        let now = client.agents(true).ok().and_then(|agents| agents.into_iter().find(|a| a.id == agent.id));
+        if now.is_some_and(|now| condition.holds(&now)) {
+            return Ok(());
+        }
+        let Ok(stream) = stream else {
+            std::thread::sleep(std::time::Duration::from_secs(1));
+            continue;
+        };
+        for line in BufReader::new(stream).lines() {
+            let Ok(line) = line else { break };
+            let Some(data) = line.strip_prefix("data:") else { continue };
+            if serde_json::from_str::<AgentView>(data.trim()).is_ok_and(|agent| condition.holds(&agent)) {
+                return Ok(());
+            }
+        }
+    }
+}

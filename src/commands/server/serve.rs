@@ -1,0 +1,28 @@
+//! `headspace serve`: the server in the foreground.
+
+use anyhow::Result;
+use headspace_server::ServeOptions;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Receive, store and show the events
+///
+/// Runs in the foreground until it is told to stop (Ctrl-C, SIGTERM). `headspace up` starts it in the background.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  headspace serve\n  headspace serve --port 6000 --db /tmp/try.db")]
+pub struct ServeArgs {
+    /// Address to listen on; any address but loopback requires the token
+    #[arg(long, value_name = "ADDRESS")]
+    host: Option<String>,
+    /// Port to listen on
+    #[arg(long)]
+    port: Option<u16>,
+    /// Database file
+    #[arg(long, value_name = "FILE")]
+    db: Option<PathBuf>,
+}
+
+pub fn run(args: &ServeArgs) -> Result<ExitCode> {
+    let ServeArgs { host, port, db } = args;
+    headspace_server::serve(&ServeOptions { host: host.clone(), port: *port, database: db.clone() })
+}

@@ -1,0 +1,275 @@
+//! `up` and `down`: everything in place and the server running in the background, and the end of it.
+
+use crate::commands::install;
+use anyhow::{Context, Result, bail, ensure};
+use fs_err as fs;
+use headspace_core::model::Process;
+use headspace_core::text::strip_control;
+use headspace_hooks::client_settings::locate;
+use headspace_platform::config;
+use headspace_platform::config::Config;
+use headspace_platform::control;
+use headspace_platform::files;
+use headspace_platform::net::address::Url;
+use headspace_platform::net::http_client::{Health, health};
+use headspace_platform::net::peer_uid::own_uid;
+use headspace_platform::process::{lives, start_time};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitCode, Stdio};
+use std::time::{Duration, Instant};
+
+/// Install the hooks if needed, start the server, say where the dashboard is
+///
+/// Run it as often as you like: what is already there is left alone. A binary from a build directory first
+/// copies itself to ~/.local/bin.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  headspace up\n  headspace down")]
+pub struct UpArgs {
+    /// Print the result as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Stop the server that is running in the background
+///
+/// It finishes what it has begun. Events that come later wait in the spool until the server is back.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  headspace down")]
+pub struct DownArgs {}
+
+/// How long a server may take to answer after its start.
+pub const SERVER_STARTS_WITHIN: Duration = Duration::from_secs(15);
+/// How long a server may take to end after it was asked to.
+const SERVER_STOPS_WITHIN: Duration = Duration::from_secs(15);
+
+/// A log that has grown beyond this is put aside when the server starts.
+const LOG_LIMIT: u64 = 4 << 20;
+
+pub fn up(args: &UpArgs) -> Result<ExitCode> {
+    let config = Config::load()?;
+    let own = PathBuf::from(locate::program()?);
+    let program = if locate::in_build_dir(&own) { settle(&own)? } else { own.clone() };
+    let installed = install::ensure(&program)?;
+    let url = config.server_url();
+    let (server, started) = match health(&url, Duration::from_secs(1)) {
+        Some(server) => (server, false),
+        None => (start(&program, &config, &url)?, true),
+    };
+    if args.json {
+        let settled = (program != own).then_some(&program);
+        let said = serde_json::json!({
+            "url": url, "pid": server.pid, "version": server.version, "started": started,
+            "installed": installed, "program": program, "copied_to": settled, "log": log_file(),
+        });
+        println!("{said:#}");
+        return Ok(ExitCode::SUCCESS);
+    }
+    if program != own {
+        println!("program      {} (a build directory does not last)", install::short(&program));
+    }
+    println!("hooks        {}", installed.as_deref().unwrap_or("installed"));
+    let state = if started { "started" } else { "already running" };
+    println!("server       {state}, version {}, pid {}", strip_control(&server.version), server.pid);
+    println!("log          {}", install::short(&log_file()));
+    println!("\nDashboard:   {}/", strip_control(&url));
+    println!("To stop:     headspace down");
+    if server.version != env!("CARGO_PKG_VERSION") {
+        eprintln!(
+            "headspace: note: the server is version {}, this is {}: headspace down && headspace up",
+            strip_control(&server.version),
+            env!("CARGO_PKG_VERSION")
+        );
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+pub fn down(_args: &DownArgs) -> Result<ExitCode> {
+    let url = Config::load()?.server_url();
+    match stop(&url)? {
+        Some(pid) => println!("server stopped (pid {pid}); events wait in the spool until it is back"),
+        None => println!("no server is running at {}", strip_control(&url)),
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Ends the server at `url`, if it runs and is verifiably a headspace of this user; its pid.
+pub fn stop(url: &str) -> Result<Option<u32>> {
+    let Some(server) = health(url, Duration::from_secs(2)) else { return Ok(None) };
+    ensure!(
+        Url::parse(url).is_ok_and(|url| url.is_local()),
+        "could not stop the server at {url}: it is not on this machine"
+    );
+    ensure!(
+        is_our_server(server.pid),
+        "could not stop the server at {url}: process {} is not a headspace server of yours",
+        server.pid
+    );
+    let start = start_time(server.pid);
+    control::terminate(server.pid).with_context(|| {
+        format!("could not stop the server: process {} does not take a signal", server.pid)
+    })?;
+    let deadline = Instant::now() + SERVER_STOPS_WITHIN;
+    let alive = || match start {
+        Some(start) => lives(Process { pid: server.pid, start }),
+        None => is_our_server(server.pid),
+    };
+    while alive() {
+        ensure!(
+            Instant::now() < deadline,
+            "could not stop the server: process {} is still there after {} s",
+            server.pid,
+            SERVER_STOPS_WITHIN.as_secs()
+        );
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    Ok(Some(server.pid))
+}
+
+/// Where the server's output goes when it runs in the background.
+pub fn log_file() -> PathBuf {
+    config::state_dir().join("serve.log")
+}
+
+/// The arguments that make `serve` listen where everybody looks for it.
+pub fn serve_args(config: &Config, url: &str) -> Result<Vec<String>> {
+    let mut args = vec!["serve".to_owned()];
+    if config::env(config::var::URL).is_some() || config.url.is_some() {
+        let place = Url::parse(url).map_err(|why| anyhow::anyhow!("{why}: {url}"))?;
+        ensure!(
+            place.is_local(),
+            "could not start the server: it is expected at {url}, which is not this machine"
+        );
+        args.extend(["--host".into(), place.host.to_owned(), "--port".into(), place.port.to_string()]);
+    }
+    Ok(args)
+}
+
+/// Copies the program to `~/.local/bin`, unless the same is there already.
+fn settle(program: &Path) -> Result<PathBuf> {
+    let dir = config::home().join(".local").join("bin");
+    let place = dir.join(program.file_name().unwrap_or_default());
+    let bytes = fs::read(program).context("could not read this program")?;
+    if fs::read(&place).ok().as_deref() != Some(&bytes[..]) {
+        fs::create_dir_all(&dir)?;
+        files::replace_executable(&place, &bytes)
+            .with_context(|| format!("could not copy this program to {}", place.display()))?;
+    }
+    Ok(place)
+}
+
+/// Starts `serve` in a session of its own, with nothing of this terminal, and waits until it answers.
+fn start(program: &Path, config: &Config, url: &str) -> Result<Health> {
+    let args = serve_args(config, url)?;
+    let log = open_log()?;
+    let mut command = Command::new(program);
+    command.args(args).stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log).current_dir("/");
+    for name in SESSION_VARIABLES {
+        command.env_remove(name);
+    }
+    control::detach(&mut command);
+    let mut child = command.spawn().context("could not start the server")?;
+    let deadline = Instant::now() + SERVER_STARTS_WITHIN;
+    loop {
+        if let Some(server) = health(url, Duration::from_secs(1)) {
+            return Ok(server);
+        }
+        if let Some(status) = child.try_wait()? {
+            bail!("could not start the server: {}", last_words(&mut child, &status.to_string()));
+        }
+        if Instant::now() > deadline {
+            let _ = child.kill();
+            let _ = child.wait();
+            bail!(
+                "could not start the server: no answer at {url} within {} s",
+                SERVER_STARTS_WITHIN.as_secs()
+            );
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// What belongs to the Claude session `up` may have been called from, one of them a secret.
+const SESSION_VARIABLES: [&str; 7] = [
+    "CLAUDECODE",
+    "CLAUDE_CODE_CHILD_SESSION",
+    "CLAUDE_CODE_ENTRYPOINT",
+    "CLAUDE_CODE_MESSAGING_SOCKET",
+    "CLAUDE_CODE_MESSAGING_TOKEN",
+    "CLAUDE_CODE_SESSION_ID",
+    "CLAUDE_PID",
+];
+
+fn open_log() -> Result<std::fs::File> {
+    let path = log_file();
+    files::private_dir(&config::state_dir())?;
+    if fs::metadata(&path).is_ok_and(|meta| meta.len() > LOG_LIMIT) {
+        fs::rename(&path, path.with_extension("log.old"))?;
+    }
+    let mut options = std::fs::OpenOptions::new();
+    options.create(true).append(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(&path).with_context(|| format!("could not open the log {}", path.display()))
+}
+
+/// The server's own explanation, from the end of its log.
+fn last_words(child: &mut Child, status: &str) -> String {
+    let _ = child.wait();
+    let log = fs::read(log_file()).unwrap_or_default();
+    let log = String::from_utf8_lossy(&log);
+    let last = log.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
+    let last = last.trim_start_matches("headspace: ");
+    if last.is_empty() { status.to_owned() } else { format!("{} ({status})", strip_control(last)) }
+}
+
+/// Whether this process is a `headspace serve` that belongs to this user. A pid is only a number: it may come from
+/// another machine through a tunnel, or have a new owner.
+#[cfg(target_os = "linux")]
+fn is_our_server(pid: u32) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let dir = PathBuf::from(format!("/proc/{pid}"));
+    let mine = fs::metadata(&dir).is_ok_and(|meta| meta.uid() == own_uid());
+    // A zombie has no arguments any more.
+    let args = fs::read(dir.join("cmdline")).unwrap_or_default();
+    let mut args = args.split(|byte| *byte == 0);
+    let program = fs::read_link(dir.join("exe")).unwrap_or_default();
+    let name = program.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    mine && is_our_name(name.trim_end_matches(" (deleted)")) && args.any(|arg| arg == b"serve")
+}
+
+/// As on Linux, with what `ps` knows.
+#[cfg(all(unix, not(target_os = "linux")))]
+fn is_our_server(pid: u32) -> bool {
+    let ps = Command::new("ps").args(["-o", "uid=,command=", "-p", &pid.to_string()]).output();
+    let Ok(ps) = ps else { return false };
+    let line = String::from_utf8_lossy(&ps.stdout).into_owned();
+    let mut words = line.split_whitespace();
+    let mine = words.next().is_some_and(|uid| uid == own_uid().to_string());
+    let named = |word: &str| word.rsplit('/').next().is_some_and(is_our_name);
+    let rest: Vec<&str> = words.collect();
+    mine && rest.iter().any(|word| named(word)) && rest.contains(&"serve")
+}
+
+#[cfg(not(unix))]
+fn is_our_server(_: u32) -> bool {
+    true
+}
+
+/// `headspace`, or whatever this program is called.
+#[cfg(unix)]
+fn is_our_name(name: &str) -> bool {
+    let own = std::env::current_exe().ok();
+    let own = own.as_deref().and_then(Path::file_name).and_then(|name| name.to_str());
+    name == "headspace" || Some(name) == own
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_that_is_not_our_server_is_left_alone() {
+        assert!(!is_our_server(std::process::id()));
+        assert!(!is_our_server(1));
+    }
+}
