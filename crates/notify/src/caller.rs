@@ -6,7 +6,7 @@ use crate::stdin::Payload;
 use headspace_clients::{GuardForm, Row, named, recognize};
 use headspace_core::json;
 use headspace_core::model::hints;
-use headspace_platform::delivery::Delivery;
+use headspace_platform::spool::delivery::Delivery;
 use headspace_platform::process;
 use headspace_platform::process::decimal;
 use serde_json::Value;
