@@ -27,6 +27,7 @@ pub const ROW: Row = Row {
     resume: "claude --resume {session}",
     guard: GuardForm::Claude,
     takes_context: true,
+    after_install: "",
     is_silent: false,
 };
 

@@ -23,6 +23,7 @@ pub const ROW: Row = Row {
     resume: "codex resume {session}",
     guard: GuardForm::DenyOnly,
     takes_context: false,
+    after_install: "start codex once and choose Trust: until then it runs no hook, and says nothing",
     is_silent: false,
 };
 

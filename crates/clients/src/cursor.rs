@@ -19,5 +19,6 @@ pub(crate) const ROW: Row = Row {
     resume: "cursor-agent --resume={session}",
     guard: GuardForm::None,
     takes_context: false,
+    after_install: "",
     is_silent: false,
 };

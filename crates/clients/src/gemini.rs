@@ -23,6 +23,7 @@ pub(crate) const ROW: Row = Row {
     resume: "gemini --resume {session}",
     guard: GuardForm::None,
     takes_context: false,
+    after_install: "sessions that run take it up when they are started again; in a folder that Gemini does not trust no hook runs",
     is_silent: true,
 };
 

@@ -24,6 +24,7 @@ pub(crate) const ROW: Row = Row {
     resume: "opencode --session {session}",
     guard: GuardForm::None,
     takes_context: false,
+    after_install: "start opencode again: plugins are loaded at its start",
     is_silent: false,
 };
 

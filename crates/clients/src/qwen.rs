@@ -24,6 +24,7 @@ pub(crate) const ROW: Row = Row {
     resume: "qwen --resume {session}",
     guard: GuardForm::Claude,
     takes_context: false,
+    after_install: "sessions that run take it up when they are started again",
     is_silent: false,
 };
 

@@ -38,6 +38,8 @@ pub struct Row {
     pub guard: GuardForm,
     /// Context that a hook prints at SessionStart reaches the model.
     pub takes_context: bool,
+    /// What the user has to do after an install, if anything.
+    pub after_install: &'static str,
     /// Denials, interrupts and errors leave no trace: what it was last seen doing is a guess after a while.
     pub is_silent: bool,
 }
