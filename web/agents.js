@@ -119,7 +119,7 @@ export function clockOf(agent) {
 /** Does the agent answer to every word of the search? */
 export function matches(agent, words) {
   if (!words.length) return true;
-  const { name, project, branch, host, cwd, session_id, role, tmux_session } = agent;
-  agent.hay ??= [name, project, branch, host, cwd, session_id, role, tmux_session, gistOf(agent), groupOf(agent).label].join('\n').toLowerCase();
+  const { name, project, branch, host, cwd, session_id, role, tmux_session, client } = agent;
+  agent.hay ??= [name, project, branch, host, cwd, session_id, role, tmux_session, client, gistOf(agent), groupOf(agent).label].join('\n').toLowerCase();
   return words.every((word) => agent.hay.includes(word));
 }

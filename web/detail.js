@@ -1,5 +1,6 @@
 // One agent: what it asks, how to get there, what is known of it, its turns and its timeline.
 
+import { clientMark, resumeOf } from './clients.js';
 import { agents, groupOf } from './agents.js';
 import { get, now, post } from './api.js';
 import { attr, button, byId, copyButton, el, foreign, keyed, mark, remember, remembered, show, text } from './dom.js';
@@ -164,7 +165,8 @@ export function looked(id) {
   if (agents.get(id)?.unseen) post(`/api/agents/${id}/seen`).catch(() => {});
 }
 
-const resumeCommand = ({ cwd, session_id: session }) => `${cwd ? `cd ${quoted(cwd)} && ` : ''}claude --resume ${quoted(session)}`;
+const resumeCommand = ({ client, cwd, session_id: session }) =>
+  `${cwd ? `cd ${quoted(cwd)} && ` : ''}${resumeOf(client, quoted(session)) ?? `# ${client}: no resume command is known for ${quoted(session)}`}`;
 
 function rename(id) {
   const name = prompt('Name of the agent (empty: the automatic one)', agents.get(id).name);
@@ -204,6 +206,7 @@ function patchCard(node, card) {
 }
 
 const FACTS = [
+  ['client', (agent) => ({ text: clientMark(agent.client), note: agent.unconfirmed ? 'unconfirmed: it says nothing at a denial or an interrupt' : '' })],
   ['command', (agent) => ({ text: agent.current_command?.instruction })],
   ['doing', (agent) => ({ text: !agent.ended_at && agent.group !== 'needs_you' && agent.status_detail })],
   ['last active', (agent) => ({ tick: Date.parse(agent.last_active_at), tail: ' ago' })],

@@ -1,6 +1,6 @@
 //! The view model: the agents in the order every surface shows them, counted by group, with their words and ages.
 
-use headspace_core::model::{Group, Row};
+use headspace_core::model::{Group, Row, hints};
 use headspace_core::numbers::duration;
 use std::time::Duration;
 
@@ -17,6 +17,12 @@ pub struct Board {
 pub struct Include {
     pub ended: bool,
     pub headless: bool,
+}
+
+/// Leaves the agents of one client, if one is named.
+pub fn keep_client(rows: &mut Vec<Row>, client: Option<&str>) {
+    let Some(name) = client else { return };
+    rows.retain(|row| row.client.as_deref().unwrap_or(hints::DEFAULT_CLIENT) == name);
 }
 
 impl Board {
@@ -51,6 +57,13 @@ impl Board {
     pub fn next(&self) -> Option<&Row> {
         self.rows.iter().find(|row| row.group == Group::NeedsYou && !row.ended)
     }
+}
+
+/// "⬡ codex · api · fix-auth": what the agent is called, with its client where that is not the usual one.
+pub fn titled(row: &Row) -> String {
+    let Some(client) = &row.client else { return row.title() };
+    let glyph = headspace_clients::named(client).map_or('?', |row| row.glyph);
+    format!("{glyph} {client} · {}", row.title())
 }
 
 /// "waiting 3 m", "for 12 s", "2 h ago".

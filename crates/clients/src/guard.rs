@@ -52,3 +52,35 @@ pub fn output(form: GuardForm, mut claudes: Value) -> Option<Value> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn claudes(decision: &str) -> Value {
+        json!({"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": decision,
+               "permissionDecisionReason": "why"}})
+    }
+
+    #[test]
+    fn what_the_guard_says_has_the_clients_form() {
+        assert_eq!(output(GuardForm::Claude, claudes("ask")), Some(claudes("ask")));
+        assert_eq!(output(GuardForm::DenyOnly, claudes("deny")), Some(claudes("deny")));
+        let asked = output(GuardForm::DenyOnly, claudes("ask")).unwrap();
+        assert_eq!(asked["hookSpecificOutput"]["permissionDecision"], "deny", "it cannot ask");
+        assert_eq!(output(GuardForm::DenyOnly, claudes("allow")), None);
+        let top = output(GuardForm::TopLevel, claudes("deny")).unwrap();
+        assert_eq!((&top["permissionDecision"], &top["permissionDecisionReason"]), (&json!("deny"), &json!("why")));
+        assert_eq!(output(GuardForm::None, claudes("deny")), None);
+    }
+
+    #[test]
+    fn a_tool_has_the_name_that_the_guard_knows() {
+        for (theirs, ours) in [("run_shell_command", "Bash"), ("write_file", "Write"), ("Bash", "Bash"), ("x", "x")] {
+            let object = json!({"tool_name": theirs, "tool_input": {"command": "ls"}}).to_string();
+            let judged: Value = serde_json::from_slice(&payload(object.as_bytes())).unwrap();
+            assert_eq!((&judged["tool_name"], &judged["tool_input"]["command"]), (&json!(ours), &json!("ls")));
+        }
+        assert_eq!(payload(b"not json"), b"not json");
+    }
+}

@@ -215,6 +215,18 @@ mod tests {
     }
 
     #[test]
+    fn the_page_has_the_same_glyphs_and_words() {
+        let page = include_str!("../../../web/clients.js");
+        for row in CLIENTS {
+            let line = format!(
+                "{}: {{ glyph: '{}', title: '{}', resume: '{}' }},",
+                row.name, row.glyph, row.title, row.resume
+            );
+            assert!(page.contains(&line), "web/clients.js lacks: {line}");
+        }
+    }
+
+    #[test]
     fn a_timeout_is_given_in_the_clients_unit() {
         assert_eq!(Unit::Seconds.of_seconds(HOOK_TIMEOUT), 10);
         assert_eq!(Unit::Milliseconds.of_seconds(HOOK_TIMEOUT), 10_000);

@@ -5,6 +5,7 @@
 //! a terminal title or bell; never a decision. A decision comes from this process alone and is never "allow".
 
 use crate::caller::Caller;
+use crate::guard_form;
 use crate::stdin::Payload;
 use headspace_core::model::observed;
 use headspace_core::text::plain_lines;
@@ -44,7 +45,7 @@ pub fn verdict(event: &str, caller: &Caller, payload: &Payload, config: &Config)
     if event != "PreToolUse" || !config.guard.enabled {
         return None;
     }
-    let render = |verdict: &Verdict| Some(format!("{}\n", guard::hook_output(verdict)?));
+    let (_, render) = guard_form::rendered(caller.guard_form());
     let bytes = Arc::new(caller.guarded(payload)?);
     let verdict = headspace_guard::deadline::judge(&bytes, guard::GuardEnvironment::here(config), render);
     let stands = verdict.decision != guard::Decision::Allow
@@ -64,6 +65,8 @@ pub fn report(payload: &[u8], verdict: &Verdict) -> Option<Vec<u8>> {
         "session_id",
         "cwd",
         "transcript_path",
+        "sessionId",
+        "parent_agent_id",
         "agent_id",
         "agent_type",
         "tool_name",

@@ -10,6 +10,7 @@ pub mod context;
 pub mod debug_log;
 pub mod decide;
 pub mod envelope;
+pub mod guard_form;
 pub mod post;
 pub mod scan;
 pub mod stdin;
@@ -19,7 +20,6 @@ use crate::stdin::{Input, Payload};
 use headspace_core::json_repair::repaired;
 use headspace_core::model::observed;
 use headspace_core::{event_names, mask};
-use headspace_guard as guard;
 use headspace_guard::Verdict;
 use headspace_platform::config::{self, Config};
 use headspace_platform::spool::Spool;
@@ -106,20 +106,23 @@ pub fn report(slug: &str, payload: &Payload, delivery: &Delivery) {
 }
 
 /// Delivers what the guard said to a tool call, after it has said it.
-pub fn verdict(payload: &[u8], verdict: &Verdict) -> ExitCode {
+pub fn verdict(client: Option<&str>, payload: &[u8], verdict: &Verdict) -> ExitCode {
     alarm::arm(VERDICT_SOFT, Some(VERDICT_HARD));
-    exit_zero(|| deliver_verdict(Config::load_if_any().unwrap_or_default().as_ref(), payload, verdict))
+    exit_zero(|| {
+        deliver_verdict(Config::load_if_any().unwrap_or_default().as_ref(), client, payload, verdict)
+    })
 }
 
 /// Nothing is printed: the client has its answer.
-fn deliver_verdict(config: Option<&Config>, payload: &[u8], verdict: &Verdict) {
+fn deliver_verdict(config: Option<&Config>, client: Option<&str>, payload: &[u8], verdict: &Verdict) {
     let delivery = Delivery::now();
     let Some(Input::Object(report)) = decide::report(payload, verdict).map(Payload::parse) else { return };
-    if !report.has_text("session_id") {
+    let caller = Caller::of(client, &report);
+    if !caller.has_session(&report) {
         return;
     }
     let slug = event_names::slug_of(observed::GUARD);
-    let body = envelope::splice(&report, &envelope::fields(&delivery));
+    let body = envelope::splice(&report, &caller.fields(&report, &delivery));
     if let Outcome::Away(why) = send(config, &slug, &body) {
         keep(config, &delivery, &slug, &body, &why);
     }
@@ -161,8 +164,8 @@ fn deliver(client: Option<&str>, event: Option<String>, payload: &Payload, deliv
 
     // Without a configuration this process has no opinion.
     let verdict = config.as_ref().and_then(|config| decide::verdict(name, &caller, payload, config));
-    let output = verdict.as_ref().and_then(guard::hook_output);
-    print(output.and_then(|output| caller.guard_output(output)).as_ref());
+    let (form, _) = guard_form::rendered(caller.guard_form());
+    print(verdict.as_ref().and_then(form).as_ref());
     let body = envelope::splice(payload, &caller.fields(payload, delivery));
     let theirs = match send(config.as_ref(), &slug, &body) {
         Outcome::Acked(output) => {
@@ -179,7 +182,7 @@ fn deliver(client: Option<&str>, event: Option<String>, payload: &Payload, deliv
         }
     };
     if let Some(verdict) = verdict {
-        deliver_verdict(config.as_ref(), payload.object(), &verdict);
+        deliver_verdict(config.as_ref(), client, payload.object(), &verdict);
     } else if caller.is_claude() {
         let ours = config.and_then(|config| decide::words(name, payload, &config));
         print(decide::combine(name, ours, theirs).as_ref());

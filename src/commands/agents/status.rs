@@ -42,6 +42,9 @@ pub struct StatusArgs {
     /// Also show ended agents and runs without a person
     #[arg(long, short)]
     all: bool,
+    /// Only agents of this client (claude, codex, …)
+    #[arg(long, value_name = "NAME")]
+    client: Option<String>,
     /// Refresh every second until interrupted
     #[arg(long, short)]
     watch: bool,
@@ -58,12 +61,14 @@ pub fn run(args: &StatusArgs) -> Result<ExitCode> {
     loop {
         let show = Include { ended: args.all, headless: args.all };
         let (text, board) = if args.json {
-            let overview = client::overview(&config, true)?;
+            let mut overview = client::overview(&config, true)?;
+            overview.agents.retain(|agent| args.client.as_ref().is_none_or(|name| agent.client == *name));
             let text = as_json(&overview);
             (text, Board::new(model::rows(overview.agents, Stamp::now()), show))
         } else {
             let list = client::agent_list(&config, args.all)?;
-            let (about, rows) = (list.about, list.rows);
+            let (about, mut rows) = (list.about, list.rows);
+            board::keep_client(&mut rows, args.client.as_deref());
             let board = Board::new(rows, show);
             (render(args, &about, &board), board)
         };
@@ -129,7 +134,7 @@ fn waybar(board: &Board) -> String {
 fn screen(origin: &Origin, board: &Board, style: Style, now: Stamp) -> String {
     let mut out = String::new();
     let width = width();
-    let name_width = board.rows.iter().map(|row| row.title().chars().count()).max().unwrap_or(0).clamp(8, 28);
+    let name_width = board.rows.iter().map(|row| board::titled(row).chars().count()).max().unwrap_or(0).clamp(8, 28);
     for row in &board.rows {
         out.push_str(&line(row, name_width, width, style));
         for subagent in &row.subagents {
@@ -151,7 +156,7 @@ fn screen(origin: &Origin, board: &Board, style: Style, now: Stamp) -> String {
 }
 
 fn line(row: &Row, name_width: usize, width: usize, style: Style) -> String {
-    let name = one_line(&row.title(), name_width);
+    let name = one_line(&board::titled(row), name_width);
     let age = board::age_words(row);
     let context = row.context.map_or(String::new(), |percent| format!("{percent:.0} %"));
     let room = width.saturating_sub(name_width + 2 + 2 + 14 + 7).max(20);

@@ -1,6 +1,7 @@
 //! `headspace doctor`: "I installed it and nothing shows", answered. A table of checks and one loop over it.
 
 mod checks;
+mod clients;
 mod coverage;
 mod keys;
 
@@ -101,6 +102,7 @@ const CHECKS: &[Check] = &[
     ("database", checks::database),
     ("events", checks::events),
     ("coverage", coverage::coverage),
+    ("clients", clients::clients),
 ];
 
 pub fn run(args: &DoctorArgs) -> Result<ExitCode> {

@@ -75,14 +75,14 @@ pub fn list(as_json: bool) -> Result<ExitCode> {
 }
 
 /// What is planned for the other clients.
-pub struct Others {
+pub(super) struct Others {
     edits: Vec<(&'static Row, PendingEdit)>,
     /// Nobody named them, and something stands in the way.
     refused: usize,
 }
 
 impl Others {
-    pub fn install(args: &InstallArgs, program: &str) -> Result<Others> {
+    pub(super) fn install(args: &InstallArgs, program: &str) -> Result<Others> {
         let named = args.place.client.is_some();
         let claudes = !args.events.is_empty() || args.script || args.statusline;
         let rows = args.place.others(is_found)?;
@@ -106,20 +106,20 @@ impl Others {
         Ok(others)
     }
 
-    pub fn refused(&self) -> bool {
+    pub(super) fn refused(&self) -> bool {
         self.refused > 0
     }
 
-    pub fn into_edits(self) -> impl Iterator<Item = PendingEdit> {
+    pub(super) fn into_edits(self) -> impl Iterator<Item = PendingEdit> {
         self.edits.into_iter().map(|(_, edit)| edit)
     }
 
-    pub fn apply(self) -> Result<Vec<(&'static Row, AppliedEdit)>> {
+    pub(super) fn apply(self) -> Result<Vec<(&'static Row, AppliedEdit)>> {
         self.edits.into_iter().map(|(row, edit)| Ok((row, edit.apply()?))).collect()
     }
 
     /// All there is to do where only other clients are meant.
-    pub fn finish(self, dry_run: bool, as_json: bool) -> Result<ExitCode> {
+    pub(super) fn finish(self, dry_run: bool, as_json: bool) -> Result<ExitCode> {
         if dry_run {
             return report::dry_run(&self.into_edits().collect::<Vec<_>>(), as_json);
         }
@@ -135,7 +135,7 @@ impl Others {
 }
 
 /// What was done for one client.
-pub fn print(row: &Row, done: &AppliedEdit) {
+pub(super) fn print(row: &Row, done: &AppliedEdit) {
     println!();
     report::row("client", &format!("{} (tried with {})", row.title, row.tried));
     report::print_installed(done);
@@ -158,7 +158,7 @@ fn edit(row: &'static Row, program: &str, guard: bool) -> Result<PendingEdit> {
     PendingEdit::install(&target(row)?, program, content(row, program, guard), &choices)
 }
 
-pub fn uninstall(args: &UninstallArgs) -> Result<Vec<PendingEdit>> {
+pub(super) fn uninstall(args: &UninstallArgs) -> Result<Vec<PendingEdit>> {
     let rows = args.place.others(|row| row.file().is_some_and(|file| file.exists()))?;
     let rows = rows.into_iter().filter(|_| !args.statusline);
     rows.map(|row| {

@@ -112,7 +112,7 @@ fn lines_of(row: &Row, selected: bool, width: usize) -> Vec<Line<'static>> {
     let context = row.context.map_or(String::new(), |percent| format!("  {percent:.0} %"));
     let tail = format!("{}{context} ", board::age_words(row));
     let room = width.saturating_sub(tail.chars().count() + 4);
-    let title = one_line(&row.title(), room);
+    let title = one_line(&board::titled(row), room);
     let gap = " ".repeat(room.saturating_sub(title.chars().count()));
     let mut lines = vec![
         Line::from(vec![
@@ -212,7 +212,7 @@ fn facts(agent: &AgentView, now: Stamp) -> Vec<(&'static str, String)> {
         ("context", context),
         ("cost", agent.cost_usd.map(|cost| format!("${cost:.2}"))),
         ("tmux", agent.tmux_pane.clone()),
-        ("resume", Some(format!("claude --resume {}", agent.session_id))),
+        ("resume", headspace_clients::named(&agent.client).map(|row| row.resume_command(&agent.session_id))),
     ]
     .into_iter()
     .filter_map(|(label, value)| Some((label, value?)))

@@ -1,6 +1,6 @@
 //! An agent on one line: what every list of agents shows of it, and no more.
 
-use crate::model::{AgentView, Group, Status};
+use crate::model::{AgentView, Group, Status, hints};
 use crate::stamp::Stamp;
 use serde::{Deserialize, Serialize};
 
@@ -12,6 +12,9 @@ const MAX_LINE_CHARS: usize = 240;
 pub struct Row {
     pub id: i64,
     pub name: String,
+    /// Which coding agent it is, if not the usual one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub project: Option<String>,
     pub group: Group,
@@ -59,9 +62,10 @@ impl AgentView {
         Row {
             id: self.id,
             name: self.name.clone(),
+            client: Some(self.client.clone()).filter(|name| name != hints::DEFAULT_CLIENT),
             project: self.project.clone(),
             group: self.group,
-            about: self.about().map(bounded).unwrap_or_default(),
+            about: self.about().map(|about| self.doubted(bounded(about))).unwrap_or_default(),
             age: now.since(self.since()).as_secs(),
             ended: self.ended_at.is_some(),
             stale: self.stale,
@@ -75,6 +79,11 @@ impl AgentView {
                 })
                 .collect(),
         }
+    }
+
+    /// With a word about it where it may be over.
+    fn doubted(&self, about: String) -> String {
+        if self.unconfirmed { format!("{about} (unconfirmed)") } else { about }
     }
 
     /// What it is about, in one line.

@@ -37,6 +37,7 @@ static ASSETS: &[Asset] = assets![
     SCRIPT "api.js",
     SCRIPT "app.js",
     SCRIPT "calls.js",
+    SCRIPT "clients.js",
     SCRIPT "detail.js",
     SCRIPT "dom.js",
     SCRIPT "empty.js",
