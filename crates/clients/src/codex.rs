@@ -3,9 +3,12 @@
 use crate::incoming::Incoming;
 use crate::json_lines::{self, at, number, text};
 use crate::table::{Environment, Event, GuardForm, Home, Registration, Row, Transcript, Unit, same, within};
+use headspace_core::model::Process;
 use headspace_core::transcript::{Entry, Seen, Usage};
+#[cfg(target_os = "linux")]
+use headspace_platform::process;
 use serde_json::Value;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 pub const ROW: Row = Row {
     name: "codex",
@@ -60,6 +63,45 @@ pub fn is_terminal(words: &[String]) -> bool {
     let program = words.first().map(|word| word.rsplit('/').next().unwrap_or(word));
     let prints = words.iter().skip(1).any(|word| ROW.print_words.contains(&word.as_str()));
     program == Some(ROW.program) && !is_daemon(words) && !prints
+}
+
+/// A Codex that runs in a terminal.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Terminal {
+    pub process: Process,
+    pub cwd: PathBuf,
+    /// Its pane, if it was started inside tmux, and the socket of that tmux.
+    pub pane: Option<String>,
+    pub socket: Option<String>,
+}
+
+/// All that run now.
+#[cfg(target_os = "linux")]
+pub fn terminals() -> Vec<Terminal> {
+    let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
+    let terminal = |entry: std::fs::DirEntry| {
+        let pid: u32 = entry.file_name().to_str()?.parse().ok()?;
+        if !is_terminal(&process::command_line(pid)) || !process::has_terminal(pid) {
+            return None;
+        }
+        let process = Process { pid, start: process::start_time(pid)? };
+        // Two words of its environment say where it is shown; nothing else of it is looked at.
+        let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+        let value = |name: &[u8]| {
+            let pairs = environment.split(|b| *b == 0);
+            let found = pairs.filter_map(|pair| pair.strip_prefix(name)?.strip_prefix(b"=")).next()?;
+            Some(String::from_utf8_lossy(found).into_owned()).filter(|text| !text.is_empty())
+        };
+        let socket = value(b"TMUX").and_then(|tmux| Some(tmux.split(',').next()?.to_owned()));
+        Some(Terminal { process, cwd: process::cwd(pid)?, pane: value(b"TMUX_PANE"), socket })
+    };
+    entries.flatten().filter_map(terminal).collect()
+}
+
+/// Listing processes costs a process of its own there.
+#[cfg(not(target_os = "linux"))]
+pub fn terminals() -> Vec<Terminal> {
+    Vec::new()
 }
 
 /// What Codex calls an event in the keys of its consent: `PreToolUse` ▶ `pre_tool_use`.
