@@ -1,4 +1,4 @@
-//! The fuzz targets on stable, for a moment: every target over its seeds and over what dice make of them. The real
+//! The fuzz targets on stable, for a few seconds: each target runs on its seeds and on random changes of them. The real
 //! thing, with coverage, needs a nightly compiler: `cargo +nightly fuzz run NAME`, or `tests/fuzz SECONDS` for all.
 
 use std::fs;
@@ -25,7 +25,7 @@ mod settings_merge;
 #[path = "../fuzz/targets/transcript.rs"]
 mod transcript;
 
-/// A small generator of its own: the same inputs in every run.
+/// A small random number generator that gives the same inputs in every run.
 struct Dice(u64);
 
 impl Dice {
@@ -35,10 +35,10 @@ impl Dice {
     }
 }
 
-/// What means something in one of the languages.
+/// Characters with a meaning in one of the languages.
 const SIGNS: &[u8] = b"'\"`$(){}[]\\\n;|,:/*";
 
-/// The files of a directory of this repository; none if there is none.
+/// The files in a directory of this repository; none if it does not exist.
 fn files(dir: &str) -> Vec<Vec<u8>> {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join(dir);
     let Ok(entries) = fs::read_dir(dir) else { return Vec::new() };
@@ -58,7 +58,7 @@ fn commands() -> Vec<Vec<u8>> {
     rows.filter_map(|line| Some(line.split_once(' ')?.1.replace('⏎', "\n").into_bytes())).collect()
 }
 
-/// Real payloads, a line each, behind a letter.
+/// Real payloads, one per line, each after a letter.
 fn bodies() -> Vec<Vec<u8>> {
     files("tests/fixtures/payloads")
         .into_iter()
@@ -70,7 +70,7 @@ fn bodies() -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// Runs a target over what once broke it (`fuzz/seeds/NAME`), over `seeds`, and over `rounds` changed ones.
+/// Runs a target on what once broke it (`fuzz/seeds/NAME`), on `seeds`, and on `rounds` random changes of both.
 fn exercise(name: &str, target: fn(&[u8]), seeds: &[Vec<u8>], rounds: usize) {
     let known = files(&format!("fuzz/seeds/{name}"));
     let seeds: Vec<&[u8]> = known.iter().chain(seeds).map(Vec::as_slice).collect();
@@ -140,14 +140,14 @@ fn commands_are_read() {
     exercise("guard_shell", guard_shell::run, &commands(), 4000);
 }
 
-/// The rows that the tests of masking use, as they are written there.
+/// The rows of the masking tests.
 fn secrets() -> Vec<Vec<u8>> {
     let tables =
         files("crates/core/src/mask/tests").into_iter().filter_map(|text| String::from_utf8(text).ok());
     let lines: Vec<String> =
         tables.flat_map(|text| text.lines().map(str::to_owned).collect::<Vec<_>>()).collect();
     let rows = lines.iter().filter_map(|line| line.split_once(" | "));
-    // Noise enough for a key of any length.
+    // Long enough for any key.
     let noise = "a7Bq9Zx2Lm4Rt6Vw8Ky1".repeat(4);
     rows.map(|(_, row)| {
         row.replace(['«', '»'], "").replace("\\n", "\n").replace(['{', '}'], &noise).into_bytes()
@@ -156,7 +156,7 @@ fn secrets() -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn secrets_are_masked_once_and_for_all() {
+fn masking_twice_changes_nothing() {
     exercise("mask", mask::run, &secrets(), 4000);
 }
 
@@ -174,21 +174,21 @@ fn matchers_match_or_do_not() {
 }
 
 #[test]
-fn payloads_end_where_json_ends() {
+fn the_end_of_a_payload_is_where_json_ends() {
     exercise("payload", payload::run, &bodies(), 4000);
 }
 
 #[test]
-fn settings_are_read_with_their_places() {
+fn settings_are_read_with_line_and_column() {
     exercise("settings", settings::run, &texts(SETTINGS), 4000);
 }
 
 #[test]
-fn settings_are_given_back() {
+fn settings_are_restored_after_a_merge() {
     exercise("settings_merge", settings_merge::run, &texts(SETTINGS), 1500);
 }
 
 #[test]
-fn transcripts_are_read_once() {
+fn transcripts_are_read_line_by_line_once() {
     exercise("transcript", transcript::run, &files("tests/fixtures/transcripts"), 400);
 }

@@ -125,7 +125,7 @@ def main():
         check("a guessed login", ask(True, "GET", url + "/login?code=guess", {}), "403")
         check("another name, the token all the same", ask(True, "GET", url + "/api/agents", {**right, "Host": "evil.example"}), "403")
         check("who is there is nobody's business", ask(True, "GET", url + "/metrics", {}), "403")
-        # On this machine, but not over loopback: nobody looks up whose connection that is.
+        # On this machine, but not over loopback: the server does not look up whose connection it is.
         check("here, over the network's address", ask(False, "GET", url + "/api/agents", {}), "403")
         # The other side's loopback is not ours: nobody listens there.
         nobody = ask(True, "GET", "http://127.0.0.1:%d/health" % server.port, right)
@@ -141,7 +141,7 @@ def main():
         check("the network, bound to all, with the token", ask(True, "GET", far + "/api/agents", {**right, "Host": "localhost"}), "200")
         everywhere.stop()
 
-        # Only loopback, as it is without being asked: from the network there is nothing.
+        # By default only loopback: from the network nothing answers.
         loopback = Server(binary, "127.0.0.1", home)
         check("loopback only", ask(True, "GET", "http://%s:%d/health" % (HERE, loopback.port), right).split(":")[0], "none")
         loopback.stop()

@@ -1,5 +1,5 @@
 //! `cargo +nightly fuzz run body`: whatever is posted to `/hook/<slug>`, it is refused with a reason or recorded as
-//! JSON that says the same when read again, masked once and for all, and the engine makes the same of it twice.
+//! JSON that means the same when read again; masking it again changes nothing; the engine gives the same result twice.
 
 use headspace_core::engine;
 use headspace_core::engine::World;

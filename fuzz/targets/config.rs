@@ -1,4 +1,4 @@
-//! `cargo +nightly fuzz run config`: no configuration brings its reader down, places stay where the user sees them, and
+//! `cargo +nightly fuzz run config`: no configuration crashes its reader, positions are those that the user sees, and
 //! what is JSON already is left alone.
 
 use headspace_platform::config::{Config, guard_of, strict_json};

@@ -1,4 +1,4 @@
-//! `cargo +nightly fuzz run guard_judge`: whatever the command, the guard answers, an answer that is no "allow" has a
+//! `cargo +nightly fuzz run guard_judge`: whatever the command, the guard answers, an answer that is not "allow" has a
 //! rule and a reason the client takes, and what stands behind `;`, or in the project's own settings, cannot make the
 //! answer milder. The same text is also every script of the project, and SQL.
 

@@ -1,5 +1,5 @@
-//! `cargo +nightly fuzz run mask`: whatever the text, masking ends, masks once and for all, and the spool's bytes come to
-//! the same as the server's values.
+//! `cargo +nightly fuzz run mask`: whatever the text, masking ends, a second pass changes nothing, and the spool's
+//! bytes are masked like the server's values.
 
 use headspace_core::mask;
 use serde_json::{Value, json};

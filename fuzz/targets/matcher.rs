@@ -1,4 +1,4 @@
-//! `cargo +nightly fuzz run matcher`: no matcher and no `if` brings the comparison down, and what is said about a
+//! `cargo +nightly fuzz run matcher`: no matcher and no `if` crashes the comparison, and what is said about a
 //! matcher beforehand holds when it is tried.
 
 use headspace_hooks::dialect::{CLAUDE, WAVE};
@@ -7,7 +7,7 @@ use headspace_hooks::matching::matcher;
 use headspace_hooks::tools;
 use std::path::Path;
 
-/// A backtracking regular expression may take as long as it likes; a short one cannot.
+/// A backtracking regular expression can take forever; a short one cannot.
 const SHORT: usize = 24;
 
 /// A number, a pattern, a line end, a value.

@@ -1,5 +1,5 @@
-//! `cargo +nightly fuzz run settings`: the reader with places accepts what serde_json accepts, every value is where it
-//! says, and no settings file brings the check down.
+//! `cargo +nightly fuzz run settings`: the reader with positions accepts what serde_json accepts, every value is where it
+//! says, and no settings file crashes the check.
 
 use headspace_hooks::dialect::{CLAUDE, WAVE};
 use headspace_hooks::json_spans::{JsonDocument, SpannedValue, position};

@@ -1,5 +1,5 @@
 //! `cargo +nightly fuzz run settings_merge`: a text is refused, or installed into so that it is still what it was
-//! plus our entries, a second install changes nothing, and uninstall gives it back.
+//! plus our entries, a second install changes nothing, and uninstall restores it.
 
 use headspace_hooks::client_settings::entry::{Call, Entry, Role};
 use headspace_hooks::client_settings::merge::{Desired, Event, Notify, Plan, find, merge};
@@ -17,7 +17,7 @@ pub fn run(data: &[u8]) {
         status_line: Desired::Put(PROGRAM.to_owned()),
     };
     let nothing = Plan::nothing(plan.program.clone());
-    // What already holds entries of ours is not given back with them.
+    // A text that already had our entries is restored without them.
     let Ok(clean) = merge(text, &nothing, Some(text)) else { return };
     if clean.text != text {
         return;

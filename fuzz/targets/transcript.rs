@@ -1,4 +1,4 @@
-//! Whatever stands in a transcript: reading it never fails, and cutting it anywhere loses and repeats nothing.
+//! Whatever is in a transcript, reading it never fails, and splitting it anywhere neither loses nor repeats a line.
 
 use headspace_core::transcript::classify;
 use headspace_platform::tail::Tail;

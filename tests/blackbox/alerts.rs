@@ -27,7 +27,7 @@ fn webhook(failures: usize) -> (String, Requests) {
 }
 
 #[test]
-fn every_cause_rings_once_with_its_reason() {
+fn each_cause_rings_once_with_its_reason() {
     let mut home =
         Installation::without_server(json!({"notifications": {"desktop": true, "finished_after": 0}}));
     home.program("notify-send", NOTIFY_SEND);
@@ -43,7 +43,7 @@ fn every_cause_rings_once_with_its_reason() {
         "{:?}",
         rung(&home)
     );
-    // Six seconds later the client repeats itself; nobody else does.
+    // The client repeats its question after six seconds; headspace does not.
     home.send(
         "Notification",
         "s1",
@@ -69,7 +69,7 @@ fn every_cause_rings_once_with_its_reason() {
 }
 
 #[test]
-fn what_closes_itself_and_what_subagents_do_is_quiet() {
+fn dialogs_that_close_themselves_and_subagents_do_not_ring() {
     let mut home =
         Installation::without_server(json!({"notifications": {"desktop": true, "finished_after": 60}}));
     home.program("notify-send", NOTIFY_SEND);
@@ -98,7 +98,7 @@ fn what_closes_itself_and_what_subagents_do_is_quiet() {
 }
 
 #[test]
-fn webhooks_get_the_alert_in_their_format_after_a_failure_and_without_texts_unless_asked() {
+fn webhooks_get_the_alert_in_their_format_are_retried_and_get_no_text_unless_configured() {
     let (plain_url, plain) = webhook(0);
     let (slack_url, slack) = webhook(1);
     let (ntfy_url, ntfy) = webhook(0);
@@ -133,7 +133,7 @@ fn webhooks_get_the_alert_in_their_format_after_a_failure_and_without_texts_unle
 }
 
 #[test]
-fn https_goes_through_curl_with_nothing_secret_in_its_arguments() {
+fn https_webhooks_use_curl_without_secrets_in_its_arguments() {
     let home = Installation::without_server(json!({
         "notifications": {"desktop": false},
         "webhooks": [{"url": "https://example.invalid/secret", "format": "slack", "include_text": true}],

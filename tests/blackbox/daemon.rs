@@ -42,7 +42,7 @@ impl Drop for User {
 }
 
 #[test]
-fn up_settles_installs_starts_and_says_where_down_stops() {
+fn up_copies_the_binary_installs_hooks_and_starts_the_server_and_down_stops_it() {
     let user = User::new();
     let told = user.ok(&["up"]);
     let settled = user.at(".local/bin/headspace");
@@ -69,7 +69,7 @@ fn up_settles_installs_starts_and_says_where_down_stops() {
 }
 
 #[test]
-fn up_keeps_to_the_events_that_were_chosen() {
+fn up_keeps_the_chosen_events() {
     let user = User::new();
     user.ok(&["install", "--events", "Stop"]);
     let told = user.ok(&["up"]);
@@ -81,7 +81,7 @@ fn up_keeps_to_the_events_that_were_chosen() {
 #[test]
 fn up_says_why_the_server_does_not_start() {
     let user = User::new();
-    // Something else answers there: it is not taken for a server of ours.
+    // Another program answers on the port, and is not mistaken for our server.
     listen_on(user.port, answer("200 OK", "{}"));
     let output = user.run(&["up"]);
     let told = String::from_utf8(output.stderr).unwrap();
@@ -91,9 +91,9 @@ fn up_says_why_the_server_does_not_start() {
     assert!(String::from_utf8(output.stdout).unwrap().contains("no server is running"));
 }
 
-/// A process that only claims to be a server is not signalled.
+/// A process that only claims to be a server is not signaled.
 #[test]
-fn down_signals_nobody_who_is_not_a_server_of_ours() {
+fn down_does_not_signal_a_process_that_is_not_our_server() {
     let user = User::new();
     let mut innocent = Process::idle();
     let body = format!(r#"{{"status":"ok","name":"headspace","version":"0.0.1","pid":{}}}"#, innocent.id());
@@ -144,7 +144,7 @@ fn a_service_is_written_started_shown_and_removed() {
 
 #[test]
 #[cfg(target_os = "linux")]
-fn without_a_service_manager_there_is_advice() {
+fn without_a_service_manager_the_error_says_what_to_do() {
     let mut user = User::new();
     let path = user.search_path();
     user.home.set("PATH", user.at("empty"));

@@ -14,7 +14,7 @@ fn open_gives_the_browser_a_link_that_works_once() {
     assert!(out.status.success());
     let said = String::from_utf8(out.stdout).unwrap();
     assert_eq!(said, format!("opened http://127.0.0.1:{} in the browser\n", home.port()));
-    // Everybody can read the arguments of a program: there is no code in them, but a page for us alone.
+    // Everybody can read the arguments of a program, so they hold no code but the path of a private page.
     let page = std::fs::read_to_string(opened).unwrap();
     assert!(!page.contains("code="), "{page}");
     let path = std::path::PathBuf::from(page.strip_prefix("file://").expect("a file"));
@@ -32,7 +32,7 @@ fn open_gives_the_browser_a_link_that_works_once() {
 }
 
 #[test]
-fn open_prints_the_link_where_no_browser_can_be_opened() {
+fn open_prints_the_link_if_no_browser_can_be_opened() {
     let home = Installation::new(json!({}));
     home.program("xdg-open", "#!/bin/sh\nexit 3\n");
     let without_display = home.ok(&["open"]);
@@ -85,7 +85,7 @@ fn demo_plays_its_day_and_leaves_nothing_behind() {
 }
 
 #[test]
-fn demo_on_a_port_that_is_taken_says_so() {
+fn demo_says_that_the_port_is_taken() {
     let home = Installation::new(json!({}));
     let out = home.run(&["demo", "--no-open", "--port", &home.port().to_string()]);
     assert_eq!(out.status.code(), Some(1));

@@ -1,11 +1,11 @@
-//! "I installed it and nothing shows": what the doctor says, and what it mends.
+//! "I installed it and nothing shows up": what the doctor says, and what it fixes.
 
 use headspace_test_support::{Home, Installation, Process, binary, each_row, wait_for};
 use serde_json::{Value, json};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-/// What the doctor says to one check: level and message of each finding.
+/// The level and message of each finding of one check.
 fn findings(home: &Home, check: &str) -> Vec<(String, String)> {
     let out = home.command(&["doctor", "--json"]).output().unwrap();
     let report: Value = serde_json::from_slice(&out.stdout).unwrap();
@@ -19,7 +19,7 @@ fn first(home: &Home, check: &str) -> (String, String) {
 }
 
 #[test]
-fn a_bare_home_fails_with_the_fix_and_fix_mends_it() {
+fn an_empty_home_fails_and_fix_repairs_it() {
     let home = Installation::without_server(json!({}));
     let out = home.run(&["doctor"]);
     let text = String::from_utf8(out.stdout).unwrap();
@@ -37,7 +37,7 @@ fn a_bare_home_fails_with_the_fix_and_fix_mends_it() {
 }
 
 #[test]
-fn a_healthy_home_is_told_so() {
+fn a_healthy_home_passes_every_check() {
     let home = Installation::new(json!({}));
     home.ok(&["install"]);
     home.send("Stop", "s1", Path::new("/tmp"), json!({}));
@@ -52,7 +52,7 @@ fn a_healthy_home_is_told_so() {
 }
 
 #[test]
-fn what_keeps_hooks_from_running_is_named_with_its_place() {
+fn whatever_keeps_hooks_from_running_is_named_with_its_file() {
     let home = Installation::new(json!({}));
     home.ok(&["install"]);
     let settings = home.at(".claude/settings.json");
@@ -73,7 +73,7 @@ fn what_keeps_hooks_from_running_is_named_with_its_place() {
 }
 
 #[test]
-fn a_stopped_server_and_open_files_are_found() {
+fn a_stopped_server_and_files_that_others_can_read_are_found() {
     let mut home = Installation::new(json!({}));
     home.ok(&["install"]);
     home.stop();
@@ -101,7 +101,7 @@ fn a_broken_configuration_is_named_by_line_and_column() {
 }
 
 #[test]
-fn an_address_that_hooks_cannot_speak_to_is_said_plainly() {
+fn an_https_address_fails_with_the_reason_and_the_fix() {
     let home = Installation::new(json!({}));
     let mut doctor = home.command(&["doctor", "--json"]);
     doctor.env("CLAUDE_HEADSPACE_URL", "https://box.lan:5055");
@@ -113,7 +113,7 @@ fn an_address_that_hooks_cannot_speak_to_is_said_plainly() {
     assert!(fix.contains("CLAUDE_HEADSPACE_URL") && fix.contains("http://"), "{fix}");
 }
 
-/// A client that nobody gave hooks will not report, whatever is said to it.
+/// A client without hooks does not report, whatever one says to it.
 #[test]
 fn a_silent_client_without_hooks_needs_an_install() {
     let home = Installation::new(json!({}));
@@ -134,12 +134,16 @@ fn a_silent_client_without_hooks_needs_an_install() {
 }
 
 #[test]
-fn a_mistyped_setting_is_named_and_a_click_is_no_event() {
-    let mut home = Installation::without_server(json!({"prot": 6000, "reconcile": {"polling_intervall": 2}}));
+fn a_mistyped_setting_is_named() {
+    let home = Installation::without_server(json!({"prot": 6000, "reconcile": {"polling_intervall": 2}}));
     let said: Vec<String> =
         findings(&home, "configuration").into_iter().map(|(_, message)| message).collect();
     assert!(said[0].contains("`prot`") && said[1].contains("`reconcile.polling_intervall`"), "{said:?}");
-    home.start();
+}
+
+#[test]
+fn what_a_person_does_is_not_counted_as_an_event() {
+    let home = Installation::new(json!({}));
     let dir = home.project("api", "main");
     home.send("UserPromptSubmit", "s1", &dir, json!({"prompt": "x"}));
     home.ok(&["rename", "1", "mine"]);

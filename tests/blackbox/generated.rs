@@ -1,5 +1,5 @@
-//! The completions and manual pages in the repository are what the command tree gives, and the version is what the
-//! build script gives.
+//! The completions and manual pages in the repository match the command tree, and the build script makes the right
+//! version.
 
 #[path = "../../xtask/src/generate.rs"]
 mod generate;
@@ -49,7 +49,7 @@ fn completions_are_printed_for_each_shell() {
     assert_eq!(Command::new(binary()).args(["completions", "tcsh"]).output().unwrap().status.code(), Some(2));
 }
 
-/// What the build script tells cargo in this directory, or why nobody can ask it.
+/// What the build script prints in this directory, or why it cannot be compiled.
 fn build_script(dir: &Path, profile: &str) -> Result<Vec<String>, String> {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let program = dir.join("build-script");
@@ -72,9 +72,9 @@ fn git(dir: &Path, args: &[&str]) -> bool {
     status.is_ok_and(|output| output.status.success())
 }
 
-/// A path that is not there makes cargo build everything again, every time.
+/// Cargo rebuilds everything every time if a watched path does not exist.
 #[test]
-fn the_build_script_watches_only_what_is_there_and_only_for_a_release() {
+fn the_build_script_watches_only_existing_paths_and_only_in_a_release() {
     let home = tempfile::tempdir().unwrap();
     let (plain, main, linked) =
         (home.path().join("plain"), home.path().join("main"), home.path().join("linked"));

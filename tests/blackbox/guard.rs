@@ -18,7 +18,7 @@ impl Project {
         std::fs::create_dir_all(project.join(".git")).unwrap();
         home.set("USER", "dev");
         home.set("CLAUDE_PROJECT_DIR", &project);
-        // Nobody listens there: verdicts have nowhere to go.
+        // Nobody listens there, so verdicts are not sent anywhere.
         home.set("CLAUDE_HEADSPACE_URL", NO_SERVER);
         home.unset("PATH");
         home.run_in(project);
@@ -108,7 +108,7 @@ fn hook_prints_a_decision_or_nothing() {
 }
 
 #[test]
-fn a_broken_configuration_leaves_the_rules_on() {
+fn rules_stay_on_if_the_configuration_is_broken() {
     let home = Project::new();
     home.configure("{ this is no JSON");
     let denied = answer(&home.run(&["guard", "hook"], &home.payload("sudo id")));
@@ -151,7 +151,7 @@ fn explain_shows_the_commands_the_rule_and_the_reason() {
 }
 
 #[test]
-fn foreign_text_has_no_power_over_the_terminal() {
+fn foreign_text_cannot_control_the_terminal() {
     let home = Project::new();
     let output = home.run(&["guard", "explain", "--", "echo \u{1b}[2J\u{7}; sudo \u{1b}]0;x"], b"");
     assert!(!output.stdout.contains(&0x1b) && !output.stdout.contains(&7), "{output:?}");
@@ -172,7 +172,7 @@ fn a_pipe_that_never_closes_is_answered_in_time() {
 }
 
 #[test]
-fn links_on_the_disk_are_followed() {
+fn symbolic_links_are_followed() {
     let home = Project::new();
     let proj = home.project();
     std::fs::create_dir_all(home.at("other/lib")).unwrap();
@@ -181,7 +181,7 @@ fn links_on_the_disk_are_followed() {
     std::os::unix::fs::symlink("build", proj.join("inside")).unwrap();
     let verdict =
         |command: &str| answer(&home.run(&["guard", "check"], &home.payload(command)))["verdict"].clone();
-    // The whole home lies in a temp directory, where deleting is allowed: writing shows where a link leads.
+    // The home is in a temporary directory, where deleting is allowed: reading shows where a link leads.
     std::fs::create_dir_all(home.at(".ssh")).unwrap();
     std::os::unix::fs::symlink("../.ssh/config", proj.join("cfg")).unwrap();
     assert_eq!(verdict("cat .ssh-notes"), "allow");
@@ -191,9 +191,9 @@ fn links_on_the_disk_are_followed() {
     assert_eq!(verdict("rm -rf *"), "ask");
 }
 
-/// Texts that double a value, nest calls deeper than any stack, name paths longer than any disk takes.
+/// Values that double, calls nested deeper than any stack, paths longer than any disk allows.
 #[test]
-fn no_payload_brings_the_guard_down() {
+fn no_payload_crashes_the_guard() {
     let home = Project::new();
     let nested = format!("{}1{}", "os.path.join(".repeat(30_000), ")".repeat(30_000));
     each_row(
@@ -220,7 +220,7 @@ fn no_payload_brings_the_guard_down() {
 }
 
 #[test]
-fn the_text_of_a_file_is_nobodys_business() {
+fn the_text_of_a_written_file_is_not_judged() {
     let home = Project::new();
     let payload = json!({"tool_name": "Write", "cwd": home.project(), "tool_input": {
         "file_path": home.at("proj/notes.md"), "content": "sudo rm -rf /\n\"x\"\n".repeat(200_000)}});
@@ -228,9 +228,9 @@ fn the_text_of_a_file_is_nobodys_business() {
     assert_eq!(answer(&output)["verdict"], "allow");
 }
 
-/// A mistake in the file is told with the next verdict, and costs neither the rules nor the user's choices.
+/// The next verdict reports the mistake, and neither the rules nor the user's other settings are lost.
 #[test]
-fn a_mistake_in_the_configuration_is_told() {
+fn a_mistake_in_the_configuration_is_reported_with_the_verdict() {
     let home = Project::new();
     home.configure(r#"{"port": "x", "guard": {"enabled": true, "rules": {"git.discard": "off"}}}"#);
     let output = home.run(&["guard", "hook"], &home.payload("rm -rf /usr"));
@@ -242,9 +242,9 @@ fn a_mistake_in_the_configuration_is_told() {
     assert_eq!(answer(&by_notify)["hookSpecificOutput"]["permissionDecision"], "deny");
 }
 
-/// The client waits for the hook's end: a server that accepts and never answers must not make it long.
+/// The client waits for the hook to end, so a server that never answers must not delay it.
 #[test]
-fn a_hung_server_does_not_hold_the_verdict_up() {
+fn a_hung_server_does_not_delay_the_verdict() {
     let home = Project::new();
     let server = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", server.local_addr().unwrap());
@@ -257,7 +257,7 @@ fn a_hung_server_does_not_hold_the_verdict_up() {
 }
 
 #[test]
-fn packs_and_scripts_are_judged_through_the_binary() {
+fn rule_packs_and_scripts_are_judged() {
     let home = Project::new();
     let project = home.project();
     std::fs::write(project.join("wipe.sh"), "#!/bin/sh\nrm -rf /usr/local\n").unwrap();
@@ -284,7 +284,7 @@ fn packs_and_scripts_are_judged_through_the_binary() {
             );
         },
     );
-    // Longer than anybody reads, and no file at all: what it was before scripts were read.
+    // A script that is too long or missing is not judged.
     std::fs::write(project.join("long.sh"), format!("#!/bin/sh\n{}\nrm -rf ~/x\n", "# x\n".repeat(20_000)))
         .unwrap();
     for command in ["./long.sh", "./missing.sh"] {
@@ -297,7 +297,7 @@ fn packs_and_scripts_are_judged_through_the_binary() {
 }
 
 #[test]
-fn a_project_may_only_tighten() {
+fn a_project_can_only_tighten_the_rules() {
     let home = Project::new();
     let file = home.at("proj/.headspace.jsonc");
     std::fs::write(
@@ -322,7 +322,7 @@ fn a_project_may_only_tighten() {
 }
 
 #[test]
-fn the_clean_tree_counts_in_the_balanced_profile() {
+fn the_balanced_profile_asks_if_the_work_tree_is_clean() {
     let home = Project::new();
     home.configure(r#"{"guard": {"profile": "balanced"}}"#);
     let project = home.project();
@@ -352,7 +352,7 @@ fn the_clean_tree_counts_in_the_balanced_profile() {
 }
 
 #[test]
-fn typos_in_the_settings_are_errors_with_the_likely_word() {
+fn typos_in_the_configuration_are_errors_with_a_suggestion() {
     let home = Project::new();
     home.configure("{\n  \"guard\": {\n    \"rules\": {\"git.discrad\": \"ask\"}\n  }\n}");
     let rules = home.run(&["guard", "rules"], b"");
@@ -374,7 +374,7 @@ fn typos_in_the_settings_are_errors_with_the_likely_word() {
 }
 
 #[test]
-fn other_events_get_their_own_form_or_nothing() {
+fn other_events_get_their_own_output_or_none() {
     let home = Project::new();
     let event = |name: &str, command: &str| {
         let payload = json!({"session_id": "s1", "hook_event_name": name, "cwd": home.project(),
@@ -416,7 +416,7 @@ fn the_guard_fails_as_configured() {
 }
 
 #[test]
-fn a_pipe_in_place_of_the_configuration_does_not_hang() {
+fn a_pipe_in_place_of_the_configuration_does_not_hang_the_guard() {
     let home = Project::new();
     let dir = home.config_file().parent().unwrap().to_owned();
     std::fs::create_dir_all(&dir).unwrap();
@@ -455,7 +455,7 @@ fn explain_takes_any_tool_and_names_the_source() {
 }
 
 #[test]
-fn a_reason_offers_what_is_not_set_yet() {
+fn a_reason_offers_only_settings_that_differ() {
     let home = Project::new();
     let reason = |command: &str| {
         answer(&home.run(&["guard", "check"], &home.payload(command)))["reason"].as_str().unwrap().to_owned()
@@ -465,7 +465,7 @@ fn a_reason_offers_what_is_not_set_yet() {
 }
 
 #[test]
-fn a_person_allows_with_one_key_and_an_agent_never() {
+fn a_person_can_allow_a_command_and_an_agent_cannot() {
     let home = Project::new();
     let verdict =
         |command: &str| answer(&home.run(&["guard", "check"], &home.payload(command)))["verdict"].clone();
@@ -512,7 +512,7 @@ fn a_person_allows_with_one_key_and_an_agent_never() {
 }
 
 #[test]
-fn install_asks_how_much_the_guard_minds_on_a_terminal_only() {
+fn install_asks_for_the_guards_profile_only_on_a_terminal() {
     let home = Project::new();
     let config = home.config_file();
     let silent = home.run(&["install", "--guard"], b"2\n");

@@ -24,7 +24,7 @@ impl World {
         let project = projects.path().canonicalize().unwrap().join("my project");
         std::fs::create_dir_all(&project).unwrap();
         let mut home = Home::new();
-        // Hooks of these tests are written in Python, too, wherever that is.
+        // Some hooks of these tests are Python programs, wherever Python is installed.
         home.set("PATH", std::env::var_os("PATH").unwrap());
         home.set("OUT", home.at("out"));
         home.unset("CLAUDE_HEADSPACE_URL");
@@ -73,7 +73,7 @@ impl World {
 }
 
 #[test]
-fn a_hook_past_its_time_takes_its_whole_group_along() {
+fn a_hook_that_times_out_is_killed_with_its_whole_process_group() {
     let command = "sleep 60 & echo $! > \"$OUT\"; trap '' TERM; echo partial; wait; wait";
     let world =
         World::hooks("UserPromptSubmit", json!([{"type": "command", "command": command, "timeout": 0.3}]));
@@ -98,7 +98,7 @@ fn is_zombie(pid: &str) -> bool {
 }
 
 #[test]
-fn a_background_child_that_holds_the_pipe_costs_half_a_second() {
+fn a_background_child_that_holds_the_pipe_does_not_hold_the_answer() {
     let world = World::hooks("Stop", json!([{"type": "command", "command": "sleep 30 & echo started"}]));
     let begin = Instant::now();
     let answer = world.json(&["run", "Stop"]);
@@ -124,7 +124,7 @@ fn a_background_child_that_keeps_writing_does_not_hold_the_answer() {
 }
 
 #[test]
-fn output_is_cut_at_a_mebibyte_and_input_may_stay_unread() {
+fn output_is_cut_at_a_mebibyte_and_unread_input_is_no_failure() {
     let command = "head -c 3000000 /dev/zero | tr '\\0' x; head -c 2000000 /dev/zero | tr '\\0' y >&2";
     let world = World::hooks("PreToolUse", json!([{"type": "command", "command": command}]));
     let payload = json!({"tool_name": "Write", "tool_input": {"content": "z".repeat(3_000_000)}}).to_string();
@@ -138,7 +138,7 @@ fn output_is_cut_at_a_mebibyte_and_input_may_stay_unread() {
 }
 
 #[test]
-fn deaths_and_failed_starts_are_failures_that_do_not_block() {
+fn killed_hooks_and_failed_starts_do_not_block() {
     let world = World::hooks(
         "PreToolUse",
         json!([
@@ -252,7 +252,7 @@ fn times_are_measured_over_many_runs() {
 }
 
 #[test]
-fn people_are_told_what_the_client_would_conclude() {
+fn the_text_says_what_the_client_would_conclude() {
     let world = World::with(json!({"hooks": {"PreToolUse": [
         {"matcher": "Bash", "hooks": [
             {"type": "command", "command": "echo no force pushes >&2; exit 2"},
@@ -279,7 +279,7 @@ fn people_are_told_what_the_client_would_conclude() {
 }
 
 #[test]
-fn control_characters_of_hooks_never_reach_the_terminal() {
+fn control_characters_from_hooks_never_reach_the_terminal() {
     let command = "printf '\\033[31mred\\007'; printf '\\033]0;x\\007' >&2; exit 2";
     let world = World::hooks("Stop", json!([{"type": "command", "command": command}]));
     world.put(&world.home.at(".claude/settings.json"), "{\"hooks\": {\"\u{1b}[31mStop\": []}}");
@@ -290,7 +290,7 @@ fn control_characters_of_hooks_never_reach_the_terminal() {
 }
 
 #[test]
-fn wrong_usage_is_told_apart_from_failure() {
+fn wrong_usage_and_failure_have_different_exit_codes() {
     let world = World::new();
     each_row(
         [
@@ -317,7 +317,7 @@ fn wrong_usage_is_told_apart_from_failure() {
 }
 
 #[test]
-fn the_list_marks_doubles_ours_and_what_is_off() {
+fn the_list_marks_duplicates_our_hooks_and_disabled_ones() {
     let notify = json!({"type": "command", "command": "\"/opt/my tools/headspace\" notify", "timeout": 5});
     let same = json!({"type": "command", "command": "same"});
     let world = World::with(json!({"hooks": {"Stop": [{"hooks": [notify, same]}]}}));
@@ -377,7 +377,7 @@ fn a_file_that_is_user_and_project_settings_is_read_once() {
 }
 
 #[test]
-fn hints_tell_what_will_not_work_and_do_not_fail_the_check() {
+fn hints_name_commands_that_will_not_work_and_do_not_fail_the_check() {
     let world = World::new();
     world.put(&world.project.join("plain.sh"), "#!/bin/sh\n");
     world.put(&world.home.at("my tools/x.sh"), "#!/bin/sh\n");
@@ -447,7 +447,7 @@ fn hints_know_the_quirks_of_the_client() {
 }
 
 #[test]
-fn people_get_file_line_column_path_and_what_to_write() {
+fn problems_are_listed_with_file_line_column_path_and_fix() {
     let world = World::new();
     let text = "{\n  \"hooks\": {\n    \"PreToolUse\": [{\"hooks\": [{\"type\": \"command\", \"command\": \"true\", \"timeout\": \"5\"}]}]\n  }\n}\n";
     world.put(&world.home.at(".claude/settings.json"), text);
@@ -502,10 +502,10 @@ fn redirects_and_text_are_failures_of_an_http_hook() {
 }
 
 #[test]
-fn a_session_is_recorded_through_the_client_of_the_users_choice() {
+fn capture_records_a_session_of_the_given_client() {
     let world = World::new();
     let client = world.home.at("client.sh");
-    // Reads the settings it is given and does to each hook what the client does.
+    // Reads the settings it is given and runs each hook as the client does.
     let script = r#"
 import json, subprocess, sys
 hooks = json.load(open(sys.argv[sys.argv.index("--settings") + 1]))["hooks"]
@@ -551,7 +551,7 @@ fn wave_hooks_run_in_order_with_their_own_environment() {
 }
 
 #[test]
-fn a_rehearsal_leaves_no_trace_in_the_history() {
+fn running_our_own_hook_leaves_no_event_behind() {
     let notify = format!("CLAUDE_HEADSPACE_URL=http://127.0.0.1:1 '{}' notify", binary());
     let world = World::hooks("PreToolUse", json!([{"type": "command", "command": notify}]));
     let answer = world.json(&["run", "PreToolUse", "--tool", "Bash"]);

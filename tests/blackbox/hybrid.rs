@@ -1,4 +1,4 @@
-//! Hybrid mode through the binary: what hooks do not say is seen in transcripts, processes and settings.
+//! Hybrid mode: what hooks do not report is found in transcripts, processes and settings.
 
 use headspace_platform::clock::WallClock;
 use headspace_test_support::{Home, Process, Server, each_row, wait_for, wait_until};
@@ -33,7 +33,7 @@ impl Sessions {
         self.server = Some(self.home.serve());
     }
 
-    /// Without a warning.
+    /// Kills the server.
     fn stop(&mut self) {
         self.server.take().unwrap().kill();
     }
@@ -133,7 +133,7 @@ fn idle(agent: &Value) -> bool {
 }
 
 #[test]
-fn esc_while_the_server_was_away_is_seen_when_it_is_back() {
+fn an_interrupt_while_the_server_was_down_is_seen_when_it_is_back() {
     let mut sessions = Sessions::new();
     sessions.post("user-prompt-submit", "s", json!({"prompt": "go"}));
     sessions.said("s", "On it.", "tool_use");
@@ -148,7 +148,7 @@ fn esc_while_the_server_was_away_is_seen_when_it_is_back() {
 }
 
 #[test]
-fn the_last_answer_is_taken_before_the_session_ends() {
+fn the_last_answer_is_recorded_before_the_session_ends() {
     each_row(
         [
             ("All of it is done.", "agent completion: All of it is done."),
@@ -177,7 +177,7 @@ fn the_last_answer_is_taken_before_the_session_ends() {
 }
 
 #[test]
-fn the_answer_that_is_written_after_the_session_ended_is_kept() {
+fn an_answer_written_after_the_session_ended_is_recorded() {
     let mut sessions = Sessions::with_pace(60.0);
     sessions.post("user-prompt-submit", "s", json!({"prompt": "go"}));
     sessions.post("session-end", "s", json!({"reason": "other"}));
@@ -188,7 +188,7 @@ fn the_answer_that_is_written_after_the_session_ended_is_kept() {
 }
 
 #[test]
-fn a_stop_without_text_asks_as_the_line_says_that_is_written_seconds_later() {
+fn a_stop_without_text_asks_what_its_late_transcript_line_asks() {
     let mut sessions = Sessions::with_pace(60.0);
     sessions.post("user-prompt-submit", "s", json!({"prompt": "go"}));
     let content = json!([{"type": "text", "text": "Shall I push it?"}]);
@@ -208,7 +208,7 @@ fn a_stop_without_text_asks_as_the_line_says_that_is_written_seconds_later() {
 }
 
 #[test]
-fn esc_before_the_first_word_is_seen_in_what_the_client_says_of_itself() {
+fn an_interrupt_before_the_first_output_is_seen_in_the_clients_status_file() {
     let sessions = Sessions::new();
     let pid = std::process::id();
     let start = headspace_platform::process::start_time(pid);
@@ -254,7 +254,7 @@ fn a_half_written_line_waits_for_the_rest() {
 }
 
 #[test]
-fn when_the_hooks_are_lost_the_transcript_tells_the_rest() {
+fn the_transcript_reports_what_lost_hooks_do_not() {
     let mut sessions = Sessions::new();
     sessions.post("session-start", "s", json!({"source": "startup"}));
     // The time by which a hook may be late must be over.
@@ -272,7 +272,7 @@ fn when_the_hooks_are_lost_the_transcript_tells_the_rest() {
 }
 
 #[test]
-fn a_found_session_keeps_its_agent_when_hooks_begin_to_tell() {
+fn a_discovered_session_keeps_its_agent_when_hooks_arrive() {
     let mut sessions = Sessions::new();
     sessions.write("s", "user", json!({"message": {"content": "look around"}}));
     let found = sessions.until("s", working);
@@ -284,10 +284,10 @@ fn a_found_session_keeps_its_agent_when_hooks_begin_to_tell() {
     assert_eq!(sessions.turns(&agent), ["user command: look around", "agent completion: Looked."]);
 }
 
-/// No hook says that it ended, so its process is watched; where somebody else's place can be asked for.
+/// No hook reports its end, so its process is watched. That needs the directory of a process, which only Linux shows.
 #[test]
 #[cfg(target_os = "linux")]
-fn a_found_session_ends_with_its_process() {
+fn a_discovered_session_ends_with_its_process() {
     let mut sessions = Sessions::new();
     let client = Process::named("claude", &sessions.home.at("project"));
     sessions.write("s", "user", json!({"message": {"content": "look around"}}));
@@ -295,7 +295,7 @@ fn a_found_session_ends_with_its_process() {
     let found = sessions.until("s", idle);
     assert_eq!(found["source"], "transcript");
     assert_eq!(found["claude_pid"], client.id());
-    // Across a restart, too: the process is part of what was stored.
+    // The process is stored, so this works across a restart too.
     sessions.stop();
     sessions.start();
     assert_eq!(sessions.agent("s").unwrap()["ended_at"], Value::Null);
@@ -325,7 +325,7 @@ fn a_prompt_after_a_refusal_is_a_command_and_not_an_answer() {
 }
 
 #[test]
-fn a_refusal_with_words_lets_the_turn_go_on() {
+fn a_turn_goes_on_after_a_refusal_with_instructions() {
     let mut sessions = Sessions::new();
     let call = json!({"tool_name": "Bash", "tool_use_id": "t1", "tool_input": {"command": "rm x"}});
     sessions.post("user-prompt-submit", "s", json!({"prompt": "clean up"}));
@@ -339,7 +339,7 @@ fn a_refusal_with_words_lets_the_turn_go_on() {
 }
 
 #[test]
-fn a_transcript_is_followed_to_its_new_place() {
+fn a_transcript_that_moves_is_followed() {
     let mut sessions = Sessions::new();
     sessions.post("user-prompt-submit", "s", json!({"prompt": "go"}));
     sessions.said("s", "Before the move.", "tool_use");
@@ -359,7 +359,7 @@ fn a_transcript_is_followed_to_its_new_place() {
 }
 
 #[test]
-fn a_long_transcript_is_met_at_its_end() {
+fn a_long_transcript_is_read_from_its_end() {
     let mut sessions = Sessions::new();
     let usage = json!({"input_tokens": 50_000});
     let old = json!([{"type": "text", "text": "Old words."}]);
@@ -384,9 +384,9 @@ fn a_long_transcript_is_met_at_its_end() {
 }
 
 #[test]
-fn a_process_of_another_host_is_nobodys_business() {
+fn a_process_on_another_host_is_not_looked_up_here() {
     let sessions = Sessions::new();
-    // No system gives such a pid to anybody.
+    // No process can have this pid.
     let gone = json!({"claude_pid": 4_194_305, "claude_pid_start": 1});
     let mut elsewhere = gone.clone();
     elsewhere["host"] = "another-machine.invalid".into();
@@ -397,9 +397,9 @@ fn a_process_of_another_host_is_nobodys_business() {
     assert_eq!(sessions.agent("there").unwrap()["ended_at"], Value::Null);
 }
 
-/// Two containers have one name, and the pids of one mean nothing in the other.
+/// Two containers have the same name, and the pids of one mean nothing in the other.
 #[test]
-fn a_process_of_another_machine_of_our_name_is_nobodys_business() {
+fn a_process_on_another_machine_with_our_name_is_not_looked_up_here() {
     let sessions = Sessions::new();
     let ours = std::fs::read_to_string(sessions.home.state().join("host_id")).unwrap();
     let name = headspace_platform::process::host_name();
@@ -422,7 +422,7 @@ fn a_machine_that_was_renamed_is_still_this_one() {
     let start = headspace_platform::process::start_time(client.id());
     let from = |start: Option<u64>| json!({"claude_pid": client.id(), "claude_pid_start": start, "host": "renamed.invalid", "host_id": ours.trim()});
     sessions.post("session-start", "renamed", from(start));
-    // Another process of that pid: a container that was given our state directory.
+    // Another process with the same pid: a container that shares our state directory.
     let mut elsewhere = from(start.map(|start| start + 1));
     elsewhere["working_directory"] = json!("/elsewhere");
     sessions.post("session-start", "shared", elsewhere);
@@ -435,7 +435,7 @@ fn a_machine_that_was_renamed_is_still_this_one() {
 }
 
 #[test]
-fn a_subagents_refused_dialog_no_longer_asks() {
+fn a_subagents_refused_dialog_is_closed() {
     let mut sessions = Sessions::new();
     let call = json!({"agent_id": "a1", "agent_type": "helper", "tool_name": "Bash", "tool_use_id": "t1"});
     sessions.post("subagent-start", "s", json!({"agent_id": "a1", "agent_type": "helper"}));
@@ -467,7 +467,7 @@ fn lost_hooks_are_noticed() {
     until("missing");
 }
 
-/// A process that stands for a client, and the file in which it writes what it does.
+/// A process in place of a client, and its status file.
 #[cfg(target_os = "linux")]
 struct FakeClient {
     process: Process,
@@ -517,7 +517,7 @@ fn dialog_takes_keys() {
 
 #[test]
 #[cfg(target_os = "linux")]
-fn yes_and_esc_are_seen_in_the_clients_own_file() {
+fn answers_to_a_dialog_are_seen_in_the_clients_status_file() {
     let sessions = Sessions::new();
     let client = FakeClient::new(&sessions);
     let bash = json!({"tool_name": "Bash", "tool_input": {"command": "npm test"}});
@@ -543,14 +543,14 @@ fn yes_and_esc_are_seen_in_the_clients_own_file() {
     assert_eq!(agent["client_status"]["status"], "idle");
     client.says("s1", "idle", json!({"name": "my-name", "nameSource": "user"}));
     sessions.until("s1", |agent| agent["name"] == "my-name");
-    // The end of the process ends the agent, whatever the file that it left behind says.
+    // The end of the process ends the agent, whatever its leftover file says.
     drop(client);
     sessions.until("s1", |agent| agent["end_reason"] == "process_gone");
 }
 
 #[test]
 #[cfg(target_os = "linux")]
-fn a_session_without_hooks_is_found_by_its_file_and_its_dialog_needs_the_user() {
+fn a_session_without_hooks_is_discovered_by_its_status_file_and_its_dialog_needs_the_user() {
     let sessions = Sessions::new();
     let client = FakeClient::new(&sessions);
     client.says("s1", "idle", json!({}));
@@ -564,7 +564,7 @@ fn a_session_without_hooks_is_found_by_its_file_and_its_dialog_needs_the_user() 
     sessions.until("s1", |agent| agent["status"] == "working");
     client.says("s1", "shell", json!({}));
     sessions.until("s1", |agent| agent["group"] == "background");
-    // Another process's file, and one of a process that is gone, say nothing.
+    // The file of another process, or of one that has ended, is ignored.
     client.says("s1", "waiting", json!({"procStart": "1"}));
     std::fs::write(client.file.with_file_name("1.json"), r#"{"pid":1,"sessionId":"s2","status":"busy"}"#)
         .unwrap();
@@ -577,7 +577,7 @@ fn a_session_without_hooks_is_found_by_its_file_and_its_dialog_needs_the_user() 
 
 #[test]
 #[cfg(target_os = "linux")]
-fn without_the_file_nothing_is_worse_than_before() {
+fn without_the_status_file_the_transcript_still_shows_an_interrupt() {
     let mut sessions = Sessions::new();
     let client = FakeClient::new(&sessions);
     client.says("s1", "busy", json!({}));
@@ -590,7 +590,7 @@ fn without_the_file_nothing_is_worse_than_before() {
 
 #[test]
 #[cfg(target_os = "linux")]
-fn hooks_that_vanish_from_the_settings_are_missed_at_once() {
+fn hooks_removed_from_the_settings_are_noticed_at_once() {
     let sessions = Sessions::new();
     let settings = sessions.home.at(".claude/settings.json");
     std::fs::create_dir_all(settings.parent().unwrap()).unwrap();
@@ -601,7 +601,7 @@ fn hooks_that_vanish_from_the_settings_are_missed_at_once() {
         wait_until(&format!("hooks to be {word}"), || sessions.get("/hook/status")["hooks"] == word);
     };
     says("installed");
-    // As editors do it: another file takes its name.
+    // Editors replace a file by renaming another one.
     std::fs::write(settings.with_extension("new"), "{}").unwrap();
     std::fs::rename(settings.with_extension("new"), &settings).unwrap();
     says("missing");

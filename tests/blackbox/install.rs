@@ -1,4 +1,4 @@
-//! Install and uninstall as a user meets them: through the binary, in a home of their own.
+//! `install` and `uninstall` as a user runs them.
 
 use headspace_test_support::{Home, Tmux, binary, copy_program, each_row, succeeded};
 use serde_json::Value;
@@ -72,7 +72,7 @@ fn events_of(text: &str, words: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn uninstall_gives_the_bytes_back_whatever_the_file_looked_like() {
+fn uninstall_restores_every_byte_whatever_the_file_looked_like() {
     let shapes = [
         PRETTY.to_owned(),
         PRETTY.replace('\n', "\r\n"),
@@ -108,7 +108,7 @@ fn uninstall_gives_the_bytes_back_whatever_the_file_looked_like() {
 }
 
 #[test]
-fn a_home_without_claude_is_left_without_it() {
+fn uninstall_leaves_no_directory_that_install_made() {
     let home = Home::new();
     home.ok(&["install"]);
     assert_eq!(events_of(&read(&settings(&home)), &[binary(), "notify"]).len(), 28);
@@ -118,7 +118,7 @@ fn a_home_without_claude_is_left_without_it() {
 }
 
 #[test]
-fn what_install_did_is_told() {
+fn install_says_what_it_did() {
     let home = with_settings(PRETTY);
     let told = home.ok(&["install"]);
     for part in [
@@ -153,7 +153,7 @@ fn the_test_event_leaves_nothing_behind() {
 }
 
 #[test]
-fn a_moved_binary_is_updated_in_place_and_undone_to_the_byte() {
+fn a_moved_binary_is_updated_in_place_and_uninstall_restores_every_byte() {
     let home = with_settings(PRETTY);
     home.ok(&["install"]);
     let installed = read(&settings(&home));
@@ -163,7 +163,7 @@ fn a_moved_binary_is_updated_in_place_and_undone_to_the_byte() {
     let told = succeeded(home.command_of(&moved, &["install"]).output().unwrap());
     assert!(told.contains("28 updated") && told.contains("delivered in "), "{told}");
     assert_eq!(read(&settings(&home)), installed.replace(binary(), moved.to_str().unwrap()));
-    // A path that a shell would take apart is written as a line that it puts together again.
+    // A path that a shell would split is quoted.
     let odd = home.at("it's a dir/headspace");
     fs::create_dir_all(odd.parent().unwrap()).unwrap();
     fs::rename(&moved, &odd).unwrap();
@@ -192,12 +192,12 @@ fn edits_made_after_install_survive_uninstall() {
 }
 
 #[test]
-fn ten_backups_are_kept_and_the_first_of_all() {
+fn the_first_and_the_last_ten_backups_are_kept() {
     let home = with_settings(PRETTY);
     home.ok(&["install"]);
     for round in 0..15 {
         let text = read(&settings(&home));
-        // Taking an entry out makes the next install write again.
+        // After an entry is removed, the next install writes again.
         let start = text.find("    \"Setup\"").unwrap_or_else(|| panic!("{text}"));
         let end = start + text[start..].find('\n').unwrap() + 1;
         let mut text = text;
@@ -214,7 +214,7 @@ fn ten_backups_are_kept_and_the_first_of_all() {
 }
 
 #[test]
-fn links_stay_links_and_modes_stay() {
+fn symbolic_links_and_modes_are_kept() {
     for relative in [false, true] {
         let home = Home::new();
         let real = home.write("dotfiles/claude/settings.json", PRETTY);
@@ -242,7 +242,7 @@ fn links_stay_links_and_modes_stay() {
 }
 
 #[test]
-fn a_second_hard_link_is_told_of() {
+fn a_second_hard_link_gets_a_warning() {
     let home = with_settings(PRETTY);
     fs::hard_link(settings(&home), home.at("other.json")).unwrap();
     let output = home.run(&["install"]);
@@ -251,7 +251,7 @@ fn a_second_hard_link_is_told_of() {
 }
 
 #[test]
-fn a_doubtful_file_is_refused_in_one_line_with_its_place() {
+fn an_invalid_file_is_refused_in_one_line_with_line_and_column() {
     let cases: &[(&[u8], &str)] = &[
         (b"{\"model\": \"opus\",", ":1:18: not valid JSON"),
         (b"hello", ":1:1: not valid JSON"),
@@ -357,7 +357,7 @@ fn scopes_and_directories_choose_the_file() {
 }
 
 #[test]
-fn of_several_files_all_are_changed_or_none() {
+fn either_all_of_several_files_are_changed_or_none() {
     let home = Home::new();
     home.write("one/settings.json", "{}");
     home.write("two/settings.json", "{\"hooks\": []}");
@@ -368,7 +368,7 @@ fn of_several_files_all_are_changed_or_none() {
 }
 
 #[test]
-fn chosen_events_are_the_only_ones() {
+fn only_the_chosen_events_are_installed() {
     let home = Home::new();
     home.ok(&["install", "--events", "Stop,permission-request"]);
     assert_eq!(events_of(&read(&settings(&home)), &[binary(), "notify"]), ["Stop", "PermissionRequest"]);
@@ -380,7 +380,7 @@ fn chosen_events_are_the_only_ones() {
 }
 
 #[test]
-fn the_script_delivers_and_is_quiet_when_the_binary_is_gone() {
+fn the_script_delivers_events_and_is_silent_if_the_binary_is_gone() {
     let home = Home::new();
     let bin = home.at("my apps/headspace");
     fs::create_dir_all(bin.parent().unwrap()).unwrap();
@@ -399,7 +399,7 @@ fn the_script_delivers_and_is_quiet_when_the_binary_is_gone() {
 }
 
 #[test]
-fn a_script_of_somebody_else_is_not_touched() {
+fn a_script_that_headspace_did_not_write_is_not_touched() {
     let home = Home::new();
     let script = home.write(".claude/hooks/notify-headspace.sh", "#!/bin/sh\nmine\n");
     let output = home.run(&["install"]);
@@ -428,7 +428,7 @@ fn wave_gets_its_four_events_in_its_own_form() {
 }
 
 #[test]
-fn an_old_client_gets_only_what_it_knows() {
+fn an_old_client_gets_only_the_events_it_knows() {
     let home = Home::new();
     home.program("claude", "#!/bin/sh\necho '2.0.50 (Claude Code)'\n");
     let told = home.ok(&["install", "--guard"]);
@@ -479,7 +479,7 @@ fn guard_and_status_line_come_and_go() {
 }
 
 #[test]
-fn two_installs_at_once_are_as_good_as_one() {
+fn concurrent_installs_have_the_result_of_one() {
     for _ in 0..5 {
         let home = with_settings(PRETTY);
         let children: Vec<_> = (0..4)
@@ -496,7 +496,7 @@ fn two_installs_at_once_are_as_good_as_one() {
     }
 }
 
-/// Killed at any moment the file is the old one or the new one, and the next install puts all in order.
+/// Whenever it is killed, the file is the old one or the new one, and the next install completes the work.
 #[test]
 fn a_killed_install_or_uninstall_leaves_a_whole_file() {
     let home = with_settings(PRETTY);
@@ -519,7 +519,7 @@ fn a_killed_install_or_uninstall_leaves_a_whole_file() {
 }
 
 #[test]
-fn the_lines_for_tmux_are_taken_by_tmux() {
+fn tmux_accepts_the_printed_configuration() {
     let home = Home::new();
     let lines = home.ok(&["install", "--tmux"]);
     assert!(!home.at(".claude").exists() && lines.contains("status --tmux"));

@@ -1,4 +1,4 @@
-//! The hook command in all weathers, through the binary. No server is needed: a stand-in listens.
+//! `headspace notify` under all conditions, against a fake server.
 
 use headspace_test_support::{Home, NO_SERVER, Request, answer, each_row, listen, run};
 use serde_json::{Value, json};
@@ -79,9 +79,9 @@ fn an_event_is_posted_with_what_identifies_the_session() {
     assert!(home.spooled().is_empty());
 }
 
-/// A machine is not its name: what tells it from others is made once, and goes along with every event.
+/// Machines can share a name, so each makes an id once and sends it with every event.
 #[test]
-fn the_machines_id_is_made_once_and_is_its_own() {
+fn the_machines_id_is_made_once_and_differs_between_machines() {
     use std::os::unix::fs::PermissionsExt;
     let (url, requests) = listen(answer("200 OK", ACK));
     let id_from = |home: &Home| {
@@ -97,7 +97,7 @@ fn the_machines_id_is_made_once_and_is_its_own() {
     assert_eq!(std::fs::read_to_string(&file).unwrap().trim(), id);
     assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
     assert_eq!(std::fs::metadata(home.state()).unwrap().permissions().mode() & 0o777, 0o700);
-    // What cannot be kept, or was not written whole, is no reason to lose an event.
+    // An id that cannot be read does not lose the event.
     std::fs::write(&file, "").unwrap();
     silent_success(&notify(&home, &url, STOP));
     assert_eq!(requests.next().body["host_id"], Value::Null);
@@ -106,7 +106,7 @@ fn the_machines_id_is_made_once_and_is_its_own() {
 }
 
 #[test]
-fn an_event_nobody_acknowledged_is_in_the_spool() {
+fn an_event_that_was_not_acknowledged_is_in_the_spool() {
     let foreign = "HTTP/1.1 200 OK\r\ncontent-type: text/html\r\n\r\n<html>hello</html>";
     let endless = |mut stream: TcpStream| {
         let _ = stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n{\"hook_output\":\"");
@@ -138,7 +138,7 @@ fn an_event_nobody_acknowledged_is_in_the_spool() {
         ("nonsense", "what is this".to_owned()),
         ("unknown name", "http://no.such.host.invalid:1".to_owned()),
     ];
-    // All at once, since each hook waits as long as it may.
+    // All at once, because each hook waits until its own limit.
     std::thread::scope(|scope| {
         let hook = |url| {
             scope.spawn(move || {
@@ -167,7 +167,7 @@ fn an_event_nobody_acknowledged_is_in_the_spool() {
 }
 
 #[test]
-fn what_waits_in_the_spool_holds_no_secrets() {
+fn the_spool_holds_no_secrets() {
     let key = format!("{}_{}", "ghp", "aB3".repeat(12));
     let prompt = format!("push it\nwith {key}");
     let event =
@@ -186,7 +186,7 @@ fn what_waits_in_the_spool_holds_no_secrets() {
 }
 
 #[test]
-fn what_our_server_refuses_for_good_is_not_kept() {
+fn an_event_that_the_server_rejects_is_not_spooled() {
     each_row(
         ["400 Bad Request", "413 Payload Too Large"],
         |status| status.to_string(),
@@ -228,7 +228,7 @@ fn garbage_is_neither_delivered_nor_kept() {
 }
 
 #[test]
-fn a_name_given_as_argument_wins_in_either_spelling() {
+fn the_event_name_in_the_arguments_wins() {
     let (home, (url, requests)) = (Home::with_xdg_directories(), listen(answer("200 OK", ACK)));
     each_row(
         [
@@ -248,7 +248,7 @@ fn a_name_given_as_argument_wins_in_either_spelling() {
 }
 
 #[test]
-fn who_asks_for_help_gets_it() {
+fn help_is_printed_on_request() {
     each_row(
         [
             (&["notify", "--help"][..], "Usage: headspace notify [EVENT]"),
@@ -267,7 +267,7 @@ fn who_asks_for_help_gets_it() {
 }
 
 #[test]
-fn stdin_that_never_closes_does_not_hold_the_event_up() {
+fn stdin_that_never_closes_does_not_delay_the_event() {
     let (home, (url, requests)) = (Home::with_xdg_directories(), listen(answer("200 OK", ACK)));
     let start = |input: &str| {
         let mut child = command(&home, &url, &["notify"]).spawn().unwrap();
@@ -284,7 +284,7 @@ fn stdin_that_never_closes_does_not_hold_the_event_up() {
 }
 
 #[test]
-fn the_servers_words_are_printed_only_if_the_client_knows_them() {
+fn the_servers_output_is_printed_only_if_the_client_knows_it() {
     let context =
         |event: &str| json!({"hookSpecificOutput": {"hookEventName": event, "additionalContext": "c"}});
     each_row(
@@ -309,7 +309,7 @@ fn the_servers_words_are_printed_only_if_the_client_knows_them() {
 }
 
 #[test]
-fn what_the_payload_already_says_is_not_added_again() {
+fn fields_that_the_payload_has_are_not_replaced() {
     let (home, (url, requests)) = (Home::with_xdg_directories(), listen(answer("200 OK", ACK)));
     let input = r#"{"session_id":"s","hook_event_name":"Stop","host":"other","delivery_id":"d1","sent_at":"2026-01-01T00:00:00Z"}"#;
     silent_success(&notify(&home, &url, input));
@@ -317,12 +317,12 @@ fn what_the_payload_already_says_is_not_added_again() {
 }
 
 #[test]
-fn hundreds_of_hooks_at_once_spool_every_event_whole() {
+fn two_hundred_hooks_at_once_spool_every_event_whole() {
     let (home, url) = (Home::with_xdg_directories(), NO_SERVER);
     let filler = "y".repeat(3000);
     let children: Vec<Child> = (0..200)
         .map(|n| {
-            let mut child = command(&home, &url, &["notify"]).spawn().unwrap();
+            let mut child = command(&home, url, &["notify"]).spawn().unwrap();
             let input =
                 format!(r#"{{"session_id":"s","hook_event_name":"Stop","n":{n},"filler":"{filler}"}}"#);
             child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
@@ -344,7 +344,7 @@ fn hundreds_of_hooks_at_once_spool_every_event_whole() {
 /// Runs `notify` against a hung server and sends it `signal` once the event has arrived there.
 fn signalled(home: &Home, signal: i32) -> Output {
     let (url, requests) = listen(hung);
-    let mut child = command(&home, &url, &["notify"]).spawn().unwrap();
+    let mut child = command(home, &url, &["notify"]).spawn().unwrap();
     child.stdin.take().unwrap().write_all(STOP.as_bytes()).unwrap();
     requests.next();
     // SAFETY: our own child, not yet waited for.
@@ -353,7 +353,7 @@ fn signalled(home: &Home, signal: i32) -> Output {
 }
 
 #[test]
-fn a_connection_that_never_comes_about_is_given_up() {
+fn a_connection_that_is_never_accepted_is_given_up() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     // SAFETY: an open descriptor. The queue is made as short as it can be, then filled: who comes now gets no answer.
@@ -367,7 +367,7 @@ fn a_connection_that_never_comes_about_is_given_up() {
 }
 
 #[test]
-fn a_client_that_ends_its_hooks_does_not_lose_the_event() {
+fn a_hook_that_the_client_ends_does_not_lose_the_event() {
     each_row(
         [libc::SIGTERM, libc::SIGINT, libc::SIGHUP],
         |signal| format!("signal {signal}"),
@@ -391,7 +391,7 @@ fn a_crash_is_a_silent_success() {
 }
 
 #[test]
-fn a_parent_that_blocked_the_alarm_does_not_stop_the_clock() {
+fn the_time_limit_holds_if_the_parent_blocked_signals() {
     let (home, (url, _requests)) = (Home::with_xdg_directories(), listen(hung));
     let mut command = command(&home, &url, &["notify"]);
     let block = || {
@@ -410,7 +410,7 @@ fn a_parent_that_blocked_the_alarm_does_not_stop_the_clock() {
 }
 
 #[test]
-fn closed_descriptors_are_survived() {
+fn the_hook_survives_closed_descriptors() {
     let said = json!({"status": "ok", "event_id": 1, "hook_output": {"systemMessage": "hello"}}).to_string();
     let (home, (url, requests)) = (Home::with_xdg_directories(), listen(answer("200 OK", &said)));
     each_row(
@@ -448,11 +448,11 @@ fn a_large_event_arrives_whole() {
 }
 
 #[test]
-fn the_debug_log_tells_what_happened_and_no_secrets() {
+fn the_debug_log_says_what_happened_without_secrets() {
     let (home, url) = (Home::with_xdg_directories(), NO_SERVER);
-    silent_success(&notify(&home, &url, STOP));
+    silent_success(&notify(&home, url, STOP));
     assert!(!home.state().join("notify.log").exists());
-    let mut command = command(&home, &url, &["notify"]);
+    let mut command = command(&home, url, &["notify"]);
     command.env("HEADSPACE_DEBUG", "1").env("OTHER", "not-for-the-log");
     silent_success(&run(command, STOP));
     let log = std::fs::read_to_string(home.state().join("notify.log")).unwrap();
@@ -461,7 +461,7 @@ fn the_debug_log_tells_what_happened_and_no_secrets() {
 }
 
 #[test]
-fn a_bare_call_with_a_payload_is_a_notify_and_without_one_gives_the_help() {
+fn without_arguments_a_payload_is_delivered_and_anything_else_gets_the_help() {
     let (home, (url, requests)) = (Home::with_xdg_directories(), listen(answer("200 OK", ACK)));
     silent_success(&run(command(&home, &url, &[]), STOP));
     assert_eq!(requests.next().body["session_id"], "s1");
@@ -482,7 +482,7 @@ const STATUS: &str =
     r#"{"session_id":"s1","cwd":"/","model":{"id":"m","display_name":"Opus"},"cost":{"total_cost_usd":2}}"#;
 
 #[test]
-fn the_status_line_is_the_users_own_and_its_data_is_reported() {
+fn statusline_prints_the_users_own_line_and_reports_its_data() {
     let (home, (url, requests)) = (Home::with_xdg_directories(), listen(answer("200 OK", ACK)));
     each_row(
         [
@@ -505,7 +505,7 @@ fn the_status_line_is_the_users_own_and_its_data_is_reported() {
 }
 
 #[test]
-fn the_status_line_needs_neither_server_nor_sense() {
+fn statusline_works_without_a_server_and_with_invalid_input() {
     let home = Home::with_xdg_directories();
     each_row(
         [

@@ -1,4 +1,4 @@
-//! Other users, FIFOs, limits: what must not hang the program, nor get anything from it. Through the binary.
+//! Other users, FIFOs and limits must not hang the program, and must not get anything from it.
 
 use headspace_test_support::{Home, NOBODY, binary, each_row, is_root, run, skip};
 use std::fs;
@@ -103,7 +103,7 @@ fn install_and_uninstall_refuse_what_is_not_a_regular_file() {
 }
 
 #[test]
-fn a_config_directory_that_is_not_there_is_a_slip_of_the_fingers() {
+fn a_missing_config_directory_is_refused_with_a_suggestion() {
     let home = Watched::new();
     fs::create_dir(home.at("claude-work")).unwrap();
     for command in ["install", "uninstall"] {
@@ -125,7 +125,7 @@ fn a_config_directory_that_is_not_there_is_a_slip_of_the_fingers() {
 }
 
 #[test]
-fn a_fifo_hangs_nobody() {
+fn a_fifo_hangs_no_command() {
     let home = Watched::new();
     fifo(&home.at(".config/headspace/config.jsonc"));
     is_silent(&home.notify("", EVENT));
@@ -146,7 +146,7 @@ fn a_fifo_hangs_nobody() {
 }
 
 #[test]
-fn without_room_or_memory_the_hook_is_a_silent_success() {
+fn the_hook_is_silent_without_disk_space_or_memory() {
     let home = Watched::new();
     is_silent(&home.notify("ulimit -f 0;", EVENT));
     let big = [br#"{"session_id":"s1","hook_event_name":"Stop","x":""#.as_slice(), &[b'x'; 12 << 20], b"\"}"]
@@ -174,7 +174,7 @@ fn without_room_or_memory_the_hook_is_a_silent_success() {
 }
 
 #[test]
-fn a_state_others_can_change_is_refused_with_the_fix() {
+fn a_state_directory_that_others_can_change_is_refused_with_the_fix() {
     let home = Watched::new();
     each_row(
         [(0o777, true), (0o720, true), (0o702, true), (0o755, false), (0o700, false)],
@@ -204,7 +204,7 @@ fn a_state_others_can_change_is_refused_with_the_fix() {
 }
 
 #[test]
-fn a_state_of_another_user_is_refused() {
+fn a_state_directory_of_another_user_is_refused() {
     if !is_root() {
         return skip("only root can make files of another user");
     }
@@ -226,7 +226,7 @@ fn a_state_of_another_user_is_refused() {
     assert!(String::from_utf8_lossy(&doctor.stdout).contains("another user"), "{doctor:?}");
 }
 
-/// What a project brings along may name files of the project only, and nobody's secrets.
+/// A project's own role can include only files of the project, and no secrets.
 #[test]
 fn a_project_loads_nothing_outside_of_it() {
     let home = Watched::new();
@@ -266,7 +266,8 @@ fn a_project_loads_nothing_outside_of_it() {
     };
     let text = show(r#"{"context": {"roles_dir": "roles"}}"#, "dev");
     expect(&text, &["INSIDE", "HOSTILE"], &["OTHER", "KEY", "MINE", "DOTENV", "\x1b", "\u{9b}", "\u{202e}"]);
-    // The user's own role and configuration may name what is theirs, but no secrets, and no link of the project leads out.
+    // The user's own role and configuration can include the user's files, but no secrets. Links in the project do not
+    // lead out of it.
     let text = show(r#"{"context": {"roles_dir": "~/own/roles"}}"#, "me");
     expect(&text, &["MINE"], &["KEY"]);
     let text =

@@ -4,7 +4,7 @@ use headspace_test_support::{Home, Installation, Tmux, binary, each_row, wait_fo
 use serde_json::{Value, json};
 use std::path::Path;
 
-/// What runs in a pane of which only the place matters.
+/// What runs in a pane if only the pane matters.
 const SLEEP: &str = "exec sleep 600";
 
 fn prompt(home: &Home, session: &str, cwd: &Path, text: &str) {
@@ -16,7 +16,7 @@ fn asks(home: &Home, session: &str, cwd: &Path, command: &str, env: &[(&str, &st
     home.send_with("PermissionRequest", session, cwd, more, env);
 }
 
-/// One agent of each kind that matters: asks, works, is done.
+/// One agent that asks, one that works, one that is done.
 fn populated() -> Installation {
     let home = Installation::new(json!({}));
     let (api, web, docs) =
@@ -36,7 +36,7 @@ fn populated() -> Installation {
 }
 
 #[test]
-fn status_shows_the_ask_first_in_every_form() {
+fn status_shows_the_question_first_in_every_format() {
     let home = populated();
     let screen = home.ok(&["status"]);
     let lines: Vec<&str> = screen.lines().collect();
@@ -61,7 +61,7 @@ fn status_shows_the_ask_first_in_every_form() {
 }
 
 #[test]
-fn status_knows_the_last_picture_without_a_server() {
+fn status_shows_the_last_known_state_without_a_server() {
     let mut home = populated();
     home.stop();
     let screen = home.ok(&["status"]);
@@ -73,7 +73,7 @@ fn status_knows_the_last_picture_without_a_server() {
 }
 
 #[test]
-fn foreign_text_cannot_drive_the_terminal() {
+fn foreign_text_cannot_control_the_terminal() {
     let home = Installation::new(json!({}));
     let dir = home.project("evil\u{1b}[2J", "main");
     asks(&home, "s1", &dir, "echo \u{1b}]0;owned\u{7} \u{202e}txt \u{9b}31m", &[]);
@@ -108,7 +108,7 @@ fn events_without_a_server_say_what_to_do() {
 }
 
 #[test]
-fn explain_names_the_event_that_said_so() {
+fn explain_names_the_event_behind_the_state() {
     let home = populated();
     let text = home.ok(&["explain", "api"]);
     assert!(
@@ -120,7 +120,7 @@ fn explain_names_the_event_that_said_so() {
 }
 
 #[test]
-fn events_can_be_searched_and_names_given() {
+fn events_can_be_searched() {
     let home = populated();
     let text = home.ok(&["events", "--type", "PermissionRequest"]);
     assert!(text.lines().count() == 1 && text.contains("Bash: npm test"), "{text}");
@@ -130,6 +130,11 @@ fn events_can_be_searched_and_names_given() {
         "{lines}"
     );
     assert_eq!(home.ok(&["events", "-n", "0"]), "");
+}
+
+#[test]
+fn an_agent_can_be_renamed() {
+    let home = populated();
     home.ok(&["rename", "web", "Landing page"]);
     assert!(home.ok(&["status"]).contains("Landing page"));
 }
@@ -165,7 +170,7 @@ fn active_pane(tmux: &Tmux, session: &str) -> String {
 }
 
 #[test]
-fn next_selects_the_pane_that_waited_longest_and_jump_the_named_one() {
+fn next_selects_the_longest_waiting_pane_and_jump_the_named_one() {
     let home = Installation::new(json!({}));
     let Some(tmux) = Tmux::new(&home, "tmux.sock") else { return };
     let dirs = [home.project("one", "main"), home.project("two", "main")];
@@ -174,7 +179,7 @@ fn next_selects_the_pane_that_waited_longest_and_jump_the_named_one() {
     tmux.run(&["new-window", "-t", "work", SLEEP]);
     asks_in(&home, &tmux, &first, "s1", &dirs[0]);
     asks_in(&home, &tmux, &second, "s2", &dirs[1]);
-    // No terminal shows this tmux: the pane is selected, and the way to it said.
+    // No terminal shows this tmux, so the pane is selected and the error says how to get there.
     let out = home.run(&["next"]);
     assert_eq!(out.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&out.stderr).contains("tmux attach -t 'work'"), "{out:?}");
@@ -209,7 +214,7 @@ fn a_vanished_or_reused_pane_is_never_focused() {
     tmux.run(&["new-window", "-t", "work", SLEEP]);
     let before = active_pane(&tmux, "work");
     asks_in(&home, &tmux, &gone, "s1", &dir);
-    // The pane lives on with another process in it.
+    // The pane now runs another process.
     tmux.run(&["respawn-pane", "-k", "-t", &gone.id, SLEEP]);
     let out = home.run(&["jump", "one"]);
     assert_eq!(out.status.code(), Some(1));
@@ -223,7 +228,7 @@ fn a_vanished_or_reused_pane_is_never_focused() {
 }
 
 #[test]
-fn wake_types_into_the_agents_own_pane_and_nowhere_else() {
+fn wake_types_only_into_the_agents_own_pane() {
     let home = Installation::new(json!({}));
     let Some(tmux) = Tmux::new(&home, "tmux.sock") else { return };
     let dir = home.project("one", "main");
@@ -232,7 +237,7 @@ fn wake_types_into_the_agents_own_pane_and_nowhere_else() {
     let pane = cat.id;
     home.ok(&["wake", "one", "the tests are green"]);
     wait_until("the text", || {
-        // Typed, and echoed by the cat behind it: Enter was pressed.
+        // Typed once and echoed once by cat, so Enter was pressed.
         tmux.screen(&pane).matches("the tests are green").count() == 2
     });
     tmux.run(&["send-keys", "-t", &pane, "> half typed"]);
@@ -258,7 +263,7 @@ fn shows(tmux: &Tmux, pane: &str, what: &str) -> String {
 }
 
 #[test]
-fn top_shows_the_list_filters_and_survives_a_restart() {
+fn top_shows_and_filters_the_list_and_survives_a_restart() {
     let mut home = populated();
     let Some(tmux) = Tmux::new(&home, "tmux.sock") else { return };
     let pane = top(&home, &tmux, "120", "30");
@@ -287,7 +292,7 @@ fn top_shows_the_list_filters_and_survives_a_restart() {
 }
 
 #[test]
-fn top_fits_a_small_terminal_and_gives_the_screen_back_when_killed() {
+fn top_fits_a_small_terminal_and_restores_the_screen_when_killed() {
     let home = populated();
     let Some(tmux) = Tmux::new(&home, "tmux.sock") else { return };
     let command = format!(

@@ -1,4 +1,4 @@
-// For everybody: axe on every view, in both colour schemes and widths; the login link.
+// Accessibility: axe on every view, in both color schemes and widths; the login link.
 
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';

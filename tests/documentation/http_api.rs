@@ -208,20 +208,19 @@ fn every_route_is_on_the_page_and_every_example_runs() {
             wrong.push(format!("{place}: status {status} instead of {}: {body}", example.status));
             continue;
         }
-        match expected {
-            Some((language, line, text)) if language == "json" => {
+        let Some((language, line, text)) = expected else { continue };
+        match language.as_str() {
+            "json" => {
                 let documented: Value =
                     serde_json::from_str(text).unwrap_or_else(|error| panic!("{PAGE}:{line}: {error}"));
                 let answer = serde_json::from_str(&body).unwrap_or(Value::String(body));
                 wrong.extend(difference(&documented, &answer, &place));
             }
-            Some((language, ..)) if language == "text" => {
-                if !all_there(&body) {
-                    wrong.push(format!("{place}: not all of {wanted:?} in {body}"));
-                }
+            "text" => {
+                let missing = || format!("{place}: not all of {wanted:?} in {body}");
+                wrong.extend((!all_there(&body)).then(missing));
             }
-            Some((language, line, _)) => panic!("{PAGE}:{line}: what is a block of {language:?}?"),
-            None => {}
+            language => panic!("{PAGE}:{line}: what is a block of {language:?}?"),
         }
     }
     let silent: Vec<_> = routes.difference(&shown).collect();

@@ -104,7 +104,7 @@ for name, first, rest in (
     sender = threading.Thread(target=dribble, args=(streams, rest, stop))
     sender.start()
     report("among " + name, honest(5))
-    # None of them is kept for ever: 30 s for a head, 10 s for a body.
+    # None of them is kept forever: 30 s for a head, 10 s for a body.
     end = time.monotonic() + 40
     poll, open_ends = select.poll(), {}
     for stream in streams:

@@ -1,5 +1,5 @@
-//! Claude Code: its row, its own processes on this machine, what they note of themselves, and which of them runs a
-//! session that no hook told of.
+//! Claude Code: its row, and its processes on this machine: what they write about themselves, and which of them run a
+//! session that no hook has reported.
 
 use crate::table::{Environment, GuardForm, Home, Registration, Row};
 use headspace_core::model::Process;
@@ -35,13 +35,13 @@ pub const ROW: Row = Row {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Client {
     pub pid: u32,
-    /// As [`process::start_time`] has it.
+    /// As [`process::start_time`] gives it.
     pub start: Option<u64>,
-    /// Where it was started; of another user's process that is not told.
+    /// Where it was started; unknown for another user's process.
     pub cwd: Option<PathBuf>,
 }
 
-/// All that run now, the oldest pids first.
+/// All that are running now, lowest pid first.
 #[cfg(target_os = "linux")]
 pub fn running() -> Vec<Client> {
     let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
@@ -72,13 +72,13 @@ pub fn running() -> Vec<Client> {
     String::from_utf8_lossy(&out.stdout).lines().filter_map(client).collect()
 }
 
-/// Clients that were started since the last look.
+/// Finds clients that were started since the last look.
 #[derive(Debug, Default)]
 pub struct Newcomers {
     known: HashSet<u32>,
-    /// Seen once: a process that a shell has just started may still be the shell.
+    /// Seen once: a process that a shell has just started may still be the shell itself.
     young: HashSet<u32>,
-    /// The newest pid the system gave: as long as it is the same, nothing was started.
+    /// The newest pid the system gave out: while it is unchanged, nothing was started.
     last_pid: Option<String>,
 }
 
@@ -102,14 +102,15 @@ impl Newcomers {
         clients.into_iter().filter_map(process).collect()
     }
 
-    /// Listing processes costs a process of its own there.
+    /// Listing processes takes a process of its own on this system.
     #[cfg(not(target_os = "linux"))]
     pub fn look(&mut self) -> Vec<Process> {
         Vec::new()
     }
 }
 
-/// Where a client sits that runs in a terminal with this configuration directory; `None` for any other.
+/// The working directory of a client that runs in a terminal with this configuration directory; `None` for any other
+/// process.
 #[cfg(target_os = "linux")]
 pub fn interactive_in(pid: u32, config: &Path) -> Option<PathBuf> {
     let words = process::command_line(pid);
@@ -117,7 +118,7 @@ pub fn interactive_in(pid: u32, config: &Path) -> Option<PathBuf> {
     if !is_client(&words) || words.iter().any(prints) || !process::has_terminal(pid) {
         return None;
     }
-    // Two words of its environment say whose it is; nothing else of it is looked at.
+    // Two variables of its environment tell whose it is; nothing else in it is read.
     let environment = std::fs::read(format!("/proc/{pid}/environ")).ok()?;
     let value = |name: &[u8]| {
         let found =
@@ -143,15 +144,15 @@ fn is_client(words: &[String]) -> bool {
             && (script.ends_with("/claude") || script.contains("claude-code/cli")))
 }
 
-/// What a client writes about itself in `<config>/sessions/<pid>.json`. It is not a contract: every field may be
-/// missing. Older clients do not rewrite it when the session changes (`/clear`, `--continue`), so the session's id
-/// can say yes, never no.
+/// What a client writes about itself in `<config>/sessions/<pid>.json`. This is not a contract: any field may be
+/// missing. Older clients do not rewrite it when the session changes (`/clear`, `--continue`), so the session id can
+/// confirm a match, but never rule one out.
 #[derive(Clone, Debug, Deserialize, PartialEq)]
 #[serde(rename_all = "camelCase")]
 pub struct Note {
     pub session_id: String,
     pub pid: Option<u32>,
-    /// As the kernel counts it; a number written as text.
+    /// As the kernel counts it: a number written as text.
     #[serde(default)]
     proc_start: Value,
     /// `busy`, `idle`, `waiting` or `shell`.
@@ -168,8 +169,8 @@ pub struct Note {
     name_source: Option<String>,
 }
 
-/// What we have seen has 700 bytes.
-const LARGEST_NOTE: u64 = 64 << 10;
+/// Those seen so far have 700 bytes.
+const MAX_NOTE_BYTES: u64 = 64 << 10;
 
 impl Note {
     /// The note of the process that writes this transcript, `<config>/projects/<directory>/<session>.jsonl`.
@@ -184,7 +185,7 @@ impl Note {
         self.is_by(start).then_some(Process { pid, start })
     }
 
-    /// The name its user gave the session.
+    /// The name the user gave the session.
     pub fn title(&self) -> Option<&str> {
         self.name.as_deref().filter(|_| self.name_source.as_deref() == Some("user"))
     }
@@ -195,15 +196,15 @@ impl Note {
         noted.as_u64() == Some(start) || noted.as_str().is_some_and(|text| text.parse() == Ok(start))
     }
 
-    /// A file, not too big, and not a pipe that nobody writes to.
+    /// Must be a regular file and not too big: a pipe that nobody writes to would block.
     pub fn read(path: &Path) -> Option<Note> {
-        std::fs::symlink_metadata(path).ok().filter(|meta| meta.is_file() && meta.len() <= LARGEST_NOTE)?;
+        std::fs::symlink_metadata(path).ok().filter(|meta| meta.is_file() && meta.len() <= MAX_NOTE_BYTES)?;
         serde_json::from_slice(&std::fs::read(path).ok()?).ok()
     }
 }
 
-/// The one of `running` that must be running this session: the one that says so itself, or the only one in the
-/// session's place that no other session has. `None` if there is a doubt: a wrong one would end the agent.
+/// The process in `running` that must be running this session: the one that says so itself, or the only one in the
+/// session's directory that no other session claims. `None` if in doubt: a wrong match would end the agent.
 pub fn of_session<'a>(
     running: &'a [Client],
     taken: &HashSet<u32>,
@@ -229,7 +230,7 @@ pub fn of_session<'a>(
     free.next().is_none().then_some(only)
 }
 
-/// How the client names a place's directory of transcripts.
+/// The name of the client's transcript directory for `place`.
 pub fn directory_name(place: &Path) -> String {
     let letter = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
     place.to_string_lossy().chars().map(letter).collect()
@@ -240,7 +241,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_client_is_told_from_what_only_mentions_it() {
+    fn the_client_is_distinguished_from_processes_that_mention_it() {
         for (line, expected) in [
             ("/usr/local/bin/claude --resume", true),
             ("claude", true),
@@ -256,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sessions_process_is_known_only_without_a_doubt() {
+    fn a_session_is_matched_to_a_process_only_without_doubt() {
         let dir = tempfile::tempdir().unwrap();
         std::fs::create_dir_all(dir.path().join("sessions")).unwrap();
         std::fs::write(dir.path().join("sessions/3.json"), r#"{"pid":3,"sessionId":"noted"}"#).unwrap();

@@ -1,17 +1,17 @@
-//! JSON with a limit on how many values are kept: fifteen megabytes of `1,1,1,…` are half a gigabyte as a tree. What is
-//! over the limit is read and counted, but not kept; a mark says so in its place. Pure.
+//! JSON with a limit on how many values are kept: fifteen megabytes of `1,1,1,…` take half a gigabyte as a tree. Values
+//! over the limit are read and counted, but not kept; a marker takes their place. Pure.
 
 use serde::de::{Deserialize, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 use std::cell::Cell;
 use std::fmt;
 
-/// No event that a person or a model had a part in has as many values.
+/// No event that a person or a model had a part in has this many values.
 const MAX_VALUES: usize = 100_000;
-/// What the event itself says (`session_id`, the event's name) stands at the top, and may come last.
+/// The event's own fields (`session_id`, the event's name) are at the top level, and may come last.
 const MAX_FIELDS: usize = 1_000;
 
-/// The value in `bytes`, as much of it as fits.
+/// Parses `bytes` and keeps as much as fits.
 pub fn parse(bytes: &[u8]) -> serde_json::Result<Value> {
     let left = Cell::new(MAX_VALUES);
     let mut reader = serde_json::Deserializer::from_slice(bytes);
@@ -30,7 +30,7 @@ impl Bounded<'_> {
         Bounded { left: self.left, top: false }
     }
 
-    /// Takes one from what is left; `false` if nothing is.
+    /// Takes one from the budget; `false` if nothing is left.
     fn take(&self) -> bool {
         let left = self.left.get();
         self.left.set(left.saturating_sub(1));
@@ -125,7 +125,7 @@ impl<'de> Visitor<'de> for Bounded<'_> {
     }
 }
 
-/// A key; deserialized by hand, because with `raw_value` serde_json has keys of its own.
+/// A key; deserialized by hand, because serde_json treats some keys specially when `raw_value` is on.
 struct Key(String);
 
 impl<'de> Deserialize<'de> for Key {
@@ -139,7 +139,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_fits_is_as_serde_json_reads_it() {
+    fn what_fits_is_parsed_as_serde_json_parses_it() {
         for text in [
             "{}",
             r#"{"a":[1,-2,3.5,1e300,18446744073709551615,true,null,"x\n\u00e4",{"b":[]}],"a2":{"c":{}}}"#,
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_much_is_counted_and_the_rest_kept() {
+    fn values_over_the_limit_are_counted_and_the_rest_is_kept() {
         let many = vec!["1"; MAX_VALUES + 500].join(",");
         let text = format!(r#"{{"x":[{many}],"y":[1,2],"z":{{"a":1}},"session_id":"s"}}"#);
         let value = parse(text.as_bytes()).unwrap();

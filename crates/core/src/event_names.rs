@@ -1,11 +1,11 @@
-//! The events Claude Code fires: names, slugs, and what else is known of each.
+//! The events Claude Code fires: their names, slugs, and what else is known about each. Begin with [`EVENTS`].
 
-/// One event of the client's list.
+/// One event the client fires.
 #[derive(Debug)]
 pub struct Spec {
     pub name: &'static str,
     pub slug: &'static str,
-    /// Installed unless the user chooses otherwise. The others replace git's behaviour or cost for nothing.
+    /// Installed unless the user chooses otherwise. The others replace git's behavior, or cost time and bring nothing.
     pub subscribed: bool,
     /// The payload field a matcher is compared with; `None`: a matcher is ignored.
     pub match_field: Option<&'static str>,
@@ -63,7 +63,7 @@ pub const EVENTS: [Spec; 33] = [
 /// No event has a longer name than this.
 const MAX_EVENT_NAME: usize = 200;
 
-/// The hook sends, and the server takes, events whose names are not longer than any could be.
+/// Whether the event's name is short enough to be real. The hook sends, and the server accepts, only such events.
 pub fn fits(slug: &str) -> bool {
     slug.bytes().filter(|byte| *byte != b'-').count() <= MAX_EVENT_NAME
 }
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn the_length_of_the_name_decides_however_it_is_spelled() {
+    fn the_length_limit_is_the_same_for_every_spelling_of_a_name() {
         for (name, expected) in [
             ("Stop".to_owned(), true),
             ("X".repeat(MAX_EVENT_NAME), true),

@@ -1,10 +1,10 @@
-//! FNV-1a: a hash that is the same today, tomorrow and on every machine. For what is stored, and for what nobody has a
-//! reason to forge.
+//! FNV-1a: a hash that is the same on every day and every machine. Use it for stored hashes, and only where nobody has
+//! a reason to forge one.
 
 pub const START: u64 = 0xcbf2_9ce4_8422_2325;
 pub const PRIME: u64 = 0x0000_0100_0000_01b3;
 
-/// Goes on from `hash` with these bytes; the first time from [`START`].
+/// Continues `hash` with these bytes; pass [`START`] first.
 pub const fn fnv1a(mut hash: u64, bytes: &[u8]) -> u64 {
     let mut at = 0;
     while at < bytes.len() {
@@ -19,7 +19,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_is_the_published_function_in_one_piece_or_in_two() {
+    fn it_matches_the_published_function_in_one_piece_or_in_two() {
         assert_eq!(fnv1a(START, b""), 0xcbf2_9ce4_8422_2325);
         assert_eq!(fnv1a(START, b"a"), 0xaf63_dc4c_8601_ec8c);
         assert_eq!(fnv1a(START, b"hello"), 0xa430_d846_80aa_bd0b);

@@ -1,4 +1,4 @@
-//! Patterns with stars, once they are read: what each dialect of them shares.
+//! Parsed glob patterns: the part that all dialects share. Parsing a dialect is its caller's job.
 
 /// A part of a pattern.
 #[derive(Clone, Debug, PartialEq)]
@@ -26,8 +26,8 @@ impl Piece {
     }
 }
 
-/// Whether the whole text is what the pieces say. Walks once over the text and returns to the last star when stuck, so
-/// that no pattern takes more than length × length steps.
+/// Whether the pieces match the whole text. Walks over the text once and returns to the last star when stuck, so no
+/// pattern takes more than length × length steps.
 pub fn fits(pieces: &[Piece], text: &str) -> bool {
     let text: Vec<char> = text.chars().collect();
     let (mut p, mut t) = (0, 0);

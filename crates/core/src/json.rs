@@ -1,5 +1,5 @@
-//! A JSON value as text, as `serde_json` writes it, in a third of the instructions: every event that is stored is written
-//! once, and most of it is text without anything to escape.
+//! Writes a JSON value exactly as `serde_json` does, in a third of the instructions: every stored event is written once,
+//! and most of it is text with nothing to escape.
 
 use serde_json::Value;
 
@@ -40,7 +40,7 @@ pub fn quote(out: &mut String, text: &str) {
     out.push('"');
     let mut rest = text;
     loop {
-        // What has to be escaped is ASCII, so these are character boundaries.
+        // Only ASCII characters are escaped, so these are character boundaries.
         let (plain, from_escape) = rest.split_at(plain_length(rest.as_bytes()));
         out.push_str(plain);
         let Some(escaped) = from_escape.as_bytes().first() else { break };
@@ -66,11 +66,11 @@ fn escape(out: &mut String, byte: u8) {
     }
 }
 
-/// How many bytes from the start on stand for themselves; eight at a time.
+/// How many bytes at the start need no escape; checks eight at a time.
 fn plain_length(bytes: &[u8]) -> usize {
     const ONES: u64 = u64::MAX / 255;
     const HIGHS: u64 = ONES << 7;
-    /// The high bit of each byte that is zero. Above the first such byte there may be more than the true ones.
+    /// The high bit of each zero byte. Above the first such byte, other bits may be set wrongly.
     fn zeros(word: u64) -> u64 {
         word.wrapping_sub(ONES) & !word & HIGHS
     }
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn every_byte_is_written_as_serde_writes_it_wherever_it_stands() {
+    fn every_byte_is_written_as_serde_writes_it_at_every_position() {
         for byte in 0..=0x180u32 {
             let Some(character) = char::from_u32(byte) else { continue };
             for before in 0..17 {
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_and_empty_things() {
+    fn numbers_and_empty_values_are_written_as_serde_writes_them() {
         same(
             &json!({"a": [], "b": {}, "c": [1, -2.5e300, u64::MAX, i64::MIN, 0.1], "d": [null, true, false], "": ""}),
         );

@@ -1,9 +1,9 @@
-//! Text that some client broke, made readable again: the event around it is still true. Pure.
+//! Makes text readable that a client broke: the event around it is still true. Pure.
 
 use std::borrow::Cow;
 
-/// Valid text instead of broken: replacement characters for invalid UTF-8, and for `\uD800`-like escapes
-/// that are not part of a pair.
+/// Valid text in place of broken text: replacement characters for invalid UTF-8, and for `\uD800`-like escapes that
+/// are not part of a pair.
 pub fn repaired(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes);
     let mut out = String::with_capacity(text.len());
@@ -19,7 +19,7 @@ pub fn repaired(bytes: &[u8]) -> String {
     out
 }
 
-/// How long the escape at the start of `text` is, and what stands for it.
+/// The length of the escape at the start of `text`, and its replacement.
 fn escape_at(text: &str) -> (usize, Cow<'_, str>) {
     let Some(unit) = code_unit(text) else {
         // Backslash and one more character, whatever it is.

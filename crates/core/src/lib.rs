@@ -1,6 +1,6 @@
-//! The words of the product and what follows from them: events, agents, masking, the engine, transcript lines.
+//! The domain types and all pure logic on them: events, agents, masking, the engine, transcript lines.
 //!
-//! Invariant: no I/O and no clock. Values come in, values go out; `clippy.toml` forbids the rest.
+//! Invariant: no I/O and no clock. Functions take values and return values; `clippy.toml` forbids the rest.
 //! Begin with [`model`], then [`engine`].
 
 #![forbid(unsafe_code)]

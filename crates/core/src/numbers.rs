@@ -1,4 +1,4 @@
-//! Numbers and times as people read them.
+//! Formats numbers and durations for people.
 
 use std::fmt::Display;
 use std::time::Duration;
@@ -21,7 +21,7 @@ pub fn counted<N: Display + PartialEq + From<u8>>(number: N, what: &str) -> Stri
     if number == N::from(1) { format!("1 {what}") } else { format!("{} {what}s", thousands(number)) }
 }
 
-/// One unit, the coarsest that says something: `8 s`, `3 m`, `2 h`, `5 d`.
+/// One unit, the coarsest that fits: `8 s`, `3 m`, `2 h`, `5 d`.
 pub fn duration(duration: Duration) -> String {
     match duration.as_secs() {
         s @ 0..60 => format!("{s} s"),
@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn durations_are_short() {
+    fn durations_are_shown_in_one_unit() {
         for (seconds, words) in
             [(0, "0 s"), (59, "59 s"), (60, "1 m"), (3599, "59 m"), (7200, "2 h"), (90_000, "1 d")]
         {
@@ -45,7 +45,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_have_their_commas_and_nouns_their_number() {
+    fn numbers_get_commas_and_nouns_get_plurals() {
         assert_eq!([0, 999, 1_234_567].map(thousands), ["0", "999", "1,234,567"]);
         let events = [0, 1, 2, 18_204].map(|number: u64| counted(number, "event"));
         assert_eq!(events, ["0 events", "1 event", "2 events", "18,204 events"]);

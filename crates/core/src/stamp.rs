@@ -1,4 +1,4 @@
-//! Time as headspace stores it: nanoseconds since 1970, written as RFC 3339 in UTC on every wire.
+//! Time as headspace stores it: nanoseconds since 1970, always sent and printed as RFC 3339 in UTC.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
@@ -25,7 +25,7 @@ impl Stamp {
         Stamp(self.0.saturating_sub(i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX)))
     }
 
-    /// How long ago `earlier` was, seen from here; zero if it lies ahead.
+    /// How long before `self` `earlier` was; zero if it is later.
     pub fn since(self, earlier: Stamp) -> Duration {
         Duration::from_nanos(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
     }
@@ -39,8 +39,8 @@ impl From<SystemTime> for Stamp {
 }
 
 impl Stamp {
-    /// `2026-11-16T10:02:11.123456789Z`: always nine digits, so that text order is time order. By hand, because the
-    /// hook writes one on every call and a formatter's code would have to be paged in for it.
+    /// `2026-11-16T10:02:11.123456789Z`: always nine digits, so that text order is time order. Written by hand, because
+    /// the hook does this on every call and would have to page in the code of a formatter.
     pub fn text(self) -> [u8; 30] {
         const SECOND: i64 = 1_000_000_000;
         let (seconds, nanos) = (self.0.div_euclid(SECOND), self.0.rem_euclid(SECOND));
@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_stamp_reads_back_what_it_wrote() {
+    fn a_stamp_parses_what_it_printed() {
         for nanos in [0, 1, -1, 999_999_999, 1_763_287_331_123_456_789, i64::MAX, i64::MIN] {
             assert_eq!(Stamp::parse(&Stamp(nanos).to_string()), Some(Stamp(nanos)));
         }
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn offsets_are_understood_and_nonsense_is_not() {
+    fn offsets_are_accepted_and_nonsense_is_rejected() {
         assert_eq!(Stamp::parse("1970-01-01T01:00:00+01:00"), Some(Stamp(0)));
         for bad in ["", "yesterday", "2026-13-01T00:00:00Z", "2026-01-01 00:00:00"] {
             assert_eq!(Stamp::parse(bad), None, "{bad}");

@@ -1,4 +1,4 @@
-//! What the tests of other crates need too.
+//! Test generators that other crates use too.
 
 use proptest::prelude::*;
 use serde_json::Value;

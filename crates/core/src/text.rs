@@ -1,14 +1,14 @@
-//! What foreign text may do to a terminal, or to markup: nothing.
+//! Makes foreign text harmless before it reaches a terminal or markup.
 
 use std::borrow::Cow;
 
-/// `text` with everything a terminal could obey made visible or dropped: control characters (C0, DEL, C1),
-/// and the invisible ones that reorder or hide text. Line breaks and tabs become a blank.
+/// `text` without anything a terminal would interpret: control characters (C0, DEL, C1) and the invisible
+/// characters that reorder or hide text are dropped. Line breaks and tabs become a blank.
 pub fn strip_control(text: &str) -> String {
     text.chars().filter_map(plain_char).collect()
 }
 
-/// As [`plain`], but line feeds and tabs stay: for texts of several lines.
+/// Like [`strip_control`], but keeps line feeds and tabs: for texts of several lines.
 pub fn plain_lines(text: &str) -> Cow<'_, str> {
     let kept = |c: char| matches!(c, '\n' | '\t') || plain_char(c) == Some(c);
     if text.chars().all(kept) {
@@ -18,10 +18,10 @@ pub fn plain_lines(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// As [`plain`], on one line of at most `width` characters; a cut is shown by an ellipsis.
+/// Like [`strip_control`], on one line of at most `width` characters; an ellipsis marks a cut.
 pub fn one_line(text: &str, width: usize) -> String {
     let mut line = String::with_capacity(text.len().min(4 * width) + 4);
-    // Where the line ends if it turns out to be too long.
+    // Where to cut if the line turns out to be too long.
     let (mut count, mut cut) = (0, 0);
     let mut gap = false;
     for c in text.chars() {
@@ -46,8 +46,8 @@ pub fn one_line(text: &str, width: usize) -> String {
     line
 }
 
-/// JSON on its way to a terminal: the same value, with what a terminal could obey written as escapes. Writers of JSON
-/// escape the oldest control characters only.
+/// JSON for a terminal: the same value, with everything a terminal would interpret escaped. JSON writers escape only
+/// the C0 control characters.
 pub fn json(value: &serde_json::Value, pretty: bool) -> String {
     let text = if pretty { format!("{value:#}") } else { value.to_string() };
     let harmless = |c: char| c == '\n' || plain_char(c) == Some(c);
@@ -64,7 +64,7 @@ pub fn json(value: &serde_json::Value, pretty: bool) -> String {
     })
 }
 
-/// `text` inside HTML, XML, Pango or Slack markup: shown, not obeyed.
+/// Escapes `text` for HTML, XML, Pango or Slack markup.
 pub fn markup(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
@@ -83,13 +83,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn escape_sequences_lose_their_teeth() {
+    fn escape_sequences_become_harmless() {
         assert_eq!(strip_control("a\x1b[31mb\x07\u{9b}c\u{202e}d"), "a[31mbcd");
         assert_eq!(strip_control("one\ntwo"), "one two");
     }
 
     #[test]
-    fn json_stays_the_same_value_and_obeys_nobody() {
+    fn json_stays_the_same_value_without_control_characters() {
         let value = serde_json::json!({"na\u{9b}me": ["a\u{1b}b\u{9b}31m\u{202e}", "ä\n\t\u{7f}"]});
         for pretty in [true, false] {
             let text = json(&value, pretty);
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn a_gist_is_one_line_and_says_when_it_is_cut() {
+    fn a_long_text_becomes_one_line_with_an_ellipsis() {
         assert_eq!(one_line("  npm\n  test ", 20), "npm test");
         assert_eq!(one_line("\u{202e} a \u{200b} b\u{7}", 20), "a b");
         for (width, expected) in

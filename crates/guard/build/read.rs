@@ -1,5 +1,5 @@
-//! Reads the rule files: the part of TOML they use, strictly. Comments, `[[tables]]`, `key = value`; values are texts
-//! ("…" or '…'), lists of texts over as many lines as it takes, whole numbers, true and false.
+//! Reads the rule files: the part of TOML they use, strictly. Comments, `[[tables]]` and `key = value`; a value is a
+//! text ("…" or '…'), a list of texts over any number of lines, a whole number, true or false.
 //!
 //! Shared by the build script, which turns the files into tables, and by the tests, which run their examples.
 
@@ -21,7 +21,7 @@ impl Value {
     }
 }
 
-/// One `[[kind]]` and what stands below it; the first has no kind.
+/// One `[[kind]]` and the entries below it; the first table has no kind.
 #[derive(Debug, Default)]
 pub struct Table {
     pub kind: String,
@@ -69,7 +69,7 @@ pub fn read(text: &str) -> Result<Vec<Table>, String> {
         let value = reader.value()?;
         let entries = &mut tables.last_mut().ok_or("no table")?.entries;
         if entries.iter().any(|(known, _)| *known == key) {
-            return reader.fail(&format!("{key} stands there twice"));
+            return reader.fail(&format!("duplicate key {key}"));
         }
         entries.push((key, value));
     }

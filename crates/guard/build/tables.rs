@@ -1,9 +1,9 @@
-//! Turns the rule files into tables of the program, at build time.
+//! Turns the rule files into tables of the program at build time.
 //!
-//! Why not read them when they are needed? The hook judges one command and ends: reading all the rules for it costs as
-//! much as the judgement. As constants they cost nothing (no parsing, no memory, found by binary search), a mistake in
-//! a file stops the build with its line, and no TOML reader is in the binary. The user's own rules use the same matcher,
-//! on the same pattern texts, and only those are read at run time.
+//! Why not read them when they are needed? The hook judges one command and exits: reading all the rules for it would
+//! cost as much as the judgment itself. As constants they cost nothing (no parsing, no memory, found by binary search),
+//! a mistake in a file stops the build and names its line, and the binary needs no TOML reader. The user's own rules
+//! use the same matcher and the same pattern language; only those are read at run time.
 
 #[path = "read.rs"]
 pub mod read;
@@ -12,7 +12,7 @@ use read::{Table, Value};
 use std::fmt::Write;
 use std::path::Path;
 
-/// Tables of plain records: file, the record's kind, and the function that knows what its programs do.
+/// Tables of plain records: the file, the record's type, and the function that knows what its programs do.
 const RECORDS: [(&str, &str, &str); 5] = [
     ("wrappers", "Wrapper", "wrappers::wrapper"),
     ("readers", "ReadingProgram", "reading::reader"),
@@ -21,7 +21,7 @@ const RECORDS: [(&str, &str, &str); 5] = [
     ("sql", "DatabaseClient", "databases::client"),
 ];
 
-/// Files whose rules have patterns: one is one pack. Findings come first, they are the code's own.
+/// Files whose rules have patterns: each file is one pack. `findings` comes first; its rules are found by code.
 pub const PACKS: [&str; 5] = ["findings", "cloud", "database", "container", "publish"];
 
 /// Reads `rules/*.toml` in `from` and writes one Rust file for each table to `to`.
@@ -71,7 +71,7 @@ fn list(texts: &[String]) -> String {
 fn records(tables: &[&Table], file: &str, kind: &str) -> String {
     let mut out = format!("static {}: &[{kind}] = &[\n", file.to_uppercase());
     for table in tables {
-        // Where a row names every field, there is nothing left to take from the plain one.
+        // A row may name every field, and then there is nothing left to take from the default.
         let _ = write!(out, "    #[allow(clippy::needless_update)]\n    {kind} {{ ");
         for (key, value) in &table.entries {
             let value = match (key.as_str(), value) {
@@ -165,7 +165,7 @@ fn rules(from: &Path) -> Result<String, String> {
     Ok(out + "];\n")
 }
 
-/// Program, pattern, the hosts its secret is meant for; sorted by program.
+/// Program, pattern, and the hosts its secret is meant for; sorted by program.
 fn secrets(tables: &[Table]) -> String {
     let mut rows: Vec<(String, String)> = Vec::new();
     for table in tables {

@@ -1,11 +1,11 @@
-//! "This once": a command that a person has allowed for the next few minutes, for one call. It stands in a file of the
-//! state directory, which the guard keeps agents from writing.
+//! "Just this once": a command that a person has allowed for one call within the next few minutes. The permission is a
+//! file in the state directory, which the guard keeps agents from writing.
 
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// A permission nobody used is gone after this long.
+/// An unused permission expires after this long.
 const PERMISSION_LASTS: Duration = Duration::from_secs(600);
 
 fn file(state_dir: &Path) -> PathBuf {
@@ -16,13 +16,13 @@ fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs())
 }
 
-/// The text that allows `command` once, and where it belongs.
+/// The text that allows `command` once, and the file it belongs in.
 pub fn allow(command: &str, state_dir: &Path) -> (PathBuf, String) {
     let until = now() + PERMISSION_LASTS.as_secs();
     (file(state_dir), format!("{}\n", json!({"command": command.trim(), "until": until})))
 }
 
-/// Whether the call in `payload` was allowed once; if so, it was now.
+/// Whether the call in `payload` was allowed once. If so, that permission is now used up.
 pub fn take(payload: &[u8], state_dir: &Path) -> bool {
     let path = file(state_dir);
     let Ok(text) = std::fs::read_to_string(&path) else { return false };
@@ -31,7 +31,7 @@ pub fn take(payload: &[u8], state_dir: &Path) -> bool {
     let command = call["tool_input"]["command"].as_str().map(str::trim);
     let same = command.is_some() && command == allowed["command"].as_str();
     let in_time = allowed["until"].as_u64().is_some_and(|until| until >= now());
-    // Of two calls at the same time only the one that removes the file has it.
+    // Of two simultaneous calls, only the one that removes the file gets the permission.
     same && in_time && std::fs::remove_file(&path).is_ok()
 }
 
@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn once_is_once_and_for_exactly_this_command() {
+    fn a_permission_works_once_and_only_for_its_command() {
         let dir = tempfile::tempdir().unwrap();
         let payload = |command: &str| {
             serde_json::to_vec(&json!({"tool_name": "Bash", "tool_input": {"command": command}})).unwrap()

@@ -33,7 +33,7 @@ impl Budget {
         self.left().is_zero()
     }
 
-    /// How long it lasts at least.
+    /// How long it will last at least.
     fn left(&self) -> Duration {
         let wall_clock = (self.limit * WALL_CLOCK_FACTOR).saturating_sub(self.started.elapsed());
         let work = self.limit.saturating_sub(cpu_time(self.of).saturating_sub(self.cpu_at_start));
@@ -41,22 +41,22 @@ impl Budget {
     }
 }
 
-/// Judges `payload` within [`GuardEnvironment::patience`]. `render` is how this process answers, for the case that it has no
-/// time left to do so itself.
+/// Judges `payload` within [`GuardEnvironment::time_limit`]. `render` writes this process's answer in case the process
+/// has no time left to do so itself.
 pub fn judge(
     payload: &Arc<Vec<u8>>,
     environment: GuardEnvironment,
     render: fn(&Verdict) -> Option<String>,
 ) -> Verdict {
     let environment = Arc::new(environment);
-    let on_crash = Verdict::unreadable(&environment, "input that the guard stumbled over");
+    let on_crash = Verdict::unreadable(&environment, "input that crashed the guard");
     crash::answer_with(render(&on_crash).unwrap_or_default());
     let (send, receive) = mpsc::channel();
     let worker = {
         let (payload, environment) = (Arc::clone(payload), Arc::clone(&environment));
         std::thread::Builder::new().stack_size(WORKER_STACK_BYTES).spawn(move || {
             crash::prepare_thread();
-            // Nobody listens any more if this took too long.
+            // Nobody is listening any more if this took too long.
             let _ = send.send(judge_bytes(&payload, &environment));
         })
     };

@@ -1,4 +1,4 @@
-//! Where a tool call happens: the directories that count, the user's settings, and a window on the disk.
+//! Where a tool call happens: the directories that matter, the user's settings, and access to the disk.
 
 use crate::{Decision, Verdict};
 use headspace_platform::config;
@@ -7,18 +7,18 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 use std::time::Duration;
 
-/// What the guard may ask of the disk. Names and links; contents only of the scripts that a line runs and of the
-/// project's own settings.
+/// What the guard may ask the disk. It looks at names and links; it reads contents only of scripts that a line runs and
+/// of the project's own settings.
 pub trait FileSystem: Send + Sync {
-    /// Where the symbolic link `path` points; `None` if it is none.
+    /// Where the symbolic link `path` points; `None` if it is not a link.
     fn link(&self, path: &str) -> Option<String>;
     fn exists(&self, path: &str) -> bool;
     fn is_dir(&self, path: &str) -> bool;
     /// The names in a directory, at most a few thousand.
     fn names(&self, dir: &str) -> Vec<String>;
-    /// The text of a plain file of at most [`MAX_SCRIPT_BYTES`] bytes.
+    /// The text of a regular file of at most [`MAX_SCRIPT_BYTES`].
     fn read(&self, path: &str) -> Option<String>;
-    /// Whether the repository at `root` has nothing uncommitted; `None` if nobody knows.
+    /// Whether the repository at `root` has no uncommitted changes; `None` if that is unknown.
     fn is_clean(&self, root: &str) -> Option<bool>;
 }
 
@@ -54,7 +54,7 @@ impl FileSystem for Disk {
     }
 
     fn read(&self, path: &str) -> Option<String> {
-        // A pipe or a device would hang, or never end.
+        // A pipe or a device could block or never end.
         let length = std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file)?.len();
         if length > MAX_SCRIPT_BYTES {
             return None;
@@ -63,7 +63,7 @@ impl FileSystem for Disk {
     }
 
     fn is_clean(&self, root: &str) -> Option<bool> {
-        // Settings that would make git run something else are off; files that git does not know survive a reset.
+        // Settings that would make git run another program are off; untracked files survive a reset and do not count.
         let out = std::process::Command::new("git")
             .args(["--no-optional-locks", "-c", "core.fsmonitor=false", "-C", root])
             .args(["status", "--porcelain", "--untracked-files=no", "--ignore-submodules=all"])
@@ -75,39 +75,39 @@ impl FileSystem for Disk {
     }
 }
 
-/// The world a judgement is made in.
+/// The environment a judgment is made in.
 pub struct GuardEnvironment {
     pub home: PathBuf,
     /// The user's login name, for `~name`.
     pub user: Option<String>,
-    /// `CLAUDE_PROJECT_DIR`; the repository around the payload's `cwd` counts besides it.
+    /// `CLAUDE_PROJECT_DIR`; the repository around the payload's `cwd` counts as a project too.
     pub project: Option<PathBuf>,
-    /// Used when the payload names no directory.
+    /// Used if the payload does not name a directory.
     pub cwd: PathBuf,
     pub tmpdir: Option<PathBuf>,
     /// `CLAUDE_SESSION_MODE`
     pub session_mode: Option<String>,
     pub claude_dir: PathBuf,
-    /// Named in every reason, and protected from the tools it judges.
+    /// Named in every reason, and protected from the tools that are judged.
     pub config_file: PathBuf,
     pub config: config::Guard,
     pub files: Box<dyn FileSystem>,
-    /// How long a judgement may take before it becomes "ask".
+    /// How long a judgment may take before it becomes "ask".
     pub time_limit: Duration,
-    /// The worst that was found, for whoever cannot wait for the end.
+    /// The worst finding so far, in case there is no time to wait for the end.
     pub worst_so_far: Mutex<Option<Verdict>>,
 }
 
-/// What the hook may spend on judging.
+/// How long the hook may spend on a judgment.
 pub(crate) const HOOK_TIME_LIMIT: Duration = Duration::from_millis(50);
 
 impl GuardEnvironment {
-    /// What is said to a call that the guard cannot judge, as the user configured it.
+    /// The answer to a call that the guard cannot judge, as the user configured it.
     pub fn failure(&self) -> Decision {
         if self.config.on_failure.as_deref() == Some("block") { Decision::Deny } else { Decision::Ask }
     }
 
-    /// This process's surroundings and the user's settings.
+    /// The environment of this process, with the user's settings.
     pub fn here(config: &Config) -> GuardEnvironment {
         GuardEnvironment {
             home: config::home(),
@@ -131,7 +131,7 @@ pub(crate) mod fake {
     use super::*;
     use std::collections::{BTreeMap, BTreeSet};
 
-    /// A made-up disk: directories end in `/`, links are `name -> target`.
+    /// A made-up disk: directories end in `/`, links are `name->target`.
     #[derive(Default, Debug)]
     pub(crate) struct FakeFileSystem {
         entries: BTreeSet<String>,

@@ -1,11 +1,15 @@
-//! The guard: decisions on tool calls before they happen.
+//! The guard: decides about tool calls before they happen.
 //!
-//! [`judge`] takes a PreToolUse payload and a [`GuardEnvironment`] and returns a [`Verdict`]. "Allow" means no opinion: the
-//! guard never widens what the client would permit. What cannot be read is asked, never silently allowed.
+//! [`judge`] takes a PreToolUse payload and a [`GuardEnvironment`] and returns a [`Verdict`]. "Allow" means no opinion:
+//! the guard never permits more than the client would. What cannot be read becomes a question, never a silent "allow".
 //!
-//! `shell` reads text into a tree; `walk` goes through it as the shell would and shows every command to
-//! `programs`, whose rules end in deleting, writing, reading or running (`walk::touch`); `paths` and `protected`
-//! know places; `rules` holds the words. `tools` does the same for everything that is not a shell.
+//! `shell` parses text into a tree; `eval` evaluates the tree as the shell would and shows every command to `programs`,
+//! whose rules end in deleting, writing, reading or running (`eval/file_effects.rs`). `paths` and `protected` know
+//! which paths matter, `rules` holds the policy and its wording, and `tools` does the same for every tool that is not a
+//! shell. `deadline` keeps the promise to answer in time.
+//!
+//! The guard knows nothing about hooks, the store or the server, runs no command but `git status`, and writes nothing.
+//! Begin with [`judge`], then `tools`, then `eval`.
 
 #![forbid(unsafe_code)]
 #![warn(unreachable_pub)]
@@ -47,16 +51,16 @@ impl Decision {
     }
 }
 
-/// What the guard says to one tool call.
+/// The guard's answer to one tool call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verdict {
     pub decision: Decision,
-    /// The id of the rule that spoke; never there for "allow".
+    /// The id of the rule that decided; always `None` for "allow".
     pub rule: Option<String>,
     pub reason: Option<String>,
-    /// The pattern that fitted, if the rule has any.
+    /// The pattern that matched, if the rule has any.
     pub pattern: Option<String>,
-    /// What the rule spoke about.
+    /// What the rule is about: the command or path in question.
     pub subject: Option<String>,
 }
 
@@ -65,7 +69,7 @@ impl Verdict {
         Verdict { decision: Decision::Allow, rule: None, reason: None, pattern: None, subject: None }
     }
 
-    /// For input that is no payload at all.
+    /// For input that is not a payload at all.
     pub fn unreadable(environment: &GuardEnvironment, why: &str) -> Verdict {
         rules::verdict(
             &rules::INPUT_SHAPE,
@@ -76,26 +80,26 @@ impl Verdict {
     }
 }
 
-/// Nesting that the caller's stack can take; beyond it a thread with a stack of its own tries again.
+/// Nesting that the caller's stack can take; beyond it, a thread with a larger stack tries again.
 const MAX_DEPTH_ON_CALLER_STACK: usize = 40;
 const MAX_DEPTH_ON_LARGE_STACK: usize = 2500;
 const LARGE_STACK_BYTES: usize = 512 << 20;
 
-/// Judges a PreToolUse payload. Pure, but for the looks at names and links that [`GuardEnvironment::files`] gives.
+/// Judges a PreToolUse payload. Pure, except for what [`GuardEnvironment::files`] looks up.
 pub fn judge(payload: &Value, environment: &GuardEnvironment) -> Verdict {
     judge_with_steps(payload, environment, false).0
 }
 
-/// Judges a payload as it was read; whatever goes wrong on the way is a reason to ask.
+/// Judges a payload given as bytes; anything that goes wrong is a reason to ask.
 pub(crate) fn judge_bytes(bytes: &[u8], environment: &GuardEnvironment) -> Verdict {
     let Some(payload) = payload::read(bytes) else {
-        return Verdict::unreadable(environment, "input that is no JSON");
+        return Verdict::unreadable(environment, "input that is not JSON");
     };
     std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| judge(&payload, environment)))
-        .unwrap_or_else(|_| Verdict::unreadable(environment, "input that the guard stumbled over"))
+        .unwrap_or_else(|_| Verdict::unreadable(environment, "input that crashed the guard"))
 }
 
-/// As [`judge`], with the commands that would run when `trace` is set.
+/// Like [`judge`]; also returns the commands that would run if `trace` is set.
 pub fn judge_with_steps(
     payload: &Value,
     environment: &GuardEnvironment,
@@ -117,7 +121,7 @@ pub fn judge_with_steps(
     });
     match deep {
         Some((verdict, steps, false)) => (verdict, steps),
-        // Deeper than anyone writes: what is in there is read without its brackets, and is asked at least.
+        // Nested deeper than anyone writes: the text is read without its brackets, and the answer is "ask" at least.
         _ => {
             let flat = tools::flattened(payload);
             let (verdict, steps, _) = attempt(&flat, environment, MAX_DEPTH_ON_CALLER_STACK, trace);
@@ -140,7 +144,7 @@ fn attempt(
     (verdict, eval.trace.take().unwrap_or_default(), eval.too_deep)
 }
 
-/// What a PermissionRequest hook prints: a refusal, or nothing. The question is put to the user already.
+/// What a PermissionRequest hook prints: a refusal, or nothing. The user is being asked already.
 pub fn permission_output(verdict: &Verdict) -> Option<Value> {
     (verdict.decision == Decision::Deny).then(|| {
         json!({
@@ -155,8 +159,8 @@ pub fn permission_output(verdict: &Verdict) -> Option<Value> {
     })
 }
 
-/// What a PreToolUse hook prints: a decision, or nothing at all. Printing "allow" would override a permission
-/// the user has not given.
+/// What a PreToolUse hook prints: a decision, or nothing at all. Printing "allow" would override a permission that the
+/// user has not given.
 pub fn hook_output(verdict: &Verdict) -> Option<Value> {
     if verdict.decision == Decision::Allow {
         return None;

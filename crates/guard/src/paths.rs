@@ -1,12 +1,12 @@
-//! Where a path leads and in which zone it lies. Paths are made canonical before anything is compared:
-//! `.`, `..`, double slashes, symbolic links (also those the same line makes), `/proc/self/root`.
+//! Where a path leads and which zone it is in. Paths are made canonical before they are compared: `.`, `..`, double
+//! slashes, symbolic links (also those the same line creates), `/proc/self/root`.
 
 use crate::environment::{FileSystem, GuardEnvironment};
 use crate::protected::{ProtectedKind, ProtectedRoots, kind};
 use std::cell::RefCell;
 use std::collections::HashMap;
 
-/// What deleting at a path would mean.
+/// What deleting something at a path would mean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Zone {
     /// Strictly inside the project.
@@ -26,7 +26,7 @@ const MAX_LINKS: usize = 40;
 /// No system takes a longer path, so nothing can be there.
 const MAX_PATH_BYTES: usize = 4096;
 
-/// Trees that belong to the system.
+/// Directory trees that belong to the system.
 const SYSTEM_TREES: [&str; 25] = [
     "bin",
     "boot",
@@ -60,7 +60,7 @@ pub(crate) struct Locations<'a> {
     /// As the user writes it.
     pub home: String,
     pub user: Option<String>,
-    /// Canonical, as all below.
+    /// Canonical, like all paths below.
     pub real_home: String,
     pub projects: Vec<String>,
     pub temps: Vec<String>,
@@ -127,8 +127,8 @@ impl<'a> Locations<'a> {
         locations
     }
 
-    /// The nearest repository at or above `cwd`, unless what lies between is a temp directory, which projects share;
-    /// nothing if there is none.
+    /// The nearest repository at or above `cwd`; empty if there is none. The search stops at a temp directory, because
+    /// projects share it.
     fn enclosing_repository(&self, cwd: &str, tmpdir: Option<&str>) -> String {
         let mut dir = cwd;
         while !dir.is_empty() {
@@ -147,13 +147,13 @@ impl<'a> Locations<'a> {
         String::new()
     }
 
-    /// Whether git would take `dir` for the root of a repository, as far as names tell: an empty `.git` is not one.
+    /// Whether git would take `dir` for the root of a repository, judging by names: an empty `.git` does not count.
     pub(crate) fn is_repository(&self, dir: &str) -> bool {
         let path = format!("{dir}/.git");
         self.files.exists(&path) && (!self.files.is_dir(&path) || self.files.exists(&format!("{path}/HEAD")))
     }
 
-    /// A home, what lies above it, or a system tree is nobody's project, whatever the payload says.
+    /// A home, a directory above it, or a system tree is never a project, whatever the payload says.
     fn add_project(&mut self, dir: &str) {
         let above_home = dir.is_empty() || contains(dir, &self.real_home);
         if !above_home && may_hold_work(dir) && !self.projects.iter().any(|project| project == dir) {
@@ -161,7 +161,7 @@ impl<'a> Locations<'a> {
         }
     }
 
-    /// A temp directory that holds the home or the project would allow everything there.
+    /// A temp directory that contains the home or the project would allow everything in it.
     fn add_tmpdir(&mut self, dir: &str) {
         let real = self.real(dir, true);
         let holds_more = contains(&real, &self.real_home)
@@ -180,7 +180,7 @@ impl<'a> Locations<'a> {
         }
     }
 
-    /// The line makes a link itself: later paths go through it.
+    /// Records a link that the line itself creates: later paths go through it.
     pub(crate) fn add_link(&self, path: &str, target: &str) {
         let path = self.real(path, false);
         self.links.borrow_mut().insert(path, Some(target.to_owned()));
@@ -198,8 +198,8 @@ impl<'a> Locations<'a> {
         target
     }
 
-    /// The canonical form of an absolute path; the root is the empty string. With `follow_last` a link at the
-    /// end counts as where it leads, otherwise as itself.
+    /// The canonical form of an absolute path; the root is the empty string. With `follow_last` a link at the end is
+    /// followed, otherwise it stands for itself.
     pub(crate) fn real(&self, path: &str, follow_last: bool) -> String {
         let mut todo: Vec<String> = split(path).rev().map(str::to_owned).collect();
         let mut real = String::with_capacity(path.len());
@@ -260,7 +260,7 @@ impl<'a> Locations<'a> {
         Zone::Outside
     }
 
-    /// What protects `path`, as written and as where it leads.
+    /// Why `path` is protected, both as written and as resolved.
     pub(crate) fn kinds(&self, path: &str, follow_last: bool) -> Vec<(ProtectedKind, String)> {
         let mut found: Vec<(ProtectedKind, String)> = Vec::new();
         let mut candidates = vec![path.to_owned()];
@@ -280,7 +280,7 @@ impl<'a> Locations<'a> {
         found
     }
 
-    /// The root, a system directory, a home or the directory of homes.
+    /// The root, a system directory, a home, or the directory that holds the homes.
     pub(crate) fn is_system(&self, real: &str) -> bool {
         contains(real, &self.real_home) || is_system_tree(real) && !contains(&self.real_home, real)
     }
@@ -306,7 +306,7 @@ pub(crate) fn base_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
-/// The components that mean something.
+/// The components that matter.
 pub(crate) fn split(path: &str) -> impl DoubleEndedIterator<Item = &str> {
     path.split('/').filter(|part| !part.is_empty() && *part != ".")
 }
@@ -338,7 +338,7 @@ fn is_system_tree(real: &str) -> bool {
     }
 }
 
-/// A directory of its own below /srv, /var, /root or /home may well be a project or a temp directory.
+/// A directory below /srv, /var, /root or /home may well be a project or a temp directory.
 fn may_hold_work(real: &str) -> bool {
     let mut parts = split(real);
     let Some(first) = parts.next() else { return false };
@@ -422,7 +422,7 @@ mod tests {
     }
 
     #[test]
-    fn what_projects_share_is_nobodys_project() {
+    fn shared_directories_are_never_projects() {
         let mut environment = environment();
         (environment.project, environment.tmpdir) = (None, Some("/scratch/tmp".into()));
         environment.files = Box::new(FakeFileSystem::new(

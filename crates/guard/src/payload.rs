@@ -1,5 +1,5 @@
-//! From bytes to a payload. What only the tool will read (the text of a file, an edit) is passed over: it can be
-//! megabytes, and no rule looks at it.
+//! From bytes to a payload. Text that only the tool reads (file contents, an edit) is skipped: it can be megabytes
+//! long, and no rule looks at it.
 
 use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, de::DeserializeSeed};
@@ -23,9 +23,9 @@ const UNJUDGED_TEXT_FIELDS: [&str; 13] = [
     "text",
 ];
 
-/// The payload in `bytes`, without texts that nobody judges; `None` if it is no JSON.
+/// The payload in `bytes`, without the text that no rule judges; `None` if it is not JSON.
 pub fn read(bytes: &[u8]) -> Option<Value> {
-    // Texts that are passed over are not looked into, so that they are text at all is seen here.
+    // Skipped fields are not decoded, so whether they are valid UTF-8 must be checked here.
     let text = std::str::from_utf8(bytes).ok()?;
     let mut reader = serde_json::Deserializer::from_str(text);
     let payload = PayloadObject::Payload.deserialize(&mut reader).ok()?;
@@ -33,7 +33,7 @@ pub fn read(bytes: &[u8]) -> Option<Value> {
     Some(payload)
 }
 
-/// The event a payload is about, if it says so. Nothing else of it is looked at.
+/// The event a payload is about, if it names one. Nothing else is read.
 pub fn event(bytes: &[u8]) -> Option<String> {
     #[derive(Deserialize)]
     struct EventField {
@@ -57,7 +57,7 @@ impl<'de> DeserializeSeed<'de> for PayloadObject {
     }
 }
 
-/// Answers for every kind of value but objects as `Value` itself would.
+/// Every kind of value but an object is read as `Value` itself would.
 macro_rules! as_value {
     ($($visit:ident $kind:ty),*) => {$(
         fn $visit<E: serde::de::Error>(self, value: $kind) -> Result<Value, E> {
@@ -108,7 +108,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn texts_are_passed_over_and_nothing_else() {
+    fn only_text_fields_are_skipped() {
         for (text, expected) in [
             (
                 r#"{"tool_name":"Write","tool_input":{"file_path":"a","content":"x"}}"#,
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_json_is_nothing() {
+    fn input_that_is_not_json_is_rejected() {
         for text in [
             &b"{"[..],
             b"",

@@ -1,6 +1,6 @@
-//! Which files are protected, and from what: a table of places and names.
+//! Which files are protected, and from what: a table of locations and names.
 //!
-//! Paths are compared without regard to letters' case, because some file systems do so too.
+//! Paths are compared without regard to case, because some file systems do so too.
 
 use crate::eval::glob;
 use crate::eval::value;
@@ -20,13 +20,13 @@ pub(crate) enum ProtectedKind {
     Credentials,
     /// Runs at login or when a shell starts.
     Start,
-    /// What git runs: its configuration and hooks.
+    /// What git runs: its configuration and its hooks.
     Git,
     GitData,
-    /// Settings of Claude Code, other agents, and of this guard.
+    /// Settings of Claude Code, of other agents, and of this guard.
     Agent,
     System,
-    /// `/usr/bin` and its like: no secrets, but not the user's either.
+    /// `/usr/bin` and similar: no secrets, but not the user's files either.
     SystemTree,
     /// The password file.
     Shadow,
@@ -39,7 +39,7 @@ pub(crate) enum ProtectedKind {
 enum Anchor {
     /// The last component, anywhere.
     Name,
-    /// Below any home directory; `**` at the end means the directory and all in it.
+    /// Below any home directory; `**` at the end means the directory and everything in it.
     Home,
     /// From the root (or a Windows drive).
     Root,
@@ -49,11 +49,11 @@ use ProtectedKind::*;
 
 include!(concat!(env!("OUT_DIR"), "/guard/shields.rs"));
 
-/// Endings that make an environment file a template.
+/// Endings that mark an environment file as a template.
 const TEMPLATE_ENDINGS: [&str; 9] =
     ["example", "sample", "template", "dist", "tmpl", "tpl", "skel", "schema", "defaults"];
 
-/// Disks and memory; other devices take what is written to them without harm.
+/// Disks and memory; writing to other devices does no harm.
 const DISK_DEVICES: [&str; 22] = [
     "sd*",
     "hd*",
@@ -83,10 +83,10 @@ const HARMLESS_DEVICES: [&str; 14] = [
     "urandom", "console", "ptmx",
 ];
 
-/// Where homes are, besides the user's own.
+/// Where homes are, apart from the user's own.
 static HOME_PATTERNS: &[&str] = &["home/*", "users/*", "root", "var/root", "c:/users/*"];
 
-/// The directories a classification needs to know, all in small letters and without a final slash.
+/// The directories needed to classify a path, all in lower case and without a trailing slash.
 #[derive(Debug, Default)]
 pub(crate) struct ProtectedRoots {
     pub homes: Vec<String>,
@@ -95,19 +95,19 @@ pub(crate) struct ProtectedRoots {
     pub config_dir: String,
 }
 
-/// Whether `name` is a template of an environment file: `.env.example`, `.env.production.sample`.
+/// Whether the file is a template of an environment file: `.env.example`, `.env.production.sample`.
 pub(crate) fn is_template(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path).to_lowercase();
     let ending = name.rsplit(['.', '-', '_']).next().unwrap_or("");
     name.starts_with(".env") && TEMPLATE_ENDINGS.contains(&ending)
 }
 
-/// Why the file at `path` is protected. `path` is absolute; a path whose start is unknown begins with a hole
-/// and is judged by what follows. Active globs in the last component are compared as patterns.
+/// Why the file at `path` is protected. `path` is absolute; a path with an unknown start begins with a hole and is
+/// judged by what follows. Active globs in the last component are compared as patterns.
 pub(crate) fn kind(path: &str, known: &ProtectedRoots) -> Option<ProtectedKind> {
     let path = path.to_lowercase();
     let unknown_start = path.chars().next().is_some_and(is_hole);
-    // Windows drops blanks and dots at the end of a name.
+    // Windows ignores blanks and dots at the end of a name.
     let path = without_drive(path.trim_end_matches(['/', ' ', '.']));
     let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
     let name = parts.last().copied().unwrap_or("");
@@ -172,7 +172,7 @@ const SOURCE_ENDINGS: [&str; 22] = [
 fn git_kind(parts: &[&str]) -> Option<Option<ProtectedKind>> {
     let at = parts.iter().rposition(|part| *part == ".git")?;
     let rest = &parts[at + 1..];
-    // A submodule's own directory has the same inhabitants.
+    // A submodule's own directory has the same structure.
     let inner = match rest {
         ["modules" | "worktrees", .., "config" | "config.worktree"] => return Some(Some(Git)),
         ["modules", middle @ ..] if middle.contains(&"hooks") => return Some(Some(Git)),
@@ -191,7 +191,7 @@ fn is_agent_settings(path: &str, parts: &[&str], known: &ProtectedRoots) -> bool
         |dir: &str| !dir.is_empty() && path.strip_prefix(dir).is_some_and(|rest| rest.starts_with('/'));
     match parts {
         [.., ".claude", name] if is_settings(name) => true,
-        // The second wherever the state directory is.
+        // The second one wherever the state directory is.
         [.., ".headspace.jsonc" | "guard-once.json"] => true,
         [.., name] if is_settings(name) => {
             below(&known.claude_dir) && path.len() == known.claude_dir.len() + 1 + name.len()
@@ -200,7 +200,7 @@ fn is_agent_settings(path: &str, parts: &[&str], known: &ProtectedRoots) -> bool
     }
 }
 
-/// How many components a home in front of the path takes, for every home that stands there.
+/// For every home that the path is in, the number of its components.
 fn below_homes(path: &str, parts: &[&str], known: &ProtectedRoots) -> Vec<usize> {
     let mut found = Vec::new();
     for home in &known.homes {
@@ -219,13 +219,13 @@ fn below_homes(path: &str, parts: &[&str], known: &ProtectedRoots) -> Vec<usize>
 
 fn name_matches(shield: &str, name: &str) -> bool {
     if value::has_special(name) {
-        // A pattern hits a shield's plain name if it would match it; two patterns are not compared.
+        // A glob hits a plain protected name if it would match it; two patterns are not compared.
         return !value::has_hole(name) && pattern_hits(shield, name);
     }
     star_matches(shield, name)
 }
 
-/// Shields have at most one star, and are compared a hundred at a time.
+/// A protected name has at most one star, and about a hundred are compared per path.
 fn star_matches(shield: &str, name: &str) -> bool {
     match shield.split_once('*') {
         None => shield == name,
@@ -235,7 +235,7 @@ fn star_matches(shield: &str, name: &str) -> bool {
     }
 }
 
-/// Whether a pattern means the shielded files: it would match the name, or all it matches is shielded.
+/// Whether a glob means the protected files: it would match the name, or everything it matches is protected.
 fn pattern_hits(shield: &str, pattern: &str) -> bool {
     let Some((start, end)) = shield.split_once('*') else {
         return pattern.starts_with('.') && glob::matches_visible(pattern, shield);
@@ -245,7 +245,7 @@ fn pattern_hits(shield: &str, pattern: &str) -> bool {
     head.starts_with(start) && tail.ends_with(end)
 }
 
-/// Component by component; `**` at the end takes the directory itself and everything in it.
+/// Compares component by component; `**` at the end stands for the directory itself and everything in it.
 fn tree_matches(shield: &str, parts: &[&str]) -> bool {
     let mut parts = parts.iter();
     for output_used in shield.split('/') {
@@ -313,7 +313,7 @@ impl ProtectedKind {
         }
     }
 
-    /// The rule that deleting the file breaks, where deleting as such would be allowed.
+    /// The rule that deleting the file breaks where deleting would otherwise be allowed.
     pub(crate) fn delete_rule(self) -> Option<&'static Rule> {
         match self {
             Env | Key | Ssh | Credentials => Some(&rules::DELETE_PROTECTED),
@@ -323,7 +323,7 @@ impl ProtectedKind {
     }
 }
 
-/// A certificate or public key by its name, in the format private keys use too.
+/// Whether the name suggests a certificate or a public key in the format that private keys also use.
 fn looks_public(name: &str) -> bool {
     let Some(stem) = name.strip_suffix(".pem").or_else(|| name.strip_suffix(".key")) else { return false };
     let public = [
@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn files_are_told_apart() {
+    fn protected_files_are_classified() {
         let home = "/srv/people/dev";
         for (path, expected) in [
             (format!("{home}/proj/.env"), Some(Env)),

@@ -1,10 +1,10 @@
-//! SQL, read far enough to tell what throws data away from what looks at it: the words of each statement, without
-//! comments and without the texts in quotes.
+//! SQL, read far enough to distinguish statements that destroy data from those that only look at it: the words of each
+//! statement, without comments and quoted text.
 
 use crate::rules;
 use crate::rules::Rule;
 
-/// The worst that a text of SQL does.
+/// The worst thing that a text of SQL does.
 pub(crate) fn judge(text: &str) -> Option<&'static Rule> {
     if text.len() > MAX_SQL_BYTES || !mentions_a_change(text) {
         return None;
@@ -19,7 +19,7 @@ pub(crate) fn judge(text: &str) -> Option<&'static Rule> {
             temporary.extend(name.iter().find(|word| !matches!(**word, "IF" | "NOT" | "EXISTS")));
         }
         match judge_statement(statement, &temporary) {
-            // A dropped table is gone in MySQL whatever follows; rows come back everywhere.
+            // In MySQL a dropped table is gone whatever follows; deleted rows come back with a rollback everywhere.
             Some(rule) if std::ptr::eq(rule, &rules::DATABASE_ROWS) && rolled_back => {}
             Some(rule) if std::ptr::eq(rule, &rules::DATABASE_DROP) => return Some(rule),
             Some(rule) => worst = Some(rule),
@@ -29,10 +29,10 @@ pub(crate) fn judge(text: &str) -> Option<&'static Rule> {
     worst
 }
 
-/// Longer texts are dumps, and nobody types them.
+/// Longer texts are dumps; nobody types them.
 const MAX_SQL_BYTES: usize = 1 << 20;
 
-/// Most texts are harmless: not one of these words is in them.
+/// Most texts are harmless and contain none of these words.
 fn mentions_a_change(text: &str) -> bool {
     let lower = text.to_ascii_lowercase();
     ["drop", "truncate", "delete", "update"].iter().any(|word| lower.contains(word))
@@ -76,7 +76,7 @@ fn judge_statement(statement: &SqlWords, temporary: &[&str]) -> Option<&'static 
             let only_temporary = names.clone().count() > 0 && names.all(|name| temporary.contains(name));
             (!only_temporary).then_some(&rules::DATABASE_DROP)
         }
-        // The shell's or a script's own word, not SQL's: `drop` alone.
+        // `drop` alone is a word of the shell or of a script, not SQL.
         ["DROP", _, ..] | ["TRUNCATE", _, ..] => Some(&rules::DATABASE_DROP),
         ["ALTER", ..] => {
             let drops = words.windows(2).any(|pair| {
@@ -108,7 +108,7 @@ fn is_verb(word: &str) -> bool {
     matches!(word, "DELETE" | "UPDATE" | "DROP" | "TRUNCATE" | "WITH" | "SELECT" | "INSERT")
 }
 
-/// Whether nothing narrows it down: no WHERE, or one that always holds.
+/// Nothing narrows it down: there is no WHERE, or one that is always true.
 fn unfiltered(words: &[&str]) -> Option<&'static Rule> {
     let Some(at) = words.iter().rposition(|word| *word == "WHERE") else {
         return Some(&rules::DATABASE_ROWS);
@@ -124,7 +124,7 @@ fn unfiltered(words: &[&str]) -> Option<&'static Rule> {
     always.then_some(&rules::DATABASE_ROWS)
 }
 
-/// The statements of a text, each as its words in capital letters; quoted texts are a `'`, quoted names stay.
+/// The statements of a text, each as its words in upper case; quoted text becomes `'`, quoted names are kept.
 fn statements(text: &str) -> Vec<SqlWords> {
     let mut all = vec![SqlWords::new()];
     let mut rest = text;
@@ -155,7 +155,7 @@ fn statements(text: &str) -> Vec<SqlWords> {
                 }
                 None => 1,
             },
-            // `\dt`, `\c db`: psql's own, to the end of the line.
+            // `\dt`, `\c db`: psql's own commands, to the end of the line.
             '\\' if all.last().is_some_and(Vec::is_empty) => rest.find('\n').unwrap_or(rest.len()),
             ';' => {
                 all.push(SqlWords::new());
@@ -213,7 +213,7 @@ fn dollar_quoted(text: &str) -> Option<usize> {
     Some(tag + end + tag)
 }
 
-/// JavaScript for MongoDB: the calls that leave nothing.
+/// JavaScript for MongoDB: the calls that delete everything.
 pub(crate) fn judge_mongo(text: &str) -> Option<&'static Rule> {
     let code: String = text.chars().filter(|c| !c.is_whitespace()).collect();
     let drops = [".dropDatabase(", ".drop(", ".dropIndexes(", "dropDatabase:1"]
@@ -232,7 +232,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_throws_away_is_told_from_what_looks() {
+    fn statements_that_destroy_data_are_distinguished_from_those_that_look() {
         for (sql, expected) in [
             ("select 1", None),
             ("DROP TABLE a", Some("database.drop")),

@@ -1,7 +1,7 @@
-//! The two hook dialects as tables: what they read, when, and what they make of it.
+//! The two hook dialects as tables: what they read, when, and what they do with it.
 //!
-//! `claude` is Claude Code 2.1; `wave` is the Wave agent, whose configuration looks the same and means
-//! something else in a dozen places. Code that differs between them asks a column here.
+//! `claude` is Claude Code 2.1; `wave` is the Wave agent, whose configuration looks the same and means something else
+//! in a dozen places. Code that differs between them asks a column here.
 
 use crate::settings::schema::Shape;
 use headspace_core::event_names;
@@ -10,25 +10,25 @@ use headspace_core::event_names;
 #[derive(Debug)]
 pub struct Dialect {
     pub name: &'static str,
-    /// Who reads the files, in messages.
+    /// The name of the client in messages.
     pub client: &'static str,
     /// The directory of `settings.json` below the home and the project directory.
     pub directory: &'static str,
     pub events: &'static [EventRule],
     pub types: &'static [&'static str],
     pub(crate) fields: &'static [HookField],
-    /// Settings beside `hooks` whose wrong type costs the whole file.
+    /// Settings next to `hooks` whose wrong type makes the client drop the whole file.
     pub(crate) top: &'static [(&'static str, Shape)],
     pub matching: Matching,
-    /// A problem of an entry is always an error; otherwise the event decides between error and warning.
+    /// A problem in an entry is always an error; otherwise the event decides between error and warning.
     pub strict: bool,
     /// Groups need at least one hook.
     pub filled_groups: bool,
-    /// A file of blanks is worth a warning.
+    /// A file with only blanks causes a warning.
     pub blank_file_warning: bool,
-    /// Hooks start together; otherwise one after another.
+    /// Hooks start together; otherwise they run one after another.
     pub together: bool,
-    /// Equal hooks of one event run once.
+    /// Identical hooks of one event run once.
     pub doubles_run_once: bool,
     /// JSON on standard output is obeyed.
     pub reads_json: bool,
@@ -45,22 +45,22 @@ pub struct Dialect {
 pub enum Matching {
     /// Exact names, or a JavaScript regular expression.
     NamesOrRegex,
-    /// Names without case, or globs, split at `|`.
+    /// Names compared without case, or globs, separated by `|`.
     Globs,
 }
 
-/// What an event makes of its hooks.
+/// How an event treats its hooks.
 #[derive(Clone, Copy, Debug)]
 pub struct EventRule {
     pub name: &'static str,
     /// The payload field a matcher is compared with.
     pub match_field: Option<&'static str>,
     pub(crate) matcher: MatcherUse,
-    /// Only letters, digits, `_` and `|` make exact names; `,`, `-` and blanks already make a regular expression.
+    /// Only letters, digits, `_` and `|` make exact names; a `,`, `-` or blank already makes a regular expression.
     pub narrow_names: bool,
-    /// One bad entry puts the whole file out of effect.
+    /// One bad entry disables the whole file.
     pub guards: bool,
-    /// A hook's `if` is tried; elsewhere such a hook never runs.
+    /// A hook's `if` is evaluated; at other events such a hook never runs.
     pub conditional: bool,
     /// Hooks of type http are run.
     pub http: bool,
@@ -71,18 +71,18 @@ pub struct EventRule {
     pub on_failure: bool,
     /// Standard output that is not JSON goes to the model.
     pub plain_context: bool,
-    /// Seconds, where it is not the dialect's default.
+    /// Seconds, where it differs from the dialect's default.
     pub timeout: Option<f64>,
     /// Hooks get `CLAUDE_ENV_FILE`.
     pub env_file: bool,
-    /// The hook does the work itself and must print the path it made.
+    /// The hook does the work itself and must print the path it created.
     pub needs_path: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum MatcherUse {
     Optional,
-    /// Read, but of no effect.
+    /// Read, but without effect.
     Ignored,
     Required,
     Forbidden,
@@ -101,13 +101,13 @@ pub(crate) enum Exit2 {
 pub(crate) struct HookField {
     pub name: &'static str,
     pub shape: Shape,
-    /// The types it belongs to; empty: all.
+    /// The hook types it belongs to; empty means all.
     pub types: &'static [&'static str],
     pub required: bool,
 }
 
 impl EventRule {
-    /// From the client's table of events; what is special is added by the methods below.
+    /// From the client's table of events; the methods below add what is special.
     const fn of(index: usize) -> EventRule {
         let spec = &event_names::EVENTS[index];
         EventRule {
@@ -128,7 +128,7 @@ impl EventRule {
         }
     }
 
-    /// The place of the client's `name` among its events. Evaluated when headspace is built.
+    /// Looks up the client's `name` among its events, at compile time.
     const fn named(name: &str) -> EventRule {
         let mut index = 0;
         while index < event_names::EVENTS.len() {
@@ -281,7 +281,7 @@ const ALL: &[&str] = &[];
 const COMMAND: &[&str] = &["command"];
 const HTTP: &[&str] = &["http"];
 
-/// The client's own schema of entries. Other fields are accepted and ignored.
+/// The client's own schema of entries. It accepts and ignores other fields.
 const CLAUDE_FIELDS: [HookField; 21] = [
     needed("command", Shape::Text, COMMAND),
     needed("url", Shape::Url, HTTP),
@@ -306,8 +306,8 @@ const CLAUDE_FIELDS: [HookField; 21] = [
     field("once", Shape::Flag, ALL),
 ];
 
-/// A wrong type of any setting it knows makes the client drop the file, hooks included: seen with a dozen of them.
-/// These are the ones people write by hand.
+/// A wrong type in any setting it knows makes the client drop the file, including its hooks: observed with a dozen of
+/// them. These are the ones people write by hand.
 const CLAUDE_TOP: &[(&str, Shape)] = &[
     ("agent", Shape::Text),
     ("allowManagedHooksOnly", Shape::Flag),
@@ -395,7 +395,7 @@ impl Dialect {
         self.events.iter().find(|rule| rule.name == name)
     }
 
-    /// The fields an entry of this type may have; of an unknown type those that all types share.
+    /// The fields that an entry of this type may have; for an unknown type, those that all types share.
     pub(crate) fn fields_of<'a>(&'a self, kind: Option<&'a str>) -> impl Iterator<Item = &'a HookField> {
         self.fields.iter().filter(move |field| {
             field.types.is_empty() || kind.is_some_and(|kind| field.types.contains(&kind))

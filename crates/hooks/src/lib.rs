@@ -1,8 +1,13 @@
-//! The language of hooks, shared by all: event names, payloads, configurations, matchers, execution.
+//! The language of hooks: settings files, matchers, payloads, running hooks, and what the client makes of their output.
 //!
-//! Pure are the tables and the rules: `event`, `dialect`, `tools`, `spans`, `shape`, `settings`, `check`, `matcher`,
-//! `condition`, `input`, `sample`, `output`, `repair`, `select`, `verdict`. The world is touched by `sources` and `plugins` (files),
-//! `runner` with `process` and `http`, `advice`, `capture`, and `command` with `show`.
+//! `dialect` says what a client does, in tables. `settings` reads and checks the files (through `json_spans`, which
+//! knows where every value is), `matching` selects the hooks that run for a payload (`payload`), `running` runs them,
+//! and `outcome` concludes what the client would do. `client_settings` edits the client's files to install and remove
+//! headspace's own entries.
+//!
+//! Only `settings::sources`, `settings::plugins`, `client_settings::locate` and `running` touch the disk, processes or
+//! the network; everything else is pure. The crate knows nothing about the guard, the store or the server, and prints
+//! nothing. Begin with [`dialect`], then [`settings`].
 
 #![forbid(unsafe_code)]
 #![warn(unreachable_pub)]

@@ -1,14 +1,14 @@
-//! The words of the first simple command of a shell line, as far as they can be known without a shell.
+//! The words of the first simple command in a shell line, as far as they can be known without a shell.
 
 use std::path::PathBuf;
 
-/// A word after quotes are taken off and known variables filled in.
+/// A word with its quotes removed and known variables filled in.
 #[derive(Debug, Default, PartialEq)]
 pub struct ShellWord {
     pub text: String,
     /// Only a shell can tell what it becomes.
     pub opaque: bool,
-    /// A known variable that stands outside of quotes.
+    /// A known variable outside quotes.
     pub unquoted_variable: Option<String>,
 }
 
@@ -21,7 +21,7 @@ impl ShellWord {
     }
 }
 
-/// Reads up to the first operator. `known` variables are filled in, others make a word opaque.
+/// Reads up to the first operator. `known` variables are filled in; others make a word opaque.
 pub fn first_command(line: &str, known: &[(String, PathBuf)]) -> Vec<ShellWord> {
     let mut words = Vec::new();
     let mut word: Option<ShellWord> = None;
@@ -117,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_are_what_the_shell_would_make_of_them() {
+    fn words_are_split_as_the_shell_would() {
         let known =
             [("P".to_owned(), PathBuf::from("/my project")), ("HOME".to_owned(), PathBuf::from("/h"))];
         let table = [

@@ -1,4 +1,4 @@
-//! The names of the client's own tools, today's and former ones.
+//! The names of the client's own tools, current and former.
 
 /// What Claude Code 2.1 calls its tools, and a few that older versions had.
 pub const KNOWN: &[&str] = &[
@@ -49,7 +49,7 @@ pub const KNOWN: &[&str] = &[
     "Write",
 ];
 
-/// Former name ▶ today's name. Matchers may use either; payloads show today's.
+/// Former name and current name. Matchers may use either; payloads show the current one.
 const RENAMED: &[(&str, &str)] = &[
     ("Task", "Agent"),
     ("KillShell", "TaskStop"),
@@ -61,22 +61,22 @@ const RENAMED: &[(&str, &str)] = &[
     ("ReadMcpResourceDir", "ReadMcpResourceDirTool"),
 ];
 
-/// The name the client uses today.
+/// The name that the client uses today.
 pub fn current(name: &str) -> &str {
     RENAMED.iter().find(|(old, _)| *old == name).map_or(name, |(_, new)| new)
 }
 
-/// The names the tool had before.
+/// The tool's former names.
 pub(crate) fn former(name: &str) -> impl Iterator<Item = &'static str> {
     RENAMED.iter().filter(move |(_, new)| *new == name).map(|(old, _)| *old)
 }
 
-/// Names today's client or an older one knows.
+/// Names that the current client or an older one knows.
 pub fn is_known(name: &str) -> bool {
     KNOWN.contains(&name) || RENAMED.iter().any(|(old, _)| *old == name)
 }
 
-/// The tool that is called the same but for the case.
+/// The tool whose name differs only in case.
 pub fn differs_by_case(name: &str) -> Option<&'static str> {
     let names = KNOWN.iter().copied().chain(RENAMED.iter().map(|(old, _)| *old));
     names.into_iter().find(|known| *known != name && known.eq_ignore_ascii_case(name))

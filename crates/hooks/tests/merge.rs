@@ -2,9 +2,9 @@
 #![allow(clippy::unwrap_used)]
 
 use headspace_core::event_names::EVENTS;
-use headspace_hooks::client_settings::document::SettingsDocument;
+use headspace_hooks::client_settings::document::Document;
 use headspace_hooks::client_settings::entry::{Call, Entry, Role};
-use headspace_hooks::client_settings::merge::{Desired, Event, Merged, Notify, Plan, find, merge};
+use headspace_hooks::client_settings::merge::{Event, Merged, Notify, Desired, Plan, find, merge};
 use headspace_test_support::each_row;
 use proptest::prelude::*;
 
@@ -37,9 +37,9 @@ const OURS: &str = r#"{ "hooks": [{ "type": "command", "command": "/opt/hs/heads
 const TIGHT: &str =
     r#"{"hooks":[{"type":"command","command":"/opt/hs/headspace","args":["notify"],"timeout":5}]}"#;
 
-/// What is put into files of all manners, and that taking it out gives the file back.
+/// What is added to files of every style; removing it restores the file.
 #[test]
-fn entries_are_written_in_the_manner_of_the_file_and_come_out_again() {
+fn entries_follow_the_style_of_the_file_and_can_be_removed() {
     let cases: &[(&str, &str)] = &[
         ("{}", "{\n  \"hooks\": {\n    \"Stop\": [@]\n  }\n}"),
         ("{}\n", "{\n  \"hooks\": {\n    \"Stop\": [@]\n  }\n}\n"),
@@ -81,9 +81,9 @@ fn entries_are_written_in_the_manner_of_the_file_and_come_out_again() {
     );
 }
 
-/// Empty lists and blank files: what is added makes them ambiguous, so the file as it was decides.
+/// An empty list cannot be told from one that install made, so the original file decides.
 #[test]
-fn lists_that_were_empty_before_stay_when_the_file_as_it_was_is_known() {
+fn lists_that_were_empty_stay_if_the_original_file_is_known() {
     let plan = plan_for(&["Stop"], BIN);
     each_row(
         [
@@ -118,7 +118,7 @@ fn a_blank_file_becomes_an_object() {
 }
 
 #[test]
-fn a_moved_binary_is_updated_where_it_stands_and_keeps_the_users_touches() {
+fn a_moved_binary_is_updated_in_place_and_the_users_edits_are_kept() {
     let before = r#"{"hooks":{"Stop":[{"hooks":[{"command":"/old/headspace","type":"command","args":["notify"],"timeout":9,"statusMessage":"x"},{"type":"command","command":"echo mine"}]}]}}"#;
     let merged = put(before, &plan_for(&["Stop"], BIN));
     assert_eq!(merged.text, before.replace("/old/headspace", BIN));
@@ -126,7 +126,7 @@ fn a_moved_binary_is_updated_where_it_stands_and_keeps_the_users_touches() {
 }
 
 #[test]
-fn other_forms_of_ours_become_the_one_we_write() {
+fn older_forms_of_our_entry_are_rewritten() {
     for command in ["'/old place/headspace' notify", "~/.claude/hooks/notify-headspace.sh stop"] {
         let before = format!(
             "{{\n  \"hooks\": {{\n    \"Stop\": [{{\"hooks\": [{{\"type\": \"command\", \"command\": \"{command}\"}}]}}]\n  }}\n}}"
@@ -142,7 +142,7 @@ fn other_forms_of_ours_become_the_one_we_write() {
 }
 
 #[test]
-fn stacked_duplicates_and_events_not_wanted_any_more_go() {
+fn duplicates_and_unwanted_events_are_removed() {
     let ours = r#"{"type":"command","command":"/opt/hs/headspace","args":["notify"],"timeout":5}"#;
     let before = format!(
         r#"{{"hooks":{{"Stop":[{{"hooks":[{ours},{{"type":"command","command":"a"}},{ours}]}},{{"hooks":[{ours}]}}],"WorktreeCreate":[{{"hooks":[{ours}]}}],"Setup":[{{"matcher":"init","hooks":[{ours}]}}]}}}}"#
@@ -158,7 +158,7 @@ fn stacked_duplicates_and_events_not_wanted_any_more_go() {
 }
 
 #[test]
-fn what_the_user_put_into_our_group_stays_when_ours_goes() {
+fn hooks_the_user_added_to_our_group_stay() {
     let installed = put("{}", &plan_for(&["Stop"], BIN)).text;
     let edited = installed.replace("5 }]", "5 }, { \"type\": \"command\", \"command\": \"echo mine\" }]");
     assert_eq!(
@@ -168,7 +168,7 @@ fn what_the_user_put_into_our_group_stays_when_ours_goes() {
 }
 
 #[test]
-fn a_file_in_the_wrong_shape_is_refused_with_its_place() {
+fn a_file_of_the_wrong_shape_is_refused_with_line_and_column() {
     let cases = [
         ("{\"hooks\": []}", "1:11: \"hooks\" must be an object"),
         ("{\"hooks\": null}", "1:11: \"hooks\" must be an object"),
@@ -180,12 +180,12 @@ fn a_file_in_the_wrong_shape_is_refused_with_its_place() {
         assert_eq!(merge(text, &all(), None).unwrap_err().to_string(), message, "{text}");
         assert!(merge(text, &Plan::nothing(None), None).is_err());
     }
-    // A note under a name that is no event is nobody's business.
+    // An entry under a name that is not an event is left alone.
     assert!(merge("{\"hooks\": {\"_note\": \"mine\"}}", &all(), None).is_ok());
 }
 
 #[test]
-fn what_makes_the_client_ignore_the_file_is_told() {
+fn a_file_that_the_client_would_ignore_gets_a_warning() {
     let text = "{\n  // mine\n  \"disableAllHooks\": true,\n  \"hooks\": {\"PreToolUse\": [{\"type\": \"command\"}]}\n}";
     let told: Vec<String> = put(text, &all()).warnings.iter().map(ToString::to_string).collect();
     assert_eq!(told.len(), 3, "{told:?}");
@@ -211,13 +211,13 @@ fn the_guard_has_an_entry_of_its_own() {
     };
     assert_eq!(put(&merged.text, &later).text, merged.text.replace(BIN, "/new/headspace"));
     assert!(!put("{}", &later).text.contains("guard"));
-    // And goes alone.
+    // It can be removed alone.
     let without = Plan { notify: Desired::Leave, guard: Desired::Remove, ..later };
     assert_eq!(put(&merged.text, &without).text, put("{}", &plan_for(&["PreToolUse", "Stop"], BIN)).text);
 }
 
 #[test]
-fn the_status_line_is_wrapped_and_given_back_as_it_was_spelt() {
+fn the_status_line_is_wrapped_and_restored_exactly() {
     let with = Plan { status_line: Desired::Put(BIN.into()), ..plan_for(&["Stop"], BIN) };
     let before = "{\n  \"statusLine\": {\"type\": \"command\", \"command\": \"~/l\\u00efne.sh | cat\", \"padding\": 0}\n}\n";
     let merged = put(before, &with);
@@ -241,7 +241,7 @@ fn the_status_line_is_wrapped_and_given_back_as_it_was_spelt() {
     assert!(odd.text.starts_with("{\"statusLine\":\"x\",") && odd.warnings.len() == 1);
 }
 
-/// Texts of JSON with comments, commas, blanks and brackets in every manner.
+/// JSON with comments, commas, blanks and brackets in every style.
 fn settings() -> impl Strategy<Value = String> {
     let blank = prop_oneof![
         4 => Just(String::new()),
@@ -333,8 +333,8 @@ fn value_of(text: &str) -> serde_json::Value {
     serde_json::from_str(&strict).unwrap_or_else(|error| panic!("{error}\n{text}"))
 }
 
-/// `"hooks": {}`, `"Stop": []` and `{ }` are filled by install; without the file as it was, nobody can tell
-/// later whether they had been there.
+/// Install fills `"hooks": {}`, `"Stop": []` and `{ }`; without the original file nothing shows later
+/// whether they were there before.
 fn fills_an_empty_list(text: &str) -> bool {
     let value = value_of(text);
     let hooks = value.get("hooks");
@@ -353,7 +353,7 @@ proptest! {
         let plan = all();
         let merged = put(&text, &plan);
         let plain = merged.text.strip_prefix('\u{feff}').unwrap_or(&merged.text);
-        prop_assert!(SettingsDocument::parse(plain).is_ok());
+        prop_assert!(Document::parse(plain).is_ok());
         let found = find(&merged.text, None).unwrap();
         prop_assert_eq!(found.len(), 28);
         prop_assert_eq!(&put(&merged.text, &plan).text, &merged.text, "a second install changes nothing");
@@ -367,7 +367,7 @@ proptest! {
     }
 
     #[test]
-    fn no_byte_of_the_user_is_changed(text in settings()) {
+    fn no_byte_of_the_users_text_is_changed(text in settings()) {
         let merged = put(&text, &all()).text;
         let mut rest = merged.chars();
         for c in text.chars().filter(|c| !c.is_whitespace()) {

@@ -1,5 +1,5 @@
-//! `headspace guard allow`: from a refusal to the line of the configuration that lifts it. A person at a terminal may;
-//! an agent may not, whatever it carries.
+//! `headspace guard allow`: turns a refusal into the line of configuration that lifts it. Only a person at a terminal
+//! may use it, never an agent, whatever it carries.
 
 use crate::commands::install::diff;
 use anyhow::{Context, Result, bail};
@@ -34,7 +34,7 @@ pub struct AllowArgs {
 pub fn run(args: &AllowArgs) -> Result<ExitCode> {
     let command = args.command.trim();
     if command.is_empty() || command.trim_matches(['*', ' ']).is_empty() {
-        return Err(Usage("could not allow that: it names no command".into()).into());
+        return Err(Usage("could not allow that: it does not name a command".into()).into());
     }
     only_for_people()?;
     let config_file = config::config_file();
@@ -46,7 +46,7 @@ pub fn run(args: &AllowArgs) -> Result<ExitCode> {
                 return Err(error).with_context(|| format!("could not read {}", config_file.display()));
             }
         };
-        let here = std::env::current_dir().context("could not tell where this is")?;
+        let here = std::env::current_dir().context("could not find the current directory")?;
         let project =
             args.project.then(|| git::root_of(&here).unwrap_or(&here).to_string_lossy().into_owned());
         let after = with_allowed(&before, project.as_deref(), command)?;
@@ -59,7 +59,7 @@ pub fn run(args: &AllowArgs) -> Result<ExitCode> {
     let name = path.display().to_string();
     let shown = diff::unified((&name, &before), (&name, &after));
     if shown.is_empty() {
-        println!("{} allows it already.", text::strip_control(&name));
+        println!("{} already allows it.", text::strip_control(&name));
         return Ok(ExitCode::SUCCESS);
     }
     for line in shown.lines() {
@@ -74,7 +74,7 @@ pub fn run(args: &AllowArgs) -> Result<ExitCode> {
         return Ok(ExitCode::FAILURE);
     }
     write(&path, &after)?;
-    println!("Allowed. It counts from the next call on.");
+    println!("Allowed, starting with the next call.");
     Ok(ExitCode::SUCCESS)
 }
 
@@ -85,7 +85,7 @@ fn write(path: &Path, text: &str) -> Result<()> {
     files::replace(path, text.as_bytes()).with_context(|| format!("could not write {}", path.display()))
 }
 
-/// A permission for something that was never stopped is a mistake in the typing.
+/// A permission for something that was never stopped is probably a typo.
 fn say_what_it_would_do(command: &str) -> Result<()> {
     let environment = GuardEnvironment::here(&Config::load_for_guard().0);
     let payload = json!({"tool_name": "Bash", "tool_input": {"command": command}});
@@ -101,7 +101,7 @@ fn say_what_it_would_do(command: &str) -> Result<()> {
     Ok(())
 }
 
-/// The configuration with one more command in `guard.allow`, in general or for a project; the rest stays as it is.
+/// The configuration with one more command in `guard.allow`, in general or for a project; nothing else changes.
 pub fn with_allowed(text: &str, project: Option<&str>, command: &str) -> Result<String> {
     edited(text, |guard| {
         let section = match project {
@@ -132,7 +132,7 @@ pub fn with_profile(text: &str, profile: &str) -> Result<String> {
 }
 
 fn edited(text: &str, change: impl FnOnce(&CstObject)) -> Result<String> {
-    // What the program itself cannot read is not to be edited.
+    // What the program itself cannot read must not be edited.
     Config::parse(text).context("could not read the configuration")?;
     let text = if text.trim().is_empty() { "{\n}\n" } else { text };
     let root = CstRootNode::parse(text, &Default::default())
@@ -144,7 +144,7 @@ fn edited(text: &str, change: impl FnOnce(&CstObject)) -> Result<String> {
     Ok(after)
 }
 
-/// Names under which coding agents run.
+/// Process names of coding agents.
 const AGENTS: [&str; 9] =
     ["claude", "codex", "opencode", "copilot", "qwen", "gemini", "cursor-agent", "aider", "goose"];
 
@@ -152,7 +152,7 @@ fn only_for_people() -> Result<()> {
     let at_terminal = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
     if !at_terminal {
         bail!(
-            "could not allow that: only a person at a terminal may (standard input and output must be one)"
+            "could not allow that: only a person at a terminal may (standard input and output must be a terminal)"
         );
     }
     let agent = if config::env(config::var::CLAUDECODE).is_some() {
@@ -172,7 +172,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_line_more_and_nothing_else_changes() {
+    fn adding_a_command_changes_nothing_else() {
         let text = "// mine\n{\n  \"port\": 5055, // here\n  \"guard\": {\n    \"rules\": { \"git\": \"ask\" }\n  }\n}\n";
         let after = with_allowed(text, None, "pkill -f vite").unwrap();
         assert!(after.contains("// mine") && after.contains("// here") && after.contains("\"git\": \"ask\""));

@@ -94,7 +94,7 @@ pub fn run(args: &GuardArgs) -> Result<ExitCode> {
     }
 }
 
-/// The way past the argument parser for the two commands that machines call; `None` for everything else.
+/// A shortcut past the argument parser for the two commands that programs call; `None` for everything else.
 pub fn direct(mut args: impl Iterator<Item = std::ffi::OsString>) -> Option<ExitCode> {
     match (args.next(), args.next()) {
         (Some(verb), None) if verb == "hook" => Some(hook(None)),
@@ -103,13 +103,13 @@ pub fn direct(mut args: impl Iterator<Item = std::ffi::OsString>) -> Option<Exit
     }
 }
 
-/// People and tests may wait; the hook may not.
+/// People and tests can wait; the hook cannot.
 const CHECK_TIME_LIMIT: Duration = Duration::from_secs(2);
 /// A client that never closes the pipe must not hang the hook.
 const STDIN_READ_WITHIN: Duration = Duration::from_millis(1500);
 
-/// This process's place, and what is wrong with the configuration if it cannot be read. Rules stay on then: those
-/// that the user chose as far as they can be found, the defaults otherwise.
+/// The environment of this process, and what is wrong with the configuration if it cannot be read. Rules stay on in
+/// that case: those that the user chose, as far as they can be found, otherwise the defaults.
 fn environment() -> (GuardEnvironment, Option<String>) {
     let (config, trouble) = Config::load_for_guard();
     (GuardEnvironment::here(&config), trouble)
@@ -130,7 +130,7 @@ fn hook(client: Option<&str>) -> ExitCode {
         Some("PermissionRequest") if client.is_none() => {
             (permission_output, |verdict| Some(format!("{}\n", permission_output(verdict)?)))
         }
-        // Nothing to judge there, and nothing that the client would understand.
+        // There is nothing to judge, and nothing that the client would understand.
         Some(_) => return ExitCode::SUCCESS,
     };
     let verdict = verdict_of(bytes.as_ref(), environment, render);
@@ -142,7 +142,7 @@ fn hook(client: Option<&str>) -> ExitCode {
         output["systemMessage"] = trouble.into();
     }
     print(&output);
-    // The client has its answer; now the server may know.
+    // The client has its answer; now the server can be told.
     match bytes {
         Some(bytes) => headspace_notify::verdict(client, &bytes, &verdict),
         None => ExitCode::SUCCESS,
@@ -162,7 +162,7 @@ fn as_json(verdict: &Verdict) -> Value {
     json!({"verdict": verdict.decision.as_str(), "rule": verdict.rule, "reason": verdict.reason})
 }
 
-/// Nobody is left to tell if this fails.
+/// If this fails, there is nobody left to tell.
 fn print(value: &Value) {
     let mut out = std::io::stdout().lock();
     let _ = writeln!(out, "{value}");
@@ -186,7 +186,11 @@ fn read_stdin(time_limit: Duration) -> Option<Vec<u8>> {
     let mut chunk = vec![0u8; 64 << 10];
     let mut stdin = std::io::stdin().lock();
     loop {
-        if !stdin_readable_within(end.saturating_duration_since(Instant::now())) {
+        let left = end.saturating_duration_since(Instant::now()).as_millis();
+        let mut poll = libc::pollfd { fd: 0, events: libc::POLLIN, revents: 0 };
+        // SAFETY: `poll` points to one valid pollfd for the duration of the call.
+        let ready = unsafe { libc::poll(&mut poll, 1, i32::try_from(left).unwrap_or(i32::MAX)) };
+        if ready == 0 {
             return None;
         }
         match stdin.read(&mut chunk) {
@@ -241,7 +245,7 @@ fn explain(args: &ExplainArgs) -> Result<ExitCode> {
         if let Some(command) = payload["tool_input"]["command"].as_str() {
             let quoted = command.replace('\'', r"'\''");
             println!("\nTo allow it:  headspace guard allow '{}'", text::one_line(&quoted, 300));
-            println!("              --once (as without), --project or --user");
+            println!("              --once (the default), --project or --user");
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -322,7 +326,7 @@ fn list(args: &RulesArgs) -> Result<ExitCode> {
     Ok(if problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// What the project around `dir` brings along.
+/// The settings that the project around `dir` carries.
 pub fn project_settings(dir: &Path) -> Option<(PathBuf, config::Guard)> {
     let root = headspace_platform::git::root_of(dir).unwrap_or(dir);
     let path = root.join(headspace_guard::PROJECT_FILE);
@@ -337,7 +341,7 @@ pub fn setting_problems(dir: &Path) -> Vec<(PathBuf, usize, String)> {
     for path in [config::config_file(), root.join(headspace_guard::PROJECT_FILE)] {
         let Ok(text) = headspace_platform::files::read_text(&path) else { continue };
         for problem in rules::problems(&config::guard_of(&text)) {
-            // The word in quotes is the one to look for.
+            // The quoted word is the one to look for.
             let word = problem.split('"').nth(1).unwrap_or("\u{0}");
             let line = text.lines().position(|line| line.contains(word)).map_or(1, |at| at + 1);
             found.push((path.clone(), line, problem));

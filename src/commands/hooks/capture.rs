@@ -13,11 +13,11 @@ use std::io::{ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
-/// Not recorded unless asked for: a hook here changes what the client does, or costs on every piece of text.
-const LEFT_OUT: &[&str] = &["WorktreeCreate", "FileChanged", "MessageDisplay"];
+/// Not recorded unless requested: a hook here changes what the client does, or runs for every piece of text.
+const EVENTS_LEFT_OUT: &[&str] = &["WorktreeCreate", "FileChanged", "MessageDisplay"];
 
-/// More than any payload seen; what comes after is not read.
-const LONGEST_PAYLOAD: u64 = 64 << 20;
+/// More than any payload seen; the rest is not read.
+const MAX_PAYLOAD_BYTES: u64 = 64 << 20;
 
 /// Record the payloads of a real session, for later --input
 ///
@@ -43,7 +43,7 @@ pub struct CaptureArgs {
 
 pub fn run(args: &CaptureArgs) -> Result<ExitCode> {
     if args.record {
-        // This is a hook: whatever goes wrong here must not get in the session's way.
+        // This is a hook: whatever goes wrong here must not disturb the session.
         let _ = record(&args.dir, std::io::stdin().lock());
         return Ok(ExitCode::SUCCESS);
     }
@@ -83,7 +83,11 @@ fn recording_settings(program: &Path, dir: &Path, only: &[String]) -> Value {
         "timeout": 5,
     });
     let wanted = |name: &str| {
-        if only.is_empty() { !LEFT_OUT.contains(&name) } else { only.iter().any(|event| event == name) }
+        if only.is_empty() {
+            !EVENTS_LEFT_OUT.contains(&name)
+        } else {
+            only.iter().any(|event| event == name)
+        }
     };
     let hooks: serde_json::Map<String, Value> = CLAUDE
         .events
@@ -97,7 +101,7 @@ fn recording_settings(program: &Path, dir: &Path, only: &[String]) -> Value {
 /// Writes one payload, masked, under the next free number.
 fn record(dir: &Path, stdin: impl Read) -> Result<PathBuf> {
     let mut bytes = Vec::new();
-    stdin.take(LONGEST_PAYLOAD).read_to_end(&mut bytes)?;
+    stdin.take(MAX_PAYLOAD_BYTES).read_to_end(&mut bytes)?;
     let text = String::from_utf8_lossy(&bytes);
     let name = file_name(&text);
     let masked = match serde_json::from_str::<Value>(&text) {
@@ -110,7 +114,7 @@ fn record(dir: &Path, stdin: impl Read) -> Result<PathBuf> {
     let mut number = payload_files(dir) + 1;
     loop {
         let path = dir.join(format!("{number:04}-{name}.json"));
-        // Hooks of one session run side by side: whoever comes second takes the next number.
+        // Hooks of one session run in parallel: the second one takes the next number.
         match files::create_private(&path) {
             Ok(mut file) => {
                 writeln!(file, "{masked}")?;
@@ -134,7 +138,7 @@ fn names(dir: &Path) -> impl Iterator<Item = String> {
     entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok())
 }
 
-/// `PreToolUse.Bash`: the event and its match value, in characters every file system takes.
+/// `PreToolUse.Bash`: the event and its match value, in characters that every file system accepts.
 fn file_name(text: &str) -> String {
     let payload = HookJsonInput::parse(text).unwrap_or_default();
     let clean = |text: &str| -> String {

@@ -1,4 +1,4 @@
-//! Hints: entries the client accepts, and that will most likely not do what their author wants.
+//! Hints about entries that the client accepts but that probably do not do what their author wants.
 
 use headspace_hooks::dialect::{Dialect, EventRule};
 use headspace_hooks::json_spans::Position;
@@ -14,16 +14,16 @@ use headspace_platform::config;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// What is to be said about an event whatever the hook is.
-const EVENTS: &[(&str, &str)] = &[
+/// What to say about an event whatever the hook is.
+const EVENT_HINTS: &[(&str, &str)] = &[
     (
         "WorktreeCreate",
-        "this hook replaces `git worktree add`: if it prints no path, no worktree can be made",
+        "this hook replaces `git worktree add`: if it prints no path, no worktree can be created",
     ),
-    ("MessageDisplay", "this runs for every piece of text that is shown: it costs time on each"),
+    ("MessageDisplay", "this runs for every piece of text that is shown: it costs time every time"),
 ];
 
-/// Commands of the shell itself: nothing to look up.
+/// Shell builtins: nothing to look up.
 const BUILTINS: &[&str] = &[
     ".", ":", "!", "[", "[[", "{", "(", "alias", "bg", "break", "case", "cd", "continue", "echo", "eval",
     "exit", "export", "false", "fg", "for", "function", "getopts", "hash", "if", "jobs", "kill", "let",
@@ -31,7 +31,7 @@ const BUILTINS: &[&str] = &[
     "time", "times", "trap", "true", "type", "ulimit", "umask", "unalias", "unset", "until", "wait", "while",
 ];
 
-/// Programs that run the one named after them.
+/// Programs that run the program named after them.
 const LAUNCHERS: &[&str] = &["exec", "command", "nohup", "env"];
 
 /// Programs whose first argument is a script.
@@ -39,10 +39,10 @@ const INTERPRETERS: &[&str] = &[
     "sh", "bash", "zsh", "dash", "fish", "python", "python3", "node", "bun", "deno", "ruby", "perl", "pwsh",
 ];
 
-/// How long a regular expression may take on all the names there are.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// How long a regular expression may take on all known names.
+const MATCHER_TRIED_FOR: Duration = Duration::from_secs(1);
 
-/// Looks at every usable hook.
+/// Checks every usable hook.
 pub fn hints(sources: &Sources) -> Vec<(PathBuf, Problem)> {
     let mut hints = Vec::new();
     let mut seen_groups: Vec<*const headspace_hooks::settings::HookEventConfig> = Vec::new();
@@ -105,7 +105,7 @@ impl Adviser<'_> {
 
     fn client_quirks(&mut self, rule: &EventRule) {
         let entry = self.found.entry;
-        if let Some((_, message)) = EVENTS.iter().find(|(name, _)| *name == rule.name) {
+        if let Some((_, message)) = EVENT_HINTS.iter().find(|(name, _)| *name == rule.name) {
             self.say(entry.position, "", (*message).to_owned(), None);
         }
         if rule.name == "SessionEnd" {
@@ -127,7 +127,7 @@ impl Adviser<'_> {
             self.say(entry.position, "onFailure", format!("onFailure has no effect on {what}"), None);
         }
         if entry.once {
-            let message = "`once` is not honoured in settings files: the hook runs every time";
+            let message = "`once` is ignored in settings files: the hook runs every time";
             self.say(entry.position, "once", message.into(), None);
         }
     }
@@ -189,7 +189,7 @@ impl Adviser<'_> {
             rest.contains("$(") || rest.contains("${") || rest.starts_with("$") || rest.starts_with("~/")
         });
         if let Some(arg) = strange {
-            let message = format!("with `args` there is no shell: {arg:?} is passed on as it is");
+            let message = format!("with `args` there is no shell: {arg:?} is passed as it is");
             self.say(self.found.entry.position, "args", message, None);
         }
     }
@@ -205,7 +205,7 @@ impl Adviser<'_> {
         if let Some(name) = unquoted {
             let now = if self.project.to_string_lossy().contains(' ') { ", as this one has" } else { "" };
             let message =
-                format!("${name} needs quotes around it: without, a path with blanks falls apart{now}");
+                format!("${name} needs quotes around it: without them, a path with blanks is split{now}");
             self.command_says(message, Some(format!("\"${name}\"/…")));
         }
         let mut rest = words.as_slice();
@@ -248,11 +248,11 @@ impl Adviser<'_> {
         }
     }
 
-    /// A path that is to be run or read.
+    /// A path that is run or read.
     fn file(&mut self, path: &str, following: &[ShellWord], is_program: bool) {
         let path_given = Path::new(path);
         if path_given.is_relative() && self.dialect.follows_cwd {
-            let message = format!("{path:?} is relative to the session's directory, which moves");
+            let message = format!("{path:?} is relative to the session's directory, which can change");
             let inside = path.trim_start_matches("./");
             self.command_says(message, Some(format!("\"$CLAUDE_PROJECT_DIR\"/{inside}")));
         }
@@ -271,8 +271,7 @@ impl Adviser<'_> {
     }
 }
 
-/// Whether the expression matches one of the values. `None`: it is one that tries every way there is, for ever; its
-/// thread ends with the process.
+/// Whether the expression matches one of the values. `None`: it backtracks forever; its thread ends with the process.
 fn finds_any(
     dialect: &'static Dialect,
     rule: &'static EventRule,
@@ -286,10 +285,10 @@ fn finds_any(
             known.iter().any(|value| matcher::matches(dialect.matching, rule, Some(&text), Some(value)));
         let _ = sender.send(found);
     });
-    receiver.recv_timeout(PATIENCE).ok()
+    receiver.recv_timeout(MATCHER_TRIED_FOR).ok()
 }
 
-/// The path, if it only exists together with the words after it.
+/// The path, if it exists only together with the words after it.
 fn with_blanks(path: &Path, following: &[ShellWord]) -> Option<PathBuf> {
     if path.is_file() {
         return None;

@@ -125,7 +125,7 @@ impl Where {
         if self.dialect == WAVE.name { &WAVE } else { &CLAUDE }
     }
 
-    /// Absolute and without links, as the client sees its own working directory.
+    /// Absolute and without links, as the client sees its working directory.
     fn project(&self) -> Result<PathBuf> {
         let path = std::fs::canonicalize(&self.project).map_err(|error| {
             Usage(format!("could not use the project {}: {error}", self.project.display()))
@@ -141,7 +141,7 @@ impl Where {
     }
 }
 
-/// A reader that has seen enough (`| head`) is no failure.
+/// A reader that has seen enough (`| head`) is not a failure.
 fn print(text: &str) -> Result<()> {
     match std::io::stdout().lock().write_all(text.as_bytes()) {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error).context("could not print"),
@@ -174,7 +174,7 @@ fn validate(args: &ValidateArgs) -> Result<ExitCode> {
     Ok(if has_errors { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-/// Problems that no single settings file shows: hooks that a policy silences, and the guard's own settings.
+/// Problems that no single settings file shows: hooks that a policy turns off, and the guard's own settings.
 fn beside(sources: &Sources) -> Vec<(PathBuf, Problem)> {
     let mut found = Vec::new();
     if !sources.dialect.has_policies {
@@ -190,7 +190,7 @@ fn beside(sources: &Sources) -> Vec<(PathBuf, Problem)> {
             found.push((source.path.clone(), problem(start, Severity::Warning, message)));
         }
         if source.reading.configuration.managed_only && source.scope != SourceScope::Managed {
-            let message = "allowManagedHooksOnly has no effect here: it counts in managed settings only";
+            let message = "allowManagedHooksOnly has no effect here: it works only in managed settings";
             found.push((source.path.clone(), problem(start, Severity::Warning, message.to_owned())));
         }
     }
@@ -200,7 +200,7 @@ fn beside(sources: &Sources) -> Vec<(PathBuf, Problem)> {
     found
 }
 
-/// What `hooks run` has to tell.
+/// What `hooks run` reports.
 pub struct Report<'s> {
     pub rule: &'static EventRule,
     pub payload: String,
@@ -208,7 +208,7 @@ pub struct Report<'s> {
     /// One per matched hook; `None` for those that are not waited for.
     pub results: Vec<Option<HookExecutionResult>>,
     pub verdict: Verdict,
-    /// One per matched hook, if they were run for their times.
+    /// One per matched hook, if they were run for timing.
     pub times: Vec<Vec<Duration>>,
 }
 
@@ -324,7 +324,7 @@ fn read_input(path: &Path) -> Result<HookJsonInput> {
     HookJsonInput::parse(&String::from_utf8_lossy(&bytes)).context("could not use the input")
 }
 
-/// `CLAUDE_ENV_FILE`: gone when the run is over.
+/// `CLAUDE_ENV_FILE`: deleted when the run is over.
 struct EnvFile(PathBuf);
 
 impl EnvFile {
@@ -334,7 +334,7 @@ impl EnvFile {
         }
         let path = running::temporary_path("env");
         headspace_platform::files::create_private(&path)
-            .context("could not make the file for CLAUDE_ENV_FILE")?;
+            .context("could not create the file for CLAUDE_ENV_FILE")?;
         Ok(Some(EnvFile(path)))
     }
 }

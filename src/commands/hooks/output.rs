@@ -1,4 +1,4 @@
-//! How `headspace hooks` tells what it found: as JSON for programs, as lines for people.
+//! How `headspace hooks` shows what it found: JSON for programs, lines for people.
 
 use crate::commands::hooks::Report;
 use headspace_core::numbers::counted;
@@ -34,7 +34,7 @@ pub fn list_json(sources: &Sources) -> Value {
     json!({ "hooks": hooks })
 }
 
-/// The fields by which a hook is known everywhere.
+/// The fields that identify a hook in every output.
 fn identity(found: &FoundHook<'_>) -> Value {
     json!({
         "file": found.source.path,
@@ -84,7 +84,7 @@ pub fn list(sources: &Sources) -> String {
         let state = match (&source.same_as, source.found) {
             (_, false) => " (none)".to_owned(),
             (Some(other), _) => format!(" (the same file as {})", short(other)),
-            (None, true) if source.reading.out_of_effect => " (out of effect: see hooks validate)".to_owned(),
+            (None, true) if source.reading.out_of_effect => " (ignored: see hooks validate)".to_owned(),
             (None, true) => String::new(),
         };
         let _ = writeln!(out, "{}  {}{state}", source.scope, short(&source.path));
@@ -118,7 +118,7 @@ fn list_line(row: &Listed<'_>) -> String {
         notes.push("ours".into());
     }
     if let Some(first) = &row.double_of {
-        notes.push(format!("runs once, as {}", short(Path::new(first))));
+        notes.push(format!("runs once; same as {}", short(Path::new(first))));
     }
     if let Some(reason) = &row.disabled {
         notes.push(format!("off: {}", strip_control(reason)));
@@ -304,7 +304,7 @@ pub fn run(report: &Report<'_>) -> String {
             }
         }
         if result.truncated {
-            let _ = writeln!(out, "   (more was printed than the 1 MiB that is kept)");
+            let _ = writeln!(out, "   (it printed more than the 1 MiB that is kept)");
         }
         for note in effects.next().into_iter().flat_map(|effect| &effect.notes) {
             let _ = writeln!(out, "   {}", one_line(note, 200));
@@ -339,7 +339,7 @@ fn conclusion(report: &Report<'_>) -> String {
     let verdict = &report.verdict;
     let mut out = String::new();
     if report.selection.matched.is_empty() {
-        return "no hook runs: the client goes on as if there were none\n".into();
+        return "no hook runs: the client continues as if there were none\n".into();
     }
     let by: Vec<String> = waited_for(report)
         .zip(&verdict.effects)
@@ -357,7 +357,7 @@ fn conclusion(report: &Report<'_>) -> String {
                 Some(Permission::Allow) => "allowed without asking the user",
                 Some(Permission::Ask) => "the user is asked",
                 Some(Permission::Defer) => "deferred",
-                _ => "not blocked: the client goes on",
+                _ => "not blocked: the client continues",
             }
         );
     }
@@ -388,7 +388,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn percentiles_are_times_that_were_measured() {
+    fn percentiles_are_measured_times() {
         let times: Vec<Duration> = (1..=20).map(Duration::from_millis).collect();
         assert_eq!(percentile(&times, 0.5), Some(Duration::from_millis(10)));
         assert_eq!(percentile(&times, 0.95), Some(Duration::from_millis(19)));

@@ -1,4 +1,4 @@
-//! A server that dies between the COMMIT of events and the writing of what follows from them: nobody can tell.
+//! A server that dies after it committed events and before it wrote the rows derived from them: nothing is lost.
 
 use super::stream::{Stream, Told};
 use super::tables::{TABLES, Tables, everything};
@@ -40,7 +40,7 @@ fn work(server: &Server, round: usize) {
     });
 }
 
-/// A home as it would be if the last server had written nothing but events; what its stream told, and all its rows.
+/// A home as if the last server had written only events, with what its stream sent and all its rows.
 fn crashed() -> (Home, Vec<Told>, Tables) {
     let home = Home::new();
     let server = home.serve();
@@ -54,7 +54,7 @@ fn crashed() -> (Home, Vec<Told>, Tables) {
     for round in 1..4 {
         work(&server, round);
     }
-    // A stream ends with its server, whatever is still to be told: what is told of this comes after all the rest.
+    // A stream ends with its server even if changes are pending. The change of this event comes after all others.
     server.hook("user-prompt-submit", event("s0", json!({"prompt": "last"})));
     let mut told: Vec<Told> = Vec::new();
     let is_last =
@@ -75,7 +75,7 @@ fn crashed() -> (Home, Vec<Told>, Tables) {
 }
 
 #[test]
-fn rows_nobody_wrote_come_back_as_they_were() {
+fn rows_that_were_not_written_are_recomputed() {
     let (home, _, rows) = crashed();
     let (last, written) = newest(&home.database());
     assert!(written < last);
@@ -88,13 +88,13 @@ fn rows_nobody_wrote_come_back_as_they_were() {
 }
 
 #[test]
-fn the_stream_goes_on_where_each_client_was() {
+fn the_stream_continues_where_each_client_was() {
     let (home, told, _) = crashed();
     let is_update = |told: &Told| told.kind == "agent_updated";
     let server = home.serve();
     for seen in [0, told.len() / 3, told.len() - 2] {
         let rest = &told[seen + 1..];
-        // Of an agent's updates the last one says all.
+        // The last update of an agent replaces the ones before it.
         let outdated = |told: &Told| {
             let newer =
                 |other: &Told| is_update(other) && other.data["id"] == told.data["id"] && other.id > told.id;
@@ -114,7 +114,7 @@ fn the_stream_goes_on_where_each_client_was() {
 }
 
 #[test]
-fn without_a_server_the_last_events_count() {
+fn without_a_server_status_includes_the_last_events() {
     let (home, ..) = crashed();
     let read = || -> Vec<Value> {
         let out = home.run(&["status", "--all", "--json"]);
@@ -132,7 +132,7 @@ fn without_a_server_the_last_events_count() {
 }
 
 #[test]
-fn a_rebuild_counts_and_tells_what_nobody_wrote() {
+fn a_rebuild_includes_events_whose_rows_were_not_written() {
     let (home, told, rows) = crashed();
     assert!(home.run(&["rebuild"]).status.success());
     let again = everything(&home.database(), &[]);
@@ -146,12 +146,12 @@ fn a_rebuild_counts_and_tells_what_nobody_wrote() {
     assert_eq!(stream.next().as_ref(), Some(turn));
 }
 
-/// What nobody came to write is judged like the rest before anything is deleted.
+/// Events whose rows were not written are taken into account before anything is deleted.
 #[test]
-fn a_prune_after_a_crash_keeps_who_came_back() {
+fn a_prune_after_a_crash_keeps_agents_that_came_back() {
     let (home, ..) = crashed();
     let db = Connection::open(home.database()).unwrap();
-    // As the rows have it all ended long ago; the events that came since say otherwise.
+    // According to the rows everything ended long ago; the later events say otherwise.
     db.execute("UPDATE agents SET ended_at = 1, last_active_at = 1", []).unwrap();
     drop(db);
     let pruned = home.run(&["prune", "--json"]);
@@ -160,7 +160,7 @@ fn a_prune_after_a_crash_keeps_who_came_back() {
 }
 
 #[test]
-fn killed_right_after_an_answer_nothing_is_lost_or_told_twice() {
+fn a_server_killed_right_after_an_answer_loses_nothing_and_repeats_nothing() {
     let home = Home::new();
     let (mut texts, mut told, mut caught) = (Vec::new(), Vec::new(), 0);
     let mut last: Option<i64> = Some(0);
@@ -169,7 +169,7 @@ fn killed_right_after_an_answer_nothing_is_lost_or_told_twice() {
         let mut stream = Stream::open(&server, "types=turn_created", last);
         texts.push(format!("{round}"));
         server.hook("user-prompt-submit", event("s", json!({"prompt": texts[round]})));
-        // In every other round the client hears of it before the crash.
+        // In every other round the client gets the change before the crash.
         if round % 2 == 0 {
             let news = stream.next().unwrap();
             assert!(news.id > last, "{news:?} after {last:?}");

@@ -17,7 +17,7 @@ fn stored(home: &Home) -> Vec<String> {
     query.query_map([], |row| row.get(0)).unwrap().collect::<Result<_, _>>().unwrap()
 }
 
-/// Sends events of several sessions until told to stop; what was acknowledged is noted.
+/// Sends events until `stop`, and collects the acknowledged ones.
 fn load(server: &Server, acked: &Mutex<Vec<String>>, stop: &AtomicBool, worker: usize) {
     let steps = ["user-prompt-submit", "pre-tool-use", "post-tool-use", "stop"];
     for n in 0.. {
@@ -46,7 +46,7 @@ fn agents(server: &Server) -> Vec<Value> {
 }
 
 #[test]
-fn killed_under_load_loses_nothing_that_was_acknowledged() {
+fn a_server_killed_under_load_loses_nothing_that_was_acknowledged() {
     let home = Home::new();
     let acked = Mutex::new(Vec::new());
     // `tests/run --soak` asks for more.
@@ -89,7 +89,7 @@ fn killed_under_load_loses_nothing_that_was_acknowledged() {
 }
 
 #[test]
-fn rebuild_gives_back_every_row() {
+fn rebuild_restores_every_row() {
     let home = Home::new();
     let server = home.serve();
     let ask = json!({"tool_name": "Bash", "tool_use_id": "t1", "tool_input": {"command": "ls"}});
@@ -100,7 +100,7 @@ fn rebuild_gives_back_every_row() {
     server.hook("stop", event("s", json!({"last_assistant_message": "Which port should I use?"})));
     server.hook("session-end", event("s", json!({"reason": "prompt_input_exit"})));
     server.stop();
-    // Numbers of the stream go on.
+    // The sequence numbers of the stream continue.
     let dump = || everything(&home.database(), &["changed_seq"]);
     let before = dump();
     assert!(before.values().all(|rows| !rows.is_empty()), "{before:?}");
@@ -120,7 +120,7 @@ fn rebuild_refuses_while_a_server_runs() {
 }
 
 #[test]
-fn a_second_server_is_told_who_is_there() {
+fn a_second_server_names_the_first_one() {
     let home = Home::new();
     let server = home.serve();
     let port = server.port.to_string();
@@ -138,7 +138,7 @@ fn a_second_server_is_told_who_is_there() {
 }
 
 #[test]
-fn a_damaged_database_is_kept_and_what_can_be_read_comes_back() {
+fn a_damaged_database_is_kept_and_what_is_readable_is_restored() {
     let home = Home::new();
     let server = home.serve();
     for n in 0..300 {
@@ -149,7 +149,7 @@ fn a_damaged_database_is_kept_and_what_can_be_read_comes_back() {
     }
     server.stop();
     let mut bytes = std::fs::read(home.database()).unwrap();
-    // Where events are: what is derived from them would come back by itself.
+    // Damages the events themselves: derived rows would be recomputed.
     let prompt = b"\"prompt\":\"150 ";
     let middle = bytes.windows(prompt.len()).position(|window| window == prompt).unwrap() / 4096 * 4096;
     bytes[middle..middle + 3 * 4096].fill(0xa5);
@@ -184,9 +184,9 @@ fn a_newer_database_is_refused_and_left_alone() {
 }
 
 #[test]
-fn a_full_disk_refuses_and_what_was_taken_before_stays() {
+fn a_full_disk_refuses_events_and_keeps_what_was_acknowledged() {
     let home = Home::new();
-    // No file may grow beyond 1 MiB: to SQLite that is a disk that fails.
+    // No file can grow beyond 1 MiB, which SQLite sees as a failing disk.
     let mut command = home
         .command_of("/bin/sh", &["-c", "trap '' XFSZ; ulimit -f 1024; exec \"$0\" serve --port 0", binary()]);
     command.env("PATH", "/usr/bin:/bin");
@@ -214,7 +214,7 @@ fn a_full_disk_refuses_and_what_was_taken_before_stays() {
 }
 
 #[test]
-fn stopping_finishes_what_was_begun() {
+fn a_server_that_stops_finishes_its_requests() {
     let home = Home::new();
     let server = home.serve();
     let acked = Mutex::new(Vec::new());

@@ -1,4 +1,4 @@
-//! What the machine does to a server: directories that cannot be written, locks, cuts, clocks, and limits.
+//! Faults of the machine: read-only directories, locks, truncated files, clocks, limits.
 
 use headspace_platform::clock::WallClock;
 use headspace_test_support::{
@@ -50,7 +50,7 @@ fn spooled(server: &Server) -> i64 {
 }
 
 #[test]
-fn a_database_that_others_lock_makes_nobody_wait_and_loses_nothing() {
+fn a_locked_database_delays_nobody_and_loses_nothing() {
     let home = Home::new();
     let server = home.serve();
     notify(&home, server.port, &prompt("s", "before"));
@@ -64,7 +64,7 @@ fn a_database_that_others_lock_makes_nobody_wait_and_loses_nothing() {
     assert_eq!(server.get("/hook/status")["events_received"], 1);
     assert_eq!(server.get("/api/agents")["agents"][0]["current_command"]["instruction"], "before");
     assert!(start.elapsed() < Duration::from_secs(4), "{:?}", start.elapsed());
-    // Longer than the server itself is patient: what waits there is refused, not forgotten.
+    // The lock outlasts the server's own patience: the event is refused, not lost.
     let answer = server.post("/hook/user-prompt-submit", &event("s", json!({"prompt": "refused"})));
     assert_eq!(answer.status, 503, "{}", answer.text());
     db.execute_batch("ROLLBACK").unwrap();
@@ -75,9 +75,9 @@ fn a_database_that_others_lock_makes_nobody_wait_and_loses_nothing() {
     assert_eq!(prompts(&home), ["before", "locked 0", "locked 1", "locked 2", "after"]);
 }
 
-/// The system may let go of what it could not write, and say nothing of it the next time: it has to be written again.
+/// After a failed sync the system may drop the data and report success the next time, so it has to be written again.
 #[test]
-fn what_the_disk_did_not_take_is_not_promised() {
+fn events_that_the_disk_did_not_take_are_not_acknowledged() {
     let home = Home::new();
     let server = home.serve();
     server.hook("user-prompt-submit", event("s", json!({"prompt": "before"})));
@@ -110,7 +110,7 @@ fn what_the_disk_did_not_take_is_not_promised() {
 }
 
 #[test]
-fn a_truncated_database_is_put_aside_with_what_can_be_read() {
+fn a_truncated_database_is_set_aside_and_can_be_rebuilt_from() {
     let home = Home::new();
     let server = home.serve();
     for n in 0..300 {
@@ -136,7 +136,7 @@ fn a_truncated_database_is_put_aside_with_what_can_be_read() {
 }
 
 #[test]
-fn however_a_database_is_damaged_what_can_be_read_comes_back_and_it_ends() {
+fn rebuild_ends_however_the_database_is_damaged() {
     let home = Home::new();
     let server = home.serve();
     for n in 0..120 {
@@ -153,7 +153,7 @@ fn however_a_database_is_damaged_what_can_be_read_comes_back_and_it_ends() {
         0..24_usize,
         |round| format!("damage {round}"),
         |round| {
-            // Pages exchanged, which leads in circles; pages of zeros; bytes turned over; the end cut off.
+            // Swapped pages (which make cycles), zeroed pages, flipped bytes, a truncated end.
             let mut bytes = whole.clone();
             let (a, b) = (1 + round * 7 % (pages - 1), 1 + round * 13 % (pages - 1));
             match round % 4 {
@@ -186,7 +186,7 @@ fn broken_spool_records_are_set_aside_and_the_rest_is_kept() {
     let mut files: Vec<_> = files.filter(|path| path.extension().is_some_and(|e| e == "event")).collect();
     files.sort();
     assert_eq!(files.len(), 6);
-    // Cut short; of the right length, but zeros; well-formed outside, and no JSON within; a stranger.
+    // Truncated; of the right length, but zeros; a valid header over invalid JSON; a file that is not an event.
     std::fs::write(&files[1], b"{\"slug\":").unwrap();
     let length = std::fs::metadata(&files[2]).unwrap().len();
     std::fs::write(&files[2], vec![0; length as usize]).unwrap();
@@ -204,7 +204,7 @@ fn broken_spool_records_are_set_aside_and_the_rest_is_kept() {
 }
 
 #[test]
-fn a_spool_that_is_missing_is_made_and_one_that_cannot_be_made_breaks_no_hook() {
+fn a_missing_spool_is_created_and_one_that_cannot_be_created_breaks_no_hook() {
     let home = Home::new();
     let server = home.serve();
     let spool = home.state().join("spool");
@@ -222,7 +222,7 @@ fn a_spool_that_is_missing_is_made_and_one_that_cannot_be_made_breaks_no_hook() 
     server.hook("stop", event("s", json!({})));
 }
 
-/// For root every directory is writable, so this is seen as somebody else.
+/// Root can write everywhere, so this runs as another user.
 #[test]
 fn a_directory_that_cannot_be_written_is_named_and_breaks_no_hook() {
     let home = Home::new();
@@ -230,7 +230,7 @@ fn a_directory_that_cannot_be_written_is_named_and_breaks_no_hook() {
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
     };
     open(home.path(), 0o755);
-    // A copy that another user may run.
+    // A copy that another user can run.
     let copy = home.path().join("headspace");
     copy_program(binary(), &copy);
     let state = home.at(".local/state");
@@ -254,7 +254,7 @@ fn a_directory_that_cannot_be_written_is_named_and_breaks_no_hook() {
     assert_eq!(std::fs::read_dir(&state).unwrap().count(), 0);
 }
 
-/// The same while the server runs: it can still answer, it cannot make a file.
+/// The same while the server runs: it can still answer, but cannot create a file.
 #[test]
 fn a_directory_that_becomes_read_only_does_not_end_the_server() {
     let home = Home::new();
@@ -276,7 +276,7 @@ fn a_directory_that_becomes_read_only_does_not_end_the_server() {
 }
 
 #[test]
-fn a_clock_that_jumps_back_turns_nothing_back() {
+fn a_clock_that_jumps_back_reverts_nothing() {
     let home = Home::new();
     let server = home.serve();
     let at =
@@ -291,7 +291,7 @@ fn a_clock_that_jumps_back_turns_nothing_back() {
     // An hour back: this prompt looks older than the answer before it, so it is history.
     let jumped = send("user-prompt-submit", 3600, json!({"prompt": "from the past"}));
     assert_eq!(jumped["state"], "idle");
-    // A stamp that lies ahead is its arrival, and the next one is not older than it.
+    // A stamp in the future becomes the time of arrival, and the next event is not older than it.
     let mut ahead = event("s", json!({"prompt": "from the future"}));
     ahead["sent_at"] = json!(at(-3600));
     assert_eq!(server.hook("user-prompt-submit", ahead)["state"], "processing");
@@ -312,14 +312,14 @@ fn rows(home: &Home) -> Vec<String> {
     query.query_map([], |row| row.get(0)).unwrap().collect::<Result<_, _>>().unwrap()
 }
 
-/// With so few descriptors that a small crowd takes them all.
+/// The server has so few descriptors that a hundred connections use them up.
 #[test]
-fn without_descriptors_the_server_waits_and_goes_on_when_there_are_some() {
+fn a_server_without_descriptors_recovers_when_some_are_free() {
     let home = Home::new();
     let command = home.command_of("/bin/sh", &["-c", "ulimit -n 64; exec \"$0\" serve --port 0", binary()]);
     let server = Server::start(command);
     server.hook("stop", event("s", json!({})));
-    // Half a request each: at work as far as anybody can see, so none makes room by itself.
+    // Half a request each: these connections look busy, so the server does not close them to make room.
     let half = b"POST /hook/stop HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{";
     let crowd: Vec<TcpStream> = (0..100)
         .map(|_| {
@@ -337,14 +337,14 @@ fn without_descriptors_the_server_waits_and_goes_on_when_there_are_some() {
         stream.write_all(&request(server.port, "POST", "/hook/stop", &[], Some(body.as_bytes()))).ok()?;
         Response::read(&mut stream).filter(|answer| answer.status == 200)
     });
-    // It says so, and not a thousand times a second.
+    // The log says so, but not a thousand times a second.
     let lines = server.log().lines().count();
     assert!(lines < 400, "{lines} lines: {}", server.log());
 }
 
-/// The limit on processes counts a user's threads; it does not bind root, so this needs to become somebody else.
+/// The limit on processes counts a user's threads and does not bind root, so this runs as another user.
 #[test]
-fn without_threads_the_server_says_so_or_goes_on() {
+fn a_server_without_threads_says_so_or_goes_on() {
     if !is_root() {
         return skip("only root can become a user whose threads are limited");
     }
@@ -371,7 +371,7 @@ fn without_threads_the_server_says_so_or_goes_on() {
     let said = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert_eq!(refused.status.code(), Some(1), "{said}");
     assert!(said.contains("headspace: could not start"), "{said}");
-    // Enough to start, none to spare for what wants a thread of its own: big bodies, transcripts, searches.
+    // Enough to start, and none to spare for big bodies, transcripts and searches, which use extra threads.
     let server = (2..=16u64)
         .find_map(|threads| {
             let mut child = serve(threads).stderr(Stdio::piped()).spawn().unwrap();
@@ -396,9 +396,9 @@ fn without_threads_the_server_says_so_or_goes_on() {
     assert_eq!(post(json!({"prompt": "and on"})), Some(200), "{}", server.log());
 }
 
-/// A hook that can open next to nothing: the event may be lost, the client's work goes on.
+/// A hook that can open hardly any file may lose the event, but does not stop the client.
 #[test]
-fn a_hook_without_descriptors_is_silent_and_quick() {
+fn a_hook_without_descriptors_is_silent_and_ends() {
     let home = Home::new();
     let server = home.serve();
     each_row(
@@ -414,9 +414,9 @@ fn a_hook_without_descriptors_is_silent_and_quick() {
     assert!(server.get("/hook/status")["events_received"].as_i64() >= Some(5));
 }
 
-/// Damage to what is derived from the events costs nothing: it is derived again.
+/// Derived tables are recomputed from the events.
 #[test]
-fn a_derived_table_that_is_gone_or_damaged_comes_back_by_itself() {
+fn a_missing_or_damaged_derived_table_is_recomputed() {
     each_row(
         [
             "DROP TABLE agents",
@@ -453,7 +453,7 @@ fn a_derived_table_that_is_gone_or_damaged_comes_back_by_itself() {
     );
 }
 
-/// What is told to be lost is what was there and is not any more.
+/// The number of unreadable events is the number of those that were there and are gone.
 #[test]
 fn rebuild_counts_what_is_really_lost() {
     let home = Home::new();

@@ -1,4 +1,4 @@
-//! Requests nobody honest sends: each gets its bounded answer, and honest ones go on meanwhile.
+//! Hostile requests: each gets a bounded answer, and honest requests are served meanwhile.
 
 use headspace_test_support::{
     Home, Response, Server, allow_many_connections, each_row, event, request, wait_until,
@@ -19,7 +19,7 @@ fn still_well(server: &Server) {
 }
 
 #[test]
-fn lies_and_nonsense_are_answered_or_hung_up_on() {
+fn malformed_requests_are_refused() {
     let home = Home::new();
     let server = home.serve();
     let post = "POST /hook/stop HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n";
@@ -51,7 +51,7 @@ fn lies_and_nonsense_are_answered_or_hung_up_on() {
             stream.set_read_timeout(Some(SOON)).unwrap();
             let _ = stream.write_all(bytes.as_bytes());
             let _ = stream.shutdown(Shutdown::Write);
-            // Being hung up on is an answer too.
+            // Closing the connection is an answer too.
             let answer = Response::read(&mut stream);
             let shown: String = bytes.chars().take(100).collect();
             assert!(
@@ -64,9 +64,9 @@ fn lies_and_nonsense_are_answered_or_hung_up_on() {
     still_well(&server);
 }
 
-/// Chunks that lie, end nowhere, or carry more than a body: the request fails, and what follows is not taken for another.
+/// The request fails, and the bytes after it are not read as another request.
 #[test]
-fn garbage_in_chunks_ends_the_connection() {
+fn malformed_chunks_end_the_connection() {
     let home = Home::new();
     let server = home.serve();
     let hidden = "POST /hook/stop HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n\
@@ -110,9 +110,9 @@ fn garbage_in_chunks_ends_the_connection() {
     still_well(&server);
 }
 
-/// There are no files to get at, and no way around a rule by writing a path in another way.
+/// The server reads no files, and another spelling of a path does not get around a rule.
 #[test]
-fn paths_lead_nowhere_but_where_they_say() {
+fn no_spelling_of_a_path_reaches_a_file() {
     let home = Home::new();
     let server = home.serve();
     let token = std::fs::read_to_string(home.state().join("token")).unwrap();
@@ -217,7 +217,7 @@ fn requests_sent_together_are_answered_in_order() {
 }
 
 #[test]
-fn idle_crowds_make_room_for_those_who_ask() {
+fn idle_connections_make_room_for_requests() {
     allow_many_connections();
     let home = Home::new();
     let server = home.serve();
@@ -237,7 +237,7 @@ fn idle_crowds_make_room_for_those_who_ask() {
 }
 
 #[test]
-fn bodies_that_never_come_keep_nobody_waiting() {
+fn bodies_that_never_arrive_delay_nobody() {
     let home = Home::new();
     let server = home.serve();
     let half = b"POST /hook/stop HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{";
@@ -251,16 +251,16 @@ fn bodies_that_never_come_keep_nobody_waiting() {
     let start = Instant::now();
     still_well(&server);
     assert!(start.elapsed() < SOON, "{:?}", start.elapsed());
-    // Whoever gives up sending is told so.
+    // A client that stops sending gets an error.
     let mut stream = server.connect();
     stream.write_all(half).unwrap();
     stream.shutdown(Shutdown::Write).unwrap();
     assert!(Response::read(&mut stream).is_none_or(|answer| answer.status == 400));
 }
 
-/// Heads that come a byte at a time hold a connection each, and nobody else.
+/// Each head that arrives a byte at a time occupies its connection and nothing else.
 #[test]
-fn heads_that_dribble_in_keep_nobody_waiting() {
+fn heads_that_arrive_byte_by_byte_delay_nobody() {
     let home = Home::new();
     let server = home.serve();
     let mut crowd: Vec<TcpStream> = (0..400).map(|_| server.connect()).collect();
@@ -289,7 +289,8 @@ fn big_bodies_at_once_take_turns() {
                 let body = event(&format!("big-{n}"), json!({ "prompt": prompt })).to_string();
                 let bytes =
                     request(server.port, "POST", "/hook/user-prompt-submit", &[], Some(body.as_bytes()));
-                // Who waited too long for room is told so, or hung up on while it still sends; the hook spools then.
+                // A request that waited too long for room gets an error, or is cut off while it still sends. A
+                // hook spools its event then.
                 let status = server.raw(&bytes).map(|response| response.status);
                 assert!([Some(200), Some(408), None].contains(&status), "{status:?}");
                 taken.fetch_add(usize::from(status == Some(200)), Ordering::Relaxed);
@@ -308,7 +309,7 @@ fn big_bodies_at_once_take_turns() {
 /// Fifteen megabytes of tiny values would be half a gigabyte as a tree.
 #[cfg(target_os = "linux")]
 #[test]
-fn an_event_of_countless_values_takes_little_memory() {
+fn an_event_of_countless_values_needs_little_memory() {
     let home = Home::new();
     let server = home.serve();
     each_row(
@@ -337,7 +338,7 @@ fn an_event_of_countless_values_takes_little_memory() {
     still_well(&server);
 }
 
-/// More bodies that never end than there may be connections: hooks are let in all the same.
+/// There are more endless bodies than allowed connections, and hooks still get in.
 #[test]
 fn bodies_that_never_end_keep_no_hook_out() {
     allow_many_connections();
@@ -359,7 +360,7 @@ fn bodies_that_never_end_keep_no_hook_out() {
     drop(endless);
 }
 
-/// A FIFO in the spool is set aside; what lies behind it is drained.
+/// A FIFO in the spool is set aside, and the events behind it are drained.
 #[cfg(unix)]
 #[test]
 fn a_fifo_in_the_spool_stops_nothing() {

@@ -1,10 +1,10 @@
 //! The contract: slugs, errors, lists.
 
-use headspace_test_support::{Home, each_row, event};
+use headspace_test_support::{Home, Server, each_row, event};
 use serde_json::{Value, json};
 
 #[test]
-fn what_is_no_event_is_refused_with_advice() {
+fn what_is_not_an_event_is_refused_with_the_reason() {
     let home = Home::new();
     let server = home.serve();
     let deep = format!("{{\"session_id\":\"s\",\"a\":{}1{}}}", "[".repeat(200), "]".repeat(200));
@@ -74,7 +74,7 @@ fn unknown_paths_and_methods_are_answered_in_json() {
 }
 
 #[test]
-fn every_answer_protects_the_browser() {
+fn every_response_has_security_headers() {
     let home = Home::new();
     let server = home.serve();
     each_row(
@@ -163,28 +163,45 @@ fn events_are_listed_filtered_and_searched() {
     assert_eq!((&listed["name"], &listed["body"]["note"]), (&json!("BrandNewEvent"), &json!("unheard of")));
 }
 
+/// An agent that has finished, by its path in the API.
+fn finished(server: &Server) -> String {
+    server.hook("user-prompt-submit", event("s", json!({"prompt": "go"})));
+    let answer = server.hook("stop", event("s", json!({"last_assistant_message": "Done."})));
+    format!("/api/agents/{}", answer["agent_id"])
+}
+
 #[test]
-fn a_person_can_say_seen_and_give_a_name() {
+fn a_finished_agent_is_unseen_until_a_person_looks() {
     let home = Home::new();
     let server = home.serve();
-    server.hook("user-prompt-submit", event("s", json!({"prompt": "go"})));
-    let agent =
-        server.hook("stop", event("s", json!({"last_assistant_message": "Done."})))["agent_id"].clone();
-    let look = || server.get(&format!("/api/agents/{agent}"));
-    assert_eq!(look()["unseen"], true);
-    assert_eq!(server.post(&format!("/api/agents/{agent}/seen"), &json!({})).status, 200);
-    assert_eq!(look()["unseen"], false);
-    let named = server.post(&format!("/api/agents/{agent}/name"), &json!({"name": "front \u{1b}[31mdesk"}));
+    let agent = finished(&server);
+    assert_eq!(server.get(&agent)["unseen"], true);
+    assert_eq!(server.post(&format!("{agent}/seen"), &json!({})).status, 200);
+    assert_eq!(server.get(&agent)["unseen"], false);
+}
+
+#[test]
+fn a_person_can_name_an_agent() {
+    let home = Home::new();
+    let server = home.serve();
+    let agent = finished(&server);
+    let named = server.post(&format!("{agent}/name"), &json!({"name": "front \u{1b}[31mdesk"}));
     assert_eq!(named.status, 200, "{}", named.text());
-    assert_eq!(look()["name"], "front [31mdesk");
-    assert_eq!(server.post(&format!("/api/agents/{agent}/name"), &json!({})).status, 400);
-    // Nobody named a terminal, so there is nowhere to jump.
-    let jump = server.post(&format!("/api/agents/{agent}/jump"), &json!({}));
+    assert_eq!(server.get(&agent)["name"], "front [31mdesk");
+    assert_eq!(server.post(&format!("{agent}/name"), &json!({})).status, 400);
+}
+
+#[test]
+fn a_jump_to_an_agent_without_a_terminal_is_refused() {
+    let home = Home::new();
+    let server = home.serve();
+    let agent = finished(&server);
+    let jump = server.post(&format!("{agent}/jump"), &json!({}));
     assert_eq!((jump.status, &jump.json()["status"]), (409, &json!("error")));
 }
 
 #[test]
-fn what_waited_for_a_person_is_counted_per_day() {
+fn waiting_time_is_counted_per_day() {
     let home = Home::new();
     let server = home.serve();
     let ask = json!({"tool_name": "Bash", "tool_use_id": "t1", "tool_input": {"command": "ls"}});
@@ -198,7 +215,7 @@ fn what_waited_for_a_person_is_counted_per_day() {
 }
 
 #[test]
-fn every_step_of_the_state_is_told_with_its_reason() {
+fn every_state_transition_is_listed() {
     let home = Home::new();
     let server = home.serve();
     let answer = server.hook("user-prompt-submit", event("s", json!({"prompt": "go"})));
@@ -210,9 +227,9 @@ fn every_step_of_the_state_is_told_with_its_reason() {
 }
 
 #[test]
-fn a_paranoid_server_keeps_no_texts() {
+fn a_paranoid_server_stores_no_text() {
     let home = Home::new();
-    home.configure(&json!({"paranoid": true}));
+    home.configure(json!({"paranoid": true}));
     let server = home.serve();
     server.hook("user-prompt-submit", event("s", json!({"prompt": "the launch code is zebra"})));
     let ask = json!({"tool_name": "Bash", "tool_input": {"command": "cat zebra.txt"}, "tool_use_id": "t"});
@@ -226,7 +243,7 @@ fn a_paranoid_server_keeps_no_texts() {
 }
 
 #[test]
-fn long_lists_come_in_pages_the_newest_first() {
+fn long_lists_come_in_pages_newest_first() {
     let home = Home::new();
     let server = home.serve();
     let mut agent = 0;
@@ -281,7 +298,7 @@ fn long_lists_come_in_pages_the_newest_first() {
 }
 
 #[test]
-fn of_those_who_ended_the_last_are_listed() {
+fn the_last_ended_agents_are_listed() {
     let home = Home::new();
     let server = home.serve();
     for n in 0..4 {

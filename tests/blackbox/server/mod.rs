@@ -1,4 +1,4 @@
-//! The server through its binary and its port: what it accepts, whom it lets in, what it keeps.
+//! The server through its port: what it accepts, who gets access, what it keeps.
 
 mod access;
 mod crash;

@@ -12,10 +12,10 @@ fn repository(dir: &Path) {
     std::fs::write(dir.join(".git/HEAD"), "ref: refs/heads/main\n").unwrap();
 }
 
-/// Dotfiles are often kept in a repository at home: sessions below it are not one project whose agents take each
-/// other's idle seats.
+/// Dotfiles are often kept in a repository at home. Sessions below it are not one project whose idle agents take over
+/// each other's sessions.
 #[test]
-fn a_repository_at_home_is_nobody_elses_project() {
+fn a_repository_at_home_is_not_the_project_of_directories_below() {
     let home = Home::new();
     repository(home.path());
     repository(&home.path().join("repo"));
@@ -44,13 +44,13 @@ fn a_repository_at_home_is_nobody_elses_project() {
         agents.push(started["agent_id"].clone());
     }
     agents.dedup();
-    // Of the two in the repository the second takes the seat that the first left idle.
+    // The second session in the repository continues the idle agent of the first.
     assert_eq!(agents.len(), 5, "{agents:?}");
 }
 
-/// Nobody here can look whether another machine's agent still works: when it is silent that is said, live and rebuilt.
+/// This machine cannot check whether an agent on another one still works, so its silence is shown, live and rebuilt.
 #[test]
-fn an_agent_of_another_machine_is_not_heard_since() {
+fn a_silent_agent_on_another_machine_says_when_it_was_last_heard() {
     let home = Home::new();
     let server = home.serve();
     let ago = |minutes: u64| Stamp::now().minus(Duration::from_secs(minutes * 60));

@@ -1,4 +1,4 @@
-//! What a hook is told, and what telling it costs.
+//! What the server answers to a hook, and how long that takes.
 
 use headspace_test_support::{Home, Server, each_row, event, run};
 use serde_json::{Value, json};
@@ -51,9 +51,9 @@ fn the_hook_and_the_board_agree_how_full_the_context_is() {
 }
 
 #[test]
-fn a_configured_window_counts_for_the_board_too() {
+fn a_configured_context_window_is_used_on_the_board_too() {
     let home = Home::new();
-    home.configure(&json!({"context": {"window": 400_000}}));
+    home.configure(json!({"context": {"window": 400_000}}));
     let server = home.serve();
     let path = transcript(&home, "s", "claude-opus-5-5", 320_000);
     server.hook("session-start", event("s", json!({"source": "startup", "model": "claude-opus-5-5"})));
@@ -70,11 +70,11 @@ fn notify(home: &Home, server: &Server, payload: &Value) {
 }
 
 #[test]
-fn what_a_hook_costs_is_measured_and_told_everywhere() {
+fn the_hooks_latency_is_measured_and_shown_everywhere() {
     let home = Home::new();
     let server = home.serve();
     let metrics = || server.request("GET", "/metrics", &[], None).text();
-    // Whoever posts by hand says nothing about the cost of `notify`.
+    // A request posted by hand says nothing about the latency of `notify`.
     server.hook("stop", event("by-hand", json!({})));
     assert_eq!(server.get("/hook/status")["notify_ms"], Value::Null);
     assert!(!metrics().contains("headspace_notify_seconds"));
@@ -104,7 +104,7 @@ fn what_a_hook_costs_is_measured_and_told_everywhere() {
 }
 
 #[test]
-fn what_the_hook_sends_the_server_takes_however_long_its_name() {
+fn the_server_accepts_every_event_name_that_the_hook_sends() {
     let home = Home::new();
     let server = home.serve();
     for name in [format!("Ev{}", "x".repeat(100)), format!("Ev{}", "x".repeat(198)), "Y".repeat(200)] {

@@ -1,4 +1,4 @@
-//! What is old goes; what a living agent needs stays.
+//! Old events are deleted; what a living agent needs stays.
 
 use headspace_test_support::{Home, Server, event, wait_until};
 use serde_json::{Value, json};
@@ -41,7 +41,7 @@ fn fill(home: &Home) {
 }
 
 #[test]
-fn without_a_server_prune_does_it_itself() {
+fn prune_works_without_a_server() {
     let home = Home::new();
     fill(&home);
     let done = home.run(&["prune", "--json"]);
@@ -52,7 +52,7 @@ fn without_a_server_prune_does_it_itself() {
 }
 
 #[test]
-fn a_server_prunes_and_forgets_and_a_rebuild_keeps_the_living() {
+fn a_server_prunes_ended_agents_and_a_rebuild_keeps_the_others() {
     let home = Home::new();
     fill(&home);
     let server = home.serve();
@@ -75,7 +75,7 @@ fn a_server_prunes_and_forgets_and_a_rebuild_keeps_the_living() {
 }
 
 #[test]
-fn a_database_that_grew_too_big_lets_the_oldest_go() {
+fn a_database_that_is_too_big_loses_its_oldest_events() {
     let home = Home::new();
     let server = home.serve();
     for n in 0..40 {
@@ -88,7 +88,7 @@ fn a_database_that_grew_too_big_lets_the_oldest_go() {
     server.stop();
     let before = std::fs::metadata(home.database()).unwrap().len();
     assert!(before > 3_000_000, "{before}");
-    home.configure(&json!({"retention": {"days": 30, "max_bytes": 2_000_000}}));
+    home.configure(json!({"retention": {"days": 30, "max_bytes": 2_000_000}}));
     assert!(home.run(&["prune"]).status.success());
     let after = std::fs::metadata(home.database()).unwrap().len();
     assert!(after < 2_200_000, "{before} became {after}");
@@ -123,13 +123,13 @@ fn work(server: &Server, session: &str, turns: usize) -> Value {
 }
 
 #[test]
-fn under_steady_load_the_database_keeps_to_its_limit_and_every_agent_to_its_state() {
+fn the_database_keeps_its_limit_and_agents_their_state_under_steady_load() {
     const LIMIT: u64 = 3_000_000;
     // Enough of them that the server never waits for the next event.
     const WORKERS: usize = 12;
     const TURNS: usize = 50;
     let home = Home::new();
-    home.configure(&json!({"retention": {"days": 30, "max_bytes": LIMIT}}));
+    home.configure(json!({"retention": {"days": 30, "max_bytes": LIMIT}}));
     let server = home.serve();
     let done = AtomicBool::new(false);
     let last = std::thread::scope(|scope| {
@@ -172,14 +172,14 @@ fn under_steady_load_the_database_keeps_to_its_limit_and_every_agent_to_its_stat
     };
     let first = oldest("events", "id");
     assert!(first > last / 2, "the first event is {first} of {last}");
-    // What was worked out from the events that are gone is gone, too.
+    // Rows derived from deleted events are deleted too.
     for table in ["turns", "transitions"] {
         assert!(oldest(table, "event_id") >= first, "{table}");
     }
     assert!(oldest("commands", "id") > 200);
     assert!(oldest("changes", "seq") > 1);
     drop(db);
-    // The events that are left, on top of what those before them left, say the same.
+    // The remaining events, applied to the kept state, give the same agents.
     assert!(home.run(&["rebuild"]).status.success());
     let server = home.serve();
     let mut after = server.get("/api/agents?all=1")["agents"].as_array().unwrap().clone();
@@ -197,7 +197,7 @@ fn used(home: &Home) -> u64 {
 }
 
 #[test]
-fn what_a_burst_brought_too_much_is_gone_before_anything_else_comes() {
+fn the_size_limit_is_enforced_right_after_a_burst() {
     const LIMIT: u64 = 1_000_000;
     let home = Home::new();
     let server = home.serve();
@@ -205,7 +205,7 @@ fn what_a_burst_brought_too_much_is_gone_before_anything_else_comes() {
     server.stop();
     let before = used(&home);
     assert!(before > LIMIT, "{before}");
-    home.configure(&json!({"retention": {"days": 30, "max_bytes": LIMIT}}));
+    home.configure(json!({"retention": {"days": 30, "max_bytes": LIMIT}}));
     let server = home.serve();
     wait_until("a database that fits, at the start", || used(&home) <= LIMIT);
     std::thread::scope(|scope| {
@@ -219,7 +219,7 @@ fn what_a_burst_brought_too_much_is_gone_before_anything_else_comes() {
 }
 
 #[test]
-fn a_cut_database_that_is_damaged_gives_its_agents_back_whole() {
+fn a_pruned_and_damaged_database_restores_its_agents_whole() {
     let home = Home::new();
     let server = home.serve();
     for session in ["one", "two"] {
@@ -227,7 +227,7 @@ fn a_cut_database_that_is_damaged_gives_its_agents_back_whole() {
     }
     let before = server.get("/api/agents?all=1")["agents"].clone();
     server.stop();
-    home.configure(&json!({"retention": {"days": 30, "max_bytes": 600_000}}));
+    home.configure(json!({"retention": {"days": 30, "max_bytes": 600_000}}));
     assert!(home.run(&["prune"]).status.success());
     let db = rusqlite::Connection::open(home.database()).unwrap();
     let number = |sql: &str| db.query_row(sql, [], |row| row.get::<_, i64>(0)).unwrap();
@@ -245,12 +245,12 @@ fn a_cut_database_that_is_damaged_gives_its_agents_back_whole() {
     assert_eq!(server.get("/api/agents?all=1")["agents"], before);
     let newest = &server.get("/api/events?limit=1")["events"][0]["id"];
     assert_eq!(newest, last, "an event keeps its id");
-    // And what comes now has an id of its own.
+    // A new event gets a new id.
     assert_eq!(server.hook("stop", event("one", json!({})))["event_id"], last + 1);
 }
 
 #[test]
-fn sessions_that_an_agent_left_long_ago_are_forgotten() {
+fn old_sessions_of_a_living_agent_are_deleted() {
     let home = Home::new();
     let server = home.serve();
     for n in 0..5 {

@@ -51,7 +51,7 @@ impl Stream {
 }
 
 #[test]
-fn what_was_missed_is_told_after_a_restart_and_nothing_twice() {
+fn missed_changes_are_sent_once_after_a_restart() {
     let home = Home::new();
     let server = home.serve();
     let mut stream = Stream::open(&server, "types=turn_created", None);
@@ -77,7 +77,7 @@ fn what_was_missed_is_told_after_a_restart_and_nothing_twice() {
 }
 
 #[test]
-fn an_agents_updates_are_replayed_as_what_it_is_now() {
+fn an_agents_updates_are_replayed_as_its_current_state() {
     let home = Home::new();
     let server = home.serve();
     for prompt in ["one", "two", "three"] {
@@ -101,7 +101,7 @@ fn a_number_from_another_database_replays_everything() {
 }
 
 #[test]
-fn a_client_that_does_not_read_is_dropped_and_nobody_waits_for_it() {
+fn a_client_that_does_not_read_is_dropped_and_delays_nobody() {
     let home = Home::new();
     let server = home.serve();
     let stuck = Stream::open(&server, "", None);
@@ -132,9 +132,9 @@ fn a_client_that_does_not_read_is_dropped_and_nobody_waits_for_it() {
 }
 
 #[test]
-fn news_of_the_receiver_is_told() {
+fn changes_of_the_hook_receiver_are_sent() {
     let home = Home::new();
-    home.configure(&json!({"reconcile": {"fallback_timeout": 1}}));
+    home.configure(json!({"reconcile": {"fallback_timeout": 1}}));
     let server = home.serve();
     let mut stream = Stream::open(&server, "types=hook_status", None);
     server.hook("stop", event("s", json!({})));
@@ -151,7 +151,7 @@ fn news_of_the_receiver_is_told() {
 }
 
 #[test]
-fn a_headless_question_becomes_attention_by_the_time_alone() {
+fn a_headless_question_becomes_attention_as_time_passes() {
     let home = Home::new();
     let server = home.serve();
     let headless = json!({"entrypoint": "sdk-cli", "prompt": "go"});
@@ -166,7 +166,7 @@ fn a_headless_question_becomes_attention_by_the_time_alone() {
 fn streams_end_when_the_server_stops() {
     let home = Home::new();
     let server = home.serve();
-    // News of the receiver itself come at any time.
+    // Changes of the receiver can arrive at any time, so they are left out.
     let mut stream = Stream::open(&server, "types=turn_created", None);
     stream.0.get_ref().set_read_timeout(Some(Duration::from_secs(10))).unwrap();
     server.stop();

@@ -21,7 +21,7 @@ pub const TABLES: [&str; 12] = [
 
 pub type Tables = BTreeMap<&'static str, Vec<String>>;
 
-/// Every row of every table, but for the columns in `without`.
+/// Every row of every table, except for the columns in `without`.
 pub fn everything(path: &Path, without: &[&str]) -> Tables {
     let db = Connection::open(path).unwrap();
     let rows = |table: &str| {

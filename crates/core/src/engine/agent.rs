@@ -1,17 +1,17 @@
-//! What the engine remembers of one agent.
+//! What the engine remembers about one agent. Plain data; the engine's other modules change it.
 
 use crate::model::*;
 use crate::stamp::Stamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// One agent as the engine remembers it; stored as a document, so that a restart knows all of it again.
+/// One agent as the engine remembers it; stored as a document, so that nothing is lost in a restart.
 /// Lists are bounded or hold only what is open: the document is written with every event.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Agent {
     pub id: i64,
-    /// The current session; the others were here before.
+    /// The current session; `sessions` also has the earlier ones.
     pub session_id: String,
     pub sessions: Vec<String>,
     pub started_at: Stamp,
@@ -23,21 +23,21 @@ pub struct Agent {
 
     /// Who and where.
     pub place: AgentPlace,
-    /// What the client told beside its work.
-    /// Stored under its first name: databases have it.
+    /// What the client reported besides its work.
+    /// Stored under its first name: existing databases use it.
     #[serde(rename = "figures", skip_serializing_if = "empty")]
     pub metrics: Metrics,
     #[serde(skip_serializing_if = "empty")]
     pub names: Names,
 
     pub state: AgentState,
-    /// The open command, which gives the state.
+    /// The open command, which determines the state.
     #[serde(skip_serializing_if = "empty")]
     pub command: Option<Command>,
     /// The open questions, oldest first.
     #[serde(skip_serializing_if = "empty")]
     pub interactions: Vec<Interaction>,
-    /// Tool calls that began and did not end, of the main thread and of subagents, oldest first.
+    /// Tool calls that began and did not end, from the main thread and from subagents, oldest first.
     #[serde(skip_serializing_if = "empty")]
     pub calls: Vec<Call>,
     #[serde(skip_serializing_if = "empty")]
@@ -46,10 +46,10 @@ pub struct Agent {
     pub background: Vec<Value>,
     #[serde(skip_serializing_if = "empty")]
     pub crons: Vec<Value>,
-    /// What the client does beside a turn.
+    /// What the client is doing besides a turn.
     #[serde(skip_serializing_if = "empty")]
     pub phase: Option<Phase>,
-    /// The newest event that began or ended such a phase: an older one changes none.
+    /// The newest event that began or ended such a phase: an older one changes nothing.
     pub phase_at: Stamp,
     #[serde(skip_serializing_if = "empty")]
     pub interrupted: bool,
@@ -61,8 +61,8 @@ pub struct Agent {
     /// What the client last said about itself.
     #[serde(skip_serializing_if = "empty")]
     pub client: Option<ClientSays>,
-    /// A subagent of the background ended and the main thread was idle: its report comes as a prompt within
-    /// moments, and until then nothing is done.
+    /// A background subagent ended while the main thread was idle: its report comes as a prompt within moments, and
+    /// until then the agent is not done.
     #[serde(skip_serializing_if = "empty")]
     pub report_due: Option<Stamp>,
 
@@ -77,21 +77,21 @@ pub struct Agent {
     /// What the client calls that turn, if it gives turns a name.
     #[serde(skip_serializing_if = "empty")]
     pub turn_id: Option<String>,
-    /// When the last turn began or ended: what lies before is over.
+    /// When the last turn began or ended: anything earlier is over.
     pub boundary_at: Stamp,
-    /// When the current session sat down here.
+    /// When the current session started here.
     pub session_at: Stamp,
-    /// The current session was reported by hooks, not only found on disk.
+    /// Hooks reported the current session; it was not only found on disk.
     pub hooked: bool,
 
     pub turn_count: u64,
-    /// Claude's last words, on one line.
+    /// Claude's last message, on one line.
     #[serde(skip_serializing_if = "empty")]
     pub last_said: Option<String>,
     pub memory: Remembered,
 }
 
-/// Whether a field has the value it starts with and need not be written.
+/// Whether a field has its initial value and need not be written.
 fn empty<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
@@ -139,7 +139,7 @@ impl Default for Agent {
     }
 }
 
-/// Where an agent sits: machine, process, terminal, directory, and the part it plays.
+/// Where an agent runs: machine, process, terminal, directory, and its role.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct AgentPlace {
@@ -157,10 +157,10 @@ pub struct AgentPlace {
     /// Not an interactive `claude`: `-p`, an SDK.
     #[serde(skip_serializing_if = "empty")]
     pub headless: bool,
-    /// What tells the host from others of its name.
+    /// Distinguishes the host from others with the same name.
     #[serde(skip_serializing_if = "empty")]
     pub host_id: Option<String>,
-    /// Another machine than the one the events were stored on.
+    /// The agent runs on another machine than the one that stored the events.
     #[serde(skip_serializing_if = "empty")]
     pub elsewhere: bool,
     #[serde(skip_serializing_if = "empty")]
@@ -191,7 +191,7 @@ pub struct AgentPlace {
     pub transcript_path: Option<String>,
     #[serde(skip_serializing_if = "empty")]
     pub permission_mode: Option<String>,
-    /// The newest event these fields were taken from; a late one does not turn them back.
+    /// The newest event these fields were taken from; a late event does not overwrite them.
     pub told_at: Stamp,
 }
 
@@ -204,7 +204,7 @@ impl AgentPlace {
         Machine { name: self.host.clone(), id: self.host_id.clone() }
     }
 
-    /// Whether a pid means the same process in both. What names no machine is on this one.
+    /// Whether a pid means the same process in both. A place without a machine is on this one.
     pub fn shares_processes_with(&self, other: &AgentPlace) -> bool {
         if self.elsewhere != other.elsewhere {
             return false;
@@ -224,12 +224,12 @@ pub struct Metrics {
     pub model: Option<String>,
     #[serde(skip_serializing_if = "empty")]
     pub used_tokens: Option<u64>,
-    /// The context window the client named, or that of the model it named.
+    /// The context window the client named, or the one of the model it named.
     #[serde(skip_serializing_if = "empty")]
     pub window: Option<u64>,
     #[serde(skip_serializing_if = "empty")]
     pub percent: Option<f64>,
-    /// The conversation was resumed, and the client has not measured it since: it says nothing until its first answer,
+    /// The conversation was resumed, and the client has not measured it since: it reports nothing until its first answer,
     /// though the window is as full as the transcript says.
     #[serde(skip_serializing_if = "empty")]
     pub resumed: bool,
@@ -249,16 +249,16 @@ pub struct Metrics {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Names {
-    /// By a person: wins, and outlives the session.
+    /// Given by a person: wins, and outlives the session.
     #[serde(skip_serializing_if = "empty")]
     pub given: Option<String>,
-    /// By the client, for the session.
+    /// Given by the client, for the session.
     #[serde(skip_serializing_if = "empty")]
     pub title: Option<String>,
     /// The first words of the session's first prompt.
     #[serde(skip_serializing_if = "empty")]
     pub prompt: Option<String>,
-    /// Another process runs the same session: the name alone does not tell them apart.
+    /// Another process runs the same session: the name alone does not distinguish them.
     #[serde(skip_serializing_if = "empty")]
     pub shared: bool,
 }
@@ -270,18 +270,18 @@ pub struct Call {
     pub tool_name: String,
     /// "Bash: npm test".
     pub detail: String,
-    /// Tells equal calls from others, because a PermissionRequest has no id.
+    /// A hash that finds the same call again, because a PermissionRequest has no id.
     pub input: u64,
     pub subagent: Option<String>,
     pub at: Stamp,
 }
 
-/// A subagent, and what only the engine needs to know of it.
+/// A subagent, and what only the engine needs to know about it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Child {
     #[serde(flatten)]
     pub subagent: Subagent,
-    /// The newest event of its own.
+    /// The subagent's newest event.
     pub at: Stamp,
     /// Launched to run beside the main thread: outlives an interrupted turn.
     pub background: bool,
@@ -294,44 +294,44 @@ pub enum Phase {
     Compacting,
 }
 
-/// What keeps things from counting twice. Times are nanoseconds here: these lists are written with every event.
+/// What prevents double counting. Times are nanoseconds here: these lists are written with every event.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Remembered {
-    /// Payloads heard of late.
+    /// Payloads seen recently.
     #[serde(skip_serializing_if = "empty")]
     pub heard: Vec<(u64, i64)>,
-    /// Calls that ended of late, so that a late event does not open them again.
+    /// Calls that ended recently, so that a late event does not open them again.
     #[serde(skip_serializing_if = "empty")]
     pub closed: Vec<u64>,
-    /// Commands of late, newest last: a late turn finds its own.
+    /// Recent commands, newest last: a late turn finds the command it belongs to.
     #[serde(skip_serializing_if = "empty")]
     pub commands: Vec<(i64, i64)>,
-    /// Texts of the transcript that may be a turn's last.
+    /// Texts from the transcript that may be a turn's last.
     #[serde(skip_serializing_if = "empty")]
     pub tail: Vec<SaidText>,
-    /// Turns of late that a transcript entry may repeat, or did.
+    /// Recent turns that a transcript entry may repeat, or has repeated.
     #[serde(skip_serializing_if = "empty")]
     pub turns: Vec<RecordedTurn>,
-    /// The last Stop had no text; the transcript may still tell it.
+    /// The last Stop had no text; the transcript may still bring it.
     #[serde(skip_serializing_if = "empty")]
     pub silent_stop: Option<Stamp>,
-    /// Transcript entries already taken.
+    /// Transcript entries already counted.
     #[serde(skip_serializing_if = "empty")]
     pub entries: Vec<u64>,
 }
 
-/// A text of the transcript.
+/// A text from the transcript.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SaidText {
     pub text: String,
     pub uuid: Option<String>,
-    /// The message it is a block of.
+    /// The message this block of text belongs to.
     pub message: Option<u64>,
     pub at: Stamp,
 }
 
-/// A turn that both a hook and the transcript tell of: whoever comes second must not count it again.
+/// A turn that both a hook and the transcript report: the second report must not count it again.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RecordedTurn {
     pub turn_id: i64,

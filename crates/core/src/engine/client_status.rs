@@ -1,8 +1,8 @@
 //! What the client says about itself, in the file it rewrites whenever it becomes busy, idle or opens a dialog.
 //!
-//! No hook tells what this tells: that "Yes" was said (the hook comes when the tool has ended), that Esc was pressed,
-//! that a turn goes on after its Stop, that a dialog is open which no hook describes. It speaks about one process at
-//! one moment, so it closes what was open before that moment and never what came after it. It makes no turns.
+//! It reports what no hook does: that the user said "Yes" (the hook comes when the tool has ended), that Esc was
+//! pressed, that a turn continues after its Stop, that a dialog is open which no hook describes. It describes one process
+//! at one moment, so it closes what was open before that moment and never anything later. It creates no turns.
 
 use crate::engine::agent::Phase;
 use crate::engine::interactions::Ask;
@@ -38,9 +38,9 @@ pub(super) fn changed(step: &mut Step) {
     }
 }
 
-/// No dialog is open, and a turn runs: of the main thread, or of a subagent that works beside it.
+/// No dialog is open, and a turn is running: in the main thread, or in a subagent that works beside it.
 fn busy(step: &mut Step, before: Option<ClientSays>) {
-    // A reply that was asked for in words is not a dialog; but nobody waits for it while the turn goes on.
+    // A reply that Claude asked for in words is not a dialog; but nobody waits for it while the turn continues.
     let answered = close_answered(step, before, |_| true);
     let explained = step.agent.phase.is_some() || step.has_working_child();
     if !step.fresh {
@@ -53,7 +53,7 @@ fn busy(step: &mut Step, before: Option<ClientSays>) {
     }
 }
 
-/// A dialog is open. If another one was open before it, that one was answered: dialogs stand in line, the oldest in front.
+/// A dialog is open. If another one was open before, that one was answered: dialogs queue up, the oldest is shown.
 fn waiting(step: &mut Step, before: Option<ClientSays>) {
     let earlier = before.filter(|before| before.status == ClientState::Waiting && before.at < step.event.at);
     if let Some(earlier) = earlier {
@@ -71,7 +71,7 @@ fn waiting(step: &mut Step, before: Option<ClientSays>) {
     }
 }
 
-/// A dialog that nothing described: what the client calls it, and the call it is probably about.
+/// A dialog that no hook described: shown as the client calls it, with the call it is probably about.
 fn describe(step: &mut Step) {
     let named = step.event.text("waiting_for").unwrap_or("a dialog is open");
     let call = step.newest_call(None, |_| true).filter(|_| named.contains("permission")).cloned();
@@ -87,7 +87,7 @@ fn describe(step: &mut Step) {
         text,
         options: Vec::new(),
     });
-    // A menu that a person opened beside a turn (`/model`) is a dialog, but not work.
+    // A menu that a person opened outside a turn (`/model`) is a dialog, but not work.
     if step.agent.command.is_some() {
         step.wait();
     } else {
@@ -95,8 +95,8 @@ fn describe(step: &mut Step) {
     }
 }
 
-/// The prompt is free: whatever was open is over. If a turn was, it was broken off; an end that a hook or the
-/// transcript told came first.
+/// The prompt is free: whatever was open is over. If a turn was open, the user interrupted it: if it had ended, a hook
+/// or the transcript would have reported that first.
 fn at_rest(step: &mut Step, status: ClientState, before: Option<ClientSays>) {
     close_answered(step, before, is_dialog);
     if step.event.at >= step.agent.phase_at && step.agent.phase == Some(Phase::Compacting) {
@@ -109,7 +109,7 @@ fn at_rest(step: &mut Step, status: ClientState, before: Option<ClientSays>) {
     let asks_in_words = step.agent.interactions.iter().any(|one| one.kind == InteractionKind::Reply);
     match &step.agent.command {
         Some(command) if command.instruction.is_none() && command.confidence == Confidence::Medium => {
-            // Only the client told about this work (a hook of the user's after the turn, a shell command): it is done.
+            // Only the client reported this work (a user's hook after the turn, a shell command): it is done.
             step.flush_tail();
             step.finish(Intent::Completion);
             step.agent.unseen = true;
@@ -118,14 +118,14 @@ fn at_rest(step: &mut Step, status: ClientState, before: Option<ClientSays>) {
         _ => {}
     }
     let at = step.event.at;
-    // A client with agents in the background says busy, one with shells says shell.
+    // A client with background agents reports busy, one with shells reports shell.
     step.agent.background.retain(|task| match subagents::task_type(task) {
         Some("shell") => status == ClientState::Shell,
         Some("subagent") => false,
         _ => true,
     });
     step.close_children(|child| !child.is_teammate() && child.at <= at);
-    // Later than anything that happened before it, even if it is heard of later.
+    // Events from before this moment must not change the state, even if they arrive later.
     step.agent.state_at = step.agent.state_at.max(at);
     step.agent.boundary_at = step.agent.boundary_at.max(at);
 }
@@ -134,7 +134,7 @@ fn is_dialog(one: &Interaction) -> bool {
     one.kind != InteractionKind::Reply
 }
 
-/// Closes the questions that fit and were open long enough to have been answered; says how many.
+/// Closes the matching questions that were open long enough to have been answered; returns how many.
 fn close_answered(step: &mut Step, before: Option<ClientSays>, fits: impl Fn(&Interaction) -> bool) -> usize {
     let at = step.event.at;
     let waited = before.is_some_and(|before| before.status == ClientState::Waiting && before.at < at);
@@ -158,13 +158,13 @@ fn close_answered(step: &mut Step, before: Option<ClientSays>, fits: impl Fn(&In
     closed
 }
 
-/// A prompt that was typed in the middle of a turn begins its own. Its words were told when it was typed.
+/// A prompt typed in the middle of a turn begins its own turn. Its text was already reported when it was typed.
 pub(super) fn dequeued(step: &mut Step) {
     let text = step.event.text("text").unwrap_or_default().trim();
     let typed = crate::engine::hash::text(text);
-    let told = step.agent.memory.turns.iter().any(|turn| turn.actor == Actor::User && turn.text == typed);
-    // One that nothing told yet is about to be told by its hook, or by its own line.
-    if text.starts_with('<') || !told || !step.new_entry() {
+    let reported = step.agent.memory.turns.iter().any(|turn| turn.actor == Actor::User && turn.text == typed);
+    // A prompt that nothing reported yet is about to be reported by its hook, or by its own line.
+    if text.starts_with('<') || !reported || !step.new_entry() {
         return;
     }
     if adopt(step, text) {
@@ -178,7 +178,7 @@ pub(super) fn dequeued(step: &mut Step) {
 }
 
 impl Step<'_> {
-    /// A subagent works, so the client is busy without a turn of the main thread.
+    /// Whether a subagent works, so that the client is busy without a turn in the main thread.
     fn has_working_child(&self) -> bool {
         self.agent.children.iter().any(|child| child.at_work())
             || self
@@ -188,7 +188,7 @@ impl Step<'_> {
                 .any(|task| subagents::is_live_task(task) && subagents::task_type(task) != Some("shell"))
     }
 
-    /// The Stop of a turn whose end the client showed first. It was no interruption then.
+    /// Whether this is the Stop of a turn whose end the client showed first. Then it was not an interruption.
     pub(super) fn ended_by_client(&self) -> bool {
         let at: Stamp = self.event.at;
         self.agent.interrupted

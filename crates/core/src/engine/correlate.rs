@@ -1,4 +1,4 @@
-//! Whose event is it: six strategies, the first that answers.
+//! Which agent an event belongs to: six strategies, the first that finds one wins. Reads the world, changes nothing.
 
 use crate::engine::agent::{Agent, AgentPlace};
 use crate::engine::{World, observations};
@@ -6,29 +6,29 @@ use crate::model::*;
 
 type SlotTest<'a> = &'a dyn Fn(&Agent) -> bool;
 
-/// The agent of an event, if one is known, and how it was found.
+/// The agent the event belongs to, if one is known, and how it was found.
 pub(super) fn find(world: &World, event: &Event) -> (Option<i64>, Method) {
     if let Some(agent) = holder(world, event) {
         let method = if event.facts.first_since_start { Method::DbSessionId } else { Method::SessionId };
         return (Some(agent.id), method);
     }
-    let seat = EventOrigin::of(event);
+    let origin = EventOrigin::of(event);
     let strategies: [(Method, SlotTest); 3] = [
-        (Method::HeadspaceSessionId, &|agent| by_launcher(agent, &seat)),
-        (Method::TmuxPane, &|agent| by_process_or_pane(agent, &seat, event)),
-        (Method::WorkingDirectory, &|agent| by_directory(agent, &seat, event)),
+        (Method::HeadspaceSessionId, &|agent| by_launcher(agent, &origin)),
+        (Method::TmuxPane, &|agent| by_process_or_pane(agent, &origin, event)),
+        (Method::WorkingDirectory, &|agent| by_directory(agent, &origin, event)),
     ];
-    // The newest one that fits, of each. Ten thousand agents are looked through once: fetching them is what takes time.
+    // The newest match of each strategy. All agents are scanned only once: with ten thousand, fetching them takes the time.
     let mut newest: [Option<&Agent>; 3] = [None; 3];
     let mut in_directory = 0;
     for agent in world.agents.values() {
-        if !agent.place.shares_processes_with(&seat.place)
-            || agent.place.client_name != seat.place.client_name
-            || is_others(agent, seat.place.process(), event)
+        if !agent.place.shares_processes_with(&origin.place)
+            || agent.place.client_name != origin.place.client_name
+            || is_others(agent, origin.place.process(), event)
         {
             continue;
         }
-        in_directory += usize::from(seat.place.shared_process && by_directory(agent, &seat, event));
+        in_directory += usize::from(origin.place.shared_process && by_directory(agent, &origin, event));
         let age = |agent: &Agent| (agent.last_active_at, agent.id);
         for (best, (_, fits)) in newest.iter_mut().zip(&strategies) {
             if best.is_none_or(|best| age(agent) > age(best)) && fits(agent) {
@@ -46,10 +46,10 @@ pub(super) fn find(world: &World, event: &Event) -> (Option<i64>, Method) {
 }
 
 /// The agent that has this session, and that the event is about. Several processes may run one session; then the
-/// event belongs to the process it names, and a line of their common transcript to whoever it fits.
+/// event belongs to the process it names, and a line of their shared transcript to the best match.
 fn holder<'a>(world: &'a World, event: &Event) -> Option<&'a Agent> {
     let ours = process_of(event);
-    let mut holders = world.holders(&event.session_id).filter(|agent| !seat_is_taken(agent, event));
+    let mut holders = world.holders(&event.session_id).filter(|agent| !is_taken(agent, event));
     let first = holders.next()?;
     let Some(second) = holders.next() else {
         return Some(first).filter(|agent| !is_others(agent, ours, event));
@@ -76,7 +76,7 @@ fn knows_call(agent: &Agent, id: Option<&str>) -> bool {
         || agent.interactions.iter().any(|one| one.tool_use_id.as_deref() == id)
 }
 
-/// Whether another process that lives has this session on this seat.
+/// Whether another living process has this session in this agent.
 fn is_others(agent: &Agent, ours: Option<Process>, event: &Event) -> bool {
     match (agent.place.process(), ours) {
         (Some(theirs), Some(ours)) => {
@@ -103,29 +103,29 @@ pub(super) fn is_same_process(agent: &Agent, event: &Event) -> bool {
         && number("claude_pid_start") == agent.place.claude_pid_start
 }
 
-/// The processes whose life decides: those that hold a seat this session could take.
+/// The processes whose life decides: those of the agents this session could take over.
 pub(super) fn asks(world: &World, event: &Event) -> Vec<Process> {
     let ours = process_of(event);
     let known: Vec<&Agent> = world.holders(&event.session_id).collect();
-    let sits = |agent: &&Agent| {
+    let has_session = |agent: &&Agent| {
         agent.session_id == event.session_id
             && (ours.is_none() || agent.place.process().is_none_or(|theirs| Some(theirs) == ours))
     };
-    if known.iter().any(sits) {
+    if known.iter().any(has_session) {
         return Vec::new();
     }
-    let seat = EventOrigin::of(event);
+    let origin = EventOrigin::of(event);
     let could_take = |agent: &Agent| {
         known.iter().any(|known| known.id == agent.id)
-            || agent.place.tmux_pane.is_some() && agent.place.tmux_pane == seat.pane
+            || agent.place.tmux_pane.is_some() && agent.place.tmux_pane == origin.pane
             || event.facts.root.is_none()
-            || agent.place.root == seat.root
+            || agent.place.root == origin.root
     };
     let mut processes: Vec<Process> = world
         .agents
         .values()
         .filter(|agent| agent.ended_at.is_none() && could_take(agent))
-        .filter(|agent| agent.place.shares_processes_with(&seat.place))
+        .filter(|agent| agent.place.shares_processes_with(&origin.place))
         .filter_map(|agent| agent.place.process())
         .collect();
     processes.sort_by_key(|process| (process.pid, process.start));
@@ -133,19 +133,19 @@ pub(super) fn asks(world: &World, event: &Event) -> Vec<Process> {
     processes
 }
 
-/// The seats a client left by starting a session of another one: `/resume` picks any session, and a process runs one
-/// at a time.
+/// The agents a client left by starting a session of another agent: `/resume` picks any session, and a process runs
+/// one at a time.
 pub(super) fn left_behind(world: &World, event: &Event, id: i64) -> Vec<i64> {
     if event.name != "SessionStart" || event.text("agent_id").is_some() {
         return Vec::new();
     }
-    let seat = EventOrigin::of(event);
+    let origin = EventOrigin::of(event);
     let gone = |agent: &&Agent| {
         agent.id != id
             && agent.ended_at.is_none()
-            && seat.process.is_some()
-            && agent.place.process() == seat.process
-            && agent.place.shares_processes_with(&seat.place)
+            && origin.process.is_some()
+            && agent.place.process() == origin.process
+            && agent.place.shares_processes_with(&origin.place)
             && event.at >= agent.state_at
     };
     world.agents().filter(gone).map(|agent| agent.id).collect()
@@ -186,18 +186,18 @@ fn is_uuid(text: &str) -> bool {
         })
 }
 
-/// A session that left its seat comes back (resumed elsewhere, say) while another one works there: it needs a seat
-/// of its own.
-fn seat_is_taken(agent: &Agent, event: &Event) -> bool {
+/// A session that left its agent returns (resumed elsewhere, for example) while another session works there: it needs
+/// its own agent.
+fn is_taken(agent: &Agent, event: &Event) -> bool {
     if agent.session_id == event.session_id
         || agent.ended_at.is_some()
         || !matches!(event.name.as_str(), "SessionStart" | "UserPromptSubmit")
     {
         return false;
     }
-    let seat = EventOrigin::of(event);
-    match (agent.place.process(), seat.process) {
-        (Some(theirs), Some(ours)) if theirs == ours && agent.place.shares_processes_with(&seat.place) => {
+    let origin = EventOrigin::of(event);
+    match (agent.place.process(), origin.process) {
+        (Some(theirs), Some(ours)) if theirs == ours && agent.place.shares_processes_with(&origin.place) => {
             false
         }
         (Some(theirs), _) => lives(theirs, event),
@@ -205,53 +205,53 @@ fn seat_is_taken(agent: &Agent, event: &Event) -> bool {
     }
 }
 
-/// Given by a launcher, so it holds even in mid-turn. But a `claude -p` that a session starts inherits its
+/// A launcher gave this id, so it holds even in mid-turn. But a `claude -p` that a session starts inherits its
 /// environment: the kind must be the same.
-fn by_launcher(agent: &Agent, seat: &EventOrigin) -> bool {
-    seat.launcher.is_some()
-        && agent.place.headspace_session_id == seat.launcher
-        && agent.place.headless == seat.headless
+fn by_launcher(agent: &Agent, origin: &EventOrigin) -> bool {
+    origin.launcher.is_some()
+        && agent.place.headspace_session_id == origin.launcher
+        && agent.place.headless == origin.headless
 }
 
-/// The same process, or the same pane unless another living process sits in it (a suspended `claude`, or the one
-/// whose tool started this one).
-fn by_process_or_pane(agent: &Agent, seat: &EventOrigin, event: &Event) -> bool {
+/// The same process, or the same pane unless another living process is in it (a suspended `claude`, or the one whose
+/// tool started this one).
+fn by_process_or_pane(agent: &Agent, origin: &EventOrigin, event: &Event) -> bool {
     if agent.ended_at.is_some() {
         return false;
     }
-    // A start time that one of them does not know makes no other process of it.
-    let same_start = match (agent.place.claude_pid_start, seat.place.claude_pid_start) {
+    // A missing start time on either side does not make it another process.
+    let same_start = match (agent.place.claude_pid_start, origin.place.claude_pid_start) {
         (Some(theirs), Some(ours)) => theirs == ours,
         _ => true,
     };
-    let same_process = seat.pid.is_some() && agent.place.claude_pid == seat.pid && same_start;
-    let same_pane = seat.pane.is_some()
-        && agent.place.tmux_pane == seat.pane
-        && agent.place.headless == seat.headless
-        && match (agent.place.process(), seat.process) {
+    let same_process = origin.pid.is_some() && agent.place.claude_pid == origin.pid && same_start;
+    let same_pane = origin.pane.is_some()
+        && agent.place.tmux_pane == origin.pane
+        && agent.place.headless == origin.headless
+        && match (agent.place.process(), origin.process) {
             (Some(theirs), Some(ours)) if theirs != ours => {
-                !lives(theirs, event) && agent.place.root == seat.root
+                !lives(theirs, event) && agent.place.root == origin.root
             }
             _ => true,
         };
     same_process || same_pane
 }
 
-/// The same directory and kind, held by no living process, not in the middle of a turn, not in another known pane.
-/// And a session older than what the seat did last is not its successor: an old transcript was found.
-fn by_directory(agent: &Agent, seat: &EventOrigin, event: &Event) -> bool {
+/// The same directory and kind, held by no living process, not in the middle of a turn, not in another known pane. And
+/// a session older than the agent's last activity is not its successor: it is an old transcript that was found.
+fn by_directory(agent: &Agent, origin: &EventOrigin, event: &Event) -> bool {
     let other_pane =
-        seat.pane.is_some() && agent.place.tmux_pane.is_some() && agent.place.tmux_pane != seat.pane;
-    let shared = seat.place.shared_process || agent.place.shared_process;
+        origin.pane.is_some() && agent.place.tmux_pane.is_some() && agent.place.tmux_pane != origin.pane;
+    let shared = origin.place.shared_process || agent.place.shared_process;
     let held = agent.ended_at.is_none()
         && match shared {
             // Every terminal has the same process behind it; only `/clear` goes on where another session was.
             true => !(event.name == "SessionStart" && event.text("source") == Some("clear")),
             false => agent.place.process().is_some_and(|process| lives(process, event)),
         };
-    seat.root.is_some()
-        && agent.place.root == seat.root
-        && agent.place.headless == seat.headless
+    origin.root.is_some()
+        && agent.place.root == origin.root
+        && agent.place.headless == origin.headless
         && agent.command.is_none()
         && event.at >= agent.state_at
         && !other_pane
@@ -262,7 +262,7 @@ fn lives(process: Process, event: &Event) -> bool {
     event.facts.alive.contains(&process)
 }
 
-/// Whether this event, of a session that is not the current one, brings it back to its seat.
+/// Whether this event, from a session that is not the current one, makes that session current again.
 pub(super) fn returns(agent: &Agent, event: &Event) -> bool {
     event.at >= agent.state_at
         && !observations::is_observed(&event.name)

@@ -1,4 +1,4 @@
-//! What an agent does and asks, in words.
+//! Describes in words what an agent does and asks.
 
 use crate::model::{Event, InteractionKind, observed};
 use crate::text::one_line;
@@ -7,7 +7,7 @@ use serde_json::Value;
 /// Long enough for a command line, short enough for a row.
 const DETAIL_WIDTH: usize = 120;
 
-/// Which field of a tool's input says best what the call is about. First fit; unknown tools: the first text.
+/// Which field of a tool's input best describes the call. First match; for unknown tools: the first text.
 const DETAIL_FIELDS: &[(&str, &[&str])] = &[
     ("Bash", &["command"]),
     ("bash", &["command"]),
@@ -56,7 +56,7 @@ pub fn call(tool: &str, input: Option<&Value>) -> String {
     }
 }
 
-/// `mcp__github__list_issues` ▶ `github list_issues`: the name people know it by.
+/// `mcp__github__list_issues` ▶ `github list_issues`: the name people know.
 fn short_tool(tool: &str) -> String {
     match tool.strip_prefix("mcp__").and_then(|rest| rest.split_once("__")) {
         Some((server, tool)) => format!("{server} {tool}"),
@@ -95,7 +95,7 @@ pub fn ask(tool: &str, input: Option<&Value>) -> String {
     }
 }
 
-/// What the question turn says in full: the plan itself, every question with its choices.
+/// The full text of a question turn: the plan itself, every question with its choices.
 pub fn ask_in_full(tool: &str, input: Option<&Value>) -> String {
     let text = match tool {
         "AskUserQuestion" => {
@@ -144,21 +144,21 @@ fn labels(question: &Value) -> impl Iterator<Item = &str> {
     options.into_iter().flatten().filter_map(|option| option.get("label")?.as_str())
 }
 
-/// A plan's first line that says something, without its marks: "# Plan" alone does not.
+/// The first informative line of a plan, without its marks: "# Plan" alone is not informative.
 fn headline(plan: &str) -> Option<&str> {
     let bare =
         |line: &'_ str| line.trim_start_matches(|c: char| c.is_ascii_digit() || "#*-.) ".contains(c)).len();
     let lines = plan.lines().map(|line| line[line.len() - bare(line)..].trim_end_matches(['*', ':', ' ']));
-    let mut telling = lines
+    let mut informative = lines
         .clone()
         .filter(|line| !line.is_empty() && !EMPTY_TITLES.contains(&line.to_lowercase().as_str()));
-    telling.next().or_else(|| lines.clone().find(|line| !line.is_empty()))
+    informative.next().or_else(|| lines.clone().find(|line| !line.is_empty()))
 }
 
 const EMPTY_TITLES: &[&str] =
     &["plan", "the plan", "implementation plan", "context", "overview", "summary", "goal", "steps"];
 
-/// The event in words, for the record of a transition: "PermissionRequest Bash 'npm test'".
+/// Describes the event, for the record of a transition: "PermissionRequest Bash 'npm test'".
 pub fn why(event: &Event) -> String {
     if event.name == observed::CLIENT_STATUS {
         let pid = event.body.get("claude_pid").and_then(Value::as_u64).unwrap_or_default();
@@ -189,7 +189,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_call_is_told_by_its_most_telling_field() {
+    fn a_call_is_described_by_its_most_informative_field() {
         for (tool, input, wanted) in [
             ("Bash", json!({"description": "Run tests", "command": "npm test"}), "Bash: npm test"),
             ("Bash", json!({"command": "a\n  b"}), "Bash: a b"),
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn an_ask_is_the_ask_itself() {
+    fn a_dialog_is_described_by_what_it_asks() {
         let two = json!({"questions": [{"question": "Colour?", "options": [{"label": "Red"}, {"label": "Blue"}]}, {"question": "Size?"}]});
         for (tool, input, wanted) in [
             ("Bash", json!({"command": "npm test"}), "Allow Bash: npm test"),

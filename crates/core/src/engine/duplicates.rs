@@ -1,4 +1,4 @@
-//! The same event twice: a double install, a spooled copy beside a delivered one.
+//! Recognizes the same event arriving twice: a double install, a spooled copy beside a delivered one.
 
 use crate::engine::agent::Agent;
 use crate::engine::hash;
@@ -7,7 +7,7 @@ use crate::model::{Event, Source};
 use crate::stamp::Stamp;
 use std::time::Duration;
 
-/// What notify adds to the client's payload, apart from the pid: it differs between two copies of one event.
+/// What notify adds to the client's payload, except the pid: these fields differ between two copies of one event.
 const FIELDS_NOTIFY_ADDS: &[&str] = &[
     "tmux_session",
     "tmux_pane",
@@ -26,9 +26,9 @@ const FIELDS_NOTIFY_ADDS: &[&str] = &[
 /// Two copies of one hook call are stamped within this.
 const SAME_CALL_WITHIN: Duration = Duration::from_secs(2);
 
-/// Whether this event was heard before; if not, it is from now on. Equal payload and pid, and either the same prompt
-/// within two seconds or the very same `sent_at`. Without either, two equal events are two.
-pub(super) fn heard(agent: &mut Agent, event: &Event) -> bool {
+/// Whether this event arrived before; if not, remembers it. It did if payload and pid are equal, and either the prompt is
+/// the same within two seconds or `sent_at` is exactly the same. Without either, two equal events are two.
+pub(super) fn is_repeat(agent: &mut Agent, event: &Event) -> bool {
     if event.source != Source::Hook || crate::engine::observations::is_observed(&event.name) {
         return false;
     }
@@ -41,12 +41,12 @@ pub(super) fn heard(agent: &mut Agent, event: &Event) -> bool {
         });
     let prompted = event.text("prompt_id").is_some();
     let stamped = event.text("sent_at").is_some();
-    let again = agent.memory.heard.iter().any(|(known, at)| {
+    let repeat = agent.memory.heard.iter().any(|(known, at)| {
         let apart = crate::engine::conversation::turns::apart(Stamp(*at), event.at);
         *known == payload && ((prompted && apart <= SAME_CALL_WITHIN) || (stamped && apart.is_zero()))
     });
-    if !again {
+    if !repeat {
         remember(&mut agent.memory.heard, (payload, event.at.0));
     }
-    again
+    repeat
 }

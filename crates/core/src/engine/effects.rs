@@ -1,4 +1,4 @@
-//! What each hook event does to the main thread: a table of names and functions.
+//! What each hook event does to the main thread: a table of names and functions. Begin with [`EFFECTS`].
 
 use crate::engine::agent::Phase;
 use crate::engine::conversation::{prompts, turn_end};
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 type Effect = fn(&mut Step);
 
-/// Events without a line here (worktrees, model switches, tasks, …) change fields and the time of the last sign only.
+/// Events without a row here (worktrees, model switches, tasks, …) change only fields and the time of the last activity.
 const EFFECTS: &[(&str, Effect)] = &[
     ("SessionStart", session_start),
     ("UserPromptSubmit", prompts::user_prompt_submit),
@@ -50,12 +50,12 @@ pub(super) fn apply(step: &mut Step) {
     }
 }
 
-/// Startup, resume, clear, fork: a fresh idle seat. `compact` can come in mid-turn and changes no state.
+/// Startup, resume, clear, fork: the agent is idle again. `compact` can come in mid-turn and changes no state.
 fn session_start(step: &mut Step) {
     let source = step.event.text("source").unwrap_or("startup");
     if matches!(source, "compact" | "clear") {
         let metrics = &mut step.agent.metrics;
-        // The new size comes to the transcript only later, at times after the next Stop asks for it.
+        // The new size reaches the transcript only later, sometimes after the next Stop needs it.
         (metrics.used_tokens, metrics.percent, metrics.warned) = (None, None, None);
     }
     if source == "compact" || !step.fresh {
@@ -77,7 +77,7 @@ fn session_start(step: &mut Step) {
 }
 
 impl Step<'_> {
-    /// PreToolUse of the main thread, by whatever source.
+    /// PreToolUse of the main thread, from any source.
     pub fn main_call(&mut self) {
         let named = Named::of(self.event, None);
         self.close_consented(&named);
@@ -99,15 +99,15 @@ impl Step<'_> {
         self.say(Actor::Agent, Intent::Question, &detail::ask_in_full(named.tool, named.input));
     }
 
-    /// A request that comes after its answer: only what was asked is worth keeping. A tool that is a question has
-    /// asked it itself.
+    /// A request that arrives after its answer: only the question is worth keeping. A tool that is itself a question has
+    /// already asked it.
     fn late_question(&mut self, named: &Named) {
         if !detail::is_question(named.tool) {
-            self.bygone_question(&detail::ask_in_full(named.tool, named.input));
+            self.past_question(&detail::ask_in_full(named.tool, named.input));
         }
     }
 
-    /// PostToolBatch: the calls it names are over, and those of its thread that nothing asks for any more.
+    /// PostToolBatch: the calls it names are over, and so are those of its thread that no question needs any longer.
     pub fn close_batch(&mut self, subagent: Option<&str>) {
         let event = self.event;
         for call in event.body.get("tool_calls").and_then(Value::as_array).into_iter().flatten() {
@@ -127,7 +127,7 @@ impl Step<'_> {
     }
 }
 
-/// The event is of the session that sits here, and alive.
+/// The event belongs to the agent's current session, which has not ended.
 fn is_current(step: &Step) -> bool {
     step.agent.ended_at.is_none() && step.event.session_id == step.agent.session_id
 }
@@ -185,7 +185,7 @@ fn post_tool_use(step: &mut Step) {
     if step.fresh && step.event.body.get("is_interrupt") == Some(&Value::Bool(true)) {
         return step.interrupt();
     }
-    // Whatever closed the question before, these are the words.
+    // Whatever closed the question before, this is the answer's text.
     if named.tool == "AskUserQuestion" {
         step.reply(&detail::answers(&step.event.body));
     }
@@ -199,7 +199,7 @@ fn post_tool_batch(step: &mut Step) {
     if step.fresh && !known { step.work() } else { step.settle() }
 }
 
-/// The batch of the call that broke the turn off tells nothing new.
+/// Whether this is the batch of the call that interrupted the turn: then it brings nothing new.
 fn batch_ended_before(step: &Step) -> bool {
     let calls = step.event.body.get("tool_calls").and_then(Value::as_array);
     calls
@@ -216,7 +216,7 @@ fn phase(step: &mut Step, phase: Phase) {
     }
 }
 
-/// A teammate that the client names, but whose own Stop was not heard.
+/// A teammate that the client names, but whose own Stop did not arrive.
 fn teammate_idle(step: &mut Step) {
     let at = step.event.at;
     if let Some(name) = step.event.text("teammate_name") {

@@ -1,4 +1,4 @@
-//! What any event tells beside its effect: where the agent sits, and under which names.
+//! What any event reports besides its effect: where the agent runs, and its names.
 
 use crate::engine::agent::{Agent, AgentPlace};
 use crate::engine::context::window;
@@ -6,7 +6,7 @@ use crate::engine::observations;
 use crate::model::*;
 use serde_json::Value;
 
-/// Takes the fields of an event into the agent. Subagents may sit elsewhere: their directory is not the agent's.
+/// Takes the fields of an event into the agent. Subagents may run elsewhere: their directory is not the agent's.
 pub(super) fn take(agent: &mut Agent, event: &Event) {
     if !observations::is_quiet(&event.name) {
         agent.last_active_at = agent.last_active_at.max(event.at);
@@ -54,7 +54,7 @@ fn take_context(agent: &mut Agent, event: &Event) {
     }
 }
 
-/// Transcript lines and people tell nothing about the seat.
+/// Transcript lines and actions of people say nothing about where the agent runs.
 fn tells_place(event: &Event) -> bool {
     !observations::is_observed(&event.name)
         || matches!(
@@ -86,7 +86,7 @@ pub(super) fn take_place(place: &mut AgentPlace, event: &Event) {
     if let Some(entrypoint) = event.text("entrypoint") {
         place.headless = entrypoint != "cli";
     }
-    // A session can be renamed and its panes moved: the first name and the last pane hold.
+    // A session can be renamed and its panes moved: the first name and the last pane are kept.
     if place.tmux_session.is_none() {
         place.tmux_session = text("tmux_session");
     }
@@ -111,7 +111,7 @@ pub(super) fn take_place(place: &mut AgentPlace, event: &Event) {
     place.cwd = Some(cwd);
 }
 
-/// What an event does not say stays as it was.
+/// A missing value leaves the old one.
 fn keep<T>(slot: &mut Option<T>, value: Option<T>) {
     if value.is_some() {
         *slot = value;

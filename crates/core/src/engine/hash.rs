@@ -1,4 +1,4 @@
-//! A hash that is the same today, tomorrow and on every machine: it is stored, and replays must agree with it.
+//! A hash that is the same on every day and every machine: it is stored, and replays must agree with it.
 
 use crate::fnv::{PRIME, START, fnv1a};
 use serde_json::Value;
@@ -7,12 +7,12 @@ pub fn bytes(seed: u64, bytes: &[u8]) -> u64 {
     fnv1a(START ^ seed, bytes)
 }
 
-/// Of a text, whatever its white space: a hook and a transcript end the same text differently.
+/// Of a text, ignoring white space: a hook and a transcript end the same text differently.
 pub fn text(text: &str) -> u64 {
     text.split_whitespace().fold(START, |hash, word| bytes(hash.rotate_left(5), word.as_bytes()))
 }
 
-/// Of a JSON value, whatever the order of its keys.
+/// Of a JSON value, ignoring the order of its keys.
 pub fn value(value: &Value) -> u64 {
     match value {
         Value::Null => 1,
@@ -26,7 +26,7 @@ pub fn value(value: &Value) -> u64 {
     }
 }
 
-/// Of one key and its value; the entries of an object add up.
+/// Of one key and its value; an object's hash is the sum of its entries.
 pub fn entry(key: &str, item: &Value) -> u64 {
     // Spread before adding up: sums of plain FNV values of short keys collide.
     let mixed = bytes(value(item).rotate_left(13), key.as_bytes());
@@ -40,7 +40,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn the_order_of_keys_does_not_count_but_everything_else_does() {
+    fn the_order_of_keys_is_ignored_and_nothing_else() {
         let a = json!({"a": 1, "b": [1, 2], "c": null});
         assert_eq!(value(&a), value(&json!({"c": null, "b": [1, 2], "a": 1})));
         for other in [
@@ -54,7 +54,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stored_hash_stays_what_it_was() {
+    fn a_stored_hash_never_changes() {
         assert_eq!(bytes(0, b"hello"), 0xa430_d846_80aa_bd0b);
         assert_eq!(text("two  words\n"), text("two words"));
         assert_ne!(text("twowords"), text("two words"));

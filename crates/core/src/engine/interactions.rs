@@ -7,7 +7,7 @@ use crate::model::*;
 use crate::stamp::Stamp;
 use serde_json::Value;
 
-/// What is asked, before it is an interaction.
+/// A question before it becomes an interaction.
 pub(super) struct Ask {
     pub kind: InteractionKind,
     pub tool_use_id: Option<String>,
@@ -17,7 +17,7 @@ pub(super) struct Ask {
     pub options: Vec<String>,
 }
 
-/// The call an event speaks of.
+/// The call an event is about.
 pub(super) struct Named<'a> {
     pub tool: &'a str,
     pub id: Option<&'a str>,
@@ -37,10 +37,10 @@ impl<'a> Named<'a> {
     }
 }
 
-/// So many open calls are remembered.
+/// How many open calls are remembered.
 const MAX_OPEN_CALLS: usize = 64;
 
-/// Whether a dialog of `asking` (a tool, or an MCP server: `mcp__name`) is one of this tool's.
+/// Whether a dialog of `asking` (a tool, or an MCP server: `mcp__name`) belongs to this tool.
 pub(super) fn is_tool_of(asking: &str, tool: &str) -> bool {
     tool.strip_prefix(asking).is_some_and(|rest| rest.is_empty() || rest.starts_with("__"))
 }
@@ -66,7 +66,7 @@ impl Step<'_> {
         self.changes.push(Change::Interaction { agent_id: self.agent.id, interaction });
     }
 
-    /// Closes what fits; says how many there were.
+    /// Closes the interactions that match; returns how many.
     pub fn close_interactions(&mut self, fits: impl Fn(&Interaction) -> bool) -> usize {
         let (closed, open): (Vec<_>, Vec<_>) =
             std::mem::take(&mut self.agent.interactions).into_iter().partition(|one| fits(one));
@@ -86,7 +86,7 @@ impl Step<'_> {
                 || call.id.is_none()
                 || old.tool_use_id.as_deref() != call.id
         });
-        // Whoever subscribed to PreToolUse alone never tells an end.
+        // With only PreToolUse subscribed, the end of a call never arrives.
         if self.agent.calls.len() >= MAX_OPEN_CALLS {
             self.agent.calls.remove(0);
         }
@@ -101,8 +101,8 @@ impl Step<'_> {
         self.name_request(call);
     }
 
-    /// The call a PermissionRequest is about. It has no id, so: the same input, else the newest of the same tool;
-    /// never one that already asks.
+    /// The call a PermissionRequest is about. It has no id, so: the same input, otherwise the newest call of the same
+    /// tool; never one that already asks.
     pub fn call_of_request(&self, request: &Named) -> Option<Call> {
         let asking =
             |call: &Call| {
@@ -118,7 +118,7 @@ impl Step<'_> {
             .cloned()
     }
 
-    /// Whether a late request is about a call that still goes on: nothing but its input can tell.
+    /// Whether a late request is about a call that is still running: only its input can tell.
     pub fn asks_for_open_call(&self, request: &Named) -> bool {
         let input = request.input.map(hash::value).unwrap_or_default();
         self.call_of_request(request).is_some_and(|call| call.input == input)
@@ -145,8 +145,8 @@ impl Step<'_> {
         }
     }
 
-    /// Opens the dialog of a tool: PreToolUse of a tool that is a question, or a PermissionRequest. Says whether it
-    /// is a new one: the request of a tool whose PreToolUse opened one already is the same.
+    /// Opens the dialog of a tool: PreToolUse of a tool that is a question, or a PermissionRequest. Returns whether it is
+    /// new: the request of a tool whose PreToolUse already opened a dialog is the same one.
     pub fn open_dialog(&mut self, named: &Named) -> bool {
         let call = match named.id {
             Some(_) => None,
@@ -173,7 +173,7 @@ impl Step<'_> {
         true
     }
 
-    /// The call is over, however: with it goes its question, or the one of its tool when that had no id.
+    /// The call is over, however it ended: this closes its question, or its tool's question if that had no id.
     pub fn close_call(&mut self, named: &Named) -> usize {
         let event = self.event;
         let mine = |thread: Option<&str>, opened: Stamp| thread == named.subagent && event.is_after(opened);
@@ -228,8 +228,8 @@ impl Step<'_> {
         self.close_interactions(|one| open(one) && (!exact || known(one)))
     }
 
-    /// A dialog that only a notification told of, with no call to belong to: any sign of the main thread's tools
-    /// shows that it was answered.
+    /// Closes dialogs that only a notification reported, with no call to belong to: any event of the main thread's tools
+    /// shows that they were answered.
     pub fn close_loose(&mut self) {
         let event = self.event;
         self.close_interactions(|one| {
@@ -241,7 +241,7 @@ impl Step<'_> {
         });
     }
 
-    /// Whether the call ended already: its PreToolUse or request comes late.
+    /// Whether the call has already ended: then its PreToolUse or request is late.
     pub fn ended_before(&self, id: &str) -> bool {
         let id = hash::bytes(0, id.as_bytes());
         self.agent.memory.closed.contains(&id)

@@ -1,11 +1,11 @@
-//! Event + world ▶ changes. Pure: no clock, no files, no database; whatever an event needs to know of the outside
-//! stands in its [`Facts`](crate::model::Facts).
+//! Event + world ▶ changes. Pure: no clock, no files, no database; whatever an event needs to know about the outside is
+//! in its [`Facts`](crate::model::Facts).
 //!
-//! An event's way: `correlate` finds its agent, `duplicates` drops what came before, `fields` takes what it tells beside
-//! its effect. Then it is one of three: a hook of the main thread (`effects`, with `prompts`, `notices` and `endings`),
-//! a hook of a subagent (`subagents`), or something headspace saw by itself (`observations`). All of them move the agent
-//! by a `step`, which goes through the table in `state`; `interactions` and `turns` keep what is asked and said,
-//! `intent` judges it, `detail` words it. `view` shows the result.
+//! The path of an event: `correlate` finds its agent, `duplicates` drops repeats, `fields` takes what it reports besides
+//! its effect. Then it is one of three kinds: a hook of the main thread (`effects`, with `conversation` and
+//! `notifications`), a hook of a subagent (`subagents`), or something headspace saw by itself (`observations`). All of
+//! them move the agent by a `step`, which uses the table in `state`; `interactions` and `conversation::turns` keep what
+//! is asked and said, `intent` classifies it, `detail` describes it. `view` shows the result.
 
 pub mod agent;
 mod client_status;
@@ -34,7 +34,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-/// The last id given to each kind of row. Part of the world, because ids must come out the same in a replay.
+/// The last id given to each kind of row. Part of the world, because a replay must produce the same ids.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Counters {
@@ -44,18 +44,18 @@ pub struct Counters {
     pub interaction: i64,
 }
 
-/// All agents, and the ways to find them.
+/// All agents, and the indexes to find them.
 #[derive(Clone, Debug, Default)]
 pub struct World {
-    /// Shared with whoever shows them; an agent is copied when it changes while somebody holds it.
+    /// Shared with readers; an agent is copied if it changes while somebody holds it.
     agents: BTreeMap<i64, Arc<Agent>>,
     counters: Counters,
-    /// Who has or had a session, in the order they sat down. Mostly one: `--resume` beside a live client makes it two.
+    /// Who has or had a session, in the order they started it. Usually one: `--resume` beside a live client makes it two.
     by_session: HashMap<String, Vec<i64>>,
 }
 
 impl World {
-    /// The world as the store remembers it.
+    /// The world as the store saved it.
     pub fn load(agents: impl IntoIterator<Item = Agent>, counters: Counters) -> World {
         let mut world = World { counters, ..World::default() };
         for agent in agents {
@@ -76,7 +76,7 @@ impl World {
         self.agents.values().map(|agent| &**agent)
     }
 
-    /// The same, to be kept.
+    /// Like [`World::agents`], but the items can be kept.
     pub fn shared(&self) -> impl Iterator<Item = &Arc<Agent>> {
         self.agents.values()
     }
@@ -89,7 +89,7 @@ impl World {
         self.agents.get(&id).map(|agent| &**agent)
     }
 
-    /// The agent a session belongs to: of several the one that lives and has it now, and of those the last.
+    /// The agent a session belongs to: of several, the living one that has it now, and of those the last.
     pub fn agent_of_session(&self, session_id: &str) -> Option<&Agent> {
         self.holders(session_id).max_by_key(|agent| {
             (agent.ended_at.is_none(), agent.session_id == session_id, agent.last_active_at, agent.id)
@@ -118,21 +118,21 @@ impl World {
         }
     }
 
-    /// The ids of agents up to this one were given, though nobody may have them any more.
+    /// Agent ids up to this one were given, though nobody may have them any longer.
     pub fn skip_agents(&mut self, last: i64) {
         self.counters.agent = self.counters.agent.max(last);
     }
 
-    /// The processes whose life decides where this event belongs; the edge looks and puts the living into
-    /// [`Facts::alive`](crate::model::Facts::alive). Empty for the current session of an agent. Ask after
+    /// The processes whose life decides where this event belongs; the caller checks them and puts the living ones into
+    /// [`Facts::alive`](crate::model::Facts::alive). Empty for the current session of an agent. Call this after
     /// [`Facts::root`](crate::model::Facts::root) is known. They are processes of the event's own host; if that is not
-    /// this one, nobody can look: say that all of them live.
+    /// this one, nobody can check: say that all of them live.
     pub fn asks(&self, event: &Event) -> Vec<Process> {
         correlate::asks(self, event)
     }
 
-    /// The agent of this event, made if need be; `None` for an observation about nobody.
-    fn seat(&mut self, event: &Event) -> (Option<i64>, Method) {
+    /// The agent of this event, created if necessary; `None` for an observation about no known agent.
+    fn find_or_create_agent(&mut self, event: &Event) -> (Option<i64>, Method) {
         let (found, method) = correlate::find(self, event);
         if let Some(id) = found {
             return (Some(id), method);
@@ -158,7 +158,7 @@ impl World {
         (Some(id), method)
     }
 
-    /// The oldest sessions of a seat go, in memory as in its document, so that a restart changes nothing.
+    /// Drops an agent's oldest sessions, in memory and in its document, so that a restart changes nothing.
     fn forget_sessions(&mut self, id: i64) {
         let Some(agent) = self.agents.get_mut(&id).filter(|agent| agent.sessions.len() > MAX_SESSIONS) else {
             return;
@@ -174,8 +174,8 @@ impl World {
         }
     }
 
-    /// A session that found another seat leaves its old one, unless that still has it: then two processes run it.
-    /// Returns the seats it left.
+    /// A session that moved to another agent leaves its old one, unless that one still runs it: then two processes do.
+    /// Returns the agents it left.
     fn move_session(&mut self, session_id: &str, id: i64) -> Vec<i64> {
         match self.by_session.get(session_id).map(Vec::as_slice) {
             Some([only]) if *only == id => return Vec::new(),
@@ -198,8 +198,8 @@ impl World {
         left
     }
 
-    /// Agents that run the same session carry a mark in their names. Returns those whose mark changed.
-    fn tell_apart(&mut self, session_id: &str) -> Vec<i64> {
+    /// Marks the names of agents that run the same session. Returns those whose mark changed.
+    fn mark_shared_session(&mut self, session_id: &str) -> Vec<i64> {
         let ids = match self.by_session.get(session_id) {
             Some(ids) if ids.len() > 1 => ids.clone(),
             _ => return Vec::new(),
@@ -219,12 +219,12 @@ impl World {
     }
 }
 
-/// So many sessions an agent remembers: a seat where a script runs `claude -p` sees thousands.
+/// How many sessions an agent remembers: one whose directory has a script that runs `claude -p` gets thousands.
 const MAX_SESSIONS: usize = 50;
 
 /// Applies one event. Deterministic: the same events in the same order give the same world and the same changes.
 pub fn apply(world: &mut World, event: &Event) -> Outcome {
-    let (found, method) = world.seat(event);
+    let (found, method) = world.find_or_create_agent(event);
     let Some(id) = found else {
         let (changes, touched) = (Vec::new(), Vec::new());
         return Outcome { agent_id: None, is_new_agent: false, method, duplicate: false, changes, touched };
@@ -234,9 +234,9 @@ pub fn apply(world: &mut World, event: &Event) -> Outcome {
     let left = if is_stray { Vec::new() } else { world.move_session(&event.session_id, id) };
     let World { agents, counters, .. } = world;
     let Some(agent) = agents.get_mut(&id).map(Arc::make_mut) else {
-        unreachable!("a seat is always an agent's")
+        unreachable!("an agent just found exists")
     };
-    if duplicates::heard(agent, event) {
+    if duplicates::is_repeat(agent, event) {
         let (changes, touched) = (Vec::new(), Vec::new());
         return Outcome { agent_id: Some(id), is_new_agent, method, duplicate: true, changes, touched };
     }
@@ -247,7 +247,7 @@ pub fn apply(world: &mut World, event: &Event) -> Outcome {
     }
     let mut step = Step { agent, counters, event, changes, fresh: true, marked: false };
     if !is_stray {
-        take_seat(&mut step);
+        switch_session(&mut step);
     }
     fields::take(step.agent, event);
     step.fresh = is_fresh(step.agent, event);
@@ -260,8 +260,8 @@ pub fn apply(world: &mut World, event: &Event) -> Outcome {
     let mut changes = step.changes;
     world.forget_sessions(id);
     let behind = correlate::left_behind(world, event, id);
-    changes.extend(behind.iter().flat_map(|id| leave(world, event, *id)));
-    let marked = world.tell_apart(&event.session_id);
+    changes.extend(behind.iter().flat_map(|id| end_abandoned(world, event, *id)));
+    let marked = world.mark_shared_session(&event.session_id);
     let mut touched = vec![id];
     for other in left.into_iter().chain(behind).chain(marked) {
         if !touched.contains(&other) {
@@ -282,13 +282,13 @@ fn is_end_of_unknown_session(world: &World, event: &Event, id: i64) -> bool {
         })
 }
 
-/// A session other than the current one sits down: what was open of the old one is over. A session that was here
-/// before comes back only by a start or a prompt; its stragglers are history.
-fn take_seat(step: &mut Step) {
+/// Another session becomes the agent's current one: whatever the old one had open is over. A session that was here
+/// before returns only by a start or a prompt; its late events are history.
+fn switch_session(step: &mut Step) {
     let (agent, event) = (&mut *step.agent, step.event);
     let same_process = correlate::is_same_process(agent, event);
     if agent.session_id == event.session_id {
-        // A client was found that came back to its session, and none of its hooks told.
+        // The client returned to its session, was found by its status, and no hook reported it.
         if agent.ended_at.is_some_and(|ended| event.at > ended)
             && event.name == observed::CLIENT_STATUS
             && !same_process
@@ -301,7 +301,7 @@ fn take_seat(step: &mut Step) {
     if was_here && !correlate::returns(agent, event) {
         return;
     }
-    // What runs in the background belongs to the process, whichever conversation it has.
+    // What runs in the background belongs to the process, not to the conversation.
     let cleared = event.name == "SessionStart" && event.text("source") == Some("clear");
     if (same_process || cleared) && agent.ended_at.is_none() {
         step.close_main_thread();
@@ -326,8 +326,8 @@ fn take_seat(step: &mut Step) {
     agent.memory.silent_stop = None;
 }
 
-/// The client went on in another seat: this one is empty.
-fn leave(world: &mut World, event: &Event, id: i64) -> Vec<Change> {
+/// The client continues as another agent: this one ends.
+fn end_abandoned(world: &mut World, event: &Event, id: i64) -> Vec<Change> {
     let World { agents, counters, .. } = world;
     let Some(agent) = agents.get_mut(&id).map(Arc::make_mut) else { return Vec::new() };
     let before = (agent.state, agent.status(event.received_at));
@@ -341,16 +341,16 @@ fn leave(world: &mut World, event: &Event, id: i64) -> Vec<Change> {
 fn is_fresh(agent: &Agent, event: &Event) -> bool {
     let revives = matches!(event.name.as_str(), "SessionStart" | "UserPromptSubmit" | observed::PROMPT);
     let newer = match event.source {
-        // A turn cannot be over in the millisecond it began.
+        // A turn cannot end in the millisecond it began.
         Source::Transcript => event.is_after(agent.state_at) && event.at >= agent.turn_at,
-        // Of one instant the hook wins.
+        // At the same instant, the hook wins.
         Source::Client => event.at > agent.state_at,
         Source::Hook | Source::Process => event.is_after(agent.state_at),
     };
     event.session_id == agent.session_id && newer && (agent.ended_at.is_none() || revives)
 }
 
-/// Provenance, and the news that the agent looks different now.
+/// Records where the state comes from, and the change if the agent looks different now.
 fn emit_state_change(step: &mut Step, before: (AgentState, (Status, Option<String>))) {
     let (level, event) = (step.level(), step.event);
     let agent = &mut *step.agent;

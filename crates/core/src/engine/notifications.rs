@@ -1,4 +1,4 @@
-//! Dialogs the client tells of by other means than a tool's own events: notifications, and MCP servers that ask.
+//! Dialogs the client reports by other means than a tool's own events: notifications, and MCP servers that ask.
 
 use crate::engine::agent::Call;
 use crate::engine::conversation::turn_end;
@@ -37,8 +37,8 @@ pub(super) fn notification(step: &mut Step) {
     }
 }
 
-/// A dialog the client speaks of seconds late. It is news only if nothing told of it before; then it belongs to the
-/// newest open call, whosever that is; without one to the main thread, or if that is idle to a child at work.
+/// A dialog the client reports seconds late. It is new only if nothing reported it before; then it belongs to the newest
+/// open call of any thread; without one to the main thread, or if that is idle to a working child.
 fn notified_ask(step: &mut Step, kind: InteractionKind) {
     if !step.agent.interactions.is_empty() {
         return;
@@ -84,13 +84,13 @@ impl Step<'_> {
             .cloned()
     }
 
-    /// The child that asks when no call does: the main thread of an idle agent has nothing to ask.
+    /// The child that asks when there is no call: the main thread of an idle agent has nothing to ask.
     fn asking_worker(&self) -> Option<String> {
         let child = self.agent.children.iter().rev().find(|child| child.at_work());
         child.filter(|_| self.agent.command.is_none()).map(|child| child.subagent.agent_id.clone())
     }
 
-    /// The main thread is idle, and a child went on after the notification: it was the child's, and is answered.
+    /// The main thread is idle, and a child continued after the notification: it was the child's, and is answered.
     fn answered_by_child(&self) -> bool {
         self.agent.command.is_none() && self.agent.children.iter().any(|child| child.at > self.event.at)
     }

@@ -6,7 +6,7 @@ use Actor::{Agent, User};
 use CommandStateOrIdle::{AwaitingInput, Commanded, Complete, Idle, Processing};
 use Intent::{Answer, Command, Completion, EndOfTask, Progress, Question};
 
-/// Every valid step. `complete` has none: the agent is idle then, and the next prompt starts a new command.
+/// Every valid transition. `complete` has none: the agent is idle then, and the next prompt starts a new command.
 pub const TRANSITIONS: &[(CommandStateOrIdle, Actor, Intent, CommandStateOrIdle)] = &[
     (Idle, User, Command, Commanded),
     (Commanded, Agent, Progress, Processing),
@@ -23,7 +23,7 @@ pub const TRANSITIONS: &[(CommandStateOrIdle, Actor, Intent, CommandStateOrIdle)
     (AwaitingInput, Agent, EndOfTask, Complete),
 ];
 
-/// Where the step leads; `None`: it is not valid, is recorded as such and changes nothing.
+/// The state after the transition; `None`: it is not valid, is recorded as invalid and changes nothing.
 pub fn validate_transition(
     from: CommandStateOrIdle,
     actor: Actor,
@@ -44,7 +44,7 @@ impl From<AgentState> for CommandStateOrIdle {
 }
 
 impl CommandStateOrIdle {
-    /// The agent's state when its newest command is in this one.
+    /// The agent's state when its newest command is in this state.
     pub fn of_agent(self) -> AgentState {
         match self {
             Idle | Complete => AgentState::Idle,
@@ -70,7 +70,7 @@ impl CommandStateOrIdle {
 mod tests {
     use super::*;
 
-    /// The contract's table, row by row, in its own words.
+    /// DESIGN's table, row by row, in its own words.
     const CONTRACT: &str = "
         idle | user:command > commanded
         commanded | agent:progress > processing; agent:question > awaiting_input; agent:completion > complete; agent:end_of_task > complete

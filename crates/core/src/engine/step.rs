@@ -1,4 +1,4 @@
-//! One event at work on one agent: the moves every effect is made of.
+//! One event applied to one agent: the operations every effect is made of. Knows nothing about particular events.
 
 use crate::engine::agent::{Agent, Call};
 use crate::engine::state::validate_transition;
@@ -6,7 +6,7 @@ use crate::engine::{Counters, detail};
 use crate::model::*;
 use crate::stamp::Stamp;
 
-/// How many commands, turns and entries an agent remembers to find late news their place.
+/// How many commands, turns and entries an agent remembers, so that late events find theirs.
 const MAX_REMEMBERED: usize = 16;
 const MAX_INSTRUCTION: usize = 2000;
 
@@ -15,15 +15,15 @@ pub(super) struct Step<'a> {
     pub counters: &'a mut Counters,
     pub event: &'a Event,
     pub changes: Vec<Change>,
-    /// The event may change the main thread's state: it is of the current session, of a living agent,
-    /// and not older than the state.
+    /// The event may change the main thread's state: it belongs to the current session of a living agent and is not
+    /// older than the state.
     pub fresh: bool,
-    /// The event did speak about the main thread's state, so the state now rests on it.
+    /// The event did report on the main thread's state, so the state is now based on it.
     pub marked: bool,
 }
 
 impl Step<'_> {
-    /// How far this event's kind of source is to be trusted.
+    /// How far this event's source is trusted.
     pub fn level(&self) -> Confidence {
         match self.event.source {
             Source::Hook => Confidence::High,
@@ -31,14 +31,14 @@ impl Step<'_> {
         }
     }
 
-    /// The state rests on this event from now on.
+    /// Bases the state on this event.
     pub fn mark(&mut self) {
         self.marked = true;
         self.agent.state_at = self.agent.state_at.max(self.event.at);
     }
 
-    /// One step of the state machine. A valid one moves agent and command; an invalid one is only recorded.
-    /// Progress that stays processing is no news: the event itself is in the timeline.
+    /// One transition of the state machine. A valid one moves agent and command; an invalid one is only recorded.
+    /// Progress while processing is not recorded: the event itself is in the timeline.
     pub fn advance(&mut self, actor: Actor, intent: Intent) {
         let from: CommandStateOrIdle = self.agent.state.into();
         let to = validate_transition(from, actor, intent);
@@ -68,7 +68,7 @@ impl Step<'_> {
                 command.completed_at = Some(self.event.at);
             }
             let command = command.clone();
-            self.tell_command(command);
+            self.emit_command(command);
         }
         if to == CommandStateOrIdle::Complete {
             self.agent.command = None;
@@ -76,13 +76,13 @@ impl Step<'_> {
         }
     }
 
-    /// A command changes several times in one event; the store needs its last face only.
-    fn tell_command(&mut self, command: Command) {
+    /// A command may change several times in one event; the store needs only its last version.
+    fn emit_command(&mut self, command: Command) {
         self.changes.retain(|change| !matches!(change, Change::Command(old) if old.id == command.id));
         self.changes.push(Change::Command(command));
     }
 
-    /// A new command, on the agent's idle seat: commanded, not yet at work.
+    /// Starts a new command on an idle agent: commanded, not yet working.
     pub fn begin(&mut self, instruction: Option<&str>, confidence: Confidence) {
         let command = self.new_command(instruction, confidence);
         self.agent.command = Some(command);
@@ -91,13 +91,13 @@ impl Step<'_> {
         self.advance(Actor::User, Intent::Command);
     }
 
-    /// A command that only history needs: it was over before we heard of it.
+    /// A command that only history needs: it was over before its prompt arrived.
     pub fn past_command(&mut self, instruction: &str) -> i64 {
         let mut command = self.new_command(Some(instruction), self.level());
         command.state = CommandState::Complete;
         command.completed_at = Some(self.event.at);
         let id = command.id;
-        self.tell_command(command);
+        self.emit_command(command);
         id
     }
 
@@ -117,7 +117,7 @@ impl Step<'_> {
         }
     }
 
-    /// Work without a prompt: a command we infer. A session known from its transcript alone is no guess.
+    /// Work without a prompt: the command is inferred. For a session known only from its transcript that is not a guess.
     pub fn ensure_command(&mut self) {
         if self.agent.command.is_none() {
             let confidence =
@@ -126,7 +126,7 @@ impl Step<'_> {
         }
     }
 
-    /// The main thread works, unless a question of its own is still open.
+    /// The main thread works, unless one of its own questions is still open.
     pub fn work(&mut self) {
         self.ensure_command();
         self.agent.interrupted = false;
@@ -138,7 +138,7 @@ impl Step<'_> {
         self.mark();
     }
 
-    /// After a question was closed: with none left the main thread goes on.
+    /// After a question was closed: if none is left, the main thread continues.
     pub fn settle(&mut self) {
         let open = self.agent.interactions.iter().any(|one| one.subagent.is_none());
         if self.agent.state == AgentState::AwaitingInput && !open {
@@ -146,7 +146,7 @@ impl Step<'_> {
         }
     }
 
-    /// The main thread waits for the user. A second question while awaiting keeps awaiting.
+    /// The main thread waits for the user. A second question while waiting changes nothing.
     pub fn wait(&mut self) {
         self.ensure_command();
         self.agent.interrupted = false;
@@ -156,7 +156,7 @@ impl Step<'_> {
         self.mark();
     }
 
-    /// The main thread's turn is over: command complete, calls and questions of the main thread gone.
+    /// The main thread's turn is over: the command is complete, the main thread's calls and questions are closed.
     pub fn finish(&mut self, intent: Intent) {
         self.close_interactions(|one| one.subagent.is_none());
         self.agent.calls.retain(|call| call.subagent.is_some());
@@ -168,7 +168,7 @@ impl Step<'_> {
         self.mark();
     }
 
-    /// Compaction and setup have a time of their own: they come beside a turn, and their events may overtake its end.
+    /// Compaction and setup have their own time: they run beside a turn, and their events may overtake its end.
     pub fn end_phase(&mut self) {
         if self.event.at >= self.agent.phase_at {
             self.agent.phase = None;
@@ -176,7 +176,7 @@ impl Step<'_> {
         }
     }
 
-    /// The user broke the turn off. They are looking, so nothing is unseen.
+    /// The user interrupted the turn. They are looking, so nothing is unseen.
     pub fn interrupt(&mut self) {
         self.close_foreground_children();
         self.flush_tail();
@@ -184,7 +184,7 @@ impl Step<'_> {
         self.agent.interrupted = true;
     }
 
-    /// Takes the session out of its seat: nothing of it stays open.
+    /// Closes everything the session has open.
     pub fn close_all(&mut self) {
         self.close_main_thread();
         self.close_interactions(|_| true);
@@ -195,7 +195,7 @@ impl Step<'_> {
         self.agent.client = None;
     }
 
-    /// The conversation is over, but not what it left running: `/clear` ends neither shells nor agents in the background.
+    /// The conversation is over, but not what it left running: `/clear` ends neither shells nor background agents.
     pub fn close_main_thread(&mut self) {
         self.flush_tail();
         self.finish(Intent::EndOfTask);
@@ -220,13 +220,13 @@ impl Step<'_> {
         self.agent.end_reason = None;
     }
 
-    /// The command that was open at `at`: late news belong to it.
+    /// The command that was open at `at`: late events belong to it.
     pub fn command_at(&self, at: Stamp) -> Option<i64> {
         let before = self.agent.memory.commands.iter().filter(|(_, began)| *began <= at.0);
         before.max_by_key(|(id, began)| (*began, *id)).map(|(id, _)| *id)
     }
 
-    /// The newest open call of a thread that fits.
+    /// The newest matching open call of a thread.
     pub fn newest_call(&self, subagent: Option<&str>, fits: impl Fn(&Call) -> bool) -> Option<&Call> {
         self.agent
             .calls
@@ -236,7 +236,7 @@ impl Step<'_> {
     }
 }
 
-/// A command that was inferred, because nothing told what it was about, gets its words. False if there is none.
+/// Gives the text to a command that was inferred without one. False if there is no such command.
 pub(super) fn adopt(step: &mut Step, text: &str) -> bool {
     let Some(command) = step.agent.command.as_mut() else { return false };
     if command.instruction.is_some() || command.confidence == Confidence::High {
@@ -248,12 +248,12 @@ pub(super) fn adopt(step: &mut Step, text: &str) -> bool {
     true
 }
 
-/// As much of a prompt as a command carries about; its turn has all of it.
+/// As much of a prompt as a command stores; its turn has all of it.
 pub(super) fn first_part(text: &str) -> Option<String> {
     Some(text.chars().take(MAX_INSTRUCTION).collect()).filter(|part: &String| !part.trim().is_empty())
 }
 
-/// Adds to a bounded memory, forgetting the oldest.
+/// Adds to a bounded list, dropping the oldest.
 pub(super) fn remember<T>(list: &mut Vec<T>, item: T) {
     if list.len() >= MAX_REMEMBERED {
         list.remove(0);

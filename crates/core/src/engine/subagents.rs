@@ -1,4 +1,4 @@
-//! Subagents and teammates: children of an agent, keyed by (session, agent_id). They never move the parent's own
+//! Subagents and teammates: children of an agent, keyed by (session, agent_id). They never change the parent's own
 //! state; only their questions raise its status.
 
 use crate::engine::agent::Child;
@@ -7,7 +7,7 @@ use crate::engine::step::Step;
 use crate::model::*;
 use serde_json::Value;
 
-/// So many ended children stay listed.
+/// How many ended children stay listed.
 const MAX_ENDED_CHILDREN: usize = 32;
 
 type Effect = fn(&mut Step, &str);
@@ -71,7 +71,7 @@ fn post_tool_batch(step: &mut Step, child: &str) {
     step.close_batch(Some(child));
 }
 
-/// The child is done; so is its task. An empty type is the summariser of a compaction: nobody's child.
+/// The child is done, and so is its task. An empty type is the summarizer of a compaction, which is not a child.
 fn stop(step: &mut Step, child: &str) {
     if step.event.text("agent_type").is_none() && !step.agent.children.iter().any(|c| c.is(child)) {
         return;
@@ -97,7 +97,7 @@ impl Child {
         self.subagent.ended_at.is_none()
     }
 
-    /// A member of an agent team: its id is made of its name.
+    /// A member of an agent team: its id contains its name.
     pub fn is_teammate(&self) -> bool {
         let name = &self.subagent.agent_type;
         !name.is_empty()
@@ -111,7 +111,7 @@ impl Child {
 }
 
 impl Step<'_> {
-    /// The child of this event, at work: found, made, or woken. False for news older than what is known of it.
+    /// The child of this event, now working: found, created, or revived. False if the event is older than what is known.
     fn arrive(&mut self, id: &str) -> bool {
         let at = self.event.at;
         if let Some(child) = self.agent.children.iter_mut().find(|child| child.is(id)) {
@@ -142,8 +142,8 @@ impl Step<'_> {
         true
     }
 
-    /// Whether a late event of a child at work still tells something: the end of a call always does, its beginning
-    /// and its request while it goes on.
+    /// Whether a late event of a working child still matters: the end of a call always does, its beginning and its request
+    /// while it is running.
     fn still_counts(&self, child: &str) -> bool {
         let at_work = self.agent.children.iter().any(|one| one.is(child) && one.at_work());
         let named = Named::of(self.event, Some(child));
@@ -156,7 +156,7 @@ impl Step<'_> {
             }
     }
 
-    /// Status and detail of a child, from what is open of it.
+    /// Updates the status and detail of a child from its open calls and questions.
     pub fn refresh_child(&mut self, id: &str) {
         let ask = self.agent.interactions.iter().rev().find(|one| one.subagent.as_deref() == Some(id));
         let call = self.newest_call(Some(id), |_| true);
@@ -178,7 +178,7 @@ impl Step<'_> {
         }
     }
 
-    /// Ends the children that fit, with their questions and calls. They stay listed for the session.
+    /// Ends the matching children, with their questions and calls. They stay listed for the session.
     pub fn close_children(&mut self, fits: impl Fn(&Child) -> bool) {
         let at = self.event.at;
         let ended: Vec<Subagent> = self
@@ -202,7 +202,7 @@ impl Step<'_> {
         }
     }
 
-    /// A long session starts hundreds of subagents; the store has them all, the document only the last.
+    /// A long session starts hundreds of subagents; the store has them all, the document only the last ones.
     fn drop_oldest_children(&mut self) {
         let children = &mut self.agent.children;
         let mut surplus =
@@ -214,14 +214,14 @@ impl Step<'_> {
         });
     }
 
-    /// An interrupted turn takes the children with it that it was waiting for.
+    /// An interrupted turn also ends the children it was waiting for.
     pub fn close_foreground_children(&mut self) {
         if self.newest_call(None, |call| is_launcher(&call.tool_name)).is_some() {
             self.close_children(|child| !child.background);
         }
     }
 
-    /// PostToolUse of the launching tool while its child still runs: it was launched into the background.
+    /// PostToolUse of the launching tool while its child is still running: it was launched into the background.
     pub fn note_launch(&mut self) {
         let launched = self.event.body.get("tool_response").and_then(|r| r.get("agentId")?.as_str());
         if let Some(child) =
@@ -237,7 +237,7 @@ impl Step<'_> {
         child.and_then(|child| child.subagent.ended_at).is_some_and(|ended| ended > self.event.at)
     }
 
-    /// The client's own list, given with every Stop: a child it does not name is gone. Teammates have other ids
+    /// The client's own list, which comes with every Stop: a child that is not on it is gone. Teammates have other ids
     /// there, so they stay while any teammate is listed.
     pub fn reconcile_children(&mut self, tasks: &[Value]) {
         let listed: Vec<&str> = tasks.iter().filter_map(task_id).collect();
@@ -273,7 +273,7 @@ pub(super) fn is_team_task(task: &Value) -> bool {
     task_type(task) == Some("teammate")
 }
 
-/// A task of the client's list that still runs, as far as the list says.
+/// A task on the client's list that is still running, as far as the list says.
 pub(super) fn is_live_task(task: &Value) -> bool {
     !matches!(
         task.get("status").and_then(Value::as_str),

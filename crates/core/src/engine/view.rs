@@ -1,4 +1,4 @@
-//! The agent as a person sees it.
+//! The agent as a person sees it. Reads an agent and the time, changes nothing.
 
 use crate::engine::agent::{Agent, Phase};
 use crate::engine::context::window;
@@ -7,24 +7,24 @@ use crate::model::*;
 use crate::stamp::Stamp;
 use std::time::Duration;
 
-/// No sign of life for this long: dimmed, never a state.
+/// No activity for this long: shown dimmed; it is not a state.
 const STALE_AFTER: Duration = Duration::from_secs(8 * 60 * 60);
-/// Nobody can answer a headless run; the client denies by itself at once. Only what stays open is a question.
+/// Nobody can answer a headless run; the client itself denies at once. Only a request that stays open is a question.
 const HEADLESS_ASKS_AFTER: Duration = Duration::from_secs(1);
-/// Between the end of a background agent and the prompt that reports it (seen: 0.2 to 1.2 s) nothing is done.
+/// Between the end of a background agent and the prompt that reports it (0.2 to 1.2 s measured) the agent is not done.
 const REPORT_FOLLOWS_WITHIN: Duration = Duration::from_secs(3);
-/// An agent on another machine that works and says nothing for this long: nobody can look whether it still does.
+/// An agent on another machine that works and is silent for this long: nobody can check whether it still works.
 const UNHEARD_AFTER: Duration = Duration::from_secs(5 * 60);
 /// A question of a client that does not tell how it was answered: after this it may be answered.
 const QUESTION_UNCONFIRMED_AFTER: Duration = Duration::from_secs(8);
 /// Work of a client that tells neither Esc nor an error: after this it may be over.
 const WORK_UNCONFIRMED_AFTER: Duration = Duration::from_secs(30);
-/// Branches every checkout has: as a name they tell nothing.
+/// Branches every checkout has: as names they are meaningless.
 const COMMON_BRANCHES: &[&str] = &["main", "master", "trunk", "develop", "HEAD"];
 
 impl Agent {
-    /// The agent as a person sees it at `now` (staleness and patience with headless runs depend on the time), with the
-    /// context window that is configured, if one is.
+    /// The agent as a person sees it at `now` (staleness and the wait for headless runs depend on the time), with the
+    /// configured context window, if there is one.
     pub fn view(&self, now: Stamp, window: Option<u64>) -> AgentView {
         let (status, detail) = self.status(now);
         let place = &self.place;
@@ -48,7 +48,7 @@ impl Agent {
             headless: place.headless,
             started_at: self.started_at,
             last_active_at: self.last_active_at,
-            waiting_since: self.asked(now).map(|one| one.opened_at).min(),
+            waiting_since: self.open_questions(now).map(|one| one.opened_at).min(),
             ended_at: self.ended_at,
             end_reason: self.end_reason.clone(),
             tmux_session: place.tmux_session.clone(),
@@ -83,7 +83,7 @@ impl Agent {
             client_status: self.client,
             source: self.source,
             source_at: self.source_at,
-            confidence: if self.unheard(now).is_some() || self.is_unconfirmed(now) {
+            confidence: if self.silent_for(now).is_some() || self.is_unconfirmed(now) {
                 Confidence::Low
             } else {
                 self.confidence
@@ -113,28 +113,28 @@ impl Agent {
         self.ended_at.is_none() && now.since(self.last_active_at) >= STALE_AFTER
     }
 
-    /// Status and detail alone: what most readers ask, and all that a change is judged by.
+    /// Status and detail alone: what most readers need, and what decides whether something changed.
     pub fn status(&self, now: Stamp) -> (Status, Option<String>) {
-        match self.unheard(now) {
-            Some(silence) => (Status::Idle, Some(format!("not heard since {}", roughly(silence)))),
-            None => self.told_status(now),
+        match self.silent_for(now) {
+            Some(silence) => (Status::Idle, Some(format!("not heard since {}", rough_duration(silence)))),
+            None => self.reported_status(now),
         }
     }
 
-    /// How long it has said nothing, if that is too long to believe that it still works. Of a process on this machine
-    /// we would know; another machine's may be gone, with its network or for good.
-    fn unheard(&self, now: Stamp) -> Option<Duration> {
+    /// How long it has been silent, if that is too long to believe that it still works. A process on this machine is
+    /// checked; another machine's may be gone, with its network or forever.
+    fn silent_for(&self, now: Stamp) -> Option<Duration> {
         let silence = now.since(self.last_active_at);
         let unheard = self.place.elsewhere && silence >= UNHEARD_AFTER;
-        (unheard && self.told_status(now).0 == Status::Working).then_some(silence)
+        (unheard && self.reported_status(now).0 == Status::Working).then_some(silence)
     }
 
-    /// As its events tell it.
-    fn told_status(&self, now: Stamp) -> (Status, Option<String>) {
+    /// The status according to its events.
+    fn reported_status(&self, now: Stamp) -> (Status, Option<String>) {
         if self.ended_at.is_some() {
             return (Status::Idle, None);
         }
-        if let Some(one) = self.asked(now).last() {
+        if let Some(one) = self.open_questions(now).last() {
             return (Status::Attention, Some(one.text.clone()));
         }
         if let Some(phase) = self.phase {
@@ -156,32 +156,32 @@ impl Agent {
         }
     }
 
-    /// When the view will change by the time alone: the next open question of a headless run that patience ends for, or
-    /// the next minute of an agent elsewhere that is not heard.
+    /// When the view will change by time alone: when the next question of a headless run starts to count, or at the next
+    /// minute of silence of an agent on another machine.
     pub fn wakes_at(&self, now: Stamp) -> Option<Stamp> {
         if self.ended_at.is_some() {
             return None;
         }
         let waiting = self.interactions.iter().filter(|_| self.place.headless);
-        let patience = waiting.map(|one| one.opened_at.plus(HEADLESS_ASKS_AFTER));
+        let questions = waiting.map(|one| one.opened_at.plus(HEADLESS_ASKS_AFTER));
         let report = self.report_due.map(|due| due.plus(REPORT_FOLLOWS_WITHIN));
-        let works = self.place.elsewhere && self.told_status(now).0 == Status::Working;
+        let works = self.place.elsewhere && self.reported_status(now).0 == Status::Working;
         let unheard = works.then(|| {
             let minutes = now.since(self.last_active_at).as_secs() / 60 + 1;
             self.last_active_at.plus(UNHEARD_AFTER.max(Duration::from_secs(minutes * 60)))
         });
         let unconfirmed = self.unconfirmed_at();
-        patience.chain(report).chain(unheard).chain(unconfirmed).filter(|at| *at > now).min()
+        questions.chain(report).chain(unheard).chain(unconfirmed).filter(|at| *at > now).min()
     }
 
-    /// A background agent has just ended, and what it found comes as the next prompt.
+    /// A background agent has just ended, and its result comes as the next prompt.
     fn reports_soon(&self, now: Stamp) -> bool {
         let busy = self.client.is_some_and(|client| client.status == ClientState::Busy);
         busy && self.report_due.is_some_and(|due| now < due.plus(REPORT_FOLLOWS_WITHIN))
     }
 
-    /// Background work that keeps an idle main thread busy: the client's list, and children it does not name.
-    /// A teammate's task counts only while the teammate works: it stays listed when it idles.
+    /// Background work that keeps an idle main thread busy: the client's list, and children that are not on it.
+    /// A teammate's task counts only while the teammate works: it stays listed when it is idle.
     pub fn live_tasks(&self) -> usize {
         let working: Vec<_> = self.children.iter().filter(|child| child.at_work()).collect();
         let mates = working.iter().filter(|child| child.is_teammate()).count();
@@ -191,22 +191,23 @@ impl Agent {
         let unlisted =
             working.iter().filter(|child| !child.is_teammate() && !listed(&child.subagent.agent_id)).count();
         let known = (tasks.len() - team) + mates + unlisted;
-        // The client says that it runs shells, though nothing told which.
+        // The client says that it runs shells, though nothing reported which.
         let shells = self.client.is_some_and(|client| client.status == ClientState::Shell);
         known.max(usize::from(shells))
     }
 
     /// The questions that count at `now`.
-    fn asked(&self, now: Stamp) -> impl Iterator<Item = &Interaction> {
-        let patient = self.place.headless;
+    fn open_questions(&self, now: Stamp) -> impl Iterator<Item = &Interaction> {
+        let headless = self.place.headless;
         let ended = self.ended_at.is_some();
         self.interactions
             .iter()
-            .filter(move |one| !ended && (!patient || now >= one.opened_at.plus(HEADLESS_ASKS_AFTER)))
+            .filter(move |one| !ended && (!headless || now >= one.opened_at.plus(HEADLESS_ASKS_AFTER)))
     }
 
     fn child(&self, mut subagent: Subagent, now: Stamp) -> Subagent {
-        let asks = self.asked(now).any(|one| one.subagent.as_deref() == Some(subagent.agent_id.as_str()));
+        let asks =
+            self.open_questions(now).any(|one| one.subagent.as_deref() == Some(subagent.agent_id.as_str()));
         if subagent.status == Status::Attention && !asks {
             subagent.status = Status::Working;
         }
@@ -226,7 +227,7 @@ impl Agent {
         }
     }
 
-    /// A name a person knows it by.
+    /// A name that a person recognizes.
     fn name(&self) -> String {
         let branch = self.place.branch.as_deref().filter(|branch| !COMMON_BRANCHES.contains(branch));
         let directory = self.place.root.as_deref().or(self.place.cwd.as_deref()).map(|path| {
@@ -251,7 +252,7 @@ impl Agent {
 }
 
 /// `6 m`, `3 h`, `2 d`.
-fn roughly(time: Duration) -> String {
+fn rough_duration(time: Duration) -> String {
     match time.as_secs() / 60 {
         minutes @ 0..60 => format!("{minutes} m"),
         minutes @ 60..2880 => format!("{} h", minutes / 60),

@@ -1,11 +1,11 @@
-//! Passwords in addresses: `scheme://user:password@host`, and what drivers make of that.
+//! Passwords in addresses: `scheme://user:password@host`, and the variants that drivers use.
 
 use crate::mask::Secret;
 use crate::mask::bytes::run_up_to;
 use crate::mask::judge::{is_random, is_wordy, stands_for_a_value};
 use crate::mask::shapes::Alphabet;
 
-/// No address with a password in it is longer up to its host.
+/// No real address with a password is longer than this, up to its host.
 const LONGEST_AUTHORITY: usize = 256;
 
 fn is_address_byte(byte: u8) -> bool {
@@ -34,7 +34,7 @@ pub fn password(bytes: &[u8], at: usize) -> Option<Secret> {
             Some(colon) => (colon, host),
             None => return lone_user(bytes, start..start + host),
         },
-        // A password may hold what would end the authority. `host:8080/a@b` has a port there.
+        // A password may contain a character that would end the authority. `host:8080/a@b` has a port there.
         None => {
             let colon = memchr::memchr(b':', authority)?;
             let port = authority[colon + 1..].iter().all(u8::is_ascii_digit);
@@ -49,14 +49,14 @@ pub fn password(bytes: &[u8], at: usize) -> Option<Secret> {
     accepted(bytes, start + colon + 1..start + host)
 }
 
-/// `https://<token>@host`: a name of a person is short and has no digits all over it.
+/// `https://<token>@host`: a person's name is short and is not full of digits.
 fn lone_user(bytes: &[u8], span: std::ops::Range<usize>) -> Option<Secret> {
     let user = &bytes[span.clone()];
     let random = user.len() >= 20 && !is_wordy(user) && is_random(user) && !stands_for_a_value(user);
     if random { Secret::new("password", span) } else { None }
 }
 
-/// `password`, `pass` and the like are what documents write there.
+/// `password`, `pass` and the like are what documentation uses there.
 fn accepted(bytes: &[u8], span: std::ops::Range<usize>) -> Option<Secret> {
     let password = &bytes[span.clone()];
     let example = ["password", "pass", "passwd", "pwd", "secret", "pw", "token"]

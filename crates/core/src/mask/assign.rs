@@ -1,4 +1,4 @@
-//! A name and its value, however they stand together: `NAME=value`, `"name": "value"`, `--name value`, `<name>value</name>`,
+//! A name and its value, in any notation: `NAME=value`, `"name": "value"`, `--name value`, `<name>value</name>`,
 //! `"name", "value"`, `name%3Dvalue`, with colors, escapes and blanks in between.
 
 use crate::mask::Secret;
@@ -11,23 +11,23 @@ use crate::mask::names::{Kind, kind_of};
 use crate::mask::shapes::SCHEMES;
 use std::ops::Range;
 
-/// So much of a value is looked at to judge it; the rest goes with it.
+/// How much of a value is examined; the rest is masked with it.
 const JUDGED: usize = 96;
-/// A quoted value ends within so many bytes, or is taken as if it had no quotes.
+/// A quoted value ends within this many bytes, or is treated as unquoted.
 const LONGEST_QUOTED: usize = 4096;
 /// Blanks, quotes, escapes between a name and its value.
 const WIDEST_GAP: usize = 48;
 const LONGEST_NAME: usize = 80;
 
-/// A name as it stands in the text.
+/// A name and its position in the text.
 pub struct NameAt {
     pub span: Range<usize>,
     pub quoted: bool,
-    /// Blanks between it and what follows.
+    /// There are blanks between it and what follows.
     pub spaced: bool,
 }
 
-/// The name that ends before `end`, quotes and colors aside.
+/// The name that ends before `end`, ignoring quotes and colors.
 pub fn name_before(bytes: &[u8], end: usize) -> Option<NameAt> {
     let (mut at, mut quoted, mut spaced) = (end, false, false);
     while at > 0 && end - at < WIDEST_GAP {
@@ -56,7 +56,7 @@ pub fn name_before(bytes: &[u8], end: usize) -> Option<NameAt> {
     Some(NameAt { span: start..at, quoted, spaced })
 }
 
-/// A value as it stands in the text.
+/// A value and its position in the text.
 pub struct ValueAt {
     pub span: Range<usize>,
     pub quoted: bool,
@@ -86,7 +86,7 @@ pub fn value_from(bytes: &[u8], from: usize) -> Option<ValueAt> {
             None => break,
         }
     }
-    // How code says what kind of text follows: r"…", b"…", f"…".
+    // Prefixes that code puts before a string: r"…", b"…", f"…".
     if matches!(bytes[at], b'r' | b'b' | b'f' | b'u' | b'@')
         && bytes.get(at + 1).copied().is_some_and(is_quote)
     {
@@ -96,7 +96,7 @@ pub fn value_from(bytes: &[u8], from: usize) -> Option<ValueAt> {
     match bytes.get(at + slashes) {
         Some(&quote) if is_quote(quote) => {
             let start = at + slashes + 1;
-            // A color inside of the quotes.
+            // A color inside the quotes.
             let start = color_end(bytes, start).unwrap_or(start);
             if let Some(end) = closing(bytes, start, quote, slashes) {
                 return Some(ValueAt { span: start..end, quoted: true });
@@ -104,7 +104,7 @@ pub fn value_from(bytes: &[u8], from: usize) -> Option<ValueAt> {
             at = start;
         }
         _ if bytes[at..].starts_with(b"%22") => at += 3,
-        // ODBC wraps what has signs in it.
+        // ODBC puts values with special characters in braces.
         Some(b'{') if slashes == 0 => {
             let end = run_up_to(bytes, at + 1, JUDGED, |byte| !matches!(byte, b'}' | b'{' | b'\n'));
             let closed = bytes.get(at + 1 + end) == Some(&b'}');
@@ -121,7 +121,7 @@ pub fn value_from(bytes: &[u8], from: usize) -> Option<ValueAt> {
     Some(ValueAt { span: at..end, quoted: false })
 }
 
-/// Where the quote is closed that was opened before `start`, written with as many backslashes.
+/// Where the quote opened before `start` is closed, written with the same number of backslashes.
 fn closing(bytes: &[u8], start: usize, quote: u8, slashes: usize) -> Option<usize> {
     let limit = &bytes[..bytes.len().min(start + LONGEST_QUOTED)];
     let mut at = start;
@@ -131,7 +131,7 @@ fn closing(bytes: &[u8], start: usize, quote: u8, slashes: usize) -> Option<usiz
             return None;
         }
         let before = limit[start..found].iter().rev().take_while(|byte| **byte == b'\\').count();
-        // Without escapes around it, an even number of backslashes is text.
+        // Without escapes around it, an even number of backslashes is part of the text.
         if before == slashes || (slashes == 0 && before % 2 == 0) {
             return Some(if slashes == 0 { found } else { found - before });
         }
@@ -181,13 +181,13 @@ fn ends_at_ampersand(rest: &[u8]) -> bool {
     matches!(rest.get(name), None | Some(b'=' | b'&' | b' ' | b'"')) || rest.starts_with(b"amp;")
 }
 
-/// The whole of a value that was judged by its beginning.
+/// The full span of a value that was judged by its beginning.
 fn whole(bytes: &[u8], value: &ValueAt, name: usize) -> Range<usize> {
     if value.quoted {
         return value.span.clone();
     }
     let mut end = plain_end(bytes, value.span.start, bytes.len());
-    // A line of its own belongs to the value up to its end, whatever signs it has.
+    // On its own line, the value goes up to the end of the line, whatever characters it has.
     if end > value.span.start && owns_line(bytes, name) {
         let more = run(bytes, end, |byte| {
             byte > b' ' && byte != 0x7f && !is_quote(byte) && !matches!(byte, b'\\' | b';')
@@ -198,7 +198,7 @@ fn whole(bytes: &[u8], value: &ValueAt, name: usize) -> Range<usize> {
     value.span.start..end
 }
 
-/// Does the name begin its line, but for `export` and a list's dash?
+/// Whether the name begins its line, apart from `export` and a list's dash.
 fn owns_line(bytes: &[u8], name: usize) -> bool {
     let from = name.saturating_sub(24);
     let before = &bytes[from..name];
@@ -208,7 +208,7 @@ fn owns_line(bytes: &[u8], name: usize) -> bool {
     whole && matches!(lead, b"" | b"-" | b"export" | b"declare -x" | b"ENV")
 }
 
-/// What a separator at `at` gives away: `span` is the separator.
+/// The secret after the separator `span`, if the name before it announces one.
 pub fn assigned(bytes: &[u8], span: Range<usize>) -> Option<Found> {
     let name = name_before(bytes, span.start)?;
     let separator = bytes[span.start];
@@ -238,10 +238,10 @@ pub fn assigned(bytes: &[u8], span: Range<usize>) -> Option<Found> {
     found(bytes, kind, style, &name, span.end)
 }
 
-/// What a name and a place for its value come to.
+/// The result for a name and the position of its value.
 pub enum Found {
     Secret(Secret),
-    /// Cookies stand here, each with a name of its own.
+    /// A list of cookies, each with its own name.
     Cookies(Range<usize>),
 }
 
@@ -267,7 +267,7 @@ pub fn found(bytes: &[u8], kind: Kind, style: Style, name: &NameAt, from: usize)
                 value = block(bytes, from)?;
             }
             let judged = value.judged(bytes);
-            // A mask right behind it was a part of the value: what is left of it was judged with it.
+            // A mask right after it was part of the value: what is left of the value was judged with it.
             let cut = bytes[value.span.end..].starts_with(b"[masked:");
             let likely = !cut && is_secret(kind, style, &judged);
             likely.then(|| Secret::new("secret", whole(bytes, &value, name.span.start)))?.map(Found::Secret)
@@ -291,7 +291,7 @@ fn block(bytes: &[u8], from: usize) -> Option<ValueAt> {
     })
 }
 
-/// `API key: `, with `at` at the second word.
+/// Whether the two words before `at` are like `API key`; `at` is at the second word.
 fn two_words(bytes: &[u8], at: usize) -> Option<Kind> {
     const FIRST: &[&str] =
         &["api", "access", "secret", "private", "signing", "encryption", "account", "master", "license"];
@@ -301,7 +301,7 @@ fn two_words(bytes: &[u8], at: usize) -> Option<Kind> {
     FIRST.iter().any(|word| before[first..].eq_ignore_ascii_case(word.as_bytes())).then_some(Kind::Secret)
 }
 
-/// `name: DB_PASSWORD` and then `value:` at `at`: what the name beside it says.
+/// `name: DB_PASSWORD` followed by `value:` at `at`: what the neighboring name says.
 fn sibling(bytes: &[u8], at: usize, labels: &[&str]) -> Option<Kind> {
     let gap = |byte: &u8| matches!(byte, b' ' | b'\t' | b'\n' | b'\r' | b'"' | b'\'' | b'\\' | b',' | b'{');
     let back = |end: usize, accept: &dyn Fn(&u8) -> bool| {
@@ -357,7 +357,7 @@ pub fn authorization(bytes: &[u8], from: usize) -> Option<Secret> {
     if token.is_empty() || stands_for_a_value(token) {
         return None;
     }
-    // Parameters: the whole of them.
+    // With parameters, all of them are masked.
     let parameters = scheme.is_some()
         && bytes[at..end].contains(&b'=')
         && matches!(bytes.get(end), Some(b',' | b'"' | b'\\'));

@@ -1,10 +1,10 @@
-//! Small steps through text as tools print it: colors, escapes, quotes.
+//! Small helpers to step through text as tools print it: colors, escapes, quotes.
 
 pub fn run(bytes: &[u8], from: usize, accept: impl Fn(u8) -> bool) -> usize {
     bytes.get(from..).map_or(0, |rest| rest.iter().position(|&byte| !accept(byte)).unwrap_or(rest.len()))
 }
 
-/// As [`run`], but it looks at so many bytes at most: what asks at every byte of a text must not read it all each time.
+/// Like [`run`], but looks at `most` bytes at most: callers that try every byte of a text must not read it all each time.
 pub fn run_up_to(bytes: &[u8], from: usize, most: usize, accept: impl Fn(u8) -> bool) -> usize {
     run(&bytes[..bytes.len().min(from.saturating_add(most))], from, accept)
 }
@@ -25,7 +25,7 @@ pub fn is_name_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-')
 }
 
-/// How an escape is written that begins a color code, by programs and by what prints their output.
+/// The spellings of the escape that begins a color code, by programs and by whatever prints their output.
 const ESCAPES: &[&[u8]] = &[b"\x1b", b"\\u001b", b"\\u001B", b"\\x1b", b"\\x1B", b"\\033", b"\\e", b"^["];
 
 /// The end of the color code at `at`, if there is one.
@@ -60,8 +60,8 @@ pub fn color_start(bytes: &[u8], end: usize) -> Option<usize> {
     Some(start - slashes)
 }
 
-/// Where a word that ends at `end` begins, when `start` is as far back as its letters go: an escape or a code before
-/// it is not a part of it (`\ntoken`, `%26token`, `\u0022token`, `[32mtoken`).
+/// Where a word that ends at `end` begins, if `start` is as far back as its letters go: an escape or a code before
+/// it is not part of it (`\ntoken`, `%26token`, `\u0022token`, `[32mtoken`).
 pub fn word_start(bytes: &[u8], start: usize, end: usize) -> usize {
     let word = &bytes[start..end];
     let before = |back: usize| start.checked_sub(back).map(|at| bytes[at]);
@@ -84,7 +84,7 @@ pub fn word_start(bytes: &[u8], start: usize, end: usize) -> usize {
     }
 }
 
-/// Does a word begin at `at`? A letter before it may belong to an escape or a color.
+/// Whether a word begins at `at`. A letter before it may belong to an escape or a color.
 pub fn begins_word(bytes: &[u8], at: usize) -> bool {
     let inside = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
     if at == 0 || !inside(bytes[at - 1]) {
@@ -94,7 +94,7 @@ pub fn begins_word(bytes: &[u8], at: usize) -> bool {
     word_start(bytes, at - back, at + 1) == at
 }
 
-/// The end of the line, a line feed or how JSON writes one; or so many bytes further if there is none.
+/// The end of the line (a line feed, or its escape in JSON), or `most` bytes further if there is none.
 pub fn line_end(bytes: &[u8], from: usize, most: usize) -> usize {
     let bytes = &bytes[..bytes.len().min(from.saturating_add(most))];
     let mut at = from;
@@ -108,7 +108,7 @@ pub fn line_end(bytes: &[u8], from: usize, most: usize) -> usize {
     bytes.len()
 }
 
-/// Past the line end at `at`, however it is written; `at` itself if there is none.
+/// The position after the line end at `at`, in any spelling; `at` itself if there is none.
 pub fn next_line(bytes: &[u8], mut at: usize) -> usize {
     loop {
         match bytes.get(at..) {

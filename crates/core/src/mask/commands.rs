@@ -1,6 +1,6 @@
-//! Programs that take a password on their command line by an option whose name does not say so.
+//! Programs that take a password on their command line by an option whose name does not say so. Only tables.
 
-/// How the secret stands behind its option.
+/// Where the secret is, relative to its option.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Form {
     /// `-pSECRET`
@@ -13,7 +13,7 @@ pub enum Form {
     AfterPercent,
     /// `-b 'session=SECRET'`
     Cookies,
-    /// The third word that is no option: `htpasswd -b file user SECRET`
+    /// The third word that is not an option: `htpasswd -b file user SECRET`
     ThirdWord,
 }
 
@@ -21,7 +21,7 @@ pub struct Command {
     pub program: &'static str,
     pub option: &'static str,
     pub form: Form,
-    /// What else must stand between the program and the option.
+    /// What else must be between the program and the option.
     pub with: &'static str,
     #[cfg(test)]
     pub must: &'static str,
@@ -38,7 +38,7 @@ macro_rules! commands {
     };
 }
 
-/// Rows of one program stand together.
+/// Rows of one program must be adjacent.
 pub const COMMANDS: &[Command] = commands! {
     "curl", "-u", AfterColon, "", "curl -u me:«{p12}» https://example.com", "curl -u me https://example.com";
     "curl", "--user", AfterColon, "", "curl --user 'me:«{p12}»' x", "curl --user $U:$P x";
@@ -87,7 +87,7 @@ pub const COMMANDS: &[Command] = commands! {
     "openssl", "-k", Next, "enc", "openssl enc -aes-256-cbc -k «{a12}» -in x", "openssl enc -kfile x1y2z3";
 };
 
-/// Words behind which a quoted secret stands.
+/// Words that a quoted secret follows.
 pub struct Phrase {
     pub words: &'static str,
     #[cfg(test)]

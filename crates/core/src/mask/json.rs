@@ -1,5 +1,5 @@
-//! Masking in JSON as it was written, for the spool: each text is masked as [`super::value`] would, and nothing else is
-//! touched. So what makes no sense to a JSON parser does not get lost here either.
+//! Masks secrets in JSON text without parsing it, for the spool: each string is masked as [`super::value`] would, and
+//! nothing else changes. So input that a JSON parser rejects is not lost here either.
 
 use crate::json_repair::repaired;
 use crate::mask::assign::authorization;
@@ -8,10 +8,10 @@ use crate::mask::names::{Kind, kind_of};
 use crate::mask::scan::Scan;
 use std::borrow::Cow;
 
-/// What was read just before a text, and says what it is.
+/// What was read just before a string, and says what the string is.
 #[derive(Default)]
 pub struct Labels {
-    /// What the key of the next text says about it.
+    /// What the key of the next string says about it.
     key: Option<Label>,
     /// What a `name` says about the `value` beside it.
     name: Option<Kind>,
@@ -27,7 +27,7 @@ enum Label {
 }
 
 impl Labels {
-    /// The next text stands under this key.
+    /// The next string is the value of this key.
     pub fn key(&mut self, key: &str) {
         let is = |words: &[&str]| words.iter().any(|word| key.eq_ignore_ascii_case(word));
         self.option = None;
@@ -43,7 +43,7 @@ impl Labels {
         }
     }
 
-    /// A text that is not a key, masked.
+    /// Masks a string that is not a key.
     pub fn text<'t>(&mut self, text: &'t str) -> Cow<'t, str> {
         let (key, option) = (self.key.take(), self.option.take());
         let kind = match key {
@@ -65,7 +65,7 @@ impl Labels {
     }
 }
 
-/// `text`, which stands under a name that says what it is.
+/// Masks `text`, whose name says what it is.
 fn known(text: &str, kind: Kind) -> Cow<'_, str> {
     let bytes = text.as_bytes();
     let judged = Value { bytes: &bytes[..bytes.len().min(LONGEST_JUDGED)], quoted: true, next: b'"' };
@@ -75,7 +75,7 @@ fn known(text: &str, kind: Kind) -> Cow<'_, str> {
             Some(secret) => Scan::with_authorization(bytes, secret.span),
             None => Scan::new(bytes),
         }),
-        // Several lines, or with a mask in it: the rules for texts know better.
+        // With several lines, or a mask in it, the rules for free text are better.
         _ if memchr::memchr(b'\n', bytes).is_none()
             && memchr::memmem::find(bytes, b"[masked:").is_none()
             && is_secret(kind, Style::Data, &judged) =>
@@ -86,10 +86,10 @@ fn known(text: &str, kind: Kind) -> Cow<'_, str> {
     }
 }
 
-/// So much of a value is looked at to judge it.
+/// How much of a value is examined.
 const LONGEST_JUDGED: usize = 96;
 
-/// `bytes` with the secrets of every text in it masked, keys included.
+/// Masks the secrets in every string of `bytes`, keys included.
 pub fn bytes(bytes: &[u8]) -> Cow<'_, [u8]> {
     let mut out = Vec::new();
     let (mut copied, mut i) = (0, 0);
@@ -113,7 +113,7 @@ pub fn bytes(bytes: &[u8]) -> Cow<'_, [u8]> {
     Cow::Owned(out)
 }
 
-/// Where the text that begins at `from` ends: at its closing quote, or with everything.
+/// Where the string that begins at `from` ends: at its closing quote, or at the end of the input.
 fn end_of_text(bytes: &[u8], mut from: usize) -> usize {
     while let Some(at) = bytes.get(from..).and_then(|rest| memchr::memchr2(b'"', b'\\', rest)) {
         match bytes[from + at] {
@@ -124,12 +124,12 @@ fn end_of_text(bytes: &[u8], mut from: usize) -> usize {
     bytes.len()
 }
 
-/// What stands between the quotes instead, if a secret did.
+/// The masked content of the quotes, if it had a secret.
 fn masked(written: &[u8], is_key: bool, labels: &mut Labels) -> Option<String> {
     let plain = std::str::from_utf8(written).ok().filter(|_| memchr::memchr(b'\\', written).is_none());
     let text = match plain {
         Some(plain) => Cow::Borrowed(plain),
-        // What no parser reads is masked as it stands: its blanks may be odd, its secrets are the same.
+        // What no parser reads is masked as it is: its blanks may be odd, its secrets are the same.
         None => {
             let readable = repaired(written);
             Cow::Owned(serde_json::from_str(&format!("\"{readable}\"")).unwrap_or(readable))
@@ -152,13 +152,13 @@ mod tests {
     use super::*;
     use serde_json::{Value, json};
 
-    /// Shaped like a key, and none.
+    /// Shaped like a key, but not a key.
     fn key() -> String {
         format!("{}_{}", "ghp", "aB3".repeat(12))
     }
 
     #[test]
-    fn it_masks_what_masking_the_value_masks() {
+    fn it_masks_the_same_as_masking_the_parsed_value() {
         let key = key();
         let pem = format!("-----BEGIN {0}-----\nMIIE\n-----END {0}-----", "RSA PRIVATE KEY");
         for value in [
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_that_are_not_masked_keep_every_byte() {
+    fn strings_without_secrets_keep_every_byte() {
         let key = key();
         let written = format!("{{ \"e\" : \"\\u0041\\/\" ,\n\"k\":\"{key}\",\"big\":123456789012345678901}}");
         let masked = bytes(written.as_bytes()).into_owned();
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn broken_texts_are_masked_all_the_same() {
+    fn broken_strings_are_masked_too() {
         let key = key();
         for (before, after) in [("\\ud800 ", ""), ("", " \\udc00\\n"), ("a\\", "\\q"), ("\n", "\u{1}")] {
             let written = format!("{{\"p\":\"{before} {key} {after}\"}}");
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn what_ends_too_early_is_no_trouble() {
+    fn truncated_input_is_returned_unchanged() {
         for written in ["", "\"", "\"\\", "{\"a\":\"x\\\"", "\\\"", "\"a\"\""] {
             assert_eq!(bytes(written.as_bytes()), written.as_bytes());
         }

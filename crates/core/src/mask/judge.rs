@@ -1,8 +1,8 @@
-//! Is the value of a name that says "password" one, or code, a placeholder, a word? Pure tables and counting.
+//! Whether the value of a name like "password" is a secret, or code, a placeholder, a word. Pure tables and counting.
 
 use crate::mask::names::Kind;
 
-/// How name and value stand together.
+/// How name and value are written together.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Style {
     /// `"name": "value"`: data, unless it describes a form.
@@ -11,19 +11,19 @@ pub enum Style {
     Env,
     /// `name: value`, `name = value`: a file of settings, or code, or prose.
     Line,
-    /// `name value`, `"name", "value"`: nothing but the value can say it.
+    /// `name value`, `"name", "value"`: only the value itself can tell.
     Beside,
 }
 
 pub struct Value<'a> {
     pub bytes: &'a [u8],
     pub quoted: bool,
-    /// What follows it.
+    /// The byte after it.
     pub next: u8,
 }
 
-/// Parts of words that stand for a value rather than being one; and what is written where a value would be.
-/// Only asked about values made of words: `P4ssw0rd!` has `pass` in it and is one all the same.
+/// Parts of words that refer to a value rather than being one, and of placeholders.
+/// Checked only for values made of words: `P4ssw0rd!` contains `pass` and is a password nevertheless.
 const STEMS: &[&str] = &[
     "arg",
     "auth",
@@ -116,7 +116,7 @@ const STEMS: &[&str] = &[
     "your",
 ];
 
-/// What no password has in it, however else it looks.
+/// What no password contains, whatever else it looks like.
 const NEVER: &[&str] = &[
     "#{",
     "$(",
@@ -153,7 +153,7 @@ const NEVER: &[&str] = &[
     "…",
 ];
 
-/// Words of a sentence. A passphrase has none of them.
+/// Words that occur in sentences. A passphrase has none of them.
 const SENTENCE: &[&str] = &[
     "a",
     "an",
@@ -254,7 +254,7 @@ pub fn stands_for_a_value(bytes: &[u8]) -> bool {
     let variable = || {
         let name =
             rest.iter().position(|byte| !byte.is_ascii_alphanumeric() && *byte != b'_').unwrap_or(rest.len());
-        // `$ecret!9` is a password: behind the name of a variable comes nothing, or more of a path or address.
+        // `$ecret!9` is a password: the name of a variable is followed by nothing, or by more of a path or address.
         let letter = rest.first().is_some_and(|byte| byte.is_ascii_alphabetic() || *byte == b'_');
         (letter || rest.is_empty() || (name == rest.len() && name < 3))
             && matches!(
@@ -265,7 +265,7 @@ pub fn stands_for_a_value(bytes: &[u8]) -> bool {
     match first {
         b'$' if variable() => return true,
         b'<' | b'[' | b'{' | b'*' => return true,
-        // `%s`, `%TOKEN%`; and not a password that begins with a sign.
+        // `%s`, `%TOKEN%`; but not a password that begins with a percent sign.
         b'%' if rest.len() < 4 || rest.ends_with(b"%") => return true,
         b'@' | b'!' | b'&' if is_wordy(rest) => return true,
         _ => {}
@@ -302,7 +302,7 @@ fn is_path(bytes: &[u8]) -> bool {
     begins && (windows || parts.all(|part| is_wordy(part) || part.len() <= 8 || !is_random(part)))
 }
 
-/// Words joined as people join them: `hashedPassword`, `new-password`, `TOKEN_TYPE`, with a number at their end at most.
+/// Words joined as people join them: `hashedPassword`, `new-password`, `TOKEN_TYPE`, with at most a number at the end.
 pub fn is_wordy(bytes: &[u8]) -> bool {
     let (mut humps, mut letters, mut digits, mut before) = (0, 0, 0, b'_');
     for &byte in bytes {
@@ -322,7 +322,7 @@ pub fn is_wordy(bytes: &[u8]) -> bool {
         }
         before = byte;
     }
-    // Random letters change their case all the time; words are longer than that.
+    // Random letters change case constantly; words are longer than that.
     letters >= 2 && letters >= 3 * humps - humps / 2 && digits <= 2 && vowels(bytes) * 8 >= letters
 }
 
@@ -333,7 +333,7 @@ fn vowels(bytes: &[u8]) -> usize {
         .count()
 }
 
-/// Letters and digits in turns, or many signs, or capitals where no word has them.
+/// Letters and digits alternating, or many special characters, or capitals where no word has them.
 pub fn is_random(bytes: &[u8]) -> bool {
     let class = |byte: u8| match byte {
         b'a'..=b'z' => 1,
@@ -353,7 +353,7 @@ fn has_stem(bytes: &[u8]) -> bool {
     contains_any(bytes, STEMS, &STEM_RANGES)
 }
 
-/// Prose: some word of it is one that sentences are made of.
+/// Prose: at least one of its words is common in sentences.
 fn is_sentence(bytes: &[u8]) -> bool {
     let words =
         bytes.split(|byte| matches!(byte, b' ' | b',' | b'.' | b':' | b'!' | b'?' | b'\'' | b'(' | b')'));
@@ -362,7 +362,7 @@ fn is_sentence(bytes: &[u8]) -> bool {
     words.iter().any(|word| known(word)) || words.len() > 10
 }
 
-/// Is one of `words` (small letters, sorted) anywhere in it?
+/// Whether one of `words` (lower case, sorted) occurs in it.
 fn contains_any(bytes: &[u8], words: &[&str], ranges: &[(u8, u8); 256]) -> bool {
     bytes.iter().enumerate().any(|(at, byte)| {
         let (from, to) = ranges[*byte as usize];

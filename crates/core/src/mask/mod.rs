@@ -1,9 +1,9 @@
-//! Secrets are masked before an event is stored: provider keys, JWTs, private keys, addresses with passwords, cookies,
-//! values of names that say they hold one, options of programs that take one. Pure, one pass, no regular expressions:
-//! it reads every byte of every event.
+//! Masks secrets before an event is stored: provider keys, JWTs, private keys, addresses with passwords, cookies, values
+//! whose name says they are secret, options of programs that take one. Pure, one pass, no regular expressions: it reads
+//! every byte of every event.
 //!
-//! The tables (`shapes`, `names`, `commands`) say what secrets look like and where they stand; `judge` tells values from
-//! code, placeholders and words; `scan` finds the places worth a look.
+//! The tables (`shapes`, `names`, `commands`) say what secrets look like and where they occur; `judge` distinguishes
+//! secrets from code, placeholders and words; `scan` finds the places worth checking. Begin with [`text`].
 
 mod address;
 mod assign;
@@ -22,7 +22,7 @@ use crate::mask::scan::Scan;
 use serde_json::Value;
 use std::borrow::Cow;
 
-/// Masks every text of a JSON value in place, keys included. `true` if something was masked.
+/// Masks every string of a JSON value in place, keys included. `true` if something was masked.
 pub fn value(value: &mut Value) -> bool {
     labeled(value, &mut Labels::default())
 }
@@ -58,8 +58,8 @@ pub fn text(text: &str) -> Cow<'_, str> {
     masked(text, |bytes| Scan::new(bytes))
 }
 
-/// A text without secrets is read once. One that had some is read again: what stood beside them may be one, now that they
-/// are gone, and masking twice has to be masking once. Two rounds do, but for texts made to defy it.
+/// A text without secrets is read once. One that had some is read again: what was beside them may look like a secret now
+/// that they are gone, and masking must be idempotent. Two rounds are enough, except for texts made to defeat this.
 const MOST_ROUNDS: usize = 8;
 
 fn masked<'t>(text: &'t str, scan: impl Fn(&[u8]) -> Scan<'_>) -> Cow<'t, str> {

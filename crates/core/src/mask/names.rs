@@ -1,13 +1,13 @@
-//! Names whose value is a secret: variables, fields, headers and options are all written alike.
+//! Names whose value is a secret: variables, fields, headers and options have similar names. Only tables and lookup.
 
-/// What a name says about its value, and so how much the value has to look like a secret.
+/// What a name says about its value, which decides how much the value has to look like a secret.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     /// A person may have chosen it: short, words.
     Password,
     /// A machine made it: long, random.
     Secret,
-    /// Some key; many are harmless, so the value must be random beyond doubt.
+    /// Some key; many are harmless, so the value must clearly be random.
     Key,
     /// `Authorization`: a scheme, then the secret.
     Authorization,
@@ -15,11 +15,11 @@ pub enum Kind {
     Cookie,
 }
 
-/// How a name ends, in capitals and without `_` and `-`.
+/// The end of a name, in capitals and without `_` and `-`.
 pub struct NameEnd {
     pub end: &'static str,
     pub kind: Kind,
-    /// May follow other letters directly (`identitytoken`), or must be a word of its own (`auth`, not `oauth`)?
+    /// Whether it may follow other letters directly (`identitytoken`) or must be a separate word (`auth`, not `oauth`).
     pub glued: bool,
     #[cfg(test)]
     pub must: &'static str,
@@ -86,7 +86,7 @@ pub const NAME_ENDS: &[NameEnd] = ends! {
     "COOKIES", Cookie, false, "cookies: session=«{a32}»", "cookies: lang=en";
 };
 
-/// Names that end like the above and are none: places in a list, words of a language model, what is public.
+/// Names that end like the above but are harmless: positions in a list, tokens of a language model, public keys.
 pub const HARMLESS: &[&str] = &[
     "PAGETOKEN",
     "NEXTTOKEN",
@@ -129,7 +129,7 @@ pub const HARMLESS: &[&str] = &[
     "QUERYKEY",
 ];
 
-/// What may stand behind the name proper: `SECRET_KEY_BASE`, `API_KEY_2`.
+/// What may follow the name proper: `SECRET_KEY_BASE`, `API_KEY_2`.
 pub const SUFFIXES: &[&str] = &[
     "BASE",
     "OLD",
@@ -159,7 +159,7 @@ const LONGEST: usize = 96;
 struct Compact {
     letters: [u8; LONGEST],
     length: usize,
-    /// A bit for each letter at which a word begins.
+    /// One bit for each letter at which a word begins.
     begins: u128,
 }
 
@@ -182,7 +182,7 @@ fn compact(name: &[u8]) -> Option<Compact> {
 }
 
 impl Compact {
-    /// Do the first `end` letters end with `word`, as a word of its own or glued to others?
+    /// Whether the first `end` letters end with `word`, as a separate word or glued to others.
     #[inline(always)]
     fn ends_with(&self, end: usize, word: &str, glued: bool) -> bool {
         let word = word.as_bytes();
@@ -193,7 +193,7 @@ impl Compact {
     }
 }
 
-/// What a name says about its value, if it says so.
+/// What a name says about its value, if anything.
 pub fn kind_of(name: &[u8]) -> Option<Kind> {
     let end = without_number(name, name.len());
     let ends_there = |end: usize| {
@@ -203,7 +203,7 @@ pub fn kind_of(name: &[u8]) -> Option<Kind> {
     ends_there(end).or_else(|| ends_there(without_suffix(name, end)?))
 }
 
-/// Could a name that matters end at `end`? Cheap enough to ask for every `:` and `=`.
+/// Whether a name that matters could end at `end`. Cheap enough to ask for every `:` and `=`.
 pub fn may_matter(bytes: &[u8], end: usize) -> bool {
     let end = without_number(bytes, end);
     may_end(bytes, end, &TAILS) || without_suffix(bytes, end).is_some_and(|end| may_end(bytes, end, &TAILS))
@@ -215,7 +215,7 @@ fn without_number(bytes: &[u8], end: usize) -> usize {
     if digits > 0 && bytes[..end].ends_with(b"_") { end - 1 } else { end }
 }
 
-/// Where a name ends without the one of [`SUFFIXES`] that it has.
+/// Where a name ends without its suffix from [`SUFFIXES`].
 fn without_suffix(bytes: &[u8], end: usize) -> Option<usize> {
     if !may_end(bytes, end, &SUFFIX_TAILS) {
         return None;
@@ -234,7 +234,7 @@ fn ending(compact: &Compact, end: usize, name: &[u8]) -> Option<Kind> {
     if HARMLESS.iter().any(|harmless| compact.ends_with(end, harmless, true)) {
         return None;
     }
-    // `key` alone, `sortKey`: only variables of an environment say enough by their name.
+    // `key` alone, `sortKey`: only the names of environment variables say enough.
     let loud = name.iter().all(|byte| !byte.is_ascii_lowercase()) && end > row.end.len();
     (row.kind != Kind::Key || loud).then_some(row.kind)
 }
@@ -249,8 +249,8 @@ fn may_end(bytes: &[u8], end: usize, tails: &[u64; TAIL_WORDS]) -> bool {
     tails[index / 64] >> (index % 64) & 1 == 1
 }
 
-/// Could a name end with these four letters whose value stands behind a blank? Asked for many words of any text, so it
-/// knows the names only that are used like this.
+/// Whether a name whose value follows after a blank could end with these four letters. Asked for many words of any
+/// text, so it knows only the names that are used like this.
 #[inline(always)]
 pub fn may_end_before_blank(tail: [u8; 4]) -> bool {
     if !may_end(&tail, 4, &TAILS) {
@@ -277,7 +277,7 @@ pub fn may_end_before_blank(tail: [u8; 4]) -> bool {
 
 const LETTERS: usize = 32;
 const TAIL_WORDS: usize = LETTERS * LETTERS * LETTERS / 64;
-/// Names that matter by what stands beside or below them.
+/// Names that matter because of what is beside or below them.
 pub const SPECIAL: &[&str] = &["VALUE", "DEFAULT", "DATA", "THIN"];
 
 static TAILS: [u64; TAIL_WORDS] = {
@@ -315,7 +315,7 @@ const fn tail_index(a: u8, b: u8, c: u8) -> usize {
 
 const fn with_tail(mut tails: [u64; TAIL_WORDS], end: &[u8]) -> [u64; TAIL_WORDS] {
     let n = end.len();
-    // A separator may stand before a short one.
+    // A separator may precede a short one.
     let third = if n > 2 { end[n - 3] } else { b'_' };
     let index = tail_index(third, end[n - 2], end[n - 1]);
     tails[index / 64] |= 1 << (index % 64);

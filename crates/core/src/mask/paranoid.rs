@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-/// What a paranoid configuration keeps of a body: that something was said and done, not what.
+/// Reduces a body to what a paranoid configuration keeps: that something was said and done, not what.
 pub fn forget_texts(body: &mut Value) {
     const FORGOTTEN: &[&str] =
         &["prompt", "tool_input", "tool_response", "last_assistant_message", "tool_calls", "text", "delta"];
@@ -12,7 +12,7 @@ pub fn forget_texts(body: &mut Value) {
         if !FORGOTTEN.contains(&key.as_str()) {
             continue;
         }
-        // Whether a prompt came from a person or a finished task decides states, so that much stays.
+        // States depend on whether a prompt came from a person or a finished task, so that much is kept.
         if value.as_str().is_some_and(|text| text.starts_with(TASK)) {
             *value = TASK.into();
         } else {
@@ -39,7 +39,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn paranoid_bodies_keep_shapes_and_ids_only() {
+    fn paranoid_bodies_keep_only_shapes_and_ids() {
         let mut body = json!({"prompt": "secret plan", "tool_name": "Bash", "tool_input": {"command": "ls"},
             "tool_calls": [{"tool_use_id": "t1", "tool_response": "x"}]});
         forget_texts(&mut body);

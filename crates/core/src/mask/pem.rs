@@ -1,10 +1,10 @@
-//! Private keys, whole or in part: a tool that reads a file from its second line shows neither name nor beginning.
+//! Private keys, whole or in part: a tool that reads a file from its second line shows neither its label nor its start.
 
 use crate::mask::Secret;
 use crate::mask::bytes::{is_blank, line_end, next_line, run, run_up_to};
 use crate::mask::shapes::Alphabet;
 
-/// No key in use is longer.
+/// No key in use is longer than this.
 const LONGEST_KEY: usize = 16 << 10;
 /// `     12→`, `12\t`: how tools number lines.
 const LONGEST_NUMBERING: usize = 16;
@@ -21,7 +21,7 @@ pub fn at_dashes(bytes: &[u8], at: usize) -> Option<Secret> {
                 .map(|dashes| at + after + dashes + 5)
         });
         let end = end.unwrap_or_else(|| body_end(bytes, body));
-        // The first line alone is a text about keys.
+        // The first line alone is just a text about keys.
         return if end > body + 4 { Secret::new("private-key", at..end) } else { None };
     }
     let label = rest.strip_prefix(b"-----END ")?;
@@ -30,13 +30,13 @@ pub fn at_dashes(bytes: &[u8], at: usize) -> Option<Secret> {
     if start < at { Secret::new("private-key", start..end) } else { None }
 }
 
-/// Where the dashes behind `RSA PRIVATE KEY` end.
+/// Where the dashes after `RSA PRIVATE KEY` end.
 fn private_label(label: &[u8]) -> Option<usize> {
     let end = memchr::memmem::find(&label[..label.len().min(64)], b"-----")?;
     memchr::memmem::find(&label[..end], b"PRIVATE KEY").map(|_| end + 5)
 }
 
-/// The first line of a key's base64 without what names it: RSA, PKCS#8, EC, Ed25519 and OpenSSH keys begin alike.
+/// The first line of a key's base64 without its label: RSA, PKCS#8, EC, Ed25519 and OpenSSH keys have known beginnings.
 pub fn body(bytes: &[u8], at: usize) -> Option<Secret> {
     let rest = &bytes[at..];
     // DER: a sequence, its length, then the version 0 or 1 as an integer.
@@ -53,7 +53,7 @@ pub fn body(bytes: &[u8], at: usize) -> Option<Secret> {
     if end - at >= 40 { Secret::new("private-key", at..end) } else { None }
 }
 
-/// `Private-Lines: 8`, as PuTTY writes it: what follows.
+/// The key after PuTTY's `Private-Lines: 8`.
 pub fn putty(bytes: &[u8], at: usize) -> Option<Secret> {
     let rest = bytes[at..].strip_prefix(b"Private-Lines: ")?;
     let digits = run_up_to(rest, 0, 4, |byte| byte.is_ascii_digit());
@@ -62,7 +62,7 @@ pub fn putty(bytes: &[u8], at: usize) -> Option<Secret> {
     if end >= start + 16 { Secret::new("private-key", start..end) } else { None }
 }
 
-/// How far lines of base64 go on from `from`, numbered or not, with the headers that keys may have.
+/// Where the lines of base64 from `from` end, numbered or not, with the headers that keys may have.
 fn body_end(bytes: &[u8], from: usize) -> usize {
     let (mut end, mut at) = (from, from);
     while at < bytes.len() && at - from < LONGEST_KEY {

@@ -1,5 +1,5 @@
-//! Finds the places that may hold a secret. A table of byte pairs lets ordinary text pass; what it stops at is looked at
-//! closely. Everything that looks back or ahead has a limit, so that no text takes more than its length times a constant.
+//! Finds the places that may hold a secret. A table of byte pairs skips ordinary text; where it stops, slower checks
+//! follow. Every look back or ahead is bounded, so no text takes more than its length times a constant.
 
 use crate::mask::assign::{self, Found, NameAt, name_before, value_from};
 use crate::mask::bytes::{
@@ -12,18 +12,18 @@ use crate::mask::shapes::{Alphabet, MIDDLES, Middle, Place, SHAPES, Shape};
 use crate::mask::{Secret, address, pem};
 use std::ops::Range;
 
-/// Something may begin here, if its third letter fits too.
+/// A word from the tables may begin here, if its third letter fits too.
 const WORD: u8 = 1;
-/// A sign that means something wherever it stands.
+/// A sign that is significant anywhere.
 const SIGN: u8 = 2;
-/// What separates a name from its value.
+/// A separator between a name and its value.
 const SEPARATOR: u8 = 4;
-/// A name may end here, and its value follow after a blank or a `>`.
+/// A name may end here, with its value after a blank or a `>`.
 const NAME_END: u8 = 8;
 
-/// For each pair of bytes, what may be at the first: what lets ordinary text pass at memory speed.
+/// For each pair of bytes, what may begin at the first: this skips ordinary text at memory speed.
 static STARTS: [[u8; 256]; 256] = starts();
-/// The same for the first four bytes of a word, as one bit for each of their sums. Sums can agree by chance.
+/// The same for the first four bytes of a word, as one bit for each of their hashes. Hashes can collide.
 static FOURS: [u64; SUMS / 64] = fours();
 const SUM_BITS: u32 = 18;
 const SUMS: usize = 1 << SUM_BITS;
@@ -32,7 +32,7 @@ const fn sum(four: u32) -> usize {
     (four.wrapping_mul(0x9e37_79b1) >> (32 - SUM_BITS)) as usize
 }
 
-/// What begins a secret, and is not in a table of its own.
+/// Beginnings of secrets that are in no other table.
 const OTHERS: &[(&[u8], Other)] = &[
     (b"eyJ", Other::Jwt),
     (b"Bearer ", Other::Bearer),
@@ -70,7 +70,7 @@ enum Other {
     Discord,
 }
 
-/// One way that something in the tables begins.
+/// How one entry of the tables begins.
 #[derive(Clone, Copy)]
 struct Start {
     /// The first four bytes, and which of them count.
@@ -104,7 +104,7 @@ const fn start(word: &[u8], what: Begins) -> Start {
 
 const COUNT: usize = SHAPES.len() + COMMANDS.len() + 2 * PHRASES.len() + OTHERS.len();
 
-/// Everything that begins with a word, by first byte; those of one byte stand in the order of their tables.
+/// Everything that begins with a word, grouped by first byte; within a group in the order of the tables.
 static BEGINNINGS: ([Start; COUNT], [usize; 257]) = FOUND;
 const FOUND: ([Start; COUNT], [usize; 257]) = beginnings();
 
@@ -120,7 +120,7 @@ const fn beginnings() -> ([Start; COUNT], [usize; 257]) {
     let mut i = 0;
     while i < COMMANDS.len() {
         let name = COMMANDS[i].program.as_bytes();
-        // A program's name is a word: the blank behind a short one counts.
+        // A program's name is a word: the blank after a short one counts.
         let blank = [
             name[0],
             name[1],
@@ -198,7 +198,7 @@ const fn starts() -> [[u8; 256]; 256] {
         table[b':' as usize][b] |= SEPARATOR;
         b += 1;
     }
-    // The last two letters of names that stand before a blank: rarer than a blank behind the last one.
+    // The last two letters of names that precede a blank: rarer than a blank after the last one.
     let ends = b"rdwdssenetey";
     let mut i = 0;
     while i < ends.len() {
@@ -215,7 +215,7 @@ const fn fours() -> [u64; SUMS / 64] {
     let mut i = 0;
     while i < COUNT {
         let Start { head, mask, .. } = FOUND.0[i];
-        // Only hex and the base64 of a number have so short a head.
+        // Only hex and the base64 of a number have such a short head.
         let mut c = if mask & 0xff00 == 0 { b'0' } else { 127 };
         while c < if mask & 0xff00 == 0 { b'z' } else { 128 } {
             let mut d = b' ';
@@ -228,7 +228,7 @@ const fn fours() -> [u64; SUMS / 64] {
                     let sum = sum(head | third | fourth);
                     bits[sum / 64] |= 1 << (sum % 64);
                 }
-                // What a row does not leave open is done once.
+                // What a row fixes needs only one pass.
                 d = if mask & 0xff == 0 { d + 1 } else { 128 };
             }
             c += 1;
@@ -238,10 +238,10 @@ const fn fours() -> [u64; SUMS / 64] {
     bits
 }
 
-/// A line of YAML, with a key in base64 as its value.
+/// A line of YAML whose value is a key in base64.
 const LONGEST_LINE: usize = 64 << 10;
 
-/// A stretch where every value counts, whatever its name.
+/// A region where every value counts, whatever its name.
 enum Stretch {
     Cookies(Range<usize>),
     /// The `data` of a Kubernetes secret.
@@ -255,20 +255,20 @@ impl Stretch {
     }
 }
 
-/// The places below all count from the end of what was masked last: nothing looks back beyond it, so that a text reads the
-/// same to the rules whether a secret or its mask stands there, and masking twice is masking once.
+/// All positions count from the end of the last mask: nothing looks back beyond it, so the rules see the same text
+/// whether a secret or its mask is there, and masking is idempotent.
 pub struct Scan<'a> {
-    /// The text behind what was masked last.
+    /// The text after the last mask.
     bytes: &'a [u8],
     /// Where `bytes` begins in the whole text.
     base: usize,
     at: usize,
-    /// A secret that is known already.
+    /// A secret that is already known.
     known: Option<Range<usize>>,
     stretch: Option<Stretch>,
     /// The last program that takes secrets: its first row in [`COMMANDS`], and where its name ends.
     command: Option<(usize, usize)>,
-    /// Whether the text is about a Kubernetes secret; found out when it matters.
+    /// Whether the text is about a Kubernetes secret; determined when needed.
     kubernetes: Option<bool>,
     /// No JWT begins before this.
     not_a_jwt: usize,
@@ -298,13 +298,13 @@ impl<'a> Scan<'a> {
         Scan { known: Some(known), ..Scan::new(bytes) }
     }
 
-    /// Goes on behind `at`.
-    fn put_up_wall(&mut self, at: usize) {
+    /// Continues after `at`, and never looks back beyond it.
+    fn restart_at(&mut self, at: usize) {
         self.bytes = &self.bytes[at..];
         self.base += at;
         self.at = 0;
         self.not_a_jwt = self.not_a_jwt.saturating_sub(at);
-        // A program's name before the wall still counts for what follows.
+        // A program's name before this point still counts for what follows.
         self.command = self.command.map(|(row, end)| (row, end.saturating_sub(at)));
         if let Some(stretch) = &mut self.stretch {
             let (Stretch::Cookies(span) | Stretch::Kubernetes(span)) = stretch;
@@ -312,19 +312,19 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// The next secret, where it stands in the whole text.
+    /// The next secret, by its position in the whole text.
     pub fn next_secret(&mut self) -> Option<Secret> {
         if let Some(known) = self.known.take() {
-            self.put_up_wall(known.end);
+            self.restart_at(known.end);
             return Secret::new("authorization", known);
         }
         loop {
             let (at, what) = self.next_candidate()?;
-            if let Some(end) = masked_before(&self.bytes[at..]) {
-                self.put_up_wall(at + end);
+            if let Some(end) = mask_length(&self.bytes[at..]) {
+                self.restart_at(at + end);
                 continue;
             }
-            // What holds a mask was looked at before, when the secret was still in it.
+            // What contains a mask was already checked when the secret was still in it.
             let found = self.secret_at(at, what);
             let new = found.filter(|secret| {
                 memchr::memmem::find(&self.bytes[secret.span.clone()], b"[masked:").is_none()
@@ -334,7 +334,7 @@ impl<'a> Scan<'a> {
                 continue;
             };
             let base = self.base;
-            self.put_up_wall(span.end);
+            self.restart_at(span.end);
             return Secret::new(name, base + span.start..base + span.end);
         }
     }
@@ -344,7 +344,7 @@ impl<'a> Scan<'a> {
         loop {
             let pairs = self.bytes.get(at..)?.windows(2);
             at += pairs.into_iter().position(|pair| STARTS[pair[0] as usize][pair[1] as usize] != 0)?;
-            let what = self.worth_a_look(at, STARTS[self.bytes[at] as usize][self.bytes[at + 1] as usize]);
+            let what = self.second_check(at, STARTS[self.bytes[at] as usize][self.bytes[at + 1] as usize]);
             if what != 0 {
                 return Some((at, what));
             }
@@ -352,9 +352,9 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// What may be at `at` after a second, still cheap look.
+    /// What may be at `at` after a second check that is still cheap.
     #[inline(always)]
-    fn worth_a_look(&self, at: usize, mut what: u8) -> u8 {
+    fn second_check(&self, at: usize, mut what: u8) -> u8 {
         let bytes = self.bytes;
         if what & WORD != 0 {
             let four = bytes
@@ -380,7 +380,7 @@ impl<'a> Scan<'a> {
         what
     }
 
-    /// Could what stands before the separator at `at` be a name that matters?
+    /// Whether the text before the separator at `at` could be a name that matters.
     fn may_separate(&self, at: usize) -> bool {
         let bytes = self.bytes;
         // The signs of an address and of a bot's token.
@@ -440,7 +440,7 @@ impl<'a> Scan<'a> {
     }
 
     fn middle(&self, at: usize, row: &Middle) -> Option<Secret> {
-        // A digit stands before Azure's, and rules out nearly all else.
+        // Azure's marker follows a digit, which rules out nearly everything else.
         if row.marker == "Q~" && !at.checked_sub(1).is_some_and(|before| self.bytes[before].is_ascii_digit())
         {
             return None;
@@ -451,7 +451,7 @@ impl<'a> Scan<'a> {
         let start = at + row.marker.len();
         let ahead =
             run_up_to(self.bytes, start, after_most.saturating_add(1).min(512), |byte| after.has(byte));
-        // One too many before it is another number; `[…]8Q~` may follow anything.
+        // One character too many before it is another number; `[…]8Q~` may follow anything.
         let fits = back >= least
             && (back <= most || before == Alphabet::Dotted)
             && ahead >= after_least
@@ -603,7 +603,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// How much `name value` says, by what stands around it.
+    /// How significant `name value` is, by its surroundings.
     fn beside(&self, name: &NameAt, after: usize) -> Option<Style> {
         let bytes = self.bytes;
         let value = value_from(bytes, after)?;
@@ -677,7 +677,7 @@ impl<'a> Scan<'a> {
         third.find_map(|row| third_word(bytes, end, row.option))
     }
 
-    /// An option of the program before it.
+    /// An option of the last program.
     fn option(&mut self, at: usize) -> Option<Secret> {
         let bytes = self.bytes;
         let (first, program) = self.command?;
@@ -731,14 +731,14 @@ impl<'a> Scan<'a> {
     }
 }
 
-/// The length of the mask that `rest` begins with, if it does.
-fn masked_before(rest: &[u8]) -> Option<usize> {
+/// The length of the mask at the start of `rest`, if there is one.
+fn mask_length(rest: &[u8]) -> Option<usize> {
     let name = rest.strip_prefix(b"[masked:")?;
     let length = run_up_to(name, 0, 32, |byte| byte.is_ascii_lowercase() || byte == b'-');
     (name.get(length) == Some(&b']')).then_some(8 + length + 1)
 }
 
-/// Does a quote open here, escaped or not?
+/// Whether a quote opens here, escaped or not.
 fn may_open(rest: &[u8]) -> bool {
     matches!(rest, [b'"' | b'\'', ..] | [b'\\', ..])
 }
@@ -788,14 +788,14 @@ fn prefixed(bytes: &[u8], at: usize, shape: &Shape) -> Option<Secret> {
         return None;
     }
     let start = at + shape.prefix.len();
-    // Hashes hold the sign they begin with: none begins inside of another.
+    // Hashes contain the sign they begin with: none begins inside another.
     let inside =
         |before: usize| matches!(bytes[before], b'$' | b'/' | b'.') || bytes[before].is_ascii_alphanumeric();
     if shape.alphabet == Alphabet::Crypt && at.checked_sub(1).is_some_and(inside) {
         return None;
     }
     let (least, most) = shape.length;
-    // Judged by its beginning: what is no key must not be read to its end at each of its letters.
+    // Judged by its beginning: what is not a key must not be read to its end at each of its letters.
     let enough = if most == usize::MAX { least + 64 } else { most + 1 };
     let judged = run_up_to(bytes, start, enough, |byte| shape.alphabet.has(byte));
     if judged < least || judged > most {
@@ -812,7 +812,7 @@ fn prefixed(bytes: &[u8], at: usize, shape: &Shape) -> Option<Secret> {
     if shape.name == "aws-key-id" {
         end += secret_beside_id(&bytes[end..]);
     }
-    // What ends a sentence or an address is not a part of the key.
+    // Punctuation that ends a sentence or an address is not part of the key.
     while matches!(bytes[end - 1], b'.' | b'/' | b',')
         && end > start + least
         && shape.alphabet != Alphabet::Base64
@@ -823,14 +823,14 @@ fn prefixed(bytes: &[u8], at: usize, shape: &Shape) -> Option<Secret> {
     Secret::new(shape.name, span)
 }
 
-/// `AKIA…,SECRET`: tables have the secret in the next column.
+/// `AKIA…,SECRET`: in tables the secret is in the next column.
 fn secret_beside_id(rest: &[u8]) -> usize {
     let gap = run_up_to(rest, 0, 8, |byte| matches!(byte, b',' | b'\t' | b' ' | b':' | b'|' | b';'));
     let length = run_up_to(rest, gap, 64, |byte| Alphabet::Base64.has(byte));
     if gap > 0 && length == 40 && is_random(&rest[gap..gap + 40]) { gap + 40 } else { 0 }
 }
 
-/// The base64 of a number, six letters, and what proves them.
+/// The base64 of a number, six letters, and a signature.
 fn discord(bytes: &[u8], at: usize) -> Option<Secret> {
     if !matches!(bytes[at], b'M' | b'N' | b'O') {
         return None;
@@ -856,7 +856,7 @@ fn twilio(bytes: &[u8], at: usize) -> Option<Secret> {
     }
 }
 
-/// `Bearer` and something too random to be a word, wherever it stands.
+/// `Bearer` and something too random to be a word, in any context.
 fn bearer(bytes: &[u8], at: usize) -> Option<Secret> {
     if !starts_with_ignore_case(&bytes[at..], "bearer ") {
         return None;
@@ -871,7 +871,7 @@ fn bearer(bytes: &[u8], at: usize) -> Option<Secret> {
     None
 }
 
-/// `TRUE\t1893456000\tname\tvalue`: a line of a file of cookies.
+/// `TRUE\t1893456000\tname\tvalue`: a line of a cookie file.
 fn cookie_jar(bytes: &[u8], at: usize) -> Option<Secret> {
     let word = ["TRUE\t", "FALSE\t"].iter().find(|word| bytes[at..].starts_with(word.as_bytes()))?;
     let expiry = at + word.len();
@@ -902,7 +902,7 @@ fn phrase(bytes: &[u8], at: usize) -> Option<Secret> {
     })
 }
 
-/// Does the text say `kind: Secret`, as YAML or JSON?
+/// Whether the text says `kind: Secret`, as YAML or JSON.
 fn is_about_a_kubernetes_secret(bytes: &[u8]) -> bool {
     memchr::memmem::find_iter(bytes, b"kind").any(|at| {
         let gap = run_up_to(bytes, at + 4, 16, |byte| matches!(byte, b'"' | b'\\' | b':' | b' '));
@@ -911,7 +911,7 @@ fn is_about_a_kubernetes_secret(bytes: &[u8]) -> bool {
     })
 }
 
-/// Where the lines end that are indented, from the end of the line before them.
+/// Where the indented lines end that follow the line ending at `line`.
 fn indented_end(bytes: &[u8], line: usize) -> usize {
     let mut end = line;
     loop {

@@ -1,25 +1,25 @@
-//! What secrets look like. One row per provider; `scan.rs` does the rest.
+//! What secrets look like: one row per provider. Only tables; `scan.rs` does the rest.
 
-/// A secret that gives itself away by how it starts.
+/// A secret that is recognized by how it starts.
 pub struct Shape {
-    /// What stands in its place: `[masked:github-token]`.
+    /// The label that replaces it: `[masked:github-token]`.
     pub name: &'static str,
     pub prefix: &'static str,
     /// What may follow the prefix.
     pub alphabet: Alphabet,
-    /// How many of these must follow, at least and at most.
+    /// How many of these characters must follow, at least and at most.
     pub length: (usize, usize),
     pub place: Place,
 }
 
-/// Where a shape may stand.
+/// Where a shape may occur.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Place {
     /// Only where a word begins: the prefix alone could be the end of a word (`task-…`).
     Word,
-    /// Right behind a letter too: nothing else is written like this.
+    /// Also right after a letter: nothing else looks like this.
     Anywhere,
-    /// As [`Place::Anywhere`], and the prefix says only whose it is: it stays.
+    /// Like [`Place::Anywhere`], but the prefix only names the service: it is kept.
     Address,
 }
 
@@ -72,8 +72,8 @@ macro_rules! shapes {
     };
 }
 
-/// Longer prefixes stand before the shorter ones they begin with. A test makes of each row a text that must be masked,
-/// and some that must not: one letter too short, behind a letter (if it must begin a word), words instead of noise.
+/// Longer prefixes come before the shorter ones they begin with. A test makes a text from each row that must be masked,
+/// and some that must not: one letter too short, after a letter (if it must begin a word), words instead of noise.
 pub const SHAPES: &[Shape] = shapes! {
     "anthropic-key", "sk-ant-", Word, 20, MANY, Anywhere;
     "openai-key", "sk-proj-", Word, 20, MANY, Anywhere;
@@ -263,13 +263,13 @@ pub const SHAPES: &[Shape] = shapes! {
     "webhook", "hooks.chime.aws/incomingwebhooks/", Path, 36, MANY, Address;
 };
 
-/// A secret that gives itself away by what stands in its middle.
+/// A secret that is recognized by a marker in its middle.
 pub struct Middle {
     pub name: &'static str,
     pub marker: &'static str,
     pub before: (Alphabet, usize, usize),
     pub after: (Alphabet, usize, usize),
-    /// Both are made by the rules of the test's data.
+    /// Both use the placeholders of the test data.
     #[cfg(test)]
     pub must: &'static str,
     #[cfg(test)]
@@ -293,7 +293,7 @@ pub const MIDDLES: &[Middle] = middles! {
     "terraform-token", ".atlasv1.", (Alnum, 14, 14), (Word, 60, usize::MAX), "{a14}.atlasv1.{w64}", "x.atlasv1.y";
 };
 
-/// The schemes that stand between an `Authorization` and its secret.
+/// The schemes between an `Authorization` and its secret.
 pub const SCHEMES: &[&str] = &[
     "bearer",
     "basic",

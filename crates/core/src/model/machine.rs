@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-/// What an event says of the machine it comes from, or a machine of itself.
+/// What an event says about the machine it comes from, or a machine about itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Machine {
     pub name: Option<String>,
@@ -18,12 +18,12 @@ impl Machine {
         Machine { name: text("host"), id: text("host_id") }
     }
 
-    /// It says nothing.
+    /// Whether it says nothing.
     pub fn is_unknown(&self) -> bool {
         self.name.is_none() && self.id.is_none()
     }
 
-    /// Whether this is `here`: by the ids where both are known, else by the names. Who says nothing is here.
+    /// Whether this is `here`: by the ids if both are known, otherwise by the names. An unknown machine counts as here.
     pub fn is(&self, here: &Machine) -> bool {
         match (&self.id, &here.id) {
             (Some(ours), Some(theirs)) => ours == theirs,
@@ -38,7 +38,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn ids_decide_and_names_where_there_is_none() {
+    fn machines_are_compared_by_id_and_without_one_by_name() {
         let here = Machine { name: Some("box".into()), id: Some("1".into()) };
         for (body, is_here) in [
             (json!({}), true),
@@ -53,7 +53,7 @@ mod tests {
         ] {
             assert_eq!(Machine::of(&body).is(&here), is_here, "{body}");
         }
-        // A server that could not keep an id goes by the names.
+        // A server that could not store an id compares names.
         let nameless = Machine { id: None, ..here };
         assert!(Machine::of(&json!({"host": "box", "host_id": "2"})).is(&nameless));
         assert!(!Machine::of(&json!({"host": "other", "host_id": "2"})).is(&nameless));

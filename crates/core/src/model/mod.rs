@@ -1,4 +1,5 @@
-//! The words of headspace: what an event, an agent, a command, a turn are, as every part and every wire knows them.
+//! The domain types of headspace: events, agents, commands, turns, as all code, every API and the store know them. Only
+//! data: what an event does to an agent is in [`crate::engine`].
 
 pub mod hints;
 mod machine;
@@ -10,7 +11,7 @@ use crate::stamp::Stamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// An enum whose values are lower-case words on every wire and in the store.
+/// An enum whose values are lower-case words in every API and in the store.
 macro_rules! words {
     ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident = $word:literal),+ $(,)? }) => {
         $(#[$doc])*
@@ -38,7 +39,7 @@ macro_rules! words {
 }
 
 words! {
-    /// What an agent's main thread is doing. The newest open command gives it.
+    /// What an agent's main thread is doing. The newest open command determines it.
     AgentState { Idle = "idle", Commanded = "commanded", Processing = "processing", AwaitingInput = "awaiting_input" }
 }
 words! {
@@ -47,7 +48,7 @@ words! {
     }
 }
 words! {
-    /// What a person wants to know: does it need me, is it busy, is it quiet.
+    /// What a person wants to know: does it need me, is it busy, is it quiet?
     Status { Idle = "idle", Working = "working", Attention = "attention" }
 }
 words! { Actor { User = "user", Agent = "agent" } }
@@ -62,17 +63,17 @@ words! {
     Confidence { High = "high", Medium = "medium", Low = "low" }
 }
 words! {
-    /// Where a sign came from: a hook, what the client writes about itself, its transcript, the process table.
+    /// Where information came from: a hook, what the client writes about itself, its transcript, the process table.
     Source { Hook = "hook", Client = "client", Transcript = "transcript", Process = "process" }
 }
 words! {
-    /// What a client writes about itself: a turn runs, it waits for a prompt, a dialog is open, or it waits for a
-    /// prompt while shells of its own go on in the background.
+    /// What a client writes about itself: a turn is running, it waits for a prompt, a dialog is open, or it waits for a
+    /// prompt while its own shells run in the background.
     ClientState { Busy = "busy", Idle = "idle", Waiting = "waiting", Shell = "shell" }
 }
 words! { TimestampSource { Server = "server", Jsonl = "jsonl" } }
 words! {
-    /// Which of the six strategies found the agent of an event.
+    /// Which of the six strategies found an event's agent.
     Method {
         SessionId = "session_id", DbSessionId = "db_session_id", HeadspaceSessionId = "headspace_session_id",
         TmuxPane = "tmux_pane", WorkingDirectory = "working_directory", Created = "created",
@@ -86,7 +87,7 @@ words! {
     }
 }
 words! {
-    /// The six groups every surface shows, in this order. One glyph, one word, one colour each.
+    /// The six groups every surface shows, in this order. One glyph, one word, one color each.
     Group {
         NeedsYou = "needs_you", Error = "error", Working = "working", Background = "background",
         Done = "done", Idle = "idle",
@@ -105,7 +106,7 @@ impl Group {
         }
     }
 
-    /// What a person reads.
+    /// The label for people.
     pub const fn label(self) -> &'static str {
         match self {
             Group::NeedsYou => "needs you",
@@ -122,8 +123,8 @@ impl Group {
 /// whatever changes a state must be there when the events are replayed.
 pub mod observed {
     /// A text of the main thread found in the transcript. Body: `text`, `uuid`, `timestamp`, `message_id`,
-    /// `stop_reason`. With `stop_reason` `end_turn` it is a turn's last word only if the turn did end: it comes
-    /// right before a Stop without text, or because the turn went on after it.
+    /// `stop_reason`. With `stop_reason` `end_turn` it is a turn's last message only if the turn did end: it comes
+    /// right before a Stop without text, or because the turn continued after it.
     pub const TEXT: &str = "TranscriptText";
     /// The transcript says that the turn was interrupted. Body: `uuid`, `timestamp`, `during_tool`; `agent_id` if
     /// it was a subagent's.
@@ -132,33 +133,33 @@ pub mod observed {
     /// `waiting_for`, `claude_pid`, `claude_pid_start`, `title` (if the session was named), `permission_mode` (if
     /// known), `timestamp`. The event's time is when the client says it changed.
     pub const CLIENT_STATUS: &str = "ClientStatus";
-    /// As `ClientStatus` with `idle`; databases of 0.1 have it.
+    /// Like `ClientStatus` with `idle`; databases of 0.1 have it.
     pub const CLIENT_IDLE: &str = "ClientIdle";
     /// A prompt that was typed while a turn ran begins its own turn. Body: `text`, `timestamp`.
     pub const DEQUEUED: &str = "TranscriptDequeued";
-    /// A tool call was refused by the user; the turn may go on. Body: `tool_use_id`, `tool_name` (if known),
+    /// The user refused a tool call; the turn may continue. Body: `tool_use_id`, `tool_name` (if known),
     /// `uuid`, `timestamp`; `agent_id` if a subagent asked.
     pub const REFUSED: &str = "TranscriptRefused";
-    /// A tool call got its result, whatever the hooks said: told while a question is open or the hooks are silent.
+    /// A tool call got its result, whatever the hooks said: sent while a question is open or the hooks are silent.
     /// Body: `tool_use_id`, `tool_name` (if known), `is_error`, `uuid`, `timestamp`; `agent_id` if a subagent's.
     pub const TOOL_RESULT: &str = "TranscriptToolResult";
     /// A tool call began in a session whose hooks are silent. Body: `tool_use_id`, `tool_name`, `tool_input`,
     /// `uuid`, `timestamp`.
     pub const TOOL_USE: &str = "TranscriptToolUse";
-    /// The turn is over, and no hook said so within 2 s. Body: `text` (the final answer, if any), `message_id`,
-    /// `error` (if the API failed: the word StopFailure has), `uuid` and `timestamp` (of the answer's line, if
+    /// The turn is over, and no hook reported it within 2 s. Body: `text` (the final answer, if any), `message_id`,
+    /// `error` (if the API failed: the same word as in StopFailure), `uuid` and `timestamp` (of the answer's line, if
     /// there is one). The event's own time is that of the end.
     pub const TURN_END: &str = "TranscriptTurnEnd";
-    /// A prompt that no hook reported within 2 s, also one that begins `<task-notification>`. Body: `text`,
+    /// A prompt that no hook reported within 2 s, including `<task-notification>` prompts. Body: `text`,
     /// `prompt_id`, `uuid`, `timestamp`.
     pub const PROMPT: &str = "TranscriptPrompt";
-    /// What the session is called, or its permission mode, where the client writes it outside of its hooks. Body:
+    /// The session's title or its permission mode, where the client writes it outside its hooks. Body:
     /// `title`, `permission_mode`, `timestamp`.
     pub const DETAILS: &str = "SessionDetails";
     /// Tokens in use. Body: `used_tokens`, `model`, `timestamp`; after compaction `compacted: true` and no model.
     pub const USAGE: &str = "TranscriptUsage";
     /// A session found on disk that hooks never reported. Body: `cwd`, `transcript_path`, `timestamp` (of its
-    /// newest line), `git_branch`, `entrypoint`, `version`, and the process that runs it, if that is known.
+    /// newest line), `git_branch`, `entrypoint`, `version`, and the process that runs it, if known.
     pub const SESSION_FOUND: &str = "SessionFound";
     /// The user said yes to a tool call: the transcript tells at once, the hook when the tool has ended. Body:
     /// `tool_use_id`, `uuid`, `timestamp`.
@@ -172,7 +173,7 @@ pub mod observed {
     pub const STATUS_LINE: &str = "StatusLine";
     /// A person looked at a finished agent.
     pub const SEEN: &str = "Seen";
-    /// A person named an agent. Body: `name` (empty: the automatic one again).
+    /// A person named an agent. Body: `name` (empty: use the automatic name again).
     pub const RENAMED: &str = "Renamed";
     /// The guard judged a tool call. Body: `verdict`, `rule`, `reason`, `tool_name`.
     pub const GUARD: &str = "GuardVerdict";
@@ -180,30 +181,30 @@ pub mod observed {
     pub const WARNED: &str = "ContextWarned";
 }
 
-/// A status of the client, and since when it has it.
+/// The client's status, and since when it has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClientSays {
     pub status: ClientState,
     pub at: Stamp,
 }
 
-/// What the edge looked up for an event before the engine saw it; stored with the event, so that a replay,
-/// years later and on another machine, decides the same.
+/// What was looked up for an event before the engine saw it; stored with the event, so that a replay, years later
+/// and on another machine, decides the same.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Facts {
-    /// Nearest ancestor of the cwd with `.git`, else the cwd itself.
+    /// Nearest ancestor of the cwd with `.git`, otherwise the cwd itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub root: Option<String>,
-    /// The project's name: of the main checkout, for a worktree.
+    /// The project's name; for a worktree, that of the main checkout.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub project: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
-    /// Of the processes the engine asked about ([`crate::engine::World::asks`]): those that live.
+    /// The living ones of the processes the engine asked about ([`crate::engine::World::asks`]).
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub alive: Vec<Process>,
-    /// It comes from another machine, whose processes nobody here can look at.
+    /// It comes from another machine, whose processes cannot be checked here.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub elsewhere: bool,
     /// This is the server's first contact with the session since it started.
@@ -211,7 +212,7 @@ pub struct Facts {
     pub first_since_start: bool,
 }
 
-/// A process and when it started, because pids are used again.
+/// A process and when it started, because pids are reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Process {
     pub pid: u32,
@@ -230,19 +231,19 @@ pub struct Event {
     pub source: Source,
     pub body: Value,
     pub facts: Facts,
-    /// Replay only: the agent this event created when it first came, so that ids stay.
+    /// Only in a replay: the agent this event created when it first came, so that ids do not change.
     pub agent_hint: Option<i64>,
 }
 
 impl Event {
-    /// Whether this happened after `moment`, or with it. Transcript lines have milliseconds: a line of the same
-    /// millisecond counts as newer.
+    /// Whether this happened after `moment`, or at it. Transcript lines have milliseconds: a line in the same millisecond
+    /// counts as newer.
     pub fn is_after(&self, moment: Stamp) -> bool {
         let unit = if self.source == Source::Transcript { 1_000_000 } else { 1 };
         self.at.0.div_euclid(unit) >= moment.0.div_euclid(unit)
     }
 
-    /// A text field of the body that is there and not empty.
+    /// A text field of the body that exists and is not empty.
     pub fn text(&self, field: &str) -> Option<&str> {
         self.body.get(field)?.as_str().filter(|text| !text.is_empty())
     }
@@ -272,13 +273,13 @@ pub struct Turn {
     pub timestamp: Stamp,
     pub timestamp_source: TimestampSource,
     pub confidence: Confidence,
-    /// The transcript entry it came from, if it did.
+    /// The transcript entry it came from, if any.
     pub uuid: Option<String>,
-    /// The event that made it.
+    /// The event that created it.
     pub event_id: i64,
 }
 
-/// A step of the state machine, or an attempt that was not valid.
+/// A transition of the state machine, or an attempt that was not valid.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Transition {
     pub agent_id: i64,
@@ -313,7 +314,7 @@ pub struct Interaction {
     pub tool_name: Option<String>,
     /// The subagent that asks; `None` for the main thread.
     pub subagent: Option<String>,
-    /// What is asked, ready to show: "Allow Bash: npm test", the question's text.
+    /// What is asked, ready for display: "Allow Bash: npm test", the question's text.
     pub text: String,
     /// Choices offered, if the client named them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -382,7 +383,7 @@ pub struct AgentView {
     pub claude_pid: Option<u32>,
     pub claude_pid_start: Option<u64>,
     pub host: Option<String>,
-    /// It runs on another machine than this server: its process cannot be looked at.
+    /// It runs on another machine than this server: its process cannot be checked.
     #[serde(default)]
     pub elsewhere: bool,
     pub role: Option<String>,
@@ -402,7 +403,7 @@ pub struct AgentView {
     pub subagents: Vec<Subagent>,
     pub current_command: Option<CurrentCommand>,
     pub turn_count: u64,
-    /// The agent's last words, on one line: what a finished one has to say.
+    /// The agent's last message, on one line: what a finished agent has to say.
     #[serde(default)]
     pub last_said: Option<String>,
     pub transcript_path: Option<String>,
@@ -423,9 +424,9 @@ fn default_client() -> String {
 }
 
 impl AgentView {
-    /// Its place in every list: who needs a person first and of those who waits longest; then by group. Who works
-    /// keeps its place by when its command began, because a list that is sorted by activity never stands still; the
-    /// quiet ones come most recently active first, ended ones last.
+    /// Its position in every list: those that need a person first, the longest waiting at the top; then by group. Working
+    /// agents are sorted by when their command began, because a list sorted by activity never stands still; quiet ones by
+    /// most recent activity, ended ones last.
     pub fn rank(&self) -> impl Ord + use<> {
         let within = match self.group {
             Group::NeedsYou => self.waiting_since.unwrap_or(self.last_active_at).0,
@@ -438,7 +439,7 @@ impl AgentView {
     }
 }
 
-/// What became of an agent by an event: rows for the store, and what the stream of changes tells.
+/// What an event did to an agent: rows for the store, and what the stream of changes sends.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Change {
     AgentCreated {
@@ -446,7 +447,7 @@ pub enum Change {
     },
     /// The agent's own state or its status or detail changed.
     StateChanged(StateChanged),
-    /// New; or, with an id that came before, corrected (a progress text that proved to be the answer).
+    /// New; or, with a known id, corrected (a progress text that turned out to be the answer).
     Turn(Turn),
     /// Opened or changed (same id).
     Command(Command),
@@ -482,13 +483,13 @@ pub struct StateChanged {
     pub timestamp: Stamp,
 }
 
-/// The answer of the engine to one event.
+/// The engine's result for one event.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
     pub agent_id: Option<i64>,
     pub is_new_agent: bool,
     pub method: Method,
-    /// The same event came before: stored, otherwise without effect.
+    /// The same event came before: it is stored, but has no other effect.
     pub duplicate: bool,
     pub changes: Vec<Change>,
     /// Every agent whose document changed, the event's own first.

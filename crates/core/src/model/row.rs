@@ -1,10 +1,10 @@
-//! An agent on one line: what every list of agents shows of it, and no more.
+//! An agent on one line: exactly what every list of agents shows.
 
 use crate::model::{AgentView, Group, Status, hints};
 use crate::stamp::Stamp;
 use serde::{Deserialize, Serialize};
 
-/// Characters of a line that anybody has room for.
+/// No display has room for more characters on one line.
 const MAX_LINE_CHARS: usize = 240;
 
 /// An agent in a list. Small, because the lists are read often: a status line asks every few seconds.
@@ -18,10 +18,10 @@ pub struct Row {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub project: Option<String>,
     pub group: Group,
-    /// The ask, the error, what it does, what it was told: one line.
+    /// The question, the error, the current work or the instruction: one line.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub about: String,
-    /// Seconds it waits, works, or has been quiet: the time that matters in its group.
+    /// Seconds it has been waiting, working, or quiet: the time that matters in its group.
     pub age: u64,
     #[serde(default, skip_serializing_if = "is_false")]
     pub ended: bool,
@@ -47,7 +47,7 @@ pub struct SubRow {
 }
 
 impl Row {
-    /// "api · fix-auth": the project, and what tells this agent from its neighbours there.
+    /// "api · fix-auth": the project, and what distinguishes this agent from others there.
     pub fn title(&self) -> String {
         match &self.project {
             Some(project) if *project != self.name => format!("{project} · {}", self.name),
@@ -88,16 +88,16 @@ impl AgentView {
 
     /// What it is about, in one line.
     pub fn about(&self) -> Option<&str> {
-        let told = || self.current_command.as_ref().and_then(|command| command.instruction.as_deref());
+        let instruction = || self.current_command.as_ref().and_then(|command| command.instruction.as_deref());
         let detail = self.status_detail.as_deref();
         match self.group {
             Group::Error => self.error.as_deref().or(detail),
-            Group::NeedsYou | Group::Working | Group::Background => detail.or_else(told),
+            Group::NeedsYou | Group::Working | Group::Background => detail.or_else(instruction),
             Group::Done | Group::Idle => detail.or(self.last_said.as_deref()),
         }
     }
 
-    /// Since when it waits, works, or has been quiet.
+    /// Since when it has been waiting, working, or quiet.
     fn since(&self) -> Stamp {
         match self.group {
             Group::NeedsYou => self.waiting_since.unwrap_or(self.last_active_at),

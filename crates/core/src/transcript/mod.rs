@@ -1,5 +1,5 @@
-//! What Claude Code writes about a session: JSON lines, appended. [`Tail`] reads the new ones of a file,
-//! [`classify`] says what a line means. Neither knows agents or states.
+//! What a line of Claude Code's transcript (JSON lines, appended) means; begin with [`classify`]. Reading the file is
+//! platform's job, and agents and states are unknown here.
 
 mod line;
 

@@ -1,4 +1,4 @@
-//! What the client says about itself, against what its hooks said.
+//! What the client's status file says, against what its hooks said.
 
 use crate::story::*;
 use headspace_core::model::*;
@@ -212,7 +212,7 @@ fn a_prompt_that_was_queued_is_at_work_from_its_start() {
     assert_eq!(turns, ["user:command first", "user:command second", "agent:completion First answer."]);
     story.tell(stop("Second answer."));
     assert_eq!(story.look(), "idle idle");
-    // One that was not told when it was typed has a hook of its own.
+    // A prompt that was not reported when it was typed gets its own hook.
     let mut story = Story::of([start("startup"), dequeued("first")]);
     assert_eq!(story.look(), "idle idle");
     story.tell(prompt("first"));
@@ -247,13 +247,13 @@ fn one_session_in_two_terminals_is_two_agents() {
     story.alive = vec![8];
     story.tell(of_pid(tell(observed::PROCESS_GONE, json!({})), 8));
     assert!(status(&story, 8).1);
-    // Nobody has the session now: who comes back to it is not a third agent.
+    // The session is free now, so whoever resumes it is not a third agent.
     story.alive = vec![9];
     assert!(!story.tell(of_pid(start("resume"), 9)).is_new_agent);
 }
 
 #[test]
-fn nothing_is_done_between_the_end_of_a_background_agent_and_its_report() {
+fn an_agent_still_works_between_the_end_of_a_background_agent_and_its_report() {
     let mut story = Story::of([
         prompt("W"),
         says("busy"),

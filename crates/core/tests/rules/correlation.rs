@@ -1,4 +1,4 @@
-//! Whose event is it: the six strategies, and what keeps two sessions apart.
+//! Which agent an event belongs to: the six strategies, and what keeps two sessions apart.
 
 use crate::story::*;
 use headspace_core::model::Method;
@@ -10,7 +10,7 @@ const UUID: &str = "0b9e4a52-1f0c-4d0e-9b57-3c1f6f1f0a11";
 /// The rule; `s1`'s fields; what it does; how `s2` starts; which pids live; the strategy.
 type Case = (&'static str, Value, Vec<Tell>, Tell, &'static [u32], Method);
 
-/// A session `s1` with the first fields, told so far; then `s2` starts with the second. Which strategy places it?
+/// Session `s1` has the first fields; then `s2` starts with the second ones. Which strategy finds its agent?
 fn placed(first: Value, then: Vec<Tell>, second: Tell, alive: &[u32]) -> (Method, bool) {
     let mut story = Story::of([start("startup").with(first.clone())]);
     story.alive = alive.to_vec();
@@ -231,7 +231,7 @@ fn the_first_strategy_that_answers_places_a_new_session() {
 }
 
 #[test]
-fn clear_stays_the_same_agent_and_ends_nothing_that_runs_in_the_background() {
+fn clear_keeps_the_agent_and_its_background_work() {
     let pid = json!({"claude_pid": 7});
     let mut story = Story::of([prompt("W"), asks("Bash").inside("a1")].map(|tell| tell.with(pid.clone())));
     story.tell(end("clear").with(pid.clone()));
@@ -252,7 +252,7 @@ fn clear_stays_the_same_agent_and_ends_nothing_that_runs_in_the_background() {
 }
 
 #[test]
-fn a_session_resumed_elsewhere_while_its_seat_is_taken_gets_its_own() {
+fn a_session_resumed_while_another_has_its_agent_gets_a_new_agent() {
     let in_process = |pid: u32| json!({"claude_pid": pid});
     let mut story = Story::new();
     story.alive = vec![8, 9];
@@ -269,7 +269,7 @@ fn a_session_resumed_elsewhere_while_its_seat_is_taken_gets_its_own() {
 }
 
 #[test]
-fn a_client_that_resumes_a_session_of_another_seat_leaves_its_own() {
+fn a_client_that_resumes_another_agents_session_leaves_its_own() {
     let in_process = |pid: u32| json!({"claude_pid": pid});
     let mut story = Story::new();
     story.alive = vec![7, 8];
@@ -288,7 +288,7 @@ fn a_client_that_resumes_a_session_of_another_seat_leaves_its_own() {
 }
 
 #[test]
-fn a_session_that_comes_back_to_its_free_seat_is_current_again() {
+fn a_session_that_returns_to_its_free_agent_is_current_again() {
     let story = Story::of([start("startup"), start("startup").of("s2"), prompt("back")]);
     let view = story.view();
     assert_eq!((story.world.agents().count(), view.session_id.as_str()), (1, "s1"));
@@ -297,7 +297,7 @@ fn a_session_that_comes_back_to_its_free_seat_is_current_again() {
 }
 
 #[test]
-fn where_an_agent_sits_is_remembered_as_the_contract_says() {
+fn the_place_of_an_agent_is_remembered() {
     let story = Story::of([
         start("startup").with(json!({"tmux_session": "one", "tmux_pane": "%1", "session_role": "reviewer", "session_mode": "focus"})),
         prompt("W").with(json!({"tmux_session": "two", "tmux_pane": "%2", "cwd": "/srv/app/.worktrees/x"})),
@@ -357,7 +357,7 @@ fn a_replay_gives_a_new_agent_the_id_it_had() {
 }
 
 #[test]
-fn a_seat_of_many_runs_stays_small_and_a_restart_changes_nothing() {
+fn an_agent_with_many_sessions_stays_small_and_survives_a_restart() {
     use headspace_core::engine::{Agent, World};
     let mut story = Story::new();
     let names: Vec<&'static str> = (0..300).map(|n| &*format!("run-{n}").leak()).collect();
@@ -380,7 +380,7 @@ fn a_seat_of_many_runs_stays_small_and_a_restart_changes_nothing() {
 }
 
 #[test]
-fn a_session_of_many_subagents_lists_those_at_work_and_the_last_that_ended() {
+fn a_session_with_many_subagents_lists_the_working_and_the_last_ended_ones() {
     let mut story = Story::of([prompt("W"), tell("SubagentStart", json!({})).inside("first")]);
     for n in 0..100 {
         let child = format!("a{n}");

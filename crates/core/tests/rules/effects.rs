@@ -252,7 +252,7 @@ fn every_event_does_what_its_row_says() {
 }
 
 #[test]
-fn the_machine_takes_valid_steps_only_and_records_the_others() {
+fn the_state_machine_takes_only_valid_steps_and_records_the_others() {
     each_row(
         [
             (

@@ -1,4 +1,4 @@
-//! The fine points, each by its first words.
+//! Special cases, one row each.
 
 use crate::story::*;
 use headspace_core::model::{Group, Status};
@@ -10,7 +10,7 @@ fn tasks(list: Value) -> Tell {
     stop("Started.").with(json!({"background_tasks": list}))
 }
 
-/// The rule, the events, the look.
+/// The rule, the events, and how the agent looks then.
 fn rows() -> Vec<(&'static str, Vec<Tell>, &'static str)> {
     let turn = || vec![start("startup"), prompt("W")];
     let after = |tells: Vec<Tell>| turn().into_iter().chain(tells).collect::<Vec<_>>();
@@ -223,7 +223,7 @@ fn rows() -> Vec<(&'static str, Vec<Tell>, &'static str)> {
 }
 
 #[test]
-fn every_fine_point_holds() {
+fn every_special_case_looks_as_its_row_says() {
     each_row(
         rows(),
         |(rule, ..)| rule.to_string(),
@@ -279,7 +279,7 @@ fn headless_questions_wait_a_second_for_attention() {
 }
 
 #[test]
-fn stale_is_no_state_and_ends_nobody() {
+fn a_stale_agent_keeps_its_state_and_does_not_end() {
     let mut story = Story::of([prompt("W")]);
     assert!(!story.view().stale);
     story.now = story.now.plus(Duration::from_secs(8 * 3600));
@@ -367,7 +367,7 @@ fn subagents_are_listed_with_what_they_do() {
 }
 
 #[test]
-fn an_interrupted_turn_takes_its_foreground_children_along() {
+fn an_interrupted_turn_ends_its_foreground_subagents() {
     let launch = || [prompt("W"), pre("Agent", "t1"), tell("SubagentStart", json!({})).inside("a1")];
     let async_post = post("Agent", "t1").with(json!({"tool_response": {"isAsync": true, "agentId": "a1"}}));
     let interrupted = tell("TranscriptInterrupted", json!({}));

@@ -1,4 +1,4 @@
-//! Which machine an event comes from, and what can be known of another one.
+//! Which machine an event comes from, and what can be known about another one.
 
 use crate::story::*;
 use headspace_core::model::{Confidence, Status};
@@ -12,7 +12,7 @@ fn here() -> Value {
     json!({"host": "a", "host_id": "id-a", "claude_pid": 7})
 }
 
-/// A container of the same name.
+/// A container with the same name.
 fn container(id: &str) -> Value {
     json!({"host": "a", "host_id": id, "claude_pid": 7})
 }
@@ -22,7 +22,7 @@ fn agents(story: &Story) -> usize {
 }
 
 #[test]
-fn containers_of_one_name_do_not_share_pids_panes_or_directories() {
+fn containers_with_the_same_name_do_not_share_pids_panes_or_directories() {
     let pane = |fields: Value| {
         let mut fields = fields;
         fields["tmux_pane"] = json!("%1");
@@ -70,7 +70,7 @@ fn containers_of_one_name_do_not_share_pids_panes_or_directories() {
             story.tell(prompt("W").with(first));
             story.tell(start("startup").of("s2").with(second));
             assert_eq!(agents(&story), wanted, "{rule}");
-            // Whoever sits in another seat goes on in his.
+            // A session in another pane continues its own agent.
             let look = if wanted == 2 { "processing working Thinking" } else { "idle idle" };
             assert_eq!(story.look(), look, "{rule}");
         },
@@ -78,7 +78,7 @@ fn containers_of_one_name_do_not_share_pids_panes_or_directories() {
 }
 
 #[test]
-fn a_status_line_of_a_new_session_in_the_same_pane_or_process_makes_no_second_agent() {
+fn a_status_line_of_a_new_session_in_the_same_pane_or_process_does_not_make_a_second_agent() {
     let line = |fields: Value| {
         tell("StatusLine", json!({"context_window": {"current_usage": {"input_tokens": 9}}}))
             .of("s2")
@@ -120,7 +120,7 @@ fn a_status_line_of_a_new_session_in_the_same_pane_or_process_makes_no_second_ag
 }
 
 #[test]
-fn an_agent_elsewhere_that_works_and_is_silent_is_not_believed_to_work_forever() {
+fn a_silent_agent_on_another_machine_is_not_believed_to_work_forever() {
     let there = container("id-b");
     let after =
         |story: &Story, minutes: f64| -> Stamp { story.now.plus(Duration::from_secs_f64(minutes * 60.0)) };
@@ -172,12 +172,12 @@ fn an_agent_elsewhere_that_works_and_is_silent_is_not_believed_to_work_forever()
         |(rule, tells, minutes, wanted, confidence)| {
             let story = Story::of(tells.iter().map(|tell| tell.clone().with(there.clone())));
             assert_eq!(seen(&story, minutes), (wanted.into(), confidence), "{rule}");
-            // Of a process here we would know.
+            // A process on this machine can be checked.
             let ours = Story::of(tells.into_iter().map(|tell| tell.with(here())));
             assert!(!seen(&ours, minutes).0.contains("not heard"), "{rule}");
         },
     );
-    // It is back with its next word, and that is news.
+    // Its next event brings it back, which is a change.
     let mut story = Story::of([prompt("W").with(there.clone())]);
     story.now = after(&story, 30.0);
     let outcome = story.tell(pre("Bash", "t").with(there)).clone();
@@ -189,7 +189,7 @@ fn an_agent_elsewhere_that_works_and_is_silent_is_not_believed_to_work_forever()
 }
 
 #[test]
-fn whoever_shows_an_agent_elsewhere_is_told_when_to_look_again() {
+fn an_agent_on_another_machine_says_when_to_look_again() {
     let story = Story::of([prompt("W").with(container("id-b"))]);
     let wakes = |seconds: u64| {
         let now = story.now.plus(Duration::from_secs(seconds));

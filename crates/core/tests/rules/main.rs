@@ -1,4 +1,4 @@
-//! The rules of the model, each by its own words.
+//! The rules of the state model, one row each.
 
 #![allow(clippy::disallowed_methods, reason = "fixtures are files")]
 #![allow(clippy::unwrap_used)]

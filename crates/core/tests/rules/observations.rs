@@ -1,4 +1,4 @@
-//! What no hook tells: transcripts, processes, the status line, a person.
+//! What no hook reports: transcripts, processes, the status line, what a person does.
 
 use crate::story::*;
 use headspace_test_support::each_row;
@@ -111,7 +111,7 @@ fn rows() -> Vec<(&'static str, Vec<Tell>, &'static str)> {
 }
 
 #[test]
-fn observations_do_what_hooks_cannot() {
+fn observations_supply_what_hooks_do_not_report() {
     each_row(
         rows(),
         |(rule, ..)| rule.to_string(),
@@ -122,7 +122,7 @@ fn observations_do_what_hooks_cannot() {
 }
 
 #[test]
-fn a_turn_error_known_from_the_transcript_is_an_error() {
+fn an_error_seen_in_the_transcript_is_an_error() {
     let story = Story::of([
         prompt("W"),
         tell("TranscriptTurnEnd", json!({"text": "API Error", "error": "server_error"})),
@@ -131,7 +131,7 @@ fn a_turn_error_known_from_the_transcript_is_an_error() {
 }
 
 #[test]
-fn a_process_that_is_gone_ends_its_agent_and_no_other() {
+fn an_ended_process_ends_only_its_own_agent() {
     let gone = |pid: u32| tell("ProcessGone", json!({"claude_pid": pid}));
     let mut story = Story::of([prompt("W").with(json!({"claude_pid": 7})), gone(8)]);
     assert_eq!(story.view().ended_at, None);
@@ -142,7 +142,7 @@ fn a_process_that_is_gone_ends_its_agent_and_no_other() {
 }
 
 #[test]
-fn observations_about_nobody_make_nobody() {
+fn observations_about_an_unknown_session_do_not_make_an_agent() {
     each_row(
         [
             "Seen",
@@ -163,7 +163,7 @@ fn observations_about_nobody_make_nobody() {
 }
 
 #[test]
-fn the_status_line_fills_in_figures_and_keeps_what_it_does_not_say() {
+fn the_status_line_updates_its_figures_and_keeps_the_others() {
     let full = json!({
         "model": {"id": "claude-opus-4-5", "display_name": "Opus"},
         "cost": {"total_cost_usd": 1.25},
@@ -185,7 +185,7 @@ fn the_status_line_fills_in_figures_and_keeps_what_it_does_not_say() {
 }
 
 #[test]
-fn a_status_line_without_usage_clears_the_figure_unless_the_conversation_was_resumed() {
+fn a_status_line_without_usage_clears_the_usage_unless_the_conversation_was_resumed() {
     let used = |tokens: u64| {
         let usage = json!({"input_tokens": tokens});
         tell("StatusLine", json!({"context_window": {"current_usage": usage}}))

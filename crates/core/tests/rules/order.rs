@@ -1,4 +1,4 @@
-//! Events that arrive in another order than they happened: the look is the same as if they had not.
+//! Events that arrive out of order give the same result as events in order.
 
 use crate::story::*;
 use headspace_test_support::each_row;
@@ -18,7 +18,7 @@ fn bash(command: &str, id: &str) -> Tell {
     pre("Bash", id).with(json!({"tool_input": {"command": command}}))
 }
 
-/// The rule, the events, the look.
+/// The rule, the events, and how the agent looks then.
 fn rows() -> Vec<(&'static str, Vec<Tell>, &'static str)> {
     let after = |tells: Vec<Tell>| [prompt("W")].into_iter().chain(tells).collect::<Vec<_>>();
     let child_stop = || tell("SubagentStop", json!({})).inside("a1");
@@ -161,7 +161,7 @@ fn rows() -> Vec<(&'static str, Vec<Tell>, &'static str)> {
 }
 
 #[test]
-fn what_comes_late_finds_its_place() {
+fn late_events_are_put_in_order() {
     each_row(
         rows(),
         |(rule, ..)| rule.to_string(),
@@ -181,7 +181,7 @@ fn a_request_that_overtakes_its_question_is_the_same_question() {
 }
 
 #[test]
-fn a_request_that_comes_after_its_answer_is_kept_as_said() {
+fn a_request_that_arrives_after_its_answer_is_kept_as_a_turn() {
     let late = || [prompt("W"), pre("Bash", "t1"), post("Bash", "t1"), asks("Bash").ago(1)];
     let story = Story::of(late());
     assert_eq!(story.turns(), ["user:command W", "agent:question Allow Bash: npm test"]);
@@ -192,7 +192,7 @@ fn a_request_that_comes_after_its_answer_is_kept_as_said() {
 }
 
 #[test]
-fn an_answer_is_kept_though_its_batch_came_first() {
+fn an_answer_is_kept_even_if_its_batch_arrived_first() {
     let answered =
         post("AskUserQuestion", "t1").with(json!({"tool_response": {"answers": {"Which one?": "B"}}}));
     let story = Story::of([prompt("W"), pre("AskUserQuestion", "t1"), batch(&["t1"]), answered.ago(1)]);
@@ -202,7 +202,7 @@ fn an_answer_is_kept_though_its_batch_came_first() {
 }
 
 #[test]
-fn a_prompt_that_was_overtaken_is_the_command_all_the_same() {
+fn a_prompt_that_was_overtaken_is_still_the_command() {
     let queued = Story::of([prompt("W"), pre("Bash", "t1"), post("Bash", "t1"), prompt("and this").ago(1)]);
     let command = queued.view().current_command.unwrap();
     assert_eq!(command.instruction.as_deref(), Some("and this"));

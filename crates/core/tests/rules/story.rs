@@ -1,4 +1,4 @@
-//! A story told to the engine, event by event, a second apart, and what it looks like in the end.
+//! A story: events sent to the engine one second apart, and how the agent looks in the end.
 
 use headspace_core::engine;
 use headspace_core::engine::{Agent, World};
@@ -36,7 +36,7 @@ impl Tell {
         self
     }
 
-    /// Stamped as the event before it.
+    /// Stamped like the event before it.
     pub fn same_time(mut self) -> Tell {
         self.ago = Duration::from_secs(1);
         self
@@ -49,7 +49,7 @@ impl Tell {
         self
     }
 
-    /// Told from inside a subagent.
+    /// Sent from inside a subagent.
     pub fn inside(self, child: &str) -> Tell {
         self.with(json!({"agent_id": child, "agent_type": "Explore"}))
     }

@@ -1,4 +1,4 @@
-//! Turns: what was said, once, with its own time.
+//! Turns: everything that was said, once, with its own time.
 
 use crate::story::*;
 use headspace_core::model::{Change, TimestampSource};
@@ -17,7 +17,7 @@ fn bare_stop() -> Tell {
 }
 
 #[test]
-fn turns_are_what_was_said() {
+fn turns_hold_what_was_said() {
     let turn_end = |text: &str| tell("TranscriptTurnEnd", json!({"text": text, "uuid": "e"}));
     let typed = |text: &str| tell("TranscriptPrompt", json!({"text": text, "uuid": text}));
     let fatal =
@@ -217,7 +217,7 @@ fn turns_are_what_was_said() {
 }
 
 #[test]
-fn transcript_words_carry_their_own_time() {
+fn transcript_text_keeps_its_own_time() {
     let story = Story::of([prompt("W"), line("Let me see.", "u1", "tool_use")]);
     let turns: Vec<_> = story
         .outcomes
@@ -267,9 +267,9 @@ fn commands_begin_and_end() {
     assert_eq!(adopted.current_command.unwrap().instruction.as_deref(), Some("W"));
 }
 
-/// A busy machine starts the hook long after the client has stamped the line, and gets to write the line even later.
+/// A busy machine starts the hook long after the client stamped the line, and writes the line even later.
 #[test]
-fn a_stop_whose_text_comes_late_asks_or_ends_as_the_text_says() {
+fn a_stop_whose_text_arrives_late_is_judged_by_the_text() {
     let asks = "awaiting_input attention Shall I push it?";
     let late = |text: &str, ago: u64| line(text, "1", "end_turn").ago(ago);
     each_row(

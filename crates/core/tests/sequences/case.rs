@@ -59,7 +59,7 @@ pub fn all() -> Vec<Case> {
     files.iter().map(|file| serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap()).collect()
 }
 
-/// Second `s` of the recording, as a moment of ours.
+/// Second `s` of the recording, as a time of the test.
 pub fn moment(s: f64) -> Stamp {
     Stamp(1_800_000_000_000_000_000 + (s * 1e9) as i64)
 }

@@ -1,4 +1,4 @@
-//! What a user must see, as the cases say it.
+//! What a user must see, according to the cases.
 
 use crate::case::Expected;
 use crate::player::Player;
@@ -6,7 +6,7 @@ use headspace_core::model::AgentView;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
-/// Which agent carries which of the case's names.
+/// Which agent has which of the case's names.
 pub type Labels = BTreeMap<String, i64>;
 
 pub fn problems(player: &Player, expected: &Expected, labels: &mut Labels) -> Vec<String> {
@@ -99,7 +99,7 @@ pub fn matches(pattern: &str, text: &str) -> bool {
     regress::Regex::with_flags(pattern, flags).unwrap().find(text).is_some()
 }
 
-/// The turns in order; progress and answers given in a dialog may stand between.
+/// The first turn that differs, in order; progress and answers given in a dialog may come between.
 pub fn wrong_turn(player: &Player, agent_id: i64, wanted: &[Value]) -> Option<String> {
     let fits = |turn: &headspace_core::model::Turn, want: &Value| {
         let part = |i: usize| want[i].as_str().unwrap();

@@ -1,4 +1,4 @@
-//! Runs of the real client with what it wrote about itself: however late, doubled or incomplete its file is read, the
+//! Runs of the real client with its status file: however late, repeated or incomplete the readings are, the
 //! last word is the client's.
 
 use headspace_core::engine;
@@ -53,7 +53,7 @@ fn is_status(event: &Event) -> bool {
     event.name == observed::CLIENT_STATUS
 }
 
-/// What becomes of a reading of the client's file.
+/// What happens to a reading of the client's file.
 #[derive(Clone, Copy, Debug)]
 struct Fate {
     late_ms: u64,
@@ -66,7 +66,7 @@ fn fates() -> impl Strategy<Value = Vec<Fate>> {
     prop::collection::vec(fate.prop_map(|(late_ms, missing, twice)| Fate { late_ms, missing, twice }), 90)
 }
 
-/// The events up to and with `last`, in the order they arrive.
+/// The events up to and including `last`, in the order they arrive.
 fn arrivals(events: &[Event], last: usize, fates: &[Fate]) -> Vec<Event> {
     let mut line: Vec<(i64, Event)> = Vec::new();
     for (index, event) in events[..last].iter().enumerate() {
@@ -90,7 +90,7 @@ fn arrivals(events: &[Event], last: usize, fates: &[Fate]) -> Vec<Event> {
 fn agree(name: &str, events: &[Event], fates: &[Fate]) -> Result<(), String> {
     for last in (0..events.len()).filter(|index| is_status(&events[*index])) {
         let said = &events[last];
-        // A hook that is newer than the client's word knows more.
+        // A newer hook knows more than the file.
         if events[..last].iter().any(|event| event.at >= said.at) {
             continue;
         }
@@ -147,7 +147,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(64) })]
 
     #[test]
-    fn the_client_has_the_last_word_however_its_file_was_read_before(
+    fn the_client_has_the_last_word_however_its_file_was_read(
         picked in any::<prop::sample::Index>(),
         fates in fates(),
     ) {

@@ -1,4 +1,4 @@
-//! What the edge does for the engine: looks directories up, and reads transcript lines.
+//! What the server does for the engine: it looks up directories and reads transcript lines.
 
 use crate::case::Case;
 use headspace_core::model::{Facts, Source, observed};
@@ -45,7 +45,7 @@ pub struct Observation {
     pub body: Value,
 }
 
-/// What a line of a main transcript tells.
+/// The observations in a line of a main transcript.
 pub fn observations(line: &Value) -> Vec<Observation> {
     let text = |field: &str| line.get(field).and_then(Value::as_str).unwrap_or_default();
     let flag = |field: &str| line.get(field) == Some(&Value::Bool(true));

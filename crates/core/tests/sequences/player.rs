@@ -81,7 +81,7 @@ impl<'a> Player<'a> {
         }
     }
 
-    /// What became of the outside before the next hook: transcript lines, ended processes.
+    /// What happens outside before the next hook: transcript lines, ended processes.
     pub fn pause(&mut self, after: Option<usize>, urgent: bool) {
         for (at, session, mut line) in std::mem::take(&mut self.gaps[after.map_or(0, |i| i + 1)]) {
             self.now = self.now.max(moment(at));
@@ -114,7 +114,7 @@ impl<'a> Player<'a> {
         }
     }
 
-    /// Tells of agents whose process is gone.
+    /// Reports agents whose process has ended.
     fn bury(&mut self) {
         let gone: Vec<(String, u32, u64)> = self
             .world

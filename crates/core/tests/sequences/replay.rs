@@ -1,4 +1,4 @@
-//! Whatever comes in whatever order: the stored events, replayed into an empty world, give the live projection.
+//! Whatever arrives in whatever order, replaying the stored events gives the live projection.
 
 use crate::case;
 use crate::player::{Player, Reading};
@@ -66,7 +66,7 @@ fn restarted(world: &World) -> World {
     World::load(agents, world.counters())
 }
 
-/// What must hold of every agent at any time.
+/// What must be true for every agent at any time.
 fn sound(world: &World, now: Stamp) {
     for agent in world.agents() {
         let view = agent.view(now, None);

@@ -1,4 +1,4 @@
-//! Names that a program gives to modules and functions of its own accord.
+//! Names that a program gives to imported modules and functions.
 
 use crate::code::tokens::Token;
 use std::collections::HashMap;
@@ -32,7 +32,7 @@ fn module_name(tokens: &[Token]) -> Option<(&str, &'static str)> {
     Some((name, module))
 }
 
-/// `from shutil import rmtree as r`: wherever it says `r`, `rmtree` is meant.
+/// `from shutil import rmtree as r`: every `r` becomes `rmtree` again.
 pub(super) fn undo(tokens: &mut [Token]) {
     let mut renamed: HashMap<String, String> = HashMap::new();
     for window in tokens.windows(3) {

@@ -1,4 +1,4 @@
-//! Calls in a program: which function, on what, with which plain arguments.
+//! Calls in a program: which function, on which object, with which plain arguments.
 
 use crate::code::Language;
 use crate::code::aliases;
@@ -21,18 +21,18 @@ struct CodeScan<'t> {
     partner: Vec<usize>,
     language: Language,
     variables: HashMap<String, String>,
-    /// Variables of a loop over literal names.
+    /// Variables of loops over literal names.
     alternatives: HashMap<String, Vec<String>>,
     networks: bool,
-    /// Expressions inside of expressions at the moment.
+    /// How deep the expression at hand is nested.
     depth: Cell<usize>,
 }
 
-/// Deeper expressions than this stand for nothing known.
+/// The value of an expression nested deeper than this is unknown.
 const MAX_VALUE_DEPTH: usize = 40;
-/// Longer chains of methods than this are not followed to their start.
+/// A chain of methods longer than this is not followed back to its start.
 const MAX_CHAIN_TOKENS: usize = 60;
-/// A call without its closing bracket is looked at this far.
+/// A call without its closing bracket is read this far.
 const MAX_UNCLOSED_TOKENS: usize = 200;
 /// A loop over more names than this is not followed.
 const MAX_VARIABLES: usize = 64;
@@ -122,7 +122,7 @@ impl CodeScan<'_> {
         self.tokens.get(at) == Some(&Token::Punct(c))
     }
 
-    /// The ranges of a call's arguments: in brackets, or in Perl and Ruby behind the name.
+    /// The ranges of a call's arguments: in brackets, or, in Perl and Ruby, right after the name.
     fn arguments(&self, at: usize) -> Option<Vec<Range<usize>>> {
         let (from, to) = if self.is(at + 1, '(') {
             (at + 2, self.close(at + 1))
@@ -150,7 +150,7 @@ impl CodeScan<'_> {
         }
     }
 
-    /// `from..to` at its commas.
+    /// Splits `from..to` at its commas.
     fn split(&self, from: usize, to: usize) -> Vec<Range<usize>> {
         let mut parts = Vec::new();
         let mut start = from;
@@ -189,7 +189,7 @@ impl CodeScan<'_> {
         Some(String::new())
     }
 
-    /// The expression a method is called on, back to where its chain of names and calls starts.
+    /// The expression a method is called on, back to the start of its chain of names and calls.
     fn receiver(&self, at: usize) -> Option<Range<usize>> {
         if at < 2 || !self.is(at - 1, '.') {
             return None;
@@ -249,7 +249,7 @@ impl CodeScan<'_> {
         text.replace(GAP, &hole.to_string())
     }
 
-    /// What an expression stands for, as far as it is plain: texts, known variables, joined paths.
+    /// The value of an expression as far as it is plain: texts, known variables, joined paths.
     fn value(&self, eval: &mut Evaluator<'_>, state: &ShellState, range: Range<usize>) -> String {
         if self.depth.get() >= MAX_VALUE_DEPTH || !eval.spend(range.len()) {
             return eval.origins.hole("…", Tags::NONE).to_string();
@@ -295,7 +295,7 @@ impl CodeScan<'_> {
         }
     }
 
-    /// A name inside an expression: a variable, a known call, or nobody knows. Returns the last token used.
+    /// A name inside an expression: a variable, a known call, or unknown. Returns the last token used.
     fn named(&self, eval: &mut Evaluator<'_>, state: &ShellState, name: &str, at: usize) -> (String, usize) {
         const SEE_THROUGH: [&str; 17] = [
             "os",
@@ -319,7 +319,7 @@ impl CodeScan<'_> {
         match name {
             "home" | "homedir" => (eval.locations.home.clone(), self.after_call(at)),
             "getcwd" | "cwd" | "pwd" | "__dirname" => (eval.current_dir(state), self.after_call(at)),
-            // The module is no part of what its functions give.
+            // The module is not part of what its functions return.
             "require" => (String::new(), self.after_call(at)),
             "mkdtemp" | "mkstemp" | "mkdtempSync" | "TemporaryDirectory" | "NamedTemporaryFile"
             | "gettempdir" | "tmpdir" | "mktmpdir" => {
@@ -354,7 +354,7 @@ impl CodeScan<'_> {
                 let close = self.close(at + 1);
                 let pattern = self.split(at + 2, close).first().cloned();
                 let pattern = pattern.map_or_else(String::new, |part| self.value(eval, state, part));
-                // On a path it is a part of its own: `Path("build").glob("*.o")`
+                // Called on a path it adds a component: `Path("build").glob("*.o")`
                 let on_path = at > 1 && self.is(at - 1, '.') && self.is(at - 2, ')');
                 let deep = if name == "rglob" { format!("/{DEEP}/") } else { "/".to_owned() };
                 let joint = if on_path { deep.as_str() } else { "" };
@@ -382,7 +382,7 @@ impl CodeScan<'_> {
         }
     }
 
-    /// The words of `["rm", "-rf", x]`, or `None` if it is no list.
+    /// The words of `["rm", "-rf", x]`; `None` if it is not a list.
     fn list(
         &self,
         eval: &mut Evaluator<'_>,
@@ -405,7 +405,7 @@ impl CodeScan<'_> {
         })
     }
 
-    /// `for name in glob("build/*")`, `for x in ["a", "b"]`: what the variable will be, wherever it is used.
+    /// `for name in glob("build/*")`, `for x in ["a", "b"]`: what the variable will hold wherever it is used.
     fn loops(&mut self, eval: &mut Evaluator<'_>, state: &ShellState) {
         for at in 0..self.tokens.len() {
             let binds = matches!(self.name(at), Some("in" | "of" | "as")) && at > 0 && eval.spend(1);
@@ -441,7 +441,7 @@ impl CodeScan<'_> {
         }
     }
 
-    /// Where the thing that a loop goes over ends.
+    /// Where the expression that a loop iterates over ends.
     fn end_of_iterated(&self, from: usize) -> usize {
         let mut at = from;
         while at < self.tokens.len().min(from + MAX_UNCLOSED_TOKENS) {
@@ -479,7 +479,7 @@ impl CodeScan<'_> {
         )
     }
 
-    /// `array_map("unlink", …)`, `map(os.remove, …)`, `files.forEach(fs.unlinkSync)`: a function handed to another.
+    /// `array_map("unlink", …)`, `map(os.remove, …)`, `files.forEach(fs.unlinkSync)`: a function passed to another.
     fn callback(
         &mut self,
         eval: &mut Evaluator<'_>,
@@ -518,7 +518,7 @@ impl CodeScan<'_> {
         self.act_on_all(eval, state, function.1, at, &values, subject)
     }
 
-    /// As [`CodeScan::act`], once for each value that a loop's variable may have.
+    /// Like [`CodeScan::act`], once for each value a loop variable may have.
     fn act_on_all(
         &mut self,
         eval: &mut Evaluator<'_>,

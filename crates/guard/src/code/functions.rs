@@ -1,24 +1,24 @@
-//! The functions of several languages that run, delete, write or read: a table.
+//! A table of the functions in several languages that run, delete, write or read something.
 
 /// What a function does with its arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FunctionEffect {
     /// Shell text, or a program and its arguments.
     Runs,
-    /// As [`FunctionEffect::Runs`], with the program named once more: `execvp("rm", ["rm", …])`.
+    /// Like [`FunctionEffect::Runs`], with the program named a second time: `execvp("rm", ["rm", …])`.
     RunsNamed,
     Deletes,
     Writes,
     Reads,
-    /// Reads or writes by its mode: `open(path, "w")`.
+    /// Reads or writes, depending on its mode: `open(path, "w")`.
     Opens,
-    /// From the first to the second.
+    /// From the first argument to the second.
     Copies,
     Moves,
     Links,
     /// From the network to a file.
     Downloads,
-    /// Code from text.
+    /// Runs text as code.
     Evaluates,
     /// Acts on the object it is called on: `Path("x").write_text(…)`.
     WritesSelf,
@@ -26,7 +26,7 @@ pub(super) enum FunctionEffect {
 }
 use FunctionEffect::*;
 
-/// Objects a function must belong to; empty means any or none.
+/// The objects a function must belong to; empty means any or none.
 pub(super) type Owners = &'static [&'static str];
 const SYSTEM: Owners = &[
     "os",
@@ -63,7 +63,7 @@ const FILES: Owners = &[
     "fsextra",
 ];
 
-/// Sorted by name. `bare` tells whether the name alone is enough.
+/// Sorted by name. The flag says whether the bare name is enough.
 static FUNCTIONS: &[(&str, FunctionEffect, Owners, bool)] = &[
     ("Command", Runs, &["deno"], false),
     ("Function", Evaluates, &[], true),
@@ -200,7 +200,7 @@ pub(super) const NETWORK: [&str; 22] = [
     "got",
     "http",
 ];
-/// Names that turn letters into other letters.
+/// Names that decode text.
 pub(super) const DECODERS: [&str; 17] = [
     "pack",
     "b64decode",

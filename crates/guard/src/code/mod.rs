@@ -1,4 +1,4 @@
-//! Programs on the command line: `python -c`, `node -e`, a heredoc to `perl`. Not understood, only scanned for
+//! Programs on the command line: `python -c`, `node -e`, a heredoc to `perl`. They are not understood, only scanned for
 //! calls that run, delete, write or read something, with the arguments as far as they are plain text.
 
 mod aliases;
@@ -24,12 +24,12 @@ pub(crate) enum Language {
     Php,
     AppleScript,
     PowerShell,
-    /// Scanned like the others, with the commonest conventions.
+    /// Scanned like the others, using the most common conventions.
     Other,
 }
 
 impl Language {
-    /// What runs a script, by its first line.
+    /// The language of a script, by its first line.
     pub(crate) fn of_shebang(text: &str) -> Language {
         let first = text.lines().next().unwrap_or("");
         if !first.starts_with("#!") {
@@ -51,7 +51,7 @@ impl Language {
     }
 }
 
-/// Scans a program of any language but the shell's own.
+/// Scans a program in any language but the shell's.
 pub(crate) fn judge(
     eval: &mut Evaluator<'_>,
     state: &mut ShellState,
@@ -66,7 +66,7 @@ pub(crate) fn judge(
     }
 }
 
-/// As [`judge`], for code that no command line carries.
+/// Like [`judge`], for code that does not come from a command line.
 pub(crate) fn judge_tool(
     eval: &mut Evaluator<'_>,
     state: &mut ShellState,

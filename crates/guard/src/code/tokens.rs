@@ -1,12 +1,12 @@
-//! A tokenizer that is good enough for one-liners in Python, JavaScript, Perl, Ruby and PHP alike: names,
-//! strings, brackets. It knows no grammar and never fails.
+//! A tokenizer that is good enough for one-liners in Python, JavaScript, Perl, Ruby and PHP alike: names, strings,
+//! brackets. It has no grammar and never fails.
 
 use crate::code::Language;
 
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Token {
     Name(String),
-    /// Its text; `true` if variables or expressions stood in it (each now a [`GAP`]).
+    /// Its text; `true` if it contained variables or expressions (each is now a [`GAP`]).
     Text(String, bool),
     /// Text between backticks that the language runs as a command.
     Command(String),
@@ -14,10 +14,10 @@ pub(super) enum Token {
     Line,
 }
 
-/// Where a string had an expression in it.
+/// Stands for an expression inside a string.
 pub(super) const GAP: char = '\u{1}';
 
-/// What the guard looks at; a program longer than this on a command line is cut.
+/// A longer program on a command line is cut off here.
 const MAX_TOKENS: usize = 200_000;
 
 pub(super) fn read(code: &str, language: Language) -> Vec<Token> {
@@ -126,7 +126,7 @@ impl Lexer {
         Token::Name(name.trim_start_matches(['$', '@']).to_owned())
     }
 
-    /// `qx{…}`, `%x(…)`: from the delimiter at hand to its partner.
+    /// `qx{…}`, `%x(…)`: from this delimiter to its partner.
     fn delimited(&mut self) -> Token {
         let open = self.peek(0);
         let close = match open {
@@ -159,7 +159,7 @@ impl Lexer {
                 self.at += if triple { 3 } else { 1 };
                 return Token::Text(text, gaps);
             }
-            // In Python and JavaScript a line end shows that this was no string.
+            // In Python and JavaScript a line end shows that this was not a string.
             let one_line = matches!(self.language, Language::Python | Language::JavaScript) && quote != '`';
             if c == '\n' && !triple && one_line {
                 break;
@@ -237,7 +237,7 @@ impl Lexer {
     }
 }
 
-/// For every opening bracket the index of its closing one, and the other way round.
+/// For each opening bracket the index of its closing one, and vice versa.
 pub(super) fn brackets(tokens: &[Token]) -> Vec<usize> {
     let mut partner = vec![usize::MAX; tokens.len()];
     let mut open = Vec::new();

@@ -1,4 +1,4 @@
-//! Assignments, and the variables whose value is an act in itself.
+//! Assignments, and the variables whose values have an effect by themselves.
 
 use crate::eval::Evaluator;
 use crate::eval::shell_state::{ShellState, Var};
@@ -6,7 +6,7 @@ use crate::eval::value::{Stream, has_special};
 use crate::rules;
 use crate::shell::{Assign, Assigned};
 
-/// Variables whose value some program runs as a command.
+/// Variables whose values some program runs as a command.
 const COMMAND_VARIABLES: [&str; 15] = [
     "GIT_SSH_COMMAND",
     "GIT_EDITOR",
@@ -76,13 +76,13 @@ impl Evaluator<'_> {
         };
         match at {
             Some(at) if at < items.len() => items[at] = value,
-            // A name as the key, or a gap: the place is lost, the value is not.
+            // The key is a name, or leaves a gap: the position is lost, the value is not.
             _ => items.push(value),
         }
         state.put(&assign.name, Var::Array(items));
     }
 
-    /// Sets a variable, and looks at those that switch the history off or hold commands.
+    /// Sets a variable; checks those that turn the history off or hold commands.
     pub(crate) fn set_variable(&mut self, state: &mut ShellState, name: &str, value: String) {
         self.check_variable(state, name, &value);
         state.set(name, value);
@@ -101,7 +101,7 @@ impl Evaluator<'_> {
         if name.starts_with("GIT_CONFIG_KEY") && value.eq_ignore_ascii_case("core.hooksPath") {
             self.report(&state.machine.clone(), &rules::GIT_HOOKS_PATH, format!("{name}={value}"));
         }
-        // A shell that is started runs this file first.
+        // A shell runs this file first when it starts.
         if name == "BASH_ENV"
             && let Stream::Text(text, _) = self.read(state, value)
         {

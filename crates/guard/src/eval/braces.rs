@@ -1,9 +1,9 @@
-//! Brace expansion: `{a,b}`, `{1..3}`, nested. It comes before everything else, so it works on the parts of a
-//! word: a letter that is not quoted, or anything else as a whole.
+//! Brace expansion: `{a,b}`, `{1..3}`, nested. It comes before all other expansions, so it works on the parts of a
+//! word: an unquoted letter, or any other part as a whole.
 
 use crate::shell::{Part, Word};
 
-/// More words than this are not made; the word stays as it is, and what it names is unknown.
+/// Beyond this many words the word is left as it is, and what it names is unknown.
 const MAX_BRACE_WORDS: usize = 2000;
 
 #[derive(Clone)]
@@ -12,7 +12,7 @@ enum Unit<'w> {
     Part(&'w Part),
 }
 
-/// All words that `word` stands for; `None` if there is nothing to expand. An error means too many.
+/// All words that `word` stands for; `None` if there is nothing to expand, an error if there are too many.
 pub(super) fn expand(word: &Word) -> Option<Result<Vec<Word>, ()>> {
     let has_braces = word.parts.iter().any(|part| matches!(part, Part::Bare(text) if text.contains('{')));
     if !has_braces {
@@ -34,7 +34,7 @@ pub(super) fn expand(word: &Word) -> Option<Result<Vec<Word>, ()>> {
     })
 }
 
-/// For every `{` the index of its `}`, found in one pass.
+/// For each `{` the index of its `}`, found in one pass.
 fn matching(units: &[Unit<'_>]) -> Vec<usize> {
     let mut closes = vec![usize::MAX; units.len()];
     let mut open = Vec::new();
@@ -98,7 +98,7 @@ fn alternatives<'w>(
     Some(lists)
 }
 
-/// What stands between the braces, as a list of choices; `Some(None)` if it is no brace expansion.
+/// What is between the braces, as a list of choices; `Some(None)` if it is not a brace expansion.
 #[allow(clippy::type_complexity)]
 fn policy<'w>(
     units: &[Unit<'w>],

@@ -1,4 +1,4 @@
-//! Words ▶ fields: tilde, braces, parameters, command substitution, splitting.
+//! From words to fields: tilde, braces, parameters, command substitution, splitting.
 
 use crate::eval::shell_state::{ShellState, Var};
 use crate::eval::value::{Origin, Stream, Tags, activate};
@@ -6,12 +6,12 @@ use crate::eval::{Evaluator, braces};
 use crate::shell::{Part, Script, Word};
 use std::rc::Rc;
 
-/// The fields of one word while they grow.
+/// The fields of one word while they are being built.
 #[derive(Default)]
 struct FieldBuilder {
     done: Vec<String>,
     current: String,
-    /// A quote makes a field even if nothing is in it.
+    /// Quotes make a field even if they are empty.
     open: bool,
 }
 
@@ -34,7 +34,7 @@ impl FieldBuilder {
     }
 }
 
-/// What a parameter stands for: one value, or all of an array.
+/// The value of a parameter: one value, or all of an array.
 pub(super) enum Expansion {
     One(String),
     All(Vec<String>),
@@ -65,7 +65,7 @@ impl Evaluator<'_> {
                 self.pick = pick;
                 self.alternatives = 1;
                 for field in self.fields(state, word) {
-                    // Against quadratic work, only neighbours are compared once there are many.
+                    // To avoid quadratic work, long lists are not checked for duplicates.
                     if fields.len() > 64 || !fields.contains(&field) {
                         fields.push(field);
                     }
@@ -146,7 +146,7 @@ impl Evaluator<'_> {
         fields.finish()
     }
 
-    /// The one text a word stands for where the shell does not split: assignments, redirections, here-strings.
+    /// The single text a word stands for where the shell does not split: assignments, redirections, here-strings.
     pub(crate) fn single(&mut self, state: &mut ShellState, word: &Word, globs: bool) -> String {
         let mut text = String::new();
         for (at, part) in word.parts.iter().enumerate() {
@@ -222,7 +222,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// Splits an unquoted value at the separators; globs in it become active.
+    /// Splits an unquoted value at the separators; its globs become active.
     fn push_split(&mut self, state: &ShellState, fields: &mut FieldBuilder, text: &str) {
         let separators = match state.vars.get("IFS") {
             Some(Var::Scalar(values)) => values.first().map_or(" \t\n", String::as_str),
@@ -247,7 +247,7 @@ impl Evaluator<'_> {
     fn tilde(&mut self, state: &ShellState, text: &str, whole: bool) -> String {
         let Some(rest) = text.strip_prefix('~') else { return text.to_owned() };
         let name_end = rest.find('/').unwrap_or(rest.len());
-        // `~"$user"`: a name that goes on in another part is no plain tilde.
+        // `~"$user"`: a name that continues in another part is not a plain tilde.
         if name_end == rest.len() && !whole {
             return text.to_owned();
         }
@@ -288,19 +288,19 @@ impl Evaluator<'_> {
         }
     }
 
-    /// One of several possible values, and a note that there are several.
+    /// One of several possible values; also records that there are several.
     pub(crate) fn choose<T: Clone>(&mut self, values: &[T]) -> Option<T> {
         self.alternatives = self.alternatives.max(values.len());
         if values.is_empty() { None } else { Some(values[self.pick % values.len()].clone()) }
     }
 }
 
-/// Whether expansion makes this part, which can make it longer than what was written.
+/// Whether this part comes from an expansion and so can be longer than what was written.
 fn is_made(part: &Part) -> bool {
     matches!(part, Part::Parameter(_) | Part::Command(_))
 }
 
-/// Where the tilde stands in `of=~/x`: bash expands it in every word that looks like an assignment.
+/// Where the tilde is in `of=~/x`: bash expands it in every word that looks like an assignment.
 fn assigned_tilde(text: &str) -> Option<usize> {
     let (name, value) = text.split_once('=')?;
     let is_name = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')

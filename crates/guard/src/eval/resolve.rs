@@ -1,4 +1,4 @@
-//! Where a value leads: to one path, to what a glob matches, or to a place that is only partly known.
+//! Where a value leads: to one path, to what a glob matches, or to a path that is only partly known.
 
 use crate::eval::shell_state::ShellState;
 use crate::eval::value::{Tags, is_hole};
@@ -11,13 +11,13 @@ pub(crate) enum ResolvedPath {
     Known(String),
     /// `$X/rest`
     UnknownStart(String),
-    /// `/known/$X/rest`: the directory in front of the hole, and the whole.
+    /// `/known/$X/rest`: the directory before the hole, and the whole path.
     UnknownPart(String, String),
-    /// Relative to a directory nobody knows.
+    /// Relative to an unknown directory.
     NoDirectory(String),
 }
 
-/// More matches of a glob than this are not looked at one by one.
+/// If a glob has more matches than this, they are not looked at one by one.
 const MAX_GLOB_MATCHES: usize = 500;
 
 impl Evaluator<'_> {
@@ -46,7 +46,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// Numbers, dates and hashes cannot lead elsewhere: they become a letter of the name.
+    /// Numbers, dates and hashes cannot lead elsewhere: each becomes one letter of the name.
     fn known_tokens(&self, value: &str) -> String {
         if !value::has_special(value) {
             return value.to_owned();
@@ -60,7 +60,7 @@ impl Evaluator<'_> {
             .collect()
     }
 
-    /// The canonical directory in front of the first glob, and the components from there on, with `..` undone.
+    /// The canonical directory before the first glob, and the components from there on, with `..` resolved.
     pub(super) fn split_glob(&self, path: &str) -> (String, Vec<String>) {
         let parts: Vec<&str> = paths::split(path).collect();
         let first = parts.iter().position(|part| value::has_special(part)).unwrap_or(parts.len());
@@ -80,7 +80,7 @@ impl Evaluator<'_> {
         (dir, patterns)
     }
 
-    /// The canonical directory in front of a path's globs; the whole path if it has none.
+    /// The canonical directory before a path's globs; the whole path if it has none.
     pub(crate) fn before_glob(&self, path: &str) -> (String, Vec<String>) {
         if value::has_glob(path) {
             self.split_glob(path)
@@ -89,13 +89,13 @@ impl Evaluator<'_> {
         }
     }
 
-    /// What a path with globs matches on the disk now.
+    /// What a path with globs matches on disk now.
     pub(crate) fn glob_path(&self, path: &str) -> Vec<String> {
         let (dir, patterns) = self.split_glob(path);
         self.glob(&dir, &patterns)
     }
 
-    /// What `dir/pattern/…` matches on the disk now.
+    /// What `dir/pattern/…` matches on disk now.
     pub(super) fn glob(&self, dir: &str, patterns: &[String]) -> Vec<String> {
         let mut found = vec![dir.to_owned()];
         for (at, part) in patterns.iter().enumerate() {
@@ -124,7 +124,7 @@ impl Evaluator<'_> {
         found
     }
 
-    /// All paths that a value may mean, for judging by name: as written, and what its globs match.
+    /// All paths that a value may mean, to be judged by name: as written, and what its globs match.
     pub(super) fn candidates(&mut self, state: &ShellState, value: &str) -> Vec<String> {
         match self.resolve(state, value) {
             ResolvedPath::Known(path) if value::has_glob(&path) => {

@@ -1,4 +1,4 @@
-//! Lists, pipelines, branches and loops: all ways a line can go, one after the other.
+//! Lists, pipelines, branches and loops: every way a line can go, one after another.
 
 use crate::eval::shell_state::{MAX_POSSIBLE_VALUES, ShellState, Var};
 use crate::eval::value;
@@ -29,7 +29,7 @@ impl Evaluator<'_> {
         out
     }
 
-    /// A script in a process of its own: what it sets is forgotten, its traps run at its end.
+    /// Runs a script as a separate process: what it sets is forgotten, and its traps run at its end.
     pub(crate) fn subshell(
         &mut self,
         state: &ShellState,
@@ -59,7 +59,7 @@ impl Evaluator<'_> {
         let mut out = self.pipeline(state, &item.first, stdin, output_used);
         let after_first = (!item.rest.is_empty()).then(|| state.vars.clone());
         for (link, pipeline) in &item.rest {
-            // An alternative copies and compares everything that is known.
+            // An alternative copies and compares all known variables.
             if !self.tick() || *link == Link::Or && !self.spend(state.vars.len()) {
                 break;
             }
@@ -112,7 +112,7 @@ impl Evaluator<'_> {
             stream = self.command(&mut inner, stage, &stream, at < last || output_used);
             self.run_traps(&mut inner);
             if at < last && matches!(stream, Stream::None) {
-                // It prints something, whatever it is.
+                // It prints something unknown.
                 stream = Stream::Data(Tags::NONE);
             }
         }
@@ -175,7 +175,7 @@ impl Evaluator<'_> {
                     Some(words) => self.all_fields(state, words),
                     None => state.args.as_ref().clone(),
                 };
-                // Over nothing, the body does not run.
+                // With an empty list the body does not run.
                 if values.is_empty() && words.as_ref().is_none_or(|words| words.is_empty()) {
                     return Stream::None;
                 }
@@ -203,7 +203,7 @@ impl Evaluator<'_> {
                     let mut inner = before.clone();
                     let patterns: Vec<String> =
                         patterns.iter().map(|pattern| self.single(&mut inner, pattern, true)).collect();
-                    // Arms that a known subject cannot reach are not walked.
+                    // Arms that a known subject cannot reach are skipped.
                     let reachable = value::has_special(&subject)
                         || patterns.iter().any(|pattern| glob::matches(pattern, &subject));
                     if reachable {
@@ -255,8 +255,8 @@ impl Evaluator<'_> {
         out
     }
 
-    /// `((rm -rf /usr))` is arithmetic to the shell, and a trap for everybody else: asked, if as a command it
-    /// would be more than that.
+    /// `((rm -rf /usr))` is arithmetic to the shell and a trap for everyone else: asked if it would be forbidden as a
+    /// command.
     fn check_arithmetic(&mut self, state: &ShellState, text: &str) {
         if !text.contains(' ') {
             return;
@@ -269,7 +269,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// A loop's body: it may run or not.
+    /// A loop's body may or may not run.
     fn body(&mut self, state: &mut ShellState, body: &Script, stdin: &Stream, output_used: bool) -> Stream {
         let mut inner = state.clone();
         let out = self.script(&mut inner, body, stdin, output_used);

@@ -1,14 +1,14 @@
-//! What a shell knows at one point of a line: variables, functions, the directory. Cheap to copy, because
-//! every subshell and every branch gets one.
+//! What a shell knows at one point of a line: variables, functions, the directory. Cheap to copy, because every
+//! subshell and every branch gets a copy.
 
 use crate::eval::value::ANYTHING;
 use crate::shell::Command;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-/// More possible values than this, and one more stands for "something else".
+/// Beyond this many possible values, one more stands for "something else".
 pub(crate) const MAX_POSSIBLE_VALUES: usize = 1024;
-/// The same for values that come from branches; they multiply where a loop's do not.
+/// The same for values from branches, which multiply where those of a loop do not.
 const MAX_BRANCH_VALUES: usize = 12;
 
 /// A variable. A scalar may have several possible values: a loop's, or those of two branches.
@@ -18,16 +18,16 @@ pub(crate) enum Var {
     Array(Vec<String>),
 }
 
-/// Whose machine the commands run on.
+/// The machine that the commands run on.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) enum Machine {
     #[default]
     Local,
     /// Behind `ssh`.
     Remote,
-    /// In a container or pod that lives on: as [`Machine::Remote`], but files of its own come and go.
+    /// In a container or pod that keeps running: like [`Machine::Remote`], but its own files come and go.
     LiveContainer,
-    /// In a container, with (directory here, directory there) for what it shares with this machine.
+    /// In a container, with pairs (directory here, directory there) for what it shares with this machine.
     Container(Rc<Vec<(String, String)>>),
 }
 
@@ -36,11 +36,11 @@ pub(crate) struct ShellState {
     pub vars: Rc<HashMap<String, Var>>,
     pub functions: Rc<HashMap<String, Rc<Command>>>,
     pub aliases: Rc<HashMap<String, String>>,
-    /// Possible working directories; `None` is one that nobody knows.
+    /// Possible working directories; `None` means unknown.
     pub cwd: Rc<Vec<Option<String>>>,
     pub old_cwd: Rc<Vec<Option<String>>>,
     pub dirs: Vec<Rc<Vec<Option<String>>>>,
-    /// `$1` and on.
+    /// `$1` and so on.
     pub args: Rc<Vec<String>>,
     /// `$_`
     pub last_word: String,
@@ -97,7 +97,7 @@ impl ShellState {
         self.old_cwd = std::mem::replace(&mut self.cwd, Rc::new(dirs));
     }
 
-    /// Both may have happened: `other` is another way the line could have gone.
+    /// Merges the outcome of another way the line could have gone: either may have happened.
     pub(crate) fn merge(&mut self, other: ShellState) {
         if other.ended {
             return;
@@ -155,7 +155,7 @@ fn add_values(mine: &mut Vec<String>, theirs: &[String]) {
             continue;
         }
         if mine.len() >= MAX_BRANCH_VALUES {
-            // Nothing is dropped in silence: from here on it may be anything.
+            // Nothing is dropped silently: from here on the value may be anything.
             let anything = ANYTHING.to_string();
             if !mine.contains(&anything) {
                 mine.push(anything);

@@ -11,7 +11,7 @@ use crate::shell::{Command, Simple};
 use std::rc::Rc;
 
 impl Evaluator<'_> {
-    /// A simple command, once for each of the values that its variables may have.
+    /// A simple command, once for each combination of values its variables may have.
     pub(crate) fn simple(
         &mut self,
         state: &mut ShellState,
@@ -123,7 +123,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// Shows a command, with all its words known as far as they can be, to the rules.
+    /// Shows a command, with its words as far as they are known, to the rules.
     pub(crate) fn call(
         &mut self,
         state: &mut ShellState,
@@ -148,7 +148,7 @@ impl Evaluator<'_> {
             return Stream::Data(Tags::NONE);
         }
         if self.nested >= MAX_NESTED_COMMANDS {
-            self.report(&state.machine, &rules::SHELL_UNREADABLE, "commands inside commands without end");
+            self.report(&state.machine, &rules::SHELL_UNREADABLE, "endless commands inside commands");
             return Stream::Data(Tags::NONE);
         }
         self.depth += 1;
@@ -159,7 +159,7 @@ impl Evaluator<'_> {
         out
     }
 
-    /// What the user, or the project, wants denied or asked.
+    /// Applies what the user or the project wants denied or asked.
     pub(crate) fn apply_user_rules(&mut self, state: &ShellState, argv: &[String]) {
         if self.policy.deny.is_empty() && self.policy.ask.is_empty() {
             return;

@@ -1,9 +1,9 @@
-//! Values: text as the shell would hand it on, in which some places may be unknown.
+//! Values: text as the shell would pass it on, parts of which may be unknown.
 //!
-//! A value is a `String`. Two kinds of characters in it are not text: active globs (a `*` that was not quoted)
-//! and holes, each the number of an [`Origin`] that says where the unknown text comes from. They live in a
-//! private plane of Unicode that the guard refuses in its input, so values can be joined, cut, split and even
-//! read as code again with plain string functions.
+//! A value is a `String`. Two kinds of characters in it are not text: active globs (a `*` that was not quoted) and
+//! holes, each the number of an [`Origin`] that says where the unknown text comes from. They are in a private plane of
+//! Unicode that the guard rejects in its input, so values can be joined, cut, split and even parsed as code again with
+//! plain string functions.
 
 /// An unquoted `*`, `?`, `[`.
 pub(crate) const STAR: char = '\u{100000}';
@@ -13,10 +13,10 @@ pub(crate) const OPEN: char = '\u{100002}';
 pub(crate) const DEEP: char = '\u{100003}';
 const FIRST_HOLE: u32 = 0x10_0100;
 const MAX_HOLES: usize = 60_000;
-/// The first hole: a value that has had too many to follow.
+/// The first hole: a value with too many possibilities to follow.
 pub(crate) const ANYTHING: char = '\u{100100}';
 
-/// What is known about text that is not known.
+/// What is known about unknown text.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub(crate) struct Tags(u16);
 
@@ -30,11 +30,11 @@ impl Tags {
     pub(crate) const SECRET: Tags = Tags(1 << 2);
     /// Process numbers found by a pattern.
     pub(crate) const FOUND_PIDS: Tags = Tags(1 << 3);
-    /// A process number that this line or a pid file knows.
+    /// A process number that this line or a pid file provides.
     pub(crate) const OWN_PID: Tags = Tags(1 << 4);
     /// Not empty and without slashes: a number, a date, a hash.
     pub(crate) const TOKEN: Tags = Tags(1 << 5);
-    /// Names of files that a listing gave.
+    /// File names from a listing.
     pub(crate) const FILES: Tags = Tags(1 << 6);
     /// Settings that a known tool prints for `eval`.
     pub(crate) const TRUSTED: Tags = Tags(1 << 7);
@@ -45,7 +45,7 @@ impl Tags {
     /// The content of a file on this machine, as it is.
     pub(crate) const LOCAL_FILE: Tags = Tags(1 << 10);
 
-    /// What a filter hands on of what it reads.
+    /// The tags that a filter passes on from its input.
     pub(crate) const FLOWING: Tags = Tags(1 | 1 << 1 | 1 << 2 | 1 << 3 | 1 << 4);
 
     pub(crate) fn has(self, other: Tags) -> bool {
@@ -60,16 +60,16 @@ impl Tags {
         Tags(self.0 & other.0)
     }
 
-    /// Of two texts in one: what one of them carries flows on, what makes a text harmless must hold for both.
+    /// For two texts joined into one: what either carries is passed on; what makes a text harmless must hold for both.
     pub(crate) fn mixed(self, other: Tags) -> Tags {
         self.and(other).only(Tags::FLOWING).and(self.only(other))
     }
 }
 
-/// What flows through a pipe, out of a file or into a variable.
+/// What goes through a pipe, out of a file or into a variable.
 #[derive(Clone, Debug, Default)]
 pub(crate) enum Stream {
-    /// Nothing: the terminal, or a command that prints nothing we care about.
+    /// Nothing: the terminal, or a command whose output does not matter.
     #[default]
     None,
     /// Known text (a value), perhaps decoded on the way.
@@ -97,11 +97,11 @@ pub(crate) struct Origin {
     /// As the user would write it: `$BUILD_DIR`, `$(cat list)`.
     pub name: String,
     pub tags: Tags,
-    /// What `<(…)` would give to its reader.
+    /// What `<(…)` gives to its reader.
     pub stream: Option<Stream>,
 }
 
-/// All holes of one judgement.
+/// All holes of one judgment.
 #[derive(Debug)]
 pub(crate) struct Origins(Vec<Origin>);
 
@@ -117,7 +117,7 @@ impl Origins {
     }
 
     pub(crate) fn push(&mut self, origin: Origin) -> char {
-        // Past the plane's end all share the last one, which then has everybody's tags.
+        // When the plane is full, all further holes share the last one, which collects their tags.
         if self.0.len() >= MAX_HOLES {
             if let Some(last) = self.0.last_mut() {
                 last.tags = last.tags.and(origin.tags).only(Tags::FLOWING);
@@ -132,7 +132,8 @@ impl Origins {
         self.0.get((c as u32).checked_sub(FIRST_HOLE)? as usize)
     }
 
-    /// One stream after the other. Unknown text beside known text becomes a hole in it, so that neither hides the other.
+    /// One stream after the other. Unknown text next to known text becomes a hole in it, so that neither hides the
+    /// other.
     pub(crate) fn join(&mut self, first: Stream, next: Stream) -> Stream {
         match (first, next) {
             (Stream::None, other) | (other, Stream::None) => other,
@@ -163,7 +164,7 @@ impl Origins {
         value.chars().filter_map(|c| self.get(c)).fold(Tags::NONE, |tags, origin| tags.and(origin.tags))
     }
 
-    /// For people: globs as typed, holes by their names.
+    /// For people: globs as typed, holes by name.
     pub(crate) fn show(&self, value: &str) -> String {
         if !has_special(value) {
             return value.to_owned();
@@ -219,7 +220,7 @@ pub(crate) fn activate(text: &str) -> String {
         .collect()
 }
 
-/// Active globs back to plain letters, as in `"…"` or as code.
+/// Turns active globs back into plain letters, as in `"…"` or in code.
 pub(crate) fn deactivate(value: &str) -> String {
     if !has_special(value) {
         return value.to_owned();

@@ -1,5 +1,5 @@
-//! PowerShell (and `cmd /c`): the same policy, read more roughly. Statements are cut at separators and brackets,
-//! quotes and a few variables are understood; what is not a cmdlet of ours is judged like any other program.
+//! PowerShell (and `cmd /c`): the same policy, read more roughly. Statements are split at separators and brackets;
+//! quotes and a few variables are understood. A command that is not a known cmdlet is judged like any other program.
 
 mod parameters;
 mod reader;
@@ -34,7 +34,7 @@ enum CmdletEffect {
 }
 use CmdletEffect::*;
 
-/// Cmdlets and their aliases, in small letters.
+/// Cmdlets and their aliases, in lower case.
 static CMDLETS: &[(&[&str], CmdletEffect)] = &[
     (&["remove-item", "ri", "rm", "rmdir", "rd", "del", "erase", "deltree"], Delete),
     (&["clear-content", "clc", "clear-item", "cli"], Empty),
@@ -100,7 +100,7 @@ const DOWNLOADS: [&str; 11] = [
     "wget",
 ];
 
-/// What the whole text says, for each of its statements.
+/// What the whole text tells about each of its statements.
 struct CmdletCall<'t> {
     /// For the reason.
     subject: &'t str,
@@ -149,14 +149,14 @@ fn words_of(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| !(c.is_alphanumeric() || c == '-' || c == '_'))
 }
 
-/// `[IO.File]::WriteAllText('path', …)` and its like.
+/// `[IO.File]::WriteAllText('path', …)` and similar calls.
 fn static_calls(eval: &mut Evaluator<'_>, state: &mut ShellState, reader: &mut PowerShellReader, text: &str) {
     for (at, _) in text.match_indices("]::") {
         let rest = &text[at + 3..];
         if !eval.spend(8) {
             return;
         }
-        // No method has a longer name, and a look through the whole rest for each would take its square.
+        // No method has a longer name, and searching the whole rest for each would be quadratic.
         let Some(open) = rest.bytes().take(64).position(|byte| byte == b'(') else { continue };
         let method = rest[..open].trim().to_lowercase();
         let path = rest[open + 1..].trim_start();
@@ -182,7 +182,7 @@ fn static_calls(eval: &mut Evaluator<'_>, state: &mut ShellState, reader: &mut P
     }
 }
 
-/// A path as a cmdlet takes it, with the tilde for the home.
+/// A path as a cmdlet takes it, with `~` for the home.
 fn at_home(eval: &Evaluator<'_>, path: &str) -> String {
     match path.strip_prefix('~') {
         Some(rest) if rest.is_empty() || rest.starts_with('/') => format!("{}{rest}", eval.locations.home),
@@ -358,7 +358,7 @@ fn evaluate(
     }
 }
 
-/// A program that is no cmdlet: the rules of the shell hold.
+/// A program that is not a cmdlet: the shell's rules apply.
 fn program(eval: &mut Evaluator<'_>, state: &mut ShellState, statement: &PowerShellStatement, subject: &str) {
     let lower = statement.words[0].text.to_lowercase();
     if lower == "set-psreadlineoption" {
@@ -372,7 +372,7 @@ fn program(eval: &mut Evaluator<'_>, state: &mut ShellState, statement: &PowerSh
         .iter()
         .map(|word| if word.quoted { word.text.clone() } else { activate(&slashes(&word.text)) })
         .collect();
-    // A word of a language construct, a type or a number is no program.
+    // A keyword, a type or a number is not a program.
     let plain = argv[0].chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | '/' | ':'));
     if plain && !has_hole(&argv[0]) {
         eval.call(&mut state.clone(), &argv, &Stream::None, false);

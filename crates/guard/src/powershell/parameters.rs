@@ -1,9 +1,9 @@
-//! A cmdlet's parameters: `-Name value`, switches, and what stands alone.
+//! A cmdlet's parameters: `-Name value`, switches, and positional words.
 
 use crate::eval::value::activate;
 use crate::powershell::reader::{PowerShellWord, slashes};
 
-/// Parameters and what stands alone.
+/// Parameters and positional words.
 pub(super) struct Parameters {
     pub named: Vec<(String, Option<String>)>,
     pub positional: Vec<String>,
@@ -47,7 +47,7 @@ impl Parameters {
                     Some((name, value)) => (name.to_owned(), Some(slashes(value))),
                     None => (name, None),
                 };
-                // `rm -rf x` is wrong here, but there is no doubt what it means.
+                // `rm -rf x` is wrong here, but its meaning is clear.
                 let unix = name.len() > 1 && name.chars().all(|c| matches!(c, 'r' | 'f' | 'v' | 'i'));
                 let switch =
                     name != "verb" && (unix || SWITCHES.iter().any(|switch| switch.starts_with(&name)));

@@ -1,4 +1,4 @@
-//! PowerShell text ▶ statements and words.
+//! From PowerShell text to statements and words.
 
 use crate::eval::Evaluator;
 use crate::eval::shell_state::ShellState;
@@ -6,12 +6,12 @@ use crate::eval::value::Tags;
 use crate::paths;
 use std::collections::HashMap;
 
-/// One command with its words; `bar` if it reads from the one before.
+/// One command with its words; `bar` if it reads from the previous one.
 #[derive(Default, Debug)]
 pub(super) struct PowerShellStatement {
     pub words: Vec<PowerShellWord>,
     pub bar: bool,
-    /// Behind the call operator `&`.
+    /// After the call operator `&`.
     pub called: bool,
 }
 
@@ -136,7 +136,7 @@ impl PowerShellReader {
         statements
     }
 
-    /// The value behind a `$`, and how many characters it took.
+    /// The value after a `$`, and how many characters it took.
     fn variable(&self, eval: &mut Evaluator<'_>, state: &ShellState, rest: &[char]) -> (String, usize) {
         let braced = rest.first() == Some(&'{');
         let start = usize::from(braced);
@@ -171,7 +171,7 @@ impl PowerShellReader {
         rest.first() == Some(&'=') && rest.get(1) != Some(&'=')
     }
 
-    /// `$name = 'text'`; anything else on the right is read on as a command.
+    /// `$name = 'text'`; anything else on the right is read as a command.
     fn assign(&mut self, eval: &mut Evaluator<'_>, chars: &[char], mut at: usize, name: String) -> usize {
         while at < chars.len() && matches!(chars[at], ' ' | '=') {
             at += 1;

@@ -1,4 +1,4 @@
-//! Builtins of the shell that change what later commands mean.
+//! Shell builtins that change what later commands mean.
 
 use crate::code::Language;
 use crate::eval::Evaluator;
@@ -22,7 +22,7 @@ pub(super) fn cd(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'
             state.go(old.as_ref().clone());
             return Stream::None;
         }
-        // It may lead to a directory of that name somewhere else.
+        // It may lead to a directory of that name elsewhere.
         Some(target) if state.vars.contains_key("CDPATH") && !target.starts_with(['/', '.']) => None,
         Some(target) => directory(eval, state, target),
     };
@@ -30,7 +30,7 @@ pub(super) fn cd(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'
     Stream::None
 }
 
-/// Where `cd target` leads. The shell follows `..` along the path as typed, so links are kept.
+/// Where `cd target` leads. The shell resolves `..` along the path as typed, so links are kept.
 fn directory(eval: &mut Evaluator<'_>, state: &ShellState, target: &str) -> Option<String> {
     match eval.resolve(state, target) {
         ResolvedPath::Known(path) if value::has_glob(&path) => {
@@ -83,7 +83,7 @@ pub(super) fn declare(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &C
         {
             let name = name.trim_end_matches('+');
             if by_name {
-                // Another name for a variable: what it will hold is not followed, so it may hold anything.
+                // Another name for a variable: its value is not followed, so it may be anything.
                 let hole = eval.origins.hole(format!("${name}"), Tags::NONE).to_string();
                 state.set(name, hole);
             } else {
@@ -91,7 +91,7 @@ pub(super) fn declare(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &C
             }
         }
     }
-    // `export -p`, `declare -x`: without a name all of them are printed.
+    // `export -p`, `declare -x`: without a name they print all variables.
     if call.args().iter().all(|arg| arg.starts_with('-') && !arg.contains(['f', 'F'])) {
         return Stream::Data(Tags::SECRET);
     }
@@ -145,7 +145,7 @@ pub(super) fn set(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<
     if off {
         eval.report(&state.machine.clone(), &rules::HISTORY, call.show());
     }
-    // Alone it prints every variable.
+    // Without arguments it prints every variable.
     if args.is_empty() && call.name == "set" {
         return Stream::Data(Tags::SECRET);
     }
@@ -172,7 +172,7 @@ pub(super) fn leave(_: &mut Evaluator<'_>, state: &mut ShellState, _: &Call<'_>)
     Stream::None
 }
 
-/// `read a b`: from known text the words, otherwise what is known of the stream.
+/// `read a b`: the words of known text, otherwise what is known about the stream.
 pub(super) fn read(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let options = call.options(Spec { short: "adinNptu", ..Spec::default() });
     let array = options.value(&["a"]);
@@ -267,7 +267,7 @@ pub(super) fn history(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &C
     Stream::Data(Tags::NONE)
 }
 
-/// `fc -p`: the history goes elsewhere from here on.
+/// `fc -p`: from here on the history goes elsewhere.
 pub(super) fn fc(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     if call.args().iter().any(|arg| arg == "-p" || arg == "-P") {
         eval.report(&state.machine.clone(), &rules::HISTORY, call.show());

@@ -1,4 +1,4 @@
-//! Clients of databases: where on their command line the statements are, and the prompts that lead to a shell.
+//! Database clients: where their command lines hold statements, and the escapes that lead to a shell.
 
 use crate::eval::Evaluator;
 use crate::eval::resolve::ResolvedPath;
@@ -11,14 +11,14 @@ use crate::sql;
 
 struct DatabaseClient {
     names: &'static [&'static str],
-    /// One of these words must be there; empty means none.
+    /// One of these words must be present; empty means none is needed.
     verbs: &'static [&'static str],
     /// Options whose value is a statement.
     text: &'static [&'static str],
     /// Options with a value.
     short: &'static str,
     long: &'static [&'static str],
-    /// Behind this many operands every further one is a statement; 0 means that none is.
+    /// After this many operands, every further operand is a statement; 0 means that none is.
     after: usize,
 }
 
@@ -50,7 +50,7 @@ pub(super) fn client(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Ca
     Stream::Data(Tags::NONE)
 }
 
-/// A database in memory or in a temp directory is nobody's.
+/// A database in memory or in a temp directory is disposable.
 fn in_scratch(eval: &mut Evaluator<'_>, state: &ShellState, call: &Call<'_>, operands: &[&str]) -> bool {
     if !matches!(call.name, "sqlite3" | "duckdb" | "litecli") {
         return false;
@@ -64,7 +64,7 @@ fn in_scratch(eval: &mut Evaluator<'_>, state: &ShellState, call: &Call<'_>, ope
     }
 }
 
-/// `sqlite3 x '.shell …'`, `psql -c '\\! …'`: prompts that lead to a shell.
+/// `sqlite3 x '.shell …'`, `psql -c '\\! …'`: escapes that lead to a shell.
 fn escapes(eval: &mut Evaluator<'_>, state: &ShellState, call: &Call<'_>) {
     let stdin = match call.stdin {
         Stream::Text(text, _) => text.as_str(),
@@ -83,7 +83,7 @@ fn escapes(eval: &mut Evaluator<'_>, state: &ShellState, call: &Call<'_>) {
     }
 }
 
-/// `mongosh --eval '…'`, or a script in the pipe.
+/// `mongosh --eval '…'`, or a script on standard input.
 pub(super) fn mongo(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let options =
         call.options(Spec { short: "up", long: &["eval", "host", "port", "username"], stops: false });
@@ -97,7 +97,7 @@ pub(super) fn mongo(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Cal
     Stream::Data(Tags::NONE)
 }
 
-/// `redis-cli`: commands in the pipe, and keys that a listing found.
+/// `redis-cli`: commands on standard input, and keys from a listing.
 pub(super) fn redis(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let options = call.options(Spec { short: "hpanusri", long: &["user", "pass", "pattern"], stops: false });
     let flushes = |line: &str| {

@@ -1,4 +1,4 @@
-//! git: what loses uncommitted work or other people's commits without a net.
+//! git: what irrecoverably loses uncommitted work or other people's commits.
 
 use crate::eval::Evaluator;
 use crate::eval::file_effects::WriteKind;
@@ -9,7 +9,7 @@ use crate::programs::{Call, Options, Spec};
 use crate::rules;
 use crate::rules::Rule;
 
-/// One git command behind its global options.
+/// One git command, after its global options.
 struct Git<'c> {
     verb: &'c str,
     args: &'c [String],
@@ -34,7 +34,7 @@ const COMMAND_SETTINGS: [&str; 12] = [
 ];
 
 pub(super) fn git(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
-    // `-C` moves this command only.
+    // `-C` affects this command only.
     let mut state = state.clone();
     let Some(git) = global_options(eval, &mut state, call) else { return Stream::Data(Tags::NONE) };
     for (key, value) in &git.settings {
@@ -232,7 +232,7 @@ fn skips_checks(verb: &str, args: &[String]) -> bool {
 
 fn reset(eval: &mut Evaluator<'_>, state: &ShellState, options: &Options<'_>) -> Option<&'static Rule> {
     if options.has(&["hard"]) {
-        // Looking at the tree takes git itself, so only where it makes a difference.
+        // Checking the tree requires running git, so this happens only where it makes a difference.
         let differs =
             eval.policy.decision(&rules::GIT_RESET_CLEAN) < eval.policy.decision(&rules::GIT_DISCARD);
         let is_clean = |eval: &mut Evaluator<'_>| {
@@ -255,7 +255,8 @@ fn push(args: &[String]) -> Option<&'static Rule> {
         return None;
     }
     let refs = options.operands.get(1..).unwrap_or(&[]);
-    // `--force-with-lease` is another word: an exact match, or a cut of `--force` that it does not share.
+    // `--force-with-lease` is another option: take an exact match, or an abbreviation of `--force` that it does not
+    // share.
     let forced = options.names().any(|name| name == "f" || name == "force" || name == "forc");
     if forced || options.has(&["mirror"]) || refs.iter().any(|spec| spec.starts_with('+')) {
         return Some(&rules::GIT_FORCE_PUSH);
@@ -285,7 +286,7 @@ fn clean(eval: &mut Evaluator<'_>, state: &mut ShellState, git: &Git<'_>, call: 
         let rule = if asks { &rules::GIT_DISCARD_FILE } else { &rules::GIT_DISCARD };
         eval.report(&state.machine.clone(), rule, call.show());
     }
-    // With a path it is deleting like any other.
+    // With a path it deletes like any other program.
     let subject = call.show();
     for path in options.operands {
         if is_whole(eval, state, path) && !is_inner_directory(eval, state, path) {
@@ -327,7 +328,7 @@ fn is_inner_directory(eval: &mut Evaluator<'_>, state: &ShellState, pathspec: &s
     }
 }
 
-/// The rule for throwing away changes in these paths.
+/// The rule for discarding changes in these paths.
 fn discard(eval: &mut Evaluator<'_>, state: &ShellState, paths: &[&str]) -> Option<&'static Rule> {
     if paths.is_empty() {
         return None;
@@ -364,9 +365,9 @@ fn checkout(eval: &mut Evaluator<'_>, state: &ShellState, args: &[String]) -> Op
     }
     match options.operands.as_slice() {
         [] => None,
-        // One word: a branch, unless it is a path and no branch.
+        // One word: a branch, unless it is a path and not a branch.
         [only] if is_path(eval, state, only) => {
-            // A directory without its slash may be a branch all the same.
+            // A directory without a trailing slash may still be a branch.
             let clear = matches!(*only, "." | ".." | "*") || only.contains(['/', ':']) || has_special(only);
             let rule = discard(eval, state, &[only]);
             if clear { rule } else { Some(&rules::GIT_DISCARD_FILE) }
@@ -452,7 +453,7 @@ fn remove(
         if matches!(*path, "." | "./" | "*" | ":/") {
             eval.report(&state.machine.clone(), &rules::DELETE_EVERYTHING, call.show());
         } else if options.has(&["f", "force"]) {
-            // Without force git keeps what is not committed.
+            // Without force, git keeps uncommitted changes.
             eval.delete(state, path, &call.show());
         }
     }

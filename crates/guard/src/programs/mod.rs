@@ -1,5 +1,5 @@
-//! What programs do with their arguments: one table, name ▶ rules. Programs that are not in it are nobody's
-//! business here.
+//! What programs do with their arguments: one table from names to handlers. A program that is not in the table passes,
+//! unless a rule pack names it.
 
 mod builtins;
 mod databases;
@@ -28,7 +28,7 @@ pub(crate) struct Call<'c> {
     pub name: &'c str,
     pub argv: &'c [String],
     pub stdin: &'c Stream,
-    /// Somebody reads what it prints.
+    /// Another command reads its output.
     pub output_used: bool,
 }
 
@@ -41,7 +41,7 @@ impl<'c> Call<'c> {
         Options::read(self.args(), spec)
     }
 
-    /// For the reason.
+    /// For the reason shown to the user.
     pub(crate) fn show(&self) -> String {
         let mut text = String::new();
         for word in self.argv {
@@ -56,7 +56,7 @@ impl<'c> Call<'c> {
         text
     }
 
-    /// What a filter hands on.
+    /// What a filter passes on.
     pub(crate) fn filtered(&self) -> Stream {
         Stream::Data(self.stdin.tags().only(Tags::FLOWING))
     }
@@ -64,7 +64,7 @@ impl<'c> Call<'c> {
 
 pub(crate) type Handler = fn(&mut Evaluator<'_>, &mut ShellState, &Call<'_>) -> Stream;
 
-/// More programs than this behind one glob are not looked at one by one.
+/// If a glob matches more programs than this, they are not looked at one by one.
 const MAX_GLOBBED_PROGRAMS: usize = 16;
 
 /// Shows one command to the rules of its program.
@@ -107,7 +107,7 @@ pub(crate) fn run(
     printed_secret(eval, &call, out)
 }
 
-/// The rules that are "this program with these words".
+/// The rules of the form "this program with these words".
 fn named_rules(eval: &mut Evaluator<'_>, state: &ShellState, call: &Call<'_>) {
     let rows = rules::about(rules::NAMED, call.name, |row| row.0);
     if rows.is_empty() {
@@ -124,7 +124,7 @@ fn named_rules(eval: &mut Evaluator<'_>, state: &ShellState, call: &Call<'_>) {
     }
 }
 
-/// `gh auth token`: what it prints is a secret, wherever it goes from here.
+/// `gh auth token`: its output is a secret, wherever it goes.
 fn printed_secret(eval: &mut Evaluator<'_>, call: &Call<'_>, out: Stream) -> Stream {
     let rows = rules::about(rules::SECRETS, call.name, |row| row.0);
     if rows.is_empty() || !call.output_used {
@@ -139,14 +139,14 @@ fn printed_secret(eval: &mut Evaluator<'_>, call: &Call<'_>, out: Stream) -> Str
     Stream::Data(out.tags().and(Tags::SECRET))
 }
 
-/// The name of a program that came with the machine, if the rules know it.
+/// The name of a system program, if the rules know it.
 fn known_program(path: &str) -> Option<String> {
     let of_machine = ["/bin/", "/sbin/", "/usr/", "/opt/"].iter().any(|dir| path.starts_with(dir));
     let name = plain_name(path.rsplit('/').next()?);
     (of_machine && table::find(&name).is_some()).then_some(name)
 }
 
-/// `ln -s /usr/bin/sudo s; ./s id`: the program behind a link of another name.
+/// `ln -s /usr/bin/sudo s; ./s id`: the program behind a link with another name.
 fn linked_program(eval: &mut Evaluator<'_>, state: &ShellState, full: &str, plain: &str) -> Option<String> {
     if !full.contains('/') || table::find(plain).is_some() {
         return None;
@@ -165,12 +165,12 @@ pub(crate) fn is_shell(name: &str) -> bool {
     )
 }
 
-/// The name that the rules know the program of a command by.
+/// The name under which the rules know a command's program.
 pub(crate) fn name_of(word: &str) -> String {
     plain_name(word.rsplit('/').next().unwrap_or(word))
 }
 
-/// The name a program is known by: no path, no version, no vendor's prefix.
+/// The common name of a program: without path, version or vendor prefix.
 fn plain_name(base: &str) -> String {
     let mut name = base.strip_suffix(".exe").unwrap_or(base);
     if cfg!(any(target_os = "macos", windows)) && name.chars().any(char::is_uppercase) {
@@ -192,7 +192,7 @@ fn plain_name(base: &str) -> String {
     if name.starts_with("ld-linux") || name.starts_with("ld-musl") {
         name = "ld.so";
     }
-    // GNU tools under macOS: grm, gfind, gsed.
+    // GNU tools on macOS: grm, gfind, gsed.
     const GNU: [&str; 24] = [
         "rm", "mv", "cp", "ln", "dd", "tee", "find", "xargs", "sed", "awk", "env", "nice", "timeout",
         "stdbuf", "install", "shred", "truncate", "chmod", "chown", "kill", "cat", "base64", "tar", "unlink",
@@ -213,7 +213,7 @@ fn unknown_program(eval: &mut Evaluator<'_>, state: &mut ShellState, full: &str,
     } else if tags.has(Tags::DECODED) {
         &rules::NETWORK_DECODED
     } else if tags.has(Tags::HAS_DEFAULT.and(Tags::TRUSTED).and(Tags::LOCAL_FILE)) {
-        // The default is judged in its own turn; the others are as good as a script on this disk.
+        // The default is judged separately; the others are as trustworthy as a script on this disk.
         return Stream::Data(Tags::NONE);
     } else {
         &rules::SHELL_UNKNOWN_COMMAND
@@ -234,7 +234,7 @@ fn globbed_program(
     if let ResolvedPath::Known(path) = eval.resolve(state, &argv[0]) {
         matched = eval.glob_path(&path);
     }
-    // The disk may hold programs that this one does not.
+    // The machine's disk may have programs that this one does not show.
     let last = argv[0].rsplit('/').next().unwrap_or("");
     matched.extend(table::names().filter(|name| glob::matches_visible(last, name)).map(str::to_owned));
     if matched.is_empty() || matched.len() > MAX_GLOBBED_PROGRAMS {
@@ -249,7 +249,7 @@ fn globbed_program(
     out
 }
 
-/// A file that the line wrote or downloaded before it runs it.
+/// A file that the line itself wrote or downloaded and now runs.
 fn run_made_file(eval: &mut Evaluator<'_>, state: &mut ShellState, content: &Stream, call: &Call<'_>) {
     match content {
         Stream::Text(text, tags) if !tags.has(Tags::DECODED) => {
@@ -260,7 +260,7 @@ fn run_made_file(eval: &mut Evaluator<'_>, state: &mut ShellState, content: &Str
     }
 }
 
-/// A program the guard does not know that is handed a dangerous command, word by word.
+/// An unknown program that is given a dangerous command, word by word.
 fn unknown_wrapper(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) {
     let Some(at) =
         call.args().iter().position(|arg| matches!(arg.rsplit('/').next(), Some("rm" | "mkfs" | "dd")))
@@ -278,7 +278,7 @@ fn unknown_wrapper(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call
     }
 }
 
-/// Shell text that a program of another language runs.
+/// Shell text run by a program in another language.
 pub(crate) fn run_code_text(eval: &mut Evaluator<'_>, state: &mut ShellState, text: &str, subject: &str) {
     let argv = [subject.to_owned()];
     let call = Call { name: "", argv: &argv, stdin: &Stream::None, output_used: false };

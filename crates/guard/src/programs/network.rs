@@ -1,4 +1,4 @@
-//! Programs that talk to other machines: what comes in is marked as downloaded, what goes out must be no secret.
+//! Programs that talk to other machines: what comes in is marked as downloaded, and what goes out must not be a secret.
 
 use crate::eval::Evaluator;
 use crate::eval::file_effects::WriteKind;
@@ -8,7 +8,7 @@ use crate::programs::files::deleting::is_remote;
 use crate::programs::{Call, Options, Spec};
 use crate::rules;
 
-/// Says so if anything this command hands over is a secret.
+/// Reports any secret that this command sends.
 fn no_secrets(eval: &mut Evaluator<'_>, state: &ShellState, call: &Call<'_>) {
     let mut words = call.argv.iter().fold(Tags::NONE, |tags, word| tags.and(eval.origins.tags(word)));
     if goes_home(eval, call) {
@@ -21,7 +21,7 @@ fn no_secrets(eval: &mut Evaluator<'_>, state: &ShellState, call: &Call<'_>) {
     }
 }
 
-/// A token in a header goes to the service it is for: `curl -H "Bearer $(gh auth token)" https://api.github.com`.
+/// A token in a header may go to the service it is for: `curl -H "Bearer $(gh auth token)" https://api.github.com`.
 fn goes_home(eval: &Evaluator<'_>, call: &Call<'_>) -> bool {
     let mut hosts = call.args().iter().filter_map(|arg| {
         let (_, rest) = arg.split_once("://")?;
@@ -230,10 +230,10 @@ pub(super) fn wget(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call
     Stream::Data(Tags::NONE)
 }
 
-/// Programs that send what they are given: cloud tools, forges, name servers.
+/// Programs that send what they are given: cloud tools, forges, DNS tools.
 pub(super) fn client(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     no_secrets(eval, state, call);
-    // A key to log in with stays here: `sftp -i ~/.ssh/id_rsa host`.
+    // A key used to log in is not sent: `sftp -i ~/.ssh/id_rsa host`.
     let logs_in =
         |at: usize| call.name == "sftp" && at > 0 && matches!(call.args()[at - 1].as_str(), "-i" | "-F");
     for (_, arg) in call.args().iter().enumerate().filter(|(at, _)| !logs_in(*at)) {
@@ -275,7 +275,7 @@ pub(super) fn client(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Ca
     }
 }
 
-/// A file out of a bucket: it came over the network like any other.
+/// A file from a bucket came over the network like any other.
 fn fetched(eval: &mut Evaluator<'_>, state: &ShellState, source: &str, target: &str) {
     let into = target.ends_with('/') || matches!(target, "." | "..");
     let name = name_of_url(source);
@@ -283,13 +283,13 @@ fn fetched(eval: &mut Evaluator<'_>, state: &ShellState, source: &str, target: &
     eval.remember(state, &file, Stream::Data(Tags::DOWNLOAD), false);
 }
 
-/// Clients that print what they get, whatever they are asked.
+/// Clients that only print what they receive.
 pub(super) fn printer(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     client(eval, state, call);
     Stream::Data(Tags::DOWNLOAD)
 }
 
-/// `nc`, `socat`: a bare connection. Handing it a shell gives the shell away.
+/// `nc`, `socat`: a raw connection. Connecting a shell to it gives the shell away.
 pub(super) fn netcat(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     no_secrets(eval, state, call);
     let hands_over = call.args().iter().any(|arg| {
@@ -329,7 +329,7 @@ pub(super) fn scp(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<
     Stream::None
 }
 
-/// `ssh host command`: the same policy there, but nothing is forbidden, everything is asked.
+/// `ssh host command`: the same policy, but nothing is forbidden there, only asked.
 pub(super) fn ssh(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let spec = Spec { short: "bBcDEeFIiJLlmOopQRSWwP", stops: true, ..Spec::default() };
     let options = call.options(spec);
@@ -349,7 +349,7 @@ pub(super) fn ssh(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<
         _ => Machine::Remote,
     };
     there.go(vec![None]);
-    // Options may also stand behind the host: `ssh host -p 22 -- command`.
+    // Options may also follow the host: `ssh host -p 22 -- command`.
     let behind = Options::read(call.args().get(options.rest + 1..).unwrap_or(&[]), spec);
     let after_host = behind.operands.as_slice();
     if after_host.is_empty() {
@@ -366,7 +366,7 @@ pub(super) fn ssh(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<
         eval.report(&state.machine.clone(), &rules::NETWORK_SHELL, call.show());
     }
     eval.text(&mut there, &command, call.stdin, false);
-    // What another machine prints came over the network as well.
+    // The output of another machine came over the network too.
     Stream::Data(Tags::DOWNLOAD)
 }
 

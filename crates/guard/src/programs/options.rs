@@ -1,6 +1,6 @@
 //! Options and operands, as getopt and its many cousins would read them.
 
-/// A command's arguments, sorted.
+/// A command's arguments, sorted into options and operands.
 #[derive(Debug, Default)]
 pub(crate) struct Options<'c> {
     pub operands: Vec<&'c str>,
@@ -56,7 +56,7 @@ impl<'c> Options<'c> {
         options
     }
 
-    /// `-rfv`, `-ofile`; returns how many further arguments were used.
+    /// `-rfv`, `-ofile`; returns how many further arguments were consumed.
     fn cluster(&mut self, letters: &'c str, next: Option<&'c str>, spec: Spec<'_>) -> usize {
         if spec.long.contains(&letters) {
             self.given.push((letters, next));
@@ -75,7 +75,7 @@ impl<'c> Options<'c> {
         0
     }
 
-    /// Whether an option was given, under its letter or any beginning of its long name.
+    /// Whether an option was given, by its letter or an abbreviation of its long name.
     pub(crate) fn has(&self, names: &[&str]) -> bool {
         self.find(names).is_some()
     }
@@ -100,7 +100,7 @@ impl<'c> Options<'c> {
     }
 }
 
-/// Long names may be cut short, if three letters are left.
+/// A long name may be abbreviated to three letters or more.
 fn same(name: &str, given: &str) -> bool {
     name == given || (name.len() > 1 && given.len() >= 3 && name.starts_with(given))
 }
@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn options_are_told_from_operands() {
+    fn options_are_distinguished_from_operands() {
         let args: Vec<String> =
             ["-rf", "a", "--out", "x", "-ofile", "--mode=7", "b", "--", "-c"].map(String::from).to_vec();
         let options = Options::read(&args, Spec { short: "o", long: &["out"], stops: false });

@@ -1,4 +1,4 @@
-//! Programs whose output later commands build on: what they print is followed as far as it is known.
+//! Programs whose output later commands build on: their output is followed as far as it is known.
 
 use crate::eval::Evaluator;
 use crate::eval::resolve::ResolvedPath;
@@ -8,10 +8,10 @@ use crate::eval::value::{STAR, Stream, Tags};
 use crate::paths;
 use crate::programs::{Call, Spec};
 
-/// Texts longer than this are not followed through `printf` and its like.
+/// Longer texts are not followed through `printf` and the like.
 const MAX_PRINTED_BYTES: usize = 1 << 20;
 
-/// `:`, `true`: nothing at all, which also empties the file it is sent to.
+/// `:`, `true`: no output at all, which also truncates the file it is redirected to.
 pub(super) fn nothing(_: &mut Evaluator<'_>, _: &mut ShellState, _: &Call<'_>) -> Stream {
     Stream::text("")
 }
@@ -42,7 +42,7 @@ pub(super) fn echo(_: &mut Evaluator<'_>, _: &mut ShellState, call: &Call<'_>) -
     Stream::Text(text, tags)
 }
 
-/// Backslashes as `echo -e` and `printf` read them; letters by number count as decoded text.
+/// Backslashes as `echo -e` and `printf` read them; characters given by number count as decoded text.
 fn unescape(text: &str) -> (String, Tags) {
     if !text.contains('\\') {
         return (text.to_owned(), Tags::NONE);
@@ -133,7 +133,7 @@ fn formatted(eval: &mut Evaluator<'_>, args: &[String]) -> Stream {
                 None => {}
             }
         }
-        // The format is used again while there are values.
+        // The format is reused while values remain.
         if values.len() == 0 || values.len() == before || text.len() > MAX_PRINTED_BYTES {
             break;
         }
@@ -220,7 +220,7 @@ pub(super) fn mktemp(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Ca
         (Some(template), None) if template.contains('/') && !in_temp => {
             template.replace("XXX", "x").trim_end_matches('X').to_owned()
         }
-        // Without -p or -t a template without a slash is made in the current directory.
+        // Without -p or -t, a template without a slash is created in the current directory.
         (Some(template), None) if !in_temp && !options.has(&["tmpdir"]) => {
             format!("{}/{}", eval.current_dir(state), template.replace('X', "x"))
         }
@@ -230,7 +230,7 @@ pub(super) fn mktemp(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Ca
     Stream::text(path + "\n")
 }
 
-/// Numbers, dates, hashes, short names: not empty, and no path.
+/// Numbers, dates, hashes, short names: not empty, and not a path.
 pub(super) fn token(eval: &mut Evaluator<'_>, _: &mut ShellState, call: &Call<'_>) -> Stream {
     Stream::text(eval.origins.hole(format!("$({})", call.name), Tags::TOKEN).to_string())
 }
@@ -294,7 +294,7 @@ pub(super) fn decoder(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &C
     out
 }
 
-/// `ps`, `pgrep`, `lsof`, `ss`: process numbers that somebody else may own.
+/// `ps`, `pgrep`, `lsof`, `ss`: process numbers that may belong to someone else.
 pub(super) fn process_list(eval: &mut Evaluator<'_>, _: &mut ShellState, call: &Call<'_>) -> Stream {
     let own_children = call.name == "pgrep"
         && call
@@ -308,12 +308,12 @@ pub(super) fn jobs(_: &mut Evaluator<'_>, _: &mut ShellState, _: &Call<'_>) -> S
     Stream::Data(Tags::OWN_PID)
 }
 
-/// Tools that print settings for the shell to take over: `eval "$(ssh-agent)"`.
+/// Tools that print settings for the shell to apply: `eval "$(ssh-agent)"`.
 pub(super) fn settings_printer(_: &mut Evaluator<'_>, _: &mut ShellState, _: &Call<'_>) -> Stream {
     Stream::Data(Tags::TRUSTED)
 }
 
-/// As [`settings_printer`], for tools that do so only under one of these words.
+/// Like [`settings_printer`], for tools that do so only with one of these words.
 pub(super) fn completion_printer(_: &mut Evaluator<'_>, _: &mut ShellState, call: &Call<'_>) -> Stream {
     const WORDS: [&str; 9] = [
         "completion",

@@ -1,4 +1,5 @@
-//! Name ▶ rules, made from `rules/programs.toml` and the tables of wrappers, readers, interpreters and disk tools.
+//! Program names and their handlers, generated from `rules/programs.toml` and the tables of wrappers, readers,
+//! interpreters and disk tools.
 
 use crate::programs::files::{archives, copying, deleting, find as finding, reading};
 use crate::programs::runners::{shells, wrappers};

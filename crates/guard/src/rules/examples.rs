@@ -1,4 +1,4 @@
-//! Runs every example of the rule files: what must match, with that rule, and what must not be stopped at all.
+//! Runs every example in the rule files: what must match, with its rule, and what must not be stopped at all.
 
 use crate::Decision;
 use crate::tests::bash;
@@ -8,7 +8,8 @@ use std::path::Path;
 #[allow(dead_code, unreachable_pub)]
 mod tables;
 
-/// Rules that no command alone can show: they need a setting, a mode, a tool or an odd byte. Tests beside this one do.
+/// Rules that a command alone cannot trigger: they need a setting, a mode, a tool or an unusual byte. Other tests cover
+/// them.
 const NOT_BY_A_COMMAND: [&str; 8] = [
     "custom.ask",
     "custom.deny",
@@ -52,7 +53,7 @@ fn every_example_holds() {
     assert!(count > 400, "{count} examples");
 }
 
-/// The rules as the documentation shows them: what each says in every profile, its patterns, and an example or two.
+/// The rules as the documentation shows them: the decision in every profile, the patterns, and an example or two.
 fn reference() -> String {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("rules");
     let code = |text: &String| format!("`{}`", text.replace('\n', " ⏎ ").replace('|', "\\|"));

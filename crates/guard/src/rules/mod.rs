@@ -1,6 +1,5 @@
-//! The rules as data: a stable name, what the guard says in which profile, and the words for it. They stand in
-//! `rules/*.toml`, with examples that a test runs; the build turns them into the tables below (`build/tables.rs` has
-//! the reason).
+//! The rules as data: a stable id, the decision in each profile, and the wording. They are in `rules/*.toml`, together
+//! with examples that a test runs; the build turns them into the tables below (`build/tables.rs` gives the reason).
 
 #[cfg(test)]
 mod examples;
@@ -13,7 +12,7 @@ use std::collections::BTreeMap;
 /// One row of the table that `headspace guard rules` prints.
 #[derive(Debug)]
 pub struct Rule {
-    /// Stable: it stands in people's configurations.
+    /// Stable: it appears in people's configurations.
     pub id: &'static str,
     pub decision: Decision,
     pub balanced: Decision,
@@ -22,15 +21,15 @@ pub struct Rule {
     pub what: &'static str,
     /// What to do instead.
     pub instead: &'static str,
-    /// The file it stands in, and the line there.
+    /// The file it is in, and the line.
     pub pack: &'static str,
     pub line: usize,
-    /// `NAME=value`: a command with this in its environment is not meant.
+    /// `NAME=value`: the rule does not apply with this in the command's environment.
     pub unless_env: &'static [&'static str],
 }
 
 impl Rule {
-    /// What it is about is not on the machine that the command runs on.
+    /// It is about something outside the machine that the command runs on.
     pub(crate) fn reaches_out(&self) -> bool {
         matches!(self.pack, "cloud" | "database" | "publish") || self.id.starts_with("custom.")
     }
@@ -39,7 +38,7 @@ impl Rule {
 include!(concat!(env!("OUT_DIR"), "/guard/rules.rs"));
 include!(concat!(env!("OUT_DIR"), "/guard/secrets.rs"));
 
-/// The rows of a sorted table that are about `program`.
+/// The rows about `program` in a sorted table.
 pub fn about<T>(table: &'static [T], program: &str, name: fn(&T) -> &'static str) -> &'static [T] {
     let start = table.partition_point(|row| name(row) < program);
     let length = table[start..].iter().take_while(|row| name(row) == program).count();
@@ -50,12 +49,12 @@ pub fn by_id(id: &str) -> Option<&'static Rule> {
     RULES.iter().copied().find(|rule| rule.id == id)
 }
 
-/// How much the guard minds.
+/// How strict the guard is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Profile {
     /// Only what cannot be undone.
     Quiet,
-    /// Asks where a developer may well mean it.
+    /// Asks where developers often mean it.
     Balanced,
     #[default]
     Strict,
@@ -77,7 +76,7 @@ impl Profile {
     }
 }
 
-/// What a rule can be set to; `on` is what the profile says.
+/// What a rule can be set to; `on` means what the profile says.
 pub(crate) const SETTINGS: [&str; 5] = ["on", "off", "allow", "ask", "deny"];
 
 fn setting(word: &str) -> Option<Decision> {
@@ -85,17 +84,17 @@ fn setting(word: &str) -> Option<Decision> {
         "off" | "allow" => Some(Decision::Allow),
         "ask" => Some(Decision::Ask),
         "deny" => Some(Decision::Deny),
-        // "on", and whatever a future version may say.
+        // "on", and whatever a future version may add.
         _ => None,
     }
 }
 
-/// The user's choices for one project: rule id (or the part before the dot) ▶ what to say.
+/// The rules as the user configured them for one project: rule id (or the part before the dot) and decision.
 #[derive(Debug, Default)]
 pub struct Policy {
     pub profile: Profile,
     rules: BTreeMap<String, Option<Decision>>,
-    /// What the project itself asks for: it may only tighten.
+    /// What the project itself demands: it can only tighten.
     tighter: BTreeMap<String, Decision>,
     pub protected_paths: Vec<String>,
     pub ask: Vec<String>,
@@ -104,7 +103,7 @@ pub struct Policy {
 }
 
 impl Policy {
-    /// The general settings, then those of every project that holds `project`.
+    /// The general settings, then those of every configured directory that contains one of `projects`.
     pub fn of(guard: &config::Guard, projects: &[String], home: &str) -> Policy {
         let mut policy = Policy::default();
         policy.take(guard);
@@ -134,7 +133,7 @@ impl Policy {
         self.allow.extend(guard.allow.iter().chain(&guard.allowed_commands).cloned());
     }
 
-    /// The settings that stand in the project, where an agent could have written them: nothing in them loosens.
+    /// Applies the settings in the project, which an agent could have written: they can only tighten.
     pub fn tighten(&mut self, guard: &config::Guard) {
         if let Some(profile) = guard.profile.as_deref().and_then(Profile::by_name) {
             self.profile = self.profile.max(profile);
@@ -167,7 +166,7 @@ impl Policy {
     }
 }
 
-/// What is wrong with the guard's settings: ids, values and patterns that mean nothing.
+/// What is wrong with the guard's settings: unknown ids, values and patterns.
 pub fn problems(guard: &config::Guard) -> Vec<String> {
     let mut found = Vec::new();
     if let Some(profile) = guard.profile.as_deref().filter(|name| Profile::by_name(name).is_none()) {
@@ -206,7 +205,7 @@ pub fn problems(guard: &config::Guard) -> Vec<String> {
     found
 }
 
-/// The likely word, or all there are.
+/// The most likely word, or all possible ones.
 fn instead(word: &str, known: &[&str]) -> String {
     let near = known.iter().map(|known| (distance(word, known), *known)).min();
     match near {
@@ -235,15 +234,15 @@ fn distance(a: &str, b: &str) -> usize {
     rows[a.len()][b.len()]
 }
 
-/// The client takes 2000 characters; commands in a reason are cut long before.
+/// The client accepts 2000 characters; commands in a reason are cut much earlier.
 const MAX_SUBJECT_CHARS: usize = 200;
 
-/// The verdict's words: the rule, what to do instead, how to change it.
+/// The wording of a verdict: what the rule says, what to do instead, how to change it.
 pub fn verdict(rule: &Rule, decision: Decision, subject: &str, config_file: &str) -> Verdict {
     let subject = headspace_core::text::one_line(subject, MAX_SUBJECT_CHARS);
     let lead = if subject.is_empty() { "This call".to_owned() } else { format!("`{subject}`") };
     let config_file = headspace_core::text::one_line(config_file, 300);
-    // What could be set, not what is set already.
+    // What it could be set to, not what it is set to already.
     let other = if decision == Decision::Deny { "\"ask\" or \"off\"" } else { "\"deny\" or \"off\"" };
     let way = match rule.id.strip_prefix("custom.") {
         Some(list) => format!("their own \"guard\": {{\"{list}\": […]}} in {config_file} says so"),
@@ -280,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn choices_are_per_rule_group_and_project() {
+    fn settings_apply_per_rule_group_and_project() {
         let guard: config::Guard = serde_json::from_str(
             r#"{"rules": {"git.discard": "ask", "kill": "off"}, "allowed_commands": ["sudo apt update", "make *"],
                 "projects": {"~/proj": {"rules": {"git.discard": "off", "kill.*": "on"}}}}"#,
@@ -316,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn typos_are_told_with_the_likely_word() {
+    fn typos_are_reported_with_the_likely_word() {
         for (settings, told) in [
             (r#"{"rules": {"git.discrad": "ask"}}"#, Some("did you mean \"git.discard\"?")),
             (r#"{"rules": {"git.discard": "aks"}}"#, Some("did you mean \"ask\"?")),

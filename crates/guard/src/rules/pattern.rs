@@ -3,16 +3,16 @@
 //! ```text
 //! terraform|tofu destroy              the program, then its subcommands in this order; more words may follow
 //! docker volume rm|remove             one of several words
-//! aws * delete-*                      `*` alone is one word, inside of a word any letters
+//! aws * delete-*                      `*` alone is one word, inside a word any letters
 //! gcloud ** delete                    `**` is any number of words
-//! docker compose down -v|--volumes    an option that must be there, wherever it stands, also in a cluster
+//! docker compose down -v|--volumes    an option that must be given, anywhere, also in a cluster
 //! gh api -X=DELETE|--method=DELETE    an option with its value
 //! npm publish !--dry-run !--help      what must not be there
 //! ```
 //!
-//! Options that a pattern does not name may stand anywhere. Whether the word behind an option is its value or the next
-//! word of the command is a question of the program: the grammars know the common ones, and where they do not, both
-//! readings count. Letters' case counts in options only.
+//! Options that a pattern does not name may appear anywhere. Whether the word after an option is its value or the next
+//! word of the command depends on the program: the grammars know the common ones, and for the others both readings
+//! count. Case matters only in options.
 
 use crate::eval::value;
 use std::borrow::Cow;
@@ -23,7 +23,7 @@ pub(crate) struct OptionGrammar {
     name: &'static str,
     /// Options whose value is the next word.
     values: &'static [&'static str],
-    /// Options that take none.
+    /// Options that take no value.
     flags: &'static [&'static str],
     /// One dash starts a whole word, as in `terraform -auto-approve`: there are no clusters.
     words: bool,
@@ -41,17 +41,17 @@ fn grammar(program: &str) -> &'static OptionGrammar {
 #[derive(Debug)]
 struct Operand<'a> {
     text: Cow<'a, str>,
-    /// Perhaps the value of the option in front of it.
+    /// May be the value of the option before it.
     optional: bool,
     after_dashes: bool,
 }
 
 #[derive(Debug)]
 struct GivenOption<'a> {
-    /// With its dashes.
+    /// Including its dashes.
     name: &'a str,
     value: Option<&'a str>,
-    /// `--name=value`, so that there is no doubt about whose value it is.
+    /// `--name=value`: there is no doubt that the value belongs to it.
     attached: bool,
 }
 
@@ -61,7 +61,7 @@ pub(crate) struct CommandWords<'a> {
     operands: Vec<Operand<'a>>,
     options: Vec<GivenOption<'a>>,
     clusters: bool,
-    /// It only asks how the program works.
+    /// It only asks for the program's help.
     pub helps: bool,
 }
 
@@ -124,7 +124,7 @@ impl<'a> CommandWords<'a> {
         false
     }
 
-    /// Whether the words fit `pattern`, whose first word is the program and is not looked at.
+    /// Whether the words match `pattern`. The pattern's first word, the program, is not compared.
     pub(crate) fn fit(&self, pattern: &str) -> bool {
         let mut operands: Vec<Cow<'_, str>> = Vec::new();
         for word in split(pattern).into_iter().skip(1) {
@@ -157,10 +157,10 @@ impl<'a> CommandWords<'a> {
 
     fn is(&self, given: &GivenOption<'_>, name: &str, value: Option<&str>) -> bool {
         let long = name.starts_with("--");
-        // Long names may be cut short, if three letters are left.
+        // A long name may be abbreviated to three letters or more.
         let same = given.name == name
             || long && given.name.len() >= 5 && name.starts_with(given.name)
-            // Where one dash starts a word, two do as well.
+            // Where one dash starts a word, two dashes do as well.
             || !self.clusters && given.name.trim_start_matches('-') == name.trim_start_matches('-');
         let value_fits = |text: Option<&str>| match value {
             Some(wanted) => text.is_some_and(|text| any_matches(wanted, text)),
@@ -185,7 +185,7 @@ fn is_off(value: &str) -> bool {
     matches!(value.to_ascii_lowercase().as_str(), "false" | "none" | "no" | "off" | "0")
 }
 
-/// Globs that were active are letters again.
+/// Active globs become plain letters again.
 fn plain(word: &str) -> Cow<'_, str> {
     if value::has_glob(word) { Cow::Owned(value::deactivate(word)) } else { Cow::Borrowed(word) }
 }
@@ -204,7 +204,7 @@ fn in_order(wanted: &[Cow<'_, str>], operands: &[Operand<'_>]) -> bool {
         || operand.optional && in_order(wanted, others)
 }
 
-/// One of `a|b*|c`, whatever the letters' case.
+/// Whether `text` is one of `a|b*|c`, ignoring case.
 fn any_matches(wanted: &str, text: &str) -> bool {
     wanted.split('|').any(|wanted| matches_ignoring_case(wanted.as_bytes(), text.as_bytes()))
 }
@@ -263,8 +263,8 @@ pub fn names(pattern: &str, name: &str) -> bool {
     split(pattern).first().is_some_and(|programs| any_matches(programs, name))
 }
 
-/// For what loosens: every word must be there as written, in this order, and none besides; only a final `*` stands for
-/// any further ones.
+/// For patterns that loosen: every word must be there as written, in this order, and no others; only a final `*` stands
+/// for any further words.
 pub(crate) fn is_exactly(pattern: &str, argv: &[String]) -> bool {
     let words = split(pattern);
     let (words, open) = match words.split_last() {
@@ -280,7 +280,7 @@ pub(crate) fn is_exactly(pattern: &str, argv: &[String]) -> bool {
         })
 }
 
-/// As [`like`], with the letters' case.
+/// Like [`matches_ignoring_case`], but case matters.
 fn matches_exactly(pattern: &str, text: &str) -> bool {
     let literal: Vec<&str> = pattern.split('*').collect();
     let mut rest = text;
@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_allowed_is_allowed_word_by_word() {
+    fn allow_patterns_match_word_by_word() {
         for (pattern, command, expected) in [
             ("sudo apt update", "sudo apt update", true),
             ("sudo apt update", "sudo apt update x", false),

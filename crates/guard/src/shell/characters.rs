@@ -1,16 +1,16 @@
-//! Characters that make a text look other than it is. Other scripts and emoji are welcome; what is invisible,
-//! what moves text around and what only looks like a slash or a blank is not.
+//! Characters that make a text look different from what it is. Other scripts and emoji are welcome; not welcome is what
+//! is invisible, what moves text around, and what only looks like a slash or a blank.
 
 /// The plane that stands for "unknown text" and "active glob" inside values; nobody types it.
 pub(crate) const RESERVED: char = '\u{100000}';
 
-/// A quick look that spares most texts the slow one.
+/// A quick check that saves most texts the slow one.
 pub(crate) fn is_plain(text: &str) -> bool {
     text.bytes().all(|b| matches!(b, b' '..=b'~' | b'\n' | b'\t'))
 }
 
-/// The first character of `text` that misleads. Inside quotes blanks and slashes of other scripts are fine:
-/// they are part of a text, not of a command.
+/// The first misleading character in `text`. Inside quotes, blanks and slashes of other scripts are fine: they are part
+/// of a text, not of a command.
 pub(crate) fn misleading(text: &str, before: Option<char>, quoted: bool) -> Option<char> {
     let mut previous = before;
     for c in text.chars() {
@@ -31,7 +31,7 @@ pub fn is_control(c: char) -> bool {
     c.is_control() && c != '\n' && c != '\t'
 }
 
-/// Never shown, whatever stands beside it.
+/// Never visible, whatever is next to it.
 pub(crate) fn is_invisible(c: char) -> bool {
     matches!(c,
         '\u{AD}' | '\u{34F}' | '\u{61C}' | '\u{115F}' | '\u{1160}' | '\u{17B4}' | '\u{17B5}' | '\u{180E}'
@@ -39,17 +39,17 @@ pub(crate) fn is_invisible(c: char) -> bool {
         | '\u{FFA0}' | '\u{FFF0}'..='\u{FFFB}' | '\u{E0001}')
 }
 
-/// Invisible, but at home in emoji, Persian, Hindi or Hebrew: suspicious only after a plain letter.
+/// Invisible, but normal in emoji, Persian, Hindi or Hebrew: suspicious only after a plain letter.
 fn is_joiner(c: char) -> bool {
     matches!(c, '\u{200C}'..='\u{200F}' | '\u{FE00}'..='\u{FE0F}' | '\u{E0020}'..='\u{E007F}' | '\u{E0100}'..='\u{E01EF}')
 }
 
-/// Looks like `/` and is none.
+/// Looks like `/` but is not.
 pub(crate) fn is_slash(c: char) -> bool {
     matches!(c, '\u{2044}' | '\u{2215}' | '\u{29F8}' | '\u{2571}' | '\u{FF0F}' | '\u{1735}')
 }
 
-/// Looks like a blank; the shell takes it for a letter.
+/// Looks like a blank, but the shell treats it as a letter.
 fn is_blank(c: char) -> bool {
     matches!(c, '\u{A0}' | '\u{1680}' | '\u{2000}'..='\u{200A}' | '\u{202F}' | '\u{205F}' | '\u{3000}')
 }

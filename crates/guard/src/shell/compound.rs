@@ -70,7 +70,7 @@ impl Parser<'_> {
                 self.at += 2;
                 let words = self.test_words();
                 self.skip_blanks();
-                // A second end: whatever stands before it was no test.
+                // A second end: what came before it was not a test.
                 if self.peek_reserved() == "]]" {
                     self.problem(Problem::Unexpected("]]".into()));
                 }
@@ -228,7 +228,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Everything between `[[` and `]]`. Brackets and bars are letters here: they group tests and stand in
+    /// Everything between `[[` and `]]`. Brackets and bars are plain letters here: they group tests and occur in
     /// regular expressions, and either way only the expansions matter.
     fn test_words(&mut self) -> Vec<Word> {
         let mut words = Vec::new();

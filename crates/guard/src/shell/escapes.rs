@@ -4,7 +4,7 @@ use crate::shell::parser::Parser;
 use crate::shell::*;
 
 impl Parser<'_> {
-    /// Behind `$'`.
+    /// After `$'`.
     pub(super) fn ansi_c(&mut self) -> Part {
         let mut bytes: Vec<u8> = Vec::new();
         loop {
@@ -34,8 +34,8 @@ impl Parser<'_> {
     }
 }
 
-/// Decodes what stands behind a backslash in `$'…'`, or in `echo -e` and `printf` (where octal numbers start
-/// with a zero). Returns how many bytes were used.
+/// Decodes what follows a backslash in `$'…'`, or in `echo -e` and `printf` (where octal numbers start with a zero).
+/// Returns how many bytes were consumed.
 pub(crate) fn escape(rest: &[u8], out: &mut Vec<u8>, in_echo: bool) -> usize {
     let Some(&first) = rest.first() else {
         out.push(b'\\');

@@ -8,7 +8,7 @@ pub(super) struct PendingHeredoc {
     quoted: bool,
     strip_tabs: bool,
     body: Rc<OnceCell<Word>>,
-    /// Inside `$(…)` the closing bracket may follow the delimiter at once.
+    /// Inside `$(…)` the closing bracket may follow the delimiter directly.
     nested: bool,
 }
 
@@ -27,14 +27,14 @@ impl Parser<'_> {
         Redirect { fd, op: RedirectOp::Text, target: RedirectTarget::Heredoc(body) }
     }
 
-    /// The bodies that wait for the line end just passed.
+    /// Reads the bodies that were waiting for this line end.
     pub(super) fn read_heredocs(&mut self) {
         for pending in std::mem::take(&mut self.pending) {
             self.read_body(pending);
         }
     }
 
-    /// The text ended on the line of the operator.
+    /// The text ended on the operator's line.
     pub(super) fn finish_heredocs(&mut self) {
         if !self.pending.is_empty() {
             self.pending.clear();
@@ -77,7 +77,7 @@ impl Parser<'_> {
             let mut inner = Parser::new(&body, self.max_depth);
             inner.depth = self.depth + 1;
             inner.wasted = self.wasted;
-            // What is only written into a file may hold any character.
+            // What is only written to a file may contain any character.
             inner.suspicious = false;
             let parts = if inner.depth >= inner.max_depth {
                 inner.problem(Problem::TooDeep);

@@ -1,7 +1,7 @@
-//! Shell text ▶ a tree of commands. Pure: no variable is looked up and no file is touched here.
+//! From shell text to a tree of commands. Pure: no variable is looked up and no file is touched.
 //!
-//! The reader never fails. What it cannot read it notes as a [`Problem`] and reads on, so that the dangerous
-//! half of a broken line is still seen; whoever judges the tree treats any problem as "ask".
+//! The parser never fails. What it cannot read it records as a [`Problem`] and reads on, so that the dangerous half of
+//! a broken line is still seen; the evaluator treats any problem as "ask".
 
 pub mod characters;
 mod compound;
@@ -18,13 +18,13 @@ pub use crate::shell::parser::{Parsed, read};
 use std::cell::OnceCell;
 use std::rc::Rc;
 
-/// A list of commands: what stands between `(` and `)`, in a file, after `-c`.
+/// A list of commands: between `(` and `)`, in a file, after `-c`.
 #[derive(Debug, Default, Clone)]
 pub struct Script {
     pub items: Vec<Item>,
 }
 
-/// One `a && b || c`, with what ends it.
+/// One `a && b || c`, and how it ends.
 #[derive(Debug, Clone)]
 pub struct Item {
     pub first: Pipeline,
@@ -47,7 +47,7 @@ pub struct Pipeline {
 pub enum Command {
     Simple(Simple),
     Compound(Box<Compound>, Vec<Redirect>),
-    /// The body is shared, because every call walks it.
+    /// The body is shared because every call evaluates it.
     Function(String, Rc<Command>),
 }
 
@@ -57,7 +57,7 @@ pub enum Compound {
     Subshell(Script),
     /// `if`/`elif` arms as (condition, body), and the `else`.
     If(Vec<(Script, Script)>, Option<Script>),
-    /// `while`, and `until` as one that runs as long as its condition does not hold.
+    /// `while`, or `until`, which runs as long as its condition does not hold.
     Loop {
         until: bool,
         condition: Script,
@@ -65,7 +65,7 @@ pub enum Compound {
     },
     /// `for` and `select`; without words it runs over the arguments.
     For(String, Option<Vec<Word>>, Script),
-    /// `for ((…))`; endless without a condition in its middle.
+    /// `for ((…))`; endless if the middle clause is empty.
     CountingFor {
         clauses: Word,
         endless: bool,
@@ -74,7 +74,7 @@ pub enum Compound {
     Case(Word, Vec<(Vec<Word>, Script)>),
     /// `[[ … ]]`
     Test(Vec<Word>),
-    /// `(( … ))`, and its text without the brackets around it
+    /// `(( … ))`, and its text without the brackets
     Arithmetic(Word, String),
 }
 
@@ -112,7 +112,7 @@ pub enum RedirectOp {
     /// `<`
     Read,
     /// `>`, `>|`, `&>`
-    WriteKind,
+    Write,
     /// `>>`, `&>>`
     Append,
     /// `<>`
@@ -126,7 +126,7 @@ pub enum RedirectOp {
 #[derive(Debug, Clone)]
 pub enum RedirectTarget {
     Word(Word),
-    /// Filled when the reader comes to the end of the line; empty if the text ends before.
+    /// Filled at the end of the line; empty if the text ends before that.
     Heredoc(Rc<OnceCell<Word>>),
 }
 
@@ -137,7 +137,7 @@ pub struct Word {
 
 #[derive(Debug, Clone)]
 pub enum Part {
-    /// Not quoted: braces, globs and a leading tilde mean something.
+    /// Not quoted: braces, globs and a leading tilde have their meaning.
     Bare(String),
     /// `'…'`, `$'…'`, `\x`
     Quoted(String),
@@ -150,7 +150,7 @@ pub enum Part {
     Arithmetic(Vec<Part>),
     /// `<(…)` (`true`) and `>(…)` (`false`)
     Process(bool, Rc<Script>),
-    /// Text that nobody knows, put there when a value became code (`sh -c "$x"`).
+    /// Unknown text, which got here when a value became code (`sh -c "$x"`).
     Hole(char),
 }
 
@@ -167,7 +167,7 @@ pub struct Parameter {
     pub change: Change,
 }
 
-/// What stands behind the name in `${name…}`.
+/// What follows the name in `${name…}`.
 #[derive(Debug, Clone)]
 pub enum Change {
     None,
@@ -204,11 +204,11 @@ pub enum Change {
     Slice(Word),
     /// `^ ^^ , ,,`
     Case(String),
-    /// `@Q` and whatever else: the value is not known, the words in it may run commands.
+    /// `@Q` and everything else: the value is unknown, and its words may run commands.
     Other(Word),
 }
 
-/// Why a text could not be read to the letter.
+/// Why a text could not be read exactly.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Problem {
     OpenQuote,
@@ -228,7 +228,7 @@ impl std::fmt::Display for Problem {
             Problem::OpenExpansion => f.write_str("an expansion is not closed"),
             Problem::OpenHeredoc => f.write_str("a heredoc has no end"),
             Problem::OpenBlock(word) => write!(f, "`{word}` is missing"),
-            Problem::Unexpected(text) => write!(f, "`{text}` stands where it cannot"),
+            Problem::Unexpected(text) => write!(f, "unexpected `{text}`"),
             Problem::TooDeep => f.write_str("the nesting is too deep"),
             Problem::Character(c) => write!(f, "the character U+{:04X} hides or misleads", u32::from(*c)),
         }

@@ -4,8 +4,8 @@ use crate::shell::parser::{Parser, name_length};
 use crate::shell::*;
 
 impl Parser<'_> {
-    /// `name=value`, `name+=value`, `name[i]=value`, `name=(…)`. Behind `declare` only arrays are taken;
-    /// the rest are words, because options and names stand between them.
+    /// `name=value`, `name+=value`, `name[i]=value`, `name=(…)`. After `declare` only arrays are read here; the rest
+    /// are words, because options and names are mixed with them.
     pub(super) fn assignment(&mut self, only_array: bool) -> Option<Assign> {
         let before = self.at;
         let name_length = name_length(&self.bytes[self.at..]);
@@ -45,7 +45,7 @@ impl Parser<'_> {
         Some(Assign { name, index, append, value })
     }
 
-    /// The word behind `=`; it may be empty.
+    /// The word after `=`; it may be empty.
     fn value(&mut self) -> Word {
         match self.peek() {
             None | Some(b' ' | b'\t' | b'\n' | b';' | b'&' | b'|' | b')' | b'<' | b'>')
@@ -71,7 +71,7 @@ impl Parser<'_> {
                     return values;
                 }
                 Some(b'[') => {
-                    // `[key]=value`: the key names the place, the value is what counts.
+                    // `[key]=value`: the key gives the position, but the value is what counts.
                     let rest = &self.bytes[self.at..];
                     let end = memchr::memmem::find(&rest[..rest.len().min(256)], b"]=");
                     if let Some(end) = end {
@@ -131,7 +131,7 @@ impl Parser<'_> {
                 .is_some_and(|t| t == "-" || t.trim_end_matches('-').bytes().all(|b| b.is_ascii_digit()));
             let expands = matches!(target.parts.first(), Some(Part::Parameter(_)));
             if !is_fd && !expands && operator == ">&" {
-                op = RedirectOp::WriteKind;
+                op = RedirectOp::Write;
             }
         }
         Some(Redirect { fd, op, target: RedirectTarget::Word(target) })
@@ -141,7 +141,7 @@ impl Parser<'_> {
         use RedirectOp::*;
         const OPERATORS: [(&str, RedirectOp); 13] = [
             ("&>>", Append),
-            ("&>", WriteKind),
+            ("&>", Write),
             ("<<<", Text),
             ("<<-", Text),
             ("<<", Text),
@@ -149,19 +149,19 @@ impl Parser<'_> {
             ("<>", ReadWrite),
             (">>", Append),
             (">&", Duplicate),
-            (">|", WriteKind),
-            (">!", WriteKind),
+            (">|", Write),
+            (">!", Write),
             ("<", Read),
-            (">", WriteKind),
+            (">", Write),
         ];
         // `<(` and `>(` are words.
         if self.starts("<(") || self.starts(">(") {
             return None;
         }
         let &(text, op) = OPERATORS.iter().find(|(text, _)| self.starts(text))?;
-        // `>!` is a clobbering redirect in zsh and csh; elsewhere it is `>` and a name that starts so.
+        // `>!` is a clobbering redirection in zsh and csh; elsewhere it is `>` and a name that starts with `!`.
         if text == ">!" && !matches!(self.byte(2), Some(b' ' | b'\t')) {
-            return Some((1, WriteKind));
+            return Some((1, Write));
         }
         Some((text.len(), op))
     }

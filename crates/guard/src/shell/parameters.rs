@@ -1,11 +1,11 @@
-//! `${…}`: the name and what is done to its value.
+//! `${…}`: the name, and what is done to its value.
 
 use crate::shell::parser::{Parser, Stop, name_length};
 use crate::shell::words::push;
 use crate::shell::*;
 
 impl Parser<'_> {
-    /// Behind `${`.
+    /// After `${`.
     pub(super) fn braced_parameter(&mut self, in_double: bool) -> Part {
         if matches!(self.peek(), Some(b' ' | b'\t' | b'\n' | b'|')) {
             self.at += 1;
@@ -100,7 +100,7 @@ impl Parser<'_> {
                     _ => ' ',
                 };
                 let pattern = self.operand(b'/', in_double);
-                // The pattern's end told whether a replacement follows.
+                // How the pattern ended tells whether a replacement follows.
                 let with = if self.bytes.get(self.at - 1) == Some(&b'/') {
                     self.operand(b'}', in_double)
                 } else {
@@ -124,7 +124,7 @@ impl Parser<'_> {
         }
     }
 
-    /// The text behind an operator, up to `end` (or the closing brace, for a pattern that `/` may end).
+    /// The text after an operator, up to `end` (or the closing brace, for a pattern that `/` may end).
     fn operand(&mut self, end: u8, in_double: bool) -> Word {
         let mut parts = Vec::new();
         loop {

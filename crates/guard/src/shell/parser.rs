@@ -1,16 +1,16 @@
-//! The reader's frame: lists, pipelines, simple commands, redirections.
+//! The parser's core: lists, pipelines, simple commands, redirections.
 
 use crate::shell::heredoc::PendingHeredoc;
 use crate::shell::*;
 
-/// What [`read`] gives back.
+/// What [`read`] returns.
 #[derive(Debug, Default, Clone)]
 pub struct Parsed {
     pub script: Script,
     pub problems: Vec<Problem>,
 }
 
-/// Reads `text`; nesting beyond `max_depth` is a problem, because every level costs stack.
+/// Parses `text`; nesting beyond `max_depth` is a problem, because every level costs stack.
 pub fn read(text: &str, max_depth: usize) -> Parsed {
     let mut reader = Parser::new(text, max_depth);
     let script = reader.list(Stop::End);
@@ -18,7 +18,7 @@ pub fn read(text: &str, max_depth: usize) -> Parsed {
     Parsed { script, problems: reader.problems }
 }
 
-/// How much of a text, in its own lengths, may be read again because a `((` turned out to be two brackets.
+/// How often a text, in multiples of its length, may be read again because a `((` turned out to be two brackets.
 /// Without a limit, nesting them would double the work at every level.
 const MAX_REREAD_DEPTH: usize = 16;
 
@@ -28,15 +28,15 @@ pub(super) struct Parser<'a> {
     pub at: usize,
     pub depth: usize,
     pub max_depth: usize,
-    /// Bytes that were read in vain.
+    /// Bytes that were read for nothing.
     pub wasted: usize,
     pub pending: Vec<PendingHeredoc>,
     pub problems: Vec<Problem>,
-    /// Some character is not printable ASCII: look closer.
+    /// Some character is not printable ASCII, so a closer look is needed.
     pub suspicious: bool,
 }
 
-/// Where a list of commands ends. The end itself is left for the caller.
+/// Where a list of commands ends. The end itself is left to the caller.
 #[derive(Clone, Copy)]
 pub(super) enum Stop {
     End,
@@ -65,13 +65,13 @@ impl<'a> Parser<'a> {
     }
 
     pub(super) fn problem(&mut self, problem: Problem) {
-        // A text that is all problems would otherwise grow a list as long as itself.
+        // A text full of problems would otherwise grow a list as long as itself.
         if self.problems.len() < 16 || problem == Problem::TooDeep {
             self.problems.push(problem);
         }
     }
 
-    /// The next byte, behind any line continuation.
+    /// The next byte, after any line continuation.
     pub(super) fn peek(&mut self) -> Option<u8> {
         while self.bytes.get(self.at) == Some(&b'\\') && self.bytes.get(self.at + 1) == Some(&b'\n') {
             self.at += 2;
@@ -96,7 +96,7 @@ impl<'a> Parser<'a> {
         found
     }
 
-    /// Moves on behind an [`Self::attempt`], which may have given up on the text: never past its end.
+    /// Moves on after an [`Self::attempt`], which may have given up on the text: never past its end.
     pub(super) fn step(&mut self, length: usize) {
         self.at = (self.at + length).min(self.bytes.len());
     }
@@ -114,7 +114,7 @@ impl<'a> Parser<'a> {
         result
     }
 
-    /// Notes a misleading character of `text`, which ends where the reader stands.
+    /// Records a misleading character in `text`, which ends at the current position.
     pub(super) fn look_at(&mut self, text: &str, before: Option<char>, quoted: bool) {
         if self.suspicious
             && let Some(c) = characters::misleading(text, before, quoted)
@@ -137,7 +137,7 @@ impl<'a> Parser<'a> {
         self.at += length;
     }
 
-    /// Blanks, line ends (with the heredocs that wait there) and comments.
+    /// Blanks, line ends (with the heredocs that wait for them) and comments.
     pub(super) fn skip_lines(&mut self) {
         loop {
             self.skip_blanks();
@@ -154,7 +154,7 @@ impl<'a> Parser<'a> {
         self.read_heredocs();
     }
 
-    /// The word at hand if it is made of plain letters only, as reserved words are; nothing is consumed.
+    /// The current word if it consists of plain letters only, as reserved words do; nothing is consumed.
     pub(super) fn peek_reserved(&mut self) -> &'a str {
         self.peek();
         let rest = &self.bytes[self.at..];
@@ -205,7 +205,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// One step over something that starts no command.
+    /// Skips something that does not start a command.
     pub(super) fn skip_unexpected(&mut self) {
         let word = self.peek_reserved();
         let length = if CLOSERS.contains(&word) {
@@ -294,7 +294,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// One command with its redirections; `None` if nothing here starts one.
+    /// One command with its redirections; `None` if none starts here.
     pub(super) fn command(&mut self) -> Option<Command> {
         self.skip_blanks();
         match self.compound() {
@@ -356,7 +356,7 @@ impl<'a> Parser<'a> {
         if self.at == start { None } else { Some(Command::Simple(simple)) }
     }
 
-    /// `name () body`, when the name has just been read.
+    /// `name () body`, after the name has been read.
     fn function_after(&mut self, simple: &Simple) -> Option<Command> {
         let [word] = simple.words.as_slice() else { return None };
         if !simple.assigns.is_empty() || !simple.redirects.is_empty() || word.has_quotes() {
@@ -385,8 +385,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Tries one reading, and goes back to where it was if that fails; gives up on the text when too much of it
-    /// was read in vain.
+    /// Tries one reading, and goes back if it fails; gives up on the text when too much of it was read for nothing.
     pub(super) fn attempt<T>(&mut self, first: impl FnOnce(&mut Self) -> Option<T>) -> Option<T> {
         let (at, problems, pending) = (self.at, self.problems.len(), self.pending.len());
         let result = first(self);

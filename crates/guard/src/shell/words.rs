@@ -3,7 +3,7 @@
 use crate::shell::parser::{Parser, Stop, name_length};
 use crate::shell::*;
 
-/// Ends a run of letters that mean only themselves.
+/// Ends a run of plain letters.
 fn is_special(byte: u8, in_test: bool) -> bool {
     match byte {
         b' ' | b'\t' | b'\n' | b'\'' | b'"' | b'`' | b'$' | b'\\' | 0xF4 => true,
@@ -12,7 +12,7 @@ fn is_special(byte: u8, in_test: bool) -> bool {
     }
 }
 
-/// The characters that stand for text nobody knows start here; those below are active globs.
+/// The first character that stands for unknown text; those below it are active globs.
 const FIRST_HOLE: char = '\u{100100}';
 
 impl<'a> Parser<'a> {
@@ -49,7 +49,7 @@ impl<'a> Parser<'a> {
                             self.look_at(c.encode_utf8(&mut [0; 4]), Some('\\'), false);
                             parts.push(Part::Quoted(c.to_string()));
                         }
-                        // A lone backslash at the end is what the shell would wait on.
+                        // The shell would wait for more after a lone backslash at the end.
                         None => self.problem(Problem::OpenQuote),
                     }
                 }
@@ -73,7 +73,7 @@ impl<'a> Parser<'a> {
         let start = self.at;
         let rest = &self.bytes[start + 1..];
         self.at = start + 1 + rest.iter().position(|b| ends(*b)).unwrap_or(rest.len());
-        // A stop inside a character cannot happen: all stops are ASCII or a leading byte.
+        // Stops are ASCII or a leading byte, so this cannot be inside a character.
         while !self.text.is_char_boundary(self.at) {
             self.at += 1;
         }
@@ -107,7 +107,7 @@ impl<'a> Parser<'a> {
         Part::Double(self.expandable(Some(b'"')))
     }
 
-    /// A heredoc's body: everything expands, quotes are letters.
+    /// A heredoc's body: everything expands, quotes are plain letters.
     pub(super) fn expandable_text(&mut self) -> Vec<Part> {
         self.expandable(None)
     }
@@ -247,8 +247,8 @@ impl<'a> Parser<'a> {
         push(parts, Part::Bare("*".into()));
     }
 
-    /// Everything up to `close` with balanced brackets; only what expands is kept. `None` if a bracket shows that
-    /// this is no arithmetic. A text that ends before is unreadable however it is read.
+    /// Everything up to `close` with balanced brackets; only what expands is kept. `None` if a bracket shows that this
+    /// is not arithmetic. A text that ends before `close` is unreadable either way.
     pub(super) fn arithmetic(&mut self, close: &str) -> Option<Vec<Part>> {
         let mut parts = Vec::new();
         let mut open = 0usize;
@@ -361,7 +361,7 @@ fn simple_parameter(name: String) -> Part {
     }))
 }
 
-/// Quoted text in which unknown text was put.
+/// Quoted text with unknown text in it.
 fn holes_of(text: &str) -> Vec<Part> {
     let mut parts = Vec::new();
     for c in text.chars() {

@@ -1,5 +1,5 @@
-//! Tables of commands and what the policy says to them. Lines are `verdict command`; `⏎` is a line end, `#` starts
-//! a group. The disk is made up.
+//! Tables of commands and what the policy says about them. Lines are `verdict command`; `⏎` stands for a line end,
+//! `#` starts a group. The disk is made up.
 
 use crate::environment::fake::FakeFileSystem;
 use crate::*;
@@ -25,7 +25,7 @@ const DISK: &str = "
     /bin/rm /bin/rmdir /bin/ls /usr/bin/env /usr/local/x /etc/passwd /etc/nginx/nginx.conf /tmp/x
 ";
 
-/// The made-up disk, with the texts that the guard looks into.
+/// The made-up disk, with the files that the guard reads.
 fn disk() -> FakeFileSystem {
     let mut disk = FakeFileSystem::new(DISK);
     disk.texts
@@ -57,7 +57,7 @@ pub(crate) fn bash(command: &str) -> Verdict {
     )
 }
 
-/// Runs a table and reports every row that differs at once.
+/// Runs a table and reports all rows that differ at once.
 fn table(text: &str, judge: impl Fn(&str) -> Verdict) {
     let mut wrong = Vec::new();
     let mut group = "";
@@ -122,7 +122,7 @@ fn developers_are_left_alone() {
 }
 
 #[test]
-fn everyday_commands_are_nobodys_business() {
+fn everyday_commands_pass() {
     table(include_str!("everyday.txt"), bash);
 }
 
@@ -132,7 +132,7 @@ fn interpreters() {
 }
 
 #[test]
-fn other_machines_and_what_goes_there() {
+fn other_machines_and_what_is_sent_there() {
     table(include_str!("elsewhere.txt"), bash);
 }
 
@@ -142,7 +142,7 @@ fn packs() {
 }
 
 #[test]
-fn scripts_of_the_project_are_read() {
+fn project_scripts_are_read() {
     table(include_str!("scripted.txt"), |command| {
         let mut environment = environment();
         let mut disk = disk();

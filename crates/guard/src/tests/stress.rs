@@ -2,7 +2,7 @@
 
 use crate::tests::*;
 
-/// A small generator of its own: the same texts in every run.
+/// A small generator of our own: the same texts in every run.
 struct Random(u64);
 
 impl Random {
@@ -13,7 +13,7 @@ impl Random {
 }
 
 #[test]
-fn unfinished_and_odd_texts_are_asked() {
+fn unfinished_and_odd_texts_become_questions() {
     for text in [
         "echo $((",
         "echo \"open",
@@ -53,7 +53,7 @@ fn unfinished_and_odd_texts_are_asked() {
 }
 
 #[test]
-fn what_is_dangerous_in_a_broken_text_is_still_seen() {
+fn dangerous_parts_of_a_broken_text_are_still_seen() {
     for text in ["rm -rf /usr; echo \"open", "sudo id; fi", "(rm -rf /usr", "rm -rf /usr/local # ' \" ("] {
         assert_eq!(bash(text).decision, Decision::Deny, "{text}");
     }
@@ -62,7 +62,7 @@ fn what_is_dangerous_in_a_broken_text_is_still_seen() {
 }
 
 #[test]
-fn length_is_no_excuse() {
+fn long_texts_are_judged_too() {
     let filler = "x".repeat(200_000);
     let words = "aaaaaaaaab ".repeat(30_000);
     for (text, expected) in [
@@ -91,7 +91,7 @@ fn length_is_no_excuse() {
 }
 
 #[test]
-fn depth_is_no_excuse() {
+fn deeply_nested_texts_are_judged_too() {
     let nest = |open: &str, inner: &str, close: &str, times: usize| {
         open.repeat(times) + inner + &close.repeat(times)
     };
@@ -134,7 +134,7 @@ fn depth_is_no_excuse() {
 }
 
 #[test]
-fn work_that_multiplies_ends_in_a_question() {
+fn exploding_work_becomes_a_question() {
     for text in [
         "{a,b}".repeat(30),
         "f() { g; g; }; g() { h; h; }; ".to_owned()
@@ -278,7 +278,7 @@ fn mutations_of_real_commands_do_no_harm() {
 }
 
 #[test]
-fn texts_that_end_in_the_middle_of_a_word_are_read_to_their_end() {
+fn texts_cut_off_inside_a_word_are_read_to_the_end() {
     for text in ["${", "$", "a ${", "\"${", "\"$", "${x", "$x = \"", "$x = '", "$x =", "`", ">", "&"] {
         judge(&json!({"tool_name": "PowerShell", "tool_input": {"command": text}}), &environment());
     }

@@ -1,4 +1,4 @@
-//! Tools that are not the shell, and payloads of every shape.
+//! Tools other than the shell, and payloads of every shape.
 
 use crate::tests::*;
 
@@ -86,7 +86,7 @@ fn file_tools_read() {
 }
 
 #[test]
-fn other_tools_go_by_their_shape() {
+fn other_tools_are_judged_by_the_shape_of_their_input() {
     rows(&[
         ("deny", "mcp__shell__exec", json!({"cmd": "rm -rf /"})),
         ("deny", "mcp__terminal__run", json!({"script": "rm -rf /usr/local"})),
@@ -157,7 +157,7 @@ fn tools_that_execute_sql_or_run_elsewhere() {
     ]);
 }
 
-/// Judges a command, or a tool's input as JSON, under some settings and the project's own.
+/// Judges a command, or a tool's input as JSON, under the user's and the project's settings.
 fn under(user: &str, project: &str, call: &str) -> Verdict {
     let mut environment = environment();
     environment.config = serde_json::from_str(user).unwrap();
@@ -220,7 +220,7 @@ fn users_write_rules_of_their_own() {
 }
 
 #[test]
-fn a_project_brings_rules_that_only_tighten() {
+fn a_project_can_only_tighten_the_rules() {
     let project = r#"{ // ours
         "guard": {"deny": ["make deploy"], "ask": ["npm run migrate"], "protected_paths": ["src/"], "profile": "quiet",
             "allow": ["sudo *"], "rules": {"privilege": "off", "git.no-verify": "deny"}}, }"#;
@@ -248,7 +248,7 @@ fn a_project_brings_rules_that_only_tighten() {
 }
 
 #[test]
-fn protected_paths_cover_the_directory_and_all_below() {
+fn protected_paths_cover_the_directory_and_everything_below() {
     let own =
         r#"{"protected_paths": ["src/", "docs/a.md", "*.snap", "~/notes.md", "config/**", "migrations"]}"#;
     for (expected, call) in [
@@ -311,7 +311,7 @@ fn protected_paths_cover_the_directory_and_all_below() {
 }
 
 #[test]
-fn profiles_say_how_much_the_guard_minds() {
+fn profiles_decide_how_strict_the_guard_is() {
     for (command, strict, balanced, quiet) in [
         ("pkill -f vite", "deny", "ask", "allow"),
         ("touch .env.local", "deny", "ask", "ask"),
@@ -336,7 +336,7 @@ fn profiles_say_how_much_the_guard_minds() {
 }
 
 #[test]
-fn messages_need_somebody_who_watches() {
+fn messages_are_denied_while_nobody_is_watching() {
     for (mode, expected, name, input) in [
         (Some("background"), "deny", "mcp__life__messages", json!({"operation": "recent"})),
         (Some("interactive"), "allow", "mcp__life__messages", json!({"operation": "recent"})),
@@ -371,7 +371,7 @@ fn messages_need_somebody_who_watches() {
 }
 
 #[test]
-fn payloads_of_no_known_shape_are_asked() {
+fn payloads_of_unknown_shape_become_questions() {
     for payload in [
         json!(null),
         json!([]),
@@ -407,7 +407,7 @@ fn the_project_is_the_repository_around_the_directory() {
 }
 
 #[test]
-fn the_user_decides_what_the_rules_say() {
+fn the_user_can_change_every_rule() {
     let with = |config: &str, command: &str| {
         let mut environment = environment();
         environment.config = serde_json::from_str(config).unwrap();
@@ -433,7 +433,7 @@ fn the_user_decides_what_the_rules_say() {
 }
 
 #[test]
-fn reasons_name_the_rule_and_the_way_out() {
+fn reasons_name_the_rule_and_how_to_change_it() {
     let verdict = bash("rm -rf /usr/local");
     let reason = verdict.reason.unwrap();
     assert_eq!(verdict.rule.as_deref(), Some("delete.outside"));

@@ -1,4 +1,4 @@
-//! Tools the guard does not know, most of them of MCP servers, judged by their names and the fields of their input:
+//! Tools the guard does not know, most of them from MCP servers, judged by their names and the fields of their input:
 //! commands, code, files, SQL, messages.
 
 use crate::code;
@@ -12,9 +12,9 @@ use crate::sql;
 use crate::tools::{PATH_FIELDS, clean, command_text, tool_path};
 use serde_json::{Map, Value};
 
-/// Fields that hold shell text, whatever the tool.
+/// Fields that hold shell text in any tool.
 const COMMAND_FIELDS: [&str; 3] = ["command", "cmd", "script"];
-/// The same for tools whose name says that they run commands; see [`folded`].
+/// The same for tools whose names say that they run commands; see [`folded`].
 const SHELL_FIELDS: [&str; 4] = ["commands", "commandline", "shellcommand", "bashcommand"];
 
 /// Name parts that make an MCP tool a messaging tool.
@@ -54,13 +54,13 @@ const MESSENGER_WORDS: [&str; 34] = [
     "twitter",
     "mastodon",
 ];
-/// Only as the server's own name: elsewhere they are ordinary words.
+/// Only as the server's name: elsewhere these are ordinary words.
 const MESSENGER_SERVERS: [&str; 5] = ["signal", "teams", "line", "bluesky", "matrix"];
-/// Name parts, or words of an operation, that send.
+/// Name parts, or words of an operation, that mean sending.
 const SENDING_VERBS: [&str; 10] =
     ["send", "post", "reply", "forward", "schedule", "respond", "publish", "broadcast", "deliver", "dm"];
 
-/// `mcp__server__do_something` and `doSomething` ▶ their words in small letters.
+/// `mcp__server__do_something` and `doSomething` become their words in lower case.
 fn name_parts(name: &str) -> Vec<String> {
     let mut parts = vec![String::new()];
     let mut previous = ' ';
@@ -86,7 +86,7 @@ pub(super) fn judge(eval: &mut Evaluator<'_>, tool: &str, input: &Map<String, Va
         messages(eval, tool, &parts, input);
     }
     statements(eval, tool, &parts, input);
-    // What such a server runs, it runs elsewhere.
+    // What such a server runs, it runs on another machine.
     if says(&["ssh", "remote"]) {
         eval.machine = Machine::Remote;
     } else if says(&["docker", "kubernetes", "k8s", "kubectl", "pod", "pods", "container"]) {
@@ -119,7 +119,7 @@ pub(super) fn judge(eval: &mut Evaluator<'_>, tool: &str, input: &Map<String, Va
                 with_arguments(eval, text, input);
             }
             (Some(Value::Null) | None, _) => {}
-            // An editor's options, a list of words: somebody's command all the same.
+            // An editor's options, or a list of words: still a command.
             (Some(Value::Array(words)), _) => words_of_command(eval, words, tool),
             (Some(_), _) => eval.report(&Machine::Local, &rules::INPUT_SHAPE, format!("{tool}: {field}")),
         }
@@ -136,7 +136,7 @@ pub(super) fn judge(eval: &mut Evaluator<'_>, tool: &str, input: &Map<String, Va
     files(eval, tool, &parts, input);
 }
 
-/// Name parts that make a tool one for databases.
+/// Name parts that make a tool a database tool.
 const DATABASE_WORDS: [&str; 32] = [
     "sql",
     "postgres",
@@ -171,7 +171,7 @@ const DATABASE_WORDS: [&str; 32] = [
     "mongodb",
     "redis",
 ];
-/// Fields that hold statements; `sql` does whatever the tool's name is.
+/// Fields that hold statements; `sql` does in any tool.
 const STATEMENT_FIELDS: [&str; 10] = [
     "sql",
     "query",
@@ -185,7 +185,7 @@ const STATEMENT_FIELDS: [&str; 10] = [
     "commands",
 ];
 
-/// Tools that execute SQL, and those that are named for what they throw away: `mcp__mongodb__drop-collection`.
+/// Tools that execute SQL, and tools named after what they destroy: `mcp__mongodb__drop-collection`.
 fn statements(eval: &mut Evaluator<'_>, tool: &str, parts: &[String], input: &Map<String, Value>) {
     let says = |words: &[&str]| parts.iter().any(|part| words.contains(&part.as_str()));
     let for_databases = says(&DATABASE_WORDS);
@@ -224,7 +224,7 @@ fn statements(eval: &mut Evaluator<'_>, tool: &str, parts: &[String], input: &Ma
     }
 }
 
-/// An item of `statements`: a text, or an object with one.
+/// An item of `statements`: a text, or an object that contains one.
 fn statement_of(item: &Value) -> Option<&str> {
     match item {
         Value::Object(fields) => {
@@ -257,7 +257,7 @@ fn with_arguments(eval: &mut Evaluator<'_>, program: &str, input: &Map<String, V
     }
 }
 
-/// Fields of a tool that runs commands, other than the usual three.
+/// Command fields other than the usual three, in a tool that runs commands.
 fn other_commands(eval: &mut Evaluator<'_>, input: &Map<String, Value>, is_powershell: bool) {
     for (field, value) in input {
         let name = folded(field);
@@ -279,7 +279,7 @@ fn other_commands(eval: &mut Evaluator<'_>, input: &Map<String, Value>, is_power
 
 fn words_of_command(eval: &mut Evaluator<'_>, words: &[Value], tool: &str) {
     let words: Option<Vec<String>> = words.iter().map(|word| word.as_str().map(str::to_owned)).collect();
-    eval.report(&Machine::Local, &rules::INPUT_SHAPE, format!("{tool}: a command that is no text"));
+    eval.report(&Machine::Local, &rules::INPUT_SHAPE, format!("{tool}: a command that is not text"));
     if let Some(words) = words {
         let mut state = eval.initial_state();
         eval.call(&mut state, &words, &Stream::None, false);
@@ -340,7 +340,7 @@ fn files(eval: &mut Evaluator<'_>, tool: &str, parts: &[String], input: &Map<Str
     }
 }
 
-/// An item of `files`: a path, or an object with one.
+/// An item of `files`: a path, or an object that contains one.
 fn path_of(item: &Value) -> Option<&str> {
     match item {
         Value::Object(fields) => fields.iter().find(|(field, _)| is_path_field(field))?.1.as_str(),
@@ -348,7 +348,7 @@ fn path_of(item: &Value) -> Option<&str> {
     }
 }
 
-/// Messages: none while nobody watches, and no sending without a question.
+/// Messages: none while nobody is watching, and none sent without asking.
 fn messages(eval: &mut Evaluator<'_>, tool: &str, parts: &[String], input: &Map<String, Value>) {
     let server = tool.trim_start_matches("mcp__").split("__").next().unwrap_or("").to_lowercase();
     let is_messenger = parts.iter().any(|part| MESSENGER_WORDS.contains(&part.as_str()))

@@ -1,4 +1,4 @@
-//! Tools other than the shell, by the shape of their input: commands, files, messages.
+//! Tools by name: the client's own, which the guard knows, and all others by the shape of their input.
 
 mod by_shape;
 
@@ -12,7 +12,7 @@ use crate::rules;
 use crate::shell::characters;
 use serde_json::{Map, Value};
 
-/// Fields that hold a file.
+/// Fields that name a file.
 const PATH_FIELDS: [&str; 9] = [
     "file_path",
     "path",
@@ -27,7 +27,7 @@ const PATH_FIELDS: [&str; 9] = [
 
 pub(crate) fn judge(eval: &mut Evaluator<'_>, payload: &Value) {
     let Some(payload) = payload.as_object() else {
-        return eval.report(&Machine::Local, &rules::INPUT_SHAPE, "a payload that is no object");
+        return eval.report(&Machine::Local, &rules::INPUT_SHAPE, "a payload that is not an object");
     };
     let Some(tool) = payload.get("tool_name").and_then(Value::as_str).filter(|name| !name.is_empty()) else {
         return eval.report(&Machine::Local, &rules::INPUT_SHAPE, "a call without a tool name");
@@ -36,9 +36,9 @@ pub(crate) fn judge(eval: &mut Evaluator<'_>, payload: &Value) {
     let input = match payload.get("tool_input") {
         Some(Value::Object(input)) => input,
         None | Some(Value::Null) if !needs_input(tool) => &empty,
-        _ => return eval.report(&Machine::Local, &rules::INPUT_SHAPE, format!("{tool} without an input")),
+        _ => return eval.report(&Machine::Local, &rules::INPUT_SHAPE, format!("{tool} without input")),
     };
-    // The user's own rules may name tools as well: `mcp__prod__*`.
+    // The user's own rules may name tools too: `mcp__prod__*`.
     if tool != "Bash" {
         let state = eval.initial_state();
         eval.apply_user_rules(&state, &[tool.to_owned()]);
@@ -54,7 +54,7 @@ pub(crate) fn judge(eval: &mut Evaluator<'_>, payload: &Value) {
             None => eval.report(&Machine::Local, &rules::INPUT_SHAPE, format!("{tool} without a path")),
         },
         "Grep" => search(eval, input),
-        // Only names, texts, or the client's own affairs.
+        // Only names, text, or the client's own business.
         "Glob" | "LS" | "WebFetch" | "WebSearch" | "Task" | "Agent" | "TodoWrite" | "SlashCommand"
         | "Skill" | "ExitPlanMode" | "EnterPlanMode" | "AskUserQuestion" | "BashOutput" | "KillShell"
         | "KillBash" | "ToolSearch" | "SendMessage" => {}
@@ -80,7 +80,7 @@ fn needs_input(tool: &str) -> bool {
 fn shell(eval: &mut Evaluator<'_>, tool: &str, input: &Map<String, Value>) {
     match input.get("command") {
         Some(Value::String(command)) => command_text(eval, command, tool == "PowerShell"),
-        _ => eval.report(&Machine::Local, &rules::INPUT_SHAPE, format!("{tool} without a command text")),
+        _ => eval.report(&Machine::Local, &rules::INPUT_SHAPE, format!("{tool} without a command")),
     }
 }
 
@@ -97,11 +97,15 @@ fn command_text(eval: &mut Evaluator<'_>, command: &str, is_powershell: bool) {
     }
 }
 
-/// Line ends of other systems, and the characters the guard keeps for itself.
+/// Normalizes line ends, and removes the characters the guard reserves for itself.
 fn clean(eval: &mut Evaluator<'_>, text: &str) -> String {
     let mut text = if text.contains("\r\n") { text.replace("\r\n", "\n") } else { text.to_owned() };
     if text.chars().any(|c| c >= characters::RESERVED) {
-        eval.report(&Machine::Local, &rules::SHELL_HIDDEN_CHARACTER, "a character of no script");
+        eval.report(
+            &Machine::Local,
+            &rules::SHELL_HIDDEN_CHARACTER,
+            "a character from a private Unicode plane",
+        );
         text.retain(|c| c < characters::RESERVED);
     }
     text
@@ -111,7 +115,7 @@ fn first_path(input: &Map<String, Value>) -> Option<&str> {
     PATH_FIELDS.iter().find_map(|field| input.get(*field)?.as_str()).filter(|path| !path.is_empty())
 }
 
-/// A path as a tool takes it: no shell, so no globs and no variables, but a tilde for good measure.
+/// A path as a tool takes it: without a shell there are no globs and no variables, but a tilde is expanded to be safe.
 fn tool_path(eval: &mut Evaluator<'_>, path: &str) -> String {
     let path = clean(eval, path);
     if path.chars().any(|c| {
@@ -120,7 +124,7 @@ fn tool_path(eval: &mut Evaluator<'_>, path: &str) -> String {
         eval.report(&Machine::Local, &rules::SHELL_HIDDEN_CHARACTER, path.clone());
     }
     let path = path.strip_prefix("file://").unwrap_or(&path);
-    // `..\..\.ssh\config`: a file of this odd name here, another directory on Windows. Nobody means the first.
+    // `..\..\.ssh\config`: an oddly named file here, another directory on Windows. Nobody means the former.
     let slashed = path.contains('\\') && !path.contains('/') && !paths::is_windows(path);
     let path = &if slashed { path.replace('\\', "/") } else { path.to_owned() };
     match path.strip_prefix("~/") {
@@ -133,7 +137,7 @@ fn write(eval: &mut Evaluator<'_>, tool: &str, path: &str) {
     let upwards = path.starts_with("..\\");
     let path = tool_path(eval, path);
     let state = eval.initial_state();
-    // How far up that leads is a question of whose directory counts; what it is called there is not.
+    // How far up this leads depends on the working directory; the name at its end does not.
     if upwards {
         let below = path.trim_start_matches("../");
         let anywhere = format!("{}/{below}", eval.origins.hole("..", Tags::NOT_EMPTY));
@@ -166,7 +170,7 @@ fn search(eval: &mut Evaluator<'_>, input: &Map<String, Value>) {
     }
 }
 
-/// `*.{env,pem}` ▶ `*.env`, `*.pem`; one pair of braces is all that tools take.
+/// `*.{env,pem}` becomes `*.env`, `*.pem`; tools accept only one pair of braces.
 fn split_braces(glob: &str) -> Vec<String> {
     match (glob.find('{'), glob.rfind('}')) {
         (Some(open), Some(close)) if open < close => glob[open + 1..close]
@@ -177,7 +181,7 @@ fn split_braces(glob: &str) -> Vec<String> {
     }
 }
 
-/// The payload with all brackets of its command texts undone, for texts nested deeper than any stack.
+/// The payload with all brackets in its command texts removed, for text nested deeper than any stack.
 pub(crate) fn flattened(payload: &Value) -> Value {
     let mut flat = payload.clone();
     if let Some(input) = flat.get_mut("tool_input").and_then(Value::as_object_mut) {

@@ -1,8 +1,8 @@
-//! A settings file as text that can be edited in place: where its values, commas and comments stand.
+//! A settings file as text that can be edited in place: where its values, commas and comments are.
 //!
-//! The file is parsed by `jsonc-parser`, but edited by splices into the text, not through that crate's mutable
-//! tree: the tree opens a one-line object over several lines when it appends to it and takes blanks away with
-//! what it removes. A splice cannot touch a byte it does not name.
+//! The file is parsed by `jsonc-parser`, but edited by splicing the text, not through that crate's mutable tree: the
+//! tree spreads a one-line object over several lines when it appends to it, and takes blanks away with what it removes.
+//! A splice cannot touch a byte it does not name.
 
 use jsonc_parser::ast::{Array, Object, ObjectProp, Value};
 use jsonc_parser::common::Ranged;
@@ -13,7 +13,7 @@ use std::collections::HashSet;
 use std::fmt;
 use std::ops::Range;
 
-/// JSON with comments and trailing commas, and nothing else of what JSON5 allows.
+/// JSON with comments and trailing commas, and nothing else that JSON5 allows.
 const CLIENT_JSON: ParseOptions = ParseOptions {
     allow_comments: true,
     allow_trailing_commas: true,
@@ -27,7 +27,7 @@ const CLIENT_JSON: ParseOptions = ParseOptions {
     allow_extended_string_escapes: false,
 };
 
-/// A place in the file with what is to say about it; lines and columns start at 1, columns count characters.
+/// A message about a position in the file. Lines and columns start at 1; columns count characters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
     pub line: usize,
@@ -43,10 +43,10 @@ impl fmt::Display for Diagnostic {
 
 impl std::error::Error for Diagnostic {}
 
-/// An object or array of the file, seen as brackets around elements.
+/// An object or array in the file, seen as brackets around elements.
 #[derive(Clone, Debug)]
 pub(crate) struct Container {
-    /// The opening bracket up to and including the closing one.
+    /// From the opening bracket to the closing one, inclusive.
     pub range: Range<usize>,
     pub elements: Vec<Range<usize>>,
 }
@@ -73,21 +73,21 @@ enum TokenKind {
     Other,
 }
 
-/// The parsed file. The text has no byte order token: the caller takes it off and puts it back.
+/// The parsed file. The text has no byte order mark: the caller takes it off and puts it back.
 pub struct SettingsDocument<'a> {
     pub text: &'a str,
-    /// `None`: an empty file, or one of blanks and comments only.
+    /// `None`: an empty file, or one with only blanks and comments.
     pub root: Option<Object<'a>>,
     tokens: Vec<(TokenKind, Range<usize>)>,
 }
 
 impl<'a> SettingsDocument<'a> {
-    /// Reads `text`, or says where it is not what Claude Code could ever read: JSON5, duplicate keys (it would
-    /// silently take the last), something else than an object.
+    /// Parses `text`, or says where it is something Claude Code can never read: JSON5, duplicate keys (it would
+    /// silently take the last), anything but an object.
     pub fn parse(text: &'a str) -> Result<SettingsDocument<'a>, Diagnostic> {
         let collect = CollectOptions { comments: CommentCollectionStrategy::AsTokens, tokens: true };
         let parsed = parse_to_ast(text, &collect, &CLIENT_JSON).map_err(|error| {
-            // What is cut off is missing at the end, not where it began.
+            // What was cut off is missing at the end, not where it began.
             let at = match error.kind() {
                 ParseErrorKind::UnterminatedObject | ParseErrorKind::UnterminatedArray => {
                     text.trim_end().len()
@@ -142,7 +142,7 @@ impl<'a> SettingsDocument<'a> {
         })
     }
 
-    /// Where the comma after the element that ends at `end` stands.
+    /// Where the comma after the element that ends at `end` is.
     pub(crate) fn comma_after(&self, end: usize) -> Option<Range<usize>> {
         let from = self.tokens.partition_point(|(_, range)| range.start < end);
         let next = self.tokens[from..]
@@ -151,8 +151,8 @@ impl<'a> SettingsDocument<'a> {
         (next.0 == TokenKind::Comma).then(|| next.1.clone())
     }
 
-    /// The end of the last thing that is no blank before `at`, and whether it is a comment that reaches to the
-    /// end of its line.
+    /// The end of the last non-blank text before `at`, and whether that is a comment that extends to the end of its
+    /// line.
     pub(crate) fn solid_before(&self, at: usize) -> (usize, bool) {
         let count = self.tokens.partition_point(|(_, range)| range.end <= at);
         match self.tokens[..count].last() {
@@ -177,8 +177,8 @@ impl<'a> SettingsDocument<'a> {
             .is_some_and(|(_, range)| matches!(&self.text[range.clone()], "}" | "]"))
     }
 
-    /// The parser is generous in small things (control characters in strings, leading zeros, other blanks than
-    /// JSON's): what remains without comments and trailing commas must be JSON to the letter.
+    /// The parser is lenient in small things (control characters in strings, leading zeros, other blanks than JSON's):
+    /// what remains without comments and trailing commas must be strict JSON.
     fn check_strict(&self) -> Result<(), Diagnostic> {
         let mut strict = self.text.as_bytes().to_vec();
         for (i, (token, range)) in self.tokens.iter().enumerate() {
@@ -197,14 +197,14 @@ impl<'a> SettingsDocument<'a> {
         }
         if self.root.is_none() {
             let other = strict.iter().position(|byte| !b" \n\r\t".contains(byte));
-            let why = "not valid JSON: a blank that JSON does not know";
+            let why = "not valid JSON: a blank that JSON does not allow";
             return other
                 .map_or(Ok(()), |at| Err(diagnostic(self.text, floor_char(self.text, at), why.into())));
         }
         let read: Result<serde::de::IgnoredAny, _> = serde_json::from_slice(&strict);
         read.map(drop).map_err(|error| {
             let at = offset(&strict, error.line(), error.column()).min(self.text.len());
-            // Of a control character in a string serde_json names the place or the one before it.
+            // For a control character in a string, serde_json reports its position or the one before it.
             let next_is_it =
                 strict.get(at).is_some_and(|b| *b >= 0x20) && strict.get(at + 1).is_some_and(|b| *b < 0x20);
             let message = error.to_string();
@@ -215,12 +215,12 @@ impl<'a> SettingsDocument<'a> {
     }
 }
 
-/// A member of an object by its name as the client reads it, escapes resolved.
+/// A member of an object by its name as the client reads it, with escapes resolved.
 pub(crate) fn member<'a, 'b>(object: &'b Object<'a>, name: &str) -> Option<&'b ObjectProp<'a>> {
     object.properties.iter().find(|p| p.name.as_str() == name)
 }
 
-/// Replacements that do not overlap, applied at once.
+/// Replacements that do not overlap, applied together.
 #[derive(Debug, Default)]
 pub(crate) struct Splices(Vec<(Range<usize>, String)>);
 
@@ -237,7 +237,7 @@ impl Splices {
         self.replace(range, "");
     }
 
-    /// Insertions at one place come out in the order they were asked for.
+    /// Insertions at the same position keep the order in which they were requested.
     pub(crate) fn apply(mut self, text: &str) -> String {
         self.0.sort_by_key(|(range, _)| (range.start, range.end));
         let mut out =
@@ -285,7 +285,7 @@ fn check_value(text: &str, value: &Value<'_>) -> Result<(), Diagnostic> {
     }
 }
 
-/// The byte that serde_json's line and column (in bytes, 1 is the first) mean.
+/// The byte offset for serde_json's line and column (in bytes, starting at 1).
 fn offset(bytes: &[u8], line: usize, column: usize) -> usize {
     let start = bytes
         .iter()
@@ -315,7 +315,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_client_cannot_read_is_refused_with_its_place() {
+    fn files_the_client_cannot_read_are_rejected_with_the_position() {
         let cases = [
             ("{\"model\": \"opus\",", 1, 18, "unterminated object"),
             ("hello", 1, 1, "unexpected word"),
@@ -347,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn comments_and_trailing_commas_are_read_and_named() {
+    fn comments_and_trailing_commas_are_accepted_and_reported() {
         let cases = [
             ("{\"a\": [1,]}", Some((1, 9))),
             ("{\n \"a\": 1, // x\n}", Some((2, 8))),
@@ -362,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn nesting_without_end_is_refused_and_does_not_overflow() {
+    fn endless_nesting_is_rejected_without_overflow() {
         let text = format!("{{\"a\": {}1{}}}", "[".repeat(100_000), "]".repeat(100_000));
         assert!(SettingsDocument::parse(&text).is_err());
     }

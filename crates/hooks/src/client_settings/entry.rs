@@ -1,16 +1,16 @@
-//! What headspace's own entries look like, how they are told from everybody else's, and how they are written.
+//! What headspace's own entries look like, how they are told apart from everyone else's, and how they are written.
 //!
-//! Ours is decided by structure: the program's file name and its arguments. A foreign command that only
-//! contains our name stays foreign.
+//! An entry is ours by its structure: the program's file name and its arguments. A foreign command that merely contains
+//! our name stays foreign.
 
 use crate::client_settings::document::member;
 use jsonc_parser::ast::{Object, Value};
 use std::path::Path;
 
-/// The script for clients and configurations that want one.
+/// The script for clients and configurations that need one.
 pub const NOTIFY_SCRIPT: &str = "notify-headspace.sh";
 
-/// Seconds the client waits for us at most. SessionEnd hooks share 1.5 s unless an entry names a time.
+/// How many seconds the client waits for us at most. SessionEnd hooks share 1.5 s unless an entry sets a timeout.
 const ENTRY_TIMEOUT_SECONDS: u64 = 5;
 
 /// Which of headspace's entries.
@@ -36,7 +36,7 @@ impl Role {
 pub enum Call {
     /// Directly, with arguments: no shell to start, nothing to quote.
     Exec { program: String, args: Vec<String> },
-    /// One line for `/bin/sh -c`: all that Wave and old clients know.
+    /// One line for `/bin/sh -c`: all that Wave and old clients understand.
     Shell(String),
 }
 
@@ -52,8 +52,8 @@ impl Call {
         Call::Shell(words.iter().map(|word| quote(word)).collect::<Vec<_>>().join(" "))
     }
 
-    /// The exec form, unless the client knows none (`shell`). A path that a shell would take apart is written as
-    /// a quoted line too: clients that ignore `args` would run it bare, through a shell.
+    /// The exec form, unless the client does not have one (`shell`). A path that a shell would split is also written as
+    /// a quoted line: clients that ignore `args` would run it unquoted through a shell.
     pub fn for_role(program: &str, role: Role, shell: bool) -> Call {
         if shell || quote(program) != program {
             return Call::shell(&[&[program], role.args()].concat());
@@ -61,7 +61,7 @@ impl Call {
         Call::exec(program, role)
     }
 
-    /// Program and arguments as they will arrive; `None` for a line only a shell understands.
+    /// Program and arguments as they will arrive; `None` for a line that only a shell understands.
     pub fn words(&self) -> Option<Vec<String>> {
         match self {
             Call::Exec { program, args } => {
@@ -85,11 +85,11 @@ impl std::fmt::Display for Call {
     }
 }
 
-/// One hook entry of ours.
+/// One of headspace's hook entries.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
     pub call: Call,
-    /// `continue` or `block`; the recorder never names it.
+    /// `continue` or `block`; the recorder never sets it.
     pub on_failure: Option<String>,
     /// How long the client waits for it, in the client's own unit; `None`: as Claude is told.
     pub timeout: Option<u64>,
@@ -118,7 +118,7 @@ impl Entry {
     }
 }
 
-/// How much room stands between the parts of what we write on one line.
+/// The spacing between the parts of what we write on one line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Spacing {
     Spaced,
@@ -146,7 +146,7 @@ impl Spacing {
     }
 }
 
-/// What the client would start for this entry; `None` if it is no command the client would accept.
+/// What the client would start for this entry; `None` if the client would not accept it as a command.
 pub(crate) fn call_of(entry: &Object<'_>) -> Option<Call> {
     if text_of(entry, "type")? != "command" {
         return None;
@@ -159,8 +159,8 @@ pub(crate) fn call_of(entry: &Object<'_>) -> Option<Call> {
     Some(Call::Exec { program: command, args: args? })
 }
 
-/// Whether `call` is one of ours, and which. `program` is where this headspace lives, for installations under
-/// another file name than `headspace`.
+/// Whether `call` is one of ours, and which. `program` is where this headspace is, for installations under a file name
+/// other than `headspace`.
 pub fn role_of(call: &Call, program: Option<&str>) -> Option<Role> {
     let words = call.words()?;
     let (first, args) = words.split_first()?;
@@ -180,7 +180,7 @@ pub fn role_of(call: &Call, program: Option<&str>) -> Option<Role> {
     }
 }
 
-/// A member that is a text.
+/// A member whose value is a text.
 pub(crate) fn text_of<'a>(object: &'a Object<'_>, name: &str) -> Option<&'a str> {
     member(object, name)?.value.as_string_lit().map(|lit| lit.value.as_ref())
 }
@@ -206,8 +206,8 @@ pub fn quote(word: &str) -> String {
     format!("'{}'", word.replace('\'', "'\\''"))
 }
 
-/// The words of a command line without anything that only a shell can do; `None` if there is such a thing, or a
-/// quote that never ends.
+/// The words of a command line that needs no shell; `None` if it contains something only a shell can do, or a quote
+/// that never ends.
 pub(crate) fn split(line: &str) -> Option<Vec<String>> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn ours_is_told_by_program_and_arguments_never_by_substring() {
+    fn our_entries_are_recognized_by_program_and_arguments_not_by_substring() {
         let cases = [
             (r#"{"type":"command","command":"/a/headspace","args":["notify"],"timeout":5}"#, Some(Notify)),
             (r#"{"type":"command","command":"/a b/it's/headspace","args":["notify"]}"#, Some(Notify)),
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn quoting_is_read_back() {
+    fn quoting_round_trips() {
         for word in ["", "plain", "/a b/c", "it's", "a\"b$c`d\\e", "'", "ü|;&", "~/x", "*"] {
             assert_eq!(split(&format!("x {} y", quote(word))).unwrap(), ["x", word, "y"]);
         }

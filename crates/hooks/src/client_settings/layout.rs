@@ -1,19 +1,18 @@
-//! Where in the text an element is added or taken away, in the manner of what stands there already.
+//! Where in the text an element is added or removed, in the style of what is already there.
 //!
-//! Adding and removing are each other's inverse: an element comes with the blanks before it and one comma, and
-//! goes with them.
+//! Adding and removing are inverse: an element comes with the blanks before it and one comma, and goes with them.
 
 use crate::client_settings::document::{Container, SettingsDocument, Splices};
 use crate::client_settings::entry::{Spacing, json_string};
 use jsonc_parser::common::Ranged;
 use std::collections::HashSet;
 
-/// How the file is written: line breaks, indentation, room between the parts.
+/// How the file is formatted: line breaks, indentation, spacing.
 #[derive(Clone, Debug)]
 pub(super) struct Layout {
     newline: &'static str,
     unit: String,
-    /// Everything on one line, and it shall stay so.
+    /// Everything is on one line, and stays there.
     one_line: bool,
     pub spacing: Spacing,
 }
@@ -44,7 +43,7 @@ impl Layout {
         format!("{}{}{value}", json_string(name), self.spacing.colon())
     }
 
-    /// An object one level below the top: a member per line, or all on one if the file is like that.
+    /// An object one level below the top: one member per line, or all on one line if the file is like that.
     pub(super) fn nested_object(&self, members: &[(String, String)]) -> String {
         let members: Vec<String> = members.iter().map(|(name, value)| self.member(name, value)).collect();
         if self.one_line {
@@ -54,7 +53,7 @@ impl Layout {
         format!("{{{nl}{unit}{unit}{}{nl}{unit}}}", members.join(&format!(",{nl}{unit}{unit}")))
     }
 
-    /// The object for a file that has none, to stand after the comments it may have.
+    /// The object for a file that has none; it goes after any comments.
     pub(super) fn whole_file(&self, document: &SettingsDocument<'_>, members: &[String]) -> String {
         let (nl, unit) = (self.newline, &self.unit);
         let (solid, line_comment) = document.solid_before(document.text.len());
@@ -110,7 +109,7 @@ pub(super) fn append(
     splices.insert(solid, added);
 }
 
-/// Takes the elements in `gone` out of `container`, each with the blanks before it and a comma.
+/// Removes the elements in `gone` from `container`, each with the blanks before it and a comma.
 pub(super) fn remove(
     document: &SettingsDocument<'_>,
     container: &Container,
@@ -127,7 +126,7 @@ pub(super) fn remove(
         return;
     }
     let comma = |i: usize| document.comma_after(container.elements[i].end);
-    // At the front the blanks after the bracket stay and those before the first that remains go with the rest.
+    // At the front, the blanks after the bracket stay, and those before the first remaining element go with the rest.
     let lead = (0..container.elements.len()).take_while(|i| gone.contains(i)).count();
     let front = container.elements.get(lead).map(|stays| container.elements[0].start..stays.start);
     let front = front.filter(|front| lead > 0 && !document.has_comment(front));
@@ -143,7 +142,7 @@ pub(super) fn remove(
             }
         }
     }
-    // The last one that stays may now be followed by nothing, and then needs no comma.
+    // The last remaining element may now be followed by nothing, and then needs no comma.
     let end = container.elements.len() - 1;
     let survivor = (0..=end).rev().find(|i| !gone.contains(i));
     if let Some(survivor) = survivor.filter(|survivor| *survivor < end && comma(end).is_none())
@@ -153,7 +152,7 @@ pub(super) fn remove(
     }
 }
 
-/// A comment between the elements; one inside an element goes with it.
+/// Whether there is a comment between the elements; one inside an element goes with it.
 fn has_own_comment(document: &SettingsDocument<'_>, container: &Container) -> bool {
     let starts = container.elements.iter().map(|element| element.start).chain([container.range.end]);
     let ends =
@@ -161,18 +160,18 @@ fn has_own_comment(document: &SettingsDocument<'_>, container: &Container) -> bo
     ends.zip(starts).any(|(from, to)| document.has_comment(&(from..to)))
 }
 
-/// Where the blanks right before `at` begin.
+/// Where the blanks right before `at` start.
 fn blanks_before(text: &str, at: usize) -> usize {
     text[..at].trim_end_matches([' ', '\t', '\r', '\n']).len()
 }
 
-/// The blanks the line of `at` begins with.
+/// The blanks at the start of the line that contains `at`.
 fn line_indent(text: &str, at: usize) -> &str {
     let line = &text[text[..at].rfind('\n').map_or(0, |i| i + 1)..];
     &line[..line.len() - line.trim_start_matches([' ', '\t']).len()]
 }
 
-/// The indentation of what starts at `at`, if it is the first on its line and not the first line.
+/// The indentation of what starts at `at`, if it is first on its line and not on the first line.
 fn own_line_indent(text: &str, at: usize) -> Option<&str> {
     let start = text[..at].rfind('\n')? + 1;
     Some(&text[start..at]).filter(|lead| lead.chars().all(|c| c == ' ' || c == '\t'))

@@ -1,4 +1,4 @@
-//! Which files are meant, and by which path this program is called.
+//! Which files are meant, and the path by which this program is called.
 
 use crate::settings::check::nearest;
 use anyhow::{Context, Result, bail, ensure};
@@ -58,8 +58,7 @@ impl Target {
     }
 }
 
-/// Without links among the directories, as far as those exist: the same file must be known again whichever way
-/// it is reached.
+/// Resolves links in the existing directories: the same file must be recognized however it is reached.
 fn straight(file: &Path) -> PathBuf {
     let known = |dir: &Path| Some((dir.canonicalize().ok()?, file.strip_prefix(dir).ok()?));
     match file.ancestors().skip(1).find_map(known) {
@@ -68,7 +67,7 @@ fn straight(file: &Path) -> PathBuf {
     }
 }
 
-/// The files for these choices; a file named twice, also through links, is there once.
+/// The files for these choices; a file named twice, even through links, is listed once.
 pub fn targets(client: Client, scope: Scope, config_dirs: &[PathBuf]) -> Result<Vec<Target>> {
     let (folder, home) = match client {
         Client::Claude => (".claude", config::claude_dir()),
@@ -92,7 +91,7 @@ pub fn targets(client: Client, scope: Scope, config_dirs: &[PathBuf]) -> Result<
         }
         Scope::Project | Scope::Local => {
             if !config_dirs.is_empty() {
-                return Err(Usage("--config-dir goes with --scope user only".into()).into());
+                return Err(Usage("--config-dir works only with --scope user".into()).into());
             }
             let name = if scope == Scope::Project { "settings.json" } else { "settings.local.json" };
             targets.push(Target::new(project_root()?.join(folder), name, absolute(&home)?)?);
@@ -101,8 +100,8 @@ pub fn targets(client: Client, scope: Scope, config_dirs: &[PathBuf]) -> Result<
     Ok(targets)
 }
 
-/// A directory named on the command line must be there: one that is not is a slip of the fingers, and hooks in it would
-/// never be called.
+/// A directory named on the command line must exist: if it does not, it is a typo, and hooks in it would never be
+/// called.
 pub fn check_there(dir: &Path) -> Result<()> {
     if dir.is_dir() {
         return Ok(());
@@ -119,7 +118,7 @@ pub fn check_there(dir: &Path) -> Result<()> {
         Some(near) => format!("did you mean {}? ", parent.join(near).display()),
         None => String::new(),
     };
-    bail!("could not find the directory {}: {advice}`headspace install … --create` makes it", dir.display())
+    bail!("could not find the directory {}: {advice}`headspace install … --create` creates it", dir.display())
 }
 
 /// The nearest directory with a `.git`, else the current one.
@@ -128,8 +127,8 @@ fn project_root() -> Result<PathBuf> {
     Ok(git::root_of(&here).unwrap_or(&here).to_path_buf())
 }
 
-/// The path to call this program by, for good: the one on `PATH` if that leads here, since package managers put
-/// a link there that stays when the version behind it goes; else where the program lies.
+/// The path by which to call this program from now on: the one on `PATH` if it leads here, since package managers put a
+/// link there that survives updates; otherwise the program's own location.
 pub fn program() -> Result<String> {
     let exe = std::env::current_exe().context("could not find this program's own path")?;
     let name = exe.file_name().unwrap_or_default().to_owned();
@@ -139,12 +138,12 @@ pub fn program() -> Result<String> {
     utf8(&path)
 }
 
-/// Settings are JSON: a path must be text to stand in them.
+/// Settings are JSON, so a path must be text.
 pub fn utf8(path: &Path) -> Result<String> {
     path.to_str().map(str::to_owned).with_context(|| format!("could not use {}: not UTF-8", path.display()))
 }
 
-/// Whether `program` is what `cargo build` made: gone with the next `cargo clean`.
+/// Whether `program` is the output of `cargo build`, which the next `cargo clean` deletes.
 pub fn in_build_dir(program: &Path) -> bool {
     program.ancestors().skip(1).any(|dir| dir.ends_with("target") || dir.join(".rustc_info.json").is_file())
 }

@@ -1,7 +1,8 @@
-//! Bringing a settings file to what headspace wants to stand in it: text in, text out, no I/O.
+//! Brings a settings file to the state that headspace wants: text in, text out, no I/O.
 //!
-//! Install and uninstall are the same function with another [`Plan`]. It runs twice over the text: first what
-//! must go is cut out, then what is missing or outdated is put in. Every byte that is not ours stays.
+//! Install and uninstall are the same function with different [`Plan`]s. It makes two passes over the text: the first
+//! cuts out what must go, the second adds what is missing and updates what is outdated. Every byte that is not ours
+//! stays.
 
 use crate::client_settings::document::{Container, Diagnostic, SettingsDocument, Splices, member};
 use crate::client_settings::entry;
@@ -12,31 +13,31 @@ use jsonc_parser::ast::{Array, Object, ObjectProp, Value};
 use jsonc_parser::common::Ranged;
 use std::collections::HashSet;
 
-/// What is to become of one part of headspace in the file.
+/// What should happen to one part of headspace in the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Desired<T> {
-    /// Not looked at.
+    /// Not touched.
     Leave,
-    /// Brought up to date where it stands, not added.
+    /// Updated where it is; not added.
     Refresh(T),
-    /// Made to stand there, once.
+    /// Present exactly once.
     Put(T),
     Remove,
 }
 
-/// What should stand in the file.
+/// The desired state of the file.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// Where this headspace lives: entries with this program are ours whatever its file name.
+    /// Where this headspace is: entries with this program are ours whatever its file name.
     pub program: Option<String>,
     pub notify: Desired<Notify>,
     pub guard: Desired<Entry>,
-    /// With the program that should draw the line.
+    /// The program that should draw the status line.
     pub status_line: Desired<String>,
 }
 
 impl Plan {
-    /// Nothing of ours.
+    /// No entries of ours.
     pub fn nothing(program: Option<String>) -> Plan {
         Plan { program, notify: Desired::Remove, guard: Desired::Remove, status_line: Desired::Remove }
     }
@@ -52,52 +53,52 @@ pub struct Notify {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
     pub name: String,
-    /// Written only where the client demands one.
+    /// Written only where the client requires one.
     pub matcher: Option<&'static str>,
     /// The entry for this event, if not the one for all.
     pub entry: Option<Entry>,
 }
 
-/// The outcome: the new text, what changed in it, what is wrong with it besides.
+/// The outcome: the new text, what changed in it, and what else is wrong with it.
 #[derive(Clone, Debug, Default)]
 pub struct Merged {
     pub text: String,
-    /// Events that had no entry of ours.
+    /// Events that had none of our entries.
     pub added: Vec<String>,
-    /// Events whose entry called something else (a moved binary).
+    /// Events whose entry called something else (the binary moved).
     pub updated: Vec<String>,
-    /// Events of which an entry went, be it one too many.
+    /// Events that lost an entry, even if it was only a duplicate.
     pub removed: Vec<String>,
-    /// Events that were as they should be.
+    /// Events that were already right.
     pub kept: usize,
-    /// Hook entries of others.
+    /// Hook entries that are not ours.
     pub foreign: usize,
     pub guard_changed: bool,
     pub status_line_changed: bool,
-    /// There was none before.
+    /// There was no status line before.
     pub status_line_new: bool,
     pub warnings: Vec<Diagnostic>,
 }
 
-/// An entry of ours in a file.
+/// One of our entries in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InstalledHook {
     pub event: String,
     pub role: Role,
     pub call: Call,
-    /// The group it stands in matches everything.
+    /// The group it is in matches everything.
     pub matches_all: bool,
 }
 
 const GUARDED_EVENT: &str = "PreToolUse";
 
-/// One bad entry of these makes the client ignore the whole file.
+/// One bad entry under these makes the client ignore the whole file.
 const STRICT_EVENTS: [&str; 2] = ["PreToolUse", "PermissionRequest"];
 
 const BOM: &str = "\u{feff}";
 
-/// Makes `text` what `plan` wants, or says where it stands in the way. `pristine` is the file before headspace
-/// first came, if it is known: lists that were empty then are left empty, not removed.
+/// Makes `text` what `plan` wants, or says what stands in the way and where. `pristine` is the file before headspace
+/// first touched it, if known: lists that were empty then are left empty instead of being removed.
 pub fn merge(text: &str, plan: &Plan, pristine: Option<&str>) -> Result<Merged, Diagnostic> {
     let (bom, text) = match text.strip_prefix(BOM) {
         Some(rest) => (BOM, rest),
@@ -116,7 +117,7 @@ pub fn merge(text: &str, plan: &Plan, pristine: Option<&str>) -> Result<Merged, 
     Ok(merged)
 }
 
-/// All entries of ours, in the file's order.
+/// All of our entries, in the file's order.
 pub fn find(text: &str, program: Option<&str>) -> Result<Vec<InstalledHook>, Diagnostic> {
     let document = SettingsDocument::parse(text.strip_prefix(BOM).unwrap_or(text))?;
     let found = ours(&document, program);
@@ -131,7 +132,7 @@ pub fn find(text: &str, program: Option<&str>) -> Result<Vec<InstalledHook>, Dia
         .collect())
 }
 
-/// One of our entries with its place in the tree.
+/// One of our entries, with its position in the tree.
 struct OwnEntry<'a, 'b> {
     event: &'b ObjectProp<'a>,
     group: usize,
@@ -161,7 +162,7 @@ fn hooks_of<'a, 'b>(document: &'b SettingsDocument<'a>) -> Option<&'b Object<'a>
     member(document.root.as_ref()?, "hooks")?.value.as_object()
 }
 
-/// The well-formed groups of an event: place, entries, and whether the matcher lets everything through.
+/// The well-formed groups of an event: index, entries, and whether the matcher matches everything.
 fn groups_of<'a, 'b>(event: &'b ObjectProp<'a>) -> impl Iterator<Item = (usize, &'b Array<'a>, bool)> {
     let groups = event.value.as_array().into_iter().flat_map(|array| array.elements.iter().enumerate());
     groups.filter_map(|(i, group)| {
@@ -202,7 +203,7 @@ fn warnings(document: &SettingsDocument<'_>) -> Vec<Diagnostic> {
         && all.value.as_boolean_lit().is_some_and(|lit| lit.value)
     {
         warnings
-            .push(document.diagnostic(all.start(), "disableAllHooks is true: no hook runs, ours included"));
+            .push(document.diagnostic(all.start(), "disableAllHooks is true: no hooks run, including ours"));
     }
     for event in hooks_of(document).into_iter().flat_map(|hooks| &hooks.properties) {
         let name = event.name.as_str();
@@ -215,7 +216,7 @@ fn warnings(document: &SettingsDocument<'_>) -> Vec<Diagnostic> {
         };
         if let Some(group) = groups.elements.iter().find(bad) {
             let message = format!(
-                "not a group with a list of hooks: Claude Code ignores the whole file for it under {name}"
+                "not a group with a list of hooks: under {name}, Claude Code ignores the whole file because of it"
             );
             warnings.push(document.diagnostic(group.start(), message));
         }
@@ -223,11 +224,11 @@ fn warnings(document: &SettingsDocument<'_>) -> Vec<Diagnostic> {
     warnings
 }
 
-/// What the plan says about entries of one role under one event.
+/// What the plan wants for entries of one role under one event.
 enum EntryGoal<'p> {
     Leave,
     Remove,
-    /// The entry, where to put it if it is missing, and whether to put it at all then.
+    /// The entry, the matcher to add it with if it is missing, and whether to add it at all.
     Have(&'p Entry, Option<&'static str>, bool),
 }
 
@@ -254,7 +255,7 @@ fn goal_for<'p>(plan: &'p Plan, event: &str, role: Role) -> EntryGoal<'p> {
     }
 }
 
-/// First pass: the entries that must go, and the groups, events and `hooks` they leave empty.
+/// First pass: removes the entries that must go, and the groups, events and `hooks` they leave empty.
 fn cut_out(
     document: &SettingsDocument<'_>,
     plan: &Plan,
@@ -331,15 +332,15 @@ fn cut_out(
             merged.status_line_changed = true;
         }
         if !members_gone.is_empty() {
-            // Inner splices of a member that goes as a whole are not made: the sets above are exclusive.
+            // A member that is removed as a whole has no inner splices: the sets above are exclusive.
             remove(document, &Container::from(root), &members_gone, &mut splices);
         }
     }
     splices.apply(document.text)
 }
 
-/// Of several entries for the same purpose the one that stays: in a group that matches everything, best already
-/// with the right call.
+/// The entry to keep out of several for the same purpose: in a group that matches everything, preferably with the right
+/// call already.
 fn keeper(found: &[OwnEntry<'_, '_>], like: &OwnEntry<'_, '_>, entry: &Entry) -> Option<usize> {
     let same = |our: &&OwnEntry<'_, '_>| our.event.start() == like.event.start() && our.role == like.role;
     let position = |right: &dyn Fn(&OwnEntry<'_, '_>) -> bool| {
@@ -348,7 +349,7 @@ fn keeper(found: &[OwnEntry<'_, '_>], like: &OwnEntry<'_, '_>, entry: &Entry) ->
     position(&|our| our.call == entry.call).or_else(|| position(&|_| true))
 }
 
-/// Second pass: what is missing is added, what is outdated is rewritten where it stands.
+/// Second pass: adds what is missing and rewrites what is outdated where it is.
 fn put_in(
     document: &SettingsDocument<'_>,
     plan: &Plan,
@@ -401,7 +402,7 @@ fn put_in(
     splices.apply(document.text)
 }
 
-/// A group of ours that is to be added to an event.
+/// A group of ours to add to an event.
 struct NewGroup<'p> {
     matcher: Option<&'static str>,
     entry: &'p Entry,
@@ -416,7 +417,7 @@ impl NewGroup<'_> {
     }
 }
 
-/// The groups the plan wants and the file lacks, by event, in the plan's order.
+/// The groups that the plan wants and the file lacks, by event, in the plan's order.
 fn missing<'p>(
     plan: &'p Plan,
     found: &[OwnEntry<'_, '_>],
@@ -451,7 +452,7 @@ fn missing<'p>(
     missing
 }
 
-/// Rewrites an entry that calls something else; only the path if only that has changed. Says whether it did.
+/// Rewrites an entry that calls something else, or only its path if nothing else changed. Returns whether it did.
 fn refresh(our: &OwnEntry<'_, '_>, entry: &Entry, layout: &Layout, splices: &mut Splices) -> bool {
     let on_failure_differs =
         entry.on_failure.as_deref().is_some_and(|want| entry::text_of(our.entry, "onFailure") != Some(want));

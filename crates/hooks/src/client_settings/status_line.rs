@@ -10,7 +10,7 @@ use jsonc_parser::common::Ranged;
 /// The status line as headspace wraps it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct StatusLine {
-    /// The command the user had before, to be run through a shell.
+    /// The command the user had before; it runs through a shell.
     pub wrapped: Option<String>,
 }
 
@@ -30,7 +30,7 @@ impl StatusLine {
         }
     }
 
-    /// The user's command becomes one quoted word: whatever pipes and quotes it has, its own shell sees them.
+    /// The user's command becomes one quoted word: its pipes and quotes are seen only by its own shell.
     pub(super) fn line(&self, program: &str) -> String {
         match &self.wrapped {
             None => format!("{} statusline", quote(program)),
@@ -39,7 +39,7 @@ impl StatusLine {
     }
 }
 
-/// The status line of the file if it is ours, with the place of its command.
+/// The status line in the file if it is ours, with the range of its command.
 pub(super) fn ours(property: &ObjectProp<'_>, plan: &Plan) -> Option<(StatusLine, std::ops::Range<usize>)> {
     let object = property.value.as_object()?;
     let command = member(object, "command")?;
@@ -47,7 +47,7 @@ pub(super) fn ours(property: &ObjectProp<'_>, plan: &Plan) -> Option<(StatusLine
     Some((line, command.value.start()..command.value.end()))
 }
 
-/// Wraps, updates or unwraps the status line in place; the member to add if there is none yet.
+/// Wraps, updates or unwraps the status line where it is; returns the member to add if there is none yet.
 pub(super) fn put_in(
     document: &SettingsDocument<'_>,
     plan: &Plan,
@@ -94,7 +94,7 @@ pub(super) fn put_in(
     None
 }
 
-/// How the user had spelt `command`, escapes and all.
+/// How the user had written `command`, including escapes.
 fn literal_of(pristine: &SettingsDocument<'_>, command: &str) -> Option<String> {
     let object = member(pristine.root.as_ref()?, "statusLine")?.value.as_object()?;
     let value = &member(object, "command")?.value;
@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_wrapped_status_line_gives_the_users_command_back() {
+    fn unwrapping_a_status_line_restores_the_users_command() {
         for command in ["~/bin/line.sh", "jq -r '.model.id' | head -c 20", "echo \"it's $USER\""] {
             let line = StatusLine { wrapped: Some(command.into()) }.line("/my bin/headspace");
             assert_eq!(StatusLine::of(&line, None).unwrap().wrapped.as_deref(), Some(command), "{line}");

@@ -1,9 +1,9 @@
-//! Strict JSON with the place of every value.
+//! Strict JSON with the position of every value.
 //!
-//! `serde_json` says where a document breaks, but not where a value of an unbroken one stands, and it takes the
-//! last of two equal keys without a word. Who tells a user what is wrong with a settings file needs both. This
-//! reader accepts exactly what `JSON.parse` accepts (lone surrogates included, which become U+FFFD), after an
-//! optional byte order mark, and keeps its values in one flat list, so that depth costs no stack.
+//! `serde_json` says where a document is broken, but not where a value of a valid one is, and it silently takes the
+//! last of two equal keys. To tell a user what is wrong with a settings file, both are needed. This parser accepts
+//! exactly what `JSON.parse` accepts (including lone surrogates, which become U+FFFD), after an optional byte order
+//! mark, and keeps its values in one flat list, so depth costs no stack.
 
 mod parser;
 
@@ -11,14 +11,14 @@ use std::fmt;
 
 const BOM: &str = "\u{feff}";
 
-/// A place in a text as an editor shows it: both numbers start at 1 and count characters.
+/// A position in a text as an editor shows it: both numbers start at 1 and count characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Position {
     pub line: usize,
     pub column: usize,
 }
 
-/// The place of byte `at` of `text`. A byte order mark takes up no column.
+/// The position of byte `at` in `text`. A byte order mark takes up no column.
 pub fn position(text: &str, at: usize) -> Position {
     let mut at = at.min(text.len());
     while !text.is_char_boundary(at) {
@@ -33,7 +33,7 @@ pub fn position(text: &str, at: usize) -> Position {
     }
 }
 
-/// Why a text is not JSON: `at` is the byte of the first character that cannot be there.
+/// Why a text is not JSON; `at` is the byte of the first character that cannot be there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SyntaxError {
     pub at: usize,
@@ -62,17 +62,17 @@ pub enum SyntaxFault {
 impl fmt::Display for SyntaxFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let words = match self {
-            SyntaxFault::Empty => "there is nothing in it",
+            SyntaxFault::Empty => "it is empty",
             SyntaxFault::Comment => "JSON has no comments",
-            SyntaxFault::TrailingComma => "the comma before this bracket is one too many",
+            SyntaxFault::TrailingComma => "there must be no comma before this bracket",
             SyntaxFault::StrayComma => "this comma has no value before it",
             SyntaxFault::MissingComma => "a comma is missing before this",
             SyntaxFault::MissingColon => "a colon is missing after the key",
             SyntaxFault::SingleQuote => "texts need double quotes",
             SyntaxFault::UnquotedKey => "keys need double quotes",
-            SyntaxFault::LineBreakInText => "a line breaks inside a text (is a quote missing?)",
+            SyntaxFault::LineBreakInText => "a text contains a line break (is a quote missing?)",
             SyntaxFault::ControlCharacter => "a control character inside a text must be written as an escape",
-            SyntaxFault::Escape => "no such escape in a text (a backslash itself is written \\\\)",
+            SyntaxFault::Escape => "unknown escape in a text (write a backslash as \\\\)",
             SyntaxFault::Number => "this is not how JSON writes a number",
             SyntaxFault::CutOff => "it ends in the middle",
             SyntaxFault::TextAfterEnd => "there is more text after the end",
@@ -122,7 +122,7 @@ enum NodeData {
     Number(f64),
     Text(String),
     List(Vec<u32>),
-    /// The members that count: of equal keys the last.
+    /// The members that count: the last one of equal keys.
     Object(Vec<u32>),
 }
 
@@ -159,7 +159,7 @@ impl<'t> JsonDocument<'t> {
         SpannedValue { doc: self, id: 0 }
     }
 
-    /// Members whose key an earlier member of the same object has: these count, the earlier ones do not.
+    /// Members that repeat an earlier key of the same object: these count, the earlier ones do not.
     pub(crate) fn duplicates(&self) -> impl Iterator<Item = SpannedValue<'_>> {
         self.duplicates.iter().map(|&id| SpannedValue { doc: self, id })
     }
@@ -229,7 +229,7 @@ impl<'d> SpannedValue<'d> {
         position(self.doc.text, self.node().start)
     }
 
-    /// Where its key starts; the value itself for one without a key.
+    /// Where its key starts; without a key, where the value starts.
     pub(crate) fn key_position(self) -> Position {
         match self.node().step {
             PathStep::Member { start, .. } => position(self.doc.text, start),
@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_character_that_cannot_be_there_is_named() {
+    fn errors_point_at_the_first_invalid_character() {
         let table: &[(&str, usize, usize, SyntaxFault)] = &[
             ("", 1, 1, SyntaxFault::Empty),
             (" \n ", 2, 2, SyntaxFault::Empty),
@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn every_value_knows_its_place_and_path() {
+    fn every_value_knows_its_position_and_path() {
         let text = "\u{feff}{\r\n  \"ü\": [1, {\"a b\": true}],\n  \"x.y\": null\n}";
         let doc = JsonDocument::parse(text).unwrap();
         let list = doc.root().get("ü").unwrap();
@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_are_read_as_javascript_reads_them() {
+    fn texts_are_decoded_as_in_javascript() {
         let table = [
             (r#""\u0041\n\/\"""#, "A\n/\""),
             (r#""\ud83d\ude00""#, "😀"),

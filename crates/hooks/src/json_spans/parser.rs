@@ -1,4 +1,4 @@
-//! From text to a flat list of values; iterative, so that depth costs no stack.
+//! From text to a flat list of values; iterative, so depth costs no stack.
 
 use crate::json_spans::{JsonDocument, Node, NodeData, PathStep, SyntaxError, SyntaxFault};
 use std::collections::HashMap;
@@ -7,7 +7,7 @@ pub(super) struct Parser<'t> {
     text: &'t str,
     at: usize,
     nodes: Vec<Node>,
-    /// The lists and objects around the current place, outermost first, with their children so far.
+    /// The lists and objects around the current position, outermost first, with their children so far.
     open: Vec<(u32, Vec<u32>)>,
     duplicates: Vec<u32>,
 }
@@ -24,7 +24,7 @@ enum Expected {
 }
 
 impl<'t> Parser<'t> {
-    /// `at` is where to begin: after a byte order mark.
+    /// `at` is where to start: after a byte order mark.
     pub(super) fn new(text: &'t str, at: usize) -> Parser<'t> {
         Parser { text, at, nodes: Vec::new(), open: Vec::new(), duplicates: Vec::new() }
     }
@@ -97,7 +97,7 @@ impl<'t> Parser<'t> {
         Ok(Expected::CommaOrEnd)
     }
 
-    /// After a value: a comma, the bracket that closes what it stands in, or the end.
+    /// After a value: a comma, the bracket that closes its container, or the end.
     fn after_value(&mut self, byte: u8) -> Result<Expected, SyntaxError> {
         let Some((container, _)) = self.open.last() else {
             return Err(self.error(self.comment_or(SyntaxFault::TextAfterEnd)));
@@ -159,7 +159,7 @@ impl<'t> Parser<'t> {
         Expected::CommaOrEnd
     }
 
-    /// As in JavaScript, the last of equal keys counts, at the place of the first.
+    /// As in JavaScript, the last of equal keys counts, in the position of the first.
     fn winners(&mut self, members: Vec<u32>) -> Vec<u32> {
         let mut first: HashMap<&str, usize> = HashMap::new();
         let mut winners: Vec<u32> = Vec::with_capacity(members.len());
@@ -307,7 +307,7 @@ impl<'t> Parser<'t> {
                 let code = 0x10000 + ((first - 0xD800) << 10) + (second - 0xDC00);
                 return Ok(char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER));
             }
-            // Not its other half: a character of its own.
+            // Not the other half of a pair: a separate character.
             self.at = before;
         }
         Ok(char::from_u32(first).unwrap_or(char::REPLACEMENT_CHARACTER))

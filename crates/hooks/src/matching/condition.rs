@@ -5,8 +5,8 @@ use headspace_core::glob::{Piece, fits};
 use serde_json::Value;
 use std::path::Path;
 
-/// Whether a hook with this `if` runs for the call. Unlike a permission rule, which must never allow too much,
-/// an `if` the client cannot decide lets the hook run: a command too clever to take apart is one to look at.
+/// Whether a hook with this `if` runs for the call. A permission rule must never allow too much; an `if`, however, lets
+/// the hook run when the client cannot decide: a command too complicated to take apart is one to look at.
 pub fn holds(rule: &str, tool: &str, input: &Value, cwd: &Path) -> bool {
     let (name, pattern) = parse(rule);
     if tools::current(name) != tools::current(tool) {
@@ -29,7 +29,7 @@ pub fn holds(rule: &str, tool: &str, input: &Value, cwd: &Path) -> bool {
     }
 }
 
-/// `Bash(git *)` ▶ `Bash` and `git *`. An empty pattern and `*` are none.
+/// Splits `Bash(git *)` into `Bash` and `git *`. An empty pattern and `*` count as none.
 pub fn parse(rule: &str) -> (&str, Option<&str>) {
     let rule = rule.trim();
     match rule.split_once('(') {
@@ -41,7 +41,7 @@ pub fn parse(rule: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// Any of the simple commands of the line may meet the pattern.
+/// The pattern may match any of the line's simple commands.
 fn command_meets(pattern: &str, line: &str) -> bool {
     let Some(commands) = simple_commands(line) else { return true };
     commands.iter().any(|command| {
@@ -55,8 +55,8 @@ fn command_meets(pattern: &str, line: &str) -> bool {
     })
 }
 
-/// The commands of a line with quotes and leading assignments taken off, words joined by one blank; `None` when
-/// the line has expansions, substitutions or other things that only a shell can tell the meaning of.
+/// The commands of a line without quotes and leading assignments, words joined by one blank; `None` if the line has
+/// expansions, substitutions or other things whose meaning only a shell can tell.
 fn simple_commands(line: &str) -> Option<Vec<String>> {
     let mut commands = Vec::new();
     let mut words: Vec<String> = Vec::new();
@@ -65,7 +65,7 @@ fn simple_commands(line: &str) -> Option<Vec<String>> {
     let mut chars = line.chars().peekable();
     let end_word = |word: &mut Option<String>, words: &mut Vec<String>, redirect: &mut bool| {
         if let Some(word) = word.take() {
-            // The file of a redirection is no word of the command.
+            // The file of a redirection is not a word of the command.
             if !std::mem::take(redirect) {
                 words.push(word);
             }
@@ -148,7 +148,7 @@ fn push_command(commands: &mut Vec<String>, words: Vec<String>) {
     }
 }
 
-/// `*` is any text, `\*` a star; a single ` *` at the end also means "and nothing".
+/// `*` is any text, `\*` a star; a single ` *` at the end also matches nothing.
 fn wildcard(pattern: &str, text: &str) -> bool {
     let (pattern, text) = (squeeze(pattern.trim()), squeeze(text));
     let mut pieces = Vec::new();
@@ -176,8 +176,8 @@ fn squeeze(text: &str) -> String {
     out
 }
 
-/// As a line of .gitignore: `//` starts at the root, `~/` at home, `/` at the working directory; a pattern with a
-/// slash inside is meant from the working directory, one without matches at any depth.
+/// Like a line in .gitignore: `//` starts at the root, `~/` at home, `/` at the working directory; a pattern with a
+/// slash inside starts at the working directory, and one without a slash matches at any depth.
 fn path_meets(pattern: &str, path: &str, cwd: &Path) -> bool {
     let path = cwd.join(path);
     let home = headspace_platform::config::home();
@@ -193,7 +193,7 @@ fn path_meets(pattern: &str, path: &str, cwd: &Path) -> bool {
     let anchored = pattern.trim_end_matches('/').contains('/') || root != cwd;
     let wanted: Vec<&str> = pattern.trim_matches('/').split('/').collect();
     let starts = if anchored { 0..1 } else { 0..names.len() };
-    // A directory that matches takes all below it along.
+    // A matching directory includes everything below it.
     starts.into_iter().any(|from| (from..=names.len()).any(|to| segments(&wanted, &names[from..to])))
 }
 
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn other_tools_go_by_their_name() {
+    fn other_tools_are_matched_by_name() {
         let input = json!({});
         assert!(holds("Task", "Agent", &input, Path::new("/p")));
         assert!(holds("mcp__x__y", "mcp__x__y", &input, Path::new("/p")));

@@ -1,4 +1,4 @@
-//! Does a matcher match? One function per dialect's way, and what can be told beforehand.
+//! Whether a matcher matches: one function per dialect, and what can be said about a matcher beforehand.
 
 use crate::dialect::{EventRule, Matching};
 use crate::tools;
@@ -7,7 +7,7 @@ use headspace_core::glob::Piece;
 
 /// Whether hooks of a group with this matcher run for `value`, the event's match value.
 ///
-/// No matcher means all; and so does a payload without the match value, since there is nothing to compare with.
+/// No matcher matches all; so does a payload without the match value, since there is nothing to compare.
 pub fn matches(matching: Matching, rule: &EventRule, matcher: Option<&str>, value: Option<&str>) -> bool {
     let (Some(matcher), Some(value)) = (matcher, value) else { return true };
     match matching {
@@ -16,8 +16,8 @@ pub fn matches(matching: Matching, rule: &EventRule, matcher: Option<&str>, valu
     }
 }
 
-/// Claude Code: absent, empty and `*` match all; a matcher of name characters only is a list of exact names;
-/// any other is a JavaScript regular expression that need not match the whole value.
+/// Claude Code: absent, empty and `*` match all; a matcher that has only name characters is a list of exact names; any
+/// other is a JavaScript regular expression that need not match the whole value.
 fn names_or_regex(rule: &EventRule, matcher: &str, value: &str) -> bool {
     if matcher.is_empty() || matcher == "*" {
         return true;
@@ -50,7 +50,7 @@ pub fn regex(rule: &EventRule, matcher: &str) -> Result<regress::Regex, regress:
     regress::Regex::new(matcher)
 }
 
-/// The client takes the window size out of a model matcher: `opus[1m]` means `opus`, not a character class.
+/// The client removes the window size from a model matcher: `opus[1m]` means `opus`, not a character class.
 fn without_window(matcher: &str) -> String {
     let mut out = String::new();
     let mut rest = matcher;
@@ -73,7 +73,7 @@ fn without_window(matcher: &str) -> String {
     if out.trim().is_empty() { matcher.to_owned() } else { out }
 }
 
-/// Wave: parts between `|` are trimmed (a single name is not), compared without case, else as a glob.
+/// Wave: parts between `|` are trimmed (a single name is not) and compared without case, otherwise as a glob.
 fn globs(matcher: &str, value: &str) -> bool {
     matcher.is_empty() || parts(matcher).any(|part| part_matches(part, value))
 }
@@ -88,7 +88,7 @@ fn parts(matcher: &str) -> impl Iterator<Item = &str> {
     matcher.split('|').map(move |part| if several { part.trim() } else { part })
 }
 
-/// Reads `* ? [..] [!..]`; an open bracket that is never closed stands for itself.
+/// Reads `* ? [..] [!..]`; a bracket that is never closed stands for itself.
 fn pieces(pattern: &str) -> Option<Vec<Piece>> {
     let chars: Vec<char> = pattern.chars().collect();
     let mut pieces = Vec::new();
@@ -152,16 +152,16 @@ fn class(chars: &[char]) -> Option<(Piece, usize)> {
     }
 }
 
-/// Why a Wave matcher is no matcher at all.
+/// Why a Wave matcher is not valid.
 pub fn glob_fault(matcher: &str) -> Option<String> {
     if let Some(c) = matcher.chars().find(|c| ";&$(){}<>`".contains(*c)) {
-        return Some(format!("must not contain {c:?} (it is no regular expression)"));
+        return Some(format!("must not contain {c:?} (it is not a regular expression)"));
     }
     let empty = !matcher.is_empty() && matcher.contains('|') && parts(matcher).any(str::is_empty);
     empty.then(|| "has an empty part".to_owned())
 }
 
-/// Whether no tool can have a name that this Wave matcher matches: names are letters, digits, `_` and `-`.
+/// Whether this Wave matcher can match no tool name: names are letters, digits, `_` and `-`.
 pub fn glob_is_dead(matcher: &str) -> bool {
     !matcher.is_empty() && parts(matcher).all(part_is_dead)
 }
@@ -176,7 +176,7 @@ fn part_is_dead(part: &str) -> bool {
     })
 }
 
-/// What a Claude Code matcher of an event with a match value will never do, and what to write instead.
+/// What a Claude Code matcher of an event with a match value will never match, and what to write instead.
 pub fn never_matches(rule: &EventRule, matcher: &str) -> Vec<(String, Option<String>)> {
     if matcher.is_empty() || matcher == "*" {
         return Vec::new();
@@ -204,11 +204,14 @@ fn name_never_matches(name: &str) -> Option<(String, Option<String>)> {
         return None;
     }
     if let Some(tool) = tools::differs_by_case(name) {
-        return Some((format!("the tool is called {tool}, and case counts"), Some(tool.to_owned())));
+        return Some((format!("the tool is called {tool}, and case matters"), Some(tool.to_owned())));
     }
     let server = name.strip_prefix("mcp__")?;
     (!server.contains("__")).then(|| {
-        (format!("{name:?} is compared as a whole name, and no tool has it"), Some(format!("{name}__.*")))
+        (
+            format!("{name:?} is compared as a whole name, and no tool has that name"),
+            Some(format!("{name}__.*")),
+        )
     })
 }
 
@@ -286,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn the_window_of_a_model_is_no_character_class() {
+    fn the_window_size_of_a_model_is_not_a_character_class() {
         assert!(claude("PreModelSwitch", "claude-opus-5[1m]", "claude-opus-5"));
         assert!(claude("PostModelSwitch", "claude-opus.*", "claude-opus-5-5"));
         assert_eq!(without_window("a[1m] | b[2M]|c[12]"), "a | b|c[12]");
@@ -328,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn wave_faults_and_dead_matchers_are_known_beforehand() {
+    fn invalid_and_dead_wave_matchers_are_detected() {
         for bad in
             ["^(Edit|Write)$", "Edit|", "|", "Edit| |Write", "{Edit,Write}", "a;b", "`x`", "a&b", "a<b"]
         {
@@ -346,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn what_never_matches_is_said_with_what_to_write() {
+    fn matchers_that_never_match_are_reported_with_a_fix() {
         let rule = CLAUDE.event("PreToolUse").unwrap();
         let fix = |matcher: &str| never_matches(rule, matcher).first().and_then(|(_, fix)| fix.clone());
         assert_eq!(fix("bash").as_deref(), Some("Bash"));

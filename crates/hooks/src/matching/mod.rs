@@ -1,4 +1,4 @@
-//! Which of the hooks run for an event, and why the others do not.
+//! Which hooks run for an event, and why the others do not.
 
 pub mod condition;
 pub mod matcher;
@@ -10,14 +10,14 @@ use crate::settings::Action;
 use crate::settings::sources::{FoundHook, Sources};
 use std::path::Path;
 
-/// The hooks of an event, sorted into those that run and those that do not.
+/// The hooks of an event, split into those that run and those that do not.
 #[derive(Debug, Default)]
 pub struct Selection<'s> {
     pub matched: Vec<FoundHook<'s>>,
     pub skipped: Vec<(FoundHook<'s>, String)>,
 }
 
-/// Goes through the hooks of `rule` for the payload.
+/// Selects the hooks of `rule` for the payload.
 pub fn select<'s>(
     sources: &'s Sources,
     rule: &EventRule,
@@ -40,7 +40,7 @@ pub fn select<'s>(
     selection
 }
 
-/// What a matcher is compared with: a payload field, of a path its last part.
+/// What a matcher is compared with: a payload field, or the last component of a path.
 pub fn match_value(rule: &EventRule, payload: &HookJsonInput) -> Option<String> {
     let value = payload.text(rule.match_field?)?;
     if rule.match_field == Some("file_path") {
@@ -84,5 +84,5 @@ fn double(dialect: &Dialect, matched: &[FoundHook<'_>], found: &FoundHook<'_>) -
     let position = first.entry.position;
     dialect
         .doubles_run_once
-        .then(|| format!("runs once: the same as {}:{}", first.source.path.display(), position.line))
+        .then(|| format!("runs once: same as {}:{}", first.source.path.display(), position.line))
 }

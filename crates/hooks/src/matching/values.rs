@@ -1,4 +1,4 @@
-//! The match values an event is known to have: what a matcher can be written for.
+//! The known match values of an event: what a matcher can be written for.
 
 use crate::tools;
 
@@ -7,7 +7,7 @@ const REASONS_TO_END: &[&str] =
     &["clear", "resume", "logout", "prompt_input_exit", "bypass_permissions_disabled", "other"];
 const COMPACTIONS: &[&str] = &["manual", "auto"];
 
-/// Event ▶ values. New versions of the client bring new ones, so a value that is not here is worth a hint only.
+/// Events and their values. New versions of the client add values, so an unknown one is only worth a hint.
 const VALUES: &[(&str, &[&str])] = &[
     ("SessionStart", REASONS_TO_START),
     ("SessionEnd", REASONS_TO_END),

@@ -7,21 +7,21 @@ use crate::outcome::output::{HookOutput, Permission};
 use crate::running::HookExecutionResult;
 use crate::settings::HookEntry;
 
-/// Where the client's own version 2.1.325 was seen to do otherwise than its rules say. People are told; nobody should
-/// build on it.
+/// Where version 2.1.325 of the client was observed to differ from its own rules. Users are told; nobody should rely on
+/// it.
 const SEEN_OBEYED: &str =
-    "Claude Code 2.1.325 was seen to obey this JSON all the same: exit 0 with it, or 2 without";
-const SEEN_AS_TEXT: &str = "Claude Code 2.1.325 was seen to take such output for plain text";
+    "Claude Code 2.1.325 was seen to obey this JSON anyway: exit 0 with it, or 2 without";
+const SEEN_AS_TEXT: &str = "Claude Code 2.1.325 was seen to treat such output as plain text";
 const SEEN_CALLED: &str = "Claude Code 2.1.325 was seen to stop only after this call: deny it to prevent it";
 
-/// The end of the story, for the whole event.
+/// The conclusion for the whole event.
 #[derive(Debug, Default)]
 pub struct Verdict {
-    /// The client would not go on as planned.
+    /// The client would not continue as planned.
     pub blocked: bool,
     /// Why, from the first hook that said so.
     pub reason: Option<String>,
-    /// What the model would get, joined in order.
+    /// What the model would receive, joined in order.
     pub context: Option<String>,
     pub permission: Option<Permission>,
     /// One per hook, in order.
@@ -38,8 +38,7 @@ pub struct Effect {
     pub notes: Vec<String>,
 }
 
-/// Draws the conclusion. What the hooks printed is looked at here, so that a refused JSON becomes the `error` of
-/// its result.
+/// Draws the conclusion. The hooks' output is read here, so that rejected JSON becomes the `error` of its result.
 pub fn conclude(
     dialect: &Dialect,
     rule: &EventRule,
@@ -121,7 +120,7 @@ fn exit_2(rule: &EventRule, result: &HookExecutionResult) -> Effect {
             ..Effect::default()
         },
         Exit2::Nothing => {
-            let note = format!("failed, not blocking: exit code 2 has no effect on {}", rule.name);
+            let note = format!("failed without blocking: exit code 2 has no effect on {}", rule.name);
             Effect { notes: vec![note], ..Effect::default() }
         }
     }
@@ -141,7 +140,7 @@ fn printed(
         HookOutput::Text(text) => plain(rule, &text),
         HookOutput::Rejected(why) => {
             result.error = Some(why.clone());
-            // A command has ended with 0 all the same; an http hook has nothing but its body.
+            // The command still exited with 0; an http hook has nothing but its body.
             if result.status.is_some() {
                 result.success = false;
             }
@@ -221,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn exit_2_blocks_informs_or_does_nothing_as_the_event_has_it() {
+    fn exit_2_blocks_informs_or_does_nothing_depending_on_the_event() {
         let no = || vec![ended(2, "", " no \n")];
         let blocked = verdict(&CLAUDE, "PreToolUse", no());
         assert_eq!((blocked.blocked, blocked.reason.as_deref()), (true, Some("no")));

@@ -5,13 +5,13 @@ use crate::json_spans;
 use crate::json_spans::{JsonDocument, JsonKind, SpannedValue};
 use crate::settings::schema::Shape;
 
-/// What the client takes a hook's standard output for.
+/// How the client interprets a hook's standard output.
 #[derive(Debug, PartialEq)]
 pub enum HookOutput {
     Nothing,
     Text(String),
     Json(HookAnswer),
-    /// It starts like JSON and is refused; why.
+    /// It starts like JSON but is rejected; why.
     Rejected(String),
 }
 
@@ -20,18 +20,18 @@ pub enum HookOutput {
 pub struct HookAnswer {
     /// `continue: false`: everything stops, for this reason.
     pub stop: Option<String>,
-    /// What was to happen does not, for this reason.
+    /// The action does not happen, for this reason.
     pub block: Option<String>,
     pub permission: Option<Permission>,
     /// Goes to the model.
     pub context: Option<String>,
-    /// The path a WorktreeCreate hook made.
+    /// The path that a WorktreeCreate hook created.
     pub worktree: Option<String>,
     /// Other fields that have an effect, for people: `updatedInput`, `systemMessage`, …
     pub also: Vec<String>,
 }
 
-/// What a hook says about a tool call; of several the strongest counts.
+/// What a hook says about a tool call; of several, the strongest counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Permission {
     Allow,
@@ -60,7 +60,7 @@ const TITLE: (&str, Shape) = ("sessionTitle", Shape::Text);
 const QUIET_BLOCK: (&str, Shape) = ("suppressOriginalPrompt", Shape::Flag);
 const REASON: (&str, Shape) = ("permissionDecisionReason", Shape::Text);
 
-/// `hookSpecificOutput` per event. Events that are not here have none: their name in it is refused.
+/// `hookSpecificOutput` per event. Events that are not here have none: naming them in it is rejected.
 const SPECIFIC: &[(&str, FieldShapes)] = &[
     (
         "PreToolUse",
@@ -105,10 +105,10 @@ const SPECIFIC: &[(&str, FieldShapes)] = &[
     ("MessageDisplay", &[("displayContent", Shape::Text)]),
 ];
 
-/// Fields without which `hookSpecificOutput` of the event is refused.
+/// Fields that the event's `hookSpecificOutput` must have.
 const REQUIRED: &[(&str, &str)] = &[("PermissionRequest", "decision"), ("WorktreeCreate", "worktreePath")];
 
-/// The fields that do something besides deciding and adding context.
+/// The fields that have an effect besides deciding and adding context.
 const FREE_FORM_FIELDS: &[&str] = &[
     "updatedInput",
     "sessionTitle",
@@ -148,16 +148,16 @@ pub fn read(rule: &EventRule, stdout: &str) -> HookOutput {
     }
 }
 
-/// Output that starts like JSON and is none at all, as opposed to JSON that says the wrong things.
+/// Output that starts like JSON but is not JSON at all, as opposed to JSON with wrong content.
 pub(crate) fn is_broken(stdout: &str) -> bool {
     JsonDocument::parse(stdout.trim()).is_err()
 }
 
 fn answer(rule: &EventRule, root: SpannedValue<'_>) -> Result<HookAnswer, String> {
-    // A hook that goes on in the background: whatever else it says is not waited for.
+    // A hook that continues in the background: nothing else it says is waited for.
     if root.get("async").and_then(SpannedValue::flag) == Some(true) {
         return Ok(HookAnswer {
-            also: vec!["async: goes on in the background".into()],
+            also: vec!["async: continues in the background".into()],
             ..HookAnswer::default()
         });
     }
@@ -204,7 +204,7 @@ fn specifics(
     };
     let known = SPECIFIC.iter().find(|(event, _)| Some(*event) == name.text());
     let Some((event, fields)) = known else {
-        return Err(format!("`hookEventName` {} is no event with an answer of its own", name.source()));
+        return Err(format!("`hookEventName` {} is not an event with its own output", name.source()));
     };
     for (field, shape) in *fields {
         if let Some(fault) = specific.get(field).and_then(|value| shape.fault(value)) {
@@ -218,7 +218,7 @@ fn specifics(
     if *event != rule.name {
         return Err(format!("`hookEventName` is {event:?}, but the hook ran for {}", rule.name));
     }
-    // What another event's answer may hold means nothing in this one's.
+    // Fields of another event's answer mean nothing here.
     let own = |name: &str| specific.get(name).filter(|_| fields.iter().any(|(field, _)| *field == name));
     let text = |name: &str| own(name).and_then(SpannedValue::text).map(str::to_owned);
     let denied = || {
@@ -258,7 +258,7 @@ fn specifics(
     Ok(())
 }
 
-/// The slip behind most refused decisions.
+/// The mistake behind most rejected decisions.
 fn hint(name: &str, root: SpannedValue<'_>) -> &'static str {
     match (name, root.get("decision").and_then(SpannedValue::text)) {
         ("decision", Some("allow" | "deny" | "ask")) => " (allow, deny and ask go into hookSpecificOutput)",
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn decisions_are_obeyed_where_the_event_has_them() {
+    fn decisions_are_obeyed_where_the_event_supports_them() {
         let block = r#"{"decision":"block","reason":"tests first"}"#;
         for event in ["Stop", "PreToolUse", "PostToolUse", "UserPromptSubmit", "ConfigChange"] {
             assert_eq!(json(event, block).block.as_deref(), Some("tests first"), "{event}");
@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_client_refuses_is_refused_with_the_reason() {
+    fn output_the_client_rejects_is_rejected_with_the_reason() {
         let table = [
             ("PreToolUse", r#"{"decision":5}"#, "`decision` must be"),
             ("PreToolUse", r#"{"decision":"deny"}"#, "go into hookSpecificOutput"),

@@ -5,15 +5,15 @@ pub mod sample;
 use crate::json_spans::{JsonDocument, JsonKind, SpannedValue};
 use anyhow::{Context, Result, bail};
 
-/// A payload. Values are kept as they were written, so that numbers no computer type holds and fields nobody
-/// knows pass through unchanged.
+/// A payload. Values are kept as they were written, so that numbers that fit no type and unknown fields pass through
+/// unchanged.
 #[derive(Clone, Debug, Default)]
 pub struct HookJsonInput {
     fields: Vec<(String, String)>,
 }
 
 impl HookJsonInput {
-    /// Reads a payload; anything but one JSON object is refused.
+    /// Parses a payload; anything but one JSON object is rejected.
     pub fn parse(text: &str) -> Result<HookJsonInput> {
         let doc = JsonDocument::parse(text).map_err(|error| {
             let position = crate::json_spans::position(text, error.at);
@@ -54,14 +54,14 @@ impl HookJsonInput {
         }
     }
 
-    /// Lays the fields of `over` on top.
+    /// Overrides fields with those of `over`.
     pub fn lay_over(&mut self, over: HookJsonInput) {
         for (key, source) in over.fields {
             self.set_source(&key, source);
         }
     }
 
-    /// `tool_input.command=ls`: the value is JSON where it reads as JSON, else a text.
+    /// `tool_input.command=ls`: the value is JSON if it parses as JSON, otherwise a text.
     pub fn assign(&mut self, assignment: &str) -> Result<()> {
         let (path, text) = assignment.split_once('=').context("it must look like key=value")?;
         let new = value(text).unwrap_or_else(|| serde_json::Value::String(text.to_owned()));
@@ -96,13 +96,13 @@ impl HookJsonInput {
     }
 }
 
-/// A value for those who look at it; the written form stays what is handed on.
+/// A value to look at; what is passed on is the written form.
 fn value(source: &str) -> Option<serde_json::Value> {
     let doc = JsonDocument::parse(source).ok()?;
     serde_json::from_str(source).ok().or_else(|| lenient(doc.root()))
 }
 
-/// What serde refuses and JavaScript takes: lone surrogates. Only texts matter here.
+/// What serde rejects and JavaScript accepts: lone surrogates. Only texts matter here.
 fn lenient(root: SpannedValue<'_>) -> Option<serde_json::Value> {
     match root.kind() {
         JsonKind::Text => Some(serde_json::Value::String(root.text()?.to_owned())),
@@ -116,7 +116,7 @@ fn lenient(root: SpannedValue<'_>) -> Option<serde_json::Value> {
     }
 }
 
-/// Takes out the blanks between values: hooks that read one line get all of it.
+/// Removes the blanks between values: hooks that read one line get all of it.
 fn compact(source: &str) -> String {
     let mut out = String::with_capacity(source.len());
     let mut in_text = false;
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_object_is_refused() {
+    fn payloads_that_are_not_objects_are_rejected() {
         for bad in ["", "not json", "[1]", "null", "{\"a\":1,}", "{} {}"] {
             assert!(HookJsonInput::parse(bad).is_err(), "{bad}");
         }

@@ -1,16 +1,16 @@
-//! Sample payloads: what each event looks like when nobody says otherwise.
+//! Sample payloads: what each event looks like by default.
 
 use crate::dialect::{Dialect, EventRule};
 use crate::payload::HookJsonInput;
 use serde_json::{Value, json};
 use std::path::Path;
 
-/// The session of samples; a name nobody takes for a real one.
+/// The session id in samples; nobody will take it for a real one.
 pub(crate) const SESSION: &str = "00000000-0000-4000-8000-5a3f1e5a3f1e";
 const PROMPT: &str = "00000000-0000-4000-8000-0000000000a1";
 const AGENT: &str = "a0000000000000001";
 
-/// Fields that turn and tool events share.
+/// Fields that turn events and tool events share.
 const TURN: &[(&str, &str)] = &[
     ("prompt_id", "\"@PROMPT@\""),
     ("permission_mode", "\"default\""),
@@ -22,7 +22,7 @@ const EFFORT: &[(&str, &str)] = &[("prompt_id", "\"@PROMPT@\""), ("effort", "{\"
 
 type SampleRow = (&'static str, &'static [(&'static str, &'static str)], &'static str);
 
-/// Event, the shared fields it carries, its own. Tool name, input and response are added for tool events.
+/// Event, the shared fields it has, its own fields. Tool name, input and response are added for tool events.
 const EVENTS: &[SampleRow] = &[
     ("PreToolUse", TURN, r#"{"tool_use_id":"toolu_sample"}"#),
     ("PostToolUse", TURN, r#"{"tool_use_id":"toolu_sample","duration_ms":42}"#),
@@ -168,8 +168,8 @@ const TOOLS: &[(&str, &str, &str)] = &[
     ),
     (
         "AskUserQuestion",
-        r#"{"questions":[{"question":"Which colour?","header":"Colour","options":[{"label":"Red","description":"The red one"},{"label":"Blue","description":"The blue one"}],"multiSelect":false}]}"#,
-        r#"{"answers":{"Which colour?":"Red"}}"#,
+        r#"{"questions":[{"question":"Which color?","header":"Color","options":[{"label":"Red","description":"The red one"},{"label":"Blue","description":"The blue one"}],"multiSelect":false}]}"#,
+        r#"{"answers":{"Which color?":"Red"}}"#,
     ),
     (
         "ExitPlanMode",
@@ -194,7 +194,7 @@ pub fn defaults(dialect: &Dialect, project: &Path, config: &Path) -> HookJsonInp
     input
 }
 
-/// The fields of the event itself. Tool events have no tool name: which tool is for the user to say.
+/// The fields of the event itself. For tool events the tool name is left out: the user chooses the tool.
 pub fn event(
     dialect: &Dialect,
     rule: &EventRule,
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn wave_payloads_hold_only_what_wave_sends() {
+    fn wave_payloads_contain_only_what_wave_sends() {
         let stop = event(&WAVE, WAVE.event("Stop").unwrap(), Some("Bash"), Path::new("/p"), Path::new("/c"));
         assert_eq!(stop.to_json(), "{}");
         let pre =

@@ -1,4 +1,4 @@
-//! One http hook: a POST of the payload, whose body counts like standard output.
+//! One http hook: a POST of the payload, whose response body counts like standard output.
 
 use crate::running::HookExecutionResult;
 use crate::settings::HttpRequest;
@@ -8,7 +8,7 @@ use std::io::Read;
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
-/// Variables that never leave the machine in a header, allowed or not.
+/// Variables that are never sent in a header, allowed or not.
 const CREDENTIALS: &[&str] = &[
     "ANTHROPIC_API_KEY",
     "ANTHROPIC_AUTH_TOKEN",
@@ -90,7 +90,7 @@ fn post(
 /// Addresses the client does not post to.
 pub fn refused(url: &str) -> Option<String> {
     let private = is_private(host(url).parse().ok()?);
-    private.then(|| "Claude Code posts to no private address but loopback".into())
+    private.then(|| "Claude Code does not post to private addresses other than loopback".into())
 }
 
 fn host(url: &str) -> &str {
@@ -110,7 +110,7 @@ fn is_private(address: IpAddr) -> bool {
     }
 }
 
-/// Puts allowed variables in the place of `$NAME` and `${NAME}`; others become nothing.
+/// Replaces `$NAME` and `${NAME}` by allowed variables; others become empty.
 fn filled_in(text: &str, allowed: &[String]) -> String {
     let mut out = String::new();
     let mut rest = text;

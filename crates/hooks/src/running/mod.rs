@@ -1,4 +1,4 @@
-//! Executes the hooks of an event as the client would.
+//! Runs the hooks of an event as the client would.
 
 pub mod http;
 mod process;
@@ -18,7 +18,7 @@ use std::time::Duration;
 /// The client gives all SessionEnd hooks together at most this long, whatever their `timeout` says.
 const MAX_SESSION_END_SECONDS: f64 = 60.0;
 
-/// Ten years are as good as for ever, and no clock overflows.
+/// Ten years are as good as forever, and no clock overflows.
 const MAX_TIMEOUT_SECONDS: f64 = 10.0 * 365.0 * 86_400.0;
 
 /// Everything a hook is run with.
@@ -27,7 +27,7 @@ pub struct HookExecutionContext {
     pub dialect: &'static Dialect,
     pub rule: &'static EventRule,
     pub project: PathBuf,
-    /// The session's working directory: an existing one.
+    /// The session's working directory, which exists.
     pub cwd: PathBuf,
     pub payload: HookJsonInput,
     /// What the settings files set for the client's environment.
@@ -36,10 +36,10 @@ pub struct HookExecutionContext {
     pub env_file: Option<PathBuf>,
 }
 
-/// What became of one hook.
+/// The result of one hook.
 #[derive(Clone, Debug, Default)]
 pub struct HookExecutionResult {
-    /// Ended by itself with 0; http: 2xx with an empty or JSON body.
+    /// Exited by itself with 0; http: 2xx with an empty or JSON body.
     pub success: bool,
     pub exit_code: Option<i32>,
     pub signal: Option<i32>,
@@ -49,14 +49,14 @@ pub struct HookExecutionResult {
     pub stderr: String,
     pub duration: Duration,
     pub timed_out: bool,
-    /// More was printed than is kept.
+    /// It printed more than is kept.
     pub truncated: bool,
-    /// What went wrong outside the exit code.
+    /// What went wrong apart from the exit code.
     pub error: Option<String>,
 }
 
-/// Runs the hooks, together or one after another as the dialect has it. Results are in the order of `hooks`;
-/// `None` for one that is not waited for.
+/// Runs the hooks, together or one after another as the dialect says. Results are in the order of `hooks`; `None` for a
+/// hook that is not waited for.
 pub fn run_all(context: &HookExecutionContext, hooks: &[FoundHook<'_>]) -> Vec<Option<HookExecutionResult>> {
     let payload = context.payload.to_json();
     let run = |hook: &FoundHook<'_>| run_one(context, hook, &payload, timeout(context, hook, hooks));
@@ -99,7 +99,7 @@ fn failed(error: String) -> HookExecutionResult {
     HookExecutionResult { error: Some(error), ..HookExecutionResult::default() }
 }
 
-/// The hook's own `timeout`, the event's, or the dialect's. At SessionEnd all share a budget that the largest
+/// The hook's own `timeout`, the event's, or the dialect's. At SessionEnd all hooks share a budget that the largest
 /// `timeout` among them raises.
 pub fn timeout(context: &HookExecutionContext, hook: &FoundHook<'_>, all: &[FoundHook<'_>]) -> Duration {
     let own = hook.entry.timeout;
@@ -136,7 +136,7 @@ fn shell(command: &HookCommand) -> (OsString, Vec<OsString>) {
     (shell.into(), vec!["-c".into(), command.command.clone().into()])
 }
 
-/// The exec form knows these names and no other variables.
+/// The exec form replaces these names and no other variables.
 fn with_placeholders(context: &HookExecutionContext, hook: &FoundHook<'_>, text: &str) -> String {
     let project = context.project.to_string_lossy();
     let text = text.replace("${CLAUDE_PROJECT_DIR}", &project);
@@ -175,7 +175,7 @@ fn environment(context: &HookExecutionContext, hook: &FoundHook<'_>) -> Vec<(Str
     env
 }
 
-/// What the system would refuse as a variable, and with it the whole start.
+/// A variable that the system rejects would make the whole start fail.
 fn is_settable(name: &str, value: &OsString) -> bool {
     let value = value.as_encoded_bytes();
     !name.is_empty() && !name.contains(['=', '\0']) && !value.contains(&0)

@@ -1,4 +1,5 @@
-//! One command, run as the client runs it: own session, pipes, a deadline that ends the whole group.
+//! One command, run as the client runs it: a session of its own, pipes, and a deadline that ends the whole process
+//! group.
 
 use crate::running::HookExecutionResult;
 use headspace_platform::process_group;
@@ -10,7 +11,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How much of each output is kept; the rest is read and forgotten.
+/// How much of each output is kept; the rest is read and discarded.
 pub(super) const MAX_OUTPUT_BYTES: usize = 1 << 20;
 
 /// Between SIGTERM and SIGKILL for a hook that has run out of time.
@@ -25,7 +26,7 @@ pub(super) struct StartCommand {
     pub program: OsString,
     pub args: Vec<OsString>,
     pub directory: PathBuf,
-    /// Set on top of the inherited environment.
+    /// Set in addition to the inherited environment.
     pub env: Vec<(String, OsString)>,
 }
 
@@ -76,8 +77,8 @@ pub(super) fn run(start: &StartCommand, stdin: Vec<u8>, timeout: Duration) -> Ho
     result
 }
 
-/// Starts and forgets: the payload waits in a file nobody else can name, so that the hook can read it after we
-/// are gone.
+/// Starts and forgets: the payload is in a file that nobody else can open, so that the hook can read it after we are
+/// gone.
 pub(super) fn start_detached(start: &StartCommand, stdin: &[u8]) -> std::io::Result<()> {
     let mut file = nameless_file()?;
     file.write_all(stdin)?;
@@ -110,12 +111,12 @@ struct ProcessEvents {
     receiver: Receiver<ProcessEvent>,
 }
 
-/// A thread per pipe: a hook may fill one while we are busy with another, and a pipe that never ends must not hold
-/// anybody but its own reader.
+/// One thread per pipe: a hook may fill one while we are busy with another, and a pipe that never ends must block only
+/// its own reader.
 fn watch(child: &mut Child, payload: Vec<u8>) -> ProcessEvents {
     let (sender, receiver) = sync_channel(32);
     if let Some(mut stdin) = child.stdin.take() {
-        // A hook that does not read is none of our business.
+        // A hook that does not read its input is not an error.
         thread::spawn(move || stdin.write_all(&payload));
     }
     match child.stdout.take() {
@@ -168,7 +169,7 @@ impl Captured {
     }
 }
 
-/// Reads until the process has ended and its pipes are closed, or silent for too long. `None`: out of time.
+/// Reads until the process has ended and its pipes are closed, or have been silent for too long. `None`: out of time.
 fn collect(
     events: &Receiver<ProcessEvent>,
     begin: Instant,
@@ -192,7 +193,7 @@ fn collect(
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => break,
         }
-        // Asked after output too: a flood of it must not outrun the clock.
+        // Checked after output too: a flood of output must not outrun the clock.
         if deadline.is_some_and(|at| Instant::now() >= at) {
             break;
         }

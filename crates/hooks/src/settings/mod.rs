@@ -1,4 +1,4 @@
-//! The model of a hook configuration: what one settings file says, once it is understood.
+//! The model of a hook configuration: what one settings file says.
 
 pub mod check;
 mod plugins;
@@ -8,8 +8,8 @@ pub mod sources;
 use crate::json_spans::Position;
 use std::fmt;
 
-/// What one file says about hooks. Only usable entries are in it; what was wrong with the others is in the
-/// problems beside it.
+/// What one file says about hooks. It contains only usable entries; what is wrong with the others is in the list of
+/// problems.
 #[derive(Clone, Debug, Default)]
 pub struct HookConfiguration {
     pub groups: Vec<HookEventConfig>,
@@ -27,7 +27,7 @@ pub struct HookConfiguration {
 #[derive(Clone, Debug)]
 pub struct HookEventConfig {
     pub event: &'static str,
-    /// The place of the group in the event's list, from 0, unusable ones counted.
+    /// The index of the group in the event's list, from 0, unusable groups included.
     pub index: usize,
     pub matcher: Option<String>,
     pub hooks: Vec<HookEntry>,
@@ -43,9 +43,9 @@ pub struct HookEntry {
     pub timeout: Option<f64>,
     /// `onFailure: "block"`
     pub blocks_on_failure: bool,
-    /// `async`: started and left alone
+    /// `async`: started and not waited for
     pub detached: bool,
-    /// `once`, which the client does not honour in settings files
+    /// `once`, which the client ignores in settings files
     pub once: bool,
     pub position: Position,
     /// Where the command or the url is written.
@@ -58,7 +58,7 @@ pub struct HookEntry {
 pub enum Action {
     Command(HookCommand),
     Http(HttpRequest),
-    /// Types only the client itself can run: its name and what identifies the entry.
+    /// Types that only the client itself can run: the type, and what identifies the entry.
     ClientOnly {
         kind: String,
         what: String,
@@ -68,7 +68,7 @@ pub enum Action {
 #[derive(Clone, Debug, PartialEq)]
 pub struct HookCommand {
     pub command: String,
-    /// With arguments the program is started directly, without a shell.
+    /// With arguments, the program is started directly, without a shell.
     pub args: Option<Vec<String>>,
     pub shell: Option<String>,
 }
@@ -95,7 +95,7 @@ impl HookEntry {
         }
     }
 
-    /// The command, the url, or what else the entry is about: what a person knows it by.
+    /// The command, the url, or whatever else identifies the entry to a person.
     pub fn what(&self) -> &str {
         match &self.action {
             Action::Command(command) => &command.command,
@@ -104,7 +104,7 @@ impl HookEntry {
         }
     }
 
-    /// Whether the client takes both for one hook and runs it once: timeout, matcher and `async` do not count.
+    /// Whether the client treats both as one hook and runs it once: timeout, matcher and `async` do not matter.
     pub fn is_double_of(&self, other: &HookEntry) -> bool {
         let same_action = match (&self.action, &other.action) {
             (Action::Http(ours), Action::Http(theirs)) => ours.url == theirs.url,
@@ -139,7 +139,7 @@ impl fmt::Display for Severity {
 #[derive(Clone, Debug)]
 pub struct Problem {
     pub position: Position,
-    /// `hooks.PreToolUse[0].hooks[1].timeout`; for a missing field the object that lacks it
+    /// `hooks.PreToolUse[0].hooks[1].timeout`; for a missing field, the object that lacks it
     pub path: String,
     pub severity: Severity,
     pub message: String,

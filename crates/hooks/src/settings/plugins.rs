@@ -1,4 +1,4 @@
-//! Hooks that plugins bring along.
+//! Hooks that come from plugins.
 
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -11,8 +11,8 @@ pub(super) struct Plugin {
     pub hooks_file: PathBuf,
 }
 
-/// The enabled plugins of a configuration directory that have hooks. `enabled` is what the settings files say, in
-/// order: the last word counts.
+/// The enabled plugins in a configuration directory that have hooks. `enabled` is what the settings files say, in
+/// order: the last one counts.
 pub(super) fn installed(config_dir: &Path, enabled: &[(String, bool)]) -> Vec<Plugin> {
     let list = config_dir.join("plugins").join("installed_plugins.json");
     let Some(registry) = headspace_platform::files::read(&list)
@@ -34,7 +34,7 @@ pub(super) fn installed(config_dir: &Path, enabled: &[(String, bool)]) -> Vec<Pl
         .collect()
 }
 
-/// One install, or a list of them per scope: the newest is last.
+/// One install, or one list per scope: the newest is last.
 fn install_path(installs: &Value) -> Option<PathBuf> {
     let install = match installs {
         Value::Array(list) => list.last()?,

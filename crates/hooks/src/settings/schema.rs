@@ -5,10 +5,10 @@ use crate::json_spans::{JsonKind, SpannedValue};
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Shape {
     Text,
-    /// A text that holds more than blanks.
+    /// A text that is not blank.
     FilledText,
     Texts,
-    /// A list of whatever.
+    /// A list of anything.
     List,
     /// An object whose values are texts.
     TextMap,
@@ -16,7 +16,7 @@ pub(crate) enum Shape {
     Flag,
     /// A number above 0.
     Positive,
-    /// A number that is not below 0.
+    /// A number that is at least 0.
     FromZero,
     Number,
     /// A text that reads as a URL.
@@ -80,7 +80,7 @@ impl Shape {
     }
 }
 
-/// A short value as it is written, or what kind it is.
+/// A short value as it is written, otherwise its kind.
 fn shown(value: SpannedValue<'_>) -> String {
     let source = value.source();
     let short = source.chars().count() <= 24 && !source.contains('\n');
@@ -91,7 +91,7 @@ fn shown(value: SpannedValue<'_>) -> String {
     }
 }
 
-/// As `new URL()` sees it: a scheme, and a host where the scheme wants one.
+/// As `new URL()` sees it: a scheme, and a host if the scheme requires one.
 pub(crate) fn is_url(text: &str) -> bool {
     let text = text.trim();
     let Some((scheme, rest)) = text.split_once(':') else { return false };
@@ -117,7 +117,7 @@ mod tests {
     use crate::json_spans::JsonDocument;
 
     #[test]
-    fn faults_say_what_is_wanted_and_what_is_there() {
+    fn faults_name_the_expected_and_the_actual_value() {
         let table = [
             (Shape::Positive, "\"5\"", Some("must be a number above 0, not the text \"5\"")),
             (Shape::Positive, "0", Some("must be a number above 0, not 0")),

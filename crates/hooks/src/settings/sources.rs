@@ -1,4 +1,4 @@
-//! The settings files that count for a project, read from disk.
+//! The settings files that apply to a project, read from disk.
 
 use crate::dialect::Dialect;
 use crate::json_spans;
@@ -41,9 +41,9 @@ pub struct Source {
     pub path: PathBuf,
     pub found: bool,
     pub reading: CheckedSettings,
-    /// Set for a file that was already read under another name: its hooks are that one's.
+    /// Set for a file that was already read under another name: its hooks belong to that one.
     pub same_as: Option<PathBuf>,
-    /// The directory a plugin's commands find in `CLAUDE_PLUGIN_ROOT`.
+    /// The directory that a plugin's commands find in `CLAUDE_PLUGIN_ROOT`.
     pub plugin_root: Option<PathBuf>,
 }
 
@@ -64,7 +64,7 @@ pub struct FoundHook<'s> {
 }
 
 impl Sources {
-    /// Reads the files. Those that are missing are listed too, except managed ones.
+    /// Reads the files. Missing files are listed too, except managed ones.
     pub fn load(dialect: &'static Dialect, project: &Path) -> Sources {
         let mut files: Vec<Source> = Vec::new();
         if dialect.has_policies {
@@ -98,12 +98,12 @@ impl Sources {
         sources
     }
 
-    /// Files as a user thinks of them: each once.
+    /// The files as a user thinks of them: each once.
     pub fn read_once(&self) -> impl Iterator<Item = &Source> {
         self.files.iter().filter(|source| source.same_as.is_none())
     }
 
-    /// Every usable hook, in the order of the files and as written, doubles included.
+    /// Every usable hook, in file order and as written, duplicates included.
     pub fn hooks(&self) -> impl Iterator<Item = FoundHook<'_>> {
         self.read_once().flat_map(|source| {
             let groups = &source.reading.configuration.groups;
@@ -113,7 +113,7 @@ impl Sources {
         })
     }
 
-    /// Why hooks of this file do not run although they are fine.
+    /// Why hooks in this file do not run although they are valid.
     pub fn disabled(&self, source: &Source) -> Option<String> {
         let says = |what: fn(&Source) -> bool| self.read_once().find(move |source| what(source));
         let managed_only = says(|s| s.scope == SourceScope::Managed && s.reading.configuration.managed_only)
@@ -123,14 +123,14 @@ impl Sources {
         {
             return Some(format!("allowManagedHooksOnly in {}", path.display()));
         }
-        // A user cannot switch off what the administrator has set.
+        // A user cannot turn off what the administrator has set.
         let reaches = |by: &Source| source.scope != SourceScope::Managed || by.scope == SourceScope::Managed;
         self.read_once()
             .find(|by| by.reading.configuration.disable_all && reaches(by))
             .map(|by| format!("disableAllHooks in {}", by.path.display()))
     }
 
-    /// What the files set for the client's whole environment, later files over earlier ones.
+    /// What the files set for the client's environment; later files override earlier ones.
     pub fn env(&self) -> Vec<(String, String)> {
         self.read_once().flat_map(|source| source.reading.configuration.env.clone()).collect()
     }
@@ -141,8 +141,8 @@ impl Sources {
 }
 
 impl FoundHook<'_> {
-    /// Whether this is one of headspace's own entries: its command calls `headspace notify`, or another of our
-    /// hook commands.
+    /// Whether this is one of headspace's own entries: its command calls `headspace notify` or another of our hook
+    /// commands.
     pub fn is_ours(&self) -> bool {
         is_ours(self.entry)
     }
@@ -163,13 +163,13 @@ pub fn is_ours(entry: &HookEntry) -> bool {
     })
 }
 
-/// The file of a dialect's settings, read whatever state it is in.
+/// A settings file of the dialect, whatever state it is in.
 pub(crate) fn read_file(dialect: &'static Dialect, scope: SourceScope, path: PathBuf) -> Source {
     let start = Position { line: 1, column: 1 };
     let (found, reading) = match headspace_platform::files::read(&path) {
         Ok(bytes) => (true, read_bytes(dialect, bytes)),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => (false, CheckedSettings::default()),
-        // A file where the directory should be: there can be no settings in it.
+        // There is a file where the directory should be, so there are no settings in it.
         Err(error) if error.kind() == std::io::ErrorKind::NotADirectory => {
             (false, CheckedSettings::default())
         }

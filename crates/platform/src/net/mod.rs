@@ -2,5 +2,6 @@
 
 pub mod address;
 pub mod http_client;
+pub mod local;
 pub mod peer_uid;
 pub mod socket;

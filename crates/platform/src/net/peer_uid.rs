@@ -21,6 +21,47 @@ pub fn uid(peer: SocketAddr, local: SocketAddr) -> Option<u32> {
     }
 }
 
+/// The user whose process listens at this address of this machine; `None` if nobody does, or it cannot be known.
+pub fn of_listener(address: SocketAddr) -> Option<u32> {
+    #[cfg(target_os = "linux")]
+    return linux::of_listener(address);
+    #[cfg(target_os = "macos")]
+    return macos::of_listener(address);
+    #[cfg(not(any(target_os = "linux", target_os = "macos")))]
+    {
+        let _ = address;
+        None
+    }
+}
+
+/// The user at the other end of a Unix socket.
+#[cfg(unix)]
+pub fn of_socket(stream: &impl std::os::fd::AsRawFd) -> Option<u32> {
+    #[cfg(target_os = "linux")]
+    {
+        let mut peer = libc::ucred { pid: 0, uid: 0, gid: 0 };
+        let mut length = size_of_val(&peer) as libc::socklen_t;
+        // SAFETY: the pointer and the length describe `peer`; the descriptor is open.
+        let failed = unsafe {
+            libc::getsockopt(
+                stream.as_raw_fd(),
+                libc::SOL_SOCKET,
+                libc::SO_PEERCRED,
+                std::ptr::from_mut(&mut peer).cast(),
+                &mut length,
+            )
+        };
+        (failed == 0).then_some(peer.uid)
+    }
+    #[cfg(not(target_os = "linux"))]
+    {
+        let (mut uid, mut gid) = (0, 0);
+        // SAFETY: both pointers are to living values; the descriptor is open.
+        let failed = unsafe { libc::getpeereid(stream.as_raw_fd(), &mut uid, &mut gid) };
+        (failed == 0).then_some(uid)
+    }
+}
+
 /// The user this server runs as.
 pub fn own_uid() -> u32 {
     #[cfg(unix)]
@@ -32,10 +73,28 @@ pub fn own_uid() -> u32 {
 
 #[cfg(target_os = "linux")]
 mod linux {
-    use std::net::{IpAddr, SocketAddr};
+    use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
     pub fn uid(peer: SocketAddr, local: SocketAddr) -> Option<u32> {
         by_netlink(peer, local).or_else(|| by_proc(peer, local))
+    }
+
+    /// The kernel looks for the socket that a connection to `address` would reach; one that listens has no other end.
+    pub fn of_listener(address: SocketAddr) -> Option<u32> {
+        let ip: IpAddr = match address.ip() {
+            IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+            IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+        };
+        let nobody = SocketAddr::new(ip, 0);
+        let everywhere = SocketAddr::new(ip, address.port());
+        by_netlink(address, nobody)
+            .or_else(|| by_proc(address, nobody))
+            .or_else(|| by_proc(everywhere, nobody))
+            // A socket for both kinds of addresses stands in the table of the longer ones.
+            .or_else(|| {
+                let both = (address.is_ipv4()).then(|| SocketAddr::from((Ipv6Addr::UNSPECIFIED, address.port())));
+                by_proc(both?, SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0)))
+            })
     }
 
     /// One question to the kernel, one answer: `sock_diag(7)`.
@@ -201,6 +260,18 @@ mod macos {
         pids.into_iter().any(holds).then_some(me)
     }
 
+    /// Our own user, if a process of ours listens there.
+    pub fn of_listener(address: SocketAddr) -> Option<u32> {
+        let me = super::own_uid();
+        let listens = |pid: i32| {
+            sockets_of(pid)
+                .into_iter()
+                .filter_map(|fd| socket_info(pid, fd))
+                .any(|info| socket::listens(&info, address.port()))
+        };
+        pids_of(me).into_iter().any(listens).then_some(me)
+    }
+
     fn pids_of(uid: u32) -> Vec<i32> {
         // SAFETY: without a buffer the call only says how many bytes it would take.
         let bytes = unsafe { libc::proc_listpids(PROC_UID_ONLY, uid, null_mut(), 0) };
@@ -298,6 +369,13 @@ mod socket {
             && address(FOREIGN, to.ip())
     }
 
+    /// It waits for connections on this port.
+    pub fn listens(info: &Info, port: u16) -> bool {
+        info[KIND..KIND + 4] == TCP
+            && info[LOCAL_PORT..LOCAL_PORT + 2] == port.to_be_bytes()
+            && info[FOREIGN_PORT..FOREIGN_PORT + 2] == [0, 0]
+    }
+
     #[cfg(test)]
     mod tests {
         use super::*;
@@ -317,7 +395,7 @@ mod socket {
                 six[place + 15] = 1;
             }
             let (client, server) = (at("127.0.0.1:49153"), at("127.0.0.1:5055"));
-            assert!(joins(&four, client, server));
+            assert!(joins(&four, client, server) && !listens(&four, 49153));
             assert!(
                 joins(&four, at("[::ffff:127.0.0.1]:49153"), server),
                 "as a server for both kinds sees it"

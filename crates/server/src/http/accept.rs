@@ -97,7 +97,7 @@ impl Connections {
 
     /// Ends the connection that has been idle longest, or the one that has been busy longest: a hook takes milliseconds,
     /// so that one waits for its client. `false`: all are streams.
-    fn preallocate_wal(&self) -> bool {
+    fn make_room(&self) -> bool {
         let mut open = self.open();
         let unchanged_since = |open: &OpenConnection| {
             let last = *open.activity.last.lock().unwrap_or_else(PoisonError::into_inner);
@@ -131,7 +131,7 @@ pub async fn serve(
         };
         match accepted {
             Ok((stream, peer)) => {
-                if all.len() >= MAX_CONNECTIONS && !all.preallocate_wal() {
+                if all.len() >= MAX_CONNECTIONS && !all.make_room() {
                     log::line("too many connections at work: one refused");
                     continue;
                 }
@@ -141,7 +141,7 @@ pub async fn serve(
             // Out of descriptors: an idle connection gives one back; otherwise wait until somebody leaves.
             Err(error) => {
                 log::line(&format!("could not accept a connection: {error}"));
-                if !all.preallocate_wal() {
+                if !all.make_room() {
                     tokio::time::sleep(Duration::from_millis(50)).await;
                 }
                 tokio::task::yield_now().await;

@@ -1,15 +1,15 @@
-//! Warnings before the context window is full: which level to say, and in which words.
+//! Warnings before the context window is full: which level is due, and the text. Pure; the caller remembers the level.
 
 use serde_json::{Value, json};
 
-/// A drop this far below the level said means the window was emptied: the levels start again.
+/// A drop this far below the last warning's level means the window was emptied: the levels start again.
 const CLEARED_BELOW_LEVEL_BY: f64 = 20.0;
 
 /// What to do about a reading of the window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WarningDue {
     Nothing,
-    /// Say this level: the highest one reached, not said yet.
+    /// Give this warning: the highest level reached that was not given yet.
     Say(u32),
     /// The window was emptied: the levels start again.
     StartAgain,
@@ -27,7 +27,7 @@ pub fn due(percent: f64, said: Option<u32>, levels: &[u32]) -> WarningDue {
     }
 }
 
-/// "Context at 82%", with a word about the urgency and what to do.
+/// "Context at 82%", with the urgency and what to do.
 pub fn text(percent: f64, level: u32) -> String {
     let percent = percent.round().clamp(0.0, 100.0);
     let (word, advice) = match level {
@@ -39,8 +39,8 @@ pub fn text(percent: f64, level: u32) -> String {
     format!("[HEADSPACE: {word}]: Context at {percent:.0}% of the window: {advice}.")
 }
 
-/// The warning in the form the event allows: for the model with a prompt, for the user only at Stop, where
-/// anything else would make the model go on.
+/// The warning in the form the event allows: for the model with a prompt, only for the user at Stop, where anything
+/// else would make the model continue.
 pub fn output(event: &str, text: &str) -> Option<Value> {
     match event {
         "UserPromptSubmit" => Some(
@@ -57,8 +57,8 @@ mod tests {
 
     const LEVELS: &[u32] = &[60, 80, 90, 95];
 
-    /// What is said at each of these readings, one after the other.
-    fn heard(readings: &[f64]) -> Vec<Option<u32>> {
+    /// The warnings given at these readings, one after the other.
+    fn warnings_at(readings: &[f64]) -> Vec<Option<u32>> {
         let mut said = None;
         let step = |percent: &f64| match due(*percent, said, LEVELS) {
             WarningDue::Nothing => None,
@@ -75,19 +75,19 @@ mod tests {
     }
 
     #[test]
-    fn each_level_is_said_once_and_only_the_highest_reached() {
+    fn each_level_is_given_once_and_only_the_highest_reached() {
         let readings = [59.0, 60.0, 61.0, 79.4, 79.5, 85.0, 90.0, 94.0, 95.0, 99.0];
         let expected = [None, Some(60), None, None, Some(80), None, Some(90), None, Some(95), None];
-        assert_eq!(heard(&readings), expected);
-        assert_eq!(heard(&[97.0, 98.0]), [Some(95), None]);
+        assert_eq!(warnings_at(&readings), expected);
+        assert_eq!(warnings_at(&[97.0, 98.0]), [Some(95), None]);
         assert_eq!(due(97.0, None, &[]), WarningDue::Nothing);
     }
 
     #[test]
     fn a_clear_drop_starts_the_levels_again() {
-        assert_eq!(heard(&[96.0, 78.0, 96.0]), [Some(95), None, None]);
-        assert_eq!(heard(&[96.0, 62.0, 80.0]), [Some(95), Some(60), Some(80)]);
-        assert_eq!(heard(&[96.0, 20.0, 96.0]), [Some(95), None, Some(95)]);
+        assert_eq!(warnings_at(&[96.0, 78.0, 96.0]), [Some(95), None, None]);
+        assert_eq!(warnings_at(&[96.0, 62.0, 80.0]), [Some(95), Some(60), Some(80)]);
+        assert_eq!(warnings_at(&[96.0, 20.0, 96.0]), [Some(95), None, Some(95)]);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What the user says, and what is put in their mouth: background tasks report as prompts.
+//! What the user says, and what is sent in their name: background tasks report as prompts.
 
 use crate::engine::conversation::turns::{Words, apart};
 use crate::engine::effects::of_this_turn;
@@ -8,7 +8,7 @@ use crate::model::*;
 use crate::text::one_line;
 use std::time::Duration;
 
-/// A prompt and the client's own word that it is busy belong together if they are no further apart than this.
+/// A prompt and the client's own "busy" belong together if they are no further apart than this.
 const SAME_START_WITHIN: Duration = Duration::from_secs(5);
 
 pub(in crate::engine) fn user_prompt_submit(step: &mut Step) {
@@ -16,14 +16,14 @@ pub(in crate::engine) fn user_prompt_submit(step: &mut Step) {
     if text.trim_start().starts_with("<task-notification>") {
         return step.task_notification(text);
     }
-    if let Some(told) = step.already_told(Actor::User, text, false) {
-        return step.confirm_prompt(told.command_id);
+    if let Some(turn) = step.already_reported(Actor::User, text, false) {
+        return step.confirm_prompt(turn.command_id);
     }
     step.prompt(text);
 }
 
 impl Step<'_> {
-    /// The user said something: an answer if the main thread waits, else a command.
+    /// The user said something: an answer if the main thread waits, otherwise a command.
     pub fn prompt(&mut self, text: &str) {
         if !self.fresh && !self.overtaken() {
             return self.late_prompt(text);
@@ -41,7 +41,7 @@ impl Step<'_> {
             .map(|one| one.tool_use_id.clone())
             .collect();
         self.close_interactions(before);
-        // A dialog that a prompt closed was left: its call will never end by itself.
+        // A prompt that closed a dialog abandoned it: its call will never end by itself.
         self.agent.calls.retain(|call| call.tool_use_id.is_none() || !asked.contains(&call.tool_use_id));
         let waited = self.agent.state == AgentState::AwaitingInput && (self.fresh || !asked.is_empty());
         let inferred = self.agent.command.as_ref().is_some_and(|command| {
@@ -55,7 +55,7 @@ impl Step<'_> {
             self.agent.boundary_at = self.event.at;
             Intent::Answer
         } else if inferred {
-            self.take_words(text);
+            self.set_instruction(text);
             Intent::Command
         } else {
             if self.agent.command.is_some() {
@@ -80,12 +80,12 @@ impl Step<'_> {
         self.mark();
     }
 
-    /// A message typed in mid-turn, overtaken by a tool's event: the turn it belongs to still runs.
+    /// A message typed in mid-turn, overtaken by a tool's event: the turn it belongs to is still running.
     fn overtaken(&self) -> bool {
         self.event.source == Source::Hook && self.agent.command.is_some() && of_this_turn(self)
     }
 
-    /// A prompt that comes after what it led to: history, and the words an inferred command lacked.
+    /// A prompt that arrives after its consequences: it is history, and it gives an inferred command its missing text.
     fn late_prompt(&mut self, text: &str) {
         let at = self.event.at;
         let adopt = self.agent.command.as_mut().filter(|command| {
@@ -119,8 +119,8 @@ impl Step<'_> {
         });
     }
 
-    /// The client was seen at work a moment before its prompt was heard of: this is what it works on.
-    fn take_words(&mut self, text: &str) {
+    /// The client was seen at work a moment before its prompt arrived: this is what it works on.
+    fn set_instruction(&mut self, text: &str) {
         let (level, at) = (self.level(), self.event.at);
         let Some(command) = self.agent.command.as_mut() else { return };
         command.instruction = first_part(text);
@@ -131,7 +131,7 @@ impl Step<'_> {
         self.changes.push(Change::Command(command));
     }
 
-    /// The hook of a prompt the transcript told first: the command is certain now.
+    /// The hook of a prompt that the transcript reported first: the command is certain now.
     fn confirm_prompt(&mut self, command_id: Option<i64>) {
         if let Some(command) = self.agent.command.as_mut().filter(|command| Some(command.id) == command_id) {
             command.confidence = Confidence::High;
@@ -141,8 +141,8 @@ impl Step<'_> {
         }
     }
 
-    /// A background task reports back: the main thread works on it. Nobody typed it, so no turn, and no question
-    /// closes.
+    /// A background task reports back: the main thread works on it. Nobody typed it, so it makes no turn and closes no
+    /// question.
     pub fn task_notification(&mut self, text: &str) {
         let id = between(text, "<task-id>", "</task-id>");
         self.agent.background.retain(|task| id.is_none() || subagents::task_id(task) != id);
@@ -161,7 +161,7 @@ impl Step<'_> {
         self.work();
     }
 
-    /// Whether the task a notification is about still stands on the client's list.
+    /// Whether the task a notification is about is still on the client's list.
     pub fn has_task_of(&self, text: &str) -> bool {
         let id = between(text, "<task-id>", "</task-id>");
         id.is_some() && self.agent.background.iter().any(|task| subagents::task_id(task) == id)

@@ -1,4 +1,4 @@
-//! How a turn ends: with an answer, with a question, in an error, or unheard.
+//! How a turn ends: with an answer, with a question, in an error, or without a Stop.
 
 use crate::engine::intent;
 use crate::engine::interactions::Ask;
@@ -8,19 +8,19 @@ use crate::text::one_line;
 use serde_json::Value;
 
 pub(in crate::engine) fn stop(step: &mut Step) {
-    let told = step.event.text("last_assistant_message").filter(|text| !text.trim().is_empty());
+    let message = step.event.text("last_assistant_message").filter(|text| !text.trim().is_empty());
     step.agent.report_due = None;
     if !step.fresh && step.ended_by_client() {
-        return late_stop(step, told);
+        return late_stop(step, message);
     }
     if !step.fresh {
-        if let Some(text) = told {
+        if let Some(text) = message {
             let intent = intent::at_stop(text).intent;
             step.answer(text, intent, step.command_at(step.event.at));
         }
         return;
     }
-    let text = told.map(String::from).or_else(|| step.tail_text());
+    let text = message.map(String::from).or_else(|| step.tail_text());
     step.turn_over(text.as_deref());
     step.agent.memory.silent_stop = text.is_none().then_some(step.event.at);
     step.agent.interrupted = false;
@@ -36,12 +36,12 @@ pub(in crate::engine) fn stop(step: &mut Step) {
     }
 }
 
-/// The client was seen idle before its Stop was heard of: the turn ended, nobody broke it off.
-fn late_stop(step: &mut Step, told: Option<&str>) {
+/// The client was seen idle before its Stop arrived: the turn ended normally, nobody interrupted it.
+fn late_stop(step: &mut Step, message: Option<&str>) {
     step.agent.interrupted = false;
     step.agent.unseen = true;
     step.agent.source = Source::Hook;
-    let Some(text) = told else { return };
+    let Some(text) = message else { return };
     let command_id = step.command_at(step.event.at);
     let intent = intent::at_stop(text).intent;
     if intent == Intent::Question {
@@ -58,7 +58,7 @@ pub(in crate::engine) fn stop_failure(step: &mut Step) {
     step.fail(step.event.text("error").unwrap_or("unknown"), step.event.text("last_assistant_message"));
 }
 
-/// A Stop was missed: the main thread has been idle for a minute. What the last Stop asked is still asked.
+/// A Stop was missed: the main thread has been idle for a minute. A question from the last Stop stays open.
 pub(in crate::engine) fn idle_prompt(step: &mut Step) {
     let asked = step.agent.interactions.iter().any(|one| one.kind == InteractionKind::Reply);
     if asked || step.agent.command.is_none() {
@@ -71,7 +71,7 @@ pub(in crate::engine) fn idle_prompt(step: &mut Step) {
 }
 
 impl Step<'_> {
-    /// The turn is over, with or without words: complete, or waiting for a reply.
+    /// The turn is over, with or without a text: complete, or waiting for a reply.
     pub fn turn_over(&mut self, text: Option<&str>) {
         let command_id =
             self.agent.command.as_ref().map(|command| command.id).or_else(|| self.command_at(self.event.at));
@@ -121,7 +121,7 @@ impl Step<'_> {
         self.agent.unseen = true;
     }
 
-    /// A Stop's text that asks something is a question like any other.
+    /// A Stop's text that asks something is an interaction like any other question.
     pub fn open_reply(&mut self, text: &str) {
         self.open(Ask {
             kind: InteractionKind::Reply,

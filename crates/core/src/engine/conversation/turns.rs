@@ -1,4 +1,4 @@
-//! Turns: what was said. A hook and the transcript tell of the same text, in any order; it counts once.
+//! Turns: what was said. A hook and the transcript report the same text, in either order; it counts once.
 
 use crate::engine::agent::{RecordedTurn, SaidText};
 use crate::engine::step::{Step, remember};
@@ -10,14 +10,14 @@ use std::time::Duration;
 
 /// How far apart the hook and the transcript may stamp the same text.
 const SAME_TEXT_WITHIN: Duration = Duration::from_secs(120);
-/// A prompt's transcript line may be worded otherwise (pasted text, expansions); then only the time tells.
+/// A prompt's transcript line may have other words (pasted text, expansions); then only the time matches them.
 const SAME_PROMPT_WITHIN: Duration = Duration::from_secs(2);
 
 pub(in crate::engine) fn apart(a: Stamp, b: Stamp) -> Duration {
     a.since(b).max(b.since(a))
 }
 
-/// One thing said, on its way to become a turn.
+/// Something said, before it becomes a turn.
 pub(in crate::engine) struct Words<'a> {
     pub actor: Actor,
     pub intent: Intent,
@@ -25,12 +25,12 @@ pub(in crate::engine) struct Words<'a> {
     pub command_id: Option<i64>,
     pub at: Stamp,
     pub uuid: Option<String>,
-    /// Told by the transcript, with its own time.
+    /// Reported by the transcript, with its own time.
     pub jsonl: bool,
 }
 
 impl Step<'_> {
-    /// A turn of this very event, in the open command.
+    /// A turn of this event, in the open command.
     pub fn say(&mut self, actor: Actor, intent: Intent, text: &str) {
         self.turn(Words {
             actor,
@@ -43,13 +43,13 @@ impl Step<'_> {
         });
     }
 
-    /// A question that was over before we heard of it, unless a notification told of it.
-    pub fn bygone_question(&mut self, text: &str) {
+    /// A question that was over before its event arrived, unless a notification already reported it.
+    pub fn past_question(&mut self, text: &str) {
         let (wanted, command_id) = (hash::text(text), self.command_at(self.event.at));
-        let told = self.agent.memory.turns.iter().any(|turn| {
+        let reported = self.agent.memory.turns.iter().any(|turn| {
             turn.intent == Intent::Question && turn.text == wanted && turn.command_id == command_id
         });
-        if !told {
+        if !reported {
             let (actor, intent, at) = (Actor::Agent, Intent::Question, self.event.at);
             self.turn(Words { actor, intent, text, command_id, at, uuid: None, jsonl: false });
         }
@@ -69,7 +69,7 @@ impl Step<'_> {
         });
     }
 
-    /// Keeps a turn; without words there is none.
+    /// Records a turn, unless the text is empty.
     pub fn turn(&mut self, words: Words) {
         if words.text.trim().is_empty() {
             return;
@@ -114,8 +114,8 @@ impl Step<'_> {
         }
     }
 
-    /// The answer a turn ended with. The transcript may have told it already: as the text that waits for the turn's
-    /// end, or as progress, which then proves to have been the answer.
+    /// The answer a turn ended with. The transcript may have reported it already: as the text that waits for the turn's
+    /// end, or as progress, which then turns out to be the answer.
     pub fn answer(&mut self, text: &str, intent: Intent, command_id: Option<i64>) {
         let wanted = hash::text(text);
         let by_hook = self.event.source == Source::Hook;
@@ -164,7 +164,7 @@ impl Step<'_> {
             intent,
             text,
             command_id,
-            // The line's own time, where the event's is that of the turn's end.
+            // The line's own time; the event's time is that of the turn's end.
             at: self
                 .event
                 .text("timestamp")
@@ -176,12 +176,12 @@ impl Step<'_> {
         });
     }
 
-    /// What the transcript said last, for a turn whose end came without its text.
+    /// The transcript's last text, for a turn whose end came without one.
     pub fn tail_text(&self) -> Option<String> {
         Some(joined(&self.agent.memory.tail)).filter(|text| !text.trim().is_empty())
     }
 
-    /// The texts that waited were not the last word after all.
+    /// The texts that were waiting were not the last message after all.
     pub fn flush_tail(&mut self) {
         let tail = std::mem::take(&mut self.agent.memory.tail);
         self.progress(tail);
@@ -201,8 +201,8 @@ impl Step<'_> {
         }
     }
 
-    /// A transcript entry counts once, however often the file is read. And a fork begins with a copy of the
-    /// conversation it comes from: what is older than the session itself was said elsewhere.
+    /// A transcript entry counts once, however often the file is read. And a fork begins with a copy of its original
+    /// conversation: anything older than the session itself was said elsewhere.
     pub fn new_entry(&mut self) -> bool {
         let copied = self.agent.hooked
             && self.event.session_id == self.agent.session_id
@@ -211,7 +211,7 @@ impl Step<'_> {
             return false;
         }
         let Some(uuid) = self.event.text("uuid") else { return true };
-        // An entry with several blocks gives several texts under one uuid.
+        // An entry with several blocks has several texts under one uuid.
         let key = hash::bytes(hash::text(self.event.text("text").unwrap_or_default()), uuid.as_bytes())
             ^ hash::bytes(1, self.event.name.as_bytes());
         let known = self.agent.memory.entries.contains(&key);
@@ -221,8 +221,8 @@ impl Step<'_> {
         !known
     }
 
-    /// A hook reported this text; the transcript repeats it (or the other way round).
-    pub fn already_told(&mut self, actor: Actor, text: &str, loosely: bool) -> Option<RecordedTurn> {
+    /// A hook reported this text and the transcript repeats it (or the other way round).
+    pub fn already_reported(&mut self, actor: Actor, text: &str, loosely: bool) -> Option<RecordedTurn> {
         let wanted = hash::text(text);
         let by_hook = self.event.source == Source::Hook;
         let at = self.event.at;
@@ -249,10 +249,10 @@ impl Step<'_> {
     }
 
     /// A text of the main thread, found in the transcript. One that leads to a tool is progress at once; any other
-    /// may be the turn's last word and waits for what follows.
+    /// may be the turn's last message and waits for what follows.
     pub fn transcript_text(&mut self) {
         let Some(text) = self.event.text("text").filter(|text| !text.trim().is_empty()) else { return };
-        if !self.new_entry() || self.already_told(Actor::Agent, text, false).is_some() {
+        if !self.new_entry() || self.already_reported(Actor::Agent, text, false).is_some() {
             return;
         }
         let said = SaidText {
@@ -279,9 +279,9 @@ impl Step<'_> {
         }
     }
 
-    /// A Stop came without its text, and before the client had written it: this is the text, or it is given back. The
-    /// client stamps it before it calls the hook, which a busy machine starts seconds later, and writes it when it gets
-    /// to it. It asks all the same, as long as nothing else came after the Stop.
+    /// A Stop came without its text, before the client had written it: this is that text, or it is returned. The client
+    /// stamps the text before it calls the hook, which a busy machine starts seconds later, and writes it at some later
+    /// time. The text still counts as a question, as long as nothing else came after the Stop.
     fn late_answer(&mut self, said: SaidText) -> Option<SaidText> {
         let millis = |at: Stamp| at.0.div_euclid(1_000_000);
         let stop = self.agent.memory.silent_stop;

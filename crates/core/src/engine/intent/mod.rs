@@ -1,7 +1,7 @@
-//! What a text means: text ▶ (intent, confidence, why).
+//! Classifies a text: text ▶ (intent, confidence, why). Pure. Begin with [`intent`].
 //!
-//! Structure first: code, quotations, URLs go; then the last sentence, or the line a closing list belongs to, decides.
-//! Only then a table of phrases is asked.
+//! Structure first: code, quotations and URLs are removed; then the last sentence, or the line above a closing list,
+//! decides. Only then the tables of phrases are used.
 
 mod phrases;
 mod prose;
@@ -15,18 +15,18 @@ pub struct Judgement {
     pub intent: Intent,
     pub confidence: Confidence,
     pub why: &'static str,
-    /// For a question: the words that ask.
+    /// For a question: the sentence that asks.
     pub asks: Option<String>,
 }
 
-/// So many sentences at either end of a text say whether the work is finished.
+/// How many sentences at either end of a text can say that the work is finished.
 const EDGE_SENTENCES: usize = 3;
 
 fn judged(intent: Intent, confidence: Confidence, why: &'static str) -> Judgement {
     Judgement { intent, confidence, why, asks: None }
 }
 
-/// What Claude means by a text: a question to the user, an announcement of more, or the end of a piece of work.
+/// What Claude means by a text: a question to the user, an announcement of more, or the end of a task.
 pub fn intent(text: &str) -> Judgement {
     let blocks = prose::read(text);
     if let Some(question) = question(&blocks) {
@@ -47,7 +47,7 @@ pub fn intent(text: &str) -> Judgement {
     judged(Intent::Completion, Confidence::Low, "a statement")
 }
 
-/// As [`intent`], for the text a turn ended with: whatever is no question completes it.
+/// Like [`intent`], for the text a turn ended with: anything that is not a question completes it.
 pub fn at_stop(text: &str) -> Judgement {
     let judged = intent(text);
     match judged.intent {
@@ -62,7 +62,7 @@ fn question(blocks: &[Block]) -> Option<Judgement> {
     if last.is_list {
         closing_list(last, before)
     } else {
-        asks_at_the_end(&last.sentences).or_else(|| aside(last, before))
+        asks_at_the_end(&last.sentences).or_else(|| question_before_remark(last, before))
     }
 }
 
@@ -86,7 +86,7 @@ fn closing_list(last: &Block, before: &[Block]) -> Option<Judgement> {
     Some(asking(Confidence::Medium, why, sentence))
 }
 
-/// The last sentence asks; or the one before it does, and what follows only adds to the question.
+/// The last sentence asks; or an earlier one does, and what follows only adds to the question.
 fn asks_at_the_end(sentences: &[Sentence]) -> Option<Judgement> {
     for (back, sentence) in sentences.iter().rev().enumerate() {
         let soft = is_soft(sentence);
@@ -99,7 +99,7 @@ fn asks_at_the_end(sentences: &[Sentence]) -> Option<Judgement> {
         if let Some(why) = phrases::find(phrases::ASKS, sentence).filter(|_| !soft) {
             return Some(asking(Confidence::Medium, why, sentence));
         }
-        // A soft close after a question takes nothing back.
+        // A soft closing after a question does not withdraw it.
         if !soft && phrases::find(phrases::REMARK, sentence).is_none() {
             return None;
         }
@@ -107,8 +107,8 @@ fn asks_at_the_end(sentences: &[Sentence]) -> Option<Judgement> {
     None
 }
 
-/// "Which one?" — list of choices — "I would take the first.": the question stands above the list.
-fn aside(last: &Block, before: &[Block]) -> Option<Judgement> {
+/// "Which one?" — list of choices — "I would take the first.": the question is above the list.
+fn question_before_remark(last: &Block, before: &[Block]) -> Option<Judgement> {
     let only_remarks = last.sentences.iter().all(|s| phrases::find(phrases::REMARK, s).is_some() && !s.asks);
     let (list, above) = before.split_last()?;
     if !only_remarks {
@@ -126,12 +126,12 @@ fn asking(confidence: Confidence, why: &'static str, sentence: &Sentence) -> Jud
     Judgement { asks: Some(sentence.text.clone()), ..judged(Intent::Question, confidence, why) }
 }
 
-/// A friendly close that needs no answer.
+/// A friendly closing that needs no answer.
 fn is_soft(sentence: &Sentence) -> bool {
     phrases::find(phrases::SOFT, sentence).is_some()
 }
 
-/// The part of a text that asks, to be shown where the question is shown.
+/// The part of a text that asks, for display as the question.
 pub fn asking_part(text: &str) -> String {
     intent(text).asks.unwrap_or_else(|| text.trim().lines().next_back().unwrap_or_default().to_string())
 }
@@ -156,7 +156,7 @@ fn begins_a_word(before: &str, phrase: &str) -> bool {
     !phrase.starts_with(char::is_alphanumeric) || !before.ends_with(char::is_alphanumeric)
 }
 
-/// Whether a phrase ends where a word does; one that ends in a blank or a mark does by itself.
+/// Whether the phrase ends at the end of a word; one that ends in a blank or a mark always does.
 fn ends_a_word(rest: &str, phrase: &str) -> bool {
     !phrase.ends_with(char::is_alphanumeric) || !rest.starts_with(char::is_alphanumeric)
 }

@@ -1,8 +1,8 @@
-//! The phrases that tell, in lower case. One line each, so that a wrong judgement is one line to mend.
+//! The phrases that reveal an intent, in lower case. One line each, so that one line fixes a wrong classification.
 
 use crate::engine::intent::prose::Sentence;
 
-/// Where in a sentence a phrase must stand.
+/// Where in a sentence a phrase must be.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Where {
     Starts,
@@ -14,13 +14,13 @@ use Where::{Anywhere, Starts, Whole};
 
 type Table = &'static [(Where, &'static str)];
 
-/// The first phrase of a table that the sentence has.
+/// The first phrase of a table that occurs in the sentence.
 pub fn find(table: Table, sentence: &Sentence) -> Option<&'static str> {
     let text = sentence.folded.trim_start_matches(['(', ' ']);
     table.iter().find(|(place, phrase)| place.fits(text, phrase)).map(|(_, phrase)| *phrase)
 }
 
-/// Friendly closes: they need no answer, whatever mark they end with.
+/// Friendly closings: they need no answer, whatever punctuation they end with.
 pub const SOFT: Table = &[
     (Anywhere, "anything else"),
     (Anywhere, "anything you'd like me to"),
@@ -167,7 +167,7 @@ pub const OFFERS_CHOICE: Table = &[
     (Anywhere, "clarifying questions"),
 ];
 
-/// A question with one of these is put to the user, not to the world.
+/// A question with one of these is meant for the user, not rhetorical.
 pub const TO_YOU: Table = &[
     (Anywhere, "should i"),
     (Anywhere, "shall i"),
@@ -199,7 +199,7 @@ pub const TO_YOU: Table = &[
     (Anywhere, "sound right"),
 ];
 
-/// What may follow a question without taking it back.
+/// What may follow a question without withdrawing it.
 pub const REMARK: Table = &[
     (Starts, "i'd recommend"),
     (Starts, "i would recommend"),
@@ -303,7 +303,7 @@ pub const DONE: Table = &[
     (Starts, "done -"),
 ];
 
-/// More is coming: what Claude says before it goes on.
+/// More is coming: what Claude says before it continues.
 pub const GOING_ON: Table = &[
     (Starts, "let me"),
     (Starts, "now let me"),

@@ -1,4 +1,4 @@
-//! From Markdown to sentences: what is code, quotation or link is not said by Claude to the user.
+//! Splits Markdown into sentences. Code, quotations and links are removed: Claude does not say them to the user.
 
 /// A paragraph or a list.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -11,13 +11,13 @@ pub struct Block {
 pub struct Sentence {
     /// As written, on one line.
     pub text: String,
-    /// In lower case, marks of emphasis gone: what phrases are looked up in.
+    /// In lower case, without marks of emphasis: phrases are looked up in this.
     pub folded: String,
-    /// Ends with a question mark of its own.
+    /// Ends with a question mark that is not part of a link.
     pub asks: bool,
 }
 
-/// Stands for what was taken out, so that a sentence keeps its shape.
+/// Replaces what was removed, so that a sentence keeps its shape.
 const PLACEHOLDER: char = '\u{FFFC}';
 
 pub fn read(text: &str) -> Vec<Block> {
@@ -121,7 +121,8 @@ fn sentences(text: &str) -> Vec<Sentence> {
         let end = i + c.len_utf8();
         let rest = &bare[end..];
         let after = rest.trim_start_matches(is_trailing);
-        let breaks = full || after.is_empty() || after.starts_with(' ') && begins_anew(after.trim_start());
+        let breaks =
+            full || after.is_empty() || after.starts_with(' ') && begins_sentence(after.trim_start());
         let abbreviated = *c == '.' && is_abbreviation(&bare[start..*i]);
         let run = chars.get(n + 1).is_some_and(|(_, next)| matches!(next, '.' | '!' | '?'));
         if breaks && !run && !abbreviated {
@@ -134,7 +135,7 @@ fn sentences(text: &str) -> Vec<Sentence> {
     found
 }
 
-fn begins_anew(rest: &str) -> bool {
+fn begins_sentence(rest: &str) -> bool {
     rest.trim_start_matches(['*', '_', '(', '[', '"', '“'])
         .chars()
         .next()
@@ -146,20 +147,20 @@ fn is_abbreviation(before: &str) -> bool {
     matches!(word.as_str(), "e.g" | "i.e" | "etc" | "vs" | "cf" | "approx" | "no" | "fig")
 }
 
-/// Closing marks, emphasis and pictures after the last stop belong to the sentence.
+/// Closing marks, emphasis and emoji after the final punctuation belong to the sentence.
 fn is_trailing(c: char) -> bool {
     matches!(c, '*' | '_' | ')' | ']' | '"' | '”' | '\'' | '’' | '»' | '~' | PLACEHOLDER)
 }
 
 fn sentence(text: &str) -> Option<Sentence> {
-    let text = text.trim().trim_end_matches(is_picture).trim();
+    let text = text.trim().trim_end_matches(is_emoji).trim();
     if !text.contains(char::is_alphanumeric) && !text.contains(PLACEHOLDER) {
         return None;
     }
-    let bare = text.trim_end_matches(|c| is_trailing(c) || is_picture(c));
+    let bare = text.trim_end_matches(|c| is_trailing(c) || is_emoji(c));
     // "Push to origin? (yes/no)"
-    let aside = text.rfind(" (").filter(|_| text.ends_with(')'));
-    let bare = aside.map(|open| &text[..open]).filter(|before| before.ends_with('?')).unwrap_or(bare);
+    let parenthesis = text.rfind(" (").filter(|_| text.ends_with(')'));
+    let bare = parenthesis.map(|open| &text[..open]).filter(|before| before.ends_with('?')).unwrap_or(bare);
     let question = bare.ends_with(['?', '？', '؟']);
     // A link that ends in a question mark is a link, unless the sentence is built as a question.
     let before_mark = bare.trim_end_matches(['?', '？', '؟', '!']);
@@ -175,7 +176,7 @@ fn sentence(text: &str) -> Option<Sentence> {
     Some(Sentence { asks: question && (!linked || is_built_as_question(&folded)), text: shown, folded })
 }
 
-fn is_picture(c: char) -> bool {
+fn is_emoji(c: char) -> bool {
     matches!(u32::from(c), 0x1F000..=0x1FAFF | 0x2600..=0x27BF | 0xFE0F | 0x200D) || c == ' '
 }
 
@@ -190,7 +191,7 @@ fn is_built_as_question(folded: &str) -> bool {
     OPENERS.contains(&first)
 }
 
-/// Inline code out; an unclosed backtick stays what it is.
+/// Removes inline code; an unclosed backtick stays.
 fn without_code(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -213,7 +214,7 @@ fn without_urls(text: &str) -> String {
             .find("://")
             .map(|at| word[..at].rfind(|c: char| !c.is_ascii_alphabetic()).map_or(0, |i| i + 1))
             .or_else(|| word.find("www."))
-            // Split only where a character begins: foreign text is all around.
+            // Split only at a character boundary: the text may be in any language.
             .filter(|at| word.is_char_boundary(*at))
         else {
             return word.to_string();
@@ -229,7 +230,7 @@ fn is_after_url(c: char) -> bool {
     matches!(c, '.' | ',' | ')' | ']' | '>' | '?' | '!' | ';' | ':' | '*' | '"')
 }
 
-/// Quotations out: what a dialog, an error or somebody else asks is not Claude's question.
+/// Removes quotations: what a dialog, an error or somebody else asks is not Claude's question.
 fn without_quotations(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -260,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn sentences_end_where_they_end() {
+    fn sentences_are_split_at_their_ends() {
         assert_eq!(
             texts("One, e.g. this. Two v1.2.3 in main.rs. Three?!"),
             ["One, e.g. this.", "Two v1.2.3 in main.rs.", "Three?!"]
@@ -273,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn code_quotations_and_links_are_not_said() {
+    fn code_quotations_and_links_are_removed() {
         let asks =
             |text: &str| read(text).iter().flat_map(|block| &block.sentences).any(|sentence| sentence.asks);
         for quiet in [
@@ -300,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn odd_marks_do_no_harm() {
+    fn odd_marks_are_handled() {
         for text in [
             "",
             "`",

@@ -1,4 +1,4 @@
-//! The corpus: texts as Claude writes them, with what a user would say they are.
+//! The corpus: texts as Claude writes them, with the intent a user would see in them.
 
 use crate::engine::intent::*;
 use std::collections::BTreeMap;
@@ -12,9 +12,9 @@ fn corpus() -> impl Iterator<Item = (Intent, String)> {
     })
 }
 
-/// Run with `--nocapture` for the figures.
+/// Run with `--nocapture` for precision and recall.
 #[test]
-fn the_corpus_is_judged_as_a_user_would() {
+fn the_corpus_is_classified_as_a_user_would() {
     let mut counts: BTreeMap<Intent, (u32, u32, u32)> = BTreeMap::new();
     let mut wrong = Vec::new();
     for (wanted, text) in corpus() {
@@ -39,9 +39,9 @@ fn the_corpus_is_judged_as_a_user_would() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// What decides between "needs you" and "done" must not depend on how much was said before.
+/// The decision between "needs you" and "done" must not depend on how much was said before.
 #[test]
-fn a_question_far_down_is_found() {
+fn a_question_after_a_long_text_is_found() {
     for (wanted, text) in corpus().filter(|(wanted, _)| *wanted != Intent::Progress) {
         let asks = wanted == Intent::Question;
         let long = format!("{}\n\n{text}", "One more line of analysis, with its reasons. ".repeat(280));
@@ -52,7 +52,7 @@ fn a_question_far_down_is_found() {
 }
 
 #[test]
-fn a_question_says_what_it_asks() {
+fn the_asking_part_of_a_question_is_extracted() {
     for (text, asks) in [
         ("The parser is split. Which name do you prefer?", "Which name do you prefer?"),
         ("Which one?\n\n1. This\n2. That", "Which one?"),

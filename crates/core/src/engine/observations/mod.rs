@@ -1,4 +1,4 @@
-//! What headspace itself saw or was told: transcript lines, processes, the status line, a person.
+//! What headspace itself saw or was told: transcript lines, processes, the status line, a person. Begin with the table.
 
 use crate::engine::client_status;
 use crate::engine::context::window;
@@ -7,13 +7,13 @@ use crate::engine::step::Step;
 use crate::model::*;
 use serde_json::Value;
 
-/// Whether a first contact of this kind makes an agent. A transcript line or a person's click needs one.
+/// Whether an event of this kind creates an agent. A transcript line or a person's click needs an existing one.
 pub(super) fn creates(name: &str) -> bool {
     matches!(name, observed::SESSION_FOUND | observed::STATUS_LINE | observed::CLIENT_STATUS)
         || !is_observed(name)
 }
 
-/// Events that are no sign of life: a person looked, a process went.
+/// Events that are not activity: a person looked, a process is gone.
 pub(super) fn is_quiet(name: &str) -> bool {
     matches!(
         name,
@@ -61,13 +61,13 @@ pub(super) fn apply(step: &mut Step) {
     }
 }
 
-/// Esc or Ctrl-C: no hook tells, the transcript does at once.
+/// Esc or Ctrl-C: no hook reports it, the transcript does at once.
 fn interrupted(step: &mut Step) {
     if !step.new_entry() {
         return;
     }
     if let Some(child) = step.event.text("agent_id") {
-        // A refused subagent goes on with what it was told; its own Stop follows.
+        // A refused subagent continues with what it was told; its own Stop follows.
         let event = step.event;
         step.close_interactions(|one| {
             one.subagent.as_deref() == Some(child) && event.is_after(one.opened_at)
@@ -79,7 +79,7 @@ fn interrupted(step: &mut Step) {
     }
 }
 
-/// Esc before the first word, as 0.1 recorded it.
+/// Esc before the first output, as 0.1 recorded it.
 fn client_idle(step: &mut Step) {
     let asks = step.agent.interactions.iter().any(|one| one.subagent.is_none());
     if step.fresh && step.agent.command.is_some() && !asks {
@@ -87,7 +87,7 @@ fn client_idle(step: &mut Step) {
     }
 }
 
-/// A call of a session whose hooks are silent.
+/// A call in a session whose hooks are silent.
 fn tool_use(step: &mut Step) {
     let known = step.event.text("tool_use_id").is_some_and(|id| step.ended_before(id));
     if step.new_entry() && step.fresh && !known {
@@ -95,7 +95,7 @@ fn tool_use(step: &mut Step) {
     }
 }
 
-/// "No" in a dialog closes the question. Whether the turn goes on, the next lines tell.
+/// "No" in a dialog closes the question. The next lines show whether the turn continues.
 fn refused(step: &mut Step) {
     if step.new_entry() {
         call_over(step);
@@ -126,8 +126,8 @@ fn tool_result(step: &mut Step) {
     }
 }
 
-/// The transcript knows the end of a call whatever the hooks said. A question that never had an id goes with a
-/// refusal, if it is the only one.
+/// The transcript knows the end of a call whatever the hooks reported. A refusal also closes a question that never had
+/// an id, if it is the only one.
 fn call_over(step: &mut Step) {
     if step.event.session_id != step.agent.session_id {
         return;
@@ -157,28 +157,28 @@ fn call_over(step: &mut Step) {
     }
 }
 
-/// A Stop that no hook told of. If it is too late to matter, its text is still worth keeping.
+/// A Stop that no hook reported. If it is too late to matter, its text is still worth keeping.
 fn turn_end(step: &mut Step) {
     if !step.new_entry() {
         return;
     }
     let waits_for_reply = step.agent.interactions.iter().any(|one| one.kind == InteractionKind::Reply);
-    let told = step.event.text("text").map(String::from);
+    let message = step.event.text("text").map(String::from);
     if step.fresh && step.agent.command.is_some() && !waits_for_reply {
         match step.event.text("error") {
-            Some(error) => step.fail(error, told.as_deref()),
+            Some(error) => step.fail(error, message.as_deref()),
             None => {
-                let text = told.or_else(|| step.tail_text());
+                let text = message.or_else(|| step.tail_text());
                 step.turn_over(text.as_deref());
             }
         }
-    } else if let Some(text) = told {
+    } else if let Some(text) = message {
         let intent = crate::engine::intent::at_stop(&text).intent;
         step.answer(&text, intent, step.command_at(step.event.at));
     }
 }
 
-/// How texts begin that stand where prompts stand, but that nobody typed.
+/// Prefixes of texts that appear as prompts but that nobody typed.
 const NOT_TYPED: &[&str] = &[
     "<",
     "[Request interrupted by user",
@@ -187,23 +187,23 @@ const NOT_TYPED: &[&str] = &[
     "Caveat: The messages below",
 ];
 
-/// A prompt that no hook told of, or whose hook is still on its way.
+/// A prompt that no hook reported, or whose hook has not arrived yet.
 fn prompt(step: &mut Step) {
     let text = step.event.text("text").unwrap_or_default().trim_start();
     if text.starts_with("<task-notification>") {
-        // Its hook has taken the task off the list already, if there was one.
+        // Its hook, if there was one, has already removed the task from the list.
         if (!step.agent.hooked || step.has_task_of(text)) && step.new_entry() {
             step.task_notification(text);
         }
         return;
     }
     let typed = !text.is_empty() && !NOT_TYPED.iter().any(|start| text.starts_with(start));
-    if typed && step.new_entry() && step.already_told(Actor::User, text, true).is_none() {
+    if typed && step.new_entry() && step.already_reported(Actor::User, text, true).is_none() {
         step.prompt(text);
     }
 }
 
-/// Lines without a time of their own: what a hook told is newer.
+/// Lines without their own time: what a hook reported is newer.
 fn details(step: &mut Step) {
     let event = step.event;
     if event.session_id != step.agent.session_id {
@@ -250,9 +250,9 @@ fn process_gone(step: &mut Step) {
     step.end("process_gone");
 }
 
-/// Data only: never a sign of work.
+/// Only data: never activity of the agent.
 fn status_line(step: &mut Step) {
-    // The line of a session that was left may be drawn once more.
+    // The status line of an abandoned session may be drawn once more.
     if step.event.session_id != step.agent.session_id {
         return;
     }

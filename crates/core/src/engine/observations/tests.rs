@@ -4,7 +4,7 @@ use crate::stamp::Stamp;
 use serde_json::{Value, json};
 use std::time::Duration;
 
-/// A world of one session, told things a second apart.
+/// A world of one session that gets an event every second.
 struct Story {
     world: World,
     now: Stamp,
@@ -18,12 +18,12 @@ impl Story {
         Story { world: World::default(), now, events: 0, turns: Vec::new() }
     }
 
-    /// Of a session whose first prompt came.
+    /// A session that got its first prompt.
     fn prompted() -> Story {
         Story::new().hook("UserPromptSubmit", json!({"prompt": "go"}))
     }
 
-    fn tell(mut self, name: &str, at: Stamp, source: Source, mut body: Value) -> Story {
+    fn apply_at(mut self, name: &str, at: Stamp, source: Source, mut body: Value) -> Story {
         self.events += 1;
         if source == Source::Transcript {
             body["uuid"] = format!("u{}", self.events).into();
@@ -51,13 +51,13 @@ impl Story {
     fn hook(mut self, name: &str, body: Value) -> Story {
         self.now = self.now.plus(Duration::from_secs(1));
         let now = self.now;
-        self.tell(name, now, Source::Hook, body)
+        self.apply_at(name, now, Source::Hook, body)
     }
 
     fn line(mut self, name: &str, body: Value) -> Story {
         self.now = self.now.plus(Duration::from_secs(1));
         let now = self.now;
-        self.tell(name, now, Source::Transcript, body)
+        self.apply_at(name, now, Source::Transcript, body)
     }
 
     fn agent(&self) -> AgentView {
@@ -116,7 +116,7 @@ fn a_question_in_a_transcript_alone_needs_the_user() {
 }
 
 #[test]
-fn a_tasks_report_in_the_transcript_is_work_and_no_prompt() {
+fn a_tasks_report_in_the_transcript_is_work_and_not_a_prompt() {
     let text = "<task-notification>\n<task-id>a1</task-id>\n</task-notification>";
     let story = Story::new()
         .line(observed::SESSION_FOUND, json!({"cwd": "/p"}))
@@ -125,7 +125,7 @@ fn a_tasks_report_in_the_transcript_is_work_and_no_prompt() {
 }
 
 #[test]
-fn an_api_error_that_no_hook_told_stands_until_the_next_prompt() {
+fn an_api_error_that_no_hook_reported_stays_until_the_next_prompt() {
     let story = Story::prompted()
         .line(observed::TURN_END, json!({"text": "API Error: 529", "error": "server_error"}));
     let agent = story.agent();
@@ -135,7 +135,7 @@ fn an_api_error_that_no_hook_told_stands_until_the_next_prompt() {
 }
 
 #[test]
-fn a_missed_answer_has_the_time_it_was_said() {
+fn a_missed_answer_keeps_the_time_it_was_said() {
     let said = "2026-11-16T10:00:01.500Z";
     let story = Story::prompted().line(observed::TURN_END, json!({"text": "Done.", "timestamp": said}));
     let turn = &story.turns[1];
@@ -149,7 +149,7 @@ fn a_missed_answer_has_the_time_it_was_said() {
 fn a_client_that_says_it_is_idle_was_interrupted_before_its_first_word() {
     let says = |story: Story, later: i64| {
         let at = Stamp(story.now.0 + later);
-        story.tell(observed::CLIENT_IDLE, at, Source::Process, json!({"claude_pid": 1}))
+        story.apply_at(observed::CLIENT_IDLE, at, Source::Process, json!({"claude_pid": 1}))
     };
     let story = says(Story::prompted(), 1_000_000_000);
     assert_eq!((story.agent().state, story.detail()), (AgentState::Idle, "interrupted".into()));
@@ -163,7 +163,7 @@ fn a_client_that_says_it_is_idle_was_interrupted_before_its_first_word() {
 }
 
 #[test]
-fn a_subagents_refusal_closes_its_question_and_no_other() {
+fn a_subagents_refusal_closes_its_own_question_only() {
     let mut childs = bash("t1");
     childs["agent_id"] = "a1".into();
     let asks = |story: Story| {
@@ -191,12 +191,12 @@ fn a_refusal_in_the_millisecond_of_the_request_counts() {
     assert_eq!(story.agent().interactions.len(), 1);
     let line = Stamp(story.now.0 / 1_000_000 * 1_000_000);
     assert!(line < story.now);
-    story = story.tell(observed::REFUSED, line, Source::Transcript, json!({"tool_use_id": "t1"}));
+    story = story.apply_at(observed::REFUSED, line, Source::Transcript, json!({"tool_use_id": "t1"}));
     assert_eq!(story.agent().interactions.len(), 0);
 }
 
 #[test]
-fn what_was_measured_before_a_compaction_is_void_after_it() {
+fn the_measured_usage_is_dropped_after_a_compaction() {
     let used = |story: &Story| story.agent().context.map(|context| context.used_tokens);
     let story = Story::prompted()
         .line(observed::USAGE, json!({"used_tokens": 153_500}))

@@ -1,7 +1,7 @@
 use crate::mask::*;
 use shapes::{Alphabet, MIDDLES, Place, SHAPES};
 
-/// Random-looking text of a given length, so that no row holds anything a scanner would take for a real key.
+/// Random-looking text of a given length, so that no row contains anything a scanner would take for a real key.
 fn noise(length: usize) -> String {
     "a7Bq9Zx2Lm4Rt6Vw8Ky1".chars().cycle().take(length).collect()
 }
@@ -15,7 +15,7 @@ fn upper(length: usize) -> String {
 }
 
 #[test]
-fn secrets_are_masked_wherever_they_stand() {
+fn secrets_are_masked_wherever_they_are() {
     let n = noise;
     let cases: Vec<(String, &str)> = vec![
         (format!("sk-ant-{}", n(90)), "anthropic-key"),
@@ -121,7 +121,7 @@ fn only_the_secret_part_of_a_longer_form_is_masked() {
 }
 
 #[test]
-fn what_only_looks_like_a_secret_stays() {
+fn lookalikes_of_secrets_are_kept() {
     for harmless in [
         "",
         "sk-learn",
@@ -203,7 +203,7 @@ fn values_are_masked_in_keys_arrays_and_depth() {
 
 #[allow(clippy::disallowed_methods, reason = "the recorded payloads are files")]
 #[test]
-fn captured_payloads_hold_nothing_to_mask() {
+fn captured_payloads_contain_nothing_to_mask() {
     let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/fixtures/payloads");
     let mut files = 0;
     for entry in std::fs::read_dir(dir).unwrap() {
@@ -216,7 +216,7 @@ fn captured_payloads_hold_nothing_to_mask() {
 }
 
 #[test]
-fn headers_are_known_in_any_usual_case() {
+fn headers_are_recognized_in_any_usual_case() {
     for name in [
         "Authorization",
         "authorization",
@@ -232,7 +232,7 @@ fn headers_are_known_in_any_usual_case() {
     }
 }
 
-/// Noise of the kinds that the data names, the same in every run.
+/// Noise of the kinds that the test data names, the same in every run.
 struct Noise(u64);
 
 impl Noise {
@@ -259,20 +259,20 @@ impl Noise {
         };
         let letters: Vec<char> = alphabet.chars().collect();
         let mut noise: Vec<char> = (0..length).map(|_| letters[self.roll(letters.len())]).collect();
-        // Signs at its ends would be cut by what stands around it, in real life too.
+        // Special characters at its ends would be cut off by the surrounding text, in reality too.
         for at in [0, length - 1] {
             if !noise[at].is_ascii_alphanumeric() {
                 noise[at] = 'Q';
             }
         }
-        // Any real one of this length has a digit.
+        // Any real secret of this length has a digit.
         if length >= 8 && kind != 'z' {
             noise[length / 2] = '7';
         }
         noise.into_iter().collect()
     }
 
-    /// A row of the data as the text it means.
+    /// The text that a row of the test data describes.
     fn expand(&mut self, row: &str) -> String {
         let mut out = String::new();
         let mut rest = row;
@@ -310,7 +310,7 @@ impl Noise {
     }
 }
 
-/// The text of a row without its marks, and the secrets that were marked.
+/// The text of a row without its markers, and the secrets between them.
 fn marked(text: &str) -> (String, Vec<String>) {
     let secrets = text.split('«').skip(1).filter_map(|part| Some(part.split_once('»')?.0.to_owned()));
     let secrets = secrets.filter(|secret| !secret.is_empty()).collect();
@@ -328,7 +328,7 @@ fn rows(data: &str) -> Vec<(String, String)> {
 const SECRETS: &str = include_str!("secrets.txt");
 const LOOKALIKES: &str = include_str!("lookalikes.txt");
 
-/// The ways that one text reaches the store, each as a text to be masked and how.
+/// The ways one text reaches the store, each with its name and the text to be masked.
 fn ways(text: &str) -> Vec<(&'static str, String)> {
     let in_json = serde_json::json!({"tool_name": "Bash", "tool_response": {"stdout": text}});
     let mut value = in_json.clone();
@@ -346,7 +346,7 @@ fn ways(text: &str) -> Vec<(&'static str, String)> {
 /// Whether `masked` still shows `secret`, as it is or as JSON writes it.
 fn shows(masked: &str, secret: &str) -> bool {
     let written = serde_json::Value::from(secret).to_string();
-    // A part is as good as the whole to somebody who looks for it.
+    // A part is as good as the whole for somebody who searches for it.
     let half = &secret[..secret.len() - secret.len() / 3];
     [secret, half, &written[1..written.len() - 1]].iter().any(|form| masked.contains(form))
 }
@@ -374,7 +374,7 @@ fn realistic_secrets_are_masked() {
 }
 
 #[test]
-fn lookalikes_stay() {
+fn lookalikes_are_kept() {
     let rows = rows(LOOKALIKES);
     let (mut all, mut masked) = (0, Vec::new());
     for (class, row) in &rows {
@@ -392,7 +392,7 @@ fn lookalikes_stay() {
     assert!(masked.len() * 50 <= all, "{} of {all} masked:\n{}", masked.len(), masked.join("\n"));
 }
 
-/// Every row of the tables has a text that it is for and one that it is not for.
+/// Every row of the tables has a text that it must mask and one that it must not.
 #[test]
 fn every_row_masks_what_it_must_and_nothing_else() {
     let names = names::NAME_ENDS.iter().map(|row| (row.end, row.must, row.must_not));

@@ -1,11 +1,11 @@
-//! One line of a transcript ▶ what it says. Pure.
+//! Parses one line of a transcript and classifies it. Pure.
 
 use crate::stamp::Stamp;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 
-/// A line that says something of a conversation, with what every such line carries.
+/// A line that belongs to a conversation, with what every such line carries.
 #[derive(Clone, Debug, Default)]
 pub struct Entry {
     pub uuid: String,
@@ -21,10 +21,10 @@ pub struct Entry {
     pub seen: Vec<Seen>,
 }
 
-/// What a line, or a block of it, tells.
+/// What a line, or a block of it, reports.
 #[derive(Clone, Debug)]
 pub enum Seen {
-    /// A prompt that starts work: typed, a command of the user's own, `!shell`, or a background task's report.
+    /// A prompt that starts work: typed, a user's own command, `!shell`, or a background task's report.
     Prompt {
         text: String,
         prompt_id: Option<String>,
@@ -60,13 +60,13 @@ pub enum Seen {
         text: String,
     },
     TurnEnd,
-    /// A prompt was typed while a turn ran, and waits for its own turn.
+    /// A prompt was typed while a turn was running, and waits for its own turn.
     Queued {
         text: String,
     },
-    /// The oldest one that waits begins its turn.
+    /// The oldest waiting prompt begins its turn.
     Dequeued,
-    /// One that waited went into the running turn, or was taken back.
+    /// A waiting prompt went into the running turn, or was withdrawn.
     Unqueued {
         text: String,
     },
@@ -87,11 +87,11 @@ pub struct Usage {
     pub compacted: bool,
 }
 
-/// The line types that are read; every other one is noise, and most bytes of a transcript are noise.
+/// The line types that are read; all others are noise, and most bytes of a transcript are noise.
 const TYPES: [&str; 6] =
     ["user", "assistant", "system", "queue-operation", "custom-title", "permission-mode"];
 
-/// What a line means; `None` for noise, which includes whatever cannot be read.
+/// What a line means; `None` for noise, which includes unreadable lines.
 pub fn classify(line: &[u8]) -> Option<Entry> {
     if is_noise(line) {
         return None;
@@ -121,7 +121,7 @@ pub fn classify(line: &[u8]) -> Option<Entry> {
     Some(entry)
 }
 
-/// Cheap and only ever right about noise: the type is another one, or none of ours is named at all.
+/// Cheap, and true only for certain noise: the type is another one, or none of ours occurs at all.
 fn is_noise(line: &[u8]) -> bool {
     let head = line.trim_ascii_start();
     if let Some(rest) = head.strip_prefix(b"{\"type\":") {
@@ -135,7 +135,7 @@ fn is_noise(line: &[u8]) -> bool {
     !head.starts_with(b"{") || TYPES.iter().all(|kind| memchr::memmem::find(head, kind.as_bytes()).is_none())
 }
 
-/// A line as raw pieces: a field of an unexpected shape spoils nothing but itself.
+/// A line as raw fields: a field of an unexpected shape affects only itself.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Raw<'a> {
@@ -231,7 +231,7 @@ fn message<'a>(raw: &Raw<'a>) -> Message<'a> {
     raw.message.and_then(|message| serde_json::from_str(message.get()).ok()).unwrap_or_default()
 }
 
-/// A content of either form: a text alone, or a list of blocks.
+/// Content in either form: one text, or a list of blocks.
 enum Content<'a> {
     Text(String),
     Blocks(Vec<Block<'a>>),
@@ -281,7 +281,7 @@ fn said(text: String, message: &Message, raw: &Raw, seen: &mut Vec<Seen>) {
     }
 }
 
-/// Lines the client made up itself; their usage is zero and nobody said them.
+/// Lines the client wrote itself; their usage is zero and nobody said them.
 fn synthetic(message: &Message) -> bool {
     string(message.model).as_deref() == Some("<synthetic>")
 }
@@ -338,7 +338,7 @@ fn user(raw: &Raw, seen: &mut Vec<Seen>) {
     }
 }
 
-/// Texts the client puts into the conversation in the user's name, by how they begin.
+/// The beginnings of texts that the client puts into the conversation in the user's name.
 const NOT_TYPED: [&str; 10] = [
     "<local-command-",
     "<command-name>",

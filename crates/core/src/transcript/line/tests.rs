@@ -1,6 +1,6 @@
 use crate::transcript::line::*;
 
-/// A transcript in short words, one per thing seen.
+/// A transcript in short words, one for each thing seen.
 fn story(text: &str) -> Vec<String> {
     text.lines().filter_map(|line| classify(line.as_bytes())).flat_map(|entry| words(&entry)).collect()
 }
@@ -52,7 +52,7 @@ macro_rules! fixture {
 }
 
 #[test]
-fn real_transcripts_tell_their_story() {
+fn real_transcripts_are_classified_line_by_line() {
     let stories: [(&str, &str, &[&str]); 7] = [
         (
             "basic",
@@ -212,11 +212,11 @@ fn real_transcripts_tell_their_story() {
 }
 
 #[test]
-fn every_line_of_a_conversation_carries_time_place_and_version() {
+fn every_line_of_a_conversation_has_time_place_and_version() {
     let mut lines = 0;
     for line in fixture!("t_perm").lines() {
         let Some(entry) = classify(line.as_bytes()) else { continue };
-        // Lines about the session itself carry nothing but its id.
+        // Lines about the session itself have only its id.
         if entry.seen.iter().any(|seen| matches!(seen, Seen::Mode(_))) {
             continue;
         }
@@ -232,7 +232,7 @@ fn every_line_of_a_conversation_carries_time_place_and_version() {
 }
 
 #[test]
-fn usage_counts_the_whole_prompt_and_never_a_made_up_line() {
+fn usage_counts_the_whole_prompt_and_never_a_synthetic_line() {
     let line = |model: &str, input: u64| {
         format!(
             r#"{{"type":"assistant","uuid":"u","message":{{"id":"m","model":"{model}","content":[],
@@ -250,7 +250,7 @@ fn usage_counts_the_whole_prompt_and_never_a_made_up_line() {
 }
 
 #[test]
-fn texts_in_the_users_name_are_no_prompts() {
+fn texts_in_the_users_name_are_not_prompts() {
     let prompt = |content: &str, more: &str| {
         let line = format!(
             r#"{{"type":"user","uuid":"u"{more},"message":{{"role":"user","content":{}}}}}"#,
@@ -308,7 +308,7 @@ fn spaces_and_the_order_of_keys_do_not_matter() {
 }
 
 #[test]
-fn whatever_cannot_be_read_is_noise() {
+fn unreadable_lines_are_noise() {
     let deep = format!(r#"{{"type":"user","x":{}{}}}"#, "[".repeat(100_000), "]".repeat(100_000));
     for line in [
         "",
@@ -325,7 +325,7 @@ fn whatever_cannot_be_read_is_noise() {
     ] {
         assert!(classify(line.as_bytes()).is_none(), "{line}");
     }
-    // Odd shapes inside of a readable line say nothing, and harm nothing.
+    // Odd shapes inside a readable line are ignored.
     for line in [
         deep.as_str(),
         r#"{"type":"user"}"#,

@@ -84,7 +84,7 @@ pub(crate) fn tar(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<
     Stream::Data(tags.and(call.stdin.tags().only(Tags::FLOWING)))
 }
 
-/// Whatever is in there may end up in `dir`.
+/// Anything in the archive may end up in `dir`.
 fn unpack(eval: &mut Evaluator<'_>, state: &mut ShellState, dir: &str, source: &Stream, subject: &str) {
     eval.write(state, &format!("{}/unpacked", dir.trim_end_matches('/')), WriteKind::Overwrite, subject);
     if source.tags().has(Tags::DOWNLOAD)
@@ -109,7 +109,7 @@ pub(crate) fn unzip(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Cal
     Stream::None
 }
 
-/// `zip archive files`, `7z a archive files`, `gpg -c`: secrets packed are secrets still.
+/// `zip archive files`, `7z a archive files`, `gpg -c`: packed secrets are still secrets.
 pub(crate) fn zip(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let options = call.options(Spec { short: "xiPtnb", ..Spec::default() });
     let mut operands = options.operands.iter();
@@ -134,7 +134,7 @@ pub(crate) fn zip(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<
     Stream::Data(tags)
 }
 
-/// `gunzip -c`, `gzip -dc`, `zcat`: what comes out is what went in, and nobody has seen it.
+/// `gunzip -c`, `gzip -dc`, `zcat`: what comes out is what went in, unseen.
 pub(crate) fn gzip(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let options = call.options(Spec { short: "S", ..Spec::default() });
     let mut tags = call.stdin.tags().only(Tags::FLOWING);

@@ -1,4 +1,4 @@
-//! Programs that write files: copies, moves, links, editors in place.
+//! Programs that write files: copies, moves, links, editors.
 
 use crate::eval::Evaluator;
 use crate::eval::file_effects::WriteKind;
@@ -12,7 +12,7 @@ use crate::programs::{Call, Options, Spec};
 use crate::protected;
 use crate::rules;
 
-/// The sources and, for each, where it ends up.
+/// Each source and where it ends up.
 fn pairs(eval: &mut Evaluator<'_>, state: &mut ShellState, options: &Options<'_>) -> Vec<(String, String)> {
     let directory = options.value(&["t", "target-directory"]);
     let (sources, target) = match (directory, options.operands.split_last()) {
@@ -67,7 +67,7 @@ pub(crate) fn cp(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'
         } else if source == "/dev/null" {
             Stream::text("")
         } else if let Some(name) = crate::programs::known_program(&source) {
-            // A program under another name does what it always did.
+            // A program copied under another name does what it always did.
             Stream::text(format!("exec {name} \"$@\"\n"))
         } else {
             eval.read(state, &source)
@@ -80,7 +80,7 @@ pub(crate) fn cp(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'
             WriteKind::Overwrite
         };
         eval.write(state, &target, how, &subject);
-        // A plain copy is as local as its source; only what is worth following is noted.
+        // A plain copy is as local as its source; only what is worth following is recorded.
         let worth = content.tags().has(Tags::FLOWING) || matches!(content, Stream::Text(..));
         if worth {
             eval.remember(state, &target, content, false);
@@ -111,7 +111,7 @@ pub(crate) fn mv(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'
     Stream::None
 }
 
-/// `mv ~/Downloads/x docs/`: out of the home, but nothing protected, and the project keeps it.
+/// `mv ~/Downloads/x docs/`: out of the home, but not protected, and the project keeps it.
 fn moves_in(eval: &mut Evaluator<'_>, state: &ShellState, source: &str, target: &str) -> bool {
     if state.machine != Machine::Local {
         return false;
@@ -123,7 +123,7 @@ fn moves_in(eval: &mut Evaluator<'_>, state: &ShellState, source: &str, target: 
     };
     let locations = &eval.locations;
     let (real, end) = (locations.real(&source, false), locations.real(&target, true));
-    // A file below a directory of the home, not one of the home's own directories or anything hidden.
+    // A file below a directory of the home, but neither one of those directories itself nor anything hidden.
     let below = real.strip_prefix(locations.real_home.as_str()).unwrap_or("");
     let plain = paths::split(below).count() >= 1 && !paths::split(below).any(|part| part.starts_with('.'));
     !value::has_special(&source)
@@ -135,7 +135,7 @@ fn moves_in(eval: &mut Evaluator<'_>, state: &ShellState, source: &str, target: 
         && !eval.is_user_protected(&real)
 }
 
-/// `rename 's/a/b/' files`: the old names go.
+/// `rename 's/a/b/' files`: the old names disappear.
 pub(crate) fn rename(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let options = call.options(Spec { short: "e", ..Spec::default() });
     if !options.has(&["n", "no-act", "nono"]) {
@@ -180,7 +180,7 @@ pub(crate) fn ln(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'
     Stream::None
 }
 
-/// `mkdir`: harmless, but not where the user wants nothing to change.
+/// `mkdir`: harmless, except where the user wants no changes.
 pub(crate) fn mkdir(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let options = call.options(Spec { short: "m", long: &["mode"], ..Spec::default() });
     for operand in options.operands {
@@ -206,12 +206,12 @@ pub(crate) fn tee(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<
     call.stdin.clone()
 }
 
-/// Programs all of whose operands are files they change: `touch`, `sponge`, `dos2unix`.
+/// Programs that change every operand: `touch`, `sponge`, `dos2unix`.
 pub(crate) fn writes_operands(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let options =
         call.options(Spec { short: "drt", long: &["date", "reference", "time"], ..Spec::default() });
     let subject = call.show();
-    // Without a file `sponge` and `dos2unix` are filters.
+    // Without a file, `sponge` and `dos2unix` are filters.
     if options.operands.is_empty() {
         return call.filtered();
     }
@@ -301,7 +301,7 @@ pub(crate) fn patch(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Cal
     Stream::None
 }
 
-/// `crontab file`, `crontab -r`: what runs later, by itself.
+/// `crontab file`, `crontab -r`: what runs later without anyone watching.
 pub(crate) fn crontab(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let options = call.options(Spec { short: "u", ..Spec::default() });
     if !options.has(&["l"]) {
@@ -310,7 +310,7 @@ pub(crate) fn crontab(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &C
     Stream::None
 }
 
-/// `mkfifo`: what will come out of it is anybody's guess.
+/// `mkfifo`: what will come out of it is unknown.
 pub(crate) fn fifo(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let options = call.options(Spec { short: "m", ..Spec::default() });
     for operand in options.operands {

@@ -1,4 +1,4 @@
-//! Programs that delete, empty, or change who may touch a file.
+//! Programs that delete or truncate files, or change who may access them.
 
 use crate::eval::Evaluator;
 use crate::eval::file_effects::WriteKind;
@@ -8,7 +8,7 @@ use crate::eval::value::{Stream, Tags};
 use crate::programs::{Call, Spec};
 use crate::rules;
 
-/// `rm`, `unlink`, `rimraf` and the like: every operand goes.
+/// `rm`, `unlink`, `rimraf` and similar: every operand is deleted.
 pub(crate) fn rm(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let options = call.options(Spec::default());
     if options.has(&["help", "version"]) {
@@ -21,7 +21,7 @@ pub(crate) fn rm(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'
     Stream::None
 }
 
-/// An empty directory is no loss, but outside the project it is still somebody else's.
+/// Removing an empty directory loses nothing, but outside the project it still belongs to someone else.
 pub(crate) fn rmdir(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let before = eval.worst.clone();
     rm(eval, state, call);
@@ -73,7 +73,7 @@ pub(crate) fn truncate(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &
         options.value(&["s", "size"]).is_none_or(|size| size.trim_start_matches(['<', '=', '-']) == "0");
     let subject = call.show();
     for operand in options.operands {
-        // Nothing is left of whatever it is.
+        // The content is lost.
         if empties
             && matches!(
                 eval.resolve(state, operand),
@@ -87,7 +87,7 @@ pub(crate) fn truncate(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &
     Stream::None
 }
 
-/// `chmod`, `chown`, `chgrp`: harmless one by one, but not down a system tree.
+/// `chmod`, `chown`, `chgrp`: harmless file by file, but not recursively in a system tree.
 pub(crate) fn permissions(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let options = call.options(Spec { long: &["reference", "from"], ..Spec::default() });
     if !options.has(&["R", "recursive"]) {
@@ -179,7 +179,7 @@ pub(crate) fn rsync(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Cal
         return Stream::None;
     }
     if deletes {
-        // What is in the directory goes, not the directory.
+        // The directory's contents are deleted, not the directory.
         eval.delete(state, &format!("{}/", target.trim_end_matches('/')), &subject);
     }
     eval.write(state, target, WriteKind::Overwrite, &subject);

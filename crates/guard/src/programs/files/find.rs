@@ -1,4 +1,4 @@
-//! Programs that look for files and run commands on them: `find`, `fd`, `xargs`, `parallel`.
+//! Programs that find files and run commands on them: `find`, `fd`, `xargs`, `parallel`.
 
 use crate::eval::file_effects::WriteKind;
 use crate::eval::shell_state::ShellState;
@@ -7,18 +7,18 @@ use crate::eval::{Evaluator, glob, quote};
 use crate::programs::{Call, Options, Spec};
 use crate::rules;
 
-/// How far a search narrows down what it finds.
+/// How much a search narrows down its results.
 #[derive(PartialEq, Eq, PartialOrd, Ord, Clone, Copy)]
 enum FindTest {
     /// Everything, the starting point included.
     None,
-    /// By age, size or owner: may well be everything, git's data included.
+    /// By age, size or owner: may well be everything, including git's data.
     Weak,
     /// By name or path.
     Strong,
 }
 
-/// A `find` expression, as far as it matters.
+/// A `find` expression, as far as it matters here.
 struct FindCommand {
     names: Vec<String>,
     paths: Vec<String>,
@@ -57,7 +57,7 @@ const OTHER_TESTS: [&str; 24] = [
     "-inum",
     "-samefile",
 ];
-/// Take a value and narrow nothing down.
+/// Options that take a value and narrow nothing down.
 const PLAIN_OPTIONS: [&str; 8] =
     ["-type", "-xtype", "-maxdepth", "-mindepth", "-regextype", "-printf", "-files0-from", "-lname"];
 
@@ -104,7 +104,7 @@ impl FindCommand {
                 }
                 word if PATH_TESTS.contains(&word) => {
                     at += 1;
-                    // `-path x -prune` leaves something out instead of picking it.
+                    // `-path x -prune` excludes instead of selecting.
                     let prunes = args.get(at).is_some_and(|arg| arg == "-prune");
                     if was_negated || prunes {
                         search.narrow(FindTest::Weak);
@@ -137,7 +137,7 @@ impl FindCommand {
         self.filter = self.filter.max(filter);
     }
 
-    /// The paths a search below `root` gives, as values.
+    /// The paths that a search below `root` yields, as values.
     fn targets(&self, root: &str) -> Vec<String> {
         let root = if root == "/" { "" } else { root.trim_end_matches('/') };
         let mut targets = Vec::new();
@@ -263,7 +263,7 @@ pub(crate) fn fd(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'
     Stream::text(found.join("\n") + "\n")
 }
 
-/// The items on a stream: known words or lines, or one that stands for all.
+/// The items on a stream: known words or lines, or one item that stands for all.
 fn items(eval: &mut Evaluator<'_>, stream: &Stream, by_line: bool) -> Vec<String> {
     match stream {
         Stream::Text(text, _) if by_line => {

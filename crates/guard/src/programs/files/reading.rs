@@ -1,4 +1,4 @@
-//! Programs that show what is in files. Which operand is a file and which is a pattern is their affair: a table.
+//! Programs that show the contents of files. A table tells which operand is a file and which is a pattern.
 
 use crate::eval::Evaluator;
 use crate::eval::file_effects::WriteKind;
@@ -12,19 +12,19 @@ struct ReadingProgram {
     /// Options with a value.
     short: &'static str,
     long: &'static [&'static str],
-    /// How many operands are a pattern or a script, not a file.
+    /// How many operands are patterns or scripts instead of files.
     patterns: usize,
-    /// Options that bring the pattern themselves; then every operand is a file.
+    /// Options that provide the pattern; then every operand is a file.
     pattern_options: &'static [&'static str],
-    /// Options that hold files to read.
+    /// Options that name files to read.
     file_options: &'static [&'static str],
-    /// Options that hold a pattern of file names.
+    /// Options that hold a file name pattern.
     glob_options: &'static [&'static str],
-    /// With any of these nothing of the content is printed.
+    /// With any of these, no content is printed.
     silent: &'static [&'static str],
     /// Changes its files with this option.
     in_place: &'static [&'static str],
-    /// Options that hold a file to write.
+    /// Options that name a file to write.
     outputs: &'static [&'static str],
 }
 
@@ -98,7 +98,7 @@ pub(crate) fn reader(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Ca
     Stream::Data(tags.and(call.stdin.tags().only(Tags::FLOWING)))
 }
 
-/// `grep -l`, `rg --files`: what comes out are names.
+/// `grep -l`, `rg --files`: the output is file names.
 fn files_from_listing(call: &Call<'_>, options: &Options<'_>) -> bool {
     matches!(call.name, "grep" | "egrep" | "rg" | "ag" | "ack")
         && options.has(&["l", "L", "files-with-matches", "files-without-match", "files"])
@@ -142,7 +142,7 @@ fn sed_scripts(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>
     }
 }
 
-/// `s/x/y/e`: the result is run as a command; what is put in, if so.
+/// `s/x/y/e` runs the result as a command: returns the replacement if so.
 fn run_result(script: &str) -> Option<String> {
     let rest =
         script.trim().trim_start_matches(|c: char| c.is_ascii_digit() || c == '$').strip_prefix('s')?;
@@ -166,7 +166,7 @@ fn run_result(script: &str) -> Option<String> {
     runs.then(|| with.clone())
 }
 
-/// `awk`: text, unless the program runs or writes something.
+/// `awk`: only text, unless the program runs or writes something.
 pub(crate) fn awk(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let options = call.options(Spec {
         short: "Fvfi",
@@ -194,7 +194,7 @@ pub(crate) fn awk(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<
     Stream::Data(tags)
 }
 
-/// `awk -f -`: a program out of the pipe; `system` and `e` make it as good as a shell's.
+/// `awk -f -`: a program from the pipe; `system` and `e` make it as powerful as a shell.
 fn program_file(eval: &mut Evaluator<'_>, state: &ShellState, file: &str, call: &Call<'_>) {
     let piped = matches!(file, "-" | "/dev/stdin" | "/dev/fd/0");
     if piped && call.stdin.tags().has(Tags::DOWNLOAD) {
@@ -202,7 +202,7 @@ fn program_file(eval: &mut Evaluator<'_>, state: &ShellState, file: &str, call: 
     }
 }
 
-/// `openssl`: keys may be used and made elsewhere, but not printed.
+/// `openssl`: keys may be used, or generated elsewhere, but not printed.
 pub(crate) fn openssl(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let value = |names: &[&str]| {
         call.args().windows(2).find(|pair| names.contains(&pair[0].as_str())).map(|pair| pair[1].as_str())
@@ -247,7 +247,7 @@ pub(crate) fn gpg(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<
     Stream::Data(if decodes { tags.and(Tags::DECODED) } else { tags })
 }
 
-/// `ssh-keygen` writes keys unless it is only asked about them.
+/// `ssh-keygen` writes keys unless it is only asked for information.
 pub(crate) fn ssh_keygen(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let options = call.options(Spec { short: "tbfCNPmaIsVnDOEwzZ", ..Spec::default() });
     let only_asks = options.has(&["l", "y", "F", "B", "e", "i", "H", "R", "Q", "Y"]);

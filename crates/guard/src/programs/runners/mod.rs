@@ -1,4 +1,4 @@
-//! Programs that run other programs: shells and interpreters, scripts of the project, wrappers such as `timeout`.
+//! Programs that run other programs: shells and interpreters, the project's scripts, wrappers such as `timeout`.
 
 pub(super) mod scripts;
 pub(super) mod shells;

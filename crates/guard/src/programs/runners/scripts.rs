@@ -1,6 +1,6 @@
-//! Scripts that the project holds and the line runs: shell scripts, make targets, package scripts. They are read one
-//! level deep and judged like the line itself, except that what is merely unknown in them does not count: a script is
-//! full of variables, and asking about each of them would only teach people to say yes.
+//! Scripts in the project that the line runs: shell scripts, make targets, package scripts. They are read one level
+//! deep and judged like the line itself, except that what is merely unknown in them does not count: a script is full of
+//! variables, and asking about each of them would only teach people to say yes.
 
 use crate::code::Language;
 use crate::eval::Evaluator;
@@ -13,14 +13,14 @@ use crate::programs::{Call, Spec};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// How many positional parameters a script is assumed to be given beyond those that it is.
+/// How many further positional parameters a script is assumed to get.
 const UNKNOWN_PARAMETERS: usize = 9;
-/// More targets than this behind one are not looked at.
+/// No more targets than this are followed from one goal.
 const MAX_MAKE_TARGETS: usize = 200;
-/// Variables that hold variables, this deep.
+/// Variables that contain variables are followed this deep.
 const MAX_SCRIPT_DEPTH: usize = 8;
 
-/// Programs that run a script by its name in another file.
+/// Programs that run a named script from another file.
 pub(crate) fn named(eval: &mut Evaluator<'_>, state: &ShellState, call: &Call<'_>) {
     match call.name {
         "npm" | "pnpm" | "yarn" | "bun" => package(eval, state, call),
@@ -28,7 +28,7 @@ pub(crate) fn named(eval: &mut Evaluator<'_>, state: &ShellState, call: &Call<'_
     }
 }
 
-/// `./deploy.sh`: the file itself, if the shell would run it.
+/// `./deploy.sh`: the file itself, if it is a shell script.
 pub(crate) fn program(eval: &mut Evaluator<'_>, state: &ShellState, call: &Call<'_>) {
     let path = call.argv[0].as_str();
     if let Some(text) = text_of(eval, state, path)
@@ -38,7 +38,7 @@ pub(crate) fn program(eval: &mut Evaluator<'_>, state: &ShellState, call: &Call<
     }
 }
 
-/// Whether a file is shell text: by its first line, or by its name.
+/// Whether a file is shell text, judging by its first line or its name.
 fn is_shell(text: &str, path: &str) -> bool {
     let first = text.lines().next().unwrap_or("");
     match first.strip_prefix("#!") {
@@ -47,7 +47,7 @@ fn is_shell(text: &str, path: &str) -> bool {
     }
 }
 
-/// The text of a file that the project holds.
+/// The text of a file in the project.
 pub(crate) fn text_of(eval: &mut Evaluator<'_>, state: &ShellState, path: &str) -> Option<String> {
     if state.machine != Machine::Local || eval.script.is_some() {
         return None;
@@ -63,7 +63,7 @@ pub(crate) fn text_of(eval: &mut Evaluator<'_>, state: &ShellState, path: &str) 
     eval.locations.files.read(&real).filter(|text| !text.contains('\0'))
 }
 
-/// Judges a script's text as a shell of its own would run it.
+/// Judges a script's text as a separate shell would run it.
 pub(crate) fn run(
     eval: &mut Evaluator<'_>,
     state: &ShellState,
@@ -82,7 +82,7 @@ pub(crate) fn run(
     within(eval, name, text, |eval| eval.process(&inner, text, &args, call.stdin, call.output_used))
 }
 
-/// Everything that `judge` finds, it finds in the script `name`.
+/// Attributes everything that `judge` finds to the script `name`.
 fn within<T>(
     eval: &mut Evaluator<'_>,
     name: &str,
@@ -99,7 +99,8 @@ fn within<T>(
     out
 }
 
-/// `npm run build`, `yarn build`, `npm test`: the scripts of the nearest package.json, with what npm runs around them.
+/// `npm run build`, `yarn build`, `npm test`: the scripts in the nearest package.json, with those that npm runs before
+/// and after.
 fn package(eval: &mut Evaluator<'_>, state: &ShellState, call: &Call<'_>) {
     let options = call.options(Spec {
         short: "CwF",
@@ -124,7 +125,7 @@ fn package(eval: &mut Evaluator<'_>, state: &ShellState, call: &Call<'_>) {
     let start = options.value(&["prefix", "C", "dir", "cwd"]).unwrap_or(".");
     let (dir, manifest) = nearest(eval, state, start, "package.json").unwrap_or_default();
     let manifest = serde_json::from_str::<Value>(&manifest).unwrap_or_default();
-    // `yarn prisma migrate reset`: no script of that name, so a program of the project's.
+    // `yarn prisma migrate reset`: there is no script of that name, so it is a program of the project.
     if call.name != "npm" && manifest["scripts"][name].as_str().is_none() {
         let argv: Vec<String> =
             std::iter::once(name).chain(given.iter().copied()).map(str::to_owned).collect();
@@ -175,7 +176,7 @@ fn nearest(
     }
 }
 
-/// `make target`: the recipes of the target and of what it needs.
+/// `make target`: the recipes of the target and of its prerequisites.
 pub(crate) fn make(
     eval: &mut Evaluator<'_>,
     state: &ShellState,
@@ -229,7 +230,7 @@ struct MakeTarget {
     recipe: Vec<String>,
 }
 
-/// A Makefile, as far as one can read it without being make.
+/// A Makefile, as far as it can be read without being make.
 #[derive(Default, Debug)]
 struct Makefile {
     variables: BTreeMap<String, String>,
@@ -288,7 +289,7 @@ impl Makefile {
         }
     }
 
-    /// A recipe's line with make's variables in place; what is not known becomes a hole.
+    /// A recipe line with make's variables filled in; what is unknown becomes a hole.
     fn expand(&self, eval: &mut Evaluator<'_>, line: &str, goal: &str, depth: usize) -> String {
         let mut out = String::new();
         let mut rest = line;
@@ -318,7 +319,7 @@ impl Makefile {
                         out.push_str(&value);
                     }
                     _ => {
-                        // A function or a list of files is never nothing at all; a name may be.
+                        // A function or a list of files is never empty; a plain variable may be.
                         let plain = name.chars().all(|c| c.is_alphanumeric() || c == '_') && name.len() > 1;
                         let tags = if plain { Tags::NONE } else { Tags::NOT_EMPTY };
                         out.push(eval.origins.hole(format!("$({name})"), tags));

@@ -11,7 +11,7 @@ use crate::programs::{Call, Spec, network};
 use crate::rules;
 use crate::rules::Rule;
 
-/// Text that nobody has seen, by its tags.
+/// The rule for text that nobody has seen, by its tags.
 fn unseen(tags: Tags) -> Option<&'static Rule> {
     if tags.has(Tags::DOWNLOAD) {
         Some(&rules::NETWORK_SHELL)
@@ -22,7 +22,7 @@ fn unseen(tags: Tags) -> Option<&'static Rule> {
     }
 }
 
-/// Shell text in the running shell: `eval`.
+/// Shell text in the current shell: `eval`.
 pub(crate) fn text(eval: &mut Evaluator<'_>, state: &mut ShellState, text: &str, call: &Call<'_>) -> Stream {
     if let Some(rule) = unseen(eval.origins.tags(text)) {
         eval.report(&state.machine.clone(), rule, call.show());
@@ -82,7 +82,7 @@ pub(crate) fn program(
     }
 }
 
-/// A program in a file: one that the line made itself is read, one from the network is asked about.
+/// A program in a file: one that the line wrote itself is read, one from the network is asked about.
 pub(crate) fn file(
     eval: &mut Evaluator<'_>,
     state: &mut ShellState,
@@ -124,7 +124,7 @@ pub(crate) fn file(
     }
 }
 
-/// Running a file whose content the line put there, but nobody knows.
+/// Running a file that the line wrote with unknown content.
 pub(crate) fn run_stored(eval: &mut Evaluator<'_>, state: &mut ShellState, tags: Tags, call: &Call<'_>) {
     let rule = if tags.has(Tags::DOWNLOAD) {
         &rules::NETWORK_RUN_FILE
@@ -136,7 +136,7 @@ pub(crate) fn run_stored(eval: &mut Evaluator<'_>, state: &mut ShellState, tags:
     eval.report(&state.machine.clone(), rule, call.show());
 }
 
-/// `sh`, `bash`, `zsh` and their kin.
+/// `sh`, `bash`, `zsh` and similar shells.
 pub(crate) fn shell(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let args = call.args();
     let (mut takes_text, mut from_stdin, mut only_checks) = (false, false, false);
@@ -174,7 +174,7 @@ pub(crate) fn shell(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Cal
     }
     if takes_text {
         let Some((text, params)) = rest.split_first() else { return Stream::None };
-        // Behind the text comes `$0`, then `$1`.
+        // The text is followed by `$0`, then `$1`.
         let params = params.get(1..).unwrap_or(&[]);
         let zero = rest.get(1).cloned();
         let mut inner = state.clone();
@@ -200,11 +200,11 @@ struct Interpreter {
     module: &'static str,
     /// Letters with a value of their own.
     values: &'static str,
-    /// Letters whose value, if any, is attached: `-i.bak`, `-MModule`.
+    /// Letters whose optional value is attached: `-i.bak`, `-MModule`.
     attached: &'static str,
     /// `-i` edits the operands in place, `-n` and `-p` read them.
     filters: bool,
-    /// Words in front of the file: `deno run`, `bun run`.
+    /// Words before the file: `deno run`, `bun run`.
     verbs: &'static [&'static str],
 }
 
@@ -291,7 +291,7 @@ pub(crate) fn interpreter(eval: &mut Evaluator<'_>, state: &mut ShellState, call
                 break;
             }
         }
-        // Python's options end with its program.
+        // Python's options end at its program.
         if !programs.is_empty() && interpreter.language == Language::Python {
             break;
         }
@@ -380,7 +380,7 @@ pub(crate) fn powershell(eval: &mut Evaluator<'_>, state: &mut ShellState, call:
     program(eval, state, Language::PowerShell, call.stdin, call)
 }
 
-/// `make`: its file is a program like any other, if the line has just downloaded it.
+/// `make`: its file is a program like any other if the line has just downloaded it.
 pub(crate) fn make(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let options =
         call.options(Spec { short: "fCIjlo", long: &["file", "makefile", "directory"], stops: false });
@@ -410,7 +410,7 @@ pub(crate) fn make(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call
     call.filtered()
 }
 
-/// The lines that make hands to a shell. Which of them it would is not worked out.
+/// The lines that make passes to a shell. All of them are judged, without working out which would run.
 fn recipes(eval: &mut Evaluator<'_>, state: &ShellState, makefile: &str) {
     for line in makefile.lines().filter_map(|line| line.strip_prefix('\t')) {
         let line = line.trim_start_matches(['@', '-', '+', ' ']).replace("$$", "$");

@@ -10,16 +10,16 @@ use crate::rules;
 
 struct Wrapper {
     names: &'static [&'static str],
-    /// One of these words must come first; empty means none.
+    /// One of these words must come first; empty means none is needed.
     verbs: &'static [&'static str],
     /// Options with a value.
     short: &'static str,
     long: &'static [&'static str],
-    /// How many operands stand before the command: a duration, a file, a priority.
+    /// How many operands precede the command: a duration, a file, a priority.
     skip: usize,
     /// Options whose value is shell text to run.
     text: &'static [&'static str],
-    /// The words are joined to shell text, as `watch` does.
+    /// The words are joined into shell text, as `watch` does.
     joins: bool,
     /// Only what follows `--` is a command.
     after_dashes: bool,
@@ -62,7 +62,7 @@ pub(crate) fn wrapper(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &C
         let verb = args.iter().position(|arg| !arg.starts_with('-'));
         match verb {
             Some(at) if wrapper.verbs.contains(&args[at].as_str()) => args = &args[at + 1..],
-            // `bundle install`, `npm ci`: nothing of ours. Some print settings for `eval`.
+            // `bundle install`, `npm ci`: no command to judge. Some print settings for `eval`.
             _ => return crate::programs::printing::completion_printer(eval, state, call),
         }
     }
@@ -116,23 +116,23 @@ pub(crate) fn wrapper(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &C
         }
         return Stream::Data(Tags::NONE);
     }
-    // `uv run -` and `uv run script.py` leave out who runs them.
+    // `uv run -` and `uv run script.py` do not name the interpreter.
     if call.name == "uv" && (rest[0] == "-" || rest[0].ends_with(".py")) {
         let words: Vec<String> = std::iter::once("python".to_owned()).chain(rest.iter().cloned()).collect();
         return eval.call(&mut state.clone(), &words, call.stdin, call.output_used);
     }
-    // `builtin` passes over functions of the same name.
+    // `builtin` ignores functions of the same name.
     if call.name == "builtin" {
         return crate::programs::run(eval, state, rest, call.stdin, call.output_used);
     }
-    // `exec` acts in the shell itself, the others in a process of their own.
+    // `exec` acts on the shell itself, the others on a process of their own.
     if matches!(call.name, "exec" | "noglob" | "nocorrect") {
         return eval.call(state, rest, call.stdin, call.output_used);
     }
     eval.call(&mut state.clone(), rest, call.stdin, call.output_used)
 }
 
-/// `gdb -ex 'shell …'`, `-ex '!…'`: the shell text, if a debugger's command is one.
+/// `gdb -ex 'shell …'`, `-ex '!…'`: the shell text, if the debugger command contains one.
 fn debugger_escape<'t>(
     eval: &mut Evaluator<'_>,
     state: &mut ShellState,
@@ -181,7 +181,7 @@ pub(crate) fn env_command(eval: &mut Evaluator<'_>, state: &mut ShellState, call
                 words.splice(at..(at + 2).min(words.len()), split_string(&text));
             }
             "-P" => at += 2,
-            // `-iS 'text'`: the letters in front take no value.
+            // `-iS 'text'`: the preceding letters take no value.
             word if is_cluster(word) => {
                 let rest = word[1..].trim_start_matches(['i', '0', 'v']);
                 words[at] = format!("-{rest}");
@@ -222,12 +222,12 @@ pub(crate) fn env_command(eval: &mut Evaluator<'_>, state: &mut ShellState, call
     }
     match words.get(at..) {
         Some(command) if !command.is_empty() => eval.call(&mut inner, command, call.stdin, call.output_used),
-        // The whole environment: nobody's business outside of this machine.
+        // The whole environment, which must not leave this machine.
         _ => Stream::Data(Tags::SECRET),
     }
 }
 
-/// A flag of `env` with more letters behind it, such as `-iS` and `-0u`.
+/// A flag of `env` followed by more letters, such as `-iS` and `-0u`.
 fn is_cluster(word: &str) -> bool {
     let flags = word.strip_prefix('-').unwrap_or("");
     flags.starts_with(['i', '0', 'v']) && !flags.trim_start_matches(['i', '0', 'v']).is_empty()
@@ -241,7 +241,7 @@ fn chdir(eval: &mut Evaluator<'_>, state: &mut ShellState, dir: &str) {
     state.go(vec![dir]);
 }
 
-/// The words of `env -S`: blanks and quotes, no expansions worth the name.
+/// The words of `env -S`: blanks and quotes, but no expansions.
 fn split_string(text: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut word = String::new();
@@ -279,7 +279,7 @@ fn split_string(text: &str) -> Vec<String> {
     words
 }
 
-/// `command rm`, but `command -v rm` only asks.
+/// `command rm` runs it, `command -v rm` only asks where it is.
 pub(crate) fn command(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let options = call.options(Spec { stops: true, ..Spec::default() });
     if options.has(&["v", "V"]) {
@@ -292,7 +292,7 @@ pub(crate) fn command(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &C
     if rest.is_empty() {
         return Stream::None;
     }
-    // Aliases and functions do not count here.
+    // Aliases and functions are ignored here.
     crate::programs::run(eval, state, rest, call.stdin, call.output_used)
 }
 

@@ -1,4 +1,4 @@
-//! Containers: what happens inside stays inside, except in the directories they share with this machine.
+//! Containers: what happens inside stays inside, except in directories shared with this machine.
 
 use crate::eval::Evaluator;
 use crate::eval::file_effects::WriteKind;
@@ -108,7 +108,7 @@ pub(crate) fn docker(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Ca
         host_access(eval, state, &options, call);
     }
     let mut inner = state.clone();
-    // What runs already has data that outlives the command.
+    // A running container has data that outlives the command.
     inner.machine = if verb == "exec" { running(state) } else { Machine::Container(Rc::new(mounts)) };
     inner.go(vec![options.value(&["w", "workdir"]).map(str::to_owned)]);
     // The image or the container comes first, then the command.
@@ -126,7 +126,7 @@ pub(crate) fn docker(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Ca
     Stream::Data(call.stdin.tags().only(Tags::FLOWING))
 }
 
-/// `docker run hashicorp/terraform destroy`: an image that is named for the program it starts.
+/// `docker run hashicorp/terraform destroy`: an image named after the program it starts.
 fn image_program(
     eval: &mut Evaluator<'_>,
     state: &ShellState,
@@ -140,7 +140,7 @@ fn image_program(
     crate::programs::named_rules(eval, state, &Call { name, argv: &argv, ..*call });
 }
 
-/// The world of a container that runs already, seen from here.
+/// A container that is already running, seen from here.
 fn running(state: &ShellState) -> Machine {
     match &state.machine {
         Machine::Local => Machine::LiveContainer,
@@ -148,7 +148,7 @@ fn running(state: &ShellState) -> Machine {
     }
 }
 
-/// The first word that is a command of docker's, and where it stands: `docker compose -f x exec`.
+/// The first word that is a docker command, and its position: `docker compose -f x exec`.
 fn verb(args: &[String]) -> Option<(usize, &str)> {
     const VERBS: [&str; 32] = [
         "run", "exec", "create", "rm", "rmi", "ps", "ls", "list", "images", "build", "logs", "pull", "push",
@@ -159,14 +159,14 @@ fn verb(args: &[String]) -> Option<(usize, &str)> {
     Some((at, args[at].as_str()))
 }
 
-/// `docker ps -q`: everybody's containers, unless a filter or a project narrows it down.
+/// `docker ps -q`: everyone's containers, unless a filter or a project narrows it down.
 fn listed(args: &[String]) -> Stream {
     let options = Options::read(&args[1..], Spec { short: "fn", long: &["filter", "last"], stops: false });
     let all = options.has(&["q", "quiet"]) && !options.has(&["f", "filter"]) && options.operands.is_empty();
     Stream::Data(if all { Tags::FOUND_PIDS } else { Tags::NONE })
 }
 
-/// Rights or trees of this machine that a container should not have.
+/// Privileges or directories of this machine that a container should not have.
 fn host_access(eval: &mut Evaluator<'_>, state: &ShellState, options: &Options<'_>, call: &Call<'_>) {
     const HOST_CAPABILITIES: [&str; 4] = ["ALL", "SYS_ADMIN", "SYS_MODULE", "SYS_RAWIO"];
     let mighty = |cap: &str| HOST_CAPABILITIES.contains(&cap.to_uppercase().trim_start_matches("CAP_"));
@@ -191,7 +191,7 @@ fn host_access(eval: &mut Evaluator<'_>, state: &ShellState, options: &Options<'
     }
 }
 
-/// The root, a home, a whole tree of the system, or the door to docker itself.
+/// The root, a home, a whole system tree, or docker's own socket.
 fn gives_away_host(eval: &mut Evaluator<'_>, state: &ShellState, here: &str, read_only: bool) -> bool {
     if !here.starts_with(['/', '.', '~']) {
         return false;
@@ -207,7 +207,7 @@ fn gives_away_host(eval: &mut Evaluator<'_>, state: &ShellState, here: &str, rea
     above_home || tree && !read_only
 }
 
-/// `heroku run …`, `fly ssh console -C …`: a machine of the provider's.
+/// `heroku run …`, `fly ssh console -C …`: a machine at the provider.
 pub(crate) fn console(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let options = call.options(Spec {
         short: "arcCots",
@@ -243,7 +243,7 @@ fn copied(eval: &mut Evaluator<'_>, state: &ShellState, args: &[String], call: &
     Stream::Data(Tags::NONE)
 }
 
-/// `curl … | docker exec -i web sh`: nobody has read it there either, but it is not this machine that runs it.
+/// `curl … | docker exec -i web sh`: nobody has read the text, but it does not run on this machine.
 fn fed_from_network(eval: &mut Evaluator<'_>, state: &ShellState, words: &[String], call: &Call<'_>) {
     if !call.stdin.tags().has(Tags::DOWNLOAD) {
         return;
@@ -264,7 +264,7 @@ fn add_mount(
     here: &str,
     there: &str,
 ) {
-    // A name without a slash is a volume of docker's own.
+    // A name without a slash is one of docker's own volumes.
     if !here.starts_with(['/', '.', '~']) {
         return;
     }
@@ -274,7 +274,7 @@ fn add_mount(
     }
 }
 
-/// `kubectl exec pod -- command`: somewhere else altogether.
+/// `kubectl exec pod -- command`: on another machine.
 pub(crate) fn kubectl(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let args = call.args();
     let mut there = state.clone();
@@ -283,7 +283,7 @@ pub(crate) fn kubectl(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &C
     if let Some(at) = args.iter().position(|arg| arg == "--") {
         let runs = args[..at].iter().find(|arg| matches!(arg.as_str(), "exec" | "rsh" | "run" | "debug"));
         if runs.is_some_and(|verb| verb == "run") {
-            // A pod of its own, gone afterwards.
+            // A new pod that is gone afterwards.
             there.machine = Machine::Container(Rc::default());
         }
         if runs.is_some() {

@@ -1,4 +1,4 @@
-//! Programs that act on the desktop, other terminals, or later.
+//! Programs that control other programs: terminals, the desktop, later runs, other users' rights, and headspace itself.
 
 use crate::code;
 use crate::code::Language;
@@ -50,14 +50,14 @@ pub(crate) fn tmux(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call
         | "respawnp" | "run-shell" | "run" | "display-popup" | "popup" | "if-shell" => {
             inner.operands.join(" ")
         }
-        // Everybody's sessions at once.
+        // Ends everyone's sessions at once.
         "kill-server" => {
             eval.report(&state.machine.clone(), &rules::KILL_UNKNOWN, call.show());
             return Stream::None;
         }
         _ => return Stream::Data(Tags::NONE),
     };
-    // What is typed into another program need not be whole shell text.
+    // What is typed into another program need not be complete shell text.
     let before = eval.worst.clone();
     eval.text(&mut state.clone(), &text, &Stream::None, false);
     if eval.worst.as_ref().is_some_and(|finding| std::ptr::eq(finding.rule, &rules::SHELL_UNREADABLE)) {
@@ -75,7 +75,7 @@ pub(crate) fn screen(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Ca
     Stream::None
 }
 
-/// `at`, `batch`: what they read runs later.
+/// `at`, `batch`: they run what they read later.
 pub(crate) fn at(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let lists = call.args().iter().any(|arg| matches!(arg.as_str(), "-l" | "-r" | "-d" | "-c" | "-V"));
     if !lists {
@@ -84,7 +84,7 @@ pub(crate) fn at(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'
     Stream::None
 }
 
-/// `sudo` and its like. What they would run is looked at as well, but the answer is given.
+/// `sudo` and similar: the answer is the same whatever they would run.
 pub(crate) fn privilege(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     if let [flag] = call.args()
         && matches!(flag.as_str(), "--help" | "--version")
@@ -96,7 +96,7 @@ pub(crate) fn privilege(eval: &mut Evaluator<'_>, state: &mut ShellState, call: 
     Stream::Data(call.stdin.tags().only(Tags::FLOWING))
 }
 
-/// The guard's own installation: `headspace uninstall`.
+/// headspace itself: an agent may neither uninstall the guard nor answer for its user.
 pub(crate) fn headspace(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let options = call.options(Spec::default());
     let answers = match options.operands.as_slice() {

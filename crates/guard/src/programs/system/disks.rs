@@ -1,4 +1,4 @@
-//! Disks and the machine's power.
+//! Disks, and the machine's power.
 
 use crate::eval::Evaluator;
 use crate::eval::shell_state::ShellState;
@@ -6,10 +6,10 @@ use crate::eval::value::Stream;
 use crate::programs::{Call, Spec};
 use crate::rules;
 
-/// What a disk tool is asked to do.
+/// How a disk tool's words are read.
 struct DiskTool {
     names: &'static [&'static str],
-    /// Any of these words or options makes it only look.
+    /// With any of these words or options it only reads.
     looks: &'static [&'static str],
     /// Only these words make it write; empty means that everything else does.
     writes: &'static [&'static str],
@@ -24,12 +24,12 @@ pub(crate) fn disk_tool(eval: &mut Evaluator<'_>, state: &mut ShellState, call: 
     let has = |words: &[&str]| {
         call.args().iter().any(|arg| {
             let arg = arg.as_str();
-            // Of the tools that look unless told otherwise, no letter takes a value right behind it: `-af` is two.
+            // In tools that only read unless told otherwise, no letter takes an attached value: `-af` is two letters.
             words.contains(&arg) || !tool.writes.is_empty() && cluster_has(arg, words)
         })
     };
     let writes = if tool.writes.is_empty() { !has(tool.looks) } else { has(tool.writes) && !has(tool.looks) };
-    // `format` and a few others are also names of everyday scripts.
+    // `format` and a few others are also common script names.
     let is_format = call.name != "format" || call.args().iter().any(|arg| arg.ends_with(':'));
     if !writes || !is_format {
         return Stream::None;

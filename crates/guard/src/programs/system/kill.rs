@@ -1,4 +1,4 @@
-//! Ending processes: one you know is fine, whatever matches a pattern is not.
+//! Ending processes: one whose number you know is fine, whatever matches a pattern is not.
 
 use crate::eval::Evaluator;
 use crate::eval::shell_state::ShellState;
@@ -6,7 +6,7 @@ use crate::eval::value::{Stream, Tags, has_hole};
 use crate::programs::{Call, Spec};
 use crate::rules;
 
-/// `pkill`, `killall` and the like: a pattern is all they take.
+/// `pkill`, `killall` and similar take only a pattern.
 pub(crate) fn by_pattern(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let only_asks = call
         .args()
@@ -31,7 +31,7 @@ pub(crate) fn kill(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call
             signal = Some(value.as_str());
             args = rest;
         }
-        // `kill -1` alone is one key away from `kill -9 -1`.
+        // `kill -1` alone is one keystroke away from `kill -9 -1`.
         [only] if only == "-1" => {
             eval.report(&state.machine.clone(), &rules::KILL_PATTERN, call.show());
             return Stream::None;
@@ -42,7 +42,7 @@ pub(crate) fn kill(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call
         }
         _ => {}
     }
-    // Signal 0 only asks whether the process is there.
+    // Signal 0 only checks whether the process exists.
     if signal == Some("0") {
         return Stream::None;
     }
@@ -62,7 +62,7 @@ pub(crate) fn kill(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call
     Stream::None
 }
 
-/// `fuser -k`: whoever holds the file or the port.
+/// `fuser -k`: whoever uses the file or the port.
 pub(crate) fn fuser(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let options = call.options(Spec { short: "nN", ..Spec::default() });
     if options.has(&["k", "kill"]) {

@@ -1,6 +1,6 @@
-//! From the text of a settings file to its [`HookConfiguration`], with every problem on the way.
+//! From the text of a settings file to its [`HookConfiguration`], with every problem found on the way.
 //!
-//! The rules are the client's own: what it refuses, what it drops, what it reads and never acts on.
+//! The rules are the client's own: what it rejects, what it drops, what it reads but never acts on.
 
 use crate::dialect::{Dialect, EventRule, MatcherUse, Matching};
 use crate::json_spans;
@@ -14,7 +14,7 @@ use crate::settings::{
 /// A timeout of this many seconds was most likely meant as milliseconds.
 const LOOKS_LIKE_MILLISECONDS: f64 = 1000.0;
 
-/// Events at which there is no conversation that a model could be asked in.
+/// Events outside a conversation: there is no model to ask.
 const EVENTS_OUTSIDE_TURNS: [&str; 11] = [
     "SessionStart",
     "SessionEnd",
@@ -29,12 +29,12 @@ const EVENTS_OUTSIDE_TURNS: [&str; 11] = [
     "MessageDisplay",
 ];
 
-/// What became of a file.
+/// What became of a settings file.
 #[derive(Debug, Default)]
 pub struct CheckedSettings {
     pub configuration: HookConfiguration,
     pub problems: Vec<Problem>,
-    /// The client reads nothing at all from this file.
+    /// The client ignores this file completely.
     pub out_of_effect: bool,
 }
 
@@ -94,8 +94,8 @@ fn not_json(dialect: &Dialect, text: &str, error: &json_spans::SyntaxError) -> C
     let message = format!("not valid JSON: {error}; {client} ignores the whole file");
     let mut reading = CheckedSettings::unreadable(message, json_spans::position(text, error.at));
     reading.problems[0].fix = match error.fault {
-        SyntaxFault::Comment => Some("take the comment out".into()),
-        SyntaxFault::TrailingComma => Some("take the comma out".into()),
+        SyntaxFault::Comment => Some("remove the comment".into()),
+        SyntaxFault::TrailingComma => Some("remove the comma".into()),
         _ => None,
     };
     reading
@@ -165,9 +165,8 @@ impl Checker {
         let disable = root.get("disableAllHooks");
         configuration.disable_all = disable.and_then(SpannedValue::flag) == Some(true);
         if let (true, Some(value)) = (configuration.disable_all, disable) {
-            let message =
-                "disableAllHooks: no hook runs, those of the other files included, and no status line";
-            self.report(value, Severity::Warning, message.into(), Some("false, or take it out".into()));
+            let message = "disableAllHooks: no hooks run, including those in other files, and no status line";
+            self.report(value, Severity::Warning, message.into(), Some("false, or remove it".into()));
         }
     }
 
@@ -177,7 +176,7 @@ impl Checker {
         let client = self.dialect.client;
         let meant = fix.as_deref().map_or_else(String::new, |fix| format!("; did you mean {fix}?"));
         let (severity, message) = if self.dialect.strict {
-            (Severity::Error, format!("{name:?} is not an event of {client}: it is left out{meant}"))
+            (Severity::Error, format!("{name:?} is not an event of {client}: it is ignored{meant}"))
         } else {
             (Severity::Warning, format!("unknown event {name:?}: {client} ignores it{meant}"))
         };
@@ -253,7 +252,7 @@ impl Checker {
         };
         if rule.matcher == MatcherUse::Forbidden {
             let message = format!("{} has no `matcher`: it is not about a tool", rule.name);
-            self.bad(rule, value, message, Some("take the matcher out".into()));
+            self.bad(rule, value, message, Some("remove the matcher".into()));
             return false;
         }
         let Some(text) = value.text() else {
@@ -292,7 +291,7 @@ impl Checker {
             if !text.is_empty() && text != "*" {
                 let message =
                     format!("the matcher is ignored: {} has no match value, the hooks always run", rule.name);
-                self.report(value, Severity::Warning, message, Some("take the matcher out".into()));
+                self.report(value, Severity::Warning, message, Some("remove the matcher".into()));
             }
             return;
         }
@@ -374,7 +373,7 @@ impl Checker {
         }
     }
 
-    /// Types and urls that the client takes and does not run, or runs without what they need.
+    /// Types and urls that the client accepts but does not run, or runs without what they need.
     fn client_types(&mut self, rule: &'static EventRule, hook: SpannedValue<'_>) {
         let Some(kind) = hook.get("type") else { return };
         match kind.text() {
@@ -419,7 +418,7 @@ impl Checker {
         }
     }
 
-    /// Entries the client accepts and then does not treat as their author thinks.
+    /// Entries that the client accepts and then treats differently from what their author expects.
     fn never_as_meant(&mut self, rule: &'static EventRule, hook: SpannedValue<'_>, matcher: Option<&str>) {
         if self.dialect.strict {
             return;
@@ -448,14 +447,14 @@ impl Checker {
         }
     }
 
-    /// A problem that costs the entry, or the file where the event guards something.
+    /// A problem that costs the entry, or the whole file if the event guards something.
     fn bad(&mut self, rule: &EventRule, value: SpannedValue<'_>, message: String, fix: Option<String>) {
         let client = self.dialect.client;
         let (severity, message) = if self.dialect.strict {
-            (Severity::Error, format!("{message}; {client} leaves it out"))
+            (Severity::Error, format!("{message}; {client} ignores it"))
         } else if rule.guards {
             self.reading.out_of_effect = true;
-            let why = format!("because {} may be what guards the user", rule.name);
+            let why = format!("because {} hooks may guard the user", rule.name);
             (Severity::Error, format!("{message}; {client} ignores the whole file, {why}"))
         } else {
             (Severity::Warning, format!("{message}; {client} drops this entry"))
@@ -479,7 +478,7 @@ impl Checker {
     }
 }
 
-/// The entry, from a value whose fields are known to be right.
+/// The entry, from a value whose fields have been checked.
 fn entry_of(kind: &str, hook: SpannedValue<'_>) -> Option<HookEntry> {
     let text = |name: &str| hook.get(name).and_then(SpannedValue::text).map(str::to_owned);
     let texts = |name: &str| {
@@ -525,7 +524,7 @@ fn entry_of(kind: &str, hook: SpannedValue<'_>) -> Option<HookEntry> {
     })
 }
 
-/// Numbers and flags are as good as their texts here.
+/// Numbers and flags are as good as text here.
 fn variable(value: SpannedValue<'_>) -> Option<String> {
     match value.kind() {
         JsonKind::Text => value.text().map(str::to_owned),
@@ -543,7 +542,7 @@ fn one_line(source: &str) -> String {
     source.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// The candidate a slip of the fingers away: at most two letters differ, or only the case and `-_ `.
+/// The candidate that was probably meant: at most two letters differ, or only the case and `-_ `.
 pub fn nearest<'c>(word: &str, candidates: impl Iterator<Item = &'c str>) -> Option<&'c str> {
     let squeezed = |text: &str| text.to_lowercase().replace(['-', '_', ' '], "");
     let word = squeezed(word);
@@ -554,7 +553,7 @@ pub fn nearest<'c>(word: &str, candidates: impl Iterator<Item = &'c str>) -> Opt
         .map(|(_, candidate)| candidate)
 }
 
-/// The longest candidate that the word holds or is held by: `OnStop`, `AgentStop`, `Submit`.
+/// The longest candidate that contains the word or is contained in it: `OnStop`, `AgentStop`, `Submit`.
 fn named_within<'c>(word: &str, candidates: impl Iterator<Item = &'c str>) -> Option<&'c str> {
     let word = word.to_lowercase().replace(['-', '_', ' '], "");
     let near = |candidate: &&str| {

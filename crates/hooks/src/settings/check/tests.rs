@@ -1,7 +1,7 @@
 use crate::dialect::{CLAUDE, WAVE};
 use crate::settings::check::*;
 
-/// Level, path and words of every problem of a file with these hooks.
+/// Severity, path and message of every problem in a file with these hooks.
 fn found(dialect: &'static Dialect, hooks: &str) -> Vec<(Severity, String, String)> {
     let reading = read(dialect, &format!("{{\"hooks\": {hooks}}}"));
     reading.problems.into_iter().map(|p| (p.severity, p.path, p.message)).collect()
@@ -76,7 +76,7 @@ fn a_bad_entry_costs_the_file_where_it_guards_and_itself_elsewhere() {
 }
 
 #[test]
-fn groups_of_the_wrong_shape_are_told_apart() {
+fn groups_of_the_wrong_shape_are_reported() {
     let table = [
         (r#"{"Stop": {"hooks": []}}"#, "hooks.Stop", "array"),
         (r#"{"Stop": "x"}"#, "hooks.Stop", "array"),
@@ -100,7 +100,7 @@ fn groups_of_the_wrong_shape_are_told_apart() {
 }
 
 #[test]
-fn the_client_reads_these_and_never_acts_on_them() {
+fn entries_the_client_never_acts_on_are_reported() {
     let command = r#"{"type": "command", "command": "x""#;
     let table = [
         (format!(r#"{{"PreToolUse": [{{"matcher": "bash", "hooks": [{command}}}]}}]}}"#), "never match"),
@@ -124,7 +124,7 @@ fn the_client_reads_these_and_never_acts_on_them() {
 }
 
 #[test]
-fn what_is_fine_is_left_in_peace() {
+fn valid_settings_cause_no_problems() {
     for hooks in [
         "{}",
         r#"{"Stop": []}"#,
@@ -142,7 +142,7 @@ fn what_is_fine_is_left_in_peace() {
 }
 
 #[test]
-fn a_file_that_is_no_object_is_out_of_effect() {
+fn a_file_that_is_not_an_object_is_ignored() {
     for text in ["[]", "null", "\"x\"", "{,}", "{\"hooks\": {}} x", "{\"hooks\": {},}"] {
         let reading = read(&CLAUDE, text);
         assert!(reading.out_of_effect && !reading.is_valid(), "{text}");
@@ -157,7 +157,7 @@ fn a_file_that_is_no_object_is_out_of_effect() {
 }
 
 #[test]
-fn a_wrong_type_beside_the_hooks_costs_the_file_too() {
+fn a_wrong_type_next_to_the_hooks_costs_the_file_too() {
     for (name, value) in
         [("disableAllHooks", "\"true\""), ("disableAllHooks", "null"), ("env", "\"A=b\""), ("model", "5")]
     {
@@ -173,7 +173,7 @@ fn a_wrong_type_beside_the_hooks_costs_the_file_too() {
 }
 
 #[test]
-fn wave_leaves_out_what_is_wrong_and_says_so() {
+fn wave_skips_bad_entries_and_says_so() {
     let good = r#"{"type": "command", "command": "x"}"#;
     let table = [
         (format!(r#"{{"SessionStart": [{{"hooks": [{good}]}}]}}"#), "hooks.SessionStart", "event"),
@@ -234,7 +234,7 @@ fn wave_leaves_out_what_is_wrong_and_says_so() {
 }
 
 #[test]
-fn wave_warns_of_matchers_that_no_tool_can_meet() {
+fn wave_warns_about_matchers_that_match_no_tool() {
     let hooks = r#"{"PreToolUse": [{"matcher": ".*", "hooks": [{"type": "command", "command": "x", "timeout": 0}]}]}"#;
     let problems = found(&WAVE, hooks);
     assert!(problems.len() == 1 && problems[0].0 == Severity::Warning, "{problems:?}");
@@ -244,7 +244,7 @@ fn wave_warns_of_matchers_that_no_tool_can_meet() {
 }
 
 #[test]
-fn problems_come_in_the_order_of_the_file_with_their_places() {
+fn problems_come_in_file_order_with_positions() {
     let text = "{\n  \"hooks\": {\n    \"Stop\": [{\"hooks\": [{\"type\": \"command\", \"command\": 1, \"timeout\": \"é\"}]}],\n    \"Stop\": [1],\n    \"Nope\": []\n  }\n}";
     let problems = read(&CLAUDE, text).problems;
     let places: Vec<_> =
@@ -253,7 +253,7 @@ fn problems_come_in_the_order_of_the_file_with_their_places() {
 }
 
 #[test]
-fn slips_of_the_fingers_are_recognised() {
+fn typos_are_recognized() {
     let events = || CLAUDE.events.iter().map(|rule| rule.name);
     for (slip, meant) in [
         ("PreToolUs", "PreToolUse"),
@@ -267,7 +267,7 @@ fn slips_of_the_fingers_are_recognised() {
 }
 
 #[test]
-fn what_the_client_takes_and_never_does_is_told() {
+fn entries_the_client_accepts_but_ignores_are_reported() {
     let http = |fields: &str| format!(r#"{{"type": "http", {fields}}}"#);
     for (event, matcher, entry, told) in [
         ("PreToolUse", "", http(r#""url": "http://x/", "headers": {"A": "Bearer $TOKEN"}"#), Some("$TOKEN")),
@@ -339,7 +339,7 @@ fn what_the_client_takes_and_never_does_is_told() {
 }
 
 #[test]
-fn unknown_events_come_with_the_likely_one() {
+fn unknown_events_are_reported_with_the_likely_one() {
     for (name, meant) in [
         ("stop", Some("Stop")),
         ("OnStop", Some("Stop")),

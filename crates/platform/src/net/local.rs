@@ -1,0 +1,129 @@
+//! The server's own socket in the state directory, and the question who is at the other end of a connection.
+//!
+//! Whoever takes the port first must get neither the token nor an event, and his answer must not count. So the hook and
+//! the command line speak to the socket, which only its owner can create, or to a TCP listener of their own user.
+
+use crate::config;
+use crate::net::peer_uid;
+use std::fmt;
+use std::io::{Error, ErrorKind};
+use std::net::{SocketAddr, TcpStream};
+use std::path::PathBuf;
+
+/// `<state>/headspace.sock`
+pub fn socket_path() -> PathBuf {
+    config::state_dir().join("headspace.sock")
+}
+
+/// The server's end of a connection is not ours.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stranger {
+    address: SocketAddr,
+    uid: Option<u32>,
+}
+
+impl fmt::Display for Stranger {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.uid {
+            Some(uid) => write!(f, "a program of {} listens on {}", user(uid), self.address),
+            None => write!(f, "whose program listens on {} cannot be known", self.address),
+        }
+    }
+}
+
+impl std::error::Error for Stranger {}
+
+/// The user's name as the system's own list has it; a static program cannot ask the directory services.
+fn user(uid: u32) -> String {
+    let named = || {
+        let list = std::fs::read_to_string("/etc/passwd").ok()?;
+        list.lines().find_map(|line| {
+            let mut fields = line.split(':');
+            let (name, id) = (fields.next()?, fields.nth(1)?);
+            (id.parse() == Ok(uid)).then(|| format!("the user {name}"))
+        })
+    };
+    named().unwrap_or_else(|| format!("the user with id {uid}"))
+}
+
+/// Ours, or root's, who could read everything anyway.
+pub fn is_trusted(uid: u32) -> bool {
+    uid == 0 || uid == peer_uid::own_uid()
+}
+
+/// Connects to the server's socket, if our own user or root holds it.
+#[cfg(unix)]
+pub fn connect() -> std::io::Result<std::os::unix::net::UnixStream> {
+    let stream = std::os::unix::net::UnixStream::connect(socket_path())?;
+    match peer_uid::of_socket(&stream) {
+        Some(uid) if is_trusted(uid) => Ok(stream),
+        _ => Err(Error::new(ErrorKind::PermissionDenied, "another user holds the server's socket")),
+    }
+}
+
+/// Whether the server's end of this connection is on this machine.
+pub fn is_here(stream: &TcpStream) -> std::io::Result<bool> {
+    let (peer, local) = (stream.peer_addr()?.ip().to_canonical(), stream.local_addr()?.ip().to_canonical());
+    Ok(peer.is_loopback() || peer == local)
+}
+
+/// Refuses a server on this machine that is another user's. To be asked after connecting and before the first byte.
+///
+/// Two questions, because either alone can be deceived: a connection that nobody has accepted yet has no owner, and a
+/// listener can have been replaced since we connected. If the listener is ours, one that it has not accepted is in its
+/// queue, for the kernel resets what is in the queue of a listener that closes.
+pub fn check_owner(stream: &TcpStream) -> std::io::Result<Result<(), Stranger>> {
+    if cfg!(not(any(target_os = "linux", target_os = "macos"))) {
+        return Ok(Ok(()));
+    }
+    let (peer, local) = (stream.peer_addr()?, stream.local_addr()?);
+    let owners = [peer_uid::of_listener(peer), peer_uid::uid(peer, local)];
+    let trusted = match owners {
+        [Some(listener), accepted] => is_trusted(listener) && accepted.is_none_or(is_trusted),
+        // Listening in another network namespace, or handed over and not listening any more.
+        [None, accepted] => accepted.is_some_and(is_trusted),
+    };
+    if trusted {
+        return Ok(Ok(()));
+    }
+    let uid = owners.into_iter().flatten().find(|uid| !is_trusted(*uid));
+    Ok(Err(Stranger { address: peer, uid }))
+}
+
+/// A server on another machine gets nothing unless the user named it, with its token, in the configuration.
+pub fn not_named(host: &str) -> Error {
+    let why = format!(
+        "{host} is another machine: set `url` and `token` in {} to trust its server",
+        config::config_file().display()
+    );
+    Error::new(ErrorKind::PermissionDenied, why)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::TcpListener;
+
+    #[test]
+    fn a_listener_of_ours_is_trusted_whether_it_accepts_or_not() {
+        for address in ["127.0.0.1:0", "[::1]:0", "0.0.0.0:0"] {
+            let Ok(listener) = TcpListener::bind(address) else { continue };
+            let port = listener.local_addr().unwrap().port();
+            let host = if address.starts_with('[') { "::1" } else { "127.0.0.1" };
+            let stream = TcpStream::connect((host, port)).unwrap();
+            assert_eq!(check_owner(&stream).unwrap(), Ok(()), "{address}, not accepted");
+            let (_accepted, _) = listener.accept().unwrap();
+            assert_eq!(check_owner(&stream).unwrap(), Ok(()), "{address}, accepted");
+            assert!(is_here(&stream).unwrap());
+        }
+    }
+
+    #[test]
+    fn a_stranger_is_named() {
+        let address = "127.0.0.1:5055".parse().unwrap();
+        let said = |uid| Stranger { address, uid }.to_string();
+        assert_eq!(said(Some(0)), "a program of the user root listens on 127.0.0.1:5055");
+        assert!(said(Some(4_000_000_000)).contains("the user with id 4000000000"));
+        assert!(said(None).contains("cannot be known"));
+    }
+}
