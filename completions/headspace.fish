@@ -26,87 +26,87 @@ end
 
 complete -c headspace -n "__fish_headspace_needs_command" -s h -l help -d 'Print help'
 complete -c headspace -n "__fish_headspace_needs_command" -s V -l version -d 'Print version'
-complete -c headspace -n "__fish_headspace_needs_command" -f -a "up" -d 'Install the hooks if needed, start the server, say where the dashboard is'
+complete -c headspace -n "__fish_headspace_needs_command" -f -a "up" -d 'Install the hooks, start the server, print the dashboard\'s address'
 complete -c headspace -n "__fish_headspace_needs_command" -f -a "down" -d 'Stop the server that is running in the background'
 complete -c headspace -n "__fish_headspace_needs_command" -f -a "status" -d 'Show every agent, the ones that need you first'
 complete -c headspace -n "__fish_headspace_needs_command" -f -a "top" -d 'Watch the agents live in the terminal'
 complete -c headspace -n "__fish_headspace_needs_command" -f -a "next" -d 'Jump to the agent that has waited longest for you'
 complete -c headspace -n "__fish_headspace_needs_command" -f -a "jump" -d 'Jump to an agent\'s terminal pane'
 complete -c headspace -n "__fish_headspace_needs_command" -f -a "events" -d 'Show or follow the events, like journalctl'
-complete -c headspace -n "__fish_headspace_needs_command" -f -a "explain" -d 'Say why an agent is in its state'
+complete -c headspace -n "__fish_headspace_needs_command" -f -a "explain" -d 'Explain why an agent is in its state'
 complete -c headspace -n "__fish_headspace_needs_command" -f -a "rename" -d 'Give an agent a name of your own'
 complete -c headspace -n "__fish_headspace_needs_command" -f -a "open" -d 'Open the dashboard in the browser'
 complete -c headspace -n "__fish_headspace_needs_command" -f -a "install" -d 'Merge headspace\'s hooks into Claude Code\'s settings.json'
-complete -c headspace -n "__fish_headspace_needs_command" -f -a "uninstall" -d 'Take headspace\'s hooks out of settings.json again'
+complete -c headspace -n "__fish_headspace_needs_command" -f -a "uninstall" -d 'Remove headspace\'s hooks from settings.json'
 complete -c headspace -n "__fish_headspace_needs_command" -f -a "serve" -d 'Receive, store and show the events'
-complete -c headspace -n "__fish_headspace_needs_command" -f -a "notify" -d 'Deliver one hook event (what Claude Code calls)'
-complete -c headspace -n "__fish_headspace_needs_command" -f -a "statusline" -d 'Record what the status line knows, print what your own command prints'
+complete -c headspace -n "__fish_headspace_needs_command" -f -a "notify" -d 'Deliver one hook event (Claude Code calls this)'
+complete -c headspace -n "__fish_headspace_needs_command" -f -a "statusline" -d 'Record context and cost from the status line, then run your own command'
 complete -c headspace -n "__fish_headspace_needs_command" -f -a "hooks" -d 'List, check, run and record hooks'
 complete -c headspace -n "__fish_headspace_needs_command" -f -a "guard" -d 'Judge tool calls: check, explain, rules'
-complete -c headspace -n "__fish_headspace_needs_command" -f -a "context" -d 'Show what context files a session would get'
-complete -c headspace -n "__fish_headspace_needs_command" -f -a "doctor" -d 'Find out why something does not show, and mend it'
+complete -c headspace -n "__fish_headspace_needs_command" -f -a "context" -d 'Show which context files a session would get'
+complete -c headspace -n "__fish_headspace_needs_command" -f -a "doctor" -d 'Diagnose why sessions do not show up, and fix it'
 complete -c headspace -n "__fish_headspace_needs_command" -f -a "service" -d 'Run the server as a service of your login session'
-complete -c headspace -n "__fish_headspace_needs_command" -f -a "rebuild" -d 'Work out every state anew from the stored events'
-complete -c headspace -n "__fish_headspace_needs_command" -f -a "prune" -d 'Delete old events now instead of when the server gets to it'
+complete -c headspace -n "__fish_headspace_needs_command" -f -a "rebuild" -d 'Recompute all agent states from the stored events'
+complete -c headspace -n "__fish_headspace_needs_command" -f -a "prune" -d 'Delete old events now'
 complete -c headspace -n "__fish_headspace_needs_command" -f -a "wake" -d 'Type a message into an agent\'s own tmux pane'
 complete -c headspace -n "__fish_headspace_needs_command" -f -a "notify-when" -d 'Wait until an agent is done or needs you, then wake another one'
 complete -c headspace -n "__fish_headspace_needs_command" -f -a "notify-test" -d 'Send a test alert through every notification channel'
-complete -c headspace -n "__fish_headspace_needs_command" -f -a "demo" -d 'Show the dashboard with a made-up day of several agents'
+complete -c headspace -n "__fish_headspace_needs_command" -f -a "demo" -d 'Show the dashboard with made-up agents at work'
 complete -c headspace -n "__fish_headspace_needs_command" -f -a "completions" -d 'Print shell completions'
 complete -c headspace -n "__fish_headspace_using_subcommand up" -l json -d 'Print the result as JSON'
 complete -c headspace -n "__fish_headspace_using_subcommand up" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c headspace -n "__fish_headspace_using_subcommand down" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c headspace -n "__fish_headspace_using_subcommand status" -l json -d 'Everything as JSON (`version` changes when a field\'s meaning does)'
-complete -c headspace -n "__fish_headspace_using_subcommand status" -l short -d 'One word for prompts and bars: !2 *4 +1'
-complete -c headspace -n "__fish_headspace_using_subcommand status" -l tmux -d 'As --short, in tmux colours'
-complete -c headspace -n "__fish_headspace_using_subcommand status" -l waybar -d 'One line of JSON for waybar\'s custom module'
-complete -c headspace -n "__fish_headspace_using_subcommand status" -s a -l all -d 'Also show ended agents and runs without a person'
+complete -c headspace -n "__fish_headspace_using_subcommand status" -l json -d 'Print everything as JSON (`version` changes when the meaning of a field does)'
+complete -c headspace -n "__fish_headspace_using_subcommand status" -l short -d 'Print the counts only, for prompts and bars: !2 *4 +1'
+complete -c headspace -n "__fish_headspace_using_subcommand status" -l tmux -d 'Like --short, in tmux colors'
+complete -c headspace -n "__fish_headspace_using_subcommand status" -l waybar -d 'Print one line of JSON for a custom module of waybar'
+complete -c headspace -n "__fish_headspace_using_subcommand status" -s a -l all -d 'Also show ended agents and headless runs (`claude -p`)'
 complete -c headspace -n "__fish_headspace_using_subcommand status" -s w -l watch -d 'Refresh every second until interrupted'
-complete -c headspace -n "__fish_headspace_using_subcommand status" -l exit-code -d 'Exit with 10 if something needs you'
+complete -c headspace -n "__fish_headspace_using_subcommand status" -l exit-code -d 'Exit with 10 if an agent needs you'
 complete -c headspace -n "__fish_headspace_using_subcommand status" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c headspace -n "__fish_headspace_using_subcommand top" -s a -l all -d 'Also show ended agents and runs without a person'
+complete -c headspace -n "__fish_headspace_using_subcommand top" -s a -l all -d 'Also show ended agents and headless runs (`claude -p`)'
 complete -c headspace -n "__fish_headspace_using_subcommand top" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c headspace -n "__fish_headspace_using_subcommand next" -l print -d 'Only say which one it is'
+complete -c headspace -n "__fish_headspace_using_subcommand next" -l print -d 'Only print which agent it is'
 complete -c headspace -n "__fish_headspace_using_subcommand next" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c headspace -n "__fish_headspace_using_subcommand jump" -s h -l help -d 'Print help'
 complete -c headspace -n "__fish_headspace_using_subcommand events" -l agent -d 'Only this agent (id, or the beginning of a name, project or session id)' -r
-complete -c headspace -n "__fish_headspace_using_subcommand events" -l type -d 'Only this kind of event' -r
-complete -c headspace -n "__fish_headspace_using_subcommand events" -l grep -d 'Only events with these words in them' -r
-complete -c headspace -n "__fish_headspace_using_subcommand events" -l since -d 'Only what happened within this time: 90s, 10m, 2h, 1d' -r
-complete -c headspace -n "__fish_headspace_using_subcommand events" -s n -l lines -d 'How many at most' -r
-complete -c headspace -n "__fish_headspace_using_subcommand events" -s f -l follow -d 'Go on with what comes'
-complete -c headspace -n "__fish_headspace_using_subcommand events" -l json -d 'One JSON object per line'
+complete -c headspace -n "__fish_headspace_using_subcommand events" -l type -d 'Only events of this type' -r
+complete -c headspace -n "__fish_headspace_using_subcommand events" -l grep -d 'Only events that contain these words' -r
+complete -c headspace -n "__fish_headspace_using_subcommand events" -l since -d 'Only events of the last 90s, 10m, 2h, 1d' -r
+complete -c headspace -n "__fish_headspace_using_subcommand events" -s n -l lines -d 'Print at most this many stored events' -r
+complete -c headspace -n "__fish_headspace_using_subcommand events" -s f -l follow -d 'Keep printing events as they come'
+complete -c headspace -n "__fish_headspace_using_subcommand events" -l json -d 'Print one JSON object per line'
 complete -c headspace -n "__fish_headspace_using_subcommand events" -s h -l help -d 'Print help'
-complete -c headspace -n "__fish_headspace_using_subcommand explain" -l steps -d 'How many steps back' -r
-complete -c headspace -n "__fish_headspace_using_subcommand explain" -l json -d 'As JSON'
+complete -c headspace -n "__fish_headspace_using_subcommand explain" -l steps -d 'Show at most this many steps' -r
+complete -c headspace -n "__fish_headspace_using_subcommand explain" -l json -d 'Print as JSON'
 complete -c headspace -n "__fish_headspace_using_subcommand explain" -s h -l help -d 'Print help'
 complete -c headspace -n "__fish_headspace_using_subcommand rename" -s h -l help -d 'Print help'
 complete -c headspace -n "__fish_headspace_using_subcommand open" -l print -d 'Only print the link'
 complete -c headspace -n "__fish_headspace_using_subcommand open" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c headspace -n "__fish_headspace_using_subcommand install" -l scope -d 'Which of the settings files' -r -f -a "user\t'All your sessions'
+complete -c headspace -n "__fish_headspace_using_subcommand install" -l scope -d 'Which settings file' -r -f -a "user\t'All your sessions'
 project\t'Everybody who works on this project'
 local\t'You, in this project'"
-complete -c headspace -n "__fish_headspace_using_subcommand install" -l config-dir -d 'The client\'s directory, if not ~/.claude or CLAUDE_CONFIG_DIR; may be repeated' -r -F
-complete -c headspace -n "__fish_headspace_using_subcommand install" -l client -d 'Whose settings' -r -f -a "claude\t''
+complete -c headspace -n "__fish_headspace_using_subcommand install" -l config-dir -d 'The client\'s configuration directory (default: CLAUDE_CONFIG_DIR or ~/.claude); may be repeated' -r -F
+complete -c headspace -n "__fish_headspace_using_subcommand install" -l client -d 'Which client\'s settings' -r -f -a "claude\t''
 wave\t''"
-complete -c headspace -n "__fish_headspace_using_subcommand install" -l events -d 'Only these events (names, separated by commas)' -r
+complete -c headspace -n "__fish_headspace_using_subcommand install" -l events -d 'Subscribe to these events only (names, separated by commas)' -r
 complete -c headspace -n "__fish_headspace_using_subcommand install" -l dry-run -d 'Show what would change, change nothing'
 complete -c headspace -n "__fish_headspace_using_subcommand install" -l script -d 'Register notify-headspace.sh instead of the binary'
-complete -c headspace -n "__fish_headspace_using_subcommand install" -l create -d 'Make the directories of --config-dir that do not exist'
+complete -c headspace -n "__fish_headspace_using_subcommand install" -l create -d 'Create the directories of --config-dir that do not exist'
 complete -c headspace -n "__fish_headspace_using_subcommand install" -l guard -d 'Also judge tool calls before they run (see `headspace guard`)'
-complete -c headspace -n "__fish_headspace_using_subcommand install" -l statusline -d 'Also learn context, cost and model from the status line; yours is shown as before'
-complete -c headspace -n "__fish_headspace_using_subcommand install" -l tmux -d 'Only print lines for your tmux.conf'
+complete -c headspace -n "__fish_headspace_using_subcommand install" -l statusline -d 'Also read context, cost and model from the status line; your own line is shown as before'
+complete -c headspace -n "__fish_headspace_using_subcommand install" -l tmux -d 'Print lines for your tmux.conf and change nothing'
 complete -c headspace -n "__fish_headspace_using_subcommand install" -l json -d 'Print the result as JSON'
 complete -c headspace -n "__fish_headspace_using_subcommand install" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c headspace -n "__fish_headspace_using_subcommand uninstall" -l scope -d 'Which of the settings files' -r -f -a "user\t'All your sessions'
+complete -c headspace -n "__fish_headspace_using_subcommand uninstall" -l scope -d 'Which settings file' -r -f -a "user\t'All your sessions'
 project\t'Everybody who works on this project'
 local\t'You, in this project'"
-complete -c headspace -n "__fish_headspace_using_subcommand uninstall" -l config-dir -d 'The client\'s directory, if not ~/.claude or CLAUDE_CONFIG_DIR; may be repeated' -r -F
-complete -c headspace -n "__fish_headspace_using_subcommand uninstall" -l client -d 'Whose settings' -r -f -a "claude\t''
+complete -c headspace -n "__fish_headspace_using_subcommand uninstall" -l config-dir -d 'The client\'s configuration directory (default: CLAUDE_CONFIG_DIR or ~/.claude); may be repeated' -r -F
+complete -c headspace -n "__fish_headspace_using_subcommand uninstall" -l client -d 'Which client\'s settings' -r -f -a "claude\t''
 wave\t''"
 complete -c headspace -n "__fish_headspace_using_subcommand uninstall" -l dry-run -d 'Show what would change, change nothing'
-complete -c headspace -n "__fish_headspace_using_subcommand uninstall" -l guard -d 'Only the guard\'s entry'
-complete -c headspace -n "__fish_headspace_using_subcommand uninstall" -l statusline -d 'Only the status line'
+complete -c headspace -n "__fish_headspace_using_subcommand uninstall" -l guard -d 'Remove only the guard\'s entry'
+complete -c headspace -n "__fish_headspace_using_subcommand uninstall" -l statusline -d 'Remove only the status line'
 complete -c headspace -n "__fish_headspace_using_subcommand uninstall" -l json -d 'Print the result as JSON'
 complete -c headspace -n "__fish_headspace_using_subcommand uninstall" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c headspace -n "__fish_headspace_using_subcommand serve" -l host -d 'Address to listen on; any address but loopback requires the token' -r
@@ -161,39 +161,39 @@ complete -c headspace -n "__fish_headspace_using_subcommand guard; and __fish_se
 complete -c headspace -n "__fish_headspace_using_subcommand guard; and __fish_seen_subcommand_from rules" -s h -l help -d 'Print help'
 complete -c headspace -n "__fish_headspace_using_subcommand guard; and __fish_seen_subcommand_from hook" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c headspace -n "__fish_headspace_using_subcommand context; and not __fish_seen_subcommand_from show" -s h -l help -d 'Print help'
-complete -c headspace -n "__fish_headspace_using_subcommand context; and not __fish_seen_subcommand_from show" -f -a "show" -d 'Print the text that SessionStart would add, or as JSON the files it is made of'
+complete -c headspace -n "__fish_headspace_using_subcommand context; and not __fish_seen_subcommand_from show" -f -a "show" -d 'Print the text that SessionStart would add; with --json also the files it comes from'
 complete -c headspace -n "__fish_headspace_using_subcommand context; and __fish_seen_subcommand_from show" -l role -d 'Role whose `auto_include` is added (default: CLAUDE_SESSION_ROLE)' -r
-complete -c headspace -n "__fish_headspace_using_subcommand context; and __fish_seen_subcommand_from show" -l project -d 'Directory of the session (default: this one)' -r -F
-complete -c headspace -n "__fish_headspace_using_subcommand context; and __fish_seen_subcommand_from show" -l json -d 'As JSON'
+complete -c headspace -n "__fish_headspace_using_subcommand context; and __fish_seen_subcommand_from show" -l project -d 'Directory of the session (default: the current one)' -r -F
+complete -c headspace -n "__fish_headspace_using_subcommand context; and __fish_seen_subcommand_from show" -l json -d 'Print as JSON'
 complete -c headspace -n "__fish_headspace_using_subcommand context; and __fish_seen_subcommand_from show" -s h -l help -d 'Print help'
-complete -c headspace -n "__fish_headspace_using_subcommand doctor" -l config-dir -d 'More of Claude Code\'s configuration directories to look at' -r -F
-complete -c headspace -n "__fish_headspace_using_subcommand doctor" -l fix -d 'Mend what can be mended safely: missing hooks, file permissions'
-complete -c headspace -n "__fish_headspace_using_subcommand doctor" -l json -d 'As JSON'
+complete -c headspace -n "__fish_headspace_using_subcommand doctor" -l config-dir -d 'Another configuration directory of Claude Code to check; may be repeated' -r -F
+complete -c headspace -n "__fish_headspace_using_subcommand doctor" -l fix -d 'Fix what is safe to fix: missing hooks, file permissions'
+complete -c headspace -n "__fish_headspace_using_subcommand doctor" -l json -d 'Print as JSON'
 complete -c headspace -n "__fish_headspace_using_subcommand doctor" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c headspace -n "__fish_headspace_using_subcommand service; and not __fish_seen_subcommand_from install uninstall status" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c headspace -n "__fish_headspace_using_subcommand service; and not __fish_seen_subcommand_from install uninstall status" -f -a "install" -d 'Write the unit, start the server now and at every login'
+complete -c headspace -n "__fish_headspace_using_subcommand service; and not __fish_seen_subcommand_from install uninstall status" -f -a "install" -d 'Write the unit; start the server now and at every login'
 complete -c headspace -n "__fish_headspace_using_subcommand service; and not __fish_seen_subcommand_from install uninstall status" -f -a "uninstall" -d 'Stop the server and remove the unit'
-complete -c headspace -n "__fish_headspace_using_subcommand service; and not __fish_seen_subcommand_from install uninstall status" -f -a "status" -d 'Say whether the unit is there and the server runs'
+complete -c headspace -n "__fish_headspace_using_subcommand service; and not __fish_seen_subcommand_from install uninstall status" -f -a "status" -d 'Show whether the unit is installed and the server runs'
 complete -c headspace -n "__fish_headspace_using_subcommand service; and __fish_seen_subcommand_from install" -s h -l help -d 'Print help'
 complete -c headspace -n "__fish_headspace_using_subcommand service; and __fish_seen_subcommand_from uninstall" -s h -l help -d 'Print help'
 complete -c headspace -n "__fish_headspace_using_subcommand service; and __fish_seen_subcommand_from status" -l json -d 'Print the result as JSON'
 complete -c headspace -n "__fish_headspace_using_subcommand service; and __fish_seen_subcommand_from status" -s h -l help -d 'Print help'
-complete -c headspace -n "__fish_headspace_using_subcommand rebuild" -l db -d 'The database' -r -F
-complete -c headspace -n "__fish_headspace_using_subcommand rebuild" -l from -d 'Also take the events of this database, damaged or not' -r -F
-complete -c headspace -n "__fish_headspace_using_subcommand rebuild" -l json -d 'Print what was done as JSON'
+complete -c headspace -n "__fish_headspace_using_subcommand rebuild" -l db -d 'Database file' -r -F
+complete -c headspace -n "__fish_headspace_using_subcommand rebuild" -l from -d 'Also take the events of this database, which may be damaged' -r -F
+complete -c headspace -n "__fish_headspace_using_subcommand rebuild" -l json -d 'Print the result as JSON'
 complete -c headspace -n "__fish_headspace_using_subcommand rebuild" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c headspace -n "__fish_headspace_using_subcommand prune" -l days -d 'Keep this many days instead of what is configured' -r
-complete -c headspace -n "__fish_headspace_using_subcommand prune" -l json -d 'Print what was deleted as JSON'
+complete -c headspace -n "__fish_headspace_using_subcommand prune" -l days -d 'Keep this many days instead of the configured number' -r
+complete -c headspace -n "__fish_headspace_using_subcommand prune" -l json -d 'Print the result as JSON'
 complete -c headspace -n "__fish_headspace_using_subcommand prune" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c headspace -n "__fish_headspace_using_subcommand wake" -l force -d 'Also if something is half-typed there'
+complete -c headspace -n "__fish_headspace_using_subcommand wake" -l force -d 'Type it even if the input box is not empty'
 complete -c headspace -n "__fish_headspace_using_subcommand wake" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c headspace -n "__fish_headspace_using_subcommand notify-when" -l wake -d 'The agent to wake' -r
-complete -c headspace -n "__fish_headspace_using_subcommand notify-when" -l text -d 'What to type there (default: who is done)' -r
-complete -c headspace -n "__fish_headspace_using_subcommand notify-when" -l force -d 'Also if something is half-typed there'
+complete -c headspace -n "__fish_headspace_using_subcommand notify-when" -l text -d 'The text to type there (default: which agent is done)' -r
+complete -c headspace -n "__fish_headspace_using_subcommand notify-when" -l force -d 'Type it even if the input box is not empty'
 complete -c headspace -n "__fish_headspace_using_subcommand notify-when" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c headspace -n "__fish_headspace_using_subcommand notify-test" -l json -d 'Print the result as JSON'
 complete -c headspace -n "__fish_headspace_using_subcommand notify-test" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c headspace -n "__fish_headspace_using_subcommand demo" -l port -d 'Port to listen on, if not any free one' -r
-complete -c headspace -n "__fish_headspace_using_subcommand demo" -l no-open -d 'Only print the address'
+complete -c headspace -n "__fish_headspace_using_subcommand demo" -l port -d 'Port to listen on; 0 means any free port' -r
+complete -c headspace -n "__fish_headspace_using_subcommand demo" -l no-open -d 'Print the address without opening a browser'
 complete -c headspace -n "__fish_headspace_using_subcommand demo" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c headspace -n "__fish_headspace_using_subcommand completions" -s h -l help -d 'Print help'

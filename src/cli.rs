@@ -1,4 +1,4 @@
-//! The command line: the tree of commands, and one match to the functions that do the work.
+//! The command line: the tree of commands, and the match that calls the function of each.
 
 use crate::commands::agents::{events, explain, jump, rename, status, wake};
 use crate::commands::server::{notify_test, open, prune, rebuild, serve, service, up};
@@ -32,10 +32,10 @@ pub enum Command {
     Install(install::InstallArgs),
     Uninstall(install::UninstallArgs),
     Serve(serve::ServeArgs),
-    /// Deliver one hook event (what Claude Code calls)
+    /// Deliver one hook event (Claude Code calls this)
     ///
-    /// Reads the event on standard input, adds what identifies the session, posts it to the server, and
-    /// spools it if the server is away. Always exits 0, prints nothing unless there is a decision to give.
+    /// Reads the event from standard input, adds what identifies the session, and posts it to the server. If the
+    /// server does not answer, the event is spooled. Always exits 0; prints nothing unless it has a decision to give.
     #[command(
         after_help = "Example:\n  echo '{\"session_id\":\"s1\",\"hook_event_name\":\"Stop\"}' | headspace notify"
     )]
@@ -43,7 +43,7 @@ pub enum Command {
         /// Which coding agent calls, if not Claude Code
         #[arg(long, value_name = "NAME")]
         client: Option<String>,
-        /// Event name, if not the payload's `hook_event_name`
+        /// Event name (default: `hook_event_name` in the payload)
         event: Option<String>,
     },
     Statusline(statusline::StatuslineArgs),
@@ -67,7 +67,7 @@ pub fn help() -> String {
 }
 
 pub fn main() -> ExitCode {
-    end_with_the_pipe();
+    exit_on_closed_pipe();
     let cli = Cli::parse_from(rewrite_help(std::env::args_os().collect()));
     let Some(command) = cli.command else { return headspace_notify::without_command(help) };
     match run(command) {
@@ -88,9 +88,9 @@ fn rewrite_help(mut args: Vec<OsString>) -> Vec<OsString> {
     args
 }
 
-/// `headspace events | head` ends when `head` has enough, without a word. (The signal itself is ignored: a hook
-/// or a server must survive it.)
-fn end_with_the_pipe() {
+/// `headspace events | head` ends quietly when `head` has read enough. The signal itself is ignored, because a hook or a
+/// server must survive it.
+fn exit_on_closed_pipe() {
     const BROKEN_PIPE: i32 = 141;
     let usual = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
@@ -102,8 +102,8 @@ fn end_with_the_pipe() {
     }));
 }
 
-/// Whether a command must not go on if somebody else has a hand in the state directory. Hooks never fail, `doctor` says it
-/// among the rest, and some commands have nothing to do with it.
+/// Whether a command must stop if another user can change the state directory. Hooks never fail, `doctor` reports it with
+/// everything else, and some commands do not use the directory.
 fn relies_on_state(command: &Command) -> bool {
     !matches!(
         command,
@@ -161,15 +161,15 @@ fn run(command: Command) -> Result<ExitCode> {
 mod tests {
     use super::*;
 
-    /// What has no words in the help, below this command.
-    fn wordless(command: &clap::Command, path: &str, found: &mut Vec<String>) {
+    /// The commands and options below this one that have no help text.
+    fn without_help(command: &clap::Command, path: &str, found: &mut Vec<String>) {
         let path = format!("{path} {}", command.get_name());
         if command.get_about().is_none() {
             found.push(path.clone());
         }
         let silent = |arg: &&clap::Arg| arg.get_help().is_none_or(|help| help.to_string().trim().is_empty());
         found.extend(command.get_arguments().filter(silent).map(|arg| format!("{path} {}", arg.get_id())));
-        command.get_subcommands().for_each(|sub| wordless(sub, &path, found));
+        command.get_subcommands().for_each(|sub| without_help(sub, &path, found));
     }
 
     #[test]
@@ -177,7 +177,7 @@ mod tests {
         let mut command = Cli::command();
         command.build();
         let mut found = Vec::new();
-        wordless(&command, "", &mut found);
+        without_help(&command, "", &mut found);
         assert!(found.is_empty(), "{found:#?}");
     }
 }

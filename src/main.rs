@@ -1,9 +1,11 @@
-//! The hooks, `notify` and `guard hook`, go straight to work: no argument parser, and no start-up of the standard library's either.
+//! The hooks, `notify` and `guard hook`, start working at once: they skip the argument parser and the start-up code of the
+//! standard library.
 //!
-//! What that start-up does before a Rust `main` (read `/proc/self/maps` to find the stack's end, set up an alternate stack
-//! and two handlers, look at three descriptors) costs a fifth of a do-nothing process, on every hook of every
-//! session. So where the C library hands the arguments to the standard library by itself, this file is the C `main`,
-//! and does what is needed of the rest.
+//! Before a Rust `main`, that start-up code reads `/proc/self/maps` to find the end of the stack, sets up an alternate stack
+//! and two signal handlers, and checks three descriptors. That is a fifth of the cost of an empty process, on every hook of
+//! every session. Where the C library passes the arguments to the standard library by itself, this file is therefore the C
+//! `main`, and does the part of the start-up that is needed. The only `unsafe` code of the program is here, because a C
+//! `main` gets raw pointers.
 
 #![cfg_attr(any(all(target_os = "linux", target_env = "gnu"), target_os = "macos"), no_main)]
 
@@ -14,7 +16,7 @@ use std::process::ExitCode;
 #[global_allocator]
 static ALLOCATOR: notify::alarm::QuietAllocator = notify::alarm::QuietAllocator;
 
-/// What runs on every tool call goes first.
+/// What runs on every tool call comes first.
 fn run() -> ExitCode {
     let mut args = std::env::args_os().skip(1);
     match args.next() {
@@ -36,7 +38,7 @@ fn main() -> ExitCode {
 }
 
 /// # Safety
-/// For the C library alone, which passes `argc` texts in `argv`.
+/// Only the C library may call it; it passes `argc` texts in `argv`.
 #[cfg(any(all(target_os = "linux", target_env = "gnu"), target_os = "macos"))]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn main(argc: libc::c_int, argv: *const *const libc::c_char) -> libc::c_int {
@@ -46,8 +48,8 @@ pub unsafe extern "C" fn main(argc: libc::c_int, argv: *const *const libc::c_cha
         notify::main(std::iter::empty());
         return 0;
     }
-    // A panic must not unwind into C; it has told its story already.
+    // A panic must not unwind into C; its message is printed already.
     let Ok(code) = std::panic::catch_unwind(run) else { return 101 };
-    // An `ExitCode` does not tell its number, but can be compared.
+    // An `ExitCode` does not reveal its number, but can be compared.
     (0..=u8::MAX).find(|&number| ExitCode::from(number) == code).unwrap_or(1).into()
 }

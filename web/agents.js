@@ -1,36 +1,34 @@
-// The agents as the page knows them: one map, the order, the counts, and who wants to hear of changes.
+// The agents as the page knows them: one map, the counts, and who is told about changes. Order, words and ages of a row
+// come from the server (`agent.summary`), so that every surface shows the same.
 
-import { line, tilde } from './format.js';
+/** The display groups in their order, in the server's words: `{id, glyph, label, meaning}`. Empty before the first list. */
+export let groups = [];
 
-/** The six display groups in their order: the server names the group of an agent, this gives glyph and word. */
-export const GROUPS = [
-  { id: 'needs_you', glyph: '!', label: 'needs you', means: 'asks something and waits for you' },
-  { id: 'error', glyph: 'x', label: 'error', means: 'the turn failed' },
-  { id: 'working', glyph: '*', label: 'working', means: 'busy with your command' },
-  { id: 'background', glyph: '~', label: 'background', means: 'its turn is over, background work is not' },
-  { id: 'done', glyph: '+', label: 'done, unseen', means: 'finished, and nobody has looked yet' },
-  { id: 'idle', glyph: '-', label: 'idle', means: 'nothing to do' },
-];
-const RANK = new Map(GROUPS.map((group, i) => [group.id, i]));
+export function setGroups(list) {
+  groups = list;
+}
 
-export const groupOf = (agent) => GROUPS[RANK.get(agent.group) ?? 5];
+/** What stands around the age of a row. */
+const AGE_WORDS = { waiting: ['waiting ', ''], working: ['for ', ''], quiet: ['last active ', ' ago'], ended: ['ended ', ' ago'] };
+
+export const glyphOf = (agent) => (agent.ended_at ? '·' : groups.find(({ id }) => id === agent.group)?.glyph ?? '-');
 
 export const agents = new Map();
 const listeners = new Set();
 let changed = new Set();
 let scheduled = false;
 
-/** `listener(ids)` hears once per frame which agents changed; a page nobody sees hears four times a second. */
+/** `listener(ids)` is told once per frame which agents changed; on a page nobody sees, four times a second. */
 export function onChange(listener) {
   listeners.add(listener);
 }
 
 export function put(agent) {
-  agents.set(agent.id, Object.assign(agent, { hay: null, since: since(agent) }));
+  agents.set(agent.id, Object.assign(agent, { hay: null }));
   touch(agent.id);
 }
 
-/** A whole new list: what it does not name is gone, except what the stream told after `since` was asked for. */
+/** A whole new list: what it does not name is gone, except what the stream reported while the list was on its way. */
 export function replaceAll(list, toldSince) {
   const named = new Set();
   for (const agent of list) {
@@ -64,29 +62,15 @@ function flush() {
   for (const listener of listeners) listener(ids);
 }
 
-const time = (stamp) => (stamp ? Date.parse(stamp) : 0);
-
 /** Attention first, then longest wait; the calm ones by last sign of life. */
-export function compare(a, b) {
-  return RANK.get(a.group) - RANK.get(b.group) || a.since - b.since || a.id - b.id;
-}
+export const compare = (a, b) => (a.summary.order < b.summary.order ? -1 : 1);
 
-/** What decides the order inside a group; worked out once, because a list is sorted often. */
-function since(agent) {
-  if (agent.group === 'needs_you') return time(agent.waiting_since);
-  if (agent.group === 'working' || agent.group === 'background') return time(agent.current_command?.started_at ?? agent.started_at);
-  return -time(agent.last_active_at);
-}
-
-/** Folded away at the foot of the list, unless somebody should look. */
-export function foldOf(agent) {
-  if (agent.ended_at) return 'ended';
-  return agent.headless && RANK.get(agent.group) > 1 ? 'headless' : null;
-}
+/** `ended` or `headless`: folded away at the foot of the list. */
+export const foldOf = (agent) => agent.summary.fold ?? null;
 
 /** How many of each group are in the open part of the list. */
 export function counts() {
-  const found = new Map(GROUPS.map((group) => [group.id, 0]));
+  const found = new Map();
   for (const agent of agents.values()) if (!foldOf(agent)) found.set(agent.group, (found.get(agent.group) ?? 0) + 1);
   return found;
 }
@@ -99,27 +83,16 @@ export function longestWaiting() {
   return best;
 }
 
-/** The second line of a row: the ask itself, or what it is doing. */
-export function gistOf(agent) {
-  if (agent.ended_at) return agent.end_reason ? `ended: ${line(agent.end_reason, 80).replaceAll('_', ' ')}` : 'ended';
-  if (agent.group === 'error') return line(agent.error, 240).replaceAll('_', ' ');
-  const quiet = agent.group === 'done' || agent.group === 'idle';
-  return line(agent.status_detail ?? (quiet ? agent.last_said : agent.current_command?.instruction) ?? tilde(agent.cwd), 240);
+/** The moment the row's age counts from, and the words around it. */
+export function ageOf({ summary }) {
+  const [lead, tail] = AGE_WORDS[summary.age_kind] ?? AGE_WORDS.quiet;
+  return { at: Date.parse(summary.since), lead, tail };
 }
 
-/** The moment the row's clock counts from, and the words around it. */
-export function clockOf(agent) {
-  if (agent.ended_at) return { at: time(agent.ended_at), lead: 'ended ', tail: ' ago' };
-  if (agent.group === 'needs_you') return { at: time(agent.waiting_since ?? agent.source_at), lead: 'waiting ', tail: '' };
-  if (agent.group === 'working' && agent.current_command && !agent.stale)
-    return { at: time(agent.current_command.started_at), lead: 'for ', tail: '' };
-  return { at: time(agent.last_active_at), lead: 'last active ', tail: ' ago' };
-}
-
-/** Does the agent answer to every word of the search? */
+/** Is every word of the search somewhere in the agent? */
 export function matches(agent, words) {
   if (!words.length) return true;
-  const { name, project, branch, host, cwd, session_id, role, tmux_session, client } = agent;
-  agent.hay ??= [name, project, branch, host, cwd, session_id, role, tmux_session, client, gistOf(agent), groupOf(agent).label].join('\n').toLowerCase();
+  const { name, project, branch, host, cwd, session_id, role, tmux_session, client, summary } = agent;
+  agent.hay ??= [name, project, branch, host, cwd, session_id, role, tmux_session, client, summary.about, summary.label].join('\n').toLowerCase();
   return words.every((word) => agent.hay.includes(word));
 }

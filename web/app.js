@@ -52,7 +52,8 @@ async function loadAgents() {
   told = null;
   // The line is down or the server busy: the next opening of the stream asks again, or we do.
   if (!answers) return void (line === 'live' && setTimeout(loadAgents, 1500));
-  const [{ agents: all }, status] = answers;
+  const [{ agents: all, groups }, status] = answers;
+  agentsOf.setGroups(groups);
   const first = !loaded;
   loaded = true;
   agentsOf.replaceAll(all, mine);

@@ -1,7 +1,7 @@
 // One agent: what it asks, how to get there, what is known of it, its turns and its timeline.
 
+import { agents, glyphOf } from './agents.js';
 import { clientMark, resumeOf } from './clients.js';
-import { agents, groupOf } from './agents.js';
 import { get, now, post } from './api.js';
 import { attr, button, byId, copyButton, el, foreign, keyed, mark, remember, remembered, show, text } from './dom.js';
 import { Events } from './events.js';
@@ -107,10 +107,9 @@ function makeTabs(p, panels) {
 }
 
 function patch(p, agent) {
-  const group = groupOf(agent);
-  attr(root, 'data-g', agent.ended_at ? 'ended' : group.id);
+  attr(root, 'data-g', agent.ended_at ? 'ended' : agent.group);
   attr(root, 'aria-label', `Agent ${line(agent.name, 60)}`);
-  text(p.mark, agent.ended_at ? '·' : group.glyph);
+  text(p.mark, glyphOf(agent));
   text(p.name, line(agent.name, 120));
   text(p.place, whereIs(agent));
   const why = noJump(agent);

@@ -1,6 +1,6 @@
 // The list: counters that filter, rows with the ask itself, subagents under their parent, the quiet ones folded away.
 
-import { GROUPS, agents, clockOf, compare, counts, foldOf, gistOf, groupOf, matches } from './agents.js';
+import { ageOf, agents, compare, counts, foldOf, glyphOf, groups, matches } from './agents.js';
 import { clientMark } from './clients.js';
 import { now } from './api.js';
 import { attr, button, byId, el, foreign, icon, keyed, mark, remember, remembered, show, text } from './dom.js';
@@ -26,10 +26,6 @@ export let order = [];
 
 export function start() {
   byId('list').append(root, nothing);
-  const counters = byId('counters');
-  for (const group of GROUPS)
-    counters.append(
-      el('button.counter', { type: 'button', 'data-g': group.id, onclick: () => toggleGroup(group.id) }, mark(group.glyph), el('b', null, '0'), el('span.label', null, group.label)));
   grouping.value = remembered('grouping') ?? 'flat';
   grouping.addEventListener('change', () => {
     remember('grouping', grouping.value);
@@ -83,7 +79,7 @@ let places = new Map();
 
 /** Everything that decides where a row stands. */
 function placeKey(agent) {
-  return `${agent.group}|${foldOf(agent)}|${agent.since}|${agent[grouping.value]}|${filter.words.length ? gistOf(agent) + agent.name : ''}`;
+  return `${foldOf(agent)}|${agent.summary.order}|${agent[grouping.value]}|${filter.words.length ? agent.summary.about + agent.name : ''}`;
 }
 
 export function render() {
@@ -174,21 +170,21 @@ function patchRow(node, agent) {
   if (node.drawn === agent) return;
   node.drawn = agent;
   const { bits } = node;
-  const group = groupOf(agent);
-  attr(node, 'data-g', agent.ended_at ? 'ended' : group.id);
+  const { summary } = agent;
+  attr(node, 'data-g', agent.ended_at ? 'ended' : agent.group);
   attr(node, 'data-stale', agent.stale && !agent.ended_at ? '1' : null);
   markSelected(node, agent.id);
-  text(bits.mark, agent.ended_at ? '·' : group.glyph);
+  text(bits.mark, glyphOf(agent));
   text(bits.name, line(agent.name, 90));
   chip(bits.project, agent.project !== agent.name && grouping.value !== 'project' ? agent.project : null);
   chip(bits.branch.lastChild, agent.branch !== agent.name && agent.branch, bits.branch);
   chip(bits.client, clients > 1 && grouping.value !== 'client' ? clientMark(agent.client) : null);
   chip(bits.host, grouping.value === 'host' ? null : agent.headless ? 'headless' : hosts > 1 ? agent.host : null);
-  text(bits.word, agent.ended_at ? 'ended' : agent.stale || agent.unconfirmed ? `${group.label}?` : group.label);
-  text(bits.ask, gistOf(agent));
+  text(bits.word, summary.label);
+  text(bits.ask, line(summary.about, 240));
   patchContext(bits.context, agent.context);
   patchDots(bits.dots, agent.subagents);
-  const { at, lead, tail } = clockOf(agent);
+  const { at, lead, tail } = ageOf(agent);
   text(bits.when.children[0], lead);
   setTick(bits.when.children[1], at);
   text(bits.when.children[2], tail);
@@ -223,14 +219,15 @@ function patchKids(node, agent) {
   drawSubagents(node.kids, live);
 }
 
+/** Drawn with the first list: a zero before it would be a guess. */
 function patchCounters() {
   const found = counts();
-  for (const button of document.querySelectorAll('.counter')) {
-    const n = found.get(button.dataset.g);
-    const group = GROUPS.find(({ id }) => id === button.dataset.g);
-    text(button.children[1], String(n));
-    attr(button, 'aria-pressed', filter.groups.has(group.id));
-    attr(button, 'data-none', n ? null : '1');
-    attr(button, 'title', `${group.label}: ${group.means}`);
-  }
+  const make = (group) => el('button.counter', { type: 'button', 'data-g': group.id, title: `${group.label}: ${group.meaning}`, onclick: () => toggleGroup(group.id) },
+    mark(group.glyph), el('b'), el('span.label', null, group.label));
+  keyed(byId('counters'), groups, ({ id }) => id, make, (node, { id }) => {
+    const n = found.get(id) ?? 0;
+    text(node.children[1], String(n));
+    attr(node, 'aria-pressed', filter.groups.has(id));
+    attr(node, 'data-none', n ? null : '1');
+  });
 }

@@ -1,6 +1,6 @@
 // How the page calls for you when you look elsewhere: title, favicon, a spoken line, browser notifications.
 
-import { agents, counts, foldOf, gistOf } from './agents.js';
+import { agents, counts, foldOf } from './agents.js';
 import { attr, byId, remember, remembered, text } from './dom.js';
 import { line } from './format.js';
 
@@ -8,7 +8,7 @@ const say = byId('say');
 const bell = byId('bell');
 const favicon = byId('favicon');
 /** Some questions answer themselves within milliseconds: only one that stays is worth a call. */
-const PATIENCE = 1000;
+const ASK_STAYS_FOR = 1000;
 let wanted = remembered('notify') === 'on';
 let drawn = null;
 /** Agents already called for, until they need nobody any more. */
@@ -40,12 +40,12 @@ function patchBell() {
 
 /** `quiet`: the first look at the list, where nothing is news. */
 export function update(quiet) {
-  const n = counts().get('needs_you');
+  const n = counts().get('needs_you') ?? 0;
   text(document.querySelector('title'), n ? `(${n}) headspace` : 'headspace');
   drawFavicon(n);
   for (const agent of agents.values()) {
     const needs = agent.group === 'needs_you' && !foldOf(agent);
-    if (needs && !called.has(agent.id)) called.set(agent.id, quiet ? 0 : setTimeout(call, PATIENCE, agent.id));
+    if (needs && !called.has(agent.id)) called.set(agent.id, quiet ? 0 : setTimeout(call, ASK_STAYS_FOR, agent.id));
     else if (!needs && called.has(agent.id)) {
       clearTimeout(called.get(agent.id));
       called.delete(agent.id);
@@ -56,9 +56,9 @@ export function update(quiet) {
 function call(id) {
   const agent = agents.get(id);
   if (!agent || agent.group !== 'needs_you') return;
-  announce(`${line(agent.name, 60)} needs you: ${gistOf(agent)}`);
+  announce(`${line(agent.name, 60)} needs you: ${line(agent.summary.about, 240)}`);
   if (!on() || document.hasFocus()) return;
-  const note = new Notification(`${line(agent.name, 60)} needs you`, { body: gistOf(agent), tag: `headspace-${id}` });
+  const note = new Notification(`${line(agent.name, 60)} needs you`, { body: line(agent.summary.about, 240), tag: `headspace-${id}` });
   note.onclick = () => {
     focus();
     start.open(id);

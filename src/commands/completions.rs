@@ -1,4 +1,4 @@
-//! `headspace completions`: what shells need to complete its commands, made from the command tree.
+//! `headspace completions`: scripts for shells, generated from the command tree.
 
 use crate::cli::Cli;
 use anyhow::{Context, Result};
@@ -14,7 +14,7 @@ use std::process::ExitCode;
                         headspace completions fish > ~/.config/fish/completions/headspace.fish"
 )]
 pub struct CompletionsArgs {
-    /// The shell that will read them
+    /// The shell to complete in
     pub shell: Shell,
 }
 
@@ -26,7 +26,7 @@ pub enum Shell {
 }
 
 impl Shell {
-    /// The name under which the shell looks for the file.
+    /// The file name that the shell looks for.
     pub fn file_name(self) -> &'static str {
         match self {
             Shell::Bash => "headspace.bash",
@@ -58,7 +58,7 @@ pub fn completions(args: &CompletionsArgs) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The command tree without what is hidden: completions would offer it.
+/// The command tree without hidden commands, which completions would offer.
 pub fn shown() -> clap::Command {
     let cli = Cli::command();
     let about = cli.get_about().cloned().unwrap_or_default();

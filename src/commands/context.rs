@@ -1,4 +1,4 @@
-//! `headspace context`: what a session would be given.
+//! `headspace context`: the context files a session would get.
 
 use anyhow::Result;
 use clap::Subcommand;
@@ -10,7 +10,7 @@ use serde_json::json;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Show what context files a session would get
+/// Show which context files a session would get
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  headspace context show --role reviewer")]
 pub struct ContextArgs {
@@ -20,15 +20,15 @@ pub struct ContextArgs {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
-    /// Print the text that SessionStart would add, or as JSON the files it is made of
+    /// Print the text that SessionStart would add; with --json also the files it comes from
     Show {
         /// Role whose `auto_include` is added (default: CLAUDE_SESSION_ROLE)
         #[arg(long)]
         role: Option<String>,
-        /// Directory of the session (default: this one)
+        /// Directory of the session (default: the current one)
         #[arg(long, value_name = "DIR")]
         project: Option<PathBuf>,
-        /// As JSON
+        /// Print as JSON
         #[arg(long)]
         json: bool,
     },

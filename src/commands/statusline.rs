@@ -1,5 +1,5 @@
-//! The status line's command: records what only the status line knows (context window, cost, rate limits) and prints
-//! what the user's own command prints. Claude Code has one slot for it, so headspace wraps and never replaces.
+//! `headspace statusline`: records what only the status line gets (context window, cost, rate limits) and prints what the
+//! user's own command prints. Claude Code has one slot for a command, so headspace wraps it and never replaces it.
 
 use anyhow::Result;
 use headspace_core::text;
@@ -15,17 +15,17 @@ use std::path::Path;
 use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
 use std::time::Duration;
 
-/// Record what the status line knows, print what your own command prints
+/// Record context and cost from the status line, then run your own command
 ///
-/// Reads the status line's JSON on standard input, tells the server model, context, cost and rate limits of the
-/// session, and runs your own command with the same input: its output and exit code are the result. Without a
-/// command it prints a line of its own. A server that is away changes nothing.
+/// Reads the status line's JSON from standard input, reports model, context, cost and rate limits to the server, and runs
+/// your own command with the same input: its output and exit code are the result. Without a command, headspace prints a
+/// line of its own. If the server does not run, the status line works as before.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Example:\n  headspace statusline -- ~/.claude/statusline.sh\n\nIn settings.json:\n  \"statusLine\": {\"type\": \"command\", \"command\": \"headspace statusline -- 'my-line | head -1'\"}"
 )]
 pub struct StatuslineArgs {
-    /// Your own command: one word is a line for the shell, more are a program and its arguments
+    /// Your own command: one word is run by the shell, several are a program and its arguments
     #[arg(last = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
 }
@@ -33,15 +33,15 @@ pub struct StatuslineArgs {
 /// How long the input may take; Claude Code writes it at once.
 const INPUT_DEADLINE: Duration = Duration::from_millis(1500);
 
-/// How long the server may take: the line is redrawn several times a second, and only the newest matters.
+/// How long the server may take: the line is redrawn several times a second, and only the newest input matters.
 const REPORT_DEADLINE: Duration = Duration::from_millis(300);
 
-/// Bytes that a fresh pipe takes without waiting for its reader, on every system.
+/// Bytes that an empty pipe takes on every system without waiting for its reader.
 const PIPE_TAKES: usize = 16 * 1024;
 
 pub fn run(args: &StatuslineArgs) -> Result<ExitCode> {
     let delivery = Delivery::now();
-    // Started first, so that it works while the input is read and reported.
+    // Started first, so that it runs while the input is read and reported.
     let own = start(&args.command);
     alarm::arm(INPUT_DEADLINE, None);
     let (bytes, payload) = read(!args.command.is_empty());
@@ -69,13 +69,13 @@ pub fn run(args: &StatuslineArgs) -> Result<ExitCode> {
             report(&payload);
             let _ =
                 writeln!(std::io::stderr(), "headspace: could not run the status line's command: {error}");
-            // As a shell would say it.
+            // The exit codes of a shell.
             Ok(ExitCode::from(if error.kind() == std::io::ErrorKind::NotFound { 127 } else { 126 }))
         }
     }
 }
 
-/// The user's command with our output; one word is run as Claude Code itself would run it.
+/// Starts the user's command; it writes to our output. One word is run as Claude Code would run it.
 fn start(words: &[OsString]) -> Option<std::io::Result<Child>> {
     let mut command = match words {
         [] => return None,
@@ -93,7 +93,7 @@ fn start(words: &[OsString]) -> Option<std::io::Result<Child>> {
     Some(command.stdin(Stdio::piped()).spawn())
 }
 
-/// The input: all bytes of it, if somebody else wants them too, and the object in it.
+/// The input: the object in it, and all bytes if the user's command needs them.
 fn read(all: bool) -> (Vec<u8>, Option<Payload>) {
     match Input::read() {
         Input::Object(payload) => (payload.bytes().to_vec(), Some(payload)),
@@ -103,7 +103,7 @@ fn read(all: bool) -> (Vec<u8>, Option<Payload>) {
     }
 }
 
-/// Gives the child its input and closes it. A child that reads nothing must not hold up the report.
+/// Writes the child's input and closes it. A child that reads nothing must not delay the report.
 fn hand_over(child: &mut Child, bytes: Vec<u8>) {
     let Some(mut input) = child.stdin.take() else { return };
     if bytes.len() <= PIPE_TAKES {
@@ -121,7 +121,7 @@ fn code_of(status: ExitStatus) -> u8 {
     status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1)
 }
 
-/// `Opus 5.5 · ▰▰▱▱▱▱▱▱▱▱ 22% · $1.25 · main`, as far as these are known.
+/// `Opus 5.5 · ▰▰▱▱▱▱▱▱▱▱ 22% · $1.25 · main`, without the parts that are not known.
 fn default_line(payload: &Payload) -> Option<String> {
     let status: Value = serde_json::from_slice(payload.object()).ok()?;
     let text =
@@ -140,7 +140,7 @@ fn default_line(payload: &Payload) -> Option<String> {
     (!line.is_empty()).then(|| line.join(" · "))
 }
 
-/// The client's own formula: what went into the last answer, over the window.
+/// The client's own formula: the input of the last answer, divided by the window.
 fn context_percent(status: &Value) -> Option<u64> {
     let context = status.get("context_window")?;
     let window = context["context_window_size"].as_f64().filter(|&window| window > 0.0);

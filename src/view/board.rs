@@ -1,18 +1,16 @@
-//! The view model: the agents in the order every surface shows them, counted by group, with their words and ages.
+//! The board: the rows that a surface shows, and how many there are of each group.
 
-use headspace_core::model::{Group, Row, hints};
-use headspace_core::numbers::duration;
-use std::time::Duration;
+use headspace_core::model::{Fold, Group, Row, hints};
 
-/// The agents as a person wants to see them: who needs me first, then who waited longest.
+/// The agents in the order of every surface: those that need you first, then those that waited longest.
 pub struct Board {
     pub rows: Vec<Row>,
-    /// Left out: ended ones, and runs without a person (`claude -p`) that need nobody.
+    /// How many are left out: ended ones, and runs without a person (`claude -p`) that need nobody.
     pub ended: usize,
     pub headless: usize,
 }
 
-/// What a board leaves out.
+/// What a board shows beside the agents that run in a terminal.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Include {
     pub ended: bool,
@@ -26,14 +24,16 @@ pub fn keep_client(rows: &mut Vec<Row>, client: Option<&str>) {
 }
 
 impl Board {
-    /// Of rows in their order ([`crate::model::rows`]).
+    /// From rows in their order ([`headspace_core::model::rows`]).
     pub fn new(mut rows: Vec<Row>, show: Include) -> Board {
-        let before = rows.len();
-        rows.retain(|row| show.ended || !row.ended);
-        let ended = before - rows.len();
-        let before = rows.len();
-        rows.retain(|row| show.headless || !row.headless || row.group <= Group::Error);
-        let headless = before - rows.len();
+        let folded = |fold: Fold| rows.iter().filter(|row| row.summary.fold == Some(fold)).count();
+        let ended = if show.ended { 0 } else { folded(Fold::Ended) };
+        let headless = if show.headless { 0 } else { folded(Fold::Headless) };
+        rows.retain(|row| match row.summary.fold {
+            Some(Fold::Ended) => show.ended,
+            Some(Fold::Headless) => show.headless,
+            None => true,
+        });
         Board { rows, ended, headless }
     }
 
@@ -41,7 +41,7 @@ impl Board {
         self.rows.iter().filter(|row| !row.ended && row.group == group).count()
     }
 
-    /// `!2 *4 +1`: the groups that are not empty; idle ones only if there is nothing else to say.
+    /// `!2 *4 +1`: the groups that are not empty. The idle group is shown only if all others are empty.
     pub fn short(&self) -> String {
         let counts: Vec<String> = Group::ALL
             .iter()
@@ -61,18 +61,7 @@ impl Board {
 
 /// "⬡ codex · api · fix-auth": what the agent is called, with its client where that is not the usual one.
 pub fn titled(row: &Row) -> String {
-    let Some(client) = &row.client else { return row.title() };
+    let Some(client) = &row.client else { return row.summary.title.clone() };
     let glyph = headspace_clients::named(client).map_or('?', |row| row.glyph);
-    format!("{glyph} {client} · {}", row.title())
-}
-
-/// "waiting 3 m", "for 12 s", "2 h ago".
-pub fn age_words(row: &Row) -> String {
-    let age = duration(Duration::from_secs(row.age));
-    match row.group {
-        _ if row.ended => "ended".to_owned(),
-        Group::NeedsYou => format!("waiting {age}"),
-        Group::Working => format!("for {age}"),
-        _ => format!("{age} ago"),
-    }
+    format!("{glyph} {client} · {}", row.summary.title)
 }

@@ -1,22 +1,22 @@
-//! How the command line asks the server, and what it knows when there is none.
+//! How the command line asks the server, and what it reads from the store when no server runs.
 
 use anyhow::{Result, anyhow, bail};
 use headspace_core::model;
 use headspace_core::model::{AgentView, Row};
 use headspace_core::stamp::Stamp;
+use headspace_core::wire::{AgentsPage, BoardPage, HookStatus};
 use headspace_platform::clock::WallClock;
 use headspace_platform::config;
 use headspace_platform::config::Config;
 use headspace_platform::net::http_client;
 use headspace_store::replay;
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::time::Duration;
 
-/// No server that runs takes longer to accept.
+/// A server that runs accepts a connection within this time.
 const CONNECT_WITHIN: Duration = Duration::from_secs(1);
-/// The longest answer of the server, a million events to count included.
+/// The slowest answer, one that counts a million events, comes within this time.
 const ANSWER_WITHIN: Duration = Duration::from_secs(10);
 
 /// A server to talk to.
@@ -26,31 +26,11 @@ pub struct Client {
     token: Option<String>,
 }
 
-/// `GET /hook/status`, as far as people are shown it.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Receiver {
-    pub enabled: bool,
-    pub mode: String,
-    pub last_event_at: Option<Stamp>,
-    pub last_event_type: Option<String>,
-    pub events_received: u64,
-    #[serde(default)]
-    pub spool_pending: u64,
-    #[serde(default)]
-    pub dropped: u64,
-    /// Whether our hooks are in the settings; `None` until the server has looked.
-    #[serde(default)]
-    pub hooks: Option<String>,
-    /// They are not, and none come from anywhere else.
-    #[serde(default)]
-    pub hooks_missing: bool,
-}
-
 /// Everything a view needs, from the server or, without one, from the store.
 pub struct Overview {
     pub agents: Vec<AgentView>,
-    /// `None`: the server does not run, and this is the last it knew.
-    pub receiver: Option<Receiver>,
+    /// `None`: the server does not run, and this is what was stored last.
+    pub receiver: Option<HookStatus>,
     pub url: String,
 }
 
@@ -60,26 +40,13 @@ pub struct AgentList {
     pub about: Origin,
 }
 
-/// Who told, and how it is.
+/// Where the data of a view comes from.
 pub struct Origin {
-    /// `None`: the server does not run, and this is the last it knew.
-    pub receiver: Option<Receiver>,
+    /// `None`: the server does not run, and this is what was stored last.
+    pub receiver: Option<HookStatus>,
     pub url: String,
-    /// Without a server: when the last agent was heard of.
+    /// Without a server: when an agent was last active.
     pub last_active: Option<Stamp>,
-}
-
-/// `GET /api/board`
-#[derive(Deserialize)]
-struct BoardAnswer {
-    receiver: Receiver,
-    rows: Vec<Row>,
-}
-
-/// `GET /api/agents`
-#[derive(Deserialize)]
-struct AgentsAnswer {
-    agents: Vec<AgentView>,
 }
 
 impl Client {
@@ -93,7 +60,7 @@ impl Client {
         self.answer(request.call()?)
     }
 
-    pub fn post(&self, path: &str, body: &Value) -> Result<Value> {
+    pub fn post<T: DeserializeOwned>(&self, path: &str, body: &Value) -> Result<T> {
         let request = self.signed(self.agent.post(format!("{}{path}", self.url)));
         self.answer(request.content_type("application/json").send(serde_json::to_vec(body)?)?)
     }
@@ -105,7 +72,7 @@ impl Client {
         }
     }
 
-    /// The event stream, to be read line by line for as long as it lasts.
+    /// The event stream, to be read line by line until it ends.
     pub fn stream(&self, path: &str) -> Result<impl std::io::Read + use<>> {
         let request = self.signed(self.agent.get(format!("{}{path}", self.url)));
         let response = request.config().timeout_global(None).build().call()?;
@@ -127,11 +94,11 @@ impl Client {
     }
 
     pub fn agents(&self, all: bool) -> Result<Vec<AgentView>> {
-        let answer: AgentsAnswer = self.get(if all { "/api/agents?all=1" } else { "/api/agents" })?;
+        let answer: AgentsPage = self.get(if all { "/api/agents?all=1" } else { "/api/agents" })?;
         Ok(answer.agents)
     }
 
-    pub fn receiver(&self) -> Result<Receiver> {
+    pub fn hook_status(&self) -> Result<HookStatus> {
         self.get("/hook/status")
     }
 }
@@ -139,28 +106,28 @@ impl Client {
 /// The agents now: from the server, else from the store.
 pub fn overview(config: &Config, all: bool) -> Result<Overview> {
     let client = Client::new(config);
-    if let (Ok(agents), Ok(receiver)) = (client.agents(all), client.receiver()) {
+    if let (Ok(agents), Ok(receiver)) = (client.agents(all), client.hook_status()) {
         return Ok(Overview { agents, receiver: Some(receiver), url: client.url });
     }
     Ok(Overview { agents: offline(config, all)?, receiver: None, url: client.url })
 }
 
-/// The agents as a list: a small question, for what is asked often.
+/// The agents as rows: a small request, for what is asked often.
 pub fn agent_list(config: &Config, all: bool) -> Result<AgentList> {
     let client = Client::new(config);
-    let asked = client.get::<BoardAnswer>(if all { "/api/board?all=1" } else { "/api/board" });
-    if let Ok(BoardAnswer { receiver, rows }) = asked {
+    let asked = client.get::<BoardPage>(if all { "/api/board?all=1" } else { "/api/board" });
+    if let Ok(BoardPage { receiver, rows, .. }) = asked {
         let about = Origin { receiver: Some(receiver), url: client.url, last_active: None };
         return Ok(AgentList { rows, about });
     }
-    // Nobody there, or a server from before this question.
+    // No server, or one from before this route.
     let Overview { agents, receiver, url } = overview(config, all)?;
     let last_active = agents.iter().map(|agent| agent.last_active_at).max();
-    let rows = model::rows(agents, Stamp::now());
+    let rows = model::rows(&agents, Stamp::now());
     Ok(AgentList { rows, about: Origin { receiver, url, last_active } })
 }
 
-/// What the store knows without a server. No store yet: nobody was ever seen.
+/// What the store has when no server runs. Without a store there is no agent.
 fn offline(config: &Config, all: bool) -> Result<Vec<AgentView>> {
     let now = Stamp::now();
     let agents = replay::agents(&config::database())?;
@@ -168,7 +135,7 @@ fn offline(config: &Config, all: bool) -> Result<Vec<AgentView>> {
     Ok(views.filter(|agent| all || agent.ended_at.is_none()).collect())
 }
 
-/// Finds the one agent that `word` means: its id, or the beginning of its name, project or session id.
+/// Finds the agent that `word` names: by id, or by the beginning of its name, project or session id.
 pub fn find<'a>(agents: &'a [AgentView], word: &str) -> Result<&'a AgentView> {
     if let Some(agent) = agents.iter().find(|agent| agent.id.to_string() == word || agent.session_id == word)
     {

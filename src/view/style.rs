@@ -1,10 +1,10 @@
-//! Colours, where they are wanted: on a terminal, and never with `NO_COLOR`. Never colour alone.
+//! Colors on a terminal, unless `NO_COLOR` is set. Nothing is said by color alone.
 
 use headspace_core::model::Group;
 use headspace_platform::config;
 use std::io::IsTerminal;
 
-/// How a piece of text is dressed.
+/// How text is colored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
     Plain,
@@ -14,37 +14,37 @@ pub enum Style {
 }
 
 impl Style {
-    /// Colours if standard output is a terminal and nobody objects.
+    /// Colors if standard output is a terminal and `NO_COLOR` is not set.
     pub fn for_stdout() -> Style {
         let wanted = std::io::stdout().is_terminal() && config::env("NO_COLOR").is_none();
         if wanted { Style::Ansi } else { Style::Plain }
     }
 
     pub fn group(self, group: Group, text: &str) -> String {
-        let (ansi, tmux) = colours(group);
-        self.dress(text, ansi, tmux)
+        let (ansi, tmux) = colors(group);
+        self.apply(text, ansi, tmux)
     }
 
     pub fn dim(self, text: &str) -> String {
-        self.dress(text, "2", "fg=colour244")
+        self.apply(text, "2", "fg=colour244")
     }
 
     pub fn bold(self, text: &str) -> String {
-        self.dress(text, "1", "bold")
+        self.apply(text, "1", "bold")
     }
 
-    fn dress(self, text: &str, ansi: &str, tmux: &str) -> String {
+    fn apply(self, text: &str, ansi: &str, tmux: &str) -> String {
         match self {
             Style::Plain => text.to_owned(),
             Style::Ansi => format!("\x1b[{ansi}m{text}\x1b[0m"),
-            // A `#` would start one of tmux's own formats.
+            // A `#` would begin one of tmux's own formats.
             Style::Tmux => format!("#[{tmux}]{}#[default]", text.replace('#', "##")),
         }
     }
 }
 
-/// Amber belongs to "needs you" alone.
-const fn colours(group: Group) -> (&'static str, &'static str) {
+/// Amber is reserved for "needs you".
+const fn colors(group: Group) -> (&'static str, &'static str) {
     match group {
         Group::NeedsYou => ("1;38;5;214", "fg=colour214,bold"),
         Group::Error => ("31", "fg=red"),

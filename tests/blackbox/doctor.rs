@@ -31,7 +31,7 @@ fn an_empty_home_fails_and_fix_repairs_it() {
         "{text}"
     );
     let mended = String::from_utf8(home.run(&["doctor", "--fix"]).stdout).unwrap();
-    assert!(mended.contains("mended:"), "{mended}");
+    assert!(mended.contains("fixed:"), "{mended}");
     assert_eq!(first(&home, "hooks").0, "ok");
     assert_eq!(first(&home, "test event").0, "ok");
 }
@@ -130,7 +130,7 @@ fn a_silent_client_without_hooks_needs_an_install() {
     };
     assert!(fix(&home).contains("headspace install"), "{}", fix(&home));
     home.ok(&["install"]);
-    assert!(fix(&home).contains("say something to it"), "{}", fix(&home));
+    assert!(fix(&home).contains("type something into it"), "{}", fix(&home));
 }
 
 #[test]

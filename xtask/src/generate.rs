@@ -1,4 +1,4 @@
-//! Completion files and manual pages, made from the command tree. The test that they are current includes this file.
+//! Completion files and manual pages, generated from the command tree. The test that they are current includes this file.
 
 use anyhow::{Context, Result};
 use clap::ValueEnum;
@@ -20,7 +20,7 @@ pub fn run(dir: &Path) -> Result<()> {
     write_pages(&command, &man, &mut names)?;
     for entry in fs::read_dir(&man)? {
         let entry = entry?;
-        // The page of a command that is gone.
+        // The page of a command that does not exist any more.
         let name = entry.file_name().into_string().unwrap_or_default();
         if name.starts_with("headspace") && name.ends_with(".1") && !names.contains(&name) {
             fs::remove_file(entry.path())?;
@@ -33,7 +33,7 @@ pub fn run(dir: &Path) -> Result<()> {
 fn write_pages(command: &clap::Command, dir: &Path, names: &mut Vec<String>) -> Result<()> {
     let page = clap_mangen::Man::new(command.clone());
     let mut text = Vec::new();
-    page.render(&mut text).context("could not make a manual page")?;
+    page.render(&mut text).context("could not render a manual page")?;
     fs::write(dir.join(page.get_filename()), text)?;
     names.push(page.get_filename());
     command.get_subcommands().try_for_each(|sub| write_pages(sub, dir, names))

@@ -1,4 +1,4 @@
-//! What developers run and users never need: `cargo xtask generate .` writes `completions/` and `man/`.
+//! Tasks for developers: `cargo xtask generate .` writes `completions/` and `man/`.
 
 mod generate;
 
@@ -10,7 +10,7 @@ use std::path::PathBuf;
 enum Task {
     /// Write the completion files and the manual pages
     Generate {
-        /// Where `completions/` and `man/` are, or will be
+        /// The directory that contains, or will contain, `completions/` and `man/`
         dir: PathBuf,
     },
 }

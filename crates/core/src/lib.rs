@@ -20,3 +20,4 @@ pub mod stamp;
 pub mod testing;
 pub mod text;
 pub mod transcript;
+pub mod wire;

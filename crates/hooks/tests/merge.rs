@@ -2,9 +2,9 @@
 #![allow(clippy::unwrap_used)]
 
 use headspace_core::event_names::EVENTS;
-use headspace_hooks::client_settings::document::Document;
+use headspace_hooks::client_settings::document::SettingsDocument;
 use headspace_hooks::client_settings::entry::{Call, Entry, Role};
-use headspace_hooks::client_settings::merge::{Event, Merged, Notify, Desired, Plan, find, merge};
+use headspace_hooks::client_settings::merge::{Desired, Event, Merged, Notify, Plan, find, merge};
 use headspace_test_support::each_row;
 use proptest::prelude::*;
 
@@ -353,7 +353,7 @@ proptest! {
         let plan = all();
         let merged = put(&text, &plan);
         let plain = merged.text.strip_prefix('\u{feff}').unwrap_or(&merged.text);
-        prop_assert!(Document::parse(plain).is_ok());
+        prop_assert!(SettingsDocument::parse(plain).is_ok());
         let found = find(&merged.text, None).unwrap();
         prop_assert_eq!(found.len(), 28);
         prop_assert_eq!(&put(&merged.text, &plan).text, &merged.text, "a second install changes nothing");

@@ -6,9 +6,9 @@ use anyhow::{Context, Result};
 use headspace_core::engine::{Agent, Counters, World};
 use headspace_core::model::*;
 use headspace_core::stamp::Stamp;
+use headspace_core::wire::{StoredCommand, StoredEvent, StoredTransition, StoredTurn};
 use rusqlite::types::Value as Sql;
 use rusqlite::{Connection, OptionalExtension, Row, params_from_iter};
-use serde::Serialize;
 use serde_json::{Value, json};
 
 pub fn marks(db: &Connection) -> Result<StoreCursor> {
@@ -66,23 +66,6 @@ pub fn base(db: &Connection) -> Result<Option<World>> {
     Ok(Some(World::load(documents(db, "base")?, base_counters(db)?)))
 }
 
-/// An event as the surfaces see it.
-#[derive(Clone, Debug, Serialize)]
-pub struct EventView {
-    pub id: i64,
-    pub name: String,
-    pub session_id: String,
-    pub agent_id: Option<i64>,
-    pub at: Stamp,
-    pub received_at: Stamp,
-    pub source: String,
-    pub duplicate: bool,
-    /// The client that sent it. What headspace saw by itself names none: it is the agent's.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub client: Option<String>,
-    pub body: Value,
-}
-
 /// Which events are asked for; all conditions hold together.
 #[derive(Clone, Debug, Default)]
 pub struct EventQuery {
@@ -112,7 +95,7 @@ const MAX_ANSWER_BYTES: usize = 16 << 20;
 #[derive(Debug, Default)]
 pub struct Found {
     /// Oldest first.
-    pub events: Vec<EventView>,
+    pub events: Vec<StoredEvent>,
     /// It was not looked further than this id: whoever wants the rest asks for what is before it, or after it if that
     /// was asked.
     pub looked_to: Option<i64>,
@@ -157,12 +140,12 @@ fn read(db: &Connection, query: &EventQuery, ids: Vec<i64>, mut looked_to: Optio
     let (mut events, mut bytes) = (Vec::with_capacity(ids.len()), 0);
     for id in ids {
         if bytes > MAX_ANSWER_BYTES {
-            looked_to = events.last().map(|event: &EventView| event.id);
+            looked_to = events.last().map(|event: &StoredEvent| event.id);
             break;
         }
         let read = statement.query_row([id], |row| {
             bytes += row.get_ref(8)?.as_bytes()?.len();
-            event_view(row)
+            stored_event(row)
         });
         events.extend(read.optional()?);
     }
@@ -203,9 +186,9 @@ fn lists(query: &EventQuery, bind: &mut impl FnMut(Sql) -> String) -> Result<Vec
     Ok(query.names.iter().map(&mut of_name).collect())
 }
 
-fn event_view(row: &Row) -> rusqlite::Result<EventView> {
+fn stored_event(row: &Row) -> rusqlite::Result<StoredEvent> {
     let body: Value = serde_json::from_str(row.get_ref(8)?.as_str()?).unwrap_or(Value::Null);
-    Ok(EventView {
+    Ok(StoredEvent {
         id: row.get(0)?,
         name: row.get(1)?,
         session_id: row.get(2)?,
@@ -229,7 +212,7 @@ pub fn replay(db: &Connection, after: i64, limit: usize) -> Result<Vec<(Event, i
     let mut rows = statement.query(rusqlite::params![after, limit as i64])?;
     let mut events = Vec::new();
     while let Some(row) = rows.next()? {
-        let view = event_view(row)?;
+        let view = stored_event(row)?;
         let flags: i64 = row.get(7)?;
         let facts = match row.get_ref(9)?.as_str_or_null()? {
             Some(text) => serde_json::from_str(text).unwrap_or_default(),
@@ -271,26 +254,26 @@ pub struct Page {
 }
 
 /// A part of a list, oldest first.
-#[derive(Debug, Default, PartialEq)]
-pub struct Listed {
-    pub rows: Vec<Value>,
+#[derive(Debug)]
+pub struct Listed<T> {
+    pub rows: Vec<T>,
     /// There is more: before this id, or after it if that was asked.
     pub next: Option<i64>,
 }
 
 /// A table with rows of agents, as it is listed.
-struct ListedTable {
+struct ListedTable<T> {
     name: &'static str,
     columns: &'static str,
     /// What pages follow each other by.
     cursor: &'static str,
     /// What the rows of a page follow each other by.
     order: &'static str,
-    object: fn(&Row) -> rusqlite::Result<Value>,
+    object: fn(&Row) -> rusqlite::Result<T>,
 }
 
-impl ListedTable {
-    fn list(&self, db: &Connection, page: Page) -> Result<Listed> {
+impl<T> ListedTable<T> {
+    fn list(&self, db: &Connection, page: Page) -> Result<Listed<T>> {
         let mut ids = self.ids(db, page)?;
         // One more than is wanted was looked for, to know whether there is more.
         let more = ids.len() > page.limit;
@@ -328,63 +311,86 @@ impl ListedTable {
 }
 
 /// What was said, oldest first.
-pub fn turns(db: &Connection, page: Page) -> Result<Listed> {
+pub fn turns(db: &Connection, page: Page) -> Result<Listed<StoredTurn>> {
     ListedTable {
         name: "turns",
         columns: "id, command_id, session_id, actor, intent, text, timestamp, timestamp_source, confidence, event_id",
         cursor: "timestamp, id",
         order: "timestamp, id",
         object: |row| {
-            Ok(json!({
-                "id": row.get::<_, i64>(0)?, "command_id": row.get::<_, Option<i64>>(1)?,
-                "session_id": row.get::<_, String>(2)?, "actor": row.get::<_, String>(3)?,
-                "intent": row.get::<_, String>(4)?, "text": row.get::<_, String>(5)?,
-                "timestamp": stamp(row.get(6)?), "timestamp_source": row.get::<_, String>(7)?,
-                "confidence": row.get::<_, String>(8)?, "event_id": row.get::<_, i64>(9)?,
-            }))
+            Ok(StoredTurn {
+                id: row.get(0)?,
+                command_id: row.get(1)?,
+                session_id: row.get(2)?,
+                actor: word(row, 3, Actor::from_word)?,
+                intent: word(row, 4, Intent::from_word)?,
+                text: row.get(5)?,
+                timestamp: Stamp(row.get(6)?),
+                timestamp_source: word(row, 7, TimestampSource::from_word)?,
+                confidence: word(row, 8, Confidence::from_word)?,
+                event_id: row.get(9)?,
+            })
         },
     }
     .list(db, page)
 }
 
 /// Units of work, oldest first.
-pub fn commands(db: &Connection, page: Page) -> Result<Listed> {
+pub fn commands(db: &Connection, page: Page) -> Result<Listed<StoredCommand>> {
     ListedTable {
         name: "commands",
         columns: "id, session_id, state, instruction, started_at, completed_at, confidence",
         cursor: "id",
         order: "started_at, id",
         object: |row| {
-            Ok(json!({
-                "id": row.get::<_, i64>(0)?, "session_id": row.get::<_, String>(1)?,
-                "state": row.get::<_, String>(2)?, "instruction": row.get::<_, Option<String>>(3)?,
-                "started_at": stamp(row.get(4)?), "completed_at": stamp(row.get(5)?),
-                "confidence": row.get::<_, String>(6)?,
-            }))
+            Ok(StoredCommand {
+                id: row.get(0)?,
+                session_id: row.get(1)?,
+                state: word(row, 2, CommandState::from_word)?,
+                instruction: row.get(3)?,
+                started_at: Stamp(row.get(4)?),
+                completed_at: row.get::<_, Option<i64>>(5)?.map(Stamp),
+                confidence: word(row, 6, Confidence::from_word)?,
+            })
         },
     }
     .list(db, page)
 }
 
 /// Steps of the state machine, oldest first.
-pub fn transitions(db: &Connection, page: Page) -> Result<Listed> {
+pub fn transitions(db: &Connection, page: Page) -> Result<Listed<StoredTransition>> {
     ListedTable {
         name: "transitions",
         columns: "id, command_id, from_state, to_state, actor, intent, valid, confidence, source, event_id, at, why",
         cursor: "id",
         order: "id",
         object: |row| {
-            Ok(json!({
-                "id": row.get::<_, i64>(0)?, "command_id": row.get::<_, Option<i64>>(1)?,
-                "from": row.get::<_, String>(2)?, "to": row.get::<_, String>(3)?,
-                "actor": row.get::<_, String>(4)?, "intent": row.get::<_, String>(5)?,
-                "valid": row.get::<_, bool>(6)?, "confidence": row.get::<_, String>(7)?,
-                "source": row.get::<_, String>(8)?, "event_id": row.get::<_, i64>(9)?,
-                "at": stamp(row.get(10)?), "why": row.get::<_, String>(11)?,
-            }))
+            Ok(StoredTransition {
+                id: row.get(0)?,
+                command_id: row.get(1)?,
+                from: word(row, 2, CommandStateOrIdle::from_word)?,
+                to: word(row, 3, CommandStateOrIdle::from_word)?,
+                actor: word(row, 4, Actor::from_word)?,
+                intent: word(row, 5, Intent::from_word)?,
+                valid: row.get(6)?,
+                confidence: word(row, 7, Confidence::from_word)?,
+                source: word(row, 8, Source::from_word)?,
+                event_id: row.get(9)?,
+                at: Stamp(row.get(10)?),
+                why: row.get(11)?,
+            })
         },
     }
     .list(db, page)
+}
+
+/// A column that holds one of an enum's words.
+fn word<T>(row: &Row, column: usize, read: fn(&str) -> Option<T>) -> rusqlite::Result<T> {
+    let text: String = row.get(column)?;
+    read(&text).ok_or_else(|| {
+        let why = format!("unknown word {text:?}");
+        rusqlite::Error::FromSqlConversionFailure(column, rusqlite::types::Type::Text, why.into())
+    })
 }
 
 /// Where the reader of transcripts stopped, for every one it knows.

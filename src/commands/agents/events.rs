@@ -1,4 +1,4 @@
-//! `headspace events`: history and live tail of the raw events.
+//! `headspace events`: the raw events, stored ones and new ones.
 
 use crate::view::client;
 use crate::view::client::Client;
@@ -8,10 +8,11 @@ use headspace_core::numbers::duration;
 use headspace_core::stamp::Stamp;
 use headspace_core::text;
 use headspace_core::text::one_line;
+use headspace_core::wire::{EventsPage, StoredEvent};
 use headspace_platform::clock::WallClock;
 use headspace_platform::clock::local_clock;
 use headspace_platform::config::Config;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::io::Write;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -22,25 +23,25 @@ use std::time::Duration;
     after_help = "Examples:\n  headspace events --follow --agent api\n  headspace events --type PermissionRequest --since 2h\n  headspace events --grep 'cargo test' --json"
 )]
 pub struct EventsArgs {
-    /// Go on with what comes
+    /// Keep printing events as they come
     #[arg(long, short)]
     follow: bool,
     /// Only this agent (id, or the beginning of a name, project or session id)
     #[arg(long)]
     agent: Option<String>,
-    /// Only this kind of event
+    /// Only events of this type
     #[arg(long = "type", value_name = "EVENT")]
     kind: Option<String>,
-    /// Only events with these words in them
+    /// Only events that contain these words
     #[arg(long, value_name = "WORDS")]
     grep: Option<String>,
-    /// Only what happened within this time: 90s, 10m, 2h, 1d
+    /// Only events of the last 90s, 10m, 2h, 1d
     #[arg(long, value_name = "TIME", value_parser = parse_span)]
     since: Option<Duration>,
-    /// How many at most
+    /// Print at most this many stored events
     #[arg(long, short = 'n', default_value_t = 50)]
     lines: usize,
-    /// One JSON object per line
+    /// Print one JSON object per line
     #[arg(long)]
     json: bool,
 }
@@ -74,21 +75,20 @@ pub fn run(args: &EventsArgs) -> Result<ExitCode> {
     let oldest = args.since.map(|span| Stamp::now().minus(span));
     let style = Style::for_stdout();
     let mut last_id = 0;
-    // To follow on from the newest, it must be known even if it is not shown.
+    // The newest event must be known even if it is not shown: what follows comes after it.
     let mut events = newest(&client, &query, args.lines.max(1)).context(AWAY)?;
-    events.sort_by_key(|event| event["id"].as_i64());
+    events.sort_by_key(|event| event.id);
     if args.lines == 0 {
-        last_id = events.iter().filter_map(|event| event["id"].as_i64()).max().unwrap_or(0);
+        last_id = events.iter().map(|event| event.id).max().unwrap_or(0);
         events.clear();
     }
     loop {
         for event in &events {
-            last_id = last_id.max(event["id"].as_i64().unwrap_or(0));
-            let at = event["at"].as_str().and_then(Stamp::parse);
-            if oldest.zip(at).is_some_and(|(oldest, at)| at < oldest) {
+            last_id = last_id.max(event.id);
+            if oldest.is_some_and(|oldest| event.at < oldest) {
                 continue;
             }
-            let text = if args.json { text::json(event, false) } else { line(event, at, style) };
+            let text = if args.json { text::json(&json!(event), false) } else { line(event, style) };
             // A closed pipe (`| head`) ends it quietly.
             if writeln!(std::io::stdout(), "{text}").is_err() {
                 return Ok(ExitCode::SUCCESS);
@@ -98,28 +98,24 @@ pub fn run(args: &EventsArgs) -> Result<ExitCode> {
             return Ok(ExitCode::SUCCESS);
         }
         std::thread::sleep(Duration::from_millis(300));
-        // A server that restarts is waited for: events come later, none is left out.
-        events = client
-            .get(&format!("/api/events?after={last_id}&limit=1000{query}"))
-            .ok()
-            .and_then(|mut answer: Value| answer["events"].take().as_array().cloned())
-            .unwrap_or_default();
-        events.sort_by_key(|event| event["id"].as_i64());
+        // While the server restarts, this waits: its events come later, and none is left out.
+        let page = client.get::<EventsPage>(&format!("/api/events?after={last_id}&limit=1000{query}"));
+        events = page.map(|page| page.events).unwrap_or_default();
+        events.sort_by_key(|event| event.id);
     }
 }
 
-/// The server searches a part of the store at a time.
-fn newest(client: &Client, query: &str, lines: usize) -> Result<Vec<Value>> {
+/// The server searches one part of the store per request.
+fn newest(client: &Client, query: &str, lines: usize) -> Result<Vec<StoredEvent>> {
     let mut events = Vec::new();
     let mut before = String::new();
     loop {
         let limit = (lines - events.len()).min(EVENTS_PER_REQUEST);
-        let mut answer: Value = client.get(&format!("/api/events?limit={limit}{query}{before}"))?;
-        let page = answer["events"].take().as_array_mut().map(std::mem::take).unwrap_or_default();
-        let oldest = page.iter().filter_map(|event| event["id"].as_i64()).min();
-        let full = page.len() == limit;
-        events.extend(page);
-        match answer["looked_to"].as_i64().or(oldest.filter(|_| full)) {
+        let page: EventsPage = client.get(&format!("/api/events?limit={limit}{query}{before}"))?;
+        let oldest = page.events.iter().map(|event| event.id).min();
+        let full = page.events.len() == limit;
+        events.extend(page.events);
+        match page.looked_to.or(oldest.filter(|_| full)) {
             Some(id) if events.len() < lines => before = format!("&before={id}"),
             _ => return Ok(events),
         }
@@ -152,21 +148,20 @@ fn percent_encoded(text: &str) -> String {
 }
 
 /// `10:02:11  12 s ago  api#3  PreToolUse  Bash: npm test`
-fn line(event: &Value, at: Option<Stamp>, style: Style) -> String {
-    let text = |name: &str| event[name].as_str().unwrap_or("");
-    let clock = at.map_or(String::new(), local_clock);
-    let ago = at.map_or(String::new(), |at| format!("{} ago", duration(Stamp::now().since(at))));
-    let agent = event["agent_id"].as_i64().map_or(String::new(), |id| format!("#{id}"));
+fn line(event: &StoredEvent, style: Style) -> String {
+    let clock = local_clock(event.at);
+    let ago = format!("{} ago", duration(Stamp::now().since(event.at)));
+    let agent = event.agent_id.map_or(String::new(), |id| format!("#{id}"));
     format!(
         "{} {:>9}  {agent:<5} {:<20} {}",
         style.dim(&clock),
         style.dim(&ago),
-        one_line(text("name"), 20),
-        one_line(&about(&event["body"]), 110)
+        one_line(&event.name, 20),
+        one_line(&about(&event.body), 110)
     )
 }
 
-/// The field of a payload that says most.
+/// The field of a payload that says the most.
 fn about(body: &Value) -> String {
     let tool = body["tool_name"].as_str().map(|tool| format!("{tool}: ")).unwrap_or_default();
     let input = &body["tool_input"];

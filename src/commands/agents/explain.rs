@@ -1,19 +1,18 @@
-//! `headspace explain`: why an agent is in its state, from the facts.
+//! `headspace explain`: why an agent is in its state, by its stored steps.
 
 use crate::view::client;
 use crate::view::client::Client;
 use crate::view::style::Style;
 use anyhow::{Context, Result};
-use headspace_core::model::{Actor, AgentView, CommandStateOrIdle, Confidence, Intent, Source};
-use headspace_core::stamp::Stamp;
+use headspace_core::model::AgentView;
 use headspace_core::text;
 use headspace_core::text::{one_line, strip_control};
+use headspace_core::wire::{StoredTransition, TransitionsPage};
 use headspace_platform::clock::local_clock;
 use headspace_platform::config::Config;
-use serde::Deserialize;
 use std::process::ExitCode;
 
-/// Say why an agent is in its state
+/// Explain why an agent is in its state
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Example:\n  headspace explain api\n  attention since 10:02:11: PermissionRequest Bash 'npm test' (hook, high), not closed since"
@@ -21,47 +20,32 @@ use std::process::ExitCode;
 pub struct ExplainArgs {
     /// Id, or the beginning of a name, project or session id
     agent: String,
-    /// How many steps back
+    /// Show at most this many steps
     #[arg(long, default_value_t = 8)]
     steps: usize,
-    /// As JSON
+    /// Print as JSON
     #[arg(long)]
     json: bool,
-}
-
-/// A step as the server tells it.
-#[derive(Deserialize)]
-struct Step {
-    from: CommandStateOrIdle,
-    to: CommandStateOrIdle,
-    actor: Actor,
-    intent: Intent,
-    valid: bool,
-    confidence: Confidence,
-    source: Source,
-    at: Stamp,
-    why: String,
 }
 
 pub fn run(args: &ExplainArgs) -> Result<ExitCode> {
     let client = Client::new(&Config::load()?);
     let agents = client.agents(true).context("could not reach the server: `headspace up` starts it")?;
     let agent = client::find(&agents, &args.agent)?;
-    // Not only those that are shown: the last valid one may lie further back.
+    // More than are shown: the last valid one may be further back.
     let path = format!("/api/agents/{}/transitions?limit={}", agent.id, args.steps.max(200));
-    let mut answer: serde_json::Value = client.get(&path)?;
+    let TransitionsPage { transitions, .. } = client.get(&path)?;
     if args.json {
-        let value = serde_json::json!({"agent": agent, "transitions": answer["transitions"].take()});
+        let value = serde_json::json!({"agent": agent, "transitions": transitions});
         println!("{}", text::json(&value, true));
         return Ok(ExitCode::SUCCESS);
     }
-    let transitions: Vec<Step> = serde_json::from_value(answer["transitions"].take())?;
-    print!("{}", story(agent, &transitions, args.steps));
+    print!("{}", explanation(agent, &transitions, args.steps));
     Ok(ExitCode::SUCCESS)
 }
 
-/// The headline says what is and since when; below it the last steps, newest first.
-fn story(agent: &AgentView, transitions: &[Step], steps: usize) -> String {
+/// The headline has the state and its reason; below it are the last steps, newest first.
+fn explanation(agent: &AgentView, transitions: &[StoredTransition], steps: usize) -> String {
     let style = Style::for_stdout();
     let mut text =
         format!("{}\n", style.bold(&format!("{} {}", agent.group.glyph(), one_line(&agent.name, 80))));
@@ -88,7 +72,7 @@ fn story(agent: &AgentView, transitions: &[Step], steps: usize) -> String {
             step.confidence
         ),
         (None, None) => format!(
-            "since {}: its first sign ({}, {})",
+            "since {}: its first event ({}, {})",
             local_clock(agent.source_at),
             agent.source,
             agent.confidence

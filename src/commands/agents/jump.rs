@@ -1,4 +1,4 @@
-//! `headspace next` and `headspace jump`: to the right terminal, or nowhere.
+//! `headspace next` and `headspace jump`: focus the right terminal, or none.
 
 use crate::view::board::{Board, Include};
 use crate::view::client;
@@ -18,7 +18,7 @@ use std::process::ExitCode;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example (tmux.conf: prefix + n):\n  bind n run-shell 'headspace next'")]
 pub struct NextArgs {
-    /// Only say which one it is
+    /// Only print which agent it is
     #[arg(long)]
     print: bool,
 }
@@ -33,7 +33,7 @@ pub struct JumpArgs {
 
 pub fn next(args: &NextArgs) -> Result<ExitCode> {
     let overview = client::overview(&Config::load()?, false)?;
-    let board = Board::new(model::rows(overview.agents.clone(), Stamp::now()), Include::default());
+    let board = Board::new(model::rows(&overview.agents, Stamp::now()), Include::default());
     match board.next().and_then(|row| overview.agents.iter().find(|agent| agent.id == row.id)) {
         None => {
             println!("nobody needs you");
@@ -62,11 +62,11 @@ fn go(agent: &AgentView) -> Result<ExitCode> {
     }
 }
 
-/// What a person needs to find it by hand.
+/// What a person needs to find the agent by hand.
 fn whereabouts(agent: &AgentView) -> String {
     let mut text =
         format!("{} {} ({})", agent.group.glyph(), text::one_line(&agent.name, 60), agent.group.label());
-    let about = text::one_line(agent.about().unwrap_or_default(), 120);
+    let about = text::one_line(&agent.about(), 120);
     for (label, value) in [
         ("", Some(about)),
         ("in ", agent.cwd.clone()),

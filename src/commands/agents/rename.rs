@@ -1,9 +1,10 @@
-//! `headspace rename`
+//! `headspace rename`: a name that a person gave an agent.
 
 use crate::view::client;
 use crate::view::client::Client;
 use anyhow::{Context, Result};
 use headspace_core::text;
+use headspace_core::wire::AgentChanged;
 use headspace_platform::config::Config;
 use serde_json::json;
 use std::process::ExitCode;
@@ -11,12 +12,12 @@ use std::process::ExitCode;
 /// Give an agent a name of your own
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Examples:\n  headspace rename 3 'auth rewrite'\n  headspace rename 3 ''      # the automatic name again"
+    after_help = "Examples:\n  headspace rename 3 'auth rewrite'\n  headspace rename 3 ''      # restores the automatic name"
 )]
 pub struct RenameArgs {
     /// Id, or the beginning of a name, project or session id
     agent: String,
-    /// The new name; empty for the automatic one
+    /// The new name; an empty one restores the automatic name
     name: String,
 }
 
@@ -24,7 +25,7 @@ pub fn run(args: &RenameArgs) -> Result<ExitCode> {
     let client = Client::new(&Config::load()?);
     let agents = client.agents(true).context("could not reach the server: `headspace up` starts it")?;
     let agent = client::find(&agents, &args.agent)?;
-    client.post(&format!("/api/agents/{}/name", agent.id), &json!({"name": args.name}))?;
+    client.post::<AgentChanged>(&format!("/api/agents/{}/name", agent.id), &json!({"name": args.name}))?;
     println!(
         "{} is now {}",
         text::one_line(&agent.name, 60),

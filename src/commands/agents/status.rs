@@ -21,25 +21,25 @@ use std::time::Duration;
 
 /// Show every agent, the ones that need you first
 ///
-/// Works with the server down, from what was last known.
+/// If the server does not run, the agents are shown as they were stored last.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Examples:\n  headspace status\n  headspace status --short        # !2 *4 +1\n  headspace status --exit-code    # 10 when something needs you\n\ntmux.conf:\n  set -g status-right '#(headspace status --tmux)'"
+    after_help = "Examples:\n  headspace status\n  headspace status --short        # !2 *4 +1\n  headspace status --exit-code    # 10 if an agent needs you\n\ntmux.conf:\n  set -g status-right '#(headspace status --tmux)'"
 )]
 pub struct StatusArgs {
-    /// Everything as JSON (`version` changes when a field's meaning does)
+    /// Print everything as JSON (`version` changes when the meaning of a field does)
     #[arg(long, group = "form")]
     json: bool,
-    /// One word for prompts and bars: !2 *4 +1
+    /// Print the counts only, for prompts and bars: !2 *4 +1
     #[arg(long, group = "form")]
     short: bool,
-    /// As --short, in tmux colours
+    /// Like --short, in tmux colors
     #[arg(long, group = "form")]
     tmux: bool,
-    /// One line of JSON for waybar's custom module
+    /// Print one line of JSON for a custom module of waybar
     #[arg(long, group = "form")]
     waybar: bool,
-    /// Also show ended agents and runs without a person
+    /// Also show ended agents and headless runs (`claude -p`)
     #[arg(long, short)]
     all: bool,
     /// Only agents of this client (claude, codex, …)
@@ -48,12 +48,12 @@ pub struct StatusArgs {
     /// Refresh every second until interrupted
     #[arg(long, short)]
     watch: bool,
-    /// Exit with 10 if something needs you
+    /// Exit with 10 if an agent needs you
     #[arg(long)]
     exit_code: bool,
 }
 
-/// The exit code of `--exit-code` when somebody waits.
+/// The exit code of `--exit-code` when an agent waits for you.
 const NEEDS_YOU: u8 = 10;
 
 pub fn run(args: &StatusArgs) -> Result<ExitCode> {
@@ -64,7 +64,7 @@ pub fn run(args: &StatusArgs) -> Result<ExitCode> {
             let mut overview = client::overview(&config, true)?;
             overview.agents.retain(|agent| args.client.as_ref().is_none_or(|name| agent.client == *name));
             let text = as_json(&overview);
-            (text, Board::new(model::rows(overview.agents, Stamp::now()), show))
+            (text, Board::new(model::rows(&overview.agents, Stamp::now()), show))
         } else {
             let list = client::agent_list(&config, args.all)?;
             let (about, mut rows) = (list.about, list.rows);
@@ -74,7 +74,7 @@ pub fn run(args: &StatusArgs) -> Result<ExitCode> {
         };
         let mut out = std::io::stdout().lock();
         if args.watch && std::io::stdout().is_terminal() {
-            // Home, then clear to the end: no flicker of an empty screen.
+            // Home, then clear to the end: an empty screen would flicker.
             write!(out, "\x1b[H\x1b[J")?;
         }
         if out.write_all(text.as_bytes()).and_then(|()| out.flush()).is_err() || !args.watch {
@@ -88,7 +88,7 @@ pub fn run(args: &StatusArgs) -> Result<ExitCode> {
 
 fn as_json(overview: &Overview) -> String {
     let mut agents: Vec<&AgentView> = overview.agents.iter().collect();
-    agents.sort_by_cached_key(|agent| agent.rank());
+    agents.sort_by_cached_key(|agent| agent.order());
     let value = json!({
         "version": 1, "server_running": overview.receiver.is_some(), "url": overview.url,
         "receiver": overview.receiver, "agents": agents,
@@ -123,10 +123,12 @@ fn waybar(board: &Board) -> String {
     let lines: Vec<String> = board
         .rows
         .iter()
-        .map(|row| format!("{} {}: {}", row.group.glyph(), one_line(&row.name, 40), one_line(&row.about, 80)))
+        .map(|row| {
+            format!("{} {}: {}", row.group.glyph(), one_line(&row.name, 40), one_line(&row.summary.about, 80))
+        })
         .collect();
     let class = Group::ALL.iter().find(|group| board.count(**group) > 0).map_or("idle", |group| group.word());
-    // Waybar reads a tooltip as Pango markup: an ask with `&&` in it would leave it empty.
+    // Waybar reads a tooltip as Pango markup: an ask that contains `&&` would leave it empty.
     json!({"text": board.short(), "tooltip": text::markup(&lines.join("\n")), "class": class}).to_string()
 }
 
@@ -134,7 +136,8 @@ fn waybar(board: &Board) -> String {
 fn screen(origin: &Origin, board: &Board, style: Style, now: Stamp) -> String {
     let mut out = String::new();
     let width = width();
-    let name_width = board.rows.iter().map(|row| board::titled(row).chars().count()).max().unwrap_or(0).clamp(8, 28);
+    let name_width =
+        board.rows.iter().map(|row| board::titled(row).chars().count()).max().unwrap_or(0).clamp(8, 28);
     for row in &board.rows {
         out.push_str(&line(row, name_width, width, style));
         for subagent in &row.subagents {
@@ -146,9 +149,9 @@ fn screen(origin: &Origin, board: &Board, style: Style, now: Stamp) -> String {
     }
     if board.rows.is_empty() {
         let before = origin.receiver.as_ref().is_some_and(|receiver| receiver.events_received > 0);
-        out.push_str(if before { "No agent runs now." } else { "No agent yet." });
+        out.push_str(if before { "No agent is running." } else { "No agent yet." });
         out.push_str(" Start `claude` anywhere: it shows up here with its first event.\n");
-        out.push_str("Nothing shows? `headspace doctor` says why.\n");
+        out.push_str("Nothing shows up? `headspace doctor` says why.\n");
     }
     out.push_str(&style.dim(&footer(origin, board, now)));
     out.push('\n');
@@ -157,11 +160,11 @@ fn screen(origin: &Origin, board: &Board, style: Style, now: Stamp) -> String {
 
 fn line(row: &Row, name_width: usize, width: usize, style: Style) -> String {
     let name = one_line(&board::titled(row), name_width);
-    let age = board::age_words(row);
+    let age = row.age_phrase();
     let context = row.context.map_or(String::new(), |percent| format!("{percent:.0} %"));
     let room = width.saturating_sub(name_width + 2 + 2 + 14 + 7).max(20);
-    let about = one_line(&row.about, room);
-    let word = if about.is_empty() { row.group.label().to_owned() } else { about };
+    let about = one_line(&row.summary.about, room);
+    let word = if about.is_empty() { row.summary.label.clone() } else { about };
     let head = format!("{} {name:<name_width$}", row.group.glyph());
     let text = format!("{word:<room$}");
     let (head, text) = match row.group {

@@ -1,4 +1,4 @@
-//! `headspace wake` and `headspace notify-when`: finished workers can call their conductor.
+//! `headspace wake` and `headspace notify-when`: an agent that is done can wake the one that waits for it.
 
 use crate::view::client;
 use crate::view::client::Client;
@@ -12,22 +12,22 @@ use std::process::ExitCode;
 
 /// Type a message into an agent's own tmux pane
 ///
-/// As one paste, then Enter; only if the pane still runs that agent and nothing is half-typed there.
+/// Pastes the text and presses Enter, but only if that agent still runs in the pane and its input box is empty.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  headspace wake conductor 'The tests are green, go on.'")]
 pub struct WakeArgs {
     /// Id, or the beginning of a name, project or session id
     agent: String,
-    /// What to type
+    /// The text to type
     text: String,
-    /// Also if something is half-typed there
+    /// Type it even if the input box is not empty
     #[arg(long)]
     force: bool,
 }
 
 /// Wait until an agent is done or needs you, then wake another one
 ///
-/// Runs until it happens; put `&` behind it to go on meanwhile.
+/// Runs until the condition holds; add `&` to keep using your shell.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  headspace notify-when worker done --wake conductor &")]
 pub struct NotifyWhenArgs {
@@ -39,10 +39,10 @@ pub struct NotifyWhenArgs {
     /// The agent to wake
     #[arg(long, value_name = "AGENT")]
     wake: String,
-    /// What to type there (default: who is done)
+    /// The text to type there (default: which agent is done)
     #[arg(long)]
     text: Option<String>,
-    /// Also if something is half-typed there
+    /// Type it even if the input box is not empty
     #[arg(long)]
     force: bool,
 }
@@ -84,7 +84,7 @@ pub fn notify_when(args: &NotifyWhenArgs) -> Result<ExitCode> {
     let client = Client::new(&Config::load()?);
     let down = "could not reach the server: `headspace up` starts it";
     let watched = client::find(&client.agents(false).context(down)?, &args.agent)?.clone();
-    // Whoever is to be woken must exist now, not in an hour.
+    // The agent to wake must exist now, not only in an hour.
     let target = client::find(&client.agents(false).context(down)?, &args.wake)?.id;
     wait_until(&client, &watched, args.condition)?;
     let agents = client.agents(false).context(down)?;
@@ -106,8 +106,8 @@ fn done_word(condition: Condition) -> &'static str {
     }
 }
 
-/// Follows the stream of one agent's changes. The stream is opened before the state is looked at, so that
-/// nothing that happens in between is missed.
+/// Follows the changes of one agent. The stream is opened before the state is read, so that no change is missed in
+/// between.
 fn wait_until(client: &Client, agent: &AgentView, condition: Condition) -> Result<()> {
     loop {
         let stream = client

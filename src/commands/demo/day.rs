@@ -1,24 +1,24 @@
-//! The made-up day: who is there, what they have done, what they do next.
+//! The made-up day: the personas, what they have done, and what they do next.
 
 use Act::*;
 
-/// Somebody who works: one Claude Code session in one checkout.
+/// One Claude Code session in one checkout.
 pub struct Persona {
     pub key: &'static str,
     pub title: &'static str,
     pub project: &'static str,
-    /// Its checkout; another name than the project's is a worktree of it.
+    /// Its checkout; if the name differs from the project's, it is a worktree.
     pub dir: &'static str,
     pub branch: &'static str,
     pub pane: &'static str,
     pub model: &'static str,
-    /// How full its context is in the end, and what it has cost by then.
+    /// How full its context is at the end of the day, and what it has cost by then.
     pub percent: u8,
     pub cost: f64,
     pub headless: bool,
 }
 
-/// What a persona does. Tools are given as (name, what about, seconds).
+/// What a persona does. Tool calls are given as (name, input, seconds).
 pub enum Act {
     Start,
     Prompt(&'static str),
@@ -31,7 +31,7 @@ pub enum Act {
     Question(&'static str, &'static [&'static str]),
     Answer,
     Stop(&'static str),
-    /// The turn ends, a shell command goes on behind it.
+    /// The turn ends, a shell command keeps running in the background.
     StopBehind(&'static str, &'static str),
     Fail(&'static str, &'static str),
     /// Subagents: id and type, then as above.
@@ -39,7 +39,7 @@ pub enum Act {
     HelperCall(&'static str, &'static str, &'static str, &'static str, f64),
     HelperBegin(&'static str, &'static str, &'static str, &'static str),
     HelperDone(&'static str, &'static str, &'static str),
-    /// Context and cost, as a share of what they are in the end.
+    /// Context and cost, as a share of what they are at the end of the day.
     Figures(f64),
     Seen,
     End,
@@ -67,7 +67,7 @@ pub const CAST: &[Persona] = &[
 const MINUTE: u64 = 60;
 const HOUR: u64 = 3600;
 
-/// What has happened so far: (seconds ago, what).
+/// What has happened so far: (seconds ago, act).
 #[rustfmt::skip]
 pub const PAST: &[(&str, &[(u64, Act)])] = &[
     ("login", &[
@@ -192,10 +192,10 @@ pub const PAST: &[(&str, &[(u64, Act)])] = &[
     ]),
 ];
 
-/// What the days before were made of: (persona, hours into the day's distance).
+/// The errands of the days before: (persona, hours before the demo's time of day).
 pub const ERRANDS: &[(&str, u64)] = &[("infra", 1), ("audit", 2), ("notes", 3), ("spike", 5), ("docs", 6)];
 
-/// One errand: (seconds into it, later by the human's patience, what).
+/// One errand: (seconds after its start, whether it also waits for the human, act).
 #[rustfmt::skip]
 pub const ERRAND: &[(u64, bool, Act)] = &[
     (0, false, Start),
@@ -208,7 +208,7 @@ pub const ERRAND: &[(u64, bool, Act)] = &[
     (900, true, End),
 ];
 
-/// What happens next, over and over: (seconds into the round, persona, what).
+/// What happens next, in rounds: (seconds after the start of the round, persona, act).
 #[rustfmt::skip]
 pub const NEXT: &[(f64, &str, Act)] = &[
     (4.0, "lint", Call("Grep", "unwrap\\(\\)", 0.3)),

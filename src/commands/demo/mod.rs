@@ -1,7 +1,7 @@
-//! `headspace demo`: the dashboard with a made-up day, for who has no Claude at hand.
+//! `headspace demo`: the dashboard with a made-up day, for those who have no Claude at hand.
 //!
-//! A server of its own (free port, temporary store) gets the day of a few agents as hook events, the past at once
-//! with its real distance in time, then what happens next at its real pace, again and again until it is stopped.
+//! A private server (free port, temporary store) gets the day of a few agents as hook events: the past at once, with time
+//! stamps of the past, then the rest as it happens, again and again until the demo is stopped.
 
 mod day;
 mod payload;
@@ -18,17 +18,17 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
-/// Show the dashboard with a made-up day of several agents
+/// Show the dashboard with made-up agents at work
 ///
-/// Starts a private server on a free port with a temporary store, and removes both when it is stopped. Neither
-/// your sessions nor your settings are touched.
+/// Starts a private server with a temporary store and removes both when you stop it. Your sessions and settings are not
+/// touched.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  headspace demo\n  headspace demo --port 6060 --no-open")]
 pub struct DemoArgs {
-    /// Port to listen on, if not any free one
+    /// Port to listen on; 0 means any free port
     #[arg(long, default_value_t = 0)]
     port: u16,
-    /// Only print the address
+    /// Print the address without opening a browser
     #[arg(long)]
     no_open: bool,
 }
@@ -42,10 +42,10 @@ pub fn run(args: &DemoArgs) -> Result<ExitCode> {
     let mut player = Player::new(server.url.clone(), &place.root);
     day::CAST.iter().try_for_each(|persona| persona.settle(&place.root))?;
     player.play_past(Stamp::now())?;
-    // Whoever only wanted the address may have stopped listening: no reason to end.
+    // A reader that only wanted the address may have closed the pipe: the demo goes on.
     let _ = writeln!(
         std::io::stdout(),
-        "{}\nA made-up day, live. Ctrl-C ends it and removes every trace.",
+        "{}\nA made-up day, live. Ctrl-C ends it and removes all of its files.",
         server.url
     );
     if !args.no_open {
@@ -69,7 +69,7 @@ pub fn run(args: &DemoArgs) -> Result<ExitCode> {
     }
 }
 
-/// What happens next, at its real pace, for as long as anybody watches.
+/// What happens next, at its real pace, until the demo is stopped.
 async fn play_on(player: &mut Player) -> Result<()> {
     loop {
         let begin = Instant::now();
@@ -97,7 +97,7 @@ async fn asked_to_stop() -> Result<()> {
     tokio::signal::ctrl_c().await.context("could not listen for signals")
 }
 
-/// The directory everything of a demo lives in; it goes when the demo goes.
+/// The directory that holds all files of a demo; removed when the demo ends.
 struct DemoDir {
     root: PathBuf,
 }
@@ -106,7 +106,7 @@ impl DemoDir {
     fn make() -> Result<DemoDir> {
         let root = config::temp_dir().join(format!("headspace-demo-{}", std::process::id()));
         files::private_dir(&root)?;
-        // The user's desktop and transcripts are none of the demo's business.
+        // The demo must not ring on the user's desktop.
         let config = root.join("config/headspace");
         files::private_dir(&config)?;
         fs::write(config.join("config.jsonc"), r#"{ "notifications": { "desktop": false } }"#)?;
@@ -157,12 +157,12 @@ impl DemoServer {
                 return Ok(url.to_owned());
             }
             if self.child.try_wait()?.is_some() {
-                let why = said.lines().last().unwrap_or("it ended without a word").to_owned();
+                let why = said.lines().last().unwrap_or("it ended without a message").to_owned();
                 bail!("could not start the demo's server: {why}");
             }
             std::thread::sleep(Duration::from_millis(10));
         }
-        bail!("could not start the demo's server: it does not say where it listens")
+        bail!("could not start the demo's server: it did not say where it listens")
     }
 }
 

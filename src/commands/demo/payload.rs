@@ -1,4 +1,4 @@
-//! Acts ▶ the hook events Claude Code would have sent.
+//! Acts ▶ the hook events that Claude Code would send for them.
 
 use crate::commands::demo::day;
 use crate::commands::demo::day::{Act, Persona};
@@ -12,7 +12,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Where the day is played: knows what each persona has open, and delivers.
+/// Plays the day: remembers the open call of each persona, and delivers the events.
 pub struct Player {
     url: String,
     root: PathBuf,
@@ -28,16 +28,16 @@ struct OpenCall {
     input: Value,
     id: String,
     at: Stamp,
-    /// It waits for a person, not for its own end.
+    /// It waits for a person, not for the end of the tool.
     asked: bool,
 }
 
-/// How long the demo's own server may take.
+/// How long the demo's server may take to answer.
 const ANSWER_WITHIN: Duration = Duration::from_secs(5);
 /// How long a call takes once it is allowed.
 const ALLOWED_CALL_TAKES: Duration = Duration::from_millis(1840);
 
-/// One event: its slug, when it happened, and what is special about it.
+/// One event: its slug, its time, and the fields beside the common ones.
 type DemoEvent = (&'static str, Stamp, Value);
 
 impl Player {
@@ -54,7 +54,7 @@ impl Player {
         }
         for (index, (persona, hour)) in day::ERRANDS.iter().enumerate() {
             for day_before in 1..=6 {
-                // A little different every day, the same in every demo.
+                // A little different each day, but the same in every demo.
                 let start = day_before * 86_400 + hour * 3600 + (index as u64 * 37 + day_before * 911) % 1800;
                 let patience = 60 + (index as u64 * 131 + day_before * 197) % 420;
                 past.extend(day::ERRAND.iter().map(|(after, waits, act)| {
@@ -69,7 +69,7 @@ impl Player {
         Ok(())
     }
 
-    /// One act of one persona, begun at `at`.
+    /// One act of one persona, which begins at `at`.
     pub fn play(&mut self, key: &str, act: &'static Act, at: Stamp) -> Result<()> {
         let Some(persona) = day::CAST.iter().find(|persona| persona.key == key) else { return Ok(()) };
         for (slug, at, special) in self.lines(persona, act, at) {
@@ -161,7 +161,7 @@ impl Player {
         vec![begin, (slug, at, by_helper(special, by))]
     }
 
-    /// A call that needs a person: the request follows at once and has no id, as in the real client.
+    /// A call that needs a person. As in the real client, the request follows at once and has no id.
     fn asks(
         &mut self,
         persona: &'static Persona,
@@ -204,7 +204,7 @@ impl Player {
         Ok(())
     }
 
-    /// As if somebody had opened the agent in the dashboard.
+    /// As if a person had opened the agent in the dashboard.
     fn look_at(&self, session: &str) -> Result<()> {
         let mut answer = self.http.get(format!("{}/api/agents?all=1", self.url)).call()?;
         let agents: Value = serde_json::from_str(&answer.body_mut().read_to_string()?)?;
@@ -237,7 +237,7 @@ fn by_helper(mut special: Value, by: By) -> Value {
     special
 }
 
-/// What the tool was called with, in the tool's own words.
+/// The tool's input, with the field names of the tool.
 fn input(tool: &str, what: &str) -> Value {
     match tool {
         "Bash" => json!({"command": what, "description": what}),
@@ -256,7 +256,7 @@ fn choice(question: &str, options: &[&str]) -> Value {
 }
 
 fn end(open: &OpenCall, at: Stamp, error: Option<&str>) -> DemoEvent {
-    // As the client counts it: the time somebody took to say yes is not the tool's.
+    // The client does not count the time a person took to say yes.
     let took = if open.asked { ALLOWED_CALL_TAKES } else { at.since(open.at) };
     let mut special = json!({
         "tool_name": open.tool,
@@ -281,7 +281,7 @@ fn stop(text: &str, background: Value) -> Value {
     json!({"stop_hook_active": false, "last_assistant_message": text, "background_tasks": background, "session_crons": []})
 }
 
-/// What the client tells its status line; `share` of what the persona ends the day with.
+/// What the client passes to its status line; `share` of what the persona ends the day with.
 fn status_line(persona: &Persona, share: f64) -> Value {
     let tokens = (200_000.0 * f64::from(persona.percent) / 100.0 * share) as u64;
     json!({
@@ -294,7 +294,7 @@ fn status_line(persona: &Persona, share: f64) -> Value {
 }
 
 impl Persona {
-    /// The same in every demo, and shaped like the client's.
+    /// A session id that is the same in every demo and has the client's format.
     fn session(&self) -> String {
         let sum = fnv1a(START, self.key.as_bytes());
         format!("{:08x}-{:04x}-4d3a-9e0b-{:012x}", sum >> 32, sum >> 16 & 0xffff, sum & 0xffff_ffff_ffff)
@@ -327,7 +327,7 @@ mod tests {
     use std::collections::HashSet;
 
     #[test]
-    fn every_act_has_its_actor_and_every_actor_a_seat_of_its_own() {
+    fn every_act_names_a_persona_and_no_two_personas_share_a_directory() {
         let keys: HashSet<_> = day::CAST.iter().map(|persona| persona.key).collect();
         let dirs: HashSet<_> = day::CAST.iter().map(|persona| persona.dir).collect();
         let sessions: HashSet<_> = day::CAST.iter().map(Persona::session).collect();

@@ -30,8 +30,8 @@ pub fn client(_: &CheckInput) -> Vec<Finding> {
     match claude::version() {
         Some(version) => vec![Finding::ok(format!("Claude Code {version} ({})", short(&path)))],
         None => vec![Finding::warn(
-            format!("{} does not tell its version", short(&path)),
-            "run `claude --version` and see",
+            format!("{} does not print its version", short(&path)),
+            "run `claude --version` to see why",
         )],
     }
 }
@@ -42,7 +42,7 @@ pub fn configuration(input: &CheckInput) -> Vec<Finding> {
         Ok(_) if path.exists() => {
             let unknown = keys::unknown(&headspace_platform::files::read_text(&path).unwrap_or_default());
             let fix = || format!("correct or remove it in {}", short(&path));
-            let said = |key: &String| Finding::warn(format!("`{key}` is no setting of headspace's"), fix());
+            let said = |key: &String| Finding::warn(format!("unknown setting `{key}`"), fix());
             let mut findings: Vec<Finding> = unknown.iter().map(said).collect();
             findings.extend(guard_settings(input));
             if findings.is_empty() {
@@ -59,7 +59,7 @@ pub fn configuration(input: &CheckInput) -> Vec<Finding> {
     }
 }
 
-/// Rule ids, values and patterns of the guard that mean nothing.
+/// Invalid rule ids, values and patterns in the guard's settings.
 fn guard_settings(input: &CheckInput) -> Vec<Finding> {
     crate::commands::guard::setting_problems(&input.project)
         .into_iter()
@@ -67,7 +67,7 @@ fn guard_settings(input: &CheckInput) -> Vec<Finding> {
         .collect()
 }
 
-/// Every settings file of this project, as the client reads it.
+/// Every settings file that the client reads in this project.
 pub fn settings(input: &CheckInput) -> Vec<Finding> {
     let mut findings = Vec::new();
     for source in sources::Sources::load(&dialect::CLAUDE, &input.project).read_once() {
@@ -81,7 +81,7 @@ pub fn settings(input: &CheckInput) -> Vec<Finding> {
         if let Some(first) = errors.first() {
             let place = format!("{path}:{}:{}", first.position.line, first.position.column);
             let fix =
-                first.fix.clone().unwrap_or_else(|| "`headspace hooks validate` shows all of it".into());
+                first.fix.clone().unwrap_or_else(|| "`headspace hooks validate` shows all problems".into());
             findings.push(Finding::fail(format!("{place}: {}", first.message), fix));
         } else if source.found {
             findings.push(Finding::ok(format!("{path} is valid")));
@@ -108,7 +108,7 @@ pub fn is_installed(input: &CheckInput) -> bool {
     })
 }
 
-/// Our entries: one per event, with a program behind them.
+/// Our entries: one per event, each with a program that exists.
 pub fn hooks(input: &CheckInput) -> Vec<Finding> {
     input.config_dirs.iter().flat_map(|dir| hooks_in(&dir.join("settings.json"))).collect()
 }
@@ -118,7 +118,7 @@ fn hooks_in(path: &Path) -> Vec<Finding> {
     let text = headspace_platform::files::read_text(path).unwrap_or_default();
     let found = match merge::find(&text, None) {
         Ok(found) => found,
-        // The check of the settings has said why.
+        // The check of the settings has reported it.
         Err(_) => return Vec::new(),
     };
     let ours: Vec<_> = found.iter().filter(|entry| entry.role == Role::Notify).collect();
@@ -145,7 +145,8 @@ fn hooks_in(path: &Path) -> Vec<Finding> {
         .collect();
     if !missing.is_empty() {
         let message = format!("not subscribed to {} in {shown}", missing.join(", "));
-        findings.push(Finding::warn(message, "headspace install (unless you chose so with --events)"));
+        findings
+            .push(Finding::warn(message, "headspace install (unless you chose the events with --events)"));
     }
     let mut programs: Vec<String> =
         ours.iter().filter_map(|entry| entry.call.words()?.into_iter().next()).collect();
@@ -153,7 +154,7 @@ fn hooks_in(path: &Path) -> Vec<Finding> {
     programs.dedup();
     for program in programs.iter().filter(|program| !is_executable(Path::new(program))) {
         findings.push(
-            Finding::fail(format!("{program}, which {shown} calls, is not there"), "headspace install")
+            Finding::fail(format!("{program}, which {shown} calls, does not exist"), "headspace install")
                 .repaired_by(install),
         );
     }
@@ -175,7 +176,7 @@ fn is_executable(path: &Path) -> bool {
     data.is_file()
 }
 
-/// Whether something keeps valid hooks from running.
+/// Settings that keep valid hooks from running.
 pub fn disabled(input: &CheckInput) -> Vec<Finding> {
     let sources = sources::Sources::load(&dialect::CLAUDE, &input.project);
     let mut reasons: Vec<String> = sources
@@ -186,20 +187,20 @@ pub fn disabled(input: &CheckInput) -> Vec<Finding> {
     reasons.sort();
     reasons.dedup();
     if reasons.is_empty() {
-        return vec![Finding::ok("nothing switches hooks off here")];
+        return vec![Finding::ok("no setting switches hooks off")];
     }
     reasons
         .into_iter()
         .map(|why| {
             Finding::fail(
                 format!("hooks are switched off: {why}"),
-                "take that setting out, or ask whoever manages it",
+                "remove that setting, or ask whoever manages it",
             )
         })
         .collect()
 }
 
-/// In a terminal no hook runs before the trust question is answered.
+/// In a terminal, no hook runs before the question about trust is answered.
 pub fn trust(input: &CheckInput) -> Vec<Finding> {
     let dir = config::claude_dir();
     let state = [dir.join(".claude.json"), config::home().join(".claude.json")];
@@ -221,7 +222,7 @@ pub fn trust(input: &CheckInput) -> Vec<Finding> {
     )]
 }
 
-/// Runs the installed command exactly as the client would, with a receiver of its own.
+/// Runs the installed command as the client would, against a receiver that only this check uses.
 pub fn test_event(input: &CheckInput) -> Vec<Finding> {
     let mut calls: Vec<Call> = input
         .config_dirs
@@ -252,7 +253,7 @@ pub fn server(input: &CheckInput) -> Vec<Finding> {
         let message =
             format!("hooks speak http, not {scheme}: with {} every event stays in the spool", input.url);
         let fix = format!(
-            "set {} (or \"url\" in config.jsonc) to an http:// address; for another machine take a tunnel, \
+            "set {} (or \"url\" in config.jsonc) to an http:// address; for another machine use a tunnel, \
              `ssh -L 5055:127.0.0.1:5055 HOST`, and http://127.0.0.1:5055",
             config::var::URL
         );
@@ -283,12 +284,12 @@ pub fn server(input: &CheckInput) -> Vec<Finding> {
     }
 }
 
-/// What an address begins with, if that is not http.
+/// The scheme of an address, if it is not http.
 fn foreign_scheme(url: &str) -> Option<&str> {
     url.split_once("://").map(|(scheme, _)| scheme).filter(|scheme| !scheme.eq_ignore_ascii_case("http"))
 }
 
-/// Nobody else reads what is ours.
+/// Our files, which no other user may read.
 pub fn files(_: &CheckInput) -> Vec<Finding> {
     let state = config::state_dir();
     if !state.exists() {
@@ -296,7 +297,7 @@ pub fn files(_: &CheckInput) -> Vec<Finding> {
     }
     let mut findings = Vec::new();
     for path in [state.clone(), config::token_file(), config::database()] {
-        // Modes are looked at below, and can be mended.
+        // Modes are checked below, and can be fixed.
         if let Err(error) = headspace_platform::files::check_ours(&path, 0) {
             findings.push(Finding::fail(format!("{error:#}"), format!("ls -ld {}", short(&path))));
         }
@@ -319,7 +320,7 @@ pub fn files(_: &CheckInput) -> Vec<Finding> {
         let _ = (data, mode);
     }
     if findings.is_empty() {
-        findings.push(Finding::ok(format!("{} is yours alone", short(&state))));
+        findings.push(Finding::ok(format!("{} is private", short(&state))));
     }
     findings
 }
@@ -351,7 +352,7 @@ pub fn spool(_: &CheckInput) -> Vec<Finding> {
 pub fn database(_: &CheckInput) -> Vec<Finding> {
     let path = config::database();
     if !path.exists() {
-        return vec![Finding::ok("none yet: the server makes it")];
+        return vec![Finding::ok("none yet: the server creates it")];
     }
     let look = || -> Result<(String, u64)> {
         let db = store::open_to_read(&path)?;
@@ -360,7 +361,7 @@ pub fn database(_: &CheckInput) -> Vec<Finding> {
     };
     match look() {
         Ok((verdict, size)) if verdict == "ok" => {
-            vec![Finding::ok(format!("{} ({:.1} MB) is sound", short(&path), size as f64 / 1e6))]
+            vec![Finding::ok(format!("{} ({:.1} MB) is intact", short(&path), size as f64 / 1e6))]
         }
         Ok((verdict, _)) => vec![Finding::fail(
             format!("the database is damaged: {verdict}"),
@@ -370,7 +371,7 @@ pub fn database(_: &CheckInput) -> Vec<Finding> {
     }
 }
 
-/// What has really arrived, newest first.
+/// The events that have arrived, newest first.
 pub fn events(_: &CheckInput) -> Vec<Finding> {
     let path = config::database();
     if !path.exists() {
@@ -386,14 +387,14 @@ pub fn events(_: &CheckInput) -> Vec<Finding> {
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     };
     let Ok(mut seen) = look() else { return Vec::new() };
-    // What a person did here is no sign that hooks arrive.
+    // What a person did here does not prove that hooks arrive.
     seen.retain(|(name, _)| ![observed::SEEN, observed::RENAMED, observed::WARNED].contains(&name.as_str()));
     let now = Stamp::now();
     let ago = |at: i64| duration(now.since(Stamp(at)));
     match seen.first() {
         None => vec![Finding::warn(
             "no event has arrived yet",
-            "say something to a Claude Code session; running ones notice the hooks within two seconds",
+            "type something into a Claude Code session; running sessions notice the hooks within two seconds",
         )],
         Some((name, at)) => {
             let kinds: Vec<String> =
@@ -403,7 +404,7 @@ pub fn events(_: &CheckInput) -> Vec<Finding> {
     }
 }
 
-/// The server's word on its agents, if it runs.
+/// The agents, if the server runs.
 pub fn agents(input: &CheckInput) -> Option<Vec<headspace_core::model::AgentView>> {
     Client::new(input.config.as_ref().ok()?).agents(false).ok()
 }

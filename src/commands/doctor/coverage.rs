@@ -1,15 +1,15 @@
-//! Coverage: Claude Code processes that live, against agents that report.
+//! Coverage: Claude Code processes that run, against agents that report.
 
 use crate::commands::doctor::{CheckInput, Finding, checks};
 use headspace_clients as clients;
 use headspace_clients::Client;
 use std::collections::HashSet;
 
-/// Five live, four reporting: which one does not, and why that may be.
+/// Five live, four reporting: which one does not report, and the likely reason.
 pub fn coverage(input: &CheckInput) -> Vec<Finding> {
     let live = clients::running();
     let Some(agents) = checks::agents(input) else { return Vec::new() };
-    // Only hooks tell the host; of what was found on disk nothing more may ever be heard. Another machine's pids are not ours.
+    // Only hooks name the host: an agent found on disk may never report. Pids of another machine mean nothing here.
     let told = agents.iter().filter(|agent| agent.host.is_some() && !agent.elsewhere);
     let reporting: HashSet<u32> = told.filter_map(|agent| agent.claude_pid).collect();
     let silent: Vec<&Client> = live.iter().filter(|client| !reporting.contains(&client.pid)).collect();
@@ -20,10 +20,10 @@ pub fn coverage(input: &CheckInput) -> Vec<Finding> {
     let place = |client: &Client| client.cwd.as_ref().map_or("?".into(), |dir| dir.display().to_string());
     let list: Vec<String> =
         silent.iter().take(5).map(|client| format!("pid {} in {}", client.pid, place(client))).collect();
-    // Without hooks it will never say anything, whatever is said to it.
+    // Without hooks it never reports, whatever is typed into it.
     let fix = if checks::is_installed(input) {
-        "say something to it: it reports with its next event (not if it runs with --bare, in a folder that is not \
-         trusted, or with another CLAUDE_CONFIG_DIR, which `--config-dir` looks at)"
+        "type something into it: it reports with its next event (unless it runs with --bare, in a folder that is not \
+         trusted, or with another CLAUDE_CONFIG_DIR, which `--config-dir` checks)"
     } else {
         "run `headspace install`: no settings looked at call headspace, so it has nothing to report with"
     };

@@ -1,4 +1,4 @@
-//! Keys of `config.jsonc` that mean nothing. A mistyped name looks like a setting that does not work.
+//! Unknown keys in `config.jsonc`. A mistyped name looks like a setting that does not work.
 
 use headspace_platform::config;
 use headspace_platform::config::{Config, ContextFiles, Guard, Notifications, Reconcile, Retention, Webhook};
@@ -7,10 +7,10 @@ use serde::de::value::Error;
 use serde::de::{Deserializer, Error as _, Visitor};
 use serde_json::Value;
 
-/// The keys that headspace does not know, as `section.key`.
+/// The unknown keys, as `section.key`.
 pub fn unknown(text: &str) -> Vec<String> {
     let Ok(root) = serde_json::from_str::<Value>(&config::strict_json(text)) else { return Vec::new() };
-    let mut found = strangers(&root, "", names::<Config>());
+    let mut found = unknown_in(&root, "", names::<Config>());
     for (section, names) in [
         ("reconcile", names::<Reconcile>()),
         ("context", names::<ContextFiles>()),
@@ -18,23 +18,23 @@ pub fn unknown(text: &str) -> Vec<String> {
         ("notifications", names::<Notifications>()),
         ("retention", names::<Retention>()),
     ] {
-        found.extend(strangers(&root[section], &format!("{section}."), names));
+        found.extend(unknown_in(&root[section], &format!("{section}."), names));
     }
     for webhook in root["webhooks"].as_array().into_iter().flatten() {
-        found.extend(strangers(webhook, "webhooks.", names::<Webhook>()));
+        found.extend(unknown_in(webhook, "webhooks.", names::<Webhook>()));
     }
     for project in root["guard"]["projects"].as_object().into_iter().flat_map(|projects| projects.values()) {
-        found.extend(strangers(project, "guard.projects.", names::<Guard>()));
+        found.extend(unknown_in(project, "guard.projects.", names::<Guard>()));
     }
     found
 }
 
-fn strangers(section: &Value, prefix: &str, names: &[&str]) -> Vec<String> {
+fn unknown_in(section: &Value, prefix: &str, names: &[&str]) -> Vec<String> {
     let keys = section.as_object().into_iter().flat_map(|fields| fields.keys());
     keys.filter(|key| !names.contains(&key.as_str())).map(|key| format!("{prefix}{key}")).collect()
 }
 
-/// The names of a section's fields, from the section itself: a list beside it would be forgotten.
+/// The field names of a section, taken from its type: a second list would be forgotten.
 fn names<'de, T: Deserialize<'de>>() -> &'static [&'static str] {
     let mut names = FieldNames(&[]);
     let _ = T::deserialize(&mut names);

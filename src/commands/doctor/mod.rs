@@ -1,4 +1,4 @@
-//! `headspace doctor`: "I installed it and nothing shows", answered. A table of checks and one loop over it.
+//! `headspace doctor`: why nothing shows up after the install. A table of checks and one loop over it.
 
 mod checks;
 mod clients;
@@ -14,21 +14,21 @@ use serde::Serialize;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Find out why something does not show, and mend it
+/// Diagnose why sessions do not show up, and fix it
 ///
-/// A line per check: ok, warn or FAIL, and for the last two the exact fix. Exits 1 if something FAILs.
+/// Prints a line per check: ok, warn or FAIL, the latter two with the exact fix. Exits 1 if a check FAILs.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Examples:\n  headspace doctor\n  headspace doctor --fix      # mend what can be mended safely"
+    after_help = "Examples:\n  headspace doctor\n  headspace doctor --fix      # fixes what is safe to fix"
 )]
 pub struct DoctorArgs {
-    /// Mend what can be mended safely: missing hooks, file permissions
+    /// Fix what is safe to fix: missing hooks, file permissions
     #[arg(long)]
     fix: bool,
-    /// More of Claude Code's configuration directories to look at
+    /// Another configuration directory of Claude Code to check; may be repeated
     #[arg(long = "config-dir", value_name = "DIR")]
     config_dirs: Vec<PathBuf>,
-    /// As JSON
+    /// Print as JSON
     #[arg(long)]
     json: bool,
 }
@@ -54,7 +54,7 @@ pub struct Finding {
     pub repair: Option<Repair>,
 }
 
-/// A fix that does no harm, for `--fix`.
+/// A fix that is safe to apply, for `--fix`.
 pub type Repair = Box<dyn FnOnce() -> Result<String>>;
 
 impl Finding {
@@ -87,7 +87,7 @@ pub struct CheckInput {
 /// A name and how to look.
 type Check = (&'static str, fn(&CheckInput) -> Vec<Finding>);
 
-/// In the order in which an event travels: client, settings, hook, server, store.
+/// In the order in which an event passes them: client, settings, hook, server, store.
 const CHECKS: &[Check] = &[
     ("client", checks::client),
     ("configuration", checks::configuration),
@@ -139,8 +139,8 @@ pub fn run(args: &DoctorArgs) -> Result<ExitCode> {
 
 fn repaired(finding: Finding, repair: Repair) -> Finding {
     match repair() {
-        Ok(done) => Finding { check: finding.check, ..Finding::ok(format!("mended: {done}")) },
-        Err(error) => Finding { fix: Some(format!("--fix could not: {error:#}")), ..finding },
+        Ok(done) => Finding { check: finding.check, ..Finding::ok(format!("fixed: {done}")) },
+        Err(error) => Finding { fix: Some(format!("could not be fixed by --fix: {error:#}")), ..finding },
     }
 }
 
@@ -160,15 +160,15 @@ fn line(finding: &Finding, style: Style) -> String {
 }
 
 fn conclusion(findings: &[Finding], worst: Level, fixing: bool) -> String {
-    let mendable = findings.iter().filter(|finding| finding.repair.is_some()).count();
-    let hint = if mendable > 0 && !fixing {
-        format!("; `headspace doctor --fix` mends {mendable} of it")
+    let fixable = findings.iter().filter(|finding| finding.repair.is_some()).count();
+    let hint = if fixable > 0 && !fixing {
+        format!("; `headspace doctor --fix` fixes {fixable} of them")
     } else {
         String::new()
     };
     match worst {
-        Level::Ok => "All is well.".into(),
+        Level::Ok => "Everything works.".into(),
         Level::Warn => format!("It works, with warnings{hint}."),
-        Level::Fail => format!("Something stands in the way{hint}."),
+        Level::Fail => format!("Something is broken{hint}."),
     }
 }

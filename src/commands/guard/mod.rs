@@ -186,11 +186,7 @@ fn read_stdin(time_limit: Duration) -> Option<Vec<u8>> {
     let mut chunk = vec![0u8; 64 << 10];
     let mut stdin = std::io::stdin().lock();
     loop {
-        let left = end.saturating_duration_since(Instant::now()).as_millis();
-        let mut poll = libc::pollfd { fd: 0, events: libc::POLLIN, revents: 0 };
-        // SAFETY: `poll` points to one valid pollfd for the duration of the call.
-        let ready = unsafe { libc::poll(&mut poll, 1, i32::try_from(left).unwrap_or(i32::MAX)) };
-        if ready == 0 {
+        if !stdin_readable_within(end.saturating_duration_since(Instant::now())) {
             return None;
         }
         match stdin.read(&mut chunk) {

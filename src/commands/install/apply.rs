@@ -1,4 +1,4 @@
-//! One settings file: what will become of it, and making it so.
+//! The change of one settings file: planned first, then applied.
 
 use crate::commands::install::Choices;
 use crate::commands::install::backup::{Backups, InstallRecord, Origin, fingerprint};
@@ -12,7 +12,7 @@ use headspace_hooks::client_settings::merge::{Merged, Plan};
 use headspace_platform::files;
 use std::path::{Path, PathBuf};
 
-/// A running client may rewrite the file between our reading and our renaming; then it is all done again.
+/// A running client may rewrite the file after it was read; then the edit is planned again, at most this often.
 const MAX_ATTEMPTS: usize = 5;
 
 /// What an edit makes of a file.
@@ -40,24 +40,24 @@ enum Purpose {
     Uninstall,
 }
 
-/// What is planned for a file; nothing has happened yet.
+/// What is planned for a file; nothing is written yet.
 #[derive(Debug)]
 pub(super) struct PendingEdit {
     pub target: Target,
     pub before: Option<String>,
-    /// `None`: the file goes, as it was not there before headspace came.
+    /// `None`: the file is removed, because it did not exist before headspace.
     pub after: Option<String>,
     pub merged: Merged,
-    /// The script, with what stands there now.
+    /// The script, and what is at its path now.
     pub script: Option<(PathBuf, ScriptState)>,
-    /// `after` is what the file was before install, not what taking our entries out gives.
+    /// `after` is the file as it was before install, not the file with our entries removed.
     restored: bool,
     content: Content,
     purpose: Purpose,
     record: Option<InstallRecord>,
 }
 
-/// What has happened to a file.
+/// What was done to a file.
 #[derive(Debug)]
 pub(super) struct AppliedEdit {
     pub target: Target,
@@ -66,7 +66,7 @@ pub(super) struct AppliedEdit {
     pub backup: Option<PathBuf>,
     pub restored: bool,
     pub deleted: bool,
-    /// The file had another name, which an atomic replacement cannot follow.
+    /// The file had a second hard link, which an atomic replacement cannot follow.
     pub hard_linked: bool,
     pub script: Option<(PathBuf, ScriptState)>,
 }
@@ -84,7 +84,7 @@ impl PendingEdit {
             let path = script::path_in(&target.config_dir);
             let state = script::state(&path, program);
             if state == ScriptState::Foreign && choices.script {
-                bail!("could not write {}: there is a file of somebody else", path.display());
+                bail!("could not write {}: a file that headspace did not write is there", path.display());
             }
             edit.script = Some((path, state));
         }
@@ -145,7 +145,7 @@ impl PendingEdit {
         Ok(edit)
     }
 
-    /// A file that is still what install wrote gets the bytes back it had before, to the last blank.
+    /// A file that nobody changed since install gets back exactly the bytes it had before.
     fn restore(&mut self) {
         if matches!(self.content, Content::Own { .. }) {
             return;
@@ -165,7 +165,7 @@ impl PendingEdit {
         self.restored = true;
     }
 
-    /// What the script will hold; `None` if it goes.
+    /// What the script will contain; `None` if it is removed.
     pub fn script_text(&self) -> Option<String> {
         match &self.purpose {
             Purpose::Install { program, .. } => Some(script::text(program)),
@@ -177,7 +177,7 @@ impl PendingEdit {
         self.before != self.after
     }
 
-    /// Does it. If somebody else changes the file meanwhile, their change is taken in.
+    /// Applies the edit. If another program changes the file meanwhile, its change is kept.
     pub fn apply(mut self) -> Result<AppliedEdit> {
         for _ in 0..MAX_ATTEMPTS {
             let (target, content, purpose) =
@@ -232,7 +232,7 @@ impl PendingEdit {
         }
         if matches!(self.purpose, Purpose::Uninstall) && self.content.removes_all() {
             for dir in self.record.iter().flat_map(|record| record.made.iter().rev()) {
-                // Only if nobody put anything there since.
+                // Only if it is still empty.
                 let _ = fs::remove_dir(dir);
             }
             backups.forget();
@@ -241,7 +241,7 @@ impl PendingEdit {
         Ok(done)
     }
 
-    /// The step that counts; everything before it can be repeated, everything after it can be lost.
+    /// The step that counts: everything before it can be repeated, and everything after it can be lost.
     fn write(&self) -> Result<()> {
         let path = &self.target.path;
         let before = self.before.as_deref().map(str::as_bytes);
@@ -259,8 +259,8 @@ impl PendingEdit {
         })
     }
 
-    /// Kept before the file is replaced: a record of what was never written does no harm, what was written
-    /// without one could not be given back to the byte.
+    /// Written before the file is replaced. A record of a change that never happened does no harm; without a record, the
+    /// original bytes could not be restored.
     fn next_record(&self, choices: &Choices, backup: Option<&Path>, made: Vec<PathBuf>) -> InstallRecord {
         let old = self.record.clone().unwrap_or_default();
         let before = self.before.as_deref();
@@ -274,7 +274,7 @@ impl PendingEdit {
             Some(text) if old.wrote(text.as_bytes()) => {
                 (old.origin, vec![fingerprint(after.as_bytes()), fingerprint(text.as_bytes())])
             }
-            // Edited since: the old bytes must not come back, but they still tell what was empty.
+            // Edited since: the old bytes must not come back, but they still show what was empty.
             Some(_) => (old.origin, Vec::new()),
         };
         let made = old.made.into_iter().chain(made).collect();
@@ -289,7 +289,7 @@ impl PendingEdit {
     }
 }
 
-/// Somebody wrote the file while we were at it.
+/// Another program wrote the file while we planned the edit.
 #[derive(Debug)]
 struct Overtaken;
 
@@ -301,7 +301,7 @@ impl std::fmt::Display for Overtaken {
 
 impl std::error::Error for Overtaken {}
 
-/// Nothing of ours is in it.
+/// It contains none of our entries.
 fn is_clean(text: &str, content: &Content) -> bool {
     let Content::Entries(plan) = content else { return false };
     let nothing = Plan::nothing(plan.program.clone());
@@ -343,7 +343,7 @@ fn read(target: &Target) -> Result<Option<String>> {
     }
 }
 
-/// A file its owner made read-only shall not be changed, though renaming over it would work.
+/// A file that its owner made read-only must not be changed, even though renaming over it would work.
 fn check_writable(target: &Target) -> Result<()> {
     let read_only = fs::metadata(&target.file).is_ok_and(|meta| meta.permissions().readonly())
         || (target.file.exists()
@@ -365,7 +365,7 @@ fn has_other_name(_: &Path) -> bool {
     false
 }
 
-/// Makes the directories above `path`; which ones were made, outermost first.
+/// Creates the directories above `path`; returns those that were missing, outermost first.
 fn make_parents(path: &Path) -> Result<Vec<PathBuf>> {
     let Some(parent) = path.parent() else { return Ok(Vec::new()) };
     let missing: Vec<PathBuf> =

@@ -1,5 +1,5 @@
-//! What a settings file was before we touched it: backups, and a record of what install wrote, so that
-//! uninstall knows when the file is still exactly that.
+//! Backups of a settings file, and a record of what install wrote: by that, uninstall knows whether the file was changed
+//! since.
 
 use anyhow::{Context, Result};
 use fs_err as fs;
@@ -11,14 +11,14 @@ use serde::{Deserialize, Serialize};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// How many backups of a file are kept, besides the one from before the first install.
+/// How many backups of a file are kept, beside the one from before the first install.
 const MAX_BACKUPS: usize = 10;
 
-/// The file before headspace first came.
+/// The file before the first install.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Origin {
-    /// There was none.
+    /// It did not exist.
     Absent,
     /// The name of the backup.
     Backup(String),
@@ -30,18 +30,18 @@ pub enum Origin {
 pub struct InstallRecord {
     pub path: PathBuf,
     pub origin: Option<Origin>,
-    /// Fingerprints of what we wrote on top of `origin` and nothing else did: the latest, and the one before in
-    /// case the latest never got as far as the disk.
+    /// Fingerprints of the file as install left it, while nobody else changed it: the latest, and the one before in case
+    /// the latest never reached the disk.
     pub written: Vec<String>,
-    /// The choices install was called with, so that `up` keeps to them.
+    /// The choices of the last install, which `up` repeats.
     pub events: Option<Vec<String>>,
     pub script: bool,
-    /// Directories made for it, outermost first.
+    /// Directories that install created, outermost first.
     pub made: Vec<PathBuf>,
 }
 
 impl InstallRecord {
-    /// Whether `bytes` are what install left.
+    /// Whether install wrote exactly these bytes.
     pub fn wrote(&self, bytes: &[u8]) -> bool {
         self.written.contains(&fingerprint(bytes))
     }
@@ -55,7 +55,7 @@ pub struct Backups {
 }
 
 impl Backups {
-    /// For the file behind all links; the name tells people which it is, the number tells us.
+    /// For the file behind all links. The name is for people; the number makes it unique.
     pub fn of(file: &Path) -> Backups {
         let name = |path: Option<&std::ffi::OsStr>| {
             let name = path.unwrap_or_default().to_string_lossy();
@@ -69,7 +69,7 @@ impl Backups {
         }
     }
 
-    /// Keeps `bytes`, for the owner's eyes only.
+    /// Saves `bytes` in a file that only its owner can read.
     pub fn save(&self, bytes: &[u8]) -> Result<PathBuf> {
         files::private_dir(&self.dir)?;
         let stamp: String = Stamp::now().to_string().chars().filter(|c| !matches!(c, '-' | ':')).collect();
@@ -119,7 +119,7 @@ impl Backups {
     }
 }
 
-/// Enough to tell a changed file from an unchanged one; nobody has a reason to forge it.
+/// Tells a changed file from an unchanged one; nobody has a reason to forge it.
 pub fn fingerprint(bytes: &[u8]) -> String {
     format!("{}-{:032x}", bytes.len(), fnv(bytes))
 }

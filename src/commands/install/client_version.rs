@@ -10,12 +10,12 @@ use std::time::{Duration, Instant};
 pub struct Version(pub [u32; 3]);
 
 impl Version {
-    /// Before this one a single event name it does not know made the client ignore the whole file.
+    /// Older clients ignore the whole file if it names an event they do not know.
     const TOLERANT: Version = Version([2, 1, 101]);
-    /// Before this one `args` of an entry was not known: the bare command was run, through a shell.
+    /// Older clients do not know `args` in an entry: they run the command alone, through a shell.
     const EXEC_FORM: Version = Version([2, 1, 139]);
 
-    /// Reads the first thing that looks like a version: `2.1.325 (Claude Code)`.
+    /// Reads the first word that looks like a version: `2.1.325 (Claude Code)`.
     pub fn parse(text: &str) -> Option<Version> {
         text.split_whitespace().find_map(|word| {
             let mut parts = word.trim_start_matches('v').splitn(3, '.');
@@ -49,9 +49,8 @@ impl std::fmt::Display for Version {
     }
 }
 
-/// The version each event came with, from the client's own list of changes, as far as it was before
-/// [`Version::TOLERANT`]. Events that are not listed came later. Where the list is silent: the first version
-/// known to have it.
+/// The version that introduced each event, from the client's changelog, up to [`Version::TOLERANT`]. Events that are not
+/// listed came later. Where the changelog does not say: the first version known to have it.
 const SINCE: [(&str, [u32; 3]); 23] = [
     ("PreToolUse", [1, 0, 38]),
     ("PostToolUse", [1, 0, 38]),
@@ -108,8 +107,8 @@ pub fn version_of(program: &str) -> Option<Version> {
         }
         std::thread::sleep(Duration::from_millis(5));
     }
-    // It has ended, and a version fits any pipe: what it said is there. Whoever inherited the pipe is not
-    // waited for.
+    // It has ended, and a version fits any pipe, so its output is there. A process that inherited the pipe is not waited
+    // for.
     let mut said = [0u8; 256];
     let count = child.stdout.take()?.read(&mut said).ok()?;
     Version::parse(&String::from_utf8_lossy(&said[..count]))

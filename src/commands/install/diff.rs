@@ -3,13 +3,13 @@
 use similar::{Algorithm, TextDiff};
 use std::time::Duration;
 
-/// After this time the diff is no longer the shortest: nobody waits for that.
-const SHORTEST_IN: Duration = Duration::from_secs(1);
+/// How long the shortest diff is searched for; after that, a longer one will do.
+const SHORTEST_WITHIN: Duration = Duration::from_secs(1);
 
 /// The diff from `old` to `new`, each with the name to show for it; empty if they are equal.
 pub fn unified(old: (&str, &str), new: (&str, &str)) -> String {
     let mut settings = TextDiff::configure();
-    let diff = settings.algorithm(Algorithm::Myers).timeout(SHORTEST_IN).diff_lines(old.1, new.1);
+    let diff = settings.algorithm(Algorithm::Myers).timeout(SHORTEST_WITHIN).diff_lines(old.1, new.1);
     diff.unified_diff().context_radius(3).header(old.0, new.0).to_string()
 }
 
@@ -18,7 +18,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_change_is_shown_with_its_surroundings() {
+    fn a_change_is_shown_with_its_context() {
         let old = "1\n2\n3\n4\n5\n6\n7\n8\n9\n";
         let new = "1\n2\n3\n4\nfive\n6\n7\n8\n9\n";
         let expected = "--- a\n+++ b\n@@ -2,7 +2,7 @@\n 2\n 3\n 4\n-5\n+five\n 6\n 7\n 8\n";
@@ -27,7 +27,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_file_and_a_missing_last_line_break_are_told() {
+    fn a_new_file_and_a_missing_last_line_break_are_marked() {
         assert_eq!(unified(("/dev/null", ""), ("b", "x\n")), "--- /dev/null\n+++ b\n@@ -0,0 +1 @@\n+x\n");
         let expected = "--- a\n+++ b\n@@ -1 +1 @@\n-{}\n\\ No newline at end of file\n+{}\n";
         assert_eq!(unified(("a", "{}"), ("b", "{}\n")), expected);

@@ -1,4 +1,4 @@
-//! Install and uninstall: find the files, merge, back up, replace, tell.
+//! Install and uninstall: find the files, merge, back up, replace, report.
 
 pub mod backup;
 pub mod client_version;
@@ -29,11 +29,12 @@ use std::time::Duration;
 
 /// Merge headspace's hooks into the settings of your coding agents
 ///
-/// Claude Code, and every other client that is found on this machine (`--list`); `--client` takes one of them. Adds one entry per event and leaves every other byte as it is; makes a backup first, changes the file in one
-/// step or not at all. Run it again after an update: what is there is brought up to date, never added twice.
+/// Claude Code, and every other client that is found on this machine (`--list`); `--client` takes one of them.
+/// Adds one entry per event and leaves every other byte unchanged. Makes a backup first, then replaces the file in one
+/// step or not at all. Run it again after an update: entries are brought up to date, never added twice.
 #[derive(Debug, Default, clap::Args)]
 #[command(
-    after_help = "Examples:\n  headspace install --dry-run    what would change, as a diff\n  headspace install\n  \
+    after_help = "Examples:\n  headspace install --dry-run    # shows what would change, as a diff\n  headspace install\n  \
                         headspace install --guard --statusline\n  headspace install --tmux >> ~/.tmux.conf"
 )]
 pub struct InstallArgs {
@@ -42,25 +43,25 @@ pub struct InstallArgs {
     pub dry_run: bool,
     #[command(flatten)]
     pub place: PlaceArgs,
-    /// Only these events (names, separated by commas)
+    /// Subscribe to these events only (names, separated by commas)
     #[arg(long, value_name = "EVENTS", value_delimiter = ',')]
     pub events: Vec<String>,
     /// Register notify-headspace.sh instead of the binary
     #[arg(long)]
     pub script: bool,
-    /// Make the directories of --config-dir that do not exist
+    /// Create the directories of --config-dir that do not exist
     #[arg(long, requires = "config_dir")]
     pub create: bool,
     /// Also judge tool calls before they run (see `headspace guard`)
     #[arg(long)]
     pub guard: bool,
-    /// Also learn context, cost and model from the status line; yours is shown as before
+    /// Also read context, cost and model from the status line; your own line is shown as before
     #[arg(long)]
     pub statusline: bool,
     /// Only show which clients are there, and which have the hooks
     #[arg(long, conflicts_with_all = ["dry_run", "events", "script", "guard", "statusline", "tmux"])]
     pub list: bool,
-    /// Only print lines for your tmux.conf
+    /// Print lines for your tmux.conf and change nothing
     #[arg(long, conflicts_with_all = ["dry_run", "events", "script", "guard", "statusline", "json"])]
     pub tmux: bool,
     /// Print the result as JSON
@@ -68,9 +69,9 @@ pub struct InstallArgs {
     pub json: bool,
 }
 
-/// Take headspace's hooks out of settings.json again
+/// Remove headspace's hooks from settings.json
 ///
-/// Removes exactly what install added. A file nobody changed since gets its old bytes back.
+/// Removes exactly what install added. A file that nobody changed since gets back the bytes it had before.
 #[derive(Debug, Default, clap::Args)]
 #[command(after_help = "Example:\n  headspace uninstall --dry-run\n  headspace uninstall")]
 pub struct UninstallArgs {
@@ -79,10 +80,10 @@ pub struct UninstallArgs {
     pub dry_run: bool,
     #[command(flatten)]
     pub place: PlaceArgs,
-    /// Only the guard's entry
+    /// Remove only the guard's entry
     #[arg(long)]
     pub guard: bool,
-    /// Only the status line
+    /// Remove only the status line
     #[arg(long)]
     pub statusline: bool,
     /// Print the result as JSON
@@ -90,13 +91,13 @@ pub struct UninstallArgs {
     pub json: bool,
 }
 
-/// Which settings file.
+/// Which settings file to change.
 #[derive(Debug, Default, clap::Args)]
 pub struct PlaceArgs {
-    /// Which of the settings files
+    /// Which settings file
     #[arg(long, value_enum, default_value_t)]
     scope: ScopeArg,
-    /// The client's directory, if not ~/.claude or CLAUDE_CONFIG_DIR; may be repeated
+    /// The client's configuration directory (default: CLAUDE_CONFIG_DIR or ~/.claude); may be repeated
     #[arg(long, value_name = "DIR")]
     pub config_dir: Vec<PathBuf>,
     /// Whose settings, if not those of every client that is found
@@ -151,7 +152,7 @@ impl PlaceArgs {
         }
     }
 
-    /// The files, if the directories that were named are there.
+    /// The files; an error if a directory that was named does not exist.
     fn targets(&self, create: bool) -> Result<Vec<Target>> {
         let targets = locate::targets(self.client(), self.scope(), &self.config_dir)?;
         if !create {
@@ -243,8 +244,8 @@ pub fn uninstall(args: &UninstallArgs) -> Result<ExitCode> {
     report::uninstalled(&done, args.json)
 }
 
-/// Installs for `up`: with the choices of the last install, calling `program`. Says what was done in a line, or
-/// `None` if nothing had to be.
+/// Installs for `up`: with the choices of the last install, for `program`. Returns a line about what was done, or `None` if
+/// nothing had to be changed.
 pub fn ensure(program: &Path) -> Result<Option<String>> {
     let program = locate::utf8(program)?;
     let target = locate::targets(Client::Claude, Scope::User, &[])?.remove(0);
@@ -257,7 +258,7 @@ pub fn ensure(program: &Path) -> Result<Option<String>> {
     Ok(done.changed.then(|| report::summary(&done)))
 }
 
-/// What the user chose, apart from where.
+/// What the user chose, except for the files.
 #[derive(Clone, Debug, Default)]
 struct Choices {
     client: Client,
@@ -271,7 +272,7 @@ struct Choices {
     on_failure: Option<String>,
 }
 
-/// The four events Wave knows; it demands a matcher on the first two and refuses one on the others.
+/// The four events that Wave knows. It requires a matcher for the first two and rejects one for the others.
 const WAVE_EVENTS: [(&str, Option<&str>); 4] =
     [("PreToolUse", Some("*")), ("PostToolUse", Some("*")), ("UserPromptSubmit", None), ("Stop", None)];
 
@@ -295,7 +296,7 @@ impl Choices {
         })
     }
 
-    /// The recorder's call, as the client will make it.
+    /// The command that the client will run for each event.
     fn call(&self, program: &str, target: &Target) -> Call {
         if self.script {
             let path = script::path_in(&target.config_dir);
@@ -304,7 +305,7 @@ impl Choices {
         Call::for_role(program, Role::Notify, self.client == Client::Wave)
     }
 
-    /// Whether the script belongs into the client's directory.
+    /// Whether the script is written to the client's directory.
     fn wants_script(&self) -> bool {
         self.script || (self.row.is_none() && self.client == Client::Claude && self.scope == Scope::User)
     }
@@ -322,7 +323,7 @@ impl Choices {
                 .collect(),
         };
         let events = events.into_iter().filter(|event| chosen(&event.name)).collect();
-        // Run bare, as old clients would, the guard would only report; a shell line is what they understand.
+        // Old clients ignore `args`, and the command alone would only report; they understand a shell line.
         let old = version.is_some_and(|version| !version.knows_exec_form());
         let guard =
             Entry { on_failure: self.on_failure.clone(), ..Entry::new(Call::for_role(program, Role::Guard, old)) };
@@ -339,7 +340,7 @@ impl Choices {
     }
 }
 
-/// The event of this name (or slug), if it is one to subscribe to.
+/// The event with this name or slug, if it is one to subscribe to.
 fn known_event(client: Client, name: &str) -> Result<String> {
     let name = name.trim();
     if client == Client::Wave {
@@ -352,8 +353,8 @@ fn known_event(client: Client, name: &str) -> Result<String> {
         Some(spec) if spec.subscribed => Ok(spec.name.to_owned()),
         Some(spec) => {
             let why = match spec.name {
-                "WorktreeCreate" | "WorktreeRemove" => "a hook on it replaces what git does",
-                _ => "a hook on it costs time and tells nothing new",
+                "WorktreeCreate" | "WorktreeRemove" => "a hook for it replaces what git does",
+                _ => "a hook for it costs time and reports nothing new",
             };
             Err(Usage(format!("{} is not installed: {why}", spec.name)).into())
         }

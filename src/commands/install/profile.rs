@@ -1,4 +1,4 @@
-//! `install --guard` asks how much the guard is to mind, if there is somebody to ask.
+//! `install --guard` asks how strict the guard should be, if it runs on a terminal.
 
 use crate::commands::guard::allow;
 use anyhow::{Context, Result};
@@ -8,13 +8,13 @@ use headspace_platform::config::Config;
 use headspace_platform::files;
 use std::io::{IsTerminal, Write};
 
-/// Asks on a terminal, once: a profile that stands in the configuration is an answer.
+/// Asks on a terminal, once: a profile in the configuration is an answer.
 pub fn ask() -> Result<()> {
     let somebody = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
     if !somebody || Config::load()?.guard.profile.is_some() {
         return Ok(());
     }
-    println!("How much shall the guard mind?");
+    println!("How strict should the guard be?");
     for (at, (name, _, what)) in PROFILES.iter().enumerate() {
         println!("  {}  {name:<9} {what}", at + 1);
     }
@@ -37,7 +37,7 @@ pub fn ask() -> Result<()> {
     Ok(())
 }
 
-/// A number or a name; nothing means the first.
+/// A number or a name; an empty answer means the first.
 fn chosen(answer: &str) -> Option<&'static str> {
     if answer.is_empty() {
         return Some(PROFILES[0].0);

@@ -1,4 +1,4 @@
-//! What install and uninstall say about what they did.
+//! What install and uninstall print about what they did.
 
 use crate::commands::install::apply::{AppliedEdit, PendingEdit};
 use crate::commands::install::client_version::Version;
@@ -9,12 +9,12 @@ use headspace_clients::Row;
 use headspace_core::numbers::counted;
 use headspace_core::text;
 use headspace_core::text::strip_control;
+use headspace_core::wire::Health;
 use headspace_hooks::client_settings::document::Diagnostic;
 use headspace_hooks::client_settings::entry::Call;
 use headspace_hooks::client_settings::locate;
 use headspace_hooks::client_settings::locate::{Client, Scope};
 use headspace_platform::config;
-use headspace_platform::net::http_client::Health;
 use serde_json::{Value, json};
 use std::io::IsTerminal;
 use std::path::Path;
@@ -74,7 +74,7 @@ impl InstallReport<'_> {
             &match server {
                 Some(server) => format!("running at {url} (version {}, pid {})", server.version, server.pid),
                 None => {
-                    format!("not running at {url}; events wait in the spool until you start it: headspace up")
+                    format!("not running at {url}; events are spooled until you start it: headspace up")
                 }
             },
         );
@@ -94,11 +94,11 @@ impl InstallReport<'_> {
                     < crate::commands::install::client_version::events(None).len() =>
             {
                 format!(
-                    "Claude Code {version}: only the events this version knows; run install again after an update"
+                    "Claude Code {version}: only the events that this version knows; run install again after an update"
                 )
             }
             Some(version) => format!("Claude Code {version}"),
-            None => "no claude on PATH; installed for a current version".to_owned(),
+            None => "`claude` is not on PATH; installed for a current version".to_owned(),
         }
     }
 
@@ -161,7 +161,7 @@ pub fn summary(done: &AppliedEdit) -> String {
     };
     let changes = [("added", &merged.added), ("updated", &merged.updated), ("removed", &merged.removed)];
     let events: Vec<String> = changes.iter().filter_map(|(what, names)| count(names, what)).collect();
-    let events = if events.is_empty() { "entries put in order".to_owned() } else { events.join(", ") };
+    let events = if events.is_empty() { "entries reordered".to_owned() } else { events.join(", ") };
     let backup =
         done.backup.as_ref().map_or_else(|| "new file".to_owned(), |path| format!("backup {}", short(path)));
     format!("{} ({events}; {backup})", short(&done.target.path))
@@ -173,10 +173,7 @@ pub fn warn(done: &AppliedEdit) {
         note(&format!("{}:{line}:{column}: {message}", done.target.path.display()));
     }
     if done.changed && done.hard_linked {
-        note(&format!(
-            "{} had a second hard link; that one still is the old file",
-            done.target.file.display()
-        ));
+        note(&format!("{} had a second hard link, which still is the old file", done.target.file.display()));
     }
     if let Some((path, ScriptState::Foreign)) = &done.script {
         note(&format!("{} is not ours and was left as it is", path.display()));
@@ -202,7 +199,7 @@ pub fn dry_run(edits: &[PendingEdit], as_json: bool) -> Result<ExitCode> {
         if diff.is_empty() {
             println!("{}: nothing to change", short(&edit.target.path));
         } else if std::io::stdout().is_terminal() {
-            diff.split_inclusive('\n').for_each(|line| print!("{}", painted(line)));
+            diff.split_inclusive('\n').for_each(|line| print!("{}", colored(line)));
         } else {
             print!("{diff}");
         }
@@ -227,10 +224,10 @@ pub fn uninstalled(done: &[AppliedEdit], as_json: bool) -> Result<ExitCode> {
         row(
             "",
             match (done.changed, done.deleted, done.restored) {
-                (false, ..) => "nothing of headspace in it, left as it is",
-                (_, true, _) => "removed, as install had made it",
-                (_, _, true) => "back to what it was before install, to the byte",
-                _ => "headspace's entries taken out, everything else left as it is",
+                (false, ..) => "no entry of headspace in it, left as it is",
+                (_, true, _) => "removed, because install had created it",
+                (_, _, true) => "restored to what it was before install, to the byte",
+                _ => "headspace's entries removed, everything else left as it is",
             },
         );
         if let Some(backup) = &done.backup {
@@ -274,11 +271,11 @@ pub(super) fn print_installed(done: &AppliedEdit) {
     }
     row("events", &events.join("; "));
     if merged.guard_changed {
-        row("guard", "judges tool calls before they run (PreToolUse)");
+        row("guard", "checks tool calls before they run (PreToolUse)");
     }
     if merged.status_line_changed {
         let whose = if merged.status_line_new { "headspace's own" } else { "yours is shown as before" };
-        row("status line", &format!("{whose}; context and cost are learnt on the way"));
+        row("status line", &format!("{whose}; context and cost are recorded"));
     }
     row(
         "others",
@@ -293,7 +290,7 @@ pub(super) fn print_installed(done: &AppliedEdit) {
             ScriptState::Missing => " written",
             ScriptState::Outdated => " updated",
             ScriptState::Current => "",
-            ScriptState::Foreign => " is not ours, left as it is",
+            ScriptState::Foreign => " was not written by headspace, left as it is",
         };
         row("script", &format!("{}{state}", short(path)));
     }
@@ -356,18 +353,18 @@ fn script_diff(edit: &PendingEdit) -> String {
     }
 }
 
-/// A line of a diff for the terminal: coloured unless NO_COLOR, and unable to do anything to it.
-fn painted(line: &str) -> String {
+/// A line of a diff, safe for the terminal, colored unless NO_COLOR is set.
+fn colored(line: &str) -> String {
     let text: Vec<String> = line.trim_end_matches(['\n', '\r']).split('\t').map(strip_control).collect();
     let text = text.join("\t");
-    let colour = match line.as_bytes().first() {
+    let color = match line.as_bytes().first() {
         _ if config::env("NO_COLOR").is_some() => "",
         Some(b'+') => "32",
         Some(b'-') => "31",
         Some(b'@') => "36",
         _ => "",
     };
-    if colour.is_empty() { format!("{text}\n") } else { format!("\x1b[{colour}m{text}\x1b[0m\n") }
+    if color.is_empty() { format!("{text}\n") } else { format!("\x1b[{color}m{text}\x1b[0m\n") }
 }
 
 pub(super) fn row(label: &str, text: &str) {

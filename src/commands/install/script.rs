@@ -1,5 +1,5 @@
-//! `notify-headspace.sh`: for clients and configurations written by hand, a path that stays the same wherever
-//! the binary goes, and that does no harm once headspace is gone.
+//! `notify-headspace.sh`: for clients and configurations written by hand. Its path stays the same wherever the binary is,
+//! and it does no harm after headspace was removed.
 
 use anyhow::Result;
 use fs_err as fs;
@@ -7,17 +7,17 @@ use headspace_hooks::client_settings::entry::{NOTIFY_SCRIPT, quote};
 use headspace_platform::files;
 use std::path::{Path, PathBuf};
 
-/// By this line we know the script again.
+/// The line by which the script is recognized.
 const MARK: &str = "# Written by `headspace install`; `headspace uninstall` removes it.";
 
-/// What stands at the script's path.
+/// What is at the script's path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ScriptState {
     Missing,
     Current,
-    /// Ours, with other content.
+    /// A script of ours with other content.
     Outdated,
-    /// Somebody else's file of the same name.
+    /// A file that headspace did not write.
     Foreign,
 }
 
@@ -46,7 +46,7 @@ pub fn write(path: &Path, program: &str) -> Result<()> {
     files::replace_executable(path, text(program).as_bytes())
 }
 
-/// Removes the script if it is ours; says whether it did.
+/// Removes the script if it is ours; whether it did.
 pub fn remove(path: &Path) -> Result<bool> {
     match files::read(path) {
         Ok(bytes) if is_ours(&bytes) => {

@@ -1,5 +1,5 @@
-//! A test event: the installed command is run as the client would run it, against a receiver of our own, so
-//! that nothing of it reaches the user's history or spool.
+//! A test event: runs the installed command as the client would, against a receiver of our own, so that nothing reaches
+//! the user's history or spool.
 
 use anyhow::{Context, Result, bail};
 use headspace_hooks::client_settings::entry::Call;
@@ -9,14 +9,14 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-/// Longer than the hook's own deadline.
+/// Longer than the hook's deadline.
 const TEST_EVENT_WITHIN: Duration = Duration::from_secs(3);
 
 const EVENT: &str = r#"{"session_id":"headspace-install-test","hook_event_name":"Notification","notification_type":"headspace_test","message":"Is it delivered?"}"#;
 
 const ACK: &str = r#"{"status":"ok","event_id":1,"agent_id":1,"is_new_agent":false,"correlation_method":"session_id","state":"idle","status_now":"idle"}"#;
 
-/// Runs `call` with an event and waits until it is delivered and the command has ended; how long that took.
+/// Runs `call` with an event and waits until the event is delivered and the command has ended; returns how long it took.
 pub fn run(call: &Call) -> Result<Duration> {
     let listener = TcpListener::bind("127.0.0.1:0").context("could not open a port")?;
     let url = format!("http://{}", listener.local_addr()?);
@@ -29,11 +29,11 @@ pub fn run(call: &Call) -> Result<Duration> {
     });
     let started = Instant::now();
     let result = start(call, &url, &state).and_then(|mut child| wait(&mut child, started));
-    // A command that has ended well has had its answer: the receiver is as good as done.
+    // A command that succeeded has read its answer, so the receiver is done or about to be.
     let result = result.and_then(|took| match told.recv_timeout(Duration::from_millis(300)) {
         Ok(Ok(())) => Ok(took),
         Ok(Err(error)) => Err(error),
-        Err(_) => bail!("the command ended well but delivered nothing"),
+        Err(_) => bail!("the command succeeded but delivered nothing"),
     });
     let _ = std::fs::remove_dir_all(&state);
     result
@@ -62,7 +62,7 @@ fn start(call: &Call, url: &str, state: &std::path::Path) -> Result<Child> {
     std::os::unix::process::CommandExt::process_group(&mut command, 0);
     let mut child = command.spawn().context("could not start the command")?;
     if let Some(mut stdin) = child.stdin.take() {
-        // A command that does not read is found out by what it does not deliver.
+        // A command that does not read its input delivers nothing, which is reported below.
         let _ = stdin.write_all(EVENT.as_bytes()).and_then(|()| stdin.write_all(b"\n"));
     }
     Ok(child)
@@ -92,7 +92,7 @@ fn receive(stream: &TcpStream) -> Result<()> {
     let mut line = String::new();
     loop {
         line.clear();
-        anyhow::ensure!(reader.read_line(&mut line)? > 0, "the command sent no whole request");
+        anyhow::ensure!(reader.read_line(&mut line)? > 0, "the command sent an incomplete request");
         if line.trim().is_empty() {
             break;
         }
@@ -106,7 +106,7 @@ fn receive(stream: &TcpStream) -> Result<()> {
     reader.read_exact(&mut body)?;
     anyhow::ensure!(
         memchr::memmem::find(&body, b"headspace-install-test").is_some(),
-        "something else than the event arrived"
+        "something other than the event arrived"
     );
     let mut stream = stream;
     write!(
@@ -117,7 +117,7 @@ fn receive(stream: &TcpStream) -> Result<()> {
     Ok(())
 }
 
-/// A directory of its own for what the command may leave, out of reach of other users.
+/// A private directory for files that the command may leave behind.
 fn scratch_dir() -> Result<std::path::PathBuf> {
     let dir = headspace_platform::config::state_dir().join(format!("test-{}", std::process::id()));
     headspace_platform::files::private_dir(&dir)?;

@@ -1,7 +1,8 @@
-//! `headspace open`: the dashboard in the browser, logged in.
+//! `headspace open`: opens the dashboard in the browser, logged in.
 
 use crate::view::client::Client;
 use anyhow::{Context, Result};
+use headspace_core::wire::LoginCode;
 use headspace_platform::config;
 use headspace_platform::config::Config;
 use headspace_platform::files;
@@ -12,8 +13,8 @@ use std::time::Duration;
 
 /// Open the dashboard in the browser
 ///
-/// The link works once and logs the browser in, so that it gets in where the server cannot see whose
-/// connection it is. Without a browser at hand the link is printed.
+/// The link works once and logs the browser in, which is needed where the server cannot see which user a connection
+/// belongs to. If there is no browser, the link is printed.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  headspace open\n  headspace open --print")]
 pub struct OpenArgs {
@@ -24,14 +25,12 @@ pub struct OpenArgs {
 
 pub fn run(args: &OpenArgs) -> Result<ExitCode> {
     let client = Client::new(&Config::load()?);
-    let answer = client.post("/api/login-code", &json!({})).with_context(|| {
+    let LoginCode { code } = client.post("/api/login-code", &json!({})).with_context(|| {
         format!(
             "could not open the dashboard at {}: is the server running? `headspace up` starts it",
             client.url
         )
     })?;
-    let code =
-        answer["code"].as_str().context("could not open the dashboard: the server gave no login code")?;
     let link = format!("{}/login?code={code}", client.url);
     if !args.print && in_browser(&page(&link)?) {
         println!("opened {} in the browser", client.url);
@@ -41,12 +40,12 @@ pub fn run(args: &OpenArgs) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// A page only we can read that leads to `link`. Everybody can read the arguments of the program that opens a browser, and
-/// whoever is first with the code is logged in.
+/// A page that only this user can read and that leads to `link`. Everybody can read the arguments of the program that
+/// opens a browser, and the first one to use the code is logged in.
 fn page(link: &str) -> Result<String> {
     let dir = config::state_dir().join("open");
     files::private_dir(&dir)?;
-    // The browser reads it when it gets around to it; by then the code of an older one has expired.
+    // Pages are removed later, because the browser needs time to read them. The code of an older one has expired.
     for entry in std::fs::read_dir(&dir).into_iter().flatten().flatten() {
         let age = || entry.metadata().ok()?.modified().ok()?.elapsed().ok();
         if age().is_none_or(|age| age > PAGE_LIVES) {
@@ -64,10 +63,10 @@ fn page(link: &str) -> Result<String> {
     Ok(format!("file://{}", escaped(&path)))
 }
 
-/// As long as the server takes a code.
+/// As long as the server accepts a code.
 const PAGE_LIVES: Duration = Duration::from_secs(60);
 
-/// A path as addresses have it.
+/// A path, percent-encoded.
 fn escaped(path: &std::path::Path) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'/' | b'-' | b'_' | b'.' | b'~');
     path.to_string_lossy()
@@ -78,17 +77,17 @@ fn escaped(path: &std::path::Path) -> String {
 
 type Usable = fn() -> bool;
 
-/// Programs that open a link in the user's browser, and whether they can here.
+/// Programs that open a link in the user's browser, and whether they work here.
 const OPENERS: &[(&str, Usable)] = &[
     ("open", || cfg!(target_os = "macos")),
     ("wslview", || config::env(config::var::WSL).is_some()),
-    // Without a display it would start a browser in this very terminal.
+    // Without a display it would start a browser in this terminal.
     ("xdg-open", || {
         config::env(config::var::DISPLAY).or_else(|| config::env(config::var::WAYLAND)).is_some()
     }),
 ];
 
-/// Opens `link`; `false` if nothing here can.
+/// Opens `link`; `false` if no program can.
 pub fn in_browser(link: &str) -> bool {
     OPENERS.iter().filter(|(_, usable)| usable()).any(|(program, _)| {
         let quiet = || Stdio::null();

@@ -1,8 +1,9 @@
-//! `headspace prune`: retention, now. The server does it if it runs; otherwise this process.
+//! `headspace prune`: enforces retention now. The server does it if it runs, otherwise this process.
 
 use crate::view::client::Client;
 use anyhow::{Context, Result};
 use headspace_core::numbers::counted;
+use headspace_core::wire::PruneAnswer;
 use headspace_platform::config;
 use headspace_platform::config::Config;
 use headspace_store as store;
@@ -14,17 +15,17 @@ use serde_json::json;
 use std::path::Path;
 use std::process::ExitCode;
 
-/// Delete old events now instead of when the server gets to it
+/// Delete old events now
 ///
-/// What is too old or too much (30 days, 1 GiB) goes. Of what is too old, everything of the current session of an agent
-/// that has not ended stays; where there is too much, the oldest goes, whosever it is, and every agent keeps its state.
+/// Retention deletes events older than 30 days, unless their session is still running, and the oldest ones when the
+/// database exceeds 1 GiB (both configurable). The server does this all the time; agent states do not change.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  headspace prune\n  headspace prune --days 7")]
 pub struct PruneArgs {
-    /// Keep this many days instead of what is configured
+    /// Keep this many days instead of the configured number
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     days: Option<u32>,
-    /// Print what was deleted as JSON
+    /// Print the result as JSON
     #[arg(long)]
     json: bool,
 }
@@ -48,12 +49,12 @@ pub fn run(args: &PruneArgs) -> Result<ExitCode> {
 fn ask_server(config: &Config, days: Option<u32>) -> Result<Deleted> {
     let body = days.map_or_else(|| json!({}), |days| json!({ "days": days }));
     let client = Client::new(config);
-    // It answers within seconds, done or not: a big database takes longer.
+    // It answers within seconds, done or not, and is asked again: a big database takes longer.
     loop {
-        let answer = client.post("/api/prune", &body).context("could not ask the server to prune")?;
-        if answer["done"] != false {
-            let number = |field: &str| answer[field].as_u64().unwrap_or(0);
-            return Ok(Deleted { events: number("events"), agents: number("agents") });
+        let answer: PruneAnswer =
+            client.post("/api/prune", &body).context("could not ask the server to prune")?;
+        if answer.done {
+            return Ok(Deleted { events: answer.events, agents: answer.agents });
         }
     }
 }
@@ -63,7 +64,7 @@ fn offline(config: &Config, path: &Path, days: Option<u32>) -> Result<Deleted> {
         return Ok(Deleted::default());
     }
     let db = store::open(path)?;
-    // The last events of a server that was killed: who lives is judged with them.
+    // The last events of a server that was killed decide which agents still run.
     ProjectionState::load(&db)?.write(&db)?;
     let mut upkeep = RetentionSchedule::new(config.retention.clone());
     let (sender, mut receiver) = tokio::sync::oneshot::channel();

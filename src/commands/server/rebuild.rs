@@ -1,4 +1,4 @@
-//! `headspace rebuild`: the states worked out anew, in a copy that replaces the database when it is whole.
+//! `headspace rebuild`: recomputes the states in a copy that replaces the database when it is complete.
 
 use anyhow::{Context, Result, ensure};
 use headspace_core::numbers::counted;
@@ -10,22 +10,22 @@ use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Work out every state anew from the stored events
+/// Recompute all agent states from the stored events
 ///
-/// The server must not run. Everything is done in a copy, which takes the database's place when it is whole.
-/// A damaged database gives what can be read of it.
+/// Works on a copy, which replaces the database when it is complete. What can be read of a damaged database is kept. The
+/// server must not run meanwhile.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Examples:\n  headspace rebuild\n  headspace rebuild --from ~/.local/state/headspace/headspace.db.damaged-1763287331"
 )]
 pub struct RebuildArgs {
-    /// The database
+    /// Database file
     #[arg(long, value_name = "FILE")]
     db: Option<PathBuf>,
-    /// Also take the events of this database, damaged or not
+    /// Also take the events of this database, which may be damaged
     #[arg(long, value_name = "FILE")]
     from: Option<PathBuf>,
-    /// Print what was done as JSON
+    /// Print the result as JSON
     #[arg(long)]
     json: bool,
 }
@@ -47,7 +47,7 @@ pub fn run(args: &RebuildArgs) -> Result<ExitCode> {
         let events = |number: u64| counted(number, "event");
         println!("Rebuilt {} from {}.", counted(done.agents, "agent"), events(done.events));
         if done.without_effect > 0 {
-            println!("{} had no effect: headspace has a bug there.", events(done.without_effect));
+            println!("{} had no effect: that is a bug in headspace.", events(done.without_effect));
         }
         if unreadable > 0 {
             println!("{} could not be read.", events(unreadable));
@@ -56,7 +56,7 @@ pub fn run(args: &RebuildArgs) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// How far it is, for whoever watches; nothing in a log.
+/// The progress, shown on a terminal only.
 struct Progress {
     shown: Option<u64>,
     on: bool,

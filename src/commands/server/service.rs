@@ -1,4 +1,4 @@
-//! The server as a service of the login session: a systemd user unit, or a launchd agent.
+//! `headspace service`: the server as a systemd user unit or a launchd agent.
 
 use crate::commands::install;
 use crate::commands::server::up;
@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 /// Run the server as a service of your login session
 ///
-/// systemd on Linux, launchd on macOS: started at login, again after a failure.
+/// Uses systemd on Linux and launchd on macOS. The server is started at login and restarted after a failure.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  headspace service install\n  headspace service status")]
 pub struct ServiceArgs {
@@ -27,11 +27,11 @@ pub struct ServiceArgs {
 
 #[derive(Clone, Copy, Debug, clap::Subcommand)]
 pub enum ServiceAction {
-    /// Write the unit, start the server now and at every login
+    /// Write the unit; start the server now and at every login
     Install,
     /// Stop the server and remove the unit
     Uninstall,
-    /// Say whether the unit is there and the server runs
+    /// Show whether the unit is installed and the server runs
     Status {
         /// Print the result as JSON
         #[arg(long)]
@@ -43,10 +43,10 @@ const SYSTEMD_UNIT: &str = include_str!("../../../install/headspace.service");
 const LAUNCHD_AGENT: &str = include_str!("../../../install/headspace.plist");
 const LABEL: &str = "headspace.serve";
 
-/// By this line we know a unit of ours.
+/// The line by which a unit of ours is recognized.
 const MARK: &str = "Written by `headspace service install`";
 
-/// What the server must see as the user's shell sees it, or it would look for its files elsewhere.
+/// Variables that the server must get from the user's shell, or it would look for its files elsewhere.
 const ENVIRONMENT: [&str; 3] = ["XDG_CONFIG_HOME", "XDG_STATE_HOME", config::var::CONFIG_DIR];
 
 pub fn run(args: &ServiceArgs) -> Result<ExitCode> {
@@ -71,10 +71,10 @@ fn install() -> Result<ExitCode> {
     if let Ok(text) = fs::read_to_string(&unit)
         && !text.contains(MARK)
     {
-        bail!("could not write {}: there is a unit of somebody else", unit.display());
+        bail!("could not write {}: a unit that headspace did not write is there", unit.display());
     }
     let exec: Vec<String> = std::iter::once(program).chain(up::serve_args(&config, &url)?).collect();
-    // One that `up` started would hold the port; one that is the service itself starts again below.
+    // A server that `up` started would hold the port; the service itself is started again below.
     up::stop(&url)?;
     if let Some(dir) = unit.parent() {
         fs::create_dir_all(dir)?;
@@ -110,7 +110,7 @@ fn uninstall() -> Result<ExitCode> {
             manager.reload();
             println!("service stopped, {} removed", install::short(&unit));
         }
-        Ok(_) => bail!("could not remove {}: it is a unit of somebody else", unit.display()),
+        Ok(_) => bail!("could not remove {}: headspace did not write it", unit.display()),
         Err(_) => println!("no service is installed, nothing changed"),
     }
     Ok(ExitCode::SUCCESS)
@@ -155,7 +155,7 @@ fn status(json: bool) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Who starts services here.
+/// The service manager of this machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Manager {
     Systemd,
@@ -287,7 +287,7 @@ fn launchd_agent(exec: &[String], environment: &[(&str, String)], log: &str) -> 
     )
 }
 
-/// Puts the values where their names stand; a line that would be left empty goes.
+/// Replaces the names by their values; a line that would be empty is left out.
 fn fill(template: &str, values: &[(&str, String)]) -> String {
     let mut out = String::new();
     for line in template.lines() {
@@ -304,7 +304,7 @@ fn fill(template: &str, values: &[(&str, String)]) -> String {
     out
 }
 
-/// A word of a unit file, quoted where it needs to be; `%` starts a specifier there.
+/// A word of a unit file, quoted if needed; `%` begins a specifier there.
 fn systemd_word(word: &str) -> String {
     let word = word.replace('%', "%%");
     let needs_no_quotes = |c: char| c.is_ascii_alphanumeric() || "/._-+=:,@%$".contains(c);
@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn a_unit_quotes_what_systemd_would_take_apart() {
+    fn a_unit_quotes_what_systemd_would_split() {
         let exec = words(&["/my \"bin\"/50%/$x/headspace", "serve", "--port", "5055"]);
         let unit = systemd_unit(&exec, &[("XDG_STATE_HOME", "/s t".into())]);
         assert!(
@@ -336,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn an_agent_is_well_formed_whatever_the_path_holds() {
+    fn a_launchd_agent_is_well_formed_whatever_the_path_contains() {
         let agent = launchd_agent(&words(&["/a & <b>/headspace", "serve"]), &[], "/log");
         assert!(agent.contains("<string>/a &amp; &lt;b&gt;/headspace</string>"), "{agent}");
         assert!(agent.contains(MARK) && !agent.contains('@'), "{agent}");

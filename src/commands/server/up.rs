@@ -1,27 +1,28 @@
-//! `up` and `down`: everything in place and the server running in the background, and the end of it.
+//! `headspace up` and `headspace down`: install and start the server in the background, and stop it.
 
 use crate::commands::install;
 use anyhow::{Context, Result, bail, ensure};
 use fs_err as fs;
 use headspace_core::model::Process;
 use headspace_core::text::strip_control;
+use headspace_core::wire::Health;
 use headspace_hooks::client_settings::locate;
 use headspace_platform::config;
 use headspace_platform::config::Config;
 use headspace_platform::control;
 use headspace_platform::files;
 use headspace_platform::net::address::Url;
-use headspace_platform::net::http_client::{Health, health};
+use headspace_platform::net::http_client::health;
 use headspace_platform::net::peer_uid::own_uid;
 use headspace_platform::process::{lives, start_time};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
-/// Install the hooks if needed, start the server, say where the dashboard is
+/// Install the hooks, start the server, print the dashboard's address
 ///
-/// Run it as often as you like: what is already there is left alone. A binary from a build directory first
-/// copies itself to ~/.local/bin.
+/// Does only what is not done yet, so it is safe to run again. A binary in a build directory first copies itself to
+/// ~/.local/bin.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  headspace up\n  headspace down")]
 pub struct UpArgs {
@@ -32,7 +33,7 @@ pub struct UpArgs {
 
 /// Stop the server that is running in the background
 ///
-/// It finishes what it has begun. Events that come later wait in the spool until the server is back.
+/// The server finishes its work first. Later events are spooled until the server runs again.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  headspace down")]
 pub struct DownArgs {}
@@ -42,13 +43,13 @@ pub const SERVER_STARTS_WITHIN: Duration = Duration::from_secs(15);
 /// How long a server may take to end after it was asked to.
 const SERVER_STOPS_WITHIN: Duration = Duration::from_secs(15);
 
-/// A log that has grown beyond this is put aside when the server starts.
-const LOG_LIMIT: u64 = 4 << 20;
+/// A log larger than this is renamed when the server starts.
+const MAX_LOG_BYTES: u64 = 4 << 20;
 
 pub fn up(args: &UpArgs) -> Result<ExitCode> {
     let config = Config::load()?;
     let own = PathBuf::from(locate::program()?);
-    let program = if locate::in_build_dir(&own) { settle(&own)? } else { own.clone() };
+    let program = if locate::in_build_dir(&own) { copy_to_local_bin(&own)? } else { own.clone() };
     let installed = install::ensure(&program)?;
     let url = config.server_url();
     let (server, started) = match health(&url, Duration::from_secs(1)) {
@@ -86,13 +87,13 @@ pub fn up(args: &UpArgs) -> Result<ExitCode> {
 pub fn down(_args: &DownArgs) -> Result<ExitCode> {
     let url = Config::load()?.server_url();
     match stop(&url)? {
-        Some(pid) => println!("server stopped (pid {pid}); events wait in the spool until it is back"),
+        Some(pid) => println!("server stopped (pid {pid}); events are spooled until it runs again"),
         None => println!("no server is running at {}", strip_control(&url)),
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// Ends the server at `url`, if it runs and is verifiably a headspace of this user; its pid.
+/// Stops the server at `url`, if it runs and is provably a headspace server of this user; returns its pid.
 pub fn stop(url: &str) -> Result<Option<u32>> {
     let Some(server) = health(url, Duration::from_secs(2)) else { return Ok(None) };
     ensure!(
@@ -125,12 +126,12 @@ pub fn stop(url: &str) -> Result<Option<u32>> {
     Ok(Some(server.pid))
 }
 
-/// Where the server's output goes when it runs in the background.
+/// The log of a server that runs in the background.
 pub fn log_file() -> PathBuf {
     config::state_dir().join("serve.log")
 }
 
-/// The arguments that make `serve` listen where everybody looks for it.
+/// The arguments that make `serve` listen where the hooks expect it.
 pub fn serve_args(config: &Config, url: &str) -> Result<Vec<String>> {
     let mut args = vec!["serve".to_owned()];
     if config::env(config::var::URL).is_some() || config.url.is_some() {
@@ -144,8 +145,8 @@ pub fn serve_args(config: &Config, url: &str) -> Result<Vec<String>> {
     Ok(args)
 }
 
-/// Copies the program to `~/.local/bin`, unless the same is there already.
-fn settle(program: &Path) -> Result<PathBuf> {
+/// Copies the program to `~/.local/bin`, unless the same bytes are there already.
+fn copy_to_local_bin(program: &Path) -> Result<PathBuf> {
     let dir = config::home().join(".local").join("bin");
     let place = dir.join(program.file_name().unwrap_or_default());
     let bytes = fs::read(program).context("could not read this program")?;
@@ -157,7 +158,7 @@ fn settle(program: &Path) -> Result<PathBuf> {
     Ok(place)
 }
 
-/// Starts `serve` in a session of its own, with nothing of this terminal, and waits until it answers.
+/// Starts `serve` detached from this terminal, and waits until it answers.
 fn start(program: &Path, config: &Config, url: &str) -> Result<Health> {
     let args = serve_args(config, url)?;
     let log = open_log()?;
@@ -188,7 +189,7 @@ fn start(program: &Path, config: &Config, url: &str) -> Result<Health> {
     }
 }
 
-/// What belongs to the Claude session `up` may have been called from, one of them a secret.
+/// Variables of the Claude session that may have called `up`; one of them is a secret.
 const SESSION_VARIABLES: [&str; 7] = [
     "CLAUDECODE",
     "CLAUDE_CODE_CHILD_SESSION",
@@ -202,7 +203,7 @@ const SESSION_VARIABLES: [&str; 7] = [
 fn open_log() -> Result<std::fs::File> {
     let path = log_file();
     files::private_dir(&config::state_dir())?;
-    if fs::metadata(&path).is_ok_and(|meta| meta.len() > LOG_LIMIT) {
+    if fs::metadata(&path).is_ok_and(|meta| meta.len() > MAX_LOG_BYTES) {
         fs::rename(&path, path.with_extension("log.old"))?;
     }
     let mut options = std::fs::OpenOptions::new();
@@ -212,7 +213,7 @@ fn open_log() -> Result<std::fs::File> {
     options.open(&path).with_context(|| format!("could not open the log {}", path.display()))
 }
 
-/// The server's own explanation, from the end of its log.
+/// The last line of the server's log: why it ended.
 fn last_words(child: &mut Child, status: &str) -> String {
     let _ = child.wait();
     let log = fs::read(log_file()).unwrap_or_default();
@@ -255,7 +256,7 @@ fn is_our_server(_: u32) -> bool {
     true
 }
 
-/// `headspace`, or whatever this program is called.
+/// `headspace`, or the name of this program.
 #[cfg(unix)]
 fn is_our_name(name: &str) -> bool {
     let own = std::env::current_exe().ok();

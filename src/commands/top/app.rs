@@ -1,15 +1,14 @@
-//! What `top` knows and what keys mean. Pure: news in, effects out.
+//! The state of `top` and the meaning of its keys. Pure: news in, effects out.
 
-use crate::commands::top::feed::{News, Said};
+use crate::commands::top::feed::News;
 use crate::view::board::{Board, Include};
-use crate::view::client::Receiver;
 use headspace_core::model;
 use headspace_core::model::{AgentView, Group};
 use headspace_core::stamp::Stamp;
+use headspace_core::wire::{HookStatus, StoredEvent, StoredTurn};
 use ratatui::crossterm::event::{
     Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseButton, MouseEventKind,
 };
-use serde_json::Value;
 use std::collections::BTreeMap;
 
 pub enum Effect {
@@ -39,7 +38,7 @@ pub enum KeyAction {
     Quit,
 }
 
-/// The one table of keys: what is pressed, what it does, what the help says.
+/// The table of keys: the key, its action, its help text.
 pub const KEYS: &[(&[KeyCode], &str, KeyAction, &str)] = &[
     (&[KeyCode::Char('j'), KeyCode::Down], "j ↓", KeyAction::Down, "next agent in the list"),
     (&[KeyCode::Char('k'), KeyCode::Up], "k ↑", KeyAction::Up, "previous agent"),
@@ -70,12 +69,12 @@ pub struct TopState {
     pub by_project: bool,
     pub show_events: bool,
     pub away: bool,
-    pub receiver: Option<Receiver>,
-    pub turns: Vec<Said>,
-    pub events: Vec<Value>,
+    pub receiver: Option<HookStatus>,
+    pub turns: Vec<StoredTurn>,
+    pub events: Vec<StoredEvent>,
     preview_of: Option<i64>,
     pub message: Option<String>,
-    /// Screen row ▶ agent, as last drawn: what a click means.
+    /// Screen row ▶ agent, as last drawn: where a click goes.
     pub rows: Vec<(u16, i64)>,
 }
 
@@ -102,15 +101,15 @@ impl TopState {
                 .any(|text| text.to_lowercase().contains(word))
             })
         };
-        let agents = self.agents.values().filter(matches).cloned().collect();
-        let mut rows = model::rows(agents, now);
+        let agents: Vec<AgentView> = self.agents.values().filter(matches).cloned().collect();
+        let mut rows = model::rows(&agents, now);
         if self.by_project {
             rows.sort_by(|a, b| a.project.cmp(&b.project));
         }
         Board::new(rows, show)
     }
 
-    /// As [`App::board`], for who does not ask how old things are.
+    /// As [`TopState::board`], where ages do not matter.
     fn order(&self) -> Board {
         self.board(Stamp(0))
     }
@@ -154,7 +153,7 @@ impl TopState {
         self.settle()
     }
 
-    /// Keeps the selection on an agent that is there, and asks for its preview when it is new.
+    /// Keeps the selection on an agent that exists, and requests its preview when the selection changed.
     fn settle(&mut self) -> Vec<Effect> {
         let board = self.order();
         if !board.rows.iter().any(|agent| Some(agent.id) == self.selected) {

@@ -1,7 +1,7 @@
 //! How `top` looks.
 
-use crate::commands::top::app::{KEYS, TopState};
 use crate::view::board;
+use crate::commands::top::app::{KEYS, TopState};
 use headspace_core::model::{Actor, AgentView, Group, Row};
 use headspace_core::numbers::thousands;
 use headspace_core::stamp::Stamp;
@@ -43,7 +43,7 @@ pub fn screen(frame: &mut Frame, app: &mut TopState) {
     }
 }
 
-fn colour(group: Group) -> Style {
+fn color(group: Group) -> Style {
     if config::env("NO_COLOR").is_some() {
         let bold = if group == Group::NeedsYou { Modifier::BOLD } else { Modifier::empty() };
         return Style::new().add_modifier(bold);
@@ -65,7 +65,7 @@ fn dim() -> Style {
 fn header(frame: &mut Frame, area: Rect, app: &TopState) {
     let mut spans = vec![Span::styled(" headspace  ", Style::new().add_modifier(Modifier::BOLD))];
     for (group, count) in app.counts() {
-        spans.push(Span::styled(format!("{} {count} {}  ", group.glyph(), group.label()), colour(group)));
+        spans.push(Span::styled(format!("{} {count} {}  ", group.glyph(), group.label()), color(group)));
     }
     if app.typing || !app.filter.is_empty() {
         let cursor = if app.typing { "▏" } else { "" };
@@ -108,9 +108,9 @@ fn list(frame: &mut Frame, area: Rect, app: &mut TopState, now: Stamp) {
 
 fn lines_of(row: &Row, selected: bool, width: usize) -> Vec<Line<'static>> {
     let base = if selected { Style::new().add_modifier(Modifier::REVERSED) } else { Style::new() };
-    let mark = if row.stale || row.ended { colour(Group::Idle) } else { colour(row.group) };
+    let mark = if row.stale || row.ended { color(Group::Idle) } else { color(row.group) };
     let context = row.context.map_or(String::new(), |percent| format!("  {percent:.0} %"));
-    let tail = format!("{}{context} ", board::age_words(row));
+    let tail = format!("{}{context} ", row.age_phrase());
     let room = width.saturating_sub(tail.chars().count() + 4);
     let title = one_line(&board::titled(row), room);
     let gap = " ".repeat(room.saturating_sub(title.chars().count()));
@@ -123,12 +123,12 @@ fn lines_of(row: &Row, selected: bool, width: usize) -> Vec<Line<'static>> {
         ])
         .style(base),
     ];
-    let about = one_line(&row.about, width.saturating_sub(4));
-    let about = if about.is_empty() { row.group.label().to_owned() } else { about };
+    let about = one_line(&row.summary.about, width.saturating_sub(4));
+    let about = if about.is_empty() { row.summary.label.clone() } else { about };
     let about_style = if row.group == Group::NeedsYou { mark } else { dim() };
     lines.push(Line::from(vec![Span::raw("   "), Span::styled(about, about_style)]).style(base));
     for subagent in &row.subagents {
-        let style = if subagent.asks { colour(Group::NeedsYou) } else { dim() };
+        let style = if subagent.asks { color(Group::NeedsYou) } else { dim() };
         let about = one_line(&subagent.about, width.saturating_sub(32));
         let text = format!("   └ {} {about}", one_line(&subagent.kind, 24));
         lines.push(Line::styled(text, style).style(base));
@@ -148,7 +148,7 @@ fn preview(frame: &mut Frame, area: Rect, app: &TopState, now: Stamp) {
     for open in &agent.interactions {
         text.push_line(Line::styled(
             format!("! {}", one_line(&open.text, 400)),
-            colour(Group::NeedsYou).add_modifier(Modifier::BOLD),
+            color(Group::NeedsYou).add_modifier(Modifier::BOLD),
         ));
         for option in &open.options {
             text.push_line(Line::raw(format!("    {}", one_line(option, 200))));
@@ -163,10 +163,9 @@ fn preview(frame: &mut Frame, area: Rect, app: &TopState, now: Stamp) {
     text.push_line(Line::raw(""));
     if app.show_events {
         for event in &app.events {
-            let at = event["at"].as_str().and_then(Stamp::parse).map_or(String::new(), local_clock);
-            let name = one_line(event["name"].as_str().unwrap_or(""), 24);
-            let tool = one_line(event["body"]["tool_name"].as_str().unwrap_or(""), 30);
-            text.push_line(Line::raw(format!("{at}  {name:<20} {tool}")));
+            let name = one_line(&event.name, 24);
+            let tool = one_line(event.body["tool_name"].as_str().unwrap_or(""), 30);
+            text.push_line(Line::raw(format!("{}  {name:<20} {tool}", local_clock(event.at))));
         }
     } else {
         let height = usize::from(area.height);
@@ -221,11 +220,11 @@ fn facts(agent: &AgentView, now: Stamp) -> Vec<(&'static str, String)> {
 
 fn footer(frame: &mut Frame, area: Rect, app: &TopState, now: Stamp) {
     let line = if let Some(message) = &app.message {
-        Line::styled(format!(" {}", strip_control(message)), colour(Group::Error))
+        Line::styled(format!(" {}", strip_control(message)), color(Group::Error))
     } else if app.away {
         Line::styled(
             " server away, showing what was last known; `headspace up` starts it",
-            colour(Group::Error),
+            color(Group::Error),
         )
     } else {
         let last = app.receiver.as_ref().and_then(|receiver| receiver.last_event_at);

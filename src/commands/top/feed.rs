@@ -1,35 +1,26 @@
-//! News for `top`: the stream of changes, the previews, the keyboard, all through one channel.
+//! News for `top`: changes from the stream, previews and keys, all through one channel.
 
-use crate::view::client::{Client, Receiver as HookReceiver};
-use headspace_core::model::{Actor, AgentView};
-use headspace_core::stamp::Stamp;
+use crate::view::client::Client;
+use headspace_core::model::AgentView;
+use headspace_core::wire::{AgentChanged, EventsPage, HookStatus, StoredEvent, StoredTurn, TurnsPage};
 use headspace_platform::config::Config;
 use ratatui::crossterm::event::Event;
-use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
 use std::io::{BufRead, BufReader};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
-
-/// A turn, as far as it is shown.
-#[derive(Deserialize)]
-pub struct Said {
-    pub actor: Actor,
-    pub text: String,
-    pub timestamp: Stamp,
-}
 
 pub enum News {
     /// The whole list: at the start, and after every reconnection.
     Agents(Vec<AgentView>),
     Agent(Box<AgentView>),
-    Receiver(HookReceiver),
+    Receiver(HookStatus),
     Preview {
         agent_id: i64,
-        turns: Vec<Said>,
-        events: Vec<Value>,
+        turns: Vec<StoredTurn>,
+        events: Vec<StoredEvent>,
     },
-    /// The server is away; what is shown is what was last known.
+    /// The server does not answer; what is shown may be old.
     Away,
     Input(Event),
 }
@@ -68,7 +59,7 @@ impl Feed {
     }
 }
 
-/// Follows the stream for ever. It is opened before the list is read, so that no change falls in between.
+/// Follows the stream forever. It is opened before the list is read, so that no change is missed in between.
 fn follow(client: &Client, news: &Sender<News>) {
     loop {
         let stream =
@@ -77,7 +68,7 @@ fn follow(client: &Client, news: &Sender<News>) {
             if news.send(News::Agents(agents)).is_err() {
                 return;
             }
-            if let Ok(receiver) = client.receiver() {
+            if let Ok(receiver) = client.hook_status() {
                 let _ = news.send(News::Receiver(receiver));
             }
             for line in BufReader::new(stream).lines() {
@@ -102,7 +93,7 @@ fn follow(client: &Client, news: &Sender<News>) {
 
 fn serve_requests(client: &Client, todo: &Receiver<Request>, news: &Sender<News>) {
     while let Ok(mut request) = todo.recv() {
-        // Holding a cursor key passes many agents; only the last one is looked at.
+        // Holding a cursor key passes many agents; only the last one needs a preview.
         while let Request::Preview(_) = request {
             match todo.try_recv() {
                 Ok(newer) => request = newer,
@@ -111,21 +102,15 @@ fn serve_requests(client: &Client, todo: &Receiver<Request>, news: &Sender<News>
         }
         match request {
             Request::Seen(id) => {
-                let _ = client.post(&format!("/api/agents/{id}/seen"), &json!({}));
+                let _ = client.post::<AgentChanged>(&format!("/api/agents/{id}/seen"), &json!({}));
             }
             Request::Preview(id) => {
-                let turns = client
-                    .get(&format!("/api/agents/{id}/turns?limit=100"))
-                    .ok()
-                    .and_then(|mut answer: Value| serde_json::from_value(answer["turns"].take()).ok());
-                let events = client
-                    .get(&format!("/api/agents/{id}/events?limit=100"))
-                    .ok()
-                    .and_then(|mut answer: Value| answer["events"].take().as_array().cloned());
+                let turns = client.get::<TurnsPage>(&format!("/api/agents/{id}/turns?limit=100"));
+                let events = client.get::<EventsPage>(&format!("/api/agents/{id}/events?limit=100"));
                 let _ = news.send(News::Preview {
                     agent_id: id,
-                    turns: turns.unwrap_or_default(),
-                    events: events.unwrap_or_default(),
+                    turns: turns.map(|page| page.turns).unwrap_or_default(),
+                    events: events.map(|page| page.events).unwrap_or_default(),
                 });
             }
         }

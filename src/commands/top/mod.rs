@@ -1,4 +1,4 @@
-//! `headspace top`: the agents live in the terminal. `app` decides (pure), `draw` shows, `feed` brings the news.
+//! `headspace top`: the agents, live in the terminal. `app` decides (pure), `draw` shows, `feed` brings the news.
 
 mod app;
 mod draw;
@@ -20,17 +20,17 @@ use std::time::Duration;
 
 /// Watch the agents live in the terminal
 ///
-/// Enter jumps to the agent's pane, n to the one that has waited longest, / filters, ? lists the keys.
+/// Enter jumps to the agent's pane, n jumps to the agent that has waited longest, / filters, ? lists the keys.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  headspace top")]
 pub struct TopArgs {
-    /// Also show ended agents and runs without a person
+    /// Also show ended agents and headless runs (`claude -p`)
     #[arg(long, short)]
     all: bool,
 }
 
-/// Ages are shown to the second at best, so nothing is drawn more often than that without news.
-const TICK: Duration = Duration::from_millis(1000);
+/// Ages have a resolution of one second, so without news nothing is drawn more often.
+const REDRAW_EVERY: Duration = Duration::from_millis(1000);
 
 pub fn run(args: &TopArgs) -> Result<ExitCode> {
     if !std::io::stdout().is_terminal() || !std::io::stdin().is_terminal() {
@@ -64,7 +64,7 @@ fn live(
 ) -> Result<()> {
     loop {
         terminal.draw(|frame| draw::screen(frame, &mut app))?;
-        let first = match news.recv_timeout(TICK) {
+        let first = match news.recv_timeout(REDRAW_EVERY) {
             Ok(first) => Some(first),
             Err(RecvTimeoutError::Timeout) => None,
             Err(RecvTimeoutError::Disconnected) => return Ok(()),

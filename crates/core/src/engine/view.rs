@@ -28,7 +28,7 @@ impl Agent {
     pub fn view(&self, now: Stamp, window: Option<u64>) -> AgentView {
         let (status, detail) = self.status(now);
         let place = &self.place;
-        AgentView {
+        let mut view = AgentView {
             id: self.id,
             session_id: self.session_id.clone(),
             sessions: self.sessions.clone(),
@@ -89,7 +89,10 @@ impl Agent {
                 self.confidence
             },
             unconfirmed: self.is_unconfirmed(now),
-        }
+            summary: Summary::default(),
+        };
+        view.summary = view.summarize();
+        view
     }
 
     /// Whether what is shown may be over, because its client would not have said so.

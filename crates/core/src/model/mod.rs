@@ -3,10 +3,9 @@
 
 pub mod hints;
 mod machine;
-mod row;
 
 pub use crate::model::machine::Machine;
-pub use crate::model::row::{Row, SubRow, rows};
+pub use crate::model::row::{AgeKind, Fold, Row, SubRow, Summary, rows};
 use crate::stamp::Stamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -37,6 +36,9 @@ macro_rules! words {
         }
     };
 }
+
+// After the macro, which it uses.
+mod row;
 
 words! {
     /// What an agent's main thread is doing. The newest open command determines it.
@@ -115,6 +117,18 @@ impl Group {
             Group::Background => "background",
             Group::Done => "done, unseen",
             Group::Idle => "idle",
+        }
+    }
+
+    /// The label, explained.
+    pub const fn meaning(self) -> &'static str {
+        match self {
+            Group::NeedsYou => "asks something and waits for you",
+            Group::Error => "the turn failed",
+            Group::Working => "busy with your command",
+            Group::Background => "its turn is over, background work is not",
+            Group::Done => "finished, and nobody has looked yet",
+            Group::Idle => "nothing to do",
         }
     }
 }
@@ -417,26 +431,13 @@ pub struct AgentView {
     /// shown may be over.
     #[serde(default)]
     pub unconfirmed: bool,
+    /// Its row in a list, for who cannot work it out: the page.
+    #[serde(default)]
+    pub summary: Summary,
 }
 
 fn default_client() -> String {
     hints::DEFAULT_CLIENT.to_owned()
-}
-
-impl AgentView {
-    /// Its position in every list: those that need a person first, the longest waiting at the top; then by group. Working
-    /// agents are sorted by when their command began, because a list sorted by activity never stands still; quiet ones by
-    /// most recent activity, ended ones last.
-    pub fn rank(&self) -> impl Ord + use<> {
-        let within = match self.group {
-            Group::NeedsYou => self.waiting_since.unwrap_or(self.last_active_at).0,
-            Group::Working | Group::Background => {
-                self.current_command.as_ref().map_or(self.started_at, |command| command.started_at).0
-            }
-            Group::Error | Group::Done | Group::Idle => -self.last_active_at.0,
-        };
-        (self.ended_at.is_some(), self.group, within, self.id)
-    }
 }
 
 /// What an event did to an agent: rows for the store, and what the stream of changes sends.

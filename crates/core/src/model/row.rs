@@ -1,11 +1,69 @@
-//! An agent on one line: exactly what every list of agents shows.
+//! An agent on one line: what every list of agents shows of it. Worked out here and nowhere else, so that the dashboard,
+//! `status`, `top` and the status lines never disagree about order, words or ages.
 
 use crate::model::{AgentView, Group, Status, hints};
+use crate::numbers::duration;
 use crate::stamp::Stamp;
 use serde::{Deserialize, Serialize};
+use std::time::Duration;
 
-/// No display has room for more characters on one line.
+/// Characters of a line that any surface has room for.
 const MAX_LINE_CHARS: usize = 240;
+
+words! {
+    /// What the age of a row counts: how long it waits for you, works, has been quiet, or is gone.
+    AgeKind { Waiting = "waiting", Working = "working", Quiet = "quiet", Ended = "ended" }
+}
+words! {
+    /// Why a list folds an agent away: it has ended, or it is a run without a person (`claude -p`) that needs nobody.
+    Fold { Ended = "ended", Headless = "headless" }
+}
+
+impl AgeKind {
+    /// "waiting 3 m", "for 12 s", "2 h ago", "ended 5 d ago".
+    pub fn phrase(self, age: Duration) -> String {
+        let age = duration(age);
+        match self {
+            AgeKind::Waiting => format!("waiting {age}"),
+            AgeKind::Working => format!("for {age}"),
+            AgeKind::Quiet => format!("{age} ago"),
+            AgeKind::Ended => format!("ended {age} ago"),
+        }
+    }
+}
+
+/// The words of an agent's row, and its place among the others.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Summary {
+    /// "api · fix-auth": the project, and what tells this agent from its neighbors there.
+    pub title: String,
+    /// What a person reads about its group: "needs you", "working?" for one that has been silent for hours, "ended".
+    pub label: String,
+    /// The ask, the error, what it does, what it was told, what it said last, where it is: one line.
+    pub about: String,
+    /// What the row's age counts from. An age itself would be old when it arrives.
+    pub since: Stamp,
+    pub age_kind: AgeKind,
+    /// Rows stand in the order of this text.
+    pub order: String,
+    /// Folded away at the foot of the list.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fold: Option<Fold>,
+}
+
+impl Default for Summary {
+    fn default() -> Summary {
+        Summary {
+            title: String::new(),
+            label: String::new(),
+            about: String::new(),
+            since: Stamp::default(),
+            age_kind: AgeKind::Quiet,
+            order: String::new(),
+            fold: None,
+        }
+    }
+}
 
 /// An agent in a list. Small, because the lists are read often: a status line asks every few seconds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -18,10 +76,9 @@ pub struct Row {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub project: Option<String>,
     pub group: Group,
-    /// The question, the error, the current work or the instruction: one line.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub about: String,
-    /// Seconds it has been waiting, working, or quiet: the time that matters in its group.
+    #[serde(flatten)]
+    pub summary: Summary,
+    /// Seconds since [`Summary::since`] when the row was made.
     pub age: u64,
     #[serde(default, skip_serializing_if = "is_false")]
     pub ended: bool,
@@ -47,17 +104,15 @@ pub struct SubRow {
 }
 
 impl Row {
-    /// "api · fix-auth": the project, and what distinguishes this agent from others there.
-    pub fn title(&self) -> String {
-        match &self.project {
-            Some(project) if *project != self.name => format!("{project} · {}", self.name),
-            _ => self.name.clone(),
-        }
+    /// "waiting 3 m".
+    pub fn age_phrase(&self) -> String {
+        self.summary.age_kind.phrase(Duration::from_secs(self.age))
     }
 }
 
 impl AgentView {
     pub fn row(&self, now: Stamp) -> Row {
+        let summary = self.summarize();
         let at_work = self.subagents.iter().filter(|subagent| subagent.ended_at.is_none());
         Row {
             id: self.id,
@@ -65,8 +120,8 @@ impl AgentView {
             client: Some(self.client.clone()).filter(|name| name != hints::DEFAULT_CLIENT),
             project: self.project.clone(),
             group: self.group,
-            about: self.about().map(|about| self.doubted(bounded(about))).unwrap_or_default(),
-            age: now.since(self.since()).as_secs(),
+            age: now.since(summary.since).as_secs(),
+            summary,
             ended: self.ended_at.is_some(),
             stale: self.stale,
             headless: self.headless,
@@ -81,43 +136,193 @@ impl AgentView {
         }
     }
 
-    /// With a word about it where it may be over.
-    fn doubted(&self, about: String) -> String {
-        if self.unconfirmed { format!("{about} (unconfirmed)") } else { about }
+    pub fn summarize(&self) -> Summary {
+        let (since, age_kind) = self.age();
+        Summary {
+            title: self.title(),
+            label: match self.group.label() {
+                _ if self.ended_at.is_some() => "ended".to_owned(),
+                label if self.stale || self.unconfirmed => format!("{label}?"),
+                label => label.to_owned(),
+            },
+            about: self.about(),
+            since,
+            age_kind,
+            order: self.order(),
+            fold: self.fold(),
+        }
+    }
+
+    /// "api · fix-auth": the project, and what tells this agent from its neighbors there.
+    pub fn title(&self) -> String {
+        match &self.project {
+            Some(project) if *project != self.name => format!("{project} · {}", self.name),
+            _ => self.name.clone(),
+        }
     }
 
     /// What it is about, in one line.
-    pub fn about(&self) -> Option<&str> {
-        let instruction = || self.current_command.as_ref().and_then(|command| command.instruction.as_deref());
+    pub fn about(&self) -> String {
+        if self.ended_at.is_some() {
+            let reason = self.end_reason.as_deref().map(in_words);
+            return reason.map_or("ended".to_owned(), |reason| format!("ended: {reason}"));
+        }
+        let told = || self.current_command.as_ref().and_then(|command| command.instruction.as_deref());
         let detail = self.status_detail.as_deref();
-        match self.group {
-            Group::Error => self.error.as_deref().or(detail),
-            Group::NeedsYou | Group::Working | Group::Background => detail.or_else(instruction),
+        let text = match self.group {
+            Group::Error => return self.error.as_deref().or(detail).map(in_words).unwrap_or_default(),
+            Group::NeedsYou | Group::Working | Group::Background => detail.or_else(told),
             Group::Done | Group::Idle => detail.or(self.last_said.as_deref()),
+        };
+        text.or(self.cwd.as_deref()).map(bounded).unwrap_or_default()
+    }
+
+    /// Since when it waits, works, has been quiet, or is gone.
+    fn age(&self) -> (Stamp, AgeKind) {
+        match (self.ended_at, self.group, &self.current_command) {
+            (Some(ended), ..) => (ended, AgeKind::Ended),
+            (_, Group::NeedsYou, _) => (self.waiting_since.unwrap_or(self.last_active_at), AgeKind::Waiting),
+            (_, Group::Working, Some(command)) if !self.stale => (command.started_at, AgeKind::Working),
+            _ => (self.last_active_at, AgeKind::Quiet),
         }
     }
 
-    /// Since when it has been waiting, working, or quiet.
-    fn since(&self) -> Stamp {
-        match self.group {
-            Group::NeedsYou => self.waiting_since.unwrap_or(self.last_active_at),
-            Group::Working => self.current_command.as_ref().map_or(self.last_active_at, |c| c.started_at),
-            _ => self.last_active_at,
-        }
+    /// Its place in every list: who needs a person first and of those who waits longest; then by group. Who works
+    /// keeps its place by when its command began, because a list that is sorted by activity never stands still; the
+    /// quiet ones come most recently active first, ended ones last.
+    ///
+    /// As a text, because the page sorts too, and its numbers do not hold nanoseconds.
+    pub fn order(&self) -> String {
+        let within = match self.group {
+            Group::NeedsYou => self.waiting_since.unwrap_or(self.last_active_at).0,
+            Group::Working | Group::Background => {
+                self.current_command.as_ref().map_or(self.started_at, |command| command.started_at).0
+            }
+            Group::Error | Group::Done | Group::Idle => self.last_active_at.0.saturating_neg(),
+        };
+        let ended = u8::from(self.ended_at.is_some());
+        // With the sign bit turned, negative numbers come before the others as text, too.
+        format!("{ended}{}{:016x}{:016x}", self.group as u8, (within as u64) ^ (1 << 63), self.id)
+    }
+
+    fn fold(&self) -> Option<Fold> {
+        let folded = self.headless && self.group > Group::Error;
+        self.ended_at.map(|_| Fold::Ended).or(folded.then_some(Fold::Headless))
     }
 }
 
 /// The agents as rows, in the order of every list.
-pub fn rows(mut agents: Vec<AgentView>, now: Stamp) -> Vec<Row> {
-    agents.sort_by_cached_key(AgentView::rank);
-    agents.iter().map(|agent| agent.row(now)).collect()
+pub fn rows(agents: &[AgentView], now: Stamp) -> Vec<Row> {
+    let mut rows: Vec<Row> = agents.iter().map(|agent| agent.row(now)).collect();
+    rows.sort_by(|a, b| a.summary.order.cmp(&b.summary.order));
+    rows
 }
 
+/// `rate_limit` ▶ `rate limit`
+fn in_words(text: &str) -> String {
+    bounded(text).replace('_', " ")
+}
+
+/// The beginning, on one line.
 fn bounded(text: &str) -> String {
     let end = text.char_indices().nth(MAX_LINE_CHARS).map_or(text.len(), |(at, _)| at);
-    text[..end].to_owned()
+    let cut = if end < text.len() { "…" } else { "" };
+    text[..end].split_whitespace().collect::<Vec<_>>().join(" ") + cut
 }
 
 fn is_false(value: &bool) -> bool {
     !value
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn agent(change: impl FnOnce(&mut AgentView)) -> AgentView {
+        let stamp = Stamp(5_000);
+        let mut view = serde_json::from_value(json!({
+            "id": 1, "session_id": "s", "sessions": [], "name": "fix-auth", "project": "api", "state": "idle",
+            "status": "idle", "group": "idle", "unseen": false, "stale": false, "headless": false,
+            "started_at": stamp, "last_active_at": stamp, "background": [], "interactions": [], "subagents": [],
+            "turn_count": 0, "source": "hook", "source_at": stamp, "confidence": "high", "cwd": "/p/api",
+        }))
+        .unwrap();
+        change(&mut view);
+        view
+    }
+
+    #[test]
+    fn rows_stand_in_the_order_of_need_then_of_waiting() {
+        let waits = |id: i64, since: i64| {
+            agent(|a| (a.id, a.group, a.waiting_since) = (id, Group::NeedsYou, Some(Stamp(since))))
+        };
+        let quiet = |id: i64, active: i64| {
+            agent(|a| (a.id, a.group, a.last_active_at) = (id, Group::Idle, Stamp(active)))
+        };
+        let ended = agent(|a| (a.id, a.group, a.ended_at) = (9, Group::NeedsYou, Some(Stamp(1))));
+        let error = agent(|a| (a.id, a.group) = (7, Group::Error));
+        let list = [quiet(1, 10), ended, waits(3, 200), quiet(2, 90), waits(4, -100), error];
+        let order: Vec<i64> = rows(&list, Stamp(0)).iter().map(|row| row.id).collect();
+        assert_eq!(order, [4, 3, 7, 2, 1, 9]);
+    }
+
+    #[test]
+    fn a_row_says_what_matters_in_its_group() {
+        let cases: [(AgentView, &str, &str, AgeKind, Option<Fold>); 6] = [
+            (agent(|_| ()), "idle", "/p/api", AgeKind::Quiet, None),
+            (agent(|a| a.last_said = Some("All\n done".into())), "idle", "All done", AgeKind::Quiet, None),
+            (
+                agent(|a| (a.group, a.error) = (Group::Error, Some("rate_limit".into()))),
+                "error",
+                "rate limit",
+                AgeKind::Quiet,
+                None,
+            ),
+            (
+                agent(|a| (a.group, a.status_detail) = (Group::NeedsYou, Some("Allow Bash: ls".into()))),
+                "needs you",
+                "Allow Bash: ls",
+                AgeKind::Waiting,
+                None,
+            ),
+            (
+                agent(|a| (a.stale, a.headless) = (true, true)),
+                "idle?",
+                "/p/api",
+                AgeKind::Quiet,
+                Some(Fold::Headless),
+            ),
+            (
+                agent(|a| (a.ended_at, a.end_reason) = (Some(Stamp(7)), Some("prompt_input_exit".into()))),
+                "ended",
+                "ended: prompt input exit",
+                AgeKind::Ended,
+                Some(Fold::Ended),
+            ),
+        ];
+        for (agent, label, about, age_kind, fold) in cases {
+            let row = agent.summarize();
+            assert_eq!((row.label.as_str(), row.about.as_str()), (label, about));
+            assert_eq!(
+                (row.age_kind, row.fold, row.title.as_str()),
+                (age_kind, fold, "api · fix-auth"),
+                "{label}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_long_line_is_cut_visibly_and_a_row_survives_the_wire() {
+        let long = agent(|a| a.last_said = Some("word ".repeat(100)));
+        assert!(
+            long.about().ends_with('…') && long.about().chars().count() <= MAX_LINE_CHARS + 1,
+            "{}",
+            long.about()
+        );
+        let row = long.row(Stamp(9_000_000_000));
+        assert_eq!(serde_json::from_value::<Row>(json!(row)).unwrap(), row);
+        assert_eq!(json!(row)["about"], long.about().as_str());
+        assert_eq!(row.age_phrase(), "8 s ago");
+    }
 }

@@ -331,7 +331,7 @@ mod tests {
                 "needs `hookEventName`",
             ),
             ("PreToolUse", r#"{"hookSpecificOutput":{"hookEventName":"Stop"}}"#, "ran for PreToolUse"),
-            ("PreToolUse", r#"{"hookSpecificOutput":{"hookEventName":"SessionEnd"}}"#, "no event with"),
+            ("PreToolUse", r#"{"hookSpecificOutput":{"hookEventName":"SessionEnd"}}"#, "not an event with"),
             (
                 "PreToolUse",
                 r#"{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"no"}}"#,

@@ -90,7 +90,7 @@ fn post(
 /// Addresses the client does not post to.
 pub fn refused(url: &str) -> Option<String> {
     let private = is_private(host(url).parse().ok()?);
-    private.then(|| "Claude Code does not post to private addresses other than loopback".into())
+    private.then(|| "Claude Code posts to no private address but loopback".into())
 }
 
 fn host(url: &str) -> &str {

@@ -4,7 +4,7 @@
 //! machine and so go through the user's proxy.
 
 use crate::config;
-use serde::{Deserialize, Serialize};
+use headspace_core::wire::Health;
 use std::time::Duration;
 use ureq::http::Uri;
 use ureq::unversioned::resolver::{DefaultResolver, ResolvedSocketAddrs, Resolver};
@@ -40,15 +40,6 @@ impl Resolver for Literally {
         addresses.push(address);
         Ok(addresses)
     }
-}
-
-/// What `GET /health` says about a headspace server.
-#[derive(Clone, Debug, Deserialize, Serialize)]
-pub struct Health {
-    pub status: String,
-    pub name: String,
-    pub version: String,
-    pub pid: u32,
 }
 
 /// Asks the server who it is; `None` if there is none, or it is something else than headspace.

@@ -92,7 +92,8 @@ mod linux {
             .or_else(|| by_proc(everywhere, nobody))
             // A socket for both kinds of addresses stands in the table of the longer ones.
             .or_else(|| {
-                let both = (address.is_ipv4()).then(|| SocketAddr::from((Ipv6Addr::UNSPECIFIED, address.port())));
+                let both =
+                    (address.is_ipv4()).then(|| SocketAddr::from((Ipv6Addr::UNSPECIFIED, address.port())));
                 by_proc(both?, SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0)))
             })
     }

@@ -9,10 +9,17 @@ use crate::ledger::{Ledger, NewEvent};
 use axum::body::Body;
 use axum::extract::{Path, Query, State};
 use headspace_core::engine::Agent;
-use headspace_core::model::{self, AgentView, Row, Source, hints, observed};
+use headspace_core::model;
+use headspace_core::model::{AgentView, Source, hints, observed};
 use headspace_core::stamp::Stamp;
+use headspace_core::wire::{
+    AgentChanged, AgentsPage, BoardPage, CommandsPage, EventsPage, GroupWords, PruneAnswer, TransitionsPage,
+    TurnsPage,
+};
 use headspace_platform::clock::WallClock;
-use headspace_store::queries::{self, EventQuery, EventView, Found, Listed, Page};
+use headspace_store::queries;
+use headspace_store::queries::{EventQuery, Found, Listed, Page};
+use headspace_store::retention::prune::Deleted;
 use hyper::StatusCode;
 use rusqlite::Connection;
 use serde::{Deserialize, Serialize};
@@ -65,32 +72,13 @@ fn number<T: std::str::FromStr>(name: &str, text: Option<String>) -> Result<Opti
     text.parse().map(Some).map_err(|_| ApiError::bad(format!("`{name}` is not a number")))
 }
 
-/// Not by way of a `Value`: this answer is big, and asked for often.
-#[derive(Serialize)]
-struct Agents {
-    agents: Vec<AgentView>,
-    /// More have ended: before this one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    next: Option<i64>,
-}
-
 pub async fn agents(State(app): State<SharedState>, Query(which): Query<AgentQuery>) -> ApiResult {
     app.reconciler.viewed();
     let (ledger, now) = (&app.ledger, Stamp::now());
     let Chosen { agents, next } = which.agents(ledger)?;
     let mut agents: Vec<AgentView> = agents.iter().map(|agent| ledger.view(agent, now)).collect();
-    // Who needs me first, and of those who waits longest.
-    agents.sort_by_cached_key(AgentView::rank);
-    Ok(ok(&Agents { agents, next }))
-}
-
-#[derive(Serialize)]
-struct Board {
-    receiver: Value,
-    rows: Vec<Row>,
-    /// More have ended: before this one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    next: Option<i64>,
+    agents.sort_by(|a, b| a.summary.order.cmp(&b.summary.order));
+    Ok(ok(&AgentsPage { groups: GroupWords::all(), agents, next }))
 }
 
 /// The agents as a list, and how the receiver is: one small answer for what is asked every few seconds.
@@ -99,8 +87,8 @@ pub async fn board(State(app): State<SharedState>, Query(which): Query<AgentQuer
     let receiver = app.hook_status(time_updates::spool().await);
     let Chosen { agents, next } = which.agents(&app.ledger)?;
     let now = Stamp::now();
-    let views = agents.iter().map(|agent| app.ledger.view(agent, now)).collect();
-    Ok(ok(&Board { receiver, rows: model::rows(views, now), next }))
+    let views: Vec<AgentView> = agents.iter().map(|agent| app.ledger.view(agent, now)).collect();
+    Ok(ok(&BoardPage { receiver, rows: model::rows(&views, now), next }))
 }
 
 pub async fn agent(State(app): State<SharedState>, Path(id): Path<String>) -> ApiResult {
@@ -120,25 +108,21 @@ pub struct RowQuery {
     limit: Option<String>,
 }
 
-/// A list of an agent's rows, under its name, and where to go on: `next` is the next question's `before`, or its `after`
-/// if this one had an `after`.
-async fn rows(
+/// A page of an agent's rows, and where to go on: `next` is the next question's `before`, or its `after` if this one had
+/// an `after`.
+async fn rows<T: Send + 'static, P: Serialize>(
     app: SharedState,
     id: String,
     which: RowQuery,
-    name: &'static str,
-    query: fn(&Connection, Page) -> anyhow::Result<Listed>,
+    query: fn(&Connection, Page) -> anyhow::Result<Listed<T>>,
+    page: fn(Vec<T>, Option<i64>) -> P,
 ) -> ApiResult {
     let agent = known(&app, &id)?.id;
     let limit = number("limit", which.limit)?.unwrap_or(ROW_LIMITS.0).clamp(1, ROW_LIMITS.1);
     let (before, after) = (number("before", which.before)?, number("after", which.after)?);
-    let page = Page { agent, before, after, limit };
-    let Listed { rows, next } = app.read_flushed(move |db| query(db, page)).await?;
-    let mut answer = json!({ name: rows });
-    if let Some(next) = next {
-        answer["next"] = json!(next);
-    }
-    Ok(ok(&answer))
+    let asked = Page { agent, before, after, limit };
+    let Listed { rows, next } = app.read_flushed(move |db| query(db, asked)).await?;
+    Ok(ok(&page(rows, next)))
 }
 
 pub async fn commands(
@@ -146,7 +130,7 @@ pub async fn commands(
     Path(id): Path<String>,
     Query(which): Query<RowQuery>,
 ) -> ApiResult {
-    rows(app, id, which, "commands", queries::commands).await
+    rows(app, id, which, queries::commands, |commands, next| CommandsPage { commands, next }).await
 }
 
 pub async fn turns(
@@ -154,7 +138,7 @@ pub async fn turns(
     Path(id): Path<String>,
     Query(which): Query<RowQuery>,
 ) -> ApiResult {
-    rows(app, id, which, "turns", queries::turns).await
+    rows(app, id, which, queries::turns, |turns, next| TurnsPage { turns, next }).await
 }
 
 pub async fn transitions(
@@ -162,7 +146,8 @@ pub async fn transitions(
     Path(id): Path<String>,
     Query(which): Query<RowQuery>,
 ) -> ApiResult {
-    rows(app, id, which, "transitions", queries::transitions).await
+    rows(app, id, which, queries::transitions, |transitions, next| TransitionsPage { transitions, next })
+        .await
 }
 
 #[derive(Deserialize)]
@@ -193,22 +178,6 @@ impl EventsQuery {
             names: names.into_iter().collect(),
             text: self.q.filter(|text| !text.trim().is_empty()),
         })
-    }
-}
-
-#[derive(Serialize)]
-struct Events {
-    events: Vec<EventView>,
-    /// There may be more beyond this id, which nobody looked for yet.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    looked_to: Option<i64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    next: Option<i64>,
-}
-
-impl From<Found> for Events {
-    fn from(Found { events, looked_to, next }: Found) -> Events {
-        Events { events, looked_to, next }
     }
 }
 
@@ -245,7 +214,8 @@ async fn find(app: SharedState, query: EventQuery) -> ApiResult {
         let name = agent.and_then(|agent| agent.place.client_name.clone());
         event.client = Some(name.unwrap_or_else(|| hints::DEFAULT_CLIENT.to_owned()));
     }
-    Ok(ok(&Events::from(found)))
+    let Found { events, looked_to, next } = found;
+    Ok(ok(&EventsPage { events, looked_to, next }))
 }
 
 /// Somebody looked at it.
@@ -273,7 +243,7 @@ async fn told(app: &SharedState, agent: &Agent, name: &str, mut body: Value) -> 
     let event = NewEvent::observed(name, &agent.session_id, Stamp::now(), Source::Hook, body);
     let receipt = app.ledger.submit_one(event).answer().await?;
     let agent = app.ledger.snapshot().agent(agent.id).map(|agent| app.ledger.view(&agent, Stamp::now()));
-    Ok(ok(&json!({"status": "ok", "event_id": receipt.event_id, "agent": agent})))
+    Ok(ok(&AgentChanged { status: "ok".into(), event_id: receipt.event_id, agent }))
 }
 
 /// Brings the agent's terminal to the front.
@@ -303,8 +273,8 @@ pub async fn prune(State(app): State<SharedState>, body: Body) -> ApiResult {
     };
     let days = days.map(|days| u32::try_from(days).unwrap_or(u32::MAX));
     let Ok(deleted) = tokio::time::timeout(PRUNE_ANSWERED_WITHIN, app.ledger.prune(days)).await else {
-        return Ok(ok(&json!({"status": "ok", "done": false})));
+        return Ok(ok(&PruneAnswer::default()));
     };
-    let deleted = deleted?;
-    Ok(ok(&json!({"status": "ok", "done": true, "events": deleted.events, "agents": deleted.agents})))
+    let Deleted { events, agents } = deleted?;
+    Ok(ok(&PruneAnswer { done: true, events, agents, ..PruneAnswer::default() }))
 }

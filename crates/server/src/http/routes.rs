@@ -12,8 +12,8 @@ use axum::extract::{Request, State};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
+use headspace_core::wire::Health;
 use hyper::StatusCode;
-use serde_json::json;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -99,10 +99,13 @@ pub fn discard_body(mut body: Body) {
 }
 
 async fn health(State(app): State<SharedState>) -> Response {
-    ok(&json!({
-        "status": "ok", "name": "headspace", "version": env!("CARGO_PKG_VERSION"),
-        "pid": std::process::id(), "started_at": app.started_at,
-    }))
+    ok(&Health {
+        status: "ok".into(),
+        name: "headspace".into(),
+        version: env!("CARGO_PKG_VERSION").into(),
+        pid: std::process::id(),
+        started_at: Some(app.started_at),
+    })
 }
 
 async fn nowhere() -> ApiResult {

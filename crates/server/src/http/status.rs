@@ -3,15 +3,14 @@
 use crate::app_state::{AppState, SharedState};
 use crate::http::response::{ApiResult, ok};
 use crate::http::time_updates;
-use crate::reconcile::settings_watch::HookPresence;
 use axum::body::Body;
 use axum::extract::State;
 use axum::response::Response;
 use headspace_core::stamp::Stamp;
+use headspace_core::wire::{HookStatus, PollingPace};
 use headspace_platform::clock::WallClock;
 use headspace_platform::spool::Pending;
 use hyper::header::CONTENT_TYPE;
-use serde_json::{Value, json};
 use std::fmt::Write;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -46,7 +45,7 @@ impl AppState {
         Mode::at(Stamp::now(), self.ledger.marks().last_hook_at, self.config.reconcile.fallback_timeout)
     }
 
-    pub fn hook_status(&self, spool: Pending) -> Value {
+    pub fn hook_status(&self, spool: Pending) -> HookStatus {
         let now = Stamp::now();
         let marks = self.ledger.marks();
         let pace = &self.config.reconcile;
@@ -55,36 +54,31 @@ impl AppState {
             Mode::HooksActive => pace.polling_interval_with_hooks,
             Mode::PollingFallback => pace.polling_interval_fallback,
         };
-        json!({
-            "enabled": true,
-            "mode": mode.word(),
-            "last_event_at": marks.last_hook_at,
-            "last_event_ago": marks.last_hook_at.map(|at| number(round(now.since(at).as_secs_f64()))),
-            "last_event_type": marks.last_hook,
-            "events_received": marks.received,
-            "polling_interval": number(interval),
-            "config": {
-                "polling_interval_with_hooks": number(pace.polling_interval_with_hooks),
-                "polling_interval_fallback": number(pace.polling_interval_fallback),
-                "fallback_timeout": number(pace.fallback_timeout),
+        HookStatus {
+            enabled: true,
+            mode: mode.word().to_owned(),
+            last_event_at: marks.last_hook_at,
+            last_event_ago: marks.last_hook_at.map(|at| round(now.since(at).as_secs_f64())),
+            last_event_type: marks.last_hook,
+            events_received: marks.received,
+            polling_interval: interval,
+            config: PollingPace {
+                polling_interval_with_hooks: pace.polling_interval_with_hooks,
+                polling_interval_fallback: pace.polling_interval_fallback,
+                fallback_timeout: pace.fallback_timeout,
             },
-            "hooks": self.reconciler.hooks().map(HookPresence::word),
-            "hooks_missing": self.reconciler.hooks_are_missing(marks.last_hook_at),
-            "spool_pending": spool.count,
-            "dropped": spool.dropped,
-            "notify_ms": self.cost.json(),
-        })
+            hooks: self.reconciler.hooks().map(|hooks| hooks.word().to_owned()),
+            hooks_missing: self.reconciler.hooks_are_missing(marks.last_hook_at),
+            spool_pending: spool.count,
+            dropped: spool.dropped,
+            notify_ms: self.cost.latency(),
+        }
     }
 }
 
 /// To the millisecond.
 fn round(seconds: f64) -> f64 {
     (seconds * 1000.0).round() / 1000.0
-}
-
-/// `60`, not `60.0`: whole seconds are whole numbers.
-fn number(value: f64) -> Value {
-    if value.fract() == 0.0 && value.abs() < 1e15 { json!(value as i64) } else { json!(value) }
 }
 
 pub async fn hook_status(State(app): State<SharedState>) -> ApiResult {

@@ -2,9 +2,9 @@
 
 use crate::ledger::NewEvent;
 use headspace_core::stamp::Stamp;
+use headspace_core::wire::NotifyLatency;
 use headspace_platform::clock::WallClock;
 use headspace_platform::process;
-use serde_json::{Value, json};
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -78,29 +78,30 @@ impl HookLatency {
         Some(LatencyFigures { p50: at(50), p99: at(99), count: calls.count, sum: calls.sum })
     }
 
-    /// `{"p50": ms, "p99": ms}`, or null before the first call.
-    pub fn json(&self) -> Value {
+    /// In milliseconds; `None` before the first call.
+    pub fn latency(&self) -> Option<NotifyLatency> {
         let ms = |took: Duration| (took.as_micros() / 10) as f64 / 100.0;
-        self.figures().map_or(Value::Null, |figures| json!({"p50": ms(figures.p50), "p99": ms(figures.p99)}))
+        self.figures().map(|figures| NotifyLatency { p50: ms(figures.p50), p99: ms(figures.p99) })
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::{Value, json};
 
     #[test]
     fn the_figures_are_of_the_last_calls_and_leave_out_what_nobody_waited_for() {
         let cost = HookLatency::new();
-        assert_eq!(cost.json(), Value::Null);
+        assert_eq!(cost.latency(), None);
         cost.answered(Stamp::now().minus(Duration::from_secs(3600)));
-        assert_eq!(cost.json(), Value::Null);
+        assert_eq!(cost.latency(), None);
         for ms in 0..MAX_REMEMBERED_CALLS as u64 * 2 {
             cost.answered(Stamp::now().minus(Duration::from_millis(ms)));
         }
-        let figure = |name: &str| cost.json()[name].as_f64().unwrap();
-        assert!((750.0..800.0).contains(&figure("p50")), "{}", figure("p50"));
-        assert!((995.0..1050.0).contains(&figure("p99")), "{}", figure("p99"));
+        let NotifyLatency { p50, p99 } = cost.latency().unwrap();
+        assert!((750.0..800.0).contains(&p50), "{p50}");
+        assert!((995.0..1050.0).contains(&p99), "{p99}");
         assert_eq!(cost.figures().unwrap().count, MAX_REMEMBERED_CALLS as u64 * 2);
     }
 

@@ -7,20 +7,14 @@ use axum::Extension;
 use axum::body::Body;
 use axum::extract::{Query, State};
 use axum::response::Response;
+use headspace_core::wire::LoginCode;
 use hyper::StatusCode;
 use hyper::header::{LOCATION, SET_COOKIE};
-use serde::Deserialize;
-use serde_json::json;
 use std::sync::Arc;
 
 /// For `headspace open`, which has the token.
 pub async fn code(State(app): State<SharedState>) -> ApiResult {
-    Ok(ok(&json!({"code": app.keys.new_code()?})))
-}
-
-#[derive(Deserialize)]
-pub struct LoginCode {
-    code: String,
+    Ok(ok(&LoginCode { code: app.keys.new_code()? }))
 }
 
 pub async fn login(

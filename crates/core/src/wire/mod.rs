@@ -1,0 +1,277 @@
+//! What the server answers, as types: the server writes them, the command line and the tests read them. A field that an
+//! older server does not send has a default.
+
+use crate::model::{
+    Actor, AgentView, CommandState, CommandStateOrIdle, Confidence, Group, Intent, Row, Source,
+    TimestampSource,
+};
+use crate::stamp::Stamp;
+use serde::{Deserialize, Serialize, Serializer};
+use serde_json::Value;
+
+/// `GET /health`: who is there.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Health {
+    pub status: String,
+    pub name: String,
+    pub version: String,
+    pub pid: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started_at: Option<Stamp>,
+}
+
+/// `GET /hook/status`: how the receiver of hook events is.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct HookStatus {
+    pub enabled: bool,
+    /// `hooks_active` or `polling_fallback`.
+    pub mode: String,
+    pub last_event_at: Option<Stamp>,
+    /// Seconds.
+    #[serde(serialize_with = "whole_if_whole_opt")]
+    pub last_event_ago: Option<f64>,
+    pub last_event_type: Option<String>,
+    pub events_received: u64,
+    /// Seconds between two looks at what the client writes.
+    #[serde(serialize_with = "whole_if_whole")]
+    pub polling_interval: f64,
+    pub config: PollingPace,
+    /// Whether our hooks are in the settings; `None` until the server has looked.
+    pub hooks: Option<String>,
+    /// They are not, and none come from anywhere else.
+    pub hooks_missing: bool,
+    pub spool_pending: u64,
+    pub dropped: u64,
+    /// What a hook costs Claude Code; `None` before the first call.
+    pub notify_ms: Option<NotifyLatency>,
+}
+
+/// How often the server looks at what the client writes, in seconds.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct PollingPace {
+    #[serde(serialize_with = "whole_if_whole")]
+    pub polling_interval_with_hooks: f64,
+    #[serde(serialize_with = "whole_if_whole")]
+    pub polling_interval_fallback: f64,
+    /// Hooks that are silent for this long are not relied on.
+    #[serde(serialize_with = "whole_if_whole")]
+    pub fallback_timeout: f64,
+}
+
+/// Milliseconds from the start of the hook to its answer.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct NotifyLatency {
+    pub p50: f64,
+    pub p99: f64,
+}
+
+/// `GET /api/agents`
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct AgentsPage {
+    /// The display groups in their order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub groups: Vec<GroupWords>,
+    pub agents: Vec<AgentView>,
+    /// More have ended: before this one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<i64>,
+}
+
+/// A display group in words.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct GroupWords {
+    pub id: Group,
+    pub glyph: char,
+    pub label: String,
+    pub meaning: String,
+}
+
+impl GroupWords {
+    /// All six, in the order of every surface.
+    pub fn all() -> Vec<GroupWords> {
+        let words = |group: &Group| GroupWords {
+            id: *group,
+            glyph: group.glyph(),
+            label: group.label().to_owned(),
+            meaning: group.meaning().to_owned(),
+        };
+        Group::ALL.iter().map(words).collect()
+    }
+}
+
+/// `GET /api/board`: the agents as a list, and how the receiver is.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct BoardPage {
+    pub receiver: HookStatus,
+    pub rows: Vec<Row>,
+    /// More have ended: before this one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<i64>,
+}
+
+/// An event as it is stored.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct StoredEvent {
+    pub id: i64,
+    pub name: String,
+    pub session_id: String,
+    pub agent_id: Option<i64>,
+    pub at: Stamp,
+    pub received_at: Stamp,
+    pub source: String,
+    pub duplicate: bool,
+    /// The client that sent it. What headspace saw by itself names none: there it is the agent's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client: Option<String>,
+    pub body: Value,
+}
+
+/// `GET /api/events`, `GET /api/agents/ID/events`: oldest first.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct EventsPage {
+    pub events: Vec<StoredEvent>,
+    /// The server did not look further than this id: there may be more beyond it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub looked_to: Option<i64>,
+    /// There may be more: before this id, or after it if that was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<i64>,
+}
+
+/// Something said, as it is stored.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct StoredTurn {
+    pub id: i64,
+    pub command_id: Option<i64>,
+    pub session_id: String,
+    pub actor: Actor,
+    pub intent: Intent,
+    pub text: String,
+    pub timestamp: Stamp,
+    pub timestamp_source: TimestampSource,
+    pub confidence: Confidence,
+    pub event_id: i64,
+}
+
+/// `GET /api/agents/ID/turns`: oldest first.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct TurnsPage {
+    pub turns: Vec<StoredTurn>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<i64>,
+}
+
+/// A unit of work, as it is stored.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct StoredCommand {
+    pub id: i64,
+    pub session_id: String,
+    pub state: CommandState,
+    pub instruction: Option<String>,
+    pub started_at: Stamp,
+    pub completed_at: Option<Stamp>,
+    pub confidence: Confidence,
+}
+
+/// `GET /api/agents/ID/commands`: oldest first.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct CommandsPage {
+    pub commands: Vec<StoredCommand>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<i64>,
+}
+
+/// A step of the state machine, as it is stored.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct StoredTransition {
+    pub id: i64,
+    pub command_id: Option<i64>,
+    pub from: CommandStateOrIdle,
+    pub to: CommandStateOrIdle,
+    pub actor: Actor,
+    pub intent: Intent,
+    pub valid: bool,
+    pub confidence: Confidence,
+    pub source: Source,
+    pub event_id: i64,
+    pub at: Stamp,
+    pub why: String,
+}
+
+/// `GET /api/agents/ID/transitions`: oldest first.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct TransitionsPage {
+    pub transitions: Vec<StoredTransition>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<i64>,
+}
+
+/// The answer to `POST /api/agents/ID/seen` and `…/name`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct AgentChanged {
+    pub status: String,
+    pub event_id: i64,
+    pub agent: Option<AgentView>,
+}
+
+/// `POST /api/login-code`: a code that logs one browser in, once.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct LoginCode {
+    pub code: String,
+}
+
+/// `POST /api/prune`. A server that needs longer says so, and is asked again.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct PruneAnswer {
+    pub status: String,
+    pub done: bool,
+    pub events: u64,
+    pub agents: u64,
+}
+
+impl Default for PruneAnswer {
+    fn default() -> PruneAnswer {
+        PruneAnswer { status: "ok".into(), done: false, events: 0, agents: 0 }
+    }
+}
+
+/// `60`, not `60.0`: whole seconds are whole numbers.
+fn whole_if_whole<S: Serializer>(value: &f64, serializer: S) -> Result<S::Ok, S::Error> {
+    if value.fract() == 0.0 && value.abs() < 1e15 {
+        serializer.serialize_i64(*value as i64)
+    } else {
+        serializer.serialize_f64(*value)
+    }
+}
+
+fn whole_if_whole_opt<S: Serializer>(value: &Option<f64>, serializer: S) -> Result<S::Ok, S::Error> {
+    match value {
+        Some(value) => whole_if_whole(value, serializer),
+        None => serializer.serialize_none(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn an_answer_of_an_older_server_is_understood() {
+        let old =
+            json!({"enabled": true, "mode": "hooks_active", "events_received": 3, "polling_interval": 60});
+        let status: HookStatus = serde_json::from_value(old).unwrap();
+        assert_eq!((status.events_received, status.spool_pending, status.hooks), (3, 0, None));
+        assert_eq!(serde_json::from_str::<AgentsPage>(r#"{"agents": []}"#).unwrap().next, None);
+    }
+
+    #[test]
+    fn whole_seconds_are_whole_numbers() {
+        let status =
+            HookStatus { polling_interval: 60.0, last_event_ago: Some(0.25), ..HookStatus::default() };
+        assert_eq!(json!(status)["polling_interval"].to_string(), "60");
+        assert_eq!(json!(status)["last_event_ago"].to_string(), "0.25");
+    }
+}
