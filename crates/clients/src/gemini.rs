@@ -97,7 +97,8 @@ fn read(line: &[u8]) -> Option<Entry> {
             entry.seen.push(Seen::ApiError { error, text: String::new() });
         }
         "user" => {
-            let content = line.get("content").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+            let content =
+                line.get("content").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
             let texts: Vec<&str> = content.iter().filter_map(|part| text(part, "text")).collect();
             if !texts.is_empty() && !texts[0].starts_with("<session_context>") {
                 entry.seen.push(Seen::Prompt { text: texts.join("\n"), prompt_id: None });

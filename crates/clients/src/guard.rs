@@ -20,7 +20,8 @@ const TOOLS: &[(&str, &str)] = &[
 /// The payload of a tool call with the tool's name as the guard knows it; as it is, if it cannot be read.
 pub fn payload(object: &[u8]) -> Vec<u8> {
     let Ok(mut payload) = serde_json::from_slice::<Value>(object) else { return object.to_vec() };
-    let known = payload["tool_name"].as_str().and_then(|name| TOOLS.iter().find(|(theirs, _)| *theirs == name));
+    let known =
+        payload["tool_name"].as_str().and_then(|name| TOOLS.iter().find(|(theirs, _)| *theirs == name));
     if let Some((_, ours)) = known {
         payload["tool_name"] = json!(ours);
     }
@@ -39,7 +40,9 @@ pub fn output(form: GuardForm, mut claudes: Value) -> Option<Value> {
             let reason = specific["permissionDecisionReason"].as_str().unwrap_or("headspace guard");
             let reason = match decision.as_str() {
                 "deny" => reason.to_owned(),
-                "ask" => format!("{reason} (this client cannot ask: `headspace guard allow` lets it pass once)"),
+                "ask" => {
+                    format!("{reason} (this client cannot ask: `headspace guard allow` lets it pass once)")
+                }
                 _ => return None,
             };
             Some(json!({"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "deny",
@@ -70,16 +73,24 @@ mod tests {
         assert_eq!(asked["hookSpecificOutput"]["permissionDecision"], "deny", "it cannot ask");
         assert_eq!(output(GuardForm::DenyOnly, claudes("allow")), None);
         let top = output(GuardForm::TopLevel, claudes("deny")).unwrap();
-        assert_eq!((&top["permissionDecision"], &top["permissionDecisionReason"]), (&json!("deny"), &json!("why")));
+        assert_eq!(
+            (&top["permissionDecision"], &top["permissionDecisionReason"]),
+            (&json!("deny"), &json!("why"))
+        );
         assert_eq!(output(GuardForm::None, claudes("deny")), None);
     }
 
     #[test]
     fn a_tool_has_the_name_that_the_guard_knows() {
-        for (theirs, ours) in [("run_shell_command", "Bash"), ("write_file", "Write"), ("Bash", "Bash"), ("x", "x")] {
+        for (theirs, ours) in
+            [("run_shell_command", "Bash"), ("write_file", "Write"), ("Bash", "Bash"), ("x", "x")]
+        {
             let object = json!({"tool_name": theirs, "tool_input": {"command": "ls"}}).to_string();
             let judged: Value = serde_json::from_slice(&payload(object.as_bytes())).unwrap();
-            assert_eq!((&judged["tool_name"], &judged["tool_input"]["command"]), (&json!(ours), &json!("ls")));
+            assert_eq!(
+                (&judged["tool_name"], &judged["tool_input"]["command"]),
+                (&json!(ours), &json!("ls"))
+            );
         }
         assert_eq!(payload(b"not json"), b"not json");
     }

@@ -15,9 +15,7 @@ pub fn foreign(payload: &impl Payload) -> Option<&'static str> {
         Environment::None => false,
         Environment::Has(name) => config::is_set(name),
         // Inherited by whatever the client starts, which has a session of its own.
-        Environment::Session(name) => {
-            config::is_set(name) && config::env(name) == payload.text("session_id")
-        }
+        Environment::Session(name) => config::is_set(name) && config::env(name) == payload.text("session_id"),
     })?;
     // The environment is inherited; where the transcript lies is not.
     (!is_claudes(payload)).then_some(suspect.name)

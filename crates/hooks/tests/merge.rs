@@ -11,7 +11,8 @@ use proptest::prelude::*;
 const BIN: &str = "/opt/hs/headspace";
 
 fn plan_for(events: &[&str], program: &str) -> Plan {
-    let events = events.iter().map(|name| Event { name: (*name).to_owned(), matcher: None, entry: None }).collect();
+    let events =
+        events.iter().map(|name| Event { name: (*name).to_owned(), matcher: None, entry: None }).collect();
     let entry = Entry::new(Call::exec(program, Role::Notify));
     Plan {
         program: Some(program.to_owned()),

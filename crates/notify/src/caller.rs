@@ -6,9 +6,9 @@ use crate::stdin::Payload;
 use headspace_clients::{GuardForm, Row, named, recognize};
 use headspace_core::json;
 use headspace_core::model::hints;
-use headspace_platform::spool::delivery::Delivery;
 use headspace_platform::process;
 use headspace_platform::process::decimal;
+use headspace_platform::spool::delivery::Delivery;
 
 /// Whoever runs the hook; `None`: Claude, for whom everything stays as it always was.
 #[derive(Debug)]
@@ -113,9 +113,8 @@ impl Other {
             return;
         }
         fields.push(("claude_pid", decimal(pid.into()).into_bytes()));
-        fields.extend(
-            process::start_time(pid).map(|start| ("claude_pid_start", decimal(start).into_bytes())),
-        );
+        fields
+            .extend(process::start_time(pid).map(|start| ("claude_pid_start", decimal(start).into_bytes())));
         let prints = |word: &String| self.row.is_some_and(|row| row.print_words.contains(&word.as_str()));
         let entrypoint = if words.iter().skip(1).any(prints) { "print" } else { "cli" };
         fields.push(("entrypoint", quoted(entrypoint)));
@@ -206,7 +205,8 @@ mod tests {
 
     #[test]
     fn a_name_is_a_short_word() {
-        for (name, expected) in [("codex", true), ("my-agent_2", true), ("", false), ("a b", false), ("<x>", false)]
+        for (name, expected) in
+            [("codex", true), ("my-agent_2", true), ("", false), ("a b", false), ("<x>", false)]
         {
             assert_eq!(is_name(name), expected, "{name}");
         }

@@ -6,8 +6,8 @@ use anyhow::{Context, Result};
 use headspace_clients::GuardForm;
 use headspace_core::text;
 use headspace_guard::{
-    Decision, GuardEnvironment, Verdict, allow_once, deadline, judge_with_steps, payload,
-    permission_output, rules,
+    Decision, GuardEnvironment, Verdict, allow_once, deadline, judge_with_steps, payload, permission_output,
+    rules,
 };
 use headspace_notify::guard_form::{Rendered, rendered};
 use headspace_platform::config;

@@ -249,7 +249,8 @@ fn drop_in(row: &Row, program: &str, events: &[ClientEvent], guard: bool) -> Str
 fn is_our_drop_in(text: &str) -> bool {
     let Ok(value) = serde_json::from_str::<Value>(text) else { return false };
     let entries = value.get("hooks").and_then(Value::as_object).into_iter().flat_map(|hooks| hooks.values());
-    let mut commands = entries.filter_map(Value::as_array).flatten().map(|entry| entry["bash"].as_str()).peekable();
+    let mut commands =
+        entries.filter_map(Value::as_array).flatten().map(|entry| entry["bash"].as_str()).peekable();
     let program = super::locate::program().ok();
     let ours = |line: &str| role_of(&Call::Shell(line.to_owned()), program.as_deref()).is_some();
     commands.peek().is_some() && commands.all(|line| line.is_some_and(ours))
@@ -259,4 +260,96 @@ fn is_our_drop_in(text: &str) -> bool {
 fn is_our_plugin(text: &str) -> bool {
     let first = |source: &'static str| source.lines().next().is_some_and(|line| text.starts_with(line));
     CLIENTS.iter().any(|row| matches!(row.registration, Registration::Plugin { source, .. } if first(source)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use headspace_hooks::client_settings::merge::merge;
+    use proptest::prelude::*;
+
+    const PROGRAM: &str = "/opt/head space/headspace";
+
+    fn group_rows() -> impl Iterator<Item = (&'static Row, Plan)> {
+        rows().filter_map(|row| match content(row, PROGRAM, true) {
+            Content::Entries(plan) => Some((row, plan)),
+            Content::Own { .. } => None,
+        })
+    }
+
+    /// A file of the user's: keys of its own, and hooks of others under some of the events.
+    fn users_file() -> impl Strategy<Value = Value> {
+        let key = "[a-z]{1,6}";
+        let hook = ("[a-z/ .]{1,12}", 1u64..60).prop_map(
+            |(command, timeout)| json!({"hooks": [{"type": "command", "command": command, "timeout": timeout}]}),
+        );
+        let event = prop_oneof![
+            Just("Stop"),
+            Just("PreToolUse"),
+            Just("SessionStart"),
+            Just("BeforeTool"),
+            Just("Interrupt"),
+            Just("Other")
+        ];
+        let hooks = prop::collection::btree_map(event, prop::collection::vec(hook, 1..3), 1..4);
+        (prop::collection::btree_map(key, 0u32..9, 0..4), prop::option::of(hooks)).prop_map(
+            |(keys, hooks)| {
+                let mut value = json!(keys);
+                if let Some(hooks) = hooks {
+                    value["hooks"] = json!(hooks);
+                }
+                value
+            },
+        )
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(64) })]
+
+        #[test]
+        fn install_then_uninstall_is_the_identity_for_every_clients_file(value in users_file(), pretty: bool) {
+            let text = if pretty { serde_json::to_string_pretty(&value) } else { serde_json::to_string(&value) }.unwrap();
+            for (row, plan) in group_rows() {
+                let installed = merge(&text, &plan, None).unwrap().text;
+                prop_assert_eq!(&merge(&installed, &plan, Some(&text)).unwrap().text, &installed, "{:?}", row);
+                let parsed: Value = serde_json::from_str(&installed).unwrap();
+                for event in row.events() {
+                    let groups = parsed["hooks"][event.theirs].as_array().unwrap();
+                    let theirs = value["hooks"][event.theirs].as_array().map_or(0, Vec::len);
+                    prop_assert_eq!(&groups[..theirs], &*value["hooks"][event.theirs].as_array().cloned().unwrap_or_default());
+                    let ours = 1 + usize::from(event.theirs == GUARDED && row.guard != GuardForm::None);
+                    prop_assert_eq!(groups.len(), theirs + ours, "{:?} {}", row, event.theirs);
+                }
+                let mut nothing = Plan::nothing(Some(PROGRAM.to_owned()));
+                nothing.status_line = Desired::Leave;
+                let back = merge(&installed, &nothing, Some(&text)).unwrap().text;
+                prop_assert_eq!(&back, &text, "{:?}", row);
+            }
+        }
+    }
+
+    #[test]
+    fn a_file_of_our_own_is_known_again_and_nobody_elses_is() {
+        for row in rows() {
+            let Content::Own { text, is_ours } = content(row, PROGRAM, true) else { continue };
+            assert!(is_ours(&text), "{row:?}");
+            for foreign in [
+                "",
+                "{}",
+                "export const Mine = 1",
+                r#"{"version":1,"hooks":{"Stop":[{"bash":"~/mine.sh"}]}}"#,
+            ] {
+                assert!(!is_ours(foreign), "{row:?} takes {foreign:?} for its own");
+            }
+        }
+    }
+
+    #[test]
+    fn a_shell_reads_the_command_back() {
+        for (row, plan) in group_rows() {
+            let Desired::Put(notify) = plan.notify else { panic!("{row:?} registers nothing") };
+            let words = notify.entry.call.words().unwrap();
+            assert_eq!(words, [PROGRAM, "notify", "--client", row.name]);
+        }
+    }
 }

@@ -252,7 +252,8 @@ pub fn ensure(program: &Path) -> Result<Option<String>> {
     let record = backup::Backups::of(&target.file).record().unwrap_or_default();
     let choices = Choices { events: record.events, script: record.script, ..Choices::default() };
     let plan = choices.plan(&program, &target, client_version::version());
-    let done = apply::PendingEdit::install(&target, &program, apply::Content::Entries(plan), &choices)?.apply()?;
+    let done =
+        apply::PendingEdit::install(&target, &program, apply::Content::Entries(plan), &choices)?.apply()?;
     report::warn(&done);
     clients::refresh(&program)?;
     Ok(done.changed.then(|| report::summary(&done)))
@@ -325,8 +326,10 @@ impl Choices {
         let events = events.into_iter().filter(|event| chosen(&event.name)).collect();
         // Old clients ignore `args`, and the command alone would only report; they understand a shell line.
         let old = version.is_some_and(|version| !version.knows_exec_form());
-        let guard =
-            Entry { on_failure: self.on_failure.clone(), ..Entry::new(Call::for_role(program, Role::Guard, old)) };
+        let guard = Entry {
+            on_failure: self.on_failure.clone(),
+            ..Entry::new(Call::for_role(program, Role::Guard, old))
+        };
         Plan {
             program: Some(program.to_owned()),
             notify: Desired::Put(Notify { events, entry: Entry::new(self.call(program, target)) }),

@@ -1,7 +1,7 @@
 //! How `top` looks.
 
-use crate::view::board;
 use crate::commands::top::app::{KEYS, TopState};
+use crate::view::board;
 use headspace_core::model::{Actor, AgentView, Group, Row};
 use headspace_core::numbers::thousands;
 use headspace_core::stamp::Stamp;

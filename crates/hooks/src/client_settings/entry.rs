@@ -306,7 +306,8 @@ mod tests {
         let entry = Entry::new(Call::exec("/a/headspace", Notify));
         let spaced = r#"{ "type": "command", "command": "/a/headspace", "args": ["notify"], "timeout": 5 }"#;
         assert_eq!(entry.render(Spacing::Spaced), spaced);
-        let guard = Entry { on_failure: Some("block".into()), ..Entry::new(Call::exec("/a/headspace", Guard)) };
+        let guard =
+            Entry { on_failure: Some("block".into()), ..Entry::new(Call::exec("/a/headspace", Guard)) };
         let compact = r#"{"type":"command","command":"/a/headspace","args":["guard","hook"],"timeout":5,"onFailure":"block"}"#;
         assert_eq!(guard.render(Spacing::Compact), compact);
     }

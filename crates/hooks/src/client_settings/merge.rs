@@ -242,7 +242,9 @@ fn goal_for<'p>(plan: &'p Plan, event: &str, role: Role) -> EntryGoal<'p> {
                 Desired::Put(notify) => (notify, true),
             };
             match notify.events.iter().find(|e| e.name == event) {
-                Some(event) => EntryGoal::Have(event.entry.as_ref().unwrap_or(&notify.entry), event.matcher, add),
+                Some(event) => {
+                    EntryGoal::Have(event.entry.as_ref().unwrap_or(&notify.entry), event.matcher, add)
+                }
                 None => EntryGoal::Remove,
             }
         }
