@@ -1,6 +1,6 @@
 //! Coding agents other than Claude Code: installed, heard, told apart.
 
-use headspace_test_support::{Home, Installation, each_row, wait_for};
+use headspace_test_support::{Home, Installation, each_row, run, wait_for};
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -58,7 +58,7 @@ fn one_client_can_be_named_and_the_rest_is_left_alone() {
         CLIENTS.iter().filter(|(_, _, file)| home.at(file).exists()).map(|(name, ..)| *name).collect();
     assert_eq!(there, ["codex"]);
     assert!(!home.at(".claude/settings.json").exists());
-    let listed = home.json(&["install", "--list", "--json"]);
+    let listed = home.json(&["install", "--list"]);
     let state = |name: &str| {
         let clients = listed["clients"].as_array().unwrap();
         clients.iter().find(|client| client["name"] == name).map(|client| client["installed"].clone())
@@ -98,7 +98,7 @@ fn a_bad_file_is_refused_and_left_as_it_is() {
 }
 
 fn agents(home: &Installation) -> Vec<Value> {
-    home.json(&["status", "--json"])["agents"].as_array().unwrap().clone()
+    home.json(&["status"])["agents"].as_array().unwrap().clone()
 }
 
 fn tell(home: &Installation, client: &str, payload: &Value) {
@@ -129,16 +129,16 @@ fn a_client_is_what_its_flag_says_and_is_shown_and_filtered_by() {
 
 #[test]
 fn the_environment_tells_a_foreign_caller_of_claudes_hook_unless_the_payload_knows_better() {
-    let mut home = Installation::new(json!({}));
-    home.set("COPILOT_CLI", "1");
+    let home = Installation::new(json!({}));
     let payload = |session: &str, transcript: Value| {
         json!({"session_id": session, "cwd": "/tmp", "hook_event_name": "SessionStart", "source": "new",
                "transcript_path": transcript})
     };
     let claudes = home.at(".claude/projects/-tmp/s2.jsonl");
     for (session, transcript) in [("s1", Value::Null), ("s2", json!(claudes))] {
-        let out = home.run_with(&["notify"], payload(session, transcript).to_string());
-        assert!(out.status.success());
+        let mut command = home.command(&["notify"]);
+        command.env("COPILOT_CLI", "1");
+        assert!(run(command, payload(session, transcript).to_string()).status.success());
     }
     let agents = agents(&home);
     let client = |session: &str| {
@@ -163,7 +163,7 @@ fn a_failed_turn_of_codex_is_found_in_its_rollout() {
         agents(&home)[0]["last_active_at"].as_str().unwrap(),
     );
     home.write(&rollout, ended);
-    wait_for("the error", || agents(&home)[0]["error"] == "high demand");
+    wait_for("the error", || (agents(&home)[0]["error"] == "high demand").then_some(()));
     assert_eq!(agents(&home)[0]["status"], "idle");
 }
 
