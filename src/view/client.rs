@@ -51,8 +51,10 @@ pub struct Origin {
 
 impl Client {
     pub fn new(config: &Config) -> Client {
-        let agent = http_client::agent(CONNECT_WITHIN, ANSWER_WITHIN);
-        Client { url: config.server_url(), agent, token: config::token() }
+        let url = config.server_url();
+        let agent = http_client::server_agent(&url, CONNECT_WITHIN, ANSWER_WITHIN);
+        let token = config.token_for(&url).map(str::to_owned).or_else(config::token);
+        Client { url, agent, token }
     }
 
     pub fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T> {

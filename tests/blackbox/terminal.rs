@@ -1,6 +1,6 @@
 //! What people see and do in the terminal, through the binary and a real tmux.
 
-use headspace_test_support::{Home, Installation, Tmux, binary, each_row, wait_for, wait_until};
+use headspace_test_support::{Home, Installation, Process, Tmux, binary, each_row, wait_for, wait_until};
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -206,7 +206,7 @@ fn a_jump_moves_a_terminal_that_shows_another_session() {
 }
 
 #[test]
-fn a_vanished_or_reused_pane_is_never_focused() {
+fn a_reused_pane_is_never_focused() {
     let home = Installation::new(json!({}));
     let Some(tmux) = Tmux::new(&home, "tmux.sock") else { return };
     let dir = home.project("one", "main");
@@ -219,6 +219,20 @@ fn a_vanished_or_reused_pane_is_never_focused() {
     let out = home.run(&["jump", "one"]);
     assert_eq!(out.status.code(), Some(1));
     assert_eq!(active_pane(&tmux, "work"), before, "{out:?}");
+}
+
+#[test]
+fn a_vanished_pane_is_never_focused() {
+    let home = Installation::new(json!({}));
+    let Some(tmux) = Tmux::new(&home, "tmux.sock") else { return };
+    let dir = home.project("one", "main");
+    let mut gone = pane(&tmux, &["new-session", "-d", "-s", "work"], SLEEP);
+    tmux.run(&["new-window", "-t", "work", SLEEP]);
+    let before = active_pane(&tmux, "work");
+    // The client outlives its pane: the server would soon notice that it is gone, and end the agent.
+    let client = Process::idle();
+    gone.pid = client.id().to_string();
+    asks_in(&home, &tmux, &gone, "s1", &dir);
     tmux.run(&["kill-pane", "-t", &gone.id]);
     let out = home.run(&["jump", "one"]);
     assert_eq!(out.status.code(), Some(1));

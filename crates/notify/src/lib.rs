@@ -194,8 +194,7 @@ fn send(config: Option<&Config>, slug: &str, body: &[u8]) -> Outcome {
     if config::env(config::var::REHEARSAL).is_some() {
         return Outcome::Refused("`hooks run` only rehearses".into());
     }
-    let (url, token) = (Config::server_url_of(config), config::token());
-    let posted = catch_unwind(|| post::post(&url, slug, token.as_deref(), body));
+    let posted = catch_unwind(AssertUnwindSafe(|| post::post(config, slug, body)));
     match posted {
         Ok(Ok(answer)) => judge(answer),
         Ok(Err(why)) => Outcome::Away(why),

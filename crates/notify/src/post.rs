@@ -16,8 +16,9 @@
 //! answer, here and in `envelope`. No call has a timeout: the alarm interrupts whatever blocks.
 
 use crate::alarm;
-use headspace_platform::config::DEFAULT_HOST;
+use headspace_platform::config::{self, Config, DEFAULT_HOST};
 use headspace_platform::net::address::{Url, find};
+use headspace_platform::net::local;
 use headspace_platform::process::decimal;
 use std::fmt::Display;
 use std::io::{ErrorKind, Read, Write};
@@ -38,13 +39,34 @@ pub struct Answer {
     pub body: Vec<u8>,
 }
 
-/// Posts `body` to `<url>/hook/<slug>`.
-pub fn post(url: &str, slug: &str, token: Option<&str>, body: &[u8]) -> Result<Answer> {
-    let url = Url::parse(url)?;
-    let request = request(&url, slug, token, body);
+/// Posts `body` to the user's server: through its socket, else to a port of this user's, else to the machine that the
+/// configuration names with its token. Nobody else gets a byte.
+pub fn post(config: Option<&Config>, slug: &str, body: &[u8]) -> Result<Answer> {
+    #[cfg(unix)]
+    if !config::is_named(config)
+        && let Ok(mut stream) = local::connect()
+    {
+        // No token: the server knows its own user by the socket.
+        return exchange(&mut stream, &request(&Url::LOCAL, slug, None, body));
+    }
+    let named = Config::server_url_of(config);
+    let url = Url::parse(&named)?;
     let mut stream = connect(&url)?;
-    write_all(&mut stream, &request)?;
-    read_answer(&mut stream)
+    let token = if local::is_here(&stream).map_err(|e| because("could not connect", e))? {
+        local::check_owner(&stream)
+            .map_err(|e| because("could not connect", e))?
+            .map_err(|stranger| because("could not trust the server", stranger))?;
+        config::token()
+    } else {
+        let token = config.and_then(|config| config.token_for(&named));
+        Some(token.ok_or_else(|| local::not_named(url.host).to_string())?.to_owned())
+    };
+    exchange(&mut stream, &request(&url, slug, token.as_deref(), body))
+}
+
+fn exchange(stream: &mut (impl Read + Write), request: &[u8]) -> Result<Answer> {
+    write_all(stream, request)?;
+    read_answer(stream)
 }
 
 fn request(url: &Url<'_>, slug: &str, token: Option<&str>, body: &[u8]) -> Vec<u8> {

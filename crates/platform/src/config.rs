@@ -173,8 +173,11 @@ pub struct Config {
     pub host: String,
     /// Port the server listens on.
     pub port: u16,
-    /// Where the hook and the command line find the server, if not at `host` and `port`. http only.
+    /// Where the hook and the command line find the server, if not in the state directory. http only. A server on another
+    /// machine needs its `token` here, too.
     pub url: Option<String>,
+    /// Token of the server at `url`, if that is on another machine: the content of its `token` file.
+    pub token: Option<String>,
     /// Names besides loopback that a request's `Host` header may carry.
     pub names: Vec<String>,
     /// How often headspace looks for what hooks do not say.
@@ -189,6 +192,9 @@ pub struct Config {
     pub webhooks: Vec<Webhook>,
     /// How long events are kept.
     pub retention: Retention,
+    /// What must not lose an answered event: `crash`, a crash of the server or the system's, within 50 ms of it; `power`, a
+    /// power cut at any time, which makes every hook wait for the disk.
+    pub durability: Durability,
     /// Store no prompt, no tool input and no tool output.
     pub paranoid: bool,
     /// Put the agent's state and name into the terminal's title.
@@ -201,6 +207,7 @@ impl Default for Config {
             host: DEFAULT_HOST.into(),
             port: DEFAULT_PORT,
             url: None,
+            token: None,
             names: Vec::new(),
             reconcile: Reconcile::default(),
             context: ContextFiles::default(),
@@ -208,10 +215,19 @@ impl Default for Config {
             notifications: Notifications::default(),
             webhooks: Vec::new(),
             retention: Retention::default(),
+            durability: Durability::Crash,
             paranoid: false,
             terminal_title: false,
         }
     }
+}
+
+/// What an answered event survives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Durability {
+    Crash,
+    Power,
 }
 
 /// How often headspace looks for what hooks do not say, in seconds. Agents that look busy are checked every 2 s at least.
@@ -462,6 +478,12 @@ impl Config {
         Ok(serde_json::from_str(&json)?)
     }
 
+    /// The token of the server at `url`, if it is the one this configuration names.
+    pub fn token_for(&self, url: &str) -> Option<&str> {
+        let named = self.url.as_deref()?.trim_end_matches('/');
+        self.token.as_deref().map(str::trim).filter(|token| !token.is_empty() && named == url)
+    }
+
     /// Where the server is: `CLAUDE_HEADSPACE_URL`, the configuration, the default.
     pub fn server_url(&self) -> String {
         Config::server_url_of(Some(self))
@@ -476,6 +498,22 @@ impl Config {
         });
         url.trim_end_matches('/').to_owned()
     }
+}
+
+/// Whether `url` is the server whose socket is in the state directory: nobody named an address.
+pub fn is_own_server(url: &str) -> bool {
+    let config = Config::load_if_any().unwrap_or_default();
+    !is_named(config.as_ref()) && url == Config::server_url_of(config.as_ref())
+}
+
+/// Whether the user named the server's address.
+pub fn is_named(config: Option<&Config>) -> bool {
+    env(var::URL).is_some() || config.is_some_and(|config| config.url.is_some())
+}
+
+/// The token that the configuration has for the server at `url`.
+pub fn token_for(url: &str) -> Option<String> {
+    Config::load_if_any().ok()??.token_for(url).map(str::to_owned)
 }
 
 /// The guard's part of a configuration that cannot be read as a whole. From a text that is no JSON at all only whether

@@ -15,6 +15,7 @@ pub mod reconcile;
 
 use crate::app_state::AppState;
 use crate::http::auth::{credentials, policy};
+use crate::http::own_socket::OwnSocket;
 use crate::http::{accept, routes, time_updates};
 use crate::ingest::{hook_latency, hook_reply, spool_drain};
 use crate::ledger::{Ledger, writer};
@@ -172,7 +173,7 @@ async fn run(listener: TcpListener, app: Arc<AppState>) -> Result<()> {
     tokio::spawn(time_updates::run(Arc::clone(&app)));
     tokio::spawn(app.ledger.clone().pass_answers_on());
     let connections = Arc::clone(&app.connections);
-    accept::serve(listener, routes::routes(app), connections, stopping).await;
+    accept::serve(listener, OwnSocket::open(), routes::routes(app), connections, stopping).await;
     Ok(())
 }
 

@@ -13,6 +13,9 @@ pub struct Url<'a> {
 }
 
 impl Url<'_> {
+    /// What a request through the server's own socket says.
+    pub const LOCAL: Url<'static> = Url { authority: "localhost", host: "localhost", port: 80, prefix: "" };
+
     pub fn parse(text: &str) -> Result<Url<'_>, String> {
         let rest = match find(text.as_bytes(), b"://") {
             Some(at) if text[..at].eq_ignore_ascii_case("http") => &text[at + 3..],

@@ -1,6 +1,7 @@
 //! Connections: how many, how long, how big. What comes through goes to the routes.
 
 use crate::http::auth::policy::Connection;
+use crate::http::own_socket::{LocalStream, OwnSocket};
 use axum::Router;
 use headspace_platform::log;
 use headspace_platform::net::socket;
@@ -11,9 +12,11 @@ use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use std::collections::HashMap;
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
@@ -116,9 +119,10 @@ impl Connections {
     }
 }
 
-/// Takes connections until `stop`, then lets those at work end.
+/// Takes connections from the port and the socket until `stop`, then lets those at work end.
 pub async fn serve(
     listener: TcpListener,
+    mut socket: OwnSocket,
     routes: Router,
     all: Arc<Connections>,
     stop: watch::Receiver<bool>,
@@ -126,17 +130,17 @@ pub async fn serve(
     let mut stopping = stop.clone();
     loop {
         let accepted = tokio::select! {
-            accepted = listener.accept() => accepted,
+            accepted = listener.accept() => accepted.and_then(Accepted::from_port),
+            accepted = socket.accept() => accepted.map(Accepted::Socket),
             () = told_to(&mut stopping) => break,
         };
         match accepted {
-            Ok((stream, peer)) => {
+            Ok(accepted) => {
                 if all.len() >= MAX_CONNECTIONS && !all.make_room() {
                     log::line("too many connections at work: one refused");
                     continue;
                 }
-                let Ok(local) = stream.local_addr() else { continue };
-                start(stream, Connection::new(peer, local), &routes, &all, stop.clone());
+                accepted.start(&routes, &all, stop.clone());
             }
             // Out of descriptors: an idle connection gives one back; otherwise wait until somebody leaves.
             Err(error) => {
@@ -149,6 +153,7 @@ pub async fn serve(
         }
     }
     drop(listener);
+    drop(socket);
     let gone = async {
         loop {
             let left = all.none_left.notified();
@@ -161,15 +166,35 @@ pub async fn serve(
     let _ = tokio::time::timeout(SHUTDOWN_GRACE, gone).await;
 }
 
+/// Somebody who came in.
+enum Accepted {
+    Port(TcpStream, Connection),
+    Socket(LocalStream),
+}
+
+impl Accepted {
+    fn from_port((stream, peer): (TcpStream, SocketAddr)) -> std::io::Result<Accepted> {
+        let _ = stream.set_nodelay(true);
+        socket::drop_when_unread(&stream);
+        let local = stream.local_addr()?;
+        Ok(Accepted::Port(stream, Connection::port(peer, local)))
+    }
+
+    fn start(self, routes: &Router, all: &Arc<Connections>, stop: watch::Receiver<bool>) {
+        match self {
+            Accepted::Port(stream, connection) => start(stream, connection, routes, all, stop),
+            Accepted::Socket(stream) => start(stream, Connection::Socket, routes, all, stop),
+        }
+    }
+}
+
 fn start(
-    stream: TcpStream,
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     connection: Connection,
     routes: &Router,
     all: &Arc<Connections>,
     stop: watch::Receiver<bool>,
 ) {
-    let _ = stream.set_nodelay(true);
-    socket::drop_when_unread(&stream);
     let id = all.next.fetch_add(1, Ordering::Relaxed);
     let activity = Arc::new(Activity::default());
     let open = OpenConnection { activity: Arc::clone(&activity), since: Instant::now(), task: None };
@@ -212,7 +237,9 @@ struct Visitor {
     activity: Arc<Activity>,
 }
 
-async fn talk(stream: TcpStream, visit: Visitor, mut stop: watch::Receiver<bool>) {
+async fn talk(
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    visit: Visitor, mut stop: watch::Receiver<bool>) {
     let service = service_fn(move |mut request: Request<Incoming>| {
         request.extensions_mut().insert(Arc::clone(&visit.connection));
         request.extensions_mut().insert(Arc::clone(&visit.activity));

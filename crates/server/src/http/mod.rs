@@ -4,6 +4,7 @@ pub mod accept;
 pub mod api;
 pub mod assets;
 pub mod auth;
+pub mod own_socket;
 pub mod response;
 pub mod routes;
 pub mod sse;

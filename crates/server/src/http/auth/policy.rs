@@ -4,7 +4,7 @@
 //! `Sec-Fetch-Site`, JSON only), and another user of the machine must not reach it at all (token, cookie, or the
 //! owner of the connection).
 
-use headspace_platform::net::peer_uid;
+use headspace_platform::net::{local, peer_uid};
 use hyper::header::{AUTHORIZATION, CONTENT_TYPE, COOKIE, HOST, HeaderMap, HeaderName, ORIGIN};
 use hyper::{Method, StatusCode, Uri};
 use std::net::{IpAddr, SocketAddr};
@@ -15,31 +15,33 @@ pub const COOKIE_NAME: &str = "headspace";
 /// Refused, and what to say.
 pub type Refusal = (StatusCode, String);
 
-/// The two ends of a connection; the owner of the other end is asked for once, and only if it matters.
+/// Where a request comes from; the owner of the other end is asked for once, and only if it matters.
 #[derive(Debug)]
-pub struct Connection {
-    pub peer: SocketAddr,
-    pub local: SocketAddr,
-    same_user: OnceLock<bool>,
+pub enum Connection {
+    /// Through the server's own socket, which lets in only its user and root.
+    Socket,
+    Port { peer: SocketAddr, local: SocketAddr, same_user: OnceLock<bool> },
 }
 
 impl Connection {
-    pub fn new(peer: SocketAddr, local: SocketAddr) -> Connection {
-        Connection { peer, local, same_user: OnceLock::new() }
+    pub fn port(peer: SocketAddr, local: SocketAddr) -> Connection {
+        Connection::Port { peer, local, same_user: OnceLock::new() }
     }
 
     /// Known to be neither the server's own user nor root.
     pub fn is_of_another_user(&self) -> bool {
-        let loopback = self.peer.ip().to_canonical().is_loopback();
-        !self.same_user() && loopback && peer_uid::uid(self.peer, self.local).is_some()
+        let Connection::Port { peer, local, .. } = self else { return false };
+        let loopback = peer.ip().to_canonical().is_loopback();
+        !self.same_user() && loopback && peer_uid::uid(*peer, *local).is_some()
     }
 
     /// The server's own user, or root, who could read the token anyway.
     fn same_user(&self) -> bool {
-        *self.same_user.get_or_init(|| {
-            let loopback = self.peer.ip().to_canonical().is_loopback();
-            let known = loopback.then(|| peer_uid::uid(self.peer, self.local)).flatten();
-            known.is_some_and(|uid| uid == peer_uid::own_uid() || uid == 0)
+        let Connection::Port { peer, local, same_user } = self else { return true };
+        *same_user.get_or_init(|| {
+            let loopback = peer.ip().to_canonical().is_loopback();
+            let known = loopback.then(|| peer_uid::uid(*peer, *local)).flatten();
+            known.is_some_and(local::is_trusted)
         })
     }
 }
