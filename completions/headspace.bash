@@ -441,7 +441,7 @@ _headspace() {
             return 0
             ;;
         headspace__subcmd__hooks__subcmd__list)
-            opts="-h --project --dialect --json --help"
+            opts="-h --project --dialect --client --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -453,6 +453,10 @@ _headspace() {
                     ;;
                 --dialect)
                     COMPREPLY=($(compgen -W "claude wave" -- "${cur}"))
+                    return 0
+                    ;;
+                --client)
+                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 *)
@@ -501,7 +505,7 @@ _headspace() {
             return 0
             ;;
         headspace__subcmd__hooks__subcmd__validate)
-            opts="-h --project --dialect --json --help"
+            opts="-h --project --dialect --client --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -513,6 +517,10 @@ _headspace() {
                     ;;
                 --dialect)
                     COMPREPLY=($(compgen -W "claude wave" -- "${cur}"))
+                    return 0
+                    ;;
+                --client)
+                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 *)

@@ -136,11 +136,13 @@ complete -c headspace -n "__fish_headspace_using_subcommand hooks; and not __fis
 complete -c headspace -n "__fish_headspace_using_subcommand hooks; and __fish_seen_subcommand_from list" -l project -d 'The project whose hooks are meant' -r -F
 complete -c headspace -n "__fish_headspace_using_subcommand hooks; and __fish_seen_subcommand_from list" -l dialect -d 'Whose settings files and rules' -r -f -a "claude\t''
 wave\t''"
+complete -c headspace -n "__fish_headspace_using_subcommand hooks; and __fish_seen_subcommand_from list" -l client -d 'The hook file of another coding agent (codex, copilot, qwen, gemini, opencode)' -r
 complete -c headspace -n "__fish_headspace_using_subcommand hooks; and __fish_seen_subcommand_from list" -l json -d 'Print JSON'
 complete -c headspace -n "__fish_headspace_using_subcommand hooks; and __fish_seen_subcommand_from list" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c headspace -n "__fish_headspace_using_subcommand hooks; and __fish_seen_subcommand_from validate" -l project -d 'The project whose hooks are meant' -r -F
 complete -c headspace -n "__fish_headspace_using_subcommand hooks; and __fish_seen_subcommand_from validate" -l dialect -d 'Whose settings files and rules' -r -f -a "claude\t''
 wave\t''"
+complete -c headspace -n "__fish_headspace_using_subcommand hooks; and __fish_seen_subcommand_from validate" -l client -d 'The hook file of another coding agent (codex, copilot, qwen, gemini, opencode)' -r
 complete -c headspace -n "__fish_headspace_using_subcommand hooks; and __fish_seen_subcommand_from validate" -l json -d 'Print JSON'
 complete -c headspace -n "__fish_headspace_using_subcommand hooks; and __fish_seen_subcommand_from validate" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c headspace -n "__fish_headspace_using_subcommand hooks; and __fish_seen_subcommand_from run" -l tool -d 'The tool, for tool events' -r

@@ -1,6 +1,6 @@
 //! Coding agents other than Claude Code: installed, heard, told apart.
 
-use headspace_test_support::{Home, Installation, each_row, run, wait_for};
+use headspace_test_support::{Home, Installation, each_row, run, skip, wait_for};
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -211,4 +211,61 @@ fn doctor_says_that_codex_has_to_be_told_to_trust() {
         .collect();
     home.write(".codex/config.toml", consent);
     assert!(!told(&home).contains("not yet trusted"), "{}", told(&home));
+}
+
+#[test]
+fn hooks_validate_knows_the_units_and_keys_of_another_client() {
+    let home = Home::new();
+    home.write(
+        ".gemini/settings.json",
+        "{\n  // mine\n  \"hooks\": {\"BeforeTool\": [{\"hooks\": [{\"type\": \"command\", \"command\": \"x\", \"timeout\": 10}]}]}\n}\n",
+    );
+    let told = home.json(&["hooks", "validate", "--client", "gemini"]);
+    assert_eq!((&told["hooks"], &told["problems"][0]["level"]), (&json!(1), &json!("warning")), "{told}");
+    assert_eq!(told["problems"][0]["line"], 3);
+    home.write(".codex/hooks.json", "{\"hooks\": {}, \"model\": 1}");
+    assert_eq!(home.run(&["hooks", "validate", "--client", "codex"]).status.code(), Some(1));
+    home.write(".codex/hooks.json", "{}");
+    home.ok(&["install", "--client", "codex"]);
+    assert_eq!(home.run(&["hooks", "validate", "--client", "codex"]).status.code(), Some(0));
+    assert!(home.ok(&["hooks", "list", "--client", "codex"]).contains("Interrupt"));
+}
+
+/// The installed plugin, loaded the way opencode loads it: recorded events, and a process that ends at once.
+#[test]
+fn the_plugin_loses_nothing_when_its_process_ends_at_once() {
+    let home = Installation::new(json!({}));
+    if run(home.command_of("node", &["--version"]), "").status.code() != Some(0) {
+        return skip("node is not there to load the plugin");
+    }
+    home.write(".config/opencode/opencode.json", "{}");
+    home.ok(&["install", "--client", "opencode"]);
+    std::fs::copy(home.at(".config/opencode/plugins/headspace.js"), home.at("plugin.mjs")).unwrap();
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/clients/opencode");
+    home.write(
+        "play.mjs",
+        format!(
+            r#"import {{ readFileSync }} from "node:fs"
+import {{ Headspace }} from "./plugin.mjs"
+const hooks = await Headspace({{ directory: "/tmp" }})
+const read = (name) => JSON.parse(readFileSync("{}/" + name + ".json", "utf8"))
+for (const name of ["event_session.created.p_bash", "chat.message.p_bash", "tool.execute.before.p_bash", "tool.execute.after.p_bash", "event_session.idle.p_bash"]) {{
+  const {{ hook_event_name: kind, input, output }} = read(name)
+  if (kind.startsWith("event:")) await hooks.event({{ event: {{ type: kind.slice(6), properties: input }} }})
+  else await hooks[kind](input, output)
+  await new Promise((done) => setTimeout(done, 150))
+}}
+process.kill(process.pid, "SIGKILL")
+"#,
+            fixtures.display(),
+        ),
+    );
+    let out = run(home.command_of("node", &[home.at("play.mjs").to_str().unwrap()]), "");
+    assert!(out.stdout.is_empty() && out.stderr.is_empty(), "{out:?}");
+    let all = || home.json(&["status", "--all"])["agents"].as_array().unwrap().clone();
+    wait_for("the end of the turn", || {
+        all().first().is_some_and(|agent| agent["unseen"] == true).then_some(())
+    });
+    let agents = all();
+    assert_eq!((agents.len(), &agents[0]["client"]), (1, &json!("opencode")));
 }

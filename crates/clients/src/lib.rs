@@ -17,6 +17,7 @@ mod copilot;
 mod cursor;
 mod gemini;
 pub mod guard;
+pub mod hook_file;
 mod incoming;
 mod json_lines;
 mod opencode;

@@ -22,7 +22,8 @@ pub fn agent(connect: Duration, timeout: Duration) -> ureq::Agent {
 
 /// The same for the user's own server: through its socket, unless the user named an address; and never to a stranger.
 pub fn server_agent(url: &str, connect: Duration, timeout: Duration) -> ureq::Agent {
-    let way = OwnServer { through_socket: config::is_own_server(url), named: config::token_for(url).is_some() };
+    let way =
+        OwnServer { through_socket: config::is_own_server(url), named: config::token_for(url).is_some() };
     ureq::Agent::with_parts(settings(connect, timeout), way, Literally::default())
 }
 
@@ -85,9 +86,8 @@ impl OwnServer {
         if !local::is_here(stream)? {
             return if self.named { Ok(()) } else { Err(local::not_named(host)) };
         }
-        local::check_owner(stream)?.map_err(|stranger| {
-            std::io::Error::new(std::io::ErrorKind::PermissionDenied, stranger)
-        })
+        local::check_owner(stream)?
+            .map_err(|stranger| std::io::Error::new(std::io::ErrorKind::PermissionDenied, stranger))
     }
 }
 

@@ -239,7 +239,9 @@ struct Visitor {
 
 async fn talk(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
-    visit: Visitor, mut stop: watch::Receiver<bool>) {
+    visit: Visitor,
+    mut stop: watch::Receiver<bool>,
+) {
     let service = service_fn(move |mut request: Request<Incoming>| {
         request.extensions_mut().insert(Arc::clone(&visit.connection));
         request.extensions_mut().insert(Arc::clone(&visit.activity));

@@ -76,7 +76,8 @@ mod unix {
             match bind(&self.path) {
                 Ok(listening) => (self.listening, self.said) = (Some(listening), None),
                 Err(error) => {
-                    let why = format!("could not listen on {}: {error}; hooks use the port", self.path.display());
+                    let why =
+                        format!("could not listen on {}: {error}; hooks use the port", self.path.display());
                     if self.said.as_deref() != Some(&why) {
                         log::line(&why);
                         self.said = Some(why);

@@ -20,7 +20,11 @@ pub type Refusal = (StatusCode, String);
 pub enum Connection {
     /// Through the server's own socket, which lets in only its user and root.
     Socket,
-    Port { peer: SocketAddr, local: SocketAddr, same_user: OnceLock<bool> },
+    Port {
+        peer: SocketAddr,
+        local: SocketAddr,
+        same_user: OnceLock<bool>,
+    },
 }
 
 impl Connection {
