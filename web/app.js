@@ -90,7 +90,7 @@ function patchHooks(status) {
 
 function patchHealth() {
   if (!hookStatus) return;
-  const parts = [hookStatus.enabled ? (hookStatus.hooks_missing ? 'hooks missing' : hookStatus.mode === 'hooks_active' ? 'hooks active' : 'polling fallback') : 'receiver disabled'];
+  const parts = [hookStatus.store_trouble ? `events cannot be stored: ${hookStatus.store_trouble}` : hookStatus.enabled ? (hookStatus.hooks_missing ? 'hooks missing' : hookStatus.mode === 'hooks_active' ? 'hooks active' : 'polling fallback') : 'receiver disabled'];
   if (hookStatus.last_event_at) parts.push(`last event ${age(now() - Date.parse(hookStatus.last_event_at))} ago`);
   const cost = log.costOf(hookStatus);
   if (cost) parts.push(`${duration(cost.p50)} p50`);

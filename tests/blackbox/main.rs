@@ -20,3 +20,4 @@ mod notify;
 mod server;
 mod strangers;
 mod terminal;
+mod transport;

@@ -1,5 +1,7 @@
 //! What the real programs sent, and what headspace makes of it: payloads and transcript lines recorded from each client.
 
+#![allow(clippy::unwrap_used)]
+
 use headspace_clients::{Incoming, Surroundings, reader, translate};
 use headspace_core::event_names;
 use headspace_core::transcript::Seen;

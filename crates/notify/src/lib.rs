@@ -21,7 +21,7 @@ use headspace_core::json_repair::repaired;
 use headspace_core::model::observed;
 use headspace_core::{event_names, mask};
 use headspace_guard::Verdict;
-use headspace_platform::config::{self, Config};
+use headspace_platform::config::{self, Config, Durability};
 use headspace_platform::spool::Spool;
 use headspace_platform::spool::delivery::Delivery;
 use serde_json::Value;
@@ -233,7 +233,8 @@ fn keep(config: Option<&Config>, delivery: &Delivery, slug: &str, body: &[u8], w
         // A bug in masking must not cost the event: the file is the user's alone, and the server masks again.
         Err(_) => body.into(),
     };
-    match Spool::open(&config::spool_dir()).append(delivery, slug, &body) {
+    let durability = config.map_or(Durability::Crash, |config| config.durability);
+    match Spool::open(&config::spool_dir()).append(delivery, slug, &body, durability) {
         Ok(()) => debug_log::note(format_args!("{slug} spooled: {why}")),
         Err(error) => debug_log::note(format_args!("{slug} lost: {why}; {error:#}")),
     }

@@ -1,9 +1,9 @@
-//! What time it is, here and for the user. The only clock of the day: core has none.
+//! The wall clock, and the user's local time. The only clock in the program: core has none.
 
 use headspace_core::stamp::Stamp;
 use std::time::SystemTime;
 
-/// `Stamp::now()`, for everybody above core.
+/// `Stamp::now()`, for every crate above core.
 pub trait WallClock {
     fn now() -> Self;
 }
@@ -14,7 +14,7 @@ impl WallClock for Stamp {
     }
 }
 
-/// Hour, minute and second of the user's day; UTC where the zone cannot be known.
+/// Hour, minute and second in the user's time zone; UTC if the zone is unknown.
 pub fn local_time(stamp: Stamp) -> (u8, u8, u8) {
     let seconds = stamp.0.div_euclid(1_000_000_000);
     #[cfg(unix)]
@@ -32,7 +32,7 @@ pub fn local_time(stamp: Stamp) -> (u8, u8, u8) {
     (part(of_day / 3600), part(of_day / 60 % 60), part(of_day % 60))
 }
 
-/// `10:02:11`, as the user's clock has it.
+/// `10:02:11` in the user's time zone.
 pub fn local_clock(stamp: Stamp) -> String {
     let (hour, minute, second) = local_time(stamp);
     format!("{hour:02}:{minute:02}:{second:02}")

@@ -1,11 +1,11 @@
-//! What this program does to processes and descriptors, where the standard library has no word for it. The unsafe calls
-//! stand here, so that the program itself needs none.
+//! Process and descriptor operations that the standard library lacks. The unsafe calls are here, so that the program
+//! itself needs none.
 
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// Starts the child in a session of its own: closing this terminal does not end it.
+/// Starts the child in its own session: closing this terminal does not end it.
 #[cfg(unix)]
 pub fn detach(command: &mut Command) {
     use std::os::unix::process::CommandExt;
@@ -24,7 +24,7 @@ pub fn detach(_: &mut Command) {}
 /// Asks one process to end.
 #[cfg(unix)]
 pub fn terminate(pid: u32) -> std::io::Result<()> {
-    // Zero, one and negative numbers would name a group, init, or everybody.
+    // Zero, one and negative numbers would mean a group, init, or all processes.
     let pid = i32::try_from(pid).ok().filter(|pid| *pid > 1).ok_or(std::io::ErrorKind::InvalidInput)?;
     // SAFETY: kill takes plain numbers; the pid is positive, so it names one process and not a group.
     match unsafe { libc::kill(pid, libc::SIGTERM) } {
@@ -40,8 +40,8 @@ pub fn terminate(_: u32) -> std::io::Result<()> {
 
 static TERMINATED: AtomicBool = AtomicBool::new(false);
 
-/// From now on a signal that would end this program is only noted, for [`is_terminated`]: the program can put the terminal
-/// back in order first.
+/// From now on a signal that would end this program is only recorded, for [`is_terminated`]: the program can restore the
+/// terminal first.
 pub fn note_termination() {
     #[cfg(unix)]
     {
@@ -55,7 +55,7 @@ pub fn note_termination() {
     }
 }
 
-/// Whether a noted signal has asked this program to end.
+/// Whether a recorded signal has asked this program to end.
 pub fn is_terminated() -> bool {
     TERMINATED.load(Ordering::Relaxed)
 }

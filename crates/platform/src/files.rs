@@ -1,4 +1,4 @@
-//! The one place that makes private directories and replaces files atomically.
+//! The one place that creates private directories and replaces files atomically. Begin with [`replace`].
 
 use anyhow::{Context, Result};
 use fs_err as fs;
@@ -8,13 +8,32 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-/// Makes `dir` and its parents; what did not exist before is open to its owner only.
+/// Creates `dir` and its parents; new directories are accessible only to their owner.
 pub fn private_dir(dir: &Path) -> Result<()> {
     let mut builder = std::fs::DirBuilder::new();
     builder.recursive(true);
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(dir).with_context(|| format!("could not make the directory {}", dir.display()))
+    builder.create(dir).with_context(|| format!("could not create the directory {}", dir.display()))
+}
+
+/// Which file it is, whatever its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FileId(u64, u64);
+
+/// The file at `path` at this moment; `None` if there is none, or the system has no numbers for files.
+pub fn id(path: &Path) -> Option<FileId> {
+    let meta = std::fs::metadata(path).ok()?;
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt;
+        Some(FileId(meta.dev(), meta.ino()))
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = meta;
+        None
+    }
 }
 
 /// What stands behind a path is not a regular file: opening a FIFO would wait forever, reading a device may never end.
@@ -54,12 +73,12 @@ pub fn check_regular(meta: &std::fs::Metadata) -> std::io::Result<()> {
     Err(std::io::Error::other(NotRegular(kind)))
 }
 
-/// Opens with `options`, without waiting for anybody, and only a regular file.
+/// Opens a file with `options`, without blocking, and only if it is regular.
 pub fn open_regular(path: &Path, options: &mut std::fs::OpenOptions) -> std::io::Result<std::fs::File> {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::custom_flags(options, libc::O_NONBLOCK | libc::O_NOCTTY);
     let file = options.open(path).map_err(|error| {
-        // A socket cannot be opened, nor a FIFO to write that nobody reads: say what it is instead.
+        // Opening fails for a socket, and for writing to a FIFO without readers: report what it is instead.
         let known = std::fs::metadata(path).ok().and_then(|meta| check_regular(&meta).err());
         known.unwrap_or(error)
     })?;
@@ -67,7 +86,7 @@ pub fn open_regular(path: &Path, options: &mut std::fs::OpenOptions) -> std::io:
     Ok(file)
 }
 
-/// All of a regular file. Like all reading of files that others may have put there, it never waits.
+/// All of a regular file. Like all reading of files that others may have put there, it never blocks.
 pub fn read(path: &Path) -> std::io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let mut file = open_regular(path, std::fs::OpenOptions::new().read(true))?;
@@ -75,12 +94,12 @@ pub fn read(path: &Path) -> std::io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// As [`read`], for text.
+/// Like [`read`], for text.
 pub fn read_text(path: &Path) -> std::io::Result<String> {
     String::from_utf8(read(path)?).map_err(|error| std::io::Error::new(ErrorKind::InvalidData, error))
 }
 
-/// Why somebody else may have a hand in what is ours, and what to do about it. `Ok` also for what is not there.
+/// Fails if another user can access what is ours, and says what to do. `Ok` if it does not exist.
 pub fn check_ours(path: &Path, forbidden: u32) -> Result<()> {
     let Ok(meta) = std::fs::metadata(path) else { return Ok(()) };
     #[cfg(unix)]
@@ -98,7 +117,7 @@ pub fn check_ours(path: &Path, forbidden: u32) -> Result<()> {
             let mode = if meta.is_dir() { "700" } else { "600" };
             let what = if meta.mode() & forbidden & 0o022 != 0 { "change" } else { "read" };
             anyhow::bail!(
-                "could not trust {shown}: other users can {what} it; `chmod {mode} {shown}` mends that"
+                "could not trust {shown}: other users can {what} it; `chmod {mode} {shown}` fixes that"
             );
         }
     }
@@ -107,7 +126,7 @@ pub fn check_ours(path: &Path, forbidden: u32) -> Result<()> {
     Ok(())
 }
 
-/// Is this open file ours, and nobody else's to read or change? Costs nothing beyond what opening it did.
+/// Whether this open file is ours, and nobody else can read or change it. Costs nothing beyond opening it.
 pub fn is_ours_alone(meta: &std::fs::Metadata) -> bool {
     #[cfg(unix)]
     {
@@ -123,7 +142,7 @@ pub fn is_ours_alone(meta: &std::fs::Metadata) -> bool {
 
 #[cfg(unix)]
 fn own_uid() -> u32 {
-    // SAFETY: it only asks, and cannot fail.
+    // SAFETY: it takes no arguments and cannot fail.
     unsafe { libc::geteuid() }
 }
 
@@ -138,14 +157,14 @@ pub fn create_private(path: &Path) -> std::io::Result<fs::File> {
 }
 
 /// Replaces `path` by `bytes` in one step: readers see the old file or the new one, also after a crash.
-/// A symbolic link stays a link: what it points at is replaced. Mode and owner of an existing file are kept;
+/// A symbolic link stays a link: its target is replaced. Mode and owner of an existing file are kept;
 /// a new file gets `0600`.
 pub fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
     Replacement::of(path)?.write(bytes, None, |new| Ok(fs::rename(&new.temp, &new.target)?))
 }
 
-/// As [`replace`], but only if the file still is `before` (`None`: is not there). `false`: it is something else by now,
-/// and stays that. Where the system can exchange files, nothing that another program writes meanwhile is lost.
+/// Like [`replace`], but only if the file is still `before` (`None`: does not exist). `false`: it has changed, and stays
+/// as it is. Where the system can exchange files, nothing that another program writes meanwhile is lost.
 pub fn replace_if(path: &Path, before: Option<&[u8]>, bytes: &[u8]) -> Result<bool> {
     let mut done = false;
     Replacement::of(path)?.write(bytes, None, |new| {
@@ -155,7 +174,7 @@ pub fn replace_if(path: &Path, before: Option<&[u8]>, bytes: &[u8]) -> Result<bo
     Ok(done)
 }
 
-/// As [`replace`], for programs: whoever may read the file may run it, from its first moment on.
+/// Like [`replace`], for programs: whoever may read the file may run it, from the first moment.
 pub fn replace_executable(path: &Path, bytes: &[u8]) -> Result<()> {
     Replacement::of(path)?.write(bytes, Some(0o755), |new| Ok(fs::rename(&new.temp, &new.target)?))
 }
@@ -175,7 +194,7 @@ impl Replacement {
         Ok(Replacement { temp: dir.join(temp_name(name)), target })
     }
 
-    /// Brings it to disk, then lets it take its place.
+    /// Writes it to disk, then puts it in place.
     fn write(
         &self,
         bytes: &[u8],
@@ -195,7 +214,7 @@ impl Replacement {
             drop(file);
             take_place(self)
         })();
-        // Only what is not needed any more is still there.
+        // Whatever is still there is not needed any longer.
         let _ = std::fs::remove_file(&self.temp);
         result?;
         // The rename itself must survive a power cut.
@@ -212,12 +231,12 @@ impl Replacement {
         let how = if before.is_some() { Rename::Exchange } else { Rename::New };
         match rename(&self.temp, &self.target, how) {
             Ok(()) => {}
-            // What was written since the last look is lost: tens of microseconds.
+            // What was written since the last check is lost: tens of microseconds.
             Err(error) if is_unknown(&error) => {
                 fs::rename(&self.temp, &self.target)?;
                 return Ok(true);
             }
-            // Made or removed meanwhile.
+            // Created or removed meanwhile.
             Err(error) if matches!(error.kind(), ErrorKind::AlreadyExists | ErrorKind::NotFound) => {
                 return Ok(false);
             }
@@ -227,7 +246,7 @@ impl Replacement {
         let found = match read(&self.temp) {
             Ok(found) => found,
             Err(error) => {
-                // Not known is not ours to keep.
+                // What cannot be read is not ours to replace.
                 rename(&self.temp, &self.target, Rename::Exchange)?;
                 return Err(error.into());
             }
@@ -259,7 +278,7 @@ fn directory(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// `None`: there is no such file.
+/// `None` if there is no such file.
 fn content(path: &Path) -> Result<Option<Vec<u8>>> {
     match read(path) {
         Ok(bytes) => Ok(Some(bytes)),
@@ -270,13 +289,13 @@ fn content(path: &Path) -> Result<Option<Vec<u8>>> {
 
 #[derive(Clone, Copy)]
 enum Rename {
-    /// Both names keep a file.
+    /// Swaps the two files.
     Exchange,
-    /// Fails if the new name has one.
+    /// Fails if the new name exists.
     New,
 }
 
-/// The system, or this file system, cannot do it.
+/// The system, or this file system, does not support it.
 fn is_unknown(error: &std::io::Error) -> bool {
     matches!(error.kind(), ErrorKind::InvalidInput | ErrorKind::PermissionDenied | ErrorKind::Unsupported)
         || error.raw_os_error() == Some(UNKNOWN_CALL)
@@ -318,7 +337,7 @@ fn rename(_: &Path, _: &Path, _: Rename) -> std::io::Result<()> {
     Err(ErrorKind::Unsupported.into())
 }
 
-/// `.NAME.headspace-PID-N.tmp`: the process says who may still be at work on it.
+/// `.NAME.headspace-PID-N.tmp`: the pid says which process may still be using it.
 fn temp_name(name: &OsStr) -> OsString {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     let mut temp = temp_prefix(name);
@@ -333,7 +352,7 @@ fn temp_prefix(name: &OsStr) -> OsString {
     prefix
 }
 
-/// Removes what a killed predecessor left behind. A minute is longer than any write takes.
+/// Removes what a killed process left behind. A minute is longer than any write takes.
 fn sweep(dir: &Path, name: &OsStr) {
     let prefix = temp_prefix(name);
     let Ok(entries) = std::fs::read_dir(dir) else { return };
@@ -348,7 +367,7 @@ fn sweep(dir: &Path, name: &OsStr) {
     }
 }
 
-/// Follows symbolic links to the file that is really meant, which need not exist yet.
+/// Follows symbolic links to the actual file, which need not exist yet.
 pub fn resolve(path: &Path) -> Result<PathBuf> {
     let mut target = path.to_path_buf();
     for _ in 0..40 {
@@ -395,7 +414,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn only_regular_files_are_read_and_nothing_waits() {
+    fn only_regular_files_are_read_and_nothing_blocks() {
         let dir = tempfile::tempdir().unwrap();
         let at = |name: &str| dir.path().join(name);
         std::fs::write(at("file"), "text").unwrap();
@@ -451,10 +470,10 @@ mod tests {
         }
     }
 
-    /// What another program wrote in the last moment is given back, and what it wrote after that is kept.
+    /// What another program wrote in the last moment is restored, and what it wrote after that is kept.
     #[cfg(any(target_os = "linux", target_os = "macos"))]
     #[test]
-    fn what_was_taken_by_mistake_is_given_back() {
+    fn a_file_replaced_by_mistake_is_restored() {
         for (there, expected) in [("ours", "theirs"), ("theirs, later", "theirs, later")] {
             let dir = tempfile::tempdir().unwrap();
             let new = Replacement::of(&dir.path().join("settings.json")).unwrap();

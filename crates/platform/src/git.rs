@@ -1,13 +1,13 @@
-//! Where a directory belongs: the repository's root, the project's name, the branch. Read from git's own files, without
-//! starting it; the hook and the server ask on every event.
+//! Which repository a directory belongs to: its root, the project's name, the branch. Read from git's own files without
+//! starting git, because the hook and the server ask on every event.
 //!
-//! Directories that many projects share are not the project of what lies below them: people keep their dotfiles in
-//! `~/.git`, and a stray `.git` in `/tmp` would make one project of everything there.
+//! Directories that many projects share are not the project of what is below them: people keep their dotfiles in
+//! `~/.git`, and a stray `.git` in `/tmp` would make everything there one project.
 
 use crate::config;
 use std::path::{Component, Path, PathBuf};
 
-/// Where a directory belongs.
+/// The repository a directory belongs to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Repository {
     pub root: String,
@@ -15,18 +15,18 @@ pub struct Repository {
     pub branch: Option<String>,
 }
 
-/// The root of the repository around `dir`, as the path spells it; `None` outside of any.
+/// The root of the repository around `dir`, as the path spells it; `None` outside any repository.
 pub fn root_of(dir: &Path) -> Option<&Path> {
     enclosing(dir, shared_roots).map(|(root, _)| root)
 }
 
-/// The root of the repository around `cwd`, else the directory itself; any path is accepted, existing or not.
+/// The root of the repository around `cwd`, otherwise the directory itself; accepts any path, existing or not.
 pub fn place_of(cwd: &Path) -> Repository {
     let cwd = cwd.canonicalize().unwrap_or_else(|_| tidy(cwd));
     let Some((root, dot_git)) = enclosing(&cwd, shared_roots) else {
         return Repository { root: text(&cwd), project: name_of(&cwd), branch: None };
     };
-    // Of a worktree whose repository is elsewhere nothing is known but where it is.
+    // If a worktree's repository is not here, only its location is known.
     let DotGit::Dir(git_dir) = dot_git else {
         return Repository { root: text(root), project: name_of(root), branch: None };
     };
@@ -37,14 +37,14 @@ pub fn place_of(cwd: &Path) -> Repository {
 /// What makes a directory the root of a repository.
 #[derive(Debug)]
 enum DotGit {
-    /// Git's own directory, which is `.git` or which the file of that name leads to.
+    /// Git's own directory: `.git` itself, or what the file of that name points to.
     Dir(PathBuf),
-    /// A file that leads to a directory which is not there: in a container, the repository may not be.
+    /// A file that points to a directory which is not there: inside a container, the repository may be missing.
     Elsewhere,
 }
 
-/// The nearest repository at or above `dir`, unless a directory that projects share lies between them or is its root;
-/// right there it counts.
+/// The nearest repository at or above `dir`, unless a directory that projects share is between them or is its root; in
+/// the shared directory itself it counts.
 fn enclosing(dir: &Path, shared: impl FnOnce() -> Vec<PathBuf>) -> Option<(&Path, DotGit)> {
     let (root, dot_git) = dir.ancestors().find_map(|root| Some((root, dot_git(root)?)))?;
     let counts =
@@ -52,7 +52,7 @@ fn enclosing(dir: &Path, shared: impl FnOnce() -> Vec<PathBuf>) -> Option<(&Path
     counts.then_some((root, dot_git))
 }
 
-/// Home, the root of all, and where temporary files go; as they are spelled and as they are.
+/// Home, the file system's root, and the directories for temporary files; as spelled and with links resolved.
 fn shared_roots() -> Vec<PathBuf> {
     let known = ["/", "/tmp", "/var/tmp", "/private/tmp", "/private/var/tmp"].map(PathBuf::from);
     let mut roots = Vec::from(known);
@@ -60,13 +60,13 @@ fn shared_roots() -> Vec<PathBuf> {
         roots.extend(dir.canonicalize());
         roots.push(dir);
     }
-    // An empty path is the beginning of every relative one.
+    // Every relative path starts with the empty path.
     roots.retain(|dir| dir.is_absolute());
     roots
 }
 
-/// An empty `.git` is not a repository: a directory has a HEAD, which may be a link that leads nowhere yet, and a file
-/// names the real directory: `gitdir: PATH`, relative to the file.
+/// An empty `.git` is not a repository: a directory has a HEAD, which may be a link to a file that does not exist yet,
+/// and a file names the real directory: `gitdir: PATH`, relative to the file.
 fn dot_git(root: &Path) -> Option<DotGit> {
     let path = root.join(".git");
     if std::fs::metadata(&path).ok()?.is_dir() {
@@ -79,7 +79,7 @@ fn dot_git(root: &Path) -> Option<DotGit> {
     Some(if there { DotGit::Dir(target.canonicalize().unwrap_or(target)) } else { DotGit::Elsewhere })
 }
 
-/// Of a linked worktree: the checkout it was made from, whose name is the project's.
+/// For a linked worktree: the checkout it was made from, whose name is the project's.
 fn main_checkout(git_dir: &Path) -> Option<PathBuf> {
     let common = git_dir.join(read_small(&git_dir.join("commondir"))?.trim());
     let common = common.canonicalize().ok()?;
@@ -101,7 +101,7 @@ fn branch(git_dir: &Path) -> Option<String> {
     }
 }
 
-/// These files are one line; whatever is bigger (or never ends) is not one of them.
+/// These files have one line; anything bigger (or endless) is not one of them.
 fn read_small(path: &Path) -> Option<String> {
     use std::io::Read;
     if !std::fs::metadata(path).ok()?.is_file() {
@@ -126,7 +126,7 @@ fn text(path: &Path) -> String {
     path.to_string_lossy().into_owned()
 }
 
-/// `.` and `..` worked out by spelling alone, for directories that do not exist here.
+/// Resolves `.` and `..` by spelling alone, for directories that do not exist here.
 fn tidy(path: &Path) -> PathBuf {
     let mut tidy = PathBuf::new();
     for part in path.components() {
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_repository_does_not_hide_the_one_around_it() {
+    fn something_that_is_not_a_repository_does_not_hide_the_one_around_it() {
         let dir = tempfile::tempdir().unwrap();
         let base = dir.path().canonicalize().unwrap().join("outer");
         fs::create_dir_all(base.join(".git")).unwrap();
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn what_projects_share_is_a_project_only_right_there() {
+    fn a_shared_directory_is_a_project_only_in_itself() {
         let dir = tempfile::tempdir().unwrap();
         let base = dir.path().canonicalize().unwrap();
         let repo = |path: &str| {
@@ -222,7 +222,7 @@ mod tests {
         for path in ["", "home", "home/repo", "work", "work/tmp"] {
             repo(path);
         }
-        // Below `work` lies a temp directory, and beside it work.
+        // A temp directory is below `work`, beside ordinary files.
         let shared = || ["home", "work/tmp", "bare"].map(|path| base.join(path)).to_vec();
         for (cwd, root) in [
             ("home", Some("home")),
@@ -235,7 +235,7 @@ mod tests {
             ("work/tmp", Some("work/tmp")),
             ("work/tmp/x", None),
             ("work/tmpx", Some("work")),
-            // Itself shared, and no repository: nor is what lies above it.
+            // Shared, but not a repository: then a repository above it does not count either.
             ("bare", None),
             ("bare/x", None),
             ("elsewhere", Some("")),
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_that_is_not_there_stands_for_itself() {
+    fn a_directory_that_does_not_exist_is_its_own_root() {
         let place = place_of(Path::new("/definitely/./not/x/../here"));
         assert_eq!((place.root.as_str(), place.project.as_str()), ("/definitely/not/here", "here"));
         assert_eq!(place_of(Path::new("/")).project, "/");

@@ -1,6 +1,6 @@
-//! The machine: configuration, files, processes, git, terminals, the spool, the log.
+//! Access to the machine: configuration, files, processes, git, terminals, the spool, the log.
 //!
-//! It knows the words of core and nothing about hooks, guard, store or server.
+//! It knows the types of core and nothing about hooks, guard, store or server.
 //! Begin with [`config`].
 
 pub mod clock;

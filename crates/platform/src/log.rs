@@ -1,4 +1,4 @@
-//! What the server says on stderr, which is `serve.log` when it runs detached. Never anything an event said.
+//! The server's log on stderr, which is `serve.log` when it runs detached. Never contains text from an event.
 
 use crate::clock::WallClock;
 use headspace_core::stamp::Stamp;
@@ -10,17 +10,17 @@ const SAME_LINE_WITHIN: Duration = Duration::from_secs(10);
 
 static LAST: Mutex<Option<(String, Instant, u32)>> = Mutex::new(None);
 
-/// One line, with the time, and nothing in it that a terminal would obey.
+/// One line, with the time, and without anything a terminal would interpret.
 pub fn line(text: &str) {
     let text = headspace_core::text::strip_control(text);
     let mut last = LAST.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    if let Some((said, at, again)) = last.as_mut() {
-        if *said == text && at.elapsed() < SAME_LINE_WITHIN {
-            *again += 1;
+    if let Some((previous, at, repeats)) = last.as_mut() {
+        if *previous == text && at.elapsed() < SAME_LINE_WITHIN {
+            *repeats += 1;
             return;
         }
-        if *again > 0 {
-            write(&format!("(the last line {again} times more)"));
+        if *repeats > 0 {
+            write(&format!("(the last line was repeated {repeats} times)"));
         }
     }
     write(&text);
@@ -30,6 +30,6 @@ pub fn line(text: &str) {
 fn write(text: &str) {
     use std::io::Write;
     let now = Stamp::now().to_string();
-    // A log that cannot be written is no reason to stop.
+    // A log that cannot be written is not a reason to stop.
     let _ = writeln!(std::io::stderr(), "{} headspace: {text}", &now[..19]);
 }

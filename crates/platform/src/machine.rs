@@ -1,7 +1,7 @@
 //! This machine: its name, and an id that is made once and kept in the state directory.
 //!
-//! Pids mean something on one machine only. Two containers can have one name, so the hook sends the id along with every
-//! event, and the server compares it with its own before it judges a process.
+//! Pids are meaningful on one machine only. Two containers can have the same name, so the hook sends the id with every
+//! event, and the server compares it with its own before it checks a process.
 
 use crate::{config, files, process};
 use headspace_core::model::Machine;
@@ -14,7 +14,7 @@ pub fn this() -> Machine {
     Machine { name: process::host_name(), id: id() }
 }
 
-/// The id; made where there is none. `None` where none can be kept: then the name has to do.
+/// The id, created if there is none. `None` if none can be stored: then the name has to do.
 pub fn id() -> Option<String> {
     let path = config::host_id_file();
     // One open, one read: the hook does this for every event.
@@ -37,7 +37,7 @@ pub fn id() -> Option<String> {
     }
 }
 
-/// For the server, which has time: an id that was not written whole is made again.
+/// For the server, which has time: recreates an id that was not written completely.
 pub fn ensure_id() {
     if id().is_some() || id().is_some() {
         return;

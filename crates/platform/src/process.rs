@@ -6,12 +6,12 @@ use headspace_core::model::Process;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// What a Rust program may rely on and a C `main` does not get: the standard descriptors are open (a closed one would be
-/// given to the next file or socket, and be printed into), and writing to a closed pipe is an error, not the end.
+/// What the Rust runtime does and a C `main` does not get: makes sure the standard descriptors are open (a closed one
+/// would go to the next file or socket, and output would end up there), and turns writing to a closed pipe into an error.
 #[cfg(unix)]
 pub fn prepare() {
     let mut standard = [0, 1, 2].map(|fd| libc::pollfd { fd, events: 0, revents: 0 });
-    // SAFETY: three descriptors are named and given; a path and flags are constants.
+    // SAFETY: the array has the three entries that are announced; the path and the flags are constants.
     unsafe {
         if libc::poll(standard.as_mut_ptr(), 3, 0) > 0
             && standard.iter().any(|fd| fd.revents & libc::POLLNVAL != 0)
@@ -31,7 +31,7 @@ pub fn prepare() {
     }
 }
 
-/// What the system knows of one process.
+/// What the system knows about one process.
 struct Info {
     parent: u32,
     /// In the system's own unit: on Linux clock ticks since boot (field 22 of `/proc/PID/stat`), on macOS
@@ -39,30 +39,30 @@ struct Info {
     start: u64,
 }
 
-/// When process `pid` started. Together with the pid it names one process for good, for pids are used again.
-/// `None`: there is no such process (a zombie has ended), or this system does not tell.
+/// When process `pid` started. Together they identify one process forever, because pids are reused.
+/// `None`: there is no such process (a zombie has ended), or this system does not say.
 pub fn start_time(pid: u32) -> Option<u64> {
     info(pid).map(|info| info.start)
 }
 
-/// Whether the pid is taken, by anybody.
+/// Whether any process has this pid.
 #[cfg(unix)]
 pub fn exists(pid: u32) -> bool {
     let Ok(pid) = libc::pid_t::try_from(pid) else { return false };
     // Zero and below would mean a whole group of processes.
-    // SAFETY: signal 0 is never delivered; the call only tells whether it could be.
+    // SAFETY: signal 0 is never delivered; the call only says whether it could be.
     pid > 0
         && (unsafe { libc::kill(pid, 0) } == 0
             || std::io::Error::last_os_error().raw_os_error() == Some(libc::EPERM))
 }
 
-/// No cheap way to ask: silence alone never ends an agent.
+/// No cheap way to check: silence alone never ends an agent.
 #[cfg(not(unix))]
 pub fn exists(_: u32) -> bool {
     true
 }
 
-/// The same process still runs, not another one that got its pid.
+/// Whether the same process is still running, not another one that got its pid.
 pub fn lives(process: Process) -> bool {
     start_time(process.pid) == Some(process.start)
 }
@@ -99,7 +99,7 @@ pub fn command_line(pid: u32) -> Vec<String> {
     text.split_whitespace().map(str::to_owned).collect()
 }
 
-/// `child` is `ancestor` or was started by it, directly or not.
+/// Whether `child` is `ancestor` or was started by it, directly or not.
 pub fn descends(child: u32, ancestor: u32) -> bool {
     let mut pid = child;
     for _ in 0..64 {
@@ -114,7 +114,7 @@ pub fn descends(child: u32, ancestor: u32) -> bool {
     false
 }
 
-/// The name of the nearest process above this one that is called one of `names`.
+/// The name of the nearest ancestor of this process that has one of `names`.
 #[cfg(target_os = "linux")]
 pub fn ancestor_named(names: &[&str]) -> Option<String> {
     let mut pid = std::process::id();
@@ -128,7 +128,7 @@ pub fn ancestor_named(names: &[&str]) -> Option<String> {
     None
 }
 
-/// Other systems are asked by the environment only.
+/// On other systems only the environment can tell.
 #[cfg(not(target_os = "linux"))]
 pub fn ancestor_named(_: &[&str]) -> Option<String> {
     None
@@ -136,14 +136,14 @@ pub fn ancestor_named(_: &[&str]) -> Option<String> {
 
 #[cfg(target_os = "linux")]
 fn info(pid: u32) -> Option<Info> {
-    // One read: the line is made anew for each, and what is wanted stands in its first half.
+    // One read: the kernel builds the line for each read, and the needed part is in its first half.
     let mut line = [0; 1024];
     let path = ["/proc/", &decimal(pid.into()), "/stat"].concat();
     let length = std::fs::File::open(path).ok()?.read(&mut line).ok()?;
     parse_stat(&line[..length])
 }
 
-/// `PID (name) STATE PPID …`: the name may itself hold blanks and brackets, so what counts follows the last one.
+/// `PID (name) STATE PPID …`: the name may itself contain blanks and brackets, so the fields follow the last one.
 #[cfg(any(target_os = "linux", test))]
 fn parse_stat(stat: &[u8]) -> Option<Info> {
     let after_name = stat.iter().rposition(|&b| b == b')')? + 1;
@@ -182,7 +182,7 @@ fn info(_: u32) -> Option<Info> {
     None
 }
 
-/// Where process `pid` is; of another user's that is not told.
+/// The working directory of process `pid`; unknown for another user's.
 #[cfg(target_os = "linux")]
 pub fn cwd(pid: u32) -> Option<PathBuf> {
     std::fs::read_link(format!("/proc/{pid}/cwd")).ok()
@@ -199,7 +199,7 @@ pub fn cwd(pid: u32) -> Option<PathBuf> {
         let got = libc::proc_pidinfo(pid as i32, libc::PROC_PIDVNODEPATHINFO, 0, buffer, size);
         (got == size).then_some(info)?
     };
-    // One text, which libc has in pieces.
+    // One string, which libc declares in pieces.
     let path: Vec<u8> = info.pvi_cdir.vip_path.as_flattened().iter().map(|&letter| letter as u8).collect();
     let path = std::ffi::CStr::from_bytes_until_nul(&path).ok()?.to_bytes();
     (!path.is_empty()).then(|| std::ffi::OsStr::from_bytes(path).into())
@@ -226,7 +226,7 @@ pub fn host_name() -> Option<String> {
     crate::config::env("COMPUTERNAME")
 }
 
-/// A number as text, without the formatter: for the hook, which pays for every piece of code it touches first.
+/// A number as text, without the formatter: for the hook, which pays for every piece of code it uses for the first time.
 pub fn decimal(mut number: u64) -> String {
     let mut digits = [0; 20];
     let mut from = digits.len();
@@ -245,11 +245,11 @@ pub fn decimal(mut number: u64) -> String {
     text
 }
 
-/// Bytes nobody can guess, from the system; up to 256, which is all that it gives at once.
+/// Random bytes from the system that nobody can guess; at most 256, the limit of one call.
 #[cfg(unix)]
 pub fn random_bytes<const N: usize>() -> std::io::Result<[u8; N]> {
     let mut bytes = [0; N];
-    // SAFETY: the buffer has the length that is named.
+    // SAFETY: the buffer has the length that is passed.
     match unsafe { libc::getentropy(bytes.as_mut_ptr().cast(), N) } {
         0 => Ok(bytes),
         _ => Err(std::io::Error::last_os_error()),
@@ -261,7 +261,7 @@ pub fn random_bytes<const N: usize>() -> std::io::Result<[u8; N]> {
     Err(std::io::ErrorKind::Unsupported.into())
 }
 
-/// 64 bits that differ from call to call.
+/// 64 bits that differ with every call.
 pub fn random() -> u64 {
     use std::hash::{BuildHasher, RandomState};
     // The standard library's hash keys come from the system's random numbers too.
@@ -304,13 +304,13 @@ mod tests {
 
     #[test]
     #[cfg(any(target_os = "linux", target_os = "macos"))]
-    fn a_process_is_where_it_was_started() {
+    fn the_working_directory_of_this_process_is_found() {
         assert_eq!(cwd(std::process::id()), std::env::current_dir().ok());
         assert_eq!(cwd(u32::MAX - 1), None);
     }
 
     #[test]
-    fn names_with_brackets_do_not_confuse_the_reader() {
+    fn names_with_brackets_do_not_confuse_the_parser() {
         let line = "7 (a) b) (c) S 3 7 7 0 -1 0 0 0 0 0 1 2 0 0 20 0 1 0 4242 0 0";
         let info = parse_stat(line.as_bytes()).unwrap();
         assert_eq!((info.parent, info.start), (3, 4242));
@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn this_process_lives_and_does_not_descend_from_itself_upwards() {
+    fn this_process_lives_and_is_not_an_ancestor_of_init() {
         let pid = std::process::id();
         let start = start_time(pid).unwrap();
         assert!(lives(Process { pid, start }));
@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_written_in_full() {
+    fn numbers_are_written_like_the_formatter_writes_them() {
         for number in [0, 7, 10, 4_294_967_296, u64::MAX] {
             assert_eq!(decimal(number), number.to_string());
         }

@@ -1,10 +1,10 @@
-//! A child process with a session of its own, and the end of everything it started.
+//! A child process with its own session, and how to end it with everything it started.
 
 use std::process::Command;
 use std::time::Duration;
 
-/// The child leads its own session, and so its own process group: it has no terminal, and [`end`] reaches whatever it
-/// starts.
+/// The child leads its own session, and so its own process group: it has no terminal, and [`end`] reaches everything
+/// it starts.
 #[cfg(unix)]
 pub fn lead_own_session(command: &mut Command) {
     use std::os::unix::process::CommandExt;

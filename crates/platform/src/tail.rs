@@ -1,4 +1,4 @@
-//! The new lines of a growing file, and only those: what a reading costs depends on what was added since the last.
+//! Reads only the new lines of a growing file: the cost of a reading depends on what was added since the last one.
 
 use fs_err as fs;
 use headspace_core::fnv::{START, fnv1a};
@@ -9,10 +9,10 @@ use std::time::SystemTime;
 
 /// A longer line is skipped: nobody said that.
 const MAX_LINE: usize = 64 << 20;
-/// So much is read before the caller gets a chance to do something else.
+/// How much is read before the caller gets a chance to do something else.
 const MAX_READ_AT_ONCE: u64 = 8 << 20;
 const CHUNK: usize = 64 << 10;
-/// How many bytes before the offset tell whether this is still the file we read.
+/// How many bytes before the offset are compared to see whether this is still the same file.
 const CHECKED_BYTES: u64 = 256;
 
 /// A position in a file that lines are appended to.
@@ -20,14 +20,14 @@ const CHECKED_BYTES: u64 = 256;
 pub struct Tail {
     path: PathBuf,
     offset: u64,
-    /// Of the bytes just before `offset`; `None` until some were read.
+    /// Hash of the bytes just before `offset`; `None` until some were read.
     check: Option<u64>,
-    /// Everything up to the next line break belongs to a line that is not wanted.
+    /// Everything up to the next line break belongs to a line that is skipped.
     skipping: bool,
     seen: Option<Stat>,
 }
 
-/// What a tail needs to go on after a restart.
+/// What a tail needs to continue after a restart.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mark {
     pub path: PathBuf,
@@ -36,7 +36,7 @@ pub struct Mark {
     pub check: Option<u64>,
 }
 
-/// What tells a changed file from an unchanged one without opening it.
+/// Shows whether a file has changed, without opening it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Stat {
     inode: u64,
@@ -52,9 +52,9 @@ pub enum Read {
     /// Same size, time and inode as last time: not opened.
     Unchanged,
     Done {
-        /// Another file, or a rewritten one, stood there: read from its beginning.
+        /// There was another file, or a rewritten one: read from its beginning.
         restarted: bool,
-        /// There is more; come back.
+        /// There is more; read again.
         more: bool,
     },
 }
@@ -81,8 +81,8 @@ impl Tail {
         self.offset
     }
 
-    /// The client moved the file (it follows the session into another directory). Whether it is the same file
-    /// shows at the next reading.
+    /// The client moved the file (it follows the session into another directory). The next reading shows whether it is
+    /// the same file.
     pub fn moved_to(&mut self, path: PathBuf) {
         if self.path != path {
             self.path = path;
@@ -100,7 +100,7 @@ impl Tail {
         self.offset > 0
     }
 
-    /// Gives every new whole line to `each`. A last line without line break waits for the rest of it.
+    /// Passes every new complete line to `each`. A last line without a line break waits for the rest of it.
     pub fn read(&mut self, mut each: impl FnMut(&[u8])) -> io::Result<Read> {
         let Some(now) = stat(&self.path) else {
             return Ok(Read::Missing);
@@ -125,7 +125,7 @@ impl Tail {
         Ok(self.check.is_none() || check(file, self.offset)? == self.check)
     }
 
-    /// Reads on from the offset; `true` if it stopped before `size`.
+    /// Reads from the offset; `true` if it stopped before `size`.
     fn read_lines(
         &mut self,
         file: &mut fs::File,
@@ -173,7 +173,7 @@ impl Tail {
                     pending = Vec::new();
                 }
             }
-            // A line half read is read again: it waits no longer than a half-written one.
+            // A partly read line is read again: it waits no longer than a half-written one.
             if read >= MAX_READ_AT_ONCE && self.offset > start {
                 return Ok(self.offset < size);
             }
@@ -181,7 +181,7 @@ impl Tail {
     }
 }
 
-/// Regular files only: a path comes from outside and may name a pipe or a device.
+/// Only regular files: a path comes from outside and may name a pipe or a device.
 fn stat(path: &Path) -> Option<Stat> {
     let data = std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file)?;
     #[cfg(unix)]
@@ -194,7 +194,7 @@ fn stat(path: &Path) -> Option<Stat> {
 fn open(path: &Path) -> io::Result<fs::File> {
     let mut options = std::fs::OpenOptions::new();
     options.read(true);
-    // Whatever took the file's place since it was looked at must not make us wait.
+    // Whatever replaced the file since the check must not block us.
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, libc::O_NONBLOCK);
     Ok(fs::File::from_parts(options.open(path)?, path))
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn a_truncated_file_is_read_anew() {
+    fn a_truncated_file_is_read_from_its_start() {
         let mut file = Lines::new();
         file.append("first\nsecond\n");
         file.lines();
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn a_longer_file_in_its_place_is_read_anew() {
+    fn a_longer_file_in_its_place_is_read_from_its_start() {
         let mut file = Lines::new();
         file.append("first\n");
         file.lines();
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn a_moved_file_is_read_on() {
+    fn reading_continues_after_a_file_was_moved() {
         let mut file = Lines::new();
         file.append("a\n");
         file.lines();
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mark_goes_on_where_it_was_set() {
+    fn reading_continues_at_a_mark() {
         let mut file = Lines::new();
         file.append("a\nb\n");
         file.lines();
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_a_long_file_starts_at_a_whole_line() {
+    fn the_end_of_a_long_file_starts_at_a_complete_line() {
         let mut file = Lines::new();
         file.append(&format!("{}\nlast but one\nlast\n", "x".repeat(300_000)));
         assert!(file.tail.near_end(30));
@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn long_lines_come_whole_and_long_files_in_parts() {
+    fn long_lines_are_read_completely_and_long_files_in_parts() {
         let mut file = Lines::new();
         let long = "y".repeat(5 << 20);
         file.append(&format!("{long}\n{long}\n{long}\nend\n"));
@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_file_is_missing() {
+    fn a_directory_or_a_device_counts_as_missing() {
         let dir = tempfile::tempdir().unwrap();
         assert_eq!(Tail::new(dir.path()).read(|_| ()).unwrap(), Read::Missing);
         assert_eq!(Tail::new("/dev/zero").read(|_| ()).unwrap(), Read::Missing);

@@ -1,4 +1,4 @@
-//! The error that means: called in a wrong way.
+//! The error for wrong usage of the command line.
 
 use std::fmt;
 

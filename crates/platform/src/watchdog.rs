@@ -1,5 +1,4 @@
-//! What a process needs to keep a promise about its answer: how much CPU time it has used, and a last word if it
-//! crashes.
+//! For a process that must answer in time: how much CPU time it has used, and an answer even if it crashes.
 
 use std::time::Duration;
 
@@ -31,7 +30,7 @@ pub fn cpu_time(_: CpuTimeOf) -> Duration {
     START.get_or_init(Instant::now).elapsed()
 }
 
-/// The last words of a process that runs out of stack or memory.
+/// The answer of a process that runs out of stack or memory.
 #[cfg(unix)]
 pub mod crash {
     use std::ffi::{c_int, c_void};
@@ -40,13 +39,13 @@ pub mod crash {
     use std::sync::OnceLock;
     use std::sync::atomic::{AtomicBool, Ordering};
 
-    static LAST_WORDS: OnceLock<String> = OnceLock::new();
+    static CRASH_ANSWER: OnceLock<String> = OnceLock::new();
     static ANSWERED: AtomicBool = AtomicBool::new(false);
     const HANDLER_STACK_BYTES: usize = 32 << 10;
 
-    /// From now on a crash prints `words` and exits with 0.
-    pub fn answer_with(words: String) {
-        let _ = LAST_WORDS.set(words);
+    /// From now on a crash prints `text` and exits with 0.
+    pub fn answer_with(text: String) {
+        let _ = CRASH_ANSWER.set(text);
         for signal in [libc::SIGSEGV, libc::SIGBUS, libc::SIGABRT, libc::SIGILL] {
             // SAFETY: an all-zero sigaction is valid; the handler only loads atomics, writes and exits.
             unsafe {
@@ -71,17 +70,17 @@ pub mod crash {
         }
     }
 
-    /// The answer is on its way: a later crash prints nothing.
+    /// The answer has been sent: a later crash prints nothing.
     pub fn answered() {
         ANSWERED.store(true, Ordering::Relaxed);
     }
 
     extern "C" fn on_crash(_: c_int) {
         if !ANSWERED.load(Ordering::Relaxed)
-            && let Some(words) = LAST_WORDS.get()
+            && let Some(text) = CRASH_ANSWER.get()
         {
             // SAFETY: the text lives as long as the process, and write is async-signal-safe.
-            unsafe { libc::write(1, words.as_ptr().cast::<c_void>(), words.len()) };
+            unsafe { libc::write(1, text.as_ptr().cast::<c_void>(), text.len()) };
         }
         // SAFETY: _exit is async-signal-safe.
         unsafe { libc::_exit(0) };

@@ -38,7 +38,7 @@ pub struct AppState {
 #[derive(Debug)]
 pub struct Readers {
     path: PathBuf,
-    idle: Mutex<Vec<Connection>>,
+    idle: Mutex<(u64, Vec<Connection>)>,
 }
 
 /// Connections kept; more questions than this at once open their own.
@@ -49,17 +49,24 @@ impl Readers {
         Readers { path, idle: Mutex::default() }
     }
 
-    /// Asks the database, on the calling thread.
-    pub fn ask<T>(&self, question: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
-        let kept = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+    /// Asks the database, on the calling thread. `generation`: which database it is.
+    pub fn ask<T>(&self, generation: u64, question: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
+        let idle = || self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = {
+            let mut idle = idle();
+            if idle.0 != generation {
+                *idle = (generation, Vec::new());
+            }
+            idle.1.pop()
+        };
         let db = match kept {
             Some(db) => db,
             None => store::open_to_read(&self.path)?,
         };
         let answer = question(&db);
-        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        if idle.len() < MAX_IDLE_READERS && answer.is_ok() {
-            idle.push(db);
+        let mut idle = idle();
+        if idle.0 == generation && idle.1.len() < MAX_IDLE_READERS && answer.is_ok() {
+            idle.1.push(db);
         }
         answer
     }
@@ -81,7 +88,7 @@ impl AppState {
         question: impl FnOnce(&Connection) -> Result<T> + Send + 'static,
     ) -> Result<T> {
         let app = Arc::clone(self);
-        blocking_pool::run(move || app.readers.ask(question))
+        blocking_pool::run(move || app.readers.ask(app.ledger.generation(), question))
             .await
             .context("could not finish reading the database")?
     }

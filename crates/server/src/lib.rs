@@ -24,7 +24,7 @@ use anyhow::{Context, Result, bail};
 use headspace_core::stamp::Stamp;
 use headspace_platform::clock::WallClock;
 use headspace_platform::config::{self, Config};
-use headspace_platform::net::http_client;
+use headspace_platform::net::{http_client, local};
 use headspace_platform::{files, log};
 use headspace_store as store;
 use headspace_store::rebuild;
@@ -60,7 +60,7 @@ pub fn serve(options: &ServeOptions) -> Result<ExitCode> {
     let listener = listen(address)?;
     let bound = listener.local_addr().context("could not listen")?;
     let path = options.database.clone().unwrap_or_else(config::database);
-    let _lock = store::lock::take(&path).context("could not start")?;
+    let lock = store::lock::take(&path).context("could not start")?;
     let keys = credentials::KeyRing::open(&token_file)?;
     headspace_platform::machine::ensure_id();
     let db = open_store(&path)?;
@@ -73,10 +73,11 @@ pub fn serve(options: &ServeOptions) -> Result<ExitCode> {
     let tails = store::queries::tails(&db)?;
     let ledger = Ledger::new(&config);
     let writer = writer::Writer::new(
-        db,
+        (db, lock),
         path.clone(),
         ledger.clone(),
         schedule::RetentionSchedule::new(config.retention.clone()),
+        config.durability,
     )?;
     let writing = std::thread::Builder::new()
         .name("writer".into())
@@ -244,7 +245,10 @@ fn describe_port_owner(address: SocketAddr) -> String {
             let version = headspace_core::text::one_line(&health.version, 40);
             format!("headspace {version} is running there already (pid {})", health.pid)
         }
-        None => "another program is there already; choose a port with --port".into(),
+        None => match local::stranger_at(&format!("http://{address}")) {
+            Some(stranger) => format!("{stranger}; choose another port: \"port\" in config.jsonc"),
+            None => "another program is there already; choose a port with --port".into(),
+        },
     }
 }
 

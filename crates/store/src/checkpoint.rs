@@ -1,7 +1,7 @@
-//! Moving the log into the database, beside the writer: it syncs the database, which takes as long as the disk likes.
+//! Copies the write-ahead log into the database, beside the writer: this syncs the database, which may take long.
 //!
-//! SQLite lets one connection append to the log while another copies from it. The log begins anew when all of it is
-//! copied and nobody reads it; under load something new is there by then, so the writer copies that little rest itself.
+//! SQLite lets one connection append to the log while another copies from it. The log starts over when all of it is
+//! copied and nobody reads it; under load more has been written by then, so the writer itself copies that small rest.
 
 use anyhow::{Context, Result};
 use headspace_platform::log;
@@ -11,35 +11,35 @@ use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Pages in the log before it is moved.
+/// Pages in the log before it is copied.
 const MOVE_LOG_AT_PAGES: i64 = 1500;
-/// So many the writer may copy itself;
+/// The writer may copy this many pages itself;
 const WRITER_COPIES_UP_TO: i64 = 200;
-/// so many it has to, or the log would grow without end: it waits for the other thread if that is at it.
+/// at this many it must, or the log would grow without end: it waits for the other thread if that is copying.
 const WRITER_MUST_COPY_AT: i64 = 3 * MOVE_LOG_AT_PAGES;
-/// So many make SQLite move the log with a COMMIT: nobody else came to it.
+/// At this many SQLite copies the log with a COMMIT, in case nobody else did.
 const SQLITE_COPIES_AT: i64 = 20_000;
-/// How often the copying thread goes after what came meanwhile. Each time it is less.
+/// How often the thread copies again what was added meanwhile. Each time it is less.
 const MAX_COPY_ROUNDS: usize = 4;
-/// Unless there is much, the log is looked after this often: who reads it keeps it from beginning anew, and moving a
-/// few pages after every COMMIT would sync the database as often.
+/// Unless there is much, the log is checked this often: readers keep it from starting over, and copying a few pages
+/// after every COMMIT would sync the database as often.
 const LOOK_AT_LOG_EVERY: Duration = Duration::from_millis(50);
 
 pub struct Checkpoint {
-    /// `None`: there was no thread to be had.
-    beside: Option<CopyThread>,
+    /// `None`: the thread could not be started.
+    copier: Option<CopyThread>,
     last_look: Instant,
 }
 
 struct CopyThread {
     ask: Sender<()>,
-    /// Asked, and not known to be done.
+    /// Asked to copy, and not known to be done.
     at_work: bool,
     done: Receiver<()>,
     thread: JoinHandle<()>,
 }
 
-/// What is in the log, and what of it is in the database too; in pages.
+/// Pages in the log, and how many of them are already in the database.
 struct LogPages {
     all: i64,
     copied: i64,
@@ -48,27 +48,27 @@ struct LogPages {
 impl Checkpoint {
     /// For the writer's connection `db` to the database at `path`.
     pub fn start(db: &Connection, path: &Path) -> Checkpoint {
-        let beside = CopyThread::start(path).and_then(|beside| {
+        let copier = CopyThread::start(path).and_then(|copier| {
             db.pragma_update(None, "wal_autocheckpoint", SQLITE_COPIES_AT)?;
-            Ok(beside)
+            Ok(copier)
         });
-        if let Err(error) = &beside {
+        if let Err(error) = &copier {
             log::line(&format!("could not start the checkpoints: {error:#}"));
         }
-        Checkpoint { beside: beside.ok(), last_look: Instant::now() }
+        Checkpoint { copier: copier.ok(), last_look: Instant::now() }
     }
 
-    /// Looks whether it is time; to be called after every COMMIT or so, as it costs a microsecond or two.
+    /// Copies if it is time; call it after about every COMMIT, as it costs a microsecond or two.
     pub fn see(&mut self, db: &Connection) -> Result<()> {
-        let Some(beside) = &mut self.beside else { return Ok(()) };
-        let was_at_work = beside.at_work;
+        let Some(copier) = &mut self.copier else { return Ok(()) };
+        let was_at_work = copier.at_work;
         let mut log = checkpoint(db, "NOOP")?;
         let much = log.all > WRITER_MUST_COPY_AT && log.all - log.copied > WRITER_COPIES_UP_TO;
-        if beside.is_at_work() {
+        if copier.is_at_work() {
             if !much {
                 return Ok(());
             }
-            beside.wait();
+            copier.wait();
             log = checkpoint(db, "NOOP")?;
         }
         if !much && !was_at_work && self.last_look.elapsed() < LOOK_AT_LOG_EVERY {
@@ -81,14 +81,14 @@ impl Checkpoint {
         if log.all - log.copied <= WRITER_COPIES_UP_TO || log.all > WRITER_MUST_COPY_AT {
             checkpoint(db, "PASSIVE")?;
         } else {
-            beside.at_work = beside.ask.send(()).is_ok();
+            copier.at_work = copier.ask.send(()).is_ok();
         }
         Ok(())
     }
 
-    /// Everything that is in the log, and no log afterwards.
+    /// Copies everything and removes the log.
     pub fn finish(self, db: &Connection) -> Result<()> {
-        if let Some(CopyThread { ask, thread, .. }) = self.beside {
+        if let Some(CopyThread { ask, thread, .. }) = self.copier {
             drop(ask);
             let _ = thread.join();
         }
@@ -102,11 +102,11 @@ impl CopyThread {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let db = Connection::open_with_flags(path, flags)?;
         let (ask, asked) = channel();
-        let (tell, done) = channel();
+        let (report, done) = channel();
         let thread = std::thread::Builder::new()
             .name("checkpoint".into())
-            .spawn(move || work(&db, &asked, &tell))
-            .context("there is no thread")?;
+            .spawn(move || work(&db, &asked, &report))
+            .context("could not start a thread")?;
         Ok(CopyThread { ask, at_work: false, done, thread })
     }
 
@@ -124,7 +124,7 @@ impl CopyThread {
 fn work(db: &Connection, asked: &Receiver<()>, done: &Sender<()>) {
     while asked.recv().is_ok() {
         if let Err(error) = copy(db) {
-            log::line(&format!("could not move the log into the database: {error:#}"));
+            log::line(&format!("could not copy the log into the database: {error:#}"));
         }
         let _ = done.send(());
     }

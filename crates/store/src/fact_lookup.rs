@@ -1,4 +1,4 @@
-//! What the engine may not look up itself: where a directory belongs.
+//! Looks up what the engine may not look up itself: which repository a directory belongs to.
 
 use headspace_core::model::Facts;
 use headspace_platform::git::{self, Repository};
@@ -6,19 +6,19 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// How long what was found for a directory is believed. A branch can change at any time, so not for long.
+/// How long a result for a directory is reused. A branch can change at any time, so not for long.
 const BELIEVED_FOR: Duration = Duration::from_secs(2);
 /// More directories than this are not remembered.
 const MAX_REMEMBERED_DIRECTORIES: usize = 1000;
 
-/// Looks things up, and remembers them for a moment.
+/// Looks up directories, and caches the results briefly.
 #[derive(Debug, Default)]
 pub struct FactLookup {
     places: HashMap<String, (Instant, Repository)>,
 }
 
 impl FactLookup {
-    /// `fresh`: do not believe what is remembered.
+    /// `fresh`: do not use the cache.
     pub fn place(&mut self, cwd: &str, fresh: bool) -> Repository {
         if let Some((at, place)) = self.places.get(cwd)
             && !fresh

@@ -9,6 +9,7 @@ pub mod batch;
 pub mod checkpoint;
 pub mod fact_lookup;
 pub mod lock;
+pub mod log_sync;
 pub mod projection;
 pub mod projection_state;
 pub mod queries;
@@ -24,6 +25,7 @@ pub mod write;
 use anyhow::{Context, Result};
 use fs_err as fs;
 use headspace_platform::clock::WallClock;
+use headspace_platform::config::Durability;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -57,26 +59,31 @@ impl std::error::Error for Damaged {}
 /// Up to this size the whole file is checked at every start; it takes milliseconds.
 const CHECK_UP_TO: u64 = 32 << 20;
 
-/// How events are committed: durable when COMMIT returns.
-const SYNC_EVERY_COMMIT: &str = "PRAGMA synchronous = FULL";
-/// How everything else is written: it goes to disk with the next event, and a crash of the machine before that loses
-/// only what can be worked out again. The log keeps the order, so never anything that came before.
-const SYNC_LATER: &str = "PRAGMA synchronous = NORMAL";
 /// Pages in the log before it is moved into the database.
 const USUAL_LOG_PAGES: usize = 1500;
 
-/// Does `work`, which commits what need not be durable yet. After an error, nothing may be promised on this connection
-/// before [`hurry`] succeeds.
-pub fn without_sync<T>(db: &Connection, work: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
-    db.execute_batch(SYNC_LATER)?;
-    let done = work(db);
-    set_durable(db)?;
-    done
+/// How COMMIT works from now on: `Power` returns when it is on disk. `Crash` returns when it is in the log, which outlives
+/// the server; [`log_sync`] brings it to the disk.
+pub fn set_durability(db: &Connection, durability: Durability) -> Result<()> {
+    let level = match durability {
+        Durability::Power => "FULL",
+        Durability::Crash => "NORMAL",
+    };
+    db.pragma_update(None, "synchronous", level).context("could not make commits durable")
 }
 
-/// From now on COMMIT returns when it is on disk.
-pub fn set_durable(db: &Connection) -> Result<()> {
-    db.execute_batch(SYNC_EVERY_COMMIT).context("could not make commits durable")
+/// Does `work`, which commits what need not be durable yet: it goes to disk with the next event, and a crash of the machine
+/// before that loses only what can be recomputed. The log keeps the order, so never anything that came before. After an
+/// error, nothing may be promised on this connection before [`set_durability`] succeeds.
+pub fn without_sync<T>(db: &Connection, work: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
+    let level: i64 = db.pragma_query_value(None, "synchronous", |row| row.get(0))?;
+    if level <= 1 {
+        return work(db);
+    }
+    set_durability(db, Durability::Crash)?;
+    let done = work(db);
+    set_durability(db, Durability::Power)?;
+    done
 }
 
 /// Opens the database for its one writer, brings it to this version, and makes every COMMIT durable.
@@ -99,7 +106,7 @@ fn open_writer(path: &Path) -> Result<Connection> {
         // Must come before the first page is written, so before WAL.
         db.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
         db.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;
-        set_durable(&db)?;
+        set_durability(&db, Durability::Power)?;
         db.pragma_update(None, "wal_autocheckpoint", USUAL_LOG_PAGES as i64)?;
         db.pragma_update(None, "foreign_keys", false)?;
         db.pragma_update(None, "journal_size_limit", 16 << 20)?;
@@ -280,6 +287,9 @@ mod tests {
         assert_eq!(level(), 2);
         without_sync(&db, |db| Ok(db.execute_batch("INSERT INTO nothing VALUES (1)")?)).unwrap_err();
         assert_eq!(level(), 2);
+        set_durability(&db, Durability::Crash).unwrap();
+        without_sync(&db, |db| Ok(db.execute_batch("INSERT INTO days VALUES ('2026-01-02', 1)")?)).unwrap();
+        assert_eq!(level(), 1);
     }
 
     #[test]

@@ -1,20 +1,37 @@
-//! One writer per database: a lock that the system lets go of when its holder dies, however it dies.
+//! One writer per database: a lock that the system releases when its holder dies, however it dies.
 
 use anyhow::{Context, Result};
+use headspace_platform::files::{self, FileId};
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read, Seek, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Held for as long as this value lives.
 #[derive(Debug)]
-pub struct Lock(#[allow(dead_code)] File);
+pub struct Lock {
+    #[allow(dead_code, reason = "the lock is held as long as the file is open")]
+    file: File,
+    /// Which file it is: somebody may put another in its place.
+    id: Option<FileId>,
+}
 
-/// Takes the lock of the database at `path`, or says who holds it.
+impl Lock {
+    /// The same lock, or another one where the file was removed under us.
+    pub fn again(self, path: &Path) -> Result<Lock> {
+        if self.id.is_some() && files::id(&lock_file(path)) == self.id { Ok(self) } else { take(path) }
+    }
+}
+
+fn lock_file(path: &Path) -> PathBuf {
+    crate::with_suffix(path, ".lock")
+}
+
+/// Takes the lock of the database at `path`, or fails and says who holds it.
 pub fn take(path: &Path) -> Result<Lock> {
     if let Some(dir) = path.parent().filter(|dir| !dir.as_os_str().is_empty()) {
-        headspace_platform::files::private_dir(dir)?;
+        files::private_dir(dir)?;
     }
-    let lock_path = crate::with_suffix(path, ".lock");
+    let lock_path = lock_file(path);
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false);
     #[cfg(unix)]
@@ -34,11 +51,11 @@ pub fn take(path: &Path) -> Result<Lock> {
         }
         Err(TryLockError::Error(error)) => return Err(error).context("could not lock the database"),
     }
-    // Who holds it is a courtesy to the next one who asks; the lock itself does not depend on it.
+    // The pid is only information for the next one who tries; the lock itself does not depend on it.
     let _ = file.set_len(0);
     let _ = file.rewind();
     let _ = write!(file, "{}", std::process::id());
-    Ok(Lock(file))
+    Ok(Lock { file, id: files::id(&lock_path) })
 }
 
 #[cfg(test)]
@@ -46,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_second_is_told_who_the_first_is() {
+    fn the_second_process_learns_who_holds_the_lock() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("headspace.db");
         let first = take(&path).unwrap();

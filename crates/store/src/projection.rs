@@ -1,11 +1,11 @@
-//! From what the engine answered to rows and to steps of the stream.
+//! Turns the engine's results into rows and into messages of the stream of changes. Writes nothing itself.
 
 use crate::write::{ChangeRow, Rows, SessionRow};
 use headspace_core::engine::{Agent, World};
 use headspace_core::model::*;
 use serde_json::json;
 
-/// Adds an event's outcome to the rows of its batch. `seq` is the last number given in the stream.
+/// Adds an event's outcome to the rows of its batch. `seq` is the last number used in the stream.
 pub fn collect(rows: &mut Rows, world: &World, seq: &mut i64, event: &Event, outcome: Outcome) {
     rows.touched.extend(outcome.touched.iter().map(|id| (*id, 0)));
     if let Some(agent_id) = outcome.agent_id
@@ -81,7 +81,7 @@ fn turn_created(turn: &Turn, project_id: &str) -> String {
     .to_string()
 }
 
-/// A project is known by its directory; without one, by whatever name there is.
+/// A project is identified by its directory; without one, by its name if it has one.
 fn project_of(world: &World, agent_id: i64) -> &str {
     let place = world.agent(agent_id).map(|agent| &agent.place);
     place.and_then(|place| place.root.as_deref().or(place.project.as_deref())).unwrap_or_default()

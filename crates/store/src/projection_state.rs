@@ -1,7 +1,7 @@
-//! What the next event builds on: the world, and the rows that are worked out but not written yet.
+//! What the next event builds on: the world, and the rows that are computed but not written yet.
 //!
-//! Events are durable before anybody hears of them. Everything else is worked out from them, so it may be written a
-//! moment later and together: what a crash takes is worked out again from the events, by whoever reads the store next.
+//! Events are durable before anybody learns about them. Everything else is computed from them, so it may be written a
+//! moment later and together: whatever a crash loses is recomputed from the events by whoever reads the store next.
 
 use crate as store;
 use crate::replay;
@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 const WRITE_ROWS_AFTER_QUIET: Duration = Duration::from_millis(5);
 /// or when the oldest of them is this old.
 const WRITE_ROWS_AT_LATEST: Duration = Duration::from_millis(100);
-/// After a failure there is nothing to be gained by hurry.
+/// After a failure there is no point in retrying soon.
 const RETRY_ROWS_AFTER: Duration = Duration::from_secs(1);
 
 pub struct ProjectionState {
@@ -34,7 +34,7 @@ struct Due {
 }
 
 impl ProjectionState {
-    /// As the events have it. What the last server did not come to write is written soon.
+    /// Loads the state as of the last event. Rows that the last server did not write are written soon.
     pub fn load(db: &Connection) -> Result<ProjectionState> {
         let (world, marks, unwritten) = replay::caught_up(db)?;
         let now = Instant::now();
@@ -43,7 +43,7 @@ impl ProjectionState {
         Ok(ProjectionState { world, marks, unwritten, due })
     }
 
-    /// Rows of events that are on disk.
+    /// Takes rows of events that are on disk.
     pub fn keep(&mut self, rows: Rows) {
         self.unwritten.absorb(rows);
         let now = Instant::now();
@@ -57,12 +57,12 @@ impl ProjectionState {
         Some(due.latest.min(due.quiet).saturating_duration_since(Instant::now()))
     }
 
-    /// Writes all rows, and that they are written.
+    /// Writes all rows, and records that they are written.
     pub fn write(&mut self, db: &Connection) -> Result<()> {
         if self.due.is_none() {
             return Ok(());
         }
-        // If it fails it is tried again, a little later.
+        // If it fails, it is tried again a little later.
         let again = Instant::now() + RETRY_ROWS_AFTER;
         self.due = Some(Due { latest: again, quiet: again });
         store::without_sync(db, |db| {
@@ -76,7 +76,7 @@ impl ProjectionState {
     }
 }
 
-/// Rows, documents and marks of the events up to `marks.event`.
+/// Writes the rows, documents and marks of the events up to `marks.event`.
 fn put(db: &Connection, world: &World, marks: &mut StoreCursor, rows: &Rows) -> Result<()> {
     let now = Stamp::now();
     write::rows(db, rows)?;

@@ -1,4 +1,4 @@
-//! What the server, the offline commands and the surfaces read.
+//! Everything that is read from the database: by the server, the offline commands and the user interfaces.
 
 use crate::write::{StoreCursor, TailUpdate};
 use crate::{flag, search};
@@ -16,7 +16,7 @@ pub fn marks(db: &Connection) -> Result<StoreCursor> {
         Some(text) => serde_json::from_str(&text).context("could not read the database's marks")?,
         None => StoreCursor::default(),
     };
-    // Events are on disk before anything else of them is.
+    // An event is on disk before anything derived from it.
     marks.projected.get_or_insert(marks.event);
     marks.event = marks.event.max(newest(db)?);
     Ok(marks)
@@ -27,7 +27,7 @@ pub fn meta(db: &Connection, key: &str) -> Result<Option<String>> {
     Ok(query.query_row([key], |row| row.get(0)).optional()?)
 }
 
-/// Every agent, ended ones too, as the engine left them.
+/// Every agent, including ended ones, as the engine left them.
 pub fn agents(db: &Connection) -> Result<Vec<Agent>> {
     documents(db, "agents")
 }
@@ -50,15 +50,15 @@ pub fn world(db: &Connection) -> Result<(World, StoreCursor)> {
     Ok((World::load(agents(db)?, marks.world), marks))
 }
 
-/// The ids given by the events that were deleted for want of room.
+/// The ids used by the events that were deleted to save space.
 pub fn base_counters(db: &Connection) -> Result<Counters> {
     match meta(db, "base")? {
-        Some(text) => serde_json::from_str(&text).context("could not read the base's ids"),
+        Some(text) => serde_json::from_str(&text).context("could not read the ids of deleted events"),
         None => Ok(Counters::default()),
     }
 }
 
-/// The world that the events in the store come on top of; `None`: the empty one.
+/// The world before the first event in the store; `None`: it is empty.
 pub fn base(db: &Connection) -> Result<Option<World>> {
     if meta(db, "base")?.is_none() {
         return Ok(None);
@@ -69,29 +69,29 @@ pub fn base(db: &Connection) -> Result<Option<World>> {
 /// Which events are asked for; all conditions hold together.
 #[derive(Clone, Debug, Default)]
 pub struct EventQuery {
-    /// Only newer than this id; the answer is then oldest first, from there on.
+    /// Only newer than this id; the result then starts with the oldest of these.
     pub after: Option<i64>,
     pub before: Option<i64>,
     pub agent: Option<i64>,
     /// Event names.
     pub names: Vec<String>,
-    /// Words to be found in the event's texts.
+    /// Words that must occur in the event's texts.
     pub text: Option<String>,
     pub limit: usize,
 }
 
 impl EventQuery {
-    /// The order in which events are looked for.
+    /// The order in which events are searched.
     pub fn order(&self) -> &'static str {
         if self.after.is_some() { "ASC" } else { "DESC" }
     }
 }
 
 const EVENT_COLUMNS: &str = "id, name, session_id, agent_id, at, received_at, source, flags, body";
-/// Bytes of bodies in one answer, or a little more.
+/// Bytes of bodies in one answer, approximately.
 const MAX_ANSWER_BYTES: usize = 16 << 20;
 
-/// Events that were found. Searching and reading have their limits, so there may be more than was asked for.
+/// Matching events. Searching and reading are limited, so there may be more.
 #[derive(Debug, Default)]
 pub struct Found {
     /// Oldest first.
@@ -99,13 +99,13 @@ pub struct Found {
     /// It was not looked further than this id: whoever wants the rest asks for what is before it, or after it if that
     /// was asked.
     pub looked_to: Option<i64>,
-    /// There may be more: before this id, or after it if that was asked.
+    /// There may be more: before this id, or after it if `after` was given.
     pub next: Option<i64>,
 }
 
 /// The newest events that match, oldest of them first; with `after`, the first ones after it.
 pub fn events(db: &Connection, query: &EventQuery) -> Result<Found> {
-    // First the ids, then the rows: only those that are shown are read whole.
+    // First the ids, then the rows: only the events that are returned are read completely.
     let (ids, looked_to) = match &query.text {
         None => (ids(db, query)?, None),
         Some(text) => search::find(db, query, text)?,
@@ -113,7 +113,7 @@ pub fn events(db: &Connection, query: &EventQuery) -> Result<Found> {
     read(db, query, ids, looked_to)
 }
 
-/// In the order in which they are looked for.
+/// In the order of the search.
 fn ids(db: &Connection, query: &EventQuery) -> Result<Vec<i64>> {
     let mut values: Vec<Sql> = Vec::new();
     let mut bind = |value: Sql| {
@@ -157,14 +157,14 @@ fn read(db: &Connection, query: &EventQuery, ids: Vec<i64>, mut looked_to: Optio
     Ok(Found { events, looked_to, next })
 }
 
-/// Events in the order of their ids: everything up to a condition on them, and what holds their id there.
+/// A source of events in the order of their ids: the SQL up to a condition on the id, and the column with the id.
 struct EventList {
     from: String,
     id: &'static str,
 }
 
-/// Where to look for the events, without reading those of other agents or names: an agent's own, or those of each name,
-/// or all.
+/// The sources to search, without reading events of other agents or names: an agent's own events, or those of each
+/// name, or all.
 fn lists(query: &EventQuery, bind: &mut impl FnMut(Sql) -> String) -> Result<Vec<EventList>> {
     if let Some(agent) = query.agent {
         let agent = bind(agent.into());
@@ -202,8 +202,8 @@ fn stored_event(row: &Row) -> rusqlite::Result<StoredEvent> {
     })
 }
 
-/// The stored events from `after` on, as the engine takes them, with their flags; for a replay. The hint is the agent
-/// each one had: the engine takes that id if it has to make the agent, because what made it was deleted since.
+/// The stored events after `after`, as the engine takes them, with their flags; for a replay. The hint is the agent
+/// each event had: the engine uses that id if it has to create the agent, because the event that created it was deleted.
 pub fn replay(db: &Connection, after: i64, limit: usize) -> Result<Vec<(Event, i64)>> {
     let mut statement = db.prepare_cached(
         "SELECT id, name, session_id, agent_id, at, received_at, source, flags, body, facts
@@ -243,7 +243,7 @@ fn stamp(nanos: Option<i64>) -> Value {
     nanos.map_or(Value::Null, |nanos| json!(Stamp(nanos)))
 }
 
-/// Which of an agent's rows are asked for: the newest, the newest before a certain one, or the first after one.
+/// Which of an agent's rows are requested: the newest, the newest before a given one, or the first after one.
 #[derive(Clone, Copy, Debug)]
 pub struct Page {
     pub agent: i64,
@@ -265,9 +265,9 @@ pub struct Listed<T> {
 struct ListedTable<T> {
     name: &'static str,
     columns: &'static str,
-    /// What pages follow each other by.
+    /// The columns that order the pages.
     cursor: &'static str,
-    /// What the rows of a page follow each other by.
+    /// The columns that order the rows of a page.
     order: &'static str,
     object: fn(&Row) -> rusqlite::Result<T>,
 }
@@ -275,7 +275,7 @@ struct ListedTable<T> {
 impl<T> ListedTable<T> {
     fn list(&self, db: &Connection, page: Page) -> Result<Listed<T>> {
         let mut ids = self.ids(db, page)?;
-        // One more than is wanted was looked for, to know whether there is more.
+        // One more than requested was read, to know whether there is more.
         let more = ids.len() > page.limit;
         ids.truncate(page.limit);
         let next = ids.last().copied().filter(|_| more);
@@ -293,7 +293,7 @@ impl<T> ListedTable<T> {
         let direction = if page.after.is_some() { "ASC" } else { "DESC" };
         let order: Vec<String> = cursor.split(", ").map(|column| format!("{column} {direction}")).collect();
         let beyond = |id: &str, sign: &str| match *cursor {
-            // Also where the row itself has been deleted since.
+            // This also works if the row itself has been deleted since.
             "id" => format!("({id} IS NULL OR id {sign} {id})"),
             _ => format!("({id} IS NULL OR ({cursor}) {sign} (SELECT {cursor} FROM {name} WHERE id = {id}))"),
         };
@@ -408,7 +408,7 @@ pub fn tails(db: &Connection) -> Result<Vec<TailUpdate>> {
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
-/// One step of the stream, read back. `agent_updated` comes without data: the current document is what counts.
+/// One message of the stream, read back. `agent_updated` has no data: the current document is what counts.
 #[derive(Clone, Debug)]
 pub struct ReplayedChange {
     pub seq: i64,
@@ -452,7 +452,7 @@ mod tests {
     use super::*;
     use crate::{schema, write};
 
-    /// 60 events of three agents and of nobody, with four names.
+    /// 60 events of three agents and of no agent, with four names.
     fn database() -> Connection {
         let mut db = Connection::open_in_memory().unwrap();
         schema::migrate(&mut db).unwrap();
@@ -481,7 +481,7 @@ mod tests {
         ["Stop", "PreToolUse", "PostToolUse", "Notification"][(id / 3 % 4) as usize]
     }
 
-    /// What is found by lists and indexes is what would be found by looking at everything.
+    /// Lists and indexes find the same as reading everything.
     #[test]
     fn every_combination_of_conditions_finds_what_it_should() {
         let db = database();

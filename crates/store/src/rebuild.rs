@@ -48,8 +48,8 @@ fn rebuild_in(
     Ok((done, unreadable))
 }
 
-/// For `serve`, which found the database damaged and put it `aside`: if all of its events can be read, they are put into the
-/// place of the one it began instead, and everything is worked out from them. How many there were; `None` if some are
+/// For `serve`, which found the database damaged and moved it `aside`: if all of its events can be read, they replace the
+/// new database that was begun, and everything is recomputed from them. Returns how many there were; `None` if some are
 /// lost, which a person should decide about.
 pub fn by_itself(path: &Path, aside: &Path) -> Result<Option<u64>> {
     let copy = with_suffix(path, ".rebuild");
@@ -71,14 +71,14 @@ pub fn by_itself(path: &Path, aside: &Path) -> Result<Option<u64>> {
         Ok(Some(replayed.events))
     })();
     remove(&copy);
-    // Reading makes them, empty; what is kept aside is to be found by its name alone.
+    // Reading creates them, empty; a database that was moved aside consists of one file only.
     for companion in made {
         let _ = std::fs::remove_file(companion);
     }
     done
 }
 
-/// A whole copy of the database, compact; `false` if it is damaged.
+/// A complete, compact copy of the database; `false` if it is damaged.
 fn copied(path: &Path, copy: &Path) -> Result<bool> {
     let result = crate::open(path).and_then(|db| {
         db.execute("VACUUM INTO ?1", [text(copy)?]).context("could not copy the database")?;
@@ -91,13 +91,13 @@ fn copied(path: &Path, copy: &Path) -> Result<bool> {
     }
 }
 
-/// The copy is worth nothing until it is whole, so it need not be safe before.
+/// The copy is useless until it is complete, so it need not be durable before.
 fn fast(db: Connection) -> Result<Connection> {
     db.pragma_update(None, "synchronous", "OFF")?;
     Ok(db)
 }
 
-/// The old database's log is empty by now; its companions would not fit the new one.
+/// The old database's log is empty by now; its companion files would not match the new one.
 fn swap(copy: &Path, path: &Path) -> Result<()> {
     for companion in ["-wal", "-shm"] {
         let _ = std::fs::remove_file(with_suffix(path, companion));

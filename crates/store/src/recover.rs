@@ -1,4 +1,4 @@
-//! What can be read of a damaged database, put into a new one.
+//! Copies what can still be read of a damaged database into a new one.
 
 use crate as store;
 use crate::{queries, write};
@@ -8,24 +8,24 @@ use headspace_core::text;
 use rusqlite::{Connection, OpenFlags};
 use std::path::Path;
 
-/// Nothing is numbered higher: where a page is damaged, an id may be any number.
+/// No id is higher: in a damaged page, an id may be any number.
 const LAST_ID: i64 = 1 << 53;
-/// So many events are looked for one by one behind the last one that could be read: more than a few pages hold.
+/// How many ids are tried one by one after the last readable event: more events than a few pages hold.
 const LOOK_ONE_BY_ONE_FOR: u32 = 5_000;
-/// Looked for in vain, where a page of agents is damaged.
+/// How many ids are tried if a page of agents is damaged.
 const MAX_AGENT_ID_TRIED: i64 = 1_000_000;
 
-/// Copies every event of `source` that can be read behind those `into` has; how many are lost. Where retention had deleted
-/// some between two that are there, those count as lost if the damage is between the two.
+/// Copies every readable event of `source` after those `into` has; returns how many are lost. Events that retention had
+/// deleted between two readable ones count as lost if the damage is between the two.
 pub fn recover_events(source: &Path, into: &Connection) -> Result<u64> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let damaged = Connection::open_with_flags(source, flags)
         .with_context(|| format!("could not open {}", source.display()))?;
-    // Without it SQLite gives nothing at all of a file that is shorter than it should be.
+    // Without this SQLite reads nothing at all from a file that is shorter than it should be.
     damaged.pragma_update(None, "writable_schema", true)?;
     if damaged.prepare("SELECT id FROM events").is_err() {
         let source = text::strip_control(&source.display().to_string());
-        eprintln!("headspace: note: nothing of {source} can be read: not even its schema is whole");
+        eprintln!("headspace: note: nothing in {source} can be read: even its schema is damaged");
         return Ok(0);
     }
     let last: i64 = damaged
@@ -34,17 +34,16 @@ pub fn recover_events(source: &Path, into: &Connection) -> Result<u64> {
         .unwrap_or(i64::MAX);
     let mut next = 1 + queries::newest(into)?;
     let (mut at, mut failures, mut lost) = (0, 0_u32, 0_i64);
-    // The last event before the damage that is being stepped over. All ids behind it, up to the next event that can be
-    // read, are lost.
+    // The last event before the damage that is being skipped. All ids after it, up to the next readable event, are lost.
     let mut whole = 0;
     into.execute_batch("BEGIN")?;
-    // Two databases mean different things by the same id, so only the first one's can stay.
+    // The same id means different things in two databases, so only the ids of the first one can be kept.
     let first = next == 1 && queries::base_counters(into)?.agent == 0;
     if first {
         base(&damaged, into)?;
     } else if queries::base_counters(&damaged).is_ok_and(|counters| counters.agent > 0) {
         let source = text::strip_control(&source.display().to_string());
-        eprintln!("headspace: note: agents of {source} begin with the first event that is left there");
+        eprintln!("headspace: note: the agents in {source} start with the first event that is left there");
     }
     while at < last {
         match copy_after(&damaged, into, at, first, &mut next) {
@@ -58,7 +57,7 @@ pub fn recover_events(source: &Path, into: &Connection) -> Result<u64> {
             Ok(None) => break,
             Err(error) => ensure!(is_unreadable(&error), error),
         }
-        // Somewhere behind here the pages are readable again, or not at all. One by one at first: what is stepped over is lost.
+        // Somewhere after this the pages are readable again, or not at all. One by one at first: what is skipped is lost.
         let steps = failures.saturating_sub(LOOK_ONE_BY_ONE_FOR);
         if steps > 20 {
             break;
@@ -66,7 +65,7 @@ pub fn recover_events(source: &Path, into: &Connection) -> Result<u64> {
         at += 1 << steps;
         failures += 1;
     }
-    // Behind the last one that could be read there were more; without an end there is at least one.
+    // There were more after the last readable event; if their number is unknown, at least one.
     lost += match last < LAST_ID {
         true => (last - whole).max(0),
         false => i64::from(failures > 0),
@@ -80,17 +79,17 @@ pub fn recover_events(source: &Path, into: &Connection) -> Result<u64> {
         merged.last_hook = marks.last_hook.or(merged.last_hook);
     }
     merged.event = next - 1;
-    // Counted and told before, as far as that can be known.
+    // Already counted and sent to clients, as far as that can be known.
     merged.projected = Some(merged.event);
     write::marks(into, &merged)?;
     Ok(lost.max(0).unsigned_abs())
 }
 
-/// Copies the agents as the events that were deleted for want of room left them. Without the ids given by then
-/// nothing can come on top of them.
+/// Copies the agents as they were after the events that were deleted to save space. Without the ids used by then,
+/// nothing can build on them.
 fn base(damaged: &Connection, into: &Connection) -> Result<()> {
     let Ok(counters) = queries::base_counters(damaged) else {
-        eprintln!("headspace: note: what was before the first event that is left cannot be read");
+        eprintln!("headspace: note: the state before the first event that is left could not be read");
         return Ok(());
     };
     if counters.agent == 0 {
@@ -121,7 +120,7 @@ fn agent_after(damaged: &Connection, at: i64) -> Result<Option<Agent>> {
     Ok(Some(agent))
 }
 
-/// A row that is not whole, or not where it should be.
+/// A row that is incomplete, or not where it should be.
 #[derive(Debug)]
 struct DamagedRow;
 
@@ -137,8 +136,8 @@ fn is_unreadable(error: &anyhow::Error) -> bool {
     error.is::<DamagedRow>() || store::is_damage(error)
 }
 
-/// Copies the first event after `at`; its id there, or `None` if there is none. Where pages are gone, SQLite may give
-/// a row with less in it than was stored: that is unreadable too.
+/// Copies the first event after `at`; returns its old id, or `None` if there is none. Where pages are missing, SQLite
+/// may return a row with less in it than was stored: that is unreadable too.
 fn copy_after(
     damaged: &Connection,
     into: &Connection,
@@ -153,10 +152,10 @@ fn copy_after(
     let mut rows = query.query([at])?;
     let Some(row) = rows.next()? else { return Ok(None) };
     let id: i64 = row.get(0)?;
-    // Pages in disorder can lead back to where we were, for ever.
+    // Pages in the wrong order can lead back to where we were, forever.
     ensure!(id > at && id < LAST_ID && is_whole(row), DamagedRow);
     let new = if keep_id { id } else { *next };
-    // What came before the damage decides; the same delivery again is the same event.
+    // The copy from before the damage wins; the same delivery again is the same event.
     let copied = into
         .prepare_cached(
             "INSERT OR IGNORE INTO events(id, name, session_id, at, received_at, source, delivery_id, facts, body, flags)
@@ -180,7 +179,7 @@ fn copy_after(
     Ok(Some(id))
 }
 
-/// Whether every column holds what an event has there, and the body is an object to its end.
+/// Whether every column has what an event has there, and the body is a complete object.
 fn is_whole(row: &rusqlite::Row<'_>) -> bool {
     let text = |at: usize| row.get_ref(at).ok()?.as_str().ok().filter(|text| !text.is_empty());
     let number = |at: usize| row.get::<_, i64>(at).is_ok();

@@ -1,4 +1,4 @@
-//! Stored events once more through the engine: those the last server did not come to work out, or all of them.
+//! Applies stored events to the engine again: those the last server did not project, or all of them.
 
 use crate as store;
 use crate::batch::effect;
@@ -20,7 +20,7 @@ use std::path::Path;
 /// commits together.
 const EVENTS_PER_COMMIT: usize = 2000;
 
-/// Everything that is worked out from the events.
+/// Every table that is computed from the events.
 const DERIVED: &[&str] = &[
     "agents",
     "sessions",
@@ -41,12 +41,12 @@ pub struct Replayed {
     pub without_effect: u64,
 }
 
-/// The world as of the last event on disk, and the rows nobody has come to write yet: of the events after
-/// `marks.projected`. They get the numbers the stream gave them, which clients may have been told before a crash.
+/// The world as of the last event on disk, and the rows that are not written yet: those of the events after
+/// `marks.projected`. They get the same numbers in the stream as before, which clients may have received before a crash.
 /// Writes nothing.
 pub fn caught_up(db: &Connection) -> Result<(World, StoreCursor, Rows)> {
-    // One look at everything: a server may be at work.
-    let _look = db.unchecked_transaction()?;
+    // One consistent snapshot: a server may be running.
+    let _snapshot = db.unchecked_transaction()?;
     let (mut world, mut marks) = queries::world(db)?;
     let mut rows = Rows::default();
     let mut last = marks.projected.unwrap_or(marks.event);
@@ -61,7 +61,7 @@ pub fn caught_up(db: &Connection) -> Result<(World, StoreCursor, Rows)> {
     Ok((world, marks, rows))
 }
 
-/// The agents without a server: the last events before it was killed count, though nobody came to write their rows.
+/// The agents without a server: includes the last events before it was killed, even if their rows were not written.
 pub fn agents(path: &Path) -> Result<Vec<Agent>> {
     if !path.exists() {
         return Ok(Vec::new());
@@ -70,11 +70,11 @@ pub fn agents(path: &Path) -> Result<Vec<Agent>> {
     Ok(world.agents().cloned().collect())
 }
 
-/// Empties the tables of states in `db` and fills them anew. `progress` hears how many events are done.
+/// Empties the derived tables in `db` and fills them again. `progress` gets the number of events done.
 pub fn replay(db: &mut Connection, mut progress: impl FnMut(u64)) -> Result<Replayed> {
     write_what_is_missing(db);
     let marks = queries::marks(db)?;
-    // Where retention has deleted events, what they told of the agents can only be taken over.
+    // Where retention has deleted events, what they said about the agents can only be carried over.
     let pruned = queries::meta(db, "pruned")?.is_some();
     let before = if pruned { queries::agents(db)? } else { Vec::new() };
     let clear = db.transaction()?;
@@ -82,7 +82,7 @@ pub fn replay(db: &mut Connection, mut progress: impl FnMut(u64)) -> Result<Repl
         clear.execute(&format!("DELETE FROM {table}"), [])?;
     }
     if pruned {
-        // Numbers of turns start again, so those the stream remembers are not theirs any more.
+        // The ids of turns start again, so those in the stored stream are not valid any longer.
         clear.execute("DELETE FROM changes", [])?;
     }
     clear.commit()?;
@@ -100,7 +100,7 @@ pub fn replay(db: &mut Connection, mut progress: impl FnMut(u64)) -> Result<Repl
         for past in &past {
             note(&step, past)?;
         }
-        // The stream has told all this before.
+        // The stream already sent all this.
         rows.changes.clear();
         write::rows(&step, &rows)?;
         write::lists(&step, after, last)?;
@@ -113,7 +113,7 @@ pub fn replay(db: &mut Connection, mut progress: impl FnMut(u64)) -> Result<Repl
     Ok(done)
 }
 
-/// What a crash kept from being counted and told. Where the states cannot be read, that cannot be known.
+/// Writes what a crash kept from being counted and sent. If the states cannot be read, that is unknown.
 fn write_what_is_missing(db: &Connection) {
     let written = ProjectionState::load(db).and_then(|mut memory| memory.write(db));
     if let Err(error) = written {
@@ -121,7 +121,7 @@ fn write_what_is_missing(db: &Connection) {
     }
 }
 
-/// The events after `last`, up to the end of a COMMIT; `last` then is the last of them. `None`: there are no more.
+/// The events after `last`, up to the end of a COMMIT; sets `last` to the last of them. `None`: there are no more.
 fn next(db: &Connection, last: &mut i64) -> Result<Option<Vec<(Event, i64)>>> {
     let mut chunk = queries::replay(db, *last, EVENTS_PER_COMMIT)?;
     if chunk.len() == EVENTS_PER_COMMIT
@@ -135,13 +135,13 @@ fn next(db: &Connection, last: &mut i64) -> Result<Option<Vec<(Event, i64)>>> {
     Ok(Some(chunk))
 }
 
-/// An event, what its row says of it, and what the engine says now.
+/// An event, what its row says about it, and what the engine says now.
 struct PastEvent<'a> {
     event: Cow<'a, Event>,
     flags: i64,
     agent_id: Option<i64>,
     effect: i64,
-    /// Whose it is now.
+    /// The agent it belongs to now.
     owner: Option<i64>,
 }
 
@@ -149,13 +149,13 @@ struct PastEvent<'a> {
 struct Applied<'a> {
     past: Vec<PastEvent<'a>>,
     rows: Rows,
-    /// The last number given in the stream.
+    /// The last number used in the stream.
     seq: i64,
     without_effect: u64,
 }
 
-/// As the writer does it: an event the engine fails on has no effect, and the world is as if it had not come. What
-/// `failed` then, fails again.
+/// Does what the writer does: an event the engine fails on has no effect, and the world is as if it had not come. With
+/// `failed`, events that failed then fail again.
 fn apply<'a>(world: &mut World, chunk: &'a [(Event, i64)], seq: i64, failed: bool) -> Applied<'a> {
     let start = world.clone();
     let known = chunk.iter().filter(|(_, flags)| failed && flags & flag::UNPROJECTED != 0);
@@ -171,7 +171,7 @@ fn apply<'a>(world: &mut World, chunk: &'a [(Event, i64)], seq: i64, failed: boo
     }
 }
 
-/// Gives up at the event with the returned id, on which the engine fails.
+/// Stops at the event on which the engine fails, and returns its id.
 fn attempt<'a>(
     world: &mut World,
     chunk: &'a [(Event, i64)],
@@ -179,7 +179,7 @@ fn attempt<'a>(
     failing: &HashSet<i64>,
 ) -> Result<Applied<'a>, i64> {
     let mut done = Applied { seq, without_effect: failing.len() as u64, ..Applied::default() };
-    // Of the COMMIT that is worked out: its agents get their numbers after all its other steps.
+    // Rows of the current COMMIT: its agents get their numbers after all its other changes.
     let mut rows = Rows::default();
     for (event, flags) in chunk {
         if flags & flag::FIRST != 0 {
@@ -206,7 +206,7 @@ fn attempt<'a>(
     Ok(done)
 }
 
-/// An id somebody has already is no id for a new agent.
+/// Drops the hint if an existing agent already has that id.
 fn with_free_hint<'a>(world: &World, event: &'a Event) -> Cow<'a, Event> {
     let mut event = Cow::Borrowed(event);
     if event.agent_hint.is_some_and(|id| world.agent(id).is_some()) {
@@ -215,13 +215,13 @@ fn with_free_hint<'a>(world: &World, event: &'a Event) -> Cow<'a, Event> {
     event
 }
 
-/// One stored event, as it was applied then. `None`: the engine fails on it, and the world is worth nothing now.
+/// Applies one stored event as it was applied then. `None`: the engine fails on it, and the world is unusable now.
 pub fn again(world: &mut World, event: &Event) -> Option<Outcome> {
     let event = with_free_hint(world, event);
     catch_unwind(AssertUnwindSafe(|| engine::apply(world, &event))).ok()
 }
 
-/// Corrects what the event's row says of its agent and its effect.
+/// Corrects the agent and the effect in the event's row.
 fn note(db: &Connection, past: &PastEvent) -> Result<()> {
     let flags = past.effect + (past.flags & (flag::HOOK | flag::FIRST));
     if (flags, past.owner) != (past.flags, past.agent_id) {
@@ -254,7 +254,7 @@ fn finish(db: &mut Connection, world: &World, mut marks: StoreCursor, before: &[
     Ok(count)
 }
 
-/// What only deleted events told.
+/// Keeps what only deleted events said.
 fn carry_over(old: &Agent, new: &mut Agent) {
     new.started_at = new.started_at.min(old.started_at);
     new.turn_count = new.turn_count.max(old.turn_count);

@@ -152,8 +152,8 @@ CREATE TABLE tails(
 ) WITHOUT ROWID;
 ";
 
-/// Which events are of an agent or have a name: tables instead of indexes, because they are filled with the other rows
-/// that are worked out from events, a moment after the COMMIT for which a hook waits.
+/// Which events belong to an agent or have a name: tables instead of indexes, because they are filled with the other
+/// derived rows, a moment after the COMMIT that a hook waits for.
 const V2: &str = "
 CREATE TABLE events_by_agent(agent_id INTEGER, id INTEGER, PRIMARY KEY(agent_id, id)) WITHOUT ROWID;
 CREATE TABLE events_by_name(name TEXT, id INTEGER, PRIMARY KEY(name, id)) WITHOUT ROWID;
@@ -186,7 +186,7 @@ pub fn migrate(db: &mut Connection) -> Result<()> {
     let found = found_version(db)?;
     if found > version() {
         bail!(
-            "the database is of a newer headspace (version {found}, this one knows up to {}): update headspace",
+            "the database was written by a newer headspace (version {found}, this one supports up to {}): update headspace",
             version()
         );
     }
@@ -197,18 +197,18 @@ pub fn migrate(db: &mut Connection) -> Result<()> {
         let step = db.transaction()?;
         step.execute_batch(sql)
             .and_then(|()| step.pragma_update(None, "user_version", index as i64 + 1))
-            .with_context(|| format!("could not bring the database to version {}", index + 1))?;
+            .with_context(|| format!("could not migrate the database to version {}", index + 1))?;
         step.commit()?;
     }
     if found == 0 {
-        // Makes the tables of statistics now: as the first ones after the data they would push the schema itself to
-        // the end of the file, and a file that lost its end would have lost everything.
+        // Creates the statistics tables now: as the first ones after the data they would move the schema itself to the
+        // end of the file, and a file that lost its end would have lost everything.
         db.execute_batch("ANALYZE")?;
     }
     Ok(())
 }
 
-/// A table or an index that a database of this version has and this one has not.
+/// A table or an index that a database of this version should have and this one lacks.
 pub fn missing(db: &Connection) -> Result<Option<String>> {
     let mut whole = Connection::open_in_memory()?;
     migrate(&mut whole)?;
@@ -222,13 +222,13 @@ pub fn missing(db: &Connection) -> Result<Option<String>> {
     Ok(names(&whole)?.into_iter().find(|name| !here.contains(name)))
 }
 
-/// The version of an open database; an error if it is somebody else's.
+/// The version of an open database; an error if it belongs to another program.
 pub fn found_version(db: &Connection) -> Result<usize> {
     let application: i32 = db.pragma_query_value(None, "application_id", |row| row.get(0))?;
     let found: u32 = db.pragma_query_value(None, "user_version", |row| row.get(0))?;
     let tables: i64 = db.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
     if tables > 0 && application != APPLICATION_ID {
-        bail!("this is a database, but not one of headspace");
+        bail!("this database belongs to another program, not to headspace");
     }
     Ok(found as usize)
 }
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn a_newer_database_is_refused_and_not_touched() {
+    fn a_newer_database_is_refused_and_not_changed() {
         let mut db = Connection::open_in_memory().unwrap();
         migrate(&mut db).unwrap();
         db.pragma_update(None, "user_version", version() as i64 + 1).unwrap();

@@ -1,6 +1,6 @@
-//! Full-text search over what events say.
+//! Full-text search over the texts in events.
 //!
-//! The index is filled in idle time, never while a hook waits; what it does not hold yet is looked at directly.
+//! The index is filled in idle time, never while a hook waits; events that are not indexed yet are read directly.
 
 use crate::queries::{self, EventQuery};
 use crate::retention::prune::GoOn;
@@ -9,7 +9,7 @@ use rusqlite::types::Value as Sql;
 use rusqlite::{Connection, params_from_iter};
 use serde_json::Value;
 
-/// Fields that say nothing a person would search for.
+/// Fields with nothing that a person would search for.
 const UNSEARCHED_FIELDS: &[&str] = &[
     "session_id",
     "transcript_path",
@@ -23,10 +23,10 @@ const UNSEARCHED_FIELDS: &[&str] = &[
     "host_id",
 ];
 
-/// More words than this in one event are not indexed.
+/// Text of an event beyond this is not indexed.
 const MAX_INDEXED_TEXT: usize = 32 << 10;
 
-/// Everything an event says, as one text for the index.
+/// All texts of an event as one, for the index.
 pub fn text_of(body: &Value) -> String {
     let mut text = String::new();
     collect(body, &mut text);
@@ -53,10 +53,10 @@ fn collect(value: &Value, text: &mut String) {
     }
 }
 
-/// So many bytes are indexed in one step, however fast that goes: the database grows by about as much.
+/// How many bytes are indexed in one step, however fast that is: the database grows by about as much.
 const INDEX_BYTES_PER_STEP: usize = 64 << 10;
 
-/// Indexes further events as long as it may go on, some at a time; `true`: there are no more.
+/// Indexes more events as long as it may continue; `true`: there are no more.
 pub fn index_some(db: &Connection, go_on: GoOn) -> Result<bool> {
     let done = indexed(db)?;
     let mut last = done;
@@ -85,10 +85,10 @@ pub fn index_some(db: &Connection, go_on: GoOn) -> Result<bool> {
     Ok(all)
 }
 
-/// Pages of the index merged between two glances at the clock.
+/// Pages of the index merged between two checks of the clock.
 const MERGE_PAGES_PER_STEP: i64 = 4;
 
-/// Merges parts of the index, which every step of indexing and of deleting adds to; `true`: there is nothing to merge.
+/// Merges parts of the index, which every step of indexing and of deleting adds; `true`: there is nothing to merge.
 pub fn merge_some(db: &Connection, go_on: GoOn) -> Result<bool> {
     let mut merge = db.prepare_cached("INSERT INTO events_text(events_text, rank) VALUES ('merge', ?1)")?;
     loop {
@@ -109,13 +109,13 @@ pub fn indexed(db: &Connection) -> Result<i64> {
     Ok(queries::meta(db, "indexed")?.and_then(|text| text.parse().ok()).unwrap_or(0))
 }
 
-/// Events that are not indexed yet and read for one answer.
+/// How many unindexed events are read for one answer.
 const MAX_UNINDEXED_READ: i64 = 10_000;
-/// Events that have the words, and are looked at for the other conditions.
+/// How many events with the words are checked for the other conditions.
 const MAX_MATCHES_CHECKED: usize = 50_000;
 
-/// The ids of events that have these words and meet the conditions, in the order they are looked for, and how far it
-/// was looked if not everywhere. The index is asked for what it holds; the rest is read, a part of it at a time.
+/// The ids of events that have these words and meet the conditions, in the order of the search, and how far it went if
+/// not to the end. Uses the index for what it has; the rest is read, a part of it at a time.
 pub fn find(db: &Connection, query: &EventQuery, text: &str) -> Result<(Vec<i64>, Option<i64>)> {
     let words = words(text);
     let mut found = SearchResult { ids: Vec::new(), looked_to: None, limit: query.limit };
@@ -140,7 +140,7 @@ pub fn find(db: &Connection, query: &EventQuery, text: &str) -> Result<(Vec<i64>
     Ok((found.ids, found.looked_to))
 }
 
-/// Everything but the text, as SQL and its values.
+/// All conditions except the text, as SQL with its values.
 fn conditions(query: &EventQuery) -> Result<(String, Vec<Sql>)> {
     let mut values: Vec<Sql> = Vec::new();
     let mut conditions = vec!["1".to_owned()];
@@ -170,7 +170,7 @@ impl SearchResult {
     }
 }
 
-/// Events in an order, with conditions that have values.
+/// Events in an order, with conditions and their values.
 struct SearchPart<'a> {
     db: &'a Connection,
     order: &'a str,
@@ -179,7 +179,7 @@ struct SearchPart<'a> {
 }
 
 impl SearchPart<'_> {
-    /// Those from `after` to `to`, by their text. `looked_to`: how far that is if it is not all.
+    /// Searches the text of the events from `after` to `to`. `looked_to`: how far that is if it is not all.
     fn directly(
         &self,
         words: &[String],
@@ -214,7 +214,7 @@ impl SearchPart<'_> {
         Ok(())
     }
 
-    /// Those from `after` to `to` that are indexed.
+    /// Searches the index for the events from `after` to `to`.
     fn in_index(&self, words: &[String], after: i64, to: i64, found: &mut SearchResult) -> Result<()> {
         if found.is_over() || after >= to {
             return Ok(());
@@ -233,17 +233,17 @@ impl SearchPart<'_> {
         );
         let mut statement = self.db.prepare_cached(&sql)?;
         let mut rows = statement.query(params_from_iter(values))?;
-        let mut weighed = 0;
+        let mut checked = 0;
         while let Some(row) = rows.next()? {
             let id = row.get(0)?;
             if row.get(1)? {
                 found.ids.push(id);
             }
-            weighed += 1;
+            checked += 1;
             if found.is_over() {
                 break;
             }
-            if weighed == MAX_MATCHES_CHECKED {
+            if checked == MAX_MATCHES_CHECKED {
                 found.looked_to = Some(id);
                 break;
             }
@@ -252,7 +252,7 @@ impl SearchPart<'_> {
     }
 }
 
-/// Words as the index knows them: runs of letters and digits. At most 16, or the query becomes the attack.
+/// Words as the index has them: runs of letters and digits. At most 16, so that a query cannot be an attack.
 fn words(text: &str) -> Vec<String> {
     text.split(|c: char| !c.is_alphanumeric())
         .filter(|word| !word.is_empty())
@@ -261,7 +261,7 @@ fn words(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// All words, the last one as the beginning of a word: people search while they type. A single letter begins too many.
+/// All words, the last one as a prefix: people search while they type. A single letter would match too many.
 fn expression(words: &[String]) -> String {
     let mut quoted: Vec<String> = words.iter().map(|word| format!("\"{word}\"")).collect();
     if let Some(last) = quoted.last_mut().filter(|last| last.chars().count() > 3) {
@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn a_query_cannot_speak_the_index_language() {
+    fn a_query_cannot_use_the_index_language() {
         let db = database();
         index_some(&db, &mut || true).unwrap();
         for text in ["\"", "a* OR b", "NEAR(", "text:x", "'; DROP TABLE events; --", "* ^ -"] {
@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_indexed_is_searched_a_part_at_a_time() {
+    fn events_that_are_not_indexed_are_searched_a_part_at_a_time() {
         let mut db = Connection::open_in_memory().unwrap();
         crate::schema::migrate(&mut db).unwrap();
         let last = MAX_UNINDEXED_READ + 50;
@@ -342,7 +342,7 @@ mod tests {
         assert_eq!(ask(Some(51), None), (vec![1], None));
         assert_eq!(ask(None, Some(0)), (vec![1], Some(MAX_UNINDEXED_READ)));
         assert_eq!(ask(None, Some(MAX_UNINDEXED_READ)), (vec![last], None));
-        // What the index holds is found at once, whatever else there is.
+        // What is indexed is found at once, however much is not.
         let mut left = 0..40;
         index_some(&db, &mut || left.next().is_some()).unwrap();
         assert_eq!(ask(Some(42), None), (vec![1], None));

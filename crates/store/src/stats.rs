@@ -1,4 +1,4 @@
-//! Figures per day: how much happened, and how long agents waited for their human.
+//! Statistics per day: how much happened, and how long agents waited for their user.
 
 use crate::write::QUARTER_HOUR;
 use anyhow::Result;
@@ -6,7 +6,7 @@ use rusqlite::Connection;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-/// Days told, the newest last.
+/// Days shown, the newest last.
 const DAYS_SHOWN: usize = 30;
 
 #[derive(Default)]
@@ -24,14 +24,14 @@ pub fn by_day(db: &Connection) -> Result<Value> {
     while let Some(row) = rows.next()? {
         days.entry(row.get(0)?).or_default().events = row.get(1)?;
     }
-    // By the quarter of an hour, which is one division for each row; a calendar date is a hundred times that.
+    // Grouped by quarter of an hour, which takes one division per row; a calendar date costs a hundred times that.
     let mut calendar = Calendar::new(db)?;
     let mut commands = db.prepare_cached("SELECT started_at / ?1, count(*) FROM commands GROUP BY 1")?;
     let mut commands = commands.query([QUARTER_HOUR])?;
     while let Some(row) = commands.next()? {
         days.entry(calendar.day(row.get(0)?)?).or_default().commands += row.get::<_, i64>(1)?;
     }
-    // What is still open is still being waited for.
+    // An open question is still being waited for.
     let mut waits = db.prepare_cached(
         "SELECT opened_at / ?1, sum(waited) / 60e9, max(waited) / 60e9
          FROM (SELECT opened_at, max(0, coalesce(closed_at, unixepoch() * 1000000000) - opened_at) AS waited

@@ -14,6 +14,7 @@ use headspace_core::text;
 use headspace_core::text::one_line;
 use headspace_platform::clock::WallClock;
 use headspace_platform::config::Config;
+use headspace_platform::net::local;
 use serde_json::json;
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
@@ -179,6 +180,9 @@ fn footer(origin: &Origin, board: &Board, now: Stamp) -> String {
     let mut parts = Vec::new();
     match &origin.receiver {
         Some(receiver) => {
+            if let Some(why) = &receiver.store_trouble {
+                parts.push(format!("events cannot be stored ({}): hooks keep them", one_line(why, 100)));
+            }
             parts.push(
                 match (receiver.hooks.as_deref().filter(|_| receiver.hooks_missing), receiver.mode.as_str()) {
                     (Some("missing"), _) => "hooks missing: `headspace install` adds them",
@@ -210,7 +214,10 @@ fn footer(origin: &Origin, board: &Board, now: Stamp) -> String {
                 format!(", last known {} ago", headspace_core::numbers::duration(now.since(at)))
             });
             parts.push(format!("server not running{known}"));
-            parts.push("`headspace up` starts it".to_owned());
+            parts.push(match local::stranger_at(&origin.url) {
+                Some(stranger) => format!("{stranger}; `headspace doctor` says what to do"),
+                None => "`headspace up` starts it".to_owned(),
+            });
         }
     }
     if board.headless > 0 {

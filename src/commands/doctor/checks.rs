@@ -14,6 +14,7 @@ use headspace_hooks::dialect;
 use headspace_hooks::settings::sources;
 use headspace_platform::clock::WallClock;
 use headspace_platform::config;
+use headspace_platform::net::local;
 use headspace_platform::spool::Spool;
 use headspace_store as store;
 use std::collections::BTreeMap;
@@ -261,13 +262,22 @@ pub fn server(input: &CheckInput) -> Vec<Finding> {
     }
     match headspace_platform::net::http_client::health(&input.url, Duration::from_secs(2)) {
         Some(health) if health.version == own => {
-            vec![Finding::ok(format!("headspace {own} on {} (pid {})", input.url, health.pid))]
+            let mut findings =
+                vec![Finding::ok(format!("headspace {own} on {} (pid {})", input.url, health.pid))];
+            findings.extend(without_socket(&input.url));
+            findings
         }
         Some(health) => vec![Finding::warn(
             format!("the server is headspace {}, this is {own}", health.version),
             "headspace down && headspace up",
         )],
         None => {
+            if let Some(stranger) = local::stranger_at(&input.url) {
+                return vec![Finding::fail(
+                    format!("{stranger}: nothing is sent there, events are kept in the spool"),
+                    "choose another port: \"port\" in config.jsonc, then headspace up",
+                )];
+            }
             let address = input.url.trim_start_matches("http://");
             let taken = std::net::TcpStream::connect(address).is_ok();
             if taken {
@@ -282,6 +292,19 @@ pub fn server(input: &CheckInput) -> Vec<Finding> {
             )]
         }
     }
+}
+
+/// Hooks that cannot use the socket ask the system who listens on the port before they send anything.
+fn without_socket(url: &str) -> Option<Finding> {
+    if !config::is_own_server(url) {
+        return None;
+    }
+    let path = local::socket_path();
+    let why = local::connect().err()?;
+    Some(Finding::warn(
+        format!("hooks use the port: {} cannot be used ({why})", path.display()),
+        "headspace down && headspace up; a path over 100 bytes is too long for a socket: set XDG_STATE_HOME",
+    ))
 }
 
 /// The scheme of an address, if it is not http.

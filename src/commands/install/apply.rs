@@ -19,7 +19,7 @@ const MAX_ATTEMPTS: usize = 5;
 #[derive(Clone, Debug)]
 pub(super) enum Content {
     /// Our entries among everybody else's.
-    Entries(Plan),
+    Entries(Box<Plan>),
     /// A file that is ours as a whole: its text, and how it is known again.
     Own { text: String, is_ours: fn(&str) -> bool },
 }

@@ -170,7 +170,7 @@ pub(super) fn uninstall(args: &UninstallArgs) -> Result<Vec<PendingEdit>> {
                     plan.notify = Desired::Leave;
                 }
                 plan.status_line = Desired::Leave;
-                Content::Entries(plan)
+                Content::Entries(Box::new(plan))
             }
             _ => content(row, "", false),
         };
@@ -196,10 +196,10 @@ fn content(row: &'static Row, program: &str, guard: bool) -> Content {
             Content::Own { text: source.replace("{command}", &command), is_ours: is_our_plugin }
         }
         Registration::Groups { unit, events, .. } => {
-            Content::Entries(plan(row, program, unit, events, guard))
+            Content::Entries(Box::new(plan(row, program, unit, events, guard)))
         }
         Registration::ClaudeSettings | Registration::None => {
-            Content::Entries(Plan::nothing(Some(program.to_owned())))
+            Content::Entries(Box::new(Plan::nothing(Some(program.to_owned()))))
         }
     }
 }
@@ -272,7 +272,7 @@ mod tests {
 
     fn group_rows() -> impl Iterator<Item = (&'static Row, Plan)> {
         rows().filter_map(|row| match content(row, PROGRAM, true) {
-            Content::Entries(plan) => Some((row, plan)),
+            Content::Entries(plan) => Some((row, *plan)),
             Content::Own { .. } => None,
         })
     }

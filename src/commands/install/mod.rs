@@ -184,7 +184,7 @@ pub fn install(args: &InstallArgs) -> Result<ExitCode> {
     let edits = targets
         .iter()
         .map(|target| {
-            let content = apply::Content::Entries(choices.plan(&program, target, version));
+            let content = apply::Content::Entries(Box::new(choices.plan(&program, target, version)));
             apply::PendingEdit::install(target, &program, content, &choices)
         })
         .collect::<Result<Vec<_>>>()?;
@@ -234,7 +234,7 @@ pub fn uninstall(args: &UninstallArgs) -> Result<ExitCode> {
     let targets = if args.place.has_claude() { args.place.targets(false)? } else { Vec::new() };
     let edits = targets
         .iter()
-        .map(|target| apply::PendingEdit::uninstall(target, apply::Content::Entries(plan.clone())))
+        .map(|target| apply::PendingEdit::uninstall(target, apply::Content::Entries(Box::new(plan.clone()))))
         .chain(others.into_iter().map(Ok))
         .collect::<Result<Vec<_>>>()?;
     if args.dry_run {
@@ -253,7 +253,8 @@ pub fn ensure(program: &Path) -> Result<Option<String>> {
     let choices = Choices { events: record.events, script: record.script, ..Choices::default() };
     let plan = choices.plan(&program, &target, client_version::version());
     let done =
-        apply::PendingEdit::install(&target, &program, apply::Content::Entries(plan), &choices)?.apply()?;
+        apply::PendingEdit::install(&target, &program, apply::Content::Entries(Box::new(plan)), &choices)?
+            .apply()?;
     report::warn(&done);
     clients::refresh(&program)?;
     Ok(done.changed.then(|| report::summary(&done)))

@@ -1,11 +1,12 @@
 //! `headspace open`: opens the dashboard in the browser, logged in.
 
 use crate::view::client::Client;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use headspace_core::wire::LoginCode;
 use headspace_platform::config;
 use headspace_platform::config::Config;
 use headspace_platform::files;
+use headspace_platform::net::local;
 use serde_json::json;
 use std::io::Write;
 use std::process::{Command, ExitCode, Stdio};
@@ -31,6 +32,9 @@ pub fn run(args: &OpenArgs) -> Result<ExitCode> {
             client.url
         )
     })?;
+    if let Some(stranger) = local::stranger_at(&client.url) {
+        bail!("could not open the dashboard: {stranger}; choose another port: \"port\" in config.jsonc");
+    }
     let link = format!("{}/login?code={code}", client.url);
     if !args.print && in_browser(&page(&link)?) {
         println!("opened {} in the browser", client.url);

@@ -206,10 +206,10 @@ mod tests {
 
     #[test]
     fn a_dialog_is_described_by_what_it_asks() {
-        let two = json!({"questions": [{"question": "Colour?", "options": [{"label": "Red"}, {"label": "Blue"}]}, {"question": "Size?"}]});
+        let two = json!({"questions": [{"question": "Color?", "options": [{"label": "Red"}, {"label": "Blue"}]}, {"question": "Size?"}]});
         for (tool, input, wanted) in [
             ("Bash", json!({"command": "npm test"}), "Allow Bash: npm test"),
-            ("AskUserQuestion", two.clone(), "Colour? Size?"),
+            ("AskUserQuestion", two.clone(), "Color? Size?"),
             ("AskUserQuestion", json!({}), "Claude asks a question"),
             ("ExitPlanMode", json!({"plan": "\n# Do it\n1. now"}), "Approve plan: Do it"),
             (
@@ -222,7 +222,7 @@ mod tests {
         ] {
             assert_eq!(ask(tool, Some(&input)), wanted);
         }
-        assert_eq!(ask_in_full("AskUserQuestion", Some(&two)), "Colour? (Red, Blue) Size?");
+        assert_eq!(ask_in_full("AskUserQuestion", Some(&two)), "Color? (Red, Blue) Size?");
         assert_eq!(options(Some(&json!({"questions": [two["questions"][0]]}))), ["Red", "Blue"]);
     }
 }

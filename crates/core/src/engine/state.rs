@@ -70,7 +70,7 @@ impl CommandStateOrIdle {
 mod tests {
     use super::*;
 
-    /// DESIGN's table, row by row, in its own words.
+    /// The same table as text, row by row, to compare with.
     const CONTRACT: &str = "
         idle | user:command > commanded
         commanded | agent:progress > processing; agent:question > awaiting_input; agent:completion > complete; agent:end_of_task > complete

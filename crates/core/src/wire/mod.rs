@@ -41,6 +41,8 @@ pub struct HookStatus {
     pub hooks: Option<String>,
     /// They are not, and none come from anywhere else.
     pub hooks_missing: bool,
+    /// Why events cannot be stored now; hooks keep them until they can.
+    pub store_trouble: Option<String>,
     pub spool_pending: u64,
     pub dropped: u64,
     /// What a hook costs Claude Code; `None` before the first call.

@@ -4,10 +4,11 @@
 //! the command line speak to the socket, which only its owner can create, or to a TCP listener of their own user.
 
 use crate::config;
+use crate::net::address::Url;
 use crate::net::peer_uid;
 use std::fmt;
 use std::io::{Error, ErrorKind};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
 use std::path::PathBuf;
 
 /// `<state>/headspace.sock`
@@ -61,6 +62,11 @@ pub fn connect() -> std::io::Result<std::os::unix::net::UnixStream> {
     }
 }
 
+#[cfg(not(unix))]
+pub fn connect() -> std::io::Result<TcpStream> {
+    Err(Error::new(ErrorKind::Unsupported, "this system has no such sockets"))
+}
+
 /// Whether the server's end of this connection is on this machine.
 pub fn is_here(stream: &TcpStream) -> std::io::Result<bool> {
     let (peer, local) = (stream.peer_addr()?.ip().to_canonical(), stream.local_addr()?.ip().to_canonical());
@@ -88,6 +94,15 @@ pub fn check_owner(stream: &TcpStream) -> std::io::Result<Result<(), Stranger>> 
     }
     let uid = owners.into_iter().flatten().find(|uid| !is_trusted(*uid));
     Ok(Err(Stranger { address: peer, uid }))
+}
+
+/// Whose program listens at this address of this machine, if it is neither ours nor root's. Nobody is spoken to.
+pub fn stranger_at(url: &str) -> Option<Stranger> {
+    let url = Url::parse(url).ok().filter(Url::is_local)?;
+    let ip = url.host.parse().ok().filter(|ip: &IpAddr| !ip.is_unspecified());
+    let address = SocketAddr::new(ip.unwrap_or(Ipv4Addr::LOCALHOST.into()), url.port);
+    let uid = peer_uid::of_listener(address).filter(|uid| !is_trusted(*uid))?;
+    Some(Stranger { address, uid: Some(uid) })
 }
 
 /// A server on another machine gets nothing unless the user named it, with its token, in the configuration.

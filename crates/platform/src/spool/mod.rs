@@ -16,6 +16,7 @@
 pub mod delivery;
 
 use crate::clock::WallClock;
+use crate::config::Durability;
 use crate::files;
 use crate::spool::delivery::Delivery;
 use anyhow::{Context, Result, bail, ensure};
@@ -116,7 +117,7 @@ impl Spool {
     }
 
     /// Keeps an event. The event is safe when its file is there; an error after that is none.
-    pub fn append(&self, delivery: &Delivery, slug: &str, body: &[u8]) -> Result<()> {
+    pub fn append(&self, delivery: &Delivery, slug: &str, body: &[u8], durability: Durability) -> Result<()> {
         let mut content = serde_json::to_vec(&Header { slug: slug.to_owned(), bytes: body.len() })?;
         content.push(b'\n');
         content.extend_from_slice(body);
@@ -133,8 +134,11 @@ impl Spool {
             let _ = fs::remove_file(&temp);
             return placed.context("could not write to the spool");
         }
-        let _ = file.sync_all();
-        let _ = File::open(&self.dir).and_then(|dir| dir.sync_all());
+        // The system has it, which is enough for all but a power cut.
+        if durability == Durability::Power {
+            let _ = file.sync_all();
+            let _ = File::open(&self.dir).and_then(|dir| dir.sync_all());
+        }
         let _ = self.meter(size);
         Ok(())
     }
@@ -336,7 +340,9 @@ mod tests {
         let (_home, mut spool) = spool(100, 1 << 20);
         assert_eq!(spool.read_batch(10).len(), 0);
         for stamp in [30, 10, 20] {
-            spool.append(&delivery(stamp), "stop", format!("{{\"n\":{stamp}}}").as_bytes()).unwrap();
+            spool
+                .append(&delivery(stamp), "stop", format!("{{\"n\":{stamp}}}").as_bytes(), Durability::Crash)
+                .unwrap();
         }
         let batch = spool.read_batch(2);
         assert_eq!(stamps(&batch), [10, 20]);
@@ -353,7 +359,7 @@ mod tests {
     fn nobody_else_can_read_it() {
         use std::os::unix::fs::PermissionsExt;
         let (home, spool) = spool(100, 1 << 20);
-        spool.append(&delivery(1), "stop", b"{}").unwrap();
+        spool.append(&delivery(1), "stop", b"{}", Durability::Crash).unwrap();
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
         assert_eq!(mode(&home.path().join("state")), 0o700);
         assert_eq!(mode(&spool.dir), 0o700);
@@ -366,7 +372,7 @@ mod tests {
     fn a_full_spool_drops_the_oldest_and_counts_them() {
         let (_home, mut spool) = spool(32, 1 << 20);
         for stamp in 0..100 {
-            spool.append(&delivery(stamp), "stop", b"{}").unwrap();
+            spool.append(&delivery(stamp), "stop", b"{}", Durability::Crash).unwrap();
         }
         let pending = spool.pending();
         assert!(pending.count <= 32 && pending.count >= 30, "{pending:?}");
@@ -379,7 +385,7 @@ mod tests {
         let (_home, spool) = spool(1000, 64 * 1024);
         let body = format!("{{\"x\":\"{}\"}}", "x".repeat(10_000));
         for stamp in 0..20 {
-            spool.append(&delivery(stamp), "stop", body.as_bytes()).unwrap();
+            spool.append(&delivery(stamp), "stop", body.as_bytes(), Durability::Crash).unwrap();
         }
         let pending = spool.pending();
         assert!(pending.bytes <= 64 * 1024 && pending.count >= 5, "{pending:?}");
@@ -390,7 +396,7 @@ mod tests {
         let (_home, mut spool) = spool(8, 1 << 20);
         for round in 0..10 {
             for stamp in 0..5 {
-                spool.append(&delivery(round * 10 + stamp), "stop", b"{}").unwrap();
+                spool.append(&delivery(round * 10 + stamp), "stop", b"{}", Durability::Crash).unwrap();
             }
             let batch = spool.read_batch(100);
             assert_eq!(batch.len(), 5);
@@ -406,7 +412,7 @@ mod tests {
     fn broken_files_are_set_aside_and_block_nobody() {
         let (_home, mut spool) = spool(100, 1 << 20);
         for stamp in 1..=4 {
-            spool.append(&delivery(stamp), "stop", b"{\"a\":1}").unwrap();
+            spool.append(&delivery(stamp), "stop", b"{\"a\":1}", Durability::Crash).unwrap();
         }
         let names = spool.list();
         let path = |name: &Name| spool.dir.join(name.text());
@@ -431,7 +437,14 @@ mod tests {
                 scope.spawn(move || {
                     for n in 0..20 {
                         let body = format!("{{\"w\":{writer},\"n\":{n}}}");
-                        spool.append(&delivery(now + writer * 100 + n), "stop", body.as_bytes()).unwrap();
+                        spool
+                            .append(
+                                &delivery(now + writer * 100 + n),
+                                "stop",
+                                body.as_bytes(),
+                                Durability::Crash,
+                            )
+                            .unwrap();
                     }
                 });
             }

@@ -1,4 +1,4 @@
-//! Terminals that can be asked what they show and told to show something else.
+//! Terminals that can report what they show and can be told to show something else.
 
 pub mod multiplexer;
 pub mod tmux;

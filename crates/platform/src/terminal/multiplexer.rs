@@ -33,7 +33,7 @@ fn wezterm(id: &str, _: &Value) -> Vec<String> {
 }
 
 fn iterm(id: &str, _: &Value) -> Vec<String> {
-    // `w0t1p0:UUID`: the part behind the colon names the session. It goes in as an argument, never as program text.
+    // `w0t1p0:UUID`: the part after the colon identifies the session. It is passed as an argument, never as program text.
     let session = id.rsplit(':').next().unwrap_or(id);
     let script = "on run argv\ntell application \"iTerm2\"\nrepeat with w in windows\nrepeat with t in tabs of w\n\
         repeat with s in sessions of t\nif unique id of s is (item 1 of argv) then\nselect w\nselect t\nselect s\n\
@@ -41,12 +41,12 @@ fn iterm(id: &str, _: &Value) -> Vec<String> {
     ["osascript", "-e", script, session].map(str::to_owned).to_vec()
 }
 
-/// Brings the agent's terminal to the front, or says why not.
+/// Brings the agent's terminal to the front, or returns the reason why not.
 pub fn jump(agent: &AgentView) -> Result<(), Refusal> {
     if agent.ended_at.is_some() {
         return Err("it has ended".into());
     }
-    // Panes and windows there may have the names of others here.
+    // Panes and windows on the other machine may have the same names as ours.
     if agent.elsewhere {
         return Err("it runs on another machine".into());
     }
@@ -58,16 +58,18 @@ pub fn jump(agent: &AgentView) -> Result<(), Refusal> {
     else {
         return Err("its terminal has no command for that, or its hooks did not name it".into());
     };
-    // An id that could be read as an option or as another selector is nobody's window.
+    // An id that could be read as an option or as another selector is not a window.
     if id.is_empty()
         || !id.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b':'))
         || id.starts_with('-')
     {
-        return Err(format!("{id:?} is no window of {}", spec.name));
+        return Err(format!("{id:?} is not a window of {}", spec.name));
     }
     match (agent.claude_pid, agent.claude_pid_start) {
         (Some(pid), Some(start)) if crate::process::lives(Process { pid, start }) => {}
-        _ => return Err(format!("its process is gone, so the {} window may be somebody else's", spec.name)),
+        _ => {
+            return Err(format!("its process is gone, so the {} window may be another process's", spec.name));
+        }
     }
     let words = (spec.command)(id, terminal);
     let out = Command::new(&words[0])

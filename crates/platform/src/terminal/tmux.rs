@@ -1,12 +1,12 @@
-//! tmux: going to an agent's pane, and typing into it. Fails closed: a pane that cannot be shown to run the
-//! agent's own process is neither focused nor typed into.
+//! tmux: switching to an agent's pane, and typing into it. Fails closed: a pane is neither focused nor typed into
+//! unless it provably runs the agent's own process.
 
 use crate::{config, process};
 use headspace_core::model::{AgentView, Process};
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-/// Why a jump or a wake-up was not done, for the person who asked.
+/// Why a jump or a wake-up was not done, for the user who asked.
 pub type Refusal = String;
 
 /// A pane that was proven to run the agent.
@@ -21,15 +21,15 @@ pub struct Pane {
 
 /// Finds the agent's pane and proves that its client process, the same one that sent the events, runs in it.
 pub fn locate(agent: &AgentView) -> Result<Pane, Refusal> {
-    let pane = agent.tmux_pane.as_deref().ok_or("it does not run in tmux, as far as its hooks said")?;
+    let pane = agent.tmux_pane.as_deref().ok_or("its hooks did not report a tmux pane")?;
     if !is_pane(pane) {
-        return Err(format!("{pane:?} is no tmux pane"));
+        return Err(format!("{pane:?} is not a tmux pane"));
     }
     let (Some(pid), Some(start)) = (agent.claude_pid, agent.claude_pid_start) else {
-        return Err(format!("pane {pane} cannot be proven to be its own: its process is not known"));
+        return Err(format!("could not prove that pane {pane} is its own: its process is not known"));
     };
     if !process::lives(Process { pid, start }) {
-        return Err(format!("its process {pid} is gone, so pane {pane} may be somebody else's"));
+        return Err(format!("its process {pid} is gone, so pane {pane} may belong to another process"));
     }
     let socket =
         agent.terminal.as_ref().and_then(|terminal| terminal["tmux_socket"].as_str()).map(str::to_owned);
@@ -41,7 +41,7 @@ pub fn locate(agent: &AgentView) -> Result<Pane, Refusal> {
         return Err(format!("tmux does not know pane {pane}"));
     };
     let owner = pane_pid.parse().map_err(|_| format!("tmux does not know pane {pane}"))?;
-    // Asked for a pane that is gone, some versions answer with the current one.
+    // For a pane that is gone, some versions answer with the current one.
     if id != pane || !process::descends(pid, owner) {
         return Err(format!("pane {pane} runs something else now"));
     }
@@ -56,7 +56,7 @@ pub fn jump(agent: &AgentView) -> Result<(), Refusal> {
     run(&["select-pane", "-t", &pane.id])?;
     let clients = run(&["list-clients", "-F", "#{client_name}\t#{session_name}"])?;
     let clients: Vec<(&str, &str)> = clients.lines().filter_map(|line| line.split_once('\t')).collect();
-    // The terminal we are asked from is the one the person looks at.
+    // The terminal this command runs in is the one the user looks at.
     let own =
         config::env(config::var::TMUX).and_then(|_| run(&["display-message", "-p", "#{client_name}"]).ok());
     let own = own.as_deref().map(str::trim).filter(|name| clients.iter().any(|(client, _)| client == name));
@@ -94,10 +94,10 @@ pub struct Screen {
     pub text: String,
 }
 
-/// Stands before each screen in what one call of tmux prints; no program writes it to a screen.
+/// Precedes each screen in the output of one tmux call; no program writes it to a screen.
 const SCREEN_MARK: char = '\u{1e}';
 
-/// The screens of these panes, by one call for all. Those that are gone are missing.
+/// The screens of these panes, from one call for all. Panes that are gone are missing.
 pub fn screens(socket: Option<&str>, panes: &[&str]) -> Vec<Screen> {
     let format = format!("{SCREEN_MARK}#{{pane_id}} #{{pane_pid}}");
     let mut words = Vec::new();
@@ -143,13 +143,13 @@ pub fn type_into(agent: &AgentView, text: &str, force: bool) -> Result<(), Refus
     let buffer = format!("headspace-{}", std::process::id());
     let socket = pane.socket.as_deref();
     feed(socket, &["load-buffer", "-b", &buffer, "-"], &paste_safe(text))?;
-    // -p asks for a bracketed paste: line breaks in the text do not send it half-way; -d drops the buffer.
+    // -p asks for a bracketed paste: line breaks in the text do not send it early; -d drops the buffer.
     tmux(socket, &["paste-buffer", "-p", "-d", "-b", &buffer, "-t", &pane.id])?;
     std::thread::sleep(std::time::Duration::from_millis(150));
     tmux(socket, &["send-keys", "-t", &pane.id, "Enter"]).map(drop)
 }
 
-/// What stands at the client's prompt: the text behind the last `>` or `❯` of a line. Its own hints do not count.
+/// What is typed at the client's prompt: the text after the last `>` or `❯` at a line's start. Its own hints do not count.
 fn draft(screen: &str) -> Option<&str> {
     let line = screen
         .lines()
@@ -201,7 +201,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_draft_is_what_stands_behind_the_prompt() {
+    fn a_draft_is_the_text_after_the_prompt() {
         for (screen, expected) in [
             ("answer\n│ > fix the │\n? for shortcuts", Some("fix the")),
             ("❯ half typed\n", Some("half typed")),

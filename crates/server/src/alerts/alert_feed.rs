@@ -1,4 +1,4 @@
-//! Threads that want to know when an agent begins or stops to need somebody.
+//! Informs threads when an agent begins or stops to need the user. Knows nothing about the alert rules.
 
 use crate::alerts::AlertChange;
 use headspace_core::model::AgentView;
@@ -12,7 +12,7 @@ pub struct AlertFeed(Mutex<FeedState>);
 #[derive(Debug, Default)]
 struct FeedState {
     senders: Vec<mpsc::Sender<AlertChange>>,
-    told: HashMap<i64, u64>,
+    sent: HashMap<i64, u64>,
 }
 
 impl AlertFeed {
@@ -22,14 +22,14 @@ impl AlertFeed {
         receiver
     }
 
-    /// Passes on what is news to them. One tool call after the other is none, and waking a thread for each costs
-    /// more than the call.
+    /// Sends the views that changed in a way that matters for alerts. One tool call after another does not, and waking a
+    /// thread for each would cost more than the call.
     pub fn tell(&self, views: &[Arc<AgentView>]) {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let FeedState { senders, told } = &mut *state;
+        let FeedState { senders, sent } = &mut *state;
         for view in views {
             let news = fingerprint(view);
-            if told.insert(view.id, news) != Some(news) {
+            if sent.insert(view.id, news) != Some(news) {
                 senders.retain(|sender| sender.send(AlertChange::Agent(Arc::clone(view))).is_ok());
             }
         }
@@ -38,15 +38,15 @@ impl AlertFeed {
     /// Retention has deleted these agents.
     pub fn forget(&self, agents: &[i64]) {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let FeedState { senders, told } = &mut *state;
+        let FeedState { senders, sent } = &mut *state;
         for id in agents {
-            told.remove(id);
+            sent.remove(id);
             senders.retain(|sender| sender.send(AlertChange::Forgotten(*id)).is_ok());
         }
     }
 }
 
-/// What somebody would look up for.
+/// The parts of a view that can cause an alert.
 fn fingerprint(view: &AgentView) -> u64 {
     let mut hasher = DefaultHasher::new();
     (view.state, view.unseen, view.ended_at, &view.error).hash(&mut hasher);
@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_is_forgotten_is_news_once_more_and_takes_no_room() {
+    fn a_forgotten_agent_is_sent_again_and_takes_no_memory() {
         let watchers = AlertFeed::default();
         let news = watchers.add();
         let view: AgentView = serde_json::from_value(serde_json::json!({
@@ -78,12 +78,12 @@ mod tests {
         watchers.tell(&views);
         watchers.tell(&views);
         watchers.forget(&[7]);
-        assert!(watchers.0.lock().unwrap().told.is_empty());
+        assert!(watchers.0.lock().unwrap().sent.is_empty());
         watchers.tell(&views);
-        let told: Vec<AlertChange> = news.try_iter().collect();
+        let sent: Vec<AlertChange> = news.try_iter().collect();
         assert!(
-            matches!(&told[..], [AlertChange::Agent(_), AlertChange::Forgotten(7), AlertChange::Agent(_)]),
-            "{told:?}"
+            matches!(&sent[..], [AlertChange::Agent(_), AlertChange::Forgotten(7), AlertChange::Agent(_)]),
+            "{sent:?}"
         );
     }
 }

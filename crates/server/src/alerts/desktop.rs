@@ -1,4 +1,4 @@
-//! Desktop notifications, by the command the desktop brings: notify-send, terminal-notifier, osascript.
+//! Desktop notifications, by the desktop's own command: notify-send, terminal-notifier, osascript.
 
 use crate::alerts::{Alert, Cause, Channel};
 use headspace_core::text;
@@ -10,7 +10,7 @@ pub struct Desktop;
 /// Title, text and alert ▶ the command's arguments.
 type Arguments = fn(&str, &str, &Alert) -> Vec<String>;
 
-/// The commands that can do it, in the order they are tried.
+/// The commands that can notify, in the order they are tried.
 const COMMANDS: &[(&str, Arguments)] =
     &[("notify-send", notify_send), ("terminal-notifier", terminal_notifier), ("osascript", osascript)];
 
@@ -29,7 +29,7 @@ fn terminal_notifier(title: &str, text: &str, alert: &Alert) -> Vec<String> {
 }
 
 fn osascript(title: &str, text: &str, _: &Alert) -> Vec<String> {
-    // The texts are arguments, never program text.
+    // The texts are passed as arguments, never as program text.
     let script = "on run argv\ndisplay notification (item 2 of argv) with title (item 1 of argv)\nend run";
     ["-e", script, title, text].map(str::to_owned).to_vec()
 }

@@ -1,5 +1,5 @@
-//! When to ring: once per cause, only when it matters, with the reason. The rules are pure ([`AlertRules`]); one
-//! thread applies them to every change and hands what is due to the channels.
+//! When to alert the user: once per cause, only when it matters, with the reason. The rules are pure ([`AlertRules`]); one
+//! thread applies them to every change and passes what is due to the channels.
 
 pub mod alert_feed;
 pub mod desktop;
@@ -16,11 +16,11 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
-/// What closes itself within this time (a hook's own answer, a plan mode that opens) never rings.
+/// What closes by itself within this time (a hook's own answer, a plan mode that opens) never alerts.
 const RING_AFTER: Duration = Duration::from_secs(1);
 
-/// An agent that goes on within this time was not done: a hook of the user's said "keep going", a queued prompt began, or
-/// what a background agent found came as the next prompt.
+/// An agent that continues within this time was not done: a user's hook said "keep going", a queued prompt began, or the
+/// result of a background agent came as the next prompt.
 const GOES_ON_WITHIN: Duration = Duration::from_secs(2);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
@@ -31,7 +31,7 @@ pub enum Cause {
     Finished,
 }
 
-/// One ring of the bell.
+/// One notification to the user.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Alert {
     pub cause: Cause,
@@ -39,7 +39,7 @@ pub struct Alert {
     pub name: String,
     pub project: Option<String>,
     pub host: Option<String>,
-    /// The ask, the error, or how long the work took.
+    /// The question, the error, or how long the work took.
     pub text: String,
     pub timestamp: Stamp,
 }
@@ -60,40 +60,40 @@ impl Alert {
     }
 }
 
-/// What those who ring are told.
+/// What the alert thread receives.
 #[derive(Clone, Debug)]
 pub enum AlertChange {
-    /// How an agent looks now.
+    /// The current view of an agent.
     Agent(Arc<AgentView>),
     /// Retention has deleted it.
     Forgotten(i64),
 }
 
-/// What has rung, and what is about to.
+/// What was alerted, and what is about to be.
 #[derive(Debug)]
 pub struct AlertRules {
     rules: Notifications,
-    /// Only agents of which something may still ring, or must not ring again.
+    /// Only agents that may still cause an alert, or must not cause one again.
     agents: HashMap<i64, AgentAlerts>,
 }
 
 #[derive(Debug, Default)]
 struct AgentAlerts {
     latest: Option<Arc<AgentView>>,
-    /// Open questions that have rung.
-    rung: HashSet<i64>,
-    /// Open questions that have not, and since when each is known.
+    /// Open questions that were alerted.
+    alerted: HashSet<i64>,
+    /// Open questions that were not, and since when each is known.
     waiting: HashMap<i64, Stamp>,
-    /// The error that has rung.
+    /// The error that was alerted.
     failed: Option<String>,
-    /// Since when the agent has been busy, its background work included.
+    /// Since when the agent has been busy, including its background work.
     busy_since: Option<Stamp>,
-    /// When it looked done; it rings unless the agent goes on.
+    /// When it looked done; it alerts unless the agent continues.
     done_at: Option<Stamp>,
 }
 
 impl AgentAlerts {
-    /// Takes in whether the agent works, is done, or has nothing to tell.
+    /// Updates whether the agent works, is done, or has nothing to report.
     fn work(&mut self, agent: &AgentView, now: Stamp) {
         let works = matches!(agent.group, Group::Working | Group::Background);
         if works || agent.state != AgentState::Idle || !agent.background.is_empty() {
@@ -109,7 +109,7 @@ impl AgentAlerts {
         }
     }
 
-    /// How long the work took that is over for good.
+    /// How long the work took, once it is certainly over.
     fn finished(&mut self, now: Stamp) -> Option<Duration> {
         let done = self.done_at.take_if(|done| now.since(*done) >= GOES_ON_WITHIN)?;
         Some(done.since(self.busy_since.take()?))
@@ -117,12 +117,12 @@ impl AgentAlerts {
 }
 
 impl AlertRules {
-    /// `now_there` is what people have been told already: nothing of it rings again after a restart.
-    pub fn new(rules: Notifications, now_there: impl IntoIterator<Item = Arc<AgentView>>) -> AlertRules {
+    /// `existing` is what the user was already told: none of it alerts again after a restart.
+    pub fn new(rules: Notifications, existing: impl IntoIterator<Item = Arc<AgentView>>) -> AlertRules {
         let mut watch = AlertRules { rules, agents: HashMap::new() };
-        for agent in now_there {
+        for agent in existing {
             let watched = watch.agents.entry(agent.id).or_default();
-            watched.rung = agent.interactions.iter().map(|open| open.id).collect();
+            watched.alerted = agent.interactions.iter().map(|open| open.id).collect();
             watched.failed = error_key(&agent);
             watched.work(&agent, agent.last_active_at);
             watched.done_at = None;
@@ -135,24 +135,24 @@ impl AlertRules {
         self.agents.remove(&agent_id);
     }
 
-    /// Takes in how an agent looks now; what rings at once comes back, what needs patience is due later.
+    /// Takes the current view of an agent; returns what alerts at once, the rest is due later.
     pub fn observe(&mut self, agent: Arc<AgentView>, now: Stamp) -> Vec<Alert> {
         let watched = self.agents.entry(agent.id).or_default();
         let open: HashSet<i64> = agent.interactions.iter().map(|open| open.id).collect();
-        watched.rung.retain(|id| open.contains(id));
+        watched.alerted.retain(|id| open.contains(id));
         watched.waiting.retain(|id, _| open.contains(id));
         for id in open {
-            if !watched.rung.contains(&id) {
+            if !watched.alerted.contains(&id) {
                 watched.waiting.entry(id).or_insert(now);
             }
         }
         let error = error_key(&agent);
         let fails = error.is_some() && watched.failed != error;
-        // An error that is gone for a moment and comes back is still the same one.
+        // An error that disappears for a moment and returns is still the same one.
         watched.failed = error.or(watched.failed.take());
         watched.work(&agent, now);
         watched.latest = Some(Arc::clone(&agent));
-        // Who has ended asks nothing. Only the error it ended with could ring again.
+        // An ended agent asks nothing. Only the error it ended with could alert again.
         if agent.ended_at.is_some() && agent.error.is_none() && watched.busy_since.is_none() {
             self.agents.remove(&agent.id);
         }
@@ -163,7 +163,7 @@ impl AlertRules {
         alerts
     }
 
-    /// The questions that stayed open long enough, and the agents that stayed done.
+    /// Alerts for the questions that stayed open long enough, and for the agents that stayed done.
     pub fn due(&mut self, now: Stamp) -> Vec<Alert> {
         let mut asked = Vec::new();
         let mut done = Vec::new();
@@ -174,11 +174,11 @@ impl AlertRules {
             {
                 done.push((Arc::clone(agent), format!("after {}", numbers::duration(worked))));
             }
-            let AgentAlerts { latest: Some(agent), rung, waiting, .. } = watched else { continue };
+            let AgentAlerts { latest: Some(agent), alerted, waiting, .. } = watched else { continue };
             waiting.retain(|id, since| {
                 let ready = now.since(*since) >= RING_AFTER;
                 if ready {
-                    rung.insert(*id);
+                    alerted.insert(*id);
                     let open = agent.interactions.iter().find(|open| open.id == *id);
                     asked.extend(open.map(|open| (Arc::clone(agent), open.text.clone())));
                 }
@@ -189,11 +189,11 @@ impl AlertRules {
         let asked = asked.map(|(agent, text)| (Cause::Attention, agent, text));
         let done = done.into_iter().filter(|_| self.rules.on_finished);
         let done = done.map(|(agent, text)| (Cause::Finished, agent, text));
-        let rings = asked.chain(done);
-        rings.filter_map(|(cause, agent, text)| self.alert(&agent, cause, text, now)).collect()
+        let due = asked.chain(done);
+        due.filter_map(|(cause, agent, text)| self.alert(&agent, cause, text, now)).collect()
     }
 
-    /// When the next patience ends.
+    /// How long until the next alert may be due.
     pub fn next_due(&self, now: Stamp) -> Option<Duration> {
         let all = || self.agents.values();
         let asked = all().flat_map(|watched| watched.waiting.values()).map(|since| since.plus(RING_AFTER));
@@ -223,19 +223,19 @@ impl AlertRules {
     }
 }
 
-/// One failure of one command rings once.
+/// One failure of one command alerts once.
 fn error_key(agent: &AgentView) -> Option<String> {
     agent.error.as_ref().map(|error| format!("{error} {}", agent.source_at))
 }
 
-/// Watches the changes until the sender is gone. The channels have threads of their own: a webhook that
-/// hangs delays nobody.
-pub fn run(config: &Config, now_there: Vec<Arc<AgentView>>, changes: &Receiver<AlertChange>) {
+/// Watches the changes until the sender is gone. The channels have their own threads: a webhook that hangs delays
+/// nothing else.
+pub fn run(config: &Config, existing: Vec<Arc<AgentView>>, changes: &Receiver<AlertChange>) {
     let channels = channels(config);
-    let mut watch = AlertRules::new(config.notifications.clone(), now_there);
+    let mut watch = AlertRules::new(config.notifications.clone(), existing);
     loop {
-        let patience = watch.next_due(Stamp::now()).unwrap_or(Duration::from_secs(3600));
-        let mut alerts = match changes.recv_timeout(patience) {
+        let wait = watch.next_due(Stamp::now()).unwrap_or(Duration::from_secs(3600));
+        let mut alerts = match changes.recv_timeout(wait) {
             Ok(AlertChange::Agent(agent)) => watch.observe(agent, Stamp::now()),
             Ok(AlertChange::Forgotten(id)) => {
                 watch.forget(id);
@@ -253,12 +253,12 @@ pub fn run(config: &Config, now_there: Vec<Arc<AgentView>>, changes: &Receiver<A
     }
 }
 
-/// Something that carries alerts to a person.
+/// Something that delivers alerts to a person.
 pub trait Channel: Send {
     fn name(&self) -> String;
-    /// Hands the alert over without waiting for its delivery.
+    /// Passes the alert on without waiting for its delivery.
     fn send(&self, alert: &Alert);
-    /// Delivers one alert now and says how it went, for `headspace notify-test`.
+    /// Delivers one alert now and returns the result, for `headspace notify-test`.
     fn try_now(&self, alert: &Alert) -> Result<(), String>;
 }
 
@@ -282,7 +282,7 @@ mod tests {
         Stamp(1_000_000_000_000_000_000 + (seconds * 1e9) as i64)
     }
 
-    /// An agent that asks what `asks` names, works on a command since `since`, or has nothing to do.
+    /// An agent that asks the questions in `asks` and has worked on a command since `since`, or has nothing to do.
     fn agent(state: AgentState, since: Option<f64>, asks: &[i64]) -> AgentView {
         let stamp = at(0.0);
         let mut view: AgentView = serde_json::from_value(serde_json::json!({
@@ -332,12 +332,15 @@ mod tests {
     }
 
     #[test]
-    fn a_question_rings_once_after_a_second() {
+    fn a_question_alerts_once_after_a_second() {
         let mut watch = watch();
         assert!(watch.observe(working(&[7]), at(10.0)).is_empty());
         assert!(watch.due(at(10.9)).is_empty());
-        let rung = watch.due(at(11.0));
-        assert_eq!((rung.len(), rung[0].cause, rung[0].text.as_str()), (1, Cause::Attention, "ask 7"));
+        let alerted = watch.due(at(11.0));
+        assert_eq!(
+            (alerted.len(), alerted[0].cause, alerted[0].text.as_str()),
+            (1, Cause::Attention, "ask 7")
+        );
         watch.observe(working(&[7]), at(12.0));
         assert!(watch.due(at(20.0)).is_empty());
         watch.observe(working(&[7, 8]), at(21.0));
@@ -345,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn a_question_that_closes_itself_is_quiet() {
+    fn a_question_that_closes_by_itself_does_not_alert() {
         let mut watch = watch();
         watch.observe(working(&[7]), at(0.0));
         watch.observe(working(&[]), at(0.5));
@@ -353,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn done_rings_only_after_long_work_and_when_the_background_is_done_too() {
+    fn done_alerts_only_after_long_work_and_when_the_background_is_done_too() {
         let mut watch = watch();
         watch.observe(working(&[]), at(0.0));
         watch.observe(done(|_| ()), at(20.0));
@@ -364,14 +367,14 @@ mod tests {
         );
         watch.observe(done(|_| ()), at(90.0));
         assert!(watch.due(at(91.0)).is_empty());
-        let rung = watch.due(at(92.0));
-        assert_eq!((rung.len(), rung[0].cause), (1, Cause::Finished));
+        let alerted = watch.due(at(92.0));
+        assert_eq!((alerted.len(), alerted[0].cause), (1, Cause::Finished));
         watch.observe(done(|_| ()), at(93.0));
         assert!(watch.due(at(99.0)).is_empty());
     }
 
     #[test]
-    fn an_agent_that_goes_on_at_once_was_not_done() {
+    fn an_agent_that_continues_at_once_was_not_done() {
         let mut watch = watch();
         watch.observe(working(&[]), at(0.0));
         watch.observe(done(|_| ()), at(40.0));
@@ -382,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_rings_once() {
+    fn an_error_alerts_once() {
         let mut watch = watch();
         watch.observe(working(&[]), at(0.0));
         let failed = || done(|agent| agent.error = Some("rate_limit".into()));
@@ -391,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn an_all_day_watch_keeps_only_what_may_still_ring() {
+    fn after_a_long_day_only_what_may_still_alert_is_kept() {
         let mut watch = watch();
         let named = |id: i64, view: &AgentView| Arc::new(AgentView { id, ..view.clone() });
         for id in 0..1000 {
@@ -400,7 +403,7 @@ mod tests {
                 watch.due(at(3.0));
             }
             let watched = &watch.agents[&id];
-            assert!(watched.rung.len() + watched.waiting.len() <= 1, "{watched:?}");
+            assert!(watched.alerted.len() + watched.waiting.len() <= 1, "{watched:?}");
             watch.observe(named(id, &done(|agent| agent.ended_at = Some(at(4.0)))), at(4.0));
         }
         assert_eq!(watch.agents.len(), 0);
@@ -415,7 +418,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_rings_again_after_a_restart_nor_when_switched_off_or_muted() {
+    fn nothing_alerts_again_after_a_restart_nor_when_switched_off_or_muted() {
         let mut restarted = AlertRules::new(Notifications::default(), [working(&[7])]);
         restarted.observe(working(&[7]), at(1.0));
         assert!(restarted.due(at(9.0)).is_empty());

@@ -1,7 +1,7 @@
-//! Webhooks: each has a thread of its own, a timeout, and patience with a receiver that is away.
+//! Webhooks: each has its own thread, a timeout, and retries for a receiver that is down.
 //!
-//! `https` goes through `curl`, as desktop notifications go through `notify-send`: a TLS library would make up a seventh
-//! of this binary.
+//! `https` uses `curl`, as desktop notifications use `notify-send`: a TLS library would make up a seventh of this
+//! binary.
 
 use crate::alerts::{Alert, Cause, Channel};
 use headspace_core::text::{markup, one_line};
@@ -12,12 +12,12 @@ use std::process::{Command, Stdio};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::Duration;
 
-/// Alerts that wait for one receiver; more would only be old news.
+/// Alerts that wait for one receiver; more would be outdated anyway.
 const MAX_WAITING_ALERTS: usize = 64;
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 const RETRY_AFTER: [Duration; 3] = [Duration::from_secs(2), Duration::from_secs(10), Duration::from_secs(60)];
 
-/// The queue in front of one webhook.
+/// The queue of one webhook.
 pub struct Outbox {
     hook: Webhook,
     queue: SyncSender<Alert>,
@@ -36,7 +36,7 @@ impl Outbox {
 }
 
 impl Channel for Outbox {
-    /// Without the path: with ntfy and Slack that is the secret.
+    /// Without the path: for ntfy and Slack the path is the secret.
     fn name(&self) -> String {
         let host = self.hook.url.split('/').nth(2).unwrap_or("?");
         format!("webhook {}", host.rsplit('@').next().unwrap_or(host))
@@ -74,7 +74,7 @@ fn client() -> ureq::Agent {
     ureq::Agent::config_builder().timeout_global(Some(REQUEST_TIMEOUT)).max_redirects(0).build().into()
 }
 
-/// One request, ready to be sent.
+/// One request, ready to send.
 struct Request {
     headers: Vec<(&'static str, String)>,
     body: String,
@@ -89,7 +89,7 @@ fn deliver(client: &ureq::Agent, hook: &Webhook, alert: &Alert) -> Result<(), St
     for (name, value) in &request.headers {
         post = post.header(*name, value);
     }
-    // ureq's errors name no URL: nothing secret gets into the log.
+    // ureq's errors contain no URL: nothing secret gets into the log.
     post.send(&request.body).map(drop).map_err(|error| error.to_string())
 }
 
@@ -131,7 +131,7 @@ fn request(hook: &Webhook, alert: &Alert) -> Request {
     Request { headers, body }
 }
 
-/// The URL and the texts go in through standard input: in the arguments, everybody on the machine could read them.
+/// The URL and the texts are passed through standard input: in the arguments, every user on the machine could read them.
 fn curl(url: &str, request: &Request) -> Result<(), String> {
     let mut config = format!("url = {}\ndata-raw = {}\n", quoted(url), quoted(&request.body));
     for (name, value) in &request.headers {
@@ -161,7 +161,7 @@ fn curl(url: &str, request: &Request) -> Result<(), String> {
     if out.status.success() { Ok(()) } else { Err(one_line(&String::from_utf8_lossy(&out.stderr), 200)) }
 }
 
-/// As curl's configuration files want it.
+/// Quoted for curl's configuration file.
 fn quoted(text: &str) -> String {
     let escaped = text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
     format!("\"{}\"", escaped.replace('\r', "").replace('\t', "\\t"))

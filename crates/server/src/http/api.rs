@@ -1,4 +1,5 @@
-//! What the surfaces ask: agents, what they did and said, events, figures; and the little they may change.
+//! The API for user interfaces: agents, what they did and said, events, statistics; and the little that can be changed.
+//! Only translates between HTTP and the ledger or the store.
 
 use crate::app_state::SharedState;
 use crate::http::response::{ApiError, ApiResult, ok};
@@ -28,20 +29,20 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Rows in one answer: if nobody says, and at most.
+/// Rows in one answer: by default, and at most.
 const ROW_LIMITS: (usize, usize) = (200, 1000);
 /// The same for events, which are bigger.
 const EVENT_LIMITS: (usize, usize) = (100, 1000);
-/// Ended agents in one answer, at most and if nobody says: those that ended last.
+/// Ended agents in one answer, by default and at most: those that ended last.
 const MAX_ENDED_AGENTS: usize = 1000;
-/// Names of events in one question.
+/// Names of events in one request.
 const MAX_EVENT_NAMES: usize = 100;
 const MAX_SMALL_BODY: usize = 64 << 10;
 /// A client that asks to prune is answered after this time, and may ask again.
 const PRUNE_ANSWERED_WITHIN: Duration = Duration::from_secs(5);
 
-/// Everybody who has not ended, and with `all` or `ended` also those who have, as many as `limit` or `ended` says; or
-/// only those who ended `before` a certain one of them.
+/// All agents that have not ended, and with `all` or `ended` also those that have, as many as `limit` or `ended` says; or
+/// only those that ended `before` a given one.
 #[derive(Deserialize)]
 pub struct AgentQuery {
     all: Option<String>,
@@ -66,7 +67,7 @@ impl AgentQuery {
     }
 }
 
-/// A number in the query, if it is there.
+/// A number in the query, if it has one.
 fn number<T: std::str::FromStr>(name: &str, text: Option<String>) -> Result<Option<T>, ApiError> {
     let Some(text) = text.filter(|text| !text.is_empty()) else { return Ok(None) };
     text.parse().map(Some).map_err(|_| ApiError::bad(format!("`{name}` is not a number")))
@@ -81,7 +82,7 @@ pub async fn agents(State(app): State<SharedState>, Query(which): Query<AgentQue
     Ok(ok(&AgentsPage { groups: GroupWords::all(), agents, next }))
 }
 
-/// The agents as a list, and how the receiver is: one small answer for what is asked every few seconds.
+/// The agents as a list, and the receiver's status: one small answer for what is requested every few seconds.
 pub async fn board(State(app): State<SharedState>, Query(which): Query<AgentQuery>) -> ApiResult {
     app.reconciler.viewed();
     let receiver = app.hook_status(time_updates::spool().await);
@@ -92,10 +93,10 @@ pub async fn board(State(app): State<SharedState>, Query(which): Query<AgentQuer
 }
 
 pub async fn agent(State(app): State<SharedState>, Path(id): Path<String>) -> ApiResult {
-    Ok(ok(&app.ledger.view(&*known(&app, &id)?, Stamp::now())))
+    Ok(ok(&app.ledger.view(&*known_agent(&app, &id)?, Stamp::now())))
 }
 
-fn known(app: &SharedState, id: &str) -> Result<Arc<Agent>, ApiError> {
+fn known_agent(app: &SharedState, id: &str) -> Result<Arc<Agent>, ApiError> {
     let id: i64 = id.parse().map_err(|_| ApiError::not_found("an agent's id is a number"))?;
     app.ledger.snapshot().agent(id).ok_or_else(|| ApiError::not_found("there is no such agent"))
 }
@@ -117,7 +118,7 @@ async fn rows<T: Send + 'static, P: Serialize>(
     query: fn(&Connection, Page) -> anyhow::Result<Listed<T>>,
     page: fn(Vec<T>, Option<i64>) -> P,
 ) -> ApiResult {
-    let agent = known(&app, &id)?.id;
+    let agent = known_agent(&app, &id)?.id;
     let limit = number("limit", which.limit)?.unwrap_or(ROW_LIMITS.0).clamp(1, ROW_LIMITS.1);
     let (before, after) = (number("before", which.before)?, number("after", which.after)?);
     let asked = Page { agent, before, after, limit };
@@ -200,7 +201,7 @@ pub async fn agent_events(
     Query(which): Query<EventsQuery>,
 ) -> ApiResult {
     let mut query = which.query()?;
-    query.agent = Some(known(&app, &id)?.id);
+    query.agent = Some(known_agent(&app, &id)?.id);
     find(app, query).await
 }
 
@@ -218,15 +219,15 @@ async fn find(app: SharedState, query: EventQuery) -> ApiResult {
     Ok(ok(&EventsPage { events, looked_to, next }))
 }
 
-/// Somebody looked at it.
+/// Somebody looked at the agent.
 pub async fn seen(State(app): State<SharedState>, Path(id): Path<String>) -> ApiResult {
-    let agent = known(&app, &id)?;
-    told(&app, &agent, observed::SEEN, json!({})).await
+    let agent = known_agent(&app, &id)?;
+    record(&app, &agent, observed::SEEN, json!({})).await
 }
 
-/// An empty name gives the automatic one back.
+/// An empty name restores the automatic one.
 pub async fn name(State(app): State<SharedState>, Path(id): Path<String>, body: Body) -> ApiResult {
-    let agent = known(&app, &id)?;
+    let agent = known_agent(&app, &id)?;
     let read = read_bytes(body, MAX_SMALL_BODY).await?;
     let fields = crate::ingest::body::decode(&read.bytes).map_err(ApiError::bad)?;
     let name = fields.get("name").and_then(Value::as_str);
@@ -234,11 +235,11 @@ pub async fn name(State(app): State<SharedState>, Path(id): Path<String>, body: 
         ApiError::bad("`name` is missing: send it as a string, empty for the automatic one")
     })?;
     let name = headspace_core::text::one_line(name, 100);
-    told(&app, &agent, observed::RENAMED, json!({ "name": name })).await
+    record(&app, &agent, observed::RENAMED, json!({ "name": name })).await
 }
 
-/// Records what a person said about an agent, and answers with the agent.
-async fn told(app: &SharedState, agent: &Agent, name: &str, mut body: Value) -> ApiResult {
+/// Records what a person did to an agent, and answers with the agent.
+async fn record(app: &SharedState, agent: &Agent, name: &str, mut body: Value) -> ApiResult {
     body["session_id"] = json!(agent.session_id);
     let event = NewEvent::observed(name, &agent.session_id, Stamp::now(), Source::Hook, body);
     let receipt = app.ledger.submit_one(event).answer().await?;
@@ -248,11 +249,11 @@ async fn told(app: &SharedState, agent: &Agent, name: &str, mut body: Value) -> 
 
 /// Brings the agent's terminal to the front.
 pub async fn jump(State(app): State<SharedState>, Path(id): Path<String>) -> ApiResult {
-    let view = app.ledger.view(&*known(&app, &id)?, Stamp::now());
+    let view = app.ledger.view(&*known_agent(&app, &id)?, Stamp::now());
     let jumped =
         crate::blocking_pool::run(move || headspace_platform::terminal::multiplexer::jump(&view)).await;
     let refused = |why: String| ApiError(StatusCode::CONFLICT, format!("could not jump: {why}"));
-    jumped.unwrap_or_else(|_| Err("it went wrong".into())).map_err(refused)?;
+    jumped.unwrap_or_else(|_| Err("the server failed; see its log".into())).map_err(refused)?;
     Ok(ok(&json!({"status": "ok"})))
 }
 

@@ -61,7 +61,7 @@ pub async fn file(Path(path): Path<String>, headers: HeaderMap) -> ApiResult {
     send(found.ok_or_else(|| ApiError::not_found("there is no such file"))?, &headers)
 }
 
-/// Always asked about, rarely sent again: a new build shows at once.
+/// Browsers always ask, and rarely get it again: a new build shows at once.
 fn send(asset: &Asset, headers: &HeaderMap) -> ApiResult {
     let tag = format!("\"{:016x}\"", asset.tag);
     let response = Response::builder().header(ETAG, &tag).header(CACHE_CONTROL, "no-cache");
@@ -90,13 +90,13 @@ mod tests {
         assert_eq!(served, there);
         let page = ASSETS.iter().find(|asset| asset.path == "index.html").unwrap();
         for path in served.iter().filter(|path| *path != page.path) {
-            // A module the page does not name is found late: one round trip after another.
+            // A module that the page does not name is loaded late: one round trip after another.
             assert!(page.content.contains(&format!("\"/assets/{path}\"")), "{path}");
         }
     }
 
     #[test]
-    fn the_dashboard_is_small_and_needs_nobody_else() {
+    fn the_dashboard_is_small_and_self_contained() {
         let bytes: usize = ASSETS.iter().map(|asset| asset.content.len()).sum();
         assert!(bytes <= 150 << 10, "{bytes} bytes");
         for asset in ASSETS {

@@ -1,4 +1,4 @@
-//! Answers: JSON, errors with advice, and the headers every answer carries.
+//! Answers: JSON, errors with advice, and the headers of every answer.
 
 use crate::ledger::Unavailable;
 use axum::body::Body;
@@ -14,7 +14,7 @@ use serde_json::json;
 const PAGE_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
      connect-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/// What keeps a browser from being used against the user, on every answer.
+/// Headers of every answer that keep a browser from being used against the user.
 static PROTECTION: [(HeaderName, HeaderValue); 6] = [
     (CONTENT_SECURITY_POLICY, HeaderValue::from_static(PAGE_POLICY)),
     (X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
@@ -24,7 +24,7 @@ static PROTECTION: [(HeaderName, HeaderValue); 6] = [
     (HeaderName::from_static("cross-origin-opener-policy"), HeaderValue::from_static("same-origin")),
 ];
 
-/// Room for those and the answer's own, from the start: growing would move every one of them.
+/// Space for those and the answer's own, from the start: growing would move all of them.
 const HEADERS_CAPACITY: usize = 10;
 
 pub fn protect(headers: &mut HeaderMap) {
@@ -35,7 +35,7 @@ pub fn protect(headers: &mut HeaderMap) {
     headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
 }
 
-/// Something that went wrong, as the client hears it: `{"status":"error","message":…}`.
+/// An error as the client sees it: `{"status":"error","message":…}`.
 #[derive(Debug)]
 pub struct ApiError(pub StatusCode, pub String);
 
@@ -63,7 +63,7 @@ impl From<Unavailable> for ApiError {
     }
 }
 
-/// What went wrong inside is for the log; the client learns that it did.
+/// Internal errors go to the log; the client learns only that there was one.
 impl From<anyhow::Error> for ApiError {
     fn from(error: anyhow::Error) -> ApiError {
         headspace_platform::log::line(&format!("could not answer: {error:#}"));

@@ -1,4 +1,5 @@
-//! The stream of changes: one hub, any number of clients, and nobody is ever waited for.
+//! The stream of changes: one hub, any number of clients, and no client can make the server wait. Knows nothing about what
+//! it sends.
 
 use hyper::body::{Body, Bytes, Frame, SizeHint};
 use serde::Serialize;
@@ -13,15 +14,15 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, Interval, interval_at};
 
-/// A sign of life this often, for clients and for whatever sits between.
+/// How often the stream sends something, for clients and for proxies between.
 pub const HEARTBEAT: Duration = Duration::from_secs(15);
-/// Batches a client may lag behind before it is dropped. It comes back with its `Last-Event-ID`.
+/// Batches a client may lag behind before it is dropped. It reconnects with its `Last-Event-ID`.
 const MAX_BATCHES_BEHIND: usize = 256;
 
-/// One step of the stream, ready to send.
+/// One message of the stream, ready to send.
 #[derive(Debug)]
 pub struct Message {
-    /// What `Last-Event-ID` will name; `None` for what cannot be replayed.
+    /// The number for `Last-Event-ID`; `None` for what cannot be replayed.
     pub seq: Option<i64>,
     pub kind: &'static str,
     pub agent_id: Option<i64>,
@@ -44,7 +45,7 @@ impl Message {
     }
 }
 
-/// JSON is one line whatever it holds, so it cannot break out of its `data:`.
+/// JSON is always one line, so it cannot break out of its `data:`.
 fn event_text(seq: Option<i64>, kind: &str, json: &str) -> String {
     let mut text = String::with_capacity(json.len() + 64);
     if let Some(seq) = seq {
@@ -54,7 +55,7 @@ fn event_text(seq: Option<i64>, kind: &str, json: &str) -> String {
     text
 }
 
-/// What one COMMIT told, and all of it as one piece for those who filter nothing.
+/// The messages of one COMMIT, and all of them as one piece for clients without a filter.
 #[derive(Debug)]
 pub struct Batch {
     messages: Vec<Message>,
@@ -77,7 +78,7 @@ impl Batch {
     }
 }
 
-/// What a client wants to hear.
+/// What a client wants to receive.
 #[derive(Clone, Debug, Default)]
 pub struct Filter {
     /// Empty: all.
@@ -96,7 +97,7 @@ impl Filter {
     }
 }
 
-/// Where batches come in and go out to all clients.
+/// Distributes batches to all clients.
 #[derive(Debug, Default)]
 pub struct Hub {
     clients: Mutex<Vec<mpsc::Sender<Arc<Batch>>>>,
@@ -109,12 +110,12 @@ impl Hub {
         self.clients.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Nobody listening: spare yourself the work.
+    /// Nobody is connected: callers can skip the work.
     pub fn is_empty(&self) -> bool {
         self.connected.load(Ordering::Relaxed) == 0
     }
 
-    /// Clients that are still there.
+    /// Number of clients that are still connected.
     pub fn len(&self) -> usize {
         let mut clients = self.clients();
         clients.retain(|client| !client.is_closed());
@@ -122,7 +123,7 @@ impl Hub {
         clients.len()
     }
 
-    /// To everybody who keeps up; the others are let go.
+    /// Sends to every client that keeps up; the others are dropped.
     pub fn publish(&self, messages: Vec<Message>) {
         if messages.is_empty() {
             return;
@@ -140,7 +141,7 @@ impl Hub {
         self.connected.store(clients.len(), Ordering::Relaxed);
     }
 
-    /// From now on.
+    /// Receives everything from now on.
     pub fn subscribe(&self) -> mpsc::Receiver<Arc<Batch>> {
         let (sender, receiver) = mpsc::channel(MAX_BATCHES_BEHIND);
         let mut clients = self.clients();
@@ -156,14 +157,14 @@ impl Hub {
     }
 }
 
-/// The body of `GET /api/events/stream`: what was missed, then what happens.
+/// The body of `GET /api/events/stream`: first what was missed, then what happens.
 #[derive(Debug)]
 pub struct Stream {
     filter: Filter,
     missed: VecDeque<Bytes>,
-    /// What lies at or before this was in `missed`.
+    /// Everything at or before this was in `missed`.
     after: i64,
-    /// `None`: there was more to replay than fits; the client comes back for the rest.
+    /// `None`: there was more to replay than fits; the client reconnects for the rest.
     live: Option<mpsc::Receiver<Arc<Batch>>>,
     heartbeat: Interval,
 }
@@ -176,7 +177,7 @@ impl Stream {
         after: i64,
         live: Option<mpsc::Receiver<Arc<Batch>>>,
     ) -> Stream {
-        // The first bytes tell a client that it is connected; `retry` how soon to come back.
+        // The first bytes show a client that it is connected; `retry` says how soon to reconnect.
         let mut pieces = VecDeque::from([Bytes::from_static(b": connected\nretry: 1000\n\n")]);
         let chosen = missed
             .iter()
@@ -244,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn filters_and_what_was_replayed_are_left_out() {
+    fn filtered_and_replayed_messages_are_left_out() {
         let batch = Batch::new(vec![message(1, "turn_created", 1), message(2, "agent_updated", 2)]);
         let text = |filter: &Filter, after| String::from_utf8(batch.bytes(filter, after).to_vec()).unwrap();
         let all = Filter::default();
@@ -257,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_that_cannot_keep_up_is_let_go_and_the_others_are_not() {
+    fn a_client_that_cannot_keep_up_is_dropped_and_the_others_are_not() {
         let hub = Hub::default();
         let slow = hub.subscribe();
         let mut quick = hub.subscribe();

@@ -1,4 +1,4 @@
-//! `GET /hook/status` and `GET /metrics`: how the receiver is.
+//! `GET /hook/status` and `GET /metrics`: the receiver's state.
 
 use crate::app_state::{AppState, SharedState};
 use crate::http::response::{ApiResult, ok};
@@ -15,7 +15,7 @@ use std::fmt::Write;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-/// Hooks are primary; after a silence the reconciler works faster.
+/// Hooks are the primary source; without them the reconciler polls faster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     HooksActive,
@@ -23,7 +23,7 @@ pub enum Mode {
 }
 
 impl Mode {
-    /// Before the first event: fallback.
+    /// Fallback before the first event.
     pub fn at(now: Stamp, last_hook_at: Option<Stamp>, fallback_timeout: f64) -> Mode {
         let timeout = Duration::try_from_secs_f64(fallback_timeout).unwrap_or(Duration::MAX);
         match last_hook_at {
@@ -69,6 +69,7 @@ impl AppState {
             },
             hooks: self.reconciler.hooks().map(|hooks| hooks.word().to_owned()),
             hooks_missing: self.reconciler.hooks_are_missing(marks.last_hook_at),
+            store_trouble: self.ledger.trouble(),
             spool_pending: spool.count,
             dropped: spool.dropped,
             notify_ms: self.cost.latency(),
@@ -76,7 +77,7 @@ impl AppState {
     }
 }
 
-/// To the millisecond.
+/// Rounded to milliseconds.
 fn round(seconds: f64) -> f64 {
     (seconds * 1000.0).round() / 1000.0
 }
@@ -96,7 +97,12 @@ pub async fn metrics(State(app): State<SharedState>) -> ApiResult {
     let table: [(&str, &str, &str, f64); 11] = [
         ("headspace_events_received_total", "counter", "Hook events accepted.", marks.received as f64),
         ("headspace_events_stored_total", "counter", "Events of every kind stored.", marks.event as f64),
-        ("headspace_duplicates_total", "counter", "Events that had come before.", load(&counts.duplicates)),
+        (
+            "headspace_duplicates_total",
+            "counter",
+            "Events received more than once.",
+            load(&counts.duplicates),
+        ),
         ("headspace_commits_total", "counter", "Transactions committed.", load(&counts.commits)),
         (
             "headspace_commit_failures_total",
@@ -111,7 +117,7 @@ pub async fn metrics(State(app): State<SharedState>) -> ApiResult {
             load(&counts.engine_failures),
         ),
         ("headspace_agents", "gauge", "Agents that have not ended.", open as f64),
-        ("headspace_agents_known", "gauge", "Agents, ended ones too.", all as f64),
+        ("headspace_agents_known", "gauge", "All agents, including ended ones.", all as f64),
         ("headspace_stream_clients", "gauge", "Clients of the event stream.", app.ledger.hub().len() as f64),
         (
             "headspace_stream_clients_dropped_total",
@@ -127,7 +133,7 @@ pub async fn metrics(State(app): State<SharedState>) -> ApiResult {
     }
     if let Some(cost) = app.cost.figures() {
         let name = "headspace_notify_seconds";
-        let help = "From the start of a hook to its acknowledgement.";
+        let help = "From the start of a hook to its acknowledgment.";
         let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} summary");
         for (quantile, took) in [("0.5", cost.p50), ("0.99", cost.p99)] {
             let _ = writeln!(text, "{name}{{quantile=\"{quantile}\"}} {}", took.as_secs_f64());

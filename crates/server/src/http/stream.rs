@@ -1,4 +1,4 @@
-//! `GET /api/events/stream`: what was missed, then what happens.
+//! `GET /api/events/stream`: first what was missed, then what happens.
 
 use crate::app_state::{AppState, SharedState};
 use crate::http::accept::Activity;
@@ -17,7 +17,7 @@ use rusqlite::Connection;
 use serde::Deserialize;
 use std::sync::Arc;
 
-/// Steps replayed in one answer. A client that missed more comes back for the rest.
+/// Messages replayed in one answer. A client that missed more reconnects for the rest.
 const MAX_REPLAYED: usize = 10_000;
 
 /// Streams at a time; half of all connections.
@@ -39,7 +39,7 @@ pub async fn stream(
     if app.ledger.hub().len() >= MAX_STREAMS {
         return Err(ApiError(
             StatusCode::SERVICE_UNAVAILABLE,
-            "too many clients are listening: try later".into(),
+            "too many clients are connected to the stream: try later".into(),
         ));
     }
     let agent_id = match wanted.agent_id.filter(|id| !id.is_empty()) {
@@ -52,12 +52,12 @@ pub async fn stream(
     let last: Option<i64> = header.or(wanted.last_event_id).and_then(|id| id.trim().parse().ok());
 
     activity.streams();
-    // Listening begins before the store is read, so that nothing falls between.
+    // Subscribes before the store is read, so that nothing is lost in between.
     let live = app.ledger.hub().subscribe();
     let (missed, after, complete) = match last {
         Some(last) => {
             let known = app.ledger.marks().seq;
-            // A number from before the database was started afresh: everything is news.
+            // A number from before the database was recreated: everything is new.
             let last = if last > known { 0 } else { last };
             let asked = app.clone();
             app.read_flushed(move |db| missed(&asked, db, last)).await?
@@ -76,7 +76,7 @@ pub async fn stream(
 
 type Missed = Vec<(i64, String, i64, String)>;
 
-/// The steps after `last`, the number of the last of them, and whether that is all.
+/// The messages after `last`, the number of the last of them, and whether these are all.
 fn missed(app: &AppState, db: &Connection, last: i64) -> Result<(Missed, i64, bool)> {
     let now = Stamp::now();
     let changes = queries::changes(db, last, MAX_REPLAYED)?;

@@ -1,4 +1,4 @@
-//! What changes by the time alone: views of agents, and whether hooks still arrive. Told only while somebody listens.
+//! What changes by time alone: views of agents, and whether hooks still arrive. Sent only while a client is connected.
 
 use crate::app_state::SharedState;
 use crate::http::sse::Message;
@@ -11,19 +11,19 @@ use std::time::Duration;
 use tokio::time::{MissedTickBehavior, interval};
 
 const TIME_UPDATES_EVERY: Duration = Duration::from_millis(250);
-/// Ticks between two looks at what changes slowly: staleness, and news of the receiver.
+/// Ticks between two checks of what changes slowly: staleness, and the receiver's status.
 const SLOW_CHANGES_EVERY_TICKS: u64 = 8;
 
 pub async fn run(app: SharedState) {
     let mut ticks = interval(TIME_UPDATES_EVERY);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut last = Stamp::now();
-    let mut told: Option<(Mode, u64, u64, Option<HookPresence>)> = None;
+    let mut sent: Option<(Mode, u64, u64, Option<HookPresence>)> = None;
     for tick in 0u64.. {
         ticks.tick().await;
         let now = Stamp::now();
         if app.ledger.hub().is_empty() {
-            (last, told) = (now, None);
+            (last, sent) = (now, None);
             continue;
         }
         let slow = tick % SLOW_CHANGES_EVERY_TICKS == 0;
@@ -35,38 +35,38 @@ pub async fn run(app: SharedState) {
             .snapshot()
             .agents(0)
             .iter()
-            .filter(|agent| wakes(agent, last, now) || (slow && tires(agent, now)))
+            .filter(|agent| wakes(agent, last, now) || (slow && becomes_stale(agent, now)))
             .map(|agent| Message::new(None, "agent_updated", Some(agent.id), &app.ledger.view(agent, now)))
             .collect();
         app.ledger.hub().publish(changed);
         last = now;
-        // The mode at once, how many events came now and then.
+        // The mode at once, the number of events now and then.
         let mode = app.mode();
-        if told.is_none_or(|(told, ..)| told != mode) || slow {
+        if sent.is_none_or(|(before, ..)| before != mode) || slow {
             let spool = spool().await;
             let hooks = app.reconciler.hooks();
             let news = (mode, app.ledger.marks().received, spool.count + spool.dropped, hooks);
-            if told != Some(news) {
+            if sent != Some(news) {
                 let status = app.hook_status(spool);
                 app.ledger.hub().publish(vec![Message::new(None, "hook_status", None, &status)]);
-                told = Some(news);
+                sent = Some(news);
             }
         }
     }
 }
 
-/// Its patience ended between the two moments.
+/// Its view changed by time between the two moments.
 fn wakes(agent: &Agent, last: Stamp, now: Stamp) -> bool {
     agent.wakes_at(last).is_some_and(|at| at <= now)
 }
 
-/// It became stale since the last slow look.
-fn tires(agent: &Agent, now: Stamp) -> bool {
+/// It became stale since the last slow check.
+fn becomes_stale(agent: &Agent, now: Stamp) -> bool {
     let before = now.minus(TIME_UPDATES_EVERY * SLOW_CHANGES_EVERY_TICKS as u32);
     agent.is_stale(now) && !agent.is_stale(before)
 }
 
-/// A look at the spool's directory, off the server's own thread.
+/// Reads the spool's directory, off the server's own thread.
 pub async fn spool() -> headspace_platform::spool::Pending {
     let look = || headspace_platform::spool::Spool::open(&headspace_platform::config::spool_dir()).pending();
     crate::blocking_pool::run(look).await.unwrap_or_default()

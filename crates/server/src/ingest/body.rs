@@ -1,4 +1,4 @@
-//! From bytes to an event's body: forgiving where a client's text was broken, strict about the shape. Pure.
+//! Decodes an event's body: tolerant of broken text, strict about the shape. Pure.
 
 use headspace_core::bounded_json;
 use headspace_core::json_repair::repaired;
@@ -62,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_object_is_refused_with_advice() {
+    fn a_body_that_is_not_an_object_is_refused_with_advice() {
         let deep = "[".repeat(100_000);
         for bad in ["", " \n", "{not json", "[1]", "42", "null", "\"x\"", "true", "{\"a\":\"\\ud8", &deep] {
             let why = decode(bad.as_bytes()).unwrap_err();
@@ -72,13 +72,13 @@ mod tests {
     }
 
     #[test]
-    fn sixty_levels_are_fine() {
+    fn sixty_levels_of_nesting_are_accepted() {
         let nested = format!("{}1{}", "{\"a\":".repeat(60), "}".repeat(60));
         assert!(decode(nested.as_bytes()).is_ok());
     }
 
     #[test]
-    fn a_session_id_is_a_string_that_says_something() {
+    fn a_session_id_is_a_string_that_is_not_empty() {
         for bad in
             [json!({}), json!({"session_id": null}), json!({"session_id": ""}), json!({"session_id": 5})]
         {

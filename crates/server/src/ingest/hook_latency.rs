@@ -9,14 +9,14 @@ use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// Calls that count: enough for a p99, few enough to be about today and not about last week.
+/// Calls that count: enough for a p99, few enough to be recent.
 const MAX_REMEMBERED_CALLS: usize = 500;
-/// Nobody waits longer: what took more was stamped by another clock, or told again later.
+/// Nobody waits longer: a longer time was stamped by another clock, or is a repeated delivery.
 const LONGEST_BELIEVED: Duration = Duration::from_secs(5);
 
 #[derive(Debug)]
 pub struct HookLatency {
-    /// This machine, as `notify` names it: the stamps of another come from another clock.
+    /// This machine's name as `notify` sends it: stamps from another machine come from another clock.
     host: Option<String>,
     calls: Mutex<RecentCalls>,
 }
@@ -30,7 +30,7 @@ struct RecentCalls {
     sum: Duration,
 }
 
-/// What the calls cost so far.
+/// What the calls have cost so far.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LatencyFigures {
     pub p50: Duration,
@@ -45,14 +45,14 @@ impl HookLatency {
         HookLatency { host: process::host_name(), calls: Mutex::default() }
     }
 
-    /// When the call began that sent this event; `None` if only `notify` could say, and it was not `notify` here.
+    /// When the call that sent this event began; `None` unless it was `notify` on this machine, which alone can say so.
     pub fn begun(&self, event: &NewEvent) -> Option<Stamp> {
         let here = event.body.get("host").is_some_and(|host| host.as_str() == self.host.as_deref());
         let stamped = event.delivery_id.is_some() && event.at < event.received_at;
         (event.from_hook && stamped && here).then_some(event.at)
     }
 
-    /// A call that began at `begun` has its answer now.
+    /// A call that began at `begun` is answered now.
     pub fn answered(&self, begun: Stamp) {
         let took = Stamp::now().since(begun);
         if took > LONGEST_BELIEVED {
@@ -91,7 +91,7 @@ mod tests {
     use serde_json::{Value, json};
 
     #[test]
-    fn the_figures_are_of_the_last_calls_and_leave_out_what_nobody_waited_for() {
+    fn the_latency_covers_the_last_calls_and_skips_what_nobody_waited_for() {
         let cost = HookLatency::new();
         assert_eq!(cost.latency(), None);
         cost.answered(Stamp::now().minus(Duration::from_secs(3600)));

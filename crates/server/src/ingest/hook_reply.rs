@@ -1,5 +1,5 @@
-//! What the server has to say to a hook: context warnings, reminders, the terminal's title. Texts only; a
-//! decision about a tool call never comes from here.
+//! What the server replies to a hook: context warnings, reminders, the terminal's title. Only texts; a decision about a
+//! tool call never comes from here.
 
 use crate::ledger::{Ledger, NewEvent, Receipt};
 use headspace_core::engine::context::warnings::{self, WarningDue};
@@ -13,7 +13,7 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// A model that works this long without a word is asked for one.
+/// A model that works this long without a message is request for one.
 const ASK_FOR_PROGRESS_AFTER: Duration = Duration::from_secs(120);
 
 #[derive(Debug)]
@@ -21,27 +21,27 @@ pub struct HookReplies {
     context: ContextFiles,
     title: bool,
     /// What each agent's title was last set to, and when its model was last reminded.
-    said: Mutex<RepliesByAgent>,
+    last_replies: Mutex<RepliesByAgent>,
 }
 
-/// What was said to agents that have not ended.
+/// The last replies to agents that have not ended.
 #[derive(Debug, Default)]
 struct RepliesByAgent {
-    said: HashMap<i64, LastReply>,
-    /// With as many agents it is looked for those that are gone.
+    replies: HashMap<i64, LastReply>,
+    /// With this many agents, ended ones are removed.
     full: usize,
 }
 
 impl RepliesByAgent {
-    /// Fewer than this are not worth a look.
+    /// Fewer than this are not worth cleaning up.
     const CLEAN_UP_ABOVE: usize = 64;
 
     fn of(&mut self, agent_id: i64, lives: impl Fn(i64) -> bool) -> &mut LastReply {
-        if self.said.len() >= self.full.max(RepliesByAgent::CLEAN_UP_ABOVE) {
-            self.said.retain(|id, _| lives(*id));
-            self.full = self.said.len() * 2;
+        if self.replies.len() >= self.full.max(RepliesByAgent::CLEAN_UP_ABOVE) {
+            self.replies.retain(|id, _| lives(*id));
+            self.full = self.replies.len() * 2;
         }
-        self.said.entry(agent_id).or_default()
+        self.replies.entry(agent_id).or_default()
     }
 }
 
@@ -52,12 +52,12 @@ struct LastReply {
     report_asked: bool,
 }
 
-/// As much of an event as decides what may be said to it.
+/// The parts of an event that decide what may be replied.
 #[derive(Debug)]
 pub struct HookRequest {
     name: String,
     main_thread: bool,
-    /// A Stop that a hook has answered already.
+    /// A Stop that a hook has already answered.
     again: bool,
 }
 
@@ -73,39 +73,43 @@ impl HookRequest {
 
 impl HookReplies {
     pub fn new(config: &Config) -> HookReplies {
-        HookReplies { context: config.context.clone(), title: config.terminal_title, said: Mutex::default() }
+        HookReplies {
+            context: config.context.clone(),
+            title: config.terminal_title,
+            last_replies: Mutex::default(),
+        }
     }
 
-    /// Warnings need to know how full the window is now, and the transcript knows it best.
-    pub fn wants_transcript(&self, asked: &HookRequest) -> bool {
-        !self.context.warnings.is_empty() && self.warns_at(asked)
+    /// Warnings need to know how full the window is now, and the transcript knows that best.
+    pub fn wants_transcript(&self, request: &HookRequest) -> bool {
+        !self.context.warnings.is_empty() && self.warns_at(request)
     }
 
-    /// What the client is to be told in answer to this event.
-    pub async fn output(&self, ledger: &Ledger, asked: &HookRequest, receipt: &Receipt) -> Option<Value> {
-        let silent = !self.title && !self.context.reminders && !self.wants_transcript(asked);
+    /// The output for the client in answer to this event.
+    pub async fn output(&self, ledger: &Ledger, request: &HookRequest, receipt: &Receipt) -> Option<Value> {
+        let silent = !self.title && !self.context.reminders && !self.wants_transcript(request);
         if receipt.duplicate || silent {
             return None;
         }
         let view = &ledger.view(&*ledger.snapshot().agent(receipt.agent_id?)?, Stamp::now());
-        let mut output = self.warning(ledger, asked, view).await;
+        let mut output = self.warning(ledger, request, view).await;
         if output.is_none() {
-            output = self.reminder(ledger, asked, view);
+            output = self.reminder(ledger, request, view);
         }
-        if let Some(title) = self.new_title(ledger, asked, view) {
+        if let Some(title) = self.new_title(ledger, request, view) {
             output.get_or_insert_with(|| json!({}))["terminalSequence"] = json!(title);
         }
         output
     }
 
-    /// Subagents have windows of their own.
-    fn warns_at(&self, asked: &HookRequest) -> bool {
-        let at_stop = asked.name == "Stop" && self.context.warn_at_stop && !asked.again;
-        asked.main_thread && (asked.name == "UserPromptSubmit" || at_stop)
+    /// Subagents have their own windows.
+    fn warns_at(&self, request: &HookRequest) -> bool {
+        let at_stop = request.name == "Stop" && self.context.warn_at_stop && !request.again;
+        request.main_thread && (request.name == "UserPromptSubmit" || at_stop)
     }
 
-    async fn warning(&self, ledger: &Ledger, asked: &HookRequest, view: &AgentView) -> Option<Value> {
-        if !self.wants_transcript(asked) {
+    async fn warning(&self, ledger: &Ledger, request: &HookRequest, view: &AgentView) -> Option<Value> {
+        if !self.wants_transcript(request) {
             return None;
         }
         let agent = ledger.snapshot().agent(view.id)?;
@@ -115,59 +119,59 @@ impl HookReplies {
             WarningDue::Nothing => return None,
             WarningDue::StartAgain => (None, None),
             WarningDue::Say(level) => {
-                (Some(level), warnings::output(&asked.name, &warnings::text(percent, level)))
+                (Some(level), warnings::output(&request.name, &warnings::text(percent, level)))
             }
         };
-        // Recorded before it is said: a restart in between must not say it twice.
+        // Recorded before it is sent: a restart in between must not send it twice.
         let note = json!({"session_id": view.session_id, "level": level});
         let event = NewEvent::observed(observed::WARNED, &view.session_id, Stamp::now(), Source::Hook, note);
         ledger.submit_one(event).answer().await.ok()?;
         output
     }
 
-    /// Opt-in: a word now and then from a model that works silently, and a report from one nobody watches.
-    fn reminder(&self, ledger: &Ledger, asked: &HookRequest, view: &AgentView) -> Option<Value> {
-        if !self.context.reminders || !asked.main_thread {
+    /// Opt-in: asks a silently working model for a message now and then, and a model that nobody watches for a report.
+    fn reminder(&self, ledger: &Ledger, request: &HookRequest, view: &AgentView) -> Option<Value> {
+        if !self.context.reminders || !request.main_thread {
             return None;
         }
-        let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
-        let said = said.of(view.id, |id| lives(ledger, id));
-        let text = match asked.name.as_str() {
+        let mut replies = self.last_replies.lock().unwrap_or_else(PoisonError::into_inner);
+        let last = replies.of(view.id, |id| lives(ledger, id));
+        let text = match request.name.as_str() {
             "UserPromptSubmit" => {
-                said.reminded_at = Some(Stamp::now());
+                last.reminded_at = Some(Stamp::now());
                 let background = view.mode.as_deref().is_some_and(|mode| mode != "interactive");
-                if !background || std::mem::replace(&mut said.report_asked, true) {
+                if !background || std::mem::replace(&mut last.report_asked, true) {
                     return None;
                 }
                 "[HEADSPACE: INFO]: Nobody watches this session. Report what was done, and what is open, before you end."
             }
             "PostToolUse" => {
                 let since =
-                    said.reminded_at.or(view.current_command.as_ref().map(|command| command.started_at))?;
+                    last.reminded_at.or(view.current_command.as_ref().map(|command| command.started_at))?;
                 if Stamp::now().since(since) < ASK_FOR_PROGRESS_AFTER {
                     return None;
                 }
-                said.reminded_at = Some(Stamp::now());
+                last.reminded_at = Some(Stamp::now());
                 "[HEADSPACE: INFO]: Two minutes without a word: say in one line what you are doing."
             }
             _ => return None,
         };
-        Some(json!({"hookSpecificOutput": {"hookEventName": asked.name, "additionalContext": text}}))
+        Some(json!({"hookSpecificOutput": {"hookEventName": request.name, "additionalContext": text}}))
     }
 
-    /// `! api · fix-auth`, if that differs from what was set before.
-    fn new_title(&self, ledger: &Ledger, asked: &HookRequest, view: &AgentView) -> Option<String> {
-        // At the end of a session the client reads no output any more.
-        if !self.title || view.headless || asked.name == "SessionEnd" {
+    /// `! api · fix-auth`, if that differs from the last title.
+    fn new_title(&self, ledger: &Ledger, request: &HookRequest, view: &AgentView) -> Option<String> {
+        // At the end of a session the client does not read output any longer.
+        if !self.title || view.headless || request.name == "SessionEnd" {
             return None;
         }
         let title = format!("{} {}", view.group.glyph(), one_line(&view.name, 60));
-        let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
-        let said = said.of(view.id, |id| lives(ledger, id));
-        if said.title == title {
+        let mut replies = self.last_replies.lock().unwrap_or_else(PoisonError::into_inner);
+        let last = replies.of(view.id, |id| lives(ledger, id));
+        if last.title == title {
             return None;
         }
-        said.title.clone_from(&title);
+        last.title.clone_from(&title);
         Some(format!("\x1b]2;{title}\x07"))
     }
 }
@@ -181,11 +185,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_said_to_agents_that_are_gone_is_forgotten() {
+    fn replies_to_ended_agents_are_forgotten() {
         let mut memory = RepliesByAgent::default();
         for id in 0..10_000 {
             memory.of(id, |known| known % 1000 == 7).title = id.to_string();
-            assert!(memory.said.len() <= RepliesByAgent::CLEAN_UP_ABOVE + 20, "{}", memory.said.len());
+            assert!(memory.replies.len() <= RepliesByAgent::CLEAN_UP_ABOVE + 20, "{}", memory.replies.len());
         }
         assert_eq!(memory.of(7, |_| true).title, "7");
     }

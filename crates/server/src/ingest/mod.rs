@@ -1,5 +1,5 @@
-//! How events come in: [`receive`] takes what hooks post, from bytes to the ledger; [`spool_drain`] takes what they kept
-//! while no server answered. [`hook_reply`] decides what a hook is told, [`hook_latency`] measures what it waited.
+//! How events arrive: [`receive`] takes what hooks post, from bytes to the ledger; [`spool_drain`] takes what they stored
+//! while no server answered. [`hook_reply`] decides the reply to a hook, [`hook_latency`] measures how long it waited.
 
 pub mod body;
 pub mod hook_latency;

@@ -1,4 +1,4 @@
-//! `POST /hook/<slug>`: where events come in.
+//! `POST /hook/<slug>`: receives events, from the socket to the ledger. Begin with [`receive`].
 
 use crate::app_state::{AppState, SharedState};
 use crate::blocking_pool;
@@ -26,7 +26,7 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 pub const MAX_BODY: usize = 16 << 20;
 /// From the head of a request to the last byte of its body.
 const BODY_TIMEOUT: Duration = Duration::from_secs(10);
-/// Bodies over this are decoded on a thread of their own: everybody else shares this one.
+/// Bigger bodies are decoded on another thread: all requests share this one.
 const DECODE_INLINE_BELOW: usize = 128 << 10;
 
 pub async fn receive(State(app): State<SharedState>, Path(slug): Path<String>, body: Body) -> ApiResult {
@@ -37,12 +37,13 @@ pub async fn receive(State(app): State<SharedState>, Path(slug): Path<String>, b
     record(&app, event_of(&slug, session_id, body)).await
 }
 
-/// An event called "Status", though its path is also a question.
+/// An event called "Status", whose path is also a query.
 pub async fn receive_status(app: State<SharedState>, body: Body) -> ApiResult {
     receive(app, Path("status".into()), body).await
 }
 
-/// The event a slug names, as headspace calls it whichever client sent it. The status line's input is data about a session, not a hook: it never shows that hooks
+/// The event a slug names, by headspace's own name whichever client sent it. The status line's input is data about a
+/// session, not a hook: it never proves that hooks
 /// work.
 pub fn event_of(slug: &str, session_id: String, body: Map<String, Value>) -> NewEvent {
     let status_line = slug == "status-line";
@@ -59,7 +60,7 @@ pub fn event_of(slug: &str, session_id: String, body: Map<String, Value>) -> New
     event
 }
 
-/// A posted body as it would be recorded, or why not: everything between the socket and the ledger.
+/// A posted body as it would be recorded, or the reason why not: everything between the socket and the ledger.
 pub fn recorded(slug: &str, bytes: &[u8], paranoid: bool) -> Result<(Event, String), String> {
     let body = body::decode(bytes)?;
     let session_id = body::session_id(&body)?;
@@ -68,56 +69,61 @@ pub fn recorded(slug: &str, bytes: &[u8], paranoid: bool) -> Result<(Event, Stri
 
 /// Stores the event, after what the transcript has to say first, and answers when it is on disk.
 async fn record(app: &SharedState, event: NewEvent) -> ApiResult {
-    let heard = HookSignal::of(&event);
-    let asked = HookRequest::by(&event);
+    let signal = HookSignal::of(&event);
+    let request = HookRequest::by(&event);
     let from_hook = event.from_hook;
     let begun = app.cost.begun(&event);
     let pending =
-        if app.reconciler.is_needed_before(&event.name, &heard) || app.hints.wants_transcript(&asked) {
-            // Read and handed in by a task that goes on if the client leaves: what was read is not read again.
+        if app.reconciler.is_needed_before(&event.name, &signal) || app.hints.wants_transcript(&request) {
+            // Read and submitted by a task that continues if the client leaves: what was read is not read again.
             let app = app.clone();
             blocking_pool::run(move || {
-                let said = app.read_before(&heard);
-                hand_in(&app, event, heard, said)
+                let transcript = app.read_before(&signal);
+                submit(&app, event, signal, transcript)
             })
             .await
             .map_err(anyhow::Error::from)?
         } else {
-            hand_in(app, event, heard, Vec::new())
+            submit(app, event, signal, Vec::new())
         };
     let receipt = pending.answer().await?;
     if let Some(begun) = begun.filter(|_| !receipt.duplicate) {
         app.cost.answered(begun);
     }
-    let hint = if from_hook { app.hints.output(&app.ledger, &asked, &receipt).await } else { None };
+    let hint = if from_hook { app.hints.output(&app.ledger, &request, &receipt).await } else { None };
     Ok(ok(&answer(&receipt, hint)))
 }
 
-/// To the ledger, behind what the transcript `said` before it.
-fn hand_in(app: &SharedState, event: NewEvent, heard: HookSignal, said: Vec<NewEvent>) -> PendingAnswer {
-    // What is found in the transcript of a session nobody knows yet has no agent to belong to before this event.
+/// Submits to the ledger, after what the transcript says before it.
+fn submit(
+    app: &SharedState,
+    event: NewEvent,
+    signal: HookSignal,
+    transcript: Vec<NewEvent>,
+) -> PendingAnswer {
+    // What is found in the transcript of an unknown session has no agent to belong to before this event.
     let known = app.ledger.snapshot().agent_of_session(&event.session_id).is_some();
     let from_hook = event.from_hook;
-    let (before, after) = if known { (said, Vec::new()) } else { (Vec::new(), said) };
+    let (before, after) = if known { (transcript, Vec::new()) } else { (Vec::new(), transcript) };
     let place = before.len();
     let events = before.into_iter().chain([event]).chain(after).collect();
     let pending = app.ledger.submit(events, Answers::ThroughServer).swap_remove(place);
     if from_hook {
-        app.reconciler.heard(heard);
+        app.reconciler.heard(signal);
     }
     pending
 }
 
 impl AppState {
-    /// What the transcript has to say before this event is recorded, if that may change what the event means.
-    /// Reads a file: not for the server's runtime.
-    pub fn read_before(&self, heard: &HookSignal) -> Vec<NewEvent> {
-        self.reconciler.read_now(heard, None).into_iter().map(NewEvent::from).collect()
+    /// What the transcript says before this event is recorded, if that may change what the event means. Reads a file: do
+    /// not call this on the server's runtime.
+    pub fn read_before(&self, signal: &HookSignal) -> Vec<NewEvent> {
+        self.reconciler.read_now(signal, None).into_iter().map(NewEvent::from).collect()
     }
 
-    /// The same for an event that waited in the spool: lines that are younger than it come after it.
-    pub fn read_before_spooled(&self, heard: &HookSignal) -> Vec<NewEvent> {
-        self.reconciler.read_now(heard, Some(heard.at)).into_iter().map(NewEvent::from).collect()
+    /// The same for an event that waited in the spool: lines that are newer than it come after it.
+    pub fn read_before_spooled(&self, signal: &HookSignal) -> Vec<NewEvent> {
+        self.reconciler.read_now(signal, Some(signal.at)).into_iter().map(NewEvent::from).collect()
     }
 }
 
@@ -160,26 +166,29 @@ async fn read(body: Body) -> Result<(String, Map<String, Value>), ApiError> {
     }
     let decoded = blocking_pool::run(move || {
         let (session_id, mut fields) = decode(&read.bytes)?;
-        // As everything is when it is handed in; here it takes long, so here is the place.
+        // Everything is masked and cut when it is submitted; for big bodies that takes long, so it is done here.
         for value in fields.values_mut() {
             mask::value(value);
             new_event::cut(value);
         }
         Ok((session_id, fields))
     });
-    decoded.await.unwrap_or_else(|_| Err(String::from("the body could not be read"))).map_err(ApiError::bad)
+    decoded
+        .await
+        .unwrap_or_else(|_| Err(String::from("could not read the body: see the server's log")))
+        .map_err(ApiError::bad)
 }
 
-/// Room for big bodies, in KiB: a thousand connections may not take a thousand times the limit.
+/// Memory for big bodies, in KiB: a thousand connections may not take a thousand times the limit.
 static ROOM: Semaphore = Semaphore::const_new(64 << 10);
 
-/// A whole body, and the room it takes as long as it is there.
+/// A complete body, and the memory it reserves while it exists.
 pub struct ReadBody {
     pub bytes: Bytes,
     _room: Option<SemaphorePermit<'static>>,
 }
 
-/// All of the body, if it is not too big and does not take too long.
+/// Reads the complete body, if it is not too big and does not take too long.
 pub async fn read_bytes(mut body: Body, limit: usize) -> Result<ReadBody, ApiError> {
     let too_big = || {
         let limit = limit >> 10;
@@ -216,7 +225,7 @@ async fn collect(body: &mut Body, limit: usize) -> Result<Option<ReadBody>, axum
             return Ok(None);
         }
         if length > DECODE_INLINE_BELOW && room.is_none() {
-            // All at once: two that each wait for the other's half would wait for ever.
+            // All at once: two that each wait for the other's half would wait forever.
             room = ROOM.acquire_many(u32::try_from(announced >> 10).unwrap_or(u32::MAX)).await.ok();
         }
         whole.extend_from_slice(&piece);

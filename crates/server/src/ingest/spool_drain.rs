@@ -1,5 +1,5 @@
-//! The spool's other end: what hooks kept while no server answered is recorded, oldest first, and removed when it is
-//! on disk. A crash in between repeats the event, and its delivery id makes the two one.
+//! Records what hooks stored in the spool while no server answered, oldest first, and removes it when it is on disk. A
+//! crash in between repeats the event, and its delivery id makes the two one.
 
 use crate::app_state::AppState;
 use crate::ingest::{body, receive};
@@ -11,7 +11,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-/// How often the spool is looked at.
+/// How often the spool is checked.
 const DRAIN_EVERY: Duration = Duration::from_secs(2);
 /// Events recorded together.
 const EVENTS_PER_BATCH: usize = 200;
@@ -30,7 +30,7 @@ pub fn run(app: &Weak<AppState>) {
     }
 }
 
-/// Until it is empty, or something could not be recorded.
+/// Drains until it is empty, or something could not be recorded.
 fn drain(app: &Arc<AppState>, spool: &mut Spool) {
     loop {
         let records = spool.read_batch(EVENTS_PER_BATCH);
@@ -40,30 +40,30 @@ fn drain(app: &Arc<AppState>, spool: &mut Spool) {
     }
 }
 
-/// `false`: at least one has to stay for now.
+/// `false`: at least one event has to stay for now.
 fn record_all(app: &Arc<AppState>, spool: &Spool, records: &[Record]) -> bool {
     let mut waiting = Vec::new();
     for record in records {
         let decoded = body::decode(&record.body)
             .and_then(|body| body::session_id(&body).map(|session_id| (session_id, body)));
         let Ok((session_id, body)) = decoded else {
-            log::line("a spooled event made no sense: set aside");
+            log::line("moved an unreadable spooled event to bad/");
             spool.reject(record);
             continue;
         };
         let event = receive::event_of(&record.slug, session_id, body);
-        let heard = HookSignal::of(&event);
+        let signal = HookSignal::of(&event);
         let mut events = Vec::new();
-        if app.reconciler.is_needed_before(&event.name, &heard) {
-            // It is judged by the agent as it is, so everything before it must be in.
+        if app.reconciler.is_needed_before(&event.name, &signal) {
+            // It depends on the agent's current state, so everything before it must be recorded.
             if !settle(app, spool, &mut waiting) {
                 return false;
             }
-            events = app.read_before_spooled(&heard);
+            events = app.read_before_spooled(&signal);
         }
         events.push(event);
         if let Some(pending) = app.ledger.submit(events, Answers::Direct).pop() {
-            waiting.push((record, heard, pending));
+            waiting.push((record, signal, pending));
         }
     }
     settle(app, spool, &mut waiting)
@@ -73,17 +73,26 @@ type Waiting<'a> = (&'a Record, HookSignal, PendingAnswer);
 
 /// Waits for the answers, and removes what is on disk.
 fn settle(app: &Arc<AppState>, spool: &Spool, waiting: &mut Vec<Waiting>) -> bool {
-    let mut all = true;
+    let (mut all, mut stored) = (true, Vec::new());
     for (record, heard, pending) in waiting.drain(..) {
-        match pending.wait() {
-            Ok(_) => {
-                app.reconciler.heard(heard);
-                if let Err(error) = spool.remove(record) {
-                    log::line(&format!("{error:#}"));
-                    all = false;
-                }
-            }
-            Err(_) => all = false,
+        if pending.wait().is_ok() {
+            stored.push(record);
+            app.reconciler.heard(heard);
+        } else {
+            all = false;
+        }
+    }
+    // An answer may come before the disk has it, and what is removed here is nowhere else.
+    if !stored.is_empty()
+        && let Err(error) = app.ledger.sync()
+    {
+        log::line(&format!("{error:#}"));
+        return false;
+    }
+    for record in stored {
+        if let Err(error) = spool.remove(record) {
+            log::line(&format!("{error:#}"));
+            all = false;
         }
     }
     all

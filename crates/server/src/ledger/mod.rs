@@ -17,11 +17,14 @@ use crate::ledger::snapshot::Snapshot;
 use headspace_core::engine::Agent;
 use headspace_core::model::*;
 use headspace_core::stamp::Stamp;
-use headspace_platform::config::Config;
+use headspace_platform::config::{Config, Durability};
 use headspace_store::batch::EventRecord;
 pub use headspace_store::batch::Receipt;
+use headspace_store::log_sync::LogSync;
 use headspace_store::retention::prune::Deleted;
 use headspace_store::write::StoreCursor;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, mpsc};
 use tokio::sync::oneshot;
 
@@ -107,6 +110,53 @@ pub struct Published {
     pub answered: OnceLock<tokio::sync::mpsc::UnboundedSender<Vec<(Job, Answer)>>>,
     pub hub: Hub,
     pub counts: Counts,
+    pub log: Log,
+    /// Counts the databases: who has one open that is not the current one opens it again.
+    pub generation: AtomicU64,
+    /// Why events cannot be stored now.
+    trouble: RwLock<Option<String>>,
+}
+
+impl Published {
+    pub fn set_trouble(&self, why: Option<String>) {
+        if why.is_some() || self.trouble().is_some() {
+            *self.trouble.write().unwrap_or_else(PoisonError::into_inner) = why;
+        }
+    }
+
+    pub fn trouble(&self) -> Option<String> {
+        self.trouble.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// What brings the log to the disk, where COMMIT does not.
+#[derive(Debug, Default)]
+pub struct Log(RwLock<Option<LogSync>>);
+
+impl Log {
+    pub fn start(&self, path: &Path, durability: Durability) -> anyhow::Result<()> {
+        let sync = match durability {
+            Durability::Crash => Some(LogSync::start(path)?),
+            Durability::Power => None,
+        };
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = sync;
+        Ok(())
+    }
+
+    pub fn stop(&self) {
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    fn written(&self) {
+        if let Some(sync) = &*self.0.read().unwrap_or_else(PoisonError::into_inner) {
+            sync.written();
+        }
+    }
+
+    /// Everything that was answered is on disk when this returns.
+    pub fn sync(&self) -> anyhow::Result<()> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).as_ref().map_or(Ok(()), LogSync::now)
+    }
 }
 
 /// Figures for `/metrics`.
@@ -203,6 +253,21 @@ impl Ledger {
         if put == Err(Refused::Full) {
             headspace_platform::log::line("too many events at once: refused");
         }
+    }
+
+    /// Everything that was answered is on disk when this returns; takes as long as the disk does.
+    pub fn sync(&self) -> anyhow::Result<()> {
+        self.published.log.sync()
+    }
+
+    /// Why events cannot be stored now; `None` while they can.
+    pub fn trouble(&self) -> Option<String> {
+        self.published.trouble()
+    }
+
+    /// Another number, another database.
+    pub fn generation(&self) -> u64 {
+        self.published.generation.load(Ordering::Relaxed)
     }
 
     /// The server is ending: nothing more is taken in.

@@ -11,10 +11,13 @@ use anyhow::Result;
 use headspace_core::model::*;
 use headspace_core::stamp::Stamp;
 use headspace_platform::clock::WallClock;
+use headspace_platform::config::Durability;
+use headspace_platform::files::{self, FileId};
 use headspace_platform::log;
 use headspace_store as store;
 use headspace_store::batch::{Batch, FactSources, Failure};
 use headspace_store::checkpoint::Checkpoint;
+use headspace_store::lock::Lock;
 use headspace_store::projection_state::ProjectionState;
 use headspace_store::retention::schedule::RetentionSchedule;
 use headspace_store::write::Rows;
@@ -36,8 +39,13 @@ pub struct Writer {
     around: FactSources,
     upkeep: RetentionSchedule,
     checkpoint: Checkpoint,
-    /// COMMIT means on disk. Not known after a failure in between.
+    durability: Durability,
+    /// COMMIT does what `durability` says. Not known after a failure in between.
     durable: bool,
+    /// The file that was opened; another one may have taken its place since.
+    file: Option<FileId>,
+    /// Of the database: whoever removed the directory has removed it, too.
+    lock: Option<Lock>,
 }
 
 /// What a batch has to say once it is on disk.
@@ -50,11 +58,63 @@ struct Committed {
 
 impl Writer {
     /// Reads the world from the store and publishes it.
-    pub fn new(db: Connection, path: PathBuf, ledger: Ledger, upkeep: RetentionSchedule) -> Result<Writer> {
+    pub fn new(
+        (db, lock): (Connection, Lock),
+        path: PathBuf,
+        ledger: Ledger,
+        upkeep: RetentionSchedule,
+        durability: Durability,
+    ) -> Result<Writer> {
         let (around, checkpoint) = (FactSources::new(), Checkpoint::start(&db, &path));
-        let mut writer = Writer { db, path, ledger, memory: None, around, upkeep, checkpoint, durable: true };
+        store::set_durability(&db, durability)?;
+        ledger.published.log.start(&path, durability)?;
+        let file = files::id(&path);
+        let mut writer = Writer {
+            db,
+            path,
+            ledger,
+            memory: None,
+            around,
+            upkeep,
+            checkpoint,
+            durability,
+            durable: true,
+            file,
+            lock: Some(lock),
+        };
         writer.load()?;
         Ok(writer)
+    }
+
+    /// Somebody removed the database or put another in its place: what is written now, nobody would find. Goes on with
+    /// what is there, or with a new one.
+    fn begin_again(&mut self) -> Result<()> {
+        let lock = match self.lock.take() {
+            Some(lock) => lock.again(&self.path)?,
+            None => store::lock::take(&self.path)?,
+        };
+        self.lock = Some(lock);
+        let (db, damaged) = store::open_or_start_afresh(&self.path)?;
+        store::set_durability(&db, self.durability)?;
+        let _ = store::preallocate_wal(&db, &self.path);
+        self.ledger.published.log.start(&self.path, self.durability)?;
+        self.checkpoint = Checkpoint::start(&db, &self.path);
+        (self.db, self.file) = (db, files::id(&self.path));
+        (self.memory, self.durable) = (None, true);
+        self.load()?;
+        let published = &self.ledger.published;
+        published.generation.fetch_add(1, Ordering::Relaxed);
+        // Whoever looks has agents on the screen that are not there any more.
+        published.hub.close();
+        let kept = damaged.map(|aside| format!("; a damaged one is kept as {}", aside.display()));
+        let events = self.memory.as_ref().map_or(0, |memory| memory.marks.event);
+        log::line(&format!(
+            "{} was removed or replaced under the running server: going on with {}{}",
+            self.path.display(),
+            if events == 0 { "a new one" } else { "the one that is there now" },
+            kept.unwrap_or_default()
+        ));
+        Ok(())
     }
 
     /// Until the line is closed and empty.
@@ -77,6 +137,7 @@ impl Writer {
             }
         }
         self.write_rows();
+        self.ledger.published.log.stop();
         let optimized = self.db.execute_batch("PRAGMA optimize").map_err(Into::into);
         if let Err(error) = optimized.and_then(|()| self.checkpoint.finish(&self.db)) {
             log::line(&format!("could not checkpoint the database: {error:#}"));
@@ -180,7 +241,16 @@ impl Writer {
                 break error;
             }
             match self.attempt(&mut jobs, &failing) {
-                Ok(committed) => return self.publish(jobs, committed),
+                // Nobody would find it there.
+                Ok(_) if files::id(&self.path) != self.file => match self.begin_again() {
+                    Ok(()) => failing.clear(),
+                    Err(error) => break error,
+                },
+                Ok(committed) => {
+                    self.ledger.published.log.written();
+                    self.ledger.published.set_trouble(None);
+                    return self.publish(jobs, committed);
+                }
                 Err(Failure::Engine(index)) => {
                     self.memory = None;
                     self.ledger.counts().engine_failures.fetch_add(1, Ordering::Relaxed);
@@ -190,8 +260,13 @@ impl Writer {
             }
         };
         self.memory = None;
+        // The database may have been replaced by something that made this fail.
+        if files::id(&self.path) != self.file && self.begin_again().is_ok() {
+            return self.commit(jobs);
+        }
         self.ledger.counts().commit_failures.fetch_add(1, Ordering::Relaxed);
         self.note(&failure, "could not store events");
+        self.ledger.published.set_trouble(Some(format!("{failure:#}")));
         // One job may be to blame: give each its own chance, unless there is no room for any.
         if jobs.len() > 1 && !out_of_room(&failure) {
             for job in jobs {
@@ -218,7 +293,7 @@ impl Writer {
             return Err(anyhow::anyhow!("the store has not been read").into());
         };
         if !self.durable {
-            store::set_durable(&self.db)?;
+            store::set_durability(&self.db, self.durability)?;
             self.durable = true;
         }
         let transaction = Transaction::new_unchecked(&self.db, TransactionBehavior::Immediate)?;

@@ -1,8 +1,8 @@
-//! The files in which clients write what they are doing, `<config>/sessions/<pid>.json`, and when to believe them.
+//! The files in which clients write what they are doing, `<config>/sessions/<pid>.json`, and when to trust them.
 //!
-//! A client rewrites its file at every change, before or after the hook that tells the same. The hook knows more, so a
-//! change is reported only when it has stood for a moment, unless no hook can tell it: "Yes" in a dialog, and all that a
-//! session without hooks does.
+//! A client rewrites its file at every change, before or after the hook that reports the same. The hook knows more, so a
+//! change is reported only when it has lasted for a moment, unless no hook can report it: "Yes" in a dialog, and all that
+//! a session without hooks does.
 
 use crate::reconcile::WatchTarget;
 use crate::reconcile::liveness::ClientProcess;
@@ -16,14 +16,14 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-/// The directory, and what was there when it was last looked at.
+/// The directory, and what was in it when it was last read.
 #[derive(Debug)]
 pub(super) struct ClientFiles {
     directory: PathBuf,
     seen: HashMap<u32, (Written, Option<Note>)>,
 }
 
-/// What tells a rewritten file from the same one without reading it.
+/// Shows whether a file was rewritten, without reading it.
 type Written = (Option<SystemTime>, u64);
 
 impl ClientFiles {
@@ -31,7 +31,7 @@ impl ClientFiles {
         ClientFiles { directory, seen: HashMap::new() }
     }
 
-    /// The clients whose files changed since the last look.
+    /// The clients whose files changed since the last call.
     pub(super) fn look(&mut self) -> Vec<u32> {
         let mut there = HashMap::with_capacity(self.seen.len());
         let mut changed = Vec::new();
@@ -45,7 +45,7 @@ impl ClientFiles {
                 before => {
                     let note = Note::read(&path).filter(|note| note.pid == Some(pid));
                     let same = before.is_some_and(|(_, before)| before == note);
-                    // Caught while it was being written: the next event, or the next round, has the rest of it.
+                    // Caught while it was being written: the next file event, or the next round, has the rest.
                     let whole = note.is_some();
                     if whole && !same {
                         changed.push(pid);
@@ -62,7 +62,7 @@ impl ClientFiles {
         self.seen.get(&pid)?.1.as_ref()
     }
 
-    /// The clients that run this session, as they say.
+    /// The clients that say they run this session.
     pub(super) fn running(&self, session_id: &str) -> Vec<u32> {
         let runs = |(_, note): &(Written, Option<Note>)| {
             note.as_ref().is_some_and(|note| note.session_id == session_id)
@@ -82,13 +82,13 @@ pub(super) fn status(note: &Note) -> Option<ClientState> {
     ClientState::from_word(note.status.as_deref()?)
 }
 
-/// How long a change stands before it is reported.
+/// How long a change must last before it is reported.
 pub(super) fn settles_after(note: &Note, target: Option<&WatchTarget>, hooks_speak: bool) -> Duration {
-    /// A session that nobody reported: its first hook may be on its way.
+    /// For an unknown session: its first hook may be on its way.
     const FIRST_HOOK_WITHIN: Duration = Duration::from_millis(1000);
-    /// A hook describes the dialog, or tells the prompt or the end of the turn.
+    /// A hook describes the dialog, or reports the prompt or the end of the turn.
     const HOOK_FOLLOWS_WITHIN: Duration = Duration::from_millis(400);
-    /// Several dialogs stand in line: the next one may be on the screen before the client has written so.
+    /// Several dialogs queue up: the next one may be on the screen before the client has written so.
     const NEXT_DIALOG_WITHIN: Duration = Duration::from_millis(300);
     /// The transcript gets a line for a refusal or an interrupt.
     const LINE_FOLLOWS_WITHIN: Duration = Duration::from_millis(200);
@@ -104,7 +104,7 @@ pub(super) fn settles_after(note: &Note, target: Option<&WatchTarget>, hooks_spe
     }
 }
 
-/// The event of a change. `at`: since when it is news, if that is not when the client says it changed.
+/// The event for a change. `at`: since when it is true, if that is not when the client says it changed.
 pub(super) fn report(
     note: &Note,
     client: ClientProcess,
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_no_hook_can_tell_is_reported_at_once() {
+    fn only_what_no_hook_can_report_is_reported_at_once() {
         for (status, dialogs, hooks, at_once) in [
             ("busy", 1, true, true),
             ("busy", 0, true, false),
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_news_when_it_changes_and_when_it_is_whole() {
+    fn a_file_counts_as_changed_when_its_content_changes_and_is_complete() {
         let dir = tempfile::tempdir().unwrap();
         let mut files = ClientFiles::new(dir.path().join("sessions"));
         assert!(files.look().is_empty(), "no such directory");

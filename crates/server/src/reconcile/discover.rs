@@ -1,7 +1,7 @@
 //! Sessions on disk that no hook reported: started before headspace was installed, or with hooks switched off.
 //!
-//! A client without hooks says nothing when it ends, and old transcripts lie around by the thousand, so only one
-//! that was written to within [`FOUND_IF_WRITTEN_WITHIN`] counts, by its newest line as well as by the file's time. It is looked at
+//! A client without hooks does not report its end, and there are thousands of old transcripts, so a transcript counts only
+//! if it was written to within [`FOUND_IF_WRITTEN_WITHIN`], by its newest line as well as by the file's time. It is checked
 //! again after [`HOOKS_GO_FIRST_FOR`], because a hook may be on its way.
 
 use crate::reconcile::watcher::{SessionEnd, TranscriptWatcher};
@@ -12,12 +12,12 @@ use std::time::{Duration, Instant, SystemTime};
 
 const FOUND_IF_WRITTEN_WITHIN: Duration = Duration::from_secs(10 * 60);
 const HOOKS_GO_FIRST_FOR: Duration = Duration::from_secs(3);
-/// Appending to a file does not change its directory, so now and then all files are looked at.
+/// Appending to a file does not change its directory, so all files are checked now and then.
 const LOOK_AT_ALL_EVERY: Duration = Duration::from_secs(60);
-/// A session at work is looked for again at once, an unreadable or resting one not before it is written to.
+/// A working session is checked again at once, an unreadable or idle one only when it is written to.
 const MAX_CANDIDATES: usize = 1000;
 
-/// The directory of all projects' transcripts, and what was there when we last looked.
+/// The directory of all projects' transcripts, and what was there at the last look.
 #[derive(Debug)]
 pub struct Discovery {
     projects: PathBuf,
@@ -30,11 +30,11 @@ pub struct Discovery {
 struct Candidate {
     path: PathBuf,
     since: Stamp,
-    /// The file's time when it was looked into and was no session to show.
+    /// The file's time when it was read and was not a session to show.
     dismissed: Option<SystemTime>,
 }
 
-/// A session nobody reported.
+/// A session that no hook reported.
 #[derive(Debug)]
 pub struct FoundSession {
     pub session_id: String,
@@ -48,7 +48,7 @@ impl Discovery {
         Discovery { projects, directories: HashMap::new(), all_at: None, candidates: HashMap::new() }
     }
 
-    /// Looks once; oldest first, so that a newer session of the same place comes last.
+    /// Looks once; returns the oldest first, so that a newer session in the same directory comes last.
     pub fn look(&mut self, now: Stamp, known: &dyn Fn(&str) -> bool) -> Vec<FoundSession> {
         self.list(now, known);
         self.candidates.retain(|session_id, candidate| {
@@ -67,7 +67,7 @@ impl Discovery {
         found
     }
 
-    /// Some file waits for its second look.
+    /// Whether some file waits for its second check.
     pub fn waits(&self) -> bool {
         self.candidates.values().any(|candidate| candidate.dismissed.is_none())
     }
@@ -105,7 +105,7 @@ impl Candidate {
             return None;
         }
         let found = TranscriptWatcher::find(session_id, self.path.clone(), now)
-            // A run without a terminal is over when its turn is, and nobody comes back to it.
+            // A run without a terminal is over when its turn is, and nobody returns to it.
             .filter(|(_, finding)| recent(finding.last_at, now) && (finding.busy || !headless(finding)));
         match found {
             Some((watch, finding)) => Some(FoundSession {
@@ -138,7 +138,7 @@ fn modified(path: &Path) -> Option<SystemTime> {
     std::fs::metadata(path).ok()?.modified().ok()
 }
 
-/// The session a file is named after; subagents have files of their own, in older clients in the same directory.
+/// The session a file is named after; subagents have their own files, in older clients in the same directory.
 fn session_of(path: &Path) -> Option<&str> {
     let stem = path.file_stem()?.to_str()?;
     (path.extension()? == "jsonl" && !stem.starts_with("agent-")).then_some(stem)
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_at_work_is_found_after_a_moment_of_grace_and_once() {
+    fn a_working_session_is_found_once_after_a_grace_period() {
         let mut disk = Disk::new();
         assert_eq!(disk.found(&[]), [""; 0]);
         disk.write("s1.jsonl", disk.now, "");
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn old_history_is_not_found_by_file_time_or_by_its_lines() {
+    fn old_sessions_are_not_found_neither_by_file_time_nor_by_their_lines() {
         let mut disk = Disk::new();
         let old = disk.now.minus(Duration::from_secs(3600));
         disk.write("copied.jsonl", old, "");
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn subagents_files_and_finished_runs_without_terminal_are_no_sessions() {
+    fn subagents_files_and_finished_runs_without_a_terminal_are_not_sessions() {
         let mut disk = Disk::new();
         disk.write("agent-a1.jsonl", disk.now, "");
         disk.write("s1/subagents/agent-a2.jsonl", disk.now, ",\"isSidechain\":true");
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn a_dismissed_file_is_looked_into_again_when_it_is_written_to() {
+    fn a_dismissed_file_is_read_again_when_it_is_written_to() {
         let mut disk = Disk::new();
         let path = disk.write("s1.jsonl", disk.now, "");
         let text = fs::read_to_string(&path).unwrap();

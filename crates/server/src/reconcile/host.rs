@@ -1,4 +1,4 @@
-//! The server as the reconciler sees it: agents to look after, and a ledger for what it finds.
+//! The server as the reconciler sees it: agents to watch, and a ledger for what it finds.
 
 use crate::ledger::{Answers, Ledger, NewEvent};
 use crate::reconcile::liveness::ClientProcess;
@@ -18,11 +18,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How often, and after which pause, a report is handed in again while the store cannot take it.
+/// How often, and after which pause, a report is submitted again while the store cannot take it.
 const SUBMIT_ATTEMPTS: u32 = 10;
 const SUBMIT_PAUSE: Duration = Duration::from_millis(500);
 
-/// Begins to watch, in its own thread, where the last server stopped reading.
+/// Starts the reconciler in its own thread, where the last server stopped reading.
 pub fn start(config: &Config, ledger: &Ledger, tails: Vec<TailUpdate>) -> std::io::Result<Reconciler> {
     let marks: HashMap<String, Mark> =
         tails.into_iter().map(|tail| (tail.session_id.clone(), mark(tail))).collect();
@@ -69,7 +69,7 @@ impl ReconcilerHost for LedgerHost {
 
     fn submit(&self, reports: Vec<Report>) -> Submitted {
         let here = |mut report: Report| {
-            // What tells where an agent sits is about this machine.
+            // Events that say where an agent runs are about this machine.
             if matches!(report.name, observed::SESSION_FOUND | observed::CLIENT_STATUS) {
                 report.body["host"] = json!(self.machine.name);
                 report.body["host_id"] = json!(self.machine.id);
@@ -90,14 +90,16 @@ impl ReconcilerHost for LedgerHost {
             std::thread::sleep(SUBMIT_PAUSE);
             submitted.pending = self.ledger.submit(submitted.events.clone(), Answers::Direct);
         }
-        headspace_platform::log::line("could not store what transcripts say: given up until the next start");
+        headspace_platform::log::line(
+            "could not store what transcripts say: they are read again at the next start",
+        );
     }
 }
 
 impl LedgerHost {
     fn target_of(&self, agent: &Agent) -> WatchTarget {
         let place = &agent.place;
-        // Agents from before there were ids are told by their names alone.
+        // Agents from before there were machine ids are compared by name only.
         let here = !place.elsewhere && self.is_here(&place.machine());
         let asking = agent.interactions.iter();
         let asking_subagents =
@@ -131,7 +133,7 @@ impl LedgerHost {
     }
 }
 
-/// The same line read twice is one event: its id is made of what names it.
+/// A line that is read twice is one event: its id consists of what identifies the line.
 impl From<Report> for NewEvent {
     fn from(report: Report) -> NewEvent {
         let text =
@@ -143,7 +145,7 @@ impl From<Report> for NewEvent {
         };
         let mut event =
             NewEvent::observed(report.name, &report.session_id, report.at, report.source, report.body);
-        // Longer ones would be refused, and nobody writes such.
+        // Longer ones would be refused, and no client writes them.
         event.delivery_id = id.filter(|id| id.len() <= 500);
         event.tail = report.tail.map(|mark| tail(&report.session_id, &mark));
         event

@@ -1,4 +1,4 @@
-//! Which clients are gone without a word: killed, crashed, or lost with their terminal.
+//! Detects clients that ended without a hook: killed, crashed, or lost with their terminal.
 
 use headspace_core::model::Process;
 use headspace_core::stamp::Stamp;
@@ -6,10 +6,10 @@ use headspace_platform::process;
 use std::collections::HashMap;
 use std::time::Duration;
 
-/// A client that ends properly says so a moment before or after it is gone: give that word time to arrive.
+/// A client that ends properly reports it a moment before or after it is gone: give that event time to arrive.
 const CERTAIN_AFTER: Duration = Duration::from_millis(300);
-/// A pid can be another process by now. Looking closely costs more than asking whether it is taken, so quiet
-/// agents are looked at closely only this often.
+/// A pid can belong to another process by now. A close check costs more than checking whether the pid exists, so quiet
+/// agents are checked closely only this often.
 const LOOK_CLOSELY_EVERY: Duration = Duration::from_secs(30);
 
 /// A client as its hooks described it.
@@ -26,7 +26,7 @@ impl From<Process> for ClientProcess {
     }
 }
 
-/// What is known of clients from look to look.
+/// What is known about clients between calls.
 #[derive(Debug, Default)]
 pub struct Liveness {
     known: HashMap<ClientProcess, LastSeen>,
@@ -36,13 +36,13 @@ pub struct Liveness {
 struct LastSeen {
     close_look: Option<Stamp>,
     gone: Option<Stamp>,
-    told: bool,
-    /// The round it was last asked for in.
+    reported: bool,
+    /// The round in which it was last checked.
     round: u64,
 }
 
 impl Liveness {
-    /// Whether the client has gone, told once. `busy` agents are always looked at closely.
+    /// Whether the client is gone; true only once. `busy` agents are always checked closely.
     pub fn has_gone(&mut self, client: ClientProcess, busy: bool, now: Stamp, round: u64) -> bool {
         let seen = self.known.entry(client).or_default();
         seen.round = round;
@@ -54,27 +54,27 @@ impl Liveness {
             seen.close_look = Some(now);
         }
         if lives {
-            (seen.gone, seen.told) = (None, false);
+            (seen.gone, seen.reported) = (None, false);
             return false;
         }
         let gone = *seen.gone.get_or_insert(now);
-        let certain = now.since(gone) >= CERTAIN_AFTER && !seen.told;
-        seen.told |= certain;
+        let certain = now.since(gone) >= CERTAIN_AFTER && !seen.reported;
+        seen.reported |= certain;
         certain
     }
 
-    /// Some client looks gone, and it is too early to say so.
+    /// Whether some client looks gone, but it is too early to say so.
     pub fn uncertain(&self) -> bool {
-        self.known.values().any(|seen| seen.gone.is_some() && !seen.told)
+        self.known.values().any(|seen| seen.gone.is_some() && !seen.reported)
     }
 
-    /// Forgets clients nobody asked for in this round.
+    /// Forgets clients that were not checked in this round.
     pub fn forget_others(&mut self, round: u64) {
         self.known.retain(|_, seen| seen.round == round);
     }
 }
 
-/// Whether this very client still runs.
+/// Whether this same client is still running.
 pub fn lives(client: ClientProcess) -> bool {
     match client.start {
         Some(start) => process::lives(Process { pid: client.pid, start }),
@@ -105,7 +105,7 @@ mod tests {
     const SECOND: Duration = Duration::from_secs(1);
 
     #[test]
-    fn a_killed_client_has_gone_after_a_second_and_is_told_once() {
+    fn a_killed_client_is_reported_gone_once_after_a_second() {
         for start_known in [true, false] {
             let (child, mut client) = client();
             client.start = client.start.filter(|_| start_known);
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_that_waits_for_its_parent_to_look_has_gone() {
+    fn a_zombie_client_is_gone() {
         let (mut child, client) = client();
         child.kill().unwrap();
         let mut liveness = Liveness::default();
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_for_a_pid_is_nobody() {
+    fn an_impossible_pid_does_not_exist() {
         for pid in [0, u32::MAX, u32::MAX - 1] {
             assert!(!process::exists(pid), "{pid}");
         }

@@ -1,8 +1,8 @@
-//! Hybrid mode: hooks are primary, and this thread sees what they do not say. It tails the transcripts of known
-//! sessions, looks for sessions nobody reported, and for clients that are gone. What it sees it hands to the
-//! ledger as events; what they mean is decided in the engine.
+//! Hybrid mode: hooks are the primary source, and this thread observes what they do not report. It tails the transcripts of
+//! known sessions, looks for sessions that no hook reported, and for clients that are gone. It submits what it sees to the
+//! ledger as events; the engine decides what they mean. Begin with [`Reconciler`].
 //!
-//! Paces, all from the configuration: agents that look busy every 2 s; the rest every 60 s while hooks arrive and
+//! Intervals, all from the configuration: agents that look busy every 2 s; the rest every 60 s while hooks arrive and
 //! every 2 s after 300 s without any. After each hook of a session its transcript is read too, a moment later,
 //! because the client writes its lines after it ran its hooks.
 
@@ -35,7 +35,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Instant;
 
-/// What the reconciler needs of the rest of the server.
+/// What the reconciler needs from the rest of the server.
 pub trait ReconcilerHost: Send + Sync {
     /// The agents that have not ended.
     fn targets(&self) -> Vec<WatchTarget>;
@@ -45,15 +45,15 @@ pub trait ReconcilerHost: Send + Sync {
     fn target_of(&self, client: ClientProcess) -> Option<WatchTarget>;
     /// Whether any agent, ended or not, has or had this session.
     fn knows(&self, session_id: &str) -> bool;
-    /// Whether hooks wait in the spool: what they tell came before what is seen now.
+    /// Whether hooks wait in the spool: what they report happened before what is seen now.
     fn hooks_wait(&self) -> bool;
     fn last_hook_at(&self) -> Option<Stamp>;
-    /// Whether this is our machine: another's files and processes are out of reach.
+    /// Whether this is our machine: files and processes of another are out of reach.
     fn is_here(&self, machine: &Machine) -> bool;
-    /// Puts the reports in line, in this order and with nothing between them.
+    /// Queues the reports, in this order and with nothing between them.
     fn submit(&self, reports: Vec<Report>) -> Submitted;
-    /// Waits until they are stored: what was read of a transcript is not read again before a restart. Takes long
-    /// while the store cannot take anything, so nobody holds a lock meanwhile.
+    /// Waits until they are stored: what was read from a transcript is not read again before a restart. Takes long while
+    /// the store cannot take anything, so call it without holding a lock.
     fn confirm(&self, submitted: Submitted);
 }
 
@@ -72,11 +72,11 @@ pub struct WatchTarget {
     pub idle: bool,
     /// The main thread has a question open.
     pub asks: bool,
-    /// All dialogs that are open, of the main thread and of subagents.
+    /// All open dialogs, of the main thread and of subagents.
     pub open_dialogs: usize,
     /// Subagents that have a question open, and since when.
     pub asking_subagents: Vec<(String, Stamp)>,
-    /// Not idle, or a question is open, or something works in the background.
+    /// Not idle, or a question is open, or something runs in the background.
     pub busy: bool,
     /// The client's process, if it runs on this machine.
     pub client: Option<ClientProcess>,
@@ -85,7 +85,7 @@ pub struct WatchTarget {
     /// Where it is shown, if that is tmux.
     pub pane: Option<Pane>,
     pub permission_mode: Option<String>,
-    /// The last sign of life.
+    /// The last activity.
     pub active: Stamp,
 }
 
@@ -102,7 +102,7 @@ impl WatchTarget {
     }
 }
 
-/// Where the client keeps what we look at.
+/// Where the client keeps the files we read.
 #[derive(Debug)]
 pub struct Places {
     /// The client's configuration directory: transcripts, status files and settings are below it.
@@ -120,7 +120,7 @@ impl Places {
     }
 }
 
-/// The reconciler's threads, and the way to them. Dropping it ends them.
+/// The reconciler's threads and the access to them. Dropping it ends them.
 pub struct Reconciler {
     shared: Arc<ReconcilerState>,
     threads: Vec<JoinHandle<()>>,
@@ -133,16 +133,17 @@ struct ReconcilerState {
     watches: Mutex<HashMap<String, Arc<Mutex<WatchedSession>>>>,
     /// How far transcripts were read before this server started.
     marks: Mutex<HashMap<String, Mark>>,
-    /// What the user's settings said when they were last looked at.
+    /// What the user's settings said when they were last read.
     hooks: Mutex<Option<HookPresence>>,
-    /// Since when our hooks are not in the settings. One that comes later was installed elsewhere, in a project say.
+    /// Since when our hooks are not in the settings. A hook that comes later was installed elsewhere, for example in a
+    /// project.
     hooks_lost_at: Mutex<Option<Stamp>>,
     viewers: panes::Viewers,
 }
 
 #[derive(Default)]
 struct Inbox {
-    heard: Vec<HookSignal>,
+    signals: Vec<HookSignal>,
     /// Files that changed.
     files: HashSet<PathBuf>,
     /// What hooks had spooled before this server started is recorded, so what is seen now comes after it.
@@ -152,7 +153,7 @@ struct Inbox {
     stop: bool,
 }
 
-/// A session's watch, and those of its subagents that ask.
+/// A session's watcher, and those of its subagents that ask.
 struct WatchedSession {
     main: TranscriptWatcher,
     subagents: HashMap<String, TranscriptWatcher>,
@@ -163,7 +164,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Reconciler {
-    /// `marks`: what the store remembers, by session.
+    /// `marks`: what the store saved, by session.
     pub fn start(
         host: Arc<dyn ReconcilerHost>,
         config: config::Reconcile,
@@ -182,7 +183,7 @@ impl Reconciler {
         });
         let mut rounds = ReconcilerThread::new(Arc::clone(&shared), config, places);
         let thread = std::thread::Builder::new().name("reconcile".into()).spawn(move || {
-            // A bug in one round must not blind us for good; it is logged, and the next round comes in its time.
+            // A bug in one round must not stop the reconciler forever; it is logged, and the next round follows.
             while catch_unwind(AssertUnwindSafe(|| rounds.run())).is_err() {
                 std::thread::sleep(LOOK_WHILE_WAITING_EVERY);
             }
@@ -203,33 +204,33 @@ impl Reconciler {
         self.shared.changed.notify_one();
     }
 
-    /// Whether our hooks are installed; `None` before the first look.
+    /// Whether our hooks are installed; `None` before the first check.
     pub fn hooks(&self) -> Option<HookPresence> {
         *lock(&self.shared.hooks)
     }
 
-    /// Our hooks are not in the user's settings, and none came since that was seen.
+    /// Our hooks are not in the user's settings, and none came since that was noticed.
     pub fn hooks_are_missing(&self, last_hook_at: Option<Stamp>) -> bool {
         lock(&self.shared.hooks_lost_at).is_some_and(|lost| last_hook_at.is_none_or(|hook| hook <= lost))
     }
 
-    /// A hook's event came: its transcript is read soon. Costs the caller next to nothing.
+    /// A hook's event came: its transcript is read soon. Costs the caller almost nothing.
     pub fn heard(&self, event: HookSignal) {
         if !self.shared.host.is_here(&event.machine) {
             return;
         }
         let mut inbox = lock(&self.shared.inbox);
-        inbox.heard.push(event);
+        inbox.signals.push(event);
         // Nothing is read before this time anyway; waking the thread for every hook would cost more than reading.
         let soon = Instant::now() + LOOK_AFTER_HOOK[0];
-        if inbox.heard.len() == 1 && inbox.next_look.is_some_and(|at| at > soon) {
+        if inbox.signals.len() == 1 && inbox.next_look.is_some_and(|at| at > soon) {
             self.shared.changed.notify_one();
         }
     }
 
-    /// Whether the transcript may change what this event means, so that [`Reconciler::read_now`] comes first:
-    /// a prompt is no answer if the question was refused, a Stop without text has it in the transcript, and a session
-    /// that ends has its last answer there.
+    /// Whether the transcript may change what this event means, so that [`Reconciler::read_now`] comes first: a prompt is
+    /// not an answer if the question was refused, a Stop without text has it in the transcript, and a session that ends has
+    /// its last answer there.
     pub fn is_needed_before(&self, name: &str, event: &HookSignal) -> bool {
         match name {
             "UserPromptSubmit" => {
@@ -243,19 +244,19 @@ impl Reconciler {
         }
     }
 
-    /// What the session's transcript says up to now, or up to `limit`, to be recorded right before `event`. Reads a file: not for
-    /// the server's runtime.
+    /// What the session's transcript says up to now, or up to `limit`, to be recorded right before `event`. Reads a file: do
+    /// not call this on the server's runtime.
     pub fn read_now(&self, event: &HookSignal, limit: Option<Stamp>) -> Vec<Report> {
         let Some(watched) = self.shared.watched_for(event) else { return Vec::new() };
         let target = self.shared.host.target(&event.session_id);
         let agent = target.map_or(AgentNow { idle: true, asks: false }, |target| target.now());
-        // What the thread has not come to yet; hearing it twice does no harm.
-        let heard: Vec<HookSignal> = {
+        // Signals the thread has not processed yet; processing one twice does no harm.
+        let signals: Vec<HookSignal> = {
             let inbox = lock(&self.shared.inbox);
-            inbox.heard.iter().filter(|heard| heard.session_id == event.session_id).cloned().collect()
+            inbox.signals.iter().filter(|signal| signal.session_id == event.session_id).cloned().collect()
         };
         let mut watched = lock(&watched);
-        for event in heard {
+        for event in signals {
             watched.main.heard(event);
         }
         let now = Stamp::now();
@@ -303,7 +304,7 @@ impl ReconcilerState {
         Arc::clone(lock(&self.watches).entry(session_id.to_owned()).or_insert(watched))
     }
 
-    /// The watch of the session an event belongs to; it begins with the session's first event that names a file.
+    /// The watcher of the session an event belongs to; it begins with the session's first event that names a file.
     fn watched_for(&self, event: &HookSignal) -> Option<Arc<Mutex<WatchedSession>>> {
         if !self.host.is_here(&event.machine) {
             return None;
@@ -311,7 +312,7 @@ impl ReconcilerState {
         if let Some(watched) = self.watch(&event.session_id) {
             return Some(watched);
         }
-        // A known agent that is not watched yet (this server is young) may have had its last word before this event.
+        // A known agent that is not watched yet (this server just started) may have said its last text before this event.
         if let Some(target) = self.host.target(&event.session_id)
             && let Some(watched) = self.watched_of(&target)
         {
@@ -321,13 +322,13 @@ impl ReconcilerState {
         Some(self.keep(&event.session_id, self.begin(&event.session_id, path, event.at)))
     }
 
-    /// The watch of an agent's session.
+    /// The watcher of an agent's session.
     fn watched_of(&self, target: &WatchTarget) -> Option<Arc<Mutex<WatchedSession>>> {
         if let Some(watched) = self.watch(&target.session_id) {
             return Some(watched);
         }
         let path = target.transcript_path.clone()?;
-        // Known, but not watched: this server is younger than the agent. What came since its last sign is news.
+        // Known, but not watched: this server is younger than the agent. What came since its last activity is new.
         Some(self.keep(&target.session_id, self.begin(&target.session_id, path, target.active)))
     }
 
@@ -344,7 +345,7 @@ impl ReconcilerState {
 }
 
 impl WatchedSession {
-    /// A refused permission of a subagent shows in its own transcript only.
+    /// A subagent's refused permission shows only in its own transcript.
     fn subagents_that_ask(&mut self, target: &WatchTarget, now: Stamp) -> Vec<Report> {
         self.subagents.retain(|id, _| target.asking_subagents.iter().any(|(asking, _)| asking == id));
         let mut reports = Vec::new();

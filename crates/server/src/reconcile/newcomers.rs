@@ -1,4 +1,4 @@
-//! Clients that stand at their first dialog: in a directory that is not trusted yet the client asks before it runs any
+//! Clients that wait at their first dialog: in a directory that is not trusted yet, the client asks before it runs any
 //! hook or writes any file. All there is to see is a process.
 
 use crate::reconcile::watcher::Report;
@@ -15,10 +15,10 @@ use std::time::{Duration, Instant};
 
 /// A client in a trusted directory writes its file within this time.
 const CLIENT_FILE_WITHIN: Duration = Duration::from_millis(1500);
-/// One that did not ask by then is something else.
+/// A process that did not ask by then is something else.
 const FORGET_AFTER: Duration = Duration::from_secs(3600);
 
-/// Clients that nothing is known about but their process.
+/// Clients of which only the process is known.
 #[derive(Default)]
 pub(super) struct TrustDialogs {
     newcomers: Newcomers,
@@ -26,7 +26,7 @@ pub(super) struct TrustDialogs {
 }
 
 impl TrustDialogs {
-    /// The clients that ask whether to trust their directory, each told once. `known`: whether anything else told.
+    /// The clients that ask whether to trust their directory, each returned once. `known`: whether anything else is known.
     pub(super) fn look(&mut self, config: &Path, known: impl Fn(Process) -> bool) -> Vec<Report> {
         for process in self.newcomers.look() {
             self.waiting.insert(process, Instant::now());
@@ -44,20 +44,20 @@ impl TrustDialogs {
                     reports.extend(asks(*client, &place));
                     false
                 }
-                // Another user's configuration, or one that is about to write its file.
+                // Another user's configuration, or a client that is about to write its file.
                 None => since.elapsed() < 4 * CLIENT_FILE_WITHIN,
             }
         });
         reports
     }
 
-    /// Whether some process has to be looked at again soon.
+    /// Whether some process has to be checked again soon.
     pub(super) fn waits(&self) -> bool {
         !self.waiting.is_empty()
     }
 }
 
-/// An agent that needs its user. It has no session yet; when it gets one, its process tells that it is the same.
+/// An agent that needs its user. It has no session yet; when it gets one, its process shows that it is the same agent.
 fn asks(client: Process, place: &Path) -> Vec<Report> {
     let at = Stamp::now();
     let session_id = format!("pid-{}-{}", client.pid, client.start);
@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_directory_is_trusted_with_all_below_it() {
+    fn a_trusted_directory_includes_all_below_it() {
         let home = tempfile::tempdir().unwrap();
         let config = home.path().join(".claude");
         assert!(!is_trusted(&config, Path::new("/srv/app")));

@@ -1,5 +1,5 @@
-//! What only the screen shows: the permission mode after Shift+Tab, which the client writes nowhere. Panes of tmux can be
-//! read. That costs a process, so it is done only while somebody looks at the board, and never in the reconciler's way.
+//! What only the screen shows: the permission mode after Shift+Tab, which the client writes nowhere. tmux panes can be
+//! read. That costs a process, so it is done only while somebody looks at the board, and in a separate thread.
 
 use crate::reconcile::watcher::Report;
 use crate::reconcile::{ReconcilerState, WatchTarget, lock};
@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 /// How often screens are read while somebody looks.
 const READ_SCREENS_EVERY: Duration = Duration::from_millis(1500);
-/// Somebody who asked this long ago has stopped looking.
+/// After this long without a request, nobody is looking any longer.
 const VIEWED_FOR: Duration = Duration::from_secs(4);
 
 /// Whether somebody looks at the board.
@@ -38,7 +38,7 @@ impl Viewers {
         self.came.notify_one();
     }
 
-    /// Until somebody looks; `false` when the server ends.
+    /// Waits until somebody looks; `false` when the server ends.
     fn wait(&self) -> bool {
         let mut last = lock(&self.last);
         while !self.stop.load(Ordering::Relaxed) && last.is_none_or(|last| last.elapsed() > VIEWED_FOR) {
@@ -59,7 +59,7 @@ impl Viewers {
     }
 }
 
-/// The thread: reads the screens of all agents in tmux, as long as somebody looks.
+/// The thread: reads the screens of all agents in tmux while somebody looks.
 pub(super) fn run(shared: &Arc<ReconcilerState>) {
     while shared.viewers.wait() {
         let targets = shared.host.targets();
@@ -76,7 +76,7 @@ pub(super) fn run(shared: &Arc<ReconcilerState>) {
     }
 }
 
-/// The modes that are others than we know.
+/// The modes that differ from those we know.
 fn modes(socket: Option<&str>, targets: &[&WatchTarget]) -> Vec<Report> {
     let panes: Vec<&str> =
         targets.iter().filter_map(|target| Some(target.pane.as_ref()?.id.as_str())).collect();
@@ -85,7 +85,7 @@ fn modes(socket: Option<&str>, targets: &[&WatchTarget]) -> Vec<Report> {
         let (pane, client) = (target.pane.as_ref()?, target.client?);
         let screen = screens.iter().find(|screen| screen.pane == pane.id)?;
         let mode = mode_on(&screen.text).filter(|mode| Some(*mode) != target.permission_mode.as_deref())?;
-        // The pane may be somebody else's by now.
+        // The pane may belong to another process by now.
         if !headspace_platform::process::descends(client.pid, screen.pid) {
             return None;
         }
@@ -104,7 +104,7 @@ fn modes(socket: Option<&str>, targets: &[&WatchTarget]) -> Vec<Report> {
     targets.iter().filter_map(news).collect()
 }
 
-/// What the line below the prompt says, by the words the client shows for each mode.
+/// The client's words for each mode, in the line below the prompt.
 const MODES: &[(&str, &str)] = &[
     ("accept edits on", "acceptEdits"),
     ("plan mode on", "plan"),
@@ -114,8 +114,8 @@ const MODES: &[(&str, &str)] = &[
     ("manual mode on", "default"),
 ];
 
-/// The mode a screen shows. Only the last lines count, and only behind the sign the client puts before it: what is said
-/// in the conversation means nothing.
+/// The mode a screen shows. Only the last lines count, and only after the sign the client puts before it: text in the
+/// conversation is ignored.
 fn mode_on(screen: &str) -> Option<&'static str> {
     let lines: Vec<&str> = screen.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     let below = lines.iter().rposition(|line| line.starts_with('─')).map_or(0, |rule| rule + 1);
@@ -128,7 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_mode_is_read_below_the_prompt_and_nowhere_else() {
+    fn the_mode_is_read_only_below_the_prompt() {
         let screen =
             |line: &str| format!("● plan mode on\n⏸ plan mode on\n────────\n❯ \n────────\n  {line}\n\n");
         for (line, mode) in [

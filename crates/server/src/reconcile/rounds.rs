@@ -1,4 +1,4 @@
-//! What the reconciler's thread does, round after round.
+//! The reconciler's thread: what it does, round after round. Begin with [`ReconcilerThread::run`].
 
 use crate::http::status::Mode;
 use crate::log;
@@ -23,65 +23,65 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
-/// A busy agent is looked at this often, whatever is configured for the rest; oftener if that is.
+/// A busy agent is checked this often, whatever is configured for the rest; more often if that is shorter.
 const BUSY_PACE: f64 = 2.0;
-/// After a hook: most lines are there by the first, the last words of a turn by the second.
+/// After a hook: most lines are written by the first time, the last text of a turn by the second.
 pub(super) const LOOK_AFTER_HOOK: [Duration; 2] = [Duration::from_millis(50), Duration::from_millis(1000)];
-/// While something is held back, or a client may be gone.
+/// While a report is held back, or a client may be gone.
 pub(super) const LOOK_WHILE_WAITING_EVERY: Duration = Duration::from_millis(500);
-/// How often the processes of clients are felt for: a killed one is noticed within a second.
+/// How often the processes of clients are checked: a killed one is noticed within a second.
 const CHECK_PROCESSES_EVERY: Duration = Duration::from_millis(400);
-/// A client that looks gone is looked at again after this.
+/// A client that looks gone is checked again after this.
 const RECHECK_GONE_AFTER: Duration = Duration::from_millis(320);
-/// A transcript that is written to is read this much later, once for all lines of a burst.
+/// A transcript is read this much later than it is written, once for all lines of a burst.
 const READ_BURST_AFTER: Duration = Duration::from_millis(40);
-/// After the hook of a turn's end the client is idle within moments. One that is still busy then goes on: a prompt was
-/// queued, or a hook of the user's said so.
+/// After the hook of a turn's end the client is idle within moments. One that is still busy then continues: a prompt was
+/// queued, or a user's hook said so.
 const STILL_BUSY_AFTER: Duration = Duration::from_millis(500);
-/// Where the system does not tell which files changed, they are looked at this often.
+/// Where the system does not report which files changed, they are checked this often.
 const POLL_FILES_EVERY: Duration = Duration::from_secs(1);
-/// What hooks spooled before this server started is recorded first; but not for longer than this.
+/// What hooks spooled before this server started is recorded first; but wait no longer than this.
 const SPOOL_READ_WITHIN: Duration = Duration::from_secs(10);
-/// How long clients take to read changed settings.
+/// How long clients take to reload changed settings.
 const CLIENT_RELOADS_WITHIN: Duration = Duration::from_secs(3);
-/// How often the end of a turn waits for hooks that are in the spool.
+/// How often the end of a turn waits for hooks in the spool.
 const MAX_WAITS_FOR_SPOOL: u8 = 8;
-/// A session that is nobody's current one any more is watched so much longer: its last lines come late.
+/// A session that is not current in any agent is watched this much longer: its last lines come late.
 const WATCH_LEFT_SESSION_FOR: Duration = Duration::from_secs(5);
 
-/// A configured time; whatever is no useful number means the shortest or the longest we do.
+/// A configured time; anything that is not a useful number becomes the shortest or the longest we support.
 pub(super) fn seconds(value: f64) -> Duration {
     Duration::from_secs_f64(if value.is_nan() { BUSY_PACE } else { value.clamp(0.1, 1e9) })
 }
 
-/// What the thread does, round after round.
+/// The state of the thread.
 pub(super) struct ReconcilerThread {
     shared: Arc<ReconcilerState>,
     config: config::Reconcile,
     places: Places,
     files: FileEvents,
     clients: ClientFiles,
-    /// Changes of clients' files that have to stand for a moment.
+    /// Changes of clients' files that have to last for a moment.
     settling: HashMap<u32, Settling>,
-    /// Clients whose turn was said to be over.
+    /// Clients whose turn was reported to be over.
     stopped: Vec<Stopped>,
-    /// Those that ran at the last round.
+    /// Those that were running in the last round.
     running: Vec<ClientProcess>,
-    next_pulse: Instant,
+    next_process_check: Instant,
     started: Instant,
     trust_dialogs: TrustDialogs,
     discovery: Discovery,
     liveness: Liveness,
-    /// Sessions to look at besides, and when.
+    /// Sessions to read additionally, and when.
     soon: HashMap<String, Vec<Instant>>,
-    /// Sessions watched that are nobody's any more, and since when.
-    left: HashMap<String, Instant>,
+    /// Watched sessions that no agent has any longer, and since when.
+    abandoned: HashMap<String, Instant>,
     round: u64,
     next_round: Instant,
     quiet_round: Option<Instant>,
 }
 
-/// A change of a client's file on its way to become an event.
+/// A change of a client's file before it becomes an event.
 #[derive(Clone, Copy)]
 struct Settling {
     due: Instant,
@@ -96,7 +96,7 @@ struct Stopped {
 
 /// What woke the thread.
 struct News {
-    heard: Vec<HookSignal>,
+    signals: Vec<HookSignal>,
     files: HashSet<PathBuf>,
 }
 
@@ -119,14 +119,14 @@ impl ReconcilerThread {
             settling: HashMap::new(),
             stopped: Vec::new(),
             running: Vec::new(),
-            next_pulse: Instant::now() + CHECK_PROCESSES_EVERY,
+            next_process_check: Instant::now() + CHECK_PROCESSES_EVERY,
             started: Instant::now(),
             trust_dialogs: TrustDialogs::default(),
             discovery: Discovery::new(places.projects()),
             places,
             liveness: Liveness::default(),
             soon: HashMap::new(),
-            left: HashMap::new(),
+            abandoned: HashMap::new(),
             round: 0,
             next_round: Instant::now(),
             quiet_round: None,
@@ -135,35 +135,35 @@ impl ReconcilerThread {
 
     pub(super) fn run(&mut self) {
         while let Some(news) = self.wait() {
-            for event in news.heard {
-                self.hear(event);
+            for event in news.signals {
+                self.take_signal(event);
             }
             self.files_changed(&news.files);
-            self.attend_due();
-            self.look_after_stops();
+            self.read_due_sessions();
+            self.check_stopped_clients();
             self.report_settled();
-            self.feel_for_pulses();
+            self.check_processes();
             if Instant::now() >= self.next_round {
                 self.look_at_all();
             }
         }
     }
 
-    /// The moment something has to be done without any news.
+    /// When something has to be done even if nothing happens.
     fn due(&self) -> Instant {
         let soon = self.soon.values().flatten().copied();
         let settling = self.settling.values().map(|settling| settling.due);
         let stopped = self.stopped.iter().map(|stopped| stopped.look_at);
-        let pulse = (!self.running.is_empty()).then_some(self.next_pulse);
+        let process_check = (!self.running.is_empty()).then_some(self.next_process_check);
         soon.chain(settling)
             .chain(stopped)
-            .chain(pulse)
+            .chain(process_check)
             .chain([self.next_round])
             .min()
             .unwrap_or(self.next_round)
     }
 
-    /// Until there is something to do; `None` when the server ends.
+    /// Waits until there is something to do; `None` when the server ends.
     fn wait(&self) -> Option<News> {
         let mut inbox = lock(&self.shared.inbox);
         while !inbox.spool_read && !inbox.stop && self.started.elapsed() < SPOOL_READ_WITHIN {
@@ -175,7 +175,7 @@ impl ReconcilerThread {
                 .0;
         }
         let due = self.due();
-        while inbox.heard.is_empty() && inbox.files.is_empty() && !inbox.stop {
+        while inbox.signals.is_empty() && inbox.files.is_empty() && !inbox.stop {
             let Some(left) = due.checked_duration_since(Instant::now()).filter(|left| !left.is_zero()) else {
                 break;
             };
@@ -183,20 +183,20 @@ impl ReconcilerThread {
             inbox = self.shared.changed.wait_timeout(inbox, left).unwrap_or_else(PoisonError::into_inner).0;
         }
         (!inbox.stop).then(|| News {
-            heard: std::mem::take(&mut inbox.heard),
+            signals: std::mem::take(&mut inbox.signals),
             files: std::mem::take(&mut inbox.files),
         })
     }
 
-    fn hear(&mut self, event: HookSignal) {
+    fn take_signal(&mut self, event: HookSignal) {
         if event.ends_turn() {
             let look_at = Instant::now() + STILL_BUSY_AFTER;
             let clients = self.clients.running(&event.session_id).into_iter();
             self.stopped.extend(clients.map(|pid| Stopped { pid, look_at, stop_at: event.at }));
         }
         if let Some(watched) = self.shared.watched_for(&event) {
-            self.left.remove(&event.session_id);
-            // The first look is not put off by the next hook, the last one is.
+            self.abandoned.remove(&event.session_id);
+            // The first read is not delayed by the next hook, the last one is.
             let [first, last] = LOOK_AFTER_HOOK.map(|wait| Instant::now() + wait);
             let times = self.soon.entry(event.session_id.clone()).or_default();
             times.retain(|time| *time <= first);
@@ -208,7 +208,7 @@ impl ReconcilerThread {
         }
     }
 
-    /// Files of the client were written. Whether something in them changed shows when they are read.
+    /// Files of the client were written. Reading them shows whether something changed.
     fn files_changed(&mut self, files: &HashSet<PathBuf>) {
         if files.is_empty() {
             return;
@@ -234,7 +234,7 @@ impl ReconcilerThread {
         }
     }
 
-    /// Reads the clients' files that changed; what they say is reported when it has stood for a moment.
+    /// Reads the clients' files that changed; what they say is reported when it has lasted for a moment.
     fn look_at_clients(&mut self) {
         for pid in self.clients.look() {
             let Some(note) = self.clients.note(pid) else { continue };
@@ -245,7 +245,7 @@ impl ReconcilerThread {
         }
     }
 
-    /// Whether hooks tell what this session does.
+    /// Whether hooks report what this session does.
     fn hooks_speak(&self, session_id: &str) -> bool {
         match self.shared.watch(session_id) {
             Some(watched) => lock(&watched).main.hooks_speak(),
@@ -268,16 +268,16 @@ impl ReconcilerThread {
         }
     }
 
-    /// A client's file as an event, after what its transcript says.
+    /// Reports a client's file as an event, after what its transcript says.
     fn report_client(&mut self, note: &Note, settling: Settling) {
         let Some(client) = note.writer().map(ClientProcess::from) else { return };
         let Some(pid) = note.pid else { return };
-        // A client that starts writes no status at first, and may not know its session yet.
+        // A starting client writes no status at first, and may not know its session yet.
         let Some(status) = client_files::status(note) else { return };
         let Some(target) = self.shared.host.target_of(client) else {
             return self.found_by_file(note, client);
         };
-        // Older clients do not rewrite the session's id, and of those that do the hook tells it better.
+        // Older clients do not update the session's id, and for the others the hook reports it better.
         if target.session_id != note.session_id && self.hooks_speak(&target.session_id) {
             return;
         }
@@ -292,7 +292,7 @@ impl ReconcilerThread {
             if rests && let Some(watched) = self.shared.watched_of(&target) {
                 lock(&watched).main.client_rests();
             }
-            self.attend(&note.session_id, Some(&target));
+            self.read_session(&note.session_id, Some(&target));
         }
         let transcript = self.transcript_of(note);
         self.shared.record(vec![client_files::report(note, client, transcript.as_deref(), None)]);
@@ -305,7 +305,7 @@ impl ReconcilerThread {
         path.is_file().then_some(path)
     }
 
-    /// A client that no hook told of: it is older than the installation, or runs without our hooks.
+    /// A client that no hook reported: it is older than the installation, or runs without our hooks.
     fn found_by_file(&mut self, note: &Note, client: ClientProcess) {
         let now = Stamp::now();
         let transcript = self.transcript_of(note);
@@ -334,8 +334,8 @@ impl ReconcilerThread {
         self.next_round = Instant::now();
     }
 
-    /// A client that is still busy though its turn was said to be over goes on with something.
-    fn look_after_stops(&mut self) {
+    /// A client that is still busy though its turn was reported to be over continues with something.
+    fn check_stopped_clients(&mut self) {
         let now = Instant::now();
         let (due, later): (Vec<Stopped>, Vec<Stopped>) =
             std::mem::take(&mut self.stopped).into_iter().partition(|stopped| stopped.look_at <= now);
@@ -352,7 +352,7 @@ impl ReconcilerThread {
             let target = self.shared.host.target_of(client);
             let idle = target.is_some_and(|target| target.idle && target.session_id == note.session_id);
             if busy && idle && since <= stop_at {
-                // It never ceased: whatever it writes from now on is newer.
+                // It never stopped: whatever it writes from now on is newer.
                 let went_on = stop_at.plus(Duration::from_millis(1));
                 let report = client_files::report(&note, client, None, Some(went_on));
                 self.shared.record(vec![report]);
@@ -360,20 +360,20 @@ impl ReconcilerThread {
         }
     }
 
-    /// Looks at all as soon as a client is not there any more.
-    fn feel_for_pulses(&mut self) {
+    /// Starts a full round as soon as a client's process is gone.
+    fn check_processes(&mut self) {
         let now = Instant::now();
-        if now < self.next_pulse {
+        if now < self.next_process_check {
             return;
         }
-        self.next_pulse = now + CHECK_PROCESSES_EVERY;
-        // Whether the pid is taken is enough here; the round looks closely.
+        self.next_process_check = now + CHECK_PROCESSES_EVERY;
+        // Whether the pid exists is enough here; the round checks closely.
         if self.running.iter().any(|client| !process::exists(client.pid)) {
             self.next_round = now;
         }
     }
 
-    fn attend_due(&mut self) {
+    fn read_due_sessions(&mut self) {
         let now = Instant::now();
         let mut due = Vec::new();
         self.soon.retain(|session_id, times| {
@@ -386,12 +386,12 @@ impl ReconcilerThread {
         });
         for session_id in due {
             let target = self.shared.host.target(&session_id);
-            self.attend(&session_id, target.as_ref());
+            self.read_session(&session_id, target.as_ref());
         }
     }
 
-    /// Reads a session's transcript and hands in what it says.
-    fn attend(&mut self, session_id: &str, target: Option<&WatchTarget>) {
+    /// Reads a session's transcript and submits what it says.
+    fn read_session(&mut self, session_id: &str, target: Option<&WatchTarget>) {
         let watched = match target {
             Some(target) => self.shared.watched_of(target),
             None => self.shared.watch(session_id),
@@ -413,7 +413,7 @@ impl ReconcilerThread {
             self.soon.entry(session_id.to_owned()).or_default().push(Instant::now() + wait);
         }
         if !reports.is_empty() {
-            // Put in line while it is locked: whoever reads this transcript next hands in later.
+            // Submitted while it is locked: whoever reads this transcript next submits later.
             let submitted = self.shared.host.submit(reports);
             drop(watched);
             self.shared.host.confirm(submitted);
@@ -436,9 +436,9 @@ impl ReconcilerThread {
         let targets = self.shared.host.targets();
         for target in &targets {
             if target.busy || quiet {
-                self.attend(&target.session_id, Some(target));
+                self.read_session(&target.session_id, Some(target));
             }
-            self.look_for_client(target, now);
+            self.check_client(target, now);
         }
         self.liveness.forget_others(self.round);
         self.running = targets.iter().filter_map(|target| target.client).collect();
@@ -448,12 +448,12 @@ impl ReconcilerThread {
             let submitted = self.shared.host.submit(found);
             self.shared.host.confirm(submitted);
         }
-        self.look_at_the_door();
+        self.look_for_trust_dialogs();
         self.follow(&targets);
         if quiet || self.discovery.waits() {
             self.discover(now);
         }
-        self.drop_left(&targets);
+        self.drop_abandoned(&targets);
         let busy_pace = [self.config.polling_interval_with_hooks, self.config.polling_interval_fallback]
             .into_iter()
             .fold(BUSY_PACE, f64::min);
@@ -467,14 +467,14 @@ impl ReconcilerThread {
             POLL_FILES_EVERY
         };
         if self.liveness.uncertain() {
-            // One that is certainly gone is not felt for.
+            // A client that is already known to be gone is not checked again before the next round.
             self.running.clear();
         }
         self.next_round = Instant::now() + seconds(busy_pace).min(pace);
     }
 
-    /// Clients that ask something before they have a session.
-    fn look_at_the_door(&mut self) {
+    /// Looks for clients that ask something before they have a session.
+    fn look_for_trust_dialogs(&mut self) {
         let (clients, host) = (&self.clients, &self.shared.host);
         let known = |process: Process| {
             clients.note(process.pid).is_some() || host.target_of(process.into()).is_some()
@@ -485,7 +485,7 @@ impl ReconcilerThread {
         }
     }
 
-    /// What the system is to tell about: the clients' files, the settings, and the transcripts of all who live.
+    /// What the system should watch: the clients' files, the settings, and the transcripts of all living agents.
     fn follow(&mut self, targets: &[WatchTarget]) {
         let mut wanted: HashSet<PathBuf> =
             targets.iter().filter_map(|target| target.transcript_path.clone()).collect();
@@ -498,7 +498,7 @@ impl ReconcilerThread {
         let now = self.places.settings.look();
         let before = lock(&self.shared.hooks).replace(now);
         if before != Some(now) {
-            // A client reads its settings again within moments; until then its hooks still come.
+            // A client reloads its settings within moments; until then its hooks still come.
             let since =
                 if before.is_some() { Stamp::now().plus(CLIENT_RELOADS_WITHIN) } else { Stamp::now() };
             *lock(&self.shared.hooks_lost_at) = Some(since).filter(|_| now != HookPresence::Installed);
@@ -518,13 +518,13 @@ impl ReconcilerThread {
         }
     }
 
-    fn look_for_client(&mut self, target: &WatchTarget, now: Stamp) {
+    fn check_client(&mut self, target: &WatchTarget, now: Stamp) {
         let Some(client) = target.client else { return };
         if !self.liveness.has_gone(client, target.busy, now, self.round) {
             return;
         }
-        // Its last words first.
-        self.attend(&target.session_id, Some(target));
+        // Its last texts first.
+        self.read_session(&target.session_id, Some(target));
         self.shared.record(vec![Report {
             name: observed::PROCESS_GONE,
             session_id: target.session_id.clone(),
@@ -541,7 +541,7 @@ impl ReconcilerThread {
         if found.is_empty() {
             return;
         }
-        // No hook will say when they end, so their processes are looked for now.
+        // No hook will report when they end, so their processes are looked up now.
         let running = clients::running();
         let mut taken: HashSet<u32> =
             host.targets().iter().filter_map(|target| Some(target.client?.pid)).collect();
@@ -573,16 +573,16 @@ impl ReconcilerThread {
         }
     }
 
-    /// Sessions that are over or left behind are not watched for ever.
-    fn drop_left(&mut self, targets: &[WatchTarget]) {
+    /// Sessions that are over or abandoned are not watched forever.
+    fn drop_abandoned(&mut self, targets: &[WatchTarget]) {
         let mut watches = lock(&self.shared.watches);
         let current: HashSet<&str> = targets.iter().map(|target| target.session_id.as_str()).collect();
-        self.left.retain(|session_id, _| !current.contains(session_id.as_str()));
+        self.abandoned.retain(|session_id, _| !current.contains(session_id.as_str()));
         watches.retain(|session_id, _| {
             current.contains(session_id.as_str())
-                || self.left.entry(session_id.clone()).or_insert_with(Instant::now).elapsed()
+                || self.abandoned.entry(session_id.clone()).or_insert_with(Instant::now).elapsed()
                     < WATCH_LEFT_SESSION_FOR
         });
-        self.left.retain(|session_id, _| watches.contains_key(session_id));
+        self.abandoned.retain(|session_id, _| watches.contains_key(session_id));
     }
 }

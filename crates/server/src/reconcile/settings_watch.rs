@@ -1,4 +1,4 @@
-//! Whether the user's settings.json still has our hooks. Other tools rewrite that file, and a client without our
+//! Checks whether the user's settings.json still has our hooks. Other tools rewrite that file, and a client without our
 //! hooks looks like a client that does nothing.
 
 use headspace_hooks::client_settings::{locate, merge};
@@ -45,12 +45,12 @@ impl SettingsWatch {
         SettingsWatch { path, program, seen: None, said: HookPresence::Missing }
     }
 
-    /// Whether this is the file, as its directory or that of a link names it.
+    /// Whether this path is the file, directly or as the target of a link.
     pub fn is(&self, path: &Path) -> bool {
         path == self.path || Some(path) == self.target().as_deref()
     }
 
-    /// The directory of the file itself where the path is a link: it is rewritten there.
+    /// The directory of the actual file if the path is a link: it is rewritten there.
     pub fn directory(&self) -> Option<PathBuf> {
         Some(self.target()?.parent()?.to_owned())
     }
@@ -110,7 +110,7 @@ mod tests {
             (OURS, HookPresence::Installed),
         ] {
             std::fs::write(&path, text).unwrap();
-            // Two writes may share a time stamp; a user's do not.
+            // Two writes may share a timestamp; a user's do not.
             settings.seen = None;
             assert_eq!(settings.look(), said, "{text}");
             assert_eq!(settings.look(), said, "{text}");

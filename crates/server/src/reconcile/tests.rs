@@ -5,14 +5,14 @@ use serde_json::{Value, json};
 use std::io::Write;
 use std::time::Duration;
 
-/// A server of one agent: what the reconciler hands in is kept, and nothing comes of it.
+/// A server with one agent: keeps what the reconciler submits, and does nothing with it.
 struct Stage {
     dir: tempfile::TempDir,
     targets: Mutex<Vec<WatchTarget>>,
     last_hook: Mutex<Option<Stamp>>,
     reports: Mutex<Vec<Report>>,
     came: Condvar,
-    /// While it is, nothing is stored.
+    /// While this is set, nothing is stored.
     disk_full: Mutex<bool>,
 }
 
@@ -64,7 +64,7 @@ const QUICK: config::Reconcile = config::Reconcile {
     polling_interval_fallback: 0.1,
     fallback_timeout: 300.0,
 };
-/// Nothing is looked at by itself for the length of a test, but for the first round.
+/// The reconciler does nothing by itself during a test, except for the first round.
 const NEVER: config::Reconcile = config::Reconcile {
     polling_interval_with_hooks: 1e6,
     polling_interval_fallback: 1e6,
@@ -147,12 +147,12 @@ impl Stage {
     }
 }
 
-fn heard(name: &str, path: &std::path::Path) -> HookSignal {
+fn signal(name: &str, path: &std::path::Path) -> HookSignal {
     HookSignal::new(name, "s", Stamp::now(), &json!({"transcript_path": path}))
 }
 
 #[test]
-fn a_busy_agents_esc_is_seen_without_any_hook() {
+fn esc_of_a_busy_agent_is_seen_without_any_hook() {
     let stage = Stage::new();
     stage.set_target(stage.target_for(true));
     let _reconciler = stage.start(QUICK);
@@ -163,16 +163,16 @@ fn a_busy_agents_esc_is_seen_without_any_hook() {
 }
 
 #[test]
-fn a_hook_has_its_transcript_read_soon() {
+fn a_transcript_is_read_soon_after_a_hook() {
     let stage = Stage::new();
     let reconciler = stage.start(NEVER);
-    reconciler.heard(heard("UserPromptSubmit", &stage.path()));
+    reconciler.heard(signal("UserPromptSubmit", &stage.path()));
     stage.interrupt();
     stage.wait_for(observed::INTERRUPTED);
 }
 
 #[test]
-fn a_path_of_another_machine_is_not_looked_at() {
+fn a_path_on_another_machine_is_not_read() {
     let stage = Stage::new();
     let reconciler = stage.start(NEVER);
     stage.interrupt();
@@ -185,28 +185,28 @@ fn a_path_of_another_machine_is_not_looked_at() {
 }
 
 #[test]
-fn what_the_transcript_says_can_be_had_at_once() {
+fn the_transcript_can_be_read_at_once() {
     let stage = Stage::new();
     let mut target = stage.target_for(true);
     target.asks = true;
     stage.set_target(target);
     let reconciler = stage.start(NEVER);
-    reconciler.heard(heard("PermissionRequest", &stage.path()));
+    reconciler.heard(signal("PermissionRequest", &stage.path()));
     stage.interrupt();
-    let prompt = heard("UserPromptSubmit", &stage.path());
+    let prompt = signal("UserPromptSubmit", &stage.path());
     assert!(reconciler.is_needed_before("UserPromptSubmit", &prompt));
-    // The thread may have been quicker; between them the line is told once.
+    // The thread may have been faster; between them the line is reported once.
     let mut own = Vec::new();
-    let mut told = || {
+    let mut interrupts = || {
         own.extend(reconciler.read_now(&prompt, None));
         let all = own.iter().cloned().chain(lock(&stage.reports).clone());
         all.filter(|report: &Report| report.name == observed::INTERRUPTED).count()
     };
     let deadline = std::time::Instant::now() + Duration::from_secs(10);
-    while told() == 0 && std::time::Instant::now() < deadline {
+    while interrupts() == 0 && std::time::Instant::now() < deadline {
         std::thread::sleep(Duration::from_millis(5));
     }
-    assert_eq!(told(), 1);
+    assert_eq!(interrupts(), 1);
     let stop = HookSignal::new("Stop", "s", Stamp::now(), &json!({}));
     assert!(reconciler.is_needed_before("Stop", &stop));
     let stop = HookSignal::new("Stop", "s", Stamp::now(), &json!({"last_assistant_message": "Done."}));
@@ -214,7 +214,7 @@ fn what_the_transcript_says_can_be_had_at_once() {
 }
 
 #[test]
-fn a_session_nobody_reported_is_found() {
+fn a_session_that_no_hook_reported_is_found() {
     let stage = Stage::new();
     stage.write(
         "user",
@@ -228,7 +228,7 @@ fn a_session_nobody_reported_is_found() {
 
 #[cfg(unix)]
 #[test]
-fn a_client_that_is_gone_is_told_after_its_last_words() {
+fn a_client_that_is_gone_is_reported_after_its_last_texts() {
     let stage = Stage::new();
     let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
     let mut target = stage.target_for(false);
@@ -260,7 +260,7 @@ fn a_subagents_refusal_is_seen_in_its_own_transcript() {
 }
 
 #[test]
-fn nonsense_for_a_pace_is_no_pace_at_all() {
+fn nonsense_for_an_interval_becomes_a_valid_interval() {
     for value in [f64::NAN, f64::NEG_INFINITY, -1.0, 0.0, f64::INFINITY] {
         let pace = rounds::seconds(value);
         assert!(pace >= Duration::from_millis(100) && pace < Duration::from_secs(2_000_000_000), "{value}");
@@ -269,7 +269,7 @@ fn nonsense_for_a_pace_is_no_pace_at_all() {
 
 /// A hook that waits for its transcript must not wait for the disk too.
 #[test]
-fn a_transcript_can_be_read_while_the_store_takes_nothing() {
+fn a_transcript_can_be_read_while_the_store_is_blocked() {
     let stage = Stage::new();
     stage.set_target(stage.target_for(true));
     *lock(&stage.disk_full) = true;

@@ -1,8 +1,8 @@
-//! A database that has grown too big lets its oldest events go, whosever they are.
+//! When a database has grown too big, deletes its oldest events, whatever agent they belong to.
 //!
-//! A session of weeks is no reason to keep everything, and its agent must stay what it is. So every event that goes is
-//! put through the engine once more, and what comes of it is kept as the base that a replay begins with. The base and the
-//! events that are left give the agents to the byte as all events did.
+//! A session that runs for weeks is not a reason to keep everything, and its agent must not change. So every event that
+//! is deleted is applied to the engine again, and the result is stored as the base that a replay begins with. The base
+//! and the remaining events give exactly the same agents as all events did.
 
 use crate::retention::prune::{self, GoOn, Leftovers, Space};
 use crate::{flag, queries, replay, write};
@@ -11,40 +11,40 @@ use headspace_core::engine::{Agent, World};
 use rusqlite::Connection;
 use std::collections::{BTreeSet, HashSet};
 
-/// Events deleted between two looks at the size.
+/// Events deleted between two checks of the size.
 const EVENTS_PER_LOOK: usize = 10;
-/// The newest events stay, however little room there is.
+/// The newest events are kept, however little space there is.
 const NEWEST_KEPT: i64 = 20;
-/// So many steps of the stream stay, if only for a moment's absence.
+/// How many messages of the stream are kept at least, for clients that are briefly disconnected.
 const MIN_CHANGES_KEPT: i64 = 1000;
 
-/// Deletes until what is left fits, in steps.
+/// Deletes until the rest fits, in steps.
 #[derive(Debug)]
 pub struct CutBySize {
     goal: u64,
     base: Base,
     remains: Leftovers,
-    /// Events the engine fails on, which it did not when they came.
+    /// Events the engine fails on now, though it did not when they came.
     failing: HashSet<i64>,
     /// The last step failed because of such an event, which is known now: it is worth trying again.
     pub goes_on_after: bool,
-    /// More could go if its rows were written.
+    /// More could be deleted if its rows were written.
     pub wants_rows: bool,
     done: bool,
-    /// Done, and what must stay is more than fits.
+    /// Done, but what must be kept is more than fits.
     pub in_vain: bool,
     pub deleted: u64,
 }
 
 #[derive(Debug)]
 enum Base {
-    /// Documents read so far: with thousands of agents that takes its time, too.
+    /// Documents read so far: with thousands of agents this takes time, too.
     Reading(Vec<Agent>),
     Read(Box<World>),
 }
 
 impl CutBySize {
-    /// Until the database holds no more than `goal` bytes.
+    /// Deletes until the database holds no more than `goal` bytes.
     pub fn to(goal: u64) -> CutBySize {
         CutBySize {
             goal,
@@ -63,8 +63,8 @@ impl CutBySize {
         self.done
     }
 
-    /// Goes on as long as it may, and until `owed` bytes are free, inside the caller's transaction. Only events
-    /// whose rows are written may go.
+    /// Continues as long as it may, and until `owed` bytes are free, inside the caller's transaction. Only events whose
+    /// rows are written may be deleted.
     pub fn step(&mut self, db: &Connection, owed: u64, go_on: GoOn) -> Result<()> {
         (self.goes_on_after, self.wants_rows) = (false, false);
         if let Base::Reading(agents) = &mut self.base {
@@ -89,12 +89,12 @@ impl CutBySize {
                 break;
             }
             let oldest = queries::replay(db, 0, EVENTS_PER_LOOK)?;
-            // As many as there are events, or the stream's would outlive what it tells of.
+            // As many as there are events, or the stream would outlive the events it is about.
             let events = oldest.first().map_or(0, |(event, _)| marks.event - event.id);
             let changes = events.clamp(MIN_CHANGES_KEPT, prune::CHANGES_KEPT);
             let mut surplus = 0;
             for _ in 0..EVENTS_PER_LOOK {
-                // An event may leave many of them: they have to go faster than they come.
+                // One event may cause many of them: they must be deleted faster than they come.
                 let some = prune::changes(db, marks.seq - changes)?;
                 surplus += some;
                 if some < prune::ROWS_PER_READ {
@@ -105,12 +105,12 @@ impl CutBySize {
             for (event, flags) in oldest.into_iter().take_while(|(event, _)| event.id <= last) {
                 if flags & flag::UNPROJECTED == 0 && !self.failing.contains(&event.id) {
                     let Some(outcome) = replay::again(world, &event) else {
-                        // Nobody knows what the world is now: everything of this step is taken back.
+                        // The state of the world is unknown now: everything in this step is rolled back.
                         self.failing.insert(event.id);
                         self.goes_on_after = true;
                         self.base = Base::Reading(Vec::new());
                         self.deleted = deleted;
-                        anyhow::bail!("the engine fails on event {}", event.id);
+                        anyhow::bail!("could not apply event {} again: the engine failed on it", event.id);
                     };
                     touched.extend(outcome.agent_id);
                     touched.extend(outcome.touched);
@@ -142,7 +142,7 @@ impl CutBySize {
     }
 }
 
-/// Reads further documents of the base, at least `owed` bytes; `true`: all are read.
+/// Reads more documents of the base, at least `owed` bytes; `true`: all are read.
 fn read_base(db: &Connection, agents: &mut Vec<Agent>, owed: u64, go_on: GoOn) -> Result<bool> {
     let mut query = db.prepare_cached("SELECT doc FROM base WHERE id > ?1 ORDER BY id")?;
     let mut rows = query.query([agents.last().map_or(0, |agent| agent.id)])?;
@@ -164,7 +164,7 @@ mod tests {
     use crate::schema;
     use serde_json::json;
 
-    /// Two sessions in one directory after each other, and one elsewhere, with everything a base has to remember.
+    /// Two consecutive sessions in one directory, and one elsewhere, with everything a base has to remember.
     fn database(events: i64) -> Connection {
         let mut db = Connection::open_in_memory().unwrap();
         schema::migrate(&mut db).unwrap();
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn wherever_it_is_cut_the_rest_tells_the_same() {
+    fn the_agents_stay_the_same_wherever_the_events_are_cut() {
         let mut db = database(400);
         let all = rows(&db, "agents");
         assert!(all.len() >= 2);
@@ -216,7 +216,7 @@ mod tests {
         }
         assert!(steps > 20);
         assert_eq!(cut.deleted, 380);
-        // Another one goes on from there.
+        // Another cut continues from there.
         assert_eq!(queries::base(&db).unwrap().unwrap().agents().count(), rows(&db, "base").len());
     }
 }

@@ -1,9 +1,9 @@
-//! Retention: what is older than the user wants to keep goes, a little at a time.
+//! Retention: deletes what is older than the user wants to keep, a little at a time.
 //!
-//! By age: agents that ended before the cutoff go with everything they left. Of the others, old rows go unless they
-//! belong to the current session of an agent that has not ended: a rebuild needs those to find the same state.
+//! By age: agents that ended before the cutoff are deleted with everything they left. Of the others, old rows are deleted
+//! unless they belong to the current session of an agent that has not ended: a rebuild needs those to find the same state.
 //!
-//! By size: `server/cut.rs` lets the oldest events go, whosever they are. What those left in other tables is
+//! By size: `by_size` deletes the oldest events, whatever agent they belong to. What those left in other tables is
 //! [`Leftovers`].
 
 use crate::{queries, write};
@@ -11,21 +11,21 @@ use anyhow::Result;
 use headspace_core::stamp::Stamp;
 use rusqlite::{Connection, OptionalExtension, params};
 
-/// Steps of the stream kept for clients that come back.
+/// Messages of the stream kept for clients that reconnect.
 pub const CHANGES_KEPT: i64 = 100_000;
-/// Rows read at once. Each is deleted by itself, so that a step can end after any of them.
+/// Rows read at once. Each is deleted separately, so that a step can end after any of them.
 pub const ROWS_PER_READ: usize = 50;
-/// Pages given back to the file system between two glances at the clock.
+/// Pages returned to the file system between two checks of the clock.
 const PAGES_PER_STEP: u32 = 16;
 
-/// Whether a step may go on; asked after every row or so. What it answers depends on the time, and on who waits.
+/// Whether a step may continue; asked after about every row. The answer depends on the time, and on who waits.
 pub type GoOn<'a> = &'a mut dyn FnMut() -> bool;
 
-/// A table with rows that grow old: in the order of `id` they also are in the order of `time`, more or less.
+/// A table whose rows age: sorted by `id`, they are also roughly sorted by `time`.
 struct AgingTable {
     name: &'static str,
     time: &'static str,
-    /// Whether a row of a living agent is needed: by its session, or where that is not known, by its time.
+    /// Decides whether a living agent needs a row: by its session, or if that is not known, by its time.
     session: Option<&'static str>,
 }
 
@@ -37,7 +37,7 @@ const TABLES: &[AgingTable] = &[
     AgingTable { name: "transitions", time: "at", session: None },
 ];
 
-/// What an agent leaves behind besides events, and the columns that name a row of it.
+/// What an agent leaves behind besides events, and the key columns of each table.
 const LEFT_BY_AGENTS: &[(&str, &str)] = &[
     ("turns", "id"),
     ("commands", "id"),
@@ -60,10 +60,10 @@ pub struct Pass {
     stage: Stage,
     /// How far the stage has come.
     cursor: i64,
-    /// The same where rows are named by a text.
+    /// The same where the key is a text.
     name: String,
     pub deleted: Deleted,
-    /// Agents that are gone since the last look.
+    /// Agents deleted since the last call.
     pub forgotten: Vec<i64>,
 }
 
@@ -89,7 +89,7 @@ impl Pass {
         self.stage == Stage::Done
     }
 
-    /// Goes on as long as it may, inside the caller's transaction.
+    /// Continues as long as it may, inside the caller's transaction.
     pub fn step(&mut self, db: &Connection, go_on: GoOn) -> Result<()> {
         while !self.is_done() {
             match self.stage {
@@ -115,7 +115,7 @@ impl Pass {
         self.name.clear();
     }
 
-    /// One agent that ended before the cutoff: a part of what it left, or, when nothing is left, the agent.
+    /// One agent that ended before the cutoff: deletes some of what it left, or, when nothing is left, the agent.
     fn agent(&mut self, db: &Connection, go_on: GoOn) -> Result<()> {
         let mut query = db.prepare_cached(
             "SELECT id FROM agents WHERE ended_at IS NOT NULL AND ended_at < ?1 AND last_active_at < ?1 LIMIT 1",
@@ -139,7 +139,7 @@ impl Pass {
         if !events.is_empty() {
             return Ok(());
         }
-        // An agent of months may have left tens of thousands of these: some at a time, too.
+        // An agent that lived for months may have left tens of thousands of these: delete only some at a time, too.
         for (table, key) in LEFT_BY_AGENTS {
             let some = format!(
                 "DELETE FROM {table} WHERE ({key}) IN (SELECT {key} FROM {table} WHERE agent_id = ?1 LIMIT {ROWS_PER_READ})"
@@ -164,7 +164,7 @@ impl Pass {
         let old = old_rows(db, table, self.cursor)?;
         for row in &old {
             if row.time >= self.cutoff {
-                // Nothing behind it is older, or only by a clock that jumped.
+                // Nothing after it is older, except if a clock jumped.
                 self.next(Stage::Rows(index + 1));
                 return Ok(());
             }
@@ -195,7 +195,7 @@ impl Pass {
         Ok(())
     }
 
-    /// Sessions that nobody is in any more, and their subagents: of an agent that goes on they would stay for ever.
+    /// Sessions that no agent is in any longer, and their subagents: for an agent that lives on they would stay forever.
     fn sessions(&mut self, db: &Connection) -> Result<()> {
         let mut query = db.prepare_cached(&format!(
             "SELECT s.session_id, s.agent_id, coalesce(s.ended_at, s.started_at) < ?2
@@ -211,12 +211,12 @@ impl Pass {
                 .execute(params![agent, session])?;
             db.prepare_cached("DELETE FROM sessions WHERE session_id = ?1")?.execute([session])?;
         }
-        self.walked(some.len(), some.into_iter().last().map(|(session, ..)| session), Stage::Tails);
+        self.advance(some.len(), some.into_iter().last().map(|(session, ..)| session), Stage::Tails);
         Ok(())
     }
 
-    /// How far transcripts were read, of sessions that are forgotten or were left long ago. Should one come back all the
-    /// same, its transcript is met at its end.
+    /// How far transcripts were read, for sessions that are deleted or were left long ago. If one returns nevertheless, its
+    /// transcript is read from its end.
     fn tails(&mut self, db: &Connection) -> Result<()> {
         let mut query = db.prepare_cached(&format!(
             "SELECT t.path, EXISTS (SELECT 1 FROM sessions s JOIN agents a ON a.id = s.agent_id
@@ -231,12 +231,12 @@ impl Pass {
         for (path, _) in some.iter().filter(|(_, needed)| !needed) {
             db.prepare_cached("DELETE FROM tails WHERE path = ?1")?.execute([path])?;
         }
-        self.walked(some.len(), some.into_iter().last().map(|(path, _)| path), Stage::Done);
+        self.advance(some.len(), some.into_iter().last().map(|(path, _)| path), Stage::Done);
         Ok(())
     }
 
-    /// After `count` rows named by texts, the last of them `last`: the rest of them, or the next stage.
-    fn walked(&mut self, count: usize, last: Option<String>, then: Stage) {
+    /// After `count` rows with text keys, the last of them `last`: continues there, or with the next stage.
+    fn advance(&mut self, count: usize, last: Option<String>, then: Stage) {
         match last {
             Some(last) if count == ROWS_PER_READ => self.name = last,
             _ => self.next(then),
@@ -244,7 +244,7 @@ impl Pass {
     }
 }
 
-/// Deletes an event, and what the lists and the search index know of it.
+/// Deletes an event, also from the lists and the search index.
 pub fn event_row(db: &Connection, id: i64) -> Result<()> {
     let deleted = db
         .prepare_cached("DELETE FROM events WHERE id = ?1 RETURNING agent_id, name")?
@@ -261,7 +261,7 @@ pub fn event_row(db: &Connection, id: i64) -> Result<()> {
     Ok(())
 }
 
-/// Deletes some steps of the stream before `keep_after`; how many.
+/// Deletes some messages of the stream before `keep_after`; returns how many.
 pub fn changes(db: &Connection, keep_after: i64) -> Result<usize> {
     Ok(db
         .prepare_cached(
@@ -297,18 +297,18 @@ fn old_rows(db: &Connection, table: &AgingTable, cursor: i64) -> Result<Vec<OldR
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
-/// What was worked out from events that are gone: rows that are over and of which nobody else knows.
+/// What was computed from events that are deleted: rows that are closed and that nothing else refers to.
 #[derive(Debug, Default)]
 pub struct Leftovers {
     cursors: [i64; LEFTOVERS.len()],
 }
 
-/// Tables in the order of their events, more or less, and when a row of them is over.
+/// Tables roughly in the order of their events, and when a row of them is closed.
 const LEFTOVERS: [(&str, &str); 3] =
     [("turns", "1"), ("transitions", "1"), ("interactions", "closed_at IS NOT NULL")];
 
 impl Leftovers {
-    /// Some of what the events up to `through` left; to be called again for every few events.
+    /// Deletes some of what the events up to `through` left; call it again for every few events.
     pub fn step(&mut self, db: &Connection, through: i64) -> Result<()> {
         for ((table, over), cursor) in LEFTOVERS.iter().zip(&mut self.cursors) {
             let mut query = db.prepare_cached(&format!(
@@ -324,7 +324,7 @@ impl Leftovers {
                 }
             }
         }
-        // Those before the first that a step of the state machine still speaks of.
+        // Commands before the first one that a transition still refers to.
         db.prepare_cached(&format!(
             "DELETE FROM commands WHERE id IN (SELECT id FROM commands WHERE state = 'complete' AND id <
                 (SELECT command_id FROM transitions WHERE command_id IS NOT NULL ORDER BY id LIMIT 1)
@@ -335,16 +335,16 @@ impl Leftovers {
     }
 }
 
-/// Pages of the database, in bytes.
+/// The database's pages, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Space {
-    /// Those that hold something.
+    /// Pages in use.
     pub used: u64,
-    /// Those that hold nothing, and are part of the file all the same.
+    /// Pages that are empty but still part of the file.
     pub free: u64,
 }
 
-/// How big the database is; this looks at its first page only.
+/// How big the database is; this reads only its first page.
 pub fn room(db: &Connection) -> Result<Space> {
     let mut query = db.prepare_cached(
         "SELECT page_count, freelist_count, page_size
@@ -355,7 +355,7 @@ pub fn room(db: &Connection) -> Result<Space> {
     Ok(Space { used: ((pages - free) * size).unsigned_abs(), free: (free * size).unsigned_abs() })
 }
 
-/// Gives pages back to the file system until only `keep` bytes of them are free; `true` when that is so.
+/// Returns pages to the file system until only `keep` bytes of them are free; `true` when that is done.
 pub fn give_back(db: &Connection, keep: u64, go_on: GoOn) -> Result<bool> {
     loop {
         let free = room(db)?.free;
@@ -411,11 +411,11 @@ mod tests {
     }
 
     #[test]
-    fn what_ended_long_ago_goes_and_what_a_living_agent_needs_stays() {
+    fn agents_that_ended_long_ago_are_deleted_and_what_a_living_one_needs_is_kept() {
         let db = database();
         let mut pass = Pass::new(Stamp(200));
         while !pass.is_done() {
-            // Whatever a step does, it may be the last for now.
+            // Every step may be the last for a while.
             pass.step(&db, &mut || false).unwrap();
         }
         assert_eq!(pass.deleted, Deleted { agents: 1, events: 3 });
@@ -443,7 +443,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_old_means_nothing_to_do() {
+    fn a_pass_deletes_nothing_if_nothing_is_old() {
         let db = database();
         let mut pass = Pass::new(Stamp(5));
         pass.step(&db, &mut || true).unwrap();

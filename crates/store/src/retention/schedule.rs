@@ -1,11 +1,11 @@
-//! What the writer does besides: fill the search index, and let go of what retention no longer keeps.
+//! The writer's background work: fills the search index, and deletes what retention no longer keeps.
 //!
-//! Everything here is done in steps of milliseconds. A hook that comes meanwhile waits for the rest of a step, which ends
-//! early for it, and for its COMMIT, which syncs nothing.
+//! Everything here is done in steps of milliseconds. A hook that arrives meanwhile waits for the rest of a step, which ends
+//! early for it, and for the step's COMMIT, which syncs nothing.
 //!
-//! The limit on the size holds however fast hooks come, because what must go is measured by what came and not by time: a
-//! database beyond its limit first makes room for a share of what it grew by since the last step, and then takes more.
-//! The share grows with the excess ([`owed`]): half a [`OVER_LIMIT_ONE_PART_IN`] beyond the limit it is all of it, and beyond that more.
+//! The size limit holds however fast hooks come, because the amount to delete depends on what was added, not on time: a
+//! database over its limit first frees a share of what it grew by since the last step, and then accepts more. The share
+//! grows with the excess ([`owed`]): at half a [`OVER_LIMIT_ONE_PART_IN`] over the limit it is all of it, above that more.
 
 use crate as store;
 use crate::retention::by_size::CutBySize;
@@ -20,41 +20,40 @@ use rusqlite::{Connection, Transaction, TransactionBehavior};
 use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
-/// How long the line must be empty before all time goes into the index: hooks come in bursts.
+/// How long the queue must be empty before all time goes into the index: hooks come in bursts.
 const INDEX_AFTER_QUIET: Duration = Duration::from_millis(200);
-/// Where hooks never leave that much, this is a pause,
+/// If hooks never leave that much time, this is a pause,
 const SHORT_PAUSE: Duration = Duration::from_millis(4);
-/// of which one so often is used.
+/// and one pause is used this often.
 const USE_PAUSE_EVERY: Duration = Duration::from_millis(100);
-/// A step of indexing; it ends at once for a hook.
+/// A step of indexing; it ends at once when a hook waits.
 const INDEX_STEP: Duration = Duration::from_millis(5);
-/// A step of pruning goes on for the first even if a hook waits, or it might never get on; at most for the second.
+/// A step of pruning runs for the first time even if a hook waits, or it might never finish; and for at most the second.
 const PRUNE_STEP: (Duration, Duration) = (Duration::from_millis(2), Duration::from_millis(8));
-/// What a step and its COMMIT together should take. A hook may be kept waiting for 50 ms.
+/// What a step and its COMMIT together should take. A hook may wait for up to 50 ms.
 const STEP_WITH_COMMIT: Duration = Duration::from_millis(12);
 /// While hooks keep coming, pruning takes a slice this often.
 const PRUNE_WHILE_BUSY_EVERY: Duration = Duration::from_millis(50);
-/// Hooks keep coming as long as the last one is not longer ago than this.
+/// Hooks keep coming as long as the last one came within this time.
 const BUSY_WINDOW: Duration = Duration::from_millis(300);
-/// Two requests to prune whose cutoffs are this near to each other are one.
+/// Two requests to prune whose cutoffs are this close count as one.
 const SAME_CUTOFF_WITHIN: Duration = Duration::from_secs(60);
 const FIRST_PRUNE_AFTER: Duration = Duration::from_secs(60);
 const PRUNE_EVERY: Duration = Duration::from_secs(3600);
-/// The database may be beyond its limit by one part in so many before more goes than comes; it is brought down to as much
-/// below its limit, so that it is not always at it.
+/// The database may be over its limit by one part in this many before more is deleted than added; it is then reduced to
+/// the same amount below its limit, so that it is not always at it.
 const OVER_LIMIT_ONE_PART_IN: u64 = 20;
-/// A database that is too big makes room when it has grown by one part in so many of its limit,
+/// A database that is too big makes room when it has grown by one part in this many of its limit,
 const MAKE_ROOM_ONE_PART_IN: u64 = 100;
-/// or by so many bytes: what is owed at once must not take long.
+/// or by this many bytes: what is owed at once must not take long.
 const MAKE_ROOM_AFTER_BYTES: u64 = 64 << 10;
-/// About so much an event leaves behind besides its body.
+/// About how many bytes an event takes besides its body.
 const ROW_BYTES_PER_EVENT: u64 = 1 << 10;
-/// So many times what the database grew by is the most that is owed, however far beyond the limit: the rest goes while
-/// nobody waits.
+/// At most this many times the growth is owed, however far over the limit: the rest is deleted while nobody waits.
 const MAX_OWED_RATIO: f64 = 8.0;
-/// If nothing can be deleted there is no use in trying at once again,
+/// If nothing can be deleted, there is no point in trying again at once,
 const RETRY_EMPTY_AFTER: Duration = Duration::from_secs(1);
-/// and less if it failed.
+/// and even less if it failed.
 const RETRY_FAILED_AFTER: Duration = Duration::from_secs(60);
 
 #[derive(Debug)]
@@ -66,37 +65,37 @@ pub struct RetentionSchedule {
     last_indexed: Option<Instant>,
     last_events: Option<Instant>,
     next_prune: Instant,
-    /// The database may have grown since its size was looked at.
+    /// The database may have grown since its size was checked.
     grown: bool,
-    /// If it is too big, nothing can be done about it before.
+    /// If it is too big, the earliest time to try again.
     next_try: Instant,
-    /// How big it is.
+    /// Its size when last checked.
     used: u64,
-    /// How big it was after the last slice.
+    /// Its size after the last slice.
     paid: u64,
-    /// About so many bytes are going to be written for events that came.
+    /// About how many bytes will be written for events that came.
     unwritten: u64,
     pruning: Option<Pruning>,
-    /// Done, but nobody has heard of it yet.
+    /// Done, but not reported yet.
     pruned: Option<Pruning>,
 }
 
 #[derive(Debug)]
 struct Pruning {
     work: Work,
-    /// By age: what is older goes, or is gone already.
+    /// By age: what is older is deleted, or was already.
     cutoff: Option<Stamp>,
     total: Deleted,
     last_slice: Option<Instant>,
-    /// How long the next slice may take: what the last ones cost decides.
+    /// How long the next slice may take: depends on the cost of the last ones.
     slice: Duration,
-    /// How far beyond its limit the database is, in [`OVER_LIMIT_ONE_PART_IN`]s: 0 for not at all, 1 and more for too far.
+    /// How far over its limit the database is, in [`OVER_LIMIT_ONE_PART_IN`]s: 0 for not at all, 1 and more for too far.
     excess: f64,
-    /// Deleting what may be deleted was not enough.
+    /// Deleting everything that may be deleted was not enough.
     in_vain: bool,
-    /// Free pages that stay in the file because they are needed again soon.
+    /// Keep free pages in the file because they are needed again soon.
     spare: bool,
-    /// It is the index's turn.
+    /// The index is next.
     merges: bool,
     waiting: Vec<oneshot::Sender<Deleted>>,
 }
@@ -104,9 +103,9 @@ struct Pruning {
 #[derive(Debug)]
 enum Work {
     Age(Pass),
-    /// And the pass that goes on afterwards.
+    /// With the pass that continues afterwards.
     Size(Box<CutBySize>, Option<Pass>),
-    /// Free pages go back to the file system.
+    /// Returns free pages to the file system.
     Space,
     Done,
 }
@@ -159,19 +158,19 @@ impl RetentionSchedule {
         self.retention.max_bytes > 0 && self.used > self.retention.max_bytes
     }
 
-    /// How long until the next slice; what came counts as much as the time.
+    /// How long until the next slice; growth counts as much as time.
     fn slice_in(&self, pruning: &Pruning) -> Duration {
         let after = MAKE_ROOM_AFTER_BYTES.min(self.retention.max_bytes / MAKE_ROOM_ONE_PART_IN);
-        let owes = self.is_too_big() && !pruning.in_vain && self.came() >= after;
+        let owes = self.is_too_big() && !pruning.in_vain && self.growth() >= after;
         if owes { Duration::ZERO } else { pruning.due_in(self.is_busy()) }
     }
 
     /// What the database grew by since the last slice.
-    fn came(&self) -> u64 {
+    fn growth(&self) -> u64 {
         self.used.saturating_sub(self.paid)
     }
 
-    /// Looks how big the database is, if it may have grown. That costs microseconds.
+    /// Reads the database's size, if it may have grown. That costs microseconds.
     fn look(&mut self, db: &Connection) -> Result<()> {
         if std::mem::take(&mut self.grown) {
             self.used = prune::room(db)?.used;
@@ -179,8 +178,8 @@ impl RetentionSchedule {
         Ok(())
     }
 
-    /// Rows have to be written before the next step: it may delete something of which they are not written yet, or it
-    /// would have to, or they would take much room all at once.
+    /// Whether rows have to be written before the next step: the step may delete events whose rows are not written yet, or
+    /// it would have to, or the rows would take much space all at once.
     pub fn wants_rows(&self) -> bool {
         let limit = self.retention.max_bytes;
         if limit > 0 && self.unwritten >= limit / MAKE_ROOM_ONE_PART_IN {
@@ -196,18 +195,18 @@ impl RetentionSchedule {
         })
     }
 
-    /// Rows of everything that came are written.
+    /// Call when the rows of everything that came are written.
     pub fn rows_written(&mut self) {
         self.grown |= std::mem::take(&mut self.unwritten) > 0;
     }
 
-    /// Not now, and not again at once; who waits for it hears that it is not done.
+    /// Not now, and not again at once; whoever waits for it learns that it is not done.
     pub fn postpone(&mut self) {
         self.pruning = None;
         self.next_prune = Instant::now() + FIRST_PRUNE_AFTER;
     }
 
-    /// So many events with so many bytes are stored.
+    /// Call when this many events with this many bytes are stored.
     pub fn events_came(&mut self, events: u64, bytes: u64) {
         self.unindexed = true;
         self.grown = true;
@@ -215,11 +214,11 @@ impl RetentionSchedule {
         self.last_events = Some(Instant::now());
     }
 
-    /// Begins now; whoever waits hears what was deleted.
+    /// Begins now; `waiting` gets what was deleted.
     pub fn prune_now(&mut self, days: Option<u32>, waiting: oneshot::Sender<Deleted>) {
         let cutoff = cutoff(days.unwrap_or(self.retention.days));
         let pruning = self.pruning.get_or_insert_with(|| Pruning::by_age(cutoff));
-        // Who asks again after a few seconds means the same; what is more goes from the beginning.
+        // A second request after a few seconds means the same; one for more starts from the beginning.
         if pruning.cutoff.is_none_or(|before| before.plus(SAME_CUTOFF_WITHIN) < cutoff) {
             (pruning.cutoff, pruning.spare) = (Some(cutoff), false);
             pruning.work = Work::Age(Pass::new(cutoff));
@@ -227,15 +226,15 @@ impl RetentionSchedule {
         pruning.waiting.push(waiting);
     }
 
-    /// Tells those who wait what was deleted; to be called when nobody can find it any more.
+    /// Tells those who wait what was deleted; call it when nobody can find it any longer.
     pub fn tell(&mut self) {
         if let Some(pruned) = self.pruned.take() {
             pruned.end();
         }
     }
 
-    /// One small step, if it is time; the agents that are gone after it. Then [`RetentionSchedule::tell`]. `waiting`: somebody
-    /// does, so it should be a smaller one.
+    /// One small step, if it is time; returns the agents that were deleted. Call [`RetentionSchedule::tell`] afterwards.
+    /// `waiting`: whether somebody waits, so that it should be a smaller step.
     pub fn step(&mut self, db: &Connection, waiting: &dyn Fn() -> bool) -> Result<Vec<i64>> {
         self.look(db)?;
         self.begin();
@@ -248,8 +247,8 @@ impl RetentionSchedule {
             return Ok(Vec::new());
         }
         self.next_try = Instant::now() + RETRY_FAILED_AFTER;
-        pruning.choose(self.used, self.retention.max_bytes, self.came());
-        let forgotten = pruning.slice(db, &self.retention, self.came(), waiting)?;
+        pruning.choose(self.used, self.retention.max_bytes, self.growth());
+        let forgotten = pruning.slice(db, &self.retention, self.growth(), waiting)?;
         (self.grown, self.used) = (false, prune::room(db)?.used);
         self.paid = self.used;
         (self.unmerged, pruning.merges) = (true, true);
@@ -263,8 +262,8 @@ impl RetentionSchedule {
         Ok(forgotten)
     }
 
-    /// Begins to prune if it is time, or if the database has grown too big; the first step is the next one, because the
-    /// caller has to know before anything is deleted.
+    /// Begins to prune if it is time, or if the database has grown too big; the first step is done by the next call, because
+    /// the caller has to know before anything is deleted.
     fn begin(&mut self) {
         let now = Instant::now();
         if self.pruning.is_some() {
@@ -280,17 +279,17 @@ impl RetentionSchedule {
         }
     }
 
-    /// Between two steps of deleting the index gets one: what is deleted from it is only marked, and a part of it that is
-    /// nothing but marks would be merged in one go, however long that takes. `false`: there was nothing to merge.
+    /// Between two steps of deleting, the index gets one: deleting from it only adds marks, and a part of it that has only
+    /// marks would be merged in one go, however long that takes. `false`: there was nothing to merge.
     fn merges(&mut self, db: &Connection, pruning: &mut Pruning, waiting: &dyn Fn() -> bool) -> Result<bool> {
         if !std::mem::take(&mut pruning.merges) || !std::mem::take(&mut self.unmerged) {
             return Ok(false);
         }
         let start = Instant::now();
-        let sure = pruning.sure();
-        let mut go_on = || start.elapsed() < sure || start.elapsed() < PRUNE_STEP.1 && !waiting();
+        let minimum = pruning.minimum();
+        let mut go_on = || start.elapsed() < minimum || start.elapsed() < PRUNE_STEP.1 && !waiting();
         let changed = db.total_changes();
-        self.unmerged = !in_passing(db, |db| search::merge_some(db, &mut go_on))?;
+        self.unmerged = !unsynced(db, |db| search::merge_some(db, &mut go_on))?;
         let merged = db.total_changes() - changed > 1;
         if merged {
             pruning.last_slice = Some(Instant::now());
@@ -298,7 +297,7 @@ impl RetentionSchedule {
         Ok(merged)
     }
 
-    /// Fills the search index, and keeps it from falling into too many parts.
+    /// Fills the search index, and merges its parts so that there are not too many.
     fn index(&mut self, db: &Connection, waiting: &dyn Fn() -> bool) -> Result<()> {
         let since = |at: Option<Instant>| at.map_or(Duration::MAX, |at| at.elapsed());
         let pause = since(self.last_events) >= SHORT_PAUSE && since(self.last_indexed) >= USE_PAUSE_EVERY;
@@ -307,11 +306,11 @@ impl RetentionSchedule {
         }
         let end = Instant::now() + INDEX_STEP;
         let mut go_on = || Instant::now() < end && !waiting();
-        // If this fails it is tried again after the next events, not in a loop.
+        // If this fails, it is tried again after the next events, not in a loop.
         if std::mem::take(&mut self.unmerged) {
-            self.unmerged = !in_passing(db, |db| search::merge_some(db, &mut go_on))?;
+            self.unmerged = !unsynced(db, |db| search::merge_some(db, &mut go_on))?;
         } else if std::mem::take(&mut self.unindexed) {
-            self.unindexed = !in_passing(db, |db| search::index_some(db, &mut go_on))?;
+            self.unindexed = !unsynced(db, |db| search::index_some(db, &mut go_on))?;
             (self.unmerged, self.grown) = (true, true);
         } else {
             return Ok(());
@@ -321,8 +320,8 @@ impl RetentionSchedule {
     }
 }
 
-/// In one transaction, which nobody waits for.
-fn in_passing<T>(db: &Connection, work: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
+/// In one transaction that is not synced, because nobody waits for it.
+fn unsynced<T>(db: &Connection, work: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
     store::without_sync(db, |db| {
         let transaction = Transaction::new_unchecked(db, TransactionBehavior::Immediate)?;
         let done = work(&transaction)?;
@@ -331,7 +330,7 @@ fn in_passing<T>(db: &Connection, work: impl FnOnce(&Connection) -> Result<T>) -
     })
 }
 
-/// Zero days mean for ever.
+/// Zero days mean forever.
 fn cutoff(days: u32) -> Stamp {
     if days == 0 {
         return Stamp(i64::MIN);
@@ -339,24 +338,24 @@ fn cutoff(days: u32) -> Stamp {
     Stamp::now().minus(Duration::from_secs(u64::from(days) * 24 * 60 * 60))
 }
 
-/// What a database of at most `limit` bytes is brought down to when it has more.
+/// The size that a database is reduced to when it has more than `limit` bytes.
 fn goal(limit: u64) -> u64 {
     limit - limit / OVER_LIMIT_ONE_PART_IN
 }
 
-/// The oldest events go, whatever a pass by age still has to do.
+/// Deletes the oldest events, whatever a pass by age still has to do.
 fn by_size(limit: u64, afterwards: Option<Pass>) -> Work {
     Work::Size(Box::new(CutBySize::to(goal(limit))), afterwards)
 }
 
-/// How many [`OVER_LIMIT_ONE_PART_IN`]s a database of `used` bytes is beyond its limit.
+/// How many [`OVER_LIMIT_ONE_PART_IN`]s a database of `used` bytes is over its limit.
 fn excess(used: u64, limit: u64) -> f64 {
     used.saturating_sub(limit) as f64 / (limit as f64 / OVER_LIMIT_ONE_PART_IN as f64).max(1.0)
 }
 
-/// How much room must be made when the database grew by `came` bytes, whoever waits.
-fn owed(came: u64, excess: f64) -> u64 {
-    (came as f64 * (2.0 * excess).min(MAX_OWED_RATIO)) as u64
+/// How much must be freed when the database grew by `growth` bytes, even if somebody waits.
+fn owed(growth: u64, excess: f64) -> u64 {
+    (growth as f64 * (2.0 * excess).min(MAX_OWED_RATIO)) as u64
 }
 
 impl Pruning {
@@ -383,22 +382,22 @@ impl Pruning {
         }
     }
 
-    /// How long until the next slice: the further the database is beyond its limit, the less it can wait.
+    /// How long until the next slice: the further the database is over its limit, the less it can wait.
     fn due_in(&self, busy: bool) -> Duration {
         let Some(last) = self.last_slice.filter(|_| busy) else { return Duration::ZERO };
         PRUNE_WHILE_BUSY_EVERY.mul_f64(1.0 - self.excess.min(1.0)).saturating_sub(last.elapsed())
     }
 
-    /// How long a step goes on even if a hook waits. One that is there for what came has enough with what is owed.
-    fn sure(&self) -> Duration {
+    /// How long a step runs even if a hook waits. A step that was started by growth has only to free what is owed.
+    fn minimum(&self) -> Duration {
         let rested = self.last_slice.is_none_or(|last| last.elapsed() >= PRUNE_WHILE_BUSY_EVERY);
         if rested { PRUNE_STEP.0 } else { Duration::ZERO }
     }
 
-    /// What is too much cannot wait for anything else, if it becomes more all the time. Otherwise what is too old goes
-    /// first: it may be enough.
-    fn choose(&mut self, used: u64, limit: u64, came: u64) {
-        if self.in_vain || came == 0 || limit == 0 || used <= limit {
+    /// If the database is too big and still growing, deleting by size cannot wait for anything else. Otherwise what is too
+    /// old is deleted first: that may be enough.
+    fn choose(&mut self, used: u64, limit: u64, growth: u64) {
+        if self.in_vain || growth == 0 || limit == 0 || used <= limit {
             return;
         }
         self.work = match std::mem::replace(&mut self.work, Work::Done) {
@@ -412,17 +411,17 @@ impl Pruning {
         &mut self,
         db: &Connection,
         retention: &Retention,
-        came: u64,
+        growth: u64,
         waiting: &dyn Fn() -> bool,
     ) -> Result<Vec<i64>> {
         let start = Instant::now();
-        let owed = owed(came, excess(prune::room(db)?.used, retention.max_bytes));
-        let (sure, most) = (self.sure(), self.slice);
+        let owed = owed(growth, excess(prune::room(db)?.used, retention.max_bytes));
+        let (minimum, maximum) = (self.minimum(), self.slice);
         let mut go_on = || {
             let spent = start.elapsed();
-            spent < sure || spent < most && !waiting()
+            spent < minimum || spent < maximum && !waiting()
         };
-        let done = in_passing(db, |db| self.work(db, retention, owed, &mut go_on));
+        let done = unsynced(db, |db| self.work(db, retention, owed, &mut go_on));
         if let Err(error) = done {
             match &mut self.work {
                 Work::Size(cut, _) if cut.goes_on_after => log::line(&format!("{error:#}")),
@@ -433,7 +432,7 @@ impl Pruning {
         let next = if took > STEP_WITH_COMMIT { self.slice / 2 } else { self.slice * 5 / 4 };
         self.slice = next.clamp(PRUNE_STEP.0, PRUNE_STEP.1);
         self.last_slice = Some(Instant::now());
-        self.go_over(db, retention)
+        self.next_work(db, retention)
     }
 
     fn work(&mut self, db: &Connection, retention: &Retention, owed: u64, go_on: GoOn) -> Result<()> {
@@ -452,8 +451,8 @@ impl Pruning {
         Ok(())
     }
 
-    /// Counts what is gone, and goes over to the next kind of work when one is done. The agents that are gone.
-    fn go_over(&mut self, db: &Connection, retention: &Retention) -> Result<Vec<i64>> {
+    /// Counts what was deleted, and starts the next kind of work when one is done. Returns the deleted agents.
+    fn next_work(&mut self, db: &Connection, retention: &Retention) -> Result<Vec<i64>> {
         let limit = retention.max_bytes;
         let used = prune::room(db)?.used;
         self.excess = if limit == 0 { 0.0 } else { excess(used, limit) };
@@ -507,7 +506,7 @@ mod tests {
     use headspace_server::ledger::NewEvent;
     use serde_json::json;
 
-    /// A writer that has always more in line than it can take, and never a moment of its own.
+    /// A writer whose queue is never empty and that never has a pause.
     struct Flood {
         db: Connection,
         memory: ProjectionState,
@@ -524,7 +523,7 @@ mod tests {
             Flood { db, memory, around: FactSources::new(), upkeep }
         }
 
-        /// One COMMIT of `count` events, and whatever upkeep does before the next.
+        /// One COMMIT of `count` events, and the retention step before the next.
         fn commit(&mut self, count: usize, text: &str) -> u64 {
             let Flood { db, memory, around, upkeep } = self;
             let transaction = db.unchecked_transaction().unwrap();
@@ -555,7 +554,7 @@ mod tests {
     }
 
     #[test]
-    fn the_limit_holds_however_much_comes_at_once_and_though_nobody_ever_pauses() {
+    fn the_size_limit_holds_however_much_comes_at_once_and_without_any_pause() {
         const LIMIT: u64 = 1_200_000;
         for (count, size) in [(1, 300), (1, 8000), (16, 300), (16, 3000), (400, 400)] {
             let text = "word ".repeat(size / 5);
@@ -568,7 +567,7 @@ mod tests {
                 most = most.max(after.used + after.free);
                 largest = largest.max(after.used.saturating_sub(before.used));
             }
-            // What a COMMIT brings is there before anything can go for it.
+            // What a COMMIT adds is there before anything can be deleted for it.
             let allowed = LIMIT + LIMIT / OVER_LIMIT_ONE_PART_IN + largest;
             assert!(most <= allowed, "{count} of {size}: {most} bytes, allowed {allowed}");
         }

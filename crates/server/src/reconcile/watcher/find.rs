@@ -1,11 +1,11 @@
-//! A session that only its transcript tells of.
+//! A session that is known only from its transcript.
 
 use crate::reconcile::watcher::TranscriptWatcher;
 use headspace_core::stamp::Stamp;
 use headspace_core::transcript::{Entry, Seen};
 use std::path::PathBuf;
 
-/// What the end of a transcript tells of a session nobody reported.
+/// What the end of a transcript says about a session that no hook reported.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SessionEnd {
     pub cwd: String,
@@ -18,7 +18,7 @@ pub struct SessionEnd {
 }
 
 impl TranscriptWatcher {
-    /// A session that no hook reported. Its last prompt and what followed is told if it is still at it.
+    /// A session that no hook reported. If it is still in a turn, its last prompt and everything after it are reported.
     pub fn find(session_id: &str, path: PathBuf, now: Stamp) -> Option<(TranscriptWatcher, SessionEnd)> {
         let mut watch = TranscriptWatcher::new(session_id, path, now);
         watch.hooks.silent = true;
@@ -49,7 +49,7 @@ fn is_prompt(entry: &Entry) -> bool {
     !entry.sidechain && entry.seen.iter().any(|seen| matches!(seen, Seen::Prompt { .. }))
 }
 
-/// Whether the last thing the main thread did leaves its turn open.
+/// Whether the main thread's last action leaves its turn open.
 fn busy(entries: &[Entry]) -> bool {
     let turn = |seen: &Seen| match seen {
         Seen::Prompt { .. } | Seen::ToolUse { .. } | Seen::ToolResult { .. } => Some(true),

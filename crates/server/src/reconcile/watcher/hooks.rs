@@ -1,4 +1,4 @@
-//! What the hooks of a watched session say, as far as it matters to its transcript.
+//! What the hooks of a watched session report, as far as it matters to its transcript.
 
 use crate::ledger::NewEvent;
 use crate::reconcile::watcher::push_bounded;
@@ -13,7 +13,7 @@ use std::time::Duration;
 const HOOK_MAY_PRECEDE_LINE_BY: Duration = Duration::from_secs(2);
 const MAX_REMEMBERED_PROMPTS: usize = 8;
 
-/// What a hook's event means to whoever watches its session's transcript.
+/// What a hook's event means for the watcher of its session's transcript.
 #[derive(Clone, Debug)]
 pub struct HookSignal {
     pub session_id: String,
@@ -26,17 +26,17 @@ pub struct HookSignal {
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum SignalKind {
-    /// Says nothing of the main thread.
+    /// Says nothing about the main thread.
     Subagent,
     /// The turn is over.
     End,
-    /// The turn is over, and its last words were not told.
+    /// The turn is over, and its last text was not included.
     EndWithoutText,
-    /// The session is over. That says nothing of its last turn: whether a Stop came is another matter.
+    /// The session is over. That says nothing about its last turn: whether a Stop came is another matter.
     SessionEnd,
-    /// The main thread goes on.
+    /// The main thread continues.
     GoesOn,
-    /// The context was compacted: what was measured before is void.
+    /// The context was compacted: what was measured before is not valid any longer.
     Compacted,
     Other,
 }
@@ -72,59 +72,59 @@ impl HookSignal {
         self.kind == SignalKind::Compacted
     }
 
-    /// The turn is over, and the session goes on.
+    /// The turn is over, and the session continues.
     pub fn ends_turn(&self) -> bool {
         matches!(self.kind, SignalKind::End | SignalKind::EndWithoutText)
     }
 
-    /// The session is over: what its transcript says last is the last there is.
+    /// The session is over: what its transcript says last is all there is.
     pub fn ends_session(&self) -> bool {
         self.kind == SignalKind::SessionEnd
     }
 
-    /// A Stop that does not tell what the turn ended with.
+    /// A Stop without the text the turn ended with.
     pub fn lacks_text(&self) -> bool {
         self.kind == SignalKind::EndWithoutText
     }
 }
 
-/// What the session's hooks said, by their own times. Those of subagents do not count.
+/// What the session's hooks reported, by their own times. Those of subagents do not count.
 #[derive(Debug, Default)]
-pub(super) struct HeardHooks {
+pub(super) struct HookHistory {
     pub(super) at: Option<Stamp>,
     /// The newest that is not the end of a turn: a Stop says nothing about the prompt that follows it.
     went_on_at: Option<Stamp>,
-    /// The prompts they told of, newest last: the client may stamp its line long after a slow hook.
+    /// The prompts they reported, newest last: the client may stamp its line long after a slow hook.
     prompts: VecDeque<String>,
     /// The turn is over, with the text it ended with.
     pub(super) stop_at: Option<Stamp>,
-    /// The turn is over since then, and its text was not told.
-    pub(super) owe_text: Option<Stamp>,
-    /// Of a Stop up to then the text was found before the Stop was handled.
+    /// When the turn ended, if its text was not included.
+    pub(super) text_missing_since: Option<Stamp>,
+    /// For a Stop up to this time, the text was found before the Stop was handled.
     pub(super) text_found: Option<Stamp>,
     /// The session is over, and nothing came since.
     session_over: bool,
-    /// They do not tell of this session (any more).
+    /// They do not report on this session, or not any longer.
     pub(super) silent: bool,
 }
 
-impl HeardHooks {
-    /// They told of this session before this server started, last at `at`.
-    pub(super) fn heard_before(&mut self, at: Stamp) {
+impl HookHistory {
+    /// They reported on this session before this server started, last at `at`.
+    pub(super) fn reported_before(&mut self, at: Stamp) {
         (self.at, self.went_on_at) = (Some(at), Some(at));
     }
 
-    /// Whether they spoke about as late as `at`, or later.
+    /// Whether a hook came at about `at`, or later.
     pub(super) fn spoke(&self, at: Stamp) -> bool {
         self.at.is_some_and(|hook| hook.plus(HOOK_MAY_PRECEDE_LINE_BY) >= at)
     }
 
-    /// Whether they told something about as late as `at`, or later, that is not the end of the turn before.
+    /// Whether a hook came at about `at`, or later, that is not the end of the turn before.
     pub(super) fn went_on(&self, at: Stamp) -> bool {
         self.went_on_at.is_some_and(|hook| hook.plus(HOOK_MAY_PRECEDE_LINE_BY) >= at)
     }
 
-    pub(super) fn told_prompt(&self, id: Option<&String>, at: Stamp) -> bool {
+    pub(super) fn reported_prompt(&self, id: Option<&String>, at: Stamp) -> bool {
         self.went_on(at) || id.is_some_and(|id| self.prompts.contains(id))
     }
 
@@ -132,14 +132,14 @@ impl HeardHooks {
         self.stop_at.is_some_and(|stop| stop.plus(HOOK_MAY_PRECEDE_LINE_BY) >= at)
     }
 
-    /// Whether somebody who finds the agent idle may take it that they told of the answer said at `at`. The end of
-    /// the session makes it idle, too, and tells nothing of its last turn.
-    pub(super) fn told_answer(&self, at: Stamp) -> bool {
+    /// If the agent is idle: whether hooks can be assumed to have reported the answer said at `at`. The end of the
+    /// session makes the agent idle, too, and says nothing about its last turn.
+    pub(super) fn reported_answer(&self, at: Stamp) -> bool {
         self.stopped(at) || !self.session_over && self.spoke(at)
     }
 
-    /// One more event; `true` if it ends the turn.
-    pub(super) fn heard(&mut self, kind: SignalKind, at: Stamp, prompt_id: Option<String>) -> bool {
+    /// Adds one event; `true` if it ends the turn.
+    pub(super) fn add(&mut self, kind: SignalKind, at: Stamp, prompt_id: Option<String>) -> bool {
         if kind == SignalKind::Subagent {
             return false;
         }
@@ -157,12 +157,14 @@ impl HeardHooks {
             push_bounded(&mut self.prompts, id, MAX_REMEMBERED_PROMPTS);
         }
         match kind {
-            SignalKind::EndWithoutText => self.owe_text = Some(at).filter(|_| self.text_found < Some(at)),
+            SignalKind::EndWithoutText => {
+                self.text_missing_since = Some(at).filter(|_| self.text_found < Some(at))
+            }
             SignalKind::End => {
-                self.owe_text = None;
+                self.text_missing_since = None;
                 self.stop_at = self.stop_at.max(Some(at));
             }
-            SignalKind::GoesOn => self.owe_text = None,
+            SignalKind::GoesOn => self.text_missing_since = None,
             _ => {}
         }
         ends

@@ -1,8 +1,8 @@
-//! One session's transcript, watched: lines become the events that no hook sent.
+//! Watches one session's transcript: turns its lines into the events that no hook sent.
 //!
-//! Hooks say most things first and better, so a line is held back where a hook may still say it: a prompt and the
-//! end of a turn wait [`HOOK_HAS_PRECEDENCE_FOR`] for theirs. What hooks never say (Esc, a refusal, a text between two tools) goes
-//! out at once. Whether an event still changes anything is the engine's business, by its time.
+//! Hooks report most things first and better, so a line is held back if a hook may still report it: a prompt and the end
+//! of a turn wait [`HOOK_HAS_PRECEDENCE_FOR`] for their hooks. What hooks never report (Esc, a refusal, a text between two
+//! tools) is reported at once. The engine decides by the event's time whether it still changes anything.
 
 mod find;
 mod hooks;
@@ -11,7 +11,7 @@ mod usage;
 pub use crate::reconcile::watcher::find::SessionEnd;
 pub use crate::reconcile::watcher::hooks::HookSignal;
 
-use crate::reconcile::watcher::hooks::HeardHooks;
+use crate::reconcile::watcher::hooks::HookHistory;
 use crate::reconcile::watcher::usage::UsageReports;
 use headspace_core::model::{Source, observed};
 use headspace_core::stamp::Stamp;
@@ -22,12 +22,12 @@ use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// How long a hook may take to say what a line says; also how long nothing may follow a final answer before it
-/// counts as the end of the turn.
+/// How long a hook may take to report what a line says; also how long nothing may follow a final answer before it counts
+/// as the end of the turn.
 const HOOK_HAS_PRECEDENCE_FOR: Duration = Duration::from_secs(2);
-/// A Stop came without its text, and the client has not written it yet: a busy machine may take so long.
+/// How long to wait for the text of a Stop that came without one: a busy machine may take this long to write it.
 const TEXT_OWED_FOR: Duration = Duration::from_secs(60);
-/// On first contact with a long file so much of its end is read, then more if that did not reach far enough.
+/// How much is read from the end of a long file at first, then more if that did not reach far enough.
 const FIRST_READ_BYTES: [u64; 3] = [256 << 10, 2 << 20, 16 << 20];
 /// Tool calls whose names are remembered.
 const MAX_REMEMBERED_CALLS: usize = 64;
@@ -46,7 +46,7 @@ pub struct Report {
     pub tail: Option<Mark>,
 }
 
-/// What a watch needs to know of its agent at the moment.
+/// What a watcher needs to know about its agent at the moment.
 #[derive(Clone, Copy, Debug)]
 pub struct AgentNow {
     pub idle: bool,
@@ -62,34 +62,34 @@ enum Thread {
     Subagent(String),
 }
 
-/// A session's transcript and what is known but not yet told.
+/// A session's transcript, and what is known but not reported yet.
 #[derive(Debug)]
 pub struct TranscriptWatcher {
     session_id: String,
     thread: Thread,
     tail: Tail,
-    /// Up to here everything is told or dropped.
+    /// Everything up to here is reported or dropped.
     settled: Mark,
-    /// Lines before this moment are history: they say how full the context is, and nothing else.
+    /// Lines before this moment are history: only the context's size is taken from them.
     since: Stamp,
     /// The file was not opened yet and nothing says how far it was read.
     fresh: bool,
-    hooks: HeardHooks,
+    hooks: HookHistory,
     queue: VecDeque<Held>,
     ending: Ending,
     calls: VecDeque<(String, String)>,
-    /// Prompts that were typed while a turn ran, oldest first.
+    /// Prompts that were typed while a turn was running, oldest first.
     queued: VecDeque<String>,
-    /// The title and mode last told.
+    /// The title and mode last reported.
     details: Details,
-    /// The client is idle: what looks like the end of the turn is one.
+    /// The client is idle: what looks like the end of the turn really is.
     at_rest: bool,
     usage: UsageReports,
     /// The newest line.
     last_at: Stamp,
 }
 
-/// Something to tell.
+/// Something to report.
 #[derive(Debug)]
 struct Held {
     report: Report,
@@ -100,33 +100,33 @@ struct Held {
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum When {
     Always,
-    /// No hook says it until then; what follows it waits too.
-    UnlessHeard(Stamp),
+    /// Only if no hook reports it until then; whatever follows it waits too.
+    UnlessHook(Stamp),
     Silent,
-    /// The hooks are silent, or a question is open that this may answer.
+    /// If the hooks are silent, or a question is open that this may answer.
     SilentOrAsked,
 }
 
-/// What the lines say of the end of the turn.
+/// What the lines say about the end of the turn.
 #[derive(Debug, Default)]
 struct Ending {
     answer: Option<FinalText>,
     /// The line that ends a turn: its uuid, its time, and when we saw it.
     over: Option<(String, Stamp, Stamp)>,
-    /// Esc ended this turn; the line that ends it says nothing new.
+    /// Esc ended this turn; the line that ends it adds nothing.
     interrupted: bool,
     /// When the main thread last said something.
     said_at: Option<Stamp>,
 }
 
-/// What the session is called and which mode it is in, as far as its transcript says.
+/// The session's title and mode, as far as its transcript says.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Details {
     title: Option<String>,
     mode: Option<String>,
 }
 
-/// A final text that nothing followed yet.
+/// A final text that nothing has followed yet.
 #[derive(Debug)]
 struct FinalText {
     text: String,
@@ -138,7 +138,7 @@ struct FinalText {
 }
 
 impl TranscriptWatcher {
-    /// A session that was first heard of at `since`.
+    /// A session that was first seen at `since`.
     pub fn new(session_id: &str, path: PathBuf, since: Stamp) -> TranscriptWatcher {
         let tail = Tail::new(path);
         TranscriptWatcher {
@@ -148,7 +148,7 @@ impl TranscriptWatcher {
             tail,
             since,
             fresh: true,
-            hooks: HeardHooks::default(),
+            hooks: HookHistory::default(),
             queue: VecDeque::new(),
             ending: Ending::default(),
             calls: VecDeque::new(),
@@ -160,18 +160,18 @@ impl TranscriptWatcher {
         }
     }
 
-    /// A session known from before a restart, read up to `mark`; `active`: the last sign of life we had of it.
+    /// A session known from before a restart, read up to `mark`; `active`: its last known activity.
     pub fn resume(session_id: &str, mark: Mark, active: Stamp) -> TranscriptWatcher {
         let mut watch = TranscriptWatcher::new(session_id, mark.path.clone(), Stamp::default());
         watch.tail = Tail::resume(mark.clone());
         watch.settled = mark;
         watch.fresh = false;
-        watch.hooks.heard_before(active);
+        watch.hooks.reported_before(active);
         watch.last_at = active;
         watch
     }
 
-    /// A subagent's own transcript, which lies below that of its session.
+    /// A subagent's own transcript, which is below that of its session.
     pub fn subagent(session_id: &str, agent_id: &str, main: &Path, since: Stamp) -> TranscriptWatcher {
         let path = main.with_extension("").join("subagents").join(format!("agent-{agent_id}.jsonl"));
         TranscriptWatcher {
@@ -189,7 +189,7 @@ impl TranscriptWatcher {
         self.tail.moved_to(path);
     }
 
-    /// A hook spoke.
+    /// A hook's event came.
     pub fn heard(&mut self, event: HookSignal) {
         if event.compacts() {
             self.usage = UsageReports::default();
@@ -197,7 +197,7 @@ impl TranscriptWatcher {
         if let Some(path) = event.transcript_path {
             self.tail.moved_to(path);
         }
-        self.usage.turn_ended |= self.hooks.heard(event.kind, event.at, event.prompt_id);
+        self.usage.turn_ended |= self.hooks.add(event.kind, event.at, event.prompt_id);
     }
 
     /// Reads what is new in the file; `true` if there is more than one reading takes.
@@ -217,7 +217,7 @@ impl TranscriptWatcher {
         let classify = headspace_clients::reader(self.tail.path());
         let read = self.tail.read(|line| entries.extend(classify(line)));
         if let Ok(Read::Done { restarted: true, .. }) = read {
-            // Whatever stands there now: what is not newer than the last line we saw is nothing new.
+            // Whatever the file contains now: lines that are not newer than the last one we saw are not new.
             self.since = self.since.max(self.last_at.plus(Duration::from_millis(1)));
         }
         for entry in entries {
@@ -226,7 +226,7 @@ impl TranscriptWatcher {
         matches!(read, Ok(Read::Done { more: true, .. }))
     }
 
-    /// Reads as much of the end of the file as it takes.
+    /// Reads as much of the end of the file as necessary.
     fn end_of_file(&mut self, enough: impl Fn(&[Entry]) -> bool) -> Vec<Entry> {
         let mut entries: Vec<Entry> = Vec::new();
         let classify = headspace_clients::reader(self.tail.path());
@@ -282,10 +282,10 @@ impl TranscriptWatcher {
         match seen {
             Seen::Prompt { text, prompt_id } => {
                 self.close_turn(at);
-                if !self.hooks.told_prompt(prompt_id.as_ref(), at) {
+                if !self.hooks.reported_prompt(prompt_id.as_ref(), at) {
                     let until = if self.hooks.silent { now } else { now.plus(HOOK_HAS_PRECEDENCE_FOR) };
                     let body = json!({"text": text, "prompt_id": prompt_id});
-                    self.tell(When::UnlessHeard(until), observed::PROMPT, uuid, at, body);
+                    self.enqueue(When::UnlessHook(until), observed::PROMPT, uuid, at, body);
                 }
             }
             Seen::Text { text, message_id, stop_reason } => {
@@ -302,7 +302,7 @@ impl TranscriptWatcher {
                 } else {
                     self.went_on();
                     let body = json!({"text": text, "message_id": message_id, "stop_reason": stop_reason});
-                    self.tell(When::Always, observed::TEXT, uuid, at, body);
+                    self.enqueue(When::Always, observed::TEXT, uuid, at, body);
                 }
             }
             Seen::ToolUse { id, name, input } => {
@@ -311,23 +311,23 @@ impl TranscriptWatcher {
                 let input: Option<Value> = input.and_then(|raw| serde_json::from_str(raw.get()).ok());
                 let body = json!({"tool_use_id": id, "tool_name": name, "tool_input": input});
                 push_bounded(&mut self.calls, (id, name), MAX_REMEMBERED_CALLS);
-                self.tell(When::Silent, observed::TOOL_USE, uuid, at, body);
+                self.enqueue(When::Silent, observed::TOOL_USE, uuid, at, body);
             }
             Seen::ToolResult { id, error, refused } => {
                 let body = json!({"tool_use_id": id, "tool_name": self.name_of(&id), "is_error": error});
                 match refused {
-                    true => self.tell(When::Always, observed::REFUSED, uuid, at, body),
-                    false => self.tell(When::SilentOrAsked, observed::TOOL_RESULT, uuid, at, body),
+                    true => self.enqueue(When::Always, observed::REFUSED, uuid, at, body),
+                    false => self.enqueue(When::SilentOrAsked, observed::TOOL_RESULT, uuid, at, body),
                 }
             }
             Seen::Allowed { id } => {
-                self.tell(When::Always, observed::ALLOWED, uuid, at, json!({"tool_use_id": id}));
+                self.enqueue(When::Always, observed::ALLOWED, uuid, at, json!({"tool_use_id": id}));
             }
             Seen::Interrupted { tool } => {
                 self.went_on();
                 self.ending = Ending { interrupted: true, ..Ending::default() };
                 self.usage.turn_ended = true;
-                self.tell(When::Always, observed::INTERRUPTED, uuid, at, json!({"during_tool": tool}));
+                self.enqueue(When::Always, observed::INTERRUPTED, uuid, at, json!({"during_tool": tool}));
             }
             Seen::ApiError { error, text } => {
                 self.spoke(at);
@@ -343,7 +343,7 @@ impl TranscriptWatcher {
             Seen::Dequeued => {
                 if let Some(text) = self.queued.pop_front() {
                     let uuid = format!("dequeued-{}", at.0);
-                    self.tell(When::Always, observed::DEQUEUED, &uuid, at, json!({"text": text}));
+                    self.enqueue(When::Always, observed::DEQUEUED, &uuid, at, json!({"text": text}));
                 }
             }
             Seen::Queued { .. } | Seen::Unqueued { .. } | Seen::Title(_) | Seen::Mode(_) | Seen::Usage(_) => {
@@ -351,8 +351,8 @@ impl TranscriptWatcher {
         }
     }
 
-    /// These lines come again and again, and have no time of their own: only a change is worth telling. The mode
-    /// every hook tells too, the title none.
+    /// These lines are repeated often, and have no time: only a change is worth reporting. Every hook reports the mode
+    /// too, none the title.
     fn detail(&mut self, at: Stamp, when: When, change: impl FnOnce(&mut Details)) {
         let before = self.details.clone();
         change(&mut self.details);
@@ -364,30 +364,30 @@ impl TranscriptWatcher {
         }
     }
 
-    /// The client waits for a prompt, so the turn is over; nothing more has to be waited for.
+    /// The client waits for a prompt, so the turn is over; there is no need to wait any longer.
     pub fn client_rests(&mut self) {
         self.at_rest = true;
     }
 
-    /// The hooks of this session were taken out of the settings: its lines are all there is from now on.
+    /// The session's hooks were removed from the settings: its lines are all there is from now on.
     pub fn hooks_are_gone(&mut self) {
         self.hooks.silent = true;
     }
 
-    /// Whether hooks tell what this session does.
+    /// Whether hooks report what this session does.
     pub fn hooks_speak(&self) -> bool {
         !self.hooks.silent
     }
 
-    /// Of a subagent only what ends its question matters; the rest its hooks tell.
+    /// For a subagent, only what ends its question matters; its hooks report the rest.
     fn observe_subagent(&mut self, seen: Seen, uuid: &str, at: Stamp) {
         match seen {
             Seen::ToolResult { id, error, refused } => {
                 let name = if refused { observed::REFUSED } else { observed::TOOL_RESULT };
-                self.tell(When::Always, name, uuid, at, json!({"tool_use_id": id, "is_error": error}));
+                self.enqueue(When::Always, name, uuid, at, json!({"tool_use_id": id, "is_error": error}));
             }
             Seen::Interrupted { tool } => {
-                self.tell(When::Always, observed::INTERRUPTED, uuid, at, json!({"during_tool": tool}));
+                self.enqueue(When::Always, observed::INTERRUPTED, uuid, at, json!({"during_tool": tool}));
             }
             _ => {}
         }
@@ -399,7 +399,7 @@ impl TranscriptWatcher {
         self.ending.over = None;
     }
 
-    /// A final text. One answer can come in several lines.
+    /// A final text. One answer can consist of several lines.
     fn answered(&mut self, answer: FinalText) {
         match &mut self.ending.answer {
             Some(first) if first.message_id.is_some() && first.message_id == answer.message_id => {
@@ -413,31 +413,31 @@ impl TranscriptWatcher {
         }
     }
 
-    /// The turn goes on after what looked like its last word: that was a word on the way.
+    /// The turn continues after what looked like its last text: that was a text in between.
     fn went_on(&mut self) {
-        let told = |answer: &FinalText| answer.error.is_some() || self.hooks.stopped(answer.at);
-        if let Some(answer) = self.ending.answer.take_if(|answer| !told(answer)) {
-            self.tell_answer(answer);
+        let reported = |answer: &FinalText| answer.error.is_some() || self.hooks.stopped(answer.at);
+        if let Some(answer) = self.ending.answer.take_if(|answer| !reported(answer)) {
+            self.report_answer(answer);
         }
         self.ending.answer = None;
     }
 
-    /// Tells a final text for itself; whether the turn ended with it, others know.
-    fn tell_answer(&mut self, answer: FinalText) {
+    /// Reports a final text by itself, without saying whether the turn ended with it.
+    fn report_answer(&mut self, answer: FinalText) {
         let FinalText { text, message_id, uuid, at, .. } = answer;
         let body = json!({"text": text, "message_id": message_id, "stop_reason": "end_turn"});
-        self.tell(When::Always, observed::TEXT, &uuid, at, body);
+        self.enqueue(When::Always, observed::TEXT, &uuid, at, body);
     }
 
-    /// The next prompt is there, so the turn before it is over, whoever said so.
+    /// The next prompt has come, so the turn before it is over, whether or not that was reported.
     fn close_turn(&mut self, prompt_at: Stamp) {
         let ending = std::mem::take(&mut self.ending);
-        self.tell_end(ending);
+        self.report_end(ending);
         self.hooks.stop_at = self.hooks.stop_at.filter(|stop| *stop >= prompt_at);
     }
 
-    /// Tells the end of a turn, unless a hook did.
-    fn tell_end(&mut self, ending: Ending) {
+    /// Reports the end of a turn, unless a hook did.
+    fn report_end(&mut self, ending: Ending) {
         let Some(at) = ending.over.as_ref().map(|over| over.1).or(ending.answer.as_ref().map(|a| a.at))
         else {
             return;
@@ -452,15 +452,15 @@ impl TranscriptWatcher {
                 if let Some(error) = answer.error {
                     body["error"] = error.into();
                 }
-                self.tell(When::Always, observed::TURN_END, &answer.uuid, at, body);
+                self.enqueue(When::Always, observed::TURN_END, &answer.uuid, at, body);
                 self.last(|report| report.body["timestamp"] = json!(answer.at));
             }
-            (None, Some((uuid, ..))) => self.tell(When::Always, observed::TURN_END, &uuid, at, json!({})),
+            (None, Some((uuid, ..))) => self.enqueue(When::Always, observed::TURN_END, &uuid, at, json!({})),
             (None, None) => {}
         }
     }
 
-    fn tell(&mut self, when: When, name: &'static str, uuid: &str, at: Stamp, mut body: Value) {
+    fn enqueue(&mut self, when: When, name: &'static str, uuid: &str, at: Stamp, mut body: Value) {
         body["uuid"] = uuid.into();
         body["timestamp"] = json!(at);
         if let Thread::Subagent(id) = &self.thread {
@@ -481,24 +481,24 @@ impl TranscriptWatcher {
         }
     }
 
-    /// What is to be told by now. Call it after every reading and again until nothing waits.
+    /// What is to be reported by now. Call it after every reading and again until nothing waits.
     pub fn settle(&mut self, now: Stamp, agent: AgentNow) -> Vec<Report> {
         self.settle_until(now, agent, Stamp(i64::MAX))
     }
 
-    /// As [`TranscriptWatcher::settle`], but nothing that happened after `limit`: an event of that time comes first.
+    /// Like [`TranscriptWatcher::settle`], but nothing that happened after `limit`: an event of that time comes first.
     pub fn settle_until(&mut self, now: Stamp, agent: AgentNow, limit: Stamp) -> Vec<Report> {
-        // All lines of it that are there by now are read.
-        if self.hooks.owe_text.is_some()
+        // All of its lines that exist by now have been read.
+        if self.hooks.text_missing_since.is_some()
             && let Some(answer) = self.ending.answer.take_if(|answer| answer.error.is_none())
         {
-            self.hooks.owe_text = None;
-            self.tell_answer(answer);
+            self.hooks.text_missing_since = None;
+            self.report_answer(answer);
         }
         if self.turn_is_over(now) && self.ending_at().is_none_or(|at| at <= limit) {
             let ending = std::mem::take(&mut self.ending);
             if !self.ended_by_others(&ending, agent) {
-                self.tell_end(ending);
+                self.report_end(ending);
             }
         }
         self.at_rest = false;
@@ -513,7 +513,7 @@ impl TranscriptWatcher {
         reports
     }
 
-    /// As [`TranscriptWatcher::settle`], right before a Stop without text is handled: the answer it ended with goes first.
+    /// Like [`TranscriptWatcher::settle`], right before a Stop without text is handled: the answer it ended with goes first.
     pub fn settle_for_stop(&mut self, now: Stamp, agent: AgentNow) -> Vec<Report> {
         if self.ending.answer.is_some() {
             self.hooks.text_found = Some(now);
@@ -522,18 +522,18 @@ impl TranscriptWatcher {
         self.settle(now, agent)
     }
 
-    /// As [`TranscriptWatcher::settle`], right before the end of the session is handled: nothing more comes that would be worth
-    /// waiting for.
+    /// Like [`TranscriptWatcher::settle`], right before the end of the session is handled: nothing follows that would be
+    /// worth waiting for.
     pub fn settle_for_end(&mut self, now: Stamp, agent: AgentNow) -> Vec<Report> {
         self.settle(now.plus(HOOK_HAS_PRECEDENCE_FOR), agent)
     }
 
-    /// A line is due: the text of a Stop that came without.
+    /// Whether a line is still expected: the text of a Stop that came without one.
     pub fn expects_text(&self, now: Stamp) -> bool {
-        self.hooks.owe_text.is_some_and(|stop| now.since(stop) < TEXT_OWED_FOR)
+        self.hooks.text_missing_since.is_some_and(|stop| now.since(stop) < TEXT_OWED_FOR)
     }
 
-    /// Something may have to be told later without a new line.
+    /// Whether something may have to be reported later without a new line.
     pub fn waits(&self) -> bool {
         !self.queue.is_empty() || self.ending.answer.is_some() || self.ending.over.is_some()
     }
@@ -547,37 +547,37 @@ impl TranscriptWatcher {
         }
     }
 
-    /// When the turn ended, if it looks as if it did.
+    /// When the turn ended, if it seems to have ended.
     fn ending_at(&self) -> Option<Stamp> {
         let over = self.ending.over.as_ref().map(|over| over.1);
         over.or(self.ending.answer.as_ref().map(|answer| answer.at))
     }
 
-    /// The agent is idle already.
+    /// The agent is idle already, and somebody else reported the end.
     fn ended_by_others(&self, ending: &Ending, agent: AgentNow) -> bool {
         let known = match (&ending.answer, &ending.over) {
-            (Some(answer), _) => self.hooks.told_answer(answer.at),
+            (Some(answer), _) => self.hooks.reported_answer(answer.at),
             (None, _) => true,
         };
         agent.idle && known
     }
 
-    /// What stands in line, in order, up to the first that has to wait.
+    /// The queued reports, in order, up to the first that has to wait.
     fn release(&mut self, now: Stamp, agent: AgentNow, limit: Stamp) -> Vec<Report> {
         let mut reports = Vec::new();
         while let Some(held) = self.queue.front().filter(|held| held.report.at <= limit) {
-            let tell = match held.when {
+            let wanted = match held.when {
                 When::Always => true,
-                When::UnlessHeard(_) if self.hooks.went_on(held.report.at) => false,
-                When::UnlessHeard(until) if until > now => break,
-                When::UnlessHeard(_) => {
+                When::UnlessHook(_) if self.hooks.went_on(held.report.at) => false,
+                When::UnlessHook(until) if until > now => break,
+                When::UnlessHook(_) => {
                     self.hooks.silent = true;
                     true
                 }
                 When::Silent => self.hooks.silent,
                 When::SilentOrAsked => self.hooks.silent || agent.asks,
             };
-            if let Some(held) = self.queue.pop_front().filter(|_| tell) {
+            if let Some(held) = self.queue.pop_front().filter(|_| wanted) {
                 reports.push(held.report);
             }
         }

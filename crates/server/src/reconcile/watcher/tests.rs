@@ -5,7 +5,7 @@ const WORKING: AgentNow = AgentNow { idle: false, asks: false };
 const ASKING: AgentNow = AgentNow { idle: false, asks: true };
 const IDLE: AgentNow = AgentNow { idle: true, asks: false };
 
-/// A transcript on disk, a watch on it, and a clock that only moves when told.
+/// A transcript on disk, a watcher for it, and a clock that moves only when told to.
 struct Scene {
     _dir: tempfile::TempDir,
     path: PathBuf,
@@ -85,8 +85,8 @@ impl Scene {
         self.watch.settle(self.now, agent)
     }
 
-    /// What is told now: names, and the text if there is one.
-    fn told(&mut self, agent: AgentNow) -> Vec<String> {
+    /// What is reported now: names, and the text if there is one.
+    fn reported(&mut self, agent: AgentNow) -> Vec<String> {
         self.reports(agent).iter().map(brief).collect()
     }
 }
@@ -100,7 +100,7 @@ fn brief(report: &Report) -> String {
 }
 
 #[test]
-fn a_text_between_tools_is_told_at_once_with_its_own_time() {
+fn a_text_between_tools_is_reported_at_once_with_its_own_time() {
     let mut scene = Scene::new();
     scene.hook("UserPromptSubmit", json!({"prompt": "go"}));
     scene.prompt("go");
@@ -111,11 +111,11 @@ fn a_text_between_tools_is_told_at_once_with_its_own_time() {
     let reports = scene.reports(WORKING);
     assert_eq!(reports.iter().map(brief).collect::<Vec<_>>(), ["Text Looking first."]);
     assert_eq!((reports[0].at, &reports[0].body["uuid"]), (at, &json!("u2")));
-    assert_eq!(scene.told(WORKING), [""; 0]);
+    assert_eq!(scene.reported(WORKING), [""; 0]);
 }
 
 #[test]
-fn esc_is_told_at_once_and_the_line_that_ends_the_turn_adds_nothing() {
+fn esc_is_reported_at_once_and_the_line_that_ends_the_turn_adds_nothing() {
     let mut scene = Scene::new();
     scene.hook("UserPromptSubmit", json!({"prompt": "go"}));
     scene.prompt("go");
@@ -123,9 +123,9 @@ fn esc_is_told_at_once_and_the_line_that_ends_the_turn_adds_nothing() {
     scene.result("t1", true);
     scene.interrupted();
     scene.turn_end();
-    assert_eq!(scene.told(ASKING), ["Refused", "Interrupted"]);
+    assert_eq!(scene.reported(ASKING), ["Refused", "Interrupted"]);
     scene.pass(3000);
-    assert_eq!(scene.told(WORKING), [""; 0]);
+    assert_eq!(scene.reported(WORKING), [""; 0]);
     assert!(!scene.watch.waits());
 }
 
@@ -135,7 +135,7 @@ fn what_was_said_before_esc_is_kept() {
     scene.hook("UserPromptSubmit", json!({}));
     scene.said("word word", "end_turn");
     scene.interrupted();
-    assert_eq!(scene.told(WORKING), ["Text word word", "Interrupted"]);
+    assert_eq!(scene.reported(WORKING), ["Text word word", "Interrupted"]);
 }
 
 #[test]
@@ -147,12 +147,12 @@ fn the_end_of_a_turn_waits_two_seconds_for_its_hook() {
         if with_line {
             scene.turn_end();
         }
-        assert_eq!(scene.told(WORKING), [""; 0]);
+        assert_eq!(scene.reported(WORKING), [""; 0]);
         scene.pass(1900);
-        assert_eq!(scene.told(WORKING), [""; 0]);
+        assert_eq!(scene.reported(WORKING), [""; 0]);
         scene.pass(100);
-        assert_eq!(scene.told(WORKING), ["TurnEnd All done."]);
-        assert_eq!(scene.told(WORKING), [""; 0]);
+        assert_eq!(scene.reported(WORKING), ["TurnEnd All done."]);
+        assert_eq!(scene.reported(WORKING), [""; 0]);
     }
 }
 
@@ -164,15 +164,15 @@ fn a_turn_that_a_hook_ended_is_not_ended_again() {
     scene.pass(100);
     scene.said("All done.", "end_turn");
     scene.turn_end();
-    assert_eq!(scene.told(IDLE), [""; 0]);
+    assert_eq!(scene.reported(IDLE), [""; 0]);
     scene.pass(3000);
-    assert_eq!(scene.told(IDLE), [""; 0]);
+    assert_eq!(scene.reported(IDLE), [""; 0]);
     // Nor if a question keeps the agent waiting.
     scene.said("Shall I?", "end_turn");
     scene.hook("Stop", json!({"last_assistant_message": "Shall I?"}));
-    assert_eq!(scene.told(ASKING), [""; 0]);
+    assert_eq!(scene.reported(ASKING), [""; 0]);
     scene.pass(3000);
-    assert_eq!(scene.told(ASKING), [""; 0]);
+    assert_eq!(scene.reported(ASKING), [""; 0]);
 }
 
 #[test]
@@ -188,17 +188,17 @@ fn a_stop_without_text_gets_it_from_the_transcript() {
     early.watch.heard(HookSignal::new("Stop", "s", early.now, &json!({})));
     early.turn_end();
     early.pass(3000);
-    assert_eq!(early.told(IDLE), [""; 0]);
+    assert_eq!(early.reported(IDLE), [""; 0]);
 
     let mut late = Scene::new();
     late.hook("UserPromptSubmit", json!({}));
     late.hook("Stop", json!({}));
     late.said("Done.", "end_turn");
-    assert_eq!(late.told(IDLE), ["Text Done."]);
+    assert_eq!(late.reported(IDLE), ["Text Done."]);
     late.pass(3000);
-    assert_eq!(late.told(IDLE), [""; 0]);
+    assert_eq!(late.reported(IDLE), [""; 0]);
 
-    // However late, in all its lines, whatever else is said meanwhile; and nothing more is waited for afterwards.
+    // However late, in all its lines, whatever else is said meanwhile; and nothing more is expected afterwards.
     let mut later = Scene::new();
     later.hook("UserPromptSubmit", json!({}));
     later.hook("Stop", json!({}));
@@ -210,7 +210,7 @@ fn a_stop_without_text_gets_it_from_the_transcript() {
             json!({"id": "m", "content": [{"type": "text", "text": text}], "stop_reason": "end_turn"});
         later.write("assistant", json!({ "message": message }));
     }
-    assert_eq!(later.told(IDLE), ["Text Done.\nShall I push it?"]);
+    assert_eq!(later.reported(IDLE), ["Text Done.\nShall I push it?"]);
     assert!(!later.watch.expects_text(later.now) && !early.watch.expects_text(early.now));
 }
 
@@ -219,11 +219,11 @@ fn the_end_of_a_session_does_not_wait_for_hooks() {
     let mut scene = Scene::new();
     scene.hook("UserPromptSubmit", json!({}));
     scene.said("Done.", "end_turn");
-    assert_eq!(scene.told(WORKING), [""; 0]);
-    let told = scene.watch.settle_for_end(scene.now, WORKING);
-    assert_eq!(told.iter().map(brief).collect::<Vec<_>>(), ["TurnEnd Done."]);
+    assert_eq!(scene.reported(WORKING), [""; 0]);
+    let reported = scene.watch.settle_for_end(scene.now, WORKING);
+    assert_eq!(reported.iter().map(brief).collect::<Vec<_>>(), ["TurnEnd Done."]);
 
-    // A Stop said it.
+    // A Stop reported it.
     let mut stopped = Scene::new();
     stopped.hook("UserPromptSubmit", json!({}));
     stopped.said("Done.", "end_turn");
@@ -231,29 +231,29 @@ fn the_end_of_a_session_does_not_wait_for_hooks() {
     stopped.watch.read(stopped.now);
     assert!(stopped.watch.settle_for_end(stopped.now, IDLE).is_empty());
 
-    // The end of a session is not the end of a turn: what is written afterwards was said by nobody.
+    // The end of a session is not the end of a turn: nobody reported what is written afterwards.
     let mut late = Scene::new();
     late.hook("UserPromptSubmit", json!({}));
     late.hook("SessionEnd", json!({}));
     late.said("Done.", "end_turn");
-    assert_eq!(late.told(IDLE), [""; 0]);
+    assert_eq!(late.reported(IDLE), [""; 0]);
     late.pass(3000);
-    assert_eq!(late.told(IDLE), ["TurnEnd Done."]);
+    assert_eq!(late.reported(IDLE), ["TurnEnd Done."]);
 }
 
 #[test]
-fn a_word_that_was_not_the_last_is_a_word_on_the_way() {
+fn a_text_that_was_not_the_last_is_reported_as_a_text_in_between() {
     let mut scene = Scene::new();
     scene.hook("UserPromptSubmit", json!({}));
     scene.said("I think that is all.", "end_turn");
     scene.pass(500);
-    assert_eq!(scene.told(WORKING), [""; 0]);
+    assert_eq!(scene.reported(WORKING), [""; 0]);
     scene.call("t1");
-    assert_eq!(scene.told(WORKING), ["Text I think that is all."]);
+    assert_eq!(scene.reported(WORKING), ["Text I think that is all."]);
 }
 
 #[test]
-fn an_answer_of_several_lines_is_one() {
+fn an_answer_in_several_lines_is_one() {
     let mut scene = Scene::new();
     scene.hook("UserPromptSubmit", json!({}));
     for text in ["One.", "Two."] {
@@ -261,68 +261,68 @@ fn an_answer_of_several_lines_is_one() {
         let message = json!({"id": "m1", "content": content, "stop_reason": "end_turn"});
         scene.write("assistant", json!({"message": message}));
     }
-    scene.told(WORKING);
+    scene.reported(WORKING);
     scene.pass(3000);
-    assert_eq!(scene.told(WORKING), ["TurnEnd One.\nTwo."]);
+    assert_eq!(scene.reported(WORKING), ["TurnEnd One.\nTwo."]);
 }
 
 #[test]
-fn an_api_error_ends_the_turn_with_its_word() {
+fn an_api_error_ends_the_turn_with_its_error_word() {
     let mut scene = Scene::new();
     scene.hook("UserPromptSubmit", json!({}));
     let message = json!({"model": "<synthetic>", "content": [{"type": "text", "text": "API Error: 529"}]});
     scene.write("assistant", json!({"message": message, "isApiErrorMessage": true, "error": "server_error"}));
-    scene.told(WORKING);
+    scene.reported(WORKING);
     scene.pass(2000);
     let reports = scene.reports(WORKING);
     assert_eq!((reports[0].name, &reports[0].body["error"]), (observed::TURN_END, &json!("server_error")));
 }
 
 #[test]
-fn a_prompt_that_a_hook_told_is_not_told_again() {
+fn a_prompt_that_a_hook_reported_is_not_reported_again() {
     let mut before = Scene::new();
     before.hook("UserPromptSubmit", json!({"prompt_id": "p-go"}));
     before.prompt("go");
     before.pass(5000);
-    assert_eq!(before.told(WORKING), [""; 0]);
+    assert_eq!(before.reported(WORKING), [""; 0]);
 
     let mut after = Scene::new();
     after.prompt("go");
     after.said("Hm.", "tool_use");
-    assert_eq!(after.told(IDLE), [""; 0]);
+    assert_eq!(after.reported(IDLE), [""; 0]);
     after.pass(200);
     after.hook("UserPromptSubmit", json!({"prompt": "go"}));
-    assert_eq!(after.told(WORKING), ["Text Hm."]);
+    assert_eq!(after.reported(WORKING), ["Text Hm."]);
 
     let mut slow_hook = Scene::new();
     slow_hook.hook("UserPromptSubmit", json!({"prompt_id": "p-go"}));
     slow_hook.pass(20_000);
     slow_hook.prompt("go");
     slow_hook.pass(5000);
-    assert_eq!(slow_hook.told(WORKING), [""; 0]);
+    assert_eq!(slow_hook.reported(WORKING), [""; 0]);
 }
 
 #[test]
-fn when_hooks_fall_silent_the_transcript_tells_everything() {
+fn when_hooks_are_silent_the_transcript_reports_everything() {
     let mut scene = Scene::new();
     scene.hook("Stop", json!({"last_assistant_message": "x"}));
     scene.pass(60_000);
     scene.prompt("next");
     scene.call("t1");
-    assert_eq!(scene.told(IDLE), [""; 0]);
+    assert_eq!(scene.reported(IDLE), [""; 0]);
     scene.pass(2000);
-    assert_eq!(scene.told(IDLE), ["Prompt next", "ToolUse"]);
+    assert_eq!(scene.reported(IDLE), ["Prompt next", "ToolUse"]);
     scene.result("t1", false);
     scene.said("Done.", "end_turn");
     scene.turn_end();
-    assert_eq!(scene.told(WORKING), ["ToolResult", "TurnEnd Done."]);
+    assert_eq!(scene.reported(WORKING), ["ToolResult", "TurnEnd Done."]);
     scene.hook("UserPromptSubmit", json!({}));
     scene.call("t2");
-    assert_eq!(scene.told(WORKING), [""; 0]);
+    assert_eq!(scene.reported(WORKING), [""; 0]);
 }
 
 #[test]
-fn results_are_told_while_a_question_is_open() {
+fn results_are_reported_while_a_question_is_open() {
     let mut scene = Scene::new();
     scene.hook("PreToolUse", json!({}));
     scene.call("t1");
@@ -336,7 +336,7 @@ fn results_are_told_while_a_question_is_open() {
 }
 
 #[test]
-fn lines_before_the_first_contact_only_say_how_full_the_context_is() {
+fn lines_before_the_first_contact_only_give_the_size_of_the_context() {
     let mut scene = Scene::new();
     scene.prompt("old");
     scene.said("Old words.", "tool_use");
@@ -351,12 +351,12 @@ fn lines_before_the_first_contact_only_say_how_full_the_context_is() {
 }
 
 #[test]
-fn a_line_of_the_same_millisecond_is_newer() {
+fn a_line_in_the_same_millisecond_is_newer() {
     let mut scene = Scene::new();
     scene.said("Now.", "tool_use");
     scene.watch =
         TranscriptWatcher::new("s", scene.path.clone(), scene.now.plus(Duration::from_nanos(999_999)));
-    assert_eq!(scene.told(WORKING), ["Text Now."]);
+    assert_eq!(scene.reported(WORKING), ["Text Now."]);
 }
 
 #[test]
@@ -370,12 +370,12 @@ fn the_end_of_a_long_file_is_enough() {
     scene.pass(1);
     scene.watch = TranscriptWatcher::new("s", scene.path.clone(), scene.now);
     scene.said("New.", "tool_use");
-    assert_eq!(scene.told(WORKING), ["Text New.", "Usage"]);
+    assert_eq!(scene.reported(WORKING), ["Text New.", "Usage"]);
     assert!(scene.watch.tail.offset() > 4_000_000);
 }
 
 #[test]
-fn after_a_restart_the_mark_goes_on_and_nothing_held_is_lost() {
+fn after_a_restart_reading_continues_and_nothing_held_back_is_lost() {
     let mut scene = Scene::new();
     scene.hook("UserPromptSubmit", json!({}));
     scene.said("On the way.", "tool_use");
@@ -384,14 +384,14 @@ fn after_a_restart_the_mark_goes_on_and_nothing_held_is_lost() {
     assert_eq!(reports.iter().map(brief).collect::<Vec<_>>(), ["Text On the way."]);
     let mark = reports[0].tail.clone().unwrap();
     scene.watch = TranscriptWatcher::resume("s", mark, scene.now);
-    // The text comes twice, with the same uuid; its answer, still held when we stopped, is not lost.
-    assert_eq!(scene.told(WORKING), ["Text On the way."]);
+    // The text comes twice, with the same uuid; its answer, still held back when we stopped, is not lost.
+    assert_eq!(scene.reported(WORKING), ["Text On the way."]);
     scene.pass(2000);
     let reports = scene.reports(WORKING);
     assert_eq!(reports.iter().map(brief).collect::<Vec<_>>(), ["TurnEnd Done."]);
     scene.watch = TranscriptWatcher::resume("s", reports[0].tail.clone().unwrap(), scene.now);
     scene.pass(5000);
-    assert_eq!(scene.told(WORKING), [""; 0]);
+    assert_eq!(scene.reported(WORKING), [""; 0]);
 }
 
 #[test]
@@ -399,12 +399,12 @@ fn a_rewritten_file_repeats_nothing() {
     let mut scene = Scene::new();
     scene.hook("UserPromptSubmit", json!({}));
     scene.said("One.", "tool_use");
-    assert_eq!(scene.told(WORKING), ["Text One."]);
+    assert_eq!(scene.reported(WORKING), ["Text One."]);
     let old = std::fs::read_to_string(&scene.path).unwrap();
     std::fs::write(&scene.path, format!("{{\"type\":\"mode\"}}\n{old}")).unwrap();
-    assert_eq!(scene.told(WORKING), [""; 0]);
+    assert_eq!(scene.reported(WORKING), [""; 0]);
     scene.said("Two.", "tool_use");
-    assert_eq!(scene.told(WORKING), ["Text Two."]);
+    assert_eq!(scene.reported(WORKING), ["Text Two."]);
 }
 
 #[test]
@@ -412,14 +412,14 @@ fn a_small_change_of_the_context_waits_for_the_end_of_the_turn() {
     let mut scene = Scene::new();
     scene.hook("UserPromptSubmit", json!({}));
     scene.used(10_000);
-    assert_eq!(scene.told(WORKING), ["Usage"]);
+    assert_eq!(scene.reported(WORKING), ["Usage"]);
     scene.used(10_900);
-    assert_eq!(scene.told(WORKING), [""; 0]);
+    assert_eq!(scene.reported(WORKING), [""; 0]);
     scene.used(11_000);
-    assert_eq!(scene.told(WORKING), ["Usage"]);
+    assert_eq!(scene.reported(WORKING), ["Usage"]);
     scene.used(11_010);
     scene.hook("Stop", json!({"last_assistant_message": "x"}));
-    assert_eq!(scene.told(IDLE), ["Usage"]);
+    assert_eq!(scene.reported(IDLE), ["Usage"]);
     let compact = json!({"subtype": "compact_boundary", "compactMetadata": {"postTokens": 10_500}});
     scene.write("system", compact);
     let reports = scene.reports(IDLE);
@@ -430,28 +430,28 @@ fn a_small_change_of_the_context_waits_for_the_end_of_the_turn() {
 }
 
 #[test]
-fn after_a_compaction_the_same_size_is_news_again() {
+fn after_a_compaction_the_same_size_is_reported_again() {
     let mut scene = Scene::new();
     scene.hook("UserPromptSubmit", json!({}));
     scene.used(19_512);
-    assert_eq!(scene.told(WORKING), ["Usage"]);
+    assert_eq!(scene.reported(WORKING), ["Usage"]);
     scene.hook("SessionStart", json!({"source": "compact"}));
-    assert_eq!(scene.told(WORKING), [""; 0]);
+    assert_eq!(scene.reported(WORKING), [""; 0]);
     scene.write("system", json!({"subtype": "compact_boundary", "compactMetadata": {"postTokens": 2_945}}));
     scene.used(19_512);
-    assert_eq!(scene.told(WORKING), ["Usage"]);
+    assert_eq!(scene.reported(WORKING), ["Usage"]);
 }
 
 #[test]
-fn sidechain_lines_are_not_the_main_threads() {
+fn sidechain_lines_do_not_belong_to_the_main_thread() {
     let mut scene = Scene::new();
     let message = json!({"content": [{"type": "text", "text": "sub"}], "usage": {"input_tokens": 5}});
     scene.write("assistant", json!({"isSidechain": true, "message": message}));
-    assert_eq!(scene.told(WORKING), [""; 0]);
+    assert_eq!(scene.reported(WORKING), [""; 0]);
 }
 
 #[test]
-fn a_subagents_refusal_is_told_with_its_id() {
+fn a_subagents_refusal_is_reported_with_its_id() {
     let mut scene = Scene::new();
     scene.watch = TranscriptWatcher::subagent("s", "a1", &scene.path, scene.now);
     scene.path = scene.path.with_extension("").join("subagents").join("agent-a1.jsonl");
@@ -466,7 +466,7 @@ fn a_subagents_refusal_is_told_with_its_id() {
 }
 
 #[test]
-fn a_found_session_in_mid_turn_is_told_from_its_prompt_on() {
+fn a_found_session_in_mid_turn_is_reported_from_its_prompt_on() {
     let mut scene = Scene::new();
     scene.prompt("first");
     scene.said("Done.", "end_turn");
@@ -477,14 +477,14 @@ fn a_found_session_in_mid_turn_is_told_from_its_prompt_on() {
     assert!(finding.busy);
     assert_eq!((finding.cwd.as_str(), finding.last_at), ("/p", scene.now));
     scene.watch = watch;
-    assert_eq!(scene.told(IDLE), ["Prompt second", "ToolUse"]);
+    assert_eq!(scene.reported(IDLE), ["Prompt second", "ToolUse"]);
     scene.said("Over.", "end_turn");
     scene.turn_end();
-    assert_eq!(scene.told(WORKING), ["TurnEnd Over."]);
+    assert_eq!(scene.reported(WORKING), ["TurnEnd Over."]);
 }
 
 #[test]
-fn a_found_session_at_rest_tells_nothing_of_its_past() {
+fn a_found_idle_session_reports_nothing_about_its_past() {
     let mut scene = Scene::new();
     scene.prompt("first");
     scene.said("Done.", "end_turn");
@@ -493,13 +493,13 @@ fn a_found_session_at_rest_tells_nothing_of_its_past() {
     let (watch, finding) = TranscriptWatcher::find("s", scene.path.clone(), scene.now).unwrap();
     assert!(!finding.busy);
     scene.watch = watch;
-    assert_eq!(scene.told(IDLE), [""; 0]);
+    assert_eq!(scene.reported(IDLE), [""; 0]);
     scene.prompt("second");
-    assert_eq!(scene.told(IDLE), ["Prompt second"]);
+    assert_eq!(scene.reported(IDLE), ["Prompt second"]);
 }
 
 #[test]
-fn a_file_without_conversation_is_no_session() {
+fn a_file_without_a_conversation_is_not_a_session() {
     let mut scene = Scene::new();
     scene.write("mode", json!({}));
     scene.write("user", json!({"isSidechain": true, "message": {"content": "sub"}}));

@@ -1,0 +1,231 @@
+//! The server's own socket, strangers on the port, and what becomes of a database that is taken away.
+
+use headspace_test_support::{Home, NOBODY, Server, free_port, is_root, skip, wait_for, wait_until};
+use serde_json::{Value, json};
+use std::io::Read;
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+/// A home whose hooks have to find the server by themselves.
+fn home() -> Home {
+    Home::with_port(json!({}))
+}
+
+fn stop(home: &Home, session: &str) {
+    home.send("Stop", session, home.path(), json!({"last_assistant_message": "Done."}));
+}
+
+fn sessions(server: &Server) -> Vec<String> {
+    let agents = server.get("/api/agents?all=1");
+    agents["agents"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|agent| agent["session_id"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+fn has(server: &Server, session: &str) -> bool {
+    sessions(server).iter().any(|known| known == session)
+}
+
+/// Another user's program on this port, which answers everybody as our server would and keeps what it gets.
+struct Impostor(Child);
+
+impl Impostor {
+    fn listen(port: u16) -> Option<Impostor> {
+        if !is_root() {
+            return None;
+        }
+        let script = format!(
+            "import socket,sys\n\
+             s=socket.socket(); s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)\n\
+             s.bind(('127.0.0.1',{port})); s.listen(8); print('ready', flush=True)\n\
+             while True:\n\
+             \x20 c,_=s.accept(); c.settimeout(1)\n\
+             \x20 try: got=c.recv(65536)\n\
+             \x20 except OSError: got=b''\n\
+             \x20 if got: print('got', got, flush=True)\n\
+             \x20 b=b'{{\"status\":\"ok\",\"event_id\":7,\"name\":\"headspace\",\"version\":\"9\",\"pid\":1}}'\n\
+             \x20 c.sendall(b'HTTP/1.1 200 OK\\r\\ncontent-length: %d\\r\\n\\r\\n' % len(b) + b); c.close()\n"
+        );
+        let mut child = Command::new("python3")
+            .args(["-c", &script])
+            .uid(NOBODY)
+            .gid(NOBODY)
+            .current_dir("/")
+            .stdout(Stdio::piped())
+            .spawn()
+            .ok()?;
+        let mut ready = [0; 6];
+        child.stdout.as_mut()?.read_exact(&mut ready).ok()?;
+        Some(Impostor(child))
+    }
+
+    /// What it was sent.
+    fn end(mut self) -> String {
+        self.0.kill().unwrap();
+        let mut got = String::new();
+        self.0.stdout.take().unwrap().read_to_string(&mut got).unwrap();
+        self.0.wait().unwrap();
+        got.trim().to_owned()
+    }
+}
+
+#[test]
+fn hooks_and_commands_use_the_socket_and_only_the_user_can() {
+    let home = home();
+    let server = home.serve();
+    let socket = home.state().join("headspace.sock");
+    let meta = wait_for("the socket", || std::fs::symlink_metadata(&socket).ok());
+    assert!(meta.file_type().is_socket());
+    assert_eq!(meta.permissions().mode() & 0o777, 0o600);
+    // On the port there is nobody any more, as far as the configuration knows.
+    home.configure(json!({"port": free_port(), "notifications": {"desktop": false}}));
+    stop(&home, "by-socket");
+    assert!(has(&server, "by-socket") && home.spooled().is_empty());
+    assert!(home.ok(&["status"]).contains("hooks"), "the command line finds it, too");
+    server.stop();
+    assert!(!socket.exists(), "a server that ends takes its socket away");
+    stop(&home, "later");
+    assert_eq!(home.spooled().len(), 1);
+}
+
+#[test]
+fn a_socket_left_by_a_killed_server_is_replaced_and_a_foreign_file_is_not() {
+    let home = home();
+    let socket = home.state().join("headspace.sock");
+    let server = home.serve();
+    wait_until("the socket", || socket.exists());
+    server.kill();
+    assert!(UnixStream::connect(&socket).is_err() && socket.exists(), "a killed server leaves it");
+    let server = home.serve();
+    wait_until("a new socket", || UnixStream::connect(&socket).is_ok());
+    stop(&home, "after-the-kill");
+    assert!(has(&server, "after-the-kill"));
+    server.stop();
+    std::fs::write(&socket, "mine").unwrap();
+    let server = home.serve();
+    stop(&home, "by-port");
+    wait_until("the reason in the log", || server.log().contains("something else is there"));
+    assert!(has(&server, "by-port"), "hooks use the port then");
+    assert_eq!(std::fs::read(&socket).unwrap(), b"mine");
+    let findings: Value = serde_json::from_slice(&home.run(&["doctor", "--json"]).stdout).unwrap();
+    assert!(findings.to_string().contains("hooks use the port"), "{findings}");
+}
+
+#[test]
+fn a_path_that_is_too_long_for_a_socket_leaves_the_port() {
+    let mut home = home();
+    let long = home.at("d".repeat(120));
+    home.set("XDG_STATE_HOME", &long);
+    let server = home.serve();
+    stop(&home, "far-away");
+    assert!(has(&server, "far-away"));
+    assert!(server.log().contains("hooks use the port"), "{}", server.log());
+}
+
+#[test]
+fn another_users_program_on_the_port_gets_nothing() {
+    let home = home();
+    let Some(impostor) = Impostor::listen(home.port()) else {
+        return skip("another user needs root and python3");
+    };
+    let url = format!("http://127.0.0.1:{}", home.port());
+    stop(&home, "to-nobody");
+    let mut named = home.command(&["notify"]);
+    named.env("CLAUDE_HEADSPACE_URL", &url);
+    headspace_test_support::run(named, json!({"session_id": "named", "hook_event_name": "Stop"}).to_string());
+    assert_eq!(home.spooled().len(), 2, "what he says does not count as an answer");
+    let said = |args: &[&str]| {
+        let output = home.run(args);
+        format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+    };
+    for args in [&["status"][..], &["doctor"], &["up"], &["serve"]] {
+        assert!(said(args).contains("a program of the user nobody listens on"), "{args:?}: {}", said(args));
+    }
+    said(&["open", "--print"]);
+    said(&["statusline"]);
+    assert_eq!(impostor.end(), "", "not a byte");
+}
+
+#[test]
+fn a_server_on_another_machine_gets_nothing_unless_it_is_named_with_its_token() {
+    // An address for documentation: nobody has it.
+    let mut home = Home::new();
+    home.set("CLAUDE_HEADSPACE_URL", "http://192.0.2.1:5055");
+    stop(&home, "s");
+    assert_eq!(home.spooled().len(), 1);
+}
+
+#[test]
+fn a_database_that_is_taken_away_is_noticed_before_the_next_answer() {
+    let home = home();
+    let server = home.serve();
+    stop(&home, "before");
+    for companion in ["", "-wal", "-shm"] {
+        let _ = std::fs::remove_file(home.state().join(format!("headspace.db{companion}")));
+    }
+    stop(&home, "after");
+    assert!(home.spooled().is_empty());
+    assert!(home.database().exists(), "there is a new one");
+    assert!(server.log().contains("was removed or replaced"), "{}", server.log());
+    assert!(has(&server, "after"));
+    server.kill();
+    let server = home.serve();
+    assert!(has(&server, "after"), "what was answered is there after a crash");
+}
+
+#[test]
+fn a_state_directory_that_is_taken_away_is_made_again() {
+    let home = home();
+    let server = home.serve();
+    stop(&home, "before");
+    std::fs::rename(home.state(), home.at("away")).unwrap();
+    stop(&home, "after");
+    wait_until("the event", || has(&server, "after"));
+    assert!(home.database().exists());
+    let socket = home.state().join("headspace.sock");
+    wait_until("the socket is back", || Path::new(&socket).exists());
+    stop(&home, "by-socket");
+    assert!(has(&server, "by-socket"));
+    // A second server must not begin beside it.
+    let second = home.run(&["serve", "--port", "0"]);
+    assert!(!second.status.success(), "{second:?}");
+}
+
+#[test]
+fn power_makes_every_answer_wait_for_the_disk_and_crash_does_not() {
+    if Command::new("strace").arg("-V").output().is_err() {
+        return skip("strace is not installed");
+    }
+    for (durability, syncs_first) in [("crash", false), ("power", true)] {
+        let home = Home::with_port(json!({"durability": durability}));
+        let server = home.serve();
+        stop(&home, "warm");
+        let trace = home.at("trace");
+        let mut strace = Command::new("strace")
+            .args(["-f", "-qq", "-e", "trace=fdatasync,fsync,write,writev,sendto", "-o"])
+            .arg(&trace)
+            .args(["-p", &server.pid().to_string()])
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        // It says so when it is attached.
+        wait_until("strace", || {
+            let status =
+                std::fs::read_to_string(format!("/proc/{}/status", server.pid())).unwrap_or_default();
+            !status.contains("TracerPid:\t0")
+        });
+        stop(&home, "traced");
+        wait_until("a sync", || std::fs::read_to_string(&trace).is_ok_and(|text| text.contains("sync(")));
+        strace.kill().unwrap();
+        strace.wait().unwrap();
+        let text = std::fs::read_to_string(&trace).unwrap();
+        let answer = text.find("event_id").or_else(|| text.find("HTTP/1.1 200")).expect("the answer");
+        assert_eq!(text.find("sync(").unwrap() < answer, syncs_first, "{durability}\n{text}");
+    }
+}
