@@ -377,12 +377,16 @@ _headspace() {
             return 0
             ;;
         headspace__subcmd__guard__subcmd__hook)
-            opts="-h --help"
+            opts="-h --client --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --client)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -437,7 +441,7 @@ _headspace() {
             return 0
             ;;
         headspace__subcmd__hooks__subcmd__list)
-            opts="-h --project --dialect --json --help"
+            opts="-h --project --dialect --client --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -449,6 +453,10 @@ _headspace() {
                     ;;
                 --dialect)
                     COMPREPLY=($(compgen -W "claude wave" -- "${cur}"))
+                    return 0
+                    ;;
+                --client)
+                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 *)
@@ -497,7 +505,7 @@ _headspace() {
             return 0
             ;;
         headspace__subcmd__hooks__subcmd__validate)
-            opts="-h --project --dialect --json --help"
+            opts="-h --project --dialect --client --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -511,6 +519,10 @@ _headspace() {
                     COMPREPLY=($(compgen -W "claude wave" -- "${cur}"))
                     return 0
                     ;;
+                --client)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -519,7 +531,7 @@ _headspace() {
             return 0
             ;;
         headspace__subcmd__install)
-            opts="-h --dry-run --scope --config-dir --client --events --script --create --guard --statusline --tmux --json --help"
+            opts="-h --dry-run --scope --config-dir --client --events --script --create --guard --statusline --list --tmux --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -534,7 +546,7 @@ _headspace() {
                     return 0
                     ;;
                 --client)
-                    COMPREPLY=($(compgen -W "claude wave" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "claude codex qwen gemini copilot opencode wave" -- "${cur}"))
                     return 0
                     ;;
                 --events)
@@ -577,12 +589,16 @@ _headspace() {
             return 0
             ;;
         headspace__subcmd__notify)
-            opts="-h --help"
+            opts="-h --client --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --client)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -777,12 +793,16 @@ _headspace() {
             return 0
             ;;
         headspace__subcmd__status)
-            opts="-a -w -h --json --short --tmux --waybar --all --watch --exit-code --help"
+            opts="-a -w -h --json --short --tmux --waybar --all --client --watch --exit-code --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --client)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -834,7 +854,7 @@ _headspace() {
                     return 0
                     ;;
                 --client)
-                    COMPREPLY=($(compgen -W "claude wave" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "claude codex qwen gemini copilot opencode wave" -- "${cur}"))
                     return 0
                     ;;
                 *)

@@ -36,7 +36,7 @@ complete -c headspace -n "__fish_headspace_needs_command" -f -a "events" -d 'Sho
 complete -c headspace -n "__fish_headspace_needs_command" -f -a "explain" -d 'Explain why an agent is in its state'
 complete -c headspace -n "__fish_headspace_needs_command" -f -a "rename" -d 'Give an agent a name of your own'
 complete -c headspace -n "__fish_headspace_needs_command" -f -a "open" -d 'Open the dashboard in the browser'
-complete -c headspace -n "__fish_headspace_needs_command" -f -a "install" -d 'Merge headspace\'s hooks into Claude Code\'s settings.json'
+complete -c headspace -n "__fish_headspace_needs_command" -f -a "install" -d 'Merge headspace\'s hooks into the settings of your coding agents'
 complete -c headspace -n "__fish_headspace_needs_command" -f -a "uninstall" -d 'Remove headspace\'s hooks from settings.json'
 complete -c headspace -n "__fish_headspace_needs_command" -f -a "serve" -d 'Receive, store and show the events'
 complete -c headspace -n "__fish_headspace_needs_command" -f -a "notify" -d 'Deliver one hook event (Claude Code calls this)'
@@ -56,6 +56,7 @@ complete -c headspace -n "__fish_headspace_needs_command" -f -a "completions" -d
 complete -c headspace -n "__fish_headspace_using_subcommand up" -l json -d 'Print the result as JSON'
 complete -c headspace -n "__fish_headspace_using_subcommand up" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c headspace -n "__fish_headspace_using_subcommand down" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c headspace -n "__fish_headspace_using_subcommand status" -l client -d 'Only agents of this client (claude, codex, …)' -r
 complete -c headspace -n "__fish_headspace_using_subcommand status" -l json -d 'Print everything as JSON (`version` changes when the meaning of a field does)'
 complete -c headspace -n "__fish_headspace_using_subcommand status" -l short -d 'Print the counts only, for prompts and bars: !2 *4 +1'
 complete -c headspace -n "__fish_headspace_using_subcommand status" -l tmux -d 'Like --short, in tmux colors'
@@ -87,7 +88,12 @@ complete -c headspace -n "__fish_headspace_using_subcommand install" -l scope -d
 project\t'Everybody who works on this project'
 local\t'You, in this project'"
 complete -c headspace -n "__fish_headspace_using_subcommand install" -l config-dir -d 'The client\'s configuration directory (default: CLAUDE_CONFIG_DIR or ~/.claude); may be repeated' -r -F
-complete -c headspace -n "__fish_headspace_using_subcommand install" -l client -d 'Which client\'s settings' -r -f -a "claude\t''
+complete -c headspace -n "__fish_headspace_using_subcommand install" -l client -d 'Whose settings, if not those of every client that is found' -r -f -a "claude\t''
+codex\t''
+qwen\t''
+gemini\t''
+copilot\t''
+opencode\t''
 wave\t''"
 complete -c headspace -n "__fish_headspace_using_subcommand install" -l events -d 'Subscribe to these events only (names, separated by commas)' -r
 complete -c headspace -n "__fish_headspace_using_subcommand install" -l dry-run -d 'Show what would change, change nothing'
@@ -95,6 +101,7 @@ complete -c headspace -n "__fish_headspace_using_subcommand install" -l script -
 complete -c headspace -n "__fish_headspace_using_subcommand install" -l create -d 'Create the directories of --config-dir that do not exist'
 complete -c headspace -n "__fish_headspace_using_subcommand install" -l guard -d 'Also judge tool calls before they run (see `headspace guard`)'
 complete -c headspace -n "__fish_headspace_using_subcommand install" -l statusline -d 'Also read context, cost and model from the status line; your own line is shown as before'
+complete -c headspace -n "__fish_headspace_using_subcommand install" -l list -d 'Only show which clients are there, and which have the hooks'
 complete -c headspace -n "__fish_headspace_using_subcommand install" -l tmux -d 'Print lines for your tmux.conf and change nothing'
 complete -c headspace -n "__fish_headspace_using_subcommand install" -l json -d 'Print the result as JSON'
 complete -c headspace -n "__fish_headspace_using_subcommand install" -s h -l help -d 'Print help (see more with \'--help\')'
@@ -102,7 +109,12 @@ complete -c headspace -n "__fish_headspace_using_subcommand uninstall" -l scope 
 project\t'Everybody who works on this project'
 local\t'You, in this project'"
 complete -c headspace -n "__fish_headspace_using_subcommand uninstall" -l config-dir -d 'The client\'s configuration directory (default: CLAUDE_CONFIG_DIR or ~/.claude); may be repeated' -r -F
-complete -c headspace -n "__fish_headspace_using_subcommand uninstall" -l client -d 'Which client\'s settings' -r -f -a "claude\t''
+complete -c headspace -n "__fish_headspace_using_subcommand uninstall" -l client -d 'Whose settings, if not those of every client that is found' -r -f -a "claude\t''
+codex\t''
+qwen\t''
+gemini\t''
+copilot\t''
+opencode\t''
 wave\t''"
 complete -c headspace -n "__fish_headspace_using_subcommand uninstall" -l dry-run -d 'Show what would change, change nothing'
 complete -c headspace -n "__fish_headspace_using_subcommand uninstall" -l guard -d 'Remove only the guard\'s entry'
@@ -113,6 +125,7 @@ complete -c headspace -n "__fish_headspace_using_subcommand serve" -l host -d 'A
 complete -c headspace -n "__fish_headspace_using_subcommand serve" -l port -d 'Port to listen on' -r
 complete -c headspace -n "__fish_headspace_using_subcommand serve" -l db -d 'Database file' -r -F
 complete -c headspace -n "__fish_headspace_using_subcommand serve" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c headspace -n "__fish_headspace_using_subcommand notify" -l client -d 'Which coding agent calls, if not Claude Code' -r
 complete -c headspace -n "__fish_headspace_using_subcommand notify" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c headspace -n "__fish_headspace_using_subcommand statusline" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c headspace -n "__fish_headspace_using_subcommand hooks; and not __fish_seen_subcommand_from list validate run capture" -s h -l help -d 'Print help (see more with \'--help\')'
@@ -123,11 +136,13 @@ complete -c headspace -n "__fish_headspace_using_subcommand hooks; and not __fis
 complete -c headspace -n "__fish_headspace_using_subcommand hooks; and __fish_seen_subcommand_from list" -l project -d 'The project whose hooks are meant' -r -F
 complete -c headspace -n "__fish_headspace_using_subcommand hooks; and __fish_seen_subcommand_from list" -l dialect -d 'Whose settings files and rules' -r -f -a "claude\t''
 wave\t''"
+complete -c headspace -n "__fish_headspace_using_subcommand hooks; and __fish_seen_subcommand_from list" -l client -d 'The hook file of another coding agent (codex, copilot, qwen, gemini, opencode)' -r
 complete -c headspace -n "__fish_headspace_using_subcommand hooks; and __fish_seen_subcommand_from list" -l json -d 'Print JSON'
 complete -c headspace -n "__fish_headspace_using_subcommand hooks; and __fish_seen_subcommand_from list" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c headspace -n "__fish_headspace_using_subcommand hooks; and __fish_seen_subcommand_from validate" -l project -d 'The project whose hooks are meant' -r -F
 complete -c headspace -n "__fish_headspace_using_subcommand hooks; and __fish_seen_subcommand_from validate" -l dialect -d 'Whose settings files and rules' -r -f -a "claude\t''
 wave\t''"
+complete -c headspace -n "__fish_headspace_using_subcommand hooks; and __fish_seen_subcommand_from validate" -l client -d 'The hook file of another coding agent (codex, copilot, qwen, gemini, opencode)' -r
 complete -c headspace -n "__fish_headspace_using_subcommand hooks; and __fish_seen_subcommand_from validate" -l json -d 'Print JSON'
 complete -c headspace -n "__fish_headspace_using_subcommand hooks; and __fish_seen_subcommand_from validate" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c headspace -n "__fish_headspace_using_subcommand hooks; and __fish_seen_subcommand_from run" -l tool -d 'The tool, for tool events' -r
@@ -159,6 +174,7 @@ complete -c headspace -n "__fish_headspace_using_subcommand guard; and __fish_se
 complete -c headspace -n "__fish_headspace_using_subcommand guard; and __fish_seen_subcommand_from allow" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c headspace -n "__fish_headspace_using_subcommand guard; and __fish_seen_subcommand_from rules" -l json -d 'Print JSON'
 complete -c headspace -n "__fish_headspace_using_subcommand guard; and __fish_seen_subcommand_from rules" -s h -l help -d 'Print help'
+complete -c headspace -n "__fish_headspace_using_subcommand guard; and __fish_seen_subcommand_from hook" -l client -d 'Which coding agent calls, if not Claude Code' -r
 complete -c headspace -n "__fish_headspace_using_subcommand guard; and __fish_seen_subcommand_from hook" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c headspace -n "__fish_headspace_using_subcommand context; and not __fish_seen_subcommand_from show" -s h -l help -d 'Print help'
 complete -c headspace -n "__fish_headspace_using_subcommand context; and not __fish_seen_subcommand_from show" -f -a "show" -d 'Print the text that SessionStart would add; with --json also the files it comes from'

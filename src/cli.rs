@@ -40,6 +40,9 @@ pub enum Command {
         after_help = "Example:\n  echo '{\"session_id\":\"s1\",\"hook_event_name\":\"Stop\"}' | headspace notify"
     )]
     Notify {
+        /// Which coding agent calls, if not Claude Code
+        #[arg(long, value_name = "NAME")]
+        client: Option<String>,
         /// Event name (default: `hook_event_name` in the payload)
         event: Option<String>,
     },
@@ -134,7 +137,10 @@ fn run(command: Command) -> Result<ExitCode> {
         Command::Install(args) => install::install(&args),
         Command::Uninstall(args) => install::uninstall(&args),
         Command::Serve(args) => serve::run(&args),
-        Command::Notify { event } => Ok(headspace_notify::main(event.map(Into::into))),
+        Command::Notify { client, event } => {
+            let client = client.map(|name| format!("--client={name}"));
+            Ok(headspace_notify::main(client.into_iter().chain(event).map(Into::into)))
+        }
         Command::Statusline(args) => statusline::run(&args),
         Command::Hooks(args) => hooks::run(&args),
         Command::Guard(args) => guard::run(&args),

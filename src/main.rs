@@ -22,7 +22,7 @@ fn run() -> ExitCode {
     match args.next() {
         Some(command) if command == "notify" => match args.next() {
             Some(word) if word == "--help" || word == "-h" => cli::main(),
-            event => notify::main(event),
+            first => notify::main(first.into_iter().chain(args)),
         },
         Some(command) if command == "guard" => {
             claude_headspace::commands::guard::direct(args).unwrap_or_else(cli::main)
@@ -45,7 +45,7 @@ pub unsafe extern "C" fn main(argc: libc::c_int, argv: *const *const libc::c_cha
     headspace_platform::process::prepare();
     // SAFETY: with two arguments there is a second one, and it ends with a zero.
     if argc == 2 && unsafe { std::ffi::CStr::from_ptr(*argv.add(1)) } == c"notify" {
-        notify::main(None);
+        notify::main(std::iter::empty());
         return 0;
     }
     // A panic must not unwind into C; its message is printed already.

@@ -9,7 +9,7 @@ const EVENTS: [&str; 3] = ["PreToolUse", "Stop", "Setup"];
 
 pub fn run(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
-    let events = EVENTS.map(|name| Event { name: name.to_owned(), matcher: None }).to_vec();
+    let events = EVENTS.map(|name| Event { name: name.to_owned(), matcher: None, entry: None }).to_vec();
     let plan = Plan {
         program: Some(PROGRAM.to_owned()),
         notify: Desired::Put(Notify { events, entry: Entry::new(Call::exec(PROGRAM, Role::Notify)) }),

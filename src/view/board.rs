@@ -1,6 +1,6 @@
 //! The board: the rows that a surface shows, and how many there are of each group.
 
-use headspace_core::model::{Fold, Group, Row};
+use headspace_core::model::{Fold, Group, Row, hints};
 
 /// The agents in the order of every surface: those that need you first, then those that waited longest.
 pub struct Board {
@@ -15,6 +15,12 @@ pub struct Board {
 pub struct Include {
     pub ended: bool,
     pub headless: bool,
+}
+
+/// Leaves the agents of one client, if one is named.
+pub fn keep_client(rows: &mut Vec<Row>, client: Option<&str>) {
+    let Some(name) = client else { return };
+    rows.retain(|row| row.client.as_deref().unwrap_or(hints::DEFAULT_CLIENT) == name);
 }
 
 impl Board {
@@ -51,4 +57,11 @@ impl Board {
     pub fn waiting(&self) -> impl Iterator<Item = &Row> {
         self.rows.iter().filter(|row| row.group == Group::NeedsYou && !row.ended)
     }
+}
+
+/// "⬡ codex · api · fix-auth": what the agent is called, with its client where that is not the usual one.
+pub fn titled(row: &Row) -> String {
+    let Some(client) = &row.client else { return row.summary.title.clone() };
+    let glyph = headspace_clients::named(client).map_or('?', |row| row.glyph);
+    format!("{glyph} {client} · {}", row.summary.title)
 }

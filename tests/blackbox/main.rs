@@ -6,6 +6,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod alerts;
+mod clients;
 mod daemon;
 mod dashboard;
 mod doctor;

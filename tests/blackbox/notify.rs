@@ -251,9 +251,9 @@ fn the_event_name_in_the_arguments_wins() {
 fn help_is_printed_on_request() {
     each_row(
         [
-            (&["notify", "--help"][..], "Usage: headspace notify [EVENT]"),
-            (&["notify", "-h"], "Usage: headspace notify [EVENT]"),
-            (&["help", "notify"], "Usage: headspace notify [EVENT]"),
+            (&["notify", "--help"][..], "Usage: headspace notify [OPTIONS] [EVENT]"),
+            (&["notify", "-h"], "Usage: headspace notify [OPTIONS] [EVENT]"),
+            (&["help", "notify"], "Usage: headspace notify [OPTIONS] [EVENT]"),
             (&["help", "guard", "explain"], "Usage: headspace guard explain"),
             (&["help"], "Usage: headspace [COMMAND]"),
         ],

@@ -92,7 +92,7 @@ export function ageOf({ summary }) {
 /** Is every word of the search somewhere in the agent? */
 export function matches(agent, words) {
   if (!words.length) return true;
-  const { name, project, branch, host, cwd, session_id, role, tmux_session, summary } = agent;
-  agent.hay ??= [name, project, branch, host, cwd, session_id, role, tmux_session, summary.about, summary.label].join('\n').toLowerCase();
+  const { name, project, branch, host, cwd, session_id, role, tmux_session, client, summary } = agent;
+  agent.hay ??= [name, project, branch, host, cwd, session_id, role, tmux_session, client, summary.about, summary.label].join('\n').toLowerCase();
   return words.every((word) => agent.hay.includes(word));
 }

@@ -2,6 +2,7 @@
 
 import { agents, glyphOf } from '../lib/agents.js';
 import { get, now, post } from '../lib/api.js';
+import { clientMark, resumeOf } from '../lib/clients.js';
 import { attr, button, byId, copyButton, el, foreign, keyed, mark, remember, remembered, show, text } from '../lib/dom.js';
 import { Events } from '../lib/events.js';
 import { age, clock, line, plain, plural, quoted, tilde, tokens } from '../lib/format.js';
@@ -163,7 +164,8 @@ export function looked(id) {
   if (agents.get(id)?.unseen) post(`/api/agents/${id}/seen`).catch(() => {});
 }
 
-const resumeCommand = ({ cwd, session_id: session }) => `${cwd ? `cd ${quoted(cwd)} && ` : ''}claude --resume ${quoted(session)}`;
+const resumeCommand = ({ client, cwd, session_id: session }) =>
+  `${cwd ? `cd ${quoted(cwd)} && ` : ''}${resumeOf(client, quoted(session)) ?? `# ${client}: no resume command is known for ${quoted(session)}`}`;
 
 function rename(id) {
   const name = prompt('Name of the agent (empty: the automatic one)', agents.get(id).name);
@@ -203,6 +205,7 @@ function patchCard(node, card) {
 }
 
 const FACTS = [
+  ['client', (agent) => ({ text: clientMark(agent.client), note: agent.unconfirmed ? 'unconfirmed: it says nothing at a denial or an interrupt' : '' })],
   ['command', (agent) => ({ text: agent.current_command?.instruction })],
   ['doing', (agent) => ({ text: !agent.ended_at && agent.group !== 'needs_you' && agent.status_detail })],
   ['last active', (agent) => ({ tick: Date.parse(agent.last_active_at), tail: ' ago' })],

@@ -2,6 +2,7 @@
 
 import { ageOf, agents, compare, counts, foldOf, glyphOf, groups, matches } from '../lib/agents.js';
 import { now } from '../lib/api.js';
+import { clientMark } from '../lib/clients.js';
 import { attr, button, byId, el, foreign, icon, keyed, mark, remember, remembered, show, text } from '../lib/dom.js';
 import { clock, line, plural, tilde } from '../lib/format.js';
 import { contextBar, drawSubagents, isAlive, patchContext, setTick, tickNode } from '../lib/parts.js';
@@ -17,6 +18,8 @@ const openFolds = new Set();
 let selected = null;
 /** A host gets a chip only if there are several. */
 let hosts = 1;
+/** How many kinds of coding agents there are: one needs no mark. */
+let clients = 1;
 
 /** Ids in the order of the page, open folds included. */
 export let order = [];
@@ -82,6 +85,7 @@ function placeKey(agent) {
 export function render() {
   const open = [];
   const folded = { headless: [], ended: [] };
+  clients = new Set([...agents.values()].map((agent) => agent.client)).size;
   hosts = new Set([...agents.values()].map((agent) => agent.host)).size;
   places = new Map();
   for (const agent of agents.values()) {
@@ -153,10 +157,10 @@ function patchSection(node, section) {
 function makeRow(agent) {
   const bits = {
     mark: mark(), name: foreign('b.name'), project: el('span.chip'), branch: el('span.chip.branch', null, icon(BRANCH, 12), foreign('span')),
-    host: el('span.chip'), word: el('span.word'), ask: foreign('span.ask'), dots: el('span.dots'), context: contextBar(), when: el('span.when', null, el('span.lead'), tickNode(), el('span')),
+    host: el('span.chip'), client: el('span.chip'), word: el('span.word'), ask: foreign('span.ask'), dots: el('span.dots'), context: contextBar(), when: el('span.when', null, el('span.lead'), tickNode(), el('span')),
   };
   const link = el('a.row', { href: `#/agents/${agent.id}` }, bits.mark,
-    el('span.who', null, bits.name, bits.project, bits.branch, bits.host), bits.word, bits.ask, el('span.meta', null, bits.dots, bits.context), bits.when);
+    el('span.who', null, bits.name, bits.client, bits.project, bits.branch, bits.host), bits.word, bits.ask, el('span.meta', null, bits.dots, bits.context), bits.when);
   return Object.assign(el('li.agent', { 'data-id': agent.id }, link), { link, bits, drawn: null });
 }
 
@@ -174,6 +178,7 @@ function patchRow(node, agent) {
   text(bits.name, line(agent.name, 90));
   chip(bits.project, agent.project !== agent.name && grouping.value !== 'project' ? agent.project : null);
   chip(bits.branch.lastChild, agent.branch !== agent.name && agent.branch, bits.branch);
+  chip(bits.client, clients > 1 && grouping.value !== 'client' ? clientMark(agent.client) : null);
   chip(bits.host, grouping.value === 'host' ? null : agent.headless ? 'headless' : hosts > 1 ? agent.host : null);
   text(bits.word, summary.label);
   text(bits.ask, line(summary.about, 240));

@@ -11,7 +11,8 @@ use proptest::prelude::*;
 const BIN: &str = "/opt/hs/headspace";
 
 fn plan_for(events: &[&str], program: &str) -> Plan {
-    let events = events.iter().map(|name| Event { name: (*name).to_owned(), matcher: None }).collect();
+    let events =
+        events.iter().map(|name| Event { name: (*name).to_owned(), matcher: None, entry: None }).collect();
     let entry = Entry::new(Call::exec(program, Role::Notify));
     Plan {
         program: Some(program.to_owned()),
@@ -196,7 +197,7 @@ fn a_file_that_the_client_would_ignore_gets_a_warning() {
 
 #[test]
 fn the_guard_has_an_entry_of_its_own() {
-    let guard = Entry { call: Call::exec(BIN, Role::Guard), on_failure: Some("block".into()) };
+    let guard = Entry { on_failure: Some("block".into()), ..Entry::new(Call::exec(BIN, Role::Guard)) };
     let with = Plan { guard: Desired::Put(guard.clone()), ..plan_for(&["PreToolUse", "Stop"], BIN) };
     let merged = put("{}", &with);
     let roles: Vec<_> = find(&merged.text, None).unwrap().into_iter().map(|f| (f.event, f.role)).collect();

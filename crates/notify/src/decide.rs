@@ -4,6 +4,8 @@
 //! the speaker may say. The server (or whatever else answers on its port) may give context, a message to the user and
 //! a terminal title or bell; never a decision. A decision comes from this process alone and is never "allow".
 
+use crate::caller::Caller;
+use crate::guard_form;
 use crate::stdin::Payload;
 use headspace_core::model::observed;
 use headspace_core::text::plain_lines;
@@ -39,12 +41,12 @@ const MAX_MESSAGE_CHARS: usize = 4000;
 
 /// The guard's word on a tool call. It comes first and is printed alone: it must reach the client even if
 /// everything after it fails.
-pub fn verdict(event: &str, payload: &Payload, config: &Config) -> Option<Verdict> {
+pub fn verdict(event: &str, caller: &Caller, payload: &Payload, config: &Config) -> Option<Verdict> {
     if event != "PreToolUse" || !config.guard.enabled {
         return None;
     }
-    let render = |verdict: &Verdict| Some(format!("{}\n", guard::hook_output(verdict)?));
-    let bytes = Arc::new(payload.object().to_vec());
+    let (_, render) = guard_form::rendered(caller.guard_form());
+    let bytes = Arc::new(caller.guarded(payload)?);
     let verdict = headspace_guard::deadline::judge(&bytes, guard::GuardEnvironment::here(config), render);
     let stands = verdict.decision != guard::Decision::Allow
         && !guard::allow_once::take(&bytes, &headspace_platform::config::state_dir());
@@ -63,6 +65,8 @@ pub fn report(payload: &[u8], verdict: &Verdict) -> Option<Vec<u8>> {
         "session_id",
         "cwd",
         "transcript_path",
+        "sessionId",
+        "parent_agent_id",
         "agent_id",
         "agent_type",
         "tool_name",

@@ -5,19 +5,21 @@
 //! therefore goes from `main` straight to work, without argument parser, threads, or a look at store or engine.
 
 pub mod alarm;
+pub mod caller;
 pub mod context;
 pub mod debug_log;
 pub mod decide;
 pub mod envelope;
+pub mod guard_form;
 pub mod post;
 pub mod scan;
 pub mod stdin;
 
+use crate::caller::Caller;
 use crate::stdin::{Input, Payload};
 use headspace_core::json_repair::repaired;
 use headspace_core::model::observed;
 use headspace_core::{event_names, mask};
-use headspace_guard as guard;
 use headspace_guard::Verdict;
 use headspace_platform::config::{self, Config, Durability};
 use headspace_platform::spool::Spool;
@@ -51,12 +53,15 @@ enum Outcome {
     Away(String),
 }
 
-/// `headspace notify [EVENT]`
-pub fn main(event: Option<OsString>) -> ExitCode {
+/// `headspace notify [--client NAME] [EVENT]`
+pub fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {
     let delivery = Delivery::now();
     alarm::arm(SOFT_DEADLINE, Some(HARD_DEADLINE));
     exit_zero(|| match Input::read() {
-        Input::Object(payload) => deliver(event, &payload, &delivery),
+        Input::Object(payload) => {
+            let (client, event) = caller::arguments(arguments);
+            deliver(client.as_deref(), event, &payload, &delivery)
+        }
         Input::Cut(bytes) => {
             debug_log::note(format_args!("payload not complete after {} bytes: dropped", bytes.len()))
         }
@@ -76,7 +81,7 @@ pub fn without_command(help: fn() -> String) -> ExitCode {
             Input::Object(payload)
                 if payload.has_text("hook_event_name") && payload.has_text("session_id") =>
             {
-                return exit_zero(|| deliver(None, &payload, &delivery));
+                return exit_zero(|| deliver(None, None, &payload, &delivery));
             }
             Input::Cut(_) => return ExitCode::SUCCESS,
             _ => alarm::disarm(),
@@ -101,20 +106,23 @@ pub fn report(slug: &str, payload: &Payload, delivery: &Delivery) {
 }
 
 /// Delivers what the guard said to a tool call, after it has said it.
-pub fn verdict(payload: &[u8], verdict: &Verdict) -> ExitCode {
+pub fn verdict(client: Option<&str>, payload: &[u8], verdict: &Verdict) -> ExitCode {
     alarm::arm(VERDICT_SOFT, Some(VERDICT_HARD));
-    exit_zero(|| deliver_verdict(Config::load_if_any().unwrap_or_default().as_ref(), payload, verdict))
+    exit_zero(|| {
+        deliver_verdict(Config::load_if_any().unwrap_or_default().as_ref(), client, payload, verdict)
+    })
 }
 
 /// Nothing is printed: the client has its answer.
-fn deliver_verdict(config: Option<&Config>, payload: &[u8], verdict: &Verdict) {
+fn deliver_verdict(config: Option<&Config>, client: Option<&str>, payload: &[u8], verdict: &Verdict) {
     let delivery = Delivery::now();
     let Some(Input::Object(report)) = decide::report(payload, verdict).map(Payload::parse) else { return };
-    if !report.has_text("session_id") {
+    let caller = Caller::of(client, &report);
+    if !caller.has_session(&report) {
         return;
     }
     let slug = event_names::slug_of(observed::GUARD);
-    let body = envelope::splice(&report, &envelope::fields(&delivery));
+    let body = envelope::splice(&report, &caller.fields(&report, &delivery));
     if let Outcome::Away(why) = send(config, &slug, &body) {
         keep(config, &delivery, &slug, &body, &why);
     }
@@ -135,14 +143,12 @@ fn exit_zero(work: impl FnOnce()) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-fn deliver(event: Option<OsString>, payload: &Payload, delivery: &Delivery) {
-    // Something like an option is nobody's event, and no reason to lose one.
-    let named = event.and_then(|name| name.into_string().ok());
-    let named = named.filter(|name| !name.is_empty() && !name.starts_with('-'));
-    let Some(name) = named.or_else(|| payload.text("hook_event_name")) else {
+fn deliver(client: Option<&str>, event: Option<String>, payload: &Payload, delivery: &Delivery) {
+    let Some(name) = event.or_else(|| payload.text("hook_event_name")) else {
         return debug_log::note("no event name: nothing to deliver");
     };
-    if !payload.has_text("session_id") {
+    let caller = Caller::of(client, payload);
+    if !caller.has_session(payload) {
         return debug_log::note("no session_id: nothing to deliver");
     }
     // The argument may be a slug as well.
@@ -157,9 +163,10 @@ fn deliver(event: Option<OsString>, payload: &Payload, delivery: &Delivery) {
     });
 
     // Without a configuration this process has no opinion.
-    let verdict = config.as_ref().and_then(|config| decide::verdict(name, payload, config));
-    print(verdict.as_ref().and_then(guard::hook_output).as_ref());
-    let body = envelope::splice(payload, &envelope::fields(delivery));
+    let verdict = config.as_ref().and_then(|config| decide::verdict(name, &caller, payload, config));
+    let (form, _) = guard_form::rendered(caller.guard_form());
+    print(verdict.as_ref().and_then(form).as_ref());
+    let body = envelope::splice(payload, &caller.fields(payload, delivery));
     let theirs = match send(config.as_ref(), &slug, &body) {
         Outcome::Acked(output) => {
             debug_log::note(format_args!("{name} delivered"));
@@ -175,8 +182,8 @@ fn deliver(event: Option<OsString>, payload: &Payload, delivery: &Delivery) {
         }
     };
     if let Some(verdict) = verdict {
-        deliver_verdict(config.as_ref(), payload.object(), &verdict);
-    } else {
+        deliver_verdict(config.as_ref(), client, payload.object(), &verdict);
+    } else if caller.is_claude() {
         let ours = config.and_then(|config| decide::words(name, payload, &config));
         print(decide::combine(name, ours, theirs).as_ref());
     }

@@ -74,6 +74,11 @@ pub fn env(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
+/// Whether a variable is set and not empty.
+pub fn is_set(name: &str) -> bool {
+    std::env::var_os(name).is_some_and(|value| !value.is_empty())
+}
+
 /// As [`env`], for paths, which need not be UTF-8.
 pub fn env_path(name: &str) -> Option<PathBuf> {
     std::env::var_os(name).filter(|value: &OsString| !value.is_empty()).map(PathBuf::from)
@@ -97,6 +102,11 @@ pub fn state_dir() -> PathBuf {
 /// `$XDG_CONFIG_HOME/headspace/config.jsonc`
 pub fn config_file() -> PathBuf {
     xdg("XDG_CONFIG_HOME", ".config").join("headspace").join("config.jsonc")
+}
+
+/// `$XDG_CONFIG_HOME`, where programs keep their configuration.
+pub fn config_home() -> PathBuf {
+    xdg("XDG_CONFIG_HOME", ".config")
 }
 
 /// Where Claude Code keeps its settings and transcripts.

@@ -67,6 +67,38 @@ pub fn lives(process: Process) -> bool {
     start_time(process.pid) == Some(process.start)
 }
 
+/// The process that started this one.
+#[cfg(unix)]
+pub fn parent() -> Option<u32> {
+    Some(std::os::unix::process::parent_id()).filter(|pid| *pid > 0)
+}
+
+#[cfg(not(unix))]
+pub fn parent() -> Option<u32> {
+    None
+}
+
+/// The process that started `pid`, if both still run.
+pub fn parent_of(pid: u32) -> Option<u32> {
+    info(pid).map(|info| info.parent).filter(|parent| *parent > 0)
+}
+
+/// The words process `pid` was started with.
+#[cfg(target_os = "linux")]
+pub fn command_line(pid: u32) -> Vec<String> {
+    let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let words = line.strip_suffix(&[0]).unwrap_or(&line).split(|b| *b == 0);
+    words.map(|word| String::from_utf8_lossy(word).into_owned()).collect()
+}
+
+/// A word with a blank in it comes as two there.
+#[cfg(not(target_os = "linux"))]
+pub fn command_line(pid: u32) -> Vec<String> {
+    let out = std::process::Command::new("ps").args(["-o", "args=", "-p", &pid.to_string()]).output();
+    let text = out.map(|out| String::from_utf8_lossy(&out.stdout).into_owned()).unwrap_or_default();
+    text.split_whitespace().map(str::to_owned).collect()
+}
+
 /// Whether `child` is `ancestor` or was started by it, directly or not.
 pub fn descends(child: u32, ancestor: u32) -> bool {
     let mut pid = child;

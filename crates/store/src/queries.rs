@@ -200,6 +200,7 @@ fn lists(query: &EventQuery, bind: &mut impl FnMut(Sql) -> String) -> Result<Vec
 }
 
 fn stored_event(row: &Row) -> rusqlite::Result<StoredEvent> {
+    let body: Value = serde_json::from_str(row.get_ref(8)?.as_str()?).unwrap_or(Value::Null);
     Ok(StoredEvent {
         id: row.get(0)?,
         name: row.get(1)?,
@@ -209,7 +210,8 @@ fn stored_event(row: &Row) -> rusqlite::Result<StoredEvent> {
         received_at: Stamp(row.get(5)?),
         source: row.get(6)?,
         duplicate: row.get::<_, i64>(7)? & flag::DUPLICATE != 0,
-        body: serde_json::from_str(row.get_ref(8)?.as_str()?).unwrap_or(Value::Null),
+        client: body.get(hints::CLIENT).and_then(Value::as_str).map(str::to_owned),
+        body,
     })
 }
 

@@ -1,5 +1,6 @@
 //! `headspace status`: one screen, attention first, a line per agent.
 
+use crate::view::board;
 use crate::view::board::{Board, Include};
 use crate::view::client;
 use crate::view::client::{Origin, Overview};
@@ -43,6 +44,9 @@ pub struct StatusArgs {
     /// Also show ended agents and headless runs (`claude -p`)
     #[arg(long, short)]
     all: bool,
+    /// Only agents of this client (claude, codex, …)
+    #[arg(long, value_name = "NAME")]
+    client: Option<String>,
     /// Refresh every second until interrupted
     #[arg(long, short)]
     watch: bool,
@@ -59,12 +63,14 @@ pub fn run(args: &StatusArgs) -> Result<ExitCode> {
     loop {
         let show = Include { ended: args.all, headless: args.all };
         let (text, board) = if args.json {
-            let overview = client::overview(&config, true)?;
+            let mut overview = client::overview(&config, true)?;
+            overview.agents.retain(|agent| args.client.as_ref().is_none_or(|name| agent.client == *name));
             let text = as_json(&overview);
             (text, Board::new(model::rows(&overview.agents, Stamp::now()), show))
         } else {
             let list = client::agent_list(&config, args.all)?;
-            let (about, rows) = (list.about, list.rows);
+            let (about, mut rows) = (list.about, list.rows);
+            board::keep_client(&mut rows, args.client.as_deref());
             let board = Board::new(rows, show);
             (render(args, &about, &board), board)
         };
@@ -187,7 +193,7 @@ impl Columns {
         let context = if total < CONTEXT_FROM { 0 } else { widest(&context_words) };
         let taken = |column: usize| if column > 0 { GAP + column } else { 0 };
         let room = total.saturating_sub(GLYPH + taken(age) + taken(context));
-        let name = widest(&|row| row.summary.title.clone()).clamp(NAME_AT_LEAST, NAME_AT_MOST);
+        let name = widest(&board::titled).clamp(NAME_AT_LEAST, NAME_AT_MOST);
         let beside_ask = room.saturating_sub(GAP + ASK_AT_LEAST);
         let (name, ask) = if beside_ask < NAME_AT_LEAST {
             (room, 0)
@@ -199,7 +205,7 @@ impl Columns {
     }
 
     fn line(&self, row: &Row, style: Style) -> String {
-        let head = format!("{} {}", row.group.glyph(), pad(&row.summary.title, self.name));
+        let head = format!("{} {}", row.group.glyph(), pad(&board::titled(row), self.name));
         let ask = if row.summary.about.is_empty() { &row.summary.label } else { &row.summary.about };
         let ask = pad(ask, self.ask);
         let (head, ask) = match row.group {

@@ -1,6 +1,7 @@
 //! `headspace doctor`: why nothing shows up after the install. A table of checks and one loop over it.
 
 mod checks;
+mod clients;
 mod coverage;
 mod keys;
 
@@ -101,6 +102,7 @@ const CHECKS: &[Check] = &[
     ("database", checks::database),
     ("events", checks::events),
     ("coverage", coverage::coverage),
+    ("clients", clients::clients),
 ];
 
 pub fn run(args: &DoctorArgs) -> Result<ExitCode> {

@@ -3,11 +3,13 @@
 pub mod allow;
 
 use anyhow::{Context, Result};
+use headspace_clients::GuardForm;
 use headspace_core::text;
 use headspace_guard::{
-    Decision, GuardEnvironment, Verdict, allow_once, deadline, hook_output, judge_with_steps, payload,
-    permission_output, rules,
+    Decision, GuardEnvironment, Verdict, allow_once, deadline, judge_with_steps, payload, permission_output,
+    rules,
 };
+use headspace_notify::guard_form::{Rendered, rendered};
 use headspace_platform::config;
 use headspace_platform::config::Config;
 use headspace_platform::control::stdin_readable_within;
@@ -52,7 +54,11 @@ enum GuardCommand {
     ///
     /// Prints a decision to ask or to deny; prints nothing otherwise. Always exits 0.
     #[command(after_help = "Example:\n  headspace guard hook < payload.json")]
-    Hook,
+    Hook {
+        /// Which coding agent calls, if not Claude Code
+        #[arg(long, value_name = "NAME")]
+        client: Option<String>,
+    },
 }
 
 #[derive(Debug, clap::Args)]
@@ -81,7 +87,7 @@ struct RulesArgs {
 pub fn run(args: &GuardArgs) -> Result<ExitCode> {
     match &args.command {
         GuardCommand::Check => Ok(check()),
-        GuardCommand::Hook => Ok(hook()),
+        GuardCommand::Hook { client } => Ok(hook(client.as_deref())),
         GuardCommand::Explain(args) => explain(args),
         GuardCommand::Rules(args) => list(args),
         GuardCommand::Allow(args) => allow::run(args),
@@ -91,7 +97,7 @@ pub fn run(args: &GuardArgs) -> Result<ExitCode> {
 /// A shortcut past the argument parser for the two commands that programs call; `None` for everything else.
 pub fn direct(mut args: impl Iterator<Item = std::ffi::OsString>) -> Option<ExitCode> {
     match (args.next(), args.next()) {
-        (Some(verb), None) if verb == "hook" => Some(hook()),
+        (Some(verb), None) if verb == "hook" => Some(hook(None)),
         (Some(verb), None) if verb == "check" => Some(check()),
         _ => None,
     }
@@ -109,14 +115,19 @@ fn environment() -> (GuardEnvironment, Option<String>) {
     (GuardEnvironment::here(&config), trouble)
 }
 
-fn hook() -> ExitCode {
+fn hook(client: Option<&str>) -> ExitCode {
     let (environment, trouble) = environment();
-    let bytes = read_stdin(STDIN_READ_WITHIN).map(Arc::new);
-    // The answer as a value and, in the worst case, as a line.
-    type Form = (fn(&Verdict) -> Option<Value>, fn(&Verdict) -> Option<String>);
-    let (form, render): Form = match bytes.as_deref().and_then(|bytes| payload::event(bytes)).as_deref() {
-        None | Some("PreToolUse") => (hook_output, |verdict| Some(format!("{}\n", hook_output(verdict)?))),
-        Some("PermissionRequest") => {
+    let row = client.map(headspace_clients::named);
+    let form = row.map_or(GuardForm::Claude, |row| row.map_or(GuardForm::None, |row| row.guard));
+    let bytes = read_stdin(STDIN_READ_WITHIN);
+    let bytes = match client {
+        None => bytes,
+        Some(_) => bytes.map(|bytes| headspace_clients::guard::payload(&bytes)),
+    };
+    let bytes = bytes.map(Arc::new);
+    let (form, render): Rendered = match bytes.as_deref().and_then(|bytes| payload::event(bytes)).as_deref() {
+        None | Some("PreToolUse") => rendered(form),
+        Some("PermissionRequest") if client.is_none() => {
             (permission_output, |verdict| Some(format!("{}\n", permission_output(verdict)?)))
         }
         // There is nothing to judge, and nothing that the client would understand.
@@ -127,13 +138,13 @@ fn hook() -> ExitCode {
     if bytes.as_deref().is_some_and(|bytes| allow_once::take(bytes, &config::state_dir())) {
         return ExitCode::SUCCESS;
     }
-    if let Some(trouble) = trouble {
+    if let Some(trouble) = trouble.filter(|_| client.is_none()) {
         output["systemMessage"] = trouble.into();
     }
     print(&output);
     // The client has its answer; now the server can be told.
     match bytes {
-        Some(bytes) => headspace_notify::verdict(&bytes, &verdict),
+        Some(bytes) => headspace_notify::verdict(client, &bytes, &verdict),
         None => ExitCode::SUCCESS,
     }
 }

@@ -2,6 +2,7 @@
 
 pub mod capture;
 pub mod lint;
+mod other_clients;
 pub mod output;
 
 use anyhow::{Context, Result};
@@ -74,6 +75,8 @@ struct Where {
 struct ListArgs {
     #[command(flatten)]
     place: Where,
+    #[command(flatten)]
+    client: ClientFile,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -83,6 +86,8 @@ struct ListArgs {
 struct ValidateArgs {
     #[command(flatten)]
     place: Where,
+    #[command(flatten)]
+    client: ClientFile,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -120,6 +125,27 @@ pub fn run(args: &HooksArgs) -> Result<ExitCode> {
     }
 }
 
+/// Another coding agent's hook file.
+#[derive(Debug, clap::Args)]
+struct ClientFile {
+    /// The hook file of another coding agent (codex, copilot, qwen, gemini, opencode)
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["project", "dialect"])]
+    client: Option<String>,
+}
+
+impl ClientFile {
+    fn row(&self) -> Result<Option<&'static headspace_clients::Row>> {
+        let Some(name) = &self.client else { return Ok(None) };
+        let mut rows = crate::commands::install::clients::rows();
+        let row = rows.find(|row| row.name == name).ok_or_else(|| {
+            Usage(format!(
+                "no client {name:?} has a hook file here: `headspace install --list` names those it finds"
+            ))
+        })?;
+        Ok(Some(row))
+    }
+}
+
 impl Where {
     fn dialect(&self) -> &'static Dialect {
         if self.dialect == WAVE.name { &WAVE } else { &CLAUDE }
@@ -150,6 +176,9 @@ fn print(text: &str) -> Result<()> {
 }
 
 fn list(args: &ListArgs) -> Result<ExitCode> {
+    if let Some(row) = args.client.row()? {
+        return other_clients::list(row, args.json);
+    }
     let sources = args.place.sources()?;
     if args.json {
         print(&format!("{}\n", text::json(&output::list_json(&sources), false)))?;
@@ -160,6 +189,9 @@ fn list(args: &ListArgs) -> Result<ExitCode> {
 }
 
 fn validate(args: &ValidateArgs) -> Result<ExitCode> {
+    if let Some(row) = args.client.row()? {
+        return other_clients::validate(row, args.json);
+    }
     let sources = args.place.sources()?;
     let hints = crate::commands::hooks::lint::hints(&sources);
     let beside = beside(&sources);

@@ -15,6 +15,24 @@ use std::path::{Path, PathBuf};
 /// A running client may rewrite the file after it was read; then the edit is planned again, at most this often.
 const MAX_ATTEMPTS: usize = 5;
 
+/// What an edit makes of a file.
+#[derive(Clone, Debug)]
+pub(super) enum Content {
+    /// Our entries among everybody else's.
+    Entries(Box<Plan>),
+    /// A file that is ours as a whole: its text, and how it is known again.
+    Own { text: String, is_ours: fn(&str) -> bool },
+}
+
+impl Content {
+    fn removes_all(&self) -> bool {
+        match self {
+            Content::Entries(plan) => matches!(plan.notify, merge::Desired::Remove),
+            Content::Own { .. } => true,
+        }
+    }
+}
+
 /// What an edit is for.
 #[derive(Clone, Debug)]
 enum Purpose {
@@ -24,7 +42,7 @@ enum Purpose {
 
 /// What is planned for a file; nothing is written yet.
 #[derive(Debug)]
-pub struct PendingEdit {
+pub(super) struct PendingEdit {
     pub target: Target,
     pub before: Option<String>,
     /// `None`: the file is removed, because it did not exist before headspace.
@@ -34,14 +52,14 @@ pub struct PendingEdit {
     pub script: Option<(PathBuf, ScriptState)>,
     /// `after` is the file as it was before install, not the file with our entries removed.
     restored: bool,
-    plan: Plan,
+    content: Content,
     purpose: Purpose,
     record: Option<InstallRecord>,
 }
 
 /// What was done to a file.
 #[derive(Debug)]
-pub struct AppliedEdit {
+pub(super) struct AppliedEdit {
     pub target: Target,
     pub changed: bool,
     pub merged: Merged,
@@ -54,9 +72,14 @@ pub struct AppliedEdit {
 }
 
 impl PendingEdit {
-    pub fn install(target: &Target, program: &str, plan: Plan, choices: &Choices) -> Result<PendingEdit> {
+    pub fn install(
+        target: &Target,
+        program: &str,
+        content: Content,
+        choices: &Choices,
+    ) -> Result<PendingEdit> {
         let purpose = Purpose::Install { program: program.to_owned(), choices: choices.clone() };
-        let mut edit = PendingEdit::new(target, plan, purpose)?;
+        let mut edit = PendingEdit::new(target, content, purpose)?;
         if choices.wants_script() {
             let path = script::path_in(&target.config_dir);
             let state = script::state(&path, program);
@@ -68,9 +91,9 @@ impl PendingEdit {
         Ok(edit)
     }
 
-    pub fn uninstall(target: &Target, plan: Plan) -> Result<PendingEdit> {
-        let everything = matches!(plan.notify, merge::Desired::Remove);
-        let mut edit = PendingEdit::new(target, plan, Purpose::Uninstall)?;
+    pub fn uninstall(target: &Target, content: Content) -> Result<PendingEdit> {
+        let everything = content.removes_all();
+        let mut edit = PendingEdit::new(target, content, Purpose::Uninstall)?;
         if everything {
             edit.restore();
             let path = script::path_in(&target.config_dir);
@@ -80,23 +103,30 @@ impl PendingEdit {
         Ok(edit)
     }
 
-    fn new(target: &Target, plan: Plan, purpose: Purpose) -> Result<PendingEdit> {
+    fn new(target: &Target, content: Content, purpose: Purpose) -> Result<PendingEdit> {
         let before = read(target)?;
         let backups = Backups::of(&target.file);
         let record = backups.record();
         let pristine = record.as_ref().and_then(|record| origin_text(&backups, record));
-        let merged = match &before {
-            None if matches!(purpose, Purpose::Uninstall) => Merged::default(),
-            text => {
+        let uninstalls = matches!(purpose, Purpose::Uninstall);
+        let (merged, after) = match (&content, &before) {
+            (_, None) if uninstalls => (Merged::default(), None),
+            (Content::Entries(plan), text) => {
                 let text = text.as_deref().unwrap_or_default();
-                merge::merge(text, &plan, pristine.as_deref()).map_err(|remark| {
+                let merged = merge::merge(text, plan, pristine.as_deref()).map_err(|remark| {
                     anyhow::anyhow!("could not change {}:{remark}", target.path.display())
-                })?
+                })?;
+                let after = merged.text.clone();
+                (merged, Some(after))
             }
-        };
-        let after = match &before {
-            None if matches!(purpose, Purpose::Uninstall) => None,
-            _ => Some(merged.text.clone()),
+            (Content::Own { is_ours, .. }, Some(text)) if !is_ours(text) => {
+                if !uninstalls {
+                    bail!("could not write {}: there is a file of somebody else", target.path.display());
+                }
+                (Merged::default(), before.clone())
+            }
+            (Content::Own { .. }, Some(_)) if uninstalls => (Merged::default(), None),
+            (Content::Own { text, .. }, _) => (Merged::default(), Some(text.clone())),
         };
         let edit = PendingEdit {
             target: target.clone(),
@@ -105,7 +135,7 @@ impl PendingEdit {
             merged,
             script: None,
             restored: false,
-            plan,
+            content,
             purpose,
             record,
         };
@@ -117,6 +147,9 @@ impl PendingEdit {
 
     /// A file that nobody changed since install gets back exactly the bytes it had before.
     fn restore(&mut self) {
+        if matches!(self.content, Content::Own { .. }) {
+            return;
+        }
         let (Some(before), Some(record)) = (&self.before, &self.record) else { return };
         if !record.wrote(before.as_bytes()) {
             return;
@@ -147,16 +180,17 @@ impl PendingEdit {
     /// Applies the edit. If another program changes the file meanwhile, its change is kept.
     pub fn apply(mut self) -> Result<AppliedEdit> {
         for _ in 0..MAX_ATTEMPTS {
-            let (target, plan, purpose) = (self.target.clone(), self.plan.clone(), self.purpose.clone());
+            let (target, content, purpose) =
+                (self.target.clone(), self.content.clone(), self.purpose.clone());
             match self.attempt() {
                 Err(error) if error.is::<Overtaken>() => {}
                 result => return result,
             }
             self = match purpose {
                 Purpose::Install { program, choices } => {
-                    PendingEdit::install(&target, &program, plan, &choices)?
+                    PendingEdit::install(&target, &program, content, &choices)?
                 }
-                Purpose::Uninstall => PendingEdit::uninstall(&target, plan)?,
+                Purpose::Uninstall => PendingEdit::uninstall(&target, content)?,
             };
         }
         bail!("could not change {}: another program keeps writing it", self.target.path.display())
@@ -196,7 +230,7 @@ impl PendingEdit {
             }
             self.write()?;
         }
-        if matches!(self.purpose, Purpose::Uninstall) && matches!(self.plan.notify, merge::Desired::Remove) {
+        if matches!(self.purpose, Purpose::Uninstall) && self.content.removes_all() {
             for dir in self.record.iter().flat_map(|record| record.made.iter().rev()) {
                 // Only if it is still empty.
                 let _ = fs::remove_dir(dir);
@@ -234,7 +268,7 @@ impl PendingEdit {
         let name = backup.and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned());
         let (origin, written) = match before {
             None => (Some(Origin::Absent), vec![fingerprint(after.as_bytes())]),
-            Some(text) if is_clean(text, &self.plan) => {
+            Some(text) if is_clean(text, &self.content) => {
                 (name.map(Origin::Backup), vec![fingerprint(after.as_bytes())])
             }
             Some(text) if old.wrote(text.as_bytes()) => {
@@ -268,7 +302,8 @@ impl std::fmt::Display for Overtaken {
 impl std::error::Error for Overtaken {}
 
 /// It contains none of our entries.
-fn is_clean(text: &str, plan: &Plan) -> bool {
+fn is_clean(text: &str, content: &Content) -> bool {
+    let Content::Entries(plan) = content else { return false };
     let nothing = Plan::nothing(plan.program.clone());
     merge::merge(text, &nothing, Some(text)).is_ok_and(|merged| merged.text == text)
 }

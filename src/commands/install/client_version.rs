@@ -83,9 +83,14 @@ pub fn events(version: Option<Version>) -> Vec<&'static str> {
     names.filter(|name| version.is_none_or(|version| version.takes(name))).collect()
 }
 
-/// Asks `claude --version`, for at most three seconds.
+/// Asks `claude --version`.
 pub fn version() -> Option<Version> {
-    let program = headspace_platform::process::on_path("claude")?;
+    version_of("claude")
+}
+
+/// Asks a program on the PATH for its version, for at most as long as a person waits without wondering.
+pub fn version_of(program: &str) -> Option<Version> {
+    let program = headspace_platform::process::on_path(program)?;
     let mut child = Command::new(program)
         .arg("--version")
         .stdin(Stdio::null())

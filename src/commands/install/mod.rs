@@ -7,6 +7,7 @@ mod report;
 pub use crate::commands::install::report::short;
 use headspace_hooks::client_settings::locate;
 mod apply;
+pub mod clients;
 mod profile;
 pub mod script;
 pub mod test_event;
@@ -14,6 +15,7 @@ mod tmux;
 
 use crate::commands::install::client_version::Version;
 use anyhow::Result;
+use headspace_clients::Row;
 use headspace_core::event_names;
 use headspace_hooks::client_settings::entry::{Call, Entry, Role};
 use headspace_hooks::client_settings::locate::{Client, Scope, Target};
@@ -25,8 +27,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-/// Merge headspace's hooks into Claude Code's settings.json
+/// Merge headspace's hooks into the settings of your coding agents
 ///
+/// Claude Code, and every other client that is found on this machine (`--list`); `--client` takes one of them.
 /// Adds one entry per event and leaves every other byte unchanged. Makes a backup first, then replaces the file in one
 /// step or not at all. Run it again after an update: entries are brought up to date, never added twice.
 #[derive(Debug, Default, clap::Args)]
@@ -55,6 +58,9 @@ pub struct InstallArgs {
     /// Also read context, cost and model from the status line; your own line is shown as before
     #[arg(long)]
     pub statusline: bool,
+    /// Only show which clients are there, and which have the hooks
+    #[arg(long, conflicts_with_all = ["dry_run", "events", "script", "guard", "statusline", "tmux"])]
+    pub list: bool,
     /// Print lines for your tmux.conf and change nothing
     #[arg(long, conflicts_with_all = ["dry_run", "events", "script", "guard", "statusline", "json"])]
     pub tmux: bool,
@@ -94,17 +100,9 @@ pub struct PlaceArgs {
     /// The client's configuration directory (default: CLAUDE_CONFIG_DIR or ~/.claude); may be repeated
     #[arg(long, value_name = "DIR")]
     pub config_dir: Vec<PathBuf>,
-    /// Which client's settings
-    #[arg(long, value_enum, default_value_t)]
-    client: ClientArg,
-}
-
-/// [`Client`], as the command line spells it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
-enum ClientArg {
-    #[default]
-    Claude,
-    Wave,
+    /// Whose settings, if not those of every client that is found
+    #[arg(long, value_name = "NAME", value_parser = clap::builder::PossibleValuesParser::new(clients::names()))]
+    client: Option<String>,
 }
 
 /// [`Scope`], as the command line spells it.
@@ -121,9 +119,28 @@ enum ScopeArg {
 
 impl PlaceArgs {
     fn client(&self) -> Client {
-        match self.client {
-            ClientArg::Claude => Client::Claude,
-            ClientArg::Wave => Client::Wave,
+        match self.client.as_deref() {
+            Some(clients::WAVE) => Client::Wave,
+            _ => Client::Claude,
+        }
+    }
+
+    /// Whether Claude's settings (or Wave's) are meant, alone or among others.
+    fn has_claude(&self) -> bool {
+        self.client.as_deref().is_none_or(|name| name == clients::WAVE || name == clients::CLAUDE)
+    }
+
+    /// The other clients that are meant: the one that was named, or those that `are_there` if none was.
+    fn others(&self, are_there: fn(&Row) -> bool) -> Result<Vec<&'static Row>> {
+        let only_claudes = self.scope != ScopeArg::User || !self.config_dir.is_empty();
+        match self.client.as_deref() {
+            Some(clients::WAVE | clients::CLAUDE) => Ok(Vec::new()),
+            None if only_claudes => Ok(Vec::new()),
+            None => Ok(clients::rows().filter(|row| are_there(row)).collect()),
+            Some(_) if only_claudes => {
+                Err(Usage("--scope and --config-dir go with Claude Code only".into()).into())
+            }
+            Some(name) => Ok(headspace_clients::named(name).into_iter().collect()),
         }
     }
 
@@ -154,22 +171,33 @@ pub fn install(args: &InstallArgs) -> Result<ExitCode> {
         print!("{}", tmux::lines(&program));
         return Ok(ExitCode::SUCCESS);
     }
+    if args.list {
+        return clients::list(args.json);
+    }
+    let others = clients::Others::install(args, &program)?;
+    if !args.place.has_claude() {
+        return others.finish(args.dry_run, args.json);
+    }
     let targets = args.place.targets(args.create)?;
     let choices = Choices::of(args)?;
     let version = (args.place.client() == Client::Claude).then(client_version::version).flatten();
     let edits = targets
         .iter()
         .map(|target| {
-            apply::PendingEdit::install(target, &program, choices.plan(&program, target, version), &choices)
+            let content = apply::Content::Entries(Box::new(choices.plan(&program, target, version)));
+            apply::PendingEdit::install(target, &program, content, &choices)
         })
         .collect::<Result<Vec<_>>>()?;
     if args.dry_run {
+        let edits: Vec<_> = edits.into_iter().chain(others.into_edits()).collect();
         return report::dry_run(&edits, args.json);
     }
     let done = edits.into_iter().map(apply::PendingEdit::apply).collect::<Result<Vec<_>>>()?;
     if args.guard && !args.json {
         profile::ask()?;
     }
+    let refused = others.refused();
+    let others = others.apply()?;
     let call = choices.call(&program, &targets[0]);
     let url = Config::load().unwrap_or_default().server_url();
     report::InstallReport {
@@ -178,12 +206,16 @@ pub fn install(args: &InstallArgs) -> Result<ExitCode> {
         version,
         call: &call,
         place: &args.place,
+        others: &others,
         test: test_event::run(&call),
         server: http_client::health(&url, SERVER_ANSWERS_WITHIN),
         url,
     }
     .print(args.json);
-    Ok(ExitCode::SUCCESS)
+    if !args.json {
+        others.iter().for_each(|(row, done)| clients::print(row, done));
+    }
+    Ok(if refused { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
 pub fn uninstall(args: &UninstallArgs) -> Result<ExitCode> {
@@ -198,10 +230,12 @@ pub fn uninstall(args: &UninstallArgs) -> Result<ExitCode> {
     } else {
         Plan::nothing(program)
     };
-    let targets = args.place.targets(false)?;
+    let others = clients::uninstall(args)?;
+    let targets = if args.place.has_claude() { args.place.targets(false)? } else { Vec::new() };
     let edits = targets
         .iter()
-        .map(|target| apply::PendingEdit::uninstall(target, plan.clone()))
+        .map(|target| apply::PendingEdit::uninstall(target, apply::Content::Entries(Box::new(plan.clone()))))
+        .chain(others.into_iter().map(Ok))
         .collect::<Result<Vec<_>>>()?;
     if args.dry_run {
         return report::dry_run(&edits, args.json);
@@ -218,8 +252,11 @@ pub fn ensure(program: &Path) -> Result<Option<String>> {
     let record = backup::Backups::of(&target.file).record().unwrap_or_default();
     let choices = Choices { events: record.events, script: record.script, ..Choices::default() };
     let plan = choices.plan(&program, &target, client_version::version());
-    let done = apply::PendingEdit::install(&target, &program, plan, &choices)?.apply()?;
+    let done =
+        apply::PendingEdit::install(&target, &program, apply::Content::Entries(Box::new(plan)), &choices)?
+            .apply()?;
     report::warn(&done);
+    clients::refresh(&program)?;
     Ok(done.changed.then(|| report::summary(&done)))
 }
 
@@ -227,6 +264,8 @@ pub fn ensure(program: &Path) -> Result<Option<String>> {
 #[derive(Clone, Debug, Default)]
 struct Choices {
     client: Client,
+    /// Another client's file, which is described by its row.
+    row: Option<&'static Row>,
     scope: Scope,
     events: Option<Vec<String>>,
     script: bool,
@@ -249,6 +288,7 @@ impl Choices {
         let on_failure = if args.guard { guard_on_failure()? } else { None };
         Ok(Choices {
             client,
+            row: None,
             scope: args.place.scope(),
             events: (!events.is_empty()).then_some(events),
             script: args.script,
@@ -269,7 +309,7 @@ impl Choices {
 
     /// Whether the script is written to the client's directory.
     fn wants_script(&self) -> bool {
-        self.script || (self.client == Client::Claude && self.scope == Scope::User)
+        self.script || (self.row.is_none() && self.client == Client::Claude && self.scope == Scope::User)
     }
 
     fn plan(&self, program: &str, target: &Target, version: Option<Version>) -> Plan {
@@ -277,18 +317,20 @@ impl Choices {
         let events: Vec<Event> = match self.client {
             Client::Wave => WAVE_EVENTS
                 .iter()
-                .map(|(name, matcher)| Event { name: (*name).to_owned(), matcher: *matcher })
+                .map(|(name, matcher)| Event { name: (*name).to_owned(), matcher: *matcher, entry: None })
                 .collect(),
             Client::Claude => client_version::events(version)
                 .into_iter()
-                .map(|name| Event { name: name.to_owned(), matcher: None })
+                .map(|name| Event { name: name.to_owned(), matcher: None, entry: None })
                 .collect(),
         };
         let events = events.into_iter().filter(|event| chosen(&event.name)).collect();
         // Old clients ignore `args`, and the command alone would only report; they understand a shell line.
         let old = version.is_some_and(|version| !version.knows_exec_form());
-        let guard =
-            Entry { call: Call::for_role(program, Role::Guard, old), on_failure: self.on_failure.clone() };
+        let guard = Entry {
+            on_failure: self.on_failure.clone(),
+            ..Entry::new(Call::for_role(program, Role::Guard, old))
+        };
         Plan {
             program: Some(program.to_owned()),
             notify: Desired::Put(Notify { events, entry: Entry::new(self.call(program, target)) }),

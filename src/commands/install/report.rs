@@ -5,6 +5,7 @@ use crate::commands::install::client_version::Version;
 use crate::commands::install::script::ScriptState;
 use crate::commands::install::{PlaceArgs, diff};
 use anyhow::Result;
+use headspace_clients::Row;
 use headspace_core::numbers::counted;
 use headspace_core::text;
 use headspace_core::text::strip_control;
@@ -27,6 +28,8 @@ pub struct InstallReport<'a> {
     pub version: Option<Version>,
     pub call: &'a Call,
     pub place: &'a PlaceArgs,
+    /// What was done for other clients beside Claude.
+    pub others: &'a [(&'static Row, AppliedEdit)],
     /// How long the test event took, or why it did not arrive.
     pub test: Result<Duration>,
     pub url: String,
@@ -46,7 +49,7 @@ impl InstallReport<'_> {
                 "version": env!("CARGO_PKG_VERSION"),
                 "command": self.call.to_string(),
                 "client_version": self.version.map(|version| version.to_string()),
-                "files": self.done.iter().map(file_json).collect::<Vec<_>>(),
+                "files": self.done.iter().chain(self.others.iter().map(|(_, done)| done)).map(file_json).collect::<Vec<_>>(),
                 "test": test,
                 "server": {"url": url, "running": server.is_some()},
             }));
@@ -244,7 +247,7 @@ pub fn uninstalled(done: &[AppliedEdit], as_json: bool) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn print_installed(done: &AppliedEdit) {
+pub(super) fn print_installed(done: &AppliedEdit) {
     let merged = &done.merged;
     row("settings", &settings_line(done));
     if !done.changed {
@@ -302,7 +305,7 @@ fn settings_line(done: &AppliedEdit) -> String {
     }
 }
 
-fn file_json(done: &AppliedEdit) -> Value {
+pub(super) fn file_json(done: &AppliedEdit) -> Value {
     let merged = &done.merged;
     json!({
         "path": done.target.path,
@@ -364,11 +367,11 @@ fn colored(line: &str) -> String {
     if color.is_empty() { format!("{text}\n") } else { format!("\x1b[{color}m{text}\x1b[0m\n") }
 }
 
-fn row(label: &str, text: &str) {
+pub(super) fn row(label: &str, text: &str) {
     println!("{label:<12} {}", strip_control(text));
 }
 
-fn note(text: &str) {
+pub(super) fn note(text: &str) {
     eprintln!("headspace: note: {}", strip_control(text));
 }
 
@@ -386,6 +389,6 @@ fn milliseconds(duration: Duration) -> f64 {
     (duration.as_secs_f64() * 10_000.0).round() / 10.0
 }
 
-fn print_json(value: &Value) {
+pub(super) fn print_json(value: &Value) {
     println!("{}", text::json(value, true));
 }

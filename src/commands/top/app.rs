@@ -63,7 +63,7 @@ pub const KEYS: &[(&[KeyCode], &str, KeyAction, &str)] = &[
     (&[KeyCode::Char('s')], "s", KeyAction::Seen, "mark as seen"),
     (&[KeyCode::Char('e')], "e", KeyAction::Events, "its events, or its turns again"),
     (&[KeyCode::Char('o')], "o", KeyAction::Open, "open the dashboard"),
-    (&[KeyCode::Char('/')], "/", KeyAction::Filter, "filter by name, project, branch or text"),
+    (&[KeyCode::Char('/')], "/", KeyAction::Filter, "filter by name, client, project, branch or text"),
     (&[KeyCode::Char('t')], "t", KeyAction::Sort, "sort by attention or by project"),
     (&[KeyCode::Char('a')], "a", KeyAction::All, "ended and headless agents too"),
     (&[KeyCode::Char('?')], "?", KeyAction::Help, "this help"),
@@ -129,6 +129,7 @@ impl TopState {
             words.split_whitespace().all(|word| {
                 [
                     Some(&agent.name),
+                    Some(&agent.client),
                     agent.project.as_ref(),
                     agent.branch.as_ref(),
                     agent.status_detail.as_ref(),

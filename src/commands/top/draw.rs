@@ -1,6 +1,7 @@
 //! How `top` looks.
 
 use crate::commands::top::app::{KEYS, TopState};
+use crate::view::board;
 use crate::view::columns::{fit, fit_middle, pad, width, wrap};
 use crate::view::timeline;
 use crate::view::timeline::CallState;
@@ -143,7 +144,7 @@ fn lines_of(row: &Row, selected: bool, columns: usize) -> Vec<Line<'static>> {
     let mut lines = vec![
         Line::from(vec![
             Span::styled(format!(" {} ", row.group.glyph()), mark.add_modifier(Modifier::BOLD)),
-            Span::styled(pad(&row.summary.title, room), bold()),
+            Span::styled(pad(&board::titled(row), room), bold()),
             Span::styled(tail, if row.group == Group::NeedsYou { mark } else { faint() }),
         ])
         .style(base),
@@ -274,7 +275,7 @@ fn facts(agent: &AgentView, now: Stamp) -> Vec<(&'static str, String)> {
         ("context", context),
         ("cost", agent.cost_usd.map(|cost| format!("${cost:.2}"))),
         ("tmux", agent.tmux_pane.clone()),
-        ("resume", Some(format!("claude --resume {}", agent.session_id))),
+        ("resume", headspace_clients::named(&agent.client).map(|row| row.resume_command(&agent.session_id))),
     ]
     .into_iter()
     .filter_map(|(label, value)| Some((label, value?)))

@@ -74,6 +74,9 @@ pub struct Agent {
     pub state_at: Stamp,
     /// When the last turn began.
     pub turn_at: Stamp,
+    /// What the client calls that turn, if it gives turns a name.
+    #[serde(skip_serializing_if = "empty")]
+    pub turn_id: Option<String>,
     /// When the last turn began or ended: anything earlier is over.
     pub boundary_at: Stamp,
     /// When the current session started here.
@@ -125,6 +128,7 @@ impl Default for Agent {
             confidence: Confidence::High,
             state_at: Stamp::default(),
             turn_at: Stamp::default(),
+            turn_id: None,
             boundary_at: Stamp::default(),
             session_at: Stamp::default(),
             hooked: false,
@@ -139,6 +143,15 @@ impl Default for Agent {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct AgentPlace {
+    /// Which coding agent it is; `None`: the usual one.
+    #[serde(skip_serializing_if = "empty")]
+    pub client_name: Option<String>,
+    /// Its client says nothing at denials and interrupts.
+    #[serde(skip_serializing_if = "empty")]
+    pub silent_client: bool,
+    /// Its hooks are run by a process that serves many sessions.
+    #[serde(skip_serializing_if = "empty")]
+    pub shared_process: bool,
     #[serde(skip_serializing_if = "empty")]
     pub host: Option<String>,
     /// Not an interactive `claude`: `-p`, an SDK.

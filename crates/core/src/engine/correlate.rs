@@ -20,18 +20,25 @@ pub(super) fn find(world: &World, event: &Event) -> (Option<i64>, Method) {
     ];
     // The newest match of each strategy. All agents are scanned only once: with ten thousand, fetching them takes the time.
     let mut newest: [Option<&Agent>; 3] = [None; 3];
+    let mut in_directory = 0;
     for agent in world.agents.values() {
         if !agent.place.shares_processes_with(&origin.place)
+            || agent.place.client_name != origin.place.client_name
             || is_others(agent, origin.place.process(), event)
         {
             continue;
         }
+        in_directory += usize::from(origin.place.shared_process && by_directory(agent, &origin, event));
         let age = |agent: &Agent| (agent.last_active_at, agent.id);
         for (best, (_, fits)) in newest.iter_mut().zip(&strategies) {
             if best.is_none_or(|best| age(agent) > age(best)) && fits(agent) {
                 *best = Some(agent);
             }
         }
+    }
+    // A process that serves many sessions does not say which of several seats in one place this is.
+    if in_directory > 1 {
+        newest[2] = None;
     }
     let found =
         newest.iter().zip(&strategies).find_map(|(best, (method, _))| Some((best.as_ref()?.id, *method)));
@@ -235,7 +242,13 @@ fn by_process_or_pane(agent: &Agent, origin: &EventOrigin, event: &Event) -> boo
 fn by_directory(agent: &Agent, origin: &EventOrigin, event: &Event) -> bool {
     let other_pane =
         origin.pane.is_some() && agent.place.tmux_pane.is_some() && agent.place.tmux_pane != origin.pane;
-    let held = agent.ended_at.is_none() && agent.place.process().is_some_and(|process| lives(process, event));
+    let shared = origin.place.shared_process || agent.place.shared_process;
+    let held = agent.ended_at.is_none()
+        && match shared {
+            // Every terminal has the same process behind it; only `/clear` goes on where another session was.
+            true => !(event.name == "SessionStart" && event.text("source") == Some("clear")),
+            false => agent.place.process().is_some_and(|process| lives(process, event)),
+        };
     origin.root.is_some()
         && agent.place.root == origin.root
         && agent.place.headless == origin.headless

@@ -10,6 +10,9 @@ const DETAIL_WIDTH: usize = 120;
 /// Which field of a tool's input best describes the call. First match; for unknown tools: the first text.
 const DETAIL_FIELDS: &[(&str, &[&str])] = &[
     ("Bash", &["command"]),
+    ("bash", &["command"]),
+    ("run_shell_command", &["command"]),
+    ("write_file", &["file_path"]),
     ("PowerShell", &["command"]),
     ("Read", &["file_path"]),
     ("Write", &["file_path"]),

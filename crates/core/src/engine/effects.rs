@@ -19,6 +19,8 @@ const EFFECTS: &[(&str, Effect)] = &[
     ("PostToolUse", post_tool_use),
     ("PostToolUseFailure", post_tool_use),
     ("PermissionDenied", post_tool_use),
+    ("PermissionAnswered", permission_answered),
+    ("Interrupt", interrupt),
     ("PostToolBatch", post_tool_batch),
     ("Notification", notifications::notification),
     ("Elicitation", |step| step.open_elicitation(None)),
@@ -59,6 +61,10 @@ fn session_start(step: &mut Step) {
     if source == "compact" || !step.fresh {
         return;
     }
+    let keeps_turn = step.event.body.get(hints::KEEPS_TURN) == Some(&Value::Bool(true));
+    if keeps_turn && step.agent.command.is_some() {
+        return;
+    }
     step.agent.metrics.resumed = matches!(source, "resume" | "fork");
     if source == "clear" {
         step.close_main_thread()
@@ -74,6 +80,7 @@ impl Step<'_> {
     /// PreToolUse of the main thread, from any source.
     pub fn main_call(&mut self) {
         let named = Named::of(self.event, None);
+        self.close_consented(&named);
         self.open_call(&named);
         self.close_loose();
         if detail::is_question(named.tool) {
@@ -134,6 +141,26 @@ fn pre_tool_use(step: &mut Step) {
     let ended = step.event.text("tool_use_id").is_none_or(|id| step.ended_before(id));
     if step.fresh || (of_this_turn(step) && !ended) {
         step.main_call();
+    }
+}
+
+/// The user answered a dialog; what became of the call, its own events tell.
+fn permission_answered(step: &mut Step) {
+    step.close_answered(None);
+    step.settle();
+    if step.fresh {
+        step.mark();
+    }
+}
+
+/// The user broke the turn off, and the client says so. Of a turn that is over it says nothing new.
+fn interrupt(step: &mut Step) {
+    let other_turn = match (step.event.text("turn_id"), step.agent.turn_id.as_deref()) {
+        (Some(theirs), Some(ours)) => theirs != ours,
+        _ => false,
+    };
+    if step.fresh && step.agent.command.is_some() && !other_turn {
+        step.interrupt();
     }
 }
 

@@ -21,11 +21,16 @@ pub(super) fn take(agent: &mut Agent, event: &Event) {
     if event.source == Source::Hook && !observations::is_observed(&event.name) {
         agent.hooked = true;
     }
+    if event.name == "UserPromptSubmit" && event.text("agent_id").is_none() && event.at >= agent.turn_at {
+        agent.turn_id = event.text("turn_id").map(String::from);
+    }
+    take_context(agent, event);
     if let Some(title) = event.text("session_title") {
         agent.names.title = Some(title.to_string());
     }
     let model = match event.name.as_str() {
         "SessionStart" => event.text("model"),
+        "Stop" if event.body.get(hints::CONTEXT_TOKENS).is_some() => event.text("model"),
         "PostModelSwitch" => event.text("to_model"),
         _ => None,
     };
@@ -35,12 +40,29 @@ pub(super) fn take(agent: &mut Agent, event: &Event) {
     }
 }
 
+/// Some clients say with a hook how full the context is.
+fn take_context(agent: &mut Agent, event: &Event) {
+    let number = |field: &str| event.body.get(field).and_then(Value::as_u64).filter(|number| *number > 0);
+    if event.text("agent_id").is_some() {
+        return;
+    }
+    if let Some(used) = number(hints::CONTEXT_TOKENS) {
+        (agent.metrics.used_tokens, agent.metrics.percent) = (Some(used), None);
+    }
+    if let Some(window) = number(hints::CONTEXT_WINDOW) {
+        agent.metrics.window = Some(window);
+    }
+}
+
 /// Transcript lines and actions of people say nothing about where the agent runs.
 fn tells_place(event: &Event) -> bool {
     !observations::is_observed(&event.name)
         || matches!(
             event.name.as_str(),
-            observed::SESSION_FOUND | observed::STATUS_LINE | observed::CLIENT_STATUS
+            observed::SESSION_FOUND
+                | observed::STATUS_LINE
+                | observed::CLIENT_STATUS
+                | observed::PROCESS_FOUND
         )
 }
 
@@ -52,6 +74,10 @@ pub(super) fn take_place(place: &mut AgentPlace, event: &Event) {
     if !machine.is_unknown() {
         (place.host, place.host_id, place.elsewhere) = (machine.name, machine.id, event.facts.elsewhere);
     }
+    let told = |field: &str| event.body.get(field) == Some(&Value::Bool(true));
+    keep(&mut place.client_name, text(hints::CLIENT).filter(|name| name != hints::DEFAULT_CLIENT));
+    place.silent_client |= told(hints::SILENT_CLIENT);
+    place.shared_process |= told(hints::SHARED_PROCESS);
     // The process is one thing: a pid without its start time must not keep another's.
     if let Some(pid) = number("claude_pid").and_then(|pid| u32::try_from(pid).ok()) {
         place.claude_pid = Some(pid);

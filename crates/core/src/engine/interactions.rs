@@ -199,6 +199,35 @@ impl Step<'_> {
         })
     }
 
+    /// A call that begins after the user consented to it: its question is answered.
+    pub fn close_consented(&mut self, named: &Named) {
+        if self.event.body.get(hints::CONSENTED) != Some(&Value::Bool(true)) {
+            return;
+        }
+        let text = detail::ask(named.tool, named.input);
+        let asks = |one: &Interaction| {
+            one.subagent.as_deref() == named.subagent
+                && one.kind == InteractionKind::Permission
+                && one.tool_name.as_deref() == Some(named.tool)
+        };
+        // Of several questions of one tool it is the one about the same thing.
+        let exact = self.agent.interactions.iter().any(|one| asks(one) && one.text == text);
+        self.close_interactions(|one| asks(one) && (!exact || one.text == text));
+    }
+
+    /// A dialog of this thread was answered: the one of the call that the event names, else all of them.
+    pub fn close_answered(&mut self, subagent: Option<&str>) -> usize {
+        let (event, id) = (self.event, self.event.text("tool_use_id"));
+        let open = |one: &Interaction| {
+            one.subagent.as_deref() == subagent
+                && one.kind != InteractionKind::Reply
+                && event.is_after(one.opened_at)
+        };
+        let known = |one: &Interaction| id.is_some() && one.tool_use_id.as_deref() == id;
+        let exact = self.agent.interactions.iter().any(|one| open(one) && known(one));
+        self.close_interactions(|one| open(one) && (!exact || known(one)))
+    }
+
     /// Closes dialogs that only a notification reported, with no call to belong to: any event of the main thread's tools
     /// shows that they were answered.
     pub fn close_loose(&mut self) {

@@ -230,7 +230,8 @@ pub fn apply(world: &mut World, event: &Event) -> Outcome {
         return Outcome { agent_id: None, is_new_agent: false, method, duplicate: false, changes, touched };
     };
     let is_new_agent = method == Method::Created;
-    let left = world.move_session(&event.session_id, id);
+    let is_stray = !is_new_agent && is_end_of_unknown_session(world, event, id);
+    let left = if is_stray { Vec::new() } else { world.move_session(&event.session_id, id) };
     let World { agents, counters, .. } = world;
     let Some(agent) = agents.get_mut(&id).map(Arc::make_mut) else {
         unreachable!("an agent just found exists")
@@ -245,7 +246,9 @@ pub fn apply(world: &mut World, event: &Event) -> Outcome {
         changes.push(Change::AgentCreated { agent_id: id });
     }
     let mut step = Step { agent, counters, event, changes, fresh: true, marked: false };
-    switch_session(&mut step);
+    if !is_stray {
+        switch_session(&mut step);
+    }
     fields::take(step.agent, event);
     step.fresh = is_fresh(step.agent, event);
     match event.text("agent_id") {
@@ -266,6 +269,17 @@ pub fn apply(world: &mut World, event: &Event) -> Outcome {
         }
     }
     Outcome { agent_id: Some(id), is_new_agent, method, duplicate: false, changes, touched }
+}
+
+/// The end of a session that nobody heard of, in the process of an agent that has another one: clients open threads for
+/// themselves (to find a title, say), and what ends with them is not the agent.
+fn is_end_of_unknown_session(world: &World, event: &Event, id: i64) -> bool {
+    event.name == "SessionEnd"
+        && world.agent(id).is_some_and(|agent| {
+            agent.ended_at.is_none()
+                && agent.session_id != event.session_id
+                && !agent.sessions.contains(&event.session_id)
+        })
 }
 
 /// Another session becomes the agent's current one: whatever the old one had open is over. A session that was here

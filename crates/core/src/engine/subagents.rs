@@ -20,6 +20,9 @@ const EFFECTS: &[(&str, Effect)] = &[
     ("PostToolUse", post_tool_use),
     ("PostToolUseFailure", post_tool_use),
     ("PermissionDenied", post_tool_use),
+    ("PermissionAnswered", |step, child| {
+        step.close_answered(Some(child));
+    }),
     ("PostToolBatch", post_tool_batch),
     ("Elicitation", |step, child| step.open_elicitation(Some(child))),
     ("ElicitationResult", |step, child| step.close_elicitation(Some(child))),
@@ -49,6 +52,7 @@ pub(super) fn apply(step: &mut Step, child: &str) {
 
 fn pre_tool_use(step: &mut Step, child: &str) {
     let named = Named::of(step.event, Some(child));
+    step.close_consented(&named);
     step.open_call(&named);
     if crate::engine::detail::is_question(named.tool) {
         step.open_dialog(&named);
@@ -252,9 +256,9 @@ impl Step<'_> {
     }
 }
 
-/// The tool that launches subagents, by its new and its old name.
+/// The tool that launches subagents, by its names.
 fn is_launcher(tool: &str) -> bool {
-    matches!(tool, "Agent" | "Task")
+    matches!(tool, "Agent" | "Task" | "agent" | "task")
 }
 
 pub(super) fn task_id(task: &Value) -> Option<&str> {

@@ -15,6 +15,10 @@ const HEADLESS_ASKS_AFTER: Duration = Duration::from_secs(1);
 const REPORT_FOLLOWS_WITHIN: Duration = Duration::from_secs(3);
 /// An agent on another machine that works and is silent for this long: nobody can check whether it still works.
 const UNHEARD_AFTER: Duration = Duration::from_secs(5 * 60);
+/// A question of a client that does not tell how it was answered: after this it may be answered.
+const QUESTION_UNCONFIRMED_AFTER: Duration = Duration::from_secs(8);
+/// Work of a client that tells neither Esc nor an error: after this it may be over.
+const WORK_UNCONFIRMED_AFTER: Duration = Duration::from_secs(30);
 /// Branches every checkout has: as names they are meaningless.
 const COMMON_BRANCHES: &[&str] = &["main", "master", "trunk", "develop", "HEAD"];
 
@@ -28,6 +32,7 @@ impl Agent {
             id: self.id,
             session_id: self.session_id.clone(),
             sessions: self.sessions.clone(),
+            client: place.client_name.clone().unwrap_or_else(|| hints::DEFAULT_CLIENT.to_owned()),
             name: self.name(),
             project: place.project.clone(),
             project_path: place.root.clone(),
@@ -78,11 +83,33 @@ impl Agent {
             client_status: self.client,
             source: self.source,
             source_at: self.source_at,
-            confidence: if self.silent_for(now).is_some() { Confidence::Low } else { self.confidence },
+            confidence: if self.silent_for(now).is_some() || self.is_unconfirmed(now) {
+                Confidence::Low
+            } else {
+                self.confidence
+            },
+            unconfirmed: self.is_unconfirmed(now),
             summary: Summary::default(),
         };
         view.summary = view.summarize();
         view
+    }
+
+    /// Whether what is shown may be over, because its client would not have said so.
+    fn is_unconfirmed(&self, now: Stamp) -> bool {
+        self.unconfirmed_at().is_some_and(|at| now >= at)
+    }
+
+    /// When silence makes what is shown a guess; `None` where the client would have said something.
+    fn unconfirmed_at(&self) -> Option<Stamp> {
+        if !self.place.silent_client || self.ended_at.is_some() {
+            return None;
+        }
+        match (self.interactions.is_empty(), self.state) {
+            (false, _) => Some(self.last_active_at.plus(QUESTION_UNCONFIRMED_AFTER)),
+            (true, AgentState::Idle) => None,
+            (true, _) => Some(self.last_active_at.plus(WORK_UNCONFIRMED_AFTER)),
+        }
     }
 
     pub fn is_stale(&self, now: Stamp) -> bool {
@@ -146,7 +173,8 @@ impl Agent {
             let minutes = now.since(self.last_active_at).as_secs() / 60 + 1;
             self.last_active_at.plus(UNHEARD_AFTER.max(Duration::from_secs(minutes * 60)))
         });
-        questions.chain(report).chain(unheard).filter(|at| *at > now).min()
+        let unconfirmed = self.unconfirmed_at();
+        questions.chain(report).chain(unheard).chain(unconfirmed).filter(|at| *at > now).min()
     }
 
     /// A background agent has just ended, and its result comes as the next prompt.

@@ -1,6 +1,7 @@
 //! The domain types of headspace: events, agents, commands, turns, as all code, every API and the store know them. Only
 //! data: what an event does to an agent is in [`crate::engine`].
 
+pub mod hints;
 mod machine;
 
 pub use crate::model::machine::Machine;
@@ -174,6 +175,12 @@ pub mod observed {
     /// A session found on disk that hooks never reported. Body: `cwd`, `transcript_path`, `timestamp` (of its
     /// newest line), `git_branch`, `entrypoint`, `version`, and the process that runs it, if known.
     pub const SESSION_FOUND: &str = "SessionFound";
+    /// The user said yes to a tool call: the transcript tells at once, the hook when the tool has ended. Body:
+    /// `tool_use_id`, `uuid`, `timestamp`.
+    pub const ALLOWED: &str = "TranscriptAllowed";
+    /// The process in whose terminal a session sits was found, where hooks could not tell it. Body: `claude_pid`,
+    /// `claude_pid_start`, `tmux_pane` and `terminal` if they are known.
+    pub const PROCESS_FOUND: &str = "ProcessFound";
     /// The client's process is gone. Body: `claude_pid`, `claude_pid_start`.
     pub const PROCESS_GONE: &str = "ProcessGone";
     /// The client's status line input.
@@ -386,6 +393,9 @@ pub struct AgentView {
     pub id: i64,
     pub session_id: String,
     pub sessions: Vec<String>,
+    /// Which coding agent it is: `claude`, `codex`, …
+    #[serde(default = "default_client")]
+    pub client: String,
     pub name: String,
     pub project: Option<String>,
     pub project_path: Option<String>,
@@ -440,9 +450,17 @@ pub struct AgentView {
     pub source: Source,
     pub source_at: Stamp,
     pub confidence: Confidence,
+    /// Its client is one that says nothing at denials and interrupts, and it has said nothing for a while: what is
+    /// shown may be over.
+    #[serde(default)]
+    pub unconfirmed: bool,
     /// Its row in a list, for who cannot work it out: the page.
     #[serde(default)]
     pub summary: Summary,
+}
+
+fn default_client() -> String {
+    hints::DEFAULT_CLIENT.to_owned()
 }
 
 /// What an event did to an agent: rows for the store, and what the stream of changes sends.

@@ -1,7 +1,7 @@
 //! An agent on one line: what every list of agents shows of it. Worked out here and nowhere else, so that the dashboard,
 //! `status`, `top` and the status lines never disagree about order, words or ages.
 
-use crate::model::{AgentView, Group, Status};
+use crate::model::{AgentView, Group, Status, hints};
 use crate::numbers::duration;
 use crate::stamp::Stamp;
 use serde::{Deserialize, Serialize};
@@ -70,6 +70,9 @@ impl Default for Summary {
 pub struct Row {
     pub id: i64,
     pub name: String,
+    /// Which coding agent it is, if not the usual one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub project: Option<String>,
     pub group: Group,
@@ -114,6 +117,7 @@ impl AgentView {
         Row {
             id: self.id,
             name: self.name.clone(),
+            client: Some(self.client.clone()).filter(|name| name != hints::DEFAULT_CLIENT),
             project: self.project.clone(),
             group: self.group,
             age: now.since(summary.since).as_secs(),
@@ -138,7 +142,7 @@ impl AgentView {
             title: self.title(),
             label: match self.group.label() {
                 _ if self.ended_at.is_some() => "ended".to_owned(),
-                label if self.stale => format!("{label}?"),
+                label if self.stale || self.unconfirmed => format!("{label}?"),
                 label => label.to_owned(),
             },
             about: self.about(),

@@ -172,6 +172,9 @@ pub struct StoredEvent {
     pub received_at: Stamp,
     pub source: String,
     pub duplicate: bool,
+    /// The client that sent it. What headspace saw by itself names none: there it is the agent's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client: Option<String>,
     pub body: Value,
 }
 

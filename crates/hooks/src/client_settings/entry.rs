@@ -11,7 +11,7 @@ use std::path::Path;
 pub const NOTIFY_SCRIPT: &str = "notify-headspace.sh";
 
 /// How many seconds the client waits for us at most. SessionEnd hooks share 1.5 s unless an entry sets a timeout.
-const ENTRY_TIMEOUT_SECONDS: u32 = 5;
+const ENTRY_TIMEOUT_SECONDS: u64 = 5;
 
 /// Which of headspace's entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -91,11 +91,13 @@ pub struct Entry {
     pub call: Call,
     /// `continue` or `block`; the recorder never sets it.
     pub on_failure: Option<String>,
+    /// How long the client waits for it, in the client's own unit; `None`: as Claude is told.
+    pub timeout: Option<u64>,
 }
 
 impl Entry {
     pub fn new(call: Call) -> Entry {
-        Entry { call, on_failure: None }
+        Entry { call, on_failure: None, timeout: None }
     }
 
     /// The entry as JSON on one line.
@@ -108,7 +110,7 @@ impl Entry {
             }
             Call::Shell(line) => members.push(("command", json_string(line))),
         }
-        members.push(("timeout", ENTRY_TIMEOUT_SECONDS.to_string()));
+        members.push(("timeout", self.timeout.unwrap_or(ENTRY_TIMEOUT_SECONDS).to_string()));
         if let Some(on_failure) = &self.on_failure {
             members.push(("onFailure", json_string(on_failure)));
         }
@@ -159,7 +161,7 @@ pub(crate) fn call_of(entry: &Object<'_>) -> Option<Call> {
 
 /// Whether `call` is one of ours, and which. `program` is where this headspace is, for installations under a file name
 /// other than `headspace`.
-pub(crate) fn role_of(call: &Call, program: Option<&str>) -> Option<Role> {
+pub fn role_of(call: &Call, program: Option<&str>) -> Option<Role> {
     let words = call.words()?;
     let (first, args) = words.split_first()?;
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
@@ -170,8 +172,10 @@ pub(crate) fn role_of(call: &Call, program: Option<&str>) -> Option<Role> {
         return None;
     }
     match args[..] {
-        ["notify"] | ["notify", _] => Some(Role::Notify),
-        ["guard", "hook"] => Some(Role::Guard),
+        ["notify"] | ["notify", _] | ["notify", "--client", _] | ["notify", "--client", _, _] => {
+            Some(Role::Notify)
+        }
+        ["guard", "hook"] | ["guard", "hook", "--client", _] => Some(Role::Guard),
         _ => None,
     }
 }
@@ -302,7 +306,8 @@ mod tests {
         let entry = Entry::new(Call::exec("/a/headspace", Notify));
         let spaced = r#"{ "type": "command", "command": "/a/headspace", "args": ["notify"], "timeout": 5 }"#;
         assert_eq!(entry.render(Spacing::Spaced), spaced);
-        let guard = Entry { call: Call::exec("/a/headspace", Guard), on_failure: Some("block".into()) };
+        let guard =
+            Entry { on_failure: Some("block".into()), ..Entry::new(Call::exec("/a/headspace", Guard)) };
         let compact = r#"{"type":"command","command":"/a/headspace","args":["guard","hook"],"timeout":5,"onFailure":"block"}"#;
         assert_eq!(guard.render(Spacing::Compact), compact);
     }

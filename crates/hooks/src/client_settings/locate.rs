@@ -45,6 +45,14 @@ impl Target {
         Ok(Target { file, path, config_dir })
     }
 
+    /// A file of a client that has just this one.
+    pub fn at(path: &Path) -> Result<Target> {
+        let path = std::path::absolute(path).context("could not find the current directory")?;
+        let dir = path.parent().unwrap_or(Path::new("/")).to_path_buf();
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        Target::new(dir.clone(), &name, dir)
+    }
+
     pub fn is_symlink(&self) -> bool {
         self.path.is_symlink()
     }

@@ -55,6 +55,8 @@ pub struct Event {
     pub name: String,
     /// Written only where the client requires one.
     pub matcher: Option<&'static str>,
+    /// The entry for this event, if not the one for all.
+    pub entry: Option<Entry>,
 }
 
 /// The outcome: the new text, what changed in it, and what else is wrong with it.
@@ -105,7 +107,7 @@ pub fn merge(text: &str, plan: &Plan, pristine: Option<&str>) -> Result<Merged, 
     let pristine = pristine.map(|text| text.strip_prefix(BOM).unwrap_or(text));
     let pristine = pristine.and_then(|text| SettingsDocument::parse(text).ok());
     let document = SettingsDocument::parse(text)?;
-    check_shape(&document)?;
+    check_shape(&document, plan)?;
     let mut merged = Merged { warnings: warnings(&document), ..Merged::default() };
 
     let cut_out = cut_out(&document, plan, pristine.as_ref(), &mut merged);
@@ -174,14 +176,19 @@ fn groups_of<'a, 'b>(event: &'b ObjectProp<'a>) -> impl Iterator<Item = (usize, 
     })
 }
 
-fn check_shape(document: &SettingsDocument<'_>) -> Result<(), Diagnostic> {
+fn check_shape(document: &SettingsDocument<'_>, plan: &Plan) -> Result<(), Diagnostic> {
     let Some(hooks) = document.root.as_ref().and_then(|root| member(root, "hooks")) else { return Ok(()) };
     let Value::Object(hooks) = &hooks.value else {
         return Err(document.diagnostic(hooks.value.start(), "\"hooks\" must be an object"));
     };
     for event in &hooks.properties {
         let name = event.name.as_str();
-        if headspace_core::event_names::by_name(name).is_some() && event.value.as_array().is_none() {
+        let planned = match &plan.notify {
+            Desired::Put(notify) | Desired::Refresh(notify) => notify.events.iter().any(|e| e.name == name),
+            Desired::Leave | Desired::Remove => false,
+        };
+        let known = planned || headspace_core::event_names::by_name(name).is_some();
+        if known && event.value.as_array().is_none() {
             return Err(
                 document.diagnostic(event.value.start(), format!("\"hooks.{name}\" must be an array"))
             );
@@ -235,7 +242,9 @@ fn goal_for<'p>(plan: &'p Plan, event: &str, role: Role) -> EntryGoal<'p> {
                 Desired::Put(notify) => (notify, true),
             };
             match notify.events.iter().find(|e| e.name == event) {
-                Some(event) => EntryGoal::Have(&notify.entry, event.matcher, add),
+                Some(event) => {
+                    EntryGoal::Have(event.entry.as_ref().unwrap_or(&notify.entry), event.matcher, add)
+                }
                 None => EntryGoal::Remove,
             }
         }

@@ -37,6 +37,7 @@ static ASSETS: &[Asset] = assets![
     SCRIPT "lib/api.js",
     SCRIPT "app.js",
     SCRIPT "lib/calls.js",
+    SCRIPT "lib/clients.js",
     SCRIPT "views/detail.js",
     SCRIPT "lib/dom.js",
     SCRIPT "views/empty.js",

@@ -10,8 +10,10 @@ use crate::ledger::{Answers, NewEvent, PendingAnswer, Receipt, new_event};
 use crate::reconcile::watcher::HookSignal;
 use axum::body::Body;
 use axum::extract::{Path, State};
+use headspace_clients::{Incoming, Surroundings, translate};
 use headspace_core::model::{AgentState, Event, Method, Status, observed};
 use headspace_core::{event_names, mask};
+use headspace_platform::config;
 use http_body_util::BodyExt;
 use hyper::StatusCode;
 use hyper::body::{Body as _, Bytes};
@@ -40,7 +42,8 @@ pub async fn receive_status(app: State<SharedState>, body: Body) -> ApiResult {
     receive(app, Path("status".into()), body).await
 }
 
-/// The event a slug names. The status line's input is data about a session, not a hook: it never proves that hooks
+/// The event a slug names, by headspace's own name whichever client sent it. The status line's input is data about a
+/// session, not a hook: it never proves that hooks
 /// work.
 pub fn event_of(slug: &str, session_id: String, body: Map<String, Value>) -> NewEvent {
     let status_line = slug == "status-line";
@@ -49,6 +52,9 @@ pub fn event_of(slug: &str, session_id: String, body: Map<String, Value>) -> New
         Some(spec) => spec.name.to_owned(),
         None => event_names::name_of(slug),
     };
+    let mut incoming = Incoming { name, session_id, body };
+    translate(&mut incoming, &Surroundings { home: &config::home() });
+    let Incoming { name, session_id, body } = incoming;
     let mut event = NewEvent::hook(name, session_id, Value::Object(body));
     event.from_hook = !status_line;
     event

@@ -144,6 +144,7 @@ mod tests {
             asking_subagents: Vec::new(),
             busy: true,
             client: None,
+            shared_in: None,
             pane: None,
             permission_mode: None,
             active: Stamp::now(),

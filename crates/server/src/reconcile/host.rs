@@ -118,6 +118,7 @@ impl LedgerHost {
                 .claude_pid
                 .filter(|_| here)
                 .map(|pid| ClientProcess { pid, start: place.claude_pid_start }),
+            shared_in: place.cwd.as_deref().filter(|_| here && place.shared_process).map(PathBuf::from),
             pane: place.tmux_pane.clone().filter(|_| here).map(|id| Pane {
                 socket: place
                     .terminal

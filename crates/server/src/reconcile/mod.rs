@@ -15,6 +15,7 @@ mod newcomers;
 mod panes;
 mod rounds;
 pub mod settings_watch;
+mod terminals;
 pub mod watcher;
 
 use crate::ledger::{NewEvent, PendingAnswer};
@@ -79,6 +80,8 @@ pub struct WatchTarget {
     pub busy: bool,
     /// The client's process, if it runs on this machine.
     pub client: Option<ClientProcess>,
+    /// Its directory, if its hooks are run by a process that serves many sessions.
+    pub shared_in: Option<PathBuf>,
     /// Where it is shown, if that is tmux.
     pub pane: Option<Pane>,
     pub permission_mode: Option<String>,

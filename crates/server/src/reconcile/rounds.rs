@@ -8,6 +8,7 @@ use crate::reconcile::file_events::FileEvents;
 use crate::reconcile::liveness::{ClientProcess, Liveness};
 use crate::reconcile::newcomers::TrustDialogs;
 use crate::reconcile::settings_watch::HookPresence;
+use crate::reconcile::terminals;
 use crate::reconcile::watcher::{AgentNow, Report, TranscriptWatcher};
 use crate::reconcile::{HookSignal, Places, ReconcilerState, WatchTarget, lock};
 use headspace_clients as clients;
@@ -442,6 +443,11 @@ impl ReconcilerThread {
         self.liveness.forget_others(self.round);
         self.running = targets.iter().filter_map(|target| target.client).collect();
         self.look_at_clients();
+        let found = terminals::find(&targets, now);
+        if !found.is_empty() {
+            let submitted = self.shared.host.submit(found);
+            self.shared.host.confirm(submitted);
+        }
         self.look_for_trust_dialogs();
         self.follow(&targets);
         if quiet || self.discovery.waits() {

@@ -96,6 +96,7 @@ impl Stage {
             idle: !busy,
             asks: false,
             open_dialogs: 0,
+            shared_in: None,
             asking_subagents: Vec::new(),
             busy,
             client: None,

@@ -15,7 +15,14 @@ pub(super) fn creates(name: &str) -> bool {
 
 /// Events that are not activity: a person looked, a process is gone.
 pub(super) fn is_quiet(name: &str) -> bool {
-    matches!(name, observed::SEEN | observed::RENAMED | observed::PROCESS_GONE | observed::WARNED)
+    matches!(
+        name,
+        observed::SEEN
+            | observed::RENAMED
+            | observed::PROCESS_GONE
+            | observed::PROCESS_FOUND
+            | observed::WARNED
+    )
 }
 
 type Effect = fn(&mut Step);
@@ -34,6 +41,8 @@ const EFFECTS: &[(&str, Effect)] = &[
     (observed::DETAILS, details),
     (observed::USAGE, usage),
     (observed::SESSION_FOUND, |_| ()),
+    (observed::ALLOWED, allowed),
+    (observed::PROCESS_FOUND, |_| ()),
     (observed::PROCESS_GONE, process_gone),
     (observed::STATUS_LINE, status_line),
     (observed::SEEN, |step| step.agent.unseen = false),
@@ -90,6 +99,16 @@ fn tool_use(step: &mut Step) {
 fn refused(step: &mut Step) {
     if step.new_entry() {
         call_over(step);
+    }
+}
+
+/// "Yes" in a dialog: the call runs now.
+fn allowed(step: &mut Step) {
+    if step.event.session_id == step.agent.session_id && step.new_entry() && step.close_answered(None) > 0 {
+        step.settle();
+        if step.fresh {
+            step.mark();
+        }
     }
 }
 
@@ -210,6 +229,9 @@ fn usage(step: &mut Step) {
     {
         metrics.model = Some(model.to_string());
         metrics.window = None;
+    }
+    if let Some(window) = step.event.body.get("window").and_then(Value::as_u64).filter(|window| *window > 0) {
+        metrics.window = Some(window);
     }
     if let Some(used) = step.event.body.get("used_tokens").and_then(Value::as_u64) {
         metrics.used_tokens = Some(used);

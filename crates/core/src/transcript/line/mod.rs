@@ -45,6 +45,10 @@ pub enum Seen {
         /// The user said no.
         refused: bool,
     },
+    /// The user said yes to a tool call, which runs now.
+    Allowed {
+        id: String,
+    },
     /// Esc or Ctrl-C.
     Interrupted {
         /// While a tool ran or waited for permission.
@@ -78,6 +82,8 @@ pub struct Usage {
     pub used_tokens: u64,
     /// Unknown right after compaction.
     pub model: Option<String>,
+    /// How many it holds, if the line says so.
+    pub window: Option<u64>,
     pub compacted: bool,
 }
 
@@ -298,6 +304,7 @@ fn usage(message: &Message) -> Option<Usage> {
     (used_tokens > 0 && !synthetic(message)).then(|| Usage {
         used_tokens,
         model: string(message.model),
+        window: None,
         compacted: false,
     })
 }
@@ -404,7 +411,7 @@ fn after_compaction(raw: &Raw) -> Option<Usage> {
         post_tokens: u64,
     }
     let metadata: Metadata = serde_json::from_str(raw.compact_metadata?.get()).ok()?;
-    Some(Usage { used_tokens: metadata.post_tokens, model: None, compacted: true })
+    Some(Usage { used_tokens: metadata.post_tokens, model: None, window: None, compacted: true })
 }
 
 #[cfg(test)]

@@ -16,6 +16,7 @@ fn words(entry: &Entry) -> Vec<String> {
         Seen::ToolResult { refused: true, .. } => "refused".into(),
         Seen::ToolResult { error: true, .. } => "failed".into(),
         Seen::ToolResult { .. } => "result".into(),
+        Seen::Allowed { id } => format!("allowed {id}"),
         Seen::Interrupted { tool } => format!("interrupted {}", if *tool { "tool" } else { "text" }),
         Seen::ApiError { error, text } => format!("error {error}: {}", first(text)),
         Seen::TurnEnd => "end".into(),

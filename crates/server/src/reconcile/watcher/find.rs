@@ -55,6 +55,7 @@ fn busy(entries: &[Entry]) -> bool {
         Seen::Prompt { .. } | Seen::ToolUse { .. } | Seen::ToolResult { .. } => Some(true),
         Seen::Text { stop_reason, .. } => Some(stop_reason.as_deref() != Some("end_turn")),
         Seen::Interrupted { .. } | Seen::ApiError { .. } | Seen::TurnEnd => Some(false),
+        Seen::Allowed { .. } => Some(true),
         Seen::Queued { .. }
         | Seen::Dequeued
         | Seen::Unqueued { .. }

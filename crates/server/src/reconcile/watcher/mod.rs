@@ -15,7 +15,7 @@ use crate::reconcile::watcher::hooks::HookHistory;
 use crate::reconcile::watcher::usage::UsageReports;
 use headspace_core::model::{Source, observed};
 use headspace_core::stamp::Stamp;
-use headspace_core::transcript::{Entry, Seen, classify};
+use headspace_core::transcript::{Entry, Seen};
 use headspace_platform::tail::{Mark, Read, Tail};
 use serde_json::{Value, json};
 use std::collections::VecDeque;
@@ -214,6 +214,7 @@ impl TranscriptWatcher {
             return false;
         }
         let mut entries = Vec::new();
+        let classify = headspace_clients::reader(self.tail.path());
         let read = self.tail.read(|line| entries.extend(classify(line)));
         if let Ok(Read::Done { restarted: true, .. }) = read {
             // Whatever the file contains now: lines that are not newer than the last one we saw are not new.
@@ -228,6 +229,7 @@ impl TranscriptWatcher {
     /// Reads as much of the end of the file as necessary.
     fn end_of_file(&mut self, enough: impl Fn(&[Entry]) -> bool) -> Vec<Entry> {
         let mut entries: Vec<Entry> = Vec::new();
+        let classify = headspace_clients::reader(self.tail.path());
         for bytes in FIRST_READ_BYTES {
             entries.clear();
             let cut = self.tail.near_end(bytes);
@@ -317,6 +319,9 @@ impl TranscriptWatcher {
                     true => self.enqueue(When::Always, observed::REFUSED, uuid, at, body),
                     false => self.enqueue(When::SilentOrAsked, observed::TOOL_RESULT, uuid, at, body),
                 }
+            }
+            Seen::Allowed { id } => {
+                self.enqueue(When::Always, observed::ALLOWED, uuid, at, json!({"tool_use_id": id}));
             }
             Seen::Interrupted { tool } => {
                 self.went_on();

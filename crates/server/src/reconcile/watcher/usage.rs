@@ -33,6 +33,9 @@ impl UsageReports {
         if let Some(model) = &usage.model {
             body["model"] = model.as_str().into();
         }
+        if let Some(window) = usage.window {
+            body["window"] = window.into();
+        }
         if usage.compacted {
             body["compacted"] = true.into();
         }

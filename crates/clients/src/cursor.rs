@@ -1,0 +1,24 @@
+//! Cursor's command line: not on npm and not tried. It runs Claude's hooks where its user switched that on, so its
+//! events must be told from Claude's; hooks of its own are not installed.
+
+use crate::table::{Environment, GuardForm, Home, Registration, Row};
+
+pub(crate) const ROW: Row = Row {
+    name: "cursor",
+    title: "Cursor",
+    glyph: '◮',
+    tried: "not tried",
+    home: Home { variable: None, folder: ".cursor" },
+    program: "cursor-agent",
+    print_words: &["-p", "--print"],
+    is_shared: |_| false,
+    registration: Registration::None,
+    environment: Environment::Has("CURSOR_VERSION"),
+    translate: |_, _| {},
+    transcript: None,
+    resume: "cursor-agent --resume={session}",
+    guard: GuardForm::None,
+    takes_context: false,
+    after_install: "",
+    is_silent: false,
+};

@@ -1,0 +1,199 @@
+//! What the real programs sent, and what headspace makes of it: payloads and transcript lines recorded from each client.
+
+#![allow(clippy::unwrap_used)]
+
+use headspace_clients::{Incoming, Surroundings, reader, translate};
+use headspace_core::event_names;
+use headspace_core::transcript::Seen;
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+
+fn fixture(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures/clients").join(name)
+}
+
+/// The event as it comes out of the server's door: `argument` is the name on the hook's command line, if there is one.
+fn incoming(client: &str, file: &str, argument: Option<&str>) -> Incoming {
+    let text = std::fs::read_to_string(fixture(&format!("{client}/{file}.json"))).unwrap();
+    let mut body: Value = serde_json::from_str(&text).unwrap();
+    body["client"] = json!(client);
+    let name = argument.or(body["hook_event_name"].as_str()).unwrap().to_owned();
+    let session = body["session_id"].as_str().or(body["sessionId"].as_str()).unwrap().to_owned();
+    let name = event_names::name_of(&event_names::slug_of(&name));
+    let Value::Object(body) = body else { panic!("{file} is not an object") };
+    let mut incoming = Incoming { name, session_id: session, body };
+    translate(&mut incoming, &Surroundings { home: Path::new("/home/user") });
+    incoming
+}
+
+#[test]
+fn every_recorded_event_becomes_one_that_the_engine_knows_or_none_at_all() {
+    for (client, file, argument, name) in [
+        ("codex", "SessionStart.exec_bash", None, "SessionStart"),
+        ("codex", "UserPromptSubmit.exec_bash", None, "UserPromptSubmit"),
+        ("codex", "PermissionRequest.tui_perm_no", None, "PermissionRequest"),
+        ("codex", "Interrupt.tui_interrupt", None, "Interrupt"),
+        ("codex", "Stop.exec_bash", None, "Stop"),
+        ("codex", "SessionEnd.exec_bash", None, "SessionEnd"),
+        ("copilot", "SessionStart.p_err_pascal", None, "SessionStart"),
+        ("copilot", "PermissionRequest.p_bash_pascal", Some("PermissionRequest"), "PermissionCheck"),
+        ("copilot", "Notification.t_perm_no_pascal", None, "Notification"),
+        ("copilot", "ErrorOccurred.p_err_pascal", None, "StopFailure"),
+        ("copilot", "SubagentStart.p_sub_pascal", Some("SubagentStart"), "SubagentStart"),
+        ("copilot", "Stop.in_subagent.p_sub_pascal", None, "SubagentIdle"),
+        ("copilot", "Stop.p_sub_pascal", None, "Stop"),
+        ("copilot", "preToolUse.p_bash", Some("preToolUse"), "PreToolUse"),
+        ("qwen", "UserPromptSubmit.p_bash", None, "ToolResultsSubmit"),
+        ("qwen", "PostToolBatch.t_perm_no", None, "PostToolBatch"),
+        ("qwen", "PostToolUseFailure.p_fail", None, "PostToolUseFailure"),
+        ("gemini", "BeforeAgent.p_bash", None, "UserPromptSubmit"),
+        ("gemini", "BeforeTool.p_bash", None, "PreToolUse"),
+        ("gemini", "AfterTool.p_bash", None, "PostToolUse"),
+        ("gemini", "AfterAgent.p_bash", None, "Stop"),
+        ("gemini", "PreCompress.p_bash", None, "PreCompress"),
+        ("gemini", "SessionEnd.p_bash", None, "SessionEnd"),
+    ] {
+        assert_eq!(incoming(client, file, argument).name, name, "{client} {file}");
+    }
+}
+
+#[test]
+fn a_subagents_event_belongs_to_its_parents_session() {
+    for file in [
+        "UserPromptSubmit.in_subagent.p_sub_pascal",
+        "PreToolUse.in_subagent.p_sub_pascal",
+        "Stop.in_subagent.p_sub_pascal",
+        "SubagentStop.p_sub_pascal",
+    ] {
+        let event = incoming("copilot", file, None);
+        assert_eq!(event.session_id, "be76f86b-effb-4eaa-b92e-d69716bf847d", "{file}");
+        assert_eq!(event.body["agent_id"], "3a7f2661-84c6-4693-bb9a-28a1e4888094", "{file}");
+    }
+    // Codex names the subagent's own transcript: it must not take the place of the session's.
+    let event = incoming("codex", "SubagentStart.exec_sub", None);
+    assert!(!event.body.contains_key("transcript_path"), "{:?}", event.body);
+    assert!(event.body["agent_transcript_path"].as_str().is_some_and(|path| path.contains("rollout-")));
+}
+
+#[test]
+fn what_a_client_leaves_out_or_spells_otherwise_is_put_right() {
+    let copilot = incoming("copilot", "Notification.t_perm_no_pascal", None);
+    assert_eq!(
+        copilot.body["transcript_path"],
+        format!("/home/user/.copilot/session-state/{}/events.jsonl", copilot.session_id),
+    );
+    assert_eq!(incoming("copilot", "ErrorOccurred.p_err_pascal", None).body["error"], "fake boom");
+    assert_eq!(incoming("copilot", "SessionStart.p_err_pascal", None).body["keeps_turn"], true);
+
+    let qwen = incoming("qwen", "PreToolUse.t_perm_yes", None);
+    assert_eq!(
+        (&qwen.body["tool_use_id"], &qwen.body["consented"]),
+        (&json!("call_560cb93c84f44d1d"), &json!(true))
+    );
+    let stop = incoming("qwen", "Stop.p_bash", None);
+    assert_eq!((&stop.body["context_tokens"], &stop.body["context_window"]), (&json!(1200), &json!(200_000)));
+
+    let asked = incoming("gemini", "Notification.t_ask", None);
+    assert_eq!(asked.body["notification_type"], "agent_needs_input");
+    let permission = incoming("gemini", "Notification.t_perm_no", None);
+    assert_eq!(permission.body["notification_type"], "permission_prompt");
+    assert_eq!((&permission.body["silent_client"], permission.body.get("reason")), (&json!(true), None));
+    assert!(incoming("gemini", "AfterAgent.p_bash", None).body["last_assistant_message"].is_string());
+}
+
+#[test]
+fn a_prompt_that_nobody_typed_is_none() {
+    let after_tools = incoming("qwen", "UserPromptSubmit.p_bash", None);
+    assert_eq!((after_tools.name.as_str(), after_tools.text("prompt")), ("ToolResultsSubmit", None));
+    let mut typed = Incoming { name: "UserPromptSubmit".into(), ..after_tools };
+    typed.body.insert("submitted_prompt".into(), json!("hello"));
+    translate(&mut typed, &Surroundings { home: Path::new("/home/user") });
+    assert_eq!(typed.name, "UserPromptSubmit");
+}
+
+#[test]
+fn an_unknown_clients_event_is_taken_as_it_is() {
+    let body = json!({"client": "zebra", "hook_event_name": "Stop"});
+    let before =
+        Incoming { name: "Stop".into(), session_id: "s".into(), body: body.as_object().cloned().unwrap() };
+    let mut after = before.clone();
+    translate(&mut after, &Surroundings { home: Path::new("/") });
+    assert_eq!(after, before);
+}
+
+/// What a recorded transcript says, in short words.
+fn said(client: &str, file: &str, as_path: &str) -> Vec<String> {
+    let text = std::fs::read(fixture(&format!("{client}/transcripts/{file}.jsonl"))).unwrap();
+    let read = reader(Path::new(as_path));
+    let entries = text.split(|byte| *byte == b'\n').filter_map(read).filter(|entry| !entry.sidechain);
+    entries
+        .flat_map(|entry| entry.seen)
+        .filter_map(|seen| match seen {
+            Seen::Prompt { text, .. } => Some(format!("prompt {text}")),
+            Seen::Text { text, stop_reason, .. } => {
+                Some(format!("{} {text}", if stop_reason.is_some() { "answer" } else { "text" }))
+            }
+            Seen::Interrupted { .. } => Some("interrupted".into()),
+            Seen::Allowed { .. } => Some("allowed".into()),
+            Seen::ToolResult { refused: true, .. } => Some("refused".into()),
+            Seen::ApiError { error, .. } => Some(format!("error {error}")),
+            Seen::TurnEnd => Some("end".into()),
+            Seen::Usage(usage) => Some(format!("{} of {:?}", usage.used_tokens, usage.window)),
+            _ => None,
+        })
+        .collect()
+}
+
+#[test]
+fn a_transcript_tells_what_no_hook_does() {
+    let codex = "/h/.codex/sessions/2026/11/16/rollout-2026-11-16T14-58-12-x.jsonl";
+    let copilot = "/h/.copilot/session-state/x/events.jsonl";
+    let qwen = "/h/.qwen/projects/-h-proj/chats/x.jsonl";
+    let gemini = "/h/.gemini/tmp/proj/chats/session-2026-11-16T15-04-b5de84fa.jsonl";
+    for (client, file, path, expected) in [
+        (
+            "codex",
+            "exec_err",
+            codex,
+            "error We’re currently experiencing high demand, which may cause temporary errors.",
+        ),
+        ("codex", "tui_perm_no", codex, "interrupted"),
+        ("codex", "exec_bash", codex, "1200 of Some(258400)"),
+        ("codex", "exec_bash", codex, "answer Listed."),
+        ("copilot", "t_perm_no_pascal", copilot, "interrupted"),
+        ("copilot", "t_perm_no_pascal", copilot, "refused"),
+        ("copilot", "t_perm_yes_pascal", copilot, "allowed"),
+        ("copilot", "t_perm_yes_pascal", copilot, "answer It failed."),
+        ("copilot", "p_err_pascal", copilot, "error 400 fake boom"),
+        ("copilot", "p_err_pascal", copilot, "prompt SCENARIO:err"),
+        ("qwen", "p_bash", qwen, "answer Listed."),
+        ("qwen", "p_bash", qwen, "text I list."),
+        ("qwen", "t_perm_no", qwen, "prompt SCENARIO:write"),
+        ("gemini", "t_interrupt", gemini, "interrupted"),
+        ("gemini", "p_bash", gemini, "1200 of None"),
+    ] {
+        let said = said(client, file, path);
+        assert!(said.iter().any(|one| one == expected), "{client} {file}: {expected:?} is not in {said:#?}");
+    }
+    // What a subagent was told is not the user's prompt.
+    let said = said("copilot", "p_sub_pascal", copilot);
+    assert_eq!(
+        said.iter().filter(|one| one.starts_with("prompt")).collect::<Vec<_>>(),
+        ["prompt SCENARIO:sub"]
+    );
+}
+
+#[test]
+fn a_file_is_read_as_its_name_says() {
+    let line =
+        br#"{"timestamp":"2026-11-16T14:58:12.713Z","type":"event_msg","payload":{"type":"turn_aborted"}}"#;
+    let reads = |path: &str| reader(Path::new(path))(line).is_some();
+    assert!(reads("/x/rollout-1.jsonl"));
+    for other in [
+        "/h/.claude/projects/-h/11111111.jsonl",
+        "/h/.copilot/session-state/x/events.jsonl",
+        "/h/events.jsonl",
+    ] {
+        assert!(!reads(other), "{other}");
+    }
+}

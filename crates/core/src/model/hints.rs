@@ -1,0 +1,17 @@
+//! Fields that a translated event carries for the engine. They say what is so, never which client it was.
+
+/// The name of the client; an event without it is Claude's.
+pub const CLIENT: &str = "client";
+/// The client of an event that does not name one.
+pub const DEFAULT_CLIENT: &str = "claude";
+/// A SessionStart that can come after the prompt of its own session: a turn that runs goes on.
+pub const KEEPS_TURN: &str = "keeps_turn";
+/// A PreToolUse that comes after the user's consent, not before the question.
+pub const CONSENTED: &str = "consented";
+/// The client says nothing at denials, interrupts and errors: its silence proves nothing.
+pub const SILENT_CLIENT: &str = "silent_client";
+/// The process that ran the hook serves many sessions: it says nothing about where this one sits.
+pub const SHARED_PROCESS: &str = "shared_process";
+/// Tokens in the context window, and how many it holds.
+pub const CONTEXT_TOKENS: &str = "context_tokens";
+pub const CONTEXT_WINDOW: &str = "context_window";

@@ -1,0 +1,112 @@
+//! The coding agents other than Claude Code: which are there, which have our hooks, which have spoken.
+
+use crate::commands::doctor::{CheckInput, Finding};
+use crate::commands::install::client_version::version_of;
+use crate::commands::install::{clients, short};
+
+use headspace_clients::{Registration, Row, codex};
+use headspace_core::numbers::duration;
+use headspace_core::stamp::Stamp;
+use headspace_hooks::client_settings::entry::{Call, role_of};
+use headspace_platform::clock::WallClock;
+use headspace_platform::config;
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+
+pub fn clients(_: &CheckInput) -> Vec<Finding> {
+    clients::rows().filter(|row| clients::is_found(row)).map(check).collect()
+}
+
+fn check(row: &'static Row) -> Finding {
+    let version = version_of(row.program).map(|version| format!(" {version}")).unwrap_or_default();
+    let who = format!("{} ({}{version}, tried with {})", row.name, row.title, row.tried);
+    let install = format!("headspace install --client {}", row.name);
+    if !clients::is_installed(row) {
+        return Finding::warn(format!("{who}: found, without our hooks"), install);
+    }
+    let Some(file) = row.file() else { return Finding::ok(who) };
+    let text = std::fs::read_to_string(&file).unwrap_or_default();
+    let entries = our_entries(&text);
+    let missing: Vec<&str> = match row.registration {
+        Registration::Plugin { .. } => Vec::new(),
+        _ => {
+            let has = |event: &str| entries.iter().any(|entry| entry.event == event);
+            row.events().iter().map(|event| event.theirs).filter(|event| !has(event)).collect()
+        }
+    };
+    if !missing.is_empty() {
+        return Finding::warn(
+            format!("{who}: not subscribed to {} in {}", missing.join(", "), short(&file)),
+            install,
+        );
+    }
+    let gone = entries.iter().find(|entry| !entry.program.is_file());
+    if let Some(entry) = gone {
+        return Finding::fail(
+            format!("{who}: {} calls {}, which is not there", short(&file), entry.program.display()),
+            install,
+        );
+    }
+    let heard = match last_event(row.name) {
+        Some(at) => format!("last event {} ago", duration(Stamp::now().since(at))),
+        None => "no event yet".to_owned(),
+    };
+    match untrusted(row, &file, &entries) {
+        0 => Finding::ok(format!("{who}: hooks in {}, {heard}", short(&file))),
+        count => Finding::warn(
+            format!("{who}: installed but not yet trusted: {count} of {} hooks do not run", entries.len()),
+            "start codex once and choose Trust (it asks \"Hooks need review\")",
+        ),
+    }
+}
+
+/// A call of ours in a client's file, and where it stands.
+struct OurEntry {
+    event: String,
+    group: usize,
+    index: usize,
+    program: PathBuf,
+}
+
+/// In either shape: groups of entries, or entries alone.
+fn our_entries(text: &str) -> Vec<OurEntry> {
+    let value: Value = serde_json::from_str(&config::strict_json(text)).unwrap_or_default();
+    let mut found = Vec::new();
+    for (event, groups) in value.get("hooks").and_then(Value::as_object).into_iter().flatten() {
+        for (group, one) in groups.as_array().into_iter().flatten().enumerate() {
+            let entries = match one.get("hooks").and_then(Value::as_array) {
+                Some(entries) => entries.as_slice(),
+                None => std::slice::from_ref(one),
+            };
+            for (index, entry) in entries.iter().enumerate() {
+                let line = entry.get("command").or_else(|| entry.get("bash")).and_then(Value::as_str);
+                let call = Call::Shell(line.unwrap_or_default().to_owned());
+                let ours = role_of(&call, None).is_some();
+                let program = call.words().filter(|_| ours).and_then(|words| words.into_iter().next());
+                if let Some(program) = program.map(PathBuf::from) {
+                    found.push(OurEntry { event: event.clone(), group, index, program });
+                }
+            }
+        }
+    }
+    found
+}
+
+/// How many of our entries the user has not consented to, where the client asks for that.
+fn untrusted(row: &Row, file: &Path, entries: &[OurEntry]) -> usize {
+    if row.name != codex::ROW.name {
+        return 0;
+    }
+    let consent = std::fs::read_to_string(row.directory().join("config.toml")).unwrap_or_default();
+    let trusted =
+        |entry: &&OurEntry| codex::is_trusted(&consent, file, &entry.event, entry.group, entry.index);
+    entries.len() - entries.iter().filter(trusted).count()
+}
+
+/// When a hook of this client last told something.
+fn last_event(client: &str) -> Option<Stamp> {
+    let db = headspace_store::open_to_read(&config::database()).ok()?;
+    let newest = "SELECT MAX(received_at) FROM (SELECT received_at, body FROM events WHERE source = 'hook' \
+                  ORDER BY id DESC LIMIT 20000) WHERE json_extract(body, '$.client') = ?1";
+    db.query_row(newest, [client], |row| row.get::<_, Option<i64>>(0)).ok()?.map(Stamp)
+}
