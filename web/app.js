@@ -11,7 +11,7 @@ import * as list from './views/list.js';
 import * as log from './views/log.js';
 import { healthWords, tickAll } from './lib/parts.js';
 import * as signal from './lib/signal.js';
-import { openStream } from './lib/stream.js';
+import { watchStream } from './lib/stream.js';
 
 const { agents } = agentsOf;
 const WIDE = matchMedia('(min-width: 1000px)');
@@ -56,6 +56,7 @@ async function loadAgents() {
   agentsOf.setGroups(groups);
   const first = !loaded;
   loaded = true;
+  if (first) patchLine();
   agentsOf.replaceAll(all, mine);
   patchHooks(status);
   if (first) firstLook();
@@ -99,9 +100,11 @@ function patchHealth() {
 
 function patchLine(retryIn) {
   const node = byId('link');
-  attr(node, 'data-state', line);
-  text(node.lastElementChild, line === 'gone' ? 'server gone' : line);
-  attr(node, 'title', line === 'live' ? 'Changes arrive as they happen' : `What you see may be old${retryIn ? `; next try in ${duration(retryIn)}` : ''}`);
+  // An open connection is worth nothing before the first list has come.
+  const shown = line === 'live' && !loaded ? 'connecting' : line;
+  attr(node, 'data-state', shown);
+  text(node.lastElementChild, shown === 'gone' ? 'server gone' : shown);
+  attr(node, 'title', shown === 'live' ? 'Changes arrive as they happen' : `What you see may be old${retryIn ? `; next try in ${duration(retryIn)}` : ''}`);
   show(byId('gone'), line === 'gone');
   patchEmpty();
 }
@@ -170,12 +173,18 @@ function step(by) {
   if (detail.openId() !== null && WIDE.matches) openAgent(next);
 }
 
+/** Where `n` went last. */
+let lastNext = null;
+
 const KEYS = {
   j: () => step(1),
   k: () => step(-1),
   n() {
-    const next = agentsOf.longestWaiting();
+    // Pressed again, it goes on to the one after, round and round.
+    const waiting = agentsOf.waiting();
+    const next = waiting[(waiting.findIndex(({ id }) => id === lastNext) + 1) % waiting.length];
     if (!next) return signal.announce('Nobody needs you');
+    lastNext = next.id;
     openAgent(next.id);
     list.rowOf(next.id)?.focus({ preventScroll: true });
   },
@@ -236,4 +245,6 @@ byId('help-open').addEventListener('click', KEYS['?']);
 byId('retry').addEventListener('click', () => stream.retryNow());
 addEventListener('hashchange', route);
 route();
-stream = openStream(hearing);
+// A page that nobody sees needs the stream only to notify.
+stream = watchStream(hearing, signal.notifies);
+signal.onSwitch(stream.settle);

@@ -86,9 +86,13 @@ test('an update moves nothing else, and keeps selection, focus and scroll', asyn
   assert.deepEqual(await place(), was);
   assert.equal(await shift.evaluate((told) => told.sum), 0, 'layout shift');
   await server.asking('crowd-3', 'rm -r build');
+  await shows(page, '.agent[data-g=needs_you] .name', 'Crowd 3');
+  assert.ok((await names(page)).indexOf('Crowd 3') > 1, 'no row moves under the hand');
+  await page.mouse.move(1400, 20);
+  await page.locator('#find').focus();
   await until('the asking one to come first', async () => (await names(page)).indexOf('Crowd 3') === 1);
   const now = await place();
-  assert.deepEqual([now.focus, now.current], [was.focus, was.current], 'also when rows change places');
+  assert.equal(now.current, was.current, 'the selection stays on its agent when rows change places');
 });
 
 test('counters filter, the search finds, Escape brings all back', async () => {
@@ -154,6 +158,10 @@ test('keyboard: j, k, Enter, n, /, ?', async () => {
   await until('Enter to open it', async () => (await opened()) === second);
   await fresh.keyboard.press('n');
   await until('n to open who waited longest', async () => (await opened()) === 'Billing');
+  await fresh.keyboard.press('n');
+  await until('n again to go on to the next', async () => (await opened()) === 'Crowd 3');
+  await fresh.keyboard.press('n');
+  await until('and round to the first', async () => (await opened()) === 'Billing');
   await fresh.keyboard.press('?');
   assert.equal(await fresh.locator('dialog#help').isVisible(), true);
   await fresh.keyboard.press('Escape');
@@ -169,6 +177,28 @@ test('keyboard: j, k, Enter, n, /, ?', async () => {
   assert.equal(await fresh.locator('#find').inputValue(), 'crowd 2');
   assert.deepEqual(fresh.faults, []);
   await fresh.context().close();
+});
+
+test('a click on a finished agent does not make it leap away', async () => {
+  const fresh = await open(browser, `${server.url}/#/agents`);
+  await server.hook('stop', 'crowd-7', { last_assistant_message: 'Done with seven.' });
+  await server.hook('stop', 'crowd-8', { last_assistant_message: 'Done with eight.' });
+  await until('both to be done', async () => (await fresh.locator('.agent[data-g=done]').count()) === 2);
+  const before = await names(fresh);
+  await row(fresh, 'Crowd 7').locator('.row').click();
+  await until('it to be seen', async () => (await row(fresh, 'Crowd 7').getAttribute('data-g')) === 'idle');
+  assert.deepEqual(await names(fresh), before, 'while the pointer is there');
+  await fresh.mouse.move(700, 20);
+  await fresh.locator('#find').focus();
+  await until('the rows to be sorted', async () => (await names(fresh)).indexOf('Crowd 7') > (await names(fresh)).indexOf('Crowd 8'));
+  await fresh.context().close();
+});
+
+test('rows at 360 px name the project', async () => {
+  const phone = await open(browser, `${server.url}/#/agents`, { viewport: { width: 360, height: 740 } });
+  assert.equal(await row(phone, 'Billing').locator('.project').textContent(), 'beta');
+  assert.equal(await row(phone, 'Billing').locator('.project').isVisible(), true);
+  await phone.context().close();
 });
 
 test('a browser notification comes once per question, when wanted and not looking', async () => {
@@ -192,8 +222,8 @@ test('a browser notification comes once per question, when wanted and not lookin
   await server.asking('crowd-5', 'make deploy');
   await until('the call', () => away.evaluate(() => window.told.length > 0));
   await server.hook('notification', 'crowd-5', { notification_type: 'permission_prompt', message: 'Claude needs your permission' });
-  await shows(away, '#say', 'Crowd 5 needs you: Allow Bash: make deploy');
-  assert.deepEqual(await away.evaluate(() => window.told), ['Crowd 5 needs you: Allow Bash: make deploy']);
+  await shows(away, '#say', 'crowd-5 · Crowd 5 needs you: Allow Bash: make deploy');
+  assert.deepEqual(await away.evaluate(() => window.told), ['crowd-5 · Crowd 5 needs you: Allow Bash: make deploy']);
   await context.close();
 });
 

@@ -161,4 +161,22 @@ test('a link leads straight to an agent, on a phone too', async () => {
   assert.deepEqual(phone.faults, []);
 });
 
+test('no text of the timeline overlaps another, from 1000 px on', async () => {
+  const call = { tool_name: 'mcp__a_server_with_a_long_name__and_a_tool', tool_input: { command: 'x '.repeat(80) }, tool_use_id: 'wide' };
+  await server.hook('pre-tool-use', 'err', { ...call, sent_at: '2026-01-02T03:04:05Z' });
+  await server.hook('post-tool-use-failure', 'err', { ...call, error: 'no' });
+  const { agents } = await (await fetch(`${server.url}/api/agents`)).json();
+  const { id } = agents.find(({ name }) => name === 'Broken');
+  for (const width of [1000, 1024, 1060, 1099, 1280]) {
+    const narrow = await open(browser, `${server.url}/#/agents/${id}`, { viewport: { width, height: 800 } });
+    await shows(narrow, '.timeline .title', 'mcp__a_server');
+    const overlaps = await narrow.evaluate(() => [...document.querySelectorAll('.timeline summary')].flatMap((summary) => {
+      const boxes = [...summary.querySelectorAll('time, .title, .ask, .waited, .ms, .state')].map((node) => [node.className || 'time', node.getBoundingClientRect()]).filter(([, box]) => box.width > 0);
+      return boxes.flatMap(([name, box], i) => boxes.slice(i + 1).filter(([, other]) => box.right > other.left + 1 && other.right > box.left + 1).map(([other]) => `${name} over ${other}`));
+    }));
+    assert.deepEqual(overlaps, [], `${width} px`);
+    await narrow.context().close();
+  }
+});
+
 test('nothing went wrong in the page meanwhile', () => assert.deepEqual(page.faults.filter((fault) => !/501|409|422|400/.test(fault)), []));

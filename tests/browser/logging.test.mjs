@@ -40,8 +40,8 @@ test('filters by type, agent and text', async () => {
   await page.locator('#logging select[aria-label=Type]').selectOption('PreToolUse');
   await until('only PreToolUse', async () => (await titles()).join() === 'PreToolUse');
   await page.locator('#logging select[aria-label=Type]').selectOption('');
-  await page.locator('#logging select[aria-label=Agent]').selectOption({ label: 'Two' });
-  await until('only Two', async () => (await page.locator('#logging .who').allTextContents()).every((name) => name === 'Two'));
+  await page.locator('#logging select[aria-label=Agent]').selectOption({ label: 'two · Two' });
+  await until('only Two', async () => (await page.locator('#logging .who').allTextContents()).every((name) => name === 'two · Two'));
   await page.locator('#logging select[aria-label=Agent]').selectOption('');
   await page.locator('#logging input').fill('needlefish');
   await until('only the text', async () => (await titles()).join() === 'UserPromptSubmit');
@@ -49,6 +49,28 @@ test('filters by type, agent and text', async () => {
   await page.getByText('No event matches.').waitFor();
   await page.locator('#logging input').fill('');
   await until('all again', async () => (await titles()).length >= 7);
+});
+
+test('the type filter offers every stored type, also of events that are not on the page', async () => {
+  await server.hook('session-end', 'three', { reason: 'other' });
+  const many = Array.from({ length: 250 }, (_, i) => server.hook('notification', 'one', { message: `note ${i}`, notification_type: 'auth_success' }));
+  await Promise.all(many);
+  const fresh = await open(browser, `${server.url}/#/logging`);
+  const offered = () => fresh.locator('#logging select[aria-label=Type] option').allTextContents();
+  await until('the oldest type to be offered', async () => (await offered()).includes('SessionStart'));
+  assert.ok(!(await fresh.locator('#logging .log .title').allTextContents()).includes('SessionStart'), 'it is not on the page');
+  await fresh.context().close();
+});
+
+test('silence is called quiet while nobody works', async () => {
+  const calm = await Server.start(['serve', '--port', '0'], { reconcile: { fallback_timeout: 1 } });
+  await calm.working('calm', 'x', { session_title: 'Calm' });
+  await calm.hook('stop', 'calm', { last_assistant_message: 'Done.' });
+  const quiet = await open(browser, `${calm.url}/#/logging`);
+  await shows(quiet, '#hooks', /^quiet for \d+ s/, 15000);
+  await shows(quiet, '.tiles [data-fact=Mode]', /quiet for \d+ s.*nobody works/, 15000);
+  await quiet.context().close();
+  await calm.end();
 });
 
 test('paused, the log stands still and counts what it holds back', async () => {

@@ -1,7 +1,7 @@
 // A server of its own and a browser for each test file, and the few verbs the tests are written in.
 
 import { spawn } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -25,9 +25,13 @@ export async function until(what, look, within = 8000) {
 
 /** `headspace serve`, or another command of it that says where it listens, with a home of its own. */
 export class Server {
-  static async start(command = ['serve', '--port', '0']) {
+  static async start(command = ['serve', '--port', '0'], config = null) {
     const server = new Server();
     server.home = mkdtempSync(join(tmpdir(), 'headspace-browser-'));
+    if (config) {
+      mkdirSync(join(server.home, 'config/headspace'), { recursive: true });
+      writeFileSync(join(server.home, 'config/headspace/config.jsonc'), JSON.stringify(config));
+    }
     await server.run(command);
     return server;
   }

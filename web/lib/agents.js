@@ -75,13 +75,8 @@ export function counts() {
   return found;
 }
 
-/** The agent to look at next: it needs you and has waited longest. */
-export function longestWaiting() {
-  let best = null;
-  for (const agent of agents.values())
-    if (!foldOf(agent) && agent.group === 'needs_you' && (!best || compare(agent, best) < 0)) best = agent;
-  return best;
-}
+/** The agents that wait for you, the longest wait first. */
+export const waiting = () => [...agents.values()].filter((agent) => !foldOf(agent) && agent.group === 'needs_you').sort(compare);
 
 /** The moment the row's age counts from, and the words around it. */
 export function ageOf({ summary }) {

@@ -41,6 +41,15 @@ export function patchContext(node, context) {
   attr(node, 'title', `Context window ${percent} % full`);
 }
 
+/** A time of day, with its date in a part of its own that a narrow place leaves out. */
+export function setClock(node, at) {
+  const [time, date] = clock(at, now()).split(' ').reverse();
+  if (node.shown === `${date} ${time}`) return;
+  node.shown = `${date} ${time}`;
+  node.replaceChildren(date ? el('span.date', null, `${date} `) : '', time);
+  attr(node, 'title', date ? `${date} ${time}` : null);
+}
+
 /** Named facts in a `dl`: `{name, text, tick, tail, context, note, tone}`. */
 export function drawFacts(list, facts) {
   keyed(list, facts, ({ name }) => name, makeFact, patchFact);
@@ -98,7 +107,7 @@ export function eventRow(event) {
 }
 
 /** The agent's name may become known, or change, later. */
-export const patchEventRow = (node, event) => text(node.who, line(agents.get(event.agent)?.name ?? event.session.slice(0, 8), 40));
+export const patchEventRow = (node, event) => text(node.who, line(agents.get(event.agent)?.summary.title ?? event.session.slice(0, 8), 60));
 
 /** Characters of raw JSON on the page. */
 const MAX_RAW = 60000;

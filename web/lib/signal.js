@@ -25,10 +25,20 @@ export function start(openAgent) {
     }
     remember('notify', wanted ? 'on' : 'off');
     patchBell();
+    switched();
   });
   patchBell();
   start.open = openAgent;
 }
+
+let switched = () => {};
+
+/** `listener()` is called when notifications were switched on or off. */
+export function onSwitch(listener) {
+  switched = listener;
+}
+
+export const notifies = () => on();
 
 const on = () => wanted && 'Notification' in window && Notification.permission === 'granted';
 
@@ -56,9 +66,9 @@ export function update(quiet) {
 function call(id) {
   const agent = agents.get(id);
   if (!agent || agent.group !== 'needs_you') return;
-  announce(`${line(agent.name, 60)} needs you: ${line(agent.summary.about, 240)}`);
+  announce(`${line(agent.summary.title, 80)} needs you: ${line(agent.summary.about, 240)}`);
   if (!on() || document.hasFocus()) return;
-  const note = new Notification(`${line(agent.name, 60)} needs you`, { body: line(agent.summary.about, 240), tag: `headspace-${id}` });
+  const note = new Notification(`${line(agent.summary.title, 80)} needs you`, { body: line(agent.summary.about, 240), tag: `headspace-${id}` });
   note.onclick = () => {
     focus();
     start.open(id);

@@ -95,18 +95,56 @@ export function render() {
     if (fold) folded[fold].push(agent);
     else if (!filter.groups.size || filter.groups.has(agent.group)) open.push(agent);
   }
-  open.sort(compare);
+  const compareRows = isFrozen() ? asDrawn : compare;
+  open.sort(compareRows);
   const sections = sectionsOf(open);
   for (const [fold, members] of Object.entries(folded)) {
-    members.sort(compare);
+    members.sort(compareRows);
     // A search looks behind the folds as well, but a filter by group means the living.
     if (members.length && !filter.groups.size) sections.push({ id: `fold:${fold}`, fold, title: fold, members });
   }
   order = [];
   keyed(root, sections, (section) => section.id, makeSection, patchSection);
+  drawnAt = new Map(order.map((id, at) => [id, at]));
   patchCounters();
   show(nothing, filtered() && sections.length === 0);
 }
+
+// While somebody points at a row, types at one or has just clicked one, no row moves: it would leap away from under the
+// hand. A pointer that lies still for a while does not count; the rows are then sorted again.
+
+const HAND_RESTS_AFTER = 10000;
+let handMoved = -Infinity;
+let thaw = 0;
+
+const list = byId('list');
+
+const isFrozen = () => performance.now() - handMoved < HAND_RESTS_AFTER && (list.matches(':hover') || list.contains(document.activeElement));
+
+/** The order in which the rows are on the page; new ones come last, in their own order. */
+function asDrawn(a, b) {
+  const [at, bt] = [drawnAt.get(a.id) ?? Infinity, drawnAt.get(b.id) ?? Infinity];
+  return at === bt ? compare(a, b) : at - bt;
+}
+
+let drawnAt = new Map();
+
+function handMoves() {
+  handMoved = performance.now();
+  thawAfter(HAND_RESTS_AFTER + 50);
+}
+
+/** Sorts again if the hand has left, or rests. */
+function thawAfter(ms) {
+  clearTimeout(thaw);
+  thaw = setTimeout(() => {
+    if (isFrozen()) return thawAfter(1000);
+    render();
+  }, ms);
+}
+
+for (const type of ['pointermove', 'pointerdown', 'wheel', 'keydown', 'focusin']) list.addEventListener(type, handMoves, { passive: true });
+for (const type of ['pointerleave', 'focusout']) list.addEventListener(type, () => thawAfter(0));
 
 function sectionsOf(open) {
   if (grouping.value === 'flat') return open.length ? [{ id: 'all', title: null, members: open }] : [];
@@ -156,7 +194,7 @@ function patchSection(node, section) {
 
 function makeRow(agent) {
   const bits = {
-    mark: mark(), name: foreign('b.name'), project: el('span.chip'), branch: el('span.chip.branch', null, icon(BRANCH, 12), foreign('span')),
+    mark: mark(), name: foreign('b.name'), project: el('span.chip.project'), branch: el('span.chip.branch', null, icon(BRANCH, 12), foreign('span')),
     host: el('span.chip'), client: el('span.chip'), word: el('span.word'), ask: foreign('span.ask'), dots: el('span.dots'), context: contextBar(), when: el('span.when', null, el('span.lead'), tickNode(), el('span')),
   };
   const link = el('a.row', { href: `#/agents/${agent.id}` }, bits.mark,

@@ -1,6 +1,7 @@
 // Logging: how the receiver is, and the events as they come in.
 
 import { agents } from '../lib/agents.js';
+import { get } from '../lib/api.js';
 import { attr, button, byId, el, keyed, show, text, whenTyped } from '../lib/dom.js';
 import { Events } from '../lib/events.js';
 import { age, duration, line, number } from '../lib/format.js';
@@ -61,8 +62,9 @@ export const patchStatus = (status) => drawFacts(bits.tiles, TILES.map((tile) =>
 export function enter() {
   visible = true;
   const known = new Set([...bits.agent.options].map((option) => option.value));
-  const fresh = [...agents.values()].filter((agent) => !known.has(String(agent.id))).sort((a, b) => a.name.localeCompare(b.name));
-  bits.agent.append(...fresh.map((agent) => el('option', { value: agent.id }, line(agent.name, 50))));
+  const fresh = [...agents.values()].filter((agent) => !known.has(String(agent.id))).sort((a, b) => a.summary.title.localeCompare(b.summary.title));
+  bits.agent.append(...fresh.map((agent) => el('option', { value: agent.id }, line(agent.summary.title, 60))));
+  loadTypes();
   restart();
 }
 
@@ -107,8 +109,18 @@ function draw() {
   keyed(bits.rows, rows, (event) => event.id, eventRow, patchEventRow);
   show(bits.none, !rows.length);
   show(bits.older, events.more && rows.length > 0);
+  addTypes(rows.map(({ name }) => name));
+}
+
+/** All types that are stored, not only those of the rows on the page. */
+async function loadTypes() {
+  const { names } = await get('/api/events/names').catch(() => ({ names: [] }));
+  addTypes(names);
+}
+
+function addTypes(names) {
   const before = types.size;
-  for (const { name } of rows) types.add(name);
+  for (const name of names) types.add(name);
   if (types.size === before) return;
   const chosen = bits.type.value;
   bits.type.replaceChildren(bits.type.options[0], ...[...types].sort().map((name) => el('option', { value: name }, line(name, 50))));

@@ -1,10 +1,9 @@
 // The timeline of one agent: a row per call with its duration, lanes for subagents, raw JSON on demand.
 
-import { now } from '../lib/api.js';
 import { rowsOf } from '../lib/calls.js';
 import { attr, el, foreign, keyed, text } from '../lib/dom.js';
-import { clock, duration, line } from '../lib/format.js';
-import { rawEvent, setTick } from '../lib/parts.js';
+import { duration, line } from '../lib/format.js';
+import { rawEvent, setClock, setTick } from '../lib/parts.js';
 
 const STATES = { open: 'running', ok: 'ok', failed: 'failed', refused: 'not run', interrupted: 'interrupted', unknown: 'no end seen' };
 const MOST_LANES = 6;
@@ -28,7 +27,7 @@ function patchRow(node, row, width) {
   const { bits } = node;
   attr(node, 'data-state', row.asked && row.state === 'open' ? 'asks' : row.state);
   patchLanes(bits.lanes, row, width);
-  text(bits.at, clock(row.at, now()));
+  setClock(bits.at, row.at);
   text(bits.title, line(row.title, 60));
   text(bits.text, row.text);
   text(bits.waited, row.waited > 1000 ? `asked you ${duration(row.waited)}` : '');

@@ -48,6 +48,7 @@ static ASSETS: &[Asset] = assets![
     SCRIPT "views/log.js",
     SCRIPT "lib/parts.js",
     SCRIPT "lib/signal.js",
+    SCRIPT "lib/stream-worker.js",
     SCRIPT "lib/stream.js",
     SCRIPT "views/timeline.js",
 ];
