@@ -519,9 +519,9 @@ fn install_asks_for_the_guards_profile_only_on_a_terminal() {
     assert!(silent.status.success(), "{silent:?}");
     assert!(!config.exists());
     let (shown, code) = on_terminal(home.command(&["install", "--guard"]), "2\n");
-    assert!(code == Some(0) && shown.contains("How much shall the guard mind?"), "{shown}");
+    assert!(code == Some(0) && shown.contains("How strict should the guard be?"), "{shown}");
     assert!(std::fs::read_to_string(&config).unwrap().contains("\"profile\": \"balanced\""));
     assert_eq!(answer(&home.run(&["guard", "check"], &home.payload("pkill -f vite")))["verdict"], "ask");
     let (again, _) = on_terminal(home.command(&["install", "--guard"]), "");
-    assert!(!again.contains("How much shall"), "{again}");
+    assert!(!again.contains("How strict"), "{again}");
 }

@@ -154,7 +154,7 @@ fn the_hook_is_silent_without_disk_space_or_memory() {
     let mut limited = 0;
     // A program that was built to be debugged is larger than what this test is about.
     let program = std::fs::metadata(binary()).unwrap().len() >> 10;
-    let may_not_start = program.clamp(16 << 10, 24 << 10);
+    let may_not_start = program.clamp(16 << 10, 48 << 10);
     each_row(
         (4..=64).step_by(4).map(|megabytes| megabytes << 10),
         |kilobytes| format!("{kilobytes} KiB"),

@@ -65,8 +65,12 @@ pub fn post(config: Option<&Config>, slug: &str, body: &[u8]) -> Result<Answer> 
 }
 
 fn exchange(stream: &mut (impl Read + Write), request: &[u8]) -> Result<Answer> {
-    write_all(stream, request)?;
-    read_answer(stream)
+    // A server that has heard enough answers and hangs up; its answer says more than the broken pipe.
+    let sent = write_all(stream, request);
+    match read_answer(stream) {
+        Err(_) if sent.is_err() => Err(sent.err().unwrap_or_default()),
+        answer => answer,
+    }
 }
 
 fn request(url: &Url<'_>, slug: &str, token: Option<&str>, body: &[u8]) -> Vec<u8> {

@@ -33,6 +33,8 @@ struct Shared {
 struct State {
     /// When the log was first written to after the last sync.
     written: Option<Instant>,
+    /// Why the last sync failed.
+    failure: Option<String>,
     stop: bool,
 }
 
@@ -44,7 +46,9 @@ impl Shared {
     fn sync(&self) -> Result<()> {
         // Before the sync: what is written during it counts for the next one.
         self.state().written = None;
-        self.log.sync_data().context("could not bring the log to the disk")
+        let synced = self.log.sync_data().context("could not bring the log to the disk");
+        self.state().failure = synced.as_ref().err().map(|error| format!("{error:#}"));
+        synced
     }
 }
 
@@ -68,6 +72,11 @@ impl LogSync {
             state.written = Some(Instant::now());
             self.shared.changed.notify_one();
         }
+    }
+
+    /// Why the last sync failed; the next one that succeeds ends it.
+    pub fn failure(&self) -> Option<String> {
+        self.shared.state().failure.clone()
     }
 
     /// Everything that was committed before is on disk when this returns.

@@ -79,6 +79,7 @@ fn a_locked_database_delays_nobody_and_loses_nothing() {
 #[test]
 fn events_that_the_disk_did_not_take_are_not_acknowledged() {
     let home = Home::new();
+    home.configure(json!({"durability": "power"}));
     let server = home.serve();
     server.hook("user-prompt-submit", event("s", json!({"prompt": "before"})));
     let fails =
@@ -107,6 +108,31 @@ fn events_that_the_disk_did_not_take_are_not_acknowledged() {
     server.kill();
     assert_eq!(prompts(&home), ["before", "while", "after"]);
     assert_eq!(answered, 2);
+}
+
+/// By default the sync follows the answer, so only the status can say that it failed.
+#[test]
+fn a_sync_that_fails_after_the_answer_is_said_until_one_succeeds() {
+    let home = Home::new();
+    let server = home.serve();
+    server.hook("user-prompt-submit", event("s", json!({"prompt": "before"})));
+    let fails = ["-f", "-e", "trace=fdatasync", "-e", "inject=fdatasync:error=EIO", "-o", "/dev/null"];
+    let tracer = Command::new("strace")
+        .args(fails)
+        .args(["-p", &server.pid().to_string()])
+        .stderr(Stdio::piped())
+        .spawn();
+    let Ok(mut tracer) = tracer else { return skip("strace is not installed") };
+    let mut said = BufReader::new(tracer.stderr.take().unwrap()).lines();
+    assert!(said.any(|line| line.unwrap().contains("attached")));
+    server.hook("user-prompt-submit", event("s", json!({"prompt": "while"})));
+    let trouble = || server.get("/hook/status")["store_trouble"].clone();
+    wait_until("the trouble", || trouble().as_str().is_some_and(|why| why.contains("Input/output error")));
+    assert!(server.get("/hook/status")["health"]["text"].as_str().unwrap().contains("cannot be stored"));
+    tracer.kill().unwrap();
+    tracer.wait().unwrap();
+    server.hook("user-prompt-submit", event("s", json!({"prompt": "after"})));
+    wait_until("the end of it", || trouble().is_null());
 }
 
 #[test]

@@ -153,6 +153,10 @@ impl Log {
         }
     }
 
+    fn failure(&self) -> Option<String> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).as_ref()?.failure()
+    }
+
     /// Everything that was answered is on disk when this returns.
     pub fn sync(&self) -> anyhow::Result<()> {
         self.0.read().unwrap_or_else(PoisonError::into_inner).as_ref().map_or(Ok(()), LogSync::now)
@@ -262,7 +266,7 @@ impl Ledger {
 
     /// Why events cannot be stored now; `None` while they can.
     pub fn trouble(&self) -> Option<String> {
-        self.published.trouble()
+        self.published.trouble().or_else(|| self.published.log.failure())
     }
 
     /// Another number, another database.
