@@ -70,8 +70,8 @@ complete -c headspace -n "__fish_headspace_using_subcommand top" -s h -l help -d
 complete -c headspace -n "__fish_headspace_using_subcommand next" -l print -d 'Only print which agent it is'
 complete -c headspace -n "__fish_headspace_using_subcommand next" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c headspace -n "__fish_headspace_using_subcommand jump" -s h -l help -d 'Print help'
-complete -c headspace -n "__fish_headspace_using_subcommand events" -l agent -d 'Only this agent (id, or the beginning of a name, project or session id)' -r
-complete -c headspace -n "__fish_headspace_using_subcommand events" -l type -d 'Only events of this type' -r
+complete -c headspace -n "__fish_headspace_using_subcommand events" -l agent -d 'The same as an option' -r
+complete -c headspace -n "__fish_headspace_using_subcommand events" -l type -d 'Only events of these types: PreToolUse, or pre-tool-use; several with commas' -r
 complete -c headspace -n "__fish_headspace_using_subcommand events" -l grep -d 'Only events that contain these words' -r
 complete -c headspace -n "__fish_headspace_using_subcommand events" -l since -d 'Only events of the last 90s, 10m, 2h, 1d' -r
 complete -c headspace -n "__fish_headspace_using_subcommand events" -s n -l lines -d 'Print at most this many stored events' -r

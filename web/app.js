@@ -1,17 +1,17 @@
-// The page's table of contents: routes, the stream, the second hand, the keyboard.
+// The page's table of contents: routes, the stream, ticking ages, the keyboard.
 
-import * as agentsOf from './agents.js';
-import { get, now } from './api.js';
-import * as detail from './detail.js';
-import { attr, byId, show, text } from './dom.js';
-import * as empty from './empty.js';
-import { age, duration } from './format.js';
-import * as history from './history.js';
-import * as list from './list.js';
-import * as log from './log.js';
-import { tickAll } from './parts.js';
-import * as signal from './signal.js';
-import { openStream } from './stream.js';
+import * as agentsOf from './lib/agents.js';
+import { get, now } from './lib/api.js';
+import * as detail from './views/detail.js';
+import { attr, byId, show, text } from './lib/dom.js';
+import * as empty from './views/empty.js';
+import { age, duration } from './lib/format.js';
+import * as history from './views/history.js';
+import * as list from './views/list.js';
+import * as log from './views/log.js';
+import { healthWords, tickAll } from './lib/parts.js';
+import * as signal from './lib/signal.js';
+import { openStream } from './lib/stream.js';
 
 const { agents } = agentsOf;
 const WIDE = matchMedia('(min-width: 1000px)');
@@ -20,7 +20,7 @@ let view = null;
 let hookStatus = null;
 let line = 'connecting';
 let loaded = false;
-/** Agents the stream told of while the whole list was being fetched: the stream is newer. */
+/** Agents that the stream reported while the whole list was being fetched: the stream is newer. */
 let told = null;
 let stream = null;
 
@@ -50,7 +50,7 @@ async function loadAgents() {
   const answers = await Promise.all([get('/api/agents', { all: 1 }), get('/hook/status')]).catch(() => null);
   if (told !== mine) return;
   told = null;
-  // The line is down or the server busy: the next opening of the stream asks again, or we do.
+  // The connection is down or the server is busy: the next opening of the stream asks again, or we do.
   if (!answers) return void (line === 'live' && setTimeout(loadAgents, 1500));
   const [{ agents: all, groups }, status] = answers;
   agentsOf.setGroups(groups);
@@ -61,7 +61,7 @@ async function loadAgents() {
   if (first) firstLook();
 }
 
-/** On a wide page the most urgent agent is open from the start; nobody chose it, so it does not count as looked at. */
+/** On a wide page the most urgent agent is open from the start. Nobody chose it, so it is not marked as seen. */
 function firstLook() {
   list.render();
   signal.update(true);
@@ -90,8 +90,8 @@ function patchHooks(status) {
 
 function patchHealth() {
   if (!hookStatus) return;
-  const parts = [hookStatus.store_trouble ? `events cannot be stored: ${hookStatus.store_trouble}` : hookStatus.enabled ? (hookStatus.hooks_missing ? 'hooks missing' : hookStatus.mode === 'hooks_active' ? 'hooks active' : 'polling fallback') : 'receiver disabled'];
-  if (hookStatus.last_event_at) parts.push(`last event ${age(now() - Date.parse(hookStatus.last_event_at))} ago`);
+  const parts = [healthWords(hookStatus.health)];
+  if (hookStatus.last_event_at && !hookStatus.health.since) parts.push(`last event ${age(now() - Date.parse(hookStatus.last_event_at))} ago`);
   const cost = log.costOf(hookStatus);
   if (cost) parts.push(`${duration(cost.p50)} p50`);
   text(byId('hooks'), parts.join(' · '));
@@ -166,7 +166,7 @@ function step(by) {
   const row = list.rowOf(next);
   row.focus({ preventScroll: true });
   row.scrollIntoView({ block: 'nearest' });
-  // Beside an open agent the list leafs through; in front of it, Enter opens.
+  // Beside an open agent, stepping through the list opens each; otherwise Enter does.
   if (detail.openId() !== null && WIDE.matches) openAgent(next);
 }
 
@@ -197,7 +197,7 @@ const KEYS = {
     else if (list.filtered()) list.clearFilters();
   },
 };
-/** These mean something only where the list is. */
+/** Keys that work only in the list. */
 const LIST_KEYS = new Set(['j', 'k', 'n', 'g']);
 
 document.addEventListener('keydown', (event) => {
@@ -216,12 +216,13 @@ document.addEventListener('keydown', (event) => {
   act();
 });
 
-// ---- the second hand
+// ---- ticking ages
 
 setInterval(() => {
   if (document.hidden) return;
   tickAll();
   patchHealth();
+  if (hookStatus && view === 'logging') log.patchStatus(hookStatus);
 }, 1000);
 
 // ---- start

@@ -53,9 +53,9 @@ impl Board {
         if counts.is_empty() { format!("-{}", self.count(Group::Idle)) } else { counts.join(" ") }
     }
 
-    /// The agent that has waited longest for its human.
-    pub fn next(&self) -> Option<&Row> {
-        self.rows.iter().find(|row| row.group == Group::NeedsYou && !row.ended)
+    /// The agents that wait for their human, the longest wait first.
+    pub fn waiting(&self) -> impl Iterator<Item = &Row> {
+        self.rows.iter().filter(|row| row.group == Group::NeedsYou && !row.ended)
     }
 }
 

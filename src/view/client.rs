@@ -8,6 +8,7 @@ use headspace_core::wire::{AgentsPage, BoardPage, HookStatus};
 use headspace_platform::clock::WallClock;
 use headspace_platform::config;
 use headspace_platform::config::Config;
+use headspace_platform::net::address::Url;
 use headspace_platform::net::http_client;
 use headspace_store::replay;
 use serde::de::DeserializeOwned;
@@ -50,11 +51,20 @@ pub struct Origin {
 }
 
 impl Client {
-    pub fn new(config: &Config) -> Client {
+    /// Fails only if the server's address cannot be one: that is a mistake in a setting, not a server that is down.
+    pub fn new(config: &Config) -> Result<Client> {
         let url = config.server_url();
+        let address = Url::parse(&url).map_err(|why| {
+            let setting = match config::env(config::var::URL) {
+                Some(_) => config::var::URL.to_owned(),
+                None => format!("`url` in {}", config::config_file().display()),
+            };
+            anyhow!("{why}: {setting} is {url:?}, and should be like \"http://127.0.0.1:5055\"")
+        })?;
+        let url = format!("http://{}{}", address.authority, address.prefix);
         let agent = http_client::server_agent(&url, CONNECT_WITHIN, ANSWER_WITHIN);
         let token = config.token_for(&url).map(str::to_owned).or_else(config::token);
-        Client { url, agent, token }
+        Ok(Client { url, agent, token })
     }
 
     pub fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T> {
@@ -107,16 +117,16 @@ impl Client {
 
 /// The agents now: from the server, else from the store.
 pub fn overview(config: &Config, all: bool) -> Result<Overview> {
-    let client = Client::new(config);
+    let client = Client::new(config)?;
     if let (Ok(agents), Ok(receiver)) = (client.agents(all), client.hook_status()) {
         return Ok(Overview { agents, receiver: Some(receiver), url: client.url });
     }
-    Ok(Overview { agents: offline(config, all)?, receiver: None, url: client.url })
+    Ok(Overview { agents: stored_agents(config, all)?, receiver: None, url: client.url })
 }
 
 /// The agents as rows: a small request, for what is asked often.
 pub fn agent_list(config: &Config, all: bool) -> Result<AgentList> {
-    let client = Client::new(config);
+    let client = Client::new(config)?;
     let asked = client.get::<BoardPage>(if all { "/api/board?all=1" } else { "/api/board" });
     if let Ok(BoardPage { receiver, rows, .. }) = asked {
         let about = Origin { receiver: Some(receiver), url: client.url, last_active: None };
@@ -130,7 +140,7 @@ pub fn agent_list(config: &Config, all: bool) -> Result<AgentList> {
 }
 
 /// What the store has when no server runs. Without a store there is no agent.
-fn offline(config: &Config, all: bool) -> Result<Vec<AgentView>> {
+pub fn stored_agents(config: &Config, all: bool) -> Result<Vec<AgentView>> {
     let now = Stamp::now();
     let agents = replay::agents(&config::database())?;
     let views = agents.iter().map(|agent| agent.view(now, config.context.window));

@@ -26,7 +26,7 @@ impl Style {
     }
 
     pub fn dim(self, text: &str) -> String {
-        self.apply(text, "2", "fg=colour244")
+        self.apply(text, "38;5;245", "fg=colour245")
     }
 
     pub fn bold(self, text: &str) -> String {
@@ -43,14 +43,15 @@ impl Style {
     }
 }
 
-/// Amber is reserved for "needs you".
+/// Amber is reserved for "needs you". Of the 256 colors, those that can be read on dark and on light; the first sixteen are
+/// the user's own, and their blue and grey often cannot.
 const fn colors(group: Group) -> (&'static str, &'static str) {
     match group {
         Group::NeedsYou => ("1;38;5;214", "fg=colour214,bold"),
-        Group::Error => ("31", "fg=red"),
-        Group::Working => ("34", "fg=blue"),
-        Group::Background => ("35", "fg=magenta"),
-        Group::Done => ("32", "fg=green"),
-        Group::Idle => ("90", "fg=colour244"),
+        Group::Error => ("38;5;203", "fg=colour203"),
+        Group::Working => ("38;5;33", "fg=colour33"),
+        Group::Background => ("38;5;135", "fg=colour135"),
+        Group::Done => ("38;5;35", "fg=colour35"),
+        Group::Idle => ("38;5;245", "fg=colour245"),
     }
 }

@@ -17,6 +17,7 @@ mod hooks;
 mod hybrid;
 mod install;
 mod notify;
+mod screens;
 mod server;
 mod strangers;
 mod terminal;

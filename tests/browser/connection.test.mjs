@@ -28,7 +28,7 @@ test('a stopped server is told, and what was known stays', async () => {
   await until('reconnecting', async () => (await state()) === 'reconnecting');
   await until('gone', async () => (await state()) === 'gone', 20000);
   assert.equal(await page.locator('#link b').textContent(), 'server gone');
-  assert.match(await page.locator('#gone').textContent(), /The server is gone.*headspace serve/);
+  assert.match(await page.locator('#gone').textContent(), /The server is gone.*headspace up/);
   assert.equal(await row(page, 'One').count(), 1);
 });
 

@@ -84,7 +84,7 @@ test(`${AGENTS} agents and ${PER_SECOND} events a second cost less than a frame 
 test('the second hand over all of them is cheap', async (t) => {
   const [page] = browser.contexts().flatMap((context) => context.pages());
   const cost = await page.evaluate(async () => {
-    const { tickAll } = await import('/assets/parts.js');
+    const { tickAll } = await import('/assets/lib/parts.js');
     const begin = performance.now();
     for (let i = 0; i < 20; i++) tickAll();
     return (performance.now() - begin) / 20;

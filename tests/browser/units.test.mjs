@@ -25,7 +25,7 @@ test('ages, durations and numbers read at a glance', async () => {
     ['line', ' a\n b ', 'a b'], ['line', 'x\u202Ey\u0007', 'xy␇'],
   ];
   const got = await page.evaluate(async (rows) => {
-    const format = await import('/assets/format.js');
+    const format = await import('/assets/lib/format.js');
     return rows.map(([name, value]) => format[name](value));
   }, table);
   table.forEach(([name, value, expected], i) => assert.equal(got[i], expected, `${name}(${value})`));
@@ -34,7 +34,7 @@ test('ages, durations and numbers read at a glance', async () => {
 /** Events of a timeline: [name, seconds, body]. */
 async function rows(events) {
   return page.evaluate(async (list) => {
-    const { rowsOf } = await import('/assets/calls.js');
+    const { rowsOf } = await import('/assets/lib/calls.js');
     return rowsOf(list.map(([name, at, body], id) => ({ id, name, at: at * 1000, body })));
   }, events);
 }
@@ -78,7 +78,7 @@ test('a lane is taken by a subagent and given back', async () => {
 
 test('moving one row moves one node, in either direction', async () => {
   const moves = await page.evaluate(async () => {
-    const { keyed } = await import('/assets/dom.js');
+    const { keyed } = await import('/assets/lib/dom.js');
     const list = document.createElement('ul');
     const draw = (keys) => keyed(list, keys, (key) => key, (key) => Object.assign(document.createElement('li'), { textContent: key }));
     const many = Array.from({ length: 100 }, (_, i) => String(i));

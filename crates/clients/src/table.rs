@@ -216,13 +216,13 @@ mod tests {
 
     #[test]
     fn the_page_has_the_same_glyphs_and_words() {
-        let page = include_str!("../../../web/clients.js");
+        let page = include_str!("../../../web/lib/clients.js");
         for row in CLIENTS {
             let line = format!(
                 "{}: {{ glyph: '{}', title: '{}', resume: '{}' }},",
                 row.name, row.glyph, row.title, row.resume
             );
-            assert!(page.contains(&line), "web/clients.js lacks: {line}");
+            assert!(page.contains(&line), "web/lib/clients.js lacks: {line}");
         }
     }
 

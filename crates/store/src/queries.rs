@@ -113,7 +113,20 @@ pub fn events(db: &Connection, query: &EventQuery) -> Result<Found> {
     read(db, query, ids, looked_to)
 }
 
-/// In the order of the search.
+/// The names of all stored events, in the order of the alphabet. Each is found by one step in the list of names, however
+/// many events there are.
+pub fn event_names(db: &Connection) -> Result<Vec<String>> {
+    let mut statement = db.prepare_cached(
+        "WITH RECURSIVE names(name) AS (
+            SELECT min(name) FROM events_by_name
+            UNION ALL SELECT (SELECT min(name) FROM events_by_name WHERE name > names.name) FROM names WHERE names.name NOT NULL
+         ) SELECT name FROM names WHERE name NOT NULL",
+    )?;
+    let names = statement.query_map([], |row| row.get(0))?;
+    Ok(names.collect::<rusqlite::Result<_>>()?)
+}
+
+/// In the order in which they are looked for.
 fn ids(db: &Connection, query: &EventQuery) -> Result<Vec<i64>> {
     let mut values: Vec<Sql> = Vec::new();
     let mut bind = |value: Sql| {

@@ -1,18 +1,25 @@
 //! `headspace events`: the raw events, stored ones and new ones.
 
+use crate::view::archive::Archive;
 use crate::view::client;
-use crate::view::client::Client;
+use crate::view::columns::{fit, pad, terminal_columns, width};
 use crate::view::style::Style;
-use anyhow::{Context, Result};
+use crate::view::timeline::event_gist;
+use anyhow::Result;
+use headspace_core::event_names::{EVENTS, name_of};
+use headspace_core::model::{AgentView, observed};
 use headspace_core::numbers::duration;
 use headspace_core::stamp::Stamp;
 use headspace_core::text;
-use headspace_core::text::one_line;
-use headspace_core::wire::{EventsPage, StoredEvent};
+use headspace_core::wire::StoredEvent;
+use headspace_hooks::settings::check::nearest;
 use headspace_platform::clock::WallClock;
 use headspace_platform::clock::local_clock;
 use headspace_platform::config::Config;
-use serde_json::{Value, json};
+use headspace_platform::usage::Usage;
+use headspace_store::queries::EventQuery;
+use serde_json::json;
+use std::collections::HashMap;
 use std::io::Write;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -20,16 +27,18 @@ use std::time::Duration;
 /// Show or follow the events, like journalctl
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Examples:\n  headspace events --follow --agent api\n  headspace events --type PermissionRequest --since 2h\n  headspace events --grep 'cargo test' --json"
+    after_help = "Examples:\n  headspace events api --follow\n  headspace events --type PermissionRequest --since 2h\n  headspace events --grep 'cargo test' --json"
 )]
 pub struct EventsArgs {
     /// Keep printing events as they come
     #[arg(long, short)]
     follow: bool,
-    /// Only this agent (id, or the beginning of a name, project or session id)
-    #[arg(long)]
+    /// Only this agent: id, or the beginning of a name, project or session id
     agent: Option<String>,
-    /// Only events of this type
+    /// The same as an option
+    #[arg(long = "agent", value_name = "AGENT", conflicts_with = "agent")]
+    only_agent: Option<String>,
+    /// Only events of these types: PreToolUse, or pre-tool-use; several with commas
     #[arg(long = "type", value_name = "EVENT")]
     kind: Option<String>,
     /// Only events that contain these words
@@ -64,20 +73,20 @@ fn parse_span(text: &str) -> Result<Duration, String> {
         .ok_or_else(|| "write it like 90s, 10m, 2h or 1d".into())
 }
 
-/// As many as the server gives at once.
-const EVENTS_PER_REQUEST: usize = 1000;
-
-const AWAY: &str = "could not reach the server: `headspace up` starts it";
+/// How long to wait before the next look for new events.
+const FOLLOW_EVERY: Duration = Duration::from_millis(300);
 
 pub fn run(args: &EventsArgs) -> Result<ExitCode> {
-    let client = Client::new(&Config::load()?);
-    let query = query(args, &client)?;
+    let config = Config::load()?;
+    let mut archive = Archive::open(&config)?;
+    let agents = archive.agents()?;
+    let query = query(args, &archive, &agents)?;
     let oldest = args.since.map(|span| Stamp::now().minus(span));
-    let style = Style::for_stdout();
-    let mut last_id = 0;
+    let mut printer = Printer::new(&agents);
+    archive.note_if_stored();
     // The newest event must be known even if it is not shown: what follows comes after it.
-    let mut events = newest(&client, &query, args.lines.max(1)).context(AWAY)?;
-    events.sort_by_key(|event| event.id);
+    let mut events = archive.newest_events(&query, args.lines.max(1))?.events;
+    let mut last_id = 0;
     if args.lines == 0 {
         last_id = events.iter().map(|event| event.id).max().unwrap_or(0);
         events.clear();
@@ -88,7 +97,7 @@ pub fn run(args: &EventsArgs) -> Result<ExitCode> {
             if oldest.is_some_and(|oldest| event.at < oldest) {
                 continue;
             }
-            let text = if args.json { text::json(&json!(event), false) } else { line(event, style) };
+            let text = if args.json { text::json(&json!(event), false) } else { printer.line(event) };
             // A closed pipe (`| head`) ends it quietly.
             if writeln!(std::io::stdout(), "{text}").is_err() {
                 return Ok(ExitCode::SUCCESS);
@@ -97,79 +106,90 @@ pub fn run(args: &EventsArgs) -> Result<ExitCode> {
         if !args.follow {
             return Ok(ExitCode::SUCCESS);
         }
-        std::thread::sleep(Duration::from_millis(300));
-        // While the server restarts, this waits: its events come later, and none is left out.
-        let page = client.get::<EventsPage>(&format!("/api/events?after={last_id}&limit=1000{query}"));
-        events = page.map(|page| page.events).unwrap_or_default();
-        events.sort_by_key(|event| event.id);
-    }
-}
-
-/// The server searches one part of the store per request.
-fn newest(client: &Client, query: &str, lines: usize) -> Result<Vec<StoredEvent>> {
-    let mut events = Vec::new();
-    let mut before = String::new();
-    loop {
-        let limit = (lines - events.len()).min(EVENTS_PER_REQUEST);
-        let page: EventsPage = client.get(&format!("/api/events?limit={limit}{query}{before}"))?;
-        let oldest = page.events.iter().map(|event| event.id).min();
-        let full = page.events.len() == limit;
-        events.extend(page.events);
-        match page.looked_to.or(oldest.filter(|_| full)) {
-            Some(id) if events.len() < lines => before = format!("&before={id}"),
-            _ => return Ok(events),
+        std::thread::sleep(FOLLOW_EVERY);
+        // While the server is down, this waits: its events come later, and none is left out.
+        if let Archive::Store(_) = archive
+            && let Ok(server @ Archive::Server(_)) = Archive::open(&config)
+        {
+            archive = server;
+        }
+        let after = EventQuery { after: Some(last_id), limit: 1000, ..query.clone() };
+        events = archive.events(&after).map(|page| page.events).unwrap_or_default();
+        let unknown =
+            |event: &StoredEvent| event.agent_id.is_some_and(|id| !printer.titles.contains_key(&id));
+        if events.iter().any(unknown)
+            && let Ok(agents) = archive.agents()
+        {
+            printer = Printer::new(&agents);
         }
     }
 }
 
-fn query(args: &EventsArgs, client: &Client) -> Result<String> {
-    let mut query = String::new();
-    if let Some(word) = &args.agent {
-        let agents = client.agents(true).context(AWAY)?;
-        query.push_str(&format!("&agent={}", client::find(&agents, word)?.id));
+fn query(args: &EventsArgs, archive: &Archive, agents: &[AgentView]) -> Result<EventQuery> {
+    let agent = args.agent.as_deref().or(args.only_agent.as_deref());
+    let agent = agent.map(|word| client::find(agents, word)).transpose()?.map(|agent| agent.id);
+    let names = match &args.kind {
+        Some(kind) => kind.split(',').map(|name| known_name(name, archive)).collect::<Result<_>>()?,
+        None => Vec::new(),
+    };
+    Ok(EventQuery { agent, names, text: args.grep.clone(), ..EventQuery::default() })
+}
+
+/// The event type that was meant: `PreToolUse` or `pre-tool-use`. One that nobody knows is a mistake.
+fn known_name(word: &str, archive: &Archive) -> Result<String> {
+    let own = EVENTS.iter().map(|spec| spec.name).chain(observed::NAMES);
+    let name =
+        if word.starts_with(|c: char| c.is_ascii_uppercase()) { word.to_owned() } else { name_of(word) };
+    let stored = archive.event_names().unwrap_or_default();
+    let mut known: Vec<&str> = own.chain(stored.iter().map(String::as_str)).collect();
+    if known.contains(&name.as_str()) {
+        return Ok(name);
     }
-    for (name, value) in [("type", &args.kind), ("q", &args.grep)] {
-        if let Some(value) = value {
-            query.push_str(&format!("&{name}={}", percent_encoded(value)));
-        }
+    known.sort_unstable();
+    known.dedup();
+    let advice = match nearest(&name, known.iter().copied()) {
+        Some(near) => format!("did you mean {near}?"),
+        None => format!("known are {}", known.join(", ")),
+    };
+    Err(Usage(format!("could not filter by type {word:?}: there is no such event; {advice}")).into())
+}
+
+/// Prints events, with the agents by their titles.
+struct Printer {
+    style: Style,
+    titles: HashMap<i64, String>,
+    title_columns: usize,
+    columns: usize,
+}
+
+/// The widest name of an event, and no more columns than that for one that is longer.
+const NAME_COLUMNS: usize = 20;
+const TITLE_COLUMNS: usize = 26;
+/// Columns of a line that is not on a terminal: a search in the output should find more than fits a screen.
+const WITHOUT_TERMINAL: usize = 220;
+
+impl Printer {
+    fn new(agents: &[AgentView]) -> Printer {
+        let titles: HashMap<i64, String> = agents.iter().map(|agent| (agent.id, agent.title())).collect();
+        let columns = terminal_columns().unwrap_or(WITHOUT_TERMINAL);
+        let most = TITLE_COLUMNS.min(columns / 4);
+        let title_columns = titles.values().map(|title| width(title)).max().unwrap_or(0).min(most);
+        Printer { style: Style::for_stdout(), titles, title_columns, columns }
     }
-    Ok(query)
-}
 
-fn percent_encoded(text: &str) -> String {
-    text.bytes().fold(String::new(), |mut out, byte| {
-        if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.') {
-            out.push(char::from(byte));
-        } else {
-            out.push_str(&format!("%{byte:02X}"));
-        }
-        out
-    })
-}
-
-/// `10:02:11  12 s ago  api#3  PreToolUse  Bash: npm test`
-fn line(event: &StoredEvent, style: Style) -> String {
-    let clock = local_clock(event.at);
-    let ago = format!("{} ago", duration(Stamp::now().since(event.at)));
-    let agent = event.agent_id.map_or(String::new(), |id| format!("#{id}"));
-    format!(
-        "{} {:>9}  {agent:<5} {:<20} {}",
-        style.dim(&clock),
-        style.dim(&ago),
-        one_line(&event.name, 20),
-        one_line(&about(&event.body), 110)
-    )
-}
-
-/// The field of a payload that says the most.
-fn about(body: &Value) -> String {
-    let tool = body["tool_name"].as_str().map(|tool| format!("{tool}: ")).unwrap_or_default();
-    let input = &body["tool_input"];
-    let said = ["command", "file_path", "pattern", "url", "description", "prompt"]
-        .iter()
-        .find_map(|field| input[*field].as_str());
-    let own = ["prompt", "message", "last_assistant_message", "text", "error", "reason", "source", "trigger"]
-        .iter()
-        .find_map(|field| body[*field].as_str());
-    format!("{tool}{}", said.or(own).unwrap_or(""))
+    /// `10:02:11  12 s ago  api · fix-auth  PreToolUse  Bash: npm test`
+    fn line(&self, event: &StoredEvent) -> String {
+        let clock = local_clock(event.at);
+        let ago = format!("{} ago", duration(Stamp::now().since(event.at)));
+        let title =
+            event.agent_id.map(|id| self.titles.get(&id).cloned().unwrap_or_else(|| format!("#{id}")));
+        let when = format!("{clock} {ago:>9}");
+        let what = format!(
+            "{}  {}",
+            pad(&title.unwrap_or_default(), self.title_columns),
+            pad(&event.name, NAME_COLUMNS),
+        );
+        let room = self.columns.saturating_sub(width(&when) + 2 + width(&what) + 1);
+        format!("{}  {what} {}", self.style.dim(&when), fit(&event_gist(&event.body), room))
+    }
 }

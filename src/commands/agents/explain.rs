@@ -1,13 +1,12 @@
 //! `headspace explain`: why an agent is in its state, by its stored steps.
 
-use crate::view::client;
-use crate::view::client::Client;
+use crate::view::archive;
 use crate::view::style::Style;
-use anyhow::{Context, Result};
+use anyhow::Result;
 use headspace_core::model::AgentView;
 use headspace_core::text;
 use headspace_core::text::{one_line, strip_control};
-use headspace_core::wire::{StoredTransition, TransitionsPage};
+use headspace_core::wire::StoredTransition;
 use headspace_platform::clock::local_clock;
 use headspace_platform::config::Config;
 use std::process::ExitCode;
@@ -29,18 +28,16 @@ pub struct ExplainArgs {
 }
 
 pub fn run(args: &ExplainArgs) -> Result<ExitCode> {
-    let client = Client::new(&Config::load()?);
-    let agents = client.agents(true).context("could not reach the server: `headspace up` starts it")?;
-    let agent = client::find(&agents, &args.agent)?;
+    let (archive, agent) = archive::find_agent(&Config::load()?, &args.agent)?;
     // More than are shown: the last valid one may be further back.
-    let path = format!("/api/agents/{}/transitions?limit={}", agent.id, args.steps.max(200));
-    let TransitionsPage { transitions, .. } = client.get(&path)?;
+    let transitions = archive.transitions(agent.id, args.steps.max(200))?;
     if args.json {
         let value = serde_json::json!({"agent": agent, "transitions": transitions});
         println!("{}", text::json(&value, true));
         return Ok(ExitCode::SUCCESS);
     }
-    print!("{}", explanation(agent, &transitions, args.steps));
+    archive.note_if_stored();
+    print!("{}", explanation(&agent, &transitions, args.steps));
     Ok(ExitCode::SUCCESS)
 }
 

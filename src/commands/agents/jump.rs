@@ -4,17 +4,19 @@ use crate::view::board::{Board, Include};
 use crate::view::client;
 use anyhow::Result;
 use headspace_core::model;
-use headspace_core::model::AgentView;
+use headspace_core::model::{AgentView, Row};
 use headspace_core::stamp::Stamp;
 use headspace_core::text;
 use headspace_platform::clock::WallClock;
 use headspace_platform::config::Config;
 use headspace_platform::terminal::multiplexer;
+use headspace_platform::terminal::tmux;
 use std::process::ExitCode;
 
 /// Jump to the agent that has waited longest for you
 ///
-/// Never focuses a pane that cannot be shown to be the agent's own; then it says where the agent is, and exits 1.
+/// Never focuses a pane that is not provably the agent's own: such an agent is passed over, and named. If none can be
+/// reached, it says where the first one is, and exits 1.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example (tmux.conf: prefix + n):\n  bind n run-shell 'headspace next'")]
 pub struct NextArgs {
@@ -34,17 +36,36 @@ pub struct JumpArgs {
 pub fn next(args: &NextArgs) -> Result<ExitCode> {
     let overview = client::overview(&Config::load()?, false)?;
     let board = Board::new(model::rows(&overview.agents, Stamp::now()), Include::default());
-    match board.next().and_then(|row| overview.agents.iter().find(|agent| agent.id == row.id)) {
-        None => {
-            println!("nobody needs you");
-            Ok(ExitCode::SUCCESS)
-        }
-        Some(agent) if args.print => {
-            println!("{}", whereabouts(agent));
-            Ok(ExitCode::SUCCESS)
-        }
-        Some(agent) => go(agent),
+    let agent_of = |row: &Row| overview.agents.iter().find(|agent| agent.id == row.id);
+    let waiting: Vec<&AgentView> = board.waiting().filter_map(agent_of).collect();
+    let Some(first) = waiting.first() else {
+        println!("nobody needs you");
+        return Ok(ExitCode::SUCCESS);
+    };
+    if args.print {
+        println!("{}", whereabouts(first));
+        return Ok(ExitCode::SUCCESS);
     }
+    let mut passed_over: Vec<(&AgentView, String)> = Vec::new();
+    for agent in &waiting {
+        match multiplexer::jump(agent) {
+            Ok(()) => {
+                name_passed_over(&passed_over);
+                return Ok(ExitCode::SUCCESS);
+            }
+            // Its pane is selected, but no terminal shows it. It would be the same with another agent.
+            Err(why) if tmux::locate(agent).is_ok() => {
+                name_passed_over(&passed_over);
+                return refuse(agent, &why);
+            }
+            Err(why) => passed_over.push((agent, why)),
+        }
+    }
+    let (_, why) = &passed_over[0];
+    for (agent, why) in &passed_over[1..] {
+        eprintln!("headspace: could not jump to {} either: {}", title(agent), text::strip_control(why));
+    }
+    refuse(first, why)
 }
 
 pub fn jump(args: &JumpArgs) -> Result<ExitCode> {
@@ -52,20 +73,29 @@ pub fn jump(args: &JumpArgs) -> Result<ExitCode> {
     go(client::find(&overview.agents, &args.agent)?)
 }
 
-fn go(agent: &AgentView) -> Result<ExitCode> {
-    match multiplexer::jump(agent) {
-        Ok(()) => Ok(ExitCode::SUCCESS),
-        Err(why) => {
-            println!("{}", whereabouts(agent));
-            anyhow::bail!("could not jump to {}: {why}", text::one_line(&agent.name, 40))
-        }
+fn name_passed_over(agents: &[(&AgentView, String)]) {
+    for (agent, why) in agents {
+        eprintln!("headspace: passed over {}: {}", title(agent), text::strip_control(why));
     }
+}
+
+fn go(agent: &AgentView) -> Result<ExitCode> {
+    multiplexer::jump(agent).map_or_else(|why| refuse(agent, &why), |()| Ok(ExitCode::SUCCESS))
+}
+
+/// Says where the agent is instead.
+fn refuse(agent: &AgentView, why: &str) -> Result<ExitCode> {
+    println!("{}", whereabouts(agent));
+    anyhow::bail!("could not jump to {}: {why}", title(agent))
+}
+
+fn title(agent: &AgentView) -> String {
+    text::one_line(&agent.title(), 60)
 }
 
 /// What a person needs to find the agent by hand.
 fn whereabouts(agent: &AgentView) -> String {
-    let mut text =
-        format!("{} {} ({})", agent.group.glyph(), text::one_line(&agent.name, 60), agent.group.label());
+    let mut text = format!("{} {} ({})", agent.group.glyph(), title(agent), agent.group.label());
     let about = text::one_line(&agent.about(), 120);
     for (label, value) in [
         ("", Some(about)),

@@ -22,7 +22,7 @@ pub struct RenameArgs {
 }
 
 pub fn run(args: &RenameArgs) -> Result<ExitCode> {
-    let client = Client::new(&Config::load()?);
+    let client = Client::new(&Config::load()?)?;
     let agents = client.agents(true).context("could not reach the server: `headspace up` starts it")?;
     let agent = client::find(&agents, &args.agent)?;
     client.post::<AgentChanged>(&format!("/api/agents/{}/name", agent.id), &json!({"name": args.name}))?;

@@ -4,6 +4,7 @@ use crate::view::board;
 use crate::view::board::{Board, Include};
 use crate::view::client;
 use crate::view::client::{Origin, Overview};
+use crate::view::columns::{fit, join_wrapped, pad, pad_left, terminal_columns, width, wrap};
 use crate::view::style::Style;
 use anyhow::Result;
 use headspace_core::model;
@@ -125,7 +126,12 @@ fn waybar(board: &Board) -> String {
         .rows
         .iter()
         .map(|row| {
-            format!("{} {}: {}", row.group.glyph(), one_line(&row.name, 40), one_line(&row.summary.about, 80))
+            format!(
+                "{} {}: {}",
+                row.group.glyph(),
+                one_line(&board::titled(row), 60),
+                one_line(&row.summary.about, 80)
+            )
         })
         .collect();
     let class = Group::ALL.iter().find(|group| board.count(**group) > 0).map_or("idle", |group| group.word());
@@ -133,69 +139,103 @@ fn waybar(board: &Board) -> String {
     json!({"text": board.short(), "tooltip": text::markup(&lines.join("\n")), "class": class}).to_string()
 }
 
-/// Columns: glyph, name, branch, what it is about, age, context.
+/// Rows, subagents under them, and the footer; no line is wider than the terminal.
 fn screen(origin: &Origin, board: &Board, style: Style, now: Stamp) -> String {
-    let mut out = String::new();
-    let width = width();
-    let name_width =
-        board.rows.iter().map(|row| board::titled(row).chars().count()).max().unwrap_or(0).clamp(8, 28);
+    let width = terminal_columns().unwrap_or(WITHOUT_TERMINAL);
+    let columns = Columns::of(&board.rows, width);
+    let mut lines = Vec::new();
     for row in &board.rows {
-        out.push_str(&line(row, name_width, width, style));
+        lines.push(columns.line(row, style));
         for subagent in &row.subagents {
-            let about = one_line(&subagent.about, width.saturating_sub(30));
-            let text = format!("    └ {} {about}", one_line(&subagent.kind, 20));
-            out.push_str(&style.dim(text.trim_end()));
-            out.push('\n');
+            let text = format!("└ {} {}", fit(&subagent.kind, 20), subagent.about);
+            lines.push(style.dim(&format!("    {}", fit(&text, width.saturating_sub(4)))));
         }
     }
     if board.rows.is_empty() {
         let before = origin.receiver.as_ref().is_some_and(|receiver| receiver.events_received > 0);
-        out.push_str(if before { "No agent is running." } else { "No agent yet." });
-        out.push_str(" Start `claude` anywhere: it shows up here with its first event.\n");
-        out.push_str("Nothing shows up? `headspace doctor` says why.\n");
+        let none = if before { "No agent is running." } else { "No agent yet." };
+        let text = format!("{none} Start `claude` anywhere: it shows up here with its first event.");
+        lines.extend(wrap(&text, width));
+        lines.extend(wrap("Nothing shows up? `headspace doctor` says why.", width));
     }
-    out.push_str(&style.dim(&footer(origin, board, now)));
-    out.push('\n');
-    out
+    let footer = join_wrapped(&footer(origin, board, now), " · ", width);
+    lines.extend(footer.iter().map(|line| style.dim(line)));
+    lines.join("\n") + "\n"
 }
 
-fn line(row: &Row, name_width: usize, width: usize, style: Style) -> String {
-    let name = one_line(&board::titled(row), name_width);
-    let age = row.age_phrase();
-    let context = row.context.map_or(String::new(), |percent| format!("{percent:.0} %"));
-    let room = width.saturating_sub(name_width + 2 + 2 + 14 + 7).max(20);
-    let about = one_line(&row.summary.about, room);
-    let word = if about.is_empty() { row.summary.label.clone() } else { about };
-    let head = format!("{} {name:<name_width$}", row.group.glyph());
-    let text = format!("{word:<room$}");
-    let (head, text) = match row.group {
-        _ if row.stale || row.ended => (style.dim(&head), style.dim(&text)),
-        Group::NeedsYou => (style.group(row.group, &head), style.bold(&text)),
-        group => (style.group(group, &head), text),
-    };
-    format!("{head}  {text}  {} {}\n", style.dim(&format!("{age:>13}")), style.dim(&format!("{context:>6}")))
+/// Where the columns of a list are: glyph, name, ask, age, context. Where room is short, the ask gives way first, then the
+/// name; the age never does.
+struct Columns {
+    name: usize,
+    ask: usize,
+    age: usize,
+    context: usize,
 }
 
-fn footer(origin: &Origin, board: &Board, now: Stamp) -> String {
+/// Columns of a list that is not on a terminal.
+const WITHOUT_TERMINAL: usize = 100;
+/// Columns between two columns.
+const GAP: usize = 2;
+/// The glyph and the blank after it.
+const GLYPH: usize = 2;
+const NAME_AT_MOST: usize = 28;
+const NAME_AT_LEAST: usize = 8;
+/// Fewer columns of an ask say nothing.
+const ASK_AT_LEAST: usize = 12;
+/// Below this, the context gives its place to the rest.
+const CONTEXT_FROM: usize = 60;
+
+impl Columns {
+    fn of(rows: &[Row], total: usize) -> Columns {
+        let widest =
+            |text: &dyn Fn(&Row) -> String| rows.iter().map(|row| width(&text(row))).max().unwrap_or(0);
+        let age = widest(&Row::age_phrase);
+        let context = if total < CONTEXT_FROM { 0 } else { widest(&context_words) };
+        let taken = |column: usize| if column > 0 { GAP + column } else { 0 };
+        let room = total.saturating_sub(GLYPH + taken(age) + taken(context));
+        let name = widest(&|row| board::titled(row)).clamp(NAME_AT_LEAST, NAME_AT_MOST);
+        let beside_ask = room.saturating_sub(GAP + ASK_AT_LEAST);
+        let (name, ask) = if beside_ask < NAME_AT_LEAST {
+            (room, 0)
+        } else {
+            let name = name.min(beside_ask);
+            (name, room - GAP - name)
+        };
+        Columns { name, ask, age, context }
+    }
+
+    fn line(&self, row: &Row, style: Style) -> String {
+        let head = format!("{} {}", row.group.glyph(), pad(&board::titled(row), self.name));
+        let ask = if row.summary.about.is_empty() { &row.summary.label } else { &row.summary.about };
+        let ask = pad(ask, self.ask);
+        let (head, ask) = match row.group {
+            _ if row.stale || row.ended => (style.dim(&head), style.dim(&ask)),
+            Group::NeedsYou => (style.group(row.group, &head), style.bold(&ask)),
+            group => (style.group(group, &head), ask),
+        };
+        let gap = " ".repeat(GAP);
+        let mut line = head;
+        if self.ask > 0 {
+            line += &format!("{gap}{ask}");
+        }
+        line += &format!("{gap}{}", style.dim(&pad_left(&row.age_phrase(), self.age)));
+        if self.context > 0 {
+            line += &format!("{gap}{}", style.dim(&pad_left(&context_words(row), self.context)));
+        }
+        line
+    }
+}
+
+fn context_words(row: &Row) -> String {
+    row.context.map_or(String::new(), |percent| format!("{percent:.0} %"))
+}
+
+fn footer(origin: &Origin, board: &Board, now: Stamp) -> Vec<String> {
     let mut parts = Vec::new();
     match &origin.receiver {
         Some(receiver) => {
-            if let Some(why) = &receiver.store_trouble {
-                parts.push(format!("events cannot be stored ({}): hooks keep them", one_line(why, 100)));
-            }
-            parts.push(
-                match (receiver.hooks.as_deref().filter(|_| receiver.hooks_missing), receiver.mode.as_str()) {
-                    (Some("missing"), _) => "hooks missing: `headspace install` adds them",
-                    (Some("switched_off"), _) => "hooks missing: settings.json switches all hooks off",
-                    (Some("unreadable"), _) => {
-                        "hooks missing: settings.json is not valid, see `headspace doctor`"
-                    }
-                    (_, "hooks_active") => "hooks active",
-                    _ => "no hooks lately, polling",
-                }
-                .to_owned(),
-            );
-            if let Some(at) = receiver.last_event_at {
+            parts.push(receiver.health.phrase(now));
+            if let Some(at) = receiver.last_event_at.filter(|_| receiver.health.since.is_none()) {
                 let kind = receiver.last_event_type.as_deref().unwrap_or("event");
                 parts.push(format!(
                     "last event {} ago ({})",
@@ -223,20 +263,5 @@ fn footer(origin: &Origin, board: &Board, now: Stamp) -> String {
     if board.headless > 0 {
         parts.push(format!("{} headless folded", board.headless));
     }
-    parts.join(" · ")
-}
-
-fn width() -> usize {
-    terminal_width().unwrap_or(100).clamp(40, 240)
-}
-
-fn terminal_width() -> Option<usize> {
-    use std::io::IsTerminal;
-    if !std::io::stdout().is_terminal() {
-        return None;
-    }
-    ratatui::crossterm::terminal::size()
-        .ok()
-        .map(|(columns, _)| usize::from(columns))
-        .filter(|columns| *columns > 0)
+    parts
 }

@@ -81,7 +81,7 @@ fn type_into(agent: &AgentView, text: &str, force: bool) -> Result<()> {
 }
 
 pub fn notify_when(args: &NotifyWhenArgs) -> Result<ExitCode> {
-    let client = Client::new(&Config::load()?);
+    let client = Client::new(&Config::load()?)?;
     let down = "could not reach the server: `headspace up` starts it";
     let watched = client::find(&client.agents(false).context(down)?, &args.agent)?.clone();
     // The agent to wake must exist now, not only in an hour.

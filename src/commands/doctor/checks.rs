@@ -429,5 +429,5 @@ pub fn events(_: &CheckInput) -> Vec<Finding> {
 
 /// The agents, if the server runs.
 pub fn agents(input: &CheckInput) -> Option<Vec<headspace_core::model::AgentView>> {
-    Client::new(input.config.as_ref().ok()?).agents(false).ok()
+    Client::new(input.config.as_ref().ok()?).ok()?.agents(false).ok()
 }

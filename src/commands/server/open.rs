@@ -25,7 +25,7 @@ pub struct OpenArgs {
 }
 
 pub fn run(args: &OpenArgs) -> Result<ExitCode> {
-    let client = Client::new(&Config::load()?);
+    let client = Client::new(&Config::load()?)?;
     let LoginCode { code } = client.post("/api/login-code", &json!({})).with_context(|| {
         format!(
             "could not open the dashboard at {}: is the server running? `headspace up` starts it",

@@ -48,7 +48,7 @@ pub fn run(args: &PruneArgs) -> Result<ExitCode> {
 
 fn ask_server(config: &Config, days: Option<u32>) -> Result<Deleted> {
     let body = days.map_or_else(|| json!({}), |days| json!({ "days": days }));
-    let client = Client::new(config);
+    let client = Client::new(config)?;
     // It answers within seconds, done or not, and is asked again: a big database takes longer.
     loop {
         let answer: PruneAnswer =

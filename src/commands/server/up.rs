@@ -95,11 +95,9 @@ pub fn down(_args: &DownArgs) -> Result<ExitCode> {
 
 /// Stops the server at `url`, if it runs and is provably a headspace server of this user; returns its pid.
 pub fn stop(url: &str) -> Result<Option<u32>> {
+    let address = Url::parse(url).map_err(|why| anyhow::anyhow!("{why}: {url}"))?;
     let Some(server) = health(url, Duration::from_secs(2)) else { return Ok(None) };
-    ensure!(
-        Url::parse(url).is_ok_and(|url| url.is_local()),
-        "could not stop the server at {url}: it is not on this machine"
-    );
+    ensure!(address.is_local(), "could not stop the server at {url}: it is not on this machine");
     ensure!(
         is_our_server(server.pid),
         "could not stop the server at {url}: process {} is not a headspace server of yours",

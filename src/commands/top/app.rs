@@ -9,6 +9,7 @@ use headspace_core::wire::{HookStatus, StoredEvent, StoredTurn};
 use ratatui::crossterm::event::{
     Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseButton, MouseEventKind,
 };
+use ratatui::layout::{Position, Rect};
 use std::collections::BTreeMap;
 
 pub enum Effect {
@@ -23,8 +24,12 @@ pub enum Effect {
 pub enum KeyAction {
     Down,
     Up,
+    PageDown,
+    PageUp,
     First,
     Last,
+    ScrollDown,
+    ScrollUp,
     Jump,
     Next,
     Seen,
@@ -42,10 +47,19 @@ pub enum KeyAction {
 pub const KEYS: &[(&[KeyCode], &str, KeyAction, &str)] = &[
     (&[KeyCode::Char('j'), KeyCode::Down], "j ↓", KeyAction::Down, "next agent in the list"),
     (&[KeyCode::Char('k'), KeyCode::Up], "k ↑", KeyAction::Up, "previous agent"),
+    (&[KeyCode::PageDown, KeyCode::Char(' ')], "PgDn", KeyAction::PageDown, "a page down in the list"),
+    (&[KeyCode::PageUp, KeyCode::Char('b')], "PgUp", KeyAction::PageUp, "a page up"),
     (&[KeyCode::Char('g'), KeyCode::Home], "g", KeyAction::First, "first agent"),
     (&[KeyCode::Char('G'), KeyCode::End], "G", KeyAction::Last, "last agent"),
+    (&[KeyCode::Char('J'), KeyCode::Right], "J →", KeyAction::ScrollDown, "scroll the preview down"),
+    (&[KeyCode::Char('K'), KeyCode::Left], "K ←", KeyAction::ScrollUp, "scroll the preview up"),
     (&[KeyCode::Enter], "Enter", KeyAction::Jump, "jump to its terminal pane"),
-    (&[KeyCode::Char('n')], "n", KeyAction::Next, "select the agent that has waited longest, and jump"),
+    (
+        &[KeyCode::Char('n')],
+        "n",
+        KeyAction::Next,
+        "jump to the agent that has waited longest, then to the next",
+    ),
     (&[KeyCode::Char('s')], "s", KeyAction::Seen, "mark as seen"),
     (&[KeyCode::Char('e')], "e", KeyAction::Events, "its events, or its turns again"),
     (&[KeyCode::Char('o')], "o", KeyAction::Open, "open the dashboard"),
@@ -72,11 +86,35 @@ pub struct TopState {
     pub receiver: Option<HookStatus>,
     pub turns: Vec<StoredTurn>,
     pub events: Vec<StoredEvent>,
+    /// Whose preview was asked for; `None` if that one is out of date.
     preview_of: Option<i64>,
+    /// Whose preview is shown.
+    shown: Option<i64>,
+    /// Where `n` went last.
+    last_next: Option<i64>,
     pub message: Option<String>,
-    /// Screen row ▶ agent, as last drawn: where a click goes.
-    pub rows: Vec<(u16, i64)>,
+    /// What the screen looked like when it was last drawn.
+    pub drawn: Drawn,
+    /// The first line of the preview that is shown; `None`: the ask if there is one, else the newest.
+    pub preview_from: Option<usize>,
 }
+
+/// Where things are on the screen: what a click, a wheel or a page means.
+#[derive(Default)]
+pub struct Drawn {
+    /// Screen row ▶ agent.
+    pub rows: Vec<(u16, i64)>,
+    /// Agents on one page of the list.
+    pub page: usize,
+    /// Where the preview is.
+    pub preview: Rect,
+    /// The first line of the preview that is shown, and the last that could be first.
+    pub preview_from: usize,
+    pub preview_most: usize,
+}
+
+/// Lines that one key or one turn of the wheel scrolls.
+const SCROLL_LINES: isize = 3;
 
 impl TopState {
     pub fn new(show_all: bool) -> TopState {
@@ -136,13 +174,21 @@ impl TopState {
                 (self.turns, self.events) = (turns, events);
             }
             News::Preview { .. } => {}
-            News::Away => self.away = true,
+            News::Away { stored } => {
+                self.away = true;
+                // What was seen live is newer than what is stored.
+                if self.agents.is_empty() {
+                    self.agents = stored.into_iter().map(|agent| (agent.id, agent)).collect();
+                }
+            }
             News::Input(Event::Key(key)) if key.kind != KeyEventKind::Release => return self.key(key),
             News::Input(Event::Mouse(mouse)) => match mouse.kind {
-                MouseEventKind::ScrollDown => self.step(1),
-                MouseEventKind::ScrollUp => self.step(-1),
+                MouseEventKind::ScrollDown => self.wheel(1, Position::new(mouse.column, mouse.row)),
+                MouseEventKind::ScrollUp => self.wheel(-1, Position::new(mouse.column, mouse.row)),
                 MouseEventKind::Down(MouseButton::Left) => {
-                    if let Some((_, id)) = self.rows.iter().find(|(row, _)| *row == mouse.row) {
+                    let in_preview = self.drawn.preview.contains(Position::new(mouse.column, mouse.row));
+                    let hit = self.drawn.rows.iter().find(|(row, _)| *row == mouse.row);
+                    if let Some((_, id)) = hit.filter(|_| !in_preview) {
                         self.selected = Some(*id);
                     }
                 }
@@ -162,7 +208,11 @@ impl TopState {
         if self.selected == self.preview_of {
             return Vec::new();
         }
-        self.preview_of = self.selected;
+        if self.shown != self.selected {
+            self.preview_from = None;
+            (self.turns, self.events) = (Vec::new(), Vec::new());
+        }
+        (self.preview_of, self.shown) = (self.selected, self.selected);
         self.selected.map(Effect::Preview).into_iter().collect()
     }
 
@@ -193,20 +243,24 @@ impl TopState {
         match action {
             KeyAction::Down => self.step(1),
             KeyAction::Up => self.step(-1),
+            KeyAction::PageDown => self.step(self.drawn.page.max(1).cast_signed()),
+            KeyAction::PageUp => self.step(-self.drawn.page.max(1).cast_signed()),
+            KeyAction::ScrollDown => self.scroll(SCROLL_LINES),
+            KeyAction::ScrollUp => self.scroll(-SCROLL_LINES),
             KeyAction::First => self.selected = self.order().rows.first().map(|agent| agent.id),
             KeyAction::Last => self.selected = self.order().rows.last().map(|agent| agent.id),
             KeyAction::Jump => {
                 return self.selected_agent().cloned().map(Box::new).map(Effect::Jump).into_iter().collect();
             }
-            KeyAction::Next => match self.order().next().and_then(|row| self.agents.get(&row.id)).cloned() {
+            KeyAction::Next => match self.next_waiting().and_then(|id| self.agents.get(&id)).cloned() {
                 Some(agent) => {
-                    self.selected = Some(agent.id);
+                    (self.selected, self.last_next) = (Some(agent.id), Some(agent.id));
                     return vec![Effect::Jump(Box::new(agent))];
                 }
                 None => self.message = Some("nobody needs you".into()),
             },
             KeyAction::Seen => return self.selected.map(Effect::Seen).into_iter().collect(),
-            KeyAction::Events => self.show_events = !self.show_events,
+            KeyAction::Events => (self.show_events, self.preview_from) = (!self.show_events, None),
             KeyAction::Open => return vec![Effect::OpenDashboard],
             KeyAction::Filter => self.typing = true,
             KeyAction::Sort => self.by_project = !self.by_project,
@@ -218,6 +272,37 @@ impl TopState {
         Vec::new()
     }
 
+    /// The agent that has waited longest; pressed again, the one after it, round and round. One that cannot be reached
+    /// would otherwise hide the others.
+    fn next_waiting(&self) -> Option<i64> {
+        let waiting: Vec<i64> = self.order().waiting().map(|row| row.id).collect();
+        let last = waiting.iter().position(|id| Some(*id) == self.last_next);
+        waiting.get(last.map_or(0, |at| (at + 1) % waiting.len())).copied()
+    }
+
+    /// The wheel turns what is under the pointer.
+    fn wheel(&mut self, by: isize, at: Position) {
+        if self.drawn.preview.contains(at) {
+            self.scroll(by * SCROLL_LINES);
+        } else {
+            self.step(by);
+        }
+    }
+
+    fn scroll(&mut self, by: isize) {
+        let Drawn { preview_from, preview_most, .. } = self.drawn;
+        let to = preview_from.saturating_add_signed(by).min(preview_most);
+        self.drawn.preview_from = to;
+        self.preview_from = Some(to);
+    }
+
+    /// "12/60": which one is selected, of how many.
+    pub fn position(&self) -> String {
+        let rows = self.order().rows;
+        let at = rows.iter().position(|row| Some(row.id) == self.selected);
+        at.map_or(String::new(), |at| format!("{}/{}", at + 1, rows.len()))
+    }
+
     fn step(&mut self, by: isize) {
         let rows = self.order().rows;
         let at = rows.iter().position(|agent| Some(agent.id) == self.selected).unwrap_or(0);
@@ -225,7 +310,7 @@ impl TopState {
         self.selected = rows.get(to).map(|agent| agent.id);
     }
 
-    /// `! 2 needs you  * 3 working`: what the header counts.
+    /// What the header counts: the groups that are not empty.
     pub fn counts(&self) -> Vec<(Group, usize)> {
         let board = self.order();
         Group::ALL.iter().map(|group| (*group, board.count(*group))).filter(|(_, count)| *count > 0).collect()
@@ -275,15 +360,50 @@ mod tests {
     }
 
     #[test]
-    fn n_goes_to_whoever_waits_and_says_so_when_nobody_does() {
+    fn n_goes_round_those_that_wait_and_says_when_nobody_does() {
         let mut app = TopState::new(false);
         app.take(News::Agents(vec![agent(1, "idle", "one"), agent(2, "needs_you", "two")]));
         app.selected = Some(1);
         let effects = press(&mut app, KeyCode::Char('n'));
         assert!(matches!(&effects[0], Effect::Jump(agent) if agent.id == 2));
+        let third = agent(3, "needs_you", "three");
+        app.take(News::Agents(vec![agent(1, "idle", "one"), agent(2, "needs_you", "two"), third]));
+        for expected in [3, 2, 3] {
+            let effects = press(&mut app, KeyCode::Char('n'));
+            assert!(matches!(&effects[0], Effect::Jump(agent) if agent.id == expected), "{expected}");
+        }
         app.take(News::Agents(vec![agent(1, "idle", "one")]));
         press(&mut app, KeyCode::Char('n'));
         assert_eq!(app.message.as_deref(), Some("nobody needs you"));
+    }
+
+    #[test]
+    fn pages_and_the_preview_scroll_within_their_bounds() {
+        let mut app = TopState::new(false);
+        app.take(News::Agents((1..=60).map(|id| agent(id, "idle", "one")).collect()));
+        app.drawn.page = 10;
+        assert_eq!(app.position(), "1/60");
+        press(&mut app, KeyCode::PageDown);
+        assert_eq!(app.position(), "11/60");
+        press(&mut app, KeyCode::PageUp);
+        press(&mut app, KeyCode::PageUp);
+        assert_eq!(app.position(), "1/60");
+        app.drawn.preview_most = 4;
+        press(&mut app, KeyCode::Char('J'));
+        press(&mut app, KeyCode::Char('J'));
+        assert_eq!(app.preview_from, Some(4));
+        press(&mut app, KeyCode::Char('j'));
+        assert_eq!(app.preview_from, None, "another agent's preview begins where it matters");
+    }
+
+    #[test]
+    fn without_a_server_the_stored_agents_are_shown() {
+        let mut app = TopState::new(false);
+        app.take(News::Away { stored: vec![agent(1, "idle", "one")] });
+        assert_eq!((app.away, app.order().rows.len()), (true, 1));
+        app.take(News::Agents(vec![agent(1, "idle", "one"), agent(2, "idle", "two")]));
+        app.take(News::Away { stored: Vec::new() });
+        assert_eq!((app.away, app.order().rows.len()), (true, 2));
     }
 
     #[test]

@@ -2,21 +2,26 @@
 
 use crate::commands::top::app::{KEYS, TopState};
 use crate::view::board;
+use crate::view::columns::{fit, fit_middle, pad, width, wrap};
+use crate::view::timeline;
+use crate::view::timeline::CallState;
 use headspace_core::model::{Actor, AgentView, Group, Row};
-use headspace_core::numbers::thousands;
+use headspace_core::numbers::{duration, thousands};
 use headspace_core::stamp::Stamp;
-use headspace_core::text::{one_line, strip_control};
+use headspace_core::text::strip_control;
 use headspace_platform::clock::WallClock;
 use headspace_platform::clock::local_clock;
 use headspace_platform::config;
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Modifier, Style};
-use ratatui::text::{Line, Span, Text};
-use ratatui::widgets::{Block, Borders, Clear, Paragraph, Wrap};
+use ratatui::text::{Line, Span};
+use ratatui::widgets::{Block, Borders, Clear, Paragraph};
 
-/// Below this width there is no room for a preview beside the list.
+/// From this width on, the preview is beside the list, else below it.
 const WIDE: u16 = 100;
+/// From this height on, there is room for a preview below the list.
+const TALL: u16 = 16;
 
 pub fn screen(frame: &mut Frame, app: &mut TopState) {
     let now = Stamp::now();
@@ -24,16 +29,17 @@ pub fn screen(frame: &mut Frame, app: &mut TopState) {
         Layout::vertical([Constraint::Length(1), Constraint::Min(1), Constraint::Length(1)])
             .areas(frame.area());
     header(frame, head, app);
+    app.drawn.preview = Rect::default();
     if body.width >= WIDE {
         let [left, right] =
             Layout::horizontal([Constraint::Percentage(48), Constraint::Percentage(52)]).areas(body);
         list(frame, left, app, now);
-        preview(frame, right, app, now);
-    } else if body.height >= 16 {
+        preview(frame, right, app, now, Borders::LEFT);
+    } else if body.height >= TALL {
         let [top, bottom] =
-            Layout::vertical([Constraint::Percentage(55), Constraint::Percentage(45)]).areas(body);
+            Layout::vertical([Constraint::Percentage(50), Constraint::Percentage(50)]).areas(body);
         list(frame, top, app, now);
-        preview(frame, bottom, app, now);
+        preview(frame, bottom, app, now, Borders::TOP);
     } else {
         list(frame, body, app, now);
     }
@@ -43,34 +49,55 @@ pub fn screen(frame: &mut Frame, app: &mut TopState) {
     }
 }
 
+/// Of the 256 colors, those that can be read on dark and on light; the first sixteen are the user's and may not be.
 fn color(group: Group) -> Style {
     if config::env("NO_COLOR").is_some() {
         let bold = if group == Group::NeedsYou { Modifier::BOLD } else { Modifier::empty() };
         return Style::new().add_modifier(bold);
     }
-    Style::new().fg(match group {
-        Group::NeedsYou => Color::Indexed(214),
-        Group::Error => Color::Red,
-        Group::Working => Color::Blue,
-        Group::Background => Color::Magenta,
-        Group::Done => Color::Green,
-        Group::Idle => Color::DarkGray,
-    })
+    Style::new().fg(Color::Indexed(match group {
+        Group::NeedsYou => 214,
+        Group::Error => 203,
+        Group::Working => 33,
+        Group::Background => 135,
+        Group::Done => 35,
+        Group::Idle => 245,
+    }))
 }
 
-fn dim() -> Style {
-    Style::new().add_modifier(Modifier::DIM)
+/// What is beside the point.
+fn faint() -> Style {
+    color(Group::Idle)
 }
 
+fn bold() -> Style {
+    Style::new().add_modifier(Modifier::BOLD)
+}
+
+/// The counts with their words, or without them where these do not fit; at the right which agent is selected.
 fn header(frame: &mut Frame, area: Rect, app: &TopState) {
-    let mut spans = vec![Span::styled(" headspace  ", Style::new().add_modifier(Modifier::BOLD))];
-    for (group, count) in app.counts() {
-        spans.push(Span::styled(format!("{} {count} {}  ", group.glyph(), group.label()), color(group)));
-    }
-    if app.typing || !app.filter.is_empty() {
-        let cursor = if app.typing { "▏" } else { "" };
-        spans.push(Span::raw(format!(" /{}{cursor}", strip_control(&app.filter))));
-    }
+    let filter = if app.typing || !app.filter.is_empty() {
+        format!(" /{}{}", strip_control(&app.filter), if app.typing { "▏" } else { "" })
+    } else {
+        String::new()
+    };
+    let position = format!(" {} ", app.position());
+    let room = usize::from(area.width).saturating_sub(width(&position) + width(&filter));
+    let counts = |words: bool| -> Vec<Span> {
+        let title = if words { " headspace  " } else { " " };
+        let one = |(group, count): (Group, usize)| match words {
+            true => Span::styled(format!("{} {count} {}  ", group.glyph(), group.label()), color(group)),
+            false => Span::styled(format!("{}{count} ", group.glyph()), color(group)),
+        };
+        std::iter::once(Span::styled(title, bold())).chain(app.counts().into_iter().map(one)).collect()
+    };
+    let columns = |spans: &[Span]| spans.iter().map(|span| width(&span.content)).sum::<usize>();
+    let long = counts(true);
+    let mut spans = if columns(&long) <= room { long } else { counts(false) };
+    spans.push(Span::raw(filter));
+    let gap = usize::from(area.width).saturating_sub(columns(&spans) + width(&position));
+    spans.push(Span::raw(" ".repeat(gap)));
+    spans.push(Span::styled(position, faint()));
     frame.render_widget(Line::from(spans), area);
 }
 
@@ -85,17 +112,19 @@ fn list(frame: &mut Frame, area: Rect, app: &mut TopState, now: Stamp) {
         }
     }
     if lines.is_empty() {
-        let text = if app.filter.is_empty() {
-            "No agent yet. Start `claude` anywhere."
-        } else {
-            "Nothing matches the filter."
+        let text = match (app.filter.is_empty(), app.away) {
+            (false, _) => "Nothing matches the filter.",
+            (true, true) => "The server does not run, and no agent is stored: `headspace up` starts it.",
+            (true, false) => "No agent yet. Start `claude` anywhere.",
         };
-        lines.push((None, Line::styled(format!("  {text}"), dim())));
+        let text = wrap(text, usize::from(area.width).saturating_sub(4));
+        lines.extend(text.iter().map(|line| (None, Line::styled(format!("  {line}"), faint()))));
     }
     let height = usize::from(area.height);
     let last_selected = lines.iter().rposition(|(id, _)| id.is_some() && *id == app.selected).unwrap_or(0);
     let skip = (last_selected + 1).saturating_sub(height);
-    app.rows = lines
+    app.drawn.page = (height / 2).max(1);
+    app.drawn.rows = lines
         .iter()
         .skip(skip)
         .take(height)
@@ -106,82 +135,127 @@ fn list(frame: &mut Frame, area: Rect, app: &mut TopState, now: Stamp) {
     frame.render_widget(Paragraph::new(shown), area);
 }
 
-fn lines_of(row: &Row, selected: bool, width: usize) -> Vec<Line<'static>> {
+fn lines_of(row: &Row, selected: bool, columns: usize) -> Vec<Line<'static>> {
     let base = if selected { Style::new().add_modifier(Modifier::REVERSED) } else { Style::new() };
-    let mark = if row.stale || row.ended { color(Group::Idle) } else { color(row.group) };
+    let mark = if row.stale || row.ended { faint() } else { color(row.group) };
     let context = row.context.map_or(String::new(), |percent| format!("  {percent:.0} %"));
-    let tail = format!("{}{context} ", row.age_phrase());
-    let room = width.saturating_sub(tail.chars().count() + 4);
-    let title = one_line(&board::titled(row), room);
-    let gap = " ".repeat(room.saturating_sub(title.chars().count()));
+    let tail = format!(" {}{context} ", row.age_phrase());
+    let room = columns.saturating_sub(width(&tail) + 3);
     let mut lines = vec![
         Line::from(vec![
             Span::styled(format!(" {} ", row.group.glyph()), mark.add_modifier(Modifier::BOLD)),
-            Span::styled(title, Style::new().add_modifier(Modifier::BOLD)),
-            Span::raw(gap),
-            Span::styled(tail, if row.group == Group::NeedsYou { mark } else { dim() }),
+            Span::styled(pad(&board::titled(row), room), bold()),
+            Span::styled(tail, if row.group == Group::NeedsYou { mark } else { faint() }),
         ])
         .style(base),
     ];
-    let about = one_line(&row.summary.about, width.saturating_sub(4));
-    let about = if about.is_empty() { row.summary.label.clone() } else { about };
-    let about_style = if row.group == Group::NeedsYou { mark } else { dim() };
+    let about = if row.summary.about.is_empty() { &row.summary.label } else { &row.summary.about };
+    let about_style = if row.group == Group::NeedsYou { mark } else { faint() };
+    let about = pad(about, columns.saturating_sub(4));
     lines.push(Line::from(vec![Span::raw("   "), Span::styled(about, about_style)]).style(base));
     for subagent in &row.subagents {
-        let style = if subagent.asks { color(Group::NeedsYou) } else { dim() };
-        let about = one_line(&subagent.about, width.saturating_sub(32));
-        let text = format!("   └ {} {about}", one_line(&subagent.kind, 24));
-        lines.push(Line::styled(text, style).style(base));
+        let style = if subagent.asks { color(Group::NeedsYou) } else { faint() };
+        let text = format!("└ {} {}", fit(&subagent.kind, 24), subagent.about);
+        lines.push(Line::styled(format!("   {}", fit(&text, columns.saturating_sub(4))), style).style(base));
     }
     lines
 }
 
-fn preview(frame: &mut Frame, area: Rect, app: &TopState, now: Stamp) {
-    let block = Block::new()
-        .borders(if area.width >= WIDE / 2 && area.x > 0 { Borders::LEFT } else { Borders::TOP })
-        .border_style(dim());
+/// A part of the selected agent's page: from where it was scrolled to, else its ask, else what was said last.
+fn preview(frame: &mut Frame, area: Rect, app: &mut TopState, now: Stamp, side: Borders) {
+    app.drawn.preview = area;
     let Some(agent) = app.selected_agent() else {
-        frame.render_widget(block, area);
+        frame.render_widget(Block::new().borders(side).border_style(faint()), area);
         return;
     };
-    let mut text = Text::default();
+    let inner = Block::new().borders(side).inner(area);
+    let lines = page_of(agent, app, now, usize::from(inner.width).saturating_sub(1));
+    let height = usize::from(inner.height);
+    let most = lines.len().saturating_sub(height);
+    let natural = if agent.interactions.is_empty() { most } else { 0 };
+    let from = app.preview_from.unwrap_or(natural).min(most);
+    let above = (from > 0).then(|| format!("▲{from}"));
+    let below = (from < most).then(|| format!("▼{}", most - from));
+    let hint: Vec<String> = above.into_iter().chain(below).collect();
+    let what = if app.show_events { "events" } else { "turns" };
+    let title = Line::styled(format!(" {what} {} ", hint.join(" ")), faint()).right_aligned();
+    let mut block = Block::new().borders(side).border_style(faint());
+    if side == Borders::TOP {
+        block = block.title(title);
+    }
+    (app.drawn.preview_from, app.drawn.preview_most) = (from, most);
+    let shown: Vec<Line> = lines.into_iter().skip(from).take(height).collect();
+    frame.render_widget(Paragraph::new(shown).block(block), area);
+}
+
+/// All there is to read about an agent: its asks, the facts, then the turns or the events, the newest last.
+fn page_of(agent: &AgentView, app: &TopState, now: Stamp, columns: usize) -> Vec<Line<'static>> {
+    let mut lines = Vec::new();
+    let mut push = |text: &str, style: Style, indent: usize| {
+        let wrapped = wrap(text, columns.saturating_sub(indent));
+        lines.extend(wrapped.iter().map(|line| Line::styled(format!("{}{line}", " ".repeat(indent)), style)));
+    };
     for open in &agent.interactions {
-        text.push_line(Line::styled(
-            format!("! {}", one_line(&open.text, 400)),
-            color(Group::NeedsYou).add_modifier(Modifier::BOLD),
-        ));
-        for option in &open.options {
-            text.push_line(Line::raw(format!("    {}", one_line(option, 200))));
+        push(&format!("! {}", open.text), color(Group::NeedsYou).add_modifier(Modifier::BOLD), 0);
+        for (number, option) in open.options.iter().enumerate() {
+            push(&format!("{} {option}", number + 1), Style::new(), 4);
         }
     }
     for (label, value) in facts(agent, now) {
-        text.push_line(Line::from(vec![
-            Span::styled(format!("{label:>9} "), dim()),
-            Span::raw(strip_control(&value)),
-        ]));
+        let value = if label == "in" { fit_middle(&value, columns.saturating_sub(10)) } else { value };
+        let mut first = true;
+        for line in wrap(&value, columns.saturating_sub(10)) {
+            let label = if std::mem::take(&mut first) { label } else { "" };
+            lines.push(Line::from(vec![Span::styled(format!("{label:>9} "), faint()), Span::raw(line)]));
+        }
     }
-    text.push_line(Line::raw(""));
+    lines.push(Line::raw(""));
     if app.show_events {
-        for event in &app.events {
-            let name = one_line(&event.name, 24);
-            let tool = one_line(event.body["tool_name"].as_str().unwrap_or(""), 30);
-            text.push_line(Line::raw(format!("{}  {name:<20} {tool}", local_clock(event.at))));
-        }
+        lines.extend(event_lines(app, columns));
     } else {
-        let height = usize::from(area.height);
-        for turn in app.turns.iter().rev().take(height).collect::<Vec<_>>().into_iter().rev() {
-            let (who, style) = if turn.actor == Actor::User {
-                ("you", Style::new().add_modifier(Modifier::BOLD))
-            } else {
-                ("agent", Style::new())
-            };
-            text.push_line(Line::from(vec![
-                Span::styled(format!("{} {who:>5} ", local_clock(turn.timestamp)), dim()),
-                Span::styled(one_line(&turn.text, 300), style),
-            ]));
-        }
+        lines.extend(turn_lines(app, columns));
     }
-    frame.render_widget(Paragraph::new(text).wrap(Wrap { trim: false }).block(block), area);
+    lines
+}
+
+fn turn_lines(app: &TopState, columns: usize) -> Vec<Line<'static>> {
+    let mut lines = Vec::new();
+    for turn in &app.turns {
+        let (who, style) = if turn.actor == Actor::User { ("you", bold()) } else { ("agent", Style::new()) };
+        lines.push(Line::styled(format!("{} {who}", local_clock(turn.timestamp)), faint()));
+        let wrapped = wrap(&turn.text, columns.saturating_sub(2));
+        lines.extend(wrapped.iter().map(|line| Line::styled(format!("  {line}"), style)));
+    }
+    lines
+}
+
+/// One line per event; the events of a tool call are one line, with how long it took and how it ended.
+fn event_lines(app: &TopState, columns: usize) -> Vec<Line<'static>> {
+    let rows = timeline::rows(&app.events);
+    rows.iter()
+        .map(|row| {
+            let took = row.took.map_or(String::new(), |took| match took.as_millis() {
+                ms @ 0..1000 => format!("{ms} ms"),
+                _ => duration(took),
+            });
+            let state = row.state.map_or("", CallState::word);
+            let end = format!(" {took:>6} {state:<8}");
+            let indent = if row.subagent.is_some() { "└ " } else { "" };
+            let start = format!("{} {indent}", local_clock(row.at));
+            let room = columns.saturating_sub(width(&start) + width(&end));
+            let end_style = match row.state {
+                Some(CallState::AsksYou) => color(Group::NeedsYou),
+                Some(CallState::Failed | CallState::Interrupted) => color(Group::Error),
+                Some(CallState::Running) => color(Group::Working),
+                _ => faint(),
+            };
+            Line::from(vec![
+                Span::styled(start, faint()),
+                Span::raw(pad(&format!("{} {}", row.title, row.text), room)),
+                Span::styled(end, end_style),
+            ])
+        })
+        .collect()
 }
 
 fn facts(agent: &AgentView, now: Stamp) -> Vec<(&'static str, String)> {
@@ -189,22 +263,12 @@ fn facts(agent: &AgentView, now: Stamp) -> Vec<(&'static str, String)> {
         .context
         .as_ref()
         .map(|context| format!("{:.0} % of {}", context.percent, thousands(context.window)));
-    let provenance = format!(
-        "{} · {} · {} ago",
-        agent.state,
-        agent.source,
-        headspace_core::numbers::duration(now.since(agent.source_at))
-    );
+    let provenance =
+        format!("{} · {} · {} ago", agent.state, agent.source, duration(now.since(agent.source_at)));
+    let told = agent.current_command.as_ref().and_then(|command| command.instruction.clone());
     [
         ("state", Some(provenance)),
-        (
-            "asked",
-            agent
-                .current_command
-                .as_ref()
-                .and_then(|command| command.instruction.clone())
-                .map(|text| one_line(&text, 200)),
-        ),
+        ("asked", told.map(|text| fit(&text, 300))),
         ("in", agent.cwd.clone()),
         ("branch", agent.branch.clone()),
         ("model", agent.model.clone()),
@@ -218,30 +282,34 @@ fn facts(agent: &AgentView, now: Stamp) -> Vec<(&'static str, String)> {
     .collect()
 }
 
+/// What can be pressed here, or what has just happened.
 fn footer(frame: &mut Frame, area: Rect, app: &TopState, now: Stamp) {
-    let line = if let Some(message) = &app.message {
-        Line::styled(format!(" {}", strip_control(message)), color(Group::Error))
+    let (text, style) = if let Some(message) = &app.message {
+        (message.clone(), color(Group::Error))
+    } else if app.typing {
+        ("type to filter · Enter keeps it · Esc clears it".to_owned(), faint())
+    } else if app.help {
+        ("Esc closes the help".to_owned(), faint())
     } else if app.away {
-        Line::styled(
-            " server away, showing what was last known; `headspace up` starts it",
-            color(Group::Error),
-        )
+        ("server away, showing what was last known; `headspace up` starts it".to_owned(), color(Group::Error))
     } else {
         let last = app.receiver.as_ref().and_then(|receiver| receiver.last_event_at);
-        let last = last.map_or(String::new(), |at| {
-            format!(" · last event {} ago", headspace_core::numbers::duration(now.since(at)))
-        });
-        Line::styled(format!(" Enter jump · n next · / filter · ? help · q quit{last}"), dim())
+        let last = last.map_or(String::new(), |at| format!(" · last event {} ago", duration(now.since(at))));
+        let other = if app.show_events { "turns" } else { "events" };
+        let keys = format!("Enter jump · n next · J K scroll · e {other} · / filter · ? help · q quit");
+        let fits = width(&keys) + width(&last) + 2 <= usize::from(area.width);
+        (if fits { keys + &last } else { keys }, faint())
     };
-    frame.render_widget(line, area);
+    let text = fit(&text, usize::from(area.width).saturating_sub(2));
+    frame.render_widget(Line::styled(format!(" {text}"), style), area);
 }
 
 fn help(frame: &mut Frame) {
     let lines: Vec<Line> =
         KEYS.iter().map(|(_, key, _, what)| Line::raw(format!(" {key:<6} {what} "))).collect();
     let area = frame.area();
-    let (width, height) = (62.min(area.width), (lines.len() as u16 + 2).min(area.height));
-    let place = Rect { x: (area.width - width) / 2, y: (area.height - height) / 2, width, height };
+    let (columns, height) = (64.min(area.width), (lines.len() as u16 + 2).min(area.height));
+    let place = Rect { x: (area.width - columns) / 2, y: (area.height - height) / 2, width: columns, height };
     frame.render_widget(Clear, place);
     frame.render_widget(Paragraph::new(lines).block(Block::bordered().title(" keys ")), place);
 }

@@ -1,9 +1,12 @@
 //! News for `top`: changes from the stream, previews and keys, all through one channel.
 
-use crate::view::client::Client;
+use crate::view::archive::Archive;
+use crate::view::client::{Client, stored_agents};
+use anyhow::Result;
 use headspace_core::model::AgentView;
-use headspace_core::wire::{AgentChanged, EventsPage, HookStatus, StoredEvent, StoredTurn, TurnsPage};
+use headspace_core::wire::{AgentChanged, HookStatus, StoredEvent, StoredTurn};
 use headspace_platform::config::Config;
+use headspace_store::queries::EventQuery;
 use ratatui::crossterm::event::Event;
 use serde_json::json;
 use std::io::{BufRead, BufReader};
@@ -21,7 +24,10 @@ pub enum News {
         events: Vec<StoredEvent>,
     },
     /// The server does not answer; what is shown may be old.
-    Away,
+    Away {
+        /// What the store has, the first time.
+        stored: Vec<AgentView>,
+    },
     Input(Event),
 }
 
@@ -30,20 +36,24 @@ enum Request {
     Preview(i64),
 }
 
+/// Turns and events of a preview: more than anybody scrolls back.
+const PREVIEW_TURNS: usize = 100;
+const PREVIEW_EVENTS: usize = 300;
+
 pub struct Feed {
     news: Sender<News>,
     requests: Sender<Request>,
 }
 
 impl Feed {
-    pub fn start(config: &Config) -> (Feed, Receiver<News>) {
+    pub fn start(config: &Config) -> Result<(Feed, Receiver<News>)> {
         let (news, receiver) = channel();
         let (requests, todo) = channel();
-        let (own, stream) = (news.clone(), Client::new(config));
-        std::thread::spawn(move || follow(&stream, &own));
-        let (own, client) = (news.clone(), Client::new(config));
-        std::thread::spawn(move || serve_requests(&client, &todo, &own));
-        (Feed { news, requests }, receiver)
+        let (own, stream, settings) = (news.clone(), Client::new(config)?, config.clone());
+        std::thread::spawn(move || follow(&stream, &settings, &own));
+        let (own, settings) = (news.clone(), config.clone());
+        std::thread::spawn(move || serve_requests(&settings, &todo, &own));
+        Ok((Feed { news, requests }, receiver))
     }
 
     pub fn keyboard(&self) -> Sender<News> {
@@ -60,11 +70,13 @@ impl Feed {
 }
 
 /// Follows the stream forever. It is opened before the list is read, so that no change is missed in between.
-fn follow(client: &Client, news: &Sender<News>) {
+fn follow(client: &Client, config: &Config, news: &Sender<News>) {
+    let mut first = true;
     loop {
         let stream =
             client.stream("/api/events/stream?types=agent_updated,agent_created,session_ended,hook_status");
         if let (Ok(stream), Ok(agents)) = (stream, client.agents(true)) {
+            first = false;
             if news.send(News::Agents(agents)).is_err() {
                 return;
             }
@@ -84,14 +96,16 @@ fn follow(client: &Client, news: &Sender<News>) {
                 }
             }
         }
-        if news.send(News::Away).is_err() {
+        let stored = if first { stored_agents(config, true).unwrap_or_default() } else { Vec::new() };
+        first = false;
+        if news.send(News::Away { stored }).is_err() {
             return;
         }
         std::thread::sleep(Duration::from_secs(1));
     }
 }
 
-fn serve_requests(client: &Client, todo: &Receiver<Request>, news: &Sender<News>) {
+fn serve_requests(config: &Config, todo: &Receiver<Request>, news: &Sender<News>) {
     while let Ok(mut request) = todo.recv() {
         // Holding a cursor key passes many agents; only the last one needs a preview.
         while let Request::Preview(_) = request {
@@ -102,14 +116,17 @@ fn serve_requests(client: &Client, todo: &Receiver<Request>, news: &Sender<News>
         }
         match request {
             Request::Seen(id) => {
-                let _ = client.post::<AgentChanged>(&format!("/api/agents/{id}/seen"), &json!({}));
+                if let Ok(client) = Client::new(config) {
+                    let _ = client.post::<AgentChanged>(&format!("/api/agents/{id}/seen"), &json!({}));
+                }
             }
             Request::Preview(id) => {
-                let turns = client.get::<TurnsPage>(&format!("/api/agents/{id}/turns?limit=100"));
-                let events = client.get::<EventsPage>(&format!("/api/agents/{id}/events?limit=100"));
+                let Ok(archive) = Archive::open(config) else { continue };
+                let query = EventQuery { agent: Some(id), ..EventQuery::default() };
+                let events = archive.newest_events(&query, PREVIEW_EVENTS);
                 let _ = news.send(News::Preview {
                     agent_id: id,
-                    turns: turns.map(|page| page.turns).unwrap_or_default(),
+                    turns: archive.turns(id, PREVIEW_TURNS).unwrap_or_default(),
                     events: events.map(|page| page.events).unwrap_or_default(),
                 });
             }

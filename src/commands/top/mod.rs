@@ -37,7 +37,7 @@ pub fn run(args: &TopArgs) -> Result<ExitCode> {
         bail!("could not start: `top` needs a terminal; `headspace status` does not");
     }
     let config = Config::load()?;
-    let (feed, news) = Feed::start(&config);
+    let (feed, news) = Feed::start(&config)?;
     let keys = feed.keyboard();
     // A terminal that is closed politely gets its screen back.
     control::note_termination();

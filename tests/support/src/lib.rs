@@ -6,7 +6,7 @@
 //! | a home with a server on a fixed port, to stop and start again | [`Installation`] |
 //! | a server process, and requests to it | [`Server`], [`Response`], [`request`], [`event`] |
 //! | something that answers in the server's place, or a webhook's | [`listen`] |
-//! | a tmux server, a terminal | [`Tmux`], [`on_terminal`] |
+//! | a tmux server, a terminal | [`Tmux`], [`on_terminal, on_terminal_of`] |
 //! | a process that stands for a client, or dies with the test | [`Process`] |
 //! | a condition that comes true | [`wait_until`], [`wait_for`] |
 //! | a table whose failing rows are all listed, by name | [`each_row`] |
@@ -47,7 +47,7 @@ pub use rows::each_row;
 pub use server::Server;
 pub use skip::skip;
 #[cfg(unix)]
-pub use terminal::{Tmux, on_terminal};
+pub use terminal::{Tmux, on_terminal, on_terminal_of};
 #[cfg(unix)]
 pub use users::{NOBODY, as_another_user, is_root};
 pub use wait::{LONG_ENOUGH, wait_for, wait_until};

@@ -7,8 +7,16 @@ use std::process::Command;
 use std::sync::Mutex;
 
 /// Runs a command on a terminal of its own, types `input`, and gives what it showed and its exit code.
-pub fn on_terminal(mut command: Command, input: &str) -> (String, Option<i32>) {
+pub fn on_terminal(command: Command, input: &str) -> (String, Option<i32>) {
+    on_terminal_of(80, command, input)
+}
+
+/// The same on a terminal with this many columns.
+pub fn on_terminal_of(columns: u16, mut command: Command, input: &str) -> (String, Option<i32>) {
     let (ours, theirs) = open_terminal();
+    let size = libc::winsize { ws_row: 24, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+    // SAFETY: the pointer is to a living size; the descriptor is a terminal.
+    assert_eq!(unsafe { libc::ioctl(std::os::fd::AsRawFd::as_raw_fd(&ours), libc::TIOCSWINSZ, &size) }, 0);
     command.stdin(theirs.try_clone().unwrap()).stdout(theirs.try_clone().unwrap()).stderr(theirs);
     let mut child = command.spawn().unwrap();
     // It holds the other side of the terminal, which would keep it open.

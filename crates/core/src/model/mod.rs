@@ -193,6 +193,29 @@ pub mod observed {
     pub const GUARD: &str = "GuardVerdict";
     /// A context warning was given. Body: `level`.
     pub const WARNED: &str = "ContextWarned";
+
+    /// All of them.
+    pub const NAMES: [&str; 19] = [
+        TEXT,
+        INTERRUPTED,
+        CLIENT_STATUS,
+        CLIENT_IDLE,
+        DEQUEUED,
+        REFUSED,
+        TOOL_RESULT,
+        TOOL_USE,
+        TURN_END,
+        PROMPT,
+        DETAILS,
+        USAGE,
+        SESSION_FOUND,
+        PROCESS_GONE,
+        STATUS_LINE,
+        SEEN,
+        RENAMED,
+        GUARD,
+        WARNED,
+    ];
 }
 
 /// The client's status, and since when it has it.

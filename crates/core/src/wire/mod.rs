@@ -5,7 +5,9 @@ use crate::model::{
     Actor, AgentView, CommandState, CommandStateOrIdle, Confidence, Group, Intent, Row, Source,
     TimestampSource,
 };
+use crate::numbers::duration;
 use crate::stamp::Stamp;
+use crate::text::one_line;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 
@@ -47,6 +49,52 @@ pub struct HookStatus {
     pub dropped: u64,
     /// What a hook costs Claude Code; `None` before the first call.
     pub notify_ms: Option<NotifyLatency>,
+    /// All of that in a few words.
+    pub health: HookHealth,
+}
+
+/// How the hooks are, in the words of every surface.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct HookHealth {
+    /// `active`, `quiet`, `silent`, `none_yet`, `missing`, `trouble` or `disabled`.
+    pub kind: String,
+    /// "hooks active", "quiet for".
+    pub text: String,
+    /// With this, the text ends in the time since then: "quiet for 7 m".
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub since: Option<Stamp>,
+}
+
+impl HookHealth {
+    /// `busy`: an agent works. Hooks that are silent while nobody works are no fault.
+    pub fn of(status: &HookStatus, busy: bool) -> HookHealth {
+        if let Some(why) = &status.store_trouble {
+            let text = format!("events cannot be stored ({}): hooks keep them", one_line(why, 100));
+            return HookHealth { kind: "trouble".to_owned(), text, since: None };
+        }
+        let last = status.last_event_at;
+        let (kind, text, since) = match (status.hooks_missing, status.hooks.as_deref(), last) {
+            _ if !status.enabled => ("disabled", "receiver disabled", None),
+            (true, Some("switched_off"), _) => {
+                ("missing", "hooks missing: settings.json switches all hooks off", None)
+            }
+            (true, Some("unreadable"), _) => {
+                ("missing", "hooks missing: settings.json is not valid, see `headspace doctor`", None)
+            }
+            (true, ..) => ("missing", "hooks missing: `headspace install` adds them", None),
+            _ if status.mode == "hooks_active" => ("active", "hooks active", None),
+            (.., None) => ("none_yet", "no event yet", None),
+            _ if busy => ("silent", "transcripts are read, hooks silent for", last),
+            _ => ("quiet", "quiet for", last),
+        };
+        HookHealth { kind: kind.to_owned(), text: text.to_owned(), since }
+    }
+
+    pub fn phrase(&self, now: Stamp) -> String {
+        let since = self.since.map(|since| format!(" {}", duration(now.since(since))));
+        format!("{}{}", self.text, since.unwrap_or_default())
+    }
 }
 
 /// How often the server looks at what the client writes, in seconds.
@@ -140,6 +188,12 @@ pub struct EventsPage {
     /// There may be more: before this id, or after it if that was asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<i64>,
+}
+
+/// `GET /api/events/names`: the names of all stored events, in the order of the alphabet.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct EventNames {
+    pub names: Vec<String>,
 }
 
 /// Something said, as it is stored.
@@ -267,6 +321,25 @@ mod tests {
         let status: HookStatus = serde_json::from_value(old).unwrap();
         assert_eq!((status.events_received, status.spool_pending, status.hooks), (3, 0, None));
         assert_eq!(serde_json::from_str::<AgentsPage>(r#"{"agents": []}"#).unwrap().next, None);
+    }
+
+    #[test]
+    fn silence_is_a_fault_only_while_somebody_works() {
+        let status = |mode: &str, last: Option<i64>| HookStatus {
+            enabled: true,
+            mode: mode.into(),
+            last_event_at: last.map(Stamp),
+            ..HookStatus::default()
+        };
+        let minutes = |minutes: i64| Stamp(minutes * 60_000_000_000);
+        let phrase = |status: &HookStatus, busy| HookHealth::of(status, busy).phrase(minutes(7));
+        let silent = status("polling_fallback", Some(0));
+        assert_eq!(phrase(&silent, false), "quiet for 7 m");
+        assert_eq!(phrase(&silent, true), "transcripts are read, hooks silent for 7 m");
+        assert_eq!(phrase(&status("hooks_active", Some(0)), true), "hooks active");
+        assert_eq!(phrase(&status("polling_fallback", None), false), "no event yet");
+        let missing = HookStatus { hooks_missing: true, hooks: Some("missing".into()), ..silent };
+        assert_eq!(phrase(&missing, false), "hooks missing: `headspace install` adds them");
     }
 
     #[test]

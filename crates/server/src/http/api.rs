@@ -14,8 +14,8 @@ use headspace_core::model;
 use headspace_core::model::{AgentView, Source, hints, observed};
 use headspace_core::stamp::Stamp;
 use headspace_core::wire::{
-    AgentChanged, AgentsPage, BoardPage, CommandsPage, EventsPage, GroupWords, PruneAnswer, TransitionsPage,
-    TurnsPage,
+    AgentChanged, AgentsPage, BoardPage, CommandsPage, EventNames, EventsPage, GroupWords, PruneAnswer,
+    TransitionsPage, TurnsPage,
 };
 use headspace_platform::clock::WallClock;
 use headspace_store::queries;
@@ -193,6 +193,10 @@ fn event_name(name: &str) -> String {
 
 pub async fn events(State(app): State<SharedState>, Query(which): Query<EventsQuery>) -> ApiResult {
     find(app, which.query()?).await
+}
+
+pub async fn event_names(State(app): State<SharedState>) -> ApiResult {
+    Ok(ok(&EventNames { names: app.read_flushed(queries::event_names).await? }))
 }
 
 pub async fn agent_events(

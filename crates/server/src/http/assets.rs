@@ -33,23 +33,23 @@ const fn asset(path: &'static str, kind: &'static str, content: &'static str) ->
 static ASSETS: &[Asset] = assets![
     HTML "index.html",
     STYLE "style.css",
-    SCRIPT "agents.js",
-    SCRIPT "api.js",
+    SCRIPT "lib/agents.js",
+    SCRIPT "lib/api.js",
     SCRIPT "app.js",
-    SCRIPT "calls.js",
-    SCRIPT "clients.js",
-    SCRIPT "detail.js",
-    SCRIPT "dom.js",
-    SCRIPT "empty.js",
-    SCRIPT "events.js",
-    SCRIPT "format.js",
-    SCRIPT "history.js",
-    SCRIPT "list.js",
-    SCRIPT "log.js",
-    SCRIPT "parts.js",
-    SCRIPT "signal.js",
-    SCRIPT "stream.js",
-    SCRIPT "timeline.js",
+    SCRIPT "lib/calls.js",
+    SCRIPT "lib/clients.js",
+    SCRIPT "views/detail.js",
+    SCRIPT "lib/dom.js",
+    SCRIPT "views/empty.js",
+    SCRIPT "lib/events.js",
+    SCRIPT "lib/format.js",
+    SCRIPT "views/history.js",
+    SCRIPT "views/list.js",
+    SCRIPT "views/log.js",
+    SCRIPT "lib/parts.js",
+    SCRIPT "lib/signal.js",
+    SCRIPT "lib/stream.js",
+    SCRIPT "views/timeline.js",
 ];
 
 pub async fn index(headers: HeaderMap) -> ApiResult {
@@ -78,12 +78,21 @@ fn send(asset: &Asset, headers: &HeaderMap) -> ApiResult {
 mod tests {
     use super::*;
 
+    fn files_below(dir: &std::path::Path, prefix: &str) -> Vec<String> {
+        let entries = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap());
+        let path = |entry: &std::fs::DirEntry| format!("{prefix}{}", entry.file_name().to_str().unwrap());
+        entries
+            .flat_map(|entry| match entry.path().is_dir() {
+                true => files_below(&entry.path(), &format!("{}/", path(&entry))),
+                false => vec![path(&entry)],
+            })
+            .collect()
+    }
+
     #[test]
     fn every_file_of_the_dashboard_is_served() {
-        let mut there: Vec<String> = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../../web"))
-            .unwrap()
-            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-            .collect();
+        let web = std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../web"));
+        let mut there = files_below(web, "");
         let mut served: Vec<String> = ASSETS.iter().map(|asset| asset.path.to_owned()).collect();
         there.sort();
         served.sort();

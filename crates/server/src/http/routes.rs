@@ -32,6 +32,7 @@ pub fn routes(app: SharedState) -> Router {
         .route("/api/agents/{id}/name", post(api::name))
         .route("/api/agents/{id}/jump", post(api::jump))
         .route("/api/events", get(api::events))
+        .route("/api/events/names", get(api::event_names))
         .route("/api/events/stream", get(stream::stream))
         .route("/api/stats", get(api::stats))
         .route("/api/prune", post(api::prune))

@@ -6,8 +6,9 @@ use crate::http::time_updates;
 use axum::body::Body;
 use axum::extract::State;
 use axum::response::Response;
+use headspace_core::model::Status;
 use headspace_core::stamp::Stamp;
-use headspace_core::wire::{HookStatus, PollingPace};
+use headspace_core::wire::{HookHealth, HookStatus, PollingPace};
 use headspace_platform::clock::WallClock;
 use headspace_platform::spool::Pending;
 use hyper::header::CONTENT_TYPE;
@@ -54,7 +55,7 @@ impl AppState {
             Mode::HooksActive => pace.polling_interval_with_hooks,
             Mode::PollingFallback => pace.polling_interval_fallback,
         };
-        HookStatus {
+        let mut status = HookStatus {
             enabled: true,
             mode: mode.word().to_owned(),
             last_event_at: marks.last_hook_at,
@@ -73,7 +74,15 @@ impl AppState {
             spool_pending: spool.count,
             dropped: spool.dropped,
             notify_ms: self.cost.latency(),
-        }
+            health: HookHealth::default(),
+        };
+        status.health = HookHealth::of(&status, self.somebody_works(now));
+        status
+    }
+
+    fn somebody_works(&self, now: Stamp) -> bool {
+        let snapshot = self.ledger.snapshot();
+        snapshot.agents(0).iter().any(|agent| !agent.is_stale(now) && agent.status(now).0 == Status::Working)
     }
 }
 

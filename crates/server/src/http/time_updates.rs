@@ -18,7 +18,7 @@ pub async fn run(app: SharedState) {
     let mut ticks = interval(TIME_UPDATES_EVERY);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut last = Stamp::now();
-    let mut sent: Option<(Mode, u64, u64, Option<HookPresence>)> = None;
+    let mut sent: Option<(Mode, u64, u64, Option<HookPresence>, String)> = None;
     for tick in 0u64.. {
         ticks.tick().await;
         let now = Stamp::now();
@@ -42,12 +42,13 @@ pub async fn run(app: SharedState) {
         last = now;
         // The mode at once, the number of events now and then.
         let mode = app.mode();
-        if sent.is_none_or(|(before, ..)| before != mode) || slow {
+        if sent.as_ref().is_none_or(|(before, ..)| *before != mode) || slow {
             let spool = spool().await;
             let hooks = app.reconciler.hooks();
-            let news = (mode, app.ledger.marks().received, spool.count + spool.dropped, hooks);
-            if sent != Some(news) {
-                let status = app.hook_status(spool);
+            let waiting = spool.count + spool.dropped;
+            let status = app.hook_status(spool);
+            let news = (mode, app.ledger.marks().received, waiting, hooks, status.health.kind.clone());
+            if sent.as_ref() != Some(&news) {
                 app.ledger.hub().publish(vec![Message::new(None, "hook_status", None, &status)]);
                 sent = Some(news);
             }

@@ -1,11 +1,11 @@
-// The list: counters that filter, rows with the ask itself, subagents under their parent, the quiet ones folded away.
+// The list: counters that filter, rows with the ask, subagents under their parent, ended and headless agents folded away.
 
-import { ageOf, agents, compare, counts, foldOf, glyphOf, groups, matches } from './agents.js';
-import { clientMark } from './clients.js';
-import { now } from './api.js';
-import { attr, button, byId, el, foreign, icon, keyed, mark, remember, remembered, show, text } from './dom.js';
-import { clock, line, plural, tilde } from './format.js';
-import { contextBar, drawSubagents, isAlive, patchContext, setTick, tickNode } from './parts.js';
+import { ageOf, agents, compare, counts, foldOf, glyphOf, groups, matches } from '../lib/agents.js';
+import { now } from '../lib/api.js';
+import { clientMark } from '../lib/clients.js';
+import { attr, button, byId, el, foreign, icon, keyed, mark, remember, remembered, show, text } from '../lib/dom.js';
+import { clock, line, plural, tilde } from '../lib/format.js';
+import { contextBar, drawSubagents, isAlive, patchContext, setTick, tickNode } from '../lib/parts.js';
 
 const BRANCH = 'M7 4v16M7 15c6 0 10-2 10-7m0 0a2 2 0 1 0 0-4 2 2 0 0 0 0 4Z';
 
@@ -16,12 +16,12 @@ const grouping = byId('grouping');
 const filter = { groups: new Set(), words: [] };
 const openFolds = new Set();
 let selected = null;
-/** Only where there are several machines is a host worth a chip. */
+/** A host gets a chip only if there are several. */
 let hosts = 1;
 /** How many kinds of coding agents there are: one needs no mark. */
 let clients = 1;
 
-/** Ids in the order they stand on the page, open folds included. */
+/** Ids in the order of the page, open folds included. */
 export let order = [];
 
 export function start() {
@@ -61,7 +61,7 @@ const markSelected = (row, id) => attr(row.link, 'aria-current', id === selected
 
 export const rowOf = (id) => root.querySelector(`.agent[data-id="${id}"] > .row`);
 
-/** Brings what changed on screen: rows in place; sections and order only if one of them moved. */
+/** Shows what changed: rows in place; sections and order only if a row moved. */
 export function update(ids) {
   for (const id of ids) {
     const agent = agents.get(id);
@@ -74,10 +74,10 @@ export function update(ids) {
   }
 }
 
-/** Where each agent stood when the list was last laid out; node is null inside a closed fold or behind a filter. */
+/** Where each agent was when the list was last laid out; node is null inside a closed fold or behind a filter. */
 let places = new Map();
 
-/** Everything that decides where a row stands. */
+/** Everything that decides where a row is. */
 function placeKey(agent) {
   return `${foldOf(agent)}|${agent.summary.order}|${agent[grouping.value]}|${filter.words.length ? agent.summary.about + agent.name : ''}`;
 }

@@ -1,4 +1,4 @@
-// How the page calls for you when you look elsewhere: title, favicon, a spoken line, browser notifications.
+// How the page gets your attention: title, favicon, a line for screen readers, browser notifications.
 
 import { agents, counts, foldOf } from './agents.js';
 import { attr, byId, remember, remembered, text } from './dom.js';
@@ -7,11 +7,11 @@ import { line } from './format.js';
 const say = byId('say');
 const bell = byId('bell');
 const favicon = byId('favicon');
-/** Some questions answer themselves within milliseconds: only one that stays is worth a call. */
+/** Some questions are closed by the client within milliseconds: only one that stays open this long is announced. */
 const ASK_STAYS_FOR = 1000;
 let wanted = remembered('notify') === 'on';
 let drawn = null;
-/** Agents already called for, until they need nobody any more. */
+/** Agents that were announced, until they need nobody any more. */
 const called = new Map();
 
 export function start(openAgent) {
@@ -38,7 +38,7 @@ function patchBell() {
   attr(bell, 'title', `Browser notifications: ${on() ? 'on' : blocked ? 'blocked by the browser' : 'off'}`);
 }
 
-/** `quiet`: the first look at the list, where nothing is news. */
+/** `quiet`: for the first list, where nothing is news. */
 export function update(quiet) {
   const n = counts().get('needs_you') ?? 0;
   text(document.querySelector('title'), n ? `(${n}) headspace` : 'headspace');
@@ -66,7 +66,7 @@ function call(id) {
   };
 }
 
-/** Spoken by screen readers, seen by nobody. */
+/** For screen readers only. */
 export function announce(message) {
   say.textContent = message;
 }

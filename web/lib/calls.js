@@ -2,7 +2,7 @@
 
 import { line } from './format.js';
 
-/** Fields of a tool's input, and of an event, that say what it is about: the first that is there. */
+/** Fields of a tool's input, and of an event, that say what it is about; the first one present counts. */
 const INPUT_SAYS = ['command', 'file_path', 'notebook_path', 'pattern', 'url', 'query', 'description', 'plan', 'subject'];
 const EVENT_SAYS = ['prompt', 'error_details', 'last_assistant_message', 'message', 'error', 'text', 'reason', 'command_name', 'new_cwd', 'file_path', 'to_model', 'task_subject',
   'teammate_name', 'directory', 'action', 'verdict', 'agent_type', 'source', 'trigger', 'name', 'level'];
@@ -21,7 +21,7 @@ export function eventGist(body) {
   return line(body.tool_calls?.map?.((call) => call?.tool_name).join(', ') ?? first(body, EVENT_SAYS) ?? '');
 }
 
-/** Events that only prove that a row already there is right. */
+/** Events that only confirm what another row shows. */
 const SILENT = new Set(['PostToolBatch', 'TranscriptToolResult', 'TranscriptUsage', 'StatusLine', 'InstructionsLoaded']);
 /** Events about one tool call. */
 const CALLS = new Set(['PreToolUse', 'PermissionRequest', 'PostToolUse', 'PostToolUseFailure', 'PermissionDenied']);
@@ -29,7 +29,7 @@ const CALLS = new Set(['PreToolUse', 'PermissionRequest', 'PostToolUse', 'PostTo
 const ENDS_CALLS = new Set(['Stop', 'StopFailure', 'SessionEnd', 'ProcessGone', 'TranscriptInterrupted', 'TranscriptTurnEnd']);
 
 /**
- * `events`: `{id, name, at, body}`, at in ms. Answers rows, oldest first:
+ * `events`: `{id, name, at, body}`, at in ms. Returns rows, oldest first:
  * `{key, at, title, text, state, ms, waited, lane, lanes, events}`; `lanes` says for each lane whether its line
  * runs up (to newer), down (to older), and whether the row sits on it.
  */
@@ -57,7 +57,7 @@ export function rowsOf(events) {
   return rows;
 }
 
-/** The row of a call this event belongs to: by id, or for a request without one the newest open call of that tool. */
+/** The row of the call that this event belongs to: by id; for a request without one, the newest open call of that tool. */
 function callOf(calls, rows, { name, body }, child) {
   if (name === 'PreToolUse') return null;
   if (body.tool_use_id) return calls.get(body.tool_use_id) ?? null;
@@ -94,7 +94,7 @@ function settle(row, event, state) {
   row.ms = event.at - row.at;
 }
 
-/** Lane 0 is the main thread; a subagent takes the first free lane and gives it back. */
+/** Lane 0 is the main thread; a subagent takes the first free lane and frees it at its end. */
 class Lanes {
   constructor() {
     this.taken = [];

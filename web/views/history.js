@@ -1,11 +1,11 @@
-// History: search in everything that was said or done, what each day cost you in waiting, who was here.
+// History: search in everything that was said or done, what each day cost in waiting, which agents have ended.
 
-import { agents } from './agents.js';
-import { get, now } from './api.js';
-import { button, byId, el, keyed, show, text, whenTyped } from './dom.js';
-import { Events } from './events.js';
-import { clock, duration, line, number, plural } from './format.js';
-import { eventRow, patchEventRow } from './parts.js';
+import { agents } from '../lib/agents.js';
+import { get, now } from '../lib/api.js';
+import { button, byId, el, keyed, show, text, whenTyped } from '../lib/dom.js';
+import { Events } from '../lib/events.js';
+import { clock, duration, line, number, plural } from '../lib/format.js';
+import { eventRow, patchEventRow } from '../lib/parts.js';
 
 const root = byId('history');
 const bits = {};

@@ -1,13 +1,13 @@
-// Requests to the server, and whose clock is right.
+// Requests to the server, and the difference between its clock and ours.
 
-/** How far the server's clock is ahead of ours, in ms. Ages are the server's business: it stamped the times. */
+/** How far the server's clock is ahead of ours, in ms. Ages follow the server's clock, because it set the time stamps. */
 let skew = 0;
 
 export const now = () => Date.now() + skew;
 
 function learnTime(response) {
   const served = Date.parse(response.headers.get('date') ?? '');
-  // The header has whole seconds; only a difference that matters is taken over.
+  // The header has whole seconds, so a small difference means nothing.
   if (served) skew = Math.abs(served - Date.now()) > 3000 ? served - Date.now() : 0;
 }
 

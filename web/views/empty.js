@@ -1,13 +1,13 @@
-// The empty page: what is still missing until the first agent shows, ticked off live.
+// The empty page: what is still missing until the first agent shows up, ticked off live.
 
-import { byId, copyButton, el, keyed, show, text } from './dom.js';
+import { byId, copyButton, el, keyed, show, text } from '../lib/dom.js';
 
 const root = byId('empty');
 
 const STEPS = [
-  { id: 'server', label: 'The server runs', done: (s) => s.live, hint: 'headspace serve', why: 'Start it in a terminal, or for good with headspace service.' },
-  { id: 'hooks', label: 'The hooks are installed', done: (s) => s.events > 0 || s.hooks === 'installed', hint: 'headspace install', why: 'Adds entries to Claude Code’s settings; everything else in the file stays as it is. Done already? headspace doctor says what is wrong.' },
-  { id: 'event', label: 'The first event came in', done: (s) => s.events > 0, hint: 'claude', why: 'Start a session, or type in one that runs: no restart is needed.' },
+  { id: 'server', label: 'The server runs', done: (s) => s.live, hint: 'headspace up', why: 'Start it in the background, or at every login with headspace service install.' },
+  { id: 'hooks', label: 'The hooks are installed', done: (s) => s.events > 0 || s.hooks === 'installed', hint: 'headspace install', why: 'Adds entries to Claude Code’s settings and leaves the rest of the file unchanged. Done already? headspace doctor says what is wrong.' },
+  { id: 'event', label: 'The first event came in', done: (s) => s.events > 0, hint: 'claude', why: 'Start a session, or type into a running one: no restart is needed.' },
   { id: 'agent', label: 'An agent is here', done: (s) => s.agents > 0, hint: 'headspace demo', why: 'A made-up day of several agents shows what this page looks like in use.' },
 ];
 

@@ -1,19 +1,19 @@
-// One agent: what it asks, how to get there, what is known of it, its turns and its timeline.
+// One agent: what it asks, how to get there, what is known about it, its turns and its timeline.
 
-import { agents, glyphOf } from './agents.js';
-import { clientMark, resumeOf } from './clients.js';
-import { get, now, post } from './api.js';
-import { attr, button, byId, copyButton, el, foreign, keyed, mark, remember, remembered, show, text } from './dom.js';
-import { Events } from './events.js';
-import { age, clock, line, plain, plural, quoted, tilde, tokens } from './format.js';
-import { drawFacts, drawSubagents, setTick, tickNode } from './parts.js';
-import { announce } from './signal.js';
+import { agents, glyphOf } from '../lib/agents.js';
+import { get, now, post } from '../lib/api.js';
+import { clientMark, resumeOf } from '../lib/clients.js';
+import { attr, button, byId, copyButton, el, foreign, keyed, mark, remember, remembered, show, text } from '../lib/dom.js';
+import { Events } from '../lib/events.js';
+import { age, clock, line, plain, plural, quoted, tilde, tokens } from '../lib/format.js';
+import { drawFacts, drawSubagents, setTick, tickNode } from '../lib/parts.js';
+import { announce } from '../lib/signal.js';
 import { drawTimeline } from './timeline.js';
 
 const KINDS = { permission: 'Permission', question: 'Question', plan: 'Plan to approve', mcp_input: 'MCP input', reply: 'Waiting for your reply' };
-/** A burst of events asks for the news once. */
+/** A burst of events causes one request. */
 const PACE = 400;
-/** Turns asked for at once. */
+/** Turns per request. */
 const PAGE = 200;
 const root = byId('detail');
 
@@ -41,14 +41,14 @@ export function open(id, back) {
   refresh();
 }
 
-/** The page heard that these agents changed. */
+/** These agents changed. */
 export function update(ids) {
   if (!view || !ids.has(view.id)) return;
   if (agents.has(view.id)) patch(view, agents.get(view.id));
   view.timer ||= setTimeout(refresh, PACE);
 }
 
-/** Whatever is new in its history. */
+/** Loads what is new in its history. */
 export function refresh() {
   const mine = view;
   if (!mine) return;
@@ -57,7 +57,7 @@ export function refresh() {
   loadTurns(mine);
 }
 
-/** What was said, a page at a time: the newest, or those before one. */
+/** Loads a page of turns: the newest, or those before one. */
 async function loadTurns(mine, before) {
   const answer = await get(`/api/agents/${mine.id}/turns`, { before, limit: PAGE }).catch(() => null);
   if (!answer || mine !== view) return;
@@ -93,7 +93,7 @@ function makeParts(id, back) {
   return p;
 }
 
-/** Turns or timeline: a pair of radio buttons; the style sheet hides the panel that is not chosen. */
+/** The tabs are radio buttons; the style sheet hides the panels that are not chosen. */
 function makeTabs(p, panels) {
   p.tab = {};
   const chosen = remembered('detail') ?? 'timeline';
@@ -159,7 +159,7 @@ async function act(id, verb, body, done = '') {
   announce(said);
 }
 
-/** Somebody opened the agent on purpose: a finished one counts as seen. */
+/** A person opened the agent: a finished one is marked as seen. */
 export function looked(id) {
   if (agents.get(id)?.unseen) post(`/api/agents/${id}/seen`).catch(() => {});
 }
@@ -172,7 +172,7 @@ function rename(id) {
   if (name !== null) act(id, 'name', { name });
 }
 
-/** What deserves a card of its own: open questions, then the error. */
+/** What gets a card of its own: open questions, then the error. */
 function cardsOf(agent) {
   const known = `known from ${agent.source}, confidence ${agent.confidence}`;
   const cards = agent.interactions.map((ask) => ({ key: ask.id, tone: 'needs_you', kind: KINDS[ask.kind] ?? 'Asks', at: ask.opened_at, text: ask.text, options: ask.options ?? [], by: whoAsks(agent, ask), note: `Answer in its terminal · ${known}` }));

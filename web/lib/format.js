@@ -3,10 +3,10 @@
 const CONTROL = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f]/g;
 const HIDDEN = /[\u0080-\u009f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]/g;
 
-/** Whatever came as text: most of it is, some is not what it should be. */
+/** A value as text: most values are, some are not what they should be. */
 const said = (text) => (typeof text === 'string' ? text : text === null || text === undefined ? '' : JSON.stringify(text));
 
-/** Foreign text that can neither reorder nor hide: control characters become their pictures, invisible ones go. */
+/** Foreign text that can neither reorder nor hide: control characters become visible, invisible ones are removed. */
 export function plain(text, limit = 20000) {
   let out = said(text);
   const cut = out.length > limit;
@@ -18,14 +18,14 @@ export function plain(text, limit = 20000) {
   return cut ? out + '…' : out;
 }
 
-/** As `plain`, on one line. The cut comes first: a megabyte is not worth looking at for a line. */
+/** As `plain`, on one line. The text is cut first: a line never needs a megabyte. */
 export function line(text, limit = 300) {
   const raw = said(text);
   const out = plain(raw.slice(0, limit * 2), limit * 2).replace(/\s+/g, ' ').trim();
   return out.length > limit || raw.length > limit * 2 ? out.slice(0, limit).trimEnd() + '…' : out;
 }
 
-/** How long, in the coarsest unit that says something: `8 s`, `3 m`, `2 h`, `4 d`. */
+/** How long, in one unit: `8 s`, `3 m`, `2 h`, `4 d`. */
 export function age(ms) {
   const s = Math.max(0, Math.floor(ms / 1000));
   if (s < 60) return `${s} s`;
@@ -63,10 +63,10 @@ export function tokens(n) {
   return n < 1e6 ? `${Math.round(n / 1000)} k` : `${(n / 1e6).toFixed(1)} M`;
 }
 
-/** One word of a shell, quoted only where it must be. */
+/** A word for the shell, quoted only if needed. */
 export function quoted(word) {
   return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replace(/'/g, `'\\''`)}'`;
 }
 
-/** The directory under the home directory as people write it. */
+/** A path with `~` for the home directory. */
 export const tilde = (path) => String(path ?? '').replace(/^\/(?:home|Users)\/[^/]+(?=\/|$)/, '~');

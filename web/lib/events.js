@@ -1,16 +1,16 @@
-// Stored events, asked for in pages: the newest first, then whatever is newer or older than what is known.
+// Stored events, loaded in pages: the newest first, then what is newer or older than the known ones.
 
 import { get } from './api.js';
 
 const PAGE = 200;
 
-/** The events of one question. `changed(events)` hears when an answer came, and says false if nobody asks any more. */
+/** The events of one query. `changed(events)` is called after each answer, and returns false if nobody waits any more. */
 export class Events {
   constructor(path, query, changed) {
     Object.assign(this, { path, query, changed, known: new Map(), newest: 0, lookedTo: null, more: false, fault: null, busy: false, again: false });
   }
 
-  /** Asks for what is new; a call while one is under way makes it ask once more. */
+  /** Loads what is new; a call while one is under way loads once more. */
   async news() {
     this.again = true;
     if (this.busy) return;
@@ -28,7 +28,7 @@ export class Events {
     await this.back({ before: this.lookedTo ?? Math.min(...this.known.keys()) });
   }
 
-  /** A page further back. The server searches a part of the store at a time, so that may take several questions. */
+  /** Loads a page further back. The server searches one part of the store per request, so this may take several. */
   async back(range) {
     for (let found = 0; ; range = { before: this.lookedTo }) {
       const { count, lookedTo } = await this.ask(range);
@@ -60,7 +60,7 @@ export class Events {
     return [...this.known.values()].sort((a, b) => b.id - a.id);
   }
 
-  /** Lets go of the oldest; they can be asked for again. */
+  /** Drops the oldest; they can be loaded again. */
   keep(most) {
     for (const { id } of this.list().slice(most)) {
       this.known.delete(id);

@@ -6,16 +6,19 @@ import { eventGist } from './calls.js';
 import { attr, copyButton, el, foreign, keyed, mark, show, text } from './dom.js';
 import { age, clock, line, plain } from './format.js';
 
-/** An age the page's second hand keeps right; `at` 0 stops it. */
+/** An age that is updated every second; `at` 0 stops it. */
 export function setTick(node, at, form = age) {
   node.at = at;
   node.form = form;
   text(node, at ? form(now() - at) : '');
 }
 
+/** The server's words about the hooks: "hooks active", "quiet for 7 m". */
+export const healthWords = ({ text, since }) => (since ? `${text} ${age(now() - Date.parse(since))}` : text);
+
 export const tickNode = () => el('span.tick');
 
-/** Once a second: every age on the page; only those whose words change are touched. */
+/** Updates every age on the page; only nodes whose text changes are touched. */
 export function tickAll() {
   const at = now();
   for (const node of document.getElementsByClassName('tick')) if (node.at) text(node, node.form(at - node.at));
@@ -83,7 +86,7 @@ function patchChild(node, child) {
   if (child.ended_at) text(since, age(Date.parse(child.ended_at) - started));
 }
 
-/** One event of the log; its raw JSON is made when it is opened. */
+/** One event of the log; its raw JSON is rendered when it is opened. */
 export function eventRow(event) {
   const who = el('span.who');
   const summary = el('summary', null, el('time', null, clock(event.at, now())), el('b.title', null, line(event.name, 50)), who, el('span.ask', { dir: 'auto' }, eventGist(event.body)));
@@ -94,16 +97,17 @@ export function eventRow(event) {
   return Object.assign(el('li', null, details), { who });
 }
 
-/** The agent's name may be known, or changed, only later. */
+/** The agent's name may become known, or change, later. */
 export const patchEventRow = (node, event) => text(node.who, line(agents.get(event.agent)?.name ?? event.session.slice(0, 8), 40));
 
-const RAW = 60000;
+/** Characters of raw JSON on the page. */
+const MAX_RAW = 60000;
 
 /** An event as it was received. */
 export function rawEvent(event) {
   const json = JSON.stringify(event.body, null, 2);
   const shown = el('pre', { tabindex: '0', role: 'region', 'aria-label': `${line(event.name, 60)}, raw` });
-  shown.textContent = plain(json, RAW);
-  const told = [clock(event.at, now()), event.source, `event ${event.id}`, event.duplicate && 'came twice', json.length > RAW && 'cut here; copy gives all'];
+  shown.textContent = plain(json, MAX_RAW);
+  const told = [clock(event.at, now()), event.source, `event ${event.id}`, event.duplicate && 'came twice', json.length > MAX_RAW && 'cut here; copy gives all'];
   return el('section', null, el('header', null, el('b', null, line(event.name, 60)), el('span.note', null, told.filter(Boolean).join(' · ')), copyButton('Copy JSON', () => json)), shown);
 }

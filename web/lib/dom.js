@@ -1,4 +1,4 @@
-// The few DOM helpers everything else is built from. Foreign text only ever goes through textContent.
+// DOM helpers for all views. Foreign text is only ever set through textContent.
 
 export const byId = (id) => document.getElementById(id);
 
@@ -26,7 +26,7 @@ export function button(what, path, label, onclick, props) {
 /** The tile with a glyph; the word beside it is what a screen reader says. */
 export const mark = (glyph = '') => el('span.mark', { 'aria-hidden': 'true' }, glyph);
 
-/** An element for foreign text: it keeps its own direction and cannot turn its neighbours'. */
+/** An element for foreign text, which keeps its own direction and cannot change that of its neighbors. */
 export const foreign = (what) => el(what, { dir: 'auto' });
 
 const NS = 'http://www.w3.org/2000/svg';
@@ -51,7 +51,7 @@ export function text(node, value) {
   }
 }
 
-/** As `text`, for an attribute; null takes it away. */
+/** As `text`, for an attribute; null removes it. */
 export function attr(node, name, value) {
   if (value === null || value === undefined || value === false) {
     if (node.hasAttribute(name)) node.removeAttribute(name);
@@ -63,8 +63,8 @@ export function show(node, visible) {
 }
 
 /**
- * Makes the children of `parent` those of `items`, in order: known ones are kept and patched, and moved only if they
- * stand in the wrong place. Whoever had the focus keeps it, also when it was moved.
+ * Makes the children of `parent` those of `items`, in order. Known nodes are kept and patched, and moved only if they are
+ * in the wrong place. The focus stays where it was, even if its node was moved.
  */
 export function keyed(parent, items, keyOf, make, patch) {
   const known = (parent.keyed ??= new Map());
@@ -83,7 +83,7 @@ export function keyed(parent, items, keyOf, make, patch) {
     let node = known.get(key);
     if (!node) known.set(key, (node = make(item)));
     patch?.(node, item);
-    // One that moved down would otherwise make all that follow move up: it steps aside until its turn comes.
+    // A node that moved down would make all nodes after it move up: it goes to the end until its turn comes.
     if (place && place !== node && place.nextSibling === node) {
       const aside = place;
       place = node;
@@ -95,7 +95,7 @@ export function keyed(parent, items, keyOf, make, patch) {
   if (focused?.isConnected && document.activeElement !== focused) focused.focus({ preventScroll: true });
 }
 
-/** Calls `act` when whoever types in `field` takes a breath. */
+/** Calls `act` when nothing was typed into `field` for a moment. */
 export function whenTyped(field, act) {
   let timer = 0;
   field.addEventListener('input', () => {
@@ -104,10 +104,10 @@ export function whenTyped(field, act) {
   });
 }
 
-/** A button that copies what `content()` gives and says so for a moment. */
+/** A button that copies what `content()` returns and says so for a moment. */
 export function copyButton(label, content) {
   const node = button('button.small', 'M9 9h11v11H9zM5 15H4V4h11v1', label, async () => {
-    // No clipboard where the page comes by plain http under another name than localhost.
+    // There is no clipboard if the page comes by plain http under a name other than localhost.
     const done = await navigator.clipboard?.writeText(content()).then(() => true, () => false);
     text(node.word, done ? 'Copied' : 'Not allowed');
     setTimeout(() => text(node.word, label), 1400);
@@ -116,7 +116,7 @@ export function copyButton(label, content) {
 }
 
 
-/** A choice that outlives the page. A private window may refuse: it then lasts as long as the page. */
+/** Stores a choice beyond this page. A private window may refuse; then it lasts as long as the page. */
 export function remember(key, value) {
   try {
     localStorage.setItem(`headspace.${key}`, value);

@@ -1,10 +1,10 @@
 // The timeline of one agent: a row per call with its duration, lanes for subagents, raw JSON on demand.
 
-import { now } from './api.js';
-import { rowsOf } from './calls.js';
-import { attr, el, foreign, keyed, text } from './dom.js';
-import { clock, duration, line } from './format.js';
-import { rawEvent, setTick } from './parts.js';
+import { now } from '../lib/api.js';
+import { rowsOf } from '../lib/calls.js';
+import { attr, el, foreign, keyed, text } from '../lib/dom.js';
+import { clock, duration, line } from '../lib/format.js';
+import { rawEvent, setTick } from '../lib/parts.js';
 
 const STATES = { open: 'running', ok: 'ok', failed: 'failed', refused: 'not run', interrupted: 'interrupted', unknown: 'no end seen' };
 const MOST_LANES = 6;
@@ -47,7 +47,7 @@ function patchLanes(node, row, width) {
   node.replaceChildren(...Array.from({ length: width }, cell));
 }
 
-/** The raw events of an open row, made anew only when one was added. */
+/** The raw events of an open row, rendered again only when one was added. */
 function drawRaw(node) {
   if (!node.details.open || node.drawn === node.row.events.length) return;
   node.drawn = node.row.events.length;

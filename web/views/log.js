@@ -1,14 +1,14 @@
-// Logging: is the receiver well, and what comes in right now.
+// Logging: how the receiver is, and the events as they come in.
 
-import { agents } from './agents.js';
-import { attr, button, byId, el, keyed, show, text, whenTyped } from './dom.js';
-import { Events } from './events.js';
-import { age, duration, line, number } from './format.js';
-import { drawFacts, eventRow, patchEventRow } from './parts.js';
+import { agents } from '../lib/agents.js';
+import { attr, button, byId, el, keyed, show, text, whenTyped } from '../lib/dom.js';
+import { Events } from '../lib/events.js';
+import { age, duration, line, number } from '../lib/format.js';
+import { drawFacts, eventRow, healthWords, patchEventRow } from '../lib/parts.js';
 
 const root = byId('logging');
-/** So many rows stay on the page while it runs on. */
-const KEPT = 600;
+/** Rows that stay on the page while new ones come. */
+const MAX_ROWS = 600;
 const PACE = 300;
 
 const bits = {};
@@ -19,10 +19,13 @@ let seen = 0;
 let timer = 0;
 const types = new Set();
 
-/** What `/hook/status` says, as tiles. */
+/** What the state of the hooks means. */
+const HEALTH_NOTES = { active: 'Claude Code reports by itself', quiet: 'nobody works, so nothing is reported', silent: 'an agent works, but its hooks do not report', none_yet: 'no hook has reported' };
+
+/** `/hook/status` as tiles. */
 const TILES = [
   (s) => ({ name: 'Receiver', text: s.enabled ? 'enabled' : 'disabled', tone: s.enabled ? 'good' : 'bad', note: s.hooks && `hooks ${s.hooks.replaceAll('_', ' ')}` }),
-  (s) => (s.mode === 'hooks_active' ? { name: 'Mode', text: 'hooks active', tone: 'good', note: 'Claude Code reports by itself' } : { name: 'Mode', text: 'polling fallback', note: `hooks silent for ${age((s.config?.fallback_timeout ?? 300) * 1000)}` }),
+  (s) => ({ name: 'Mode', text: healthWords(s.health), tone: { active: 'good', missing: 'bad', disabled: 'bad' }[s.health.kind], note: HEALTH_NOTES[s.health.kind] }),
   (s) => (s.last_event_at ? { name: 'Last event', tick: Date.parse(s.last_event_at), tail: ' ago', note: s.last_event_type } : { name: 'Last event', text: 'none yet', note: 'no hook has reported' }),
   (s) => ({ name: 'Polling', text: `every ${s.polling_interval} s`, note: s.config && `${s.config.polling_interval_with_hooks} s with hooks, ${s.config.polling_interval_fallback} s without` }),
   (s) => ({ name: 'Events received', text: number(s.events_received ?? 0), tone: s.dropped ? 'bad' : null, note: s.dropped ? `${number(s.dropped)} dropped` : 'none dropped' }),
@@ -54,7 +57,7 @@ export function start() {
 
 export const patchStatus = (status) => drawFacts(bits.tiles, TILES.map((tile) => tile(status)));
 
-/** The view comes on screen: load it, and from now on keep it fresh. */
+/** The view is shown: load it, and keep it current from now on. */
 export function enter() {
   visible = true;
   const known = new Set([...bits.agent.options].map((option) => option.value));
@@ -88,7 +91,7 @@ function heard() {
   const news = events.newest - seen;
   if (paused && seen) return text(bits.pause.word, news ? `Resume (${number(news)} new)` : 'Resume');
   seen = events.newest;
-  events.keep(Math.max(KEPT, bits.rows.childElementCount + 200));
+  events.keep(Math.max(MAX_ROWS, bits.rows.childElementCount + 200));
   draw();
 }
 

@@ -8,7 +8,7 @@ export function setGroups(list) {
   groups = list;
 }
 
-/** What stands around the age of a row. */
+/** The words around the age of a row. */
 const AGE_WORDS = { waiting: ['waiting ', ''], working: ['for ', ''], quiet: ['last active ', ' ago'], ended: ['ended ', ' ago'] };
 
 export const glyphOf = (agent) => (agent.ended_at ? '·' : groups.find(({ id }) => id === agent.group)?.glyph ?? '-');
@@ -51,7 +51,7 @@ function touch(id) {
   else requestAnimationFrame(flush);
 }
 
-// A frame that was asked for does not come while the page is hidden.
+// A requested frame does not come while the page is hidden.
 document.addEventListener('visibilitychange', () => scheduled && document.hidden && setTimeout(flush, 250));
 
 function flush() {
@@ -75,7 +75,7 @@ export function counts() {
   return found;
 }
 
-/** The one to look at next: who needs you and has waited longest. */
+/** The agent to look at next: it needs you and has waited longest. */
 export function longestWaiting() {
   let best = null;
   for (const agent of agents.values())

@@ -1,0 +1,155 @@
+//! Text in terminal columns: a CJK character or an emoji takes two, a combining mark none.
+
+use headspace_core::text::{one_line, strip_control};
+use std::io::IsTerminal;
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+/// Columns of the terminal; `None` if the output is not one.
+pub fn terminal_columns() -> Option<usize> {
+    let terminal = std::io::stdout().is_terminal().then(ratatui::crossterm::terminal::size);
+    let columns = terminal.and_then(Result::ok).map(|(columns, _)| usize::from(columns));
+    columns.filter(|columns| *columns > 0)
+}
+
+/// Columns that `text` takes.
+pub fn width(text: &str) -> usize {
+    text.width()
+}
+
+/// `text` on one line of at most `columns`; a cut is shown by an ellipsis.
+pub fn fit(text: &str, columns: usize) -> String {
+    // A character takes a column or more, or adds to one that does: there are never more characters than this.
+    let line = one_line(text, columns.saturating_mul(4).saturating_add(4));
+    if width(&line) <= columns {
+        return line;
+    }
+    let end = end_within(&line, columns.saturating_sub(1));
+    if columns == 0 { String::new() } else { format!("{}…", line[..end].trim_end()) }
+}
+
+/// As [`fit`], cut in the middle: of a path, the beginning and the end say most.
+pub fn fit_middle(text: &str, columns: usize) -> String {
+    let line = strip_control(text);
+    if width(&line) <= columns || columns < 5 {
+        return fit(&line, columns);
+    }
+    let head = end_within(&line, (columns - 1) / 3);
+    let tail = columns - 1 - width(&line[..head]);
+    let start = line.char_indices().map(|(at, _)| at).find(|at| width(&line[*at..]) <= tail);
+    format!("{}…{}", &line[..head], &line[start.unwrap_or(line.len())..])
+}
+
+/// As [`fit`], filled with blanks to exactly `columns`.
+pub fn pad(text: &str, columns: usize) -> String {
+    let text = fit(text, columns);
+    let blanks = columns.saturating_sub(width(&text));
+    text + &" ".repeat(blanks)
+}
+
+/// As [`pad`], with the blanks in front.
+pub fn pad_left(text: &str, columns: usize) -> String {
+    let text = fit(text, columns);
+    " ".repeat(columns.saturating_sub(width(&text))) + &text
+}
+
+/// Parts with a separator between them, on as many lines as it takes; a part that is too long for a line is cut.
+pub fn join_wrapped(parts: &[String], separator: &str, columns: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for part in parts {
+        match lines.last_mut() {
+            Some(line) if width(line) + width(separator) + width(part) <= columns => {
+                line.push_str(separator);
+                line.push_str(part);
+            }
+            _ => lines.push(fit(part, columns)),
+        }
+    }
+    lines
+}
+
+/// `text` broken at blanks into lines of at most `columns`; its own line breaks stay, a word that is too long is broken.
+pub fn wrap(text: &str, columns: usize) -> Vec<String> {
+    let columns = columns.max(1);
+    let mut lines = Vec::new();
+    for line in text.split('\n') {
+        let line = strip_control(line);
+        let mut rest = line.trim_end();
+        while width(rest) > columns {
+            // A character wider than the line takes one by itself.
+            let end = match end_within(rest, columns) {
+                0 => rest.chars().next().map_or(rest.len(), char::len_utf8),
+                end => end,
+            };
+            let at_blank = rest[..end].rfind(' ').filter(|at| !rest[..*at].trim().is_empty());
+            let end = if rest[end..].starts_with(' ') { end } else { at_blank.unwrap_or(end) };
+            lines.push(rest[..end].trim_end().to_owned());
+            rest = rest[end..].trim_start();
+        }
+        lines.push(rest.to_owned());
+    }
+    lines
+}
+
+/// Where the longest beginning of `text` ends that takes at most `columns`.
+fn end_within(text: &str, columns: usize) -> usize {
+    let (mut end, mut taken) = (0, 0);
+    for (at, c) in text.char_indices() {
+        // An emoji selector makes the character before it wider: its width is that of the pair.
+        let after =
+            if c == '\u{fe0f}' { width(&text[..at + c.len_utf8()]) } else { taken + c.width().unwrap_or(0) };
+        if after > columns {
+            break;
+        }
+        (end, taken) = (at + c.len_utf8(), after);
+    }
+    end
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_cut_by_columns_not_by_characters() {
+        for (text, columns, expected) in [
+            ("npm test", 8, "npm test"),
+            ("npm  test", 7, "npm te…"),
+            ("修复登录测试", 12, "修复登录测试"),
+            ("修复登录测试", 11, "修复登录测…"),
+            ("修复登录测试", 10, "修复登录…"),
+            ("🚀🚀🚀", 5, "🚀🚀…"),
+            ("e\u{301}e\u{301}e\u{301}", 3, "e\u{301}e\u{301}e\u{301}"),
+            ("abc", 1, "…"),
+            ("abc", 0, ""),
+            ("\u{1b}[2Jx", 10, "[2Jx"),
+        ] {
+            let got = fit(text, columns);
+            assert_eq!(got, expected, "{text} in {columns}");
+            assert!(width(&got) <= columns);
+            assert_eq!(width(&pad(text, columns)), columns.max(width(&got)), "{text} in {columns}");
+        }
+    }
+
+    #[test]
+    fn a_path_is_cut_in_the_middle() {
+        assert_eq!(fit_middle("/srv/api/src/very/deep/login.rs", 19), "/srv/a…eep/login.rs");
+        assert_eq!(fit_middle("/srv/api", 19), "/srv/api");
+        for columns in 0..40 {
+            assert!(
+                width(&fit_middle("/家/プロジェクト/ソース/ログイン.rs", columns)) <= columns,
+                "{columns}"
+            );
+        }
+    }
+
+    #[test]
+    fn text_is_wrapped_at_blanks_and_long_words_are_broken() {
+        assert_eq!(wrap("one two three\nfour", 8), ["one two", "three", "four"]);
+        assert_eq!(wrap("abcdefghij", 4), ["abcd", "efgh", "ij"]);
+        assert_eq!(wrap("", 4), [""]);
+        assert_eq!(wrap("修复登录", 3), ["修", "复", "登", "录"]);
+        assert_eq!(wrap("修", 1), ["修", ""]);
+        let parts = ["hooks active".to_owned(), "3 events".to_owned(), "http://127.0.0.1:5055".to_owned()];
+        assert_eq!(join_wrapped(&parts, " · ", 24), ["hooks active · 3 events", "http://127.0.0.1:5055"]);
+    }
+}
