@@ -12,7 +12,7 @@ if pid:
 payload.update(host=socket.gethostname(), sent_at=time.time_ns(), delivery_id=str(uuid.uuid4()))
 body = json.dumps(payload)
 try:
-    server = http.client.HTTPConnection(os.environ["CLAUDE_HEADSPACE_URL"].split("//")[1], timeout=2)
+    server = http.client.HTTPConnection(os.environ["BENCH_URL"].split("//")[1], timeout=2)
     server.request("POST", "/hook/" + slug, body, {"content-type": "application/json"})
     server.getresponse().read()
 except OSError:

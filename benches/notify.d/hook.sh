@@ -13,6 +13,6 @@ body=$(jq -c \
     --arg sent_at "$(date -u +%Y-%m-%dT%H:%M:%S.%NZ)" --arg delivery_id "$(cat /proc/sys/kernel/random/uuid)" \
     '. + ($ARGS.named | with_entries(select(.value != "" and .value != null)))' <<<"$payload")
 curl -s -o /dev/null --max-time 2 -H 'content-type: application/json' --data-binary @- \
-    "$CLAUDE_HEADSPACE_URL/hook/$slug" <<<"$body" ||
+    "$BENCH_URL/hook/$slug" <<<"$body" ||
     printf '%s\n' "$body" >>"$XDG_STATE_HOME/spool.jsonl"
 exit 0
