@@ -222,7 +222,7 @@ mod tests {
                 "{}: {{ glyph: '{}', title: '{}', resume: '{}' }},",
                 row.name, row.glyph, row.title, row.resume
             );
-            assert!(page.contains(&line), "web/clients.js lacks: {line}");
+            assert!(page.contains(&line), "web/lib/clients.js lacks: {line}");
         }
     }
 
