@@ -65,7 +65,11 @@ impl Archive {
         match self {
             Archive::Server(client) => client.get(&events_path(query)),
             Archive::Store(reader) => {
-                let Found { events, looked_to, next } = queries::events(&reader.db, query)?;
+                let mut found = queries::events(&reader.db, query)?;
+                let agents = queries::agents(&reader.db)?;
+                found
+                    .name_clients(|id| agents.iter().find(|agent| agent.id == id)?.place.client_name.clone());
+                let Found { events, looked_to, next } = found;
                 Ok(EventsPage { events, looked_to, next })
             }
         }

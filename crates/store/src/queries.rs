@@ -103,6 +103,16 @@ pub struct Found {
     pub next: Option<i64>,
 }
 
+impl Found {
+    /// Names the client of every event that does not: what headspace saw by itself belongs to its agent's client.
+    pub fn name_clients(&mut self, client_of: impl Fn(i64) -> Option<String>) {
+        for event in self.events.iter_mut().filter(|event| event.client.is_none()) {
+            let name = event.agent_id.and_then(&client_of);
+            event.client = Some(name.unwrap_or_else(|| hints::DEFAULT_CLIENT.to_owned()));
+        }
+    }
+}
+
 /// The newest events that match, oldest of them first; with `after`, the first ones after it.
 pub fn events(db: &Connection, query: &EventQuery) -> Result<Found> {
     // First the ids, then the rows: only the events that are returned are read completely.

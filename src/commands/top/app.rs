@@ -169,7 +169,7 @@ impl TopState {
                 }
                 self.agents.insert(agent.id, *agent);
             }
-            News::Receiver(receiver) => self.receiver = Some(receiver),
+            News::Receiver(receiver) => self.receiver = Some(*receiver),
             News::Preview { agent_id, turns, events } if Some(agent_id) == self.selected => {
                 (self.turns, self.events) = (turns, events);
             }

@@ -17,7 +17,7 @@ pub enum News {
     /// The whole list: at the start, and after every reconnection.
     Agents(Vec<AgentView>),
     Agent(Box<AgentView>),
-    Receiver(HookStatus),
+    Receiver(Box<HookStatus>),
     Preview {
         agent_id: i64,
         turns: Vec<StoredTurn>,
@@ -81,14 +81,15 @@ fn follow(client: &Client, config: &Config, news: &Sender<News>) {
                 return;
             }
             if let Ok(receiver) = client.hook_status() {
-                let _ = news.send(News::Receiver(receiver));
+                let _ = news.send(News::Receiver(Box::new(receiver)));
             }
             for line in BufReader::new(stream).lines() {
                 let Ok(line) = line else { break };
                 let Some(data) = line.strip_prefix("data:") else { continue };
-                let one = serde_json::from_str(data)
-                    .map(|agent| News::Agent(Box::new(agent)))
-                    .or_else(|_| serde_json::from_str(data).map(News::Receiver));
+                let one =
+                    serde_json::from_str(data).map(|agent| News::Agent(Box::new(agent))).or_else(|_| {
+                        serde_json::from_str(data).map(|receiver| News::Receiver(Box::new(receiver)))
+                    });
                 if let Ok(one) = one
                     && news.send(one).is_err()
                 {

@@ -11,7 +11,7 @@ use axum::body::Body;
 use axum::extract::{Path, Query, State};
 use headspace_core::engine::Agent;
 use headspace_core::model;
-use headspace_core::model::{AgentView, Source, hints, observed};
+use headspace_core::model::{AgentView, Source, observed};
 use headspace_core::stamp::Stamp;
 use headspace_core::wire::{
     AgentChanged, AgentsPage, BoardPage, CommandsPage, EventNames, EventsPage, GroupWords, PruneAnswer,
@@ -214,11 +214,7 @@ async fn find(app: SharedState, query: EventQuery) -> ApiResult {
     let question = move |db: &Connection| queries::events(db, &query);
     let mut found = if by_lists { app.read_flushed(question).await? } else { app.ask(question).await? };
     let snapshot = app.ledger.snapshot();
-    for event in found.events.iter_mut().filter(|event| event.client.is_none()) {
-        let agent = event.agent_id.and_then(|id| snapshot.agent(id));
-        let name = agent.and_then(|agent| agent.place.client_name.clone());
-        event.client = Some(name.unwrap_or_else(|| hints::DEFAULT_CLIENT.to_owned()));
-    }
+    found.name_clients(|id| snapshot.agent(id)?.place.client_name.clone());
     let Found { events, looked_to, next } = found;
     Ok(ok(&EventsPage { events, looked_to, next }))
 }
