@@ -185,6 +185,13 @@ impl World {
         if !ids.contains(&id) {
             ids.push(id);
         }
+        // One that ended had lost its session to another process, and has come back to it.
+        if let Some(agent) = self.agents.get_mut(&id)
+            && agent.session_id == session_id
+            && !agent.sessions.iter().any(|session| session == session_id)
+        {
+            Arc::make_mut(agent).sessions.push(session_id.to_string());
+        }
         let mut left = Vec::new();
         for other in ids.clone().into_iter().filter(|other| *other != id) {
             let keeps = |agent: &Arc<Agent>| agent.session_id == session_id && agent.ended_at.is_none();
