@@ -16,6 +16,9 @@ _headspace() {
             ",$1")
                 cmd="headspace"
                 ;;
+            headspace,answer)
+                cmd="headspace__subcmd__answer"
+                ;;
             headspace,completions)
                 cmd="headspace__subcmd__completions"
                 ;;
@@ -37,17 +40,26 @@ _headspace() {
             headspace,explain)
                 cmd="headspace__subcmd__explain"
                 ;;
+            headspace,export)
+                cmd="headspace__subcmd__export"
+                ;;
             headspace,guard)
                 cmd="headspace__subcmd__guard"
                 ;;
             headspace,hooks)
                 cmd="headspace__subcmd__hooks"
                 ;;
+            headspace,hub)
+                cmd="headspace__subcmd__hub"
+                ;;
             headspace,install)
                 cmd="headspace__subcmd__install"
                 ;;
             headspace,jump)
                 cmd="headspace__subcmd__jump"
+                ;;
+            headspace,machines)
+                cmd="headspace__subcmd__machines"
                 ;;
             headspace,next)
                 cmd="headspace__subcmd__next"
@@ -70,8 +82,14 @@ _headspace() {
             headspace,rebuild)
                 cmd="headspace__subcmd__rebuild"
                 ;;
+            headspace,relay)
+                cmd="headspace__subcmd__relay"
+                ;;
             headspace,rename)
                 cmd="headspace__subcmd__rename"
+                ;;
+            headspace,reply)
+                cmd="headspace__subcmd__reply"
                 ;;
             headspace,serve)
                 cmd="headspace__subcmd__serve"
@@ -79,11 +97,17 @@ _headspace() {
             headspace,service)
                 cmd="headspace__subcmd__service"
                 ;;
+            headspace,show)
+                cmd="headspace__subcmd__show"
+                ;;
             headspace,status)
                 cmd="headspace__subcmd__status"
                 ;;
             headspace,statusline)
                 cmd="headspace__subcmd__statusline"
+                ;;
+            headspace,stop)
+                cmd="headspace__subcmd__stop"
                 ;;
             headspace,top)
                 cmd="headspace__subcmd__top"
@@ -93,6 +117,9 @@ _headspace() {
                 ;;
             headspace,up)
                 cmd="headspace__subcmd__up"
+                ;;
+            headspace,wait)
+                cmd="headspace__subcmd__wait"
                 ;;
             headspace,wake)
                 cmd="headspace__subcmd__wake"
@@ -127,6 +154,42 @@ _headspace() {
             headspace__subcmd__hooks,validate)
                 cmd="headspace__subcmd__hooks__subcmd__validate"
                 ;;
+            headspace__subcmd__hub,check)
+                cmd="headspace__subcmd__hub__subcmd__check"
+                ;;
+            headspace__subcmd__hub,invite)
+                cmd="headspace__subcmd__hub__subcmd__invite"
+                ;;
+            headspace__subcmd__hub,join)
+                cmd="headspace__subcmd__hub__subcmd__join"
+                ;;
+            headspace__subcmd__hub,leave)
+                cmd="headspace__subcmd__hub__subcmd__leave"
+                ;;
+            headspace__subcmd__hub,login)
+                cmd="headspace__subcmd__hub__subcmd__login"
+                ;;
+            headspace__subcmd__hub,preview)
+                cmd="headspace__subcmd__hub__subcmd__preview"
+                ;;
+            headspace__subcmd__hub,revoke)
+                cmd="headspace__subcmd__hub__subcmd__revoke"
+                ;;
+            headspace__subcmd__hub,serve)
+                cmd="headspace__subcmd__hub__subcmd__serve"
+                ;;
+            headspace__subcmd__hub,status)
+                cmd="headspace__subcmd__hub__subcmd__status"
+                ;;
+            headspace__subcmd__machines,add)
+                cmd="headspace__subcmd__machines__subcmd__add"
+                ;;
+            headspace__subcmd__machines,list)
+                cmd="headspace__subcmd__machines__subcmd__list"
+                ;;
+            headspace__subcmd__machines,remove)
+                cmd="headspace__subcmd__machines__subcmd__remove"
+                ;;
             headspace__subcmd__service,install)
                 cmd="headspace__subcmd__service__subcmd__install"
                 ;;
@@ -143,12 +206,34 @@ _headspace() {
 
     case "${cmd}" in
         headspace)
-            opts="-h -V --help --version up down status top next jump events explain rename open install uninstall serve notify statusline hooks guard context doctor service rebuild prune wake notify-when notify-test demo completions"
+            opts="-h -V --help --version up down status top next jump events show explain export rename reply stop answer open install uninstall serve notify wait statusline hooks guard hub context machines relay doctor service rebuild prune wake notify-when notify-test demo completions"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        headspace__subcmd__answer)
+            opts="-h --all --ask --config-dir --json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --ask)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --config-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -257,7 +342,7 @@ _headspace() {
             return 0
             ;;
         headspace__subcmd__events)
-            opts="-f -n -h --follow --agent --type --grep --since --lines --json --help"
+            opts="-f -n -h --follow --agent --type --client --grep --since --lines --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -268,6 +353,10 @@ _headspace() {
                     return 0
                     ;;
                 --type)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --client)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -305,6 +394,20 @@ _headspace() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        headspace__subcmd__export)
+            opts="-h --json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
                 *)
                     COMPREPLY=()
                     ;;
@@ -530,6 +633,218 @@ _headspace() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        headspace__subcmd__hub)
+            opts="-h --help serve invite revoke check join leave status preview login"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        headspace__subcmd__hub__subcmd__check)
+            opts="-h --url --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --url)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        headspace__subcmd__hub__subcmd__invite)
+            opts="-h --team --role --days --uses --json --database-url --database-password-file --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --team)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --role)
+                    COMPREPLY=($(compgen -W "states asks full admin" -- "${cur}"))
+                    return 0
+                    ;;
+                --days)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --uses)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --database-url)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --database-password-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        headspace__subcmd__hub__subcmd__join)
+            opts="-h --share --ca --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --share)
+                    COMPREPLY=($(compgen -W "none states asks full" -- "${cur}"))
+                    return 0
+                    ;;
+                --ca)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        headspace__subcmd__hub__subcmd__leave)
+            opts="-h --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        headspace__subcmd__hub__subcmd__login)
+            opts="-h --json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        headspace__subcmd__hub__subcmd__preview)
+            opts="-h --share --json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --share)
+                    COMPREPLY=($(compgen -W "none states asks full" -- "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        headspace__subcmd__hub__subcmd__revoke)
+            opts="-h --database-url --database-password-file --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --database-url)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --database-password-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        headspace__subcmd__hub__subcmd__serve)
+            opts="-h --database-url --database-password-file --listen --public-url --tls-cert --tls-key --no-notify --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --database-url)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --database-password-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --listen)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --public-url)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --tls-cert)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --tls-key)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        headspace__subcmd__hub__subcmd__status)
+            opts="-h --json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         headspace__subcmd__install)
             opts="-h --dry-run --scope --config-dir --client --events --script --create --guard --statusline --list --tmux --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
@@ -561,8 +876,72 @@ _headspace() {
             return 0
             ;;
         headspace__subcmd__jump)
-            opts="-h --help"
+            opts="-h --attach --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        headspace__subcmd__machines)
+            opts="-h --help add list remove"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        headspace__subcmd__machines__subcmd__add)
+            opts="-h --name --program --no-alerts --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --name)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --program)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        headspace__subcmd__machines__subcmd__list)
+            opts="-h --json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        headspace__subcmd__machines__subcmd__remove)
+            opts="-h --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
@@ -621,7 +1000,7 @@ _headspace() {
             return 0
             ;;
         headspace__subcmd__notify__subcmd__when)
-            opts="-h --wake --text --force --help done attention ended"
+            opts="-h --wake --text --help done attention ended"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -643,12 +1022,16 @@ _headspace() {
             return 0
             ;;
         headspace__subcmd__open)
-            opts="-h --print --help"
+            opts="-h --print --phone --address --off --unlock --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --address)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -696,6 +1079,20 @@ _headspace() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        headspace__subcmd__relay)
+            opts="-h --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         headspace__subcmd__rename)
             opts="-h --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
@@ -703,6 +1100,24 @@ _headspace() {
                 return 0
             fi
             case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        headspace__subcmd__reply)
+            opts="-h --list --cancel --yes --json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --cancel)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -792,8 +1207,26 @@ _headspace() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        headspace__subcmd__show)
+            opts="-h --diff --turns --json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --turns)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         headspace__subcmd__status)
-            opts="-a -w -h --json --short --tmux --waybar --all --client --watch --exit-code --help"
+            opts="-a -w -h --json --short --tmux --waybar --all --client --hub --watch --exit-code --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -824,8 +1257,22 @@ _headspace() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        headspace__subcmd__stop)
+            opts="-h --json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         headspace__subcmd__top)
-            opts="-a -h --all --help"
+            opts="-a -h --all --hub --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -878,8 +1325,22 @@ _headspace() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        headspace__subcmd__wait)
+            opts="-h --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         headspace__subcmd__wake)
-            opts="-h --force --help"
+            opts="-h --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -900,3 +1361,24 @@ if [[ "${BASH_VERSINFO[0]}" -eq 4 && "${BASH_VERSINFO[1]}" -ge 4 || "${BASH_VERS
 else
     complete -F _headspace -o bashdefault -o default headspace
 fi
+
+_headspace_words() {
+    local IFS=$'\n'
+    COMPREPLY=($(compgen -W "$(headspace complete "$1" 2>/dev/null | cut -f1)" -- "$2"))
+}
+
+_headspace_with_words() {
+    local cur="${COMP_WORDS[COMP_CWORD]}" prev="${COMP_WORDS[COMP_CWORD-1]}"
+    case "$prev" in
+        --type) _headspace_words types "$cur"; return ;;
+        --agent) _headspace_words agents "$cur"; return ;;
+    esac
+    if [[ $COMP_CWORD -eq 2 && $cur != -* ]]; then
+        case "${COMP_WORDS[1]}" in
+            jump|events|show|explain|export|rename|reply|stop|open|wake|notify-when) _headspace_words agents "$cur"; return ;;
+        esac
+    fi
+    _headspace "$@"
+}
+
+complete -F _headspace_with_words -o bashdefault -o default headspace

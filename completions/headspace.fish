@@ -33,22 +33,31 @@ complete -c headspace -n "__fish_headspace_needs_command" -f -a "top" -d 'Watch 
 complete -c headspace -n "__fish_headspace_needs_command" -f -a "next" -d 'Jump to the agent that has waited longest for you'
 complete -c headspace -n "__fish_headspace_needs_command" -f -a "jump" -d 'Jump to an agent\'s terminal pane'
 complete -c headspace -n "__fish_headspace_needs_command" -f -a "events" -d 'Show or follow the events, like journalctl'
+complete -c headspace -n "__fish_headspace_needs_command" -f -a "show" -d 'Show an agent\'s whole ask, its last words, its changes and what is known about it'
 complete -c headspace -n "__fish_headspace_needs_command" -f -a "explain" -d 'Explain why an agent is in its state'
+complete -c headspace -n "__fish_headspace_needs_command" -f -a "export" -d 'Print a session as Markdown or JSON: what was said, and what was done between'
 complete -c headspace -n "__fish_headspace_needs_command" -f -a "rename" -d 'Give an agent a name of your own'
+complete -c headspace -n "__fish_headspace_needs_command" -f -a "reply" -d 'Send the next prompt to an agent in tmux'
+complete -c headspace -n "__fish_headspace_needs_command" -f -a "stop" -d 'Stop what an agent is doing'
+complete -c headspace -n "__fish_headspace_needs_command" -f -a "answer" -d 'Answer permissions, questions and plans from anywhere'
 complete -c headspace -n "__fish_headspace_needs_command" -f -a "open" -d 'Open the dashboard in the browser'
 complete -c headspace -n "__fish_headspace_needs_command" -f -a "install" -d 'Merge headspace\'s hooks into the settings of your coding agents'
 complete -c headspace -n "__fish_headspace_needs_command" -f -a "uninstall" -d 'Remove headspace\'s hooks from settings.json'
 complete -c headspace -n "__fish_headspace_needs_command" -f -a "serve" -d 'Receive, store and show the events'
 complete -c headspace -n "__fish_headspace_needs_command" -f -a "notify" -d 'Deliver one hook event (Claude Code calls this)'
+complete -c headspace -n "__fish_headspace_needs_command" -f -a "wait" -d 'Hold a permission until it is answered from anywhere (Claude Code calls this)'
 complete -c headspace -n "__fish_headspace_needs_command" -f -a "statusline" -d 'Record context and cost from the status line, then run your own command'
 complete -c headspace -n "__fish_headspace_needs_command" -f -a "hooks" -d 'List, check, run and record hooks'
 complete -c headspace -n "__fish_headspace_needs_command" -f -a "guard" -d 'Judge tool calls: check, explain, rules'
+complete -c headspace -n "__fish_headspace_needs_command" -f -a "hub" -d 'Share this machine\'s board with a team, or run the team\'s hub'
 complete -c headspace -n "__fish_headspace_needs_command" -f -a "context" -d 'Show which context files a session would get'
+complete -c headspace -n "__fish_headspace_needs_command" -f -a "machines" -d 'Show the agents of your other machines on this board'
+complete -c headspace -n "__fish_headspace_needs_command" -f -a "relay" -d 'Print this machine\'s board and its changes as JSON lines (another machine\'s server runs this)'
 complete -c headspace -n "__fish_headspace_needs_command" -f -a "doctor" -d 'Diagnose why sessions do not show up, and fix it'
 complete -c headspace -n "__fish_headspace_needs_command" -f -a "service" -d 'Run the server as a service of your login session'
 complete -c headspace -n "__fish_headspace_needs_command" -f -a "rebuild" -d 'Recompute all agent states from the stored events'
 complete -c headspace -n "__fish_headspace_needs_command" -f -a "prune" -d 'Delete old events now'
-complete -c headspace -n "__fish_headspace_needs_command" -f -a "wake" -d 'Type a message into an agent\'s own tmux pane'
+complete -c headspace -n "__fish_headspace_needs_command" -f -a "wake" -d 'Wake an agent with a message, as `reply` sends it'
 complete -c headspace -n "__fish_headspace_needs_command" -f -a "notify-when" -d 'Wait until an agent is done or needs you, then wake another one'
 complete -c headspace -n "__fish_headspace_needs_command" -f -a "notify-test" -d 'Send a test alert through every notification channel'
 complete -c headspace -n "__fish_headspace_needs_command" -f -a "demo" -d 'Show the dashboard with made-up agents at work'
@@ -62,27 +71,53 @@ complete -c headspace -n "__fish_headspace_using_subcommand status" -l short -d 
 complete -c headspace -n "__fish_headspace_using_subcommand status" -l tmux -d 'Like --short, in tmux colors'
 complete -c headspace -n "__fish_headspace_using_subcommand status" -l waybar -d 'Print one line of JSON for a custom module of waybar'
 complete -c headspace -n "__fish_headspace_using_subcommand status" -s a -l all -d 'Also show ended agents and headless runs (`claude -p`)'
+complete -c headspace -n "__fish_headspace_using_subcommand status" -l hub -d 'The team\'s board, from the hub this machine has joined'
 complete -c headspace -n "__fish_headspace_using_subcommand status" -s w -l watch -d 'Refresh every second until interrupted'
 complete -c headspace -n "__fish_headspace_using_subcommand status" -l exit-code -d 'Exit with 10 if an agent needs you'
 complete -c headspace -n "__fish_headspace_using_subcommand status" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c headspace -n "__fish_headspace_using_subcommand top" -s a -l all -d 'Also show ended agents and headless runs (`claude -p`)'
+complete -c headspace -n "__fish_headspace_using_subcommand top" -l hub -d 'The team\'s board, from the hub this machine has joined'
 complete -c headspace -n "__fish_headspace_using_subcommand top" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c headspace -n "__fish_headspace_using_subcommand next" -l print -d 'Only print which agent it is'
 complete -c headspace -n "__fish_headspace_using_subcommand next" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c headspace -n "__fish_headspace_using_subcommand jump" -l attach -d 'Show it in this terminal: attach to its tmux session (what a jump to another machine runs there)'
 complete -c headspace -n "__fish_headspace_using_subcommand jump" -s h -l help -d 'Print help'
 complete -c headspace -n "__fish_headspace_using_subcommand events" -l agent -d 'The same as an option' -r
 complete -c headspace -n "__fish_headspace_using_subcommand events" -l type -d 'Only events of these types: PreToolUse, or pre-tool-use; several with commas' -r
+complete -c headspace -n "__fish_headspace_using_subcommand events" -l client -d 'Only events of this client (claude, codex, …)' -r
 complete -c headspace -n "__fish_headspace_using_subcommand events" -l grep -d 'Only events that contain these words' -r
 complete -c headspace -n "__fish_headspace_using_subcommand events" -l since -d 'Only events of the last 90s, 10m, 2h, 1d' -r
 complete -c headspace -n "__fish_headspace_using_subcommand events" -s n -l lines -d 'Print at most this many stored events' -r
 complete -c headspace -n "__fish_headspace_using_subcommand events" -s f -l follow -d 'Keep printing events as they come'
 complete -c headspace -n "__fish_headspace_using_subcommand events" -l json -d 'Print one JSON object per line'
 complete -c headspace -n "__fish_headspace_using_subcommand events" -s h -l help -d 'Print help'
+complete -c headspace -n "__fish_headspace_using_subcommand show" -l turns -d 'Show this many turns of the conversation, not only the last prompt and answer' -r
+complete -c headspace -n "__fish_headspace_using_subcommand show" -l diff -d 'Show all lines of its diffs'
+complete -c headspace -n "__fish_headspace_using_subcommand show" -l json -d 'Print as JSON'
+complete -c headspace -n "__fish_headspace_using_subcommand show" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c headspace -n "__fish_headspace_using_subcommand explain" -l steps -d 'Show at most this many steps' -r
 complete -c headspace -n "__fish_headspace_using_subcommand explain" -l json -d 'Print as JSON'
 complete -c headspace -n "__fish_headspace_using_subcommand explain" -s h -l help -d 'Print help'
+complete -c headspace -n "__fish_headspace_using_subcommand export" -l json -d 'Print as JSON'
+complete -c headspace -n "__fish_headspace_using_subcommand export" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c headspace -n "__fish_headspace_using_subcommand rename" -s h -l help -d 'Print help'
+complete -c headspace -n "__fish_headspace_using_subcommand reply" -l cancel -d 'Take back a prompt that waits' -r
+complete -c headspace -n "__fish_headspace_using_subcommand reply" -l list -d 'List the prompts that wait for the agent'
+complete -c headspace -n "__fish_headspace_using_subcommand reply" -l yes -d 'Do not ask about a text that begins with ! / # or @'
+complete -c headspace -n "__fish_headspace_using_subcommand reply" -l json -d 'Print JSON'
+complete -c headspace -n "__fish_headspace_using_subcommand reply" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c headspace -n "__fish_headspace_using_subcommand stop" -l json -d 'Print JSON'
+complete -c headspace -n "__fish_headspace_using_subcommand stop" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c headspace -n "__fish_headspace_using_subcommand answer" -l ask -d 'Which ask, if the agent has several open' -r
+complete -c headspace -n "__fish_headspace_using_subcommand answer" -l config-dir -d 'The client\'s configuration directory, for `on` and `off`; may be repeated' -r -F
+complete -c headspace -n "__fish_headspace_using_subcommand answer" -l all -d 'Answer all asks that are exactly alike, after they were listed'
+complete -c headspace -n "__fish_headspace_using_subcommand answer" -l json -d 'Print JSON, for `status`'
+complete -c headspace -n "__fish_headspace_using_subcommand answer" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c headspace -n "__fish_headspace_using_subcommand open" -l address -d 'Where the phone reaches this machine, if not by its address in the network: a name or the URL of a tunnel' -r
 complete -c headspace -n "__fish_headspace_using_subcommand open" -l print -d 'Only print the link'
+complete -c headspace -n "__fish_headspace_using_subcommand open" -l phone -d 'Show a QR code that logs a phone in, after asking to open the dashboard to the network'
+complete -c headspace -n "__fish_headspace_using_subcommand open" -l off -d 'Take back what --phone changed, and log all browsers out'
+complete -c headspace -n "__fish_headspace_using_subcommand open" -l unlock -d 'Unlock the page, so that asks can be answered there (only for a person at a terminal)'
 complete -c headspace -n "__fish_headspace_using_subcommand open" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c headspace -n "__fish_headspace_using_subcommand install" -l scope -d 'Which settings file' -r -f -a "user\t'All your sessions'
 project\t'Everybody who works on this project'
@@ -127,6 +162,7 @@ complete -c headspace -n "__fish_headspace_using_subcommand serve" -l db -d 'Dat
 complete -c headspace -n "__fish_headspace_using_subcommand serve" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c headspace -n "__fish_headspace_using_subcommand notify" -l client -d 'Which coding agent calls, if not Claude Code' -r
 complete -c headspace -n "__fish_headspace_using_subcommand notify" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c headspace -n "__fish_headspace_using_subcommand wait" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c headspace -n "__fish_headspace_using_subcommand statusline" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c headspace -n "__fish_headspace_using_subcommand hooks; and not __fish_seen_subcommand_from list validate run capture" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c headspace -n "__fish_headspace_using_subcommand hooks; and not __fish_seen_subcommand_from list validate run capture" -f -a "list" -d 'Show every hook that counts for a project'
@@ -176,12 +212,75 @@ complete -c headspace -n "__fish_headspace_using_subcommand guard; and __fish_se
 complete -c headspace -n "__fish_headspace_using_subcommand guard; and __fish_seen_subcommand_from rules" -s h -l help -d 'Print help'
 complete -c headspace -n "__fish_headspace_using_subcommand guard; and __fish_seen_subcommand_from hook" -l client -d 'Which coding agent calls, if not Claude Code' -r
 complete -c headspace -n "__fish_headspace_using_subcommand guard; and __fish_seen_subcommand_from hook" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c headspace -n "__fish_headspace_using_subcommand hub; and not __fish_seen_subcommand_from serve invite revoke check join leave status preview login" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c headspace -n "__fish_headspace_using_subcommand hub; and not __fish_seen_subcommand_from serve invite revoke check join leave status preview login" -f -a "serve" -d 'Run a hub: take what machines send, show the team\'s board'
+complete -c headspace -n "__fish_headspace_using_subcommand hub; and not __fish_seen_subcommand_from serve invite revoke check join leave status preview login" -f -a "invite" -d 'Invite somebody: prints a link for `headspace hub join`'
+complete -c headspace -n "__fish_headspace_using_subcommand hub; and not __fish_seen_subcommand_from serve invite revoke check join leave status preview login" -f -a "revoke" -d 'Take a machine\'s access away: its next batch is refused, its agents leave the board'
+complete -c headspace -n "__fish_headspace_using_subcommand hub; and not __fish_seen_subcommand_from serve invite revoke check join leave status preview login" -f -a "check" -d 'Ask a hub whether it can serve: exits 0 if so, for health checks'
+complete -c headspace -n "__fish_headspace_using_subcommand hub; and not __fish_seen_subcommand_from serve invite revoke check join leave status preview login" -f -a "join" -d 'Join a hub with the link of an invitation'
+complete -c headspace -n "__fish_headspace_using_subcommand hub; and not __fish_seen_subcommand_from serve invite revoke check join leave status preview login" -f -a "leave" -d 'Leave the hub: nothing more is sent, and this machine\'s agents leave its board'
+complete -c headspace -n "__fish_headspace_using_subcommand hub; and not __fish_seen_subcommand_from serve invite revoke check join leave status preview login" -f -a "status" -d 'Show how the link to the hub is'
+complete -c headspace -n "__fish_headspace_using_subcommand hub; and not __fish_seen_subcommand_from serve invite revoke check join leave status preview login" -f -a "preview" -d 'Show exactly what leaves this machine'
+complete -c headspace -n "__fish_headspace_using_subcommand hub; and not __fish_seen_subcommand_from serve invite revoke check join leave status preview login" -f -a "login" -d 'Print a link that opens the team\'s board in a browser, once'
+complete -c headspace -n "__fish_headspace_using_subcommand hub; and __fish_seen_subcommand_from serve" -l database-url -d 'The hub\'s database, as postgres://user@host/name (default: $HEADSPACE_DATABASE_URL). Beyond this machine it must speak TLS with a certificate for its name; `?sslmode=disable` says that the network between is safe' -r
+complete -c headspace -n "__fish_headspace_using_subcommand hub; and __fish_seen_subcommand_from serve" -l database-password-file -d 'A file with the database\'s password, to keep it out of the process list' -r -F
+complete -c headspace -n "__fish_headspace_using_subcommand hub; and __fish_seen_subcommand_from serve" -l listen -d 'Address and port to listen on' -r
+complete -c headspace -n "__fish_headspace_using_subcommand hub; and __fish_seen_subcommand_from serve" -l public-url -d 'How machines and browsers reach the hub, if not by that address' -r
+complete -c headspace -n "__fish_headspace_using_subcommand hub; and __fish_seen_subcommand_from serve" -l tls-cert -d 'The hub\'s certificate and those that vouch for it, in PEM' -r -F
+complete -c headspace -n "__fish_headspace_using_subcommand hub; and __fish_seen_subcommand_from serve" -l tls-key -d 'Its private key, in PEM' -r -F
+complete -c headspace -n "__fish_headspace_using_subcommand hub; and __fish_seen_subcommand_from serve" -l no-notify -d 'Do without LISTEN and NOTIFY, for databases and poolers that have none: other hubs\' changes then show within 2 s'
+complete -c headspace -n "__fish_headspace_using_subcommand hub; and __fish_seen_subcommand_from serve" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c headspace -n "__fish_headspace_using_subcommand hub; and __fish_seen_subcommand_from invite" -l team -d 'The team whose board it is; made if there is none of that name' -r
+complete -c headspace -n "__fish_headspace_using_subcommand hub; and __fish_seen_subcommand_from invite" -l role -d 'How much of others\' agents this person sees: states, asks, full or admin' -r -f -a "states\t''
+asks\t''
+full\t''
+admin\t''"
+complete -c headspace -n "__fish_headspace_using_subcommand hub; and __fish_seen_subcommand_from invite" -l days -d 'Days the invitation holds, at most 7' -r
+complete -c headspace -n "__fish_headspace_using_subcommand hub; and __fish_seen_subcommand_from invite" -l uses -d 'How many machines may join with it' -r
+complete -c headspace -n "__fish_headspace_using_subcommand hub; and __fish_seen_subcommand_from invite" -l database-url -d 'The hub\'s database, as postgres://user@host/name (default: $HEADSPACE_DATABASE_URL). Beyond this machine it must speak TLS with a certificate for its name; `?sslmode=disable` says that the network between is safe' -r
+complete -c headspace -n "__fish_headspace_using_subcommand hub; and __fish_seen_subcommand_from invite" -l database-password-file -d 'A file with the database\'s password, to keep it out of the process list' -r -F
+complete -c headspace -n "__fish_headspace_using_subcommand hub; and __fish_seen_subcommand_from invite" -l json -d 'Print it as JSON'
+complete -c headspace -n "__fish_headspace_using_subcommand hub; and __fish_seen_subcommand_from invite" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c headspace -n "__fish_headspace_using_subcommand hub; and __fish_seen_subcommand_from revoke" -l database-url -d 'The hub\'s database, as postgres://user@host/name (default: $HEADSPACE_DATABASE_URL). Beyond this machine it must speak TLS with a certificate for its name; `?sslmode=disable` says that the network between is safe' -r
+complete -c headspace -n "__fish_headspace_using_subcommand hub; and __fish_seen_subcommand_from revoke" -l database-password-file -d 'A file with the database\'s password, to keep it out of the process list' -r -F
+complete -c headspace -n "__fish_headspace_using_subcommand hub; and __fish_seen_subcommand_from revoke" -s h -l help -d 'Print help'
+complete -c headspace -n "__fish_headspace_using_subcommand hub; and __fish_seen_subcommand_from check" -l url -d 'The hub\'s address' -r
+complete -c headspace -n "__fish_headspace_using_subcommand hub; and __fish_seen_subcommand_from check" -s h -l help -d 'Print help'
+complete -c headspace -n "__fish_headspace_using_subcommand hub; and __fish_seen_subcommand_from join" -l share -d 'How much leaves: states (who works, who waits), asks (and what is asked), full (everything)' -r -f -a "none\t''
+states\t''
+asks\t''
+full\t''"
+complete -c headspace -n "__fish_headspace_using_subcommand hub; and __fish_seen_subcommand_from join" -l ca -d 'A file with the certificates to believe, in PEM, instead of the system\'s' -r -F
+complete -c headspace -n "__fish_headspace_using_subcommand hub; and __fish_seen_subcommand_from join" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c headspace -n "__fish_headspace_using_subcommand hub; and __fish_seen_subcommand_from leave" -s h -l help -d 'Print help'
+complete -c headspace -n "__fish_headspace_using_subcommand hub; and __fish_seen_subcommand_from status" -l json -d 'Print it as JSON'
+complete -c headspace -n "__fish_headspace_using_subcommand hub; and __fish_seen_subcommand_from status" -s h -l help -d 'Print help'
+complete -c headspace -n "__fish_headspace_using_subcommand hub; and __fish_seen_subcommand_from preview" -l share -d 'As if the machine had joined with this level' -r -f -a "none\t''
+states\t''
+asks\t''
+full\t''"
+complete -c headspace -n "__fish_headspace_using_subcommand hub; and __fish_seen_subcommand_from preview" -l json -d 'Print it as JSON'
+complete -c headspace -n "__fish_headspace_using_subcommand hub; and __fish_seen_subcommand_from preview" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c headspace -n "__fish_headspace_using_subcommand hub; and __fish_seen_subcommand_from login" -l json -d 'Print it as JSON'
+complete -c headspace -n "__fish_headspace_using_subcommand hub; and __fish_seen_subcommand_from login" -s h -l help -d 'Print help'
 complete -c headspace -n "__fish_headspace_using_subcommand context; and not __fish_seen_subcommand_from show" -s h -l help -d 'Print help'
 complete -c headspace -n "__fish_headspace_using_subcommand context; and not __fish_seen_subcommand_from show" -f -a "show" -d 'Print the text that SessionStart would add; with --json also the files it comes from'
 complete -c headspace -n "__fish_headspace_using_subcommand context; and __fish_seen_subcommand_from show" -l role -d 'Role whose `auto_include` is added (default: CLAUDE_SESSION_ROLE)' -r
 complete -c headspace -n "__fish_headspace_using_subcommand context; and __fish_seen_subcommand_from show" -l project -d 'Directory of the session (default: the current one)' -r -F
 complete -c headspace -n "__fish_headspace_using_subcommand context; and __fish_seen_subcommand_from show" -l json -d 'Print as JSON'
 complete -c headspace -n "__fish_headspace_using_subcommand context; and __fish_seen_subcommand_from show" -s h -l help -d 'Print help'
+complete -c headspace -n "__fish_headspace_using_subcommand machines; and not __fish_seen_subcommand_from add list remove" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c headspace -n "__fish_headspace_using_subcommand machines; and not __fish_seen_subcommand_from add list remove" -f -a "add" -d 'Add a machine: a host for ssh, or a name and a command that prints what `headspace relay` does'
+complete -c headspace -n "__fish_headspace_using_subcommand machines; and not __fish_seen_subcommand_from add list remove" -f -a "list" -d 'List the machines, and how the line to each is'
+complete -c headspace -n "__fish_headspace_using_subcommand machines; and not __fish_seen_subcommand_from add list remove" -f -a "remove" -d 'Take a machine and its agents off the board'
+complete -c headspace -n "__fish_headspace_using_subcommand machines; and __fish_seen_subcommand_from add" -l name -d 'What to call it, if not by its host' -r
+complete -c headspace -n "__fish_headspace_using_subcommand machines; and __fish_seen_subcommand_from add" -l program -d 'Where headspace is on that machine, if ssh does not find it there' -r
+complete -c headspace -n "__fish_headspace_using_subcommand machines; and __fish_seen_subcommand_from add" -l no-alerts -d 'Its agents do not notify here'
+complete -c headspace -n "__fish_headspace_using_subcommand machines; and __fish_seen_subcommand_from add" -s h -l help -d 'Print help'
+complete -c headspace -n "__fish_headspace_using_subcommand machines; and __fish_seen_subcommand_from list" -l json -d 'Print as JSON'
+complete -c headspace -n "__fish_headspace_using_subcommand machines; and __fish_seen_subcommand_from list" -s h -l help -d 'Print help'
+complete -c headspace -n "__fish_headspace_using_subcommand machines; and __fish_seen_subcommand_from remove" -s h -l help -d 'Print help'
+complete -c headspace -n "__fish_headspace_using_subcommand relay" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c headspace -n "__fish_headspace_using_subcommand doctor" -l config-dir -d 'Another configuration directory of Claude Code to check; may be repeated' -r -F
 complete -c headspace -n "__fish_headspace_using_subcommand doctor" -l fix -d 'Fix what is safe to fix: missing hooks, file permissions'
 complete -c headspace -n "__fish_headspace_using_subcommand doctor" -l json -d 'Print as JSON'
@@ -201,11 +300,9 @@ complete -c headspace -n "__fish_headspace_using_subcommand rebuild" -s h -l hel
 complete -c headspace -n "__fish_headspace_using_subcommand prune" -l days -d 'Keep this many days instead of the configured number' -r
 complete -c headspace -n "__fish_headspace_using_subcommand prune" -l json -d 'Print the result as JSON'
 complete -c headspace -n "__fish_headspace_using_subcommand prune" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c headspace -n "__fish_headspace_using_subcommand wake" -l force -d 'Type it even if the input box is not empty'
 complete -c headspace -n "__fish_headspace_using_subcommand wake" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c headspace -n "__fish_headspace_using_subcommand notify-when" -l wake -d 'The agent to wake' -r
 complete -c headspace -n "__fish_headspace_using_subcommand notify-when" -l text -d 'The text to type there (default: which agent is done)' -r
-complete -c headspace -n "__fish_headspace_using_subcommand notify-when" -l force -d 'Type it even if the input box is not empty'
 complete -c headspace -n "__fish_headspace_using_subcommand notify-when" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c headspace -n "__fish_headspace_using_subcommand notify-test" -l json -d 'Print the result as JSON'
 complete -c headspace -n "__fish_headspace_using_subcommand notify-test" -s h -l help -d 'Print help (see more with \'--help\')'
@@ -213,3 +310,6 @@ complete -c headspace -n "__fish_headspace_using_subcommand demo" -l port -d 'Po
 complete -c headspace -n "__fish_headspace_using_subcommand demo" -l no-open -d 'Print the address without opening a browser'
 complete -c headspace -n "__fish_headspace_using_subcommand demo" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c headspace -n "__fish_headspace_using_subcommand completions" -s h -l help -d 'Print help'
+complete -c headspace -n "__fish_seen_subcommand_from jump events show explain export rename reply stop open wake notify-when" -f -a "(headspace complete agents 2>/dev/null)"
+complete -c headspace -n "__fish_seen_subcommand_from events" -l agent -f -r -a "(headspace complete agents 2>/dev/null)"
+complete -c headspace -n "__fish_seen_subcommand_from events" -l type -f -r -a "(headspace complete types 2>/dev/null)"

@@ -1,8 +1,11 @@
 //! The command line: the tree of commands, and the match that calls the function of each.
 
-use crate::commands::agents::{events, explain, jump, rename, status, wake};
+use crate::commands::agents::{events, explain, export, jump, rename, reply, show, status, wake};
+use crate::commands::machines::relay;
 use crate::commands::server::{notify_test, open, prune, rebuild, serve, service, up};
-use crate::commands::{completions, context, demo, doctor, guard, hooks, install, statusline, top};
+use crate::commands::{
+    answer, completions, context, demo, doctor, guard, hooks, hub, install, machines, statusline, top,
+};
 use anyhow::Result;
 use clap::{CommandFactory, Parser, Subcommand};
 use headspace_platform::usage::Usage;
@@ -26,8 +29,13 @@ pub enum Command {
     Next(jump::NextArgs),
     Jump(jump::JumpArgs),
     Events(events::EventsArgs),
+    Show(show::ShowArgs),
     Explain(explain::ExplainArgs),
+    Export(export::ExportArgs),
     Rename(rename::RenameArgs),
+    Reply(reply::ReplyArgs),
+    Stop(reply::StopArgs),
+    Answer(answer::AnswerArgs),
     Open(open::OpenArgs),
     Install(install::InstallArgs),
     Uninstall(install::UninstallArgs),
@@ -46,10 +54,21 @@ pub enum Command {
         /// Event name (default: `hook_event_name` in the payload)
         event: Option<String>,
     },
+    /// Hold a permission until it is answered from anywhere (Claude Code calls this)
+    ///
+    /// Reads a PermissionRequest from standard input and waits beside the terminal's own dialog. Prints a decision only for
+    /// exactly what it read; whatever goes wrong, it prints nothing and exits 0, and the dialog stays.
+    #[command(
+        after_help = "Example (settings.json, by `headspace answer on`):\n  {\"type\": \"command\", \"command\": \"/usr/bin/headspace\", \"args\": [\"wait\"], \"timeout\": 43200}"
+    )]
+    Wait,
     Statusline(statusline::StatuslineArgs),
     Hooks(hooks::HooksArgs),
     Guard(guard::GuardArgs),
+    Hub(hub::HubArgs),
     Context(context::ContextArgs),
+    Machines(machines::MachinesArgs),
+    Relay(relay::RelayArgs),
     Doctor(doctor::DoctorArgs),
     Service(service::ServiceArgs),
     Rebuild(rebuild::RebuildArgs),
@@ -59,6 +78,7 @@ pub enum Command {
     NotifyTest(notify_test::NotifyTestArgs),
     Demo(demo::DemoArgs),
     Completions(completions::CompletionsArgs),
+    Complete(completions::CompleteArgs),
 }
 
 /// For a person who called the program without a command.
@@ -108,6 +128,7 @@ fn relies_on_state(command: &Command) -> bool {
     !matches!(
         command,
         Command::Notify { .. }
+            | Command::Wait
             | Command::Statusline(_)
             | Command::Guard(_)
             | Command::Hooks(_)
@@ -131,8 +152,13 @@ fn run(command: Command) -> Result<ExitCode> {
         Command::Next(args) => jump::next(&args),
         Command::Jump(args) => jump::jump(&args),
         Command::Events(args) => events::run(&args),
+        Command::Show(args) => show::run(&args),
+        Command::Export(args) => export::run(&args),
         Command::Explain(args) => explain::run(&args),
         Command::Rename(args) => rename::run(&args),
+        Command::Reply(args) => reply::reply(&args),
+        Command::Stop(args) => reply::stop(&args),
+        Command::Answer(args) => answer::run(&args),
         Command::Open(args) => open::run(&args),
         Command::Install(args) => install::install(&args),
         Command::Uninstall(args) => install::uninstall(&args),
@@ -141,10 +167,14 @@ fn run(command: Command) -> Result<ExitCode> {
             let client = client.map(|name| format!("--client={name}"));
             Ok(headspace_notify::main(client.into_iter().chain(event).map(Into::into)))
         }
+        Command::Wait => Ok(headspace_notify::wait::main()),
         Command::Statusline(args) => statusline::run(&args),
         Command::Hooks(args) => hooks::run(&args),
         Command::Guard(args) => guard::run(&args),
+        Command::Hub(args) => hub::run(&args),
         Command::Context(args) => context::run(&args),
+        Command::Machines(args) => machines::run(&args),
+        Command::Relay(args) => relay::run(&args),
         Command::Doctor(args) => doctor::run(&args),
         Command::Service(args) => service::run(&args),
         Command::Rebuild(args) => rebuild::run(&args),
@@ -154,6 +184,7 @@ fn run(command: Command) -> Result<ExitCode> {
         Command::NotifyTest(args) => notify_test::run(&args),
         Command::Demo(args) => demo::run(&args),
         Command::Completions(args) => completions::completions(&args),
+        Command::Complete(args) => completions::complete(&args),
     }
 }
 

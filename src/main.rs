@@ -24,6 +24,7 @@ fn run() -> ExitCode {
             Some(word) if word == "--help" || word == "-h" => cli::main(),
             first => notify::main(first.into_iter().chain(args)),
         },
+        Some(command) if command == "wait" && args.len() == 0 => notify::wait::main(),
         Some(command) if command == "guard" => {
             claude_headspace::commands::guard::direct(args).unwrap_or_else(cli::main)
         }

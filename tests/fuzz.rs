@@ -4,10 +4,20 @@
 use std::fs;
 use std::path::Path;
 
+#[path = "../fuzz/targets/answer.rs"]
+mod answer;
+#[path = "../fuzz/targets/batch.rs"]
+mod batch;
 #[path = "../fuzz/targets/body.rs"]
 mod body;
+#[path = "../fuzz/targets/changes.rs"]
+mod changes;
 #[path = "../fuzz/targets/config.rs"]
 mod config;
+#[path = "../fuzz/targets/excerpt.rs"]
+mod excerpt;
+#[path = "../fuzz/targets/export.rs"]
+mod export;
 #[path = "../fuzz/targets/guard_judge.rs"]
 mod guard_judge;
 #[path = "../fuzz/targets/guard_shell.rs"]
@@ -16,8 +26,17 @@ mod guard_shell;
 mod mask;
 #[path = "../fuzz/targets/matcher.rs"]
 mod matcher;
+#[path = "../fuzz/targets/pattern.rs"]
+mod pattern;
 #[path = "../fuzz/targets/payload.rs"]
 mod payload;
+#[path = "../fuzz/targets/relay.rs"]
+mod relay;
+#[path = "../fuzz/targets/screen.rs"]
+mod screen;
+#[cfg(unix)]
+#[path = "../fuzz/targets/session_bus.rs"]
+mod session_bus;
 #[path = "../fuzz/targets/settings.rs"]
 mod settings;
 #[path = "../fuzz/targets/settings_merge.rs"]
@@ -115,6 +134,38 @@ const SETTINGS: &[&str] = &[
 ];
 
 #[test]
+fn answers_are_read_or_refused_and_only_decisions_printed() {
+    let digest = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff";
+    let served = |line: String| {
+        let head = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n";
+        format!("{head}{:x}\r\n{line}\n\r\n0\r\n\r\n", line.len() + 1)
+    };
+    let answers = r#"{"Q?": "A", "R?": ["D", "C"]}"#;
+    let seeds: Vec<String> = ["allow", "deny", "stop", "approve", "keep_planning", "answers"]
+        .iter()
+        .map(|choice| {
+            let more = if *choice == "answers" { format!(", \"answers\": {answers}") } else { String::new() };
+            let posted = format!("{{\"digest\": \"{digest}\", \"choice\": \"{choice}\"{more}}}");
+            let line = format!(
+                "{{\"id\": \"ab\", \"digest\": \"{digest}\", \"choice\": \"{choice}\", \"message\": \"no\"}}"
+            );
+            format!("{posted}\n{}", served(line))
+        })
+        .collect();
+    let seeds: Vec<&str> = seeds.iter().map(String::as_str).collect();
+    exercise("answer", answer::run, &texts(&seeds), 8000);
+}
+
+#[test]
+fn batches_are_read_or_refused() {
+    let seeds = texts(&[
+        r#"{"epoch":"00000000-0000-4000-8000-000000000000","from":1,"to":2,"sent_at":"2026-11-17T10:00:00Z","level":"full","events":[{"pos":1,"agent_id":1,"session_id":"s","name":"Stop","at":"2026-11-17T10:00:00Z","source":"hook","flags":8,"body":{"a":"\\u0000"}}],"agents":[{"id":1,"status":"idle","last_active_at":"2026-11-17T10:00:00Z","share":"full","turns":[{"id":1,"timestamp":"2026-11-17T10:00:00Z"}]}],"gap":{"from":1,"to":1},"gone":[3],"check":{"pos":0,"hash":"x"},"link":"x"}"#,
+        r#"{"epoch":"00000000-0000-4000-8000-000000000000","from":7,"to":6,"level":"states"}"#,
+    ]);
+    exercise("batch", batch::run, &seeds, 4000);
+}
+
+#[test]
 fn bodies_are_recorded_or_refused() {
     exercise("body", body::run, &bodies(), 1500);
 }
@@ -128,6 +179,42 @@ fn configurations_are_read_or_refused() {
         "\u{feff}{}",
     ]);
     exercise("config", config::run, &seeds, 20_000);
+}
+
+#[test]
+fn excerpts_are_short_lines() {
+    let seeds = texts(&[
+        "login cookie\nFix the **flaky** login: the\u{1b}[31mcookie\u{202e} is set twice, ```\nand the İstanbul LOGIN too",
+        "x\nx x x x x x x x x x x x x x x x x x x x x x x x x x x x x x x x x x x x x x x x x x x x x x x x x x x x x",
+        "ß ǅ\nstraße ß ǅ ǆ ﬁ",
+    ]);
+    exercise("excerpt", excerpt::run, &seeds, 20_000);
+}
+
+#[test]
+fn sessions_are_exported() {
+    let seeds = texts(&[
+        "# Head\n\n- `code` and ``more` ``\n\n```\nfence",
+        "\u{1b}]0;title\u{7}\r\n\u{2028}a\u{85}b",
+        r#"{"tool_name": "Bash", "tool_use_id": "t", "tool_input": {"command": "echo `date`\n```"}, "duration_ms": 18446744073709551615}"#,
+        r#"{"tool_name": ["x"], "tool_use_id": 7, "tool_input": null, "duration_ms": -1}"#,
+    ]);
+    exercise("export", export::run, &seeds, 8000);
+}
+
+#[test]
+#[cfg(unix)]
+fn what_the_bus_sends_is_read_or_refused() {
+    use headspace_platform::session_bus::message::{Body, Hint, Method};
+    let method = Method { destination: "a.b", path: "/a", interface: "a.b", member: "ActionInvoked" };
+    let bodies = [
+        Body::default(),
+        Body::default().u32(41).text("default"),
+        Body::default().text("a").texts(&["b", "c"]).hints(&[("urgency", Hint::Byte(2))]).i32(-1),
+    ];
+    let mut seeds: Vec<Vec<u8>> = bodies.iter().map(|body| method.call(3, body)).collect();
+    seeds.push(seeds.concat());
+    exercise("session_bus", session_bus::run, &seeds, 40_000);
 }
 
 #[test]
@@ -161,6 +248,15 @@ fn masking_twice_changes_nothing() {
 }
 
 #[test]
+fn changes_are_worked_out_from_whatever_a_call_says() {
+    let mut seeds = files("tests/fixtures/payloads");
+    seeds.extend(texts(&[
+        "*** Update File: a\n@@ x\n-a\n+b\n*** Add File: b\n+c\n*** Delete File: c\n*** End Patch",
+    ]));
+    exercise("changes", changes::run, &seeds, 2000);
+}
+
+#[test]
 fn matchers_match_or_do_not() {
     let seeds = texts(&[
         "0Bash\nBash",
@@ -174,8 +270,50 @@ fn matchers_match_or_do_not() {
 }
 
 #[test]
+fn patterns_are_searched_for_or_refused() {
+    let seeds = texts(&[
+        "^(?!Read$).*\nReads",
+        "(?<=(a|b)+?)\\1{2,}\naabb",
+        "(?:(?<n>a)|(?<n>[^b-d\\W]))\\k<n>\nabb",
+        "(?i-s:\\x41\\u0042\\cC\\07)*$\nAb",
+        "(a*)*b\naaaaaaaa",
+    ]);
+    exercise("pattern", pattern::run, &seeds, 4000);
+}
+
+#[test]
 fn the_end_of_a_payload_is_where_json_ends() {
     exercise("payload", payload::run, &bodies(), 4000);
+}
+
+#[test]
+fn screens_are_read() {
+    let screens = files("crates/clients/tests/screens");
+    let seeds: Vec<Vec<u8>> = screens
+        .into_iter()
+        .filter_map(|file| {
+            let text = String::from_utf8(file).ok()?;
+            let (head, rest) = text.split_once('\n')?;
+            let cursor: Vec<u8> = head.split(' ').skip(1).filter_map(|number| number.parse().ok()).collect();
+            Some([&cursor, rest.as_bytes()].concat())
+        })
+        .collect();
+    exercise("screen", screen::run, &seeds, 4000);
+}
+
+#[test]
+fn a_relay_stays_within_its_bounds() {
+    let agent = r#"{"agent":{"id":1,"session_id":"s","sessions":[],"name":"n","state":"idle","status":"idle","group":"idle","unseen":false,"stale":false,"headless":false,"started_at":"2026-11-17T10:00:00Z","last_active_at":"2026-11-17T10:00:00Z","background":[],"interactions":[],"subagents":[],"turn_count":0,"source":"hook","source_at":"2026-11-17T10:00:00Z","confidence":"high"}}"#;
+    let begin = r#"{"relay":{"protocol":1,"version":"1","host":"h","at":"2026-11-17T10:00:00Z"}}"#;
+    let seeds = texts(&[
+        &format!("{begin}\n{agent}\n{{\"board\":{{\"agents\":1}}}}\n{agent}\n{{\"gone\":1}}\n"),
+        &format!(
+            "{begin}\n{{\"board\":{{\"agents\":0}}}}\n{agent}\n{{\"beat\":{{\"at\":\"2026-11-17T10:00:00Z\"}}}}"
+        ),
+        r#"{"ask":1,"agent":3,"about":"events","before":2,"limit":9,"names":"Stop,PreToolUse"}"#,
+        r#"{"answer":{"ask":1,"body":{"turns":[]}}}"#,
+    ]);
+    exercise("relay", relay::run, &seeds, 4000);
 }
 
 #[test]
@@ -190,5 +328,9 @@ fn settings_are_restored_after_a_merge() {
 
 #[test]
 fn transcripts_are_read_line_by_line_once() {
-    exercise("transcript", transcript::run, &files("tests/fixtures/transcripts"), 400);
+    let mut seeds = files("tests/fixtures/transcripts");
+    for client in ["codex", "copilot", "gemini", "qwen"] {
+        seeds.extend(files(&format!("tests/fixtures/clients/{client}/transcripts")));
+    }
+    exercise("transcript", transcript::run, &seeds, 400);
 }

@@ -3,14 +3,18 @@
 
     python3 tests/network.py PATH/TO/headspace
 
-Who comes over the network needs the token, whoever they say they are; the server's own user on loopback does not. The last
-line is `N passed, N failed, N skipped`, as tests/run counts it.
+Who comes over the network needs the token, whoever they say they are; the server's own user on loopback does not. A phone gets
+in with a link of `headspace open --phone`. The last line is `N passed, N failed, N skipped`, as tests/run counts it.
 """
 
 import json
 import os
+import pty
+import re
+import select
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -31,6 +35,20 @@ except urllib.error.HTTPError as error:
     print(error.code)
 except OSError as error:
     print("none:", error)
+"""
+
+# The same, without following where it leads: prints status, headers and the beginning of the body as JSON.
+LOOK = """
+import http.client, json, sys
+host, port, path, headers = sys.argv[1:5]
+line = http.client.HTTPConnection(host, int(port), timeout=5)
+try:
+    line.request("GET", path, headers=json.loads(headers))
+    answer = line.getresponse()
+    print(json.dumps({"status": answer.status, "headers": {k.lower(): v for k, v in answer.getheaders()},
+                      "body": answer.read().decode("utf-8", "replace")[:4000]}))
+except OSError as error:
+    print(json.dumps({"status": 0, "headers": {}, "body": str(error)}))
 """
 
 
@@ -79,6 +97,79 @@ def ask(there, method, url, headers, body=""):
     prefix = ("ip", "netns", "exec", NAME) if there else ()
     argv = prefix + (sys.executable, "-c", ASK, method, url, json.dumps(headers), body)
     return subprocess.run(argv, capture_output=True, text=True).stdout.strip()
+
+
+def look(port, path, headers=None):
+    """From the other side, as a phone does."""
+    headers = {"Accept": "text/html,*/*", **(headers or {})}
+    argv = ("ip", "netns", "exec", NAME, sys.executable, "-c", LOOK, HERE, str(port), path, json.dumps(headers))
+    return json.loads(subprocess.run(argv, capture_output=True, text=True).stdout)
+
+
+def on_terminal(argv, env, answer):
+    """What a command shows on a terminal where `answer` is typed once it asks."""
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.execve(argv[0], argv, env)
+    shown, asked, end = "", False, time.monotonic() + 60
+    while time.monotonic() < end:
+        if not select.select([terminal], [], [], 1)[0]:
+            continue
+        try:
+            data = os.read(terminal, 4096)
+        except OSError:
+            break
+        if not data:
+            break
+        shown += data.decode("utf-8", "replace")
+        if "[y/N]" in shown and not asked:
+            asked = True
+            os.write(terminal, answer.encode() + b"\n")
+    os.close(terminal)
+    os.waitpid(pid, 0)
+    return shown
+
+
+def phone(binary, home, check):
+    """The way of a phone in the same network: asked for, in with a link, once, and out again."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    config = os.path.join(home, ".config/headspace/config.jsonc")
+    os.makedirs(os.path.dirname(config))
+    with open(config, "w") as file:
+        file.write('{"port": %d}\n' % port)
+    env = {"HOME": home, "PATH": "/usr/bin:/bin", "TERM": "xterm-256color", "LANG": "C.UTF-8"}
+    subprocess.run([binary, "up"], env=env, check=True, capture_output=True)
+    try:
+        check("before: only loopback", str(look(port, "/")["status"]), "0")
+        command = [binary, "open", "--phone", "--address", HERE]
+        refused = on_terminal(command, env, "n")
+        check("it asks", str("[y/N]" in refused and "Nothing was changed." in refused), "True")
+        check("a no changes nothing", str(look(port, "/")["status"]), "0")
+        shown = on_terminal(command, env, "y")
+        link = re.search(r"http://%s:%d(/login\?code=\w+)" % (re.escape(HERE), port), shown)
+        check("a link for the phone", str(bool(link)), "True")
+        if not link:
+            return print(shown)
+        stranger = look(port, "/")
+        check("without a link", str(stranger["status"]), "403")
+        check("a page for people", str(stranger["headers"].get("content-type", "").startswith("text/html")), "True")
+        check("that says what to do", str("headspace open --phone" in stranger["body"]), "True")
+        check("another name", str(look(port, link[1], {"Host": "evil.example"})["status"]), "403")
+        login = look(port, link[1])
+        check("the link leads to the board", "%s %s" % (login["status"], login["headers"].get("location")), "303 /")
+        cookie = {"Cookie": login["headers"].get("set-cookie", "").split(";")[0]}
+        check("the board", str(look(port, "/", cookie)["status"]), "200")
+        check("its agents", str(look(port, "/api/agents", cookie)["status"]), "200")
+        check("the link works once", str(look(port, link[1])["status"]), "403")
+        off = on_terminal([binary, "open", "--phone", "--off"], env, "y")
+        check("off asks, too", str("[y/N]" in off), "True")
+        check("afterwards: only loopback", str(look(port, "/", cookie)["status"]), "0")
+        with open(config) as file:
+            check("the configuration says what it said", str(json.load(file) == {"port": port}), "True")
+    finally:
+        subprocess.run([binary, "down"], env=env, capture_output=True)
 
 
 def main():
@@ -145,6 +236,10 @@ def main():
         loopback = Server(binary, "127.0.0.1", home)
         check("loopback only", ask(True, "GET", "http://%s:%d/health" % (HERE, loopback.port), right).split(":")[0], "none")
         loopback.stop()
+
+        own = os.path.join(root, "phone")
+        os.mkdir(own)
+        phone(binary, own, check)
     finally:
         ip("link", "del", NAME + "a")
         ip("netns", "del", NAME)

@@ -1,17 +1,21 @@
 // The page's table of contents: routes, the stream, ticking ages, the keyboard.
 
 import * as agentsOf from './lib/agents.js';
+import { refreshAnswering } from './lib/answer.js';
 import { get, now } from './lib/api.js';
+import { answerByKey } from './views/ask.js';
 import * as detail from './views/detail.js';
+import { lockNow, startLock } from './views/dialogs.js';
 import { attr, byId, show, text } from './lib/dom.js';
 import * as empty from './views/empty.js';
 import { age, duration } from './lib/format.js';
 import * as history from './views/history.js';
 import * as list from './views/list.js';
 import * as log from './views/log.js';
-import { healthWords, tickAll } from './lib/parts.js';
+import { drawLimits, healthWords, tickAll } from './lib/parts.js';
 import * as signal from './lib/signal.js';
 import { watchStream } from './lib/stream.js';
+import { startTheme } from './lib/theme.js';
 
 const { agents } = agentsOf;
 const WIDE = matchMedia('(min-width: 1000px)');
@@ -31,7 +35,10 @@ const hearing = {
     if (type === 'agent_updated') {
       told?.add(data.id);
       agentsOf.put(data);
-    } else if (type === 'hook_status') patchHooks(data);
+      if (data.interactions.length) soonAnswering();
+    } else if (type === 'agent_removed') agentsOf.remove(data.id);
+    else if (type === 'hook_status') patchHooks(data);
+    else if (type === 'answer') refreshAnswering();
     log.nudge();
   },
   opened() {
@@ -44,6 +51,16 @@ const hearing = {
     patchLine(retryIn);
   },
 };
+
+/** Who asks may be answered from here: is this browser still unlocked? A burst of changes asks once. */
+let answeringDue = 0;
+
+function soonAnswering() {
+  answeringDue ||= setTimeout(() => {
+    answeringDue = 0;
+    refreshAnswering();
+  }, 300);
+}
 
 async function loadAgents() {
   const mine = (told = new Set());
@@ -59,6 +76,7 @@ async function loadAgents() {
   if (first) patchLine();
   agentsOf.replaceAll(all, mine);
   patchHooks(status);
+  refreshAnswering();
   if (first) firstLook();
 }
 
@@ -96,6 +114,7 @@ function patchHealth() {
   const cost = log.costOf(hookStatus);
   if (cost) parts.push(`${duration(cost.p50)} p50`);
   text(byId('hooks'), parts.join(' · '));
+  drawLimits(byId('limits'), hookStatus.limits ?? []);
 }
 
 function patchLine(retryIn) {
@@ -116,13 +135,16 @@ function patchEmpty() {
   show(document.querySelector('#agents .bar'), !none);
 }
 
-// ---- routes: #/agents, #/agents/ID, #/logging, #/history
+// ---- routes: #/agents, #/agents/ID, #/agents/ID/turn/ID, #/logging, #/history, #/history?q=…
 
 const ENTER = { agents: list.render, logging: log.enter, history: history.enter };
 const VIEWS = Object.keys(ENTER);
 
 function route() {
-  const [, wanted, id] = location.hash.split('/');
+  const [path] = location.hash.split('?');
+  const [, wanted] = path.split('/');
+  // An agent of this machine has a number, one of another machine that machine's name before it.
+  const [, id, turn] = /^#\/agents\/((?:[\w.@-]+\/)?\d+)(?:\/turn\/(\d+))?$/.exec(decodeURI(path)) ?? [];
   const next = VIEWS.includes(wanted) ? wanted : 'agents';
   if (next !== view) {
     if (view === 'logging') log.leave();
@@ -133,10 +155,10 @@ function route() {
     patchEmpty();
   }
   if (view !== 'agents') return;
-  if (/^\d+$/.test(id ?? '')) {
-    detail.open(Number(id), closeDetail);
-    detail.looked(Number(id));
-    list.select(Number(id));
+  if (id) {
+    detail.open(agentsOf.idOf(id), closeDetail, turn ? Number(turn) : null);
+    detail.looked(agentsOf.idOf(id));
+    list.select(agentsOf.idOf(id));
     list.rowOf(id)?.scrollIntoView({ block: 'nearest' });
     if (!WIDE.matches) byId('detail').focus();
   } else if (detail.openId() !== null && wanted) {
@@ -163,12 +185,13 @@ function closeDetail() {
 function step(by) {
   const rows = list.order;
   if (!rows.length) return;
-  const here = Number(document.activeElement?.closest?.('.agent')?.dataset.id) || detail.openId();
+  const row = document.activeElement?.closest?.('.agent');
+  const here = row ? agentsOf.idOf(row.dataset.id) : detail.openId();
   const at = rows.indexOf(here);
   const next = rows[at < 0 ? (by > 0 ? 0 : rows.length - 1) : Math.max(0, Math.min(rows.length - 1, at + by))];
-  const row = list.rowOf(next);
-  row.focus({ preventScroll: true });
-  row.scrollIntoView({ block: 'nearest' });
+  const goal = list.rowOf(next);
+  goal.focus({ preventScroll: true });
+  goal.scrollIntoView({ block: 'nearest' });
   // Beside an open agent, stepping through the list opens each; otherwise Enter does.
   if (detail.openId() !== null && WIDE.matches) openAgent(next);
 }
@@ -189,6 +212,9 @@ const KEYS = {
     list.rowOf(next.id)?.focus({ preventScroll: true });
   },
   g: () => detail.jump(),
+  a: () => answerByKey(detail.cards(), 'allow') || signal.announce('Nothing to allow here'),
+  d: () => answerByKey(detail.cards(), 'deny') || signal.announce('Nothing to deny here'),
+  L: () => lockNow(),
   '/'() {
     if (view !== 'agents') {
       location.hash = '#/agents';
@@ -207,10 +233,10 @@ const KEYS = {
   },
 };
 /** Keys that work only in the list. */
-const LIST_KEYS = new Set(['j', 'k', 'n', 'g']);
+const LIST_KEYS = new Set(['j', 'k', 'n', 'g', 'a', 'd']);
 
 document.addEventListener('keydown', (event) => {
-  if (event.ctrlKey || event.metaKey || event.altKey || byId('help').open) return;
+  if (event.ctrlKey || event.metaKey || event.altKey || event.repeat && 'ad'.includes(event.key) || document.querySelector('dialog[open]')) return;
   const field = event.target.closest?.('input, textarea, select');
   if (field) {
     if (event.key === 'Escape') {
@@ -241,9 +267,13 @@ log.start();
 history.start();
 signal.start(openAgent);
 signal.update(true);
+startTheme(byId('theme'));
+startLock(detail.relock);
 byId('help-open').addEventListener('click', KEYS['?']);
 byId('retry').addEventListener('click', () => stream.retryNow());
 addEventListener('hashchange', route);
+// Where it is allowed (https, localhost) it answers for a server that is away.
+navigator.serviceWorker?.register('/service-worker.js').catch(() => {});
 route();
 // A page that nobody sees needs the stream only to notify.
 stream = watchStream(hearing, signal.notifies);

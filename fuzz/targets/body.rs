@@ -6,11 +6,13 @@ use headspace_core::engine::World;
 use headspace_core::event_names::{EVENTS, slug_of};
 use headspace_core::mask;
 use headspace_core::model::{Event, Facts};
+use headspace_platform::net::hook_request::{self, Recognized};
 use headspace_server::ingest::receive;
 use serde_json::Value;
 
 /// Bodies, each in a line of its own behind a letter that picks its event.
 pub fn run(data: &[u8]) {
+    recognize(data);
     let mut events = Vec::new();
     for (number, line) in data.split(|byte| *byte == b'\n').enumerate() {
         let Some((pick, body)) = line.split_first() else { continue };
@@ -33,6 +35,17 @@ pub fn run(data: &[u8]) {
         (outcomes, format!("{:?}", world.agents().collect::<Vec<_>>()))
     });
     assert_eq!(first, second);
+}
+
+/// What is taken for a hook's request is one to the byte, and no part of it is taken for anything else.
+fn recognize(data: &[u8]) {
+    let Recognized::Whole { slug, body } = hook_request::recognize(data) else { return };
+    let (start, middle, end) = (hook_request::START, hook_request::MIDDLE, hook_request::END);
+    let head = format!("{start}{slug}{middle}{}{end}", body.len());
+    assert_eq!([head.as_bytes(), body].concat(), data);
+    for cut in 0..data.len() {
+        assert_eq!(hook_request::recognize(&data[..cut]), Recognized::Part);
+    }
 }
 
 /// As the server would find them, without a disk.

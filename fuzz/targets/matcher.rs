@@ -7,7 +7,7 @@ use headspace_hooks::matching::matcher;
 use headspace_hooks::tools;
 use std::path::Path;
 
-/// A backtracking regular expression can take forever; a short one cannot.
+/// A long regular expression may take all the steps that it has; the target `pattern` is for those.
 const SHORT: usize = 24;
 
 /// A number, a pattern, a line end, a value.

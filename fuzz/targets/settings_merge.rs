@@ -13,6 +13,7 @@ pub fn run(data: &[u8]) {
     let plan = Plan {
         program: Some(PROGRAM.to_owned()),
         notify: Desired::Put(Notify { events, entry: Entry::new(Call::exec(PROGRAM, Role::Notify)) }),
+        wait: Desired::Leave,
         guard: Desired::Put(Entry::new(Call::exec(PROGRAM, Role::Guard))),
         status_line: Desired::Put(PROGRAM.to_owned()),
     };

@@ -3,11 +3,24 @@
 use headspace_core::transcript::classify;
 use headspace_platform::tail::Tail;
 use std::io::Write;
+use std::path::Path;
+
+/// How the transcripts of the other clients are called.
+const OTHER_CLIENTS: [&str; 5] = [
+    "/h/.codex/sessions/rollout-1.jsonl",
+    "/h/.copilot/session-state/x/events.jsonl",
+    "/h/.qwen/projects/-h/chats/x.jsonl",
+    "/h/.gemini/tmp/p/chats/session-1-x.jsonl",
+    "/h/.local/share/opencode/opencode.db",
+];
 
 pub fn run(data: &[u8]) {
     let whole: Vec<&[u8]> = data.split(|byte| *byte == b'\n').collect();
     for line in &whole {
         let _ = classify(line);
+        for path in OTHER_CLIENTS {
+            let _ = headspace_clients::reader(Path::new(path))(line);
+        }
     }
     // The same bytes, appended in two parts and read after each: the same whole lines, each once.
     let path = std::env::temp_dir().join(format!("headspace-fuzz-{}.jsonl", std::process::id()));

@@ -1,13 +1,17 @@
 //! The commands: each file has the arguments of one, its help text, and the function that runs it.
 
 pub mod agents;
+pub mod answer;
 pub mod completions;
+mod config_edit;
 pub mod context;
 pub mod demo;
 pub mod doctor;
 pub mod guard;
 pub mod hooks;
+pub mod hub;
 pub mod install;
+pub mod machines;
 pub mod server;
 pub mod statusline;
 pub mod top;

@@ -3,13 +3,15 @@
 
 use crate::view::client::{Client, stored_agents};
 use anyhow::{Context, Result, bail};
-use headspace_core::model::AgentView;
+use headspace_core::changes::Changes;
+use headspace_core::model::{AgentId, AgentView};
 use headspace_core::wire::{
     EventNames, EventsPage, StoredTransition, StoredTurn, TransitionsPage, TurnsPage,
 };
 use headspace_platform::config;
 use headspace_platform::config::Config;
 use headspace_store as store;
+use headspace_store::file_changes;
 use headspace_store::queries;
 use headspace_store::queries::{EventQuery, Found, Page};
 use rusqlite::Connection;
@@ -17,7 +19,7 @@ use std::io::IsTerminal;
 
 /// Where the past is read.
 pub enum Archive {
-    Server(Client),
+    Server(Box<Client>),
     Store(Box<StoreReader>),
 }
 
@@ -33,7 +35,7 @@ impl Archive {
         let client = Client::new(config)?;
         let path = config::database();
         match client.hook_status() {
-            Ok(_) => Ok(Archive::Server(client)),
+            Ok(_) => Ok(Archive::Server(Box::new(client))),
             Err(error) if !path.exists() => Err(error.context(format!(
                 "could not reach the server: `headspace up` starts it; there is no history in {} either",
                 path.display()
@@ -60,13 +62,16 @@ impl Archive {
         }
     }
 
-    /// One page of the events that match, oldest first.
-    pub fn events(&self, query: &EventQuery) -> Result<EventsPage> {
+    /// One page of the events that match, of one agent or of all, oldest first.
+    pub fn events(&self, agent: Option<AgentId>, query: &EventQuery) -> Result<EventsPage> {
         match self {
-            Archive::Server(client) => client.get(&events_path(query)),
+            Archive::Server(client) => client.get(&events_path(agent, query)),
             Archive::Store(reader) => {
-                let mut found = queries::events(&reader.db, query)?;
+                let query = EventQuery { agent: agent.map(own_number).transpose()?, ..query.clone() };
                 let agents = queries::agents(&reader.db)?;
+                let clients = agents.iter().map(|agent| (agent.id, agent.place.client_name.as_deref()));
+                let query = query.of_client(clients);
+                let mut found = queries::events(&reader.db, &query)?;
                 found
                     .name_clients(|id| agents.iter().find(|agent| agent.id == id)?.place.client_name.clone());
                 let Found { events, looked_to, next } = found;
@@ -76,12 +81,17 @@ impl Archive {
     }
 
     /// The newest events that match, oldest first, at most `count`. One request searches one part of the store.
-    pub fn newest_events(&self, query: &EventQuery, count: usize) -> Result<EventsPage> {
+    pub fn newest_events(
+        &self,
+        agent: Option<AgentId>,
+        query: &EventQuery,
+        count: usize,
+    ) -> Result<EventsPage> {
         let mut found = EventsPage::default();
         let mut query = query.clone();
         loop {
             query.limit = (count - found.events.len()).min(EVENTS_PER_REQUEST);
-            let mut page = self.events(&query)?;
+            let mut page = self.events(agent, &query)?;
             page.events.append(&mut found.events);
             found = page;
             match found.next {
@@ -100,23 +110,33 @@ impl Archive {
     }
 
     /// The last steps of an agent's state, oldest first.
-    pub fn transitions(&self, agent: i64, limit: usize) -> Result<Vec<StoredTransition>> {
+    pub fn transitions(&self, agent: AgentId, limit: usize) -> Result<Vec<StoredTransition>> {
         match self {
             Archive::Server(client) => {
                 let path = format!("/api/agents/{agent}/transitions?limit={limit}");
                 Ok(client.get::<TransitionsPage>(&path)?.transitions)
             }
-            Archive::Store(reader) => Ok(queries::transitions(&reader.db, newest_rows(agent, limit))?.rows),
+            Archive::Store(reader) => Ok(queries::transitions(&reader.db, newest_rows(agent, limit)?)?.rows),
         }
     }
 
     /// What was said last, oldest first.
-    pub fn turns(&self, agent: i64, limit: usize) -> Result<Vec<StoredTurn>> {
+    pub fn turns(&self, agent: AgentId, limit: usize) -> Result<Vec<StoredTurn>> {
         match self {
             Archive::Server(client) => {
                 Ok(client.get::<TurnsPage>(&format!("/api/agents/{agent}/turns?limit={limit}"))?.turns)
             }
-            Archive::Store(reader) => Ok(queries::turns(&reader.db, newest_rows(agent, limit))?.rows),
+            Archive::Store(reader) => Ok(queries::turns(&reader.db, newest_rows(agent, limit)?)?.rows),
+        }
+    }
+
+    /// The files an agent edited.
+    pub fn changes(&self, agent: &AgentView) -> Result<Changes> {
+        match self {
+            Archive::Server(client) => client.get(&format!("/api/agents/{}/changes", agent.id)),
+            Archive::Store(reader) => {
+                file_changes::of_agent(&reader.db, own_number(agent.id)?, agent.project_path.as_deref())
+            }
         }
     }
 
@@ -132,18 +152,28 @@ impl Archive {
 /// As many events as the server gives at once.
 const EVENTS_PER_REQUEST: usize = 1000;
 
-fn newest_rows(agent: i64, limit: usize) -> Page {
-    Page { agent, before: None, after: None, limit }
+fn newest_rows(agent: AgentId, limit: usize) -> Result<Page> {
+    Ok(Page { agent: own_number(agent)?, before: None, through: None, after: None, limit })
 }
 
-fn events_path(query: &EventQuery) -> String {
-    let numbers = [("after", query.after), ("before", query.before), ("agent", query.agent)];
+/// The store has this machine's agents only.
+fn own_number(agent: AgentId) -> Result<i64> {
+    agent.own().with_context(|| format!("could not read about {agent}: the history is on its machine"))
+}
+
+fn events_path(agent: Option<AgentId>, query: &EventQuery) -> String {
+    let numbers = [("after", query.after), ("before", query.before)];
     let names = (!query.names.is_empty()).then(|| query.names.join(","));
-    let mut path = format!("/api/events?limit={}", query.limit);
+    let mut path = match agent {
+        Some(agent) => format!("/api/agents/{agent}/events?limit={}", query.limit),
+        None => format!("/api/events?limit={}", query.limit),
+    };
     for (name, number) in numbers {
         path += &number.map_or(String::new(), |number| format!("&{name}={number}"));
     }
-    for (name, text) in [("type", names.as_ref()), ("q", query.text.as_ref())] {
+    for (name, text) in
+        [("type", names.as_ref()), ("q", query.text.as_ref()), ("client", query.client.as_ref())]
+    {
         path += &text.map_or(String::new(), |text| format!("&{name}={}", percent_encoded(text)));
     }
     path
@@ -176,13 +206,15 @@ mod tests {
     fn a_query_is_asked_of_the_server_with_all_its_conditions() {
         let query = EventQuery {
             before: Some(9),
-            agent: Some(3),
             names: vec!["Stop".into(), "A b".into()],
             text: Some("cargo & test".into()),
             limit: 50,
             ..EventQuery::default()
         };
-        let path = "/api/events?limit=50&before=9&agent=3&type=Stop%2CA%20b&q=cargo%20%26%20test";
-        assert_eq!(events_path(&query), path);
+        let rest = "?limit=50&before=9&type=Stop%2CA%20b&q=cargo%20%26%20test";
+        assert_eq!(events_path(None, &query), format!("/api/events{rest}"));
+        assert_eq!(events_path(Some(3.into()), &query), format!("/api/agents/3/events{rest}"));
+        let far = "devbox/3".parse().ok();
+        assert_eq!(events_path(far, &query), format!("/api/agents/devbox/3/events{rest}"));
     }
 }

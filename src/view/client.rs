@@ -1,16 +1,19 @@
 //! How the command line asks the server, and what it reads from the store when no server runs.
 
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use headspace_core::model;
-use headspace_core::model::{AgentView, Row};
+use headspace_core::model::{AgentView, Row, Surface};
+use headspace_core::numbers;
 use headspace_core::stamp::Stamp;
-use headspace_core::wire::{AgentsPage, BoardPage, HookStatus};
+use headspace_core::wire::{AgentsPage, BoardPage, HookStatus, SpentStats};
+use headspace_fleet::link::file::{self, Membership};
+use headspace_fleet::link::http::{HubClient, HubUrl};
 use headspace_platform::clock::WallClock;
 use headspace_platform::config;
 use headspace_platform::config::Config;
 use headspace_platform::net::address::Url;
 use headspace_platform::net::http_client;
-use headspace_store::replay;
+use headspace_store::{replay, stats};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::time::Duration;
@@ -23,8 +26,15 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(10);
 /// A server to talk to.
 pub struct Client {
     pub url: String,
-    agent: ureq::Agent,
-    token: Option<String>,
+    way: Way,
+}
+
+/// How it is reached.
+enum Way {
+    /// The user's own server.
+    Own { agent: ureq::Agent, token: Option<String> },
+    /// The hub this machine has joined.
+    Hub { membership: Box<Membership> },
 }
 
 /// Everything a view needs, from the server or, without one, from the store.
@@ -46,8 +56,12 @@ pub struct Origin {
     /// `None`: the server does not run, and this is what was stored last.
     pub receiver: Option<HookStatus>,
     pub url: String,
+    /// It is the team's hub, not this machine's server.
+    pub hub: bool,
     /// Without a server: when an agent was last active.
     pub last_active: Option<Stamp>,
+    /// If it was asked for and is known.
+    pub spent_today: Option<SpentStats>,
 }
 
 impl Client {
@@ -64,34 +78,85 @@ impl Client {
         let url = format!("http://{}{}", address.authority, address.prefix);
         let agent = http_client::server_agent(&url, CONNECT_WITHIN, ANSWER_WITHIN);
         let token = config.token_for(&url).map(str::to_owned).or_else(config::token);
-        Ok(Client { url, agent, token })
+        Ok(Client { url, way: Way::Own { agent, token } })
+    }
+
+    /// The hub this machine has joined, as if it were a server.
+    pub fn hub() -> Result<Client> {
+        let membership =
+            file::read()?.context("this machine has joined no hub: `headspace hub join LINK`")?;
+        Ok(Client { url: membership.url.clone(), way: Way::Hub { membership: Box::new(membership) } })
+    }
+
+    /// The user's own server, or the hub.
+    pub fn of(config: &Config, hub: bool) -> Result<Client> {
+        if hub { Client::hub() } else { Client::new(config) }
     }
 
     pub fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T> {
-        let request = self.signed(self.agent.get(format!("{}{path}", self.url)));
-        self.answer(request.call()?)
+        match &self.way {
+            Way::Hub { membership } => self.hub_answer(&hub_client(membership)?.request("GET", path, None)?),
+            Way::Own { agent, token } => {
+                self.answer(signed(agent.get(format!("{}{path}", self.url)), token).call()?)
+            }
+        }
     }
 
     pub fn post<T: DeserializeOwned>(&self, path: &str, body: &Value) -> Result<T> {
-        let request = self.signed(self.agent.post(format!("{}{path}", self.url)));
-        self.answer(request.content_type("application/json").send(serde_json::to_vec(body)?)?)
+        let body = serde_json::to_vec(body)?;
+        match &self.way {
+            Way::Hub { membership } => {
+                self.hub_answer(&hub_client(membership)?.request("POST", path, Some(&body))?)
+            }
+            Way::Own { agent, token } => {
+                let request = signed(agent.post(format!("{}{path}", self.url)), token);
+                self.answer(request.content_type("application/json").send(body)?)
+            }
+        }
     }
 
-    fn signed<Body>(&self, request: ureq::RequestBuilder<Body>) -> ureq::RequestBuilder<Body> {
-        match &self.token {
-            Some(token) => request.header("Authorization", format!("Bearer {token}")),
-            None => request,
+    /// A request that needs an answer key. The server wants to know where it comes from, as from a page.
+    pub fn post_with_key(&self, path: &str, body: &Value, key: &str) -> Result<Value> {
+        let Way::Own { agent, token } = &self.way else { bail!("a hub takes no answers") };
+        let authority = Url::parse(&self.url).map(|url| url.authority.to_owned()).unwrap_or_default();
+        let request = signed(agent.post(format!("{}{path}", self.url)), token)
+            .header("Origin", format!("http://{authority}"))
+            .header("Cookie", format!("headspace_answer={key}"));
+        let mut response = request.content_type("application/json").send(serde_json::to_vec(body)?)?;
+        if response.status().as_u16() == 204 {
+            let _ = response.body_mut().read_to_vec();
+            return Ok(Value::Null);
         }
+        self.answer(response)
+    }
+
+    /// What the server says to somebody with this answer key.
+    pub fn get_with_key<T: DeserializeOwned>(&self, path: &str, key: &str) -> Result<T> {
+        let Way::Own { agent, token } = &self.way else { bail!("a hub takes no answers") };
+        let request = signed(agent.get(format!("{}{path}", self.url)), token);
+        self.answer(request.header("Cookie", format!("headspace_answer={key}")).call()?)
     }
 
     /// The event stream, to be read line by line until it ends.
-    pub fn stream(&self, path: &str) -> Result<impl std::io::Read + use<>> {
-        let request = self.signed(self.agent.get(format!("{}{path}", self.url)));
-        let response = request.config().timeout_global(None).build().call()?;
-        if !response.status().is_success() {
-            bail!("the server answered {}", response.status());
+    pub fn stream(&self, path: &str) -> Result<Box<dyn std::io::Read + Send>> {
+        match &self.way {
+            Way::Hub { membership } => Ok(Box::new(hub_client(membership)?.stream(path)?)),
+            Way::Own { agent, token } => {
+                let request = signed(agent.get(format!("{}{path}", self.url)), token);
+                let response = request.config().timeout_global(None).build().call()?;
+                if !response.status().is_success() {
+                    bail!("the server answered {}", response.status());
+                }
+                Ok(Box::new(response.into_body().into_reader()))
+            }
         }
-        Ok(response.into_body().into_reader())
+    }
+
+    fn hub_answer<T: DeserializeOwned>(&self, answer: &headspace_fleet::link::http::Answer) -> Result<T> {
+        if answer.status != 200 {
+            bail!("{}", answer.message());
+        }
+        serde_json::from_slice(&answer.body).map_err(|_| anyhow!("{} is not a hub of this version", self.url))
     }
 
     fn answer<T: DeserializeOwned>(&self, mut response: ureq::http::Response<ureq::Body>) -> Result<T> {
@@ -102,17 +167,90 @@ impl Client {
             return serde_json::from_slice(&text).map_err(foreign);
         }
         let value: Value = serde_json::from_slice(&text).map_err(foreign)?;
+        if let Some(first) = who_was_first(&value, Stamp::now()) {
+            bail!("{first}");
+        }
         bail!("{}", value["message"].as_str().unwrap_or("the server refused"));
     }
 
     pub fn agents(&self, all: bool) -> Result<Vec<AgentView>> {
-        let answer: AgentsPage = self.get(if all { "/api/agents?all=1" } else { "/api/agents" })?;
-        Ok(answer.agents)
+        let path = if all { "/api/agents?all=1" } else { "/api/agents" };
+        if let Way::Hub { .. } = self.way {
+            let documents = self.get::<Value>(path)?["agents"].take();
+            let documents = documents.as_array().into_iter().flatten();
+            return Ok(documents.filter_map(|document| team_agent(document.clone())).collect());
+        }
+        Ok(self.get::<AgentsPage>(path)?.agents)
+    }
+
+    /// An agent as the stream sends it.
+    pub fn streamed_agent(&self, json: &str) -> Option<AgentView> {
+        match self.way {
+            Way::Own { .. } => serde_json::from_slice(json.as_bytes()).ok(),
+            Way::Hub { .. } => team_agent(serde_json::from_slice(json.as_bytes()).ok()?),
+        }
     }
 
     pub fn hook_status(&self) -> Result<HookStatus> {
         self.get("/hook/status")
     }
+}
+
+/// Who has answered before, and how long ago, if that is why the server refused.
+fn who_was_first(refusal: &Value, now: Stamp) -> Option<String> {
+    let by = Surface::from_word(refusal["by"].as_str()?)?;
+    let at: Stamp = serde_json::from_value(refusal["at"].clone()).ok()?;
+    Some(answered_already(by, at, now))
+}
+
+/// "answered already from the dashboard, 3 s ago"
+pub fn answered_already(by: Surface, at: Stamp, now: Stamp) -> String {
+    format!("answered already from {}, {} ago", by.place(), numbers::duration(now.since(at)))
+}
+
+fn signed<Body>(request: ureq::RequestBuilder<Body>, token: &Option<String>) -> ureq::RequestBuilder<Body> {
+    match token {
+        Some(token) => request.header("Authorization", format!("Bearer {token}")),
+        None => request,
+    }
+}
+
+/// An agent of the team among the views of a terminal: whose it is stands before its project, and it runs elsewhere.
+fn team_agent(mut document: Value) -> Option<AgentView> {
+    let word = |field: &str| document[field].as_str().unwrap_or_default().to_owned();
+    let project = format!("{}@{} · {}", word("user"), word("host"), word("project"));
+    let project = project.trim_end_matches(" · ");
+    if word("name").is_empty() {
+        document["name"] = project.into();
+    }
+    document["project"] = project.into();
+    document["elsewhere"] = true.into();
+    serde_json::from_value(document).ok()
+}
+
+fn hub_client(membership: &Membership) -> Result<HubClient> {
+    let url = HubUrl::parse(&membership.url)?;
+    Ok(HubClient::new(url, Some(membership.token.clone()), membership.ca.clone(), ANSWER_WITHIN))
+}
+
+/// The team's agents as the hub has them, every field it sent.
+pub fn hub_overview() -> Result<(Vec<Value>, HookStatus, String)> {
+    let client = Client::hub()?;
+    let mut answer: Value = client.get("/api/agents?all=1").context("could not ask the hub")?;
+    let Value::Array(agents) = answer["agents"].take() else {
+        bail!("could not ask the hub: it sent no agents")
+    };
+    Ok((agents, client.hook_status()?, client.url))
+}
+
+/// The team's agents as rows.
+pub fn hub_list(all: bool) -> Result<AgentList> {
+    let client = Client::hub()?;
+    let asked = client.get::<BoardPage>(if all { "/api/board?all=1" } else { "/api/board" });
+    let BoardPage { receiver, rows, .. } = asked.context("could not ask the hub")?;
+    let about =
+        Origin { receiver: Some(receiver), url: client.url, hub: true, last_active: None, spent_today: None };
+    Ok(AgentList { rows, about })
 }
 
 /// The agents now: from the server, else from the store.
@@ -125,18 +263,25 @@ pub fn overview(config: &Config, all: bool) -> Result<Overview> {
 }
 
 /// The agents as rows: a small request, for what is asked often.
-pub fn agent_list(config: &Config, all: bool) -> Result<AgentList> {
+pub fn agent_list(config: &Config, all: bool, spent: bool) -> Result<AgentList> {
     let client = Client::new(config)?;
-    let asked = client.get::<BoardPage>(if all { "/api/board?all=1" } else { "/api/board" });
-    if let Ok(BoardPage { receiver, rows, .. }) = asked {
-        let about = Origin { receiver: Some(receiver), url: client.url, last_active: None };
+    let path = format!("/api/board?all={}&spent={}", u8::from(all), u8::from(spent));
+    if let Ok(BoardPage { receiver, rows, spent_today, .. }) = client.get::<BoardPage>(&path) {
+        let about =
+            Origin { receiver: Some(receiver), url: client.url, hub: false, last_active: None, spent_today };
         return Ok(AgentList { rows, about });
     }
     // No server, or one from before this route.
     let Overview { agents, receiver, url } = overview(config, all)?;
     let last_active = agents.iter().map(|agent| agent.last_active_at).max();
     let rows = model::rows(&agents, Stamp::now());
-    Ok(AgentList { rows, about: Origin { receiver, url, last_active } })
+    let spent_today = spent.then(|| stored_spending().ok()).flatten();
+    Ok(AgentList { rows, about: Origin { receiver, url, hub: false, last_active, spent_today } })
+}
+
+/// What was spent today, as far as it was stored.
+fn stored_spending() -> Result<SpentStats> {
+    stats::today(&headspace_store::open_to_read(&config::database())?, Stamp::now())
 }
 
 /// What the store has when no server runs. Without a store there is no agent.

@@ -90,6 +90,26 @@ pub fn wrap(text: &str, columns: usize) -> Vec<String> {
     lines
 }
 
+/// Lines of code: every blank stays, a tab is four of them, and a line that is too long goes on in the next.
+pub fn wrap_code(text: &str, columns: usize) -> Vec<String> {
+    let columns = columns.max(2);
+    let mut lines = Vec::new();
+    for line in text.split('\n') {
+        let line = strip_control(&line.replace('\t', "    "));
+        let mut rest = line.trim_end();
+        while width(rest) > columns {
+            let end = end_within(rest, columns).max(rest.chars().next().map_or(0, char::len_utf8));
+            lines.push(rest[..end].to_owned());
+            rest = &rest[end..];
+        }
+        lines.push(rest.to_owned());
+    }
+    if text.ends_with('\n') {
+        lines.pop();
+    }
+    lines
+}
+
 /// Where the longest beginning of `text` ends that takes at most `columns`.
 fn end_within(text: &str, columns: usize) -> usize {
     let (mut end, mut taken) = (0, 0);
@@ -140,6 +160,14 @@ mod tests {
                 "{columns}"
             );
         }
+    }
+
+    #[test]
+    fn code_keeps_its_blanks() {
+        assert_eq!(wrap_code("if x:\n\treturn  1\n", 40), ["if x:", "    return  1"]);
+        assert_eq!(wrap_code("  abcdef", 4), ["  ab", "cdef"]);
+        assert_eq!(wrap_code("修复", 2), ["修", "复"]);
+        assert_eq!(wrap_code("a\u{1b}[2Jb", 9), ["a[2Jb"]);
     }
 
     #[test]

@@ -1,8 +1,13 @@
 //! What the commands in the terminal share: the client of the server, the board, columns and colors.
 
+pub mod answering;
 pub mod archive;
 pub mod board;
+pub mod card;
 pub mod client;
 pub mod columns;
+pub mod far_agent;
+pub mod guard_word;
+pub mod person;
 pub mod style;
 pub mod timeline;

@@ -1,5 +1,6 @@
 //! Colors on a terminal, unless `NO_COLOR` is set. Nothing is said by color alone.
 
+use crate::view::card::{CardLine, Tone};
 use headspace_core::model::Group;
 use headspace_platform::config;
 use std::io::IsTerminal;
@@ -31,6 +32,21 @@ impl Style {
 
     pub fn bold(self, text: &str) -> String {
         self.apply(text, "1", "bold")
+    }
+
+    /// A line of a card.
+    pub fn card_line(self, line: &CardLine) -> String {
+        let text = match line.tone {
+            _ if line.text.is_empty() => String::new(),
+            Tone::Plain => line.text.clone(),
+            Tone::Bold => self.bold(&line.text),
+            Tone::Ask => self.group(Group::NeedsYou, &line.text),
+            Tone::Error | Tone::Removed => self.group(Group::Error, &line.text),
+            Tone::Faint => self.dim(&line.text),
+            Tone::Added => self.group(Group::Done, &line.text),
+            Tone::Hunk => self.group(Group::Working, &line.text),
+        };
+        if line.label.is_empty() { text } else { self.dim(&line.label) + &text }
     }
 
     fn apply(self, text: &str, ansi: &str, tmux: &str) -> String {

@@ -62,7 +62,7 @@ const ENDS_CALLS: [&str; 6] =
 /// The events as lines, oldest first.
 pub fn rows(events: &[StoredEvent]) -> Vec<TimelineRow> {
     let mut events: Vec<&StoredEvent> = events.iter().filter(|event| !event.duplicate).collect();
-    events.sort_by_key(|event| (event.at, event.id));
+    events.sort_unstable_by_key(|event| (event.at, event.id));
     let mut rows: Vec<TimelineRow> = Vec::new();
     let mut calls: HashMap<&str, usize> = HashMap::new();
     for event in events {

@@ -150,6 +150,110 @@ fn https_webhooks_use_curl_without_secrets_in_its_arguments() {
     );
 }
 
+/// As today's notify-send: prints the notification's number, and with a file `click` in the home directory the action in it;
+/// stays while the notification is on the screen.
+const CLICKABLE: &str = r#"#!/bin/sh
+(IFS='|'; echo "$*") >> "$HOME/rung"
+case "$*" in *--print-id*) echo 41 ;; esac
+case "$*" in *--action*) while [ ! -e "$HOME/closed" ] && [ ! -e "$HOME/click" ]; do sleep 0.05; done ;; esac
+[ ! -e "$HOME/click" ] || cat "$HOME/click"
+"#;
+
+#[test]
+fn a_click_opens_the_card_and_an_answered_ask_takes_its_notification_away() {
+    let mut home = Installation::without_server(json!({"notifications": {"sound": {"attention": "bell"}}}));
+    home.program("notify-send", CLICKABLE);
+    home.program("gdbus", "#!/bin/sh\necho \"$*\" > \"$HOME/closed\"\n");
+    home.program("xdg-open", "#!/bin/sh\necho \"$1\" > \"$HOME/opened\"\n");
+    home.home.set("DISPLAY", ":7");
+    home.start();
+    let dir = home.project("api", "fix-auth");
+    let ask = json!({"tool_name": "Bash", "tool_input": {"command": "npm test"}, "tool_use_id": "t1"});
+    home.send("PermissionRequest", "s1", &dir, ask.clone());
+    wait_until("the question", || rung(&home).len() == 1);
+    let first = rung(&home).remove(0);
+    assert!(first.contains("--action=default=Open|--action=jump=Go to its terminal|"), "{first}");
+    assert!(first.contains("--hint=string:sound-name:bell|"), "{first}");
+    home.send("PostToolUse", "s1", &dir, ask.clone());
+    wait_until("the notification to be taken away", || home.at("closed").exists());
+    let closed = std::fs::read_to_string(home.at("closed")).unwrap();
+    assert!(closed.trim_end().ends_with("org.freedesktop.Notifications.CloseNotification 41"), "{closed}");
+
+    std::fs::remove_file(home.at("closed")).unwrap();
+    home.send("PermissionRequest", "s1", &dir, ask);
+    wait_until("the second question", || rung(&home).len() == 2);
+    home.write("click", "default\n");
+    wait_until("the browser", || home.at("opened").exists());
+    let page = std::fs::read_to_string(home.at("opened")).unwrap();
+    let page = std::fs::read_to_string(page.trim().trim_start_matches("file://")).unwrap();
+    assert!(page.contains("/login?code=") && page.contains("&amp;agent=1\""), "{page}");
+}
+
+#[test]
+fn an_old_notify_send_shows_the_alert_without_actions() {
+    let mut home = Installation::without_server(json!({"notifications": {"desktop": true}}));
+    let old = "#!/bin/sh\ncase \"$*\" in *--action*) echo Unknown option --action >&2; exit 1 ;; esac\n";
+    home.program("notify-send", &format!("{old}{}", NOTIFY_SEND.trim_start_matches("#!/bin/sh\n")));
+    home.start();
+    let dir = home.project("api", "main");
+    let ask = json!({"tool_name": "Bash", "tool_input": {"command": "npm test"}});
+    home.send("PermissionRequest", "s1", &dir, ask);
+    wait_until("the question", || rung(&home).len() == 1);
+    assert!(rung(&home)[0].ends_with("api needs you|Allow Bash: npm test"), "{:?}", rung(&home));
+}
+
+#[test]
+fn done_says_how_it_ended_and_links_lead_to_the_card() {
+    let (ntfy_url, ntfy) = webhook(0);
+    let (discord_url, discord) = webhook(0);
+    let (telegram_url, telegram) = webhook(0);
+    let (template_url, template) = webhook(0);
+    let hook = |url: &str, format: &str| json!({"url": url, "format": format, "include_text": true});
+    let mut chat = hook(&telegram_url, "telegram");
+    chat["chat"] = json!("42");
+    let mut own = hook(&template_url, "template");
+    own["template"] = json!({"message": "{title}: {text}", "link": "{url}"});
+    let home = Installation::new(json!({
+        "notifications": {"desktop": false, "finished_after": 0},
+        "dashboard_url": "https://board.example",
+        "webhooks": [hook(&ntfy_url, "ntfy"), hook(&discord_url, "discord"), chat, own],
+    }));
+    let dir = home.project("api", "fix-auth");
+    home.send("UserPromptSubmit", "s1", &dir, json!({"prompt": "go"}));
+    home.send(
+        "Stop",
+        "s1",
+        &dir,
+        json!({"last_assistant_message": "I changed two files. All 12 tests pass."}),
+    );
+    let card = "https://board.example/#/agents/1";
+    let Request { head, body } = ntfy.next();
+    assert!(head.to_lowercase().contains(&format!("x-click: {card}")), "{head}");
+    let words = body.as_str().unwrap();
+    assert!(words.starts_with("after ") && words.ends_with(": All 12 tests pass."), "{words}");
+    let content = discord.next().body["content"].as_str().unwrap().to_owned();
+    assert!(content.contains("is done**") && content.ends_with(&format!("<{card}>")), "{content}");
+    let message = telegram.next().body;
+    assert_eq!(message["chat_id"], "42");
+    assert!(message["text"].as_str().unwrap().ends_with(&format!("All 12 tests pass.\n{card}")), "{message}");
+    let filled = template.next().body;
+    assert!(filled["message"].as_str().unwrap().contains("is done: after "), "{filled}");
+    assert_eq!(filled["link"], card);
+}
+
+#[test]
+fn an_unknown_webhook_format_is_an_error_that_names_the_known_ones() {
+    let home =
+        Installation::without_server(json!({"webhooks": [{"url": "http://127.0.0.1:1", "format": "pager"}]}));
+    let out = home.run(&["notify-test"]);
+    let said = String::from_utf8_lossy(&out.stderr).into_owned();
+    assert_eq!(out.status.code(), Some(1));
+    for known in ["pager", "json", "ntfy", "slack", "discord", "telegram", "template"] {
+        assert!(said.contains(known), "{known}: {said}");
+    }
+    assert_eq!(said.lines().count(), 1, "{said}");
+}
+
 #[test]
 fn notify_test_says_how_each_channel_went() {
     let (url, hook) = webhook(0);

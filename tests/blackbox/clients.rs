@@ -125,6 +125,11 @@ fn a_client_is_what_its_flag_says_and_is_shown_and_filtered_by() {
     assert_eq!(clients, ["claude", "codex", "zebra"]);
     let shown = home.ok(&["status", "--client", "codex"]);
     assert!(shown.contains("⬡ codex") && !shown.contains("zebra"), "{shown}");
+    let waits = |client: &str| home.ok(&["status", "--client", client, "--short"]);
+    assert_eq!((waits("codex"), waits("nobody")), ("*1\n".to_owned(), "-0\n".to_owned()));
+    let events = |client: &str| home.ok(&["events", "--client", client]).lines().count();
+    assert_eq!((events("codex"), events("claude"), events("nobody")), (1, 1, 0));
+    assert!(home.ok(&["events", "--client", "codex"]).contains("⬡ "));
 }
 
 #[test]
@@ -231,41 +236,233 @@ fn hooks_validate_knows_the_units_and_keys_of_another_client() {
     assert!(home.ok(&["hooks", "list", "--client", "codex"]).contains("Interrupt"));
 }
 
-/// The installed plugin, loaded the way opencode loads it: recorded events, and a process that ends at once.
+/// Codex says nothing about a question of its plan mode but that the tool begins, and in the other modes it fails at once.
 #[test]
-fn the_plugin_loses_nothing_when_its_process_ends_at_once() {
+fn a_question_of_codex_waits_until_its_rollout_or_its_hook_ends_it() {
     let home = Installation::new(json!({}));
+    const ROLLOUT: &str = ".codex/sessions/rollout-2026-11-17T20-57-12-c1.jsonl";
+    let rollout = home.write(ROLLOUT, "");
+    let say = |event: &str, fields: Value| {
+        let mut body =
+            json!({"session_id": "c1", "cwd": "/tmp", "hook_event_name": event, "transcript_path": rollout});
+        body.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+        tell(&home, "codex", &body);
+    };
+    let status = || agents(&home)[0]["status"].clone();
+    let begin = |id: &str| {
+        let input =
+            json!({"questions": [{"id": "q", "question": "Which one?", "options": [{"label": "A"}]}]});
+        say("PreToolUse", json!({"tool_name": "request_user_input", "tool_use_id": id, "tool_input": input}));
+    };
+    let ask = |id: &str| {
+        begin(id);
+        assert_eq!(
+            (status(), &agents(&home)[0]["interactions"][0]["text"]),
+            (json!("attention"), &json!("Which one?\n- A"))
+        );
+    };
+    say("UserPromptSubmit", json!({"prompt": "plan it"}));
+    begin("call_0");
+    assert_eq!(status(), "working", "no dialog without plan mode");
+    let plan = r#"{"ordinal":5,"type":"turn_context","payload":{"collaboration_mode":{"mode":"plan","settings":{}}}}"#;
+    home.write(ROLLOUT, format!("{plan}\n"));
+    ask("call_1");
+    say(
+        "PostToolUse",
+        json!({"tool_name": "request_user_input", "tool_use_id": "call_1", "tool_response": "{}"}),
+    );
+    assert_eq!(status(), "working");
+    ask("call_2");
+    home.write(
+        ROLLOUT,
+        format!(
+            "{plan}\n{}\n",
+            json!({"timestamp": agents(&home)[0]["last_active_at"], "ordinal": 9, "type": "response_item",
+                   "payload": {"type": "function_call_output", "call_id": "call_2", "output": "unavailable"}})
+        ),
+    );
+    wait_for("the question to be gone", || (status() == "working").then_some(()));
+}
+
+/// A plugin is a program; an old one, or one of somebody else's, is told from ours.
+#[test]
+fn hooks_and_doctor_know_what_the_plugin_does_and_whether_it_is_current() {
+    let home = Home::new();
+    home.write(".config/opencode/opencode.json", "{}");
+    home.ok(&["install", "--client", "opencode"]);
+    assert!(home.ok(&["hooks", "list", "--client", "opencode"]).contains("PermissionAsked"));
+    assert_eq!(home.json(&["hooks", "validate", "--client", "opencode"])["problems"], json!([]));
+    let file = ".config/opencode/plugins/headspace.js";
+    let plugin = read(&home, file).unwrap();
+    let doctor = || String::from_utf8(home.run(&["doctor"]).stdout).unwrap();
+    assert!(doctor().contains("no event yet"), "{}", doctor());
+    home.write(file, plugin.replace("MOST_AT_ONCE = 16", "MOST_AT_ONCE = 1"));
+    assert!(doctor().contains("not the plugin of this version"), "{}", doctor());
+    home.ok(&["install", "--client", "opencode"]);
+    assert_eq!(read(&home, file), Some(plugin));
+}
+
+/// Installs the plugin and runs `script` in node, with the plugin's hooks as `hooks`; `false` without node.
+fn with_plugin(home: &Home, script: &str) -> bool {
     if run(home.command_of("node", &["--version"]), "").status.code() != Some(0) {
-        return skip("node is not there to load the plugin");
+        skip("node is not there to load the plugin");
+        return false;
     }
     home.write(".config/opencode/opencode.json", "{}");
     home.ok(&["install", "--client", "opencode"]);
     std::fs::copy(home.at(".config/opencode/plugins/headspace.js"), home.at("plugin.mjs")).unwrap();
+    let load = r#"import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
+import { Headspace } from "./plugin.mjs"
+const hooks = await Headspace({ directory: "/tmp" })
+const bus = (type, properties) => hooks.event({ event: { type, properties } })
+const begin = (id) => bus("session.created", { info: { id } })
+const pause = () => new Promise((done) => setTimeout(done, 20))
+"#;
+    home.write("play.mjs", format!("{load}{script}"));
+    let out = run(home.command_of("node", &[home.at("play.mjs").to_str().unwrap()]), "");
+    assert!(out.stdout.is_empty() && out.stderr.is_empty(), "{out:?}");
+    true
+}
+
+/// A home with a directory for temporary files of its own, and what the plugin has in there.
+fn with_temporary_files() -> (Home, impl Fn(&Home) -> usize) {
+    let mut home = Home::with_port(json!({}));
+    std::fs::create_dir(home.at("tmp")).unwrap();
+    home.set("TMPDIR", home.at("tmp"));
+    (home, |home| std::fs::read_dir(home.at("tmp")).unwrap().count())
+}
+
+/// Recorded events, and a process that ends at once.
+#[test]
+fn the_plugin_loses_nothing_when_its_process_ends_at_once() {
+    let home = Installation::new(json!({}));
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/clients/opencode");
-    home.write(
-        "play.mjs",
-        format!(
-            r#"import {{ readFileSync }} from "node:fs"
-import {{ Headspace }} from "./plugin.mjs"
-const hooks = await Headspace({{ directory: "/tmp" }})
-const read = (name) => JSON.parse(readFileSync("{}/" + name + ".json", "utf8"))
+    let script = format!(
+        r#"const read = (name) => JSON.parse(readFileSync("{}/" + name + ".json", "utf8"))
 for (const name of ["event_session.created.p_bash", "chat.message.p_bash", "tool.execute.before.p_bash", "tool.execute.after.p_bash", "event_session.idle.p_bash"]) {{
   const {{ hook_event_name: kind, input, output }} = read(name)
-  if (kind.startsWith("event:")) await hooks.event({{ event: {{ type: kind.slice(6), properties: input }} }})
+  if (kind.startsWith("event:")) await bus(kind.slice(6), input)
   else await hooks[kind](input, output)
   await new Promise((done) => setTimeout(done, 150))
 }}
 process.kill(process.pid, "SIGKILL")
 "#,
-            fixtures.display(),
-        ),
+        fixtures.display(),
     );
-    let out = run(home.command_of("node", &[home.at("play.mjs").to_str().unwrap()]), "");
-    assert!(out.stdout.is_empty() && out.stderr.is_empty(), "{out:?}");
+    if !with_plugin(&home, &script) {
+        return;
+    }
     let all = || home.json(&["status", "--all"])["agents"].as_array().unwrap().clone();
     wait_for("the end of the turn", || {
         all().first().is_some_and(|agent| agent["unseen"] == true).then_some(())
     });
     let agents = all();
     assert_eq!((agents.len(), &agents[0]["client"]), (1, &json!("opencode")));
+}
+
+/// A burst without a server, and a process that is killed right after it.
+#[test]
+fn the_plugin_keeps_a_burst_whatever_becomes_of_its_process() {
+    const EVENTS: usize = 200;
+    let (home, left) = with_temporary_files();
+    let script = format!(
+        r#"for (let one = 0; one < {EVENTS}; one++) await begin("s" + one)
+process.kill(process.pid, "SIGKILL")
+"#
+    );
+    if !with_plugin(&home, &script) {
+        return;
+    }
+    wait_for("all of them in the spool", || (home.spooled().len() >= EVENTS).then_some(()));
+    wait_for("nothing left behind", || (left(&home) == 0).then_some(()));
+    let sessions: std::collections::HashSet<String> =
+        home.spooled().iter().map(|(_, body)| body["session_id"].to_string()).collect();
+    assert_eq!((home.spooled().len(), sessions.len()), (EVENTS, EVENTS), "each of them once");
+}
+
+/// The program is away when the events come, as in an upgrade, and comes back or not.
+#[test]
+fn the_plugin_waits_for_its_program_and_cleans_up_if_it_is_gone_for_good() {
+    let (home, left) = with_temporary_files();
+    let away = r#"import { renameSync } from "node:fs"
+const [program] = JSON.parse(readFileSync("./plugin.mjs", "utf8").match(/^const COMMAND = (.*)$/m)[1])
+const kept = () => readdirSync("tmp").length
+"#;
+    // The command of the installed plugin is the test's own program: it is renamed in a copy.
+    let copy = home.at("bin/headspace");
+    std::fs::create_dir_all(home.at("bin")).unwrap();
+    std::fs::copy(headspace_test_support::binary(), &copy).unwrap();
+    let hide = format!(
+        r#"const source = readFileSync("./plugin.mjs", "utf8").replaceAll(program, {copy:?})
+writeFileSync("./moved.mjs", source)
+renameSync({copy:?}, {copy:?} + ".away")
+const moved = await (await import("./moved.mjs")).Headspace({{ directory: "/tmp" }})
+for (let one = 0; one < 20; one++) await moved.event({{ event: {{ type: "session.created", properties: {{ info: {{ id: "s" + one }} }} }} }})
+while (!kept()) await pause()
+"#
+    );
+    if !with_plugin(&home, &format!("{away}{hide}")) {
+        return;
+    }
+    assert_eq!((left(&home), home.spooled().len()), (0, 0), "gone for good");
+    std::fs::rename(home.at("bin/headspace.away"), &copy).unwrap();
+    let back = format!("renameSync({copy:?} + \".away\", {copy:?})\nwhile (kept()) await pause()\n");
+    with_plugin(&home, &format!("{away}{hide}{back}"));
+    wait_for("all of them in the spool", || (home.spooled().len() == 20).then_some(()));
+}
+
+/// The plugin passed on a prompt and nothing after it; the rest is in opencode's database.
+#[test]
+fn what_the_plugin_missed_is_found_in_opencodes_database() {
+    const SESSION: &str = "ses_e14dfe84effehr9Fz5NfJH8Z0r";
+    let home = Installation::new(json!({}));
+    let path = home.write(".local/share/opencode/opencode.db", "");
+    let client = rusqlite::Connection::open(&path).unwrap();
+    client.execute_batch(include_str!("../fixtures/clients/opencode/opencode.sql")).unwrap();
+    // Recorded long ago: an answer that comes now is of now.
+    let recorded: i64 = client
+        .query_row("SELECT max(time_updated) FROM message WHERE session_id = ?1", [SESSION], |row| row.get(0))
+        .unwrap();
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_millis();
+    let later = i64::try_from(now).unwrap() - recorded + 3000;
+    for table in ["message", "part", "event"] {
+        let mut rows: Vec<(String, String)> = Vec::new();
+        let mut select = client.prepare(&format!("SELECT id, data FROM {table}")).unwrap();
+        let found = select.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
+        rows.extend(found.map(Result::unwrap));
+        for (id, data) in rows {
+            let mut moved = String::new();
+            for piece in data.split_inclusive(|sign: char| !sign.is_ascii_digit()) {
+                let digits = piece.trim_end_matches(|sign: char| !sign.is_ascii_digit());
+                let is_time = digits.len() == 13 && digits.starts_with("1794");
+                let time = digits.parse::<i64>().map(|time| (time + later).to_string());
+                moved += &if is_time { piece.replace(digits, &time.unwrap()) } else { piece.to_owned() };
+            }
+            client.execute(&format!("UPDATE {table} SET data = ?2 WHERE id = ?1"), [id, moved]).unwrap();
+        }
+    }
+    // The last turn begins; what follows its prompt is written later.
+    let prompt_at = 20;
+    client
+        .execute_batch(&format!(
+            "CREATE TABLE later AS SELECT * FROM event WHERE aggregate_id = '{SESSION}' AND seq > {prompt_at};
+             DELETE FROM event WHERE aggregate_id = '{SESSION}' AND seq > {prompt_at}"
+        ))
+        .unwrap();
+    tell(
+        &home,
+        "opencode",
+        &json!({"hook_event_name": "ChatMessage", "session_id": SESSION, "cwd": "/tmp", "entrypoint": "cli",
+                "transcript_path": path, "prompt": "SCENARIO:ok", "prompt_id": "msg_1eb2095af001qUvBxpIEVOz40V"}),
+    );
+    assert_eq!(agents(&home)[0]["status"], "working");
+    client.execute_batch("INSERT INTO event SELECT * FROM later").unwrap();
+    let agent =
+        wait_for("the end of the turn", || agents(&home).into_iter().find(|one| one["status"] == "idle"));
+    assert_eq!(
+        (&agent["name"], &agent["last_said"], &agent["error"]),
+        (&json!("I list."), &json!("All fine."), &Value::Null)
+    );
+    let agent = wait_for("its tokens", || agents(&home).into_iter().find(|one| one["model"] == "fake-model"));
+    assert_eq!(agent["source"], "transcript");
 }

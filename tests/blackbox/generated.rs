@@ -4,7 +4,8 @@
 #[path = "../../xtask/src/generate.rs"]
 mod generate;
 
-use headspace_test_support::{binary, each_row, skip};
+use headspace_test_support::{Installation, binary, each_row, skip};
+use serde_json::json;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
@@ -47,6 +48,50 @@ fn completions_are_printed_for_each_shell() {
         },
     );
     assert_eq!(Command::new(binary()).args(["completions", "tcsh"]).output().unwrap().status.code(), Some(2));
+}
+
+/// A real bash, with the script as a user has it.
+#[test]
+fn bash_completes_agents_and_types_of_events() {
+    let board = Installation::new(json!({}));
+    let dir = board.project("shop", "fix-login");
+    let ask = json!({"tool_name": "Bash", "tool_input": {"command": "ls $(touch gone)"}});
+    board.send("PermissionRequest", "s1", &dir, ask);
+    board.send("RenamedByNobody", "s1", &dir, json!({}));
+    std::fs::create_dir_all(board.at("bin")).unwrap();
+    std::os::unix::fs::symlink(binary(), board.at("bin/headspace")).unwrap();
+    board.write("headspace.bash", board.ok(&["completions", "bash"]));
+    let completed = |words: &str| {
+        let script = format!(
+            "source $HOME/headspace.bash; COMP_WORDS=({words}); COMP_CWORD=$((${{#COMP_WORDS[@]}}-1)); \
+             _headspace_with_words headspace \"${{COMP_WORDS[COMP_CWORD]}}\"; printf '%s\\n' \"${{COMPREPLY[@]}}\""
+        );
+        let out = board.command_of("bash", &["-c", &script]).output().unwrap();
+        String::from_utf8(out.stdout).unwrap().lines().map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(completed("headspace show fix"), ["fix-login"]);
+    assert_eq!(completed("headspace events --type Perm"), ["PermissionDenied", "PermissionRequest"]);
+    assert_eq!(completed("headspace events --type RenamedBy"), ["RenamedByNobody"]);
+    assert!(completed("headspace sh").contains(&"show".to_owned()));
+    assert!(!board.at("gone").exists() && !dir.join("gone").exists());
+    let described = board.ok(&["complete", "agents"]);
+    assert_eq!(described, "fix-login\t! shop · fix-login: Allow Bash: ls $(touch gone)\n");
+}
+
+#[test]
+fn manual_pages_say_how_they_exit_and_where_things_are() {
+    let man = Path::new(env!("CARGO_MANIFEST_DIR")).join("man");
+    let pages: Vec<_> = std::fs::read_dir(man).unwrap().flatten().collect();
+    each_row(
+        pages,
+        |page| page.file_name().into_string().unwrap(),
+        |page| {
+            let text = std::fs::read_to_string(page.path()).unwrap();
+            for section in ["EXIT STATUS", "FILES", "ENVIRONMENT", "SEE ALSO"] {
+                assert!(text.contains(&format!(".SH \"{section}\"")), "{section}");
+            }
+        },
+    );
 }
 
 /// What the build script prints in this directory, or why it cannot be compiled.

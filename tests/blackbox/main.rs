@@ -6,6 +6,8 @@
 #![allow(clippy::unwrap_used)]
 
 mod alerts;
+mod answer;
+mod changes;
 mod clients;
 mod daemon;
 mod dashboard;
@@ -14,11 +16,18 @@ mod generated;
 mod guard;
 #[cfg(target_os = "linux")]
 mod hooks;
+mod hub;
 mod hybrid;
 mod install;
+mod machines;
 mod notify;
+mod phone;
+mod reply;
 mod screens;
 mod server;
+mod session_bus;
+mod show;
+mod spending;
 mod strangers;
 mod terminal;
 mod transport;

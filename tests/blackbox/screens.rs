@@ -71,8 +71,12 @@ fn the_ask_gives_way_first_then_the_name() {
     let board = crowd();
     let first = |columns: u16| on_terminal(board.command(&["status"]), columns).remove(0);
     assert!(
-        first(120).contains("a-project-with-a-rather-lon…") && first(120).contains("Allow Bash: cargo test")
+        first(200).contains("a-project-with-a-rather-long-name · fix/the-branch-name-is"),
+        "{}",
+        first(200)
     );
+    assert!(first(120).contains("a-project-with-a-rather-long-name"), "{}", first(120));
+    assert!(first(80).contains("a-project-with-a-rather-lon…  Allow Bash: cargo test"), "{}", first(80));
     assert!(first(60).contains("a-project-with-a-rather-lon…  Allow Bash: ca…"), "{}", first(60));
     let narrow = first(44);
     assert!(narrow.contains("a-project-…  ") || narrow.contains("  Allow Bash:…"), "{narrow}");
@@ -140,9 +144,12 @@ fn events_and_explain_read_the_store_when_the_server_is_down() {
 #[test]
 fn a_malformed_address_is_not_a_server_that_is_down() {
     let board = crowd();
-    for (address, why) in
-        [("http://", "could not read"), ("https://127.0.0.1", "only http"), ("http://h:x", "port")]
-    {
+    for (address, why) in [
+        ("http://", "could not read"),
+        ("nonsense", "could not read"),
+        ("https://127.0.0.1", "only http"),
+        ("http://h:x", "port"),
+    ] {
         for args in
             [&["status"][..], &["status", "--short"], &["events"], &["next"], &["explain", "busy"], &["open"]]
         {
@@ -259,8 +266,10 @@ fn top_started_without_a_server_shows_what_is_stored() {
     let Some(tmux) = Tmux::new(&board, "tmux.sock") else { return };
     board.stop();
     let pane = top(&board, &tmux, 80, 24);
-    let screen = shows(&tmux, &pane, "the stored agents", |screen| screen.contains("Allow Bash"));
-    assert!(screen.contains("server away") && !screen.contains("No agent yet"), "{screen}");
+    // A screen is captured while it is being drawn, too.
+    let whole = |screen: &str| screen.contains("Allow Bash") && screen.contains("server away");
+    let screen = shows(&tmux, &pane, "the stored agents", whole);
+    assert!(!screen.contains("No agent yet"), "{screen}");
     board.start();
     shows(&tmux, &pane, "the server", |screen| !screen.contains("server away"));
 }

@@ -137,7 +137,7 @@ fn a_fifo_hangs_no_command() {
     fifo(&home.state().join("spool/.meter"));
     is_silent(&home.notify("", EVENT));
     assert_eq!(home.spooled(), 2);
-    assert!(home.state().join("spool/.meter").is_file(), "made anew");
+    assert!(home.state().join("spool/.meter").is_file(), "made again");
 
     fifo(&home.state().join("token"));
     is_silent(&home.notify("", EVENT));

@@ -241,27 +241,6 @@ fn a_vanished_pane_is_never_focused() {
     assert!(said.contains("Allow Bash: npm test") && said.contains(&gone.id), "{said}");
 }
 
-#[test]
-fn wake_types_only_into_the_agents_own_pane() {
-    let home = Installation::new(json!({}));
-    let Some(tmux) = Tmux::new(&home, "tmux.sock") else { return };
-    let dir = home.project("one", "main");
-    let cat = pane(&tmux, &["new-session", "-d", "-s", "work"], "exec cat");
-    asks_in(&home, &tmux, &cat, "s1", &dir);
-    let pane = cat.id;
-    home.ok(&["wake", "one", "the tests are green"]);
-    wait_until("the text", || {
-        // Typed once and echoed once by cat, so Enter was pressed.
-        tmux.screen(&pane).matches("the tests are green").count() == 2
-    });
-    tmux.run(&["send-keys", "-t", &pane, "> half typed"]);
-    wait_until("the draft", || tmux.screen(&pane).contains("> half typed"));
-    let out = home.run(&["wake", "one", "hello"]);
-    assert_eq!(out.status.code(), Some(1));
-    assert!(String::from_utf8_lossy(&out.stderr).contains("half-typed"), "{out:?}");
-}
-
-/// `headspace top` in a pane of the given size, and what it shows.
 fn top(home: &Home, tmux: &Tmux, width: &str, height: &str) -> String {
     let command = format!(
         "env -i HOME={} PATH={} TERM=xterm-256color LANG=C.UTF-8 {} top",
@@ -285,7 +264,7 @@ fn top_shows_and_filters_the_list_and_survives_a_restart() {
     assert!(screen.lines().nth(1).unwrap().contains("! api · fix-auth"), "{screen}");
     shows(&tmux, &pane, "fix the login tests");
     tmux.run(&["send-keys", "-t", &pane, "?"]);
-    shows(&tmux, &pane, "jump to its terminal pane");
+    shows(&tmux, &pane, "move to its terminal pane");
     tmux.run(&["send-keys", "-t", &pane, "Escape"]);
     tmux.run(&["send-keys", "-t", &pane, "/land"]);
     tmux.run(&["send-keys", "-t", &pane, "Enter"]);

@@ -2,7 +2,7 @@
 
 use headspace_test_support::{Home, NOBODY, Server, free_port, is_root, skip, wait_for, wait_until};
 use serde_json::{Value, json};
-use std::io::Read;
+use std::io::{Read, Write};
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
@@ -94,6 +94,108 @@ fn hooks_and_commands_use_the_socket_and_only_the_user_can() {
     assert_eq!(home.spooled().len(), 1);
 }
 
+/// How many hooks the thread that takes the socket's connections has answered itself.
+fn answered_directly(server: &Server) -> u64 {
+    let metrics = server.request("GET", "/metrics", &[], None).text();
+    let line = metrics.lines().find(|line| line.starts_with("headspace_hooks_answered_directly_total "));
+    line.and_then(|line| line.rsplit(' ').next()?.parse().ok()).expect("the metric")
+}
+
+/// What the socket answers to these pieces, sent one after the other; `None`: it hangs up without a word.
+fn by_socket(home: &Home, pieces: &[&[u8]]) -> Option<String> {
+    let mut stream = UnixStream::connect(home.state().join("headspace.sock")).unwrap();
+    for (number, piece) in pieces.iter().enumerate() {
+        if number > 0 {
+            // Longer than the server waits for a hook that is slow.
+            std::thread::sleep(std::time::Duration::from_millis(30));
+        }
+        stream.write_all(piece).unwrap();
+    }
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    (!answer.is_empty()).then_some(answer)
+}
+
+fn hook_request(slug: &str, body: &Value) -> String {
+    let body = body.to_string();
+    format!(
+        "POST /hook/{slug} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n\
+         content-length: {}\r\nconnection: close\r\n\r\n{body}",
+        body.len()
+    )
+}
+
+#[test]
+fn a_plain_event_is_answered_where_it_arrives_and_the_rest_takes_the_ordinary_way() {
+    let home = home();
+    let server = home.serve();
+    let socket = home.state().join("headspace.sock");
+    wait_until("the socket", || socket.exists());
+    let tool = json!({"tool_name": "Bash", "tool_use_id": "t1", "tool_input": {"command": "ls"}});
+    // One that finds the writer at work, or is held up on its way, takes the ordinary way.
+    let mut sent = 0;
+    wait_until("a hook to be answered directly", || {
+        sent += 1;
+        home.send("PreToolUse", "plain", home.path(), tool.clone());
+        answered_directly(&server) > 0
+    });
+    let before = answered_directly(&server);
+    // Its transcript is read first.
+    home.send("SessionEnd", "plain", home.path(), json!({"reason": "clear"}));
+    assert_eq!(answered_directly(&server), before);
+    let events = server.get("/api/events?session=plain&limit=1000");
+    assert_eq!(events["events"].as_array().unwrap().len(), sent + 1, "{events}");
+    assert!(server.get("/hook/status")["notify_ms"]["p50"].is_number());
+
+    // In pieces, without its end, with more behind it, or in another form: the same answers.
+    let mut body = tool;
+    body["session_id"] = json!("by-hand");
+    let whole = hook_request("pre-tool-use", &body);
+    let (head, rest) = whole.split_at(60);
+    let other_form = whole.replace("host: localhost", "Host: 127.0.0.1");
+    for (what, pieces) in [
+        ("whole", vec![whole.as_bytes()]),
+        ("in pieces", vec![head.as_bytes(), rest.as_bytes()]),
+        ("another form", vec![other_form.as_bytes()]),
+    ] {
+        let answer = by_socket(&home, &pieces).expect(what);
+        assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{what}: {answer}");
+        assert!(answer.contains(r#""status":"ok""#) && answer.contains(r#""agent_id""#), "{what}: {answer}");
+    }
+    assert!(
+        answered_directly(&server) <= before + 1,
+        "only one of the three is whole and in a hook's own form"
+    );
+    let before = answered_directly(&server);
+    for (what, request, status) in [
+        ("no session", hook_request("stop", &json!({})), "400"),
+        ("no JSON", hook_request("stop", &json!("text")), "400"),
+        (
+            "another site",
+            whole.replace("\r\nconnection", "\r\norigin: http://evil.example\r\nconnection"),
+            "403",
+        ),
+        ("another host", whole.replace("localhost", "evil.example"), "403"),
+    ] {
+        let answer = by_socket(&home, &[request.as_bytes()]).expect(what);
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{what}: {answer}");
+    }
+    assert_eq!(answered_directly(&server), before);
+}
+
+#[test]
+fn connections_that_say_nothing_do_not_hold_up_a_hook() {
+    let home = home();
+    let server = home.serve();
+    let socket = home.state().join("headspace.sock");
+    wait_until("the socket", || socket.exists());
+    let connect = |_| UnixStream::connect(&socket).unwrap();
+    let idle: Vec<UnixStream> = (0..200).map(connect).collect();
+    stop(&home, "among-the-silent");
+    assert!(has(&server, "among-the-silent") && home.spooled().is_empty());
+    drop(idle);
+}
+
 #[test]
 fn a_socket_left_by_a_killed_server_is_replaced_and_a_foreign_file_is_not() {
     let home = home();
@@ -172,7 +274,7 @@ fn a_database_that_is_taken_away_is_noticed_before_the_next_answer() {
     stop(&home, "after");
     assert!(home.spooled().is_empty());
     assert!(home.database().exists(), "there is a new one");
-    assert!(server.log().contains("was removed or replaced"), "{}", server.log());
+    wait_until("the reason in the log", || server.log().contains("was removed or replaced"));
     assert!(has(&server, "after"));
     server.kill();
     let server = home.serve();

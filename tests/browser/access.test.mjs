@@ -14,6 +14,7 @@ let server, browser;
 
 before(async () => {
   server = await Server.start(['demo', '--no-open']);
+  server.hold();
   browser = await launch();
 });
 after(async () => {
@@ -28,12 +29,17 @@ const VIEWS = {
   },
   agent: async (page) => {
     await row(page, 'Fix the flaky login test').locator('.row').click();
+    await page.locator('.talk li').first().waitFor();
+  },
+  timeline: async (page) => {
+    await page.locator('.segment').getByText('timeline').click();
     await page.locator('.timeline summary').first().click();
     await page.locator('.raw pre').first().waitFor();
   },
-  turns: async (page) => {
-    await page.locator('.segment').getByText('turns').click();
-    await page.locator('.turns li').first().waitFor();
+  changes: async (page) => {
+    await page.locator('.segment').getByText('changes').click();
+    await shows(page, '[data-panel=changes] .note', /file|No edit/);
+    for (const file of await page.locator('.files summary').all()) await file.click();
   },
   logging: async (page) => {
     await page.goto(`${server.url}/#/logging`);
@@ -41,17 +47,19 @@ const VIEWS = {
   },
   history: async (page) => {
     await page.goto(`${server.url}/#/history`);
-    await page.getByLabel('Search the history').fill('cookie');
-    await page.locator('#history .log li').first().waitFor();
+    await page.getByLabel('Search the conversations').fill('login');
+    await page.locator('.hits li').first().waitFor();
+    await page.locator('.chart').first().waitFor();
   },
   help: async (page) => {
     await page.keyboard.press('Escape');
-    await page.getByRole('button', { name: 'Keyboard shortcuts' }).click();
+    await page.keyboard.press('?');
+    await page.locator('#help[open]').waitFor();
   },
 };
 
 for (const colorScheme of ['dark', 'light'])
-  for (const width of [1440, 360])
+  for (const width of [1440, 1024, 768, 360])
     test(`axe finds nothing in ${colorScheme} at ${width} px`, async (t) => {
       const page = await open(browser, server.url, { colorScheme, viewport: { width, height: 900 } });
       let checks = 0;
@@ -73,6 +81,7 @@ test('nothing is wider than the screen, from 360 px to 4K', async () => {
     await row(page, 'Fix the flaky login test').first().waitFor();
     for (const view of ['#/agents', '#/logging', '#/history']) {
       await page.goto(`${server.url}/${view}`);
+      await page.locator(view.replace('/', '')).waitFor();
       assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), `${view} at ${width}`);
     }
     await page.context().close();

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { connect, createServer } from 'node:net';
 import { after, before, test } from 'node:test';
-import { Server, launch, open, row, until } from './stage.mjs';
+import { Server, becomes, launch, open, row, until } from './stage.mjs';
 
 let server, browser, page, wire;
 const state = () => page.locator('#link').getAttribute('data-state');
@@ -26,9 +26,9 @@ test('a stopped server is told, and what was known stays', async () => {
   await page.evaluate(() => (window.untouched = true));
   await server.stop();
   await until('reconnecting', async () => (await state()) === 'reconnecting');
-  await until('gone', async () => (await state()) === 'gone', 20000);
-  assert.equal(await page.locator('#link b').textContent(), 'server gone');
-  assert.match(await page.locator('#gone').textContent(), /The server is gone.*headspace up/);
+  await until('gone', async () => (await state()) === 'gone');
+  await becomes(() => page.locator('#link b').textContent(), 'server gone');
+  await becomes(() => page.locator('#gone').textContent(), /The server is gone.*headspace up/);
   assert.equal(await row(page, 'One').count(), 1);
 });
 
@@ -36,9 +36,9 @@ test('it comes back by itself, with what happened meanwhile, without a reload', 
   await server.restart();
   await server.asking('one', 'make', { session_title: 'One' });
   await page.getByRole('button', { name: /Try now/ }).click();
-  await until('live', async () => (await state()) === 'live', 20000);
+  await until('live', async () => (await state()) === 'live');
   await until('the question', async () => (await group('One')) === 'needs_you');
-  assert.equal(await page.locator('#gone').isVisible(), false);
+  await becomes(() => page.locator('#gone').isVisible(), false);
   assert.equal(await page.evaluate(() => window.untouched), true);
 });
 
@@ -54,9 +54,9 @@ test('a cut line asks for the stretch it missed, and the page is right again', a
   await server.answered('one', 'make');
   await server.working('three', 'z', { session_title: 'Three' });
   wire.mend();
-  await until('live', async () => (await state()) === 'live', 20000);
+  await until('live', async () => (await state()) === 'live');
   await until('both to be right', async () => (await group('One')) === 'working' && (await row(page, 'Three').count()) === 1);
-  assert.match(wire.asked.find((line) => line.includes('/stream')) ?? '', /last_event_id=\d+/);
+  await becomes(() => wire.asked.find((line) => line.includes('/stream')) ?? '', /last_event_id=\d+/);
 });
 
 /** Clients of the event stream, as the server counts them. It notices that one is gone when it sends something. */
@@ -103,23 +103,24 @@ test('no count is drawn before the first list has come', async () => {
   assert.equal(await late.locator('#link').getAttribute('data-state'), 'connecting', 'not live before there is something to show');
   send();
   await late.locator('#link[data-state=live]').waitFor();
-  assert.equal(await late.locator('.counter').count(), 6);
+  await becomes(() => late.locator('.counter').count(), 6);
   await context.close();
 });
 
 test('a hidden page lets the stream go, and is right when it is seen again', async () => {
+  for (const open of browser.contexts()) await open.close();
+  await becomes(streams, 0, 'nobody watches yet');
   const context = await browser.newContext();
   const hidden = await context.newPage();
   await hidden.goto(server.url);
   await hidden.locator('#link[data-state=live]').waitFor();
-  await until('its stream', async () => (await streams()) >= 1);
-  const watching = await streams();
+  await becomes(streams, 1, 'its stream');
   const look = (isHidden) => hidden.evaluate((isHidden) => {
     Object.defineProperty(document, 'hidden', { configurable: true, get: () => isHidden });
     document.dispatchEvent(new Event('visibilitychange'));
   }, isHidden);
   await look(true);
-  await until('the stream to be gone', async () => (await streams()) === watching - 1);
+  await becomes(streams, 0, 'the stream to be gone');
   await server.working('five', 'x', { session_title: 'Five' });
   await look(false);
   await row(hidden, 'Five').waitFor();

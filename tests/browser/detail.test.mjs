@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { Server, launch, open, row, shows, until } from './stage.mjs';
+import { Server, becomes, launch, open, row, shows, until } from './stage.mjs';
 
 let server, browser, page;
 const S = 'login';
@@ -32,8 +32,8 @@ after(async () => {
 test('the ask stands there with its choices and where it is known from', async () => {
   const card = page.locator('.card');
   await card.getByText('Which browser?').waitFor();
-  assert.deepEqual(await card.locator('.options li').allTextContents(), ['Firefox', 'Chromium']);
-  assert.match(await card.textContent(), /Question.*waiting \d+ s.*known from hook, confidence high/s);
+  await becomes(() => card.locator('.options li').allTextContents(), ['Firefox', 'Chromium']);
+  await becomes(() => card.textContent(), /Question.*waiting \d+ s.*known from hook, confidence high/s);
 });
 
 test('what comes late does not move the tabs', async () => {
@@ -46,28 +46,30 @@ test('what comes late does not move the tabs', async () => {
   const places = () => tabs.evaluateAll((all) => all.map((label) => JSON.stringify(label.getBoundingClientRect())));
   await tabs.last().waitFor();
   const before = await places();
-  assert.deepEqual(await late.locator('.segment .count').allTextContents(), ['', '']);
+  assert.deepEqual(await late.locator('.segment .count').allTextContents(), ['', '', '']);
   arrive();
-  await until('both counts', async () => (await late.locator('.segment .count').allTextContents()).every(Boolean));
+  await until('both counts', async () => {
+    const [turns, , events] = await late.locator('.segment .count').allTextContents();
+    return turns && events;
+  });
   assert.deepEqual(await places(), before);
   await late.context().close();
 });
 
 test('a tool call is one row, with its duration and its end', async () => {
-  await shows(page, '.timeline li', /Bashnpm test/);
-  const rows = await page.locator('.timeline li').evaluateAll((all) => all.map((li) => [li.querySelector('.title').textContent, li.querySelector('.text, .ask').textContent, li.querySelector('.ms').textContent, li.querySelector('.state').textContent]));
-  assert.deepEqual(rows.find(([title]) => title === 'Bash'), ['Bash', 'npm test', '2.4 s', 'ok']);
-  assert.deepEqual(rows.find(([title]) => title === 'Read'), ['Read', 'a.ts', '12 ms', 'failed']);
-  const asked = rows.filter(([title]) => title === 'AskUserQuestion');
-  assert.equal(asked.length, 1, 'the request is part of its call');
-  assert.equal(asked[0][3], 'asks you');
+  await page.locator('.segment').getByText('timeline').click();
+  const rows = () => page.locator('.timeline li').evaluateAll((all) => all.map((li) => [li.querySelector('.title').textContent, li.querySelector('.text, .ask').textContent, li.querySelector('.ms').textContent, li.querySelector('.state').textContent]));
+  const titled = async (wanted) => (await rows()).filter(([title]) => title === wanted);
+  await becomes(() => titled('Bash'), [['Bash', 'npm test', '2.4 s', 'ok']]);
+  await becomes(() => titled('Read'), [['Read', 'a.ts', '12 ms', 'failed']]);
+  await becomes(async () => (await titled('AskUserQuestion')).map(([, , , state]) => state), ['asks you'], 'the request is part of its call');
 });
 
 test('a subagent has a lane of its own', async () => {
   const lanes = (title) => page.locator('.timeline li', { has: page.locator('.title', { hasText: title }) }).locator('.lanes i');
-  assert.equal(await lanes('Grep').nth(1).evaluate((i) => i.className), 'on up down');
-  assert.equal(await lanes('Grep').nth(0).evaluate((i) => i.className), 'up down');
-  assert.equal(await lanes('SubagentStart').nth(1).evaluate((i) => i.className), 'on up');
+  await becomes(() => lanes('Grep').nth(1).evaluate((i) => i.className), 'on up down');
+  await becomes(() => lanes('Grep').nth(0).evaluate((i) => i.className), 'up down');
+  await becomes(() => lanes('SubagentStart').nth(1).evaluate((i) => i.className), 'on up');
 });
 
 test('a row opens into the raw events, and they can be copied', async () => {
@@ -76,7 +78,7 @@ test('a row opens into the raw events, and they can be copied', async () => {
   await call.locator('summary').click();
   const raw = call.locator('.raw section');
   await until('Pre and Post', async () => (await raw.count()) === 2);
-  assert.match(await raw.nth(1).locator('pre').textContent(), /"duration_ms": 2400/);
+  await becomes(() => raw.nth(1).locator('pre').textContent(), /"duration_ms": 2400/);
   await raw.nth(1).getByRole('button', { name: 'Copy JSON' }).click();
   await until('the copy', async () => (await page.evaluate(() => navigator.clipboard.readText())).includes('"duration_ms": 2400'));
   const copied = JSON.parse(await page.evaluate(() => navigator.clipboard.readText()));
@@ -84,12 +86,16 @@ test('a row opens into the raw events, and they can be copied', async () => {
   await call.locator('summary').click();
 });
 
-test('turns are told with actor, intent and text', async () => {
-  await page.locator('.segment').getByText('turns').click();
-  await shows(page, '.turns li', 'fix the flaky test');
-  const turns = await page.locator('.turns li').evaluateAll((all) => all.map((li) => [li.dataset.actor, li.querySelector('header span').textContent, li.querySelector('p').textContent]));
-  assert.deepEqual(turns.at(-1), ['user', 'command', 'fix the flaky test']);
-  assert.ok(turns.some(([actor, intent, text]) => actor === 'agent' && intent === 'question' && text.includes('Which browser?')));
+test('the conversation reads from top to foot, with the calls between and the newest in view', async () => {
+  await page.locator('.segment').getByText('conversation').click();
+  await shows(page, '.talk li', 'fix the flaky test');
+  await shows(page, '.talk .calls', /2 tool calls|3 tool calls|4 tool calls/);
+  const turns = () => page.locator('.talk > .turns > li').evaluateAll((all) => all.map((li) => [li.dataset.actor ?? 'calls', li.querySelector('header span, summary').textContent, li.querySelector('.md')?.textContent ?? '']));
+  await until('the question', async () => (await turns()).some(([actor, intent, text]) => actor === 'agent' && intent === 'question' && text.includes('Which browser?')));
+  await becomes(async () => (await turns())[0], ['user', 'command', 'fix the flaky test']);
+  await becomes(async () => (await turns())[1][0], 'calls');
+  const calls = () => page.locator('.talk .calls li').evaluateAll((all) => all.map((li) => [li.querySelector('b').textContent, li.querySelector('.ask').textContent, li.querySelector('.ms').textContent]));
+  await becomes(async () => (await calls()).slice(0, 2), [['Bash', 'npm test', '2.4 s'], ['Read', 'a.ts', '12 ms failed']]);
   await page.locator('.segment').getByText('timeline').click();
 });
 
@@ -100,8 +106,8 @@ test('the resume command is copied for the right directory and session', async (
 
 test('a jump that cannot work is disabled and says why', async () => {
   const jump = page.getByRole('button', { name: 'Jump' });
-  assert.equal(await jump.getAttribute('aria-disabled'), 'true');
-  assert.match(await page.locator('.said').textContent(), /tmux/);
+  await becomes(() => jump.getAttribute('aria-disabled'), 'true');
+  await becomes(() => page.locator('.said').textContent(), /tmux/);
 });
 
 test('a jump the server refuses tells its reason', async () => {
@@ -120,8 +126,8 @@ test('the open agent follows what happens, without losing an opened row', async 
   await server.hook('stop', S, { last_assistant_message: 'It was a race. All 50 runs pass.', stop_hook_active: false, background_tasks: [] });
   await shows(page, '.timeline li', /Stop.*It was a race/);
   assert.equal(await call.locator('details').evaluate((details) => details.open), true);
-  assert.equal(await row(page, 'Login').locator('.word').textContent(), 'done, unseen');
-  assert.equal(await row(page, 'Login').locator('.row .ask').textContent(), 'It was a race. All 50 runs pass.');
+  await becomes(() => row(page, 'Login').locator('.word').textContent(), 'done, unseen');
+  await becomes(() => row(page, 'Login').locator('.row .ask').textContent(), 'It was a race. All 50 runs pass.');
 });
 
 test('seen on request, and by opening it', async () => {
@@ -135,6 +141,34 @@ test('seen on request, and by opening it', async () => {
   await until('seen', async () => (await row(page, 'Login').locator('.word').textContent()) === 'idle');
 });
 
+test('a finished agent shows its last prompt and its last answer first, as Markdown', async () => {
+  await server.hook('user-prompt-submit', S, { prompt: 'and now *everything*' });
+  await until('nothing came out while it works', async () => !(await page.locator('.outcome').isVisible()));
+  await server.hook('stop', S, { last_assistant_message: '## Done\n\n- **50** of `50` runs pass\n- nothing else', background_tasks: [] });
+  await until('what came out', async () => (await page.locator('.outcome li').count()) >= 2);
+  await becomes(() => page.locator('.outcome > li').evaluateAll((all) => all.map((li) => li.dataset.actor)), ['user', 'agent']);
+  await becomes(() => page.locator('.outcome .md strong').textContent(), '50');
+  await becomes(() => page.locator('.outcome .md .h2').textContent(), 'Done');
+  await until('it to stand above the tabs', () => page.evaluate(() => document.querySelector('.outcome').getBoundingClientRect().top < document.querySelector('.segment').getBoundingClientRect().top));
+});
+
+test('the changes are files with counts and diffs, and can be copied', async () => {
+  const file = '/srv/login/src/a very long directory name/auth.ts';
+  const edit = { tool_name: 'Edit', tool_input: { file_path: file, old_string: 'a', new_string: 'b' }, tool_use_id: 'e1' };
+  await server.hook('pre-tool-use', S, edit);
+  await server.hook('post-tool-use', S, { ...edit, tool_response: { filePath: file, structuredPatch: [{ oldStart: 7, oldLines: 2, newStart: 7, newLines: 3, lines: [' same', '-<b>old</b>', '+new', '+more'] }] } });
+  await page.locator('.segment').getByText('changes').click();
+  await shows(page, '.files summary', /auth\.ts.*\+2 −1/s);
+  await page.locator('.files summary').first().click();
+  await shows(page, '.diff .add', '+more');
+  await becomes(() => page.locator('.diff .del').textContent(), '-<b>old</b>\n');
+  await page.getByRole('button', { name: 'Copy all as a patch' }).click();
+  await until('the copy', async () => (await page.evaluate(() => navigator.clipboard.readText())).includes('@@ -7,2 +7,3 @@'));
+  await server.hook('post-tool-use', S, { ...edit, tool_use_id: 'e2', tool_response: { filePath: file, structuredPatch: [{ oldStart: 1, oldLines: 0, newStart: 1, newLines: 1, lines: ['+again'] }] } });
+  await shows(page, '.files summary', /\+3 −1/);
+  await page.locator('.segment').getByText('timeline').click();
+});
+
 test('an agent can be renamed', async () => {
   page.removeAllListeners('dialog');
   page.once('dialog', (dialog) => dialog.accept('The login thing'));
@@ -146,7 +180,7 @@ test('an error is told with its reason', async () => {
   await server.working('err', 'x', { session_title: 'Broken' });
   await server.hook('stop-failure', 'err', { error: 'rate_limit', last_assistant_message: 'API Error: 429' });
   await until('the error', async () => (await row(page, 'Broken').getAttribute('data-g')) === 'error');
-  assert.equal(await row(page, 'Broken').locator('.row .ask').textContent(), 'rate limit');
+  await becomes(() => row(page, 'Broken').locator('.row .ask').textContent(), 'rate limit');
   await row(page, 'Broken').locator('.row').click();
   await shows(page, '.card', /The turn failed.*rate limit/s);
 });
@@ -155,7 +189,7 @@ test('a link leads straight to an agent, on a phone too', async () => {
   const id = await row(page, 'Pane').getAttribute('data-id');
   const phone = await open(browser, `${server.url}/#/agents/${id}`, { viewport: { width: 360, height: 740 } });
   await shows(phone, '#detail h2', 'Pane');
-  assert.equal(await phone.locator('#list').isVisible(), false);
+  await becomes(() => phone.locator('#list').isVisible(), false);
   await phone.getByRole('button', { name: 'Close' }).click();
   await until('the list', () => phone.locator('#list').isVisible());
   assert.deepEqual(phone.faults, []);

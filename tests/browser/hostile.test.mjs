@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { Server, launch, open, row, shows, until } from './stage.mjs';
+import { Server, becomes, launch, open, row, shows, until } from './stage.mjs';
 
 let server, browser, page;
 const foreign = [];
@@ -32,7 +32,7 @@ const clean = async () => {
 
 test('markup in names, asks, options, branches and prompts stays text', async () => {
   const extra = { session_title: IMAGE, cwd: `/srv/${SCRIPT}`, host: LINK, tmux_session: SCRIPT, tmux_pane: IMAGE, session_role: LINK };
-  await server.working('evil', IMAGE + SCRIPT, extra);
+  await server.working('evil', `${IMAGE + SCRIPT} \`${IMAGE}\` [x](javascript:alert(1))\n\n| ${IMAGE} | b |\n|---|---|\n| ${SCRIPT} | ${LINK} |`, extra);
   const question = { tool_name: 'AskUserQuestion', tool_input: { questions: [{ question: SCRIPT, options: [{ label: IMAGE }, { label: LINK }] }] } };
   await server.hook('pre-tool-use', 'evil', { ...question, ...extra, tool_use_id: IMAGE });
   await server.hook('permission-request', 'evil', { ...question, ...extra });
@@ -40,7 +40,8 @@ test('markup in names, asks, options, branches and prompts stays text', async ()
   await until('the name as text', async () => (await page.locator('.name').first().textContent()) === IMAGE);
   await page.locator('.agent .row').first().click();
   await shows(page, '.options li', IMAGE);
-  await shows(page, '.turns li p', IMAGE);
+  await shows(page, '.talk li .md', IMAGE);
+  await page.locator('.segment').getByText('timeline').click();
   for (const summary of await page.locator('.timeline summary').all()) await summary.click();
   await shows(page, '.raw pre', '<img src=x onerror=');
   await clean();
@@ -62,9 +63,11 @@ test('a line of a megabyte neither blocks nor widens the page', async () => {
 test('control and reordering characters are shown or dropped, never obeyed', async () => {
   await server.asking('odd', 'echo \u202Egnp.exe\u2066 \u0007\u001b[31mred\u200b', { session_title: '\u202Eesrever \u0000 name' });
   await until('the odd one', async () => (await page.locator('.agent').count()) === 3);
-  const text = await page.locator('.agent', { hasText: 'esrever' }).textContent();
+  const odd = page.locator('.agent', { hasText: 'esrever' });
+  // The row comes with the prompt, its ask a moment later.
+  await until('its ask', async () => (await odd.textContent()).includes('gnp.exe'));
+  const text = await odd.textContent();
   assert.doesNotMatch(text, /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200b-\u200f\u202a-\u202e\u2060-\u2069]/);
-  assert.match(text, /gnp\.exe/);
   await clean();
 });
 
@@ -93,7 +96,7 @@ test('payloads of any shape leave the page whole', async () => {
   await page.keyboard.press('2');
   await shows(page, '#logging .log li', 'SomethingNew');
   await page.keyboard.press('3');
-  await page.getByLabel('Search the history').fill('"; DROP TABLE events; --');
+  await page.getByLabel('Search the conversations').fill('"; DROP TABLE events; --');
   await shows(page, '#history [role=status]', /./);
   await page.keyboard.press('Escape');
   await clean();

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { Server, launch, open, shows, until } from './stage.mjs';
+import { Server, becomes, launch, open, shows, until } from './stage.mjs';
 
 let server, browser, page;
 const titles = () => page.locator('#logging .log .title').allTextContents();
@@ -22,18 +22,18 @@ after(async () => {
 test('the receiver says whether it is enabled, its mode, its pace and the last event', async () => {
   const tile = (name) => page.locator(`.tiles [data-fact="${name}"]`);
   await shows(page, '.tiles', 'enabled');
-  assert.match(await tile('Mode').textContent(), /hooks active/);
-  assert.match(await tile('Last event').textContent(), /\d+ s ago.*UserPromptSubmit/);
-  assert.match(await tile('Polling').textContent(), /every 60 s/);
-  assert.match(await tile('Events received').textContent(), /6/);
-  assert.match(await tile('Spool').textContent(), /empty/);
+  await becomes(() => tile('Mode').textContent(), /hooks active/);
+  await becomes(() => tile('Last event').textContent(), /\d+ s ago.*UserPromptSubmit/);
+  await becomes(() => tile('Polling').textContent(), /every 60 s/);
+  await becomes(() => tile('Events received').textContent(), /6/);
+  await becomes(() => tile('Spool').textContent(), /empty/);
 });
 
 test('new events come to the top by themselves', async () => {
   await shows(page, '#logging .log li', 'count the needlefish');
   await server.hook('notification', 'two', { message: 'Waiting for your input', notification_type: 'idle_prompt' });
   await until('the notification on top', async () => (await titles())[0] === 'Notification');
-  assert.match(await page.locator('#logging .log li').first().textContent(), /Two.*Waiting for your input/);
+  await becomes(() => page.locator('#logging .log li').first().textContent(), /Two.*Waiting for your input/);
 });
 
 test('filters by type, agent and text', async () => {
@@ -67,8 +67,8 @@ test('silence is called quiet while nobody works', async () => {
   await calm.working('calm', 'x', { session_title: 'Calm' });
   await calm.hook('stop', 'calm', { last_assistant_message: 'Done.' });
   const quiet = await open(browser, `${calm.url}/#/logging`);
-  await shows(quiet, '#hooks', /^quiet for \d+ s/, 15000);
-  await shows(quiet, '.tiles [data-fact=Mode]', /quiet for \d+ s.*nobody works/, 15000);
+  await shows(quiet, '#hooks', /^quiet for \d+ s/);
+  await shows(quiet, '.tiles [data-fact=Mode]', /quiet for \d+ s.*nobody works/);
   await quiet.context().close();
   await calm.end();
 });
@@ -86,7 +86,7 @@ test('paused, the log stands still and counts what it holds back', async () => {
 test('an event opens into its JSON and leads to its agent', async () => {
   const stop = page.locator('#logging .log li', { has: page.locator('.title', { hasText: 'Stop' }) });
   await stop.locator('summary').click();
-  assert.match(await stop.locator('pre').textContent(), /"last_assistant_message": "Nine\."/);
+  await becomes(() => stop.locator('pre').textContent(), /"last_assistant_message": "Nine\."/);
   await stop.getByRole('link', { name: 'Open the agent' }).click();
   await shows(page, '#detail h2', 'Two');
 });
@@ -96,14 +96,14 @@ test('history finds what was said, shows the days and who has ended', async () =
   await page.locator('.tabs').getByText('History').click();
   await shows(page, '.days tr', /\d{4}-\d\d-\d\d\d+2\d/);
   await shows(page, '.ended li', 'Two');
-  const find = page.getByLabel('Search the history');
+  const find = page.getByLabel('Search the conversations');
   await find.fill('needlef');
-  await shows(page, '#history .log li', /UserPromptSubmit.*count the needlefish/);
-  await shows(page, '#history [role=status]', '1 event');
+  await shows(page, '.hits li', /You.*count the needlefish/);
+  await shows(page, '#history [role=status]', '1 place');
   await find.fill('wombat');
   await shows(page, '#history [role=status]', 'Nothing found for “wombat”.');
   await find.fill('');
-  await until('an empty answer', async () => (await page.locator('#history .log li').count()) === 0);
+  await until('an empty answer', async () => (await page.locator('.hits li').count()) === 0);
 });
 
 test('nothing went wrong in the page meanwhile', () => assert.deepEqual(page.faults, []));

@@ -1,6 +1,7 @@
 // A server of its own and a browser for each test file, and the few verbs the tests are written in.
 
-import { spawn } from 'node:child_process';
+import assert from 'node:assert/strict';
+import { execFile, spawn } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -12,8 +13,11 @@ const BIN = process.env.HEADSPACE_BIN;
 const SLOW = Number(process.env.SLOW ?? 0);
 const FLAGS = ['--headless', '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync'];
 
+/** How long a busy machine may take. Nobody waits that long where all is well. */
+const PATIENCE = SLOW ? 180000 : 60000;
+
 /** Looks until `look()` answers something true, and gives it back. */
-export async function until(what, look, within = 8000) {
+export async function until(what, look, within = PATIENCE) {
   const end = Date.now() + within;
   for (;;) {
     const seen = await look();
@@ -23,23 +27,54 @@ export async function until(what, look, within = 8000) {
   }
 }
 
+/**
+ * Looks until `look()` gives `expected` (a value, or an expression its text matches), and fails with what it gave last. For
+ * everything the page draws because of something else: a hook, a click, an answer of the server. A plain `assert` is right
+ * only for what must already be so, or must not have changed.
+ */
+export async function becomes(look, expected, what, within = PATIENCE) {
+  const end = Date.now() + within;
+  for (;;) {
+    const seen = await look();
+    try {
+      if (expected instanceof RegExp) assert.match(seen, expected, what && `${what}: ${seen}`);
+      else assert.deepEqual(seen, expected, what);
+      return seen;
+    } catch (difference) {
+      if (Date.now() > end) throw difference;
+    }
+    await sleep(25);
+  }
+}
+
 /** `headspace serve`, or another command of it that says where it listens, with a home of its own. */
 export class Server {
   static async start(command = ['serve', '--port', '0'], config = null) {
     const server = new Server();
     server.home = mkdtempSync(join(tmpdir(), 'headspace-browser-'));
-    if (config) {
-      mkdirSync(join(server.home, 'config/headspace'), { recursive: true });
-      writeFileSync(join(server.home, 'config/headspace/config.jsonc'), JSON.stringify(config));
-    }
+    if (config) server.configure(config);
     await server.run(command);
     return server;
   }
 
+  configure(config) {
+    mkdirSync(join(this.home, 'config/headspace'), { recursive: true });
+    writeFileSync(join(this.home, 'config/headspace/config.jsonc'), JSON.stringify(config));
+  }
+
+  /** What commands of this home see. */
+  get env() {
+    const { home } = this;
+    return { PATH: process.env.PATH, HOME: home, XDG_STATE_HOME: join(home, 'state'), XDG_CONFIG_HOME: join(home, 'config'), CLAUDE_CONFIG_DIR: join(home, 'claude'), NO_COLOR: '1' };
+  }
+
+  /** Runs a command of headspace's, which must succeed, and gives what it printed. */
+  command(words) {
+    return new Promise((done, fail) => execFile(BIN, words, { env: this.env }, (error, out, err) => (error ? fail(new Error(`${words}: ${err}`)) : done(out))));
+  }
+
   async run(command) {
-    const home = this.home;
-    const env = { PATH: process.env.PATH, HOME: home, XDG_STATE_HOME: join(home, 'state'), XDG_CONFIG_HOME: join(home, 'config'), CLAUDE_CONFIG_DIR: join(home, 'claude'), NO_COLOR: '1' };
-    this.child = spawn(BIN, command, { env, stdio: ['ignore', 'pipe', 'pipe'] });
+    this.child = spawn(BIN, command, { env: this.env, stdio: ['ignore', 'pipe', 'pipe'] });
     // Also when a test file fails half-way.
     process.once('exit', () => this.child.kill('SIGKILL'));
     this.ended = new Promise((done) => this.child.on('exit', done));
@@ -48,13 +83,23 @@ export class Server {
     this.url = await until(`${command[0]} to listen`, () => {
       if (this.child.exitCode !== null) throw new Error(`headspace ended: ${said}`);
       return /http:\/\/127\.0\.0\.1:\d+/.exec(said)?.[0];
-    }, 15000);
+    });
     await until('the server to answer', () => fetch(`${this.url}/health`).then((answer) => answer.ok, () => false));
   }
 
   async stop() {
     this.child.kill('SIGTERM');
+    this.child.kill('SIGCONT');
     await this.ended;
+  }
+
+  /** The made-up day of `headspace demo` stands still, however slow this machine is; its server goes on. */
+  hold() {
+    this.child.kill('SIGSTOP');
+  }
+
+  goOn() {
+    this.child.kill('SIGCONT');
   }
 
   /** The same server again: same port, same store. */
@@ -96,26 +141,49 @@ export class Server {
   }
 }
 
-export async function launch() {
-  return chromium.launch({ executablePath: process.env.CHROMIUM, args: FLAGS });
+/** `WEB=1`: the files of web/ as they are now, not as they were built in. For trying a change without a build. */
+const WEB = process.env.WEB ? join(import.meta.dirname, '../../web') : null;
+
+/** A browser. `measured`: its pages are never slowed down. */
+export async function launch({ measured = false } = {}) {
+  const browser = await chromium.launch({ executablePath: process.env.CHROMIUM, args: FLAGS });
+  const make = browser.newContext.bind(browser);
+  browser.newContext = async (options) => {
+    const context = await make({ ...options, ...(WEB && { serviceWorkers: 'block' }) });
+    context.setDefaultTimeout(PATIENCE);
+    if (WEB) await fromFiles(context);
+    if (SLOW && !measured) await slow(context);
+    return context;
+  };
+  return browser;
 }
 
-async function slow(page) {
-  const devtools = await page.context().newCDPSession(page);
-  await devtools.send('Emulation.setCPUThrottlingRate', { rate: SLOW });
-  await page.route('**/api/**', async (route) => {
+function fromFiles(context) {
+  return context.route(({ pathname }) => pathname === '/' || pathname.startsWith('/assets/'), (route) => {
+    const path = new URL(route.request().url()).pathname;
+    return route.fulfill({ path: join(WEB, path === '/' ? 'index.html' : path.slice('/assets/'.length)) });
+  });
+}
+
+async function slow(context) {
+  await context.route('**/api/**', async (route) => {
     await sleep(Math.random() * 50 * SLOW);
     // The page may be gone by now.
     await route.fallback().catch(() => {});
   });
+  const make = context.newPage.bind(context);
+  context.newPage = async () => {
+    const page = await make();
+    const devtools = await context.newCDPSession(page);
+    await devtools.send('Emulation.setCPUThrottlingRate', { rate: SLOW });
+    return page;
+  };
 }
 
 /** A page that collects what must never happen: script errors, refused sources, dialogs. */
 export async function open(browser, url, options = {}) {
   const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, colorScheme: 'dark', ...options });
   const page = await context.newPage();
-  page.setDefaultTimeout(10000);
-  if (SLOW) await slow(page);
   page.faults = [];
   page.on('pageerror', (error) => page.faults.push(error.stack));
   page.on('dialog', (dialog) => {

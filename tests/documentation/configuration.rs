@@ -11,14 +11,12 @@ const PAGE: &str = "docs/configuration.md";
 /// Types that are a text in the file.
 const WRITTEN_AS_TEXT: [&str; 2] = ["String", "QuietHours"];
 
-/// The source of the configuration, wherever in its crate it is.
+/// The source of the configuration: everything in its room.
 fn source() -> String {
-    let files = files(&root().join("crates/platform/src"), ".rs");
-    let texts = files.iter().map(|path| std::fs::read_to_string(path).unwrap());
-    let is_config = |text: &String| text.contains("pub struct Config {") || text.contains("pub mod var {");
-    let found: Vec<String> = texts.filter(is_config).collect();
-    assert!(!found.is_empty(), "no file of the platform crate has `pub struct Config`");
-    found.concat()
+    let files = files(&root().join("crates/platform/src/config"), ".rs");
+    let source: String = files.iter().map(|path| std::fs::read_to_string(path).unwrap()).collect();
+    assert!(source.contains("pub struct Config {"), "crates/platform/src/config has no `pub struct Config`");
+    source
 }
 
 /// Something with a description: a struct, an enum, a field, a variable.
@@ -89,6 +87,7 @@ fn in_words(kind: &str, types: &BTreeMap<String, Item>) -> String {
     match kind {
         kind if WRITTEN_AS_TEXT.contains(&kind) => "string".into(),
         "bool" => "boolean".into(),
+        "serde_json::Value" => "anything".into(),
         "f64" => "number".into(),
         "u16" | "u32" | "u64" | "usize" => "whole number".into(),
         name => match types.get(name) {
@@ -146,26 +145,41 @@ fn section(kind: &str) -> &str {
 
 const REQUIRED: &str = "required";
 
+/// A table for each section of `item`, and for each section of those.
+fn sections(
+    prefix: &str,
+    item: &Item,
+    defaults: &Value,
+    types: &BTreeMap<String, Item>,
+    missing: &mut Vec<String>,
+) -> String {
+    let mut page = String::new();
+    for (name, member) in &item.members {
+        let kind = section(&member.kind);
+        if !is_section(kind, types) {
+            continue;
+        }
+        let (item, name_of) = (&types[kind], format!("{prefix}{name}"));
+        if item.about.is_empty() {
+            missing.push(name_of.clone());
+        }
+        let values = defaults[name].get(0).unwrap_or(&defaults[name]);
+        page += &format!("\n### `{name_of}`\n\n{}\n\n{}", item.about, table(item, values, types, missing));
+        page += &sections(&format!("{name_of}."), item, values, types, missing);
+    }
+    page
+}
+
 #[test]
 fn the_configuration_reference_is_current_and_describes_every_setting() {
     let (types, variables) = items(&source());
-    let config = Config::parse(&json!({"webhooks": [{"url": REQUIRED}]}).to_string()).unwrap();
+    let config =
+        Config::parse(&json!({"webhooks": [{"url": REQUIRED}], "machines": [{}]}).to_string()).unwrap();
     let defaults = serde_json::to_value(&config).unwrap();
     let mut missing = Vec::new();
     let root = &types["Config"];
     let mut page = format!("\n### Top level\n\n{}", table(root, &defaults, &types, &mut missing));
-    for (name, member) in &root.members {
-        let kind = section(&member.kind);
-        if !is_section(kind, &types) {
-            continue;
-        }
-        let item = &types[kind];
-        if item.about.is_empty() {
-            missing.push(name.clone());
-        }
-        let values = defaults[name].get(0).unwrap_or(&defaults[name]);
-        page += &format!("\n### `{name}`\n\n{}\n\n{}", item.about, table(item, values, &types, &mut missing));
-    }
+    page += &sections("", root, &defaults, &types, &mut missing);
     page += "\n### Environment variables\n\n| variable | what it does |\n|---|---|\n";
     for (name, item) in
         variables.iter().filter(|(name, _)| name.chars().all(|c| c.is_ascii_uppercase() || c == '_'))

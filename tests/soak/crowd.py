@@ -114,7 +114,7 @@ for name, first, rest in (
         for descriptor, _ in poll.poll(500):
             poll.unregister(descriptor)
             open_ends.pop(descriptor)
-    check("%d of %s are kept for ever" % (len(open_ends), name), not open_ends)
+    check("%d of %s are kept forever" % (len(open_ends), name), not open_ends)
     stop.set()
     sender.join()
     for stream in streams:

@@ -9,7 +9,7 @@ export function setGroups(list) {
 }
 
 /** The words around the age of a row. */
-const AGE_WORDS = { waiting: ['waiting ', ''], working: ['for ', ''], quiet: ['last active ', ' ago'], ended: ['ended ', ' ago'] };
+const AGE_WORDS = { waiting: ['waiting ', ''], working: ['for ', ''], quiet: ['last active ', ' ago'], ended: ['ended ', ' ago'], not_heard: ['not heard since ', ''] };
 
 export const glyphOf = (agent) => (agent.ended_at ? '·' : groups.find(({ id }) => id === agent.group)?.glyph ?? '-');
 
@@ -21,6 +21,11 @@ let scheduled = false;
 /** `listener(ids)` is told once per frame which agents changed; on a page nobody sees, four times a second. */
 export function onChange(listener) {
   listeners.add(listener);
+}
+
+/** An agent of another machine that is not shown any more. */
+export function remove(id) {
+  if (agents.delete(id)) touch(id);
 }
 
 export function put(agent) {
@@ -84,10 +89,16 @@ export function ageOf({ summary }) {
   return { at: Date.parse(summary.since), lead, tail };
 }
 
+/** The machine an agent is on: as the user calls it, or as it calls itself. */
+export const machineOf = (agent) => agent.machine ?? agent.host ?? null;
+
+/** An agent's id from text: a number here, `machine/number` for one of another machine. */
+export const idOf = (text) => (/^\d+$/.test(text) ? Number(text) : text);
+
 /** Is every word of the search somewhere in the agent? */
 export function matches(agent, words) {
   if (!words.length) return true;
-  const { name, project, branch, host, cwd, session_id, role, tmux_session, client, summary } = agent;
-  agent.hay ??= [name, project, branch, host, cwd, session_id, role, tmux_session, client, summary.about, summary.label].join('\n').toLowerCase();
+  const { name, project, branch, host, machine, user, cwd, session_id, role, tmux_session, client, summary } = agent;
+  agent.hay ??= [name, project, branch, host, machine, user, cwd, session_id, role, tmux_session, client, summary.about, summary.label].join('\n').toLowerCase();
   return words.every((word) => agent.hay.includes(word));
 }

@@ -14,7 +14,7 @@ function learnTime(response) {
 async function answer(response) {
   learnTime(response);
   const body = await response.json().catch(() => null);
-  if (!response.ok || body?.status === 'error') throw new Error(body?.message ?? `the server answered ${response.status}`);
+  if (!response.ok || body?.status === 'error') throw Object.assign(new Error(body?.message ?? `the server answered ${response.status}`), { status: response.status, body });
   return body;
 }
 

@@ -42,6 +42,14 @@ export function icon(path, size = 16) {
   return svg;
 }
 
+/** An element of a drawing. */
+export function svg(tag, props, ...children) {
+  const node = document.createElementNS(NS, tag);
+  for (const [name, value] of Object.entries(props ?? {})) if (value !== null && value !== undefined) node.setAttribute(name, value);
+  node.append(...children.filter(Boolean));
+  return node;
+}
+
 /** Sets text only if it differs, so that an unchanged node is never touched. */
 export function text(node, value) {
   const next = value ?? '';

@@ -68,5 +68,25 @@ export function quoted(word) {
   return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replace(/'/g, `'\\''`)}'`;
 }
 
+/** Cut in the middle: of a path its beginning and its end say most. */
+export function middle(text, limit = 60) {
+  const all = line(text, 2000);
+  if (all.length <= limit) return all;
+  const tail = Math.ceil((limit - 1) * 0.65);
+  return `${all.slice(0, limit - 1 - tail)}…${all.slice(-tail)}`;
+}
+
+/** A path inside of the project, from there; with the project's name in front if it is given. */
+export function relative(path, root, name) {
+  const full = String(path ?? '');
+  const base = String(root ?? '').replace(/\/+$/, '');
+  if (!base || (full !== base && !full.startsWith(`${base}/`))) return tilde(full);
+  const inner = full.slice(base.length + 1);
+  return [name, inner].filter(Boolean).join('/') || '.';
+}
+
+/** `$3.20`, `$0.004`. */
+export const dollars = (n) => `$${n >= 0.1 || n === 0 ? n.toFixed(2) : n.toPrecision(1)}`;
+
 /** A path with `~` for the home directory. */
 export const tilde = (path) => String(path ?? '').replace(/^\/(?:home|Users)\/[^/]+(?=\/|$)/, '~');

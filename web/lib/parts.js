@@ -41,6 +41,22 @@ export function patchContext(node, context) {
   attr(node, 'title', `Context window ${percent} % full`);
 }
 
+/** How much of each rate limit is used, and when it starts over. */
+export function drawLimits(list, limits) {
+  keyed(list, limits, ({ id }) => id, ({ label }) => {
+    const fill = el('i');
+    return Object.assign(el('span.context.limit', { role: 'img' }, el('span', null, label), el('span.track', null, fill), el('span.percent')), { fill });
+  }, (node, { label, percent, resets_at: resets }) => {
+    const told = `${label} limit ${Math.round(percent)} % used${resets ? `, starts over in ${age(Date.parse(resets) - now())} (${clock(Date.parse(resets), now())})` : ''}`;
+    node.fill.style.transform = `scaleX(${percent / 100})`;
+    text(node.lastChild, `${Math.round(percent)}%`);
+    attr(node, 'data-full', percent >= 90 ? '1' : null);
+    attr(node, 'title', told);
+    attr(node, 'aria-label', told);
+  });
+  show(list, limits.length > 0);
+}
+
 /** A time of day, with its date in a part of its own that a narrow place leaves out. */
 export function setClock(node, at) {
   const [time, date] = clock(at, now()).split(' ').reverse();

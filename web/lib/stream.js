@@ -1,7 +1,7 @@
 // The stream of changes, and the truth about the connection to the server. Runs in the worker that all pages share, or in
 // the page itself where there is no such worker.
 
-const TYPES = ['agent_created', 'state_changed', 'turn_created', 'agent_updated', 'session_ended', 'hook_status', 'event'];
+const TYPES = ['agent_created', 'state_changed', 'turn_created', 'agent_updated', 'agent_removed', 'session_ended', 'hook_status', 'event', 'answer'];
 const FIRST_RETRY_AFTER = 400;
 const RETRY_AT_LEAST_EVERY = 15000;
 /** After this many failures in a row, the server is gone. */

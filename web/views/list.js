@@ -1,6 +1,6 @@
 // The list: counters that filter, rows with the ask, subagents under their parent, ended and headless agents folded away.
 
-import { ageOf, agents, compare, counts, foldOf, glyphOf, groups, matches } from '../lib/agents.js';
+import { ageOf, agents, compare, counts, foldOf, glyphOf, groups, idOf, machineOf, matches } from '../lib/agents.js';
 import { now } from '../lib/api.js';
 import { clientMark } from '../lib/clients.js';
 import { attr, button, byId, el, foreign, icon, keyed, mark, remember, remembered, show, text } from '../lib/dom.js';
@@ -13,11 +13,13 @@ const root = el('div');
 const nothing = el('div.nothing', { hidden: true }, el('p', null, 'No agent matches.'), button('button', null, 'Show all', () => clearFilters()));
 const find = byId('find');
 const grouping = byId('grouping');
+const where = byId('where');
 const filter = { groups: new Set(), words: [] };
 const openFolds = new Set();
 let selected = null;
-/** A host gets a chip only if there are several. */
+/** A host gets a chip only if there are several, and so does a person. */
 let hosts = 1;
+let people = 1;
 /** How many kinds of coding agents there are: one needs no mark. */
 let clients = 1;
 
@@ -32,11 +34,28 @@ export function start() {
     for (const row of root.querySelectorAll('.agent')) row.drawn = null;
     render();
   });
+  where.addEventListener('change', render);
   find.addEventListener('input', () => {
     filter.words = find.value.toLowerCase().split(/\s+/).filter(Boolean);
     render();
   });
 }
+
+/** Machines and people to choose from, as soon as there are several of a kind. */
+function patchWhere() {
+  const of = (kind, value) => [...new Set([...agents.values()].map(value))].filter(Boolean).sort().map((name) => [`${kind}:${name}`, name]);
+  const [machines, people] = [of('machine', machineOf), of('user', ({ user }) => user)];
+  const rows = [...(machines.length > 1 ? machines : []), ...(people.length > 1 ? people : [])];
+  show(where, rows.length > 0);
+  const key = rows.map(([value]) => value).join('\n');
+  if (where.key === key) return;
+  where.key = key;
+  const chosen = where.value;
+  where.replaceChildren(where.options[0], ...rows.map(([value, name]) => el('option', { value }, line(name, 40))));
+  where.value = rows.some(([value]) => value === chosen) ? chosen : '';
+}
+
+const isWhere = (agent) => !where.value || `machine:${machineOf(agent)}` === where.value || `user:${agent.user}` === where.value;
 
 function toggleGroup(id) {
   if (!filter.groups.delete(id)) filter.groups.add(id);
@@ -47,19 +66,20 @@ export function clearFilters() {
   filter.groups.clear();
   filter.words = [];
   find.value = '';
+  where.value = '';
   render();
 }
 
-export const filtered = () => filter.groups.size > 0 || filter.words.length > 0;
+export const filtered = () => filter.groups.size > 0 || filter.words.length > 0 || where.value !== '';
 
 export function select(id) {
   selected = id;
-  for (const row of root.querySelectorAll('.agent')) markSelected(row, Number(row.dataset.id));
+  for (const row of root.querySelectorAll('.agent')) markSelected(row, idOf(row.dataset.id));
 }
 
 const markSelected = (row, id) => attr(row.link, 'aria-current', id === selected ? 'true' : null);
 
-export const rowOf = (id) => root.querySelector(`.agent[data-id="${id}"] > .row`);
+export const rowOf = (id) => root.querySelector(`.agent[data-id="${CSS.escape(id)}"] > .row`);
 
 /** Shows what changed: rows in place; sections and order only if a row moved. */
 export function update(ids) {
@@ -86,11 +106,13 @@ export function render() {
   const open = [];
   const folded = { headless: [], ended: [] };
   clients = new Set([...agents.values()].map((agent) => agent.client)).size;
-  hosts = new Set([...agents.values()].map((agent) => agent.host)).size;
+  hosts = new Set([...agents.values()].map(machineOf)).size;
+  people = new Set([...agents.values()].map(({ user }) => user)).size;
+  patchWhere();
   places = new Map();
   for (const agent of agents.values()) {
     places.set(agent.id, { key: placeKey(agent), node: null });
-    if (!matches(agent, filter.words)) continue;
+    if (!matches(agent, filter.words) || !isWhere(agent)) continue;
     const fold = foldOf(agent);
     if (fold) folded[fold].push(agent);
     else if (!filter.groups.size || filter.groups.has(agent.group)) open.push(agent);
@@ -151,7 +173,7 @@ function sectionsOf(open) {
   const field = grouping.value;
   const by = new Map();
   for (const agent of open) {
-    const name = agent[field] ?? (field === 'host' ? 'this machine' : 'no project');
+    const name = (field === 'host' ? machineOf(agent) : agent[field]) ?? { host: 'this machine', user: 'nobody in particular' }[field] ?? 'no project';
     if (!by.has(name)) by.set(name, { id: `in:${name}`, title: name, members: [] });
     by.get(name).members.push(agent);
   }
@@ -210,14 +232,14 @@ function patchRow(node, agent) {
   const { bits } = node;
   const { summary } = agent;
   attr(node, 'data-g', agent.ended_at ? 'ended' : agent.group);
-  attr(node, 'data-stale', agent.stale && !agent.ended_at ? '1' : null);
+  attr(node, 'data-stale', (agent.stale || agent.not_heard_since) && !agent.ended_at ? '1' : null);
   markSelected(node, agent.id);
   text(bits.mark, glyphOf(agent));
   text(bits.name, line(agent.name, 90));
   chip(bits.project, agent.project !== agent.name && grouping.value !== 'project' ? agent.project : null);
   chip(bits.branch.lastChild, agent.branch !== agent.name && agent.branch, bits.branch);
   chip(bits.client, clients > 1 && grouping.value !== 'client' ? clientMark(agent.client) : null);
-  chip(bits.host, grouping.value === 'host' ? null : agent.headless ? 'headless' : hosts > 1 ? agent.host : null);
+  chip(bits.host, grouping.value === 'host' ? null : agent.headless ? 'headless' : [(people > 1 || hosts > 1) && agent.user, hosts > 1 && machineOf(agent)].filter(Boolean).join(' @ ') || null);
   text(bits.word, summary.label);
   text(bits.ask, line(summary.about, 240));
   patchContext(bits.context, agent.context);

@@ -1,7 +1,7 @@
 // Logging: how the receiver is, and the events as they come in.
 
 import { agents } from '../lib/agents.js';
-import { get } from '../lib/api.js';
+import { get, now } from '../lib/api.js';
 import { attr, button, byId, el, keyed, show, text, whenTyped } from '../lib/dom.js';
 import { Events } from '../lib/events.js';
 import { age, duration, line, number } from '../lib/format.js';
@@ -31,6 +31,7 @@ const TILES = [
   (s) => ({ name: 'Polling', text: `every ${s.polling_interval} s`, note: s.config && `${s.config.polling_interval_with_hooks} s with hooks, ${s.config.polling_interval_fallback} s without` }),
   (s) => ({ name: 'Events received', text: number(s.events_received ?? 0), tone: s.dropped ? 'bad' : null, note: s.dropped ? `${number(s.dropped)} dropped` : 'none dropped' }),
   (s) => ({ name: 'Spool', text: s.spool_pending ? `${number(s.spool_pending)} pending` : 'empty', note: 'kept while the server was away' }),
+  (s) => ({ name: 'Rate limits', text: s.limits?.length ? s.limits.map(({ label, percent }) => `${label} ${Math.round(percent)} %`).join(' · ') : 'not known', note: s.limits?.length ? s.limits.filter(({ resets_at: at }) => at).map(({ label, resets_at: at }) => `${label} starts over in ${age(Date.parse(at) - now())}`).join(', ') : 'the status line tells them' }),
   (s) => {
     const cost = costOf(s);
     return { name: 'Hook cost', text: cost ? `${duration(cost.p50)} p50` : 'not measured yet', note: cost ? `${duration(cost.p99)} p99` : 'p50 and p99 of notify' };

@@ -20,6 +20,7 @@ pub const ROW: Row = Row {
     program: "claude",
     print_words: &["-p", "--print"],
     is_shared: |_| false,
+    reads_comments: false,
     registration: Registration::ClaudeSettings,
     environment: Environment::None,
     translate: |_, _| {},
@@ -54,7 +55,7 @@ pub fn running() -> Vec<Client> {
         })
     };
     let mut found: Vec<Client> = entries.flatten().filter_map(client).collect();
-    found.sort_by_key(|client| client.pid);
+    found.sort_unstable_by_key(|client| client.pid);
     found
 }
 

@@ -5,7 +5,7 @@ use crate::json_lines::{self, at, number, text};
 use crate::table::{Environment, Event, GuardForm, Home, Registration, Row, Transcript, renamed, same};
 use headspace_core::model::hints;
 use headspace_core::transcript::{Entry, Seen, Usage};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::path::Path;
 
 pub(crate) const ROW: Row = Row {
@@ -17,10 +17,11 @@ pub(crate) const ROW: Row = Row {
     program: "copilot",
     print_words: &["-p", "--prompt"],
     is_shared: |_| false,
+    reads_comments: false,
     registration: Registration::DropIn { file: "hooks/headspace.json", events: EVENTS },
     environment: Environment::Has("COPILOT_CLI"),
     translate,
-    transcript: Some(Transcript { is_named, read }),
+    transcript: Some(Transcript { is_named, read, of_subagent: None, rows: None }),
     resume: "copilot --resume={session}",
     guard: GuardForm::TopLevel,
     takes_context: false,
@@ -55,13 +56,22 @@ const ALIASES: &[(&str, &str)] = &[
     ("toolArgs", "tool_input"),
 ];
 
+/// Events whose camelCase names are other words; somebody may have registered us under those.
+const OTHER_NAMES: &[(&str, &str)] = &[("AgentStop", "Stop"), ("UserPromptSubmitted", "UserPromptSubmit")];
+
 fn translate(incoming: &mut Incoming, surroundings: &Surroundings) {
+    if let Some((_, ours)) = OTHER_NAMES.iter().find(|(theirs, _)| *theirs == incoming.name) {
+        incoming.name = (*ours).to_owned();
+    }
     for (theirs, ours) in ALIASES {
         incoming.alias(theirs, ours);
     }
     // Inside a subagent the session is the subagent's; the parent's is the one that people know.
     if let Some(parent) = incoming.owned("parent_agent_id").filter(|_| incoming.text("agent_id").is_some()) {
         incoming.session_id = parent;
+    }
+    if incoming.text("tool_name") == Some("AskUserQuestion") {
+        asked(incoming);
     }
     let session = &incoming.session_id;
     let file = surroundings.home.join(".copilot/session-state").join(session).join("events.jsonl");
@@ -75,6 +85,21 @@ fn translate(incoming: &mut Incoming, surroundings: &Surroundings) {
         "Stop" if incoming.text("agent_id").is_some() => incoming.name = "SubagentIdle".to_owned(),
         "StopFailure" => failed(incoming),
         _ => {}
+    }
+}
+
+/// The form in which every surface shows a question: its own has one, with choices or with fields to fill in.
+fn asked(incoming: &mut Incoming) {
+    let question = ["/tool_input/question", "/tool_input/message"].iter().find_map(|at| incoming.text_at(at));
+    let Some(question) = question.filter(|_| incoming.pointer("/tool_input/questions").is_none()) else {
+        return;
+    };
+    let choices = incoming.pointer("/tool_input/choices").and_then(Value::as_array);
+    let labels = choices.into_iter().flatten().filter_map(Value::as_str);
+    let options: Vec<Value> = labels.map(|label| json!({"label": label})).collect();
+    let questions = json!([{"question": question, "options": options}]);
+    if let Some(input) = incoming.body.get_mut("tool_input").and_then(Value::as_object_mut) {
+        input.insert("questions".to_owned(), questions);
     }
 }
 
@@ -114,6 +139,8 @@ fn read(line: &[u8]) -> Option<Entry> {
         }
         "assistant.message" => said(data, &mut entry),
         "permission.completed" => answered(data, &mut entry),
+        "session.compaction_start" => entry.seen.push(Seen::Compaction { over: false }),
+        "session.compaction_complete" => entry.seen.push(Seen::Compaction { over: true }),
         "abort" => entry.seen.push(Seen::Interrupted { tool: false }),
         "session.error" => {
             let error = text(data, "message").unwrap_or("unknown").to_owned();
@@ -122,10 +149,17 @@ fn read(line: &[u8]) -> Option<Entry> {
         "session.usage_record" => {
             let usage = data.get("usage")?;
             let parts = ["inputTokens", "cacheReadTokens", "cacheWriteTokens"];
-            let used = parts.iter().filter_map(|part| usage.get(part).and_then(number)).sum();
+            let used = parts.iter().filter_map(|part| usage.get(part).and_then(number));
+            let used = used.fold(0, u64::saturating_add);
             let model = text(usage, "model").map(str::to_owned);
             let window = usage.get("maxPromptTokens").and_then(number);
-            entry.seen.push(Seen::Usage(Usage { used_tokens: used, model, window, compacted: false }));
+            entry.seen.push(Seen::Usage(Usage {
+                used_tokens: used,
+                model,
+                window,
+                compacted: false,
+                spent: None,
+            }));
         }
         _ => {}
     }
@@ -138,6 +172,8 @@ const TYPES: &[&str] = &[
     "user.message",
     "assistant.message",
     "permission.completed",
+    "session.compaction_start",
+    "session.compaction_complete",
     "abort",
     "session.error",
     "session.usage_record",

@@ -12,6 +12,7 @@ pub(crate) const ROW: Row = Row {
     program: "cursor-agent",
     print_words: &["-p", "--print"],
     is_shared: |_| false,
+    reads_comments: false,
     registration: Registration::None,
     environment: Environment::Has("CURSOR_VERSION"),
     translate: |_, _| {},

@@ -3,6 +3,7 @@
 use crate::incoming::Incoming;
 use crate::json_lines::{self, at, number, text};
 use crate::table::{Environment, Event, GuardForm, Home, Registration, Row, Transcript, Unit, renamed, same};
+use headspace_core::model::hints;
 use headspace_core::transcript::{Entry, Seen, Usage};
 use serde_json::Value;
 use std::path::Path;
@@ -16,10 +17,11 @@ pub(crate) const ROW: Row = Row {
     program: "gemini",
     print_words: &["-p", "--prompt"],
     is_shared: |_| false,
+    reads_comments: true,
     registration: Registration::Groups { file: "settings.json", unit: Unit::Milliseconds, events: EVENTS },
     environment: Environment::Session("GEMINI_SESSION_ID"),
     translate: |incoming, _| translate(incoming),
-    transcript: Some(Transcript { is_named, read }),
+    transcript: Some(Transcript { is_named, read, of_subagent: None, rows: None }),
     resume: "gemini --resume {session}",
     guard: GuardForm::None,
     takes_context: false,
@@ -38,9 +40,19 @@ const EVENTS: &[Event] = &[
     same("SessionEnd"),
 ];
 
+/// What the client itself reckons with for its models; their names begin alike.
+const WINDOW: (&str, u64) = ("gemini-", 1_048_576);
+
+/// What AfterAgent says in place of an answer when the request failed or was cancelled.
+const NO_ANSWER: &str = "[no response text]";
+
 const CANCELLED: &str = "cancelled by user";
 
 fn translate(incoming: &mut Incoming) {
+    if incoming.text("tool_name") == Some("ask_user") {
+        // A question has Claude's form under another name; every surface shows it under Claude's.
+        incoming.put("tool_name", "AskUserQuestion");
+    }
     match incoming.name.as_str() {
         // It comes before every call of the model; only the command means that something is compressed.
         "PreCompress" if incoming.text("trigger") == Some("manual") => {
@@ -51,6 +63,7 @@ fn translate(incoming: &mut Incoming) {
             incoming.put("is_interrupt", true);
         }
         "Notification" if incoming.text("notification_type") == Some("ToolPermission") => asked(incoming),
+        "Stop" if incoming.text("prompt_response") == Some(NO_ANSWER) => incoming.put(hints::NO_ANSWER, true),
         "Stop" => incoming.alias("prompt_response", "last_assistant_message"),
         _ => {}
     }
@@ -86,7 +99,15 @@ fn read(line: &[u8]) -> Option<Entry> {
         "gemini" => {
             if let Some(used_tokens) = at(&line, "/tokens/input").and_then(number) {
                 let model = text(&line, "model").map(str::to_owned);
-                entry.seen.push(Seen::Usage(Usage { used_tokens, model, window: None, compacted: false }));
+                let (prefix, size) = WINDOW;
+                let window = model.as_deref().filter(|model| model.starts_with(prefix)).map(|_| size);
+                entry.seen.push(Seen::Usage(Usage {
+                    used_tokens,
+                    model,
+                    window,
+                    compacted: false,
+                    spent: None,
+                }));
             }
         }
         "info" if text(&line, "content") == Some("Request cancelled.") => {
@@ -94,7 +115,7 @@ fn read(line: &[u8]) -> Option<Entry> {
         }
         "error" => {
             let error = text(&line, "content").unwrap_or("unknown").to_owned();
-            entry.seen.push(Seen::ApiError { error, text: String::new() });
+            entry.seen.push(Seen::Failed { error });
         }
         "user" => {
             let content =

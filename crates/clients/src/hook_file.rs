@@ -164,6 +164,34 @@ impl Reading<'_> {
     }
 }
 
+/// What a plugin does for us: it is a program, but ours is known word for word.
+pub fn read_plugin(row: &Row, source: &str, text: &str) -> (Vec<Hook>, Vec<Fault>) {
+    let fault = |message: String| Fault { path: String::new(), is_error: false, message };
+    if source.lines().next() != text.lines().next() {
+        return (Vec::new(), vec![fault("a plugin that headspace did not write".to_owned())]);
+    }
+    let Some(words) = plugin_command(text) else {
+        return (Vec::new(), vec![fault(format!("it calls nothing; {}", refresh(row)))]);
+    };
+    let command = words.join(" ");
+    let hook = |theirs: &str| Hook { event: theirs.to_owned(), matcher: None, command: command.clone() };
+    let hooks = row.events().iter().map(|event| hook(event.theirs)).collect();
+    let as_installed = Value::from(words).to_string();
+    let is_current = source.replace("{command}", &as_installed) == text;
+    let other = || fault(format!("not the plugin of this version of headspace; {}", refresh(row)));
+    (hooks, if is_current { Vec::new() } else { vec![other()] })
+}
+
+/// The words that our plugin runs.
+pub fn plugin_command(text: &str) -> Option<Vec<String>> {
+    let list = text.lines().find_map(|line| line.strip_prefix("const COMMAND = "))?;
+    serde_json::from_str(list).ok().filter(|words: &Vec<String>| !words.is_empty())
+}
+
+fn refresh(row: &Row) -> String {
+    format!("headspace install --client {} puts it right", row.name)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -211,5 +239,21 @@ mod tests {
                 expected.iter().map(|(path, error)| ((*path).to_owned(), *error)).collect();
             assert_eq!(faults(client, value.clone()), expected, "{client} {value}");
         }
+    }
+
+    #[test]
+    fn a_plugin_is_ours_and_of_this_version_or_not() {
+        let row = crate::named("opencode").unwrap();
+        let Registration::Plugin { source, .. } = row.registration else { panic!("not a plugin") };
+        let installed = source.replace("{command}", r#"["/opt/head space","notify"]"#);
+        let told = |text: &str| {
+            let (hooks, faults) = read_plugin(row, source, text);
+            (hooks.len() == row.events().len(), faults.len())
+        };
+        assert_eq!(told(&installed), (true, 0));
+        assert_eq!(told(&format!("{installed}// more\n")), (true, 1));
+        assert_eq!(told("export const Mine = () => {}\n"), (false, 1));
+        assert_eq!(told(source), (false, 1));
+        assert_eq!(plugin_command(&installed).unwrap(), ["/opt/head space", "notify"]);
     }
 }

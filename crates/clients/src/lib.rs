@@ -20,23 +20,41 @@ pub mod guard;
 pub mod hook_file;
 mod incoming;
 mod json_lines;
+pub mod lineage;
 mod opencode;
 mod qwen;
 pub mod recognize;
+pub mod screen;
 pub mod table;
 
 pub use crate::claude::*;
 pub use crate::incoming::{Incoming, Surroundings, translate};
-pub use crate::table::{CLIENTS, GuardForm, Registration, Row, Unit, named};
+pub use crate::table::{CLIENTS, GuardForm, Registration, Row, Rows, Unit, named};
 
+use crate::table::Transcript;
 use headspace_core::transcript::{Entry, classify};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Reads one line of a transcript.
 pub type Reader = fn(&[u8]) -> Option<Entry>;
 
 /// How the lines of this file are read: every client names its files in a way of its own.
 pub fn reader(path: &Path) -> Reader {
-    let theirs = CLIENTS.iter().filter_map(|row| row.transcript);
-    theirs.into_iter().find(|transcript| (transcript.is_named)(path)).map_or(classify, |one| one.read)
+    transcript(path).map_or(classify, |one| one.read)
+}
+
+/// How the lines of this file are found, if it is a database.
+pub fn rows(path: &Path) -> Option<Rows> {
+    transcript(path)?.rows
+}
+
+/// The transcript of a subagent, beside or below that of its session.
+pub fn subagent_transcript(main: &Path, agent_id: &str) -> PathBuf {
+    let theirs = transcript(main).and_then(|one| one.of_subagent?(main, agent_id));
+    let claudes = || main.with_extension("").join("subagents").join(format!("agent-{agent_id}.jsonl"));
+    theirs.unwrap_or_else(claudes)
+}
+
+fn transcript(path: &Path) -> Option<Transcript> {
+    CLIENTS.iter().filter_map(|row| row.transcript).find(|transcript| (transcript.is_named)(path))
 }

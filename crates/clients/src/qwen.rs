@@ -17,10 +17,11 @@ pub(crate) const ROW: Row = Row {
     program: "qwen",
     print_words: &["-p", "--prompt"],
     is_shared: |_| false,
+    reads_comments: true,
     registration: Registration::Groups { file: "settings.json", unit: Unit::Milliseconds, events: EVENTS },
     environment: Environment::Session("QWEN_CODE_SESSION_ID"),
     translate: |incoming, _| translate(incoming),
-    transcript: Some(Transcript { is_named, read }),
+    transcript: Some(Transcript { is_named, read, of_subagent: None, rows: None }),
     resume: "qwen --resume {session}",
     guard: GuardForm::Claude,
     takes_context: false,
@@ -52,6 +53,13 @@ fn translate(incoming: &mut Incoming) {
     if let Some(id) = incoming.owned("tool_call_id") {
         incoming.put("tool_use_id", id);
     }
+    let calls = incoming.body.get_mut("tool_calls").and_then(Value::as_array_mut);
+    for name in calls.into_iter().flatten().filter_map(|call| call.get_mut("tool_name")) {
+        rename_question(name);
+    }
+    if let Some(name) = incoming.body.get_mut("tool_name") {
+        rename_question(name);
+    }
     match incoming.name.as_str() {
         // The results of a batch go to the model; nobody typed anything.
         "UserPromptSubmit" if incoming.text("submitted_prompt").is_none() => {
@@ -59,12 +67,23 @@ fn translate(incoming: &mut Incoming) {
         }
         // It comes after the user's consent, not before.
         "PreToolUse" => incoming.put(hints::CONSENTED, true),
+        // It comes with the end of every turn. A turn that did not end by itself was broken off.
+        "Notification" if incoming.text("notification_type") == Some("idle_prompt") => {
+            incoming.put(hints::IDLE_AT_ONCE, true);
+        }
         "Stop" => {
             incoming.alias("input_tokens", hints::CONTEXT_TOKENS);
             incoming.alias("context_limit", hints::CONTEXT_WINDOW);
             incoming.alias("crons", "session_crons");
         }
         _ => {}
+    }
+}
+
+/// A question has Claude's form under another name; every surface shows it under Claude's.
+fn rename_question(tool: &mut Value) {
+    if tool == "ask_user_question" {
+        *tool = "AskUserQuestion".into();
     }
 }
 
@@ -105,7 +124,13 @@ fn read(line: &[u8]) -> Option<Entry> {
             }
             if let Some(used_tokens) = at(&line, "/usageMetadata/promptTokenCount").and_then(number) {
                 let model = text(&line, "model").map(str::to_owned);
-                entry.seen.push(Seen::Usage(Usage { used_tokens, model, window: None, compacted: false }));
+                entry.seen.push(Seen::Usage(Usage {
+                    used_tokens,
+                    model,
+                    window: None,
+                    compacted: false,
+                    spent: None,
+                }));
             }
         }
         _ => {}

@@ -28,6 +28,8 @@ pub struct Row {
     pub print_words: &'static [&'static str],
     /// Whether a process of this command line runs the hooks of many sessions.
     pub is_shared: fn(&[String]) -> bool,
+    /// It reads its file as JSON with comments; the others ignore a file that has some.
+    pub reads_comments: bool,
     pub registration: Registration,
     pub environment: Environment,
     /// Turns what the client sent into headspace's own event, where names alone do not do it.
@@ -140,6 +142,19 @@ pub struct Transcript {
     /// Whether a file has the name and the place of one.
     pub is_named: fn(&Path) -> bool,
     pub read: Reader,
+    /// A subagent's own file, by the session's and the subagent's id.
+    pub of_subagent: Option<fn(&Path, &str) -> Option<PathBuf>>,
+    /// The file is an SQLite database whose rows are the lines.
+    pub rows: Option<Rows>,
+}
+
+/// How the lines of a session are found in a database. They are numbered, and never change.
+#[derive(Clone, Copy, Debug)]
+pub struct Rows {
+    /// The number of the newest line of session `?1`.
+    pub newest: &'static str,
+    /// Number and text of at most `?3` lines of session `?1`, from number `?2` on, in order.
+    pub read: &'static str,
 }
 
 pub fn named(name: &str) -> Option<&'static Row> {

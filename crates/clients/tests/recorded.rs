@@ -43,6 +43,7 @@ fn every_recorded_event_becomes_one_that_the_engine_knows_or_none_at_all() {
         ("copilot", "Stop.in_subagent.p_sub_pascal", None, "SubagentIdle"),
         ("copilot", "Stop.p_sub_pascal", None, "Stop"),
         ("copilot", "preToolUse.p_bash", Some("preToolUse"), "PreToolUse"),
+        ("copilot", "agentStop.p_bash", Some("agentStop"), "Stop"),
         ("qwen", "UserPromptSubmit.p_bash", None, "ToolResultsSubmit"),
         ("qwen", "PostToolBatch.t_perm_no", None, "PostToolBatch"),
         ("qwen", "PostToolUseFailure.p_fail", None, "PostToolUseFailure"),
@@ -93,12 +94,35 @@ fn what_a_client_leaves_out_or_spells_otherwise_is_put_right() {
     let stop = incoming("qwen", "Stop.p_bash", None);
     assert_eq!((&stop.body["context_tokens"], &stop.body["context_window"]), (&json!(1200), &json!(200_000)));
 
+    // It is told at once, and of a turn that was broken off nothing else is told.
+    assert_eq!(incoming("qwen", "Notification.t_interrupt", None).body["idle_at_once"], true);
+    assert_eq!(incoming("qwen", "PostToolUseFailure.t_interrupt", None).body["is_interrupt"], true);
+
+    let failed = incoming("gemini", "AfterAgent.t_err", None);
+    assert_eq!((&failed.body["no_answer"], failed.body.get("last_assistant_message")), (&json!(true), None));
     let asked = incoming("gemini", "Notification.t_ask", None);
     assert_eq!(asked.body["notification_type"], "agent_needs_input");
     let permission = incoming("gemini", "Notification.t_perm_no", None);
     assert_eq!(permission.body["notification_type"], "permission_prompt");
     assert_eq!((&permission.body["silent_client"], permission.body.get("reason")), (&json!(true), None));
     assert!(incoming("gemini", "AfterAgent.p_bash", None).body["last_assistant_message"].is_string());
+}
+
+#[test]
+fn a_question_has_one_form_whoever_asks_it() {
+    for (client, file, question) in [
+        ("qwen", "PermissionRequest.t_ask", "Which?"),
+        ("gemini", "BeforeTool.t_ask", "Which?"),
+        ("copilot", "PreToolUse.t_ask_pascal", "Which?"),
+    ] {
+        let event = incoming(client, file, None);
+        assert_eq!(event.text("tool_name"), Some("AskUserQuestion"), "{client}");
+        assert_eq!(event.text_at("/tool_input/questions/0/question"), Some(question), "{client}");
+        assert_eq!(event.text_at("/tool_input/questions/0/options/1/label"), Some("B"), "{client}");
+    }
+    // What closes it names it alike.
+    let over = incoming("qwen", "PostToolBatch.t_ask", None);
+    assert_eq!(over.text_at("/tool_calls/0/tool_name"), Some("AskUserQuestion"));
 }
 
 #[test]
@@ -136,8 +160,9 @@ fn said(client: &str, file: &str, as_path: &str) -> Vec<String> {
             Seen::Interrupted { .. } => Some("interrupted".into()),
             Seen::Allowed { .. } => Some("allowed".into()),
             Seen::ToolResult { refused: true, .. } => Some("refused".into()),
-            Seen::ApiError { error, .. } => Some(format!("error {error}")),
+            Seen::ApiError { error, .. } | Seen::Failed { error } => Some(format!("error {error}")),
             Seen::TurnEnd => Some("end".into()),
+            Seen::Compaction { over } => Some(format!("compaction {}", if over { "over" } else { "begins" })),
             Seen::Usage(usage) => Some(format!("{} of {:?}", usage.used_tokens, usage.window)),
             _ => None,
         })
@@ -164,13 +189,15 @@ fn a_transcript_tells_what_no_hook_does() {
         ("copilot", "t_perm_no_pascal", copilot, "refused"),
         ("copilot", "t_perm_yes_pascal", copilot, "allowed"),
         ("copilot", "t_perm_yes_pascal", copilot, "answer It failed."),
+        ("copilot", "t_compact_pascal", copilot, "compaction begins"),
+        ("copilot", "t_compact_pascal", copilot, "compaction over"),
         ("copilot", "p_err_pascal", copilot, "error 400 fake boom"),
         ("copilot", "p_err_pascal", copilot, "prompt SCENARIO:err"),
         ("qwen", "p_bash", qwen, "answer Listed."),
         ("qwen", "p_bash", qwen, "text I list."),
         ("qwen", "t_perm_no", qwen, "prompt SCENARIO:write"),
         ("gemini", "t_interrupt", gemini, "interrupted"),
-        ("gemini", "p_bash", gemini, "1200 of None"),
+        ("gemini", "p_bash", gemini, "1200 of Some(1048576)"),
     ] {
         let said = said(client, file, path);
         assert!(said.iter().any(|one| one == expected), "{client} {file}: {expected:?} is not in {said:#?}");
@@ -196,4 +223,18 @@ fn a_file_is_read_as_its_name_says() {
     ] {
         assert!(!reads(other), "{other}");
     }
+}
+
+#[test]
+fn a_subagents_file_is_found_from_its_sessions() {
+    let directory = tempfile::tempdir().unwrap();
+    let main = directory.path().join("rollout-2026-11-17T18-06-52-main.jsonl");
+    let child = directory.path().join("rollout-2026-11-17T18-06-53-child.jsonl");
+    std::fs::write(&child, "").unwrap();
+    assert_eq!(headspace_clients::subagent_transcript(&main, "child"), child);
+    let claudes = Path::new("/h/.claude/projects/-h/s.jsonl");
+    assert_eq!(
+        headspace_clients::subagent_transcript(claudes, "a1"),
+        Path::new("/h/.claude/projects/-h/s/subagents/agent-a1.jsonl")
+    );
 }

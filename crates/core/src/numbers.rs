@@ -16,6 +16,17 @@ pub fn thousands(number: impl Display) -> String {
     out
 }
 
+/// "950", "84 k", "1.2 M": for counts whose size is what matters.
+pub fn short(number: u64) -> String {
+    match number {
+        0..1_000 => number.to_string(),
+        // What would round up to 1,000 k is 1.0 M.
+        1_000..999_500 => format!("{:.0} k", number as f64 / 1e3),
+        999_500..999_950_000 => format!("{:.1} M", number as f64 / 1e6),
+        _ => format!("{:.1} G", number as f64 / 1e9),
+    }
+}
+
 /// `1 event`, `2 events`.
 pub fn counted<N: Display + PartialEq + From<u8>>(number: N, what: &str) -> String {
     if number == N::from(1) { format!("1 {what}") } else { format!("{} {what}s", thousands(number)) }

@@ -46,6 +46,40 @@ pub fn one_line(text: &str, width: usize) -> String {
     line
 }
 
+/// The last sentence of a message, on one line of at most `width` characters: how it ended. Code blocks and the marks of lists,
+/// headings and emphasis do not count.
+pub fn last_sentence(text: &str, width: usize) -> String {
+    let mut in_code = false;
+    let prose = text.lines().filter(|line| {
+        let fence = line.trim_start().starts_with("```");
+        in_code ^= fence;
+        !fence && !in_code && line.chars().any(char::is_alphanumeric)
+    });
+    let last = prose.last().unwrap_or_default().replace("**", "");
+    let line = one_line(last.trim_start_matches(['#', '-', '*', '>', ' ']), text.len());
+    let mut ends = line.char_indices().filter(|(at, c)| {
+        let after = &line[at + c.len_utf8()..];
+        match c {
+            '.' | '!' | '?' => after.starts_with(' ') && !after.trim().is_empty(),
+            '。' | '！' | '？' => !after.trim().is_empty(),
+            _ => false,
+        }
+    });
+    let begin = ends.next_back().map_or(0, |(at, c)| at + c.len_utf8());
+    one_line(&line[begin..], width)
+}
+
+/// Markdown as words for one line: without the marks of emphasis, code, headings and lists, which mean nothing there. Names
+/// with underscores and lone stars stay what they are.
+pub fn without_marks(text: &str) -> String {
+    let bare = |line: &str| {
+        let line = line.trim_start().trim_start_matches('#').trim_start();
+        let line = line.strip_prefix("- ").or_else(|| line.strip_prefix("* ")).unwrap_or(line);
+        line.strip_prefix("> ").unwrap_or(line).replace("**", "").replace('`', "")
+    };
+    text.lines().filter(|line| !line.trim_start().starts_with("```")).map(bare).collect::<Vec<_>>().join("\n")
+}
+
 /// JSON for a terminal: the same value, with everything a terminal would interpret escaped. JSON writers escape only
 /// the C0 control characters.
 pub fn json(value: &serde_json::Value, pretty: bool) -> String {
@@ -95,6 +129,35 @@ mod tests {
             let text = json(&value, pretty);
             assert!(!text.contains(|c: char| c != '\n' && plain_char(c) != Some(c)), "{text:?}");
             assert_eq!(serde_json::from_str::<serde_json::Value>(&text).unwrap(), value);
+        }
+    }
+
+    #[test]
+    fn the_last_sentence_is_found() {
+        for (text, expected) in [
+            ("I fixed it. All 12 tests pass.", "All 12 tests pass."),
+            ("Done", "Done"),
+            ("Done! Version 1.2 is out.\n\n```sh\nrm x. y\n```\n", "Version 1.2 is out."),
+            ("## Result\n- **Login** works. It is fast", "It is fast"),
+            ("修复了登录。测试通过。", "测试通过。"),
+            ("\u{1b}[2JHi.\n---", "[2JHi."),
+            ("```\nonly code\n```", ""),
+            ("", ""),
+        ] {
+            assert_eq!(last_sentence(text, 80), expected, "{text:?}");
+        }
+        assert_eq!(last_sentence("One two three", 8), "One two…");
+    }
+
+    #[test]
+    fn marks_mean_nothing_on_one_line() {
+        for (text, expected) in [
+            ("**Split** the `parser`", "Split the parser"),
+            ("## Done\n\n- **50** of 50\n- snake_case * 2", "Done\n\n50 of 50\nsnake_case * 2"),
+            ("```sh\nls\n```\n> quoted", "ls\nquoted"),
+            ("**", ""),
+        ] {
+            assert_eq!(without_marks(text), expected, "{text:?}");
         }
     }
 

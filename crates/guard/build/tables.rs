@@ -52,6 +52,7 @@ pub fn generate(from: &Path, to: &Path) -> Result<(), String> {
         let _ = writeln!(out, "    ({name:?}, {handler}),");
     }
     write("programs", out + "];\n")?;
+    write("names", names(&file("names")?))?;
     write("shields", shields(&file("shields")?))?;
     write("rules", rules(from)?)?;
     write("secrets", secrets(&file("secrets")?))?;
@@ -86,6 +87,15 @@ fn records(tables: &[&Table], file: &str, kind: &str) -> String {
         out.push_str("..DEFAULT },\n");
     }
     out + "];\n"
+}
+
+/// Plain lists: `disk-devices` becomes `DISK_DEVICES`.
+fn names(tables: &[Table]) -> String {
+    let mut out = String::new();
+    for (key, names) in tables.iter().flat_map(|table| &table.entries) {
+        let _ = writeln!(out, "pub(crate) static {}: &[&str] = {};", constant(key), list(names.texts()));
+    }
+    out
 }
 
 fn shields(tables: &[Table]) -> String {

@@ -20,6 +20,19 @@ pub trait FileSystem: Send + Sync {
     fn read(&self, path: &str) -> Option<String>;
     /// Whether the repository at `root` has no uncommitted changes; `None` if that is unknown.
     fn is_clean(&self, root: &str) -> Option<bool>;
+    /// The tmux panes in which agents are known to run.
+    fn agent_panes(&self) -> AgentPanes {
+        AgentPanes::default()
+    }
+}
+
+/// Panes whose keys are an agent's answers.
+#[derive(Clone, Debug, Default)]
+pub struct AgentPanes {
+    /// The pane of the agent whose call is judged, if it runs in tmux.
+    pub own: Option<String>,
+    /// All that the server knows.
+    pub known: Vec<String>,
 }
 
 /// Longer scripts are not read.
@@ -72,6 +85,14 @@ impl FileSystem for Disk {
             .output()
             .ok()?;
         out.status.success().then_some(out.stdout.is_empty())
+    }
+
+    fn agent_panes(&self) -> AgentPanes {
+        let known = config::panes_file().to_str().and_then(|path| self.read(path)).unwrap_or_default();
+        AgentPanes {
+            own: config::env(config::var::TMUX_PANE),
+            known: known.lines().map(str::to_owned).collect(),
+        }
     }
 }
 
@@ -191,6 +212,10 @@ pub(crate) mod fake {
 
         fn is_clean(&self, _: &str) -> Option<bool> {
             self.clean
+        }
+
+        fn agent_panes(&self) -> AgentPanes {
+            AgentPanes { own: Some("%7".into()), known: vec!["%8".into(), "%9".into()] }
         }
     }
 }

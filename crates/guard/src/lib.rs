@@ -29,7 +29,7 @@ pub mod shell;
 mod sql;
 mod tools;
 
-pub use crate::environment::{FileSystem, GuardEnvironment};
+pub use crate::environment::{AgentPanes, FileSystem, GuardEnvironment};
 pub use crate::eval::{PROJECT_FILE, Step};
 
 use serde_json::{Value, json};

@@ -251,6 +251,10 @@ impl<'a> Locations<'a> {
             let in_git = split(&path[project.len()..]).any(|part| part.eq_ignore_ascii_case(".git"));
             return if in_git { Zone::Git } else { Zone::Inside };
         }
+        // A home that was made in a temporary directory is a home all the same.
+        if !self.real_home.is_empty() && contains(path, &self.real_home) {
+            return Zone::Outside;
+        }
         if self.temps.iter().any(|temp| temp == path) {
             return Zone::TempRoot;
         }
@@ -416,6 +420,21 @@ mod tests {
             ("/tmp/x", Zone::Temp),
             ("/home/dev/.tmp/x", Zone::Temp),
             ("/usr", Zone::Outside),
+        ] {
+            assert_eq!(locations.zone(path), expected, "{path}");
+        }
+    }
+
+    #[test]
+    fn a_home_in_a_temporary_directory_is_not_temporary() {
+        let mut environment = environment();
+        environment.home = "/tmp/trial/home".into();
+        let locations = Locations::new(&environment, Some("/home/dev/proj"));
+        for (path, expected) in [
+            ("/tmp/trial/home", Zone::Outside),
+            ("/tmp/trial", Zone::Outside),
+            ("/tmp/trial/home/build", Zone::Temp),
+            ("/tmp/other", Zone::Temp),
         ] {
             assert_eq!(locations.zone(path), expected, "{path}");
         }

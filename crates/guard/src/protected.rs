@@ -7,6 +7,7 @@ use crate::eval::value;
 use crate::eval::value::is_hole;
 use crate::rules;
 use crate::rules::Rule;
+use crate::rules::names::{DISK_DEVICES, HARMLESS_DEVICES, SOURCE_ENDINGS, TEMPLATE_ENDINGS};
 
 /// Why a file is protected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,40 +49,6 @@ use Anchor::*;
 use ProtectedKind::*;
 
 include!(concat!(env!("OUT_DIR"), "/guard/shields.rs"));
-
-/// Endings that mark an environment file as a template.
-const TEMPLATE_ENDINGS: [&str; 9] =
-    ["example", "sample", "template", "dist", "tmpl", "tpl", "skel", "schema", "defaults"];
-
-/// Disks and memory; writing to other devices does no harm.
-const DISK_DEVICES: [&str; 22] = [
-    "sd*",
-    "hd*",
-    "vd*",
-    "xvd*",
-    "nvme*",
-    "mmcblk*",
-    "disk*",
-    "rdisk*",
-    "dm-*",
-    "md*",
-    "loop*",
-    "mapper/**",
-    "disk/**",
-    "block/**",
-    "sr*",
-    "mtd*",
-    "nbd*",
-    "zd*",
-    "mem",
-    "kmem",
-    "port",
-    "nvram",
-];
-const HARMLESS_DEVICES: [&str; 14] = [
-    "null", "zero", "full", "tty*", "pts/**", "stdin", "stdout", "stderr", "fd/**", "shm/**", "random",
-    "urandom", "console", "ptmx",
-];
 
 /// Where homes are, apart from the user's own.
 static HOME_PATTERNS: &[&str] = &["home/*", "users/*", "root", "var/root", "c:/users/*"];
@@ -163,12 +130,6 @@ fn is_exempt(kind: ProtectedKind, name: &str) -> bool {
     }
 }
 
-/// Endings of documents and source files.
-const SOURCE_ENDINGS: [&str; 22] = [
-    "md", "rst", "adoc", "html", "rs", "go", "py", "rb", "js", "mjs", "jsx", "ts", "tsx", "java", "kt", "c",
-    "h", "cc", "cpp", "cs", "php", "swift",
-];
-
 fn git_kind(parts: &[&str]) -> Option<Option<ProtectedKind>> {
     let at = parts.iter().rposition(|part| *part == ".git")?;
     let rest = &parts[at + 1..];
@@ -248,25 +209,23 @@ fn pattern_hits(shield: &str, pattern: &str) -> bool {
 /// Compares component by component; `**` at the end stands for the directory itself and everything in it.
 fn tree_matches(shield: &str, parts: &[&str]) -> bool {
     let mut parts = parts.iter();
-    for output_used in shield.split('/') {
-        if output_used == "**" {
+    for wanted in shield.split('/') {
+        if wanted == "**" {
             return true;
         }
         match parts.next() {
-            Some(part) if component_matches(output_used, part) => {}
+            Some(part) if component_matches(wanted, part) => {}
             _ => return false,
         }
     }
     parts.next().is_none()
 }
 
-fn component_matches(output_used: &str, part: &str) -> bool {
+fn component_matches(wanted: &str, part: &str) -> bool {
     if value::has_special(part) {
-        return !output_used.contains('*')
-            && !value::has_hole(part)
-            && glob::matches_visible(part, output_used);
+        return !wanted.contains('*') && !value::has_hole(part) && glob::matches_visible(part, wanted);
     }
-    star_matches(output_used, part)
+    star_matches(wanted, part)
 }
 
 fn device(rest: &str) -> Option<ProtectedKind> {

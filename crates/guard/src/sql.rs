@@ -9,7 +9,7 @@ pub(crate) fn judge(text: &str) -> Option<&'static Rule> {
     if text.len() > MAX_SQL_BYTES || !mentions_a_change(text) {
         return None;
     }
-    let statements = statements(text);
+    let statements = statements(text, 0);
     let rolled_back = statements.last().is_some_and(|last| starts(last, &["ROLLBACK"]))
         && !statements.iter().any(|statement| starts(statement, &["COMMIT"]));
     let mut temporary: Vec<&str> = Vec::new();
@@ -125,7 +125,7 @@ fn unfiltered(words: &[&str]) -> Option<&'static Rule> {
 }
 
 /// The statements of a text, each as its words in upper case; quoted text becomes `'`, quoted names are kept.
-fn statements(text: &str) -> Vec<SqlWords> {
+fn statements(text: &str, depth: usize) -> Vec<SqlWords> {
     let mut all = vec![SqlWords::new()];
     let mut rest = text;
     while let Some(c) = rest.chars().next() {
@@ -139,8 +139,17 @@ fn statements(text: &str) -> Vec<SqlWords> {
             '/' if rest.starts_with("/*") => rest.find("*/").map_or(rest.len(), |end| end + 2),
             '*' if rest.starts_with("*/") => 2,
             '\'' => {
-                push(&mut all, "'".into());
-                quoted(rest, '\'')
+                let length = quoted(rest, '\'');
+                // `EXECUTE 'DROP …'`, `EXECUTE format('DROP …')`
+                let executed = all.last().is_some_and(|words| {
+                    words.iter().rev().take(3).any(|word| word == "EXECUTE") && depth < MAX_SQL_DEPTH
+                });
+                if executed {
+                    inner(&mut all, rest[1..length].trim_end_matches('\''), depth);
+                } else {
+                    push(&mut all, "'".into());
+                }
+                length
             }
             '"' | '`' | '[' => {
                 let length = quoted(rest, if c == '[' { ']' } else { c });
@@ -149,8 +158,13 @@ fn statements(text: &str) -> Vec<SqlWords> {
                 length
             }
             '$' => match dollar_quoted(rest) {
-                Some(length) => {
-                    push(&mut all, "'".into());
+                Some((length, body)) => {
+                    // `DO $$ … $$` runs at once; a function's body does not.
+                    if depth < MAX_SQL_DEPTH && all.last().is_some_and(|words| starts(words, &["DO"])) {
+                        inner(&mut all, body, depth);
+                    } else {
+                        push(&mut all, "'".into());
+                    }
                     length
                 }
                 None => 1,
@@ -178,6 +192,15 @@ fn statements(text: &str) -> Vec<SqlWords> {
     all
 }
 
+/// Statements within statements are followed this deep.
+const MAX_SQL_DEPTH: usize = 3;
+
+/// Adds the statements of a text that another statement runs.
+fn inner(all: &mut Vec<SqlWords>, text: &str, depth: usize) {
+    all.extend(statements(text, depth + 1));
+    all.push(SqlWords::new());
+}
+
 fn push(all: &mut [SqlWords], word: String) {
     if let Some(last) = all.last_mut() {
         last.push(word);
@@ -202,24 +225,32 @@ fn quoted(text: &str, close: char) -> usize {
     text.len()
 }
 
-/// `$$ … $$`, `$tag$ … $tag$`
-fn dollar_quoted(text: &str) -> Option<usize> {
+/// `$$ … $$`, `$tag$ … $tag$`: its length, and what is in it.
+fn dollar_quoted(text: &str) -> Option<(usize, &str)> {
     let tag = text[1..].find('$')? + 2;
     let name = &text[1..tag - 1];
     if !name.chars().all(|c| c.is_alphanumeric() || c == '_') {
         return None;
     }
     let end = text[tag..].find(&text[..tag])?;
-    Some(tag + end + tag)
+    Some((tag + end + tag, &text[tag..tag + end]))
 }
 
 /// JavaScript for MongoDB: the calls that delete everything.
 pub(crate) fn judge_mongo(text: &str) -> Option<&'static Rule> {
     let code: String = text.chars().filter(|c| !c.is_whitespace()).collect();
-    let drops = [".dropDatabase(", ".drop(", ".dropIndexes(", "dropDatabase:1"]
+    let drops = [".dropDatabase(", ".drop(", ".dropIndexes(", "dropDatabase:1", ".drop_database("]
         .iter()
         .any(|call| code.contains(call));
-    let all = [".deleteMany({})", ".deleteMany()", ".remove({})", ".remove()", ".updateMany({},"];
+    let all = [
+        ".deleteMany({})",
+        ".deleteMany()",
+        ".remove({})",
+        ".remove()",
+        ".updateMany({},",
+        ".delete_many({})",
+        ".update_many({},",
+    ];
     if drops {
         Some(&rules::DATABASE_DROP)
     } else {
@@ -252,6 +283,11 @@ mod tests {
             ("select 'drop table a; delete from b'", None),
             ("select $$drop table a$$", None),
             ("select $x$; drop table a $x$", None),
+            ("do $$ begin execute 'drop table x'; end $$", Some("database.drop")),
+            ("DO $x$ BEGIN DELETE FROM a; END $x$ LANGUAGE plpgsql", Some("database.rows")),
+            ("do $$ begin execute format('DROP TABLE %I', 'x'); end $$", Some("database.drop")),
+            ("do $$ begin raise notice 'drop table x'; end $$", None),
+            ("create function f() returns void as $$ begin delete from a; end $$ language plpgsql", None),
             ("-- drop table a\nselect 1", None),
             ("/* drop table a */ select 1", None),
             ("/*!40000 DROP TABLE a */", Some("database.drop")),

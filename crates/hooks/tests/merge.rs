@@ -15,6 +15,7 @@ fn plan_for(events: &[&str], program: &str) -> Plan {
         events.iter().map(|name| Event { name: (*name).to_owned(), matcher: None, entry: None }).collect();
     let entry = Entry::new(Call::exec(program, Role::Notify));
     Plan {
+        wait: Desired::Leave,
         program: Some(program.to_owned()),
         notify: Desired::Put(Notify { events, entry }),
         guard: Desired::Leave,
@@ -381,5 +382,27 @@ proptest! {
         if let Ok(merged) = merge(&text, &all(), None) {
             prop_assert_eq!(find(&merged.text, None).unwrap().len(), 28);
         }
+    }
+}
+
+#[test]
+fn the_entry_that_waits_comes_and_goes_without_a_trace() {
+    let entry = Entry::wait(Call::exec(BIN, Role::Wait));
+    for original in [
+        "{\n  \"model\": \"opus\"\n}\n",
+        "{\r\n    \"env\": {}\r\n}\r\n",
+        "{\n\t\"hooks\": {\n\t\t\"PermissionRequest\": [\n\t\t\t{\"hooks\": [{\"type\": \"command\", \"command\": \"echo wait\"}]}\n\t\t]\n\t}\n}",
+    ] {
+        let installed = merge(original, &plan_for(&["PermissionRequest", "Stop"], BIN), None).unwrap().text;
+        let on = Plan { wait: Desired::Put(entry.clone()), ..Plan::as_it_is(Some(BIN.into())) };
+        let with = merge(&installed, &on, Some(original)).unwrap();
+        assert!(with.wait_changed && with.text.contains("43200"), "{}", with.text);
+        assert_eq!(merge(&with.text, &on, Some(original)).unwrap().text, with.text, "twice is once");
+        let waits = find(&with.text, None).unwrap().into_iter().filter(|one| one.role == Role::Wait).count();
+        assert_eq!(waits, 1);
+        let off = Plan { wait: Desired::Remove, ..Plan::as_it_is(Some(BIN.into())) };
+        assert_eq!(merge(&with.text, &off, Some(original)).unwrap().text, installed);
+        let nothing = Plan::nothing(Some(BIN.into()));
+        assert_eq!(merge(&with.text, &nothing, Some(original)).unwrap().text, original);
     }
 }

@@ -86,7 +86,7 @@ mod unix {
     /// Ticks left until the process ends; `u32::MAX`: it does not.
     static TICKS_LEFT: AtomicU32 = AtomicU32::new(u32::MAX);
 
-    /// Starts the clock: late after `soft`, gone after `hard` (if given). Call again to set it anew.
+    /// Starts the clock: late after `soft`, gone after `hard` (if given). A second call sets it again.
     pub fn arm(soft: Duration, hard: Option<Duration>) {
         let ticks = hard.map_or(u32::MAX, |hard| {
             let left = hard.saturating_sub(soft).as_millis() / TICK.as_millis();

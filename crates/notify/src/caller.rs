@@ -104,6 +104,9 @@ impl Other {
         }
         // A plugin runs inside its client, and has said which process that is.
         if payload.get("claude_pid").is_some() {
+            if payload.get(hints::SHARED_PROCESS).is_some() {
+                fields.retain(|(name, _)| !OF_ANOTHER_TERMINAL.contains(name));
+            }
             return;
         }
         let Some((pid, words)) = client_process() else { return };
@@ -141,12 +144,14 @@ fn client_process() -> Option<(u32, Vec<String>)> {
     None
 }
 
-/// `sh -c …`
+/// `sh -c …`, and `node --eval …`: Qwen Code lets such a process run a hook that may outlive it.
 fn runs_a_command(words: &[String]) -> bool {
     let Some(program) = words.first() else { return false };
     let name = program.rsplit('/').next().unwrap_or(program).trim_start_matches('-');
     let option = |word: &&String| word.starts_with('-') && !word.starts_with("--") && word.contains('c');
+    let options = || words.iter().skip(1).take_while(|word| word.starts_with('-'));
     SHELLS.contains(&name) && words.iter().skip(1).take(3).any(|word| option(&word))
+        || name == "node" && options().any(|word| matches!(word.as_str(), "-e" | "--eval"))
 }
 
 /// The arguments of `notify`: `[--client NAME] [EVENT]`, in any order. Whatever else stands there is nobody's event, and
@@ -193,6 +198,9 @@ mod tests {
             ("/bin/sh -c x", true),
             ("bash -lc x", true),
             ("dash -e -c x", true),
+            ("/usr/bin/node --input-type=commonjs --eval x /tmp/in 10000", true),
+            ("node /opt/qwen/cli.js --eval", false),
+            ("node cli.js -e x", false),
             ("-zsh", false),
             ("bash --norc", false),
             ("codex -c model=x", false),

@@ -1,13 +1,14 @@
 //! What the hook prints: the one place where local decisions and the server's words become one JSON object.
 //!
 //! A hook's output can stop the user's work, so the rule is: print only what the client knows for this event and what
-//! the speaker may say. The server (or whatever else answers on its port) may give context, a message to the user and
-//! a terminal title or bell; never a decision. A decision comes from this process alone and is never "allow".
+//! the speaker may say. The server may give context, a message to the user and a terminal title or bell. Of decisions it
+//! may give one, word for word: the stop that a person asked for, which denies this call and ends the turn. Every other
+//! decision comes from this process alone; none is ever "allow".
 
 use crate::caller::Caller;
 use crate::guard_form;
 use crate::stdin::Payload;
-use headspace_core::model::observed;
+use headspace_core::model::{observed, stop_output};
 use headspace_core::text::plain_lines;
 use headspace_guard as guard;
 use headspace_guard::Verdict;
@@ -141,6 +142,9 @@ fn strip(value: &mut Value) {
 
 /// True if every part of `output` is known for `event` and harmless.
 fn server_may_say(event: &str, output: &Value) -> bool {
+    if event == "PreToolUse" && *output == stop_output() {
+        return true;
+    }
     let Value::Object(members) = output else { return false };
     let text = |value: &Value, longest| value.as_str().is_some_and(|text| text.chars().count() <= longest);
     !NO_OUTPUT_READ.contains(&event)
@@ -215,6 +219,11 @@ mod tests {
         json!({"hookSpecificOutput": {"hookEventName": event, "additionalContext": text}})
     }
 
+    fn changed(mut output: Value, member: &str, value: Value) -> Value {
+        output[member] = value;
+        output
+    }
+
     #[test]
     fn the_server_says_only_what_the_client_knows_for_the_event() {
         for (event, output, printed) in [
@@ -236,6 +245,17 @@ mod tests {
             (
                 "PreToolUse",
                 json!({"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "allow"}}),
+                false,
+            ),
+            ("PreToolUse", stop_output(), true),
+            ("PostToolUse", stop_output(), false),
+            ("PermissionRequest", stop_output(), false),
+            ("PreToolUse", changed(stop_output(), "stopReason", json!("x")), false),
+            ("PreToolUse", changed(stop_output(), "continue", json!(true)), false),
+            ("PreToolUse", changed(stop_output(), "decision", json!("approve")), false),
+            (
+                "PreToolUse",
+                changed(stop_output(), "hookSpecificOutput", json!({"hookEventName": "PreToolUse"})),
                 false,
             ),
             ("SessionStart", context("SessionStart", &"x".repeat(8001)), false),

@@ -14,6 +14,7 @@ pub mod guard_form;
 pub mod post;
 pub mod scan;
 pub mod stdin;
+pub mod wait;
 
 use crate::caller::Caller;
 use crate::stdin::{Input, Payload};
@@ -216,7 +217,7 @@ fn judge(answer: post::Answer) -> Outcome {
         400 | 413 if is("status", b"\"error\"") => {
             Outcome::Refused(body.text("message").unwrap_or_else(|| code.to_string()))
         }
-        _ => Outcome::Away(format!("answer {code} is no acknowledgement")),
+        _ => Outcome::Away(format!("answer {code} is not an acknowledgment")),
     }
 }
 

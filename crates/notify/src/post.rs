@@ -64,6 +64,99 @@ pub fn post(config: Option<&Config>, slug: &str, body: &[u8]) -> Result<Answer> 
     exchange(&mut stream, &request(&url, slug, token.as_deref(), body))
 }
 
+/// A connection to the user's own server on this machine, for whoever stays longer than one answer.
+#[cfg(unix)]
+#[derive(Debug)]
+pub struct OwnStream {
+    stream: OwnSocket,
+    authority: String,
+    prefix: String,
+    token: Option<String>,
+}
+
+#[cfg(unix)]
+#[derive(Debug)]
+enum OwnSocket {
+    Local(std::os::unix::net::UnixStream),
+    Port(TcpStream),
+}
+
+/// As [`post`] connects, but never to another machine.
+#[cfg(unix)]
+pub fn open_own(config: Option<&Config>) -> Result<OwnStream> {
+    if !config::is_named(config)
+        && let Ok(stream) = local::connect()
+    {
+        let (authority, prefix) = (Url::LOCAL.authority.to_owned(), Url::LOCAL.prefix.to_owned());
+        return Ok(OwnStream { stream: OwnSocket::Local(stream), authority, prefix, token: None });
+    }
+    let named = Config::server_url_of(config);
+    let url = Url::parse(&named)?;
+    let stream = connect(&url)?;
+    if !local::is_here(&stream).map_err(|e| because("could not connect", e))? {
+        return Err("a server on another machine is not asked".into());
+    }
+    local::check_owner(&stream)
+        .map_err(|e| because("could not connect", e))?
+        .map_err(|stranger| because("could not trust the server", stranger))?;
+    let (authority, prefix) = (url.authority.to_owned(), url.prefix.to_owned());
+    Ok(OwnStream { stream: OwnSocket::Port(stream), authority, prefix, token: config::token() })
+}
+
+#[cfg(unix)]
+impl OwnStream {
+    /// The head of a request whose body comes in chunks.
+    pub fn head(&self, path: &str) -> String {
+        let token = self.token.as_deref().filter(|token| token.bytes().all(|b| b.is_ascii_graphic()));
+        let token = token.map_or(String::new(), |token| format!("authorization: Bearer {token}\r\n"));
+        format!(
+            "POST {}{path} HTTP/1.1\r\nhost: {}\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n{token}\r\n",
+            self.prefix, self.authority
+        )
+    }
+
+    pub fn set_nonblocking(&self) -> std::io::Result<()> {
+        match &self.stream {
+            OwnSocket::Local(stream) => stream.set_nonblocking(true),
+            OwnSocket::Port(stream) => stream.set_nonblocking(true),
+        }
+    }
+}
+
+#[cfg(unix)]
+impl std::os::fd::AsRawFd for OwnStream {
+    fn as_raw_fd(&self) -> std::os::fd::RawFd {
+        match &self.stream {
+            OwnSocket::Local(stream) => stream.as_raw_fd(),
+            OwnSocket::Port(stream) => stream.as_raw_fd(),
+        }
+    }
+}
+
+#[cfg(unix)]
+impl Read for OwnStream {
+    fn read(&mut self, bytes: &mut [u8]) -> std::io::Result<usize> {
+        match &mut self.stream {
+            OwnSocket::Local(stream) => stream.read(bytes),
+            OwnSocket::Port(stream) => stream.read(bytes),
+        }
+    }
+}
+
+#[cfg(unix)]
+impl Write for OwnStream {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        match &mut self.stream {
+            OwnSocket::Local(stream) => stream.write(bytes),
+            OwnSocket::Port(stream) => stream.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
 fn exchange(stream: &mut (impl Read + Write), request: &[u8]) -> Result<Answer> {
     // A server that has heard enough answers and hangs up; its answer says more than the broken pipe.
     let sent = write_all(stream, request);
@@ -294,6 +387,14 @@ fn number(text: &[u8], base: u32) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use headspace_platform::net::hook_request;
+
+    #[test]
+    fn the_server_recognizes_what_comes_through_its_socket() {
+        let written = request(&Url::LOCAL, "pre-tool-use", None, br#"{"a":1}"#);
+        let whole = hook_request::Recognized::Whole { slug: "pre-tool-use", body: br#"{"a":1}"# };
+        assert_eq!(hook_request::recognize(&written), whole);
+    }
 
     #[test]
     fn nothing_foreign_reaches_the_head_of_the_request() {

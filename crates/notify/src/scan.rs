@@ -251,7 +251,7 @@ impl Scanner {
             (Zero | Int | Fraction, b'e' | b'E') => E,
             (E, b'+' | b'-') => Sign,
             (E | Sign | Exponent, b'0'..=b'9') => Exponent,
-            // `01` is no number; any other byte ends this one and is read again as what follows it.
+            // `01` is not a number; any other byte ends this one and is read again as what follows it.
             (Zero, b'0'..=b'9') | (Minus | Dot | E | Sign, _) => return (State::Bad, true),
             _ => return (self.value_ended(self.at), false),
         };

@@ -6,7 +6,7 @@ use std::io::{ErrorKind, Read};
 use std::mem::ManuallyDrop;
 use std::ops::Range;
 
-/// More than this is no hook's payload; what is read is kept in memory.
+/// More than this is not a hook's payload; what is read is kept in memory.
 const MAX_PAYLOAD: usize = 64 << 20;
 
 /// What a pipe holds at most, unless somebody enlarged it.
@@ -118,16 +118,16 @@ impl Input {
     }
 }
 
-/// One `read` into the spare room, which doubles when it is full.
+/// Adds what one `read` gives, at most the spare room, which doubles when it is full. By way of a buffer that comes zeroed:
+/// `resize` writes its zeros one by one where size is optimized, a seventh of all the hook's instructions.
 fn read_some(source: &mut impl Read, bytes: &mut Vec<u8>) -> std::io::Result<usize> {
-    let have = bytes.len();
-    if have == bytes.capacity() {
-        bytes.reserve(have.max(CHUNK));
+    if bytes.len() == bytes.capacity() {
+        bytes.reserve(bytes.len().max(CHUNK));
     }
-    bytes.resize(bytes.capacity().min(have + CHUNK), 0);
-    let result = source.read(&mut bytes[have..]);
-    bytes.truncate(have + *result.as_ref().unwrap_or(&0));
-    result
+    let mut chunk = vec![0; (bytes.capacity() - bytes.len()).min(CHUNK)];
+    let read = source.read(&mut chunk)?;
+    bytes.extend_from_slice(&chunk[..read]);
+    Ok(read)
 }
 
 /// Adds what else comes on standard input, until it ends, is too much, or time is up.

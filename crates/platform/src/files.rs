@@ -78,6 +78,10 @@ pub fn open_regular(path: &Path, options: &mut std::fs::OpenOptions) -> std::io:
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::custom_flags(options, libc::O_NONBLOCK | libc::O_NOCTTY);
     let file = options.open(path).map_err(|error| {
+        // No file is the usual case for the hook's configuration, and needs no second look.
+        if error.kind() == ErrorKind::NotFound {
+            return error;
+        }
         // Opening fails for a socket, and for writing to a FIFO without readers: report what it is instead.
         let known = std::fs::metadata(path).ok().and_then(|meta| check_regular(&meta).err());
         known.unwrap_or(error)

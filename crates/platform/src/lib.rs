@@ -13,6 +13,8 @@ pub mod machine;
 pub mod net;
 pub mod process;
 pub mod process_group;
+#[cfg(unix)]
+pub mod session_bus;
 pub mod spool;
 pub mod tail;
 pub mod terminal;

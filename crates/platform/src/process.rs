@@ -1,7 +1,10 @@
 //! This process and others, as the operating system sees them.
 
+#[cfg(target_os = "linux")]
+use crate::clock::WallClock;
 use crate::config;
 use headspace_core::model::Process;
+use headspace_core::stamp::Stamp;
 #[cfg(target_os = "linux")]
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -43,6 +46,42 @@ struct Info {
 /// `None`: there is no such process (a zombie has ended), or this system does not say.
 pub fn start_time(pid: u32) -> Option<u64> {
     info(pid).map(|info| info.start)
+}
+
+/// The time of day at which process `pid` started, to a few hundredths of a second.
+#[cfg(target_os = "linux")]
+pub fn started_at(pid: u32) -> Option<Stamp> {
+    /// What the kernel shows to programs is in this unit on every machine.
+    const TICKS_PER_SECOND: f64 = 100.0;
+    let start = start_time(pid)? as f64 / TICKS_PER_SECOND;
+    let uptime: f64 = std::fs::read_to_string("/proc/uptime").ok()?.split(' ').next()?.parse().ok()?;
+    let age = std::time::Duration::try_from_secs_f64(uptime - start).unwrap_or_default();
+    Some(Stamp(Stamp::now().0.saturating_sub(i64::try_from(age.as_nanos()).ok()?)))
+}
+
+#[cfg(target_os = "macos")]
+pub fn started_at(pid: u32) -> Option<Stamp> {
+    Some(Stamp(i64::try_from(start_time(pid)?).ok()?.checked_mul(1000)?))
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "macos")))]
+pub fn started_at(_: u32) -> Option<Stamp> {
+    None
+}
+
+/// The processes that `pid` started, as far as they run and it is still their parent.
+#[cfg(target_os = "linux")]
+pub fn children(pid: u32) -> Vec<u32> {
+    let threads = std::fs::read_dir(format!("/proc/{pid}/task"));
+    let of_thread = |thread: std::fs::DirEntry| std::fs::read_to_string(thread.path().join("children")).ok();
+    let lists: Vec<String> = threads.into_iter().flatten().flatten().filter_map(of_thread).collect();
+    lists.iter().flat_map(|list| list.split_whitespace()).filter_map(|child| child.parse().ok()).collect()
+}
+
+/// Listing processes costs a process of its own there.
+#[cfg(not(target_os = "linux"))]
+pub fn children(_: u32) -> Vec<u32> {
+    Vec::new()
 }
 
 /// Whether any process has this pid.
@@ -114,24 +153,45 @@ pub fn descends(child: u32, ancestor: u32) -> bool {
     false
 }
 
-/// The name of the nearest ancestor of this process that has one of `names`.
+/// What process `pid` calls itself.
 #[cfg(target_os = "linux")]
-pub fn ancestor_named(names: &[&str]) -> Option<String> {
-    let mut pid = std::process::id();
-    for _ in 0..64 {
-        pid = info(pid)?.parent;
-        let comm = std::fs::read_to_string(format!("/proc/{pid}/comm")).ok()?;
-        if names.contains(&comm.trim_end()) {
-            return Some(comm.trim_end().to_owned());
-        }
-    }
+pub fn name(pid: u32) -> Option<String> {
+    Some(std::fs::read_to_string(format!("/proc/{pid}/comm")).ok()?.trim_end().to_owned())
+}
+
+/// Its command line tells more on other systems.
+#[cfg(not(target_os = "linux"))]
+pub fn name(_: u32) -> Option<String> {
     None
 }
 
-/// On other systems only the environment can tell.
+/// Whether process `pid` was started with this environment variable, set and not empty. Nothing else of its environment
+/// is looked at.
+#[cfg(target_os = "linux")]
+pub fn has_variable(pid: u32, variable: &str) -> bool {
+    let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+    environment.split(|b| *b == 0).any(|pair| {
+        let value = pair.strip_prefix(variable.as_bytes()).and_then(|rest| rest.strip_prefix(b"="));
+        value.is_some_and(|value| !value.is_empty())
+    })
+}
+
+/// On other systems only a process's own environment can be read.
 #[cfg(not(target_os = "linux"))]
-pub fn ancestor_named(_: &[&str]) -> Option<String> {
-    None
+pub fn has_variable(pid: u32, variable: &str) -> bool {
+    pid == std::process::id() && config::is_set(variable)
+}
+
+/// Whether this process has a controlling terminal: somebody could sit there.
+#[cfg(unix)]
+pub fn has_controlling_terminal() -> bool {
+    std::fs::OpenOptions::new().read(true).write(true).open("/dev/tty").is_ok()
+}
+
+#[cfg(not(unix))]
+pub fn has_controlling_terminal() -> bool {
+    use std::io::IsTerminal;
+    std::io::stdin().is_terminal()
 }
 
 #[cfg(target_os = "linux")]
@@ -153,6 +213,47 @@ fn parse_stat(stat: &[u8]) -> Option<Info> {
     let parent = number(fields.next()?)?;
     let start = number(fields.nth(17)?)?;
     (!matches!(state, b"Z" | b"X")).then_some(Info { parent: u32::try_from(parent).ok()?, start })
+}
+
+/// Whether what is typed on its terminal reaches process `pid`: one that was suspended with Ctrl-Z does not get it.
+#[cfg(target_os = "linux")]
+pub fn is_in_foreground(pid: u32) -> bool {
+    let stat = std::fs::read(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let after_name = stat.iter().rposition(|&b| b == b')').map_or(0, |at| at + 1);
+    let fields: Vec<&[u8]> =
+        stat[after_name..].split(|&b| b == b' ').filter(|field| !field.is_empty()).collect();
+    // `STATE PPID PGRP SESSION TTY TPGID`
+    fields.get(2).is_some_and(|group| fields.get(5) == Some(group))
+}
+
+/// Only the screen tells on other systems.
+#[cfg(not(target_os = "linux"))]
+pub fn is_in_foreground(_: u32) -> bool {
+    true
+}
+
+/// The controlling terminal of process `pid`, by the name people know: `pts/3`.
+#[cfg(target_os = "linux")]
+pub fn terminal_of(pid: u32) -> Option<String> {
+    let stat = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
+    let after_name = stat.iter().rposition(|&b| b == b')')? + 1;
+    let mut fields = stat[after_name..].split(|&b| b == b' ').filter(|field| !field.is_empty());
+    let device: u64 = std::str::from_utf8(fields.nth(4)?).ok()?.parse::<i64>().ok()?.cast_unsigned();
+    // As the kernel packs them: the major number in bits 8 to 19, the minor in the rest.
+    let (major, minor) = ((device >> 8) & 0xfff, (device & 0xff) | ((device >> 12) & 0xfff00));
+    match major {
+        0 => None,
+        136..=143 => Some(format!("pts/{}", (major - 136) * 256 + minor)),
+        4 => Some(format!("tty{minor}")),
+        _ => Some(format!("terminal {major}:{minor}")),
+    }
+}
+
+/// Other systems do not say it of another process.
+#[cfg(not(target_os = "linux"))]
+pub fn terminal_of(pid: u32) -> Option<String> {
+    let _ = pid;
+    None
 }
 
 /// Whether process `pid` has a terminal.
@@ -292,6 +393,21 @@ pub fn is_program(path: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_child_is_listed_with_the_time_it_started() {
+        let before = Stamp::now();
+        let mut child = std::process::Command::new("sleep").arg("30").spawn().unwrap();
+        assert!(children(std::process::id()).contains(&child.id()));
+        let started = started_at(child.id()).unwrap();
+        let slack = std::time::Duration::from_millis(100);
+        assert!(started.plus(slack) >= before && started <= Stamp::now().plus(slack), "{before} {started}");
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert_eq!(started_at(u32::MAX - 1), None);
+        assert!(children(u32::MAX - 1).is_empty());
+    }
 
     #[test]
     #[cfg(any(target_os = "linux", target_os = "macos"))]

@@ -1,5 +1,6 @@
 //! What the routes share.
 
+use crate::answers::Answers;
 use crate::blocking_pool;
 use crate::http::accept::Connections;
 use crate::http::auth::credentials::KeyRing;
@@ -7,7 +8,9 @@ use crate::http::auth::policy::Names;
 use crate::ingest::hook_latency::HookLatency;
 use crate::ingest::hook_reply::HookReplies;
 use crate::ledger::Ledger;
+use crate::other_machines::OtherMachines;
 use crate::reconcile::Reconciler;
+use crate::reply::Replies;
 use anyhow::{Context, Result};
 use headspace_core::stamp::Stamp;
 use headspace_platform::config::Config;
@@ -23,11 +26,14 @@ pub type SharedState = Arc<AppState>;
 pub struct AppState {
     pub config: Config,
     pub ledger: Ledger,
+    pub other_machines: Arc<OtherMachines>,
     pub readers: Readers,
     pub keys: KeyRing,
+    pub answers: Arc<Answers>,
     pub names: Names,
     pub reconciler: Reconciler,
     pub hints: HookReplies,
+    pub replies: Arc<Replies>,
     pub cost: HookLatency,
     pub connections: Arc<Connections>,
     pub started_at: Stamp,
@@ -88,8 +94,14 @@ impl AppState {
         question: impl FnOnce(&Connection) -> Result<T> + Send + 'static,
     ) -> Result<T> {
         let app = Arc::clone(self);
-        blocking_pool::run(move || app.readers.ask(app.ledger.generation(), question))
-            .await
-            .context("could not finish reading the database")?
+        let ask = move || {
+            let alone = app.ledger.alone();
+            if let Some(db) = &*alone {
+                return question(db);
+            }
+            drop(alone);
+            app.readers.ask(app.ledger.generation(), question)
+        };
+        blocking_pool::run(ask).await.context("could not finish reading the database")?
     }
 }

@@ -6,34 +6,42 @@
 #![forbid(unsafe_code)]
 
 pub mod alerts;
+pub mod answers;
 pub mod app_state;
 pub mod blocking_pool;
 pub mod http;
 pub mod ingest;
 pub mod ledger;
+pub mod other_machines;
 pub mod reconcile;
+pub mod reply;
 
+use crate::answers::buttons::ButtonMaker;
 use crate::app_state::AppState;
 use crate::http::auth::{credentials, policy};
-use crate::http::own_socket::OwnSocket;
+use crate::http::own_socket::SocketThread;
 use crate::http::{accept, routes, time_updates};
 use crate::ingest::{hook_latency, hook_reply, spool_drain};
-use crate::ledger::{Ledger, writer};
+use crate::ledger::Ledger;
+use crate::ledger::writer::{self, SharedWriter};
+use crate::other_machines::OtherMachines;
 use crate::reconcile::host;
 use anyhow::{Context, Result, bail};
 use headspace_core::stamp::Stamp;
+use headspace_page::connection::Signals;
 use headspace_platform::clock::WallClock;
-use headspace_platform::config::{self, Config};
+use headspace_platform::config::{self, Config, Durability};
 use headspace_platform::net::{http_client, local};
 use headspace_platform::{files, log};
 use headspace_store as store;
+use headspace_store::read_only::is_no_room;
 use headspace_store::rebuild;
 use headspace_store::retention::schedule;
 use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// Where to listen and where to store; what is not chosen comes from the configuration.
@@ -44,7 +52,18 @@ pub struct ServeOptions {
     pub database: Option<PathBuf>,
 }
 
-pub fn serve(options: &ServeOptions) -> Result<ExitCode> {
+/// What whoever works beside the server is given.
+#[derive(Clone)]
+pub struct ServerParts {
+    /// Where agents of other machines are put.
+    pub other_machines: Arc<OtherMachines>,
+    pub ledger: Ledger,
+    pub database: PathBuf,
+}
+
+/// Serves until it is told to stop. `beside` starts what works beside the server and is not part of it; what it returns is
+/// dropped when the server has stopped.
+pub fn serve<B>(options: &ServeOptions, beside: impl FnOnce(&ServerParts) -> Result<B>) -> Result<ExitCode> {
     let config = Config::load()?;
     let host = options.host.as_deref().unwrap_or(&config.host);
     let address = resolve(host, options.port.unwrap_or(config.port))?;
@@ -60,12 +79,33 @@ pub fn serve(options: &ServeOptions) -> Result<ExitCode> {
     let listener = listen(address)?;
     let bound = listener.local_addr().context("could not listen")?;
     let path = options.database.clone().unwrap_or_else(config::database);
-    let lock = store::lock::take(&path).context("could not start")?;
+    let lock = match store::lock::take(&path) {
+        Ok(lock) => Some(lock),
+        // Who cannot write needs no lock.
+        Err(error) if path.exists() && is_no_room(&error) => None,
+        Err(error) => return Err(error).context("could not start"),
+    };
     let keys = credentials::KeyRing::open(&token_file)?;
     headspace_platform::machine::ensure_id();
-    let db = open_store(&path)?;
-    if let Err(error) = store::preallocate_wal(&db, &path) {
-        log::line(&format!("could not make room for events: {error:#}"));
+    let (db, no_room) = match open_store(&path) {
+        Ok(db) => (db, None),
+        // The board is worth more than nothing, and hooks keep their events in the spool.
+        Err(error) if is_no_room(&error) => match store::read_only::open_alone(&path) {
+            Ok(db) => (db, Some(error)),
+            Err(_) => return Err(error),
+        },
+        Err(error) => return Err(error),
+    };
+    match &no_room {
+        Some(error) => log::line(&format!(
+            "nothing can be stored, because the disk is full or read-only ({error:#}): showing what is there, and storing again \
+             as soon as there is room"
+        )),
+        None => {
+            if let Err(error) = store::preallocate_wal(&db, &path) {
+                log::line(&format!("could not make room for events: {error:#}"));
+            }
+        }
     }
     headspace_platform::net::socket::raise_descriptor_limit();
     quiet_panics();
@@ -79,21 +119,38 @@ pub fn serve(options: &ServeOptions) -> Result<ExitCode> {
         schedule::RetentionSchedule::new(config.retention.clone()),
         config.durability,
     )?;
+    let writer = match &no_room {
+        Some(_) => writer.reading_only()?,
+        None => writer.writing()?,
+    };
+    let writer: SharedWriter = Arc::new(Mutex::new(writer));
+    let own = Arc::clone(&writer);
     let writing = std::thread::Builder::new()
         .name("writer".into())
-        .spawn(move || writer.run())
+        .spawn(move || writer::run(&own))
         .context("could not start the writer")?;
-    spawn_alerts(&config, &ledger)?;
+    let answers = Arc::new(crate::answers::Answers::new(&config));
+    let buttons = ButtonMaker::new(Arc::clone(&answers), ledger.clone());
+    spawn_alerts(&config, &ledger, buttons)?;
     let reconciler = host::start(&config, &ledger, tails).context("could not start the reconciler")?;
+    let other_machines = Arc::new(OtherMachines::new(ledger.clone()));
+    let parts = ServerParts {
+        other_machines: Arc::clone(&other_machines),
+        ledger: ledger.clone(),
+        database: path.clone(),
+    };
     let app = Arc::new(AppState {
-        names: policy::Names::new(&config.names, bound),
+        other_machines,
+        names: policy::Names::new(&config.names, bound).reached_at(config.dashboard_url.as_deref()),
         cost: hook_latency::HookLatency::new(),
         hints: hook_reply::HookReplies::new(&config),
         reconciler,
+        replies: Arc::default(),
         readers: app_state::Readers::new(path),
         connections: Arc::default(),
         started_at: Stamp::now(),
         stopping: AtomicBool::new(false),
+        answers,
         config,
         ledger: ledger.clone(),
         keys,
@@ -103,12 +160,21 @@ pub fn serve(options: &ServeOptions) -> Result<ExitCode> {
         .name("drain".into())
         .spawn(move || spool_drain::run(&draining))
         .context("could not start to drain the spool")?;
+    let replying = Arc::downgrade(&app);
+    std::thread::Builder::new()
+        .name("replies".into())
+        .spawn(move || reply::run(&replying))
+        .context("could not start to send replies")?;
     blocking_pool::start().context("could not start a thread for what takes long")?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .context("could not start the server")?;
-    let served = runtime.block_on(run(listener, app));
+    let companions = beside(&parts)?;
+    // Where every answer waits for the disk, events are better committed together.
+    let direct = (app.config.durability == Durability::Crash).then_some(writer);
+    let served = runtime.block_on(run(listener, app, direct));
+    drop(companions);
     // Whoever still waits for the store is answered before it closes.
     ledger.queue.close();
     runtime.shutdown_timeout(Duration::from_secs(1));
@@ -143,25 +209,26 @@ fn open_store(path: &std::path::Path) -> Result<rusqlite::Connection> {
 }
 
 /// Desktop and webhook notifications, in a thread of their own.
-fn spawn_alerts(config: &Config, ledger: &Ledger) -> Result<()> {
+fn spawn_alerts(config: &Config, ledger: &Ledger, buttons: ButtonMaker) -> Result<()> {
     let changes = ledger.watch();
     let now_there = ledger.snapshot().agents(0);
     let (config, ledger) = (config.clone(), ledger.clone());
     let ring = move || {
         let now = Stamp::now();
         let now_there = now_there.iter().map(|agent| Arc::new(ledger.view(agent, now))).collect();
-        crate::alerts::run(&config, now_there, &changes);
+        crate::alerts::run(&config, buttons, now_there, &changes);
     };
     std::thread::Builder::new().name("alerts".into()).spawn(ring).context("could not start the alerts")?;
     Ok(())
 }
 
 /// Serves until a signal, then lets what is in flight end.
-async fn run(listener: TcpListener, app: Arc<AppState>) -> Result<()> {
+async fn run(listener: TcpListener, app: Arc<AppState>, direct: Option<SharedWriter>) -> Result<()> {
     let listener = tokio::net::TcpListener::from_std(listener).context("could not listen")?;
     let (stop, stopping) = tokio::sync::watch::channel(false);
     let leaving = Arc::clone(&app);
     let mut signals = Signals::new()?;
+    let socket = SocketThread::start(Arc::clone(&app), direct).context("could not start")?;
     // Said when it is true, and when a signal already means "stop in order".
     log::line(&format!("listening on http://{}", listener.local_addr()?));
     tokio::spawn(async move {
@@ -169,46 +236,15 @@ async fn run(listener: TcpListener, app: Arc<AppState>) -> Result<()> {
         log::line("stopping");
         leaving.stopping.store(true, Ordering::Relaxed);
         leaving.ledger.hub().close();
+        leaving.answers.with_waiters(|waiters| waiters.dismiss_all());
         let _ = stop.send(true);
     });
     tokio::spawn(time_updates::run(Arc::clone(&app)));
     tokio::spawn(app.ledger.clone().pass_answers_on());
+    tokio::spawn(Arc::clone(&app).follow_answers());
     let connections = Arc::clone(&app.connections);
-    accept::serve(listener, OwnSocket::open(), routes::routes(app), connections, stopping).await;
+    accept::serve(listener, socket, routes::routes(app), connections, stopping).await;
     Ok(())
-}
-
-/// The wish to stop.
-struct Signals {
-    #[cfg(unix)]
-    terminate: tokio::signal::unix::Signal,
-    #[cfg(unix)]
-    interrupt: tokio::signal::unix::Signal,
-}
-
-impl Signals {
-    fn new() -> Result<Signals> {
-        #[cfg(unix)]
-        {
-            use tokio::signal::unix::{SignalKind, signal};
-            Ok(Signals {
-                terminate: signal(SignalKind::terminate()).context("could not listen for signals")?,
-                interrupt: signal(SignalKind::interrupt()).context("could not listen for signals")?,
-            })
-        }
-        #[cfg(not(unix))]
-        Ok(Signals {})
-    }
-
-    async fn wait(&mut self) {
-        #[cfg(unix)]
-        tokio::select! {
-            _ = self.terminate.recv() => {}
-            _ = self.interrupt.recv() => {}
-        }
-        #[cfg(not(unix))]
-        let _ = tokio::signal::ctrl_c().await;
-    }
 }
 
 fn resolve(host: &str, port: u16) -> Result<SocketAddr> {

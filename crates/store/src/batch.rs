@@ -2,7 +2,7 @@
 
 use crate::fact_lookup::FactLookup;
 use crate::projection_state::ProjectionState;
-use crate::write::{self, EventRow, Events, Rows, TailUpdate};
+use crate::write::{self, Events, Rows, TailUpdate};
 use crate::{flag, projection};
 use anyhow::Result;
 use headspace_core::engine;
@@ -27,7 +27,7 @@ impl<E: Into<anyhow::Error>> From<E> for Failure {
     }
 }
 
-/// An event as it is to be stored.
+/// An event as it is to be stored, with what goes into its row besides.
 #[derive(Debug)]
 pub struct EventRecord {
     pub event: Event,
@@ -154,8 +154,7 @@ impl<'a> Batch<'a> {
         let flags = effect(outcome.as_ref())
             + i64::from(record.from_hook) * flag::HOOK
             + i64::from(first) * flag::FIRST;
-        let delivery_id = record.delivery_id.as_deref();
-        self.events.put(&EventRow { event, text: &record.text, agent_id, delivery_id, flags })?;
+        self.events.put(record, agent_id, flags)?;
         if let Some(tail) = &record.tail {
             write::tail(self.db, tail)?;
         }
@@ -193,7 +192,8 @@ impl<'a> Batch<'a> {
         let FactSources { lookup, met, machine } = &mut *self.around;
         // Still so if this is tried again.
         let first_since_start = event.facts.first_since_start || met.meet(&event.session_id);
-        let mut found = Facts { first_since_start, ..Facts::default() };
+        let ask = std::mem::take(&mut event.facts.ask);
+        let mut found = Facts { first_since_start, ask, ..Facts::default() };
         let fresh = matches!(event.name.as_str(), "SessionStart" | "CwdChanged" | "UserPromptSubmit");
         let cwd = event.text("cwd").or_else(|| event.text("working_directory"));
         let moved = if event.name == "CwdChanged" { event.text("new_cwd") } else { None };

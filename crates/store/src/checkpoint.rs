@@ -87,8 +87,8 @@ impl Checkpoint {
     }
 
     /// Copies everything and removes the log.
-    pub fn finish(self, db: &Connection) -> Result<()> {
-        if let Some(CopyThread { ask, thread, .. }) = self.copier {
+    pub fn finish(&mut self, db: &Connection) -> Result<()> {
+        if let Some(CopyThread { ask, thread, .. }) = self.copier.take() {
             drop(ask);
             let _ = thread.join();
         }

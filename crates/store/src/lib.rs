@@ -7,12 +7,16 @@
 
 pub mod batch;
 pub mod checkpoint;
+pub mod conversations;
 pub mod fact_lookup;
+pub mod file_changes;
 pub mod lock;
+pub mod log;
 pub mod log_sync;
 pub mod projection;
 pub mod projection_state;
 pub mod queries;
+pub mod read_only;
 pub mod rebuild;
 pub mod recover;
 pub mod replay;
@@ -128,7 +132,7 @@ fn open_writer(path: &Path) -> Result<Connection> {
         queries::world(&db).map_err(|error| {
             if makes_no_sense(&error) { Damaged(format!("{error:#}")).into() } else { error }
         })?;
-        // Written together: one without the other is no crash, but damage.
+        // Written together: one without the other is damage, not a crash.
         let agents: bool = db.query_row("SELECT EXISTS (SELECT 1 FROM agents)", [], |row| row.get(0))?;
         if agents && queries::meta(&db, "marks")?.is_none() {
             return Err(Damaged("what was done so far is not in it".into()).into());
@@ -169,8 +173,16 @@ pub fn open_or_start_afresh(path: &Path) -> Result<(Connection, Option<PathBuf>)
     }
 }
 
-/// A connection that can only read, and that no writer makes wait.
+/// A connection that can only read, and that no writer makes wait. On a disk that takes nothing there is no writer, and
+/// one at a time can read.
 pub fn open_to_read(path: &Path) -> Result<Connection> {
+    open_beside_writer(path).or_else(|error| match read_only::is_no_room(&error) {
+        true => read_only::open_alone(path).map_err(|_| error),
+        false => Err(error),
+    })
+}
+
+fn open_beside_writer(path: &Path) -> Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let db = Connection::open_with_flags(path, flags)
         .with_context(|| format!("could not open {}", path.display()))?;
@@ -261,11 +273,11 @@ mod tests {
     fn a_damaged_database_is_put_aside_whole() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("headspace.db");
-        std::fs::write(&path, b"this is no database, whatever it says".repeat(100)).unwrap();
+        std::fs::write(&path, b"this is not a database, whatever it says".repeat(100)).unwrap();
         let (db, aside) = open_or_start_afresh(&path).unwrap();
         assert_eq!(schema::found_version(&db).unwrap(), schema::version());
         let kept = std::fs::read(aside.unwrap()).unwrap();
-        assert!(kept.starts_with(b"this is no database"));
+        assert!(kept.starts_with(b"this is not a database"));
     }
 
     #[test]
@@ -305,7 +317,7 @@ mod tests {
         assert_eq!(pages(), before);
         db.execute_batch("INSERT INTO days VALUES ('2026-01-01', 1)").unwrap();
         assert_eq!(std::fs::metadata(with_suffix(&path, "-wal")).unwrap().len(), log);
-        // What a crash leaves of it is no part of the database either.
+        // What a crash leaves of it is not part of the database either.
         let copy = dir.path().join("copy.db");
         for companion in ["", "-wal"] {
             std::fs::copy(with_suffix(&path, companion), with_suffix(&copy, companion)).unwrap();

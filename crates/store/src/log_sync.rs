@@ -61,7 +61,7 @@ impl LogSync {
         let thread = std::thread::Builder::new()
             .name("sync".into())
             .spawn(move || run(&own))
-            .context("there is no thread")?;
+            .context("could not start a thread")?;
         Ok(LogSync { shared, thread: Some(thread) })
     }
 

@@ -57,6 +57,7 @@ pub fn collect(rows: &mut Rows, world: &World, seq: &mut i64, event: &Event, out
                 rows.subagents.insert(key, subagent);
             }
             Change::Transition(transition) => rows.transitions.push(transition),
+            Change::Spent { agent_id, project, at, spent } => rows.spend(agent_id, project, at, &spent),
         }
     }
 }

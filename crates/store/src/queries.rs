@@ -38,7 +38,7 @@ fn documents(db: &Connection, table: &str) -> Result<Vec<Agent>> {
     let mut agents = Vec::new();
     while let Some(row) = rows.next()? {
         let doc = row.get_ref(1)?.as_str()?;
-        let agent = serde_json::from_str(doc)
+        let agent = serde_json::from_slice(doc.as_bytes())
             .with_context(|| format!("could not read agent {}", row.get::<_, i64>(0).unwrap_or(0)))?;
         agents.push(agent);
     }
@@ -77,17 +77,35 @@ pub struct EventQuery {
     pub names: Vec<String>,
     /// Words that must occur in the event's texts.
     pub text: Option<String>,
+    /// Only of these agents.
+    pub agents: Option<Vec<i64>>,
+    /// Only of this client: whoever knows the agents turns it into `agents` ([`EventQuery::of_client`]).
+    pub client: Option<String>,
+    /// Not earlier than this, and earlier than that.
+    pub from: Option<Stamp>,
+    pub to: Option<Stamp>,
     pub limit: usize,
 }
 
 impl EventQuery {
+    /// Resolves the client's name, given all agents with the clients they name.
+    #[must_use]
+    pub fn of_client<'a>(mut self, agents: impl Iterator<Item = (i64, Option<&'a str>)>) -> EventQuery {
+        if let Some(name) = self.client.take() {
+            let is_its = |client: Option<&str>| client.unwrap_or(hints::DEFAULT_CLIENT) == name;
+            let its = agents.filter(|(_, client)| is_its(*client)).map(|(id, _)| id).collect();
+            self.agents = Some(its);
+        }
+        self
+    }
+
     /// The order in which events are searched.
     pub fn order(&self) -> &'static str {
         if self.after.is_some() { "ASC" } else { "DESC" }
     }
 }
 
-const EVENT_COLUMNS: &str = "id, name, session_id, agent_id, at, received_at, source, flags, body";
+pub(crate) const EVENT_COLUMNS: &str = "id, name, session_id, agent_id, at, received_at, source, flags, body";
 /// Bytes of bodies in one answer, approximately.
 const MAX_ANSWER_BYTES: usize = 16 << 20;
 
@@ -146,11 +164,25 @@ fn ids(db: &Connection, query: &EventQuery) -> Result<Vec<i64>> {
     let lists = lists(query, &mut bind)?;
     let after = query.after.map(|id| bind(id.into()));
     let before = query.before.map(|id| bind(id.into()));
+    let from_time = query.from.map(|at| bind(at.0.into()));
+    let to_time = query.to.map(|at| bind(at.0.into()));
+    let agents =
+        query.agents.as_ref().map(serde_json::to_string).transpose()?.map(|agents| bind(agents.into()));
+    let more: String = [
+        from_time.map(|at| format!(" AND events.at >= {at}")),
+        to_time.map(|at| format!(" AND events.at < {at}")),
+        agents.map(|agents| format!(" AND events.agent_id IN (SELECT value FROM json_each({agents}))")),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
     let (order, limit) = (query.order(), query.limit);
     let of_list = |EventList { from, id }: &EventList| {
         let after = after.as_ref().map_or(String::new(), |after| format!(" AND {id} > {after}"));
         let before = before.as_ref().map_or(String::new(), |before| format!(" AND {id} < {before}"));
-        format!("SELECT * FROM (SELECT {id} FROM {from}{after}{before} ORDER BY {id} {order} LIMIT {limit})")
+        format!(
+            "SELECT * FROM (SELECT {id} FROM {from}{after}{before}{more} ORDER BY {id} {order} LIMIT {limit})"
+        )
     };
     let all = lists.iter().map(of_list).collect::<Vec<_>>().join(" UNION ALL ");
     let mut statement = db.prepare_cached(&format!("{all} ORDER BY 1 {order} LIMIT {limit}"))?;
@@ -209,7 +241,7 @@ fn lists(query: &EventQuery, bind: &mut impl FnMut(Sql) -> String) -> Result<Vec
     Ok(query.names.iter().map(&mut of_name).collect())
 }
 
-fn stored_event(row: &Row) -> rusqlite::Result<StoredEvent> {
+pub(crate) fn stored_event(row: &Row) -> rusqlite::Result<StoredEvent> {
     let body: Value = serde_json::from_str(row.get_ref(8)?.as_str()?).unwrap_or(Value::Null);
     Ok(StoredEvent {
         id: row.get(0)?,
@@ -272,6 +304,8 @@ pub struct Page {
     pub agent: i64,
     /// The id of a row of the same list.
     pub before: Option<i64>,
+    /// As `before`, and that row too.
+    pub through: Option<i64>,
     pub after: Option<i64>,
     pub limit: usize,
 }
@@ -321,13 +355,15 @@ impl<T> ListedTable<T> {
             _ => format!("({id} IS NULL OR ({cursor}) {sign} (SELECT {cursor} FROM {name} WHERE id = {id}))"),
         };
         let sql = format!(
-            "SELECT id FROM {name} WHERE agent_id = ?1 AND {} AND {} ORDER BY {} LIMIT ?4",
+            "SELECT id FROM {name} WHERE agent_id = ?1 AND {} AND {} AND {} ORDER BY {} LIMIT ?4",
             beyond("?2", "<"),
             beyond("?3", ">"),
+            beyond("?5", "<="),
             order.join(", ")
         );
         let mut statement = db.prepare_cached(&sql)?;
-        let values = rusqlite::params![page.agent, page.before, page.after, page.limit as i64 + 1];
+        let values =
+            rusqlite::params![page.agent, page.before, page.after, page.limit as i64 + 1, page.through];
         let ids = statement.query_map(values, |row| row.get(0))?;
         Ok(ids.collect::<rusqlite::Result<_>>()?)
     }
@@ -340,22 +376,35 @@ pub fn turns(db: &Connection, page: Page) -> Result<Listed<StoredTurn>> {
         columns: "id, command_id, session_id, actor, intent, text, timestamp, timestamp_source, confidence, event_id",
         cursor: "timestamp, id",
         order: "timestamp, id",
-        object: |row| {
-            Ok(StoredTurn {
-                id: row.get(0)?,
-                command_id: row.get(1)?,
-                session_id: row.get(2)?,
-                actor: word(row, 3, Actor::from_word)?,
-                intent: word(row, 4, Intent::from_word)?,
-                text: row.get(5)?,
-                timestamp: Stamp(row.get(6)?),
-                timestamp_source: word(row, 7, TimestampSource::from_word)?,
-                confidence: word(row, 8, Confidence::from_word)?,
-                event_id: row.get(9)?,
-            })
-        },
+        object: turn,
     }
     .list(db, page)
+}
+
+/// The turns that these events made, the newest event's first.
+pub fn turns_of_events(db: &Connection, events: &[i64]) -> Result<Vec<(i64, StoredTurn)>> {
+    let mut statement = db.prepare_cached(
+        "SELECT t.id, command_id, session_id, actor, intent, text, timestamp, timestamp_source, confidence, event_id,
+                agent_id
+         FROM turns t WHERE event_id IN (SELECT value FROM json_each(?1)) ORDER BY event_id DESC, t.id DESC",
+    )?;
+    let rows = statement.query_map([serde_json::to_string(events)?], |row| Ok((row.get(10)?, turn(row)?)))?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
+fn turn(row: &Row) -> rusqlite::Result<StoredTurn> {
+    Ok(StoredTurn {
+        id: row.get(0)?,
+        command_id: row.get(1)?,
+        session_id: row.get(2)?,
+        actor: word(row, 3, Actor::from_word)?,
+        intent: word(row, 4, Intent::from_word)?,
+        text: row.get(5)?,
+        timestamp: Stamp(row.get(6)?),
+        timestamp_source: word(row, 7, TimestampSource::from_word)?,
+        confidence: word(row, 8, Confidence::from_word)?,
+        event_id: row.get(9)?,
+    })
 }
 
 /// Units of work, oldest first.
@@ -470,6 +519,12 @@ pub fn changes(db: &Connection, after: i64, limit: usize) -> Result<Vec<Replayed
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
+/// When a question was closed; `None` if it is open or never was.
+pub fn closed_interaction(db: &Connection, id: i64) -> Result<Option<i64>> {
+    let closed = db.query_row("SELECT closed_at FROM interactions WHERE id = ?1", [id], |row| row.get(0));
+    Ok(closed.optional()?.flatten())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -533,7 +588,8 @@ mod tests {
                 let many = all.len().min(limit);
                 let expected = if after.is_some() { &all[..many] } else { &all[all.len() - many..] };
                 let names = names.iter().map(|name| name.to_string()).collect();
-                let query = EventQuery { after, before, agent, names, text: text.map(str::to_owned), limit };
+                let text = text.map(str::to_owned);
+                let query = EventQuery { after, before, agent, names, text, limit, ..EventQuery::default() };
                 let found = events(&db, &query).unwrap();
                 let found: Vec<i64> = found.events.iter().map(|event| event.id).collect();
                 assert_eq!(found, expected, "{query:?}");

@@ -115,7 +115,7 @@ fn agent_after(damaged: &Connection, at: i64) -> Result<Option<Agent>> {
     let mut query = damaged.prepare_cached("SELECT id, doc FROM base WHERE id > ?1 ORDER BY id LIMIT 1")?;
     let mut rows = query.query([at])?;
     let Some(row) = rows.next()? else { return Ok(None) };
-    let agent: Agent = serde_json::from_str(row.get_ref(1)?.as_str()?)?;
+    let agent: Agent = serde_json::from_slice(row.get_ref(1)?.as_bytes()?)?;
     ensure!(agent.id > at && agent.id == row.get::<_, i64>(0)?, DamagedRow);
     Ok(Some(agent))
 }

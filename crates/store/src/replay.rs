@@ -81,6 +81,9 @@ pub fn replay(db: &mut Connection, mut progress: impl FnMut(u64)) -> Result<Repl
     for table in DERIVED {
         clear.execute(&format!("DELETE FROM {table}"), [])?;
     }
+    if !pruned {
+        clear.execute("DELETE FROM spent", [])?;
+    }
     if pruned {
         // The ids of turns start again, so those in the stored stream are not valid any longer.
         clear.execute("DELETE FROM changes", [])?;
@@ -102,6 +105,10 @@ pub fn replay(db: &mut Connection, mut progress: impl FnMut(u64)) -> Result<Repl
         }
         // The stream already sent all this.
         rows.changes.clear();
+        if pruned {
+            // What deleted events said was spent is counted already, and so is this.
+            rows.spent.clear();
+        }
         write::rows(&step, &rows)?;
         write::lists(&step, after, last)?;
         step.commit()?;

@@ -7,7 +7,7 @@ use rusqlite::Connection;
 const APPLICATION_ID: i32 = 0x6864_7370;
 
 /// Each entry takes the database from version `index` to `index + 1`.
-pub const MIGRATIONS: &[&str] = &[V1, V2, V3];
+pub const MIGRATIONS: &[&str] = &[V1, V2, V3, V4, V5];
 
 const V1: &str = "
 CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -174,6 +174,35 @@ CREATE INDEX agents_ended ON agents(ended_at) WHERE ended_at IS NOT NULL;
 -- Merging the parts of the search index is upkeep of its own, in small steps: as a by-product of writing it may take
 -- as long as it likes.
 INSERT INTO events_text(events_text, rank) VALUES ('automerge', 0);
+";
+
+const V4: &str = "
+-- What was spent, by quarter of an hour since 1970, in which no day of any time zone begins. Kept when its events and its
+-- agent are deleted: it is small, and a year of costs is worth more than its events.
+CREATE TABLE spent(
+    quarter INTEGER NOT NULL,
+    agent_id INTEGER NOT NULL,
+    project TEXT NOT NULL,
+    micro_usd INTEGER NOT NULL,
+    input INTEGER NOT NULL,
+    output INTEGER NOT NULL,
+    cache_write INTEGER NOT NULL,
+    cache_read INTEGER NOT NULL,
+    PRIMARY KEY(quarter, agent_id, project)
+) WITHOUT ROWID;
+
+-- Hook events per hour since 1970, counted as they come, like those per day.
+CREATE TABLE hours(hour INTEGER PRIMARY KEY, events INTEGER NOT NULL);
+
+-- A conversation is found by the events that said it.
+CREATE INDEX turns_event ON turns(event_id);
+";
+
+/// Which history this is: a database that was made again, or restored into another, has other events under the same ids.
+const V5: &str = "
+INSERT OR IGNORE INTO meta(key, value)
+SELECT 'epoch', substr(h, 1, 8) || '-' || substr(h, 9, 4) || '-4' || substr(h, 14, 3) || '-a' || substr(h, 18, 3) || '-' || substr(h, 21, 12)
+FROM (SELECT lower(hex(randomblob(16))) AS h);
 ";
 
 /// The version this build writes.

@@ -5,6 +5,7 @@
 use crate::queries::{self, EventQuery};
 use crate::retention::prune::GoOn;
 use anyhow::Result;
+use headspace_core::excerpt::words;
 use rusqlite::types::Value as Sql;
 use rusqlite::{Connection, params_from_iter};
 use serde_json::Value;
@@ -153,6 +154,10 @@ fn conditions(query: &EventQuery) -> Result<(String, Vec<Sql>)> {
     condition("id > ?", query.after.map(Sql::from));
     condition("id < ?", query.before.map(Sql::from));
     condition("agent_id = ?", query.agent.map(Sql::from));
+    let agents = query.agents.as_ref().map(serde_json::to_string).transpose()?;
+    condition("agent_id IN (SELECT value FROM json_each(?))", agents.map(Sql::from));
+    condition("at >= ?", query.from.map(|at| at.0.into()));
+    condition("at < ?", query.to.map(|at| at.0.into()));
     let names = (!query.names.is_empty()).then(|| serde_json::to_string(&query.names)).transpose()?;
     condition("name IN (SELECT value FROM json_each(?))", names.map(Sql::from));
     Ok((conditions.join(" AND "), values))
@@ -250,15 +255,6 @@ impl SearchPart<'_> {
         }
         Ok(())
     }
-}
-
-/// Words as the index has them: runs of letters and digits. At most 16, so that a query cannot be an attack.
-fn words(text: &str) -> Vec<String> {
-    text.split(|c: char| !c.is_alphanumeric())
-        .filter(|word| !word.is_empty())
-        .take(16)
-        .map(str::to_owned)
-        .collect()
 }
 
 /// All words, the last one as a prefix: people search while they type. A single letter would match too many.

@@ -1,5 +1,6 @@
 //! What one batch of events writes. Everything here runs inside the ledger's transaction.
 
+use crate::batch::EventRecord;
 use crate::flag;
 use anyhow::Result;
 use headspace_core::engine::{Agent, Counters};
@@ -37,7 +38,7 @@ pub struct ChangeRow {
 pub struct Rows {
     /// Agents whose documents changed, and the number of that step in the stream.
     pub touched: BTreeMap<i64, i64>,
-    /// Hook events by the quarter of an hour they happened in: a drained spool tells of other days.
+    /// Hook events by the quarter of an hour they happened in: a drained spool has those of other days.
     pub received: BTreeMap<i64, u64>,
     pub sessions: BTreeMap<String, SessionRow>,
     pub commands: BTreeMap<i64, Command>,
@@ -45,6 +46,8 @@ pub struct Rows {
     pub interactions: BTreeMap<i64, (i64, Interaction)>,
     pub subagents: BTreeMap<(i64, String, String), Subagent>,
     pub transitions: Vec<Transition>,
+    /// What was spent, by agent, project and quarter of an hour.
+    pub spent: BTreeMap<(i64, String, i64), Spent>,
     pub changes: Vec<ChangeRow>,
 }
 
@@ -55,6 +58,12 @@ impl Rows {
     /// One more hook event, at this time.
     pub fn count(&mut self, at: Stamp) {
         *self.received.entry(at.0 / QUARTER_HOUR).or_default() += 1;
+    }
+
+    /// An agent spent money or tokens at this time.
+    pub fn spend(&mut self, agent_id: i64, project: Option<String>, at: Stamp, spent: &Spent) {
+        let key = (agent_id, project.unwrap_or_default(), at.0 / QUARTER_HOUR);
+        self.spent.entry(key).or_default().add(spent);
     }
 
     /// Gives the changed agents their numbers in the stream, in the order of their ids.
@@ -87,6 +96,9 @@ impl Rows {
         self.interactions.extend(later.interactions);
         self.subagents.extend(later.subagents);
         self.transitions.extend(later.transitions);
+        for (key, spent) in later.spent {
+            self.spent.entry(key).or_default().add(&spent);
+        }
         self.changes.extend(later.changes);
     }
 
@@ -103,17 +115,6 @@ pub struct SessionRow {
     pub agent_id: i64,
     pub started_at: Stamp,
     pub ended: Option<(Stamp, String)>,
-}
-
-/// An event ready to be stored.
-#[derive(Debug)]
-pub struct EventRow<'a> {
-    pub event: &'a Event,
-    /// Its body, as JSON.
-    pub text: &'a str,
-    pub agent_id: Option<i64>,
-    pub delivery_id: Option<&'a str>,
-    pub flags: i64,
 }
 
 /// What stores events: statements that are prepared once for all events of a COMMIT.
@@ -133,21 +134,21 @@ impl<'a> Events<'a> {
         })
     }
 
-    pub fn put(&mut self, row: &EventRow) -> Result<()> {
-        let event = row.event;
+    pub fn put(&mut self, record: &EventRecord, agent_id: Option<i64>, flags: i64) -> Result<()> {
+        let event = &record.event;
         let facts = serde_json::to_string(&event.facts)?;
         self.insert.execute(params![
             event.id,
             event.name,
             event.session_id,
-            row.agent_id,
+            agent_id,
             event.at.0,
             event.received_at.0,
             event.source.word(),
-            row.delivery_id,
-            row.flags,
+            record.delivery_id,
+            flags,
             (facts != "{}").then_some(facts),
-            row.text,
+            record.text,
         ])?;
         Ok(())
     }
@@ -253,6 +254,9 @@ pub fn rows(db: &Connection, rows: &Rows) -> Result<()> {
     }
     for transition in &rows.transitions {
         transition_row(db, transition)?;
+    }
+    for ((agent_id, project, quarter), spent) in &rows.spent {
+        spent_row(db, *agent_id, project, *quarter, spent)?;
     }
     for change in &rows.changes {
         db.prepare_cached("INSERT INTO changes(seq, kind, agent_id, ref, data) VALUES (?1, ?2, ?3, ?4, ?5)")?
@@ -373,6 +377,27 @@ fn transition_row(db: &Connection, transition: &Transition) -> Result<()> {
     Ok(())
 }
 
+fn spent_row(db: &Connection, agent_id: i64, project: &str, quarter: i64, spent: &Spent) -> Result<()> {
+    let sql = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
+    db.prepare_cached(
+        "INSERT INTO spent(quarter, agent_id, project, micro_usd, input, output, cache_write, cache_read)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
+         ON CONFLICT DO UPDATE SET micro_usd = micro_usd + ?4, input = input + ?5, output = output + ?6,
+             cache_write = cache_write + ?7, cache_read = cache_read + ?8",
+    )?
+    .execute(params![
+        quarter,
+        agent_id,
+        project,
+        sql(spent.micro_usd),
+        sql(spent.input_tokens),
+        sql(spent.output_tokens),
+        sql(spent.cache_write_tokens),
+        sql(spent.cache_read_tokens),
+    ])?;
+    Ok(())
+}
+
 /// What must survive a restart besides the rows: the ids given so far, in the same transaction as what got them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(default)]
@@ -404,8 +429,12 @@ pub fn marks(db: &Connection, marks: &StoreCursor) -> Result<()> {
     meta(db, "marks", &serde_json::to_string(marks)?)
 }
 
-/// Counts hook events for the day of `at`.
+/// Counts hook events for the day and the hour of `at`.
 fn day(db: &Connection, at: Stamp, events: u64) -> Result<()> {
+    db.prepare_cached(
+        "INSERT INTO hours(hour, events) VALUES (?1, ?2) ON CONFLICT(hour) DO UPDATE SET events = events + ?2",
+    )?
+    .execute(params![at.0 / (4 * QUARTER_HOUR), events as i64])?;
     db.prepare_cached(
         "INSERT INTO days(day, events) VALUES (date(?1, 'unixepoch', 'localtime'), ?2)
          ON CONFLICT(day) DO UPDATE SET events = events + ?2",

@@ -7,7 +7,7 @@ use crate::view::style::Style;
 use crate::view::timeline::event_gist;
 use anyhow::Result;
 use headspace_core::event_names::{EVENTS, name_of};
-use headspace_core::model::{AgentView, observed};
+use headspace_core::model::{AgentId, AgentView, MachineName, hints, observed};
 use headspace_core::numbers::duration;
 use headspace_core::stamp::Stamp;
 use headspace_core::text;
@@ -41,6 +41,9 @@ pub struct EventsArgs {
     /// Only events of these types: PreToolUse, or pre-tool-use; several with commas
     #[arg(long = "type", value_name = "EVENT")]
     kind: Option<String>,
+    /// Only events of this client (claude, codex, …)
+    #[arg(long, value_name = "NAME")]
+    client: Option<String>,
     /// Only events that contain these words
     #[arg(long, value_name = "WORDS")]
     grep: Option<String>,
@@ -80,12 +83,15 @@ pub fn run(args: &EventsArgs) -> Result<ExitCode> {
     let config = Config::load()?;
     let mut archive = Archive::open(&config)?;
     let agents = archive.agents()?;
-    let query = query(args, &archive, &agents)?;
+    let agent = args.agent.as_deref().or(args.only_agent.as_deref());
+    let agent = agent.map(|word| client::find(&agents, word)).transpose()?.map(|agent| agent.id);
+    let query = query(args, &archive)?;
+    let machine = agent.and_then(|agent| agent.machine);
     let oldest = args.since.map(|span| Stamp::now().minus(span));
-    let mut printer = Printer::new(&agents);
+    let mut printer = Printer::new(&agents, machine);
     archive.note_if_stored();
     // The newest event must be known even if it is not shown: what follows comes after it.
-    let mut events = archive.newest_events(&query, args.lines.max(1))?.events;
+    let mut events = archive.newest_events(agent, &query, args.lines.max(1))?.events;
     let mut last_id = 0;
     if args.lines == 0 {
         last_id = events.iter().map(|event| event.id).max().unwrap_or(0);
@@ -114,25 +120,24 @@ pub fn run(args: &EventsArgs) -> Result<ExitCode> {
             archive = server;
         }
         let after = EventQuery { after: Some(last_id), limit: 1000, ..query.clone() };
-        events = archive.events(&after).map(|page| page.events).unwrap_or_default();
+        events = archive.events(agent, &after).map(|page| page.events).unwrap_or_default();
         let unknown =
-            |event: &StoredEvent| event.agent_id.is_some_and(|id| !printer.titles.contains_key(&id));
+            |event: &StoredEvent| printer.agent_of(event).is_some_and(|id| !printer.titles.contains_key(&id));
         if events.iter().any(unknown)
             && let Ok(agents) = archive.agents()
         {
-            printer = Printer::new(&agents);
+            printer = Printer::new(&agents, machine);
         }
     }
 }
 
-fn query(args: &EventsArgs, archive: &Archive, agents: &[AgentView]) -> Result<EventQuery> {
-    let agent = args.agent.as_deref().or(args.only_agent.as_deref());
-    let agent = agent.map(|word| client::find(agents, word)).transpose()?.map(|agent| agent.id);
+fn query(args: &EventsArgs, archive: &Archive) -> Result<EventQuery> {
     let names = match &args.kind {
         Some(kind) => kind.split(',').map(|name| known_name(name, archive)).collect::<Result<_>>()?,
         None => Vec::new(),
     };
-    Ok(EventQuery { agent, names, text: args.grep.clone(), ..EventQuery::default() })
+    let (text, client) = (args.grep.clone(), args.client.clone());
+    Ok(EventQuery { names, text, client, ..EventQuery::default() })
 }
 
 /// The event type that was meant: `PreToolUse` or `pre-tool-use`. One that nobody knows is a mistake.
@@ -157,7 +162,9 @@ fn known_name(word: &str, archive: &Archive) -> Result<String> {
 /// Prints events, with the agents by their titles.
 struct Printer {
     style: Style,
-    titles: HashMap<i64, String>,
+    titles: HashMap<AgentId, String>,
+    /// Whose events these are, if not this machine's.
+    machine: Option<MachineName>,
     title_columns: usize,
     columns: usize,
 }
@@ -169,12 +176,22 @@ const TITLE_COLUMNS: usize = 26;
 const WITHOUT_TERMINAL: usize = 220;
 
 impl Printer {
-    fn new(agents: &[AgentView]) -> Printer {
-        let titles: HashMap<i64, String> = agents.iter().map(|agent| (agent.id, agent.title())).collect();
+    fn new(agents: &[AgentView], machine: Option<MachineName>) -> Printer {
+        // Whose it is, where that is not the usual client.
+        let glyph = |agent: &AgentView| match agent.client.as_str() {
+            hints::DEFAULT_CLIENT => String::new(),
+            name => format!("{} ", headspace_clients::named(name).map_or('?', |row| row.glyph)),
+        };
+        let title = |agent: &AgentView| (agent.id, glyph(agent) + &agent.title());
+        let titles: HashMap<AgentId, String> = agents.iter().map(title).collect();
         let columns = terminal_columns().unwrap_or(WITHOUT_TERMINAL);
         let most = TITLE_COLUMNS.min(columns / 4);
         let title_columns = titles.values().map(|title| width(title)).max().unwrap_or(0).min(most);
-        Printer { style: Style::for_stdout(), titles, title_columns, columns }
+        Printer { style: Style::for_stdout(), titles, machine, title_columns, columns }
+    }
+
+    fn agent_of(&self, event: &StoredEvent) -> Option<AgentId> {
+        event.agent_id.map(|number| AgentId { machine: self.machine, number })
     }
 
     /// `10:02:11  12 s ago  api · fix-auth  PreToolUse  Bash: npm test`
@@ -182,7 +199,7 @@ impl Printer {
         let clock = local_clock(event.at);
         let ago = format!("{} ago", duration(Stamp::now().since(event.at)));
         let title =
-            event.agent_id.map(|id| self.titles.get(&id).cloned().unwrap_or_else(|| format!("#{id}")));
+            self.agent_of(event).map(|id| self.titles.get(&id).cloned().unwrap_or_else(|| format!("#{id}")));
         let when = format!("{clock} {ago:>9}");
         let what = format!(
             "{}  {}",

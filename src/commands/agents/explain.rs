@@ -56,7 +56,7 @@ fn explanation(agent: &AgentView, transitions: &[StoredTransition], steps: usize
             format!(
                 "since {}: {}{asker} ({}, {}), not closed since",
                 local_clock(open.opened_at),
-                one_line(&open.text, 200),
+                one_line(&open.ask, 200),
                 agent.source,
                 agent.confidence
             )

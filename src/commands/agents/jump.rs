@@ -2,6 +2,7 @@
 
 use crate::view::board::{Board, Include};
 use crate::view::client;
+use crate::view::far_agent;
 use anyhow::Result;
 use headspace_core::model;
 use headspace_core::model::{AgentView, Row};
@@ -9,7 +10,6 @@ use headspace_core::stamp::Stamp;
 use headspace_core::text;
 use headspace_platform::clock::WallClock;
 use headspace_platform::config::Config;
-use headspace_platform::terminal::multiplexer;
 use headspace_platform::terminal::tmux;
 use std::process::ExitCode;
 
@@ -31,6 +31,9 @@ pub struct NextArgs {
 pub struct JumpArgs {
     /// Id, or the beginning of a name, project or session id
     agent: String,
+    /// Show it in this terminal: attach to its tmux session (what a jump to another machine runs there)
+    #[arg(long)]
+    attach: bool,
 }
 
 pub fn next(args: &NextArgs) -> Result<ExitCode> {
@@ -48,7 +51,7 @@ pub fn next(args: &NextArgs) -> Result<ExitCode> {
     }
     let mut passed_over: Vec<(&AgentView, String)> = Vec::new();
     for agent in &waiting {
-        match multiplexer::jump(agent) {
+        match far_agent::jump(agent) {
             Ok(()) => {
                 name_passed_over(&passed_over);
                 return Ok(ExitCode::SUCCESS);
@@ -70,7 +73,11 @@ pub fn next(args: &NextArgs) -> Result<ExitCode> {
 
 pub fn jump(args: &JumpArgs) -> Result<ExitCode> {
     let overview = client::overview(&Config::load()?, false)?;
-    go(client::find(&overview.agents, &args.agent)?)
+    let agent = client::find(&overview.agents, &args.agent)?;
+    if args.attach && agent.machine.is_none() {
+        return tmux::attach(agent).map_or_else(|why| refuse(agent, &why), |()| Ok(ExitCode::SUCCESS));
+    }
+    go(agent)
 }
 
 fn name_passed_over(agents: &[(&AgentView, String)]) {
@@ -80,7 +87,7 @@ fn name_passed_over(agents: &[(&AgentView, String)]) {
 }
 
 fn go(agent: &AgentView) -> Result<ExitCode> {
-    multiplexer::jump(agent).map_or_else(|why| refuse(agent, &why), |()| Ok(ExitCode::SUCCESS))
+    far_agent::jump(agent).map_or_else(|why| refuse(agent, &why), |()| Ok(ExitCode::SUCCESS))
 }
 
 /// Says where the agent is instead.

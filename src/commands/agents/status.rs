@@ -9,11 +9,12 @@ use crate::view::style::Style;
 use anyhow::Result;
 use headspace_core::model;
 use headspace_core::model::{AgentView, Group, Row};
-use headspace_core::numbers::{counted, thousands};
+use headspace_core::numbers::{counted, short, thousands};
 use headspace_core::stamp::Stamp;
 use headspace_core::text;
 use headspace_core::text::one_line;
-use headspace_platform::clock::WallClock;
+use headspace_core::wire::SpentStats;
+use headspace_platform::clock::{WallClock, local_clock};
 use headspace_platform::config::Config;
 use headspace_platform::net::local;
 use serde_json::json;
@@ -47,12 +48,22 @@ pub struct StatusArgs {
     /// Only agents of this client (claude, codex, …)
     #[arg(long, value_name = "NAME")]
     client: Option<String>,
+    /// The team's board, from the hub this machine has joined
+    #[arg(long)]
+    hub: bool,
     /// Refresh every second until interrupted
     #[arg(long, short)]
     watch: bool,
     /// Exit with 10 if an agent needs you
     #[arg(long)]
     exit_code: bool,
+}
+
+impl StatusArgs {
+    /// The list with its footer, not a form for programs and bars.
+    fn is_screen(&self) -> bool {
+        !(self.json || self.short || self.tmux || self.waybar)
+    }
 }
 
 /// The exit code of `--exit-code` when an agent waits for you.
@@ -62,13 +73,25 @@ pub fn run(args: &StatusArgs) -> Result<ExitCode> {
     let config = Config::load()?;
     loop {
         let show = Include { ended: args.all, headless: args.all };
-        let (text, board) = if args.json {
+        let (text, board) = if args.json && args.hub {
+            let (mut agents, receiver, url) = client::hub_overview()?;
+            agents.retain(|agent| args.client.as_ref().is_none_or(|name| agent["client"] == **name));
+            let rows = client::hub_list(true)?.rows;
+            let value = json!({
+                "version": 1, "server_running": true, "url": url, "receiver": receiver, "agents": agents,
+            });
+            (format!("{}\n", text::json(&value, true)), Board::new(rows, show))
+        } else if args.json {
             let mut overview = client::overview(&config, true)?;
             overview.agents.retain(|agent| args.client.as_ref().is_none_or(|name| agent.client == *name));
             let text = as_json(&overview);
             (text, Board::new(model::rows(&overview.agents, Stamp::now()), show))
         } else {
-            let list = client::agent_list(&config, args.all)?;
+            let list = if args.hub {
+                client::hub_list(args.all)?
+            } else {
+                client::agent_list(&config, args.all, args.is_screen())?
+            };
             let (about, mut rows) = (list.about, list.rows);
             board::keep_client(&mut rows, args.client.as_deref());
             let board = Board::new(rows, show);
@@ -151,7 +174,9 @@ fn screen(origin: &Origin, board: &Board, style: Style, now: Stamp) -> String {
             lines.push(style.dim(&format!("    {}", fit(&text, width.saturating_sub(4)))));
         }
     }
-    if board.rows.is_empty() {
+    if board.rows.is_empty() && origin.hub {
+        lines.extend(wrap("No agent of the team is running.", width));
+    } else if board.rows.is_empty() {
         let before = origin.receiver.as_ref().is_some_and(|receiver| receiver.events_received > 0);
         let none = if before { "No agent is running." } else { "No agent yet." };
         let text = format!("{none} Start `claude` anywhere: it shows up here with its first event.");
@@ -178,6 +203,7 @@ const WITHOUT_TERMINAL: usize = 100;
 const GAP: usize = 2;
 /// The glyph and the blank after it.
 const GLYPH: usize = 2;
+/// On a terminal of eighty columns; a wider one gives the name a third.
 const NAME_AT_MOST: usize = 28;
 const NAME_AT_LEAST: usize = 8;
 /// Fewer columns of an ask say nothing.
@@ -193,7 +219,7 @@ impl Columns {
         let context = if total < CONTEXT_FROM { 0 } else { widest(&context_words) };
         let taken = |column: usize| if column > 0 { GAP + column } else { 0 };
         let room = total.saturating_sub(GLYPH + taken(age) + taken(context));
-        let name = widest(&board::titled).clamp(NAME_AT_LEAST, NAME_AT_MOST);
+        let name = widest(&board::titled).clamp(NAME_AT_LEAST, NAME_AT_MOST.max(total / 3));
         let beside_ask = room.saturating_sub(GAP + ASK_AT_LEAST);
         let (name, ask) = if beside_ask < NAME_AT_LEAST {
             (room, 0)
@@ -230,9 +256,28 @@ fn context_words(row: &Row) -> String {
     row.context.map_or(String::new(), |percent| format!("{percent:.0} %"))
 }
 
+/// "at 14:05", or "3 d from now" for what is further away than a day.
+fn reset_time(at: Stamp, now: Stamp) -> String {
+    let ahead = at.since(now);
+    if ahead > Duration::from_secs(20 * 3600) {
+        return format!("{} from now", headspace_core::numbers::duration(ahead));
+    }
+    format!("at {}", local_clock(at).chars().take(5).collect::<String>())
+}
+
+/// "today $4.20, 1.2 M tokens", as far as it is known.
+fn spent_words(spent: &SpentStats) -> Option<String> {
+    let cost = (spent.cost_usd > 0.0).then(|| format!("${:.2}", spent.cost_usd));
+    let tokens = (spent.tokens() > 0).then(|| format!("{} tokens", short(spent.tokens())));
+    let known: Vec<String> = cost.into_iter().chain(tokens).collect();
+    (!known.is_empty()).then(|| format!("today {}", known.join(", ")))
+}
+
 fn footer(origin: &Origin, board: &Board, now: Stamp) -> Vec<String> {
     let mut parts = Vec::new();
     match &origin.receiver {
+        // A hub counts no events: it has documents, and says so in its own words.
+        Some(receiver) if origin.hub => parts.extend([receiver.health.phrase(now), origin.url.clone()]),
         Some(receiver) => {
             parts.push(receiver.health.phrase(now));
             if let Some(at) = receiver.last_event_at.filter(|_| receiver.health.since.is_none()) {
@@ -247,6 +292,11 @@ fn footer(origin: &Origin, board: &Board, now: Stamp) -> Vec<String> {
             if receiver.spool_pending > 0 {
                 parts.push(format!("{} spooled", thousands(receiver.spool_pending)));
             }
+            for limit in &receiver.limits {
+                let reset =
+                    limit.resets_at.map_or(String::new(), |at| format!(", resets {}", reset_time(at, now)));
+                parts.push(format!("{} limit {:.0} %{reset}", one_line(&limit.label, 20), limit.percent));
+            }
             parts.push(origin.url.clone());
         }
         None => {
@@ -260,6 +310,7 @@ fn footer(origin: &Origin, board: &Board, now: Stamp) -> Vec<String> {
             });
         }
     }
+    parts.extend(origin.spent_today.as_ref().and_then(spent_words));
     if board.headless > 0 {
         parts.push(format!("{} headless folded", board.headless));
     }

@@ -1,18 +1,19 @@
 //! `headspace wake` and `headspace notify-when`: an agent that is done can wake the one that waits for it.
 
-use crate::view::client;
-use crate::view::client::Client;
+use crate::commands::agents::reply;
+use crate::view::client::{self, Client};
+use crate::view::person;
 use anyhow::{Context, Result, bail};
 use headspace_core::model::{AgentView, Status};
 use headspace_core::text;
 use headspace_platform::config::Config;
-use headspace_platform::terminal::tmux;
 use std::io::{BufRead, BufReader};
 use std::process::ExitCode;
 
-/// Type a message into an agent's own tmux pane
+/// Wake an agent with a message, as `reply` sends it
 ///
-/// Pastes the text and presses Enter, but only if that agent still runs in the pane and its input box is empty.
+/// Types the text into the agent's own tmux pane, but only into an empty input box and never at a dialog; while the agent
+/// is busy the text waits in the server.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  headspace wake conductor 'The tests are green, go on.'")]
 pub struct WakeArgs {
@@ -20,9 +21,6 @@ pub struct WakeArgs {
     agent: String,
     /// The text to type
     text: String,
-    /// Type it even if the input box is not empty
-    #[arg(long)]
-    force: bool,
 }
 
 /// Wait until an agent is done or needs you, then wake another one
@@ -42,9 +40,6 @@ pub struct NotifyWhenArgs {
     /// The text to type there (default: which agent is done)
     #[arg(long)]
     text: Option<String>,
-    /// Type it even if the input box is not empty
-    #[arg(long)]
-    force: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -68,19 +63,14 @@ impl Condition {
 }
 
 pub fn wake(args: &WakeArgs) -> Result<ExitCode> {
-    let overview = client::overview(&Config::load()?, false)?;
-    let agent = client::find(&overview.agents, &args.agent)?;
-    type_into(agent, &args.text, args.force)?;
-    println!("woke {}", text::one_line(&agent.name, 60));
-    Ok(ExitCode::SUCCESS)
-}
-
-fn type_into(agent: &AgentView, text: &str, force: bool) -> Result<()> {
-    tmux::type_into(agent, text, force)
-        .map_err(|why| anyhow::anyhow!("could not wake {}: {why}", text::one_line(&agent.name, 40)))
+    person::require("wake")?;
+    let client = Client::new(&Config::load()?)?;
+    let agent = reply::target(&client, &args.agent)?;
+    reply::wake(&client, &agent, &args.text)
 }
 
 pub fn notify_when(args: &NotifyWhenArgs) -> Result<ExitCode> {
+    person::require("wake")?;
     let client = Client::new(&Config::load()?)?;
     let down = "could not reach the server: `headspace up` starts it";
     let watched = client::find(&client.agents(false).context(down)?, &args.agent)?.clone();
@@ -94,8 +84,7 @@ pub fn notify_when(args: &NotifyWhenArgs) -> Result<ExitCode> {
     let text = args.text.clone().unwrap_or_else(|| {
         format!("[headspace] {} is {}.", text::one_line(&watched.name, 60), done_word(args.condition))
     });
-    type_into(target, &text, args.force)?;
-    Ok(ExitCode::SUCCESS)
+    reply::wake(&client, target, &text)
 }
 
 fn done_word(condition: Condition) -> &'static str {
@@ -123,7 +112,9 @@ fn wait_until(client: &Client, agent: &AgentView, condition: Condition) -> Resul
         for line in BufReader::new(stream).lines() {
             let Ok(line) = line else { break };
             let Some(data) = line.strip_prefix("data:") else { continue };
-            if serde_json::from_str::<AgentView>(data.trim()).is_ok_and(|agent| condition.holds(&agent)) {
+            if serde_json::from_slice::<AgentView>(data.trim().as_bytes())
+                .is_ok_and(|agent| condition.holds(&agent))
+            {
                 return Ok(());
             }
         }

@@ -64,6 +64,53 @@ pub const CAST: &[Persona] = &[
     Persona { key: "audit", title: "Audit the dependencies", project: "relay", dir: "relay-audit", branch: "chore/audit", pane: "%912", model: SONNET, percent: 29, cost: 0.37, headless: false },
 ];
 
+/// What the client says a command is for.
+pub const DESCRIPTIONS: &[(&str, &str)] = &[
+    ("npm test -- --runInBand auth/login.spec.ts", "Run the login test alone, in one process"),
+    ("psql ledger_dev -f migrations/0042_invoices_v2.sql", "Apply the migration to the development database"),
+];
+
+/// The edits: a file, what was there, what is there now.
+pub const EDITS: &[(&str, &str, &str)] = &[
+    (
+        "auth/session.ts",
+        "  const sid = newSessionId();\n  store.write(sid, user);\n  reply.setCookie('sid', sid);\n",
+        "  const sid = newSessionId();\n  await store.write(sid, user);\n  reply.setCookie('sid', sid);\n",
+    ),
+    (
+        "jobs/import.py",
+        "    page = fetch(url, timeout=5)\n",
+        "    for attempt in range(4):\n        try:\n            page = fetch(url, timeout=5)\n            break\n        \
+         except Timeout:\n            sleep(2 ** attempt)\n",
+    ),
+    (
+        "app/settings/page.tsx",
+        "  const [name, setName] = useState(user.name);\n  const [mail, setMail] = useState(user.mail);\n",
+        "  const form = useSettingsForm(user);\n",
+    ),
+    (
+        "search/rank.ts",
+        "  return bm25(query, doc.title + ' ' + doc.body);\n",
+        "  return 2 * bm25(query, doc.title) + bm25(query, doc.body);\n",
+    ),
+    (
+        "src/listener.rs",
+        "    let server = http1::Builder::new();\n",
+        "    let mut server = auto::Builder::new(TokioExecutor::new());\n    server.http2().max_concurrent_streams(250);\n",
+    ),
+    (
+        "src/stream.rs",
+        "    body.read_to_end(&mut buffer).await?;\n",
+        "    timeout(STALLED_AFTER, body.read_to_end(&mut buffer)).await??;\n",
+    ),
+    (
+        "migrations/0042_invoices_v2.sql",
+        "",
+        "begin;\nalter table invoices add column version int not null default 1;\ncreate table invoice_lines_v2 (like invoice_lines);\n\
+         commit;\n",
+    ),
+];
+
 const MINUTE: u64 = 60;
 const HOUR: u64 = 3600;
 

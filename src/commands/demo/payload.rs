@@ -1,11 +1,12 @@
 //! Acts ▶ the hook events that Claude Code would send for them.
 
 use crate::commands::demo::day;
-use crate::commands::demo::day::{Act, Persona};
+use crate::commands::demo::day::{Act, DESCRIPTIONS, EDITS, Persona};
 use anyhow::{Context, Result, ensure};
 use fs_err as fs;
 use headspace_core::fnv::{START, fnv1a};
 use headspace_core::stamp::Stamp;
+use headspace_platform::clock::WallClock;
 use headspace_platform::net::http_client;
 use serde_json::{Map, Value, json};
 use std::collections::HashMap;
@@ -240,13 +241,28 @@ fn by_helper(mut special: Value, by: By) -> Value {
 /// The tool's input, with the field names of the tool.
 fn input(tool: &str, what: &str) -> Value {
     match tool {
-        "Bash" => json!({"command": what, "description": what}),
+        "Bash" => match DESCRIPTIONS.iter().find(|(command, _)| *command == what) {
+            Some((_, description)) => json!({"command": what, "description": description}),
+            None => json!({"command": what}),
+        },
+        "Edit" | "Write" if edit(what).is_some() => {
+            let (old, new) = edit(what).unwrap_or_default();
+            match tool {
+                "Edit" => json!({"file_path": what, "old_string": old, "new_string": new}),
+                _ => json!({"file_path": what, "content": new}),
+            }
+        }
         "Grep" | "Glob" => json!({"pattern": what}),
         "Agent" => json!({"description": what, "prompt": what, "subagent_type": "general-purpose"}),
         "WebFetch" => json!({"url": what}),
         "ExitPlanMode" => json!({"plan": what, "planFilePath": "plans/demo.md"}),
         _ => json!({"file_path": what}),
     }
+}
+
+/// What the edit of a file replaces, and by what.
+fn edit(file: &str) -> Option<(&'static str, &'static str)> {
+    EDITS.iter().find(|(name, ..)| *name == file).map(|(_, old, new)| (*old, *new))
 }
 
 fn choice(question: &str, options: &[&str]) -> Value {
@@ -286,11 +302,18 @@ fn status_line(persona: &Persona, share: f64) -> Value {
     let tokens = (200_000.0 * f64::from(persona.percent) / 100.0 * share) as u64;
     json!({
         "model": {"id": persona.model, "display_name": persona.model},
-        "cost": {"total_cost_usd": (persona.cost * share * 100.0).round() / 100.0},
+        "cost": {"total_cost_usd": (persona.cost * share * 100.0).round() / 100.0,
+            "total_lines_added": (persona.cost * share * 40.0) as u64, "total_lines_removed": (persona.cost * share * 13.0) as u64},
+        "rate_limits": {"five_hour": {"used_percentage": 38, "resets_at": in_hours(2)}, "seven_day": {"used_percentage": 61, "resets_at": in_hours(70)}},
         "context_window": {"context_window_size": 200_000, "current_usage": {
             "input_tokens": 0, "output_tokens": 0, "cache_creation_input_tokens": 0, "cache_read_input_tokens": tokens,
         }},
     })
+}
+
+/// Seconds since 1970, so many hours from now.
+fn in_hours(hours: i64) -> i64 {
+    Stamp::now().0 / 1_000_000_000 + hours * 3600
 }
 
 impl Persona {

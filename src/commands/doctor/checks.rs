@@ -101,6 +101,48 @@ fn install() -> Result<String> {
     Ok(done.unwrap_or_else(|| "the hooks are installed".into()))
 }
 
+/// The switch and the entry that waits for answers belong together, and the entry's program must be there.
+pub fn answering(input: &CheckInput) -> Vec<Finding> {
+    let on = headspace_platform::config::answering_file().exists();
+    let mut findings = Vec::new();
+    for dir in &input.config_dirs {
+        let path = dir.join("settings.json");
+        let text = headspace_platform::files::read_text(&path).unwrap_or_default();
+        let found = merge::find(&text, None).unwrap_or_default();
+        let waits: Vec<_> = found.iter().filter(|entry| entry.role == Role::Wait).collect();
+        let dead = |call: &Call| {
+            call.words()
+                .and_then(|words| words.first().cloned())
+                .is_some_and(|program| Path::new(&program).is_absolute() && !Path::new(&program).exists())
+        };
+        let shown = short(&path);
+        findings.extend(match (on, waits.as_slice()) {
+            (false, []) => None,
+            (true, []) => Some(Finding::warn(
+                format!("answering is on, but {shown} has no entry for it"),
+                "headspace answer on",
+            )),
+            (false, _) => Some(Finding::warn(
+                format!("answering is off, but {shown} has its entry"),
+                "headspace answer off",
+            )),
+            (true, [one]) if dead(&one.call) => Some(Finding::fail(
+                format!("the entry that waits for answers in {shown} calls a program that is not there"),
+                "headspace install",
+            )),
+            (true, [_]) => Some(Finding::ok(format!("asks can be answered from anywhere ({shown})"))),
+            (true, _) => Some(Finding::warn(
+                format!("the entry that waits for answers is there more than once in {shown}"),
+                "headspace answer on",
+            )),
+        });
+    }
+    if findings.is_empty() {
+        findings.push(Finding::ok("off"));
+    }
+    findings
+}
+
 /// Whether any of the settings looked at calls our hook.
 pub fn is_installed(input: &CheckInput) -> bool {
     input.config_dirs.iter().any(|dir| {
@@ -151,7 +193,7 @@ fn hooks_in(path: &Path) -> Vec<Finding> {
     }
     let mut programs: Vec<String> =
         ours.iter().filter_map(|entry| entry.call.words()?.into_iter().next()).collect();
-    programs.sort();
+    programs.sort_unstable();
     programs.dedup();
     for program in programs.iter().filter(|program| !is_executable(Path::new(program))) {
         findings.push(
@@ -185,7 +227,7 @@ pub fn disabled(input: &CheckInput) -> Vec<Finding> {
         .filter(|found| found.is_ours())
         .filter_map(|found| sources.disabled(found.source))
         .collect();
-    reasons.sort();
+    reasons.sort_unstable();
     reasons.dedup();
     if reasons.is_empty() {
         return vec![Finding::ok("no setting switches hooks off")];
@@ -427,7 +469,9 @@ pub fn events(_: &CheckInput) -> Vec<Finding> {
     }
 }
 
-/// The agents, if the server runs.
+/// The agents of this machine, if the server runs.
 pub fn agents(input: &CheckInput) -> Option<Vec<headspace_core::model::AgentView>> {
-    Client::new(input.config.as_ref().ok()?).ok()?.agents(false).ok()
+    let mut agents = Client::new(input.config.as_ref().ok()?).ok()?.agents(false).ok()?;
+    agents.retain(|agent| agent.machine.is_none());
+    Some(agents)
 }

@@ -4,10 +4,11 @@ use crate::commands::doctor::{CheckInput, Finding};
 use crate::commands::install::client_version::version_of;
 use crate::commands::install::{clients, short};
 
-use headspace_clients::{Registration, Row, codex};
+use headspace_clients::{Registration, Row, codex, hook_file};
 use headspace_core::numbers::duration;
 use headspace_core::stamp::Stamp;
 use headspace_hooks::client_settings::entry::{Call, role_of};
+use headspace_hooks::client_settings::locate;
 use headspace_platform::clock::WallClock;
 use headspace_platform::config;
 use serde_json::Value;
@@ -26,6 +27,25 @@ fn check(row: &'static Row) -> Finding {
     }
     let Some(file) = row.file() else { return Finding::ok(who) };
     let text = std::fs::read_to_string(&file).unwrap_or_default();
+    if !row.reads_comments
+        && !matches!(row.registration, Registration::Plugin { .. })
+        && let Err(error) = serde_json::from_str::<Value>(&text)
+    {
+        return Finding::fail(
+            format!("{who}: it ignores {}, which is not plain JSON: {error}", short(&file)),
+            "remove comments and trailing commas from it",
+        );
+    }
+    if let Registration::Plugin { source, .. } = row.registration {
+        if let Some(fault) = hook_file::read_plugin(row, source, &text).1.into_iter().next() {
+            return Finding::warn(format!("{who}: {}: {}", short(&file), fault.message), install);
+        }
+        let program = hook_file::plugin_command(&text).and_then(|words| words.into_iter().next());
+        if let Some(program) = program.filter(|program| !Path::new(program).is_file()) {
+            let message = format!("{who}: {} calls {program}, which is not there", short(&file));
+            return Finding::fail(message, install);
+        }
+    }
     let entries = our_entries(&text);
     let missing: Vec<&str> = match row.registration {
         Registration::Plugin { .. } => Vec::new(),
@@ -71,6 +91,8 @@ struct OurEntry {
 /// In either shape: groups of entries, or entries alone.
 fn our_entries(text: &str) -> Vec<OurEntry> {
     let value: Value = serde_json::from_str(&config::strict_json(text)).unwrap_or_default();
+    // Our program may have been given another name.
+    let own = locate::program().ok();
     let mut found = Vec::new();
     for (event, groups) in value.get("hooks").and_then(Value::as_object).into_iter().flatten() {
         for (group, one) in groups.as_array().into_iter().flatten().enumerate() {
@@ -81,7 +103,7 @@ fn our_entries(text: &str) -> Vec<OurEntry> {
             for (index, entry) in entries.iter().enumerate() {
                 let line = entry.get("command").or_else(|| entry.get("bash")).and_then(Value::as_str);
                 let call = Call::Shell(line.unwrap_or_default().to_owned());
-                let ours = role_of(&call, None).is_some();
+                let ours = role_of(&call, own.as_deref()).is_some();
                 let program = call.words().filter(|_| ours).and_then(|words| words.into_iter().next());
                 if let Some(program) = program.map(PathBuf::from) {
                     found.push(OurEntry { event: event.clone(), group, index, program });

@@ -1,7 +1,9 @@
 //! Unknown keys in `config.jsonc`. A mistyped name looks like a setting that does not work.
 
 use headspace_platform::config;
-use headspace_platform::config::{Config, ContextFiles, Guard, Notifications, Reconcile, Retention, Webhook};
+use headspace_platform::config::{
+    Config, ContextFiles, Guard, Notifications, OtherMachine, Reconcile, Retention, Webhook,
+};
 use serde::Deserialize;
 use serde::de::value::Error;
 use serde::de::{Deserializer, Error as _, Visitor};
@@ -22,6 +24,9 @@ pub fn unknown(text: &str) -> Vec<String> {
     }
     for webhook in root["webhooks"].as_array().into_iter().flatten() {
         found.extend(unknown_in(webhook, "webhooks.", names::<Webhook>()));
+    }
+    for machine in root["machines"].as_array().into_iter().flatten() {
+        found.extend(unknown_in(machine, "machines.", names::<OtherMachine>()));
     }
     for project in root["guard"]["projects"].as_object().into_iter().flat_map(|projects| projects.values()) {
         found.extend(unknown_in(project, "guard.projects.", names::<Guard>()));

@@ -3,7 +3,9 @@
 mod checks;
 mod clients;
 mod coverage;
+mod hub;
 mod keys;
+mod machines;
 
 use crate::view::style::Style;
 use anyhow::Result;
@@ -93,6 +95,7 @@ const CHECKS: &[Check] = &[
     ("configuration", checks::configuration),
     ("settings", checks::settings),
     ("hooks", checks::hooks),
+    ("answering", checks::answering),
     ("disabled", checks::disabled),
     ("trust", checks::trust),
     ("test event", checks::test_event),
@@ -103,6 +106,8 @@ const CHECKS: &[Check] = &[
     ("events", checks::events),
     ("coverage", coverage::coverage),
     ("clients", clients::clients),
+    ("machines", machines::machines),
+    ("hub", hub::hub),
 ];
 
 pub fn run(args: &DoctorArgs) -> Result<ExitCode> {

@@ -1,18 +1,19 @@
 //! `headspace guard allow`: turns a refusal into the line of configuration that lifts it. Only a person at a terminal
 //! may use it, never an agent, whatever it carries.
 
+use crate::commands::config_edit;
 use crate::commands::install::diff;
+use crate::view::person;
 use anyhow::{Context, Result, bail};
 use headspace_core::text;
 use headspace_guard::{Decision, GuardEnvironment, allow_once, judge_with_steps};
 use headspace_platform::config;
 use headspace_platform::config::Config;
+use headspace_platform::git;
 use headspace_platform::usage::Usage;
-use headspace_platform::{files, git, process};
-use jsonc_parser::cst::{CstInputValue, CstObject, CstRootNode};
+use jsonc_parser::cst::{CstInputValue, CstObject};
 use serde_json::json;
 use std::io::{IsTerminal, Write};
-use std::path::Path;
 use std::process::ExitCode;
 
 #[derive(Debug, clap::Args)]
@@ -36,7 +37,12 @@ pub fn run(args: &AllowArgs) -> Result<ExitCode> {
     if command.is_empty() || command.trim_matches(['*', ' ']).is_empty() {
         return Err(Usage("could not allow that: it does not name a command".into()).into());
     }
-    only_for_people()?;
+    person::require("allow that")?;
+    if !(std::io::stdin().is_terminal() && std::io::stdout().is_terminal()) {
+        bail!(
+            "could not allow that: only a person at a terminal may (standard input and output must be one)"
+        );
+    }
     let config_file = config::config_file();
     let (path, before, after) = if args.project || args.user {
         let before = match std::fs::read_to_string(&config_file) {
@@ -73,16 +79,9 @@ pub fn run(args: &AllowArgs) -> Result<ExitCode> {
         println!("Nothing was written.");
         return Ok(ExitCode::FAILURE);
     }
-    write(&path, &after)?;
+    config_edit::write(&path, &after)?;
     println!("Allowed, starting with the next call.");
     Ok(ExitCode::SUCCESS)
-}
-
-fn write(path: &Path, text: &str) -> Result<()> {
-    if let Some(dir) = path.parent() {
-        files::private_dir(dir)?;
-    }
-    files::replace(path, text.as_bytes()).with_context(|| format!("could not write {}", path.display()))
 }
 
 /// A permission for something that was never stopped is probably a typo.
@@ -132,39 +131,7 @@ pub fn with_profile(text: &str, profile: &str) -> Result<String> {
 }
 
 fn edited(text: &str, change: impl FnOnce(&CstObject)) -> Result<String> {
-    // What the program itself cannot read must not be edited.
-    Config::parse(text).context("could not read the configuration")?;
-    let text = if text.trim().is_empty() { "{\n}\n" } else { text };
-    let root = CstRootNode::parse(text, &Default::default())
-        .map_err(|error| anyhow::anyhow!("could not read the configuration: {error}"))?;
-    let object = root.object_value_or_set();
-    change(&object.object_value_or_set("guard"));
-    let after = root.to_string();
-    Config::parse(&after).context("could not change the configuration")?;
-    Ok(after)
-}
-
-/// Process names of coding agents.
-const AGENTS: [&str; 9] =
-    ["claude", "codex", "opencode", "copilot", "qwen", "gemini", "cursor-agent", "aider", "goose"];
-
-fn only_for_people() -> Result<()> {
-    let at_terminal = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
-    if !at_terminal {
-        bail!(
-            "could not allow that: only a person at a terminal may (standard input and output must be a terminal)"
-        );
-    }
-    let agent = if config::env(config::var::CLAUDECODE).is_some() {
-        Some("CLAUDECODE is set".to_owned())
-    } else {
-        process::ancestor_named(&AGENTS)
-            .map(|name| format!("{name} is among the processes that started this"))
-    };
-    match agent {
-        Some(why) => bail!("could not allow that: only a person may, not a coding agent ({why})"),
-        None => Ok(()),
-    }
+    config_edit::edited(text, |root| change(&root.object_value_or_set("guard")))
 }
 
 #[cfg(test)]

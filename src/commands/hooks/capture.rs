@@ -176,7 +176,7 @@ mod tests {
         }
         record(dir.path(), &b"not json"[..]).unwrap();
         let mut found: Vec<String> = names(dir.path()).collect();
-        found.sort();
+        found.sort_unstable();
         assert_eq!(found, ["0001-PreToolUse.Bash.json", "0002-PreToolUse.Bash.json", "0003-unknown.json"]);
         let text = std::fs::read_to_string(dir.path().join(&found[0])).unwrap();
         assert!(text.contains("masked") && !text.contains(&key), "{text}");

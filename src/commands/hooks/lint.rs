@@ -3,6 +3,7 @@
 use headspace_hooks::dialect::{Dialect, EventRule};
 use headspace_hooks::json_spans::Position;
 use headspace_hooks::matching::matcher;
+use headspace_hooks::matching::pattern::{Fault, GaveUp, Pattern};
 use headspace_hooks::matching::values;
 use headspace_hooks::running::http;
 use headspace_hooks::settings::sources::{FoundHook, Sources};
@@ -12,7 +13,6 @@ use headspace_hooks::shell_words::ShellWord;
 use headspace_hooks::tools;
 use headspace_platform::config;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 /// What to say about an event whatever the hook is.
 const EVENT_HINTS: &[(&str, &str)] = &[
@@ -38,9 +38,6 @@ const LAUNCHERS: &[&str] = &["exec", "command", "nohup", "env"];
 const INTERPRETERS: &[&str] = &[
     "sh", "bash", "zsh", "dash", "fish", "python", "python3", "node", "bun", "deno", "ruby", "perl", "pwsh",
 ];
-
-/// How long a regular expression may take on all known names.
-const MATCHER_TRIED_FOR: Duration = Duration::from_secs(1);
 
 /// Checks every usable hook.
 pub fn hints(sources: &Sources) -> Vec<(PathBuf, Problem)> {
@@ -153,13 +150,18 @@ impl Adviser<'_> {
                 (!strange.is_empty())
                     .then(|| format!("no {} known by the name {}", self.kind(rule), strange.join(", ")))
             }
-            None if matcher::regex(rule, text).is_err() => None,
-            None => match finds_any(self.dialect, rule, text, known) {
-                None => Some("this regular expression takes far too long on ordinary names".to_owned()),
-                Some(false) if !text.contains("mcp") => {
-                    Some(format!("this regular expression matches no known {}", self.kind(rule)))
-                }
-                Some(_) => None,
+            None => match matcher::regex(rule, text) {
+                Err(Fault::Syntax { .. }) => None,
+                Err(fault) => Some(format!("headspace does not try this regular expression: {fault}")),
+                Ok(regex) => match finds_any(rule, &regex, known) {
+                    Err(GaveUp) => {
+                        Some("this regular expression takes far too long on ordinary names".to_owned())
+                    }
+                    Ok(false) if !text.contains("mcp") => {
+                        Some(format!("this regular expression matches no known {}", self.kind(rule)))
+                    }
+                    Ok(_) => None,
+                },
             },
         };
         if let Some(message) = message {
@@ -271,21 +273,14 @@ impl Adviser<'_> {
     }
 }
 
-/// Whether the expression matches one of the values. `None`: it backtracks forever; its thread ends with the process.
-fn finds_any(
-    dialect: &'static Dialect,
-    rule: &'static EventRule,
-    text: &str,
-    known: &'static [&'static str],
-) -> Option<bool> {
-    let (sender, receiver) = std::sync::mpsc::channel();
-    let text = text.to_owned();
-    std::thread::spawn(move || {
-        let found =
-            known.iter().any(|value| matcher::matches(dialect.matching, rule, Some(&text), Some(value)));
-        let _ = sender.send(found);
-    });
-    receiver.recv_timeout(MATCHER_TRIED_FOR).ok()
+/// Whether the expression matches one of the values.
+fn finds_any(rule: &EventRule, regex: &Pattern, known: &[&str]) -> Result<bool, GaveUp> {
+    for value in known {
+        if matcher::finds(rule, regex, value)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// The path, if it exists only together with the words after it.

@@ -93,7 +93,7 @@ fn read(row: &'static Row) -> Result<Vec<ReadFile>> {
         let beside = std::fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.path());
         paths
             .extend(beside.filter(|path| path.extension().is_some_and(|end| end == "json") && *path != file));
-        paths.sort();
+        paths.sort_unstable();
     }
     Ok(paths.into_iter().map(|path| read_file(row, path)).collect())
 }
@@ -104,9 +104,10 @@ fn read_file(row: &Row, path: PathBuf) -> ReadFile {
         let found = Path::new(&path).exists();
         return nothing(path, found);
     };
-    // A plugin is a program, and no list of hooks.
-    if matches!(row.registration, Registration::Plugin { .. }) {
-        return nothing(path, true);
+    if let Registration::Plugin { source, .. } = row.registration {
+        let (hooks, faults) = hook_file::read_plugin(row, source, &text);
+        let faults = faults.into_iter().map(|fault| (1, 1, fault)).collect();
+        return ReadFile { path, found: true, hooks, faults };
     }
     match serde_json::from_str::<Value>(&config::strict_json(&text)) {
         Ok(value) => {

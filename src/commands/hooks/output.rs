@@ -189,9 +189,9 @@ pub fn validate(
         let path = if problem.path.is_empty() {
             String::new()
         } else {
-            format!(" {}", strip_control(&problem.path))
+            format!(" {}:", strip_control(&problem.path))
         };
-        let _ = writeln!(out, "{at}: {}:{path}: {}", problem.severity, strip_control(&problem.message));
+        let _ = writeln!(out, "{at}: {}:{path} {}", problem.severity, strip_control(&problem.message));
         if let Some(fix) = &problem.fix {
             let _ = writeln!(out, "    write: {}", one_line(fix, 100));
         }
@@ -281,7 +281,7 @@ fn milliseconds(duration: Duration) -> f64 {
 
 fn percentile(times: &[Duration], share: f64) -> Option<Duration> {
     let mut sorted = times.to_vec();
-    sorted.sort();
+    sorted.sort_unstable();
     let rank = (sorted.len() as f64 * share).ceil() as usize;
     sorted.get(rank.saturating_sub(1)).copied()
 }

@@ -93,7 +93,7 @@ impl Backups {
             .filter(|name| name.starts_with(&prefix) && name.ends_with(".bak"))
             .filter(|name| !matches!(origin, Some(Origin::Backup(keep)) if keep == name))
             .collect();
-        names.sort();
+        names.sort_unstable();
         let surplus = names.len().saturating_sub(MAX_BACKUPS);
         for name in &names[..surplus] {
             let _ = fs::remove_file(self.dir.join(name));

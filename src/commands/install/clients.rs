@@ -5,9 +5,10 @@ use crate::commands::install::{Choices, InstallArgs, UninstallArgs, report};
 use anyhow::{Context, Result};
 use headspace_clients::table::Event as ClientEvent;
 use headspace_clients::{CLIENTS, GuardForm, Registration, Row, Unit};
+use headspace_hooks::client_settings::document::Diagnostic;
 use headspace_hooks::client_settings::entry::{Call, Entry, Role, role_of};
 use headspace_hooks::client_settings::locate::Target;
-use headspace_hooks::client_settings::merge::{Desired, Event, Notify, Plan, find};
+use headspace_hooks::client_settings::merge::{Desired, Event, Merged, Notify, Plan, find};
 use headspace_platform::process;
 use headspace_platform::usage::Usage;
 use serde_json::{Value, json};
@@ -115,7 +116,12 @@ impl Others {
     }
 
     pub(super) fn apply(self) -> Result<Vec<(&'static Row, AppliedEdit)>> {
-        self.edits.into_iter().map(|(row, edit)| Ok((row, edit.apply()?))).collect()
+        let apply = |(row, edit): (&'static Row, PendingEdit)| {
+            let mut done = edit.apply()?;
+            in_their_words(row, &mut done.merged);
+            Ok((row, done))
+        };
+        self.edits.into_iter().map(apply).collect()
     }
 
     /// All there is to do where only other clients are meant.
@@ -139,6 +145,13 @@ pub(super) fn print(row: &Row, done: &AppliedEdit) {
     println!();
     report::row("client", &format!("{} (tried with {})", row.title, row.tried));
     report::print_installed(done);
+    match row.registration {
+        Registration::DropIn { events, .. } => {
+            report::row("events", &format!("{} in a file of headspace's own", events.len()));
+        }
+        Registration::Plugin { .. } => report::row("events", "a plugin passes them on"),
+        _ => {}
+    }
     if done.changed && !row.after_install.is_empty() {
         report::row("next", row.after_install);
     }
@@ -154,15 +167,44 @@ pub fn refresh(program: &str) -> Result<()> {
 }
 
 fn edit(row: &'static Row, program: &str, guard: bool) -> Result<PendingEdit> {
+    // A guard that is there stays, as it does in a file with entries of others.
+    let guard = guard || has_guard(row);
     let choices = Choices { row: Some(row), guard, ..Choices::default() };
-    PendingEdit::install(&target(row)?, program, content(row, program, guard), &choices)
+    let mut edit = PendingEdit::install(&target(row)?, program, content(row, program, guard), &choices)?;
+    in_their_words(row, &mut edit.merged);
+    Ok(edit)
+}
+
+/// Whether the file of our own calls the guard.
+fn has_guard(row: &Row) -> bool {
+    let Registration::DropIn { .. } = row.registration else { return false };
+    let text = row.file().and_then(|file| std::fs::read_to_string(file).ok()).unwrap_or_default();
+    is_our_drop_in(&text) && drop_in_roles(&text).contains(&Some(Role::Guard))
+}
+
+/// What a comment in the file means to this client.
+fn in_their_words(row: &Row, merged: &mut Merged) {
+    let Some(found) = merged.leniency.take() else { return };
+    merged.warnings.retain(|warning| *warning != found);
+    if !row.reads_comments {
+        let message = format!("{} ignores a file with comments or trailing commas: no hook runs", row.title);
+        merged.warnings.insert(0, Diagnostic { message, ..found });
+    }
 }
 
 pub(super) fn uninstall(args: &UninstallArgs) -> Result<Vec<PendingEdit>> {
     let rows = args.place.others(|row| row.file().is_some_and(|file| file.exists()))?;
-    let rows = rows.into_iter().filter(|_| !args.statusline);
+    // Only one of our files has a guard to take out.
+    let has_it =
+        |row: &&Row| !args.guard || matches!(row.registration, Registration::Groups { .. }) || has_guard(row);
+    let rows = rows.into_iter().filter(|_| !args.statusline).filter(has_it);
     rows.map(|row| {
         let program = super::locate::program().ok();
+        if args.guard && matches!(row.registration, Registration::DropIn { .. }) {
+            let program = program.unwrap_or_default();
+            let choices = Choices { row: Some(row), ..Choices::default() };
+            return PendingEdit::install(&target(row)?, &program, content(row, &program, false), &choices);
+        }
         let content = match row.registration {
             Registration::Groups { .. } => {
                 let mut plan = Plan::nothing(program);
@@ -224,6 +266,7 @@ fn plan(row: &Row, program: &str, unit: Unit, events: &[ClientEvent], guard: boo
             _ if guard => Desired::Put(judge),
             _ => Desired::Refresh(judge),
         },
+        wait: Desired::Leave,
         status_line: Desired::Leave,
     }
 }
@@ -247,13 +290,17 @@ fn drop_in(row: &Row, program: &str, events: &[ClientEvent], guard: bool) -> Str
 
 /// Everything in it calls us.
 fn is_our_drop_in(text: &str) -> bool {
-    let Ok(value) = serde_json::from_str::<Value>(text) else { return false };
+    let roles = drop_in_roles(text);
+    !roles.is_empty() && roles.iter().all(Option::is_some)
+}
+
+/// What each of its entries does for us, if anything.
+fn drop_in_roles(text: &str) -> Vec<Option<Role>> {
+    let value: Value = serde_json::from_str(text).unwrap_or_default();
     let entries = value.get("hooks").and_then(Value::as_object).into_iter().flat_map(|hooks| hooks.values());
-    let mut commands =
-        entries.filter_map(Value::as_array).flatten().map(|entry| entry["bash"].as_str()).peekable();
     let program = super::locate::program().ok();
-    let ours = |line: &str| role_of(&Call::Shell(line.to_owned()), program.as_deref()).is_some();
-    commands.peek().is_some() && commands.all(|line| line.is_some_and(ours))
+    let role = |entry: &Value| role_of(&Call::Shell(entry["bash"].as_str()?.to_owned()), program.as_deref());
+    entries.filter_map(Value::as_array).flatten().map(role).collect()
 }
 
 /// It begins as ours begins.

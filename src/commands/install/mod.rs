@@ -1,5 +1,6 @@
 //! Install and uninstall: find the files, merge, back up, replace, report.
 
+pub mod answering;
 pub mod backup;
 pub mod client_version;
 pub mod diff;
@@ -222,10 +223,9 @@ pub fn uninstall(args: &UninstallArgs) -> Result<ExitCode> {
     let program = locate::program().ok();
     let plan = if args.guard || args.statusline {
         Plan {
-            program,
-            notify: Desired::Leave,
             guard: if args.guard { Desired::Remove } else { Desired::Leave },
             status_line: if args.statusline { Desired::Remove } else { Desired::Leave },
+            ..Plan::as_it_is(program)
         }
     } else {
         Plan::nothing(program)
@@ -240,7 +240,11 @@ pub fn uninstall(args: &UninstallArgs) -> Result<ExitCode> {
     if args.dry_run {
         return report::dry_run(&edits, args.json);
     }
+    let everything = matches!(plan.notify, Desired::Remove) && !targets.is_empty();
     let done = edits.into_iter().map(apply::PendingEdit::apply).collect::<Result<Vec<_>>>()?;
+    if everything {
+        answering::forget_switch()?;
+    }
     report::uninstalled(&done, args.json)
 }
 
@@ -335,6 +339,7 @@ impl Choices {
             program: Some(program.to_owned()),
             notify: Desired::Put(Notify { events, entry: Entry::new(self.call(program, target)) }),
             guard: if self.guard { Desired::Put(guard) } else { Desired::Refresh(guard) },
+            wait: Desired::Refresh(Entry::wait(Call::for_role(program, Role::Wait, old))),
             status_line: if self.status_line {
                 Desired::Put(program.to_owned())
             } else {

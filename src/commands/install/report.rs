@@ -79,7 +79,15 @@ impl InstallReport<'_> {
             },
         );
         println!();
-        if self.done.iter().any(|done| done.changed) && self.place.client() == Client::Claude {
+        let ignored = self.done.iter().find_map(|done| done.merged.leniency.as_ref());
+        if let Some(Diagnostic { line, column, .. }) =
+            ignored.filter(|_| self.place.client() == Client::Claude)
+        {
+            println!(
+                "NO HOOK RUNS YET: Claude Code ignores the whole file because of line {line}, column {column}. \
+                 Remove its comments and trailing commas."
+            );
+        } else if self.done.iter().any(|done| done.changed) && self.place.client() == Client::Claude {
             println!("Sessions that are running pick this up within seconds; no restart needed.");
         }
         println!("To undo: {}", self.undo());
@@ -269,9 +277,15 @@ pub(super) fn print_installed(done: &AppliedEdit) {
     if merged.kept > 0 {
         events.push(format!("{} as before", merged.kept));
     }
-    row("events", &events.join("; "));
+    // A file of our own says it otherwise.
+    if !events.is_empty() {
+        row("events", &events.join("; "));
+    }
     if merged.guard_changed {
         row("guard", "checks tool calls before they run (PreToolUse)");
+    }
+    if merged.wait_changed {
+        row("answering", "a permission waits for an answer from anywhere (PermissionRequest)");
     }
     if merged.status_line_changed {
         let whose = if merged.status_line_new { "headspace's own" } else { "yours is shown as before" };

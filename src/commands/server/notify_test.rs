@@ -26,15 +26,20 @@ pub fn run(args: &NotifyTestArgs) -> Result<ExitCode> {
     let config = Config::load()?;
     let alert = Alert {
         cause: Cause::Attention,
-        agent_id: 0,
+        agent_id: 0.into(),
         name: "test".into(),
         project: Some("headspace".into()),
+        machine: None,
         host: None,
         text: "Allow Bash: npm test (this is only a test)".into(),
         timestamp: Stamp::now(),
+        ask: None,
+        url: Some(config.dashboard_url()),
     };
-    let results: Vec<(String, Result<(), String>)> =
-        alerts::channels(&config).iter().map(|channel| (channel.name(), channel.try_now(&alert))).collect();
+    let results: Vec<(String, Result<(), String>)> = alerts::channels(&config, None)
+        .iter()
+        .map(|channel| (channel.name(), channel.try_now(&alert)))
+        .collect();
     if args.json {
         let rows: Vec<_> = results
             .iter()

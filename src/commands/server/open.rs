@@ -1,8 +1,11 @@
 //! `headspace open`: opens the dashboard in the browser, logged in.
 
+use crate::commands::server::phone;
+use crate::view::client;
 use crate::view::client::Client;
+use crate::view::person;
 use anyhow::{Context, Result, bail};
-use headspace_core::wire::LoginCode;
+use headspace_core::wire::{LoginCode, UnlockCode};
 use headspace_platform::config;
 use headspace_platform::config::Config;
 use headspace_platform::files;
@@ -17,15 +20,45 @@ use std::time::Duration;
 /// The link works once and logs the browser in, which is needed where the server cannot see which user a connection
 /// belongs to. If there is no browser, the link is printed.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  headspace open\n  headspace open --print")]
+#[command(
+    after_help = "Examples:\n  headspace open\n  headspace open fix-auth         # the card of one agent\n  headspace open --phone          # a QR code for the phone\n  headspace open --phone --off    # take it back\n  headspace open --unlock         # a page that can answer"
+)]
 pub struct OpenArgs {
+    /// The agent whose card to open: its id, its name, or a part of it
+    agent: Option<String>,
     /// Only print the link
     #[arg(long)]
     print: bool,
+    /// Show a QR code that logs a phone in, after asking to open the dashboard to the network
+    #[arg(long, conflicts_with = "print")]
+    phone: bool,
+    /// Where the phone reaches this machine, if not by its address in the network: a name or the URL of a tunnel
+    #[arg(long, value_name = "ADDRESS", requires = "phone")]
+    address: Option<String>,
+    /// Take back what --phone changed, and log all browsers out
+    #[arg(long, requires = "phone", conflicts_with_all = ["address", "agent"])]
+    off: bool,
+    /// Unlock the page, so that asks can be answered there (only for a person at a terminal)
+    #[arg(long, conflicts_with_all = ["phone", "agent"])]
+    unlock: bool,
 }
 
 pub fn run(args: &OpenArgs) -> Result<ExitCode> {
-    let client = Client::new(&Config::load()?)?;
+    if args.off {
+        return phone::off();
+    }
+    if args.unlock {
+        person::require("unlock the dashboard")?;
+    }
+    let config = Config::load()?;
+    let agent = match &args.agent {
+        Some(word) => Some(client::find(&client::overview(&config, true)?.agents, word)?.id),
+        None => None,
+    };
+    if args.phone {
+        return phone::run(args.address.as_deref(), agent);
+    }
+    let client = Client::new(&config)?;
     let LoginCode { code } = client.post("/api/login-code", &json!({})).with_context(|| {
         format!(
             "could not open the dashboard at {}: is the server running? `headspace up` starts it",
@@ -35,7 +68,15 @@ pub fn run(args: &OpenArgs) -> Result<ExitCode> {
     if let Some(stranger) = local::stranger_at(&client.url) {
         bail!("could not open the dashboard: {stranger}; choose another port: \"port\" in config.jsonc");
     }
-    let link = format!("{}/login?code={code}", client.url);
+    let unlock = if args.unlock {
+        let answer = client.post::<UnlockCode>("/api/answer/code", &json!({}));
+        // Behind the `#` it stays in the browser: the page sends it itself.
+        format!("#unlock={}", answer.context("could not unlock the dashboard")?.code)
+    } else {
+        String::new()
+    };
+    let agent = agent.map_or(String::new(), |id| format!("&agent={id}"));
+    let link = format!("{}/login?code={code}{agent}{unlock}", client.url);
     if !args.print && in_browser(&page(&link)?) {
         println!("opened {} in the browser", client.url);
     } else {
@@ -61,7 +102,8 @@ fn page(link: &str) -> Result<String> {
     writeln!(
         file,
         "<!doctype html><meta charset=utf-8><meta name=referrer content=no-referrer>\
-         <meta http-equiv=refresh content=\"0;url={link}\"><title>headspace</title>"
+         <meta http-equiv=refresh content=\"0;url={}\"><title>headspace</title>",
+        headspace_core::text::markup(link)
     )
     .context("could not write a page for the browser")?;
     Ok(format!("file://{}", escaped(&path)))

@@ -1,5 +1,6 @@
 //! `headspace serve`: the server in the foreground.
 
+use crate::commands::server::beside;
 use anyhow::Result;
 use headspace_server::ServeOptions;
 use std::path::PathBuf;
@@ -24,5 +25,6 @@ pub struct ServeArgs {
 
 pub fn run(args: &ServeArgs) -> Result<ExitCode> {
     let ServeArgs { host, port, db } = args;
-    headspace_server::serve(&ServeOptions { host: host.clone(), port: *port, database: db.clone() })
+    let options = ServeOptions { host: host.clone(), port: *port, database: db.clone() };
+    headspace_server::serve(&options, beside::start)
 }

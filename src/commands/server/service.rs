@@ -155,6 +155,16 @@ fn status(json: bool) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// Whether a service manager runs the server.
+pub fn is_active() -> bool {
+    Manager::find().is_ok_and(|manager| manager.unit().exists() && manager.is_active())
+}
+
+/// Restarts the server where a service manager runs it.
+pub fn restart() -> Result<()> {
+    Manager::find()?.start()
+}
+
 /// The service manager of this machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Manager {

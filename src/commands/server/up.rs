@@ -1,6 +1,7 @@
 //! `headspace up` and `headspace down`: install and start the server in the background, and stop it.
 
 use crate::commands::install;
+use crate::commands::server::service;
 use anyhow::{Context, Result, bail, ensure};
 use fs_err as fs;
 use headspace_core::model::Process;
@@ -122,6 +123,22 @@ pub fn stop(url: &str) -> Result<Option<u32>> {
         std::thread::sleep(Duration::from_millis(20));
     }
     Ok(Some(server.pid))
+}
+
+/// Stops the server at `old_url` and starts it with the configuration as it is now; `between` is done while none runs. A
+/// server that does not run stays down, and one that a service manager runs is restarted by it.
+pub fn restart(old_url: &str, between: impl FnOnce()) -> Result<()> {
+    if service::is_active() {
+        between();
+        return service::restart();
+    }
+    let running = stop(old_url)?;
+    between();
+    if running.is_none() {
+        return Ok(());
+    }
+    let config = Config::load()?;
+    start(&PathBuf::from(locate::program()?), &config, &config.server_url()).map(drop)
 }
 
 /// The log of a server that runs in the background.

@@ -1,23 +1,30 @@
 //! The state of `top` and the meaning of its keys. Pure: news in, effects out.
 
-use crate::commands::top::feed::News;
+use crate::commands::top::decide::{Decision, Dialog, Inert, Outcome};
+use crate::commands::top::feed::{News, Preview};
 use crate::view::board::{Board, Include};
 use headspace_core::model;
-use headspace_core::model::{AgentView, Group};
+use headspace_core::model::{AgentId, AgentView, Group};
 use headspace_core::stamp::Stamp;
-use headspace_core::wire::{HookStatus, StoredEvent, StoredTurn};
+use headspace_core::text::one_line;
+use headspace_core::wire::HookStatus;
 use ratatui::crossterm::event::{
     Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseButton, MouseEventKind,
 };
 use ratatui::layout::{Position, Rect};
 use std::collections::BTreeMap;
+use std::time::Instant;
 
 pub enum Effect {
     Quit,
     Jump(Box<AgentView>),
-    Seen(i64),
-    Preview(i64),
+    Seen(AgentId),
+    Preview(Box<AgentView>),
     OpenDashboard,
+    /// A person decided something.
+    Decide(Box<Decision>),
+    /// Take back every key with which somebody can answer.
+    LockAnswering,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,10 +37,17 @@ pub enum KeyAction {
     Last,
     ScrollDown,
     ScrollUp,
+    Enter,
     Jump,
+    Allow,
+    Deny,
+    Reply,
+    Stop,
+    Lock,
     Next,
     Seen,
     Events,
+    Changes,
     Open,
     Filter,
     Sort,
@@ -43,17 +57,28 @@ pub enum KeyAction {
     Quit,
 }
 
-/// The table of keys: the key, its action, its help text.
+/// The table of keys: the key, its action, its help text. A key without a text stands on the line of the one before it.
 pub const KEYS: &[(&[KeyCode], &str, KeyAction, &str)] = &[
-    (&[KeyCode::Char('j'), KeyCode::Down], "j ↓", KeyAction::Down, "next agent in the list"),
-    (&[KeyCode::Char('k'), KeyCode::Up], "k ↑", KeyAction::Up, "previous agent"),
-    (&[KeyCode::PageDown, KeyCode::Char(' ')], "PgDn", KeyAction::PageDown, "a page down in the list"),
-    (&[KeyCode::PageUp, KeyCode::Char('b')], "PgUp", KeyAction::PageUp, "a page up"),
-    (&[KeyCode::Char('g'), KeyCode::Home], "g", KeyAction::First, "first agent"),
-    (&[KeyCode::Char('G'), KeyCode::End], "G", KeyAction::Last, "last agent"),
-    (&[KeyCode::Char('J'), KeyCode::Right], "J →", KeyAction::ScrollDown, "scroll the preview down"),
-    (&[KeyCode::Char('K'), KeyCode::Left], "K ←", KeyAction::ScrollUp, "scroll the preview up"),
-    (&[KeyCode::Enter], "Enter", KeyAction::Jump, "jump to its terminal pane"),
+    (&[KeyCode::Char('j'), KeyCode::Down], "j ↓", KeyAction::Down, "next, previous agent"),
+    (&[KeyCode::Char('k'), KeyCode::Up], "k ↑", KeyAction::Up, ""),
+    (&[KeyCode::PageDown, KeyCode::Char(' ')], "PgDn", KeyAction::PageDown, "a page down, up in the list"),
+    (&[KeyCode::PageUp, KeyCode::Char('b')], "PgUp", KeyAction::PageUp, ""),
+    (&[KeyCode::Char('g'), KeyCode::Home], "g", KeyAction::First, "first, last agent"),
+    (&[KeyCode::Char('G'), KeyCode::End], "G", KeyAction::Last, ""),
+    (&[KeyCode::Char('J'), KeyCode::Right], "J →", KeyAction::ScrollDown, "scroll the preview down, up"),
+    (&[KeyCode::Char('K'), KeyCode::Left], "K ←", KeyAction::ScrollUp, ""),
+    (
+        &[KeyCode::Enter],
+        "Enter",
+        KeyAction::Enter,
+        "its whole ask; again, or without one: jump to its terminal",
+    ),
+    (&[KeyCode::Char('a')], "a", KeyAction::Allow, "allow, approve or answer what it asks"),
+    (&[KeyCode::Char('d')], "d", KeyAction::Deny, "deny it, with a message"),
+    (&[KeyCode::Char('r')], "r", KeyAction::Reply, "send its next prompt"),
+    (&[KeyCode::Char('x')], "x", KeyAction::Stop, "stop what it is doing"),
+    (&[KeyCode::Char('m')], "m", KeyAction::Jump, "move to its terminal pane"),
+    (&[KeyCode::Char('L')], "L", KeyAction::Lock, "lock: nobody can answer any more"),
     (
         &[KeyCode::Char('n')],
         "n",
@@ -61,37 +86,47 @@ pub const KEYS: &[(&[KeyCode], &str, KeyAction, &str)] = &[
         "jump to the agent that has waited longest, then to the next",
     ),
     (&[KeyCode::Char('s')], "s", KeyAction::Seen, "mark as seen"),
-    (&[KeyCode::Char('e')], "e", KeyAction::Events, "its events, or its turns again"),
+    (&[KeyCode::Char('e')], "e", KeyAction::Events, "its events, or its card again"),
+    (&[KeyCode::Char('c')], "c", KeyAction::Changes, "the diffs of its changes, or its card again"),
     (&[KeyCode::Char('o')], "o", KeyAction::Open, "open the dashboard"),
     (&[KeyCode::Char('/')], "/", KeyAction::Filter, "filter by name, client, project, branch or text"),
     (&[KeyCode::Char('t')], "t", KeyAction::Sort, "sort by attention or by project"),
-    (&[KeyCode::Char('a')], "a", KeyAction::All, "ended and headless agents too"),
+    (&[KeyCode::Char('A')], "A", KeyAction::All, "ended and headless agents too"),
     (&[KeyCode::Char('?')], "?", KeyAction::Help, "this help"),
-    (&[KeyCode::Esc], "Esc", KeyAction::Back, "close the help, clear the filter"),
+    (&[KeyCode::Esc], "Esc", KeyAction::Back, "close the ask or the help, clear the filter"),
     (&[KeyCode::Char('q')], "q", KeyAction::Quit, "quit"),
 ];
 
 #[derive(Default)]
 pub struct TopState {
-    agents: BTreeMap<i64, AgentView>,
+    agents: BTreeMap<AgentId, AgentView>,
     /// By identity, not by row: the selection follows the agent when the order changes.
-    pub selected: Option<i64>,
+    pub selected: Option<AgentId>,
     pub filter: String,
     pub typing: bool,
     pub help: bool,
     pub show_all: bool,
     pub by_project: bool,
-    pub show_events: bool,
+    pub page: Page,
     pub away: bool,
     pub receiver: Option<HookStatus>,
-    pub turns: Vec<StoredTurn>,
-    pub events: Vec<StoredEvent>,
+    pub preview: Preview,
+    /// What is being decided.
+    pub dialog: Option<Dialog>,
+    /// The preview has the whole screen.
+    pub zoom: bool,
+    /// Since when what is shown stands there.
+    inert: Inert,
+    /// The time of what is taken now; `None` before the first.
+    pub clock: Option<Instant>,
+    /// The same on the wall clock, for what others say happened when.
+    pub wall_clock: Option<Stamp>,
     /// Whose preview was asked for; `None` if that one is out of date.
-    preview_of: Option<i64>,
+    preview_of: Option<AgentId>,
     /// Whose preview is shown.
-    shown: Option<i64>,
+    shown: Option<AgentId>,
     /// Where `n` went last.
-    last_next: Option<i64>,
+    last_next: Option<AgentId>,
     pub message: Option<String>,
     /// What the screen looked like when it was last drawn.
     pub drawn: Drawn,
@@ -99,11 +134,21 @@ pub struct TopState {
     pub preview_from: Option<usize>,
 }
 
+/// What the preview shows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Page {
+    /// The ask, what is known, what was said.
+    #[default]
+    Card,
+    Events,
+    Changes,
+}
+
 /// Where things are on the screen: what a click, a wheel or a page means.
 #[derive(Default)]
 pub struct Drawn {
     /// Screen row ▶ agent.
-    pub rows: Vec<(u16, i64)>,
+    pub rows: Vec<(u16, AgentId)>,
     /// Agents on one page of the list.
     pub page: usize,
     /// Where the preview is.
@@ -169,11 +214,11 @@ impl TopState {
                 }
                 self.agents.insert(agent.id, *agent);
             }
+            News::Removed(id) => drop(self.agents.remove(&id)),
             News::Receiver(receiver) => self.receiver = Some(*receiver),
-            News::Preview { agent_id, turns, events } if Some(agent_id) == self.selected => {
-                (self.turns, self.events) = (turns, events);
-            }
+            News::Preview { agent_id, preview } if Some(agent_id) == self.selected => self.preview = *preview,
             News::Preview { .. } => {}
+            News::Said(text) => self.message = Some(text),
             News::Away { stored } => {
                 self.away = true;
                 // What was seen live is newer than what is stored.
@@ -185,7 +230,7 @@ impl TopState {
             News::Input(Event::Mouse(mouse)) => match mouse.kind {
                 MouseEventKind::ScrollDown => self.wheel(1, Position::new(mouse.column, mouse.row)),
                 MouseEventKind::ScrollUp => self.wheel(-1, Position::new(mouse.column, mouse.row)),
-                MouseEventKind::Down(MouseButton::Left) => {
+                MouseEventKind::Down(MouseButton::Left) if self.dialog.is_none() => {
                     let in_preview = self.drawn.preview.contains(Position::new(mouse.column, mouse.row));
                     let hit = self.drawn.rows.iter().find(|(row, _)| *row == mouse.row);
                     if let Some((_, id)) = hit.filter(|_| !in_preview) {
@@ -199,21 +244,38 @@ impl TopState {
         self.settle()
     }
 
+    /// An ask that changed is not the one that was looked at.
+    fn look_again(&mut self) {
+        let shown = self.selected_agent();
+        let stands = |dialog: &Dialog| {
+            shown.is_some_and(|agent| agent.id == dialog.agent_id) && dialog.still_stands(shown)
+        };
+        if let Some(dialog) = self.dialog.as_ref().filter(|dialog| !stands(dialog)) {
+            self.message = Some(dialog.why_over(self.agents.get(&dialog.agent_id), self.wall_clock));
+            self.dialog = None;
+        }
+    }
+
     /// Keeps the selection on an agent that exists, and requests its preview when the selection changed.
     fn settle(&mut self) -> Vec<Effect> {
         let board = self.order();
         if !board.rows.iter().any(|agent| Some(agent.id) == self.selected) {
             self.selected = board.rows.first().map(|agent| agent.id);
         }
+        self.look_again();
+        if let Some(now) = self.clock {
+            let shown = self.selected.and_then(|id| self.agents.get(&id));
+            self.inert.look(shown, now);
+        }
         if self.selected == self.preview_of {
             return Vec::new();
         }
         if self.shown != self.selected {
-            self.preview_from = None;
-            (self.turns, self.events) = (Vec::new(), Vec::new());
+            (self.preview_from, self.zoom) = (None, false);
+            self.preview = Preview::default();
         }
         (self.preview_of, self.shown) = (self.selected, self.selected);
-        self.selected.map(Effect::Preview).into_iter().collect()
+        self.selected_agent().cloned().map(Box::new).map(Effect::Preview).into_iter().collect()
     }
 
     fn key(&mut self, key: KeyEvent) -> Vec<Effect> {
@@ -230,6 +292,22 @@ impl TopState {
                 _ => {}
             }
             return self.settle();
+        }
+        if let Some(mut dialog) = self.dialog.take() {
+            let mut effects = match dialog.key(key.code) {
+                Outcome::Open => {
+                    self.dialog = Some(dialog);
+                    Vec::new()
+                }
+                Outcome::Refused(why) => {
+                    (self.dialog, self.message) = (Some(dialog), Some(why));
+                    Vec::new()
+                }
+                Outcome::Canceled => Vec::new(),
+                Outcome::Decided(decision) => vec![Effect::Decide(Box::new(decision))],
+            };
+            effects.extend(self.settle());
+            return effects;
         }
         let Some((_, _, action, _)) = KEYS.iter().find(|(codes, ..)| codes.contains(&key.code)) else {
             return Vec::new();
@@ -249,7 +327,18 @@ impl TopState {
             KeyAction::ScrollUp => self.scroll(-SCROLL_LINES),
             KeyAction::First => self.selected = self.order().rows.first().map(|agent| agent.id),
             KeyAction::Last => self.selected = self.order().rows.last().map(|agent| agent.id),
-            KeyAction::Jump => {
+            KeyAction::Enter
+                if !self.zoom
+                    && self.selected_agent().is_some_and(|agent| !agent.interactions.is_empty()) =>
+            {
+                (self.zoom, self.page, self.preview_from) = (true, Page::Card, None);
+            }
+            KeyAction::Allow => self.begin(|agent, agents| Dialog::answer(agent, agents, true)),
+            KeyAction::Deny => self.begin(|agent, agents| Dialog::answer(agent, agents, false)),
+            KeyAction::Reply => self.begin(|agent, _| Ok(Dialog::reply(agent))),
+            KeyAction::Stop => self.begin(|agent, _| Ok(Dialog::stop(agent))),
+            KeyAction::Lock => return vec![Effect::LockAnswering],
+            KeyAction::Enter | KeyAction::Jump => {
                 return self.selected_agent().cloned().map(Box::new).map(Effect::Jump).into_iter().collect();
             }
             KeyAction::Next => match self.next_waiting().and_then(|id| self.agents.get(&id)).cloned() {
@@ -260,22 +349,51 @@ impl TopState {
                 None => self.message = Some("nobody needs you".into()),
             },
             KeyAction::Seen => return self.selected.map(Effect::Seen).into_iter().collect(),
-            KeyAction::Events => (self.show_events, self.preview_from) = (!self.show_events, None),
+            KeyAction::Events => self.turn_to(Page::Events),
+            KeyAction::Changes => self.turn_to(Page::Changes),
             KeyAction::Open => return vec![Effect::OpenDashboard],
             KeyAction::Filter => self.typing = true,
             KeyAction::Sort => self.by_project = !self.by_project,
             KeyAction::All => self.show_all = !self.show_all,
             KeyAction::Help => self.help = !self.help,
-            KeyAction::Back => (self.help, self.filter) = (false, String::new()),
+            KeyAction::Back if self.help || self.zoom => (self.help, self.zoom) = (false, false),
+            KeyAction::Back => self.filter.clear(),
             KeyAction::Quit => return vec![Effect::Quit],
         }
         Vec::new()
     }
 
+    /// Begins to decide about the selected agent, unless what is shown has only just appeared.
+    fn begin(&mut self, dialog: impl Fn(&AgentView, &[&AgentView]) -> Result<Dialog, String>) {
+        let Some(agent) = self.selected_agent() else { return };
+        if !self.clock.is_some_and(|now| self.inert.is_over(now)) {
+            self.message = Some("this has only just appeared: look first".into());
+            return;
+        }
+        let all: Vec<&AgentView> = self.agents.values().filter(|agent| agent.ended_at.is_none()).collect();
+        match dialog(agent, &all) {
+            Ok(dialog) => {
+                // Whoever decides sees all of it.
+                let asks = !dialog.asks.is_empty();
+                (self.dialog, self.zoom) = (Some(dialog), self.zoom || asks);
+                if asks {
+                    (self.page, self.preview_from) = (Page::Card, None);
+                }
+            }
+            Err(why) => self.message = Some(format!("could not: {}", one_line(&why, 160))),
+        }
+    }
+
+    /// Shows this page of the agent, or the card again.
+    fn turn_to(&mut self, page: Page) {
+        self.page = if self.page == page { Page::Card } else { page };
+        self.preview_from = None;
+    }
+
     /// The agent that has waited longest; pressed again, the one after it, round and round. One that cannot be reached
     /// would otherwise hide the others.
-    fn next_waiting(&self) -> Option<i64> {
-        let waiting: Vec<i64> = self.order().waiting().map(|row| row.id).collect();
+    fn next_waiting(&self) -> Option<AgentId> {
+        let waiting: Vec<AgentId> = self.order().waiting().map(|row| row.id).collect();
         let last = waiting.iter().position(|id| Some(*id) == self.last_next);
         waiting.get(last.map_or(0, |at| (at + 1) % waiting.len())).copied()
     }
@@ -341,10 +459,10 @@ mod tests {
     fn the_selection_follows_the_agent_not_the_row() {
         let mut app = TopState::new(false);
         app.take(News::Agents(vec![agent(1, "idle", "one"), agent(2, "idle", "two")]));
-        app.selected = Some(1);
+        app.selected = Some(1.into());
         app.take(News::Agent(Box::new(agent(2, "needs_you", "two"))));
         assert_eq!(app.order().rows[0].id, 2);
-        assert_eq!(app.selected, Some(1));
+        assert_eq!(app.selected, Some(1.into()));
     }
 
     #[test]
@@ -354,7 +472,7 @@ mod tests {
         for key in [KeyCode::Char('/'), KeyCode::Char('t'), KeyCode::Char('w'), KeyCode::Enter] {
             press(&mut app, key);
         }
-        assert_eq!((app.order().rows.len(), app.selected), (1, Some(2)));
+        assert_eq!((app.order().rows.len(), app.selected), (1, Some(2.into())));
         press(&mut app, KeyCode::Esc);
         assert_eq!(app.order().rows.len(), 2);
     }
@@ -363,7 +481,7 @@ mod tests {
     fn n_goes_round_those_that_wait_and_says_when_nobody_does() {
         let mut app = TopState::new(false);
         app.take(News::Agents(vec![agent(1, "idle", "one"), agent(2, "needs_you", "two")]));
-        app.selected = Some(1);
+        app.selected = Some(1.into());
         let effects = press(&mut app, KeyCode::Char('n'));
         assert!(matches!(&effects[0], Effect::Jump(agent) if agent.id == 2));
         let third = agent(3, "needs_you", "three");

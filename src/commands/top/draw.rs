@@ -1,12 +1,14 @@
 //! How `top` looks.
 
-use crate::commands::top::app::{KEYS, TopState};
+use crate::commands::top::app::{KEYS, Page, TopState};
+use crate::commands::top::decide;
 use crate::view::board;
-use crate::view::columns::{fit, fit_middle, pad, width, wrap};
+use crate::view::card::{Card, CardLine, Tone};
+use crate::view::columns::{fit, pad, width, wrap};
 use crate::view::timeline;
 use crate::view::timeline::CallState;
-use headspace_core::model::{Actor, AgentView, Group, Row};
-use headspace_core::numbers::{duration, thousands};
+use headspace_core::model::{AgentId, AgentView, Choice, Group, Row};
+use headspace_core::numbers::duration;
 use headspace_core::stamp::Stamp;
 use headspace_core::text::strip_control;
 use headspace_platform::clock::WallClock;
@@ -30,7 +32,9 @@ pub fn screen(frame: &mut Frame, app: &mut TopState) {
             .areas(frame.area());
     header(frame, head, app);
     app.drawn.preview = Rect::default();
-    if body.width >= WIDE {
+    if app.zoom && app.selected_agent().is_some() {
+        preview(frame, body, app, now, Borders::TOP);
+    } else if body.width >= WIDE {
         let [left, right] =
             Layout::horizontal([Constraint::Percentage(48), Constraint::Percentage(52)]).areas(body);
         list(frame, left, app, now);
@@ -104,7 +108,7 @@ fn header(frame: &mut Frame, area: Rect, app: &TopState) {
 /// Two lines per agent: who it is, and what it is about.
 fn list(frame: &mut Frame, area: Rect, app: &mut TopState, now: Stamp) {
     let board = app.board(now);
-    let mut lines: Vec<(Option<i64>, Line)> = Vec::new();
+    let mut lines: Vec<(Option<AgentId>, Line)> = Vec::new();
     for row in &board.rows {
         let selected = Some(row.id) == app.selected;
         for line in lines_of(row, selected, usize::from(area.width)) {
@@ -172,12 +176,21 @@ fn preview(frame: &mut Frame, area: Rect, app: &mut TopState, now: Stamp, side: 
     let lines = page_of(agent, app, now, usize::from(inner.width).saturating_sub(1));
     let height = usize::from(inner.height);
     let most = lines.len().saturating_sub(height);
-    let natural = if agent.interactions.is_empty() { most } else { 0 };
+    // The ask comes first; without one, the newest that was said. Changes are read from their beginning.
+    let natural = match app.page {
+        Page::Card if !agent.interactions.is_empty() => 0,
+        Page::Changes => 0,
+        _ => most,
+    };
     let from = app.preview_from.unwrap_or(natural).min(most);
     let above = (from > 0).then(|| format!("▲{from}"));
     let below = (from < most).then(|| format!("▼{}", most - from));
     let hint: Vec<String> = above.into_iter().chain(below).collect();
-    let what = if app.show_events { "events" } else { "turns" };
+    let what = match app.page {
+        Page::Card => "card",
+        Page::Events => "events",
+        Page::Changes => "changes",
+    };
     let title = Line::styled(format!(" {what} {} ", hint.join(" ")), faint()).right_aligned();
     let mut block = Block::new().borders(side).border_style(faint());
     if side == Borders::TOP {
@@ -188,50 +201,65 @@ fn preview(frame: &mut Frame, area: Rect, app: &mut TopState, now: Stamp, side: 
     frame.render_widget(Paragraph::new(shown).block(block), area);
 }
 
-/// All there is to read about an agent: its asks, the facts, then the turns or the events, the newest last.
+/// All there is to read about an agent: its card, its events or its changes, the newest last.
 fn page_of(agent: &AgentView, app: &TopState, now: Stamp, columns: usize) -> Vec<Line<'static>> {
-    let mut lines = Vec::new();
-    let mut push = |text: &str, style: Style, indent: usize| {
-        let wrapped = wrap(text, columns.saturating_sub(indent));
-        lines.extend(wrapped.iter().map(|line| Line::styled(format!("{}{line}", " ".repeat(indent)), style)));
+    let mut card = Card::new(columns);
+    if let Some(dialog) = app.dialog.as_ref().filter(|dialog| dialog.lists_all()) {
+        card.prose(&format!("{} asks are exactly alike:", dialog.asks.len()), Tone::Bold, 0);
+        for pending in &dialog.asks {
+            card.prose(&format!("{} · in {}", pending.title, pending.cwd), Tone::Plain, 2);
+        }
+        card.blank();
+    }
+    match app.page {
+        Page::Card => {
+            if app.zoom {
+                let row = agent.row(now);
+                card.prose(&format!("{} · {}", board::titled(&row), row.age_phrase()), Tone::Bold, 0);
+            }
+            card.asks(agent, &app.preview.guard);
+            card.facts(agent, now);
+            card.blank();
+            card.changed_files(&app.preview.changes);
+            card.blank();
+            card.conversation(&app.preview.turns);
+        }
+        Page::Changes => {
+            card.changed_files(&app.preview.changes);
+            let left_out = card.diffs(&app.preview.changes, MAX_DIFF_LINES);
+            if left_out > 0 {
+                card.prose(&format!("… {left_out} more lines"), Tone::Faint, 2);
+            }
+            if app.preview.changes.files.is_empty() {
+                card.prose("It has changed no file with its editing tools.", Tone::Faint, 0);
+            }
+        }
+        Page::Events => return event_lines(app, columns),
+    }
+    let line = |line: CardLine| {
+        Line::from(vec![Span::styled(line.label, faint()), Span::styled(line.text, tone(line.tone))])
     };
-    for open in &agent.interactions {
-        push(&format!("! {}", open.text), color(Group::NeedsYou).add_modifier(Modifier::BOLD), 0);
-        for (number, option) in open.options.iter().enumerate() {
-            push(&format!("{} {option}", number + 1), Style::new(), 4);
-        }
-    }
-    for (label, value) in facts(agent, now) {
-        let value = if label == "in" { fit_middle(&value, columns.saturating_sub(10)) } else { value };
-        let mut first = true;
-        for line in wrap(&value, columns.saturating_sub(10)) {
-            let label = if std::mem::take(&mut first) { label } else { "" };
-            lines.push(Line::from(vec![Span::styled(format!("{label:>9} "), faint()), Span::raw(line)]));
-        }
-    }
-    lines.push(Line::raw(""));
-    if app.show_events {
-        lines.extend(event_lines(app, columns));
-    } else {
-        lines.extend(turn_lines(app, columns));
-    }
-    lines
+    card.lines.into_iter().map(line).collect()
 }
 
-fn turn_lines(app: &TopState, columns: usize) -> Vec<Line<'static>> {
-    let mut lines = Vec::new();
-    for turn in &app.turns {
-        let (who, style) = if turn.actor == Actor::User { ("you", bold()) } else { ("agent", Style::new()) };
-        lines.push(Line::styled(format!("{} {who}", local_clock(turn.timestamp)), faint()));
-        let wrapped = wrap(&turn.text, columns.saturating_sub(2));
-        lines.extend(wrapped.iter().map(|line| Line::styled(format!("  {line}"), style)));
+/// More than anybody scrolls through.
+const MAX_DIFF_LINES: usize = 5_000;
+
+fn tone(tone: Tone) -> Style {
+    match tone {
+        Tone::Plain => Style::new(),
+        Tone::Bold => bold(),
+        Tone::Ask => color(Group::NeedsYou).add_modifier(Modifier::BOLD),
+        Tone::Error | Tone::Removed => color(Group::Error),
+        Tone::Faint => faint(),
+        Tone::Added => color(Group::Done),
+        Tone::Hunk => color(Group::Working),
     }
-    lines
 }
 
 /// One line per event; the events of a tool call are one line, with how long it took and how it ended.
 fn event_lines(app: &TopState, columns: usize) -> Vec<Line<'static>> {
-    let rows = timeline::rows(&app.events);
+    let rows = timeline::rows(&app.preview.events);
     rows.iter()
         .map(|row| {
             let took = row.took.map_or(String::new(), |took| match took.as_millis() {
@@ -258,34 +286,12 @@ fn event_lines(app: &TopState, columns: usize) -> Vec<Line<'static>> {
         .collect()
 }
 
-fn facts(agent: &AgentView, now: Stamp) -> Vec<(&'static str, String)> {
-    let context = agent
-        .context
-        .as_ref()
-        .map(|context| format!("{:.0} % of {}", context.percent, thousands(context.window)));
-    let provenance =
-        format!("{} · {} · {} ago", agent.state, agent.source, duration(now.since(agent.source_at)));
-    let told = agent.current_command.as_ref().and_then(|command| command.instruction.clone());
-    [
-        ("state", Some(provenance)),
-        ("asked", told.map(|text| fit(&text, 300))),
-        ("in", agent.cwd.clone()),
-        ("branch", agent.branch.clone()),
-        ("model", agent.model.clone()),
-        ("context", context),
-        ("cost", agent.cost_usd.map(|cost| format!("${cost:.2}"))),
-        ("tmux", agent.tmux_pane.clone()),
-        ("resume", headspace_clients::named(&agent.client).map(|row| row.resume_command(&agent.session_id))),
-    ]
-    .into_iter()
-    .filter_map(|(label, value)| Some((label, value?)))
-    .collect()
-}
-
 /// What can be pressed here, or what has just happened.
 fn footer(frame: &mut Frame, area: Rect, app: &TopState, now: Stamp) {
     let (text, style) = if let Some(message) = &app.message {
         (message.clone(), color(Group::Error))
+    } else if let Some(dialog) = &app.dialog {
+        (dialog.prompt(), color(Group::NeedsYou))
     } else if app.typing {
         ("type to filter · Enter keeps it · Esc clears it".to_owned(), faint())
     } else if app.help {
@@ -295,8 +301,24 @@ fn footer(frame: &mut Frame, area: Rect, app: &TopState, now: Stamp) {
     } else {
         let last = app.receiver.as_ref().and_then(|receiver| receiver.last_event_at);
         let last = last.map_or(String::new(), |at| format!(" · last event {} ago", duration(now.since(at))));
-        let other = if app.show_events { "turns" } else { "events" };
-        let keys = format!("Enter jump · n next · J K scroll · e {other} · / filter · ? help · q quit");
+        let page = |page: Page, word: &'static str| if app.page == page { "card" } else { word };
+        let (events, changes) = (page(Page::Events, "events"), page(Page::Changes, "changes"));
+        let room = usize::from(area.width).saturating_sub(2);
+        let keys = keys_that_fit(
+            &[
+                "? help",
+                answer_keys(app),
+                if asks(app) && !app.zoom { "Enter whole ask" } else { "Enter jump" },
+                "n next",
+                "r reply",
+                &format!("c {changes}"),
+                &format!("e {events}"),
+                "J K scroll",
+                "/ filter",
+                "q quit",
+            ],
+            room,
+        );
         let fits = width(&keys) + width(&last) + 2 <= usize::from(area.width);
         (if fits { keys + &last } else { keys }, faint())
     };
@@ -304,11 +326,49 @@ fn footer(frame: &mut Frame, area: Rect, app: &TopState, now: Stamp) {
     frame.render_widget(Line::styled(format!(" {text}"), style), area);
 }
 
+fn asks(app: &TopState) -> bool {
+    app.selected_agent().is_some_and(|agent| !agent.interactions.is_empty())
+}
+
+/// The keys that answer, where the selected agent's ask takes an answer.
+fn answer_keys(app: &TopState) -> &'static str {
+    let Some(ask) = app.selected_agent().and_then(decide::answerable) else { return "" };
+    let can = ask.answer.can();
+    match (can.contains(&Choice::Allow), can.contains(&Choice::Approve), can.contains(&Choice::Answers)) {
+        (true, ..) => "a allow · d deny",
+        (_, true, _) => "a approve · d keep planning",
+        (.., true) => "a answer · d deny",
+        _ => "d deny",
+    }
+}
+
+/// As many of the keys as fit, the first ones first.
+fn keys_that_fit(keys: &[&str], columns: usize) -> String {
+    let mut line = String::new();
+    for key in keys.iter().filter(|key| !key.is_empty()) {
+        let separator = if line.is_empty() { "" } else { " · " };
+        if width(&line) + width(separator) + width(key) <= columns {
+            line += &format!("{separator}{key}");
+        }
+    }
+    line
+}
+
 fn help(frame: &mut Frame) {
-    let lines: Vec<Line> =
-        KEYS.iter().map(|(_, key, _, what)| Line::raw(format!(" {key:<6} {what} "))).collect();
+    let mut rows: Vec<(String, &str)> = Vec::new();
+    for (_, key, _, what) in KEYS {
+        match rows.last_mut().filter(|_| what.is_empty()) {
+            Some((keys, _)) => *keys += &format!(" {key}"),
+            None => rows.push(((*key).to_owned(), what)),
+        }
+    }
+    let widest = rows.iter().map(|(keys, _)| width(keys)).max().unwrap_or(0);
+    let lines: Vec<String> =
+        rows.iter().map(|(keys, what)| format!(" {} {what} ", pad(keys, widest))).collect();
     let area = frame.area();
-    let (columns, height) = (64.min(area.width), (lines.len() as u16 + 2).min(area.height));
+    let columns = lines.iter().map(|line| width(line)).max().unwrap_or(0) as u16 + 2;
+    let (columns, height) = (columns.min(area.width), (lines.len() as u16 + 2).min(area.height));
+    let lines: Vec<Line> = lines.into_iter().map(Line::raw).collect();
     let place = Rect { x: (area.width - columns) / 2, y: (area.height - height) / 2, width: columns, height };
     frame.render_widget(Clear, place);
     frame.render_widget(Paragraph::new(lines).block(Block::bordered().title(" keys ")), place);

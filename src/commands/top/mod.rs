@@ -1,22 +1,26 @@
 //! `headspace top`: the agents, live in the terminal. `app` decides (pure), `draw` shows, `feed` brings the news.
 
 mod app;
+mod decide;
 mod draw;
 mod feed;
+mod surface;
 
 use crate::commands::top::app::{Effect, TopState};
 use crate::commands::top::feed::{Feed, News};
+use crate::view::far_agent;
 use anyhow::{Result, bail};
+use headspace_core::stamp::Stamp;
 use headspace_core::text::one_line;
+use headspace_platform::clock::WallClock;
 use headspace_platform::config::Config;
 use headspace_platform::control;
-use headspace_platform::terminal::multiplexer;
 use ratatui::crossterm::event::{self, DisableMouseCapture, EnableMouseCapture};
 use ratatui::crossterm::execute;
 use std::io::IsTerminal;
 use std::process::{Command, ExitCode, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Watch the agents live in the terminal
 ///
@@ -27,6 +31,9 @@ pub struct TopArgs {
     /// Also show ended agents and headless runs (`claude -p`)
     #[arg(long, short)]
     all: bool,
+    /// The team's board, from the hub this machine has joined
+    #[arg(long)]
+    hub: bool,
 }
 
 /// Ages have a resolution of one second, so without news nothing is drawn more often.
@@ -37,7 +44,7 @@ pub fn run(args: &TopArgs) -> Result<ExitCode> {
         bail!("could not start: `top` needs a terminal; `headspace status` does not");
     }
     let config = Config::load()?;
-    let (feed, news) = Feed::start(&config)?;
+    let (feed, news) = Feed::start(&config, args.hub)?;
     let keys = feed.keyboard();
     // A terminal that is closed politely gets its screen back.
     control::note_termination();
@@ -51,6 +58,7 @@ pub fn run(args: &TopArgs) -> Result<ExitCode> {
         }
     });
     let result = live(terminal, TopState::new(args.all), &feed, &news);
+    feed.surface.leave();
     let _ = execute!(std::io::stdout(), DisableMouseCapture);
     ratatui::restore();
     result.map(|()| ExitCode::SUCCESS)
@@ -70,6 +78,7 @@ fn live(
             Err(RecvTimeoutError::Disconnected) => return Ok(()),
         };
         // A burst of news is one redraw.
+        (app.clock, app.wall_clock) = (Some(Instant::now()), Some(Stamp::now()));
         for one in first.into_iter().chain(news.try_iter().take(512)) {
             for effect in app.take(one) {
                 match effect {
@@ -88,13 +97,15 @@ fn perform(effect: Effect, app: &mut TopState, feed: &Feed) {
     match effect {
         Effect::Quit => {}
         Effect::Jump(agent) => {
-            app.message = match multiplexer::jump(&agent) {
+            app.message = match far_agent::jump_beside(&agent) {
                 Ok(()) => None,
                 Err(why) => Some(format!("could not jump to {}: {why}", one_line(&agent.name, 30))),
             }
         }
         Effect::Seen(id) => feed.seen(id),
-        Effect::Preview(id) => feed.preview(id),
+        Effect::Preview(agent) => feed.preview(agent),
+        Effect::Decide(decision) => feed.surface.decide(*decision),
+        Effect::LockAnswering => feed.surface.lock(),
         Effect::OpenDashboard => {
             let opened = std::env::current_exe().and_then(|exe| {
                 Command::new(exe)

@@ -4,7 +4,10 @@ use super::tables::everything;
 use headspace_test_support::{Home, Response, Server, binary, event, request, wait_until};
 use serde_json::{Value, json};
 use std::collections::HashSet;
+use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
 use std::process::Command;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,7 +21,7 @@ fn stored(home: &Home) -> Vec<String> {
 }
 
 /// Sends events until `stop`, and collects the acknowledged ones.
-fn load(server: &Server, acked: &Mutex<Vec<String>>, stop: &AtomicBool, worker: usize) {
+fn load(server: &Server, socket: &Path, acked: &Mutex<Vec<String>>, stop: &AtomicBool, worker: usize) {
     let steps = ["user-prompt-submit", "pre-tool-use", "post-tool-use", "stop"];
     for n in 0.. {
         if stop.load(Ordering::Relaxed) {
@@ -27,13 +30,26 @@ fn load(server: &Server, acked: &Mutex<Vec<String>>, stop: &AtomicBool, worker: 
         let fields = json!({"prompt": format!("{n}"), "tool_name": "Read", "tool_use_id": format!("t{}", n / 4),
             "last_assistant_message": "Done."});
         let body = event(&format!("session-{worker}"), fields);
-        let path = format!("/hook/{}", steps[n % 4]);
-        let bytes = request(server.port, "POST", &path, &[], Some(body.to_string().as_bytes()));
-        let Ok(mut stream) = TcpStream::connect(("127.0.0.1", server.port)) else { return };
-        if std::io::Write::write_all(&mut stream, &bytes).is_err() {
-            return;
-        }
-        if Response::read(&mut stream).is_some_and(|answer| answer.status == 200) {
+        let (path, body_text) = (format!("/hook/{}", steps[n % 4]), body.to_string());
+        // Every other one as a hook does it, through the socket.
+        let answered = if worker.is_multiple_of(2) {
+            let head = format!(
+                "POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n\
+                 content-length: {}\r\nconnection: close\r\n\r\n",
+                body_text.len()
+            );
+            let Ok(mut stream) = UnixStream::connect(socket) else { return };
+            let mut answer = String::new();
+            stream.write_all((head + &body_text).as_bytes()).is_ok()
+                && stream.read_to_string(&mut answer).is_ok()
+                && answer.starts_with("HTTP/1.1 200")
+        } else {
+            let bytes = request(server.port, "POST", &path, &[], Some(body_text.as_bytes()));
+            let Ok(mut stream) = TcpStream::connect(("127.0.0.1", server.port)) else { return };
+            stream.write_all(&bytes).is_ok()
+                && Response::read(&mut stream).is_some_and(|answer| answer.status == 200)
+        };
+        if answered {
             acked.lock().unwrap().push(body["delivery_id"].as_str().unwrap().to_owned());
         }
     }
@@ -51,13 +67,15 @@ fn a_server_killed_under_load_loses_nothing_that_was_acknowledged() {
     let acked = Mutex::new(Vec::new());
     // `tests/run --soak` asks for more.
     let kills = std::env::var("HEADSPACE_KILLS").ok().and_then(|kills| kills.parse().ok()).unwrap_or(5u64);
+    let socket = home.state().join("headspace.sock");
     for round in 0..kills {
         let server = home.serve();
+        wait_until("the socket", || UnixStream::connect(&socket).is_ok());
         let stop = AtomicBool::new(false);
         std::thread::scope(|scope| {
             for worker in 0..8 {
-                let (server, acked, stop) = (&server, &acked, &stop);
-                scope.spawn(move || load(server, acked, stop, worker));
+                let (server, socket, acked, stop) = (&server, &socket, &acked, &stop);
+                scope.spawn(move || load(server, socket, acked, stop, worker));
             }
             let enough = acked.lock().unwrap().len() + 5 + 11 * (round as usize % 8);
             wait_until("events to be acknowledged", || acked.lock().unwrap().len() >= enough);
@@ -213,16 +231,62 @@ fn a_full_disk_refuses_events_and_keeps_what_was_acknowledged() {
     assert_eq!(stored(&home), acked);
 }
 
+/// Lets the process write files again.
+#[cfg(target_os = "linux")]
+fn make_room(server: &Server) {
+    let unlimited = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: libc::RLIM_INFINITY };
+    // SAFETY: the limit lives during the call; the process is ours.
+    let failed =
+        unsafe { libc::prlimit(server.pid() as i32, libc::RLIMIT_FSIZE, &unlimited, std::ptr::null_mut()) };
+    assert_eq!(failed, 0);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_server_that_can_write_nothing_shows_what_is_there_and_goes_on_when_it_can() {
+    for killed in [false, true] {
+        let home = Home::with_port(json!({}));
+        let server = home.serve();
+        server.hook("user-prompt-submit", event("s", json!({"prompt": "go"})));
+        // One that ends in order leaves neither log nor index, so that the next needs room even to read.
+        if killed {
+            server.kill()
+        } else {
+            server.stop()
+        }
+        let script = "trap '' XFSZ; ulimit -S -f 0; exec \"$0\" serve";
+        let server = Server::start(home.command_of("/bin/sh", &["-c", script, binary()]));
+        let shown = agents(&server);
+        assert_eq!(shown.len(), 1, "killed: {killed}");
+        assert_eq!(shown[0]["session_id"], "s");
+        assert_eq!(server.get("/api/events")["events"].as_array().unwrap().len(), 1, "killed: {killed}");
+        let refused = server.post("/hook/stop", &event("s", json!({"last_assistant_message": "Done."})));
+        assert_eq!(refused.status, 503, "{}", refused.text());
+        let trouble = server.get("/hook/status")["store_trouble"].clone();
+        assert!(trouble.is_string(), "killed: {killed}: {trouble}");
+        assert!(home.ok(&["status"]).contains("cannot be stored"), "{}", home.ok(&["status"]));
+        home.send("Stop", "s", home.path(), json!({"last_assistant_message": "Done."}));
+        assert_eq!(home.spooled().len(), 1, "a hook keeps its event");
+        make_room(&server);
+        wait_until("the spooled event to be stored", || home.spooled().is_empty());
+        assert_eq!(server.get("/hook/status")["store_trouble"], Value::Null);
+        assert_eq!(agents(&server)[0]["state"], "idle", "killed: {killed}");
+        server.stop();
+        assert_eq!(stored(&home).len(), 2);
+    }
+}
+
 #[test]
 fn a_server_that_stops_finishes_its_requests() {
     let home = Home::new();
     let server = home.serve();
+    let socket = home.state().join("headspace.sock");
     let acked = Mutex::new(Vec::new());
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
         for worker in 0..4 {
-            let (server, acked, stop) = (&server, &acked, &stop);
-            scope.spawn(move || load(server, acked, stop, worker));
+            let (server, socket, acked, stop) = (&server, &socket, &acked, &stop);
+            scope.spawn(move || load(server, socket, acked, stop, worker));
         }
         wait_until("events to be acknowledged", || acked.lock().unwrap().len() >= 20);
         Command::new("kill").args(["-TERM", &server.pid().to_string()]).status().unwrap();

@@ -6,6 +6,7 @@ mod durability;
 mod faults;
 mod hostile;
 mod http;
+mod pages;
 mod places;
 mod replies;
 mod retention;

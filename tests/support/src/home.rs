@@ -281,6 +281,11 @@ impl Installation {
     pub fn stop(&mut self) {
         self.server.take().expect("a server").stop();
     }
+
+    /// The server, while it runs.
+    pub fn server(&self) -> &Server {
+        self.server.as_ref().expect("a server")
+    }
 }
 
 impl Deref for Installation {

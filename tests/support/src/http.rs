@@ -49,8 +49,9 @@ impl Response {
                 let head = String::from_utf8_lossy(&bytes[..end]).into_owned();
                 let length_in =
                     |line: &str| line.to_lowercase().strip_prefix("content-length:")?.trim().parse().ok();
-                // "Not modified" has neither a body nor a length.
-                let length = if head.contains(" 304 ") { Some(0) } else { head.lines().find_map(length_in) };
+                // "Not modified" and "no content" have neither a body nor a length.
+                let bare = head.contains(" 304 ") || head.starts_with("HTTP/1.1 204");
+                let length = if bare { Some(0) } else { head.lines().find_map(length_in) };
                 if let Some(length) = length.filter(|length: &usize| bytes.len() >= end + 4 + length) {
                     let status = head.split(' ').nth(1)?.parse().ok()?;
                     return Some(Response { status, head, body: bytes[end + 4..end + 4 + length].to_vec() });

@@ -7,6 +7,7 @@
 //! | a server process, and requests to it | [`Server`], [`Response`], [`request`], [`event`] |
 //! | something that answers in the server's place, or a webhook's | [`listen`] |
 //! | a tmux server, a terminal | [`Tmux`], [`on_terminal, on_terminal_of`] |
+//! | a PostgreSQL of its own | [`Postgres`] |
 //! | a process that stands for a client, or dies with the test | [`Process`] |
 //! | a condition that comes true | [`wait_until`], [`wait_for`] |
 //! | a table whose failing rows are all listed, by name | [`each_row`] |
@@ -22,6 +23,8 @@ mod fake_server;
 mod home;
 #[cfg(unix)]
 mod http;
+#[cfg(unix)]
+mod postgres;
 #[cfg(unix)]
 mod processes;
 mod rows;
@@ -40,6 +43,8 @@ pub use fake_server::{Request, Requests, answer, listen, listen_on};
 pub use home::{Home, Installation, NO_SERVER, binary, free_port, succeeded};
 #[cfg(unix)]
 pub use http::{Response, event, request};
+#[cfg(unix)]
+pub use postgres::Postgres;
 #[cfg(unix)]
 pub use processes::{Process, allow_many_connections, copy_program, run, write_program};
 pub use rows::each_row;

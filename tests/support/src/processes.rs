@@ -1,6 +1,6 @@
 use std::io::Write;
 use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, ChildStdin, Command, Output, Stdio};
 use std::sync::Once;
 
 /// A process that ends with the test at the latest.
@@ -20,6 +20,11 @@ impl Process {
     /// A process that does nothing for ten minutes.
     pub fn idle() -> Process {
         Process::spawn(Command::new("sleep").arg("600"))
+    }
+
+    /// What it reads, if it was started with a pipe.
+    pub fn stdin(&mut self) -> ChildStdin {
+        self.0.stdin.take().unwrap()
     }
 
     pub fn id(&self) -> u32 {

@@ -2,6 +2,7 @@ use crate::{Home, skip};
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
 use std::os::fd::{FromRawFd, OwnedFd};
+use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::Mutex;
@@ -18,6 +19,13 @@ pub fn on_terminal_of(columns: u16, mut command: Command, input: &str) -> (Strin
     // SAFETY: the pointer is to a living size; the descriptor is a terminal.
     assert_eq!(unsafe { libc::ioctl(std::os::fd::AsRawFd::as_raw_fd(&ours), libc::TIOCSWINSZ, &size) }, 0);
     command.stdin(theirs.try_clone().unwrap()).stdout(theirs.try_clone().unwrap()).stderr(theirs);
+    // SAFETY: only system calls between fork and exec. Standard input is the terminal, and the child becomes its owner.
+    unsafe {
+        command.pre_exec(|| match libc::setsid() >= 0 && libc::ioctl(0, libc::TIOCSCTTY, 0) == 0 {
+            true => Ok(()),
+            false => Err(std::io::Error::last_os_error()),
+        })
+    };
     let mut child = command.spawn().unwrap();
     // It holds the other side of the terminal, which would keep it open.
     drop(command);

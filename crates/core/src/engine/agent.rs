@@ -37,6 +37,9 @@ pub struct Agent {
     /// The open questions, oldest first.
     #[serde(skip_serializing_if = "empty")]
     pub interactions: Vec<Interaction>,
+    /// Questions that are closed and whose answers were headspace's business, oldest first.
+    #[serde(skip_serializing_if = "empty")]
+    pub past_asks: Vec<PastAsk>,
     /// Tool calls that began and did not end, from the main thread and from subagents, oldest first.
     #[serde(skip_serializing_if = "empty")]
     pub calls: Vec<Call>,
@@ -57,6 +60,12 @@ pub struct Agent {
     pub error: Option<String>,
     #[serde(skip_serializing_if = "empty")]
     pub unseen: bool,
+    /// Prompts that a person sent and that wait until the agent is idle, oldest first.
+    #[serde(skip_serializing_if = "empty")]
+    pub replies: Vec<QueuedReply>,
+    /// When a person asked to stop the turn that runs.
+    #[serde(skip_serializing_if = "empty")]
+    pub stop_requested: Option<Stamp>,
 
     /// What the client last said about itself.
     #[serde(skip_serializing_if = "empty")]
@@ -88,6 +97,9 @@ pub struct Agent {
     /// Claude's last message, on one line.
     #[serde(skip_serializing_if = "empty")]
     pub last_said: Option<String>,
+    /// Its last sentence.
+    #[serde(skip_serializing_if = "empty")]
+    pub last_words: Option<String>,
     pub memory: Remembered,
 }
 
@@ -112,6 +124,7 @@ impl Default for Agent {
             state: AgentState::Idle,
             command: None,
             interactions: Vec::new(),
+            past_asks: Vec::new(),
             calls: Vec::new(),
             children: Vec::new(),
             background: Vec::new(),
@@ -121,6 +134,8 @@ impl Default for Agent {
             interrupted: false,
             error: None,
             unseen: false,
+            replies: Vec::new(),
+            stop_requested: None,
             client: None,
             report_due: None,
             source: Source::Hook,
@@ -134,6 +149,7 @@ impl Default for Agent {
             hooked: false,
             turn_count: 0,
             last_said: None,
+            last_words: None,
             memory: Remembered::default(),
         }
     }
@@ -235,8 +251,14 @@ pub struct Metrics {
     pub resumed: bool,
     #[serde(skip_serializing_if = "empty")]
     pub cost_usd: Option<f64>,
+    /// Lines of code the session added and removed, as the client counts them.
+    #[serde(skip_serializing_if = "empty")]
+    pub lines: Option<LinesChanged>,
     #[serde(skip_serializing_if = "empty")]
     pub rate_limits: Option<Value>,
+    /// When the client said how much of its limits is used.
+    #[serde(skip_serializing_if = "empty")]
+    pub limits_at: Option<Stamp>,
     #[serde(skip_serializing_if = "empty")]
     pub pr: Option<Value>,
     #[serde(skip_serializing_if = "empty")]

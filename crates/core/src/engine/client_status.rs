@@ -86,6 +86,7 @@ fn describe(step: &mut Step) {
         subagent: None,
         text,
         options: Vec::new(),
+        asked: None,
     });
     // A menu that a person opened outside a turn (`/model`) is a dialog, but not work.
     if step.agent.command.is_some() {

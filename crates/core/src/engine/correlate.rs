@@ -128,7 +128,7 @@ pub(super) fn asks(world: &World, event: &Event) -> Vec<Process> {
         .filter(|agent| agent.place.shares_processes_with(&origin.place))
         .filter_map(|agent| agent.place.process())
         .collect();
-    processes.sort_by_key(|process| (process.pid, process.start));
+    processes.sort_unstable_by_key(|process| (process.pid, process.start));
     processes.dedup();
     processes
 }

@@ -1,7 +1,7 @@
 //! Describes in words what an agent does and asks.
 
 use crate::model::{Event, InteractionKind, observed};
-use crate::text::one_line;
+use crate::text::{one_line, without_marks};
 use serde_json::Value;
 
 /// Long enough for a command line, short enough for a row.
@@ -14,9 +14,9 @@ const DETAIL_FIELDS: &[(&str, &[&str])] = &[
     ("run_shell_command", &["command"]),
     ("write_file", &["file_path"]),
     ("PowerShell", &["command"]),
-    ("Read", &["file_path"]),
-    ("Write", &["file_path"]),
-    ("Edit", &["file_path"]),
+    ("Read", &["file_path", "path"]),
+    ("Write", &["file_path", "path"]),
+    ("Edit", &["file_path", "path"]),
     ("MultiEdit", &["file_path"]),
     ("NotebookEdit", &["notebook_path"]),
     ("Glob", &["pattern"]),
@@ -80,7 +80,7 @@ pub fn ask(tool: &str, input: Option<&Value>) -> String {
         "AskUserQuestion" => {
             let questions: Vec<&str> = questions(input).filter_map(|q| q.get("question")?.as_str()).collect();
             if questions.is_empty() {
-                "Claude asks a question".to_string()
+                "A question is open".to_string()
             } else {
                 one_line(&questions.join(" "), 4 * DETAIL_WIDTH)
             }
@@ -145,14 +145,20 @@ fn labels(question: &Value) -> impl Iterator<Item = &str> {
 }
 
 /// The first informative line of a plan, without its marks: "# Plan" alone is not informative.
-fn headline(plan: &str) -> Option<&str> {
-    let bare =
-        |line: &'_ str| line.trim_start_matches(|c: char| c.is_ascii_digit() || "#*-.) ".contains(c)).len();
-    let lines = plan.lines().map(|line| line[line.len() - bare(line)..].trim_end_matches(['*', ':', ' ']));
-    let mut informative = lines
-        .clone()
-        .filter(|line| !line.is_empty() && !EMPTY_TITLES.contains(&line.to_lowercase().as_str()));
-    informative.next().or_else(|| lines.clone().find(|line| !line.is_empty()))
+fn headline(plan: &str) -> Option<String> {
+    let bare = |line: &str| {
+        let line = line.trim_start_matches(|c: char| c.is_ascii_digit() || "#*-.) ".contains(c));
+        without_marks(line).trim_end_matches(['*', ':', ' ']).to_owned()
+    };
+    let lines = plan.lines().map(bare).filter(|line| !line.is_empty());
+    let mut first = None;
+    for line in lines {
+        if !EMPTY_TITLES.contains(&line.to_lowercase().as_str()) {
+            return Some(line);
+        }
+        first.get_or_insert(line);
+    }
+    first
 }
 
 const EMPTY_TITLES: &[&str] =
@@ -210,12 +216,12 @@ mod tests {
         for (tool, input, wanted) in [
             ("Bash", json!({"command": "npm test"}), "Allow Bash: npm test"),
             ("AskUserQuestion", two.clone(), "Color? Size?"),
-            ("AskUserQuestion", json!({}), "Claude asks a question"),
+            ("AskUserQuestion", json!({}), "A question is open"),
             ("ExitPlanMode", json!({"plan": "\n# Do it\n1. now"}), "Approve plan: Do it"),
             (
                 "ExitPlanMode",
                 json!({"plan": "# Plan\n\n1. **Split** the parser\n"}),
-                "Approve plan: Split** the parser",
+                "Approve plan: Split the parser",
             ),
             ("ExitPlanMode", json!({"plan": "# Plan"}), "Approve plan: Plan"),
             ("", json!(null), "Permission needed"),

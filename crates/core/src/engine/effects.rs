@@ -83,7 +83,7 @@ impl Step<'_> {
         self.close_consented(&named);
         self.open_call(&named);
         self.close_loose();
-        if detail::is_question(named.tool) {
+        if detail::is_question(named.tool) && !self.is_consented() {
             if self.open_dialog(&named) {
                 self.ask(&named);
             }
@@ -186,7 +186,8 @@ fn post_tool_use(step: &mut Step) {
         return step.interrupt();
     }
     // Whatever closed the question before, this is the answer's text.
-    if named.tool == "AskUserQuestion" {
+    step.answered_call_ran(&named);
+    if named.tool == "AskUserQuestion" && !step.has_answered(&named) {
         step.reply(&detail::answers(&step.event.body));
     }
     if step.fresh { step.work() } else { step.settle() }

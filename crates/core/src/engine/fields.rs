@@ -24,7 +24,6 @@ pub(super) fn take(agent: &mut Agent, event: &Event) {
     if event.name == "UserPromptSubmit" && event.text("agent_id").is_none() && event.at >= agent.turn_at {
         agent.turn_id = event.text("turn_id").map(String::from);
     }
-    take_context(agent, event);
     if let Some(title) = event.text("session_title") {
         agent.names.title = Some(title.to_string());
     }
@@ -38,6 +37,8 @@ pub(super) fn take(agent: &mut Agent, event: &Event) {
         agent.metrics.model = Some(model.to_string());
         agent.metrics.window = window::of_model(model);
     }
+    // After the model: a client that says how much it holds knows better than its name does.
+    take_context(agent, event);
 }
 
 /// Some clients say with a hook how full the context is.

@@ -1,5 +1,6 @@
 //! A hash that is the same on every day and every machine: it is stored, and replays must agree with it.
 
+use crate::cut;
 use crate::fnv::{PRIME, START, fnv1a};
 use serde_json::Value;
 
@@ -10,6 +11,24 @@ pub fn bytes(seed: u64, bytes: &[u8]) -> u64 {
 /// Of a text, ignoring white space: a hook and a transcript end the same text differently.
 pub fn text(text: &str) -> u64 {
     text.split_whitespace().fold(START, |hash, word| bytes(hash.rotate_left(5), word.as_bytes()))
+}
+
+/// Of a tool's input, however much of it is stored: the request of a call is kept longer than the call itself.
+pub fn input(input: &Value) -> u64 {
+    fn is_long(value: &Value) -> bool {
+        match value {
+            Value::String(text) => text.len() > cut::MAX_STORED_TEXT && !cut::is_cut(text),
+            Value::Array(items) => items.iter().any(is_long),
+            Value::Object(fields) => fields.values().any(is_long),
+            _ => false,
+        }
+    }
+    if !is_long(input) {
+        return value(input);
+    }
+    let mut input = input.clone();
+    cut::stored(&mut input);
+    value(&input)
 }
 
 /// Of a JSON value, ignoring the order of its keys.

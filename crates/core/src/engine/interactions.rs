@@ -15,6 +15,8 @@ pub(super) struct Ask {
     pub subagent: Option<String>,
     pub text: String,
     pub options: Vec<String>,
+    /// All of it, where the line is not all.
+    pub asked: Option<Box<Asked>>,
 }
 
 /// The call an event is about.
@@ -61,6 +63,8 @@ impl Step<'_> {
             opened_at: self.event.at,
             closed_at: None,
             event_id: self.event.id,
+            asked: ask.asked,
+            answer: None,
         };
         self.agent.interactions.push(interaction.clone());
         self.changes.push(Change::Interaction { agent_id: self.agent.id, interaction });
@@ -74,6 +78,7 @@ impl Step<'_> {
         let count = closed.len();
         for mut interaction in closed {
             interaction.closed_at = Some(self.event.at);
+            self.remember_ask(&interaction);
             self.changes.push(Change::Interaction { agent_id: self.agent.id, interaction });
         }
         count
@@ -94,7 +99,7 @@ impl Step<'_> {
             tool_use_id: call.id.map(String::from),
             tool_name: call.tool.to_string(),
             detail: detail::call(call.tool, call.input),
-            input: call.input.map(hash::value).unwrap_or_default(),
+            input: call.input.map(hash::input).unwrap_or_default(),
             subagent: call.subagent.map(String::from),
             at: self.event.at,
         });
@@ -111,7 +116,7 @@ impl Step<'_> {
                         one.tool_use_id == call.tool_use_id && one.kind == InteractionKind::Permission
                     })
             };
-        let input = request.input.map(hash::value).unwrap_or_default();
+        let input = request.input.map(hash::input).unwrap_or_default();
         let fits = |call: &Call| call.tool_name == request.tool && call.at <= self.event.at && !asking(call);
         self.newest_call(request.subagent, |call| fits(call) && call.input == input)
             .or_else(|| self.newest_call(request.subagent, fits))
@@ -120,7 +125,7 @@ impl Step<'_> {
 
     /// Whether a late request is about a call that is still running: only its input can tell.
     pub fn asks_for_open_call(&self, request: &Named) -> bool {
-        let input = request.input.map(hash::value).unwrap_or_default();
+        let input = request.input.map(hash::input).unwrap_or_default();
         self.call_of_request(request).is_some_and(|call| call.input == input)
     }
 
@@ -128,7 +133,7 @@ impl Step<'_> {
     fn name_request(&mut self, call: &Named) {
         let (at, agent_id) = (self.event.at, self.agent.id);
         let text = detail::ask(call.tool, call.input);
-        let input = call.input.map(hash::value).unwrap_or_default();
+        let input = call.input.map(hash::input).unwrap_or_default();
         let calls = &self.agent.calls;
         let sure = |id: &Option<String>| calls.iter().any(|one| one.tool_use_id == *id && one.input == input);
         let request = self.agent.interactions.iter_mut().find(|one| {
@@ -153,13 +158,16 @@ impl Step<'_> {
             None => self.call_of_request(named),
         };
         let id = named.id.map(String::from).or_else(|| call.and_then(|call| call.tool_use_id));
-        let same = self.agent.interactions.iter().any(|one| {
+        let asked = self.asked(named);
+        let same = self.agent.interactions.iter_mut().find(|one| {
             one.subagent.as_deref() == named.subagent
                 && one.tool_name.as_deref() == Some(named.tool)
                 && (one.tool_use_id == id && id.is_some()
                     || id.is_none() && one.text == detail::ask(named.tool, named.input))
         });
-        if same {
+        if let Some(same) = same {
+            // A notification knew only that there is a dialog; the request knows all of it.
+            same.asked = asked.or(same.asked.take());
             return false;
         }
         self.open(Ask {
@@ -169,8 +177,19 @@ impl Step<'_> {
             subagent: named.subagent.map(String::from),
             text: detail::ask(named.tool, named.input),
             options: detail::options(named.input),
+            asked,
         });
         true
+    }
+
+    fn asked(&self, named: &Named) -> Option<Box<Asked>> {
+        let input = named.input?;
+        Some(Box::new(Asked {
+            key: hash::input(input),
+            input: input.clone(),
+            text: None,
+            facts: self.event.facts.ask.clone(),
+        }))
     }
 
     /// The call is over, however it ended: this closes its question, or its tool's question if that had no id.
@@ -199,15 +218,20 @@ impl Step<'_> {
         })
     }
 
+    /// Whether the user has answered what this call asks.
+    pub fn is_consented(&self) -> bool {
+        self.event.body.get(hints::CONSENTED) == Some(&Value::Bool(true))
+    }
+
     /// A call that begins after the user consented to it: its question is answered.
     pub fn close_consented(&mut self, named: &Named) {
-        if self.event.body.get(hints::CONSENTED) != Some(&Value::Bool(true)) {
+        if !self.is_consented() {
             return;
         }
         let text = detail::ask(named.tool, named.input);
         let asks = |one: &Interaction| {
             one.subagent.as_deref() == named.subagent
-                && one.kind == InteractionKind::Permission
+                && one.kind != InteractionKind::Reply
                 && one.tool_name.as_deref() == Some(named.tool)
         };
         // Of several questions of one tool it is the one about the same thing.

@@ -8,15 +8,16 @@
 //! is asked and said, `intent` classifies it, `detail` describes it. `view` shows the result.
 
 pub mod agent;
+mod answers;
 mod client_status;
 pub mod context;
 mod conversation;
 mod correlate;
-mod detail;
+pub mod detail;
 mod duplicates;
 mod effects;
 mod fields;
-mod hash;
+pub mod hash;
 pub mod intent;
 mod interactions;
 mod notifications;
@@ -325,7 +326,7 @@ fn switch_session(step: &mut Step) {
     agent.unseen = false;
     agent.hooked = false;
     agent.session_at = event.at;
-    agent.last_said = None;
+    (agent.last_said, agent.last_words) = (None, None);
     agent.names.title = None;
     agent.names.prompt = None;
     let metrics = &mut agent.metrics;
@@ -352,7 +353,7 @@ fn is_fresh(agent: &Agent, event: &Event) -> bool {
         Source::Transcript => event.is_after(agent.state_at) && event.at >= agent.turn_at,
         // At the same instant, the hook wins.
         Source::Client => event.at > agent.state_at,
-        Source::Hook | Source::Process => event.is_after(agent.state_at),
+        Source::Hook | Source::Process | Source::Answer => event.is_after(agent.state_at),
     };
     event.session_id == agent.session_id && newer && (agent.ended_at.is_none() || revives)
 }

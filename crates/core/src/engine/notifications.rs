@@ -53,6 +53,7 @@ fn notified_ask(step: &mut Step, kind: InteractionKind) {
         return;
     }
     let message = step.event.text("message").unwrap_or("Claude needs you");
+    let asked = message_in_full(message);
     let text = match (&call, kind) {
         (Some(call), InteractionKind::Permission) => format!("Allow {}", call.detail),
         _ => one_line(message, 240),
@@ -64,6 +65,7 @@ fn notified_ask(step: &mut Step, kind: InteractionKind) {
         subagent: worker.clone(),
         text: text.clone(),
         options: Vec::new(),
+        asked,
     });
     match worker {
         Some(child) => step.refresh_child(&child),
@@ -72,6 +74,10 @@ fn notified_ask(step: &mut Step, kind: InteractionKind) {
             step.say(Actor::Agent, Intent::Question, &text);
         }
     }
+}
+
+fn message_in_full(message: &str) -> Option<Box<Asked>> {
+    Some(Box::new(Asked { text: Some(message.to_string()), ..Asked::default() }))
 }
 
 impl Step<'_> {
@@ -113,6 +119,7 @@ impl Step<'_> {
             subagent: subagent.map(String::from),
             text: text.clone(),
             options: Vec::new(),
+            asked: self.event.text("message").and_then(message_in_full),
         });
         if subagent.is_none() {
             self.wait();

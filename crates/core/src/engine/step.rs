@@ -26,7 +26,7 @@ impl Step<'_> {
     /// How far this event's source is trusted.
     pub fn level(&self) -> Confidence {
         match self.event.source {
-            Source::Hook => Confidence::High,
+            Source::Hook | Source::Answer => Confidence::High,
             Source::Client | Source::Transcript | Source::Process => Confidence::Medium,
         }
     }
@@ -160,6 +160,7 @@ impl Step<'_> {
     pub fn finish(&mut self, intent: Intent) {
         self.close_interactions(|one| one.subagent.is_none());
         self.agent.calls.retain(|call| call.subagent.is_some());
+        self.agent.stop_requested = None;
         self.end_phase();
         if self.agent.command.is_some() {
             self.advance(Actor::Agent, intent);

@@ -19,17 +19,30 @@ const UNHEARD_AFTER: Duration = Duration::from_secs(5 * 60);
 const QUESTION_UNCONFIRMED_AFTER: Duration = Duration::from_secs(8);
 /// Work of a client that tells neither Esc nor an error: after this it may be over.
 const WORK_UNCONFIRMED_AFTER: Duration = Duration::from_secs(30);
+/// Why a dialog cannot be answered from here, where only its agent is known.
+const UNKNOWN_WAITER: &str = "nobody waits for its answer: answer in the terminal";
 /// Branches every checkout has: as names they are meaningless.
 const COMMON_BRANCHES: &[&str] = &["main", "master", "trunk", "develop", "HEAD"];
 
 impl Agent {
+    /// How full the context window is. How large it is follows from the model only for Claude's; of the others it is shown
+    /// if they say so.
+    fn context(&self, configured: Option<u64>) -> Option<ContextUse> {
+        match self.place.client_name {
+            None => window::context(&self.metrics, configured),
+            Some(_) => {
+                window::context(&self.metrics, self.metrics.window).filter(|_| self.metrics.window.is_some())
+            }
+        }
+    }
+
     /// The agent as a person sees it at `now` (staleness and the wait for headless runs depend on the time), with the
     /// configured context window, if there is one.
     pub fn view(&self, now: Stamp, window: Option<u64>) -> AgentView {
         let (status, detail) = self.status(now);
         let place = &self.place;
         let mut view = AgentView {
-            id: self.id,
+            id: self.id.into(),
             session_id: self.session_id.clone(),
             sessions: self.sessions.clone(),
             client: place.client_name.clone().unwrap_or_else(|| hints::DEFAULT_CLIENT.to_owned()),
@@ -58,18 +71,23 @@ impl Agent {
             claude_pid_start: place.claude_pid_start,
             host: place.host.clone(),
             elsewhere: place.elsewhere,
+            machine: None,
+            not_heard_since: None,
+            resume: None,
             role: place.role.clone(),
             mode: place.mode.clone(),
             model: self.metrics.model.clone(),
             permission_mode: place.permission_mode.clone(),
-            context: window::context(&self.metrics, window),
+            context: self.context(window),
             cost_usd: self.metrics.cost_usd,
+            lines: self.metrics.lines,
+            limits_at: self.metrics.limits_at,
             rate_limits: self.metrics.rate_limits.clone(),
             pr: self.metrics.pr.clone(),
             worktree: self.metrics.worktree.clone(),
             background: self.background.clone(),
             crons: self.crons.clone(),
-            interactions: self.interactions.clone(),
+            interactions: self.interactions.iter().map(|one| one.view(UNKNOWN_WAITER)).collect(),
             subagents: self.children.iter().map(|child| self.child(child.subagent.clone(), now)).collect(),
             current_command: self.command.as_ref().map(|command| CurrentCommand {
                 id: command.id,
@@ -77,8 +95,11 @@ impl Agent {
                 instruction: command.instruction.clone(),
                 started_at: command.started_at,
             }),
+            replies: self.replies.clone(),
+            stop_requested: self.stop_requested,
             turn_count: self.turn_count,
             last_said: self.last_said.clone(),
+            last_words: self.last_words.clone(),
             transcript_path: place.transcript_path.clone(),
             client_status: self.client,
             source: self.source,
@@ -110,6 +131,17 @@ impl Agent {
             (true, AgentState::Idle) => None,
             (true, _) => Some(self.last_active_at.plus(WORK_UNCONFIRMED_AFTER)),
         }
+    }
+
+    /// Whether a prompt that is typed now begins a turn: the last one is over, and nothing else is asked.
+    pub fn takes_prompt(&self) -> bool {
+        let asks_only_for_reply = self.interactions.iter().all(|one| one.kind == InteractionKind::Reply);
+        let over = match self.state {
+            AgentState::Idle => true,
+            AgentState::AwaitingInput => !self.interactions.is_empty(),
+            AgentState::Commanded | AgentState::Processing => false,
+        };
+        self.ended_at.is_none() && self.phase.is_none() && over && asks_only_for_reply
     }
 
     pub fn is_stale(&self, now: Stamp) -> bool {
@@ -149,7 +181,11 @@ impl Agent {
         }
         if self.state != AgentState::Idle {
             let call = self.calls.iter().filter(|call| call.subagent.is_none()).max_by_key(|call| call.at);
-            let detail = call.map_or_else(|| "Thinking".to_string(), |call| call.detail.clone());
+            let doing = call.map_or("Thinking", |call| call.detail.as_str());
+            let detail = match self.stop_requested {
+                Some(_) => format!("Stop requested · {doing}"),
+                None => doing.to_owned(),
+            };
             return (Status::Working, Some(detail));
         }
         match self.live_tasks().max(usize::from(self.reports_soon(now))) {

@@ -7,6 +7,7 @@
 
 mod address;
 mod assign;
+mod beginnings;
 mod bytes;
 mod commands;
 pub mod json;
@@ -14,6 +15,7 @@ mod judge;
 mod names;
 pub mod paranoid;
 mod pem;
+mod recognize;
 mod scan;
 mod shapes;
 

@@ -8,6 +8,11 @@ pub const DEFAULT_CLIENT: &str = "claude";
 pub const KEEPS_TURN: &str = "keeps_turn";
 /// A PreToolUse that comes after the user's consent, not before the question.
 pub const CONSENTED: &str = "consented";
+/// An idle_prompt that comes at the moment a turn is over, not after a minute: without a Stop before it somebody broke the
+/// turn off.
+pub const IDLE_AT_ONCE: &str = "idle_at_once";
+/// A Stop of a turn that has no answer: the request failed, unless the user broke it off.
+pub const NO_ANSWER: &str = "no_answer";
 /// The client says nothing at denials, interrupts and errors: its silence proves nothing.
 pub const SILENT_CLIENT: &str = "silent_client";
 /// The process that ran the hook serves many sessions: it says nothing about where this one sits.

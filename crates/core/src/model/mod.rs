@@ -1,9 +1,12 @@
 //! The domain types of headspace: events, agents, commands, turns, as all code, every API and the store know them. Only
 //! data: what an event does to an agent is in [`crate::engine`].
 
+mod agent_id;
 pub mod hints;
+pub mod limits;
 mod machine;
 
+pub use crate::model::agent_id::{AgentId, MachineName};
 pub use crate::model::machine::Machine;
 pub use crate::model::row::{AgeKind, Fold, Row, SubRow, Summary, rows};
 use crate::stamp::Stamp;
@@ -37,8 +40,15 @@ macro_rules! words {
     };
 }
 
-// After the macro, which it uses.
+// After the macro, which they use.
+mod answer;
+mod interaction;
+mod reply;
 mod row;
+
+pub use answer::*;
+pub use interaction::*;
+pub use reply::{QueuedReply, ReplyState, StopState, stop_output};
 
 words! {
     /// What an agent's main thread is doing. The newest open command determines it.
@@ -65,8 +75,9 @@ words! {
     Confidence { High = "high", Medium = "medium", Low = "low" }
 }
 words! {
-    /// Where information came from: a hook, what the client writes about itself, its transcript, the process table.
-    Source { Hook = "hook", Client = "client", Transcript = "transcript", Process = "process" }
+    /// Where information came from: a hook, what the client writes about itself, its transcript, the process table, an
+    /// answer that a person gave through headspace.
+    Source { Hook = "hook", Client = "client", Transcript = "transcript", Process = "process", Answer = "answer" }
 }
 words! {
     /// What a client writes about itself: a turn is running, it waits for a prompt, a dialog is open, or it waits for a
@@ -83,7 +94,11 @@ words! {
 }
 words! {
     InteractionKind {
-        Permission = "permission", Question = "question", Plan = "plan", McpInput = "mcp_input", Reply = "reply",
+        Permission = "permission", Question = "question", Plan = "plan",
+        // Databases of 0.1 have its longer name.
+        #[serde(alias = "mcp_input")]
+        McpInput = "mcp",
+        Reply = "reply",
         // A dialog that no hook described: only the client's status file says that one is open.
         Dialog = "dialog",
     }
@@ -170,7 +185,8 @@ pub mod observed {
     /// The session's title or its permission mode, where the client writes it outside its hooks. Body:
     /// `title`, `permission_mode`, `timestamp`.
     pub const DETAILS: &str = "SessionDetails";
-    /// Tokens in use. Body: `used_tokens`, `model`, `timestamp`; after compaction `compacted: true` and no model.
+    /// Tokens in use. Body: `used_tokens`, `model`, `timestamp`; after compaction `compacted: true` and no model. `spent`
+    /// ([`super::Spent`]): the tokens of the answers since the report before.
     pub const USAGE: &str = "TranscriptUsage";
     /// A session found on disk that hooks never reported. Body: `cwd`, `transcript_path`, `timestamp` (of its
     /// newest line), `git_branch`, `entrypoint`, `version`, and the process that runs it, if known.
@@ -178,6 +194,9 @@ pub mod observed {
     /// The user said yes to a tool call: the transcript tells at once, the hook when the tool has ended. Body:
     /// `tool_use_id`, `uuid`, `timestamp`.
     pub const ALLOWED: &str = "TranscriptAllowed";
+    /// Who decided about a tool call that a person answered through headspace. Body: `tool_use_id`, `decided_by` (`hook`,
+    /// `user_temporary`, …), `uuid`, `timestamp`.
+    pub const DECIDED: &str = "TranscriptDecided";
     /// The process in whose terminal a session sits was found, where hooks could not tell it. Body: `claude_pid`,
     /// `claude_pid_start`, `tmux_pane` and `terminal` if they are known.
     pub const PROCESS_FOUND: &str = "ProcessFound";
@@ -193,9 +212,17 @@ pub mod observed {
     pub const GUARD: &str = "GuardVerdict";
     /// A context warning was given. Body: `level`.
     pub const WARNED: &str = "ContextWarned";
+    /// A step of an answer that a person gave, or did not give, through headspace. Body: `interaction_id`, `digest`,
+    /// `state` ([`super::AnswerState`]), `tool_name`, `choice`, `by`, `message`, `answers`, `confirm`.
+    pub const ANSWER: &str = "Answer";
+    /// A prompt that a person sent through headspace came this far. Body: `reply_id`, `state` ([`super::ReplyState`]), `by`,
+    /// `text`, `why`.
+    pub const REPLY: &str = "Reply";
+    /// A person wants an agent stopped. Body: `state` ([`super::StopState`]), `by`, `why`.
+    pub const STOP_REQUEST: &str = "StopRequest";
 
     /// All of them.
-    pub const NAMES: [&str; 19] = [
+    pub const NAMES: [&str; 23] = [
         TEXT,
         INTERRUPTED,
         CLIENT_STATUS,
@@ -215,6 +242,10 @@ pub mod observed {
         RENAMED,
         GUARD,
         WARNED,
+        ANSWER,
+        DECIDED,
+        REPLY,
+        STOP_REQUEST,
     ];
 }
 
@@ -247,6 +278,9 @@ pub struct Facts {
     /// This is the server's first contact with the session since it started.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub first_since_start: bool,
+    /// What the payload looked like before it was masked and cut, if it asks the user something.
+    #[serde(skip_serializing_if = "AskFacts::is_plain")]
+    pub ask: AskFacts,
 }
 
 /// A process and when it started, because pids are reused.
@@ -342,25 +376,6 @@ words! {
     }
 }
 
-/// An open question to the user.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Interaction {
-    pub id: i64,
-    pub kind: InteractionKind,
-    pub tool_use_id: Option<String>,
-    pub tool_name: Option<String>,
-    /// The subagent that asks; `None` for the main thread.
-    pub subagent: Option<String>,
-    /// What is asked, ready for display: "Allow Bash: npm test", the question's text.
-    pub text: String,
-    /// Choices offered, if the client named them.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub options: Vec<String>,
-    pub opened_at: Stamp,
-    pub closed_at: Option<Stamp>,
-    pub event_id: i64,
-}
-
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Subagent {
     pub agent_id: String,
@@ -379,6 +394,13 @@ pub struct ContextUse {
     pub percent: f64,
 }
 
+/// Lines of code that a session added and removed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LinesChanged {
+    pub added: u64,
+    pub removed: u64,
+}
+
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CurrentCommand {
     pub id: i64,
@@ -390,7 +412,7 @@ pub struct CurrentCommand {
 /// An agent as every surface sees it: `GET /api/agents`, `status`, `top`, the dashboard.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct AgentView {
-    pub id: i64,
+    pub id: AgentId,
     pub session_id: String,
     pub sessions: Vec<String>,
     /// Which coding agent it is: `claude`, `codex`, …
@@ -423,26 +445,49 @@ pub struct AgentView {
     /// It runs on another machine than this server: its process cannot be checked.
     #[serde(default)]
     pub elsewhere: bool,
+    /// The machine whose board it is from, as the user calls it; `None` for this one.
+    #[serde(default)]
+    pub machine: Option<MachineName>,
+    /// The line to that machine is cut since then: what is shown is what it said last.
+    #[serde(default)]
+    pub not_heard_since: Option<Stamp>,
+    /// What resumes its session from here, if it is on another machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resume: Option<String>,
     pub role: Option<String>,
     pub mode: Option<String>,
     pub model: Option<String>,
     pub permission_mode: Option<String>,
     pub context: Option<ContextUse>,
     pub cost_usd: Option<f64>,
+    #[serde(default)]
+    pub lines: Option<LinesChanged>,
     pub rate_limits: Option<Value>,
+    /// When its client said so: the newest of all agents counts.
+    #[serde(default)]
+    pub limits_at: Option<Stamp>,
     pub pr: Option<Value>,
     pub worktree: Option<Value>,
     pub background: Vec<Value>,
     /// Prompts the session has scheduled for itself.
     #[serde(default)]
     pub crons: Vec<Value>,
-    pub interactions: Vec<Interaction>,
+    pub interactions: Vec<InteractionView>,
     pub subagents: Vec<Subagent>,
     pub current_command: Option<CurrentCommand>,
+    /// Prompts that a person sent and that wait until the agent is idle.
+    #[serde(default)]
+    pub replies: Vec<QueuedReply>,
+    /// A person wants it stopped: its next tool call is denied.
+    #[serde(default)]
+    pub stop_requested: Option<Stamp>,
     pub turn_count: u64,
     /// The agent's last message, on one line: what a finished agent has to say.
     #[serde(default)]
     pub last_said: Option<String>,
+    /// The last sentence of that message: how it ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_words: Option<String>,
     pub transcript_path: Option<String>,
     /// What the client's own status file says, and since when.
     #[serde(default)]
@@ -486,12 +531,49 @@ pub enum Change {
         subagent: Subagent,
     },
     Transition(Transition),
+    /// Money or tokens were spent.
+    Spent {
+        agent_id: i64,
+        project: Option<String>,
+        at: Stamp,
+        spent: Spent,
+    },
     SessionEnded {
         agent_id: i64,
         session_id: String,
         reason: String,
         at: Stamp,
     },
+}
+
+/// What was spent between two reports. Whole numbers, so that sums do not depend on their order.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Spent {
+    /// Millionths of a dollar.
+    pub micro_usd: u64,
+    pub input_tokens: u64,
+    pub output_tokens: u64,
+    pub cache_write_tokens: u64,
+    pub cache_read_tokens: u64,
+}
+
+impl Spent {
+    pub fn is_nothing(&self) -> bool {
+        *self == Spent::default()
+    }
+
+    pub fn add(&mut self, more: &Spent) {
+        for (sum, more) in [
+            (&mut self.micro_usd, more.micro_usd),
+            (&mut self.input_tokens, more.input_tokens),
+            (&mut self.output_tokens, more.output_tokens),
+            (&mut self.cache_write_tokens, more.cache_write_tokens),
+            (&mut self.cache_read_tokens, more.cache_read_tokens),
+        ] {
+            *sum = sum.saturating_add(more);
+        }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

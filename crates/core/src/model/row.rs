@@ -1,7 +1,7 @@
 //! An agent on one line: what every list of agents shows of it. Worked out here and nowhere else, so that the dashboard,
 //! `status`, `top` and the status lines never disagree about order, words or ages.
 
-use crate::model::{AgentView, Group, Status, hints};
+use crate::model::{AgentId, AgentView, Group, MachineName, Status, hints};
 use crate::numbers::duration;
 use crate::stamp::Stamp;
 use serde::{Deserialize, Serialize};
@@ -11,8 +11,11 @@ use std::time::Duration;
 const MAX_LINE_CHARS: usize = 240;
 
 words! {
-    /// What the age of a row counts: how long it waits for you, works, has been quiet, or is gone.
-    AgeKind { Waiting = "waiting", Working = "working", Quiet = "quiet", Ended = "ended" }
+    /// What the age of a row counts: how long it waits for you, works, has been quiet, is gone, or how long its machine
+    /// has not been heard.
+    AgeKind {
+        Waiting = "waiting", Working = "working", Quiet = "quiet", Ended = "ended", NotHeard = "not_heard",
+    }
 }
 words! {
     /// Why a list folds an agent away: it has ended, or it is a run without a person (`claude -p`) that needs nobody.
@@ -20,7 +23,7 @@ words! {
 }
 
 impl AgeKind {
-    /// "waiting 3 m", "for 12 s", "2 h ago", "ended 5 d ago".
+    /// "waiting 3 m", "for 12 s", "2 h ago", "ended 5 d ago", "not heard since 4 m".
     pub fn phrase(self, age: Duration) -> String {
         let age = duration(age);
         match self {
@@ -28,6 +31,7 @@ impl AgeKind {
             AgeKind::Working => format!("for {age}"),
             AgeKind::Quiet => format!("{age} ago"),
             AgeKind::Ended => format!("ended {age} ago"),
+            AgeKind::NotHeard => format!("not heard since {age}"),
         }
     }
 }
@@ -35,7 +39,8 @@ impl AgeKind {
 /// The words of an agent's row, and its place among the others.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
-    /// "api · fix-auth": the project, and what tells this agent from its neighbors there.
+    /// "api · fix-auth": the project, and what tells this agent from its neighbors there; before it the machine, if that
+    /// is another one: "devbox: api · fix-auth".
     pub title: String,
     /// What a person reads about its group: "needs you", "working?" for one that has been silent for hours, "ended".
     pub label: String,
@@ -68,13 +73,21 @@ impl Default for Summary {
 /// An agent in a list. Small, because the lists are read often: a status line asks every few seconds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Row {
-    pub id: i64,
+    pub id: AgentId,
     pub name: String,
     /// Which coding agent it is, if not the usual one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub project: Option<String>,
+    /// The machine it is on, if that is another one, and what that machine calls itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub machine: Option<MachineName>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
+    /// Since when that machine has not been heard.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_heard_since: Option<Stamp>,
     pub group: Group,
     #[serde(flatten)]
     pub summary: Summary,
@@ -89,6 +102,9 @@ pub struct Row {
     /// Percent of the context window.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<f64>,
+    /// Dollars, where the client says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<f64>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub subagents: Vec<SubRow>,
 }
@@ -119,6 +135,9 @@ impl AgentView {
             name: self.name.clone(),
             client: Some(self.client.clone()).filter(|name| name != hints::DEFAULT_CLIENT),
             project: self.project.clone(),
+            machine: self.machine,
+            host: self.host.clone().filter(|_| self.machine.is_some()),
+            not_heard_since: self.not_heard_since,
             group: self.group,
             age: now.since(summary.since).as_secs(),
             summary,
@@ -126,6 +145,7 @@ impl AgentView {
             stale: self.stale,
             headless: self.headless,
             context: self.context.as_ref().map(|context| context.percent),
+            cost: self.cost_usd,
             subagents: at_work
                 .map(|subagent| SubRow {
                     kind: subagent.agent_type.clone(),
@@ -142,7 +162,9 @@ impl AgentView {
             title: self.title(),
             label: match self.group.label() {
                 _ if self.ended_at.is_some() => "ended".to_owned(),
-                label if self.stale || self.unconfirmed => format!("{label}?"),
+                label if self.stale || self.unconfirmed || self.not_heard_since.is_some() => {
+                    format!("{label}?")
+                }
                 label => label.to_owned(),
             },
             about: self.about(),
@@ -153,11 +175,16 @@ impl AgentView {
         }
     }
 
-    /// "api · fix-auth": the project, and what tells this agent from its neighbors there.
+    /// "api · fix-auth": the project, and what tells this agent from its neighbors there. The machine comes first, because
+    /// the end is what a narrow column cuts.
     pub fn title(&self) -> String {
-        match &self.project {
+        let title = match &self.project {
             Some(project) if *project != self.name => format!("{project} · {}", self.name),
             _ => self.name.clone(),
+        };
+        match &self.machine {
+            Some(machine) => format!("{machine}: {title}"),
+            None => title,
         }
     }
 
@@ -177,8 +204,11 @@ impl AgentView {
         text.or(self.cwd.as_deref()).map(bounded).unwrap_or_default()
     }
 
-    /// Since when it waits, works, has been quiet, or is gone.
+    /// Since when it waits, works, has been quiet, is gone, or could not be heard.
     fn age(&self) -> (Stamp, AgeKind) {
+        if let (None, Some(since)) = (self.ended_at, self.not_heard_since) {
+            return (since, AgeKind::NotHeard);
+        }
         match (self.ended_at, self.group, &self.current_command) {
             (Some(ended), ..) => (ended, AgeKind::Ended),
             (_, Group::NeedsYou, _) => (self.waiting_since.unwrap_or(self.last_active_at), AgeKind::Waiting),
@@ -202,7 +232,13 @@ impl AgentView {
         };
         let ended = u8::from(self.ended_at.is_some());
         // With the sign bit turned, negative numbers come before the others as text, too.
-        format!("{ended}{}{:016x}{:016x}", self.group as u8, (within as u64) ^ (1 << 63), self.id)
+        let machine = self.machine.map_or(String::new(), |machine| machine.to_string());
+        format!(
+            "{ended}{}{:016x}{:016x}{machine}",
+            self.group as u8,
+            (within as u64) ^ (1 << 63),
+            self.id.number
+        )
     }
 
     fn fold(&self) -> Option<Fold> {
@@ -212,8 +248,8 @@ impl AgentView {
 }
 
 /// The agents as rows, in the order of every list.
-pub fn rows(agents: &[AgentView], now: Stamp) -> Vec<Row> {
-    let mut rows: Vec<Row> = agents.iter().map(|agent| agent.row(now)).collect();
+pub fn rows<'a>(agents: impl IntoIterator<Item = &'a AgentView>, now: Stamp) -> Vec<Row> {
+    let mut rows: Vec<Row> = agents.into_iter().map(|agent| agent.row(now)).collect();
     rows.sort_by(|a, b| a.summary.order.cmp(&b.summary.order));
     rows
 }
@@ -255,15 +291,15 @@ mod tests {
     #[test]
     fn rows_stand_in_the_order_of_need_then_of_waiting() {
         let waits = |id: i64, since: i64| {
-            agent(|a| (a.id, a.group, a.waiting_since) = (id, Group::NeedsYou, Some(Stamp(since))))
+            agent(|a| (a.id, a.group, a.waiting_since) = (id.into(), Group::NeedsYou, Some(Stamp(since))))
         };
         let quiet = |id: i64, active: i64| {
-            agent(|a| (a.id, a.group, a.last_active_at) = (id, Group::Idle, Stamp(active)))
+            agent(|a| (a.id, a.group, a.last_active_at) = (id.into(), Group::Idle, Stamp(active)))
         };
-        let ended = agent(|a| (a.id, a.group, a.ended_at) = (9, Group::NeedsYou, Some(Stamp(1))));
-        let error = agent(|a| (a.id, a.group) = (7, Group::Error));
+        let ended = agent(|a| (a.id, a.group, a.ended_at) = (9.into(), Group::NeedsYou, Some(Stamp(1))));
+        let error = agent(|a| (a.id, a.group) = (7.into(), Group::Error));
         let list = [quiet(1, 10), ended, waits(3, 200), quiet(2, 90), waits(4, -100), error];
-        let order: Vec<i64> = rows(&list, Stamp(0)).iter().map(|row| row.id).collect();
+        let order: Vec<i64> = rows(&list, Stamp(0)).iter().map(|row| row.id.number).collect();
         assert_eq!(order, [4, 3, 7, 2, 1, 9]);
     }
 
@@ -310,6 +346,33 @@ mod tests {
                 "{label}"
             );
         }
+    }
+
+    #[test]
+    fn an_agent_of_another_machine_carries_its_name_and_a_cut_line_changes_only_the_age() {
+        let devbox = MachineName::new("devbox");
+        let far = |cut: Option<Stamp>| {
+            agent(|a| {
+                (a.id, a.machine) = (AgentId { machine: devbox, number: 1 }, devbox);
+                (a.group, a.waiting_since) = (Group::NeedsYou, Some(Stamp(5_000)));
+                (a.host, a.not_heard_since) = (Some("box".into()), cut);
+            })
+        };
+        let minutes = |minutes: i64| Stamp(minutes * 60_000_000_000);
+        let heard = far(None).row(minutes(4));
+        assert_eq!(
+            (heard.summary.title.as_str(), heard.host.as_deref(), heard.age_phrase().as_str()),
+            ("devbox: api · fix-auth", Some("box"), "waiting 3 m")
+        );
+        let cut = far(Some(minutes(1))).row(minutes(5));
+        assert_eq!(
+            (cut.age_phrase().as_str(), cut.summary.label.as_str()),
+            ("not heard since 4 m", "needs you?")
+        );
+        assert_eq!((cut.group, &cut.summary.order), (heard.group, &heard.summary.order));
+        // The same number and the same times here and there: two rows with a place of their own.
+        let here = agent(|a| (a.group, a.waiting_since) = (Group::NeedsYou, Some(Stamp(5_000))));
+        assert_ne!(here.order(), heard.summary.order);
     }
 
     #[test]

@@ -1,6 +1,10 @@
 //! What the server answers, as types: the server writes them, the command line and the tests read them. A field that an
 //! older server does not send has a default.
 
+mod machines;
+
+use crate::excerpt::Piece;
+use crate::model::limits::LimitGauge;
 use crate::model::{
     Actor, AgentView, CommandState, CommandStateOrIdle, Confidence, Group, Intent, Row, Source,
     TimestampSource,
@@ -8,8 +12,10 @@ use crate::model::{
 use crate::numbers::duration;
 use crate::stamp::Stamp;
 use crate::text::one_line;
+pub use crate::wire::machines::{LineState, MachineStatus, MachinesPage};
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
+use std::collections::BTreeMap;
 
 /// `GET /health`: who is there.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -49,6 +55,9 @@ pub struct HookStatus {
     pub dropped: u64,
     /// What a hook costs Claude Code; `None` before the first call.
     pub notify_ms: Option<NotifyLatency>,
+    /// How much of the account's rate limits is used, as far as a client said so.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub limits: Vec<LimitGauge>,
     /// All of that in a few words.
     pub health: HookHealth,
 }
@@ -156,6 +165,9 @@ impl GroupWords {
 pub struct BoardPage {
     pub receiver: HookStatus,
     pub rows: Vec<Row>,
+    /// Since midnight of the server's calendar; only if it was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spent_today: Option<SpentStats>,
     /// More have ended: before this one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<i64>,
@@ -211,6 +223,49 @@ pub struct StoredTurn {
     pub event_id: i64,
 }
 
+/// Something said that has the words of a search.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Hit {
+    pub agent_id: i64,
+    /// The agent's title, as in every list; empty if it is not known any more.
+    #[serde(default)]
+    pub title: String,
+    #[serde(default)]
+    pub project: Option<String>,
+    pub session_id: String,
+    pub turn_id: i64,
+    pub event_id: i64,
+    pub actor: Actor,
+    pub intent: Intent,
+    pub at: Stamp,
+    pub excerpt: Vec<Piece>,
+}
+
+impl Hit {
+    pub fn new(agent_id: i64, turn: &StoredTurn, excerpt: Vec<Piece>) -> Hit {
+        Hit {
+            agent_id,
+            title: String::new(),
+            project: None,
+            session_id: turn.session_id.clone(),
+            turn_id: turn.id,
+            event_id: turn.event_id,
+            actor: turn.actor,
+            intent: turn.intent,
+            at: turn.timestamp,
+            excerpt,
+        }
+    }
+}
+
+/// `GET /api/conversations`: the newest first.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct ConversationsPage {
+    pub hits: Vec<Hit>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<i64>,
+}
+
 /// `GET /api/agents/ID/turns`: oldest first.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct TurnsPage {
@@ -262,6 +317,90 @@ pub struct TransitionsPage {
     pub transitions: Vec<StoredTransition>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<i64>,
+}
+
+/// `GET /api/stats`
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Stats {
+    /// Oldest first.
+    pub days: Vec<DayStats>,
+    pub hours: Vec<HourStats>,
+    /// Of the last seven days.
+    pub longest_waits: Vec<LongWait>,
+    /// Who spent most in the days above.
+    pub projects: Vec<SpentStats>,
+    pub agents: Vec<SpentStats>,
+}
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct DayStats {
+    /// `2026-11-16`, of the server's calendar.
+    pub day: String,
+    pub events: u64,
+    pub commands: u64,
+    pub waited_minutes: f64,
+    pub waited_by_kind: BTreeMap<String, f64>,
+    pub longest_wait_minutes: f64,
+    #[serde(flatten)]
+    pub spent: SpentStats,
+}
+
+impl DayStats {
+    /// With minutes of two digits behind the point.
+    pub fn rounded(mut self) -> DayStats {
+        let round = |minutes: &mut f64| *minutes = (*minutes * 100.0).round() / 100.0;
+        self.waited_by_kind.values_mut().for_each(round);
+        round(&mut self.waited_minutes);
+        round(&mut self.longest_wait_minutes);
+        self
+    }
+}
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct HourStats {
+    pub at: Stamp,
+    pub events: u64,
+}
+
+/// What was spent: dollars as the client counts them (its status line), tokens as its transcripts do.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SpentStats {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub project: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<i64>,
+    /// The agent's title, as in every list.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    pub cost_usd: f64,
+    pub input_tokens: u64,
+    pub output_tokens: u64,
+    pub cache_write_tokens: u64,
+    pub cache_read_tokens: u64,
+}
+
+impl SpentStats {
+    pub fn tokens(&self) -> u64 {
+        [self.input_tokens, self.output_tokens, self.cache_write_tokens, self.cache_read_tokens].iter().sum()
+    }
+}
+
+/// A question that waited long for its answer.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct LongWait {
+    pub interaction_id: i64,
+    pub agent_id: i64,
+    /// The agent's title, as in every list; empty if it is not known any more.
+    #[serde(default)]
+    pub title: String,
+    pub kind: String,
+    pub text: String,
+    pub opened_at: Stamp,
+    pub closed_at: Option<Stamp>,
+    pub waited_minutes: f64,
 }
 
 /// The answer to `POST /api/agents/ID/seen` and `…/name`.
@@ -349,4 +488,47 @@ mod tests {
         assert_eq!(json!(status)["polling_interval"].to_string(), "60");
         assert_eq!(json!(status)["last_event_ago"].to_string(), "0.25");
     }
+}
+
+/// `GET /api/answer`: whether asks can be answered from here, and by whom. Also a message of the stream, `answer`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct AnswerStatus {
+    pub on: bool,
+    /// Some key counts.
+    pub unlocked: bool,
+    /// The key sent with the request does.
+    pub mine: bool,
+    /// Dialogs whose hooks wait for an answer.
+    pub waiting: usize,
+    /// Who may answer now.
+    pub keys: Vec<AnswerKey>,
+}
+
+/// Somebody who may answer: a page that was unlocked, or `top` on a terminal.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AnswerKey {
+    /// Ends it: `POST /api/answer/lock {"id": …}`.
+    pub id: u64,
+    pub surface: crate::model::Surface,
+    /// The terminal it was unlocked from.
+    pub from: String,
+    pub at: Stamp,
+    pub expires_at: Stamp,
+    #[serde(default)]
+    pub mine: bool,
+}
+
+/// `POST /api/answer/code`
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct UnlockCode {
+    pub code: String,
+    pub seconds: u64,
+}
+
+/// `POST /api/answer/terminal`
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct TerminalKey {
+    pub key: String,
+    pub seconds: u64,
 }

@@ -212,7 +212,7 @@ fn the_first_strategy_that_answers_places_a_new_session() {
             Method::Created,
         ),
         (
-            "an older session is no successor",
+            "an older session is not a successor",
             json!({}),
             vec![prompt("W"), stop("Fine.")],
             tell("SessionFound", json!({})).ago(3),
@@ -281,7 +281,7 @@ fn a_client_that_resumes_another_agents_session_leaves_its_own() {
     let outcome = story.tell(start("resume").of("s2").with(in_process(7))).clone();
     let (first, second) = (story.view(), story.world.agent_of_session("s2").unwrap().view(story.now, None));
     assert_eq!((first.end_reason.as_deref(), second.ended_at), (Some("resume"), None));
-    assert_eq!(outcome.touched, [second.id, first.id]);
+    assert_eq!(outcome.touched, [second.id.number, first.id.number]);
     story.tell(start("resume").with(in_process(7)));
     assert_eq!(story.view().ended_at, None);
     assert!(story.world.agent_of_session("s2").unwrap().ended_at.is_some());

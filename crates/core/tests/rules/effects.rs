@@ -23,7 +23,7 @@ fn rows() -> Vec<(&'static str, Vec<Tell>, &'static str)> {
         ),
         ("UserPromptSubmit: commanded, processing at once", turn(), "processing working Thinking"),
         (
-            "a task notification is no prompt, but work",
+            "a task notification is not a prompt, but work",
             vec![start("startup"), prompt("<task-notification><task-id>x</task-id>")],
             "processing working Thinking",
         ),
@@ -31,6 +31,29 @@ fn rows() -> Vec<(&'static str, Vec<Tell>, &'static str)> {
             "PreToolUse AskUserQuestion asks",
             after(vec![pre("AskUserQuestion", "t1")]),
             "awaiting_input attention Which one?",
+        ),
+        (
+            "PreToolUse after consent is no question",
+            after(vec![
+                asks("AskUserQuestion"),
+                pre("AskUserQuestion", "t1").with(json!({"consented": true})),
+            ]),
+            "processing working AskUserQuestion",
+        ),
+        (
+            "an idle notice at once after a Stop changes nothing",
+            after(vec![stop("Done."), notice("idle_prompt").with(json!({"idle_at_once": true}))]),
+            "idle idle",
+        ),
+        (
+            "an idle notice at once without a Stop: broken off",
+            after(vec![pre("Bash", "t1"), notice("idle_prompt").with(json!({"idle_at_once": true}))]),
+            "idle idle interrupted",
+        ),
+        (
+            "a turn without an answer after Esc was broken off",
+            after(vec![tell("Interrupt", json!({})), stop("").with(json!({"no_answer": true}))]),
+            "idle idle interrupted",
         ),
         (
             "PreToolUse ExitPlanMode asks",
@@ -261,7 +284,7 @@ fn the_state_machine_takes_only_valid_steps_and_records_the_others() {
                 vec!["idle user:command commanded", "commanded agent:progress processing"],
             ),
             (
-                "tools are progress, which is no news",
+                "tools are progress, which is not news",
                 vec![prompt("W"), pre("Bash", "t1"), post("Bash", "t1")],
                 vec!["idle user:command commanded", "commanded agent:progress processing"],
             ),

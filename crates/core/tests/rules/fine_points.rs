@@ -323,6 +323,20 @@ fn unseen_and_error_come_and_go() {
                 Some("rate_limit"),
                 Group::Error,
             ),
+            (
+                "a turn that ends without an answer failed",
+                vec![prompt("W"), stop("").with(json!({"no_answer": true}))],
+                true,
+                Some("the request failed"),
+                Group::Error,
+            ),
+            (
+                "an error that is told after the idle notice counts",
+                vec![prompt("W"), notice("idle_prompt").with(json!({"idle_at_once": true})), failed.clone()],
+                true,
+                Some("rate_limit"),
+                Group::Error,
+            ),
             ("a prompt clears both", vec![prompt("W"), failed, prompt("X")], false, None, Group::Working),
             (
                 "an interrupted turn was seen",

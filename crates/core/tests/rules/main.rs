@@ -3,6 +3,7 @@
 #![allow(clippy::disallowed_methods, reason = "fixtures are files")]
 #![allow(clippy::unwrap_used)]
 
+mod answers;
 mod client_status;
 mod correlation;
 mod effects;
@@ -10,5 +11,6 @@ mod fine_points;
 mod machines;
 mod observations;
 mod order;
+mod replies;
 mod story;
 mod turns;

@@ -27,7 +27,7 @@ fn rows() -> Vec<(&'static str, Vec<Tell>, &'static str)> {
             after(vec![interrupted().ago(2)]),
             "processing working Thinking",
         ),
-        ("an interrupt line while idle is no news", after(vec![stop("Fine."), interrupted()]), "idle idle"),
+        ("an interrupt line while idle is not news", after(vec![stop("Fine."), interrupted()]), "idle idle"),
         ("a prompt clears it", after(vec![interrupted(), prompt("X")]), "processing working Thinking"),
         (
             "a refusal closes the question",
@@ -81,7 +81,7 @@ fn rows() -> Vec<(&'static str, Vec<Tell>, &'static str)> {
             "awaiting_input attention Which?",
         ),
         (
-            "text is no sign of work for a session with hooks",
+            "text is not a sign of work for a session with hooks",
             after(vec![
                 stop("Fine."),
                 line("TranscriptText", json!({"text": "More.", "stop_reason": "tool_use"})),
@@ -128,6 +128,24 @@ fn an_error_seen_in_the_transcript_is_an_error() {
         tell("TranscriptTurnEnd", json!({"text": "API Error", "error": "server_error"})),
     ]);
     assert_eq!(story.view().error.as_deref(), Some("server_error"));
+}
+
+#[test]
+fn a_subagent_that_was_stopped_works_no_longer_and_its_parent_goes_on() {
+    let inside = |name: &str, uuid: &str| tell(name, json!({"uuid": uuid})).inside("a1");
+    let mut story = Story::of([
+        prompt("W"),
+        tell("SubagentStart", json!({})).inside("a1"),
+        pre("Bash", "t1").inside("a1"),
+        asks("Bash").inside("a1"),
+    ]);
+    assert!(story.look().contains("attention"), "{}", story.look());
+    story.tell(inside("TranscriptInterrupted", "u1"));
+    story.tell(inside("TranscriptTurnEnd", "u1"));
+    assert_eq!(story.look(), "processing working Thinking");
+    assert!(story.view().subagents.iter().all(|child| child.ended_at.is_some()));
+    story.tell(tell("Interrupt", json!({})));
+    assert_eq!(story.look(), "idle idle interrupted");
 }
 
 #[test]

@@ -169,7 +169,7 @@ fn turns_hold_what_was_said() {
             vec![prompt("W"), stop("Fine."), prompt("X"), bare_stop(), line("Late.", "1", "end_turn").ago(2)],
             vec!["user:command W", "agent:completion Fine.", "agent:progress Late.", "user:command X"],
         ),
-        ("a Stop without any text is no turn", vec![prompt("W"), bare_stop()], vec!["user:command W"]),
+        ("a Stop without any text is not a turn", vec![prompt("W"), bare_stop()], vec!["user:command W"]),
         (
             "a missed Stop, from the transcript",
             vec![prompt("W"), turn_end("Fine.")],

@@ -23,7 +23,7 @@ pub fn problems(player: &Player, expected: &Expected, labels: &mut Labels) -> Ve
         let session = wanted.get("session_id").and_then(Value::as_str);
         let found = views.iter().find(|view| match labels.get(label) {
             Some(id) => view.id == *id,
-            None => Some(view.session_id.as_str()) == session && !labels.values().any(|id| *id == view.id),
+            None => Some(view.session_id.as_str()) == session && !labels.values().any(|id| view.id == *id),
         });
         let Some(view) = found else {
             bad.push(format!("no agent {label} for session {session:?}"));
@@ -36,7 +36,7 @@ pub fn problems(player: &Player, expected: &Expected, labels: &mut Labels) -> Ve
             .filter_map(|(key, value)| field(key, value, &object))
             .collect();
         if mine.is_empty() {
-            labels.insert(label.to_string(), view.id);
+            labels.insert(label.to_string(), view.id.number);
         }
         bad.extend(mine.into_iter().map(|message| format!("{label}: {message}")));
     }

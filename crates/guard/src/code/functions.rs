@@ -28,7 +28,7 @@ use FunctionEffect::*;
 
 /// The objects a function must belong to; empty means any or none.
 pub(super) type Owners = &'static [&'static str];
-const SYSTEM: Owners = &[
+pub(super) const SYSTEM: Owners = &[
     "os",
     "subprocess",
     "sp",
@@ -173,52 +173,6 @@ static FUNCTIONS: &[(&str, FunctionEffect, Owners, bool)] = &[
     ("writeTextFileSync", Writes, &[], true),
     ("write_bytes", WritesSelf, &[], true),
     ("write_text", WritesSelf, &[], true),
-];
-
-/// Names that fetch from the network.
-pub(super) const NETWORK: [&str; 22] = [
-    "urllib",
-    "urllib2",
-    "urllib3",
-    "urlopen",
-    "urlretrieve",
-    "requests",
-    "httpx",
-    "aiohttp",
-    "fetch",
-    "axios",
-    "https",
-    "LWP",
-    "HTTP",
-    "socket",
-    "curl_exec",
-    "Net",
-    "URI",
-    "WebClient",
-    "XMLHttpRequest",
-    "undici",
-    "got",
-    "http",
-];
-/// Names that decode text.
-pub(super) const DECODERS: [&str; 17] = [
-    "pack",
-    "b64decode",
-    "b32decode",
-    "b16decode",
-    "a85decode",
-    "base64",
-    "atob",
-    "fromhex",
-    "unhexlify",
-    "decompress",
-    "decode64",
-    "strict_decode64",
-    "decode_base64",
-    "base64_decode",
-    "gunzipSync",
-    "inflateSync",
-    "str_rot13",
 ];
 
 /// What a function of this name does.

@@ -5,6 +5,7 @@ mod aliases;
 mod calls;
 mod functions;
 mod tokens;
+mod values;
 
 use crate::code::tokens::Token;
 use crate::eval::Evaluator;
@@ -141,6 +142,17 @@ pub(crate) fn apple_script(eval: &mut Evaluator<'_>, state: &mut ShellState, scr
     let messenger = MESSAGING_APPS
         .iter()
         .any(|name| lower.contains(&format!("\"{name}\"")) || lower.contains(&format!("microsoft {name}")));
+    let is_word =
+        |token: &Token, word: &str| matches!(token, Token::Name(name) if name.eq_ignore_ascii_case(word));
+    let types = tokens.iter().any(|token| is_word(token, "keystroke"))
+        || tokens.windows(2).any(|pair| {
+            [("key", "code"), ("write", "text"), ("do", "script")]
+                .iter()
+                .any(|(first, second)| is_word(&pair[0], first) && is_word(&pair[1], second))
+        });
+    if types {
+        eval.report(&machine, &rules::TYPE_TERMINAL, call.show());
+    }
     if sends && messenger {
         let rule = if eval.unattended { &rules::MESSAGE_UNATTENDED } else { &rules::MESSAGE_SEND };
         eval.report(&machine, rule, call.show());

@@ -3,7 +3,7 @@
 use crate::eval::Evaluator;
 use crate::eval::glob;
 use crate::eval::resolve::ResolvedPath;
-use crate::eval::shell_state::{Machine, ShellState};
+use crate::eval::shell_state::{Machine, ShellState, VOLUME};
 use crate::eval::value;
 use crate::eval::value::{Stream, Tags, is_hole};
 use crate::paths;
@@ -66,9 +66,18 @@ impl Evaluator<'_> {
                 return;
             }
             Machine::Container(mounts) => {
-                if let Some(path) = Self::shared_path(mounts, value) {
-                    let here = ShellState { machine: Machine::Local, ..state.clone() };
-                    self.delete(&here, &path, subject);
+                match Self::shared_path(mounts, value) {
+                    Some(path) if path.starts_with(VOLUME) => {
+                        let everything = paths::split(&path).skip(1).all(glob::matches_everything);
+                        if everything {
+                            self.report(&Machine::Local, &rules::CONTAINER_VOLUME, subject);
+                        }
+                    }
+                    Some(path) => {
+                        let here = ShellState { machine: Machine::Local, ..state.clone() };
+                        self.delete(&here, &path, subject);
+                    }
+                    None => {}
                 }
                 return;
             }
@@ -201,7 +210,7 @@ impl Evaluator<'_> {
         }
         let machine = state.machine.clone();
         if let Machine::Container(mounts) = &machine {
-            if let Some(path) = Self::shared_path(mounts, value) {
+            if let Some(path) = Self::shared_path(mounts, value).filter(|path| !path.starts_with(VOLUME)) {
                 let here = ShellState { machine: Machine::Local, ..state.clone() };
                 self.write(&here, &path, how, subject);
             }
@@ -337,8 +346,11 @@ impl Evaluator<'_> {
         }
         let machine = state.machine.clone();
         let mut tags = Tags::LOCAL_FILE;
-        if let Machine::Container(_) = machine {
-            return Stream::Data(tags);
+        if let Machine::Container(mounts) = &machine {
+            let shared = Self::shared_path(mounts, value).filter(|path| !path.starts_with(VOLUME));
+            let Some(path) = shared else { return Stream::Data(tags) };
+            let here = ShellState { machine: Machine::Local, ..state.clone() };
+            return self.read(&here, &path);
         }
         self.check_misleading(state, value);
         for path in self.candidates(state, value) {

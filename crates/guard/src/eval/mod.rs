@@ -98,6 +98,8 @@ pub(crate) struct Evaluator<'a> {
     /// The hosts to which tokens printed by the line may go; none if it also prints another kind of secret.
     pub token_hosts: Vec<&'static str>,
     pub any_host: bool,
+    /// The descriptor that `exec 3<>/dev/tcp/…` has connected.
+    pub connection: Option<u32>,
     pub unattended: bool,
     pub worst: Option<Finding>,
     pub trace: Option<Vec<Step>>,
@@ -126,6 +128,11 @@ pub(crate) struct Evaluator<'a> {
 }
 
 impl<'a> Evaluator<'a> {
+    /// The tmux panes in which agents are known to run.
+    pub(crate) fn agent_panes(&self) -> crate::environment::AgentPanes {
+        self.environment.files.agent_panes()
+    }
+
     pub(crate) fn new(
         environment: &'a GuardEnvironment,
         payload_cwd: Option<&str>,
@@ -153,6 +160,7 @@ impl<'a> Evaluator<'a> {
             machine: Machine::Local,
             token_hosts: Vec::new(),
             any_host: false,
+            connection: None,
             unattended,
             worst: None,
             trace: None,

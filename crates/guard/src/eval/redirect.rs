@@ -36,12 +36,21 @@ impl Evaluator<'_> {
                     Stream::text(self.single(state, word, false) + "\n")
                 }
                 (RedirectTarget::Word(word), RedirectOp::Duplicate) => {
-                    self.single(state, word, false);
+                    let to = self.single(state, word, false);
+                    // `exec 3<>/dev/tcp/host/80; printf … >&3`
+                    if self.connection.is_some_and(|fd| to == fd.to_string())
+                        && matches!(redirect.fd, None | Some(1))
+                    {
+                        outputs.push(OutputFile { target: "/dev/tcp/".into(), append: true, stdout: true });
+                    }
                     continue;
                 }
                 (RedirectTarget::Word(word), op) => {
                     // The shell rejects more than one word here, but only after expanding them.
                     let targets = self.fields(state, word);
+                    if targets.iter().any(|target| is_socket(target)) {
+                        self.connection = redirect.fd.filter(|fd| *fd > 2).or(self.connection);
+                    }
                     if op != RedirectOp::Read {
                         let stdout = matches!(redirect.fd, None | Some(1));
                         let append = op != RedirectOp::Write;
@@ -103,6 +112,10 @@ impl Evaluator<'_> {
                 continue;
             }
             if is_socket(&output.target) {
+                if matches!(&content, Stream::Text(text, _) if programs::network::is_answer_route(text)) {
+                    let machine = state.machine.clone();
+                    self.report(&machine, &rules::ANSWER_AGENT, format!("> {}", output.target));
+                }
                 if content.tags().has(Tags::SECRET) {
                     self.report(
                         &state.machine.clone(),

@@ -31,6 +31,9 @@ pub(crate) enum Machine {
     Container(Rc<Vec<(String, String)>>),
 }
 
+/// How "directory here" begins in [`Machine::Container`] if it is one of docker's volumes.
+pub(crate) const VOLUME: &str = "volume:";
+
 #[derive(Clone, Debug)]
 pub(crate) struct ShellState {
     pub vars: Rc<HashMap<String, Var>>,

@@ -5,7 +5,7 @@ mod builtins;
 mod databases;
 mod files;
 mod git;
-mod network;
+pub(crate) mod network;
 mod options;
 mod printing;
 mod runners;
@@ -191,6 +191,9 @@ fn plain_name(base: &str) -> String {
     }
     if name.starts_with("ld-linux") || name.starts_with("ld-musl") {
         name = "ld.so";
+    }
+    if matches!(name, "k" | "kubecolor") {
+        name = "kubectl";
     }
     // GNU tools on macOS: grm, gfind, gsed.
     const GNU: [&str; 24] = [

@@ -93,14 +93,7 @@ pub(super) fn curl(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call
         stops: false,
     });
     no_secrets(eval, state, call);
-    // headspace's own routes for answering; reading its board is fine.
-    let answers = |arg: &&String| {
-        arg.contains("/api/answer/")
-            || arg.contains("/api/interactions/") && arg.trim_end_matches('/').ends_with("/answer")
-    };
-    if call.args().iter().any(|arg| answers(&arg)) {
-        eval.report(&state.machine.clone(), &rules::ANSWER_AGENT, call.show());
-    }
+    answers_for_the_user(eval, state, call);
     for value in options.values(&[
         "d",
         "data",
@@ -167,7 +160,28 @@ fn name_of_url(url: &str) -> &str {
     }
 }
 
+/// Whether a text asks one of headspace's routes that only a person may use, or that swallow an ask; reading its board is
+/// fine. The text may be an address, a whole request, or a program's string.
+pub(crate) fn is_answer_route(text: &str) -> bool {
+    text.split(|c: char| c.is_whitespace() || "\"'`,()<>\\".contains(c)).any(|word| {
+        let path = word.split(['?', '#']).next().unwrap_or_default().trim_end_matches('/');
+        path.contains("/api/answer/")
+            || path.contains("/api/interactions/") && path.ends_with("/answer")
+            || path.contains("/api/agents/")
+                && ["/reply", "/reply/cancel", "/stop"].iter().any(|end| path.ends_with(end))
+    })
+}
+
+/// Reports a request that answers for the user: the address, or what is sent through a raw connection.
+fn answers_for_the_user(eval: &mut Evaluator<'_>, state: &ShellState, call: &Call<'_>) {
+    let sent = matches!(call.stdin, Stream::Text(text, _) if is_answer_route(text));
+    if sent || call.args().iter().any(|arg| is_answer_route(arg)) {
+        eval.report(&state.machine.clone(), &rules::ANSWER_AGENT, call.show());
+    }
+}
+
 pub(super) fn wget(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
+    answers_for_the_user(eval, state, call);
     let options = call.options(Spec {
         short: "OoaeiBtTwQPUlARDIX",
         long: &[
@@ -232,6 +246,7 @@ pub(super) fn wget(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call
 
 /// Programs that send what they are given: cloud tools, forges, DNS tools.
 pub(super) fn client(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
+    answers_for_the_user(eval, state, call);
     no_secrets(eval, state, call);
     // A key used to log in is not sent: `sftp -i ~/.ssh/id_rsa host`.
     let logs_in =
@@ -292,6 +307,13 @@ pub(super) fn printer(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &C
 /// `nc`, `socat`: a raw connection. Connecting a shell to it gives the shell away.
 pub(super) fn netcat(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     no_secrets(eval, state, call);
+    answers_for_the_user(eval, state, call);
+    // Nobody needs a raw line to headspace's socket, and what is sent there may not be known.
+    let names_socket =
+        |arg: &String| arg.split(',').next().is_some_and(|word| word.ends_with("/headspace.sock"));
+    if call.args().iter().any(names_socket) {
+        eval.report(&state.machine.clone(), &rules::ANSWER_AGENT, call.show());
+    }
     let hands_over = call.args().iter().any(|arg| {
         let arg = arg.to_lowercase();
         matches!(arg.as_str(), "-e" | "-c" | "--exec" | "--sh-exec")

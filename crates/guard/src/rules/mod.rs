@@ -38,6 +38,11 @@ impl Rule {
 include!(concat!(env!("OUT_DIR"), "/guard/rules.rs"));
 include!(concat!(env!("OUT_DIR"), "/guard/secrets.rs"));
 
+/// Lists of names that the code asks about, from `rules/names.toml`.
+pub(crate) mod names {
+    include!(concat!(env!("OUT_DIR"), "/guard/names.rs"));
+}
+
 /// The rows about `program` in a sorted table.
 pub fn about<T>(table: &'static [T], program: &str, name: fn(&T) -> &'static str) -> &'static [T] {
     let start = table.partition_point(|row| name(row) < program);

@@ -142,6 +142,11 @@ fn packs() {
 }
 
 #[test]
+fn what_agents_run() {
+    table(include_str!("agents.txt"), bash);
+}
+
+#[test]
 fn project_scripts_are_read() {
     table(include_str!("scripted.txt"), |command| {
         let mut environment = environment();

@@ -8,57 +8,14 @@ use crate::eval::file_effects::WriteKind;
 use crate::eval::shell_state::Machine;
 use crate::eval::value::Stream;
 use crate::rules;
+use crate::rules::names::{
+    COMMAND_FIELDS, CONTAINERS_AND_CLUSTERS, DATABASE_WORDS, DELETED_THINGS, DELETING_VERBS,
+    MESSENGER_SERVERS, MESSENGER_WORDS, PATH_FIELDS, SENDING_VERBS, SHELL_FIELDS, SHELL_WORDS,
+    STATEMENT_FIELDS, WRAPPING_FIELDS,
+};
 use crate::sql;
-use crate::tools::{PATH_FIELDS, clean, command_text, tool_path};
+use crate::tools::{clean, command_text, tool_path};
 use serde_json::{Map, Value};
-
-/// Fields that hold shell text in any tool.
-const COMMAND_FIELDS: [&str; 3] = ["command", "cmd", "script"];
-/// The same for tools whose names say that they run commands; see [`folded`].
-const SHELL_FIELDS: [&str; 4] = ["commands", "commandline", "shellcommand", "bashcommand"];
-
-/// Name parts that make an MCP tool a messaging tool.
-const MESSENGER_WORDS: [&str; 34] = [
-    "message",
-    "messages",
-    "messaging",
-    "messenger",
-    "mail",
-    "mails",
-    "mailer",
-    "email",
-    "emails",
-    "gmail",
-    "outlook",
-    "imap",
-    "smtp",
-    "sms",
-    "mms",
-    "slack",
-    "discord",
-    "telegram",
-    "whatsapp",
-    "imessage",
-    "imessages",
-    "twilio",
-    "sendgrid",
-    "mailgun",
-    "mailchimp",
-    "postmark",
-    "mattermost",
-    "zulip",
-    "rocketchat",
-    "wechat",
-    "msteams",
-    "tweet",
-    "twitter",
-    "mastodon",
-];
-/// Only as the server's name: elsewhere these are ordinary words.
-const MESSENGER_SERVERS: [&str; 5] = ["signal", "teams", "line", "bluesky", "matrix"];
-/// Name parts, or words of an operation, that mean sending.
-const SENDING_VERBS: [&str; 10] =
-    ["send", "post", "reply", "forward", "schedule", "respond", "publish", "broadcast", "deliver", "dm"];
 
 /// `mcp__server__do_something` and `doSomething` become their words in lower case.
 fn name_parts(name: &str) -> Vec<String> {
@@ -79,17 +36,33 @@ fn name_parts(name: &str) -> Vec<String> {
     parts
 }
 
+/// How deep `{"params": {"input": {…}}}` is followed.
+const MAX_WRAPPED_INPUTS: usize = 3;
+
 pub(super) fn judge(eval: &mut Evaluator<'_>, tool: &str, input: &Map<String, Value>) {
+    let mut inputs = vec![input];
+    for depth in 0..MAX_WRAPPED_INPUTS {
+        let Some(outer) = inputs.get(depth) else { break };
+        let inner = WRAPPING_FIELDS.iter().find_map(|field| outer.get(*field)?.as_object());
+        inputs.extend(inner);
+    }
+    for input in inputs {
+        judge_fields(eval, tool, input);
+    }
+}
+
+fn judge_fields(eval: &mut Evaluator<'_>, tool: &str, input: &Map<String, Value>) {
     let parts = name_parts(tool);
     let says = |words: &[&str]| parts.iter().any(|part| words.contains(&part.as_str()));
     if tool.starts_with("mcp__") {
         messages(eval, tool, &parts, input);
+        deletions(eval, tool, &parts);
     }
     statements(eval, tool, &parts, input);
     // What such a server runs, it runs on another machine.
     if says(&["ssh", "remote"]) {
         eval.machine = Machine::Remote;
-    } else if says(&["docker", "kubernetes", "k8s", "kubectl", "pod", "pods", "container"]) {
+    } else if says(CONTAINERS_AND_CLUSTERS) {
         eval.machine = Machine::LiveContainer;
     }
     let language = if says(&["python", "ipython", "jupyter"]) {
@@ -109,7 +82,7 @@ pub(super) fn judge(eval: &mut Evaluator<'_>, tool: &str, input: &Map<String, Va
     } else {
         None
     };
-    for field in COMMAND_FIELDS {
+    for field in COMMAND_FIELDS.iter().copied() {
         match (input.get(field), language) {
             (Some(Value::String(text)), Some(language)) if field == "script" => {
                 foreign_code(eval, language, text, tool)
@@ -124,10 +97,7 @@ pub(super) fn judge(eval: &mut Evaluator<'_>, tool: &str, input: &Map<String, Va
             (Some(_), _) => eval.report(&Machine::Local, &rules::INPUT_SHAPE, format!("{tool}: {field}")),
         }
     }
-    if says(&["shell", "terminal", "bash", "exec", "execute", "run", "command", "commands", "process", "ssh"])
-    {
-        other_commands(eval, input, says(&["powershell", "pwsh"]));
-    }
+    other_commands(eval, input, says(SHELL_WORDS), says(&["powershell", "pwsh"]));
     if let Some(Value::String(text)) = input.get("code")
         && (language.is_some() || says(&["execute", "exec", "run", "eval", "code"]))
     {
@@ -136,59 +106,10 @@ pub(super) fn judge(eval: &mut Evaluator<'_>, tool: &str, input: &Map<String, Va
     files(eval, tool, &parts, input);
 }
 
-/// Name parts that make a tool a database tool.
-const DATABASE_WORDS: [&str; 32] = [
-    "sql",
-    "postgres",
-    "postgresql",
-    "pg",
-    "psql",
-    "mysql",
-    "mariadb",
-    "sqlite",
-    "database",
-    "databases",
-    "db",
-    "bigquery",
-    "snowflake",
-    "supabase",
-    "duckdb",
-    "clickhouse",
-    "redshift",
-    "mssql",
-    "sqlserver",
-    "oracle",
-    "cockroachdb",
-    "neon",
-    "planetscale",
-    "databricks",
-    "athena",
-    "d1",
-    "turso",
-    "libsql",
-    "trino",
-    "mongo",
-    "mongodb",
-    "redis",
-];
-/// Fields that hold statements; `sql` does in any tool.
-const STATEMENT_FIELDS: [&str; 10] = [
-    "sql",
-    "query",
-    "statement",
-    "statements",
-    "queries",
-    "sqlquery",
-    "sqlstatement",
-    "sqltext",
-    "command",
-    "commands",
-];
-
 /// Tools that execute SQL, and tools named after what they destroy: `mcp__mongodb__drop-collection`.
 fn statements(eval: &mut Evaluator<'_>, tool: &str, parts: &[String], input: &Map<String, Value>) {
     let says = |words: &[&str]| parts.iter().any(|part| words.contains(&part.as_str()));
-    let for_databases = says(&DATABASE_WORDS);
+    let for_databases = says(DATABASE_WORDS);
     let mut rule = None;
     for (field, value) in input {
         let name = folded(field);
@@ -224,6 +145,29 @@ fn statements(eval: &mut Evaluator<'_>, tool: &str, parts: &[String], input: &Ma
     }
 }
 
+/// `mcp__github__delete_repository`, `mcp__cloudflare__r2_bucket_delete`: what a tool's name says it destroys.
+fn deletions(eval: &mut Evaluator<'_>, tool: &str, parts: &[String]) {
+    let says = |words: &[&str]| parts.iter().any(|part| words.contains(&part.as_str()));
+    let [.., first, last] = parts else { return };
+    let deletes = |word: &String| DELETING_VERBS.contains(&word.as_str());
+    let thing = match (deletes(first), deletes(last)) {
+        (true, false) => last.as_str(),
+        (false, true) => first.as_str(),
+        _ => return,
+    };
+    let thing = thing.strip_suffix('s').unwrap_or(thing);
+    let rule = match thing {
+        "kubectl" | "kubernete" | "k8" | "pod" | "namespace" | "deployment" => &rules::CLOUD_CLUSTER,
+        "volume" => &rules::CONTAINER_VOLUME,
+        "database" | "table" | "collection" | "schema" | "keyspace" => &rules::DATABASE_DROP,
+        "repository" | "repo" | "release" | "package" => &rules::PUBLISH_RELEASE,
+        "branch" if says(&["git", "github", "gitlab", "gitea", "bitbucket"]) => &rules::GIT_DELETE_REF,
+        thing if DELETED_THINGS.contains(&thing) => &rules::CLOUD_DELETE,
+        _ => return,
+    };
+    eval.report(&Machine::Local, rule, tool);
+}
+
 /// An item of `statements`: a text, or an object that contains one.
 fn statement_of(item: &Value) -> Option<&str> {
     match item {
@@ -257,12 +201,19 @@ fn with_arguments(eval: &mut Evaluator<'_>, program: &str, input: &Map<String, V
     }
 }
 
-/// Command fields other than the usual three, in a tool that runs commands.
-fn other_commands(eval: &mut Evaluator<'_>, input: &Map<String, Value>, is_powershell: bool) {
+/// Command fields other than the usual three. `commands` may be anything, except in a tool that runs commands.
+fn other_commands(
+    eval: &mut Evaluator<'_>,
+    input: &Map<String, Value>,
+    runs_commands: bool,
+    is_powershell: bool,
+) {
     for (field, value) in input {
         let name = folded(field);
         let usual = COMMAND_FIELDS.contains(&field.as_str());
-        if usual || !COMMAND_FIELDS.contains(&name.as_str()) && !SHELL_FIELDS.contains(&name.as_str()) {
+        let holds_commands = SHELL_FIELDS.contains(&name.as_str())
+            || runs_commands && (name == "commands" || COMMAND_FIELDS.contains(&name.as_str()));
+        if usual || !holds_commands {
             continue;
         }
         match value {
@@ -310,7 +261,9 @@ fn files(eval: &mut Evaluator<'_>, tool: &str, parts: &[String], input: &Map<Str
     ]);
     let deletes = says(&["delete", "remove", "rm", "unlink", "trash"]);
     let moves = says(&["move", "rename", "mv"]);
-    let reads = says(&["read", "cat", "view", "open", "get", "load", "show"]);
+    // Names and dates are not the content.
+    let reads = says(&["read", "cat", "view", "open", "get", "load", "show"])
+        && !says(&["info", "metadata", "stat", "stats", "status"]);
     let state = eval.initial_state();
     for (field, value) in input {
         let field = field.as_str();

@@ -9,21 +9,9 @@ use crate::eval::value::{Tags, activate};
 use crate::paths;
 use crate::powershell;
 use crate::rules;
+use crate::rules::names::PATH_FIELDS;
 use crate::shell::characters;
 use serde_json::{Map, Value};
-
-/// Fields that name a file.
-const PATH_FIELDS: [&str; 9] = [
-    "file_path",
-    "path",
-    "notebook_path",
-    "filepath",
-    "filename",
-    "target_file",
-    "destination",
-    "dest",
-    "uri",
-];
 
 pub(crate) fn judge(eval: &mut Evaluator<'_>, payload: &Value) {
     let Some(payload) = payload.as_object() else {
@@ -134,7 +122,7 @@ fn tool_path(eval: &mut Evaluator<'_>, path: &str) -> String {
 }
 
 fn write(eval: &mut Evaluator<'_>, tool: &str, path: &str) {
-    let upwards = path.starts_with("..\\");
+    let upwards = path.starts_with("../") || path.starts_with("..\\");
     let path = tool_path(eval, path);
     let state = eval.initial_state();
     // How far up this leads depends on the working directory; the name at its end does not.

@@ -20,6 +20,8 @@ pub enum Role {
     Notify,
     /// Judges tool calls.
     Guard,
+    /// Holds a permission until it is answered from anywhere.
+    Wait,
 }
 
 impl Role {
@@ -27,6 +29,7 @@ impl Role {
         match self {
             Role::Notify => &["notify"],
             Role::Guard => &["guard", "hook"],
+            Role::Wait => &["wait"],
         }
     }
 }
@@ -95,7 +98,15 @@ pub struct Entry {
     pub timeout: Option<u64>,
 }
 
+/// How many seconds the client lets a permission wait for an answer from elsewhere: half a day.
+const WAIT_TIMEOUT_SECONDS: u64 = 43_200;
+
 impl Entry {
+    /// The entry that waits for answers.
+    pub fn wait(call: Call) -> Entry {
+        Entry { timeout: Some(WAIT_TIMEOUT_SECONDS), ..Entry::new(call) }
+    }
+
     pub fn new(call: Call) -> Entry {
         Entry { call, on_failure: None, timeout: None }
     }
@@ -176,6 +187,7 @@ pub fn role_of(call: &Call, program: Option<&str>) -> Option<Role> {
             Some(Role::Notify)
         }
         ["guard", "hook"] | ["guard", "hook", "--client", _] => Some(Role::Guard),
+        ["wait"] => Some(Role::Wait),
         _ => None,
     }
 }

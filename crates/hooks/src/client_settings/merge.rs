@@ -32,6 +32,8 @@ pub struct Plan {
     pub program: Option<String>,
     pub notify: Desired<Notify>,
     pub guard: Desired<Entry>,
+    /// The entry that waits for answers from anywhere.
+    pub wait: Desired<Entry>,
     /// The program that should draw the status line.
     pub status_line: Desired<String>,
 }
@@ -39,7 +41,24 @@ pub struct Plan {
 impl Plan {
     /// No entries of ours.
     pub fn nothing(program: Option<String>) -> Plan {
-        Plan { program, notify: Desired::Remove, guard: Desired::Remove, status_line: Desired::Remove }
+        Plan {
+            program,
+            notify: Desired::Remove,
+            guard: Desired::Remove,
+            wait: Desired::Remove,
+            status_line: Desired::Remove,
+        }
+    }
+
+    /// Everything as it is.
+    pub fn as_it_is(program: Option<String>) -> Plan {
+        Plan {
+            program,
+            notify: Desired::Leave,
+            guard: Desired::Leave,
+            wait: Desired::Leave,
+            status_line: Desired::Leave,
+        }
     }
 }
 
@@ -74,10 +93,13 @@ pub struct Merged {
     /// Hook entries that are not ours.
     pub foreign: usize,
     pub guard_changed: bool,
+    pub wait_changed: bool,
     pub status_line_changed: bool,
     /// There was no status line before.
     pub status_line_new: bool,
     pub warnings: Vec<Diagnostic>,
+    /// The one among them that is about the first comment or trailing comma: what that means depends on the client.
+    pub leniency: Option<Diagnostic>,
 }
 
 /// One of our entries in a file.
@@ -91,6 +113,7 @@ pub struct InstalledHook {
 }
 
 const GUARDED_EVENT: &str = "PreToolUse";
+const WAITING_EVENT: &str = "PermissionRequest";
 
 /// One bad entry under these makes the client ignore the whole file.
 const STRICT_EVENTS: [&str; 2] = ["PreToolUse", "PermissionRequest"];
@@ -108,7 +131,8 @@ pub fn merge(text: &str, plan: &Plan, pristine: Option<&str>) -> Result<Merged, 
     let pristine = pristine.and_then(|text| SettingsDocument::parse(text).ok());
     let document = SettingsDocument::parse(text)?;
     check_shape(&document, plan)?;
-    let mut merged = Merged { warnings: warnings(&document), ..Merged::default() };
+    let leniency = document.first_leniency();
+    let mut merged = Merged { warnings: warnings(&document), leniency, ..Merged::default() };
 
     let cut_out = cut_out(&document, plan, pristine.as_ref(), &mut merged);
     let document = SettingsDocument::parse(&cut_out)?;
@@ -248,12 +272,18 @@ fn goal_for<'p>(plan: &'p Plan, event: &str, role: Role) -> EntryGoal<'p> {
                 None => EntryGoal::Remove,
             }
         }
-        Role::Guard => match &plan.guard {
-            Desired::Leave => EntryGoal::Leave,
-            Desired::Refresh(entry) if event == GUARDED_EVENT => EntryGoal::Have(entry, None, false),
-            Desired::Put(entry) if event == GUARDED_EVENT => EntryGoal::Have(entry, None, true),
-            _ => EntryGoal::Remove,
-        },
+        Role::Guard => only_under(GUARDED_EVENT, &plan.guard, event),
+        Role::Wait => only_under(WAITING_EVENT, &plan.wait, event),
+    }
+}
+
+/// An entry that stands under one event alone.
+fn only_under<'p>(its: &str, desired: &'p Desired<Entry>, event: &str) -> EntryGoal<'p> {
+    match desired {
+        Desired::Leave => EntryGoal::Leave,
+        Desired::Refresh(entry) if event == its => EntryGoal::Have(entry, None, false),
+        Desired::Put(entry) if event == its => EntryGoal::Have(entry, None, true),
+        _ => EntryGoal::Remove,
     }
 }
 
@@ -277,6 +307,7 @@ fn cut_out(
             match our.role {
                 Role::Notify => push_once(&mut merged.removed, our.event.name.as_str()),
                 Role::Guard => merged.guard_changed = true,
+                Role::Wait => merged.wait_changed = true,
             }
         }
     }
@@ -367,6 +398,7 @@ fn put_in(
             let changed = refresh(our, entry, &layout, &mut splices);
             match our.role {
                 Role::Guard => merged.guard_changed |= changed,
+                Role::Wait => merged.wait_changed |= changed,
                 Role::Notify if changed => merged.updated.push(our.event.name.as_str().to_owned()),
                 Role::Notify => merged.kept += 1,
             }
@@ -432,10 +464,13 @@ fn missing<'p>(
     if matches!(plan.guard, Desired::Put(_)) && !events.contains(&GUARDED_EVENT) {
         events.push(GUARDED_EVENT);
     }
+    if matches!(plan.wait, Desired::Put(_)) && !events.contains(&WAITING_EVENT) {
+        events.push(WAITING_EVENT);
+    }
     let mut missing = Vec::new();
     for event in events {
         let mut groups = Vec::new();
-        for role in [Role::Notify, Role::Guard] {
+        for role in [Role::Notify, Role::Guard, Role::Wait] {
             let stands = found.iter().any(|our| our.event.name.as_str() == event && our.role == role);
             if let EntryGoal::Have(entry, matcher, true) = goal_for(plan, event, role)
                 && !stands
@@ -444,6 +479,7 @@ fn missing<'p>(
                 match role {
                     Role::Notify => merged.added.push(event.to_owned()),
                     Role::Guard => merged.guard_changed = true,
+                    Role::Wait => merged.wait_changed = true,
                 }
             }
         }

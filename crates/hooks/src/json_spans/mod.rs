@@ -353,7 +353,7 @@ mod tests {
         assert_eq!(names, ["a", "b"]);
         assert_eq!(doc.root().get("a").unwrap().get("c").unwrap().number(), Some(1.0));
         let mut places: Vec<_> = doc.duplicates().map(|v| (v.key_position().line, v.path())).collect();
-        places.sort();
+        places.sort_unstable();
         assert_eq!(places, [(1, "a".to_owned()), (2, "a".to_owned()), (2, "a.c".to_owned())]);
     }
 

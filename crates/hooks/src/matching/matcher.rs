@@ -1,5 +1,6 @@
 //! Whether a matcher matches: one function per dialect, and what can be said about a matcher beforehand.
 
+use super::pattern::{Fault, GaveUp, Pattern};
 use crate::dialect::{EventRule, Matching};
 use crate::tools;
 use headspace_core::glob;
@@ -17,19 +18,35 @@ pub fn matches(matching: Matching, rule: &EventRule, matcher: Option<&str>, valu
 }
 
 /// Claude Code: absent, empty and `*` match all; a matcher that has only name characters is a list of exact names; any
-/// other is a JavaScript regular expression that need not match the whole value.
+/// other is a JavaScript regular expression that need not match the whole value. One that is invalid matches nothing; nor
+/// does one that backtracks without end, with which the client would hang.
 fn names_or_regex(rule: &EventRule, matcher: &str, value: &str) -> bool {
     if matcher.is_empty() || matcher == "*" {
         return true;
     }
-    let tool = rule.is_tool_event();
-    let now = if tool { tools::current(value) } else { value };
     if let Some(names) = exact_names(rule, matcher) {
-        return names.iter().any(|name| *name == value || (tool && tools::current(name) == now));
+        let is_same_tool = |name| rule.is_tool_event() && tools::current(name) == tools::current(value);
+        return names.iter().any(|name| *name == value || is_same_tool(name));
     }
-    let Ok(regex) = regex(rule, matcher) else { return false };
-    let found = |name: &str| regex.find(name).is_some();
-    found(value) || (tool && (found(now) || tools::former(now).any(found)))
+    regex(rule, matcher).is_ok_and(|regex| finds(rule, &regex, value) == Ok(true))
+}
+
+/// Whether a regular expression matches the value, or another name that the same tool has or had.
+pub fn finds(rule: &EventRule, regex: &Pattern, value: &str) -> Result<bool, GaveUp> {
+    let mut names = vec![value];
+    if rule.is_tool_event() {
+        let now = tools::current(value);
+        names.push(now);
+        for former in tools::former(now) {
+            names.push(former);
+        }
+    }
+    for name in names {
+        if regex.find(name)?.is_some() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// The names of a matcher that has only name characters.
@@ -43,11 +60,11 @@ pub fn exact_names<'m>(rule: &EventRule, matcher: &'m str) -> Option<Vec<&'m str
 }
 
 /// The regular expression as `new RegExp(matcher)` compiles it.
-pub fn regex(rule: &EventRule, matcher: &str) -> Result<regress::Regex, regress::Error> {
+pub fn regex(rule: &EventRule, matcher: &str) -> Result<Pattern, Fault> {
     if rule.match_field == Some("to_model") {
-        return regress::Regex::new(&without_window(matcher));
+        return Pattern::new(&without_window(matcher));
     }
-    regress::Regex::new(matcher)
+    Pattern::new(matcher)
 }
 
 /// The client removes the window size from a model matcher: `opus[1m]` means `opus`, not a character class.
@@ -183,11 +200,9 @@ pub fn never_matches(rule: &EventRule, matcher: &str) -> Vec<(String, Option<Str
     }
     let Some(names) = exact_names(rule, matcher) else {
         return match regex(rule, matcher) {
-            Ok(_) => Vec::new(),
-            Err(error) => {
-                let why = format!("it is not a valid JavaScript regular expression ({error})");
-                vec![(why, None)]
-            }
+            // The client may well match one that is too long for us.
+            Ok(_) | Err(Fault::TooLong) => Vec::new(),
+            Err(fault) => vec![(format!("it is not a valid JavaScript regular expression ({fault})"), None)],
         };
     };
     if names.is_empty() {
@@ -272,6 +287,7 @@ mod tests {
             ("Bash{2", "Bash{2", true),
             ("Bash|日本", "日本", true),
             ("日本", "x日本x", true),
+            ("^(\\w+)+!$", "mcp__a_long_name_that_nothing_matches", false),
         ];
         for (matcher, tool, expected) in table {
             assert_eq!(claude("PreToolUse", matcher, tool), expected, "{matcher:?} against {tool}");
@@ -354,7 +370,12 @@ mod tests {
         let fix = |matcher: &str| never_matches(rule, matcher).first().and_then(|(_, fix)| fix.clone());
         assert_eq!(fix("bash").as_deref(), Some("Bash"));
         assert_eq!(fix("Bash|mcp__memory").as_deref(), Some("mcp__memory__.*"));
-        assert_eq!(never_matches(rule, "[").len(), 1);
+        let (why, _) = never_matches(rule, "Bash[").remove(0);
+        assert_eq!(
+            why,
+            "it is not a valid JavaScript regular expression (this class is never closed, at character 5)"
+        );
+        assert!(never_matches(rule, &".".repeat(1 << 16)).is_empty());
         for fine in ["Bash", "Task", "mcp__a__b", "^(?!Read$).*", "MyTool", "*", ""] {
             assert!(never_matches(rule, fine).is_empty(), "{fine}");
         }

@@ -2,6 +2,7 @@
 
 pub mod condition;
 pub mod matcher;
+pub mod pattern;
 pub mod values;
 
 use crate::dialect::{Dialect, EventRule};

@@ -215,7 +215,7 @@ fn managed_files() -> Vec<PathBuf> {
             .filter_map(|entry| Some(entry.ok()?.path()))
             .filter(|path| path.extension().is_some_and(|extension| extension == "json"))
             .collect();
-        more.sort();
+        more.sort_unstable();
         files.extend(more);
     }
     files

@@ -19,7 +19,7 @@ pub fn expand(pattern: &Path, limit: usize) -> Vec<PathBuf> {
     let base: PathBuf = parts[..fixed].iter().collect();
     let mut walk = Walk { limit, visits: 0, hits: Vec::new() };
     walk.descend(&base, &parts[fixed..]);
-    walk.hits.sort();
+    walk.hits.sort_unstable();
     walk.hits.dedup();
     walk.hits
 }
@@ -46,7 +46,7 @@ impl Walk {
         }
         let Ok(entries) = std::fs::read_dir(dir) else { return };
         let mut entries: Vec<_> = entries.flatten().collect();
-        entries.sort_by_key(std::fs::DirEntry::file_name);
+        entries.sort_unstable_by_key(std::fs::DirEntry::file_name);
         for entry in entries {
             self.visits += 1;
             if self.visits > MAX_VISITS || self.hits.len() >= self.limit {

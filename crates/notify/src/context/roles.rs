@@ -85,7 +85,7 @@ fn without_comment(line: &str) -> &str {
     for (at, c) in line.char_indices() {
         match quote {
             None if c == '#' && previous.is_whitespace() => return &line[..at],
-            // An apostrophe inside of a word is no quote.
+            // An apostrophe inside a word is not a quote.
             None if matches!(c, '"' | '\'') && !previous.is_alphanumeric() => quote = Some(c),
             Some(q) if c == q => quote = None,
             _ => {}

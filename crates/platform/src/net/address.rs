@@ -20,6 +20,8 @@ impl Url<'_> {
         let rest = match find(text.as_bytes(), b"://") {
             Some(at) if text[..at].eq_ignore_ascii_case("http") => &text[at + 3..],
             Some(_) => return Err("could not use the server's address: only http is spoken here".into()),
+            // A word alone is a slip of the hand, not a host whose port is the web's.
+            None if !text.contains(':') => return Err("could not read the server's address".into()),
             None => text,
         };
         let rest = &rest[..rest.bytes().position(|b| b == b'?' || b == b'#').unwrap_or(rest.len())];
@@ -72,6 +74,8 @@ mod tests {
             ("box.lan:70", Some(("box.lan", 70, "", "box.lan:70"))),
             ("http://user:secret@h:2", Some(("h", 2, "", "h:2"))),
             ("https://h", None),
+            ("nonsense", None),
+            ("box.lan/x", None),
             ("http://", None),
             ("http://h:99999", None),
             ("http://h\r\nx: y", None),

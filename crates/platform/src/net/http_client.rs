@@ -197,6 +197,6 @@ pub fn ask_health(url: &str, timeout: Duration) -> Result<Option<Health>, ureq::
         request = request.header("authorization", format!("Bearer {token}"));
     }
     let text = request.call()?.body_mut().with_config().limit(64 * 1024).read_to_string();
-    let health = text.ok().and_then(|text| serde_json::from_str::<Health>(&text).ok());
+    let health = text.ok().and_then(|text| serde_json::from_slice::<Health>(text.as_bytes()).ok());
     Ok(health.filter(|health| health.name == "headspace"))
 }

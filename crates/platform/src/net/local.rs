@@ -47,6 +47,23 @@ fn user(uid: u32) -> String {
     named().unwrap_or_else(|| format!("the user with id {uid}"))
 }
 
+/// This machine's address in its network: the one it would use to reach others. Nothing is sent.
+pub fn network_address() -> Option<IpAddr> {
+    // Addresses of the documentation, which nobody has.
+    let own = |bind: &str, to: &str| {
+        let socket = std::net::UdpSocket::bind(bind).ok()?;
+        socket.connect(to).ok()?;
+        Some(socket.local_addr().ok()?.ip()).filter(|ip| !ip.is_loopback() && !ip.is_unspecified())
+    };
+    own("0.0.0.0:0", "192.0.2.1:9").or_else(|| own("[::]:0", "[2001:db8::1]:9"))
+}
+
+/// Whether a server with this `host` can be reached only from its own machine.
+pub fn is_loopback_host(host: &str) -> bool {
+    let bare = host.trim_matches(['[', ']']);
+    bare.eq_ignore_ascii_case("localhost") || bare.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
+}
+
 /// Ours, or root's, who could read everything anyway.
 pub fn is_trusted(uid: u32) -> bool {
     uid == 0 || uid == peer_uid::own_uid()

@@ -21,6 +21,26 @@ pub fn uid(peer: SocketAddr, local: SocketAddr) -> Option<u32> {
     }
 }
 
+/// The processes that hold the client's end of this connection, as far as they can be seen.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Holders {
+    pub pids: Vec<u32>,
+    /// Processes of the same user that do not show what they hold (a browser's sandbox does that): if nobody else holds it,
+    /// it is one of these.
+    pub hidden: Vec<u32>,
+}
+
+/// Who holds the client's end of this connection; `None` where the system does not say.
+pub fn holders(peer: SocketAddr, local: SocketAddr) -> Option<Holders> {
+    #[cfg(target_os = "linux")]
+    return linux::holders(peer, local);
+    #[cfg(not(target_os = "linux"))]
+    {
+        let _ = (peer, local);
+        None
+    }
+}
+
 /// The user whose process listens at this address of this machine; `None` if nobody does, or it cannot be known.
 pub fn of_listener(address: SocketAddr) -> Option<u32> {
     #[cfg(target_os = "linux")]
@@ -73,10 +93,54 @@ pub fn own_uid() -> u32 {
 
 #[cfg(target_os = "linux")]
 mod linux {
+    use super::Holders;
     use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
     pub fn uid(peer: SocketAddr, local: SocketAddr) -> Option<u32> {
         by_netlink(peer, local).or_else(|| by_proc(peer, local))
+    }
+
+    pub fn holders(peer: SocketAddr, local: SocketAddr) -> Option<Holders> {
+        let table = if peer.is_ipv4() { "/proc/net/tcp" } else { "/proc/net/tcp6" };
+        let (from, to) = (hex(peer), hex(local));
+        let table = std::fs::read_to_string(table).ok()?;
+        let (uid, inode) = table.lines().skip(1).find_map(|line| {
+            let fields: Vec<&str> = line.split_ascii_whitespace().collect();
+            let found = fields.get(1) == Some(&from.as_str()) && fields.get(2) == Some(&to.as_str());
+            let number = |at: usize| fields.get(at).and_then(|field| field.parse::<u64>().ok());
+            found.then(|| number(7).zip(number(9))).flatten()
+        })?;
+        let link = format!("socket:[{inode}]");
+        let mut holders = Holders::default();
+        for entry in std::fs::read_dir("/proc").ok()?.flatten() {
+            let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok()) else {
+                continue;
+            };
+            match std::fs::read_dir(entry.path().join("fd")) {
+                Ok(files) => {
+                    let holds = |file: std::fs::DirEntry| {
+                        std::fs::read_link(file.path()).is_ok_and(|to| to.as_os_str() == link.as_str())
+                    };
+                    if inode != 0 && files.flatten().any(holds) {
+                        holders.pids.push(pid);
+                    }
+                }
+                Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
+                    if owner_of(pid) == Some(uid) {
+                        holders.hidden.push(pid);
+                    }
+                }
+                Err(_) => {}
+            }
+        }
+        Some(holders)
+    }
+
+    /// The user a process runs as, even one whose files in /proc belong to root.
+    fn owner_of(pid: u32) -> Option<u64> {
+        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+        let line = status.lines().find_map(|line| line.strip_prefix("Uid:"))?;
+        line.split_ascii_whitespace().nth(1)?.parse().ok()
     }
 
     /// The kernel looks for the socket that a connection to `address` would reach; one that listens has no other end.
@@ -227,6 +291,13 @@ mod linux {
         }
 
         #[test]
+        fn the_process_behind_a_connection_is_found() {
+            let Some((_client, server)) = pair("127.0.0.1:0") else { return };
+            let found = holders(server.peer_addr().unwrap(), server.local_addr().unwrap()).unwrap();
+            assert!(found.pids.contains(&std::process::id()), "{found:?}");
+        }
+
+        #[test]
         fn a_row_without_an_inode_is_not_believed() {
             let row = |inode| format!("head\n  0: 0100007F:A000 0100007F:13BF 05 0:0 0:0 0 0 0 {inode} 1 0");
             assert_eq!(find(&row("4711"), "0100007F:A000", "0100007F:13BF"), Some(0));
@@ -333,7 +404,7 @@ mod macos {
     }
 }
 
-/// What macOS tells of a socket: `struct socket_fdinfo` of `<sys/proc_info.h>`, the same on both processors.
+/// What macOS says about a socket: `struct socket_fdinfo` of `<sys/proc_info.h>`, the same on both processors.
 #[cfg(any(target_os = "macos", test))]
 mod socket {
     use std::net::{IpAddr, SocketAddr};

@@ -313,7 +313,7 @@ fn read_record(path: &Path, name: Name) -> Result<Record> {
     let body = content[end + 1..].to_vec();
     ensure!(header.bytes == body.len() && !header.slug.is_empty(), "the header does not fit");
     // After a power cut a file may have its length, but not its content.
-    ensure!(body.first() == Some(&b'{') && body.last() == Some(&b'}'), "the body is no object");
+    ensure!(body.first() == Some(&b'{') && body.last() == Some(&b'}'), "the body is not an object");
     Ok(Record { slug: header.slug, body, sent_at: Stamp(name.stamp), path: path.to_owned() })
 }
 

@@ -47,7 +47,7 @@ pub fn jump(agent: &AgentView) -> Result<(), Refusal> {
         return Err("it has ended".into());
     }
     // Panes and windows on the other machine may have the same names as ours.
-    if agent.elsewhere {
+    if agent.elsewhere || agent.machine.is_some() {
         return Err("it runs on another machine".into());
     }
     if agent.tmux_pane.is_some() {

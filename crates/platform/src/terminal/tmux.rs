@@ -1,5 +1,5 @@
-//! tmux: switching to an agent's pane, and typing into it. Fails closed: a pane is neither focused nor typed into
-//! unless it provably runs the agent's own process.
+//! tmux: switching to an agent's pane, looking at it, and typing into it. Fails closed: a pane is neither focused nor typed
+//! into unless it provably runs the agent's own process. What may be typed when is for the caller to decide.
 
 use crate::{config, process};
 use headspace_core::model::{AgentView, Process};
@@ -15,12 +15,17 @@ pub struct Pane {
     socket: Option<String>,
     id: String,
     session: String,
-    /// Something is typed at the prompt, or the pane shows its history.
-    in_mode: bool,
+    /// The process the pane was opened for, and the agent's, which is the same or below it.
+    owner: u32,
+    client: Process,
 }
 
 /// Finds the agent's pane and proves that its client process, the same one that sent the events, runs in it.
 pub fn locate(agent: &AgentView) -> Result<Pane, Refusal> {
+    // Its pane and its process may have the numbers of one of ours.
+    if let Some(machine) = &agent.machine {
+        return Err(format!("it runs on {machine}"));
+    }
     let pane = agent.tmux_pane.as_deref().ok_or("its hooks did not report a tmux pane")?;
     if !is_pane(pane) {
         return Err(format!("{pane:?} is not a tmux pane"));
@@ -33,11 +38,11 @@ pub fn locate(agent: &AgentView) -> Result<Pane, Refusal> {
     }
     let socket =
         agent.terminal.as_ref().and_then(|terminal| terminal["tmux_socket"].as_str()).map(str::to_owned);
-    let format = "#{pane_id}\t#{pane_pid}\t#{pane_in_mode}\t#{session_name}";
+    let format = "#{pane_id}\t#{pane_pid}\t#{session_name}";
     let answer = tmux(socket.as_deref(), &["display-message", "-p", "-t", pane, format])
         .map_err(|why| format!("tmux does not know pane {pane}: {why}"))?;
-    let fields: Vec<&str> = answer.trim_end_matches('\n').splitn(4, '\t').collect();
-    let [id, pane_pid, in_mode, session] = fields[..] else {
+    let fields: Vec<&str> = answer.trim_end_matches('\n').splitn(3, '\t').collect();
+    let [id, pane_pid, session] = fields[..] else {
         return Err(format!("tmux does not know pane {pane}"));
     };
     let owner = pane_pid.parse().map_err(|_| format!("tmux does not know pane {pane}"))?;
@@ -45,7 +50,8 @@ pub fn locate(agent: &AgentView) -> Result<Pane, Refusal> {
     if id != pane || !process::descends(pid, owner) {
         return Err(format!("pane {pane} runs something else now"));
     }
-    Ok(Pane { socket, id: id.to_owned(), session: session.to_owned(), in_mode: in_mode == "1" })
+    let client = Process { pid, start };
+    Ok(Pane { socket, id: id.to_owned(), session: session.to_owned(), owner, client })
 }
 
 /// Shows the agent's pane: selects it in its session, and moves a terminal there only if none shows that session.
@@ -85,6 +91,27 @@ pub fn jump(agent: &AgentView) -> Result<(), Refusal> {
     run(&["switch-client", "-c", client, "-t", &pane.id]).map(drop)
 }
 
+/// Shows the agent's pane in this terminal, by attaching to its session; returns when the user has left it.
+pub fn attach(agent: &AgentView) -> Result<(), Refusal> {
+    if agent.ended_at.is_some() {
+        return Err("it has ended".into());
+    }
+    let pane = locate(agent)?;
+    let socket = pane.socket.as_deref();
+    tmux(socket, &["select-window", "-t", &pane.id])?;
+    tmux(socket, &["select-pane", "-t", &pane.id])?;
+    let mut command = Command::new("tmux");
+    if let Some(socket) = socket {
+        command.args(["-S", socket]);
+    }
+    // A pane names its session, whatever that is called.
+    let status = command.args(["attach-session", "-t", &pane.id]).status();
+    match status.map_err(|error| format!("could not run tmux: {error}"))? {
+        status if status.success() => Ok(()),
+        _ => Err("tmux could not show it here".into()),
+    }
+}
+
 /// What a pane shows.
 #[derive(Debug, PartialEq)]
 pub struct Screen {
@@ -120,51 +147,97 @@ fn screen(printed: &str) -> Option<Screen> {
     Some(Screen { pane: pane.to_owned(), pid: pid.parse().ok()?, text: text.to_owned() })
 }
 
-fn is_pane(pane: &str) -> bool {
+/// Whether this is the id of a pane: `%7`.
+pub fn is_pane(pane: &str) -> bool {
     pane.strip_prefix('%')
         .is_some_and(|number| !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()))
 }
 
-/// Types `text` into the agent's pane as one paste, then Enter.
-pub fn type_into(agent: &AgentView, text: &str, force: bool) -> Result<(), Refusal> {
-    let pane = locate(agent)?;
-    if !force {
-        if pane.in_mode {
-            return Err("its pane is in copy mode; --force types anyway".into());
+/// A pane at one moment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Look {
+    /// What it shows, with the escape sequences of colors and styles.
+    pub text: String,
+    /// Column and row, from zero.
+    pub cursor: (usize, usize),
+    /// It shows its history, or a menu of tmux: keys do not reach the program.
+    pub in_mode: bool,
+}
+
+impl Pane {
+    /// What the pane shows now. Its process is proven again: a pane can be given to another at any time.
+    pub fn look(&self) -> Result<Look, Refusal> {
+        if !process::lives(self.client) || !process::is_in_foreground(self.client.pid) {
+            return Err(format!("pane {} runs something else now", self.id));
         }
-        let screen = tmux(pane.socket.as_deref(), &["capture-pane", "-p", "-t", &pane.id])?;
-        if let Some(draft) = draft(&screen) {
-            return Err(format!(
-                "something is half-typed there ({:?}); --force types anyway",
-                headspace_core::text::one_line(draft, 40)
-            ));
+        let format = "#{pane_id} #{pane_pid} #{pane_in_mode} #{cursor_x} #{cursor_y}";
+        let printed = self.run(&[
+            "display-message",
+            "-p",
+            "-t",
+            &self.id,
+            format,
+            ";",
+            "capture-pane",
+            "-p",
+            "-e",
+            "-t",
+            &self.id,
+        ])?;
+        let (head, text) = printed.split_once('\n').unwrap_or((&printed, ""));
+        let fields: Vec<&str> = head.split(' ').collect();
+        let number = |at: usize| fields.get(at).and_then(|field| field.parse::<usize>().ok());
+        match (fields.first(), number(1), fields.get(2), number(3), number(4)) {
+            (Some(id), Some(owner), Some(mode), Some(x), Some(y))
+                if *id == self.id && owner == self.owner as usize =>
+            {
+                Ok(Look { text: text.to_owned(), cursor: (x, y), in_mode: *mode != "0" })
+            }
+            _ => Err(format!("pane {} runs something else now", self.id)),
         }
     }
-    let buffer = format!("headspace-{}", std::process::id());
-    let socket = pane.socket.as_deref();
-    feed(socket, &["load-buffer", "-b", &buffer, "-"], &paste_safe(text))?;
-    // -p asks for a bracketed paste: line breaks in the text do not send it early; -d drops the buffer.
-    tmux(socket, &["paste-buffer", "-p", "-d", "-b", &buffer, "-t", &pane.id])?;
-    std::thread::sleep(std::time::Duration::from_millis(150));
-    tmux(socket, &["send-keys", "-t", &pane.id, "Enter"]).map(drop)
+
+    /// Presses a key if nothing has moved since that look; whether it did.
+    pub fn press(&self, key: &str, since: &Look) -> Result<bool, Refusal> {
+        self.unless_moved(since, &format!("send-keys -t {} {key}", self.id))
+    }
+
+    /// Pastes `text` if nothing has moved since that look; whether it did. The text must not have control characters.
+    pub fn paste(&self, text: &str, since: &Look) -> Result<bool, Refusal> {
+        // No other process has this name, nor guesses it.
+        let buffer = format!("headspace-{:016x}", process::random());
+        feed(self.socket.as_deref(), &["load-buffer", "-b", &buffer, "-"], text)?;
+        // -p asks for a bracketed paste and -r leaves line breaks as they are, so that none of them sends the text early.
+        let paste = format!("paste-buffer -p -r -d -b {buffer} -t {}", self.id);
+        let pasted = self.unless_moved(since, &paste);
+        if !matches!(pasted, Ok(true)) {
+            let _ = self.run(&["delete-buffer", "-b", &buffer]);
+        }
+        pasted
+    }
+
+    /// tmux itself compares and acts, with nothing in between: a dialog that opened since has taken the cursor elsewhere.
+    fn unless_moved(&self, since: &Look, command: &str) -> Result<bool, Refusal> {
+        let (x, y) = since.cursor;
+        let same = [
+            ("pane_pid", self.owner as usize),
+            ("pane_in_mode", usize::from(since.in_mode)),
+            ("cursor_x", x),
+            ("cursor_y", y),
+        ]
+        .iter()
+        .fold("1".to_owned(), |all, (name, value)| format!("#{{&&:#{{==:#{{{name}}},{value}}},{all}}}"));
+        let command = format!("{command} ; display-message -p {DONE}");
+        Ok(self.run(&["if-shell", "-F", "-t", &self.id, &same, &command])?.trim_end() == DONE)
+    }
+
+    fn run(&self, args: &[&str]) -> Result<String, Refusal> {
+        tmux(self.socket.as_deref(), args)
+    }
 }
 
-/// What is typed at the client's prompt: the text after the last `>` or `❯` at a line's start. Its own hints do not count.
-fn draft(screen: &str) -> Option<&str> {
-    let line = screen
-        .lines()
-        .rev()
-        .map(|line| line.trim_matches(|c: char| c.is_whitespace() || c == '│'))
-        .find(|line| line.starts_with('❯') || line.starts_with("> ") || *line == ">")?;
-    let typed =
-        line.trim_start_matches(['❯', '>']).trim_matches(|c: char| c.is_whitespace() || c == '\u{a0}');
-    (!typed.is_empty() && !typed.starts_with("Try \"")).then_some(typed)
-}
-
-/// Text that cannot end the bracketed paste or press keys.
-fn paste_safe(text: &str) -> String {
-    text.chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect()
-}
+/// What tmux prints when it has acted.
+const DONE: &str = "done";
 
 fn quoted(name: &str) -> String {
     format!("'{}'", headspace_core::text::strip_control(name).replace('\'', "'\\''"))
@@ -176,6 +249,8 @@ fn tmux(socket: Option<&str>, args: &[&str]) -> Result<String, Refusal> {
 
 fn feed(socket: Option<&str>, args: &[&str], input: &str) -> Result<String, Refusal> {
     let mut command = Command::new("tmux");
+    // A service often has no language set; without this, tmux prints an underscore for every tab and letter it cannot name.
+    command.arg("-u");
     if let Some(socket) = socket {
         command.args(["-S", socket]);
     }
@@ -194,28 +269,4 @@ fn feed(socket: Option<&str>, args: &[&str], input: &str) -> Result<String, Refu
         return Ok(String::from_utf8_lossy(&out.stdout).into_owned());
     }
     Err(headspace_core::text::one_line(&String::from_utf8_lossy(&out.stderr), 200))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_draft_is_the_text_after_the_prompt() {
-        for (screen, expected) in [
-            ("answer\n│ > fix the │\n? for shortcuts", Some("fix the")),
-            ("❯ half typed\n", Some("half typed")),
-            ("❯ \n", None),
-            ("│ >  │", None),
-            ("> Try \"fix lint errors\"\n", None),
-            ("no prompt at all\n", None),
-        ] {
-            assert_eq!(draft(screen), expected, "{screen:?}");
-        }
-    }
-
-    #[test]
-    fn pasted_text_cannot_break_out_of_the_paste() {
-        assert_eq!(paste_safe("a\x1b[201~\rb\nc"), "a[201~b\nc");
-    }
 }

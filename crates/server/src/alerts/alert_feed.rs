@@ -1,7 +1,7 @@
 //! Informs threads when an agent begins or stops to need the user. Knows nothing about the alert rules.
 
 use crate::alerts::AlertChange;
-use headspace_core::model::AgentView;
+use headspace_core::model::{AgentId, AgentView};
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
@@ -12,7 +12,7 @@ pub struct AlertFeed(Mutex<FeedState>);
 #[derive(Debug, Default)]
 struct FeedState {
     senders: Vec<mpsc::Sender<AlertChange>>,
-    sent: HashMap<i64, u64>,
+    sent: HashMap<AgentId, u64>,
 }
 
 impl AlertFeed {
@@ -24,25 +24,47 @@ impl AlertFeed {
 
     /// Sends the views that changed in a way that matters for alerts. One tool call after another does not, and waking a
     /// thread for each would cost more than the call.
-    pub fn tell(&self, views: &[Arc<AgentView>]) {
+    /// `true`: there were some.
+    pub fn tell(&self, views: &[Arc<AgentView>]) -> bool {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let FeedState { senders, sent } = &mut *state;
+        let mut any = false;
         for view in views {
             let news = fingerprint(view);
             if sent.insert(view.id, news) != Some(news) {
+                any = true;
                 senders.retain(|sender| sender.send(AlertChange::Agent(Arc::clone(view))).is_ok());
             }
         }
+        any
     }
 
-    /// Retention has deleted these agents.
-    pub fn forget(&self, agents: &[i64]) {
+    /// Sends views of which nothing is news.
+    pub fn note_known(&self, views: &[Arc<AgentView>]) {
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let FeedState { senders, sent } = &mut *state;
+        for view in views {
+            sent.insert(view.id, fingerprint(view));
+            senders.retain(|sender| sender.send(AlertChange::Known(Arc::clone(view))).is_ok());
+        }
+    }
+
+    /// These agents are gone.
+    pub fn forget(&self, agents: &[AgentId]) {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let FeedState { senders, sent } = &mut *state;
         for id in agents {
             sent.remove(id);
             senders.retain(|sender| sender.send(AlertChange::Forgotten(*id)).is_ok());
         }
+    }
+}
+
+impl AlertFeed {
+    /// Somebody may answer from now on.
+    pub fn unlocked(&self, text: &str) {
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        state.senders.retain(|sender| sender.send(AlertChange::Unlocked(text.to_owned())).is_ok());
     }
 }
 
@@ -54,7 +76,7 @@ fn fingerprint(view: &AgentView) -> u64 {
     view.background.len().hash(&mut hasher);
     view.current_command.as_ref().map(|command| command.id).hash(&mut hasher);
     for interaction in &view.interactions {
-        (interaction.id, &interaction.text).hash(&mut hasher);
+        (interaction.id, &interaction.ask).hash(&mut hasher);
     }
     hasher.finish()
 }
@@ -77,12 +99,12 @@ mod tests {
         let views = [Arc::new(view)];
         watchers.tell(&views);
         watchers.tell(&views);
-        watchers.forget(&[7]);
+        watchers.forget(&[7.into()]);
         assert!(watchers.0.lock().unwrap().sent.is_empty());
         watchers.tell(&views);
         let sent: Vec<AlertChange> = news.try_iter().collect();
         assert!(
-            matches!(&sent[..], [AlertChange::Agent(_), AlertChange::Forgotten(7), AlertChange::Agent(_)]),
+            matches!(&sent[..], [AlertChange::Agent(_), AlertChange::Forgotten(_), AlertChange::Agent(_)]),
             "{sent:?}"
         );
     }

@@ -3,9 +3,11 @@
 
 pub mod alert_feed;
 pub mod desktop;
+pub mod ntfy;
 pub mod webhook;
 
-use headspace_core::model::{AgentState, AgentView, Group};
+use crate::answers::buttons::ButtonMaker;
+use headspace_core::model::{AgentId, AgentState, AgentView, Group, MachineName};
 use headspace_core::numbers;
 use headspace_core::stamp::Stamp;
 use headspace_platform::clock::{WallClock, local_time};
@@ -29,23 +31,73 @@ pub enum Cause {
     Attention,
     Error,
     Finished,
+    /// A page or a terminal may answer from now on.
+    Unlocked,
+}
+
+impl Cause {
+    pub const fn word(self) -> &'static str {
+        match self {
+            Cause::Attention => "attention",
+            Cause::Error => "error",
+            Cause::Finished => "finished",
+            Cause::Unlocked => "unlocked",
+        }
+    }
+}
+
+/// What a notification is about: there is at most one of each on the screen.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct AlertKey {
+    pub agent_id: AgentId,
+    pub cause: Cause,
+    /// The open question.
+    pub ask: Option<i64>,
 }
 
 /// One notification to the user.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Alert {
     pub cause: Cause,
-    pub agent_id: i64,
+    pub agent_id: AgentId,
     pub name: String,
     pub project: Option<String>,
+    /// The machine whose board it is from, if that is another one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub machine: Option<MachineName>,
     pub host: Option<String>,
-    /// The question, the error, or how long the work took.
+    /// The question, the error, or how long the work took and how it ended.
     pub text: String,
     pub timestamp: Stamp,
+    /// The open question it is about.
+    #[serde(rename = "interaction_id")]
+    pub ask: Option<i64>,
+    /// The agent's card on the dashboard.
+    pub url: Option<String>,
 }
 
 impl Alert {
-    /// "api · fix-auth needs you"
+    pub fn key(&self) -> AlertKey {
+        AlertKey { agent_id: self.agent_id, cause: self.cause, ask: self.ask }
+    }
+
+    /// It is about no agent in particular.
+    fn unlocked(text: String, timestamp: Stamp) -> Alert {
+        Alert {
+            cause: Cause::Unlocked,
+            agent_id: AgentId::from(0),
+            name: "headspace".into(),
+            project: None,
+            machine: None,
+            host: None,
+            ask: None,
+            url: None,
+            text,
+            timestamp,
+        }
+    }
+
+    /// "api · fix-auth needs you", "api · fix-auth on devbox needs you"
     pub fn title(&self) -> String {
         let who = match &self.project {
             Some(project) if *project != self.name => format!("{project} · {}", self.name),
@@ -55,8 +107,12 @@ impl Alert {
             Cause::Attention => "needs you",
             Cause::Error => "failed",
             Cause::Finished => "is done",
+            Cause::Unlocked => "can be answered from elsewhere",
         };
-        format!("{who} {what}")
+        match &self.machine {
+            Some(machine) => format!("{who} on {machine} {what}"),
+            None => format!("{who} {what}"),
+        }
     }
 }
 
@@ -65,8 +121,12 @@ impl Alert {
 pub enum AlertChange {
     /// The current view of an agent.
     Agent(Arc<AgentView>),
-    /// Retention has deleted it.
-    Forgotten(i64),
+    /// An agent as it was before anybody here knew it: nothing of it is news.
+    Known(Arc<AgentView>),
+    /// It is gone: retention has deleted it, or its machine is not shown any more.
+    Forgotten(AgentId),
+    /// Somebody was let in to answer: this rings whatever the rules say.
+    Unlocked(String),
 }
 
 /// What was alerted, and what is about to be.
@@ -74,7 +134,9 @@ pub enum AlertChange {
 pub struct AlertRules {
     rules: Notifications,
     /// Only agents that may still cause an alert, or must not cause one again.
-    agents: HashMap<i64, AgentAlerts>,
+    agents: HashMap<AgentId, AgentAlerts>,
+    /// What was alerted and is over.
+    withdrawn: Vec<AlertKey>,
 }
 
 #[derive(Debug, Default)]
@@ -90,6 +152,8 @@ struct AgentAlerts {
     busy_since: Option<Stamp>,
     /// When it looked done; it alerts unless the agent continues.
     done_at: Option<Stamp>,
+    /// It was alerted as done, and nobody has looked since.
+    done_alerted: bool,
 }
 
 impl AgentAlerts {
@@ -119,27 +183,41 @@ impl AgentAlerts {
 impl AlertRules {
     /// `existing` is what the user was already told: none of it alerts again after a restart.
     pub fn new(rules: Notifications, existing: impl IntoIterator<Item = Arc<AgentView>>) -> AlertRules {
-        let mut watch = AlertRules { rules, agents: HashMap::new() };
-        for agent in existing {
-            let watched = watch.agents.entry(agent.id).or_default();
-            watched.alerted = agent.interactions.iter().map(|open| open.id).collect();
-            watched.failed = error_key(&agent);
-            watched.work(&agent, agent.last_active_at);
-            watched.done_at = None;
-            watched.latest = Some(agent);
-        }
+        let mut watch = AlertRules { rules, agents: HashMap::new(), withdrawn: Vec::new() };
+        existing.into_iter().for_each(|agent| watch.note_known(agent));
         watch
     }
 
-    pub fn forget(&mut self, agent_id: i64) {
+    /// Nothing of what the agent shows now will alert.
+    pub fn note_known(&mut self, agent: Arc<AgentView>) {
+        let watched = self.agents.entry(agent.id).or_default();
+        watched.alerted = agent.interactions.iter().map(|open| open.id).collect();
+        watched.failed = error_key(&agent);
+        watched.work(&agent, agent.last_active_at);
+        watched.done_at = None;
+        watched.latest = Some(agent);
+    }
+
+    pub fn forget(&mut self, agent_id: AgentId) {
         self.agents.remove(&agent_id);
+    }
+
+    /// What was alerted and is answered, seen or over: to be taken away.
+    pub fn withdrawn(&mut self) -> Vec<AlertKey> {
+        std::mem::take(&mut self.withdrawn)
     }
 
     /// Takes the current view of an agent; returns what alerts at once, the rest is due later.
     pub fn observe(&mut self, agent: Arc<AgentView>, now: Stamp) -> Vec<Alert> {
         let watched = self.agents.entry(agent.id).or_default();
         let open: HashSet<i64> = agent.interactions.iter().map(|open| open.id).collect();
-        watched.alerted.retain(|id| open.contains(id));
+        let key = |cause, ask| AlertKey { agent_id: agent.id, cause, ask };
+        let answered = watched.alerted.extract_if(|id| !open.contains(id));
+        self.withdrawn.extend(answered.map(|id| key(Cause::Attention, Some(id))));
+        if watched.done_alerted && !agent.unseen {
+            watched.done_alerted = false;
+            self.withdrawn.push(key(Cause::Finished, None));
+        }
         watched.waiting.retain(|id, _| open.contains(id));
         for id in open {
             if !watched.alerted.contains(&id) {
@@ -153,12 +231,17 @@ impl AlertRules {
         watched.work(&agent, now);
         watched.latest = Some(Arc::clone(&agent));
         // An ended agent asks nothing. Only the error it ended with could alert again.
-        if agent.ended_at.is_some() && agent.error.is_none() && watched.busy_since.is_none() {
+        if agent.ended_at.is_some()
+            && agent.error.is_none()
+            && watched.busy_since.is_none()
+            && !watched.done_alerted
+        {
             self.agents.remove(&agent.id);
         }
         let mut alerts = Vec::new();
         if fails && self.rules.on_error {
-            alerts.extend(self.alert(&agent, Cause::Error, agent.error.clone().unwrap_or_default(), now));
+            let text = agent.error.clone().unwrap_or_default();
+            alerts.extend(self.alert(&agent, (Cause::Error, None), text, now));
         }
         alerts
     }
@@ -172,7 +255,9 @@ impl AlertRules {
                 && let Some(agent) = &watched.latest
                 && worked.as_secs_f64() >= self.rules.finished_after
             {
-                done.push((Arc::clone(agent), format!("after {}", numbers::duration(worked))));
+                watched.done_alerted = true;
+                let words = agent.last_words.as_ref().map_or(String::new(), |words| format!(": {words}"));
+                done.push((Arc::clone(agent), format!("after {}{words}", numbers::duration(worked))));
             }
             let AgentAlerts { latest: Some(agent), alerted, waiting, .. } = watched else { continue };
             waiting.retain(|id, since| {
@@ -180,17 +265,17 @@ impl AlertRules {
                 if ready {
                     alerted.insert(*id);
                     let open = agent.interactions.iter().find(|open| open.id == *id);
-                    asked.extend(open.map(|open| (Arc::clone(agent), open.text.clone())));
+                    asked.extend(open.map(|open| (*id, Arc::clone(agent), open.ask.clone())));
                 }
                 !ready
             });
         }
         let asked = asked.into_iter().filter(|_| self.rules.on_attention);
-        let asked = asked.map(|(agent, text)| (Cause::Attention, agent, text));
+        let asked = asked.map(|(id, agent, text)| ((Cause::Attention, Some(id)), agent, text));
         let done = done.into_iter().filter(|_| self.rules.on_finished);
-        let done = done.map(|(agent, text)| (Cause::Finished, agent, text));
+        let done = done.map(|(agent, text)| ((Cause::Finished, None), agent, text));
         let due = asked.chain(done);
-        due.filter_map(|(cause, agent, text)| self.alert(&agent, cause, text, now)).collect()
+        due.filter_map(|(about, agent, text)| self.alert(&agent, about, text, now)).collect()
     }
 
     /// How long until the next alert may be due.
@@ -201,7 +286,13 @@ impl AlertRules {
         asked.chain(done).min().map(|due| due.since(now))
     }
 
-    fn alert(&self, agent: &AgentView, cause: Cause, text: String, now: Stamp) -> Option<Alert> {
+    fn alert(
+        &self,
+        agent: &AgentView,
+        (cause, ask): (Cause, Option<i64>),
+        text: String,
+        now: Stamp,
+    ) -> Option<Alert> {
         let (hour, minute, _) = local_time(now);
         let quiet = self
             .rules
@@ -216,9 +307,12 @@ impl AlertRules {
             agent_id: agent.id,
             name: agent.name.clone(),
             project: agent.project.clone(),
+            machine: agent.machine,
             host: agent.host.clone(),
             text,
             timestamp: now,
+            ask,
+            url: None,
         })
     }
 }
@@ -230,27 +324,44 @@ fn error_key(agent: &AgentView) -> Option<String> {
 
 /// Watches the changes until the sender is gone. The channels have their own threads: a webhook that hangs delays
 /// nothing else.
-pub fn run(config: &Config, existing: Vec<Arc<AgentView>>, changes: &Receiver<AlertChange>) {
-    let channels = channels(config);
+pub fn run(
+    config: &Config,
+    buttons: ButtonMaker,
+    existing: Vec<Arc<AgentView>>,
+    changes: &Receiver<AlertChange>,
+) {
+    let (channels, dashboard) = (channels(config, Some(buttons)), config.dashboard_url());
     let mut watch = AlertRules::new(config.notifications.clone(), existing);
     loop {
         let wait = watch.next_due(Stamp::now()).unwrap_or(Duration::from_secs(3600));
         let mut alerts = match changes.recv_timeout(wait) {
             Ok(AlertChange::Agent(agent)) => watch.observe(agent, Stamp::now()),
+            Ok(AlertChange::Known(agent)) => {
+                watch.note_known(agent);
+                Vec::new()
+            }
             Ok(AlertChange::Forgotten(id)) => {
                 watch.forget(id);
                 Vec::new()
             }
+            Ok(AlertChange::Unlocked(text)) => vec![Alert::unlocked(text, Stamp::now())],
             Err(RecvTimeoutError::Timeout) => Vec::new(),
             Err(RecvTimeoutError::Disconnected) => return,
         };
         alerts.extend(watch.due(Stamp::now()));
-        for alert in alerts {
-            for channel in &channels {
-                channel.send(&alert);
-            }
+        for key in watch.withdrawn() {
+            channels.iter().for_each(|channel| channel.withdraw(&key));
+        }
+        for mut alert in alerts {
+            alert.url = Some(card_url(&dashboard, alert.agent_id));
+            channels.iter().for_each(|channel| channel.send(&alert));
         }
     }
+}
+
+/// Where the dashboard shows an agent.
+pub fn card_url(dashboard: &str, agent_id: AgentId) -> String {
+    format!("{dashboard}/#/agents/{agent_id}")
 }
 
 /// Something that delivers alerts to a person.
@@ -258,17 +369,20 @@ pub trait Channel: Send {
     fn name(&self) -> String;
     /// Passes the alert on without waiting for its delivery.
     fn send(&self, alert: &Alert);
+    /// Takes back what was shown, where that is possible.
+    fn withdraw(&self, _: &AlertKey) {}
     /// Delivers one alert now and returns the result, for `headspace notify-test`.
     fn try_now(&self, alert: &Alert) -> Result<(), String>;
 }
 
-pub fn channels(config: &Config) -> Vec<Box<dyn Channel>> {
+/// Where alerts go. `buttons`: what makes them answerable, where a server runs.
+pub fn channels(config: &Config, buttons: Option<ButtonMaker>) -> Vec<Box<dyn Channel>> {
     let mut channels: Vec<Box<dyn Channel>> = Vec::new();
     if config.notifications.desktop {
-        channels.push(Box::new(desktop::Desktop));
+        channels.push(Box::new(desktop::Desktop::new(&config.notifications.sound)));
     }
     for hook in &config.webhooks {
-        channels.push(Box::new(webhook::Outbox::open(hook.clone())));
+        channels.push(Box::new(webhook::Outbox::open(hook.clone(), config.dashboard_url(), buttons.clone())));
     }
     channels
 }
@@ -276,7 +390,7 @@ pub fn channels(config: &Config) -> Vec<Box<dyn Channel>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use headspace_core::model::{CommandState, CurrentCommand, Interaction, InteractionKind, Status};
+    use headspace_core::model::{CommandState, CurrentCommand, Status};
 
     fn at(seconds: f64) -> Stamp {
         Stamp(1_000_000_000_000_000_000 + (seconds * 1e9) as i64)
@@ -300,17 +414,11 @@ mod tests {
         });
         view.interactions = asks
             .iter()
-            .map(|id| Interaction {
-                id: *id,
-                kind: InteractionKind::Permission,
-                tool_use_id: None,
-                tool_name: None,
-                subagent: None,
-                text: format!("ask {id}"),
-                options: vec![],
-                opened_at: stamp,
-                closed_at: None,
-                event_id: 1,
+            .map(|id| {
+                serde_json::from_value(serde_json::json!({
+                    "id": id, "kind": "permission", "text": "all of it", "ask": format!("ask {id}"), "opened_at": stamp,
+                }))
+                .unwrap()
             })
             .collect();
         view
@@ -396,13 +504,13 @@ mod tests {
     #[test]
     fn after_a_long_day_only_what_may_still_alert_is_kept() {
         let mut watch = watch();
-        let named = |id: i64, view: &AgentView| Arc::new(AgentView { id, ..view.clone() });
+        let named = |id: i64, view: &AgentView| Arc::new(AgentView { id: id.into(), ..view.clone() });
         for id in 0..1000 {
             for ask in 0..10 {
                 watch.observe(named(id, &working(&[id * 10 + ask])), at(1.0));
                 watch.due(at(3.0));
             }
-            let watched = &watch.agents[&id];
+            let watched = &watch.agents[&id.into()];
             assert!(watched.alerted.len() + watched.waiting.len() <= 1, "{watched:?}");
             watch.observe(named(id, &done(|agent| agent.ended_at = Some(at(4.0)))), at(4.0));
         }
@@ -413,7 +521,7 @@ mod tests {
         });
         assert_eq!(watch.observe(Arc::clone(&failed), at(4.0)).len(), 1);
         assert!(watch.observe(failed, at(5.0)).is_empty());
-        watch.forget(1);
+        watch.forget(1.into());
         assert_eq!(watch.agents.len(), 0);
     }
 

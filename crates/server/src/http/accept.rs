@@ -1,32 +1,23 @@
 //! Connections: how many, how long, how big. What comes through goes to the routes.
 
 use crate::http::auth::policy::Connection;
-use crate::http::own_socket::{LocalStream, OwnSocket};
+use crate::http::own_socket::{Handed, HandedOver, SocketThread};
 use axum::Router;
+use headspace_page::connection::{Limits, Pipe, Visit, talk, told_to};
 use headspace_platform::log;
 use headspace_platform::net::socket;
 use hyper::Request;
 use hyper::body::Incoming;
-use hyper::server::conn::http1;
-use hyper::service::{Service, service_fn};
-use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::service::TowerToHyperService;
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
 
-/// Header lines of a request.
-const MAX_HEADERS: usize = 64;
-/// Bytes of a request's head.
-const MAX_HEAD: usize = 32 << 10;
-/// From the first moment of waiting for a request to its last header; also how long an idle connection is kept.
-const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
+const LIMITS: Limits = Limits { head: 32 << 10, head_within: Duration::from_secs(30) };
 /// Open connections. Beyond it the one that has been idle longest makes room, or else the one whose request takes longest:
 /// bodies that never end must not keep the hooks out.
 const MAX_CONNECTIONS: usize = 1024;
@@ -122,7 +113,7 @@ impl Connections {
 /// Takes connections from the port and the socket until `stop`, then lets those at work end.
 pub async fn serve(
     listener: TcpListener,
-    mut socket: OwnSocket,
+    (socket, mut handed): (SocketThread, Handed),
     routes: Router,
     all: Arc<Connections>,
     stop: watch::Receiver<bool>,
@@ -130,8 +121,8 @@ pub async fn serve(
     let mut stopping = stop.clone();
     loop {
         let accepted = tokio::select! {
-            accepted = listener.accept() => accepted.and_then(Accepted::from_port),
-            accepted = socket.accept() => accepted.map(Accepted::Socket),
+            accepted = listener.accept() => accepted.and_then(Arrival::from_port),
+            Some(handed) = handed.recv() => handed.map(Arrival::Socket),
             () = told_to(&mut stopping) => break,
         };
         match accepted {
@@ -167,29 +158,32 @@ pub async fn serve(
 }
 
 /// Somebody who came in.
-enum Accepted {
+enum Arrival {
     Port(TcpStream, Connection),
-    Socket(LocalStream),
+    Socket(HandedOver),
 }
 
-impl Accepted {
-    fn from_port((stream, peer): (TcpStream, SocketAddr)) -> std::io::Result<Accepted> {
+impl Arrival {
+    fn from_port((stream, peer): (TcpStream, SocketAddr)) -> std::io::Result<Arrival> {
         let _ = stream.set_nodelay(true);
         socket::drop_when_unread(&stream);
         let local = stream.local_addr()?;
-        Ok(Accepted::Port(stream, Connection::port(peer, local)))
+        Ok(Arrival::Port(stream, Connection::port(peer, local)))
     }
 
     fn start(self, routes: &Router, all: &Arc<Connections>, stop: watch::Receiver<bool>) {
         match self {
-            Accepted::Port(stream, connection) => start(stream, connection, routes, all, stop),
-            Accepted::Socket(stream) => start(stream, Connection::Socket, routes, all, stop),
+            Arrival::Port(stream, connection) => start(Box::new(stream), connection, routes, all, stop),
+            Arrival::Socket(handed) => match handed.resume() {
+                Ok((stream, pid)) => start(Box::new(stream), Connection::Socket { pid }, routes, all, stop),
+                Err(error) => log::line(&format!("could not take over a connection: {error}")),
+            },
         }
     }
 }
 
 fn start(
-    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    pipe: Box<dyn Pipe>,
     connection: Connection,
     routes: &Router,
     all: &Arc<Connections>,
@@ -199,15 +193,11 @@ fn start(
     let activity = Arc::new(Activity::default());
     let open = OpenConnection { activity: Arc::clone(&activity), since: Instant::now(), task: None };
     all.open().insert(id, open);
-    let visit = Visitor {
-        routes: TowerToHyperService::new(routes.clone()),
-        connection: Arc::new(connection),
-        activity,
-    };
-    let registry = Arc::clone(all);
+    let visit = Arc::new(Visitor { connection: Arc::new(connection), activity });
+    let (routes, registry) = (routes.clone(), Arc::clone(all));
     let task = tokio::spawn(async move {
         let _leave = Departure { id, all: registry };
-        talk(stream, visit, stop).await;
+        talk(pipe, routes, visit, LIMITS, stop).await;
     });
     if let Some(open) = all.open().get_mut(&id) {
         open.task = Some(task);
@@ -232,48 +222,18 @@ impl Drop for Departure {
 
 /// What a connection's requests need to know besides themselves.
 struct Visitor {
-    routes: TowerToHyperService<Router>,
     connection: Arc<Connection>,
     activity: Arc<Activity>,
 }
 
-async fn talk(
-    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
-    visit: Visitor,
-    mut stop: watch::Receiver<bool>,
-) {
-    let service = service_fn(move |mut request: Request<Incoming>| {
-        request.extensions_mut().insert(Arc::clone(&visit.connection));
-        request.extensions_mut().insert(Arc::clone(&visit.activity));
-        let activity = Arc::clone(&visit.activity);
-        let answer = visit.routes.call(request);
-        async move {
-            activity.begin();
-            let answer = answer.await;
-            activity.end();
-            answer
-        }
-    });
-    // Not `pipeline_flush`: with it hyper's write buffer has no limit, and a client that does not read fills it.
-    let mut connection = std::pin::pin!(
-        http1::Builder::new()
-            .timer(TokioTimer::new())
-            .header_read_timeout(HEAD_TIMEOUT)
-            .max_headers(MAX_HEADERS)
-            .max_buf_size(MAX_HEAD)
-            .half_close(true)
-            .serve_connection(TokioIo::new(stream), service)
-    );
-    tokio::select! {
-        // What goes wrong here is the client's own doing, and it has had its answer.
-        _ = connection.as_mut() => {}
-        () = told_to(&mut stop) => {
-            connection.as_mut().graceful_shutdown();
-            let _ = connection.await;
-        }
+impl Visit for Visitor {
+    fn begins(&self, request: &mut Request<Incoming>) {
+        request.extensions_mut().insert(Arc::clone(&self.connection));
+        request.extensions_mut().insert(Arc::clone(&self.activity));
+        self.activity.begin();
     }
-}
 
-async fn told_to(stop: &mut watch::Receiver<bool>) {
-    let _ = stop.wait_for(|stop| *stop).await;
+    fn ends(&self) {
+        self.activity.end();
+    }
 }

@@ -11,16 +11,18 @@ use axum::body::Body;
 use axum::extract::{Path, Query, State};
 use headspace_core::engine::Agent;
 use headspace_core::model;
-use headspace_core::model::{AgentView, Source, observed};
+use headspace_core::model::{AgentId, AgentView, Source, observed};
 use headspace_core::stamp::Stamp;
 use headspace_core::wire::{
     AgentChanged, AgentsPage, BoardPage, CommandsPage, EventNames, EventsPage, GroupWords, PruneAnswer,
     TransitionsPage, TurnsPage,
 };
 use headspace_platform::clock::WallClock;
+use headspace_store::file_changes;
 use headspace_store::queries;
 use headspace_store::queries::{EventQuery, Found, Listed, Page};
 use headspace_store::retention::prune::Deleted;
+use headspace_store::stats;
 use hyper::StatusCode;
 use rusqlite::Connection;
 use serde::{Deserialize, Serialize};
@@ -52,6 +54,16 @@ pub struct AgentQuery {
 }
 
 impl AgentQuery {
+    /// The agents of other machines stand on the first page only.
+    fn far_agents(&self, app: &SharedState) -> Vec<Arc<AgentView>> {
+        let asks =
+            |flag: &Option<String>| flag.as_deref().is_some_and(|flag| !matches!(flag, "" | "0" | "false"));
+        match self.before.as_deref().unwrap_or_default() {
+            "" => app.other_machines.agents(asks(&self.all) || asks(&self.ended)),
+            _ => Vec::new(),
+        }
+    }
+
     fn agents(self, ledger: &Ledger) -> Result<Chosen, ApiError> {
         let all = self.all.is_some_and(|all| !matches!(all.as_str(), "" | "0" | "false"));
         let (ended, limit) = (number("ended", self.ended)?, number("limit", self.limit)?);
@@ -68,43 +80,70 @@ impl AgentQuery {
 }
 
 /// A number in the query, if it has one.
-fn number<T: std::str::FromStr>(name: &str, text: Option<String>) -> Result<Option<T>, ApiError> {
+pub(super) fn number<T: std::str::FromStr>(name: &str, text: Option<String>) -> Result<Option<T>, ApiError> {
     let Some(text) = text.filter(|text| !text.is_empty()) else { return Ok(None) };
     text.parse().map(Some).map_err(|_| ApiError::bad(format!("`{name}` is not a number")))
+}
+
+/// A time in the query, if it has one.
+pub(super) fn moment(name: &str, text: Option<String>) -> Result<Option<Stamp>, ApiError> {
+    let Some(text) = text.filter(|text| !text.is_empty()) else { return Ok(None) };
+    let wrong = || ApiError::bad(format!("`{name}` is not a time: write it as 2026-03-01T00:00:00Z"));
+    Stamp::parse(&text).map(Some).ok_or_else(wrong)
 }
 
 pub async fn agents(State(app): State<SharedState>, Query(which): Query<AgentQuery>) -> ApiResult {
     app.reconciler.viewed();
     let (ledger, now) = (&app.ledger, Stamp::now());
+    let far = which.far_agents(&app);
     let Chosen { agents, next } = which.agents(ledger)?;
     let mut agents: Vec<AgentView> = agents.iter().map(|agent| ledger.view(agent, now)).collect();
+    agents.extend(far.iter().map(|agent| AgentView::clone(agent)));
     agents.sort_by(|a, b| a.summary.order.cmp(&b.summary.order));
     Ok(ok(&AgentsPage { groups: GroupWords::all(), agents, next }))
 }
 
+#[derive(Deserialize)]
+pub struct BoardQuery {
+    spent: Option<String>,
+}
+
 /// The agents as a list, and the receiver's status: one small answer for what is requested every few seconds.
-pub async fn board(State(app): State<SharedState>, Query(which): Query<AgentQuery>) -> ApiResult {
+pub async fn board(
+    State(app): State<SharedState>,
+    Query(which): Query<AgentQuery>,
+    Query(BoardQuery { spent }): Query<BoardQuery>,
+) -> ApiResult {
     app.reconciler.viewed();
+    // Only who shows it pays for reading it.
+    let spent_today = match spent.is_some_and(|word| word != "0") {
+        true => Some(app.read_flushed(|db| stats::today(db, Stamp::now())).await?),
+        false => None,
+    };
     let receiver = app.hook_status(time_updates::spool().await);
+    let far = which.far_agents(&app);
     let Chosen { agents, next } = which.agents(&app.ledger)?;
     let now = Stamp::now();
-    let views: Vec<AgentView> = agents.iter().map(|agent| app.ledger.view(agent, now)).collect();
-    Ok(ok(&BoardPage { receiver, rows: model::rows(&views, now), next }))
+    let own: Vec<AgentView> = agents.iter().map(|agent| app.ledger.view(agent, now)).collect();
+    let rows = model::rows(own.iter().chain(far.iter().map(|agent| &**agent)), now);
+    Ok(ok(&BoardPage { receiver, rows, spent_today, next }))
 }
 
 pub async fn agent(State(app): State<SharedState>, Path(id): Path<String>) -> ApiResult {
     Ok(ok(&app.ledger.view(&*known_agent(&app, &id)?, Stamp::now())))
 }
 
-fn known_agent(app: &SharedState, id: &str) -> Result<Arc<Agent>, ApiError> {
-    let id: i64 = id.parse().map_err(|_| ApiError::not_found("an agent's id is a number"))?;
-    app.ledger.snapshot().agent(id).ok_or_else(|| ApiError::not_found("there is no such agent"))
+pub fn known_agent(app: &SharedState, id: &str) -> Result<Arc<Agent>, ApiError> {
+    let id: AgentId = id.parse().map_err(|()| ApiError::not_found("an agent's id is a number"))?;
+    let own = id.own().ok_or_else(|| crate::http::far_agents::there(id, "ask there"))?;
+    app.ledger.snapshot().agent(own).ok_or_else(|| ApiError::not_found("there is no such agent"))
 }
 
-/// The newest rows, the newest before the one with this id, or the first after it.
+/// The newest rows, the newest before the one with this id (or up to it), or the first after it.
 #[derive(Deserialize)]
 pub struct RowQuery {
     before: Option<String>,
+    through: Option<String>,
     after: Option<String>,
     limit: Option<String>,
 }
@@ -121,7 +160,7 @@ async fn rows<T: Send + 'static, P: Serialize>(
     let agent = known_agent(&app, &id)?.id;
     let limit = number("limit", which.limit)?.unwrap_or(ROW_LIMITS.0).clamp(1, ROW_LIMITS.1);
     let (before, after) = (number("before", which.before)?, number("after", which.after)?);
-    let asked = Page { agent, before, after, limit };
+    let asked = Page { agent, before, through: number("through", which.through)?, after, limit };
     let Listed { rows, next } = app.read_flushed(move |db| query(db, asked)).await?;
     Ok(ok(&page(rows, next)))
 }
@@ -151,6 +190,13 @@ pub async fn transitions(
         .await
 }
 
+/// The files the agent edited.
+pub async fn changes(State(app): State<SharedState>, Path(id): Path<String>) -> ApiResult {
+    let agent = known_agent(&app, &id)?;
+    let (id, root) = (agent.id, agent.place.root.clone());
+    Ok(ok(&app.read_flushed(move |db| file_changes::of_agent(db, id, root.as_deref())).await?))
+}
+
 #[derive(Deserialize)]
 pub struct EventsQuery {
     after: Option<String>,
@@ -159,6 +205,9 @@ pub struct EventsQuery {
     agent: Option<String>,
     r#type: Option<String>,
     q: Option<String>,
+    client: Option<String>,
+    from: Option<String>,
+    to: Option<String>,
 }
 
 impl EventsQuery {
@@ -178,6 +227,10 @@ impl EventsQuery {
             limit: number("limit", self.limit)?.unwrap_or(EVENT_LIMITS.0).clamp(1, EVENT_LIMITS.1),
             names: names.into_iter().collect(),
             text: self.q.filter(|text| !text.trim().is_empty()),
+            client: self.client.filter(|name| !name.is_empty()),
+            from: moment("from", self.from)?,
+            to: moment("to", self.to)?,
+            ..EventQuery::default()
         })
     }
 }
@@ -209,7 +262,12 @@ pub async fn agent_events(
     find(app, query).await
 }
 
-async fn find(app: SharedState, query: EventQuery) -> ApiResult {
+async fn find(app: SharedState, mut query: EventQuery) -> ApiResult {
+    if query.client.is_some() {
+        let snapshot = app.ledger.snapshot();
+        let all = snapshot.agents(snapshot.len());
+        query = query.of_client(all.iter().map(|agent| (agent.id, agent.place.client_name.as_deref())));
+    }
     let by_lists = query.text.is_none() && (query.agent.is_some() || !query.names.is_empty());
     let question = move |db: &Connection| queries::events(db, &query);
     let mut found = if by_lists { app.read_flushed(question).await? } else { app.ask(question).await? };
@@ -255,11 +313,6 @@ pub async fn jump(State(app): State<SharedState>, Path(id): Path<String>) -> Api
     let refused = |why: String| ApiError(StatusCode::CONFLICT, format!("could not jump: {why}"));
     jumped.unwrap_or_else(|_| Err("the server failed; see its log".into())).map_err(refused)?;
     Ok(ok(&json!({"status": "ok"})))
-}
-
-pub async fn stats(State(app): State<SharedState>) -> ApiResult {
-    let stats = app.read_flushed(headspace_store::stats::by_day).await?;
-    Ok(ok(&stats))
 }
 
 /// Deletes what retention no longer keeps, or everything older than `days`.

@@ -4,8 +4,9 @@ use crate::app_state::SharedState;
 use crate::http::auth::login;
 use crate::http::auth::policy::{self, Connection};
 use crate::http::response::{ApiError, ApiResult, ok, protect};
-use crate::http::{api, assets, status, stream};
+use crate::http::{answer, api, assets, error_page, far_agents, guard_says, history, status, stream};
 use crate::ingest::receive;
+use crate::reply::routes as reply;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Request, State};
@@ -28,19 +29,38 @@ pub fn routes(app: SharedState) -> Router {
         .route("/api/agents/{id}/turns", get(api::turns))
         .route("/api/agents/{id}/events", get(api::agent_events))
         .route("/api/agents/{id}/transitions", get(api::transitions))
+        .route("/api/agents/{id}/changes", get(api::changes))
         .route("/api/agents/{id}/seen", post(api::seen))
         .route("/api/agents/{id}/name", post(api::name))
         .route("/api/agents/{id}/jump", post(api::jump))
+        .route("/api/agents/{id}/reply", post(reply::reply))
+        .route("/api/agents/{id}/reply/cancel", post(reply::cancel))
+        .route("/api/agents/{id}/stop", post(reply::stop))
+        .route("/api/answer", get(answer::status))
+        .route("/api/answer/code", post(answer::code))
+        .route("/api/answer/terminal", post(answer::terminal))
+        .route("/api/answer/unlock", post(answer::unlock))
+        .route("/api/answer/lock", post(answer::lock))
+        .route("/api/answer/wait", post(answer::wait))
+        .route("/api/answer/button", post(answer::button))
+        .route("/api/interactions/{id}/answer", post(answer::answer))
+        .route("/api/agents/{machine}/{id}", get(far_agents::agent))
+        .route("/api/agents/{machine}/{id}/{about}", get(far_agents::history).post(far_agents::act))
+        .route("/api/machines", get(far_agents::machines))
         .route("/api/events", get(api::events))
         .route("/api/events/names", get(api::event_names))
         .route("/api/events/stream", get(stream::stream))
-        .route("/api/stats", get(api::stats))
+        .route("/api/agents/{id}/export", get(history::export))
+        .route("/api/interactions/{id}/guard", get(guard_says::verdict))
+        .route("/api/conversations", get(history::conversations))
+        .route("/api/stats", get(history::stats))
         .route("/api/prune", post(api::prune))
         .route("/api/login-code", post(login::code))
         .route("/login", get(login::login))
         .route("/health", get(health))
         .route("/metrics", get(status::metrics))
         .route("/", get(assets::index))
+        .route("/service-worker.js", get(assets::service_worker))
         .route("/assets/{*path}", get(assets::file))
         .fallback(nowhere)
         .method_not_allowed_fallback(wrong_method)
@@ -50,6 +70,7 @@ pub fn routes(app: SharedState) -> Router {
 
 /// Everything a request has to pass, and everything an answer carries.
 async fn rules(State(app): State<SharedState>, request: Request, next: Next) -> Response {
+    let person = error_page::is_for_a_person(request.method(), request.headers());
     let mut response = match admit(&app, &request) {
         Ok(()) => next.run(request).await,
         Err(refusal) => {
@@ -58,7 +79,7 @@ async fn rules(State(app): State<SharedState>, request: Request, next: Next) -> 
         }
     };
     protect(response.headers_mut());
-    response
+    if person { error_page::instead_of(response) } else { response }
 }
 
 fn admit(app: &SharedState, request: &Request) -> Result<(), ApiError> {
@@ -67,13 +88,13 @@ fn admit(app: &SharedState, request: &Request) -> Result<(), ApiError> {
     }
     let refused = |(status, why)| ApiError(status, why);
     policy::check(&app.names, request.method(), request.uri(), request.headers()).map_err(refused)?;
-    // The one-time code is the key there.
-    if request.uri().path() == "/login" {
+    // The one-time code, or the button's secret, is the key there.
+    if matches!(request.uri().path(), "/login" | "/api/answer/button") {
         return Ok(());
     }
     let connection = request.extensions().get::<Arc<Connection>>();
     let connection = connection.ok_or_else(|| ApiError::bad("the connection is not known"))?;
-    policy::admit(&app.keys, request.headers(), connection).map_err(refused)
+    policy::admit(&app.names, &app.keys, request.headers(), connection).map_err(refused)
 }
 
 /// Reads and forgets what a refused client is still sending, for a moment: closing in its face would take the

@@ -1,23 +1,13 @@
 //! The stream of changes: one hub, any number of clients, and no client can make the server wait. Knows nothing about what
 //! it sends.
 
-use hyper::body::{Body, Bytes, Frame, SizeHint};
+use headspace_core::model::AgentId;
+use headspace_page::stream::{Live, MAX_BEHIND, event_text};
+use hyper::body::Bytes;
 use serde::Serialize;
-use std::collections::VecDeque;
-use std::convert::Infallible;
-use std::fmt::Write;
-use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll};
-use std::time::Duration;
 use tokio::sync::mpsc;
-use tokio::time::{Instant, Interval, interval_at};
-
-/// How often the stream sends something, for clients and for proxies between.
-pub const HEARTBEAT: Duration = Duration::from_secs(15);
-/// Batches a client may lag behind before it is dropped. It reconnects with its `Last-Event-ID`.
-const MAX_BATCHES_BEHIND: usize = 256;
 
 /// One message of the stream, ready to send.
 #[derive(Debug)]
@@ -25,7 +15,7 @@ pub struct Message {
     /// The number for `Last-Event-ID`; `None` for what cannot be replayed.
     pub seq: Option<i64>,
     pub kind: &'static str,
-    pub agent_id: Option<i64>,
+    pub agent_id: Option<AgentId>,
     text: String,
 }
 
@@ -33,26 +23,16 @@ impl Message {
     pub fn new(
         seq: Option<i64>,
         kind: &'static str,
-        agent_id: Option<i64>,
+        agent_id: Option<AgentId>,
         data: &impl Serialize,
     ) -> Message {
         let json = serde_json::to_string(data).unwrap_or_else(|_| "null".into());
         Message::from_json(seq, kind, agent_id, &json)
     }
 
-    pub fn from_json(seq: Option<i64>, kind: &'static str, agent_id: Option<i64>, json: &str) -> Message {
+    pub fn from_json(seq: Option<i64>, kind: &'static str, agent_id: Option<AgentId>, json: &str) -> Message {
         Message { seq, kind, agent_id, text: event_text(seq, kind, json) }
     }
-}
-
-/// JSON is always one line, so it cannot break out of its `data:`.
-fn event_text(seq: Option<i64>, kind: &str, json: &str) -> String {
-    let mut text = String::with_capacity(json.len() + 64);
-    if let Some(seq) = seq {
-        let _ = writeln!(text, "id: {seq}");
-    }
-    let _ = write!(text, "event: {kind}\ndata: {json}\n\n");
-    text
 }
 
 /// The messages of one COMMIT, and all of them as one piece for clients without a filter.
@@ -83,7 +63,7 @@ impl Batch {
 pub struct Filter {
     /// Empty: all.
     pub kinds: Vec<String>,
-    pub agent_id: Option<i64>,
+    pub agent_id: Option<AgentId>,
 }
 
 impl Filter {
@@ -91,7 +71,7 @@ impl Filter {
         self.kinds.is_empty() && self.agent_id.is_none()
     }
 
-    fn wants(&self, kind: &str, agent_id: Option<i64>) -> bool {
+    fn wants(&self, kind: &str, agent_id: Option<AgentId>) -> bool {
         (self.kinds.is_empty() || self.kinds.iter().any(|wanted| wanted == kind))
             && (self.agent_id.is_none() || agent_id.is_none() || agent_id == self.agent_id)
     }
@@ -143,7 +123,7 @@ impl Hub {
 
     /// Receives everything from now on.
     pub fn subscribe(&self) -> mpsc::Receiver<Arc<Batch>> {
-        let (sender, receiver) = mpsc::channel(MAX_BATCHES_BEHIND);
+        let (sender, receiver) = mpsc::channel(MAX_BEHIND);
         let mut clients = self.clients();
         clients.push(sender);
         self.connected.store(clients.len(), Ordering::Relaxed);
@@ -157,77 +137,20 @@ impl Hub {
     }
 }
 
-/// The body of `GET /api/events/stream`: first what was missed, then what happens.
-#[derive(Debug)]
-pub struct Stream {
-    filter: Filter,
-    missed: VecDeque<Bytes>,
-    /// Everything at or before this was in `missed`.
-    after: i64,
-    /// `None`: there was more to replay than fits; the client reconnects for the rest.
-    live: Option<mpsc::Receiver<Arc<Batch>>>,
-    heartbeat: Interval,
+/// Messages that are in the store, as a client hears them: number, kind, agent, JSON.
+pub fn replayed(filter: &Filter, missed: &[(i64, String, i64, String)]) -> Vec<Bytes> {
+    let chosen = missed.iter().filter(|(_, kind, agent_id, _)| filter.wants(kind, Some((*agent_id).into())));
+    chosen.map(|(seq, kind, _, json)| Bytes::from(event_text(Some(*seq), kind, json))).collect()
 }
 
-impl Stream {
-    /// `missed` are the messages the client has not seen, `after` the last sequence number they cover.
-    pub fn new(
-        filter: Filter,
-        missed: Vec<(i64, String, i64, String)>,
-        after: i64,
-        live: Option<mpsc::Receiver<Arc<Batch>>>,
-    ) -> Stream {
-        // The first bytes show a client that it is connected; `retry` says how soon to reconnect.
-        let mut pieces = VecDeque::from([Bytes::from_static(b": connected\nretry: 1000\n\n")]);
-        let chosen = missed
-            .iter()
-            .filter(|(_, kind, agent_id, _)| filter.wants(kind, Some(*agent_id)))
-            .map(|(seq, kind, _, json)| event_text(Some(*seq), kind, json));
-        pieces.extend(chosen.map(Bytes::from));
-        Stream {
-            filter,
-            missed: pieces,
-            after,
-            live,
-            heartbeat: interval_at(Instant::now() + HEARTBEAT, HEARTBEAT),
-        }
-    }
+/// A message of this moment, if the client wants it.
+pub fn wanted(filter: &Filter, message: Message) -> Option<Bytes> {
+    filter.wants(message.kind, message.agent_id).then(|| Bytes::from(message.text))
 }
 
-impl Body for Stream {
-    type Data = Bytes;
-    type Error = Infallible;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        let this = &mut *self;
-        if let Some(piece) = this.missed.pop_front() {
-            return Poll::Ready(Some(Ok(Frame::data(piece))));
-        }
-        let Some(live) = &mut this.live else { return Poll::Ready(None) };
-        loop {
-            match live.poll_recv(cx) {
-                Poll::Ready(Some(batch)) => {
-                    let bytes = batch.bytes(&this.filter, this.after);
-                    if !bytes.is_empty() {
-                        return Poll::Ready(Some(Ok(Frame::data(bytes))));
-                    }
-                }
-                Poll::Ready(None) => return Poll::Ready(None),
-                Poll::Pending => break,
-            }
-        }
-        match this.heartbeat.poll_tick(cx) {
-            Poll::Ready(_) => Poll::Ready(Some(Ok(Frame::data(Bytes::from_static(b": still here\n\n"))))),
-            Poll::Pending => Poll::Pending,
-        }
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        SizeHint::default()
-    }
+/// What happens from now on; everything at or before `after` was replayed.
+pub fn live(filter: Filter, after: i64, news: mpsc::Receiver<Arc<Batch>>) -> Live<Arc<Batch>> {
+    Live { news, chosen: Box::new(move |batch: Arc<Batch>| batch.bytes(&filter, after)) }
 }
 
 #[cfg(test)]
@@ -236,7 +159,7 @@ mod tests {
     use serde_json::json;
 
     fn message(seq: i64, kind: &'static str, agent: i64) -> Message {
-        Message::new(Some(seq), kind, Some(agent), &json!({"text": "a\nevent: fake\n\nb"}))
+        Message::new(Some(seq), kind, Some(agent.into()), &json!({"text": "a\nevent: fake\n\nb"}))
     }
 
     #[test]
@@ -253,7 +176,7 @@ mod tests {
         assert!(!text(&all, 1).contains("id: 1\n"));
         let turns = Filter { kinds: vec!["turn_created".into()], agent_id: None };
         assert!(text(&turns, 0).contains("id: 1\n") && !text(&turns, 0).contains("id: 2\n"));
-        let second = Filter { kinds: vec![], agent_id: Some(2) };
+        let second = Filter { kinds: vec![], agent_id: Some(2.into()) };
         assert!(text(&second, 0).contains("id: 2\n") && !text(&second, 0).contains("id: 1\n"));
     }
 
@@ -262,7 +185,7 @@ mod tests {
         let hub = Hub::default();
         let slow = hub.subscribe();
         let mut quick = hub.subscribe();
-        for seq in 0..=MAX_BATCHES_BEHIND as i64 {
+        for seq in 0..=MAX_BEHIND as i64 {
             hub.publish(vec![message(seq, "turn_created", 1)]);
             assert!(quick.try_recv().is_ok());
         }

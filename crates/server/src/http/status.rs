@@ -7,6 +7,7 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::response::Response;
 use headspace_core::model::Status;
+use headspace_core::model::limits::{self, LimitGauge};
 use headspace_core::stamp::Stamp;
 use headspace_core::wire::{HookHealth, HookStatus, PollingPace};
 use headspace_platform::clock::WallClock;
@@ -74,10 +75,22 @@ impl AppState {
             spool_pending: spool.count,
             dropped: spool.dropped,
             notify_ms: self.cost.latency(),
+            limits: self.limits(now),
             health: HookHealth::default(),
         };
         status.health = HookHealth::of(&status, self.somebody_works(now));
         status
+    }
+
+    /// Also those of the agents that ended last: a limit outlives the session that hit it.
+    fn limits(&self, now: Stamp) -> Vec<LimitGauge> {
+        const ENDED_ASKED: usize = 50;
+        let snapshot = self.ledger.snapshot();
+        let agents = snapshot.agents(ENDED_ASKED);
+        let said = agents
+            .iter()
+            .filter_map(|agent| Some((agent.metrics.limits_at?, agent.metrics.rate_limits.as_ref()?)));
+        limits::gauges(said, now)
     }
 
     fn somebody_works(&self, now: Stamp) -> bool {
@@ -103,7 +116,7 @@ pub async fn metrics(State(app): State<SharedState>) -> ApiResult {
     let snapshot = app.ledger.snapshot();
     let (all, open) = (snapshot.len(), snapshot.present());
     drop(snapshot);
-    let table: [(&str, &str, &str, f64); 11] = [
+    let table: [(&str, &str, &str, f64); 12] = [
         ("headspace_events_received_total", "counter", "Hook events accepted.", marks.received as f64),
         ("headspace_events_stored_total", "counter", "Events of every kind stored.", marks.event as f64),
         (
@@ -113,6 +126,12 @@ pub async fn metrics(State(app): State<SharedState>) -> ApiResult {
             load(&counts.duplicates),
         ),
         ("headspace_commits_total", "counter", "Transactions committed.", load(&counts.commits)),
+        (
+            "headspace_hooks_answered_directly_total",
+            "counter",
+            "Hooks answered by the thread that took their connection.",
+            load(&counts.direct),
+        ),
         (
             "headspace_commit_failures_total",
             "counter",

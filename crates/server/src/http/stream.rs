@@ -3,18 +3,17 @@
 use crate::app_state::{AppState, SharedState};
 use crate::http::accept::Activity;
 use crate::http::response::{ApiError, ApiResult};
-use crate::http::sse::{Filter, Stream};
+use crate::http::sse::{self, Filter, Message};
 use anyhow::Result;
-use axum::body::Body;
 use axum::extract::{Extension, Query, State};
-use axum::response::Response;
+use headspace_core::model::AgentView;
 use headspace_core::stamp::Stamp;
+use headspace_page::stream::{self, StreamQuery};
 use headspace_platform::clock::WallClock;
 use headspace_store::queries;
 use hyper::StatusCode;
-use hyper::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderMap};
+use hyper::header::HeaderMap;
 use rusqlite::Connection;
-use serde::Deserialize;
 use std::sync::Arc;
 
 /// Messages replayed in one answer. A client that missed more reconnects for the rest.
@@ -22,13 +21,6 @@ const MAX_REPLAYED: usize = 10_000;
 
 /// Streams at a time; half of all connections.
 const MAX_STREAMS: usize = 512;
-
-#[derive(Deserialize)]
-pub struct StreamQuery {
-    types: Option<String>,
-    agent_id: Option<String>,
-    last_event_id: Option<String>,
-}
 
 pub async fn stream(
     State(app): State<SharedState>,
@@ -42,36 +34,35 @@ pub async fn stream(
             "too many clients are connected to the stream: try later".into(),
         ));
     }
-    let agent_id = match wanted.agent_id.filter(|id| !id.is_empty()) {
-        Some(id) => Some(id.parse().map_err(|_| ApiError::bad("`agent_id` is not a number"))?),
+    let agent_id = match wanted.agent() {
+        Some(id) => Some(id.parse().map_err(|_| ApiError::bad("`agent_id` is not an agent's id"))?),
         None => None,
     };
-    let kinds = wanted.types.unwrap_or_default();
-    let kinds = kinds.split(',').map(str::trim).filter(|kind| !kind.is_empty()).map(str::to_owned).collect();
-    let header = headers.get("last-event-id").and_then(|value| value.to_str().ok()).map(str::to_owned);
-    let last: Option<i64> = header.or(wanted.last_event_id).and_then(|id| id.trim().parse().ok());
+    let filter = Filter { kinds: wanted.kinds(), agent_id };
+    let last: Option<i64> = wanted.last(&headers).and_then(|id| id.parse().ok());
 
     activity.streams();
+    // What is stored before a client connects is not news to it, even if it is published a moment later.
+    let known = app.ledger.marks().seq;
     // Subscribes before the store is read, so that nothing is lost in between.
-    let live = app.ledger.hub().subscribe();
+    let news = app.ledger.hub().subscribe();
     let (missed, after, complete) = match last {
         Some(last) => {
-            let known = app.ledger.marks().seq;
             // A number from before the database was recreated: everything is new.
             let last = if last > known { 0 } else { last };
             let asked = app.clone();
             app.read_flushed(move |db| missed(&asked, db, last)).await?
         }
-        None => (Vec::new(), 0, true),
+        None => (Vec::new(), known, true),
     };
-    let live = complete.then_some(live);
-    let stream = Stream::new(Filter { kinds, agent_id }, missed, after, live);
-    let response = Response::builder()
-        .header(CONTENT_TYPE, "text/event-stream")
-        .header(CACHE_CONTROL, "no-store")
-        .header("x-accel-buffering", "no")
-        .body(Body::new(stream));
-    response.map_err(|error| anyhow::Error::from(error).into())
+    let mut pieces = sse::replayed(&filter, &missed);
+    if last.is_some() {
+        // What changed on other machines meanwhile is not in the store: they are sent as they are now.
+        let others = app.other_machines.agents(true);
+        let message = |view: &AgentView| Message::new(None, "agent_updated", Some(view.id), view);
+        pieces.extend(others.iter().filter_map(|view| sse::wanted(&filter, message(view))));
+    }
+    stream::answer(pieces, complete.then(|| sse::live(filter, after, news)))
 }
 
 type Missed = Vec<(i64, String, i64, String)>;

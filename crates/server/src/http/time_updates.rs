@@ -5,6 +5,7 @@ use crate::http::sse::Message;
 use crate::http::status::Mode;
 use crate::reconcile::settings_watch::HookPresence;
 use headspace_core::engine::Agent;
+use headspace_core::model::limits::LimitGauge;
 use headspace_core::stamp::Stamp;
 use headspace_platform::clock::WallClock;
 use std::time::Duration;
@@ -14,11 +15,22 @@ const TIME_UPDATES_EVERY: Duration = Duration::from_millis(250);
 /// Ticks between two checks of what changes slowly: staleness, and the receiver's status.
 const SLOW_CHANGES_EVERY_TICKS: u64 = 8;
 
+/// What of the receiver's status is worth telling when it changes; ages and rates move all the time.
+#[derive(PartialEq)]
+struct StatusNews {
+    mode: Mode,
+    received: u64,
+    waiting: u64,
+    hooks: Option<HookPresence>,
+    health: String,
+    limits: Vec<LimitGauge>,
+}
+
 pub async fn run(app: SharedState) {
     let mut ticks = interval(TIME_UPDATES_EVERY);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut last = Stamp::now();
-    let mut sent: Option<(Mode, u64, u64, Option<HookPresence>, String)> = None;
+    let mut sent: Option<StatusNews> = None;
     for tick in 0u64.. {
         ticks.tick().await;
         let now = Stamp::now();
@@ -36,18 +48,27 @@ pub async fn run(app: SharedState) {
             .agents(0)
             .iter()
             .filter(|agent| wakes(agent, last, now) || (slow && becomes_stale(agent, now)))
-            .map(|agent| Message::new(None, "agent_updated", Some(agent.id), &app.ledger.view(agent, now)))
+            .map(|agent| {
+                Message::new(None, "agent_updated", Some(agent.id.into()), &app.ledger.view(agent, now))
+            })
             .collect();
         app.ledger.hub().publish(changed);
         last = now;
         // The mode at once, the number of events now and then.
         let mode = app.mode();
-        if sent.as_ref().is_none_or(|(before, ..)| *before != mode) || slow {
+        if sent.as_ref().is_none_or(|before| before.mode != mode) || slow {
             let spool = spool().await;
             let hooks = app.reconciler.hooks();
             let waiting = spool.count + spool.dropped;
             let status = app.hook_status(spool);
-            let news = (mode, app.ledger.marks().received, waiting, hooks, status.health.kind.clone());
+            let news = StatusNews {
+                mode,
+                received: app.ledger.marks().received,
+                waiting,
+                hooks,
+                health: status.health.kind.clone(),
+                limits: status.limits.clone(),
+            };
             if sent.as_ref() != Some(&news) {
                 app.ledger.hub().publish(vec![Message::new(None, "hook_status", None, &status)]);
                 sent = Some(news);

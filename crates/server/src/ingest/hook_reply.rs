@@ -1,9 +1,9 @@
-//! What the server replies to a hook: context warnings, reminders, the terminal's title. Only texts; a decision about a
-//! tool call never comes from here.
+//! What the server replies to a hook: context warnings, reminders, the terminal's title; and the stop that a person asked
+//! for. No other decision about a tool call comes from here.
 
 use crate::ledger::{Ledger, NewEvent, Receipt};
 use headspace_core::engine::context::warnings::{self, WarningDue};
-use headspace_core::model::{AgentView, Source, observed};
+use headspace_core::model::{AgentView, Source, observed, stop_output};
 use headspace_core::stamp::Stamp;
 use headspace_core::text::one_line;
 use headspace_platform::clock::WallClock;
@@ -85,10 +85,22 @@ impl HookReplies {
         !self.context.warnings.is_empty() && self.warns_at(request)
     }
 
+    /// Whether there can be an output for the client in answer to this session's event.
+    pub fn may_reply(&self, ledger: &Ledger, request: &HookRequest, session_id: &str) -> bool {
+        let agent = ledger.snapshot().agent_of_session(session_id);
+        self.has_words(request) || agent.is_some_and(|agent| agent.stop_requested.is_some())
+    }
+
+    fn has_words(&self, request: &HookRequest) -> bool {
+        self.title || self.context.reminders || self.wants_transcript(request)
+    }
+
     /// The output for the client in answer to this event.
     pub async fn output(&self, ledger: &Ledger, request: &HookRequest, receipt: &Receipt) -> Option<Value> {
-        let silent = !self.title && !self.context.reminders && !self.wants_transcript(request);
-        if receipt.duplicate || silent {
+        if let Some(stop) = stop(ledger, request, receipt) {
+            return Some(stop);
+        }
+        if receipt.duplicate || !self.has_words(request) {
             return None;
         }
         let view = &ledger.view(&*ledger.snapshot().agent(receipt.agent_id?)?, Stamp::now());
@@ -112,7 +124,7 @@ impl HookReplies {
         if !self.wants_transcript(request) {
             return None;
         }
-        let agent = ledger.snapshot().agent(view.id)?;
+        let agent = ledger.snapshot().agent(view.id.number)?;
         let percent = view.context.as_ref()?.percent;
         let said = agent.metrics.warned.and_then(|level| u32::try_from(level).ok());
         let (level, output) = match warnings::due(percent, said, &self.context.warnings) {
@@ -135,7 +147,7 @@ impl HookReplies {
             return None;
         }
         let mut replies = self.last_replies.lock().unwrap_or_else(PoisonError::into_inner);
-        let last = replies.of(view.id, |id| lives(ledger, id));
+        let last = replies.of(view.id.number, |id| lives(ledger, id));
         let text = match request.name.as_str() {
             "UserPromptSubmit" => {
                 last.reminded_at = Some(Stamp::now());
@@ -167,13 +179,23 @@ impl HookReplies {
         }
         let title = format!("{} {}", view.group.glyph(), one_line(&view.name, 60));
         let mut replies = self.last_replies.lock().unwrap_or_else(PoisonError::into_inner);
-        let last = replies.of(view.id, |id| lives(ledger, id));
+        let last = replies.of(view.id.number, |id| lives(ledger, id));
         if last.title == title {
             return None;
         }
         last.title.clone_from(&title);
         Some(format!("\x1b]2;{title}\x07"))
     }
+}
+
+/// A stop that a person asked for and that Esc could not bring about. It is repeated at every call until the turn is over:
+/// the guard may have spoken in its place.
+fn stop(ledger: &Ledger, request: &HookRequest, receipt: &Receipt) -> Option<Value> {
+    if request.name != "PreToolUse" || !request.main_thread {
+        return None;
+    }
+    let agent = ledger.snapshot().agent(receipt.agent_id?)?;
+    agent.stop_requested.map(|_| stop_output())
 }
 
 fn lives(ledger: &Ledger, agent_id: i64) -> bool {

@@ -1,24 +1,27 @@
 //! `POST /hook/<slug>`: receives events, from the socket to the ledger. Begin with [`receive`].
 
+use crate::answers::ask;
 use crate::app_state::{AppState, SharedState};
 use crate::blocking_pool;
 use crate::http::response::{ApiError, ApiResult, ok};
 use crate::http::routes::discard_body;
 use crate::ingest::body;
 use crate::ingest::hook_reply::HookRequest;
-use crate::ledger::{Answers, NewEvent, PendingAnswer, Receipt, new_event};
+use crate::ledger::{Answer, Answers, NewEvent, PendingAnswer, Receipt};
 use crate::reconcile::watcher::HookSignal;
 use axum::body::Body;
 use axum::extract::{Path, State};
 use headspace_clients::{Incoming, Surroundings, translate};
-use headspace_core::model::{AgentState, Event, Method, Status, observed};
-use headspace_core::{event_names, mask};
+use headspace_core::event_names;
+use headspace_core::model::{AgentState, AskFacts, Event, Method, Status, observed};
+use headspace_core::stamp::Stamp;
 use headspace_platform::config;
 use http_body_util::BodyExt;
 use hyper::StatusCode;
 use hyper::body::{Body as _, Bytes};
 use serde::Serialize;
 use serde_json::{Map, Value};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
@@ -33,8 +36,10 @@ pub async fn receive(State(app): State<SharedState>, Path(slug): Path<String>, b
     if !event_names::fits(&slug) {
         return Err(ApiError::not_found("no event has such a name"));
     }
-    let (session_id, body) = read(body).await?;
-    record(&app, event_of(&slug, session_id, body)).await
+    let (session_id, body, ask) = read(&slug, app.config.paranoid, body).await?;
+    let mut event = event_of(&slug, session_id, body);
+    event.ask = ask;
+    record(&app, event).await
 }
 
 /// An event called "Status", whose path is also a query.
@@ -67,11 +72,59 @@ pub fn recorded(slug: &str, bytes: &[u8], paranoid: bool) -> Result<(Event, Stri
     Ok(event_of(slug, session_id, body).recorded(paranoid))
 }
 
+/// An event that needs nothing but to be stored, and what is to be known when it is.
+#[cfg(unix)]
+pub struct Plain {
+    pub event: NewEvent,
+    pub signal: HookSignal,
+    pub begun: Option<Stamp>,
+}
+
+/// The event in a posted body, if storing it is all there is to do: no error to explain, no transcript to read before, no
+/// text to reply.
+#[cfg(unix)]
+pub fn plain(app: &SharedState, slug: &str, bytes: &[u8]) -> Option<Plain> {
+    if !event_names::fits(slug) || app.stopping.load(Ordering::Relaxed) {
+        return None;
+    }
+    let fields = body::decode(bytes).ok()?;
+    let session_id = body::session_id(&fields).ok()?;
+    let event = event_of(slug, session_id, fields);
+    let (signal, request) = (HookSignal::of(&event), HookRequest::by(&event));
+    // Somebody may wait for the prompt they sent to arrive.
+    let is_prompt = event.name == "UserPromptSubmit";
+    let more = app.hints.may_reply(&app.ledger, &request, &event.session_id)
+        || app.reconciler.is_needed_before(&event.name, &signal);
+    if is_prompt || more || !event.from_hook {
+        return None;
+    }
+    let begun = app.cost.begun(&event);
+    Some(Plain { event, signal, begun })
+}
+
+/// The answer to a plain event: status and body.
+#[cfg(unix)]
+pub fn answered(answer: &Answer) -> (u16, Vec<u8>) {
+    let (status, body) = match answer {
+        Ok(receipt) => (StatusCode::OK, serde_json::to_vec(&hook_answer(receipt, None))),
+        Err(error) => {
+            let ApiError(status, message) = error.clone().into();
+            (status, serde_json::to_vec(&serde_json::json!({"status": "error", "message": message})))
+        }
+    };
+    (status.as_u16(), body.unwrap_or_default())
+}
+
 /// Stores the event, after what the transcript has to say first, and answers when it is on disk.
 async fn record(app: &SharedState, event: NewEvent) -> ApiResult {
     let signal = HookSignal::of(&event);
     let request = HookRequest::by(&event);
     let from_hook = event.from_hook;
+    if event.name == "UserPromptSubmit"
+        && let Some(prompt) = event.body.get("prompt").and_then(Value::as_str)
+    {
+        app.replies.prompted(&event.session_id, prompt);
+    }
     let begun = app.cost.begun(&event);
     let pending =
         if app.reconciler.is_needed_before(&event.name, &signal) || app.hints.wants_transcript(&request) {
@@ -91,7 +144,7 @@ async fn record(app: &SharedState, event: NewEvent) -> ApiResult {
         app.cost.answered(begun);
     }
     let hint = if from_hook { app.hints.output(&app.ledger, &request, &receipt).await } else { None };
-    Ok(ok(&answer(&receipt, hint)))
+    Ok(ok(&hook_answer(&receipt, hint)))
 }
 
 /// Submits to the ledger, after what the transcript says before it.
@@ -129,7 +182,7 @@ impl AppState {
 
 /// The answer to a hook.
 #[derive(Serialize)]
-struct Accepted {
+struct HookAnswer {
     status: &'static str,
     event_id: i64,
     agent_id: Option<i64>,
@@ -141,8 +194,8 @@ struct Accepted {
     hook_output: Option<Value>,
 }
 
-fn answer(receipt: &Receipt, hook_output: Option<Value>) -> Accepted {
-    Accepted {
+fn hook_answer(receipt: &Receipt, hook_output: Option<Value>) -> HookAnswer {
+    HookAnswer {
         status: "ok",
         event_id: receipt.event_id,
         agent_id: receipt.agent_id,
@@ -154,24 +207,29 @@ fn answer(receipt: &Receipt, hook_output: Option<Value>) -> Accepted {
     }
 }
 
-/// The body as an object with its session.
-async fn read(body: Body) -> Result<(String, Map<String, Value>), ApiError> {
+/// The body as an object with its session, and what it asked before it was masked and cut, if that happened here.
+async fn read(
+    slug: &str,
+    paranoid: bool,
+    body: Body,
+) -> Result<(String, Map<String, Value>, Option<AskFacts>), ApiError> {
     let read = read_bytes(body, MAX_BODY).await?;
     let decode = |bytes: &Bytes| {
         let fields = body::decode(bytes)?;
         body::session_id(&fields).map(|session_id| (session_id, fields))
     };
     if read.bytes.len() <= DECODE_INLINE_BELOW {
-        return decode(&read.bytes).map_err(ApiError::bad);
+        let (session_id, fields) = decode(&read.bytes).map_err(ApiError::bad)?;
+        return Ok((session_id, fields, None));
     }
+    let name = event_names::by_slug(slug).map_or("", |spec| spec.name);
     let decoded = blocking_pool::run(move || {
-        let (session_id, mut fields) = decode(&read.bytes)?;
+        let (session_id, fields) = decode(&read.bytes)?;
         // Everything is masked and cut when it is submitted; for big bodies that takes long, so it is done here.
-        for value in fields.values_mut() {
-            mask::value(value);
-            new_event::cut(value);
-        }
-        Ok((session_id, fields))
+        let mut body = Value::Object(fields);
+        let ask = ask::store_form(name, &mut body, paranoid, None);
+        let Value::Object(fields) = body else { return Err(String::from("the body is not an object")) };
+        Ok((session_id, fields, ask))
     });
     decoded
         .await

@@ -3,6 +3,7 @@
 //! A [`Ledger`] is a cheap handle that any thread may clone. Behind it one thread ([`super::writer`]) owns the
 //! database and the engine's world.
 
+pub mod copy;
 pub mod new_event;
 pub mod queue;
 pub mod snapshot;
@@ -10,7 +11,9 @@ pub mod writer;
 
 use crate::alerts::AlertChange;
 use crate::alerts::alert_feed::AlertFeed;
+use crate::answers::Readiness;
 use crate::http::sse::Hub;
+use crate::ledger::copy::{Copier, CopyFeed};
 pub use crate::ledger::new_event::NewEvent;
 use crate::ledger::queue::{Queue, Refused};
 use crate::ledger::snapshot::Snapshot;
@@ -23,9 +26,10 @@ pub use headspace_store::batch::Receipt;
 use headspace_store::log_sync::LogSync;
 use headspace_store::retention::prune::Deleted;
 use headspace_store::write::StoreCursor;
-use std::path::Path;
+use rusqlite::Connection;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, mpsc};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, RwLockReadGuard, mpsc};
 use tokio::sync::oneshot;
 
 /// Jobs that may wait; connections are limited far below this.
@@ -87,15 +91,34 @@ pub enum Job {
 #[derive(Debug)]
 pub struct EventJob {
     pub record: EventRecord,
-    pub answers: Answers,
-    pub answer: oneshot::Sender<Answer>,
+    pub reply: AnswerTo,
+}
+
+/// Where the answer to an event goes.
+pub enum AnswerTo {
+    /// To whoever waits for it.
+    Waiting(Answers, oneshot::Sender<Answer>),
+    /// To the one who stores it, at the moment it is stored.
+    Now(Box<dyn FnOnce(Answer) + Send>),
+}
+
+impl std::fmt::Debug for AnswerTo {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            AnswerTo::Waiting(Answers::Direct, _) => "Direct",
+            AnswerTo::Waiting(Answers::ThroughServer, _) => "ThroughServer",
+            AnswerTo::Now(_) => "Now",
+        })
+    }
 }
 
 impl Job {
     /// Whoever handed it in may have gone.
     pub fn answer(self, answer: Answer) {
-        if let Job::Event(job) = self {
-            let _ = job.answer.send(answer);
+        let Job::Event(job) = self else { return };
+        match job.reply {
+            AnswerTo::Waiting(_, waiting) => drop(waiting.send(answer)),
+            AnswerTo::Now(reply) => reply(answer),
         }
     }
 }
@@ -106,6 +129,8 @@ pub struct Published {
     pub snapshot: RwLock<Snapshot>,
     pub marks: RwLock<StoreCursor>,
     pub watchers: AlertFeed,
+    /// For whoever copies the log elsewhere.
+    pub copied: CopyFeed,
     /// Where answers to the server's own tasks go, all of a COMMIT at once.
     pub answered: OnceLock<tokio::sync::mpsc::UnboundedSender<Vec<(Job, Answer)>>>,
     pub hub: Hub,
@@ -115,9 +140,19 @@ pub struct Published {
     pub generation: AtomicU64,
     /// Why events cannot be stored now.
     trouble: RwLock<Option<String>>,
+    /// While nothing can be written: the one connection that can read.
+    alone: Mutex<Option<Connection>>,
+    /// Whether asks can be answered from here.
+    pub readiness: Readiness,
+    /// Whoever looks after answers is told which agents a COMMIT touched.
+    pub touched: OnceLock<tokio::sync::mpsc::UnboundedSender<Vec<i64>>>,
 }
 
 impl Published {
+    pub fn alone(&self) -> MutexGuard<'_, Option<Connection>> {
+        self.alone.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     pub fn set_trouble(&self, why: Option<String>) {
         if why.is_some() || self.trouble().is_some() {
             *self.trouble.write().unwrap_or_else(PoisonError::into_inner) = why;
@@ -170,6 +205,8 @@ pub struct Counts {
     pub commit_failures: std::sync::atomic::AtomicU64,
     pub engine_failures: std::sync::atomic::AtomicU64,
     pub duplicates: std::sync::atomic::AtomicU64,
+    /// Hooks answered by the thread that took their connection.
+    pub direct: std::sync::atomic::AtomicU64,
 }
 
 /// The way to the ledger for everybody.
@@ -235,13 +272,16 @@ impl Ledger {
         wait.await.map_err(|_| Unavailable("the latest states could not be stored: try again".into()))
     }
 
-    fn job(&self, mut new: NewEvent, answers: Answers) -> (Job, PendingAnswer) {
+    fn job(&self, new: NewEvent, answers: Answers) -> (Job, PendingAnswer) {
         let (answer, pending) = oneshot::channel();
+        (self.job_with(new, AnswerTo::Waiting(answers, answer)), PendingAnswer(pending))
+    }
+
+    fn job_with(&self, mut new: NewEvent, reply: AnswerTo) -> Job {
         let (delivery_id, from_hook, tail) = (new.delivery_id.take(), new.from_hook, new.tail.take());
         let (event, text) = new.recorded(self.paranoid);
         let record = EventRecord { event, text, delivery_id, from_hook, tail };
-        let job = EventJob { record, answers, answer };
-        (Job::Event(Box::new(job)), PendingAnswer(pending))
+        Job::Event(Box::new(EventJob { record, reply }))
     }
 
     fn put(&self, job: Job) {
@@ -269,6 +309,11 @@ impl Ledger {
         self.published.trouble().or_else(|| self.published.log.failure())
     }
 
+    /// While nothing can be written, the one connection that can read.
+    pub fn alone(&self) -> MutexGuard<'_, Option<Connection>> {
+        self.published.alone()
+    }
+
     /// Another number, another database.
     pub fn generation(&self) -> u64 {
         self.published.generation.load(Ordering::Relaxed)
@@ -284,9 +329,37 @@ impl Ledger {
         self.published.snapshot.read().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// One agent as last committed. Nothing is kept waiting meanwhile.
+    pub fn agent(&self, id: i64) -> Option<Arc<Agent>> {
+        self.snapshot().agent(id)
+    }
+
+    /// All that have not ended, and as many of the others as are wanted.
+    pub fn agents(&self, ended: usize) -> Vec<Arc<Agent>> {
+        self.snapshot().agents(ended)
+    }
+
     /// An agent as every surface shows it.
     pub fn view(&self, agent: &Agent, now: Stamp) -> AgentView {
-        agent.view(now, self.window)
+        let mut view = agent.view(now, self.window);
+        for (shown, open) in view.interactions.iter_mut().zip(&agent.interactions) {
+            shown.answer = open.answer_view(self.published.readiness.why());
+        }
+        view
+    }
+
+    pub fn readiness(&self) -> &Readiness {
+        &self.published.readiness
+    }
+
+    /// From now on: which agents each COMMIT touched. Only the first who asks is told; false for everybody else.
+    pub fn report_touched(&self, to: tokio::sync::mpsc::UnboundedSender<Vec<i64>>) -> bool {
+        self.published.touched.set(to).is_ok()
+    }
+
+    /// Rings: somebody may answer from now on.
+    pub fn tell_unlocked(&self, text: &str) {
+        self.published.watchers.unlocked(text);
     }
 
     pub fn marks(&self) -> StoreCursor {
@@ -296,6 +369,15 @@ impl Ledger {
     /// From now on: every agent as it looks after a COMMIT that made it need somebody, or no more.
     pub fn watch(&self) -> mpsc::Receiver<AlertChange> {
         self.published.watchers.add()
+    }
+
+    pub(crate) fn alert_feed(&self) -> &AlertFeed {
+        &self.published.watchers
+    }
+
+    /// For a thread that copies the log elsewhere, and must never make anybody wait.
+    pub fn copier(&self, database: PathBuf) -> Copier {
+        Copier::new(self.clone(), database)
     }
 
     pub fn hub(&self) -> &Hub {

@@ -1,17 +1,12 @@
 //! An event before it is stored, and how it becomes the one that is: secrets masked, long texts cut.
 
+use crate::answers::ask;
 use headspace_core::json;
-use headspace_core::mask::{self, paranoid::forget_texts};
-use headspace_core::model::{Event, Facts, Source};
+use headspace_core::model::{AskFacts, Event, Facts, Source};
 use headspace_core::stamp::Stamp;
 use headspace_platform::clock::WallClock;
 use headspace_store::write::TailUpdate;
 use serde_json::Value;
-
-/// A text longer than this is stored cut.
-pub const MAX_STORED_TEXT: usize = 16 << 10;
-/// Of a cut text this much of its end is kept: a question usually comes last.
-const KEPT_END_OF_CUT_TEXT: usize = 4 << 10;
 
 /// Something that happened, not yet recorded.
 #[derive(Clone, Debug)]
@@ -30,6 +25,8 @@ pub struct NewEvent {
     pub body: Value,
     /// How far a transcript was read to find this; committed together with it.
     pub tail: Option<TailUpdate>,
+    /// What it asked, if it was masked and cut already.
+    pub ask: Option<AskFacts>,
 }
 
 impl NewEvent {
@@ -48,6 +45,7 @@ impl NewEvent {
             from_hook: true,
             body,
             tail: None,
+            ask: None,
         }
     }
 
@@ -64,17 +62,14 @@ impl NewEvent {
             from_hook: false,
             body,
             tail: None,
+            ask: None,
         }
     }
 
     /// The event as it is kept, and its body as text: secrets masked, long texts cut, and nothing that was said if
     /// `paranoid`.
     pub fn recorded(mut self, paranoid: bool) -> (Event, String) {
-        if paranoid {
-            forget_texts(&mut self.body);
-        }
-        mask::value(&mut self.body);
-        cut(&mut self.body);
+        let ask = ask::store_form(&self.name, &mut self.body, paranoid, self.ask);
         let text = text(&self.body);
         let event = Event {
             id: 0,
@@ -84,7 +79,7 @@ impl NewEvent {
             received_at: self.received_at,
             source: self.source,
             body: self.body,
-            facts: Facts::default(),
+            facts: Facts { ask: ask.unwrap_or_default(), ..Facts::default() },
             agent_hint: None,
         };
         (event, text)
@@ -96,43 +91,4 @@ pub fn text(body: &Value) -> String {
     let mut text = String::with_capacity(1024);
     json::write(&mut text, body);
     text
-}
-
-/// Cuts every text over [`MAX_STORED_TEXT`] bytes in the middle, and says so there.
-pub fn cut(value: &mut Value) {
-    match value {
-        Value::String(text) if text.len() > MAX_STORED_TEXT => *text = cut_text(text),
-        Value::Array(items) => items.iter_mut().for_each(cut),
-        Value::Object(fields) => fields.values_mut().for_each(cut),
-        _ => {}
-    }
-}
-
-fn cut_text(text: &str) -> String {
-    let mark = format!("\n[… {} bytes cut …]\n", text.len() - MAX_STORED_TEXT);
-    let head = floor(text, MAX_STORED_TEXT - KEPT_END_OF_CUT_TEXT - mark.len());
-    let tail = floor(text, text.len() - KEPT_END_OF_CUT_TEXT);
-    format!("{}{mark}{}", &text[..head], &text[tail..])
-}
-
-/// The last character boundary at or before `at`.
-fn floor(text: &str, at: usize) -> usize {
-    (0..=at).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use serde_json::json;
-
-    #[test]
-    fn a_long_text_is_cut_in_the_middle_and_marked() {
-        let mut body =
-            json!({"prompt": format!("Begin. {}ü Which one?", "é".repeat(50_000)), "n": ["short"]});
-        cut(&mut body);
-        let text = body["prompt"].as_str().unwrap();
-        assert!(text.len() <= MAX_STORED_TEXT + 4, "{}", text.len());
-        assert!(text.starts_with("Begin. é") && text.ends_with("Which one?") && text.contains("bytes cut"));
-        assert_eq!(body["n"][0], "short");
-    }
 }

@@ -18,6 +18,8 @@ struct QueueState<T> {
     closed: bool,
     /// The taker sleeps. Waking somebody who does not costs a system call all the same.
     asleep: bool,
+    /// The taker has something else to do than jobs.
+    nudged: bool,
 }
 
 /// Why a job was not taken in.
@@ -38,7 +40,12 @@ pub enum Taken<T> {
 impl<T> Queue<T> {
     pub fn new(capacity: usize) -> Queue<T> {
         Queue {
-            state: Mutex::new(QueueState { jobs: VecDeque::new(), closed: false, asleep: false }),
+            state: Mutex::new(QueueState {
+                jobs: VecDeque::new(),
+                closed: false,
+                asleep: false,
+                nudged: false,
+            }),
             changed: Condvar::new(),
             capacity,
         }
@@ -66,13 +73,13 @@ impl<T> Queue<T> {
         Ok(())
     }
 
-    /// Up to `most` jobs, at once if there are any; otherwise waits, `patience` long or for ever.
+    /// Up to `most` jobs, at once if there are any; otherwise waits, `patience` long or forever.
     pub fn take(&self, most: usize, patience: Option<Duration>) -> Taken<T> {
         let mut state = self.lock();
-        if state.jobs.is_empty() && !state.closed {
+        if state.jobs.is_empty() && !state.closed && !state.nudged {
             state.asleep = true;
             let empty = |state: &mut QueueState<T>| {
-                state.asleep = state.jobs.is_empty() && !state.closed;
+                state.asleep = state.jobs.is_empty() && !state.closed && !state.nudged;
                 state.asleep
             };
             state = match patience {
@@ -85,12 +92,23 @@ impl<T> Queue<T> {
                 }
             };
         }
-        state.asleep = false;
+        (state.asleep, state.nudged) = (false, false);
         if state.jobs.is_empty() {
             return if state.closed { Taken::Closed } else { Taken::Nothing };
         }
         let count = state.jobs.len().min(most);
         Taken::Jobs(state.jobs.drain(..count).collect())
+    }
+
+    /// Ends the taker's wait: how long it may sleep has changed.
+    pub fn nudge(&self) {
+        let mut state = self.lock();
+        state.nudged = true;
+        let asleep = std::mem::take(&mut state.asleep);
+        drop(state);
+        if asleep {
+            self.changed.notify_one();
+        }
     }
 
     /// Nothing more comes in; what is in line is still taken.

@@ -6,7 +6,7 @@
 use crate::http::sse::Message;
 use crate::ledger::queue::Taken;
 use crate::ledger::snapshot::Snapshot;
-use crate::ledger::{Answer, Answers, Job, Ledger, Receipt, Unavailable};
+use crate::ledger::{Answer, AnswerTo, Answers, Job, Ledger, NewEvent, Receipt, Unavailable};
 use anyhow::Result;
 use headspace_core::model::*;
 use headspace_core::stamp::Stamp;
@@ -25,10 +25,18 @@ use rusqlite::{Connection, Transaction, TransactionBehavior};
 use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::time::{Duration, Instant};
 
 /// More jobs than this are not committed together, so that the first of them is not kept waiting.
 const MAX_JOBS_PER_COMMIT: usize = 512;
+/// How often a disk that takes nothing is tried.
+const TRY_TO_WRITE_EVERY: Duration = Duration::from_secs(2);
+/// Why not, in words.
+const NO_ROOM: &str = "the disk is full or read-only";
+
+/// The writer's thread works with it, and whoever finds it idle.
+pub type SharedWriter = Arc<Mutex<Writer>>;
 
 pub struct Writer {
     db: Connection,
@@ -38,7 +46,10 @@ pub struct Writer {
     memory: Option<ProjectionState>,
     around: FactSources,
     upkeep: RetentionSchedule,
-    checkpoint: Checkpoint,
+    /// `None` while nothing can be written.
+    checkpoint: Option<Checkpoint>,
+    /// When to try next whether something can be written; `None` while it can.
+    try_again: Option<Instant>,
     durability: Durability,
     /// COMMIT does what `durability` says. Not known after a failure in between.
     durable: bool,
@@ -59,53 +70,76 @@ struct Committed {
 impl Writer {
     /// Reads the world from the store and publishes it.
     pub fn new(
-        (db, lock): (Connection, Lock),
+        (db, lock): (Connection, Option<Lock>),
         path: PathBuf,
         ledger: Ledger,
         upkeep: RetentionSchedule,
         durability: Durability,
     ) -> Result<Writer> {
-        let (around, checkpoint) = (FactSources::new(), Checkpoint::start(&db, &path));
-        store::set_durability(&db, durability)?;
-        ledger.published.log.start(&path, durability)?;
         let file = files::id(&path);
         let mut writer = Writer {
             db,
             path,
             ledger,
             memory: None,
-            around,
+            around: FactSources::new(),
             upkeep,
-            checkpoint,
+            checkpoint: None,
+            try_again: None,
             durability,
             durable: true,
             file,
-            lock: Some(lock),
+            lock,
         };
         writer.load()?;
         Ok(writer)
     }
 
+    /// Events can be stored.
+    pub fn writing(mut self) -> Result<Writer> {
+        self.start_writing()?;
+        Ok(self)
+    }
+
+    fn start_writing(&mut self) -> Result<()> {
+        store::set_durability(&self.db, self.durability)?;
+        self.ledger.published.log.start(&self.path, self.durability)?;
+        self.checkpoint = Some(Checkpoint::start(&self.db, &self.path));
+        self.try_again = None;
+        Ok(())
+    }
+
+    /// Nothing can be stored. Whoever reads does so through the one connection there can be.
+    pub fn reading_only(mut self) -> Result<Writer> {
+        let alone = std::mem::replace(&mut self.db, Connection::open_in_memory()?);
+        *self.ledger.published.alone() = Some(alone);
+        self.try_again = Some(Instant::now() + TRY_TO_WRITE_EVERY);
+        self.ledger.published.set_trouble(Some(NO_ROOM.into()));
+        Ok(self)
+    }
+
+    /// `Err`: it is still so that nothing can be written.
+    fn try_to_write(&mut self) -> Result<()> {
+        let Some(next) = self.try_again else { return Ok(()) };
+        if Instant::now() < next {
+            anyhow::bail!(NO_ROOM);
+        }
+        self.try_again = Some(Instant::now() + TRY_TO_WRITE_EVERY);
+        // Nobody else can open the database beside it.
+        *self.ledger.published.alone() = None;
+        if let Err(error) = self.reopen() {
+            *self.ledger.published.alone() = store::read_only::open_alone(&self.path).ok();
+            return Err(error.context(NO_ROOM));
+        }
+        self.ledger.published.set_trouble(None);
+        log::line("there is room on the disk again: events are stored");
+        Ok(())
+    }
+
     /// Somebody removed the database or put another in its place: what is written now, nobody would find. Goes on with
     /// what is there, or with a new one.
     fn begin_again(&mut self) -> Result<()> {
-        let lock = match self.lock.take() {
-            Some(lock) => lock.again(&self.path)?,
-            None => store::lock::take(&self.path)?,
-        };
-        self.lock = Some(lock);
-        let (db, damaged) = store::open_or_start_afresh(&self.path)?;
-        store::set_durability(&db, self.durability)?;
-        let _ = store::preallocate_wal(&db, &self.path);
-        self.ledger.published.log.start(&self.path, self.durability)?;
-        self.checkpoint = Checkpoint::start(&db, &self.path);
-        (self.db, self.file) = (db, files::id(&self.path));
-        (self.memory, self.durable) = (None, true);
-        self.load()?;
-        let published = &self.ledger.published;
-        published.generation.fetch_add(1, Ordering::Relaxed);
-        // Whoever looks has agents on the screen that are not there any more.
-        published.hub.close();
+        let damaged = self.reopen()?;
         let kept = damaged.map(|aside| format!("; a damaged one is kept as {}", aside.display()));
         let events = self.memory.as_ref().map_or(0, |memory| memory.marks.event);
         log::line(&format!(
@@ -117,30 +151,75 @@ impl Writer {
         Ok(())
     }
 
-    /// Until the line is closed and empty.
-    pub fn run(mut self) {
-        loop {
-            let rows = self.memory.as_ref().and_then(ProjectionState::write_in);
-            let patience =
-                rows.map_or_else(|| self.upkeep.patience(), |rows| rows.min(self.upkeep.patience()));
-            match self.ledger.queue.take(MAX_JOBS_PER_COMMIT, Some(patience)) {
-                Taken::Jobs(jobs) => self.take(jobs),
-                Taken::Nothing => {}
-                Taken::Closed => break,
-            }
-            if self.memory.as_ref().and_then(ProjectionState::write_in).is_some_and(|due| due.is_zero()) {
-                self.write_rows();
-            }
-            self.tidy();
-            if let Err(error) = self.checkpoint.see(&self.db) {
-                self.note(&error, "could not checkpoint the database");
-            }
+    /// Opens the database that is there now; if that was damaged, a new one, and says where the old one is.
+    fn reopen(&mut self) -> Result<Option<PathBuf>> {
+        let lock = match self.lock.take() {
+            Some(lock) => lock.again(&self.path)?,
+            None => store::lock::take(&self.path)?,
+        };
+        self.lock = Some(lock);
+        let (db, damaged) = store::open_or_start_afresh(&self.path)?;
+        let _ = store::preallocate_wal(&db, &self.path);
+        (self.db, self.file) = (db, files::id(&self.path));
+        (self.memory, self.durable) = (None, true);
+        self.start_writing()?;
+        self.load()?;
+        let published = &self.ledger.published;
+        published.generation.fetch_add(1, Ordering::Relaxed);
+        // Whoever looks has agents on the screen that are not there any more.
+        published.hub.close();
+        Ok(damaged)
+    }
+
+    /// How long there is nothing to do unless events come.
+    fn patience(&self) -> Duration {
+        if let Some(next) = self.try_again {
+            return next.saturating_duration_since(Instant::now());
         }
+        self.rows_due().map_or_else(|| self.upkeep.patience(), |rows| rows.min(self.upkeep.patience()))
+    }
+
+    /// How long until rows should be written.
+    fn rows_due(&self) -> Option<Duration> {
+        self.memory.as_ref().and_then(ProjectionState::write_in)
+    }
+
+    /// What is due besides events.
+    fn look_after(&mut self) {
+        if self.try_again.is_some_and(|next| Instant::now() >= next) {
+            let _ = self.try_to_write();
+        }
+        if self.try_again.is_some() {
+            return;
+        }
+        if self.rows_due().is_some_and(|due| due.is_zero()) {
+            self.write_rows();
+        }
+        self.tidy();
+        let seen = self.checkpoint.as_mut().map_or(Ok(()), |checkpoint| checkpoint.see(&self.db));
+        if let Err(error) = seen {
+            self.note(&error, "could not checkpoint the database");
+        }
+    }
+
+    fn finish(&mut self) {
         self.write_rows();
         self.ledger.published.log.stop();
+        let Some(mut checkpoint) = self.checkpoint.take() else { return };
         let optimized = self.db.execute_batch("PRAGMA optimize").map_err(Into::into);
-        if let Err(error) = optimized.and_then(|()| self.checkpoint.finish(&self.db)) {
+        if let Err(error) = optimized.and_then(|()| checkpoint.finish(&self.db)) {
             log::line(&format!("could not checkpoint the database: {error:#}"));
+        }
+    }
+
+    /// Stores an event on the caller's thread and calls `reply` as soon as it is stored, before everybody else is told.
+    pub fn record(&mut self, event: NewEvent, reply: impl FnOnce(Answer) + Send + 'static) {
+        let had_rows = self.rows_due().is_some();
+        let job = self.ledger.job_with(event, AnswerTo::Now(Box::new(reply)));
+        self.commit(vec![job]);
+        // The writer's thread sleeps for as long as there was nothing to write.
+        if !had_rows {
+            self.ledger.queue.nudge();
         }
     }
 
@@ -166,6 +245,10 @@ impl Writer {
 
     /// `false`: they could not be written.
     fn write_rows(&mut self) -> bool {
+        // Readers get what is there.
+        if self.try_again.is_some() {
+            return true;
+        }
         if self.memory.is_none()
             && let Err(error) = self.load()
         {
@@ -209,7 +292,7 @@ impl Writer {
             return;
         }
         let published = &self.ledger.published;
-        published.watchers.forget(agents);
+        published.watchers.forget(&agents.iter().copied().map(Into::into).collect::<Vec<_>>());
         let mut snapshot = published.snapshot.write().unwrap_or_else(PoisonError::into_inner);
         for id in agents {
             if let Some(agent) = snapshot.agent(*id) {
@@ -235,6 +318,9 @@ impl Writer {
     fn commit(&mut self, mut jobs: Vec<Job>) {
         let mut failing = HashSet::new();
         let failure = loop {
+            if let Err(error) = self.try_to_write() {
+                break error;
+            }
             if self.memory.is_none()
                 && let Err(error) = self.load()
             {
@@ -247,7 +333,6 @@ impl Writer {
                     Err(error) => break error,
                 },
                 Ok(committed) => {
-                    self.ledger.published.log.written();
                     self.ledger.published.set_trouble(None);
                     return self.publish(jobs, committed);
                 }
@@ -337,23 +422,61 @@ impl Writer {
                 published.counts.duplicates.fetch_add(1, Ordering::Relaxed);
             }
             match job {
-                Job::Event(event) if event.answers == Answers::ThroughServer => {
+                Job::Event(event) if matches!(event.reply, AnswerTo::Waiting(Answers::ThroughServer, _)) => {
                     together.push((Job::Event(event), Ok(receipt)))
                 }
                 job => job.answer(Ok(receipt)),
             }
         }
         answer_together(&self.ledger, together);
+        // After the answers: it may wake a thread, which is not to compete with whoever waits for one.
+        published.log.written();
         self.upkeep.events_came(events, bytes);
         let now = Stamp::now();
         let agents = rows.touched.keys().filter_map(|id| memory.world.agent(*id));
         let views: Vec<_> = agents.map(|agent| Arc::new(self.ledger.view(agent, now))).collect();
-        published.watchers.tell(&views);
+        let matters = published.watchers.tell(&views);
+        published.copied.touched(rows.touched.keys().copied(), matters);
         if !published.hub.is_empty() {
             published.hub.publish(messages(&rows, &views));
         }
+        if published.readiness.is_on()
+            && let Some(touched) = published.touched.get()
+        {
+            let _ = touched.send(rows.touched.keys().copied().collect());
+        }
         memory.keep(rows);
     }
+}
+
+/// The writer's thread: until the line is closed and empty.
+pub fn run(writer: &Mutex<Writer>) {
+    let lock = || writer.lock().unwrap_or_else(PoisonError::into_inner);
+    let (queue, mut patience) = {
+        let writer = lock();
+        (Arc::clone(&writer.ledger.queue), writer.patience())
+    };
+    loop {
+        let taken = queue.take(MAX_JOBS_PER_COMMIT, Some(patience));
+        let mut writer = lock();
+        match taken {
+            Taken::Jobs(jobs) => writer.take(jobs),
+            Taken::Nothing => {}
+            Taken::Closed => return writer.finish(),
+        }
+        writer.look_after();
+        patience = writer.patience();
+    }
+}
+
+/// The writer, if it has nothing to do and nobody is in line.
+pub fn if_idle(writer: &Mutex<Writer>) -> Option<MutexGuard<'_, Writer>> {
+    let writer = match writer.try_lock() {
+        Ok(writer) => writer,
+        Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+        Err(TryLockError::WouldBlock) => return None,
+    };
+    (writer.ledger.queue.is_empty() && !writer.ledger.is_closed()).then_some(writer)
 }
 
 fn nothing() -> Receipt {
@@ -386,11 +509,13 @@ fn messages(rows: &Rows, views: &[Arc<AgentView>]) -> Vec<Message> {
     let mut messages: Vec<Message> = rows
         .changes
         .iter()
-        .map(|change| Message::from_json(Some(change.seq), change.kind, Some(change.agent_id), &change.data))
+        .map(|change| {
+            Message::from_json(Some(change.seq), change.kind, Some(change.agent_id.into()), &change.data)
+        })
         .collect();
     for view in views {
         messages.push(Message::new(
-            rows.touched.get(&view.id).copied(),
+            view.id.own().and_then(|id| rows.touched.get(&id).copied()),
             "agent_updated",
             Some(view.id),
             &**view,

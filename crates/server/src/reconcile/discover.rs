@@ -178,7 +178,7 @@ mod tests {
             let known = |id: &str| known.contains(&id);
             let mut found: Vec<String> =
                 self.discovery.look(self.now, &known).into_iter().map(|found| found.session_id).collect();
-            found.sort();
+            found.sort_unstable();
             found
         }
 

@@ -4,9 +4,10 @@ use crate::ledger::{Answers, Ledger, NewEvent};
 use crate::reconcile::liveness::ClientProcess;
 use crate::reconcile::settings_watch::SettingsWatch;
 use crate::reconcile::watcher::Report;
-use crate::reconcile::{Pane, Places, Reconciler, ReconcilerHost, Submitted, WatchTarget};
+use crate::reconcile::{AskedCommand, Pane, Places, Reconciler, ReconcilerHost, Submitted, WatchTarget};
+use headspace_clients::codex;
 use headspace_core::engine::Agent;
-use headspace_core::model::{AgentState, InteractionKind, Machine, observed};
+use headspace_core::model::{AgentState, Interaction, InteractionKind, Machine, observed};
 use headspace_core::stamp::Stamp;
 use headspace_platform::config::{self, Config};
 use headspace_platform::machine;
@@ -111,6 +112,7 @@ impl LedgerHost {
             transcript_path: place.transcript_path.as_deref().filter(|_| here).map(PathBuf::from),
             idle,
             asks: dialogs().any(|one| one.subagent.is_none()),
+            answered: agent.has_answers_in_doubt(),
             open_dialogs: dialogs().count(),
             busy: !idle || !agent.interactions.is_empty() || agent.phase.is_some() || agent.live_tasks() > 0,
             asking_subagents,
@@ -118,7 +120,9 @@ impl LedgerHost {
                 .claude_pid
                 .filter(|_| here)
                 .map(|pid| ClientProcess { pid, start: place.claude_pid_start }),
-            shared_in: place.cwd.as_deref().filter(|_| here && place.shared_process).map(PathBuf::from),
+            shared_in: place.cwd.as_deref().filter(|_| here && is_codex_daemon(agent)).map(PathBuf::from),
+            resumed: agent.metrics.resumed,
+            asked_commands: if here { asked_commands(agent) } else { Vec::new() },
             pane: place.tmux_pane.clone().filter(|_| here).map(|id| Pane {
                 socket: place
                     .terminal
@@ -131,6 +135,29 @@ impl LedgerHost {
             active: agent.last_active_at,
         }
     }
+}
+
+/// The one client whose terminals can be told by their processes.
+fn is_codex_daemon(agent: &Agent) -> bool {
+    agent.place.shared_process && agent.place.client_name.as_deref() == Some(codex::ROW.name)
+}
+
+/// Claude writes down when the user says yes; of the others not all do.
+fn asked_commands(agent: &Agent) -> Vec<AskedCommand> {
+    if agent.place.client_name.is_none() {
+        return Vec::new();
+    }
+    let asked = agent.interactions.iter().filter(|one| one.kind == InteractionKind::Permission);
+    let command = |one: &Interaction| {
+        let call = one.text.strip_prefix("Allow ")?;
+        let line = call.strip_prefix(one.tool_name.as_deref()?)?.strip_prefix(": ")?;
+        Some(AskedCommand {
+            line: line.to_owned(),
+            tool_use_id: one.tool_use_id.clone(),
+            opened_at: one.opened_at,
+        })
+    };
+    asked.filter(|one| one.subagent.is_none()).filter_map(command).collect()
 }
 
 /// A line that is read twice is one event: its id consists of what identifies the line.

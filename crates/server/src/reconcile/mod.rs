@@ -7,6 +7,7 @@
 //! because the client writes its lines after it ran its hooks.
 
 mod client_files;
+mod consent;
 pub mod discover;
 mod file_events;
 pub mod host;
@@ -72,6 +73,8 @@ pub struct WatchTarget {
     pub idle: bool,
     /// The main thread has a question open.
     pub asks: bool,
+    /// A person answered through headspace, and the transcript will say whether that counted.
+    pub answered: bool,
     /// All open dialogs, of the main thread and of subagents.
     pub open_dialogs: usize,
     /// Subagents that have a question open, and since when.
@@ -82,11 +85,23 @@ pub struct WatchTarget {
     pub client: Option<ClientProcess>,
     /// Its directory, if its hooks are run by a process that serves many sessions.
     pub shared_in: Option<PathBuf>,
+    /// Its session began before the client that runs it now.
+    pub resumed: bool,
+    /// Commands that wait for the user's consent, if the client may not say when they got it.
+    pub asked_commands: Vec<AskedCommand>,
     /// Where it is shown, if that is tmux.
     pub pane: Option<Pane>,
     pub permission_mode: Option<String>,
     /// The last activity.
     pub active: Stamp,
+}
+
+/// A command that a client asks about, as the board shows it: on one line, and cut when it is long.
+#[derive(Clone, Debug)]
+pub struct AskedCommand {
+    pub line: String,
+    pub tool_use_id: Option<String>,
+    pub opened_at: Stamp,
 }
 
 /// A pane of a tmux server.
@@ -98,7 +113,7 @@ pub struct Pane {
 
 impl WatchTarget {
     fn now(&self) -> AgentNow {
-        AgentNow { idle: self.idle, asks: self.asks }
+        AgentNow { idle: self.idle, asks: self.asks, answered: self.answered }
     }
 }
 
@@ -249,7 +264,8 @@ impl Reconciler {
     pub fn read_now(&self, event: &HookSignal, limit: Option<Stamp>) -> Vec<Report> {
         let Some(watched) = self.shared.watched_for(event) else { return Vec::new() };
         let target = self.shared.host.target(&event.session_id);
-        let agent = target.map_or(AgentNow { idle: true, asks: false }, |target| target.now());
+        let agent =
+            target.map_or(AgentNow { idle: true, asks: false, answered: false }, |target| target.now());
         // Signals the thread has not processed yet; processing one twice does no harm.
         let signals: Vec<HookSignal> = {
             let inbox = lock(&self.shared.inbox);

@@ -3,12 +3,13 @@
 use crate::http::status::Mode;
 use crate::log;
 use crate::reconcile::client_files::{self, ClientFiles};
+use crate::reconcile::consent::RunningCommands;
 use crate::reconcile::discover::{Discovery, FoundSession};
 use crate::reconcile::file_events::FileEvents;
 use crate::reconcile::liveness::{ClientProcess, Liveness};
 use crate::reconcile::newcomers::TrustDialogs;
 use crate::reconcile::settings_watch::HookPresence;
-use crate::reconcile::terminals;
+use crate::reconcile::terminals::SharedTerminals;
 use crate::reconcile::watcher::{AgentNow, Report, TranscriptWatcher};
 use crate::reconcile::{HookSignal, Places, ReconcilerState, WatchTarget, lock};
 use headspace_clients as clients;
@@ -72,6 +73,10 @@ pub(super) struct ReconcilerThread {
     trust_dialogs: TrustDialogs,
     discovery: Discovery,
     liveness: Liveness,
+    terminals: SharedTerminals,
+    commands: RunningCommands,
+    /// Some client may wait for consent to a command, and not say when it gets it.
+    asking: bool,
     /// Sessions to read additionally, and when.
     soon: HashMap<String, Vec<Instant>>,
     /// Watched sessions that no agent has any longer, and since when.
@@ -125,6 +130,9 @@ impl ReconcilerThread {
             discovery: Discovery::new(places.projects()),
             places,
             liveness: Liveness::default(),
+            terminals: SharedTerminals::default(),
+            commands: RunningCommands::default(),
+            asking: false,
             soon: HashMap::new(),
             abandoned: HashMap::new(),
             round: 0,
@@ -154,7 +162,7 @@ impl ReconcilerThread {
         let soon = self.soon.values().flatten().copied();
         let settling = self.settling.values().map(|settling| settling.due);
         let stopped = self.stopped.iter().map(|stopped| stopped.look_at);
-        let process_check = (!self.running.is_empty()).then_some(self.next_process_check);
+        let process_check = (self.asking || !self.running.is_empty()).then_some(self.next_process_check);
         soon.chain(settling)
             .chain(stopped)
             .chain(process_check)
@@ -189,6 +197,7 @@ impl ReconcilerThread {
     }
 
     fn take_signal(&mut self, event: HookSignal) {
+        self.asking = true;
         if event.ends_turn() {
             let look_at = Instant::now() + STILL_BUSY_AFTER;
             let clients = self.clients.running(&event.session_id).into_iter();
@@ -326,7 +335,7 @@ impl ReconcilerThread {
             && let Some(path) = transcript
             && let Some((mut watch, _)) = TranscriptWatcher::find(&note.session_id, path, now)
         {
-            reports.extend(watch.settle(now, AgentNow { idle: true, asks: false }));
+            reports.extend(watch.settle(now, AgentNow { idle: true, asks: false, answered: false }));
             self.shared.keep(&note.session_id, watch);
         }
         reports.push(status);
@@ -371,6 +380,11 @@ impl ReconcilerThread {
         if self.running.iter().any(|client| !process::exists(client.pid)) {
             self.next_round = now;
         }
+        if self.asking {
+            let targets = self.shared.host.targets();
+            self.asking = targets.iter().any(|target| !target.asked_commands.is_empty());
+            self.shared.record(self.commands.find(&targets, Stamp::now()));
+        }
     }
 
     fn read_due_sessions(&mut self) {
@@ -399,7 +413,7 @@ impl ReconcilerThread {
         let Some(watched) = watched else { return };
         let mut watched = lock(&watched);
         let now = Stamp::now();
-        let agent = target.map_or(AgentNow { idle: true, asks: false }, WatchTarget::now);
+        let agent = target.map_or(AgentNow { idle: true, asks: false, answered: false }, WatchTarget::now);
         if let Some(path) = target.and_then(|target| target.transcript_path.clone()) {
             watched.main.moved_to(path);
         }
@@ -443,11 +457,8 @@ impl ReconcilerThread {
         self.liveness.forget_others(self.round);
         self.running = targets.iter().filter_map(|target| target.client).collect();
         self.look_at_clients();
-        let found = terminals::find(&targets, now);
-        if !found.is_empty() {
-            let submitted = self.shared.host.submit(found);
-            self.shared.host.confirm(submitted);
-        }
+        self.shared.record(self.terminals.find(&targets, now));
+        self.asking = targets.iter().any(|target| !target.asked_commands.is_empty());
         self.look_for_trust_dialogs();
         self.follow(&targets);
         if quiet || self.discovery.waits() {
@@ -563,7 +574,7 @@ impl ReconcilerThread {
                 body,
                 tail: None,
             }];
-            reports.extend(watch.settle(now, AgentNow { idle: true, asks: false }));
+            reports.extend(watch.settle(now, AgentNow { idle: true, asks: false, answered: false }));
             let watched = self.shared.keep(&session_id, watch);
             let submitted = {
                 let _reading = lock(&watched);

@@ -91,10 +91,13 @@ impl Stage {
 
     fn target_for(&self, busy: bool) -> WatchTarget {
         WatchTarget {
+            resumed: false,
+            asked_commands: Vec::new(),
             session_id: "s".into(),
             transcript_path: Some(self.path()),
             idle: !busy,
             asks: false,
+            answered: false,
             open_dialogs: 0,
             shared_in: None,
             asking_subagents: Vec::new(),

@@ -149,7 +149,7 @@ fn read_base(db: &Connection, agents: &mut Vec<Agent>, owed: u64, go_on: GoOn) -
     let mut read = 0;
     while let Some(row) = rows.next()? {
         let text = row.get_ref(0)?.as_str()?;
-        agents.push(serde_json::from_str(text)?);
+        agents.push(serde_json::from_slice(text.as_bytes())?);
         read += text.len() as u64;
         if read >= owed && !go_on() {
             return Ok(false);

@@ -500,11 +500,26 @@ impl Pruning {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::batch::EventRecord;
-    use crate::batch::{Batch, FactSources};
+    use crate::batch::{Batch, EventRecord, FactSources};
     use crate::projection_state::ProjectionState;
-    use headspace_server::ledger::NewEvent;
+    use headspace_core::model::{Event, Facts, Source};
     use serde_json::json;
+
+    fn record(session_id: String, body: serde_json::Value) -> EventRecord {
+        let (text, now) = (body.to_string(), Stamp::now());
+        let event = Event {
+            id: 0,
+            name: "UserPromptSubmit".into(),
+            session_id,
+            at: now,
+            received_at: now,
+            source: Source::Hook,
+            body,
+            facts: Facts::default(),
+            agent_hint: None,
+        };
+        EventRecord { event, text, delivery_id: None, from_hook: true, tail: None }
+    }
 
     /// A writer whose queue is never empty and that never has a pause.
     struct Flood {
@@ -533,10 +548,8 @@ mod tests {
                 let session = format!("s{}", index % 8);
                 let body =
                     json!({"session_id": session, "cwd": "/somewhere", "prompt": text, "prompt_id": index});
-                let new = NewEvent::hook("UserPromptSubmit".into(), session, body);
-                let (event, text) = new.recorded(false);
-                bytes += text.len() as u64;
-                let mut record = EventRecord { event, text, delivery_id: None, from_hook: true, tail: None };
+                let mut record = record(session, body);
+                bytes += record.text.len() as u64;
                 assert!(batch.event(&mut record, index, false).is_ok());
             }
             let rows = batch.finish();

@@ -10,6 +10,12 @@ use serde_json::Value;
 pub(in crate::engine) fn stop(step: &mut Step) {
     let message = step.event.text("last_assistant_message").filter(|text| !text.trim().is_empty());
     step.agent.report_due = None;
+    if step.event.body.get(hints::NO_ANSWER) == Some(&Value::Bool(true)) {
+        if step.fresh && step.agent.command.is_some() {
+            step.fail("the request failed", None);
+        }
+        return;
+    }
     if !step.fresh && step.ended_by_client() {
         return late_stop(step, message);
     }
@@ -63,6 +69,9 @@ pub(in crate::engine) fn idle_prompt(step: &mut Step) {
     let asked = step.agent.interactions.iter().any(|one| one.kind == InteractionKind::Reply);
     if asked || step.agent.command.is_none() {
         return;
+    }
+    if step.event.body.get(hints::IDLE_AT_ONCE) == Some(&Value::Bool(true)) {
+        return step.interrupt();
     }
     match step.tail_text() {
         Some(text) => step.turn_over(Some(&text)),
@@ -130,6 +139,7 @@ impl Step<'_> {
             subagent: None,
             text: one_line(&intent::asking_part(text), 240),
             options: Vec::new(),
+            asked: Some(Box::new(Asked { text: Some(text.to_string()), ..Asked::default() })),
         });
     }
 }

@@ -5,7 +5,7 @@ use crate::engine::step::{Step, remember};
 use crate::engine::{hash, intent};
 use crate::model::*;
 use crate::stamp::Stamp;
-use crate::text::one_line;
+use crate::text::{last_sentence, one_line, without_marks};
 use std::time::Duration;
 
 /// How far apart the hook and the transcript may stamp the same text.
@@ -77,7 +77,8 @@ impl Step<'_> {
         self.counters.turn += 1;
         self.agent.turn_count += 1;
         if words.actor == Actor::Agent && words.intent != Intent::Question && words.at >= self.agent.turn_at {
-            self.agent.last_said = Some(one_line(words.text, 160));
+            self.agent.last_said = Some(one_line(&without_marks(words.text), 160));
+            self.agent.last_words = Some(last_sentence(words.text, 160)).filter(|text| !text.is_empty());
         }
         remember(
             &mut self.agent.memory.turns,

@@ -1,9 +1,10 @@
 //! What headspace itself saw or was told: transcript lines, processes, the status line, a person. Begin with the table.
 
+use crate::engine::answers;
 use crate::engine::client_status;
 use crate::engine::context::window;
 use crate::engine::interactions::Named;
-use crate::engine::step::Step;
+use crate::engine::step::{Step, remember};
 use crate::model::*;
 use serde_json::Value;
 
@@ -22,6 +23,9 @@ pub(super) fn is_quiet(name: &str) -> bool {
             | observed::PROCESS_GONE
             | observed::PROCESS_FOUND
             | observed::WARNED
+            | observed::ANSWER
+            | observed::REPLY
+            | observed::STOP_REQUEST
     )
 }
 
@@ -49,6 +53,10 @@ const EFFECTS: &[(&str, Effect)] = &[
     (observed::RENAMED, renamed),
     (observed::GUARD, |_| ()),
     (observed::WARNED, warned),
+    (observed::ANSWER, answers::step),
+    (observed::DECIDED, decided),
+    (observed::REPLY, replied),
+    (observed::STOP_REQUEST, stop_requested),
 ];
 
 pub(super) fn is_observed(name: &str) -> bool {
@@ -59,6 +67,37 @@ pub(super) fn apply(step: &mut Step) {
     if let Some((_, effect)) = EFFECTS.iter().find(|(name, _)| *name == step.event.name) {
         effect(step);
     }
+}
+
+/// A prompt of a person's waits, or does no longer.
+fn replied(step: &mut Step) {
+    let event = step.event;
+    let Some(id) = event.text("reply_id") else { return };
+    let waits = event.text("state") == Some(ReplyState::Queued.word());
+    let why = event.text("why").map(str::to_owned);
+    let replies = &mut step.agent.replies;
+    match replies.iter_mut().find(|reply| reply.id == id) {
+        Some(known) if waits => known.why = why,
+        Some(_) => replies.retain(|reply| reply.id != id),
+        None if waits => remember(
+            replies,
+            QueuedReply {
+                id: id.to_owned(),
+                text: event.text("text").unwrap_or_default().to_owned(),
+                by: event.text("by").unwrap_or_default().to_owned(),
+                queued_at: event.at,
+                why,
+            },
+        ),
+        None => {}
+    }
+}
+
+/// The wish to stop lasts as long as the turn it is about.
+fn stop_requested(step: &mut Step) {
+    let wanted = step.event.text("state") == Some(StopState::Requested.word());
+    let works = step.agent.command.is_some() && step.event.session_id == step.agent.session_id;
+    step.agent.stop_requested = Some(step.event.at).filter(|_| wanted && works);
 }
 
 /// Esc or Ctrl-C: no hook reports it, the transcript does at once.
@@ -112,6 +151,13 @@ fn allowed(step: &mut Step) {
     }
 }
 
+fn decided(step: &mut Step) {
+    if step.event.session_id == step.agent.session_id && step.new_entry() {
+        let (id, by) = (step.event.text("tool_use_id"), step.event.text("decided_by").unwrap_or_default());
+        step.decided_by(id, by);
+    }
+}
+
 fn tool_result(step: &mut Step) {
     if !step.new_entry() {
         return;
@@ -161,6 +207,10 @@ fn call_over(step: &mut Step) {
 fn turn_end(step: &mut Step) {
     if !step.new_entry() {
         return;
+    }
+    if let Some(id) = step.event.text("agent_id") {
+        // A subagent that the user stopped has no Stop of its own.
+        return step.close_children(|child| child.is(id));
     }
     let waits_for_reply = step.agent.interactions.iter().any(|one| one.kind == InteractionKind::Reply);
     let message = step.event.text("text").map(String::from);
@@ -237,6 +287,16 @@ fn usage(step: &mut Step) {
         metrics.used_tokens = Some(used);
         metrics.percent = None;
     }
+    let spent = step.event.body.get("spent").and_then(|spent| serde_json::from_value(spent.clone()).ok());
+    spend(step, spent.unwrap_or_default());
+}
+
+fn spend(step: &mut Step, spent: Spent) {
+    if spent.is_nothing() {
+        return;
+    }
+    let (agent_id, project, at) = (step.agent.id, step.agent.place.project.clone(), step.event.at);
+    step.changes.push(Change::Spent { agent_id, project, at, spent });
 }
 
 fn process_gone(step: &mut Step) {
@@ -289,12 +349,30 @@ fn status_line(step: &mut Step) {
             *slot = Some(value.clone());
         }
     }
-    if let Some(cost) = get("/cost/total_cost_usd").and_then(Value::as_f64) {
+    if metrics.rate_limits.is_some() && get("/rate_limits").is_some() {
+        metrics.limits_at = Some(step.event.at);
+    }
+    let count = |path: &str| get(path).and_then(Value::as_u64);
+    if let (Some(added), Some(removed)) =
+        (count("/cost/total_lines_added"), count("/cost/total_lines_removed"))
+    {
+        metrics.lines = Some(LinesChanged { added, removed });
+    }
+    let mut spent = Spent::default();
+    if let Some(cost) = get("/cost/total_cost_usd").and_then(Value::as_f64).filter(|cost| cost.is_finite()) {
+        // The client counts from the start of its process, or of the session: less than before is a new count.
+        let before = metrics.cost_usd.filter(|before| *before <= cost).unwrap_or(0.0);
+        spent.micro_usd = micro(cost).saturating_sub(micro(before));
         metrics.cost_usd = Some(cost);
     }
+    spend(step, spent);
     if let Some(name) = step.event.text("session_name") {
         step.agent.names.title = Some(name.to_string());
     }
+}
+
+fn micro(dollars: f64) -> u64 {
+    (dollars.max(0.0) * 1e6).round() as u64
 }
 
 fn renamed(step: &mut Step) {

@@ -1,5 +1,6 @@
 //! Parses one line of a transcript and classifies it. Pure.
 
+use crate::model::Spent;
 use crate::stamp::Stamp;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -45,6 +46,11 @@ pub enum Seen {
         /// The user said no.
         refused: bool,
     },
+    /// Who decided that a tool call may run or not: `hook`, `user_temporary`, …
+    Decided {
+        id: String,
+        by: String,
+    },
     /// The user said yes to a tool call, which runs now.
     Allowed {
         id: String,
@@ -59,7 +65,15 @@ pub enum Seen {
         error: String,
         text: String,
     },
+    /// The turn is over because something failed, and this client has no hook that says so.
+    Failed {
+        error: String,
+    },
     TurnEnd,
+    /// The conversation is being compacted, and this client has no hook that says so.
+    Compaction {
+        over: bool,
+    },
     /// A prompt was typed while a turn was running, and waits for its own turn.
     Queued {
         text: String,
@@ -85,6 +99,8 @@ pub struct Usage {
     /// How many it holds, if the line says so.
     pub window: Option<u64>,
     pub compacted: bool,
+    /// The message that this line is a part of, and the tokens spent on it so far.
+    pub spent: Option<(String, Spent)>,
 }
 
 /// The line types that are read; all others are noise, and most bytes of a transcript are noise.
@@ -171,6 +187,8 @@ struct Raw<'a> {
     prompt_id: Option<&'a RawValue>,
     #[serde(borrow, default)]
     tool_denial_kind: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    permission_decision: Option<&'a RawValue>,
     #[serde(borrow, default)]
     compact_metadata: Option<&'a RawValue>,
     #[serde(borrow, default)]
@@ -292,6 +310,7 @@ fn usage(message: &Message) -> Option<Usage> {
     #[serde(default)]
     struct Counts {
         input_tokens: Option<u64>,
+        output_tokens: Option<u64>,
         cache_creation_input_tokens: Option<u64>,
         cache_read_input_tokens: Option<u64>,
     }
@@ -306,7 +325,27 @@ fn usage(message: &Message) -> Option<Usage> {
         model: string(message.model),
         window: None,
         compacted: false,
+        spent: string(message.id).map(|id| {
+            let spent = Spent {
+                micro_usd: 0,
+                input_tokens: counts.input_tokens.unwrap_or(0),
+                output_tokens: counts.output_tokens.unwrap_or(0),
+                cache_write_tokens: counts.cache_creation_input_tokens.unwrap_or(0),
+                cache_read_tokens: counts.cache_read_input_tokens.unwrap_or(0),
+            };
+            (id, spent)
+        }),
     })
+}
+
+/// A person, or a hook that may have asked one. Other sources (rules, modes) decide without asking.
+fn decided_by(raw: &Raw) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Decision {
+        source: String,
+    }
+    let decision: Decision = serde_json::from_str(raw.permission_decision?.get()).ok()?;
+    Some(decision.source).filter(|source| source == "hook" || source.starts_with("user"))
 }
 
 fn user(raw: &Raw, seen: &mut Vec<Seen>) {
@@ -322,6 +361,9 @@ fn user(raw: &Raw, seen: &mut Vec<Seen>) {
             Some("tool_result") => {
                 results = true;
                 if let Some(id) = string(block.tool_use_id) {
+                    if let Some(by) = decided_by(raw) {
+                        seen.push(Seen::Decided { id: id.clone(), by });
+                    }
                     seen.push(Seen::ToolResult {
                         id,
                         error: truth(block.is_error),
@@ -411,7 +453,7 @@ fn after_compaction(raw: &Raw) -> Option<Usage> {
         post_tokens: u64,
     }
     let metadata: Metadata = serde_json::from_str(raw.compact_metadata?.get()).ok()?;
-    Some(Usage { used_tokens: metadata.post_tokens, model: None, window: None, compacted: true })
+    Some(Usage { used_tokens: metadata.post_tokens, model: None, window: None, compacted: true, spent: None })
 }
 
 #[cfg(test)]

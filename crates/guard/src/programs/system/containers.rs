@@ -3,63 +3,14 @@
 use crate::eval::Evaluator;
 use crate::eval::file_effects::WriteKind;
 use crate::eval::resolve::ResolvedPath;
-use crate::eval::shell_state::{Machine, ShellState};
-use crate::eval::value::{Stream, Tags};
+use crate::eval::shell_state::{Machine, ShellState, VOLUME};
+use crate::eval::value::{Stream, Tags, deactivate};
 use crate::paths;
 use crate::programs::{Call, Options, Spec};
 use crate::rules;
+use crate::rules::names;
+use crate::sql;
 use std::rc::Rc;
-
-/// Options of `docker run` and `exec` that take a value.
-const OPTIONS_WITH_VALUE: [&str; 47] = [
-    "volume",
-    "mount",
-    "env",
-    "env-file",
-    "name",
-    "network",
-    "net",
-    "publish",
-    "workdir",
-    "user",
-    "entrypoint",
-    "label",
-    "hostname",
-    "memory",
-    "cpus",
-    "platform",
-    "restart",
-    "add-host",
-    "cap-add",
-    "cap-drop",
-    "device",
-    "dns",
-    "expose",
-    "gpus",
-    "group-add",
-    "ip",
-    "ipc",
-    "link",
-    "log-driver",
-    "log-opt",
-    "pid",
-    "pull",
-    "security-opt",
-    "shm-size",
-    "stop-signal",
-    "sysctl",
-    "tmpfs",
-    "ulimit",
-    "userns",
-    "volumes-from",
-    "container",
-    "namespace",
-    "context",
-    "file",
-    "cgroupns",
-    "runtime",
-    "index",
-];
 
 pub(crate) fn docker(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let args = call.args();
@@ -82,7 +33,7 @@ pub(crate) fn docker(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Ca
     }
     let options = Options::read(
         &args[at + 1..],
-        Spec { short: "vewunplhmcafe", long: &OPTIONS_WITH_VALUE, stops: true },
+        Spec { short: "vewunplhmcafe", long: names::CONTAINER_OPTIONS_WITH_VALUE, stops: true },
     );
     let mut mounts = Vec::new();
     for volume in options.values(&["v", "volume"]) {
@@ -218,6 +169,12 @@ pub(crate) fn console(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &C
     there.machine = running(state);
     there.go(vec![None]);
     let command = match (call.name, options.operands.as_slice()) {
+        ("heroku", ["pg:psql" | "psql", ..]) => {
+            if let Some(rule) = sql::judge(&deactivate(options.value(&["c", "command"]).unwrap_or(""))) {
+                eval.report(&state.machine.clone(), rule, call.show());
+            }
+            String::new()
+        }
         ("heroku", [verb, rest @ ..]) if verb.starts_with("run") => rest.join(" "),
         ("fly" | "flyctl", ["ssh" | "machine" | "console", ..]) => {
             options.value(&["C", "command"]).unwrap_or("").to_owned()
@@ -226,6 +183,31 @@ pub(crate) fn console(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &C
     };
     eval.text(&mut there, &command, &Stream::None, false);
     crate::programs::printing::completion_printer(eval, state, call)
+}
+
+/// `ansible hosts -m shell -a 'command'`: on other machines.
+pub(crate) fn ansible(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
+    let options = call.options(Spec {
+        short: "maiuelfoPTtMc",
+        long: &["module-name", "args", "inventory", "user", "extra-vars", "limit", "forks"],
+        stops: false,
+    });
+    let module = options.value(&["m", "module-name"]).unwrap_or("command");
+    let args = options.value(&["a", "args"]).unwrap_or("");
+    let mut there = state.clone();
+    there.machine = Machine::Remote;
+    there.go(vec![None]);
+    match module.rsplit('.').next().unwrap_or(module) {
+        _ if options.has(&["C", "check"]) => {}
+        "shell" | "command" | "raw" => {
+            eval.text(&mut there, args, &Stream::None, false);
+        }
+        "file" if args.contains("state=absent") => {
+            eval.report(&Machine::Remote, &rules::REMOTE_CHANGE, call.show());
+        }
+        _ => {}
+    }
+    Stream::Data(Tags::NONE)
 }
 
 /// `docker cp file container:/path`, or the other way round.
@@ -264,13 +246,14 @@ fn add_mount(
     here: &str,
     there: &str,
 ) {
+    let there_path = || format!("/{}", paths::split(there).collect::<Vec<_>>().join("/"));
     // A name without a slash is one of docker's own volumes.
     if !here.starts_with(['/', '.', '~']) {
-        return;
+        return mounts.push((format!("{VOLUME}{here}"), there_path()));
     }
     if let ResolvedPath::Known(path) = eval.resolve(state, here) {
         let real = eval.locations.real(&path, true);
-        mounts.push((real, format!("/{}", paths::split(there).collect::<Vec<_>>().join("/"))));
+        mounts.push((real, there_path()));
     }
 }
 

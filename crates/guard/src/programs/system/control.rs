@@ -33,6 +33,9 @@ pub(crate) fn osascript(eval: &mut Evaluator<'_>, state: &mut ShellState, call: 
 pub(crate) fn tmux(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let options = call.options(Spec { short: "LSfcTtsnxyFeEblpPdw", stops: true, ..Spec::default() });
     let Some((verb, _)) = options.operands.split_first() else { return Stream::None };
+    if types_into_agent(eval, &call.args()[options.rest.min(call.args().len())..]) {
+        eval.report(&state.machine.clone(), &rules::ANSWER_AGENT, call.show());
+    }
     let args = &call.args()[(options.rest + 1).min(call.args().len())..];
     let inner = crate::programs::Options::read(
         args,
@@ -64,6 +67,31 @@ pub(crate) fn tmux(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call
         eval.worst = before;
     }
     Stream::Data(Tags::NONE)
+}
+
+/// tmux commands that press keys in a pane: their short names, and the long ones, of which a beginning will do.
+const TYPING: (&[&str], &[&str]) = (&["send", "pasteb"], &["send-keys", "paste-buffer"]);
+
+/// Whether one of these tmux commands, which `;` separates, types into a pane that is known to be an agent's: the keys
+/// would answer its dialogs. Without a target it is the pane the call itself comes from.
+fn types_into_agent(eval: &Evaluator<'_>, words: &[String]) -> bool {
+    let typing = |word: &str| {
+        TYPING.0.contains(&word) || TYPING.1.iter().any(|long| word.len() > 4 && long.starts_with(word))
+    };
+    let commands = words.split(|word| word == ";").filter_map(<[String]>::split_first);
+    let mut commands = commands.filter(|(verb, _)| typing(verb)).peekable();
+    if commands.peek().is_none() {
+        return false;
+    }
+    let panes = eval.agent_panes();
+    commands.any(|(_, args)| {
+        let options =
+            crate::programs::Options::read(args, Spec { short: "tbsN", stops: true, ..Spec::default() });
+        match options.value(&["t"]) {
+            None => panes.own.is_some(),
+            Some(target) => panes.own.iter().chain(&panes.known).any(|pane| target.ends_with(pane.as_str())),
+        }
+    })
 }
 
 /// `screen -dm command`
@@ -101,7 +129,9 @@ pub(crate) fn headspace(eval: &mut Evaluator<'_>, state: &mut ShellState, call: 
     let options = call.options(Spec::default());
     let answers = match options.operands.as_slice() {
         ["answer", "status", ..] => false,
-        ["answer" | "reply", ..] | ["guard", "allow", ..] => true,
+        ["reply", ..] => !options.has(&["list"]),
+        // `wait` holds an ask: whoever runs it in the client's place swallows the answer.
+        ["answer" | "stop" | "wake" | "wait" | "notify-when", ..] | ["guard", "allow", ..] => true,
         ["open", ..] => options.has(&["unlock"]),
         ["uninstall", ..] => {
             eval.report(&state.machine.clone(), &rules::WRITE_AGENT_SETTINGS, call.show());

@@ -6,6 +6,7 @@ use fs_err as fs;
 use headspace_core::stamp::Stamp;
 use headspace_platform::clock::WallClock;
 use headspace_platform::{files, process};
+use headspace_store::read_only::is_no_room;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
@@ -32,24 +33,24 @@ struct KeyRingState {
     token: String,
     modified: Option<SystemTime>,
     codes: Vec<(String, Instant)>,
-    logins: Vec<Login>,
+    logins: Vec<KnownBrowser>,
 }
 
 /// A browser that was let in.
 #[derive(Debug)]
-struct Login {
+struct KnownBrowser {
     cookie: String,
     /// When it was last seen, and when the file says so.
     seen: Stamp,
     written: Stamp,
 }
 
-impl Login {
+impl KnownBrowser {
     /// `cookie seen`, in nanoseconds since 1970. A line without the time is from before there was one.
-    fn parse(line: &str, now: Stamp) -> Login {
+    fn parse(line: &str, now: Stamp) -> KnownBrowser {
         let (cookie, seen) = line.split_once(' ').unwrap_or((line, ""));
         let seen = seen.parse().map_or(now, Stamp);
-        Login { cookie: cookie.to_owned(), seen, written: seen }
+        KnownBrowser { cookie: cookie.to_owned(), seen, written: seen }
     }
 
     fn rests_too_long(&self, now: Stamp) -> bool {
@@ -67,16 +68,19 @@ impl KeyRing {
         ring.read(&mut state);
         if state.token.is_empty() {
             let token = random_hex::<32>()?;
-            files::replace(token_file, format!("{token}\n").as_bytes())
-                .context("could not write the token")?;
-            ring.read(&mut state);
+            match files::replace(token_file, format!("{token}\n").as_bytes()) {
+                Ok(()) => ring.read(&mut state),
+                // Nobody needs it who comes through the socket, or from this user.
+                Err(error) if is_no_room(&error) => state.token = token,
+                Err(error) => return Err(error).context("could not write the token"),
+            }
         }
         let logins = files::read_text(&ring.logins_file).unwrap_or_default();
         let mut lines = logins.lines();
         if lines.next().is_some_and(|token| same_secret(token, &state.token)) {
             let now = Stamp::now();
             state.logins =
-                lines.filter(|line| !line.is_empty()).map(|line| Login::parse(line, now)).collect();
+                lines.filter(|line| !line.is_empty()).map(|line| KnownBrowser::parse(line, now)).collect();
         }
         drop(state);
         Ok(ring)
@@ -115,7 +119,7 @@ impl KeyRing {
         state.codes.remove(found);
         let cookie = random_hex::<32>()?;
         let now = Stamp::now();
-        state.logins.push(Login { cookie: cookie.clone(), seen: now, written: now });
+        state.logins.push(KnownBrowser { cookie: cookie.clone(), seen: now, written: now });
         self.remember(&mut state, now)?;
         Ok(Some(cookie))
     }

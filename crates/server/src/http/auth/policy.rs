@@ -18,8 +18,10 @@ pub type Refusal = (StatusCode, String);
 /// Where a request comes from; the owner of the other end is asked for once, and only if it matters.
 #[derive(Debug)]
 pub enum Connection {
-    /// Through the server's own socket, which lets in only its user and root.
-    Socket,
+    /// Through the server's own socket, which lets in only its user and root; which process, if the system says so.
+    Socket {
+        pid: Option<u32>,
+    },
     Port {
         peer: SocketAddr,
         local: SocketAddr,
@@ -55,6 +57,8 @@ impl Connection {
 pub struct Names {
     /// Besides loopback; lower case.
     names: Vec<String>,
+    /// The name under which a tunnel or a proxy brings the requests of other machines.
+    public: Option<String>,
     port: u16,
 }
 
@@ -65,15 +69,33 @@ impl Names {
         if !bound.ip().is_unspecified() {
             names.push(bound.ip().to_string());
         }
-        Names { names, port: bound.port() }
+        Names { names, public: None, port: bound.port() }
+    }
+
+    /// The same, with an address at which other machines reach this server: its name is served, and who comes under it is
+    /// not this user, whoever runs the tunnel.
+    pub fn reached_at(mut self, url: Option<&str>) -> Names {
+        let authority = url.and_then(|url| url.split_once("://")?.1.split('/').next());
+        let name = authority.and_then(split_port).map(|(name, _)| name.to_ascii_lowercase());
+        self.public = name.filter(|name| !self.is_loopback(name));
+        self.names.extend(self.public.clone());
+        self
+    }
+
+    /// Whether this is the name under which other machines reach this server.
+    pub fn is_public(&self, host: &str) -> bool {
+        let name = split_port(host).map(|(name, _)| name.to_ascii_lowercase());
+        name.is_some() && name == self.public
+    }
+
+    fn is_loopback(&self, bare: &str) -> bool {
+        bare == "localhost" || bare.parse::<IpAddr>().is_ok_and(|ip| ip.to_canonical().is_loopback())
     }
 
     fn knows(&self, host: &str) -> bool {
         let host = host.to_ascii_lowercase();
         let bare = host.trim_start_matches('[').trim_end_matches(']');
-        bare == "localhost"
-            || bare.parse::<IpAddr>().is_ok_and(|ip| ip.to_canonical().is_loopback())
-            || self.names.iter().any(|name| name == bare)
+        self.is_loopback(bare) || self.names.iter().any(|name| name == bare)
     }
 }
 
@@ -129,7 +151,7 @@ fn one<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a str>,
     first.to_str().map(Some).map_err(|_| bad())
 }
 
-/// `name`, `name:port`, `[::1]:port`; anything else is no authority.
+/// `name`, `name:port`, `[::1]:port`; anything else is not an authority.
 fn split_port(authority: &str) -> Option<(&str, Option<u16>)> {
     let (name, port) = match authority.rfind(']') {
         Some(end) if authority.starts_with('[') => {
@@ -182,14 +204,29 @@ pub trait Keys {
     fn cookie_fits(&self, given: &str) -> bool;
 }
 
+/// Headers that say that a request was passed on for somebody else.
+const PASSED_ON: [&str; 5] =
+    ["forwarded", "x-forwarded-for", "x-real-ip", "cf-connecting-ip", "tailscale-user-login"];
+
+/// Whether a tunnel or a proxy passed the request on: it runs as this user, whoever asks through it does not.
+fn is_passed_on(names: &Names, headers: &HeaderMap) -> bool {
+    let host = headers.get(HOST).and_then(|host| host.to_str().ok());
+    host.is_some_and(|host| names.is_public(host)) || PASSED_ON.iter().any(|name| headers.contains_key(*name))
+}
+
 /// Who asks: somebody with the token or the cookie, or the server's own user.
-pub fn admit(keys: &impl Keys, headers: &HeaderMap, connection: &Connection) -> Result<(), Refusal> {
+pub fn admit(
+    names: &Names,
+    keys: &impl Keys,
+    headers: &HeaderMap,
+    connection: &Connection,
+) -> Result<(), Refusal> {
     let bearer = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
     let token = bearer.and_then(|value| value.strip_prefix("Bearer "));
     // A token that does not fit is no worse than none: the same user may have several state directories.
     if token.is_some_and(|token| keys.token_fits(token.trim()))
         || cookies(headers).any(|value| keys.cookie_fits(value))
-        || connection.same_user()
+        || connection.same_user() && !is_passed_on(names, headers)
     {
         return Ok(());
     }

@@ -54,13 +54,15 @@ fn busy(entries: &[Entry]) -> bool {
     let turn = |seen: &Seen| match seen {
         Seen::Prompt { .. } | Seen::ToolUse { .. } | Seen::ToolResult { .. } => Some(true),
         Seen::Text { stop_reason, .. } => Some(stop_reason.as_deref() != Some("end_turn")),
-        Seen::Interrupted { .. } | Seen::ApiError { .. } | Seen::TurnEnd => Some(false),
+        Seen::Interrupted { .. } | Seen::ApiError { .. } | Seen::Failed { .. } | Seen::TurnEnd => Some(false),
         Seen::Allowed { .. } => Some(true),
-        Seen::Queued { .. }
+        Seen::Compaction { .. }
+        | Seen::Queued { .. }
         | Seen::Dequeued
         | Seen::Unqueued { .. }
         | Seen::Title(_)
         | Seen::Mode(_)
+        | Seen::Decided { .. }
         | Seen::Usage(_) => None,
     };
     entries.iter().flat_map(|entry| &entry.seen).filter_map(turn).next_back().unwrap_or(false)

@@ -4,19 +4,23 @@
 //! of a turn wait [`HOOK_HAS_PRECEDENCE_FOR`] for their hooks. What hooks never report (Esc, a refusal, a text between two
 //! tools) is reported at once. The engine decides by the event's time whether it still changes anything.
 
+mod database;
 mod find;
 mod hooks;
+mod lines;
+mod settle;
 mod usage;
 
 pub use crate::reconcile::watcher::find::SessionEnd;
 pub use crate::reconcile::watcher::hooks::HookSignal;
 
 use crate::reconcile::watcher::hooks::HookHistory;
+use crate::reconcile::watcher::lines::Lines;
 use crate::reconcile::watcher::usage::UsageReports;
 use headspace_core::model::{Source, observed};
 use headspace_core::stamp::Stamp;
 use headspace_core::transcript::{Entry, Seen};
-use headspace_platform::tail::{Mark, Read, Tail};
+use headspace_platform::tail::{Mark, Read};
 use serde_json::{Value, json};
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -52,6 +56,8 @@ pub struct AgentNow {
     pub idle: bool,
     /// The main thread has a question open.
     pub asks: bool,
+    /// A person answered through headspace, and the transcript will say whether that counted.
+    pub answered: bool,
 }
 
 /// Which transcript is watched.
@@ -67,7 +73,7 @@ enum Thread {
 pub struct TranscriptWatcher {
     session_id: String,
     thread: Thread,
-    tail: Tail,
+    tail: Lines,
     /// Everything up to here is reported or dropped.
     settled: Mark,
     /// Lines before this moment are history: only the context's size is taken from them.
@@ -105,6 +111,8 @@ enum When {
     Silent,
     /// If the hooks are silent, or a question is open that this may answer.
     SilentOrAsked,
+    /// If a person answered through headspace.
+    Answered,
 }
 
 /// What the lines say about the end of the turn.
@@ -140,10 +148,13 @@ struct FinalText {
 impl TranscriptWatcher {
     /// A session that was first seen at `since`.
     pub fn new(session_id: &str, path: PathBuf, since: Stamp) -> TranscriptWatcher {
-        let tail = Tail::new(path);
+        TranscriptWatcher::of(Thread::Main, session_id, Lines::new(path, session_id), since)
+    }
+
+    fn of(thread: Thread, session_id: &str, tail: Lines, since: Stamp) -> TranscriptWatcher {
         TranscriptWatcher {
             session_id: session_id.to_owned(),
-            thread: Thread::Main,
+            thread,
             settled: tail.mark(),
             tail,
             since,
@@ -163,7 +174,7 @@ impl TranscriptWatcher {
     /// A session known from before a restart, read up to `mark`; `active`: its last known activity.
     pub fn resume(session_id: &str, mark: Mark, active: Stamp) -> TranscriptWatcher {
         let mut watch = TranscriptWatcher::new(session_id, mark.path.clone(), Stamp::default());
-        watch.tail = Tail::resume(mark.clone());
+        watch.tail = Lines::resume(mark.clone(), session_id);
         watch.settled = mark;
         watch.fresh = false;
         watch.hooks.reported_before(active);
@@ -173,11 +184,9 @@ impl TranscriptWatcher {
 
     /// A subagent's own transcript, which is below that of its session.
     pub fn subagent(session_id: &str, agent_id: &str, main: &Path, since: Stamp) -> TranscriptWatcher {
-        let path = main.with_extension("").join("subagents").join(format!("agent-{agent_id}.jsonl"));
-        TranscriptWatcher {
-            thread: Thread::Subagent(agent_id.to_owned()),
-            ..TranscriptWatcher::new(session_id, path, since)
-        }
+        let path = headspace_clients::subagent_transcript(main, agent_id);
+        let lines = Lines::new(path, agent_id);
+        TranscriptWatcher::of(Thread::Subagent(agent_id.to_owned()), session_id, lines, since)
     }
 
     pub fn path(&self) -> &Path {
@@ -249,7 +258,8 @@ impl TranscriptWatcher {
 
     fn take(&mut self, entry: Entry, now: Stamp) {
         let at = entry.at.unwrap_or(self.last_at).min(now);
-        if entry.sidechain != matches!(self.thread, Thread::Subagent(_)) {
+        // In a file of its own not every client marks a subagent's lines.
+        if entry.sidechain && matches!(self.thread, Thread::Main) {
             return;
         }
         self.last_at = self.last_at.max(at);
@@ -257,7 +267,7 @@ impl TranscriptWatcher {
         let history = at.0 / 1_000_000 < self.since.0 / 1_000_000;
         for seen in entry.seen {
             match (seen, &self.thread) {
-                (Seen::Usage(usage), Thread::Main) => self.usage.newest = Some((usage, at)),
+                (Seen::Usage(usage), Thread::Main) => self.usage.take(usage, at, history),
                 (Seen::Queued { text }, _) => push_bounded(&mut self.queued, text, MAX_REMEMBERED_QUEUE),
                 (Seen::Unqueued { text }, _) => {
                     if let Some(place) = self.queued.iter().position(|queued| *queued == text) {
@@ -320,6 +330,10 @@ impl TranscriptWatcher {
                     false => self.enqueue(When::SilentOrAsked, observed::TOOL_RESULT, uuid, at, body),
                 }
             }
+            Seen::Decided { id, by } => {
+                let body = json!({"tool_use_id": id, "decided_by": by});
+                self.enqueue(When::Answered, observed::DECIDED, uuid, at, body);
+            }
             Seen::Allowed { id } => {
                 self.enqueue(When::Always, observed::ALLOWED, uuid, at, json!({"tool_use_id": id}));
             }
@@ -334,11 +348,21 @@ impl TranscriptWatcher {
                 let error = Some(error);
                 self.answered(FinalText { text, message_id: None, error, uuid: uuid.into(), at, seen: now });
             }
+            Seen::Failed { error } => {
+                self.went_on();
+                self.ending = Ending::default();
+                self.usage.turn_ended = true;
+                self.enqueue(When::Always, observed::TURN_END, uuid, at, json!({"text": "", "error": error}));
+            }
             Seen::TurnEnd => {
                 self.usage.turn_ended = true;
                 if !std::mem::take(&mut self.ending.interrupted) {
                     self.ending.over = Some((uuid.to_owned(), at, now));
                 }
+            }
+            Seen::Compaction { over } => {
+                let name = if over { "PostCompact" } else { "PreCompact" };
+                self.enqueue(When::Always, name, uuid, at, json!({}));
             }
             Seen::Dequeued => {
                 if let Some(text) = self.queued.pop_front() {
@@ -389,6 +413,7 @@ impl TranscriptWatcher {
             Seen::Interrupted { tool } => {
                 self.enqueue(When::Always, observed::INTERRUPTED, uuid, at, json!({"during_tool": tool}));
             }
+            Seen::TurnEnd => self.enqueue(When::Always, observed::TURN_END, uuid, at, json!({})),
             _ => {}
         }
     }
@@ -479,109 +504,6 @@ impl TranscriptWatcher {
         if let Some(held) = self.queue.back_mut() {
             change(&mut held.report);
         }
-    }
-
-    /// What is to be reported by now. Call it after every reading and again until nothing waits.
-    pub fn settle(&mut self, now: Stamp, agent: AgentNow) -> Vec<Report> {
-        self.settle_until(now, agent, Stamp(i64::MAX))
-    }
-
-    /// Like [`TranscriptWatcher::settle`], but nothing that happened after `limit`: an event of that time comes first.
-    pub fn settle_until(&mut self, now: Stamp, agent: AgentNow, limit: Stamp) -> Vec<Report> {
-        // All of its lines that exist by now have been read.
-        if self.hooks.text_missing_since.is_some()
-            && let Some(answer) = self.ending.answer.take_if(|answer| answer.error.is_none())
-        {
-            self.hooks.text_missing_since = None;
-            self.report_answer(answer);
-        }
-        if self.turn_is_over(now) && self.ending_at().is_none_or(|at| at <= limit) {
-            let ending = std::mem::take(&mut self.ending);
-            if !self.ended_by_others(&ending, agent) {
-                self.report_end(ending);
-            }
-        }
-        self.at_rest = false;
-        let mut reports = self.release(now, agent, limit);
-        reports.extend(self.usage.news().map(|(at, body)| self.report(observed::USAGE, at, body)));
-        if !self.waits() {
-            self.settled = self.tail.mark();
-        }
-        if let (Thread::Main, Some(last)) = (&self.thread, reports.last_mut()) {
-            last.tail = Some(self.settled.clone());
-        }
-        reports
-    }
-
-    /// Like [`TranscriptWatcher::settle`], right before a Stop without text is handled: the answer it ended with goes first.
-    pub fn settle_for_stop(&mut self, now: Stamp, agent: AgentNow) -> Vec<Report> {
-        if self.ending.answer.is_some() {
-            self.hooks.text_found = Some(now);
-        }
-        self.went_on();
-        self.settle(now, agent)
-    }
-
-    /// Like [`TranscriptWatcher::settle`], right before the end of the session is handled: nothing follows that would be
-    /// worth waiting for.
-    pub fn settle_for_end(&mut self, now: Stamp, agent: AgentNow) -> Vec<Report> {
-        self.settle(now.plus(HOOK_HAS_PRECEDENCE_FOR), agent)
-    }
-
-    /// Whether a line is still expected: the text of a Stop that came without one.
-    pub fn expects_text(&self, now: Stamp) -> bool {
-        self.hooks.text_missing_since.is_some_and(|stop| now.since(stop) < TEXT_OWED_FOR)
-    }
-
-    /// Whether something may have to be reported later without a new line.
-    pub fn waits(&self) -> bool {
-        !self.queue.is_empty() || self.ending.answer.is_some() || self.ending.over.is_some()
-    }
-
-    fn turn_is_over(&self, now: Stamp) -> bool {
-        match (&self.ending.over, &self.ending.answer) {
-            (Some(_), _) | (_, Some(_)) if self.at_rest => true,
-            (Some((_, _, seen)), _) => self.hooks.silent || seen.plus(HOOK_HAS_PRECEDENCE_FOR) <= now,
-            (None, Some(answer)) => answer.seen.plus(HOOK_HAS_PRECEDENCE_FOR) <= now,
-            (None, None) => false,
-        }
-    }
-
-    /// When the turn ended, if it seems to have ended.
-    fn ending_at(&self) -> Option<Stamp> {
-        let over = self.ending.over.as_ref().map(|over| over.1);
-        over.or(self.ending.answer.as_ref().map(|answer| answer.at))
-    }
-
-    /// The agent is idle already, and somebody else reported the end.
-    fn ended_by_others(&self, ending: &Ending, agent: AgentNow) -> bool {
-        let known = match (&ending.answer, &ending.over) {
-            (Some(answer), _) => self.hooks.reported_answer(answer.at),
-            (None, _) => true,
-        };
-        agent.idle && known
-    }
-
-    /// The queued reports, in order, up to the first that has to wait.
-    fn release(&mut self, now: Stamp, agent: AgentNow, limit: Stamp) -> Vec<Report> {
-        let mut reports = Vec::new();
-        while let Some(held) = self.queue.front().filter(|held| held.report.at <= limit) {
-            let wanted = match held.when {
-                When::Always => true,
-                When::UnlessHook(_) if self.hooks.went_on(held.report.at) => false,
-                When::UnlessHook(until) if until > now => break,
-                When::UnlessHook(_) => {
-                    self.hooks.silent = true;
-                    true
-                }
-                When::Silent => self.hooks.silent,
-                When::SilentOrAsked => self.hooks.silent || agent.asks,
-            };
-            if let Some(held) = self.queue.pop_front().filter(|_| wanted) {
-                reports.push(held.report);
-            }
-        }
-        reports
     }
 
     fn name_of(&self, id: &str) -> Option<&str> {

@@ -1,9 +1,9 @@
 use crate::reconcile::watcher::*;
 use std::io::Write;
 
-const WORKING: AgentNow = AgentNow { idle: false, asks: false };
-const ASKING: AgentNow = AgentNow { idle: false, asks: true };
-const IDLE: AgentNow = AgentNow { idle: true, asks: false };
+const WORKING: AgentNow = AgentNow { idle: false, asks: false, answered: false };
+const ASKING: AgentNow = AgentNow { idle: false, asks: true, answered: false };
+const IDLE: AgentNow = AgentNow { idle: true, asks: false, answered: false };
 
 /// A transcript on disk, a watcher for it, and a clock that moves only when told to.
 struct Scene {
@@ -371,7 +371,7 @@ fn the_end_of_a_long_file_is_enough() {
     scene.watch = TranscriptWatcher::new("s", scene.path.clone(), scene.now);
     scene.said("New.", "tool_use");
     assert_eq!(scene.reported(WORKING), ["Text New.", "Usage"]);
-    assert!(scene.watch.tail.offset() > 4_000_000);
+    assert!(scene.watch.tail.mark().offset > 4_000_000);
 }
 
 #[test]

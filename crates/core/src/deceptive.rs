@@ -1,0 +1,61 @@
+//! Characters that make a text look like another one: whoever allows it has not seen what runs.
+
+use serde_json::Value;
+
+/// Whether any text in it, key or value, could show as something else than it is.
+pub fn any(value: &Value) -> bool {
+    match value {
+        Value::String(text) => text.chars().any(is_deceptive),
+        Value::Array(items) => items.iter().any(any),
+        Value::Object(fields) => {
+            fields.iter().any(|(key, value)| key.chars().any(is_deceptive) || any(value))
+        }
+        _ => false,
+    }
+}
+
+/// Controls (a carriage return overwrites what stands before it), characters that turn the direction of writing, and
+/// characters that nobody sees. Line feed and tab are text; joiners are too, because scripts and emoji need them.
+pub fn is_deceptive(c: char) -> bool {
+    match c {
+        '\n' | '\t' => false,
+        _ if c.is_control() => true,
+        '\u{061c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => true,
+        '\u{200b}' | '\u{2060}'..='\u{2064}' | '\u{206a}'..='\u{206f}' | '\u{feff}' => true,
+        '\u{180e}' | '\u{2028}' | '\u{2029}' | '\u{fff9}'..='\u{fffb}' => true,
+        '\u{e0000}'..='\u{e007f}' => true,
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn only_what_hides_or_turns_text_is_deceptive() {
+        for bad in [
+            "\u{1b}[2K",
+            "a\rb",
+            "\u{0}",
+            "\u{7f}",
+            "\u{85}",
+            "\u{202e}",
+            "\u{2066}",
+            "\u{200f}",
+            "\u{61c}",
+            "\u{200b}",
+            "\u{feff}",
+            "\u{2028}",
+            "\u{e0041}",
+        ] {
+            assert!(any(&json!({"command": ["x", bad]})), "{bad:?}");
+            let mut keyed = serde_json::Map::new();
+            keyed.insert(bad.into(), Value::Null);
+            assert!(any(&Value::Object(keyed)), "{bad:?} as a key");
+        }
+        let family = "\u{1f468}\u{200d}\u{1f469}\u{200d}\u{1f467}";
+        assert!(!any(&json!({"command": "two\n\tlines", "n": 7, "text": ["żółć 漢字 عربي", family]})));
+    }
+}

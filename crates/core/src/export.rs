@@ -1,0 +1,221 @@
+//! A session as a document: what was said in reading order, and between it what was done. Pure: rows in, Markdown out.
+
+use crate::model::{Actor, AgentView, observed};
+use crate::stamp::Stamp;
+use crate::text::{one_line, plain_lines};
+use crate::wire::{StoredEvent, StoredTurn};
+use serde_json::Value;
+use std::collections::HashMap;
+use std::fmt::Write;
+use std::time::Duration;
+
+/// Events that say what a tool call did.
+pub const CALL_EVENTS: [&str; 6] = [
+    "PreToolUse",
+    "PostToolUse",
+    "PostToolUseFailure",
+    "PermissionDenied",
+    observed::REFUSED,
+    observed::TOOL_RESULT,
+];
+
+/// Characters of a tool call's line.
+const CALL_WIDTH: usize = 200;
+
+/// A tool call, from its first event to its last.
+struct Call {
+    at: Stamp,
+    what: String,
+    end: Option<(&'static str, Duration)>,
+}
+
+/// The session as Markdown. `turns` and `events` are oldest first; `cut` says that there was more than fits.
+pub fn markdown(
+    agent: &AgentView,
+    session: &str,
+    turns: &[StoredTurn],
+    events: &[StoredEvent],
+    cut: bool,
+) -> String {
+    let mut text = String::new();
+    let _ = writeln!(text, "# {}\n", one_line(&agent.name, 200));
+    let facts = [
+        ("Project", agent.project.clone()),
+        ("Directory", agent.cwd.clone()),
+        ("Branch", agent.branch.clone()),
+        ("Client", Some(agent.client.clone())),
+        ("Model", agent.model.clone()),
+        ("Session", Some(session.to_owned())),
+        ("Started", Some(agent.started_at.to_string())),
+        ("Ended", agent.ended_at.map(|at| at.to_string())),
+        ("Cost", agent.cost_usd.map(|cost| format!("${cost:.2}"))),
+    ];
+    for (name, value) in facts {
+        if let Some(value) = value {
+            let _ = writeln!(text, "- {name}: {}", one_line(&value, 300));
+        }
+    }
+    if cut {
+        text.push_str("\nThe session is longer than this document: its oldest part is left out.\n");
+    }
+    let calls = calls(events);
+    let mut next = calls.iter().peekable();
+    for turn in turns {
+        let before: Vec<&Call> =
+            std::iter::from_fn(|| next.next_if(|call| call.at <= turn.timestamp)).collect();
+        list(&mut text, &before);
+        let who = if turn.actor == Actor::User { "You" } else { "Agent" };
+        let intent = turn.intent.word().replace('_', " ");
+        let _ = write!(
+            text,
+            "\n## {who} · {} · {intent}\n\n{}\n",
+            turn.timestamp,
+            plain_lines(turn.text.trim_end())
+        );
+    }
+    list(&mut text, &next.collect::<Vec<_>>());
+    text
+}
+
+fn list(text: &mut String, calls: &[&Call]) {
+    if !calls.is_empty() {
+        text.push('\n');
+    }
+    for call in calls {
+        let end = call.end.map(|(end, time)| format!(" ({end}, {})", took(time)));
+        let _ = writeln!(text, "- {}{}", call.what, end.unwrap_or_default());
+    }
+}
+
+/// `29 ms`, `2.4 s`, `1 m 05 s`.
+fn took(time: Duration) -> String {
+    match time.as_millis() {
+        ms @ 0..1000 => format!("{ms} ms"),
+        ms @ 1000..10_000 => format!("{}.{} s", ms / 1000, ms % 1000 / 100),
+        ms @ 10_000..60_000 => format!("{} s", ms / 1000),
+        ms => format!("{} m {:02} s", ms / 60_000, ms / 1000 % 60),
+    }
+}
+
+/// The calls in the order in which they began.
+fn calls(events: &[StoredEvent]) -> Vec<Call> {
+    let mut calls: Vec<Call> = Vec::new();
+    let mut open: HashMap<&str, usize> = HashMap::new();
+    for event in events.iter().filter(|event| !event.duplicate) {
+        let field = |name: &str| event.body.get(name).and_then(Value::as_str);
+        let id = field("tool_use_id").unwrap_or_default();
+        if event.name == "PreToolUse" {
+            let what = crate::engine::detail::call(
+                field("tool_name").unwrap_or_default(),
+                event.body.get("tool_input"),
+            );
+            open.insert(id, calls.len());
+            calls.push(Call { at: event.at, what: code(&one_line(&what, CALL_WIDTH)), end: None });
+            continue;
+        }
+        let end = match event.name.as_str() {
+            "PostToolUse" | observed::TOOL_RESULT => "ok",
+            "PostToolUseFailure" => "failed",
+            "PermissionDenied" | observed::REFUSED => "not run",
+            _ => continue,
+        };
+        let Some(call) = open.get(id).and_then(|at| calls.get_mut(*at)) else { continue };
+        let took = event.body.get("duration_ms").and_then(Value::as_u64).map(Duration::from_millis);
+        call.end.get_or_insert((end, took.unwrap_or_else(|| event.at.since(call.at))));
+    }
+    calls
+}
+
+/// As code: within more backquotes than the text has in a row.
+fn code(text: &str) -> String {
+    let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
+    let fence = "`".repeat(longest + 1);
+    let gap = if longest > 0 { " " } else { "" };
+    format!("{fence}{gap}{text}{gap}{fence}")
+}
+
+/// A name for the file, of letters, digits and hyphens.
+pub fn file_name(agent: &AgentView, session: &str, ending: &str) -> String {
+    let about = agent.project.as_deref().unwrap_or("session");
+    let clean = |text: &str, most: usize| -> String {
+        text.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '-').take(most).collect()
+    };
+    format!("headspace-{}-{}.{ending}", clean(about, 40), clean(session, 12))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{Confidence, Intent, TimestampSource};
+    use serde_json::json;
+
+    fn turn(id: i64, actor: Actor, text: &str) -> StoredTurn {
+        StoredTurn {
+            id,
+            command_id: None,
+            session_id: "s".into(),
+            actor,
+            intent: Intent::Command,
+            text: text.into(),
+            timestamp: Stamp(id * 1_000_000_000),
+            timestamp_source: TimestampSource::Server,
+            confidence: Confidence::High,
+            event_id: id,
+        }
+    }
+
+    fn event(second: i64, name: &str, body: Value) -> StoredEvent {
+        StoredEvent {
+            id: second,
+            name: name.into(),
+            session_id: "s".into(),
+            agent_id: Some(1),
+            at: Stamp(second * 1_000_000_000),
+            received_at: Stamp(second),
+            source: "hook".into(),
+            duplicate: false,
+            client: None,
+            body,
+        }
+    }
+
+    #[test]
+    fn calls_stand_between_what_was_said_with_their_time() {
+        let turns = [turn(1, Actor::User, "Fix\u{1b}[2J it"), turn(9, Actor::Agent, "**Done.**\n")];
+        let tick = "echo `date`";
+        let events = [
+            event(
+                2,
+                "PreToolUse",
+                json!({"tool_name": "Bash", "tool_use_id": "a", "tool_input": {"command": tick}}),
+            ),
+            event(
+                3,
+                "PreToolUse",
+                json!({"tool_name": "Read", "tool_use_id": "b", "tool_input": {"file_path": "x"}}),
+            ),
+            event(4, "PostToolUseFailure", json!({"tool_use_id": "a"})),
+            event(5, "PostToolUse", json!({"tool_use_id": "b", "duration_ms": 20})),
+            event(
+                10,
+                "PreToolUse",
+                json!({"tool_name": "Bash", "tool_use_id": "c", "tool_input": {"command": "ls"}}),
+            ),
+        ];
+        let agent = crate::engine::Agent::default().view(Stamp(0), None);
+        let text = markdown(&agent, "s", &turns, &events, true);
+        let wanted = "\nThe session is longer than this document: its oldest part is left out.\n\
+            \n## You · 1970-01-01T00:00:01.000000000Z · command\n\nFix[2J it\n\
+            \n- `` Bash: echo `date` `` (failed, 2.0 s)\n- `Read: x` (ok, 20 ms)\n\
+            \n## Agent · 1970-01-01T00:00:09.000000000Z · command\n\n**Done.**\n\
+            \n- `Bash: ls`\n";
+        assert!(text.ends_with(wanted), "{text}");
+    }
+
+    #[test]
+    fn a_file_name_is_harmless() {
+        let mut agent = crate::engine::Agent::default().view(Stamp(0), None);
+        agent.project = Some("../../etc/\"x\r\n".into());
+        assert_eq!(file_name(&agent, "a/b\"c", "md"), "headspace-etcx-abc.md");
+    }
+}

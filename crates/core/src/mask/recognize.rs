@@ -1,0 +1,210 @@
+//! Secrets of one kind each, recognized where the scan has found a beginning.
+
+use crate::mask::Secret;
+use crate::mask::assign::value_from;
+use crate::mask::bytes::{
+    begins_word, is_blank, is_quote, line_end, run, run_up_to, starts_with_ignore_case,
+};
+use crate::mask::commands::PHRASES;
+use crate::mask::judge::{Style, is_random, is_secret, is_wordy, stands_for_a_value};
+use crate::mask::names::Kind;
+use crate::mask::scan::LONGEST_LINE;
+use crate::mask::shapes::{Alphabet, Place, Shape};
+use std::ops::Range;
+
+/// `program --options file user SECRET`, if `option` is among its words.
+pub(super) fn third_word(bytes: &[u8], from: usize, option: &str) -> Option<Secret> {
+    let line = &bytes[from..line_end(bytes, from, 512)];
+    let mut seen = option.is_empty();
+    let mut words = 0;
+    let mut at = 0;
+    while at < line.len() {
+        at += run(line, at, is_blank);
+        let value = value_from(bytes, from + at)
+            .filter(|value| !value.span.is_empty() && value.span.start < from + line.len())?;
+        let word = &bytes[value.span.clone()];
+        seen |= word == option.as_bytes();
+        if !word.starts_with(b"-") {
+            words += 1;
+        }
+        if words == 3 {
+            let long = run_up_to(bytes, value.span.start, 128, |byte| {
+                byte > b' ' && !is_quote(byte) && byte != b'\\'
+            });
+            let end = if value.quoted { value.span.end } else { value.span.start + long };
+            return if seen && is_secret(Kind::Password, Style::Env, &value.judged(bytes)) {
+                Secret::new("password", value.span.start..end)
+            } else {
+                None
+            };
+        }
+        at = value.span.end - from + usize::from(value.quoted);
+        at += run(line, at, |byte| byte > b' ');
+    }
+    None
+}
+
+pub(super) fn prefixed(bytes: &[u8], at: usize, shape: &Shape) -> Option<Secret> {
+    if !bytes[at..].starts_with(shape.prefix.as_bytes())
+        || (shape.place == Place::Word && !begins_word(bytes, at))
+    {
+        return None;
+    }
+    let start = at + shape.prefix.len();
+    // Hashes contain the sign they begin with: none begins inside another.
+    let inside =
+        |before: usize| matches!(bytes[before], b'$' | b'/' | b'.') || bytes[before].is_ascii_alphanumeric();
+    if shape.alphabet == Alphabet::Crypt && at.checked_sub(1).is_some_and(inside) {
+        return None;
+    }
+    let (least, most) = shape.length;
+    // Judged by its beginning: what is not a key must not be read to its end at each of its letters.
+    let enough = if most == usize::MAX { least + 64 } else { most + 1 };
+    let judged = run_up_to(bytes, start, enough, |byte| shape.alphabet.has(byte));
+    if judged < least || judged > most {
+        return None;
+    }
+    let secret = &bytes[start..start + judged];
+    // Real keys are random: words joined by dashes, or one letter repeated, are examples in a text.
+    let random = secret.iter().any(u8::is_ascii_digit) || mixed_case(secret);
+    let example = secret.windows(8).any(|window| window.iter().all(|byte| matches!(byte, b'x' | b'X')));
+    if !random || example {
+        return None;
+    }
+    let mut end = start + run(bytes, start, |byte| shape.alphabet.has(byte));
+    if shape.name == "aws-key-id" {
+        end += secret_beside_id(&bytes[end..]);
+    }
+    // Punctuation that ends a sentence or an address is not part of the key.
+    while matches!(bytes[end - 1], b'.' | b'/' | b',')
+        && end > start + least
+        && shape.alphabet != Alphabet::Base64
+    {
+        end -= 1;
+    }
+    let span = if shape.place == Place::Address { start..end } else { at..end };
+    Secret::new(shape.name, span)
+}
+
+/// `AKIA…,SECRET`: in tables the secret is in the next column.
+pub(super) fn secret_beside_id(rest: &[u8]) -> usize {
+    let gap = run_up_to(rest, 0, 8, |byte| matches!(byte, b',' | b'\t' | b' ' | b':' | b'|' | b';'));
+    let length = run_up_to(rest, gap, 64, |byte| Alphabet::Base64.has(byte));
+    if gap > 0 && length == 40 && is_random(&rest[gap..gap + 40]) { gap + 40 } else { 0 }
+}
+
+/// The base64 of a number, six letters, and a signature.
+pub(super) fn discord(bytes: &[u8], at: usize) -> Option<Secret> {
+    if !matches!(bytes[at], b'M' | b'N' | b'O') {
+        return None;
+    }
+    let part = |from: usize, most: usize| run_up_to(bytes, from, most, |byte| Alphabet::Word.has(byte));
+    let first = part(at, 30);
+    let second = part(at + first + 1, 8);
+    let third = part(at + first + second + 2, 64);
+    let dot = |at: usize| bytes.get(at) == Some(&b'.');
+    let fits =
+        (22..=28).contains(&first) && dot(at + first) && second == 6 && dot(at + first + 7) && third >= 26;
+    if fits { Secret::new("discord-token", at..at + first + 8 + third) } else { None }
+}
+
+pub(super) fn twilio(bytes: &[u8], at: usize) -> Option<Secret> {
+    let hex = |byte: u8| byte.is_ascii_digit() || matches!(byte, b'a'..=b'f');
+    let length = run_up_to(bytes, at + 2, 40, hex);
+    let ends = !bytes.get(at + 34).copied().is_some_and(|byte| byte.is_ascii_alphanumeric());
+    if bytes[at..].starts_with(b"SK") && length == 32 && ends {
+        Secret::new("twilio-key", at..at + 34)
+    } else {
+        None
+    }
+}
+
+/// `Bearer` and something too random to be a word, in any context.
+pub(super) fn bearer(bytes: &[u8], at: usize) -> Option<Secret> {
+    if !starts_with_ignore_case(&bytes[at..], "bearer ") {
+        return None;
+    }
+    let start = at + "bearer ".len();
+    let length = run(bytes, start, |byte| Alphabet::Dotted.has(byte) || Alphabet::Base64.has(byte));
+    let secret = &bytes[start..start + length.min(256)];
+    let random = secret.iter().any(u8::is_ascii_digit) || is_random(secret);
+    if length >= 16 && random && !is_wordy(secret) && !stands_for_a_value(secret) {
+        return Secret::new("authorization", start..start + length);
+    }
+    None
+}
+
+/// `TRUE\t1893456000\tname\tvalue`: a line of a cookie file.
+pub(super) fn cookie_jar(bytes: &[u8], at: usize) -> Option<Secret> {
+    let word = ["TRUE\t", "FALSE\t"].iter().find(|word| bytes[at..].starts_with(word.as_bytes()))?;
+    let expiry = at + word.len();
+    let digits = run_up_to(bytes, expiry, 20, |byte| byte.is_ascii_digit());
+    let name = expiry + digits + 1;
+    let name_length = run_up_to(bytes, name, 80, |byte| byte > b' ');
+    let start = name + name_length + 1;
+    let tabs = digits > 0 && bytes.get(name - 1) == Some(&b'\t') && bytes.get(start - 1) == Some(&b'\t');
+    let length = run_up_to(bytes, start, 4096, |byte| byte > b' ' && byte < 0x7f);
+    let value = bytes.get(start..start + length.min(256))?;
+    let likely = tabs
+        && length >= 8
+        && !is_wordy(value)
+        && !value.iter().all(u8::is_ascii_digit)
+        && !stands_for_a_value(value);
+    if likely { Secret::new("cookie", start..start + length) } else { None }
+}
+
+pub(super) fn phrase(bytes: &[u8], at: usize) -> Option<Secret> {
+    let mut phrases = PHRASES.iter().filter(|phrase| starts_with_ignore_case(&bytes[at..], phrase.words));
+    phrases.find_map(|phrase| {
+        let value = value_from(bytes, at + phrase.words.len()).filter(|value| value.quoted)?;
+        if is_secret(Kind::Password, Style::Env, &value.judged(bytes)) {
+            Secret::new("password", value.span)
+        } else {
+            None
+        }
+    })
+}
+
+/// Whether the text says `kind: Secret`, as YAML or JSON.
+pub(super) fn is_about_a_kubernetes_secret(bytes: &[u8]) -> bool {
+    memchr::memmem::find_iter(bytes, b"kind").any(|at| {
+        let gap = run_up_to(bytes, at + 4, 16, |byte| matches!(byte, b'"' | b'\\' | b':' | b' '));
+        let rest = bytes.get(at + 4 + gap..).unwrap_or_default();
+        rest.starts_with(b"Secret") && !rest.get(6).copied().is_some_and(|byte| byte.is_ascii_alphanumeric())
+    })
+}
+
+/// Where the indented lines end that follow the line ending at `line`.
+pub(super) fn indented_end(bytes: &[u8], line: usize) -> usize {
+    let mut end = line;
+    loop {
+        let next = crate::mask::bytes::next_line(bytes, end);
+        if next == end || !bytes.get(next).copied().is_some_and(is_blank) {
+            return end;
+        }
+        end = line_end(bytes, next, LONGEST_LINE);
+    }
+}
+
+/// A value in the data of a Kubernetes secret.
+pub(super) fn kubernetes_value(bytes: &[u8], at: usize, data: &Range<usize>) -> Option<Secret> {
+    let value = value_from(bytes, at + 1)?;
+    let end = if value.quoted {
+        value.span.end
+    } else {
+        value.span.start
+            + run_up_to(bytes, value.span.start, 1 << 20, |byte| byte > b' ' && !matches!(byte, b'"' | b'\\'))
+    };
+    let text = &bytes[value.span.start..end.min(value.span.start + 64)];
+    let likely = end <= data.end && text.len() >= 4 && !stands_for_a_value(text);
+    if likely { Secret::new("secret", value.span.start..end) } else { None }
+}
+
+pub(super) fn mixed_case(secret: &[u8]) -> bool {
+    let changes = secret.windows(2).filter(|pair| {
+        pair[0].is_ascii_alphabetic()
+            && pair[1].is_ascii_alphabetic()
+            && pair[0].is_ascii_uppercase() != pair[1].is_ascii_uppercase()
+    });
+    changes.count() >= 4
+}

@@ -1,0 +1,274 @@
+//! How a change that one hub took reaches the browsers of all others.
+//!
+//! Beside the transactions, never inside: a commit that carries a notice holds one lock of the whole server until it is on
+//! disk. So what was committed is told with at most one notice per moment on a connection of its own, and a poll every two
+//! seconds repairs what was missed, and suffices alone where there is no LISTEN.
+
+use super::Hub;
+use super::board;
+use super::faults::{Point, reach};
+use anyhow::Result;
+use headspace_platform::log;
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime};
+use tokio::sync::{Notify, mpsc};
+use tokio::time::Instant;
+
+/// Changes are told at most this often.
+const COLLECT_FOR: Duration = Duration::from_millis(25);
+const POLL_EVERY: Duration = Duration::from_secs(2);
+const LISTEN_AGAIN_AFTER: Duration = Duration::from_millis(500);
+const CHANNEL: &str = "headspace_hub";
+/// Machines named in one notice; PostgreSQL takes 8000 bytes.
+const MAX_NAMED: usize = 500;
+
+#[derive(Default)]
+pub struct Fanout {
+    /// Machines that changed: here, and at other hubs.
+    changed: Mutex<(HashSet<i32>, HashSet<i32>)>,
+    wake: Notify,
+    marks: Mutex<HashMap<i32, Known>>,
+}
+
+/// What was last told about a machine.
+#[derive(Clone, Copy)]
+struct Known {
+    /// Of the newest document that was sent.
+    sent: SystemTime,
+    /// Of the machine's row.
+    polled: SystemTime,
+    silent: bool,
+    epoch_no: i16,
+}
+
+impl Fanout {
+    fn changed(&self) -> MutexGuard<'_, (HashSet<i32>, HashSet<i32>)> {
+        self.changed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn marks(&self) -> MutexGuard<'_, HashMap<i32, Known>> {
+        self.marks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// This hub has committed something about a machine.
+    pub fn committed(&self, edge: i32) {
+        self.changed().0.insert(edge);
+        self.wake.notify_one();
+    }
+
+    fn heard(&self, edges: impl IntoIterator<Item = i32>) {
+        self.changed().1.extend(edges);
+        self.wake.notify_one();
+    }
+}
+
+/// Where a stream begins: what was before is in what the client reads next.
+pub async fn begin(hub: &Hub, teams: &[i32]) -> Result<()> {
+    for (edge, found) in edges(hub, teams).await? {
+        hub.fanout.marks().entry(edge).or_insert(found);
+    }
+    Ok(())
+}
+
+async fn edges(hub: &Hub, teams: &[i32]) -> Result<Vec<(i32, Known)>> {
+    let rows = hub
+        .database
+        .rows(
+            "SELECT id, changed_at, coalesce(seen_at < clock_timestamp() - interval '12 seconds', true), epoch_no, left_at IS NOT NULL
+             FROM edges WHERE team = ANY($1)",
+            &[&teams],
+        )
+        .await?;
+    Ok(rows
+        .iter()
+        .map(|row| {
+            let at: SystemTime = row.get(1);
+            // A machine that left has no history any more.
+            let epoch_no = if row.get(4) { i16::MAX } else { row.get(3) };
+            (row.get(0), Known { sent: at, polled: at, silent: row.get(2), epoch_no })
+        })
+        .collect())
+}
+
+/// Tells what changed, until the hub ends.
+pub async fn run(hub: Arc<Hub>) {
+    let mut notices = Notices { hub: Arc::clone(&hub), client: None };
+    let mut last = Instant::now();
+    loop {
+        hub.fanout.wake.notified().await;
+        // The first change after a pause goes at once; what comes soon after it goes together.
+        tokio::time::sleep_until(last + COLLECT_FOR).await;
+        last = Instant::now();
+        let (here, elsewhere) = std::mem::take(&mut *hub.fanout.changed());
+        let all: HashSet<i32> = here.union(&elsewhere).copied().collect();
+        let (told, sent) = tokio::join!(publish(&hub, &all), notices.send(&here));
+        if told.is_err() || sent.is_err() {
+            // The poll finds it.
+            tokio::time::sleep(Duration::from_millis(200)).await;
+        }
+    }
+}
+
+/// Reads what changed at these machines and sends it to this hub's streams.
+async fn publish(hub: &Hub, edges: &HashSet<i32>) -> Result<()> {
+    if edges.is_empty() || hub.streams.len() == 0 {
+        return Ok(());
+    }
+    let since: HashMap<i32, SystemTime> = {
+        let marks = hub.fanout.marks();
+        let known = |edge: &i32| marks.get(edge).map_or(SystemTime::UNIX_EPOCH, |known| known.sent);
+        edges.iter().map(|edge| (*edge, known(edge))).collect()
+    };
+    let seats = board::changed(&hub.database, &since).await?;
+    {
+        let mut marks = hub.fanout.marks();
+        for seat in &seats {
+            let fresh = Known {
+                sent: seat.changed_at,
+                polled: SystemTime::UNIX_EPOCH,
+                silent: seat.silent,
+                epoch_no: 0,
+            };
+            let known = marks.entry(seat.edge).or_insert(fresh);
+            known.sent = known.sent.max(seat.changed_at);
+        }
+    }
+    hub.streams.publish(&seats);
+    Ok(())
+}
+
+/// The connection for notices. It commits without waiting for the disk: a notice that is lost is repaired by the poll.
+struct Notices {
+    hub: Arc<Hub>,
+    client: Option<tokio_postgres::Client>,
+}
+
+impl Notices {
+    async fn send(&mut self, edges: &HashSet<i32>) -> Result<()> {
+        if edges.is_empty() || !self.hub.notify {
+            return Ok(());
+        }
+        reach(Point::BeforeNotice);
+        let client = match self.client.take().filter(|client| !client.is_closed()) {
+            Some(client) => client,
+            None => {
+                let client = self.hub.database.settings.connect().await?;
+                client.batch_execute("SET synchronous_commit = off").await?;
+                client
+            }
+        };
+        let names: Vec<String> = edges.iter().take(MAX_NAMED).map(i32::to_string).collect();
+        client
+            .query("SELECT pg_notify($1, $2)", &[&CHANNEL, &format!("{} {}", self.hub.id, names.join(" "))])
+            .await?;
+        self.client = Some(client);
+        Ok(())
+    }
+}
+
+/// Hears what other hubs committed.
+pub async fn listen(hub: Arc<Hub>) {
+    loop {
+        if hub.is_ready() {
+            let _ = hear(&hub).await;
+        }
+        tokio::time::sleep(LISTEN_AGAIN_AFTER).await;
+    }
+}
+
+async fn hear(hub: &Hub) -> Result<()> {
+    let (client, mut driver) = hub.database.settings.raw().await?;
+    let (send, mut notices) = mpsc::channel(64);
+    tokio::spawn(async move {
+        while let Some(payload) = driver.notice().await {
+            if send.send(payload).await.is_err() {
+                return;
+            }
+        }
+    });
+    client.batch_execute(&format!("LISTEN {CHANNEL}")).await?;
+    while let Some(payload) = notices.recv().await {
+        let mut words = payload.split(' ');
+        if words.next() != Some(hub.id.as_str()) {
+            hub.fanout.heard(words.filter_map(|edge| edge.parse().ok()));
+        }
+    }
+    Ok(())
+}
+
+/// Looks every two seconds, whatever was told.
+pub async fn poll(hub: Arc<Hub>) {
+    let mut failing = false;
+    loop {
+        tokio::time::sleep(POLL_EVERY).await;
+        if !hub.is_ready() {
+            continue;
+        }
+        match look(&hub).await {
+            Ok(()) => failing = false,
+            Err(error) => {
+                if !failing {
+                    log::line(&format!("could not look for changes: {error:#}"));
+                }
+                failing = true;
+            }
+        }
+    }
+}
+
+async fn look(hub: &Hub) -> Result<()> {
+    let teams = hub.streams.teams();
+    if teams.is_empty() {
+        hub.fanout.marks().clear();
+        return Ok(());
+    }
+    end_revoked(hub).await?;
+    let (mut changed, mut silent, mut another_history) = (HashSet::new(), Vec::new(), false);
+    let found = edges(hub, &teams).await?;
+    {
+        let mut marks = hub.fanout.marks();
+        for (edge, now) in found {
+            let Some(known) = marks.get_mut(&edge) else {
+                changed.insert(edge);
+                marks.insert(edge, Known { sent: SystemTime::UNIX_EPOCH, ..now });
+                continue;
+            };
+            if known.polled != now.polled {
+                changed.insert(edge);
+            }
+            if known.silent != now.silent {
+                silent.push(edge);
+            }
+            another_history |= known.epoch_no > 0 && known.epoch_no != now.epoch_no;
+            (known.polled, known.silent, known.epoch_no) = (now.polled, now.silent, now.epoch_no);
+        }
+    }
+    if another_history {
+        // Whoever looks has agents on the screen that are not there any more.
+        hub.streams.close(|reader| reader.team_ids().iter().any(|team| teams.contains(team)));
+        return Ok(());
+    }
+    publish(hub, &changed).await?;
+    if !silent.is_empty() {
+        hub.streams.publish(&board::of_edges(&hub.database, &silent).await?);
+    }
+    Ok(())
+}
+
+/// A token that was taken away ends its streams, too.
+async fn end_revoked(hub: &Hub) -> Result<()> {
+    let tokens = hub.streams.tokens();
+    let rows = hub
+        .database
+        .rows(
+            "SELECT hash FROM tokens WHERE hash = ANY($1) AND (revoked_at IS NOT NULL OR ends_at < now())",
+            &[&tokens],
+        )
+        .await?;
+    if !rows.is_empty() {
+        let ended: HashSet<Vec<u8>> = rows.iter().map(|row| row.get(0)).collect();
+        hub.streams.close(|reader| ended.contains(&reader.hash));
+    }
+    Ok(())
+}

@@ -1,0 +1,191 @@
+//! `headspace hub serve`: what a team's machines send, stored in PostgreSQL and shown to the team.
+//!
+//! A hub has no state of its own: any number of them stand on one database, any takes any batch, and any may be killed at
+//! any time. Machines work out their agents' states themselves; a hub stores documents and shows them. Top down: [`serve`] binds and
+//! starts the parts, [`routes`] says who may ask what, [`ingest`] takes batches, [`board`] shows, [`fanout`] tells other hubs.
+
+pub mod access;
+pub mod admin;
+mod api;
+pub mod board;
+mod connections;
+pub mod database;
+mod fanout;
+pub mod faults;
+pub mod ingest;
+mod log_route;
+pub mod people;
+pub mod routes;
+pub mod schema;
+mod streams;
+mod upkeep;
+
+use crate::tls;
+use anyhow::{Context, Result, bail};
+use database::{Database, Settings};
+use fanout::Fanout;
+use headspace_platform::log;
+use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
+use streams::Streams;
+
+/// The port a hub listens on, if nobody says otherwise.
+pub const DEFAULT_LISTEN: &str = "127.0.0.1:5056";
+/// The database is asked this often whether it is there; one that is not, more often. A connection that is used every second also
+/// reports its statistics in time: idle ones keep them back for ten.
+const ASKED_EVERY: Duration = Duration::from_millis(900);
+
+/// How a hub is to run.
+#[derive(Clone, Debug)]
+pub struct HubOptions {
+    pub database_url: String,
+    pub password_file: Option<PathBuf>,
+    pub listen: String,
+    pub public_url: Option<String>,
+    pub tls: Option<(PathBuf, PathBuf)>,
+    /// `false`: the poll alone tells hubs what others took.
+    pub notify: bool,
+}
+
+/// What the routes share.
+pub struct Hub {
+    pub database: Database,
+    /// Which hub this is, among those that hear each other.
+    pub id: String,
+    pub public_url: String,
+    pub notify: bool,
+    pub(crate) streams: Streams,
+    pub(crate) fanout: Fanout,
+    pub(crate) floods: log_route::Floods,
+    pub(crate) posters: access::Posters,
+    /// Why it cannot serve now; `None` while it can.
+    trouble: RwLock<Option<String>>,
+}
+
+impl Hub {
+    pub fn is_ready(&self) -> bool {
+        self.trouble().is_none()
+    }
+
+    pub fn trouble(&self) -> Option<String> {
+        self.trouble.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn set_trouble(&self, why: Option<String>) {
+        *self.trouble.write().unwrap_or_else(PoisonError::into_inner) = why;
+    }
+}
+
+pub fn serve(options: &HubOptions) -> Result<ExitCode> {
+    let address = resolve(&options.listen)?;
+    let scheme = if options.tls.is_some() { "https" } else { "http" };
+    let proxied = options.public_url.as_deref().is_some_and(|url| url.starts_with("https://"));
+    if !address.ip().is_loopback() && options.tls.is_none() && !proxied {
+        bail!(
+            "could not listen on {address} without TLS: give --tls-cert and --tls-key, or, behind a proxy that has them, \
+             --public-url https://…"
+        );
+    }
+    let tls = match &options.tls {
+        Some((certificate, key)) => Some(tls::server(certificate, key)?),
+        None => None,
+    };
+    let settings = Settings::new(&options.database_url, options.password_file.as_deref())?;
+    let listener = TcpListener::bind(address).with_context(|| format!("could not listen on {address}"))?;
+    listener.set_nonblocking(true)?;
+    let bound = listener.local_addr()?;
+    headspace_platform::net::socket::raise_descriptor_limit();
+    let hub = Arc::new(Hub {
+        database: Database::new(settings),
+        id: format!("{:016x}", headspace_platform::process::random()),
+        public_url: options.public_url.clone().unwrap_or_else(|| format!("{scheme}://{bound}")),
+        notify: options.notify,
+        streams: Streams::default(),
+        fanout: Fanout::default(),
+        floods: log_route::Floods::default(),
+        posters: access::Posters::default(),
+        trouble: RwLock::new(Some("the database has not been reached yet".into())),
+    });
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .context("could not start the hub")?;
+    let explicit = options.public_url.is_some();
+    runtime.block_on(async {
+        let listener = tokio::net::TcpListener::from_std(listener).context("could not listen")?;
+        log::line(&format!("listening on {scheme}://{bound}"));
+        tokio::spawn(keep_ready(Arc::clone(&hub), explicit));
+        tokio::spawn(fanout::run(Arc::clone(&hub)));
+        tokio::spawn(fanout::poll(Arc::clone(&hub)));
+        tokio::spawn(upkeep::run(Arc::clone(&hub)));
+        if hub.notify {
+            tokio::spawn(fanout::listen(Arc::clone(&hub)));
+        }
+        connections::serve(listener, tls, Arc::clone(&hub)).await
+    })?;
+    runtime.shutdown_timeout(Duration::from_secs(1));
+    Ok(ExitCode::SUCCESS)
+}
+
+fn resolve(listen: &str) -> Result<SocketAddr> {
+    let found = listen
+        .to_socket_addrs()
+        .with_context(|| format!("could not read the address {listen}: it is like {DEFAULT_LISTEN}"))?;
+    let found: Vec<SocketAddr> = found.collect();
+    found
+        .iter()
+        .find(|address| address.is_ipv4())
+        .or(found.first())
+        .copied()
+        .context("could not find the address to listen on")
+}
+
+/// Reaches the database, makes its tables, and notices when it goes and comes.
+async fn keep_ready(hub: Arc<Hub>, explicit: bool) {
+    let mut said = None;
+    loop {
+        let tried = if hub.is_ready() { alive(&hub).await } else { prepare(&hub, explicit).await };
+        match tried {
+            Ok(()) => {
+                if said.take().is_some() {
+                    log::line("the database is there again");
+                }
+                hub.set_trouble(None);
+            }
+            Err(error) => {
+                let why = format!("{error:#}");
+                if said.as_ref() != Some(&why) {
+                    log::line(&format!("waiting for the database: {why}"));
+                }
+                hub.set_trouble(Some(why.clone()));
+                said = Some(why);
+            }
+        }
+        let pause = if hub.is_ready() { ASKED_EVERY } else { ASKED_EVERY / 2 };
+        tokio::time::sleep(pause).await;
+    }
+}
+
+async fn alive(hub: &Hub) -> Result<()> {
+    let read_only = hub.database.rows(database::READ_ONLY, &[]);
+    let asked = tokio::time::timeout(Duration::from_secs(5), read_only).await;
+    let rows = asked.context("it did not answer within 5 s")??;
+    database::refuse_read_only(rows.first().is_some_and(|row| row.get(0)))
+}
+
+async fn prepare(hub: &Hub, explicit: bool) -> Result<()> {
+    let mut client = hub.database.settings.connect().await?;
+    schema::migrate(&mut client).await?;
+    upkeep::partitions(&client).await.map_err(|error| anyhow::anyhow!("{}", database::said(&error)))?;
+    let key = if explicit { "public_url" } else { "listen_url" };
+    client
+        .execute(
+            "INSERT INTO settings (key, value) VALUES ($1, $2) ON CONFLICT (key) DO UPDATE SET value = excluded.value, at = now()",
+            &[&key, &hub.public_url],
+        )
+        .await?;
+    Ok(())
+}

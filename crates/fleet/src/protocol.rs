@@ -1,0 +1,292 @@
+//! What a machine posts to its hub, and how the hub reads it: `POST /v1/edges/ID/log`.
+//!
+//! The bytes are another machine's: everything is bounded and checked here, before a transaction begins.
+
+use crate::level::{Level, cut};
+use headspace_core::stamp::Stamp;
+use serde::Deserialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+use std::collections::HashSet;
+
+/// Bytes of one batch as the hub takes it. A link sends about one megabyte, unless a single event is larger.
+pub const MAX_BODY: usize = 24 << 20;
+/// Rows in one batch, of each kind.
+const MAX_ROWS: usize = 10_000;
+const MAX_WORD: usize = 512;
+
+/// A batch, checked.
+#[derive(Debug)]
+pub struct Batch {
+    pub epoch: String,
+    pub from: i64,
+    pub to: i64,
+    pub sent_at: Option<Stamp>,
+    pub events: Vec<BatchEvent>,
+    pub agents: Vec<BatchAgent>,
+    /// Positions that retention cut before they could be sent.
+    pub gap: Option<(i64, i64)>,
+    /// Agents that are no longer shared, or no longer known.
+    pub gone: Vec<i64>,
+    /// What the machine has at a position: tells a machine that was restored from one that goes on.
+    pub check: Option<Mark>,
+    /// The same for the batch's end, to be kept.
+    pub last: Option<Mark>,
+    /// Which machine and which home the link runs in; two of them are a copied home.
+    pub link: Option<String>,
+    pub version: Option<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct Mark {
+    pub pos: i64,
+    pub hash: String,
+}
+
+#[derive(Debug)]
+pub struct BatchEvent {
+    pub pos: i64,
+    pub agent_id: Option<i64>,
+    pub session_id: String,
+    pub name: String,
+    pub at: i64,
+    pub source: String,
+    pub flags: i32,
+    pub body: String,
+}
+
+/// A document, with the columns that queries use taken out of it.
+#[derive(Debug)]
+pub struct BatchAgent {
+    pub id: i64,
+    pub project: Option<String>,
+    pub share: i16,
+    pub status: String,
+    pub last_active_at: i64,
+    pub ended_at: Option<i64>,
+    pub doc: String,
+    pub turns: Vec<BatchTurn>,
+}
+
+#[derive(Debug)]
+pub struct BatchTurn {
+    pub id: i64,
+    pub at: i64,
+    pub doc: String,
+}
+
+#[derive(Deserialize)]
+struct Posted<'a> {
+    epoch: String,
+    from: i64,
+    to: i64,
+    #[serde(default)]
+    sent_at: Option<String>,
+    level: String,
+    #[serde(borrow, default)]
+    events: Vec<PostedEvent<'a>>,
+    #[serde(default)]
+    agents: Vec<Value>,
+    #[serde(default)]
+    gap: Option<Gap>,
+    #[serde(default)]
+    gone: Vec<i64>,
+    #[serde(default)]
+    check: Option<Mark>,
+    #[serde(default)]
+    last: Option<Mark>,
+    #[serde(default)]
+    link: Option<String>,
+    #[serde(default)]
+    version: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Gap {
+    from: i64,
+    to: i64,
+}
+
+#[derive(Deserialize)]
+struct PostedEvent<'a> {
+    pos: i64,
+    #[serde(default)]
+    agent_id: Option<i64>,
+    session_id: String,
+    name: String,
+    at: Stamp,
+    source: String,
+    #[serde(default)]
+    flags: i32,
+    #[serde(borrow)]
+    body: &'a RawValue,
+}
+
+/// Reads a batch; what it says above `most` is cut off. The error is for whoever posted it.
+pub fn parse(bytes: &[u8], most: Level) -> Result<Batch, String> {
+    let posted: Posted =
+        serde_json::from_slice(bytes).map_err(|error| format!("the batch makes no sense: {error}"))?;
+    if !is_uuid(&posted.epoch) {
+        return Err("`epoch` is not a UUID".into());
+    }
+    if posted.from < 1 || posted.to < posted.from - 1 {
+        return Err("`from` and `to` are not positions in order".into());
+    }
+    Level::from_word(&posted.level).ok_or("`level` is not one of none, states, asks, full")?;
+    if posted.events.len() > MAX_ROWS || posted.agents.len() > MAX_ROWS || posted.gone.len() > MAX_ROWS {
+        return Err(format!("more than {MAX_ROWS} rows in one batch"));
+    }
+    let mut events = Vec::new();
+    let mut before = 0;
+    let wanted = |event: &&PostedEvent| most == Level::Full && (posted.from..=posted.to).contains(&event.pos);
+    for event in posted.events.iter().filter(wanted) {
+        if event.pos <= before {
+            return Err("the events are not in the order of their positions".into());
+        }
+        before = event.pos;
+        events.push(BatchEvent {
+            pos: event.pos,
+            agent_id: event.agent_id,
+            session_id: storable(&event.session_id),
+            name: storable(&event.name),
+            at: event.at.0,
+            source: storable(&event.source),
+            flags: event.flags,
+            body: event.body.get().to_owned(),
+        });
+    }
+    let mut agents: Vec<BatchAgent> = Vec::with_capacity(posted.agents.len());
+    for document in posted.agents {
+        agents.push(agent(document, most)?);
+    }
+    // The last one of an agent counts: one statement cannot write a row twice.
+    let mut known = HashSet::new();
+    agents.reverse();
+    agents.retain(|agent| known.insert(agent.id));
+    let gap = posted.gap.map(|gap| (gap.from, gap.to)).filter(|(from, to)| from <= to);
+    let link = posted.link.map(|link| storable(&link)).filter(|link| !link.is_empty());
+    Ok(Batch {
+        epoch: posted.epoch.to_ascii_lowercase(),
+        from: posted.from,
+        to: posted.to,
+        sent_at: posted.sent_at.as_deref().and_then(Stamp::parse),
+        events,
+        agents,
+        gap,
+        gone: posted.gone,
+        check: posted.check,
+        last: posted.last,
+        link,
+        version: posted.version.map(|version| storable(&version)),
+    })
+}
+
+fn agent(mut document: Value, most: Level) -> Result<BatchAgent, String> {
+    let object = document.as_object_mut().ok_or("an agent is not an object")?;
+    let turns = object.remove("turns");
+    let id = object.get("id").and_then(Value::as_i64).ok_or("an agent has no number as `id`")?;
+    let document = cut(&document, most.max(Level::States)).ok_or("an agent is shared at level none")?;
+    let share = document["share"].as_str().and_then(Level::from_word).unwrap_or(Level::States);
+    let time = |field: &str| document[field].as_str().and_then(Stamp::parse).map(|stamp| stamp.0);
+    let status = document["status"].as_str().ok_or("an agent has no `status`")?;
+    let turns = match turns {
+        Some(Value::Array(turns)) if share == Level::Full => turns.iter().filter_map(turn).collect(),
+        _ => Vec::new(),
+    };
+    Ok(BatchAgent {
+        id,
+        project: document["project"].as_str().map(storable),
+        share: share.number(),
+        status: storable(status),
+        last_active_at: time("last_active_at").ok_or("an agent has no `last_active_at`")?,
+        ended_at: time("ended_at"),
+        doc: document.to_string(),
+        turns,
+    })
+}
+
+fn turn(turn: &Value) -> Option<BatchTurn> {
+    let at = turn["timestamp"].as_str().and_then(Stamp::parse)?.0;
+    Some(BatchTurn { id: turn["id"].as_i64()?, at, doc: turn.to_string() })
+}
+
+/// PostgreSQL keeps no NUL in a text, and a word of a machine need not be long.
+pub fn storable(text: &str) -> String {
+    text.chars().filter(|c| *c != '\0').take(MAX_WORD).collect()
+}
+
+pub fn is_uuid(text: &str) -> bool {
+    text.len() == 36
+        && text.bytes().enumerate().all(|(at, byte)| match at {
+            8 | 13 | 18 | 23 => byte == b'-',
+            _ => byte.is_ascii_hexdigit(),
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn body() -> Value {
+        json!({
+            "epoch": "00000000-0000-4000-8000-000000000000", "from": 3, "to": 5, "sent_at": "2026-11-17T10:00:00Z", "level": "full",
+            "events": [
+                {"pos": 3, "agent_id": 1, "session_id": "s", "name": "Stop", "at": "2026-11-17T10:00:00Z", "source": "hook", "flags": 8, "body": {"a": [1, "\u{0}"]}},
+                {"pos": 5, "session_id": "s\u{0}", "name": "Stop", "at": "2026-11-17T10:00:00Z", "source": "hook", "body": {}},
+                {"pos": 9, "session_id": "s", "name": "Stop", "at": "2026-11-17T10:00:00Z", "source": "hook", "body": {}},
+            ],
+            "agents": [{"id": 1, "status": "idle", "last_active_at": "2026-11-17T10:00:00Z", "ended_at": null, "project": "p",
+                "last_said": "words", "turns": [{"id": 4, "timestamp": "2026-11-17T10:00:00Z", "text": "words"}, {"odd": 1}]}],
+        })
+    }
+
+    fn read(body: &Value, most: Level) -> Result<Batch, String> {
+        parse(body.to_string().as_bytes(), most)
+    }
+
+    #[test]
+    fn a_batch_is_read_and_what_is_outside_of_it_is_left_out() {
+        let batch = read(&body(), Level::Full).unwrap();
+        assert_eq!(batch.events.iter().map(|event| event.pos).collect::<Vec<_>>(), [3, 5]);
+        assert_eq!(batch.events[1].session_id, "s");
+        assert!(!batch.events[0].body.contains('\0'));
+        assert_eq!((batch.agents[0].share, batch.agents[0].turns.len()), (3, 1));
+        assert!(!batch.agents[0].doc.contains("turns"));
+    }
+
+    #[test]
+    fn nothing_above_the_teams_maximum_is_kept() {
+        let batch = read(&body(), Level::States).unwrap();
+        assert!(batch.events.is_empty() && batch.agents[0].turns.is_empty());
+        assert!(!batch.agents[0].doc.contains("words"), "{}", batch.agents[0].doc);
+        assert_eq!(batch.agents[0].share, 1);
+    }
+
+    #[test]
+    fn nonsense_is_refused_in_words() {
+        type Change = fn(&mut Value);
+        let cases: [(&str, Change); 12] = [
+            ("no epoch", |b| drop(b.as_object_mut().unwrap().remove("epoch"))),
+            ("an epoch that is none", |b| b["epoch"] = json!("x")),
+            ("a position as text", |b| b["from"] = json!("one")),
+            ("a position below one", |b| b["from"] = json!(0)),
+            ("to before from", |b| b["to"] = json!(1)),
+            ("an unknown level", |b| b["level"] = json!("everything")),
+            ("events out of order", |b| b["events"][1]["pos"] = json!(3)),
+            ("an event without a body", |b| drop(b["events"][0].as_object_mut().unwrap().remove("body"))),
+            ("an agent without an id", |b| b["agents"][0]["id"] = json!("7/1")),
+            ("an agent that is a list", |b| b["agents"][0] = json!([])),
+            ("an agent without a time", |b| b["agents"][0]["last_active_at"] = json!("soon")),
+            ("an agent that shares nothing", |b| b["agents"][0]["share"] = json!("none")),
+        ];
+        for (what, change) in cases {
+            let mut body = body();
+            change(&mut body);
+            assert!(read(&body, Level::Full).is_err(), "{what}");
+        }
+        for bytes in [&b"{"[..], b"[]", b"", b"null", b"\xff"] {
+            assert!(parse(bytes, Level::Full).is_err());
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! The environment: the variables headspace reads, and where its files are. Nothing else asks for either.
+
+use crate::files;
+use anyhow::Result;
+use std::ffi::OsString;
+use std::io::Read;
+use std::path::PathBuf;
+
+/// The names of the environment variables headspace reads. Their descriptions, like those of the settings below, are what
+/// `docs/configuration.md` says.
+pub mod var {
+    /// Where the hook and the command line find the server. Overrides `url`.
+    pub const URL: &str = "CLAUDE_HEADSPACE_URL";
+    /// Name of the tmux session, for agents that a launcher starts.
+    pub const TMUX_SESSION: &str = "CLAUDE_HEADSPACE_TMUX_SESSION";
+    /// An id that a launcher gives to the session it starts, so that the agent keeps its identity.
+    pub const HEADSPACE_SESSION_ID: &str = "CLAUDE_HEADSPACE_SESSION_ID";
+    /// Used as `CLAUDE_HEADSPACE_SESSION_ID` where that is not set.
+    pub const SESSION_ID: &str = "CLAUDE_SESSION_ID";
+    /// The session's role: which file in `context.roles_dir` names more context files. Shown with the agent.
+    pub const SESSION_ROLE: &str = "CLAUDE_SESSION_ROLE";
+    /// What the session runs as. Anything but `interactive` counts as unattended: the guard denies sending messages there,
+    /// and `context.reminders` asks for a report.
+    pub const SESSION_MODE: &str = "CLAUDE_SESSION_MODE";
+    /// Claude Code's configuration directory, if it is not `~/.claude`.
+    pub const CONFIG_DIR: &str = "CLAUDE_CONFIG_DIR";
+    /// Set by Claude Code in everything it starts. `guard allow` refuses to run there.
+    pub const CLAUDECODE: &str = "CLAUDECODE";
+    /// Set by Claude Code: its process id, by which events belong to a process.
+    pub const PID: &str = "CLAUDE_PID";
+    /// Set by Claude Code: how it was started. Anything but `cli` is a headless session.
+    pub const ENTRYPOINT: &str = "CLAUDE_CODE_ENTRYPOINT";
+    /// Set by Claude Code: `1` if somebody sits before the session. `wait` holds no other.
+    pub const ATTENDED: &str = "CLAUDE_CODE_SESSION_ATTENDED";
+    /// Set by Claude Code: the project the guard protects.
+    pub const PROJECT_DIR: &str = "CLAUDE_PROJECT_DIR";
+    /// What `${PROJECT_PATH}` in a role file stands for, if that is not the repository around the session's directory.
+    pub const PROJECT_PATH: &str = "PROJECT_PATH";
+    /// Set by tmux: the pane that a jump goes to.
+    pub const TMUX_PANE: &str = "TMUX_PANE";
+    /// Set by tmux: which tmux server the pane belongs to.
+    pub const TMUX: &str = "TMUX";
+    /// What `headspace hub join` calls this machine at the hub, in place of its host name. A container that is made again under the
+    /// same name is the same machine there.
+    pub const EDGE: &str = "HEADSPACE_EDGE";
+    /// The hub's database, for `headspace hub serve`, `invite` and `revoke`: keeps it out of the process list.
+    pub const DATABASE_URL: &str = "HEADSPACE_DATABASE_URL";
+    /// `1` makes the hook write what it did to `notify.log` in the state directory.
+    pub const DEBUG: &str = "HEADSPACE_DEBUG";
+    /// Set by `headspace hooks run`: events of such a hook are made up, and are neither sent nor kept.
+    pub const REHEARSAL: &str = "HEADSPACE_REHEARSAL";
+    /// Set by kitty: the window that a jump goes to.
+    pub const KITTY_WINDOW_ID: &str = "KITTY_WINDOW_ID";
+    /// Set by kitty: where it takes commands.
+    pub const KITTY_LISTEN_ON: &str = "KITTY_LISTEN_ON";
+    /// Set by WezTerm: the pane that a jump goes to.
+    pub const WEZTERM_PANE: &str = "WEZTERM_PANE";
+    /// Set by iTerm2: the session that a jump goes to.
+    pub const ITERM_SESSION_ID: &str = "ITERM_SESSION_ID";
+    /// Set by many terminals: which one it is.
+    pub const TERM_PROGRAM: &str = "TERM_PROGRAM";
+    /// Set by Ghostty: that it is the terminal.
+    pub const GHOSTTY: &str = "GHOSTTY_RESOURCES_DIR";
+    /// Set by X11: there is a screen to open a browser on.
+    pub const DISPLAY: &str = "DISPLAY";
+    /// Set by Wayland: there is a screen to open a browser on.
+    pub const WAYLAND: &str = "WAYLAND_DISPLAY";
+    /// Set by WSL: the browser is opened on the Windows side.
+    pub const WSL: &str = "WSL_DISTRO_NAME";
+}
+
+/// An environment variable that is set and not empty.
+pub fn env(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+/// Whether a variable is set and not empty.
+pub fn is_set(name: &str) -> bool {
+    std::env::var_os(name).is_some_and(|value| !value.is_empty())
+}
+
+/// As [`env`], for paths, which need not be UTF-8.
+pub fn env_path(name: &str) -> Option<PathBuf> {
+    std::env::var_os(name).filter(|value: &OsString| !value.is_empty()).map(PathBuf::from)
+}
+
+/// `$HOME`, or the file system's root for a process that has none.
+pub fn home() -> PathBuf {
+    env_path("HOME").or_else(|| env_path("USERPROFILE")).unwrap_or_else(|| PathBuf::from("/"))
+}
+
+/// Where things go that need not outlive the process.
+pub fn temp_dir() -> PathBuf {
+    std::env::temp_dir()
+}
+
+/// `$XDG_STATE_HOME/headspace`: the database, the spool, the token, backups, the log.
+pub fn state_dir() -> PathBuf {
+    xdg("XDG_STATE_HOME", ".local/state").join("headspace")
+}
+
+/// `$XDG_CONFIG_HOME/headspace/config.jsonc`
+pub fn config_file() -> PathBuf {
+    xdg("XDG_CONFIG_HOME", ".config").join("headspace").join("config.jsonc")
+}
+
+/// `$XDG_CONFIG_HOME`, where programs keep their configuration.
+pub fn config_home() -> PathBuf {
+    xdg("XDG_CONFIG_HOME", ".config")
+}
+
+/// Where Claude Code keeps its settings and transcripts.
+pub fn claude_dir() -> PathBuf {
+    env_path(var::CONFIG_DIR).unwrap_or_else(|| home().join(".claude"))
+}
+
+/// There while answering from anywhere is on.
+pub fn answering_file() -> PathBuf {
+    state_dir().join("answering")
+}
+
+pub fn database() -> PathBuf {
+    state_dir().join("headspace.db")
+}
+
+pub fn spool_dir() -> PathBuf {
+    state_dir().join("spool")
+}
+
+pub fn token_file() -> PathBuf {
+    state_dir().join("token")
+}
+
+/// The tmux panes of this machine's agents, one on each line: the server writes it, the guard reads it.
+pub fn panes_file() -> PathBuf {
+    state_dir().join("panes")
+}
+
+/// What tells this machine from others of its name.
+pub fn host_id_file() -> PathBuf {
+    state_dir().join("host_id")
+}
+
+/// The secret that lets the command line and the hooks in; `None` where no server has run yet.
+pub fn token() -> Option<String> {
+    let mut buffer = [0; 256];
+    let mut file = files::open_regular(&token_file(), std::fs::OpenOptions::new().read(true)).ok()?;
+    // One that others may have planted or read is not a secret.
+    if !files::is_ours_alone(&file.metadata().ok()?) {
+        return None;
+    }
+    let length = file.read(&mut buffer).ok()?;
+    let token = std::str::from_utf8(buffer[..length].trim_ascii()).ok()?;
+    (!token.is_empty()).then(|| token.to_owned())
+}
+
+/// The state directory and the token must be ours: whoever else can write there could take the events, or plant a token
+/// and be taken for the server. What is not there yet is fine.
+pub fn check_state() -> Result<()> {
+    const OTHERS_WRITE: u32 = 0o022;
+    const OTHERS_DO_ANYTHING: u32 = 0o077;
+    files::check_ours(&state_dir(), OTHERS_WRITE)?;
+    let token = token_file();
+    match std::fs::metadata(&token).map(|meta| files::check_regular(&meta)) {
+        Ok(Err(error)) => anyhow::bail!("could not trust {}: {error}; remove it", token.display()),
+        _ => files::check_ours(&token, OTHERS_DO_ANYTHING),
+    }
+}
+
+/// XDG asks that relative paths be ignored.
+fn xdg(name: &str, fallback: &str) -> PathBuf {
+    env_path(name).filter(|path| path.is_absolute()).unwrap_or_else(|| home().join(fallback))
+}

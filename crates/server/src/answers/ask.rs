@@ -1,0 +1,131 @@
+//! What an asking payload looks like when it comes in: before secrets are masked and long texts cut, nobody else sees it.
+
+use headspace_core::mask::paranoid::forget_texts;
+use headspace_core::model::{AskFacts, Machine};
+use headspace_core::{cut, deceptive, diff, mask, proposal};
+use headspace_platform::machine;
+use serde_json::Value;
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+use std::sync::OnceLock;
+
+/// A longer file is not read: nobody would read the difference either.
+const MAX_FILE: u64 = 1 << 20;
+/// A longer difference is not kept.
+const MAX_DIFF: usize = 64 << 10;
+
+/// Brings a body into the form in which it is stored: secrets masked, long texts cut, and nothing that was said if
+/// `paranoid`. What is asked stays whole as far as it can be shown. Returns what was seen of it, or `known` and that.
+pub fn store_form(
+    event: &str,
+    body: &mut Value,
+    paranoid: bool,
+    known: Option<AskFacts>,
+) -> Option<AskFacts> {
+    let mut facts = known.or_else(|| facts_of(event, body, paranoid));
+    if paranoid {
+        forget_texts(body);
+    }
+    let asked = facts.as_ref().and_then(|_| body.get_mut("tool_input").map(Value::take));
+    mask::value(body);
+    cut::stored(body);
+    if let (Some(mut input), Some(facts)) = (asked, &mut facts) {
+        facts.masked |= mask::value(&mut input);
+        facts.cut |= cut::asked(&mut input);
+        body["tool_input"] = input;
+    }
+    facts
+}
+
+/// What to remember about a payload that asks the user something; `None` if it does not.
+pub fn facts_of(event: &str, body: &Value, paranoid: bool) -> Option<AskFacts> {
+    let tool = body.get("tool_name").and_then(Value::as_str).unwrap_or_default();
+    let asks = match event {
+        "PermissionRequest" => true,
+        "PreToolUse" => matches!(tool, "AskUserQuestion" | "ExitPlanMode" | "EnterPlanMode"),
+        _ => false,
+    };
+    let input = body.get("tool_input").filter(|_| asks)?;
+    Some(AskFacts {
+        // What is not stored is not shown either.
+        masked: paranoid,
+        cut: false,
+        deceptive: deceptive::any(input),
+        diff: if paranoid || !is_here(body) { None } else { difference(tool, input) },
+    })
+}
+
+/// Another machine's files have the same names, and other contents.
+fn is_here(body: &Value) -> bool {
+    static HERE: OnceLock<Machine> = OnceLock::new();
+    Machine::of(body).is(HERE.get_or_init(machine::this))
+}
+
+/// What a call would change in its file. Secrets are masked: the file may have some that the call does not.
+fn difference(tool: &str, input: &Value) -> Option<String> {
+    let path = proposal::file_of(tool, input)?;
+    let file = text_of(Path::new(path));
+    let is_new = file.is_none() && !Path::new(path).exists();
+    let (before, after) = proposal::change(tool, input, file.as_deref())?;
+    let old_name = if is_new { "/dev/null" } else { path };
+    let hunks = diff::hunks(&before, &after);
+    let diff = format!(
+        "--- {old_name}
++++ {path}
+{hunks}"
+    );
+    let diff = mask::text(&diff).into_owned();
+    Some(diff).filter(|diff| !hunks.is_empty() && diff.len() <= MAX_DIFF)
+}
+
+/// A plain file's text; a pipe or a device would make the server wait.
+fn text_of(path: &Path) -> Option<String> {
+    let is_plain = |meta: &std::fs::Metadata| meta.is_file() && meta.len() <= MAX_FILE;
+    if !path.is_absolute() || !std::fs::metadata(path).is_ok_and(|meta| is_plain(&meta)) {
+        return None;
+    }
+    let mut text = String::new();
+    File::open(path).ok()?.take(MAX_FILE).read_to_string(&mut text).ok()?;
+    Some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn an_edit_is_shown_against_the_file_that_is_there() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.py");
+        std::fs::write(&path, "one\ntwo\nthree\n").unwrap();
+        let body = json!({"tool_name": "Edit", "tool_input": {"file_path": path, "old_string": "two", "new_string": "2"}});
+        let diff = facts_of("PermissionRequest", &body, false).unwrap().diff.unwrap();
+        assert!(diff.contains("\n one\n-two\n+2\n three\n"), "{diff}");
+        let fresh = dir.path().join("new.txt");
+        let body = json!({"tool_name": "Write", "tool_input": {"file_path": fresh, "content": "x\n"}});
+        let diff = facts_of("PermissionRequest", &body, false).unwrap().diff.unwrap();
+        assert!(diff.starts_with("--- /dev/null\n") && diff.ends_with("+x\n"), "{diff}");
+        assert!(facts_of("PermissionRequest", &body, true).unwrap().diff.is_none(), "paranoid");
+        let far = json!({"tool_name": "Write", "tool_input": {"file_path": path, "content": "x\n"}, "host": "elsewhere"});
+        assert!(facts_of("PermissionRequest", &far, false).unwrap().diff.is_none(), "another machine's file");
+    }
+
+    #[test]
+    fn only_asking_payloads_have_facts() {
+        let body = json!({"tool_name": "Bash", "tool_input": {"command": "a\u{202e}b"}});
+        assert!(facts_of("PermissionRequest", &body, false).unwrap().deceptive);
+        assert_eq!(facts_of("PreToolUse", &body, false), None);
+        assert_eq!(facts_of("PostToolUse", &body, false), None);
+        let question = json!({"tool_name": "AskUserQuestion", "tool_input": {}});
+        assert!(facts_of("PreToolUse", &question, false).is_some());
+    }
+
+    #[test]
+    fn devices_and_directories_are_not_read() {
+        for path in ["/dev/zero", "/tmp", "relative", "/nowhere/at/all"] {
+            assert_eq!(text_of(Path::new(path)), None, "{path}");
+        }
+    }
+}

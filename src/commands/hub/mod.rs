@@ -1,0 +1,75 @@
+//! `headspace hub`: a team's board. `serve`, `invite` and `revoke` are for whoever runs it; the rest is for each machine.
+
+mod administer;
+pub mod machine;
+
+use anyhow::Result;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Share this machine's board with a team, or run the team's hub
+///
+/// The hub is a headspace of its own on PostgreSQL. Machines that joined send it what their projects share, by default only who
+/// works and who waits; it shows the same board to the whole team.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Examples:\n  headspace hub serve --database-url postgres://hub@localhost/hub\n  headspace hub invite ada --database-url postgres://hub@localhost/hub\n  headspace hub join 'https://hub.example.org/#join=…'\n  headspace hub preview           # what would leave this machine"
+)]
+pub struct HubArgs {
+    #[command(subcommand)]
+    command: HubCommand,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum HubCommand {
+    Serve(administer::ServeArgs),
+    Invite(administer::InviteArgs),
+    Revoke(administer::RevokeArgs),
+    Check(administer::CheckArgs),
+    Join(machine::JoinArgs),
+    /// Leave the hub: nothing more is sent, and this machine's agents leave its board
+    #[command(after_help = "Example:\n  headspace hub leave")]
+    Leave,
+    Status(machine::StatusArgs),
+    Preview(machine::PreviewArgs),
+    Login(machine::LoginArgs),
+}
+
+/// Where the hub's database is.
+#[derive(Debug, clap::Args)]
+struct DatabaseArgs {
+    /// The hub's database, as postgres://user@host/name (default: $HEADSPACE_DATABASE_URL). Beyond this machine it must speak TLS
+    /// with a certificate for its name; `?sslmode=disable` says that the network between is safe
+    #[arg(long, value_name = "URL")]
+    database_url: Option<String>,
+    /// A file with the database's password, to keep it out of the process list
+    #[arg(long, value_name = "FILE")]
+    database_password_file: Option<PathBuf>,
+}
+
+impl DatabaseArgs {
+    fn url(&self) -> Result<String> {
+        use headspace_platform::config::{env, var};
+        let given = self.database_url.clone().or_else(|| env(var::DATABASE_URL));
+        given.ok_or_else(|| {
+            headspace_platform::usage::Usage(
+                "which database? Give --database-url postgres://user@host/name".into(),
+            )
+            .into()
+        })
+    }
+}
+
+pub fn run(args: &HubArgs) -> Result<ExitCode> {
+    match &args.command {
+        HubCommand::Serve(args) => administer::serve(args),
+        HubCommand::Invite(args) => administer::invite(args),
+        HubCommand::Revoke(args) => administer::revoke(args),
+        HubCommand::Check(args) => administer::check(args),
+        HubCommand::Join(args) => machine::join(args),
+        HubCommand::Leave => machine::leave(),
+        HubCommand::Status(args) => machine::status(args),
+        HubCommand::Preview(args) => machine::preview(args),
+        HubCommand::Login(args) => machine::login(args),
+    }
+}

@@ -1,0 +1,94 @@
+//! How a terminal answers: a key that the server gives to a person before a terminal, and the answer with the digest of
+//! what was shown. For `headspace answer` and `top`.
+
+use crate::view::client::Client;
+use anyhow::{Result, bail};
+use headspace_core::model::{Choice, InteractionView, Surface};
+use headspace_core::stamp::Stamp;
+use headspace_core::wire::{AnswerStatus, Health, TerminalKey};
+use serde_json::{Value, json};
+
+/// A terminal that may answer, until it is dropped.
+pub struct Answering<'c> {
+    client: &'c Client,
+    key: String,
+    /// When the server started that gave the key.
+    server: Option<Stamp>,
+}
+
+/// What has become of a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeyState {
+    Counts,
+    /// Somebody took it back, or its hours are over.
+    Ended,
+    /// The server that gave it is gone: another one knows no keys.
+    ServerIsAnother,
+}
+
+/// What is said to an ask.
+#[derive(Clone, Debug, Default)]
+pub struct Said {
+    pub message: Option<String>,
+    /// `{question: label | [labels] | {"text"}}`
+    pub answers: Option<Value>,
+    /// The word that the guard wants typed.
+    pub confirm: Option<String>,
+}
+
+impl<'c> Answering<'c> {
+    /// Asks the server, which looks at this process itself. Fails where answering is off, or this is not a person.
+    pub fn open(client: &'c Client, surface: Surface) -> Result<Answering<'c>> {
+        let server = server_start(client);
+        let TerminalKey { key, .. } = client.post("/api/answer/terminal", &json!({"surface": surface}))?;
+        Ok(Answering { client, key, server })
+    }
+
+    /// Whether the key still counts, and if not, why.
+    pub fn state(&self) -> Result<KeyState> {
+        let status: AnswerStatus = self.client.get_with_key("/api/answer", &self.key)?;
+        Ok(match status.mine {
+            true => KeyState::Counts,
+            false if server_start(self.client) == self.server => KeyState::Ended,
+            false => KeyState::ServerIsAnother,
+        })
+    }
+
+    /// Answers exactly the ask that was shown. The error says why it did not count.
+    pub fn answer(&self, ask: &InteractionView, choice: Choice, said: &Said) -> Result<()> {
+        let Some(digest) = ask.answer.digest() else {
+            bail!("{}", ask.answer.why().unwrap_or("nobody waits for this answer"));
+        };
+        let mut body = json!({"digest": digest, "choice": choice});
+        for (name, value) in [
+            ("message", said.message.clone().map(Value::from)),
+            ("answers", said.answers.clone()),
+            ("confirm", said.confirm.clone().map(Value::from)),
+        ] {
+            if let Some(value) = value {
+                body[name] = value;
+            }
+        }
+        self.client.post_with_key(&format!("/api/interactions/{}/answer", ask.id), &body, &self.key).map(drop)
+    }
+}
+
+impl Drop for Answering<'_> {
+    fn drop(&mut self) {
+        let _ = self.client.post_with_key("/api/answer/lock", &json!({}), &self.key);
+    }
+}
+
+fn server_start(client: &Client) -> Option<Stamp> {
+    client.get::<Health>("/health").ok().and_then(|health| health.started_at)
+}
+
+/// Whether asks can be answered, and by whom.
+pub fn status(client: &Client) -> Result<AnswerStatus> {
+    client.get("/api/answer")
+}
+
+/// Takes every key back.
+pub fn lock_all(client: &Client) -> Result<()> {
+    client.post_with_key("/api/answer/lock", &json!({"all": true}), "").map(drop)
+}

@@ -1,0 +1,477 @@
+//! An agent's card in lines: the whole ask, what was said last, what changed, what is known. `show` prints it and `top` draws
+//! it, so that both say the same. Pure: values in, lines out, none wider than asked for and none with a character that a
+//! terminal would interpret.
+
+use crate::view::columns::{fit, fit_middle, width, wrap, wrap_code};
+use headspace_core::changes::{Changes, FileChange, relative};
+use headspace_core::model::{Actor, AgentView, Choice, Group, InteractionKind, InteractionView};
+use headspace_core::numbers::{counted, duration, thousands};
+use headspace_core::stamp::Stamp;
+use headspace_core::text::one_line;
+use headspace_core::wire::StoredTurn;
+use headspace_platform::clock::local_clock;
+use serde_json::Value;
+use std::collections::HashMap;
+
+/// How a line is meant; each surface has its own colors for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tone {
+    Plain,
+    Bold,
+    /// What needs you.
+    Ask,
+    Error,
+    Faint,
+    Added,
+    Removed,
+    Hunk,
+}
+
+/// One line: a faint label, then the text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CardLine {
+    pub label: String,
+    pub text: String,
+    pub tone: Tone,
+}
+
+/// What the guard says to an open ask, by the ask's id.
+pub type GuardWords = HashMap<i64, String>;
+
+/// Columns of a label.
+const LABEL: usize = 9;
+const INDENT: usize = 2;
+
+/// Collects lines of one width.
+pub struct Card {
+    columns: usize,
+    pub lines: Vec<CardLine>,
+}
+
+impl Card {
+    pub fn new(columns: usize) -> Card {
+        Card { columns, lines: Vec::new() }
+    }
+
+    fn line(&mut self, text: String, tone: Tone) {
+        self.lines.push(CardLine { label: String::new(), text, tone });
+    }
+
+    pub fn blank(&mut self) {
+        if self.lines.last().is_some_and(|line| !line.text.is_empty() || !line.label.is_empty()) {
+            self.line(String::new(), Tone::Plain);
+        }
+    }
+
+    /// Prose, broken at blanks.
+    pub fn prose(&mut self, text: &str, tone: Tone, indent: usize) {
+        for line in wrap(text, self.columns.saturating_sub(indent)) {
+            self.line(format!("{}{line}", " ".repeat(indent)), tone);
+        }
+    }
+
+    /// Commands and files: every blank stays, and a line that is too long goes on in the next.
+    pub fn code(&mut self, text: &str, tone: Tone, indent: usize) {
+        for line in wrap_code(text, self.columns.saturating_sub(indent)) {
+            self.line(format!("{}{line}", " ".repeat(indent)), tone);
+        }
+    }
+
+    /// A unified diff; its lines keep their signs.
+    pub fn diff(&mut self, diff: &str, indent: usize) {
+        for line in diff.lines() {
+            let tone = match line.as_bytes().first() {
+                Some(b'+') if !line.starts_with("+++ ") => Tone::Added,
+                Some(b'-') if !line.starts_with("--- ") => Tone::Removed,
+                Some(b'@') => Tone::Hunk,
+                Some(b'+' | b'-') => Tone::Bold,
+                _ => Tone::Plain,
+            };
+            self.code(line, tone, indent);
+        }
+    }
+
+    /// A label and its value, on as many lines as it takes.
+    pub fn fact(&mut self, label: &str, value: &str, tone: Tone) {
+        let mut label = format!("{label:>LABEL$} ");
+        for text in wrap(value, self.columns.saturating_sub(LABEL + 1)) {
+            let blank = " ".repeat(LABEL + 1);
+            self.lines.push(CardLine { label: std::mem::replace(&mut label, blank), text, tone });
+        }
+    }
+
+    /// A path: relative to the project, cut in the middle.
+    fn path(&mut self, label: &str, path: &str, root: Option<&str>) {
+        let shown = fit_middle(relative(path, root), self.columns.saturating_sub(LABEL + 1));
+        self.fact(label, &shown, Tone::Plain);
+    }
+
+    /// Markdown as far as it helps to read: headings are bold, code keeps its lines, marks of emphasis are left out.
+    pub fn markdown(&mut self, text: &str, indent: usize) {
+        let mut in_code = false;
+        for line in text.lines() {
+            let bare = line.trim_start();
+            if bare.starts_with("```") {
+                in_code = !in_code;
+            } else if in_code {
+                self.code(line, Tone::Faint, indent + INDENT);
+            } else if bare.starts_with('#') && bare.trim_start_matches('#').starts_with(' ') {
+                self.prose(bare.trim_start_matches('#').trim(), Tone::Bold, indent);
+            } else {
+                let depth = line.len() - bare.len();
+                let bullet = bare.strip_prefix("- ").or_else(|| bare.strip_prefix("* "));
+                let text = bullet.map_or(bare.to_owned(), |item| format!("• {item}")).replace("**", "");
+                self.prose(&text, Tone::Plain, indent + depth.min(8));
+            }
+        }
+    }
+
+    /// Everything that is asked, each ask in full.
+    pub fn asks(&mut self, agent: &AgentView, guard: &GuardWords) {
+        for open in &agent.interactions {
+            self.ask(agent, open, guard.get(&open.id).map(String::as_str));
+            self.blank();
+        }
+    }
+
+    fn ask(&mut self, agent: &AgentView, open: &InteractionView, guard: Option<&str>) {
+        self.prose(&format!("! {}", heading(open)), Tone::Ask, 0);
+        if let Some(description) = open.description.as_deref().filter(|text| !text.trim().is_empty()) {
+            self.prose(description, Tone::Faint, INDENT);
+        }
+        if let Some(plan) = &open.plan {
+            self.markdown(plan, INDENT);
+        } else if !open.questions.is_empty() {
+            self.questions(open);
+        } else {
+            let root = agent.project_path.as_deref();
+            let file = open.diff.as_ref().and_then(|_| open.input.as_ref()?.get("file_path")?.as_str());
+            match (&open.diff, file) {
+                (Some(diff), file) => {
+                    if let Some(path) = file {
+                        self.path("file", path, root);
+                    }
+                    let hunks: String = diff
+                        .lines()
+                        .filter(|line| !line.starts_with("--- ") && !line.starts_with("+++ "))
+                        .flat_map(|line| [line, "\n"])
+                        .collect();
+                    self.diff(&hunks, INDENT);
+                }
+                (None, _) => self.code(&open.text, Tone::Plain, INDENT),
+            }
+            for (number, option) in open.options.iter().enumerate() {
+                self.prose(&format!("{} {option}", number + 1), Tone::Plain, 2 * INDENT);
+            }
+        }
+        if let Some(cwd) = agent.cwd.as_deref().filter(|_| open.kind == InteractionKind::Permission) {
+            self.path("in", cwd, None);
+        }
+        if let Some(subagent) = &open.subagent {
+            self.fact("subagent", subagent, Tone::Plain);
+        }
+        if let Some(word) = guard {
+            self.fact("guard", word, Tone::Error);
+        }
+        let can: Vec<&str> = open.answer.can().iter().map(|choice| in_words(*choice)).collect();
+        if !can.is_empty() {
+            self.fact("answer", &can.join(" · "), Tone::Plain);
+        }
+        if let Some(why) = open.answer.why() {
+            self.fact(if can.is_empty() { "answer" } else { "" }, why, Tone::Faint);
+        }
+    }
+
+    fn questions(&mut self, open: &InteractionView) {
+        for (number, question) in open.questions.iter().enumerate() {
+            let header = question.header.as_ref().map_or(String::new(), |header| format!("[{header}] "));
+            let many = if question.multi_select { " (choose any)" } else { " (choose one)" };
+            let number = if open.questions.len() > 1 { format!("{}. ", number + 1) } else { String::new() };
+            self.prose(&format!("{number}{header}{}{many}", question.question), Tone::Bold, INDENT);
+            for (at, option) in question.options.iter().enumerate() {
+                self.prose(&format!("{} {}", at + 1, option.label), Tone::Plain, 2 * INDENT);
+                if let Some(description) =
+                    option.description.as_deref().filter(|text| !text.trim().is_empty())
+                {
+                    self.prose(description, Tone::Faint, 3 * INDENT);
+                }
+            }
+        }
+    }
+
+    /// What was said, oldest first.
+    pub fn conversation(&mut self, turns: &[StoredTurn]) {
+        for turn in turns {
+            self.turn(turn);
+        }
+    }
+
+    /// The last prompt and the last answer: what came out.
+    pub fn outcome(&mut self, turns: &[StoredTurn]) {
+        let last = |actor: Actor| turns.iter().rposition(|turn| turn.actor == actor);
+        let mut shown: Vec<usize> = [last(Actor::User), last(Actor::Agent)].into_iter().flatten().collect();
+        shown.sort_unstable();
+        for at in shown {
+            self.turn(&turns[at]);
+        }
+    }
+
+    fn turn(&mut self, turn: &StoredTurn) {
+        let mine = turn.actor == Actor::User;
+        let who = if mine { "you" } else { "agent" };
+        self.prose(&format!("{} {who}", local_clock(turn.timestamp)), Tone::Faint, 0);
+        if mine {
+            self.prose(&turn.text, Tone::Bold, INDENT);
+        } else {
+            self.markdown(&turn.text, INDENT);
+        }
+    }
+
+    /// The files with their counts, one line each.
+    pub fn changed_files(&mut self, changes: &Changes) {
+        if changes.files.is_empty() {
+            return;
+        }
+        let part = if changes.complete { "" } else { ", of its newest events" };
+        let files = counted(changes.files.len() as u64, "file");
+        let sum = format!("{files} changed, +{} −{}{part}", changes.added, changes.removed);
+        self.prose(&sum, Tone::Bold, 0);
+        for file in &changes.files {
+            self.file(file);
+        }
+    }
+
+    fn file(&mut self, file: &FileChange) {
+        let state = match (file.created, file.deleted) {
+            (_, true) => " deleted",
+            (true, _) => " new",
+            _ => "",
+        };
+        let tail = format!("  {}{state}", file.counts());
+        let room = self.columns.saturating_sub(INDENT + width(&tail));
+        self.line(format!("{}{}{tail}", " ".repeat(INDENT), fit_middle(&file.path, room)), Tone::Plain);
+    }
+
+    /// The diffs, at most so many lines; returns how many lines were left out.
+    pub fn diffs(&mut self, changes: &Changes, at_most: usize) -> usize {
+        let (mut shown, mut left_out) = (0, 0);
+        for file in &changes.files {
+            if shown < at_most {
+                self.blank();
+                self.prose(&format!("{} {}", file.path, file.counts()), Tone::Bold, 0);
+            }
+            for edit in &file.edits {
+                let room = at_most.saturating_sub(shown);
+                let lines: Vec<&str> = edit.diff.lines().collect();
+                let some: String = lines.iter().take(room).flat_map(|line| [*line, "\n"]).collect();
+                self.diff(&some, INDENT);
+                shown += lines.len().min(room);
+                left_out += lines.len().saturating_sub(room);
+                if edit.cut && room > 0 {
+                    self.prose("… part of this edit was not kept", Tone::Faint, INDENT);
+                }
+            }
+        }
+        left_out
+    }
+
+    /// What is known about the agent.
+    pub fn facts(&mut self, agent: &AgentView, now: Stamp) {
+        for (label, value) in facts(agent, now) {
+            match label {
+                "in" => self.path(label, &value, None),
+                _ => self.fact(label, &value, Tone::Plain),
+            }
+        }
+    }
+}
+
+/// "Allow Bash?", with who asks.
+fn heading(open: &InteractionView) -> String {
+    let tool = open.tool_name.as_deref().unwrap_or_default();
+    match open.kind {
+        InteractionKind::Permission if !tool.is_empty() => format!("Allow {tool}?"),
+        InteractionKind::Plan if open.plan.is_some() => "Approve this plan?".to_owned(),
+        InteractionKind::Question if !open.questions.is_empty() => "It asks you:".to_owned(),
+        _ if open.ask.is_empty() => one_line(&open.text, 200),
+        _ => open.ask.clone(),
+    }
+}
+
+/// What each choice does, in words.
+pub fn in_words(choice: Choice) -> &'static str {
+    match choice {
+        Choice::Allow => "allow once",
+        Choice::Deny => "deny",
+        Choice::Stop => "stop it",
+        Choice::Answers => "answer",
+        Choice::Approve => "approve (mode afterwards: default)",
+        Choice::KeepPlanning => "keep planning",
+    }
+}
+
+fn facts(agent: &AgentView, now: Stamp) -> Vec<(&'static str, String)> {
+    let context = agent.context.as_ref().map(|context| {
+        let (used, window) = (thousands(context.used_tokens), thousands(context.window));
+        format!("{:.0} % ({used} of {window} tokens)", context.percent)
+    });
+    let provenance =
+        format!("{} · {} · {} ago", agent.state, agent.source, duration(now.since(agent.source_at)));
+    let told = agent.current_command.as_ref().and_then(|command| command.instruction.clone());
+    let text = |value: &Option<Value>, fields: &[&str]| -> Option<String> {
+        let value = value.as_ref()?;
+        let parts = fields.iter().filter_map(|field| match value.get(*field)? {
+            Value::String(text) => Some(text.clone()),
+            Value::Number(number) => Some(format!("#{number}")),
+            _ => None,
+        });
+        Some(parts.collect::<Vec<_>>().join(" · ")).filter(|text| !text.is_empty())
+    };
+    let listed = |values: &[Value], what: &str| {
+        let named = |value: &Value| {
+            let field = |name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
+            field("description")
+                .or_else(|| field("prompt"))
+                .or_else(|| field("command"))
+                .or_else(|| field("type"))
+        };
+        let names: Vec<String> = values.iter().filter_map(named).map(|name| one_line(&name, 60)).collect();
+        (!values.is_empty()).then(|| {
+            let count = counted(values.len() as u64, what);
+            if names.is_empty() { count } else { format!("{count}: {}", names.join(", ")) }
+        })
+    };
+    [
+        ("state", Some(provenance)),
+        ("error", agent.error.as_ref().map(|error| error.replace('_', " "))),
+        ("asked", told.map(|text| fit(&text, 300))),
+        ("in", agent.cwd.clone()),
+        ("branch", agent.branch.clone()),
+        ("worktree", text(&agent.worktree, &["name", "branch"])),
+        ("PR", text(&agent.pr, &["number", "review_state", "url"])),
+        ("client", Some(agent.client.clone()).filter(|name| name != "claude")),
+        ("model", agent.model.clone()),
+        ("mode", agent.permission_mode.clone()),
+        ("context", context),
+        ("cost", agent.cost_usd.map(|cost| format!("${cost:.2}"))),
+        ("running", listed(&agent.background, "background task")),
+        ("planned", listed(&agent.crons, "scheduled prompt")),
+        ("host", agent.host.clone().filter(|_| agent.elsewhere)),
+        ("tmux", agent.tmux_pane.clone()),
+        (
+            "resume",
+            match agent.machine {
+                None if !agent.elsewhere => {
+                    headspace_clients::named(&agent.client).map(|row| row.resume_command(&agent.session_id))
+                }
+                _ => agent.resume.clone(),
+            },
+        ),
+    ]
+    .into_iter()
+    .filter_map(|(label, value)| Some((label, value.filter(|value| !value.trim().is_empty())?)))
+    .collect()
+}
+
+/// Whether the outcome comes before the conversation: it has ended, failed or is done.
+pub fn is_over(agent: &AgentView) -> bool {
+    agent.ended_at.is_some() || matches!(agent.group, Group::Done | Group::Error | Group::Idle)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn agent(interaction: Value) -> AgentView {
+        let stamp = Stamp(5_000);
+        serde_json::from_value(json!({
+            "id": 1, "session_id": "s", "sessions": [], "name": "fix", "project": "api", "project_path": "/p/api",
+            "state": "awaiting_input", "status": "attention", "group": "needs_you", "unseen": false, "stale": false,
+            "headless": false, "started_at": stamp, "last_active_at": stamp, "background": [],
+            "interactions": [interaction], "subagents": [], "turn_count": 0, "source": "hook", "source_at": stamp,
+            "confidence": "high", "cwd": "/p/api/very/deep", "context": {"used_tokens": 50000, "window": 200000, "percent": 25.0},
+            "cost_usd": 1.234, "pr": {"number": 7, "url": "https://x/7"},
+        }))
+        .unwrap()
+    }
+
+    fn shown(interaction: Value, columns: usize) -> String {
+        let guard = GuardWords::from([(1, "would ask: force push".to_owned())]);
+        let mut card = Card::new(columns);
+        card.asks(&agent(interaction), &guard);
+        card.facts(
+            &agent(json!({"id": 2, "kind": "reply", "text": "x", "opened_at": Stamp(1)})),
+            Stamp(9_000),
+        );
+        for line in &card.lines {
+            let line = format!("{}{}", line.label, line.text);
+            assert!(width(&line) <= columns.max(LABEL + 3), "{columns}: {line:?}");
+            assert!(!line.chars().any(char::is_control), "{line:?}");
+        }
+        card.lines.iter().map(|line| format!("{}{}\n", line.label, line.text)).collect()
+    }
+
+    #[test]
+    fn a_command_keeps_its_lines_and_comes_with_all_that_decides() {
+        let ask = json!({"id": 1, "kind": "permission", "tool_name": "Bash", "ask": "Allow Bash: for …", "opened_at": Stamp(1),
+            "text": "for f in *; do\n    echo \"$f\"\ndone", "description": "List the files",
+            "answer": {"can": ["allow", "deny"], "digest": "x", "state": "open", "by": null, "at": null}});
+        let card = shown(ask, 60);
+        for part in [
+            "! Allow Bash?",
+            "List the files",
+            "  for f in *; do\n      echo \"$f\"\n  done\n",
+            "in /p/api/very/deep",
+            "guard would ask: force push",
+            "answer allow once · deny",
+            "context 25 % (50,000 of 200,000 tokens)",
+            "cost $1.23",
+            "PR #7 · https://x/7",
+        ] {
+            assert!(card.contains(part), "{part}\n{card}");
+        }
+    }
+
+    #[test]
+    fn questions_plans_and_diffs_are_whole() {
+        let card = shown(
+            json!({"id": 1, "kind": "question", "tool_name": "AskUserQuestion", "text": "…", "opened_at": Stamp(1), "questions": [
+                {"question": "Which store?", "header": "Store", "multi_select": false, "options": [{"label": "SQLite", "description": "one file"}, {"label": "None"}]},
+                {"question": "Which checks?", "multi_select": true, "options": []}]}),
+            50,
+        );
+        assert!(
+            card.contains("1. [Store] Which store? (choose one)") && card.contains("      one file"),
+            "{card}"
+        );
+        assert!(card.contains("2. Which checks? (choose any)"), "{card}");
+        let card = shown(
+            json!({"id": 1, "kind": "plan", "tool_name": "ExitPlanMode", "text": "…", "opened_at": Stamp(1),
+                "plan": "# Steps\n- **First** do\n```sh\n  make\n```"}),
+            50,
+        );
+        assert!(card.contains("Steps\n  • First do\n      make\n"), "{card}");
+        let card = shown(
+            json!({"id": 1, "kind": "permission", "tool_name": "Edit", "text": "/p/api/a.rs", "opened_at": Stamp(1),
+                "input": {"file_path": "/p/api/src/a.rs"}, "diff": "--- a\n+++ b\n@@ -1 +1 @@\n-old\n+new\n"}),
+            50,
+        );
+        assert!(card.contains("file src/a.rs\n  @@ -1 +1 @@\n  -old\n  +new\n"), "{card}");
+    }
+
+    #[test]
+    fn hostile_text_is_harmless_at_every_width() {
+        let evil = "\u{1b}[2J\u{202e}rm -rf\u{7}\r修复登录测试🚀🚀\t\u{200b}x\u{9b}31m".repeat(9);
+        for columns in [12, 20, 39, 40, 80, 200] {
+            for kind in ["permission", "question", "plan", "mcp", "reply", "dialog"] {
+                shown(
+                    json!({"id": 1, "kind": kind, "tool_name": evil, "text": evil, "ask": evil, "opened_at": Stamp(1), "plan": evil,
+                        "description": evil, "diff": format!("+{evil}\n-{evil}"), "subagent": evil, "input": {"file_path": evil},
+                        "questions": [{"question": evil, "header": evil, "options": [{"label": evil, "description": evil}]}], "options": [evil]}),
+                    columns,
+                );
+            }
+        }
+    }
+}
