@@ -50,9 +50,13 @@ impl Desk {
         pane
     }
 
+    /// Changes what the stand-in shows, and waits until it does: what is typed then meets this screen and not the last one.
     fn show(&self, mode: &str) {
         std::fs::write(self.folder.join("mode.new"), mode).unwrap();
         std::fs::rename(self.folder.join("mode.new"), self.folder.join("mode")).unwrap();
+        if !self.pane.is_empty() {
+            wait_until(mode, || std::fs::read_to_string(self.folder.join("shown")).is_ok_and(|shown| shown == mode));
+        }
     }
 
     fn shows(&self, words: &str) {
