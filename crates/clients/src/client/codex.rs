@@ -61,12 +61,12 @@ fn translate(incoming: &mut Incoming) {
 
 /// Whether the newest turn of a rollout is in plan mode: the hook's own mode does not say so.
 fn is_planning(rollout: &Path) -> bool {
-    const LOOKED_AT: usize = 4 << 20;
+    const MAX_ROLLOUT_BYTES_READ: usize = 4 << 20;
     if !is_named(rollout) || !rollout.is_file() {
         return false;
     }
     let bytes = std::fs::read(rollout).unwrap_or_default();
-    let end = &bytes[bytes.len().saturating_sub(LOOKED_AT)..];
+    let end = &bytes[bytes.len().saturating_sub(MAX_ROLLOUT_BYTES_READ)..];
     let Some(at) = memchr::memmem::rfind(end, b"\"type\":\"turn_context\"") else { return false };
     let line = end[at..].split(|byte| *byte == b'\n').next().unwrap_or_default();
     memchr::memmem::find(line, b"\"collaboration_mode\":{\"mode\":\"plan\"").is_some()

@@ -89,12 +89,12 @@ pub struct HubClient {
 }
 
 #[derive(Debug)]
-pub struct Answer {
+pub struct HubAnswer {
     pub status: u16,
     pub body: Vec<u8>,
 }
 
-impl Answer {
+impl HubAnswer {
     pub fn json(&self) -> serde_json::Value {
         serde_json::from_slice(&self.body).unwrap_or_default()
     }
@@ -116,7 +116,7 @@ impl HubClient {
         HubClient { url, token, roots, tls: None, answer_within, kept: None }
     }
 
-    pub fn request(&mut self, method: &str, path: &str, body: Option<&[u8]>) -> Result<Answer> {
+    pub fn request(&mut self, method: &str, path: &str, body: Option<&[u8]>) -> Result<HubAnswer> {
         let reused = self.kept.is_some();
         match self.exchange(method, path, body) {
             // The other side may close an idle connection at any time.
@@ -125,7 +125,7 @@ impl HubClient {
         }
     }
 
-    fn exchange(&mut self, method: &str, path: &str, body: Option<&[u8]>) -> Result<Answer> {
+    fn exchange(&mut self, method: &str, path: &str, body: Option<&[u8]>) -> Result<HubAnswer> {
         let mut pipe = match self.kept.take() {
             Some(pipe) => pipe,
             None => self.connect()?,
@@ -134,7 +134,7 @@ impl HubClient {
         pipe.get_mut().write_all(body.unwrap_or_default()).map_err(closed)?;
         pipe.get_mut().flush().map_err(closed)?;
         let head = Head::read(&mut pipe)?;
-        let mut answer = Answer { status: head.status, body: Vec::new() };
+        let mut answer = HubAnswer { status: head.status, body: Vec::new() };
         let whole = head.body(&mut pipe, &mut answer.body)?;
         if whole && head.keeps {
             self.kept = Some(pipe);

@@ -21,7 +21,7 @@ use headspace_core::stamp::Stamp;
 use headspace_core::wire::AnswerStatus;
 use headspace_platform::clock::WallClock;
 use headspace_platform::config::{self, Config};
-use keys::{Key, Keys};
+use keys::{AnswerKeys, Key};
 use serde_json::{Map, Value, json};
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -68,7 +68,7 @@ pub struct Answers {
 
 #[derive(Debug)]
 struct State {
-    keys: Keys,
+    keys: AnswerKeys,
     waiters: Waiters,
     buttons: Buttons,
 }
@@ -76,7 +76,7 @@ struct State {
 impl Answers {
     pub fn new(config: &Config) -> Answers {
         let state = State {
-            keys: Keys::new(&config.answer),
+            keys: AnswerKeys::new(&config.answer),
             waiters: Waiters::default(),
             buttons: Buttons::default(),
         };
@@ -93,7 +93,7 @@ impl Answers {
     }
 
     /// Works on the keys.
-    pub fn with_keys<T>(&self, work: impl FnOnce(&mut Keys, Instant) -> T) -> T {
+    pub fn with_keys<T>(&self, work: impl FnOnce(&mut AnswerKeys, Instant) -> T) -> T {
         work(&mut self.lock().keys, Instant::now())
     }
 
