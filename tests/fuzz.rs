@@ -69,7 +69,8 @@ fn files(dir: &str) -> Vec<Vec<u8>> {
 
 /// The commands in the guard's tables.
 fn commands() -> Vec<Vec<u8>> {
-    let tables = files("crates/guard/src/tests").into_iter().filter_map(|text| String::from_utf8(text).ok());
+    let tables =
+        files("crates/guard/src/tests/tables").into_iter().filter_map(|text| String::from_utf8(text).ok());
     let lines: Vec<String> =
         tables.flat_map(|text| text.lines().map(str::to_owned).collect::<Vec<_>>()).collect();
     let rows =

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 use headspace_clients::{Incoming, Surroundings, reader, translate};
-use headspace_core::event_names;
+use headspace_core::model::event_names;
 use headspace_core::transcript::Seen;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};

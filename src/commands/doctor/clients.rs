@@ -4,9 +4,10 @@ use crate::commands::doctor::{CheckInput, Finding};
 use crate::commands::install::client_version::version_of;
 use crate::commands::install::{clients, short};
 
-use headspace_clients::{Registration, Row, codex, hook_file};
-use headspace_core::numbers::duration;
+use headspace_clients::client::codex;
+use headspace_clients::{Registration, Row, hook_file};
 use headspace_core::stamp::Stamp;
+use headspace_core::text::numbers::duration;
 use headspace_hooks::client_settings::entry::{Call, role_of};
 use headspace_hooks::client_settings::locate;
 use headspace_platform::clock::WallClock;
