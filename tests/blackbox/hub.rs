@@ -2,10 +2,13 @@
 
 mod life;
 mod privacy;
+mod tls;
 
 use headspace_fleet::hub::access::Access;
 use headspace_fleet::hub::routes::TABLE;
-use headspace_test_support::{Home, Postgres, Server, free_port, skip, succeeded, wait_for, wait_until};
+use headspace_test_support::{
+    Home, Postgres, Server, Tmux, binary, free_port, skip, succeeded, wait_for, wait_until,
+};
 use serde_json::{Value, json};
 
 /// A database and a hub on it.
@@ -145,6 +148,26 @@ fn a_team_sees_who_waits_and_only_what_was_shared() {
     // What one answers, the other's board shows.
     sharing.hook("post-tool-use", json!({"tool_name": "Bash", "tool_use_id": "t", "tool_response": {}}));
     team.agent(&sharing, "s1", |agent| agent["status"] == "working");
+}
+
+#[test]
+fn top_shows_the_team_and_follows_it() {
+    let Some(team) = Team::start() else { return };
+    let (ada, bob) = (team.machine("ada", "asks", json!({})), team.machine("bob", "asks", json!({})));
+    let Some(tmux) = Tmux::new(&ada.home, "tmux.sock") else { return };
+    bob.talk();
+    team.agent(&bob, "s1", |agent| agent["status"] == "attention");
+    let top = format!("exec '{}' top --hub", binary());
+    let pane = tmux.run(&["new-session", "-d", "-x", "120", "-y", "30", "-P", "-F", "#{pane_id}", &top]);
+    wait_until("bob's question", || {
+        let screen = tmux.screen(&pane);
+        screen.contains("bob@") && screen.contains("Allow Bash: make ASKWORD")
+    });
+    bob.hook("post-tool-use", json!({"tool_name": "Bash", "tool_use_id": "t", "tool_response": {}}));
+    wait_until("its answer", || {
+        let screen = tmux.screen(&pane);
+        screen.contains("bob@") && screen.contains("working") && !screen.contains("Allow Bash")
+    });
 }
 
 #[test]

@@ -114,6 +114,15 @@ fn a_database_that_cannot_serve_is_named_and_waited_for() {
     wait_until("everything to arrive", || machine.status()["lag_events"] == 0);
     assert_eq!(team.postgres.query("SELECT count(*), count(DISTINCT pos) FROM events"), "4|4");
 
+    // A newer hub came, and left something that this one does not understand.
+    team.postgres.query("INSERT INTO schema_version VALUES (99, 99, now())");
+    troubled(&team, "the database is of a newer headspace (version 99");
+    machine.hook("stop", json!({}));
+    wait_until("the link to say so", || machine.status()["error"].is_string());
+    team.postgres.query("UPDATE schema_version SET oldest_reader = 1 WHERE version = 99");
+    well(&team);
+    wait_until("the last event", || machine.status()["lag_events"] == 0);
+
     // There is only one PostgreSQL here, so it says that it is another: with a function before the system's own.
     team.postgres.query(
         "CREATE SCHEMA older; CREATE FUNCTION older.current_setting(text) RETURNS text LANGUAGE sql AS

@@ -2,6 +2,7 @@
 
 use super::file::{self, LinkStatus, Membership};
 use super::http::{HubClient, HubUrl};
+use super::retry::Retry;
 use super::{Source, outgoing};
 use crate::level::{Level, Sharing};
 use anyhow::{Context, Result, bail};
@@ -56,7 +57,7 @@ struct Joined {
     urgent: bool,
     /// It refused us for good: silent until the next `hub join`.
     refused: bool,
-    retry: Option<(Instant, Duration)>,
+    retry: Option<Retry>,
     last_sent: Option<Instant>,
     looked_at_all: Option<Instant>,
     database: Option<(u64, Connection)>,
@@ -120,8 +121,11 @@ impl<S: Source> Link<S> {
                 file::write_status(&self.status);
                 self.written = self.status.clone();
             }
-            if !pause.is_zero() {
-                self.source.wait(pause.min(LOOK_FOR_THE_FILE_EVERY));
+            if !pause.is_zero()
+                && self.source.wait(pause.min(LOOK_FOR_THE_FILE_EVERY))
+                && let Some(retry) = self.joined.as_mut().and_then(|joined| joined.retry.as_mut())
+            {
+                retry.hurry();
             }
         }
     }
@@ -152,10 +156,7 @@ impl<S: Source> Link<S> {
         if joined.refused {
             return NOTHING_TO_DO;
         }
-        if let Some((at, _)) = joined.retry
-            && let Some(left) = at.checked_duration_since(Instant::now())
-            && !left.is_zero()
-        {
+        if let Some(left) = joined.retry.as_ref().and_then(|retry| retry.left(Instant::now())) {
             return left;
         }
         let due = match joined.look(&mut self.source) {
@@ -221,12 +222,11 @@ impl Joined {
         })
     }
 
-    /// Doubles with every failure, never below half of it: machines that lost a hub together do not come back together.
+    /// How long to leave the hub alone after one more failure.
     fn back_off(&mut self, first: Duration, longest: Duration) -> Duration {
-        let pause = self.retry.map_or(first, |(_, last)| (last * 2).min(longest));
-        let jitter = 0.5 + (headspace_platform::process::random() % 1000) as f64 / 2000.0;
-        let wait = pause.mul_f64(jitter);
-        self.retry = Some((Instant::now() + wait, pause));
+        let retry = Retry::after(self.retry.take(), first, longest, Instant::now());
+        let wait = retry.left(Instant::now()).unwrap_or_default();
+        self.retry = Some(retry);
         wait
     }
 
