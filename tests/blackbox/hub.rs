@@ -303,6 +303,8 @@ fn the_files_that_start_a_hub_make_sense() {
             && compose.contains("database_password")
             && !compose.contains("POSTGRES_PASSWORD:")
     );
+    // The secret is mounted with its owner and mode: one that only its owner may read would be out of the hub's reach.
+    assert!(compose.contains("chmod 644 secrets/") && compose.contains("mkdir -m 700 secrets"));
     if std::process::Command::new("python3")
         .args(["-c", "import yaml"])
         .status()
