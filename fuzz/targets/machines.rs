@@ -24,7 +24,9 @@ pub fn run(data: &[u8]) {
                 for words in [&words, &attach] {
                     let host = words.iter().position(|word| word == "--").map(|at| &words[at + 1]);
                     assert!(words[0] == "ssh" && host == Some(destination) && !destination.starts_with('-'));
-                    let plain = |word: &String| word.bytes().all(|byte| byte.is_ascii_graphic() && !b"'\"$`;&|<>()\\".contains(&byte));
+                    let plain = |word: &String| {
+                        word.bytes().all(|byte| byte.is_ascii_graphic() && !b"'\"$`;&|<>()\\".contains(&byte))
+                    };
                     assert!(words.iter().all(plain), "{words:?}");
                 }
                 let resumed = machine.resume(Some(text), "claude --resume x");

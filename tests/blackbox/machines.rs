@@ -435,7 +435,10 @@ fn a_line_over_real_ssh() {
     shown(&here, "far1", |agent| agent["status"] == "attention");
     assert!(home.ok(&["status"]).contains("devbox: "));
     let listed: Value = serde_json::from_str(&home.ok(&["machines", "list", "--json"])).unwrap();
-    assert_eq!((&listed["machines"][0]["ssh"], &listed["machines"][0]["state"]), (&json!("devbox"), &json!("up")));
+    assert_eq!(
+        (&listed["machines"][0]["ssh"], &listed["machines"][0]["state"]),
+        (&json!("devbox"), &json!("up"))
+    );
     assert!(!here.get("/api/agents/devbox/1/turns")["turns"].as_array().unwrap().is_empty());
     // The number goes there and the other machine speaks: its agent sits in no terminal that could be shown.
     let (said, code) = on_terminal(home.command(&["jump", "devbox/1"]), "");
@@ -454,6 +457,8 @@ fn a_line_over_real_ssh() {
     home.ok(&["machines", "remove", "devbox"]);
     wait_until("its agents to leave", || !here.get("/api/agents?all=1").to_string().contains("far1"));
     let last = line();
-    wait_until("its ssh to end", || !Path::new("/proc/self").exists() || !Path::new("/proc").join(last.trim()).exists());
+    wait_until("its ssh to end", || {
+        !Path::new("/proc/self").exists() || !Path::new("/proc").join(last.trim()).exists()
+    });
     here.stop();
 }

@@ -278,3 +278,27 @@ fn hubs_that_start_together_on_an_empty_database_all_come_up() {
     assert_eq!(team.postgres.query("SELECT count(*) FROM schema_version WHERE version = 1"), "1");
     hubs.into_iter().for_each(Server::stop);
 }
+
+#[test]
+fn a_database_removed_under_the_running_server_begins_another_history() {
+    let Some(team) = Team::start() else { return };
+    let machine = team.machine("ada", "full", json!({}));
+    machine.talk();
+    machine.hook("session-start", json!({"session_id": "s2", "source": "startup"}));
+    wait_until("the first history", || machine.status()["lag_events"] == 0);
+    for name in ["headspace.db", "headspace.db-wal", "headspace.db-shm"] {
+        let _ = std::fs::remove_file(machine.home.state().join(name));
+    }
+    machine.hook("session-start", json!({"session_id": "after", "source": "startup"}));
+    team.agent(&machine, "after", |_| true);
+    assert_eq!(
+        team.sessions("/api/agents", &machine.token),
+        ["after"],
+        "nobody of the old history is on the board"
+    );
+    wait_until("the second history", || {
+        team.postgres
+            .query("SELECT epoch_no, count(*), count(DISTINCT pos) FROM events GROUP BY 1 ORDER BY 1")
+            == "1|4|4\n2|1|1"
+    });
+}

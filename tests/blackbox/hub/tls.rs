@@ -10,7 +10,17 @@ use std::process::Command;
 fn certificate(home: &Home, name: &str) -> Option<(PathBuf, PathBuf)> {
     let (certificate, key) = (home.at(format!("{name}.pem")), home.at(format!("{name}.key")));
     let made = Command::new("openssl")
-        .args(["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2"])
+        .args([
+            "req",
+            "-x509",
+            "-newkey",
+            "ec",
+            "-pkeyopt",
+            "ec_paramgen_curve:P-256",
+            "-nodes",
+            "-days",
+            "2",
+        ])
         .args(["-subj", "/CN=hub", "-addext", "basicConstraints=CA:FALSE"])
         .args(["-addext", "subjectAltName=IP:127.0.0.1", "-keyout"])
         .arg(&key)
@@ -24,7 +34,8 @@ fn certificate(home: &Home, name: &str) -> Option<(PathBuf, PathBuf)> {
 fn a_hub_with_a_certificate_is_believed_by_those_who_have_it_and_nobody_else() {
     let Some(team) = Team::start() else { return };
     let keys = Home::new();
-    let (Some((ours, key)), Some((other, _))) = (certificate(&keys, "ours"), certificate(&keys, "other")) else {
+    let (Some((ours, key)), Some((other, _))) = (certificate(&keys, "ours"), certificate(&keys, "other"))
+    else {
         return skip("no openssl that makes a certificate");
     };
     let port = free_port();
@@ -32,14 +43,18 @@ fn a_hub_with_a_certificate_is_believed_by_those_who_have_it_and_nobody_else() {
     let [ours, key, other] = [&ours, &key, &other].map(|path| path.display().to_string());
     let url = team.postgres.url();
     let args = ["hub", "serve", "--database-url", &url, "--listen", &listen, "--public-url", &public];
-    let secured = Server::start(team.home.command(&[&args[..], &["--tls-cert", &ours, "--tls-key", &key]].concat()));
+    let secured =
+        Server::start(team.home.command(&[&args[..], &["--tls-cert", &ours, "--tls-key", &key]].concat()));
     wait_until("its address in the invitations", || team.invite("ada", "full").starts_with(&public));
 
     let machine = Home::with_port(json!({}));
     for wrong in [&[][..], &["--ca", &other]] {
         let refused = machine.run(&[&["hub", "join", &team.invite("ada", "full")], wrong].concat());
         let said = String::from_utf8_lossy(&refused.stderr).into_owned();
-        assert!(refused.status.code() == Some(1) && said.contains("could not speak TLS with the hub"), "{said}");
+        assert!(
+            refused.status.code() == Some(1) && said.contains("could not speak TLS with the hub"),
+            "{said}"
+        );
         assert!(!machine.state().join("hub.json").exists());
     }
     succeeded(machine.run(&["hub", "join", &team.invite("ada", "full"), "--ca", &ours, "--share", "full"]));
@@ -58,7 +73,8 @@ fn a_hub_with_a_certificate_is_believed_by_those_who_have_it_and_nobody_else() {
 fn a_hub_believes_a_postgres_beyond_this_machine_only_with_its_certificate() {
     let Some(team) = Team::start() else { return };
     let keys = Home::new();
-    let (Some((ours, key)), Some((other, _))) = (certificate(&keys, "ours"), certificate(&keys, "other")) else {
+    let (Some((ours, key)), Some((other, _))) = (certificate(&keys, "ours"), certificate(&keys, "other"))
+    else {
         return skip("no openssl that makes a certificate");
     };
     team.postgres.require_tls(&ours, &key);
@@ -72,7 +88,14 @@ fn a_hub_believes_a_postgres_beyond_this_machine_only_with_its_certificate() {
     let refused = invite(&other);
     let said = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert!(refused.status.code() == Some(1) && said.contains("could not reach the database"), "{said}");
-    let hub = Server::start(team.home.command(&["hub", "serve", "--database-url", &url(&ours), "--listen", "127.0.0.1:0"]));
+    let hub = Server::start(team.home.command(&[
+        "hub",
+        "serve",
+        "--database-url",
+        &url(&ours),
+        "--listen",
+        "127.0.0.1:0",
+    ]));
     wait_until("the hub to be ready", || hub.request("GET", "/health", &[], None).status == 200);
     let encrypted = "SELECT count(*) > 0 AND bool_and(ssl) FROM pg_stat_ssl JOIN pg_stat_activity USING (pid) WHERE usename = 'hub'";
     assert_eq!(team.postgres.query(encrypted), "t");

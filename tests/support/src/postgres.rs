@@ -56,7 +56,9 @@ impl Postgres {
         }
         let who = "local all all trust\nhostssl all hub all trust\nhost all postgres all trust\n";
         std::fs::write(Path::new(&self.data()).join("pg_hba.conf"), who).unwrap();
-        for step in ["CREATE ROLE hub SUPERUSER LOGIN", "ALTER SYSTEM SET ssl = on", "SELECT pg_reload_conf()"] {
+        for step in
+            ["CREATE ROLE hub SUPERUSER LOGIN", "ALTER SYSTEM SET ssl = on", "SELECT pg_reload_conf()"]
+        {
             self.query(step);
         }
     }
