@@ -2,10 +2,13 @@
 
 mod life;
 mod privacy;
+mod tls;
 
 use headspace_fleet::hub::http::access::Access;
 use headspace_fleet::hub::http::routes::TABLE;
-use headspace_test_support::{Home, Postgres, Server, free_port, skip, succeeded, wait_for, wait_until};
+use headspace_test_support::{
+    Home, Postgres, Server, Tmux, binary, free_port, skip, succeeded, wait_for, wait_until,
+};
 use serde_json::{Value, json};
 
 /// A database and a hub on it.
@@ -148,6 +151,26 @@ fn a_team_sees_who_waits_and_only_what_was_shared() {
 }
 
 #[test]
+fn top_shows_the_team_and_follows_it() {
+    let Some(team) = Team::start() else { return };
+    let (ada, bob) = (team.machine("ada", "asks", json!({})), team.machine("bob", "asks", json!({})));
+    let Some(tmux) = Tmux::new(&ada.home, "tmux.sock") else { return };
+    bob.talk();
+    team.agent(&bob, "s1", |agent| agent["status"] == "attention");
+    let top = format!("exec '{}' top --hub", binary());
+    let pane = tmux.run(&["new-session", "-d", "-x", "120", "-y", "30", "-P", "-F", "#{pane_id}", &top]);
+    wait_until("bob's question", || {
+        let screen = tmux.screen(&pane);
+        screen.contains("bob@") && screen.contains("Allow Bash: make ASKWORD")
+    });
+    bob.hook("post-tool-use", json!({"tool_name": "Bash", "tool_use_id": "t", "tool_response": {}}));
+    wait_until("its answer", || {
+        let screen = tmux.screen(&pane);
+        screen.contains("bob@") && screen.contains("working") && !screen.contains("Allow Bash")
+    });
+}
+
+#[test]
 fn a_revoked_machine_is_refused_and_works_on() {
     let Some(team) = Team::start() else { return };
     let machine = team.machine("ada", "states", json!({}));
@@ -280,6 +303,8 @@ fn the_files_that_start_a_hub_make_sense() {
             && compose.contains("database_password")
             && !compose.contains("POSTGRES_PASSWORD:")
     );
+    // The secret is mounted with its owner and mode: one that only its owner may read would be out of the hub's reach.
+    assert!(compose.contains("chmod 644 secrets/") && compose.contains("mkdir -m 700 secrets"));
     if std::process::Command::new("python3")
         .args(["-c", "import yaml"])
         .status()
