@@ -28,7 +28,7 @@ const SILENT_AFTER: Duration = Duration::from_secs(12);
 /// Until it introduces itself: ssh has to connect first.
 const INTRODUCED_WITHIN: Duration = Duration::from_secs(30);
 /// What an ended command gets to leave in order.
-const GRACE: Duration = Duration::from_millis(300);
+const COMMAND_EXIT_GRACE: Duration = Duration::from_millis(300);
 /// A machine answers a question within this time, or the question goes without an answer.
 const ANSWERED_WITHIN: Duration = Duration::from_secs(5);
 /// Questions without an answer on one connection; with more, no more are asked. All of them fit into the pipe, so asking
@@ -58,9 +58,9 @@ pub struct Line {
 }
 
 /// An answer on its way.
-pub struct Pending(Option<Receiver<Result<Value, String>>>);
+pub struct PendingAnswer(Option<Receiver<Result<Value, String>>>);
 
-impl Pending {
+impl PendingAnswer {
     pub fn wait(self, machine: MachineName) -> Result<Value, String> {
         let late = || format!("{machine} does not answer");
         self.0.ok_or_else(late)?.recv_timeout(ANSWERED_WITHIN).unwrap_or_else(|_| Err(late()))
@@ -91,10 +91,10 @@ impl Line {
         self.status.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    pub fn ask(&self, question: Question) -> Pending {
+    pub fn ask(&self, question: Question) -> PendingAnswer {
         let (answer, pending) = channel();
         // A full inbox is a machine that talks more than it is listened to: not now.
-        Pending(self.input.try_send(Input::Ask(question, answer)).ok().map(|()| pending))
+        PendingAnswer(self.input.try_send(Input::Ask(question, answer)).ok().map(|()| pending))
     }
 
     /// Ends the line, and gives back whose agents were shown.
@@ -210,7 +210,7 @@ impl Keeper {
             Err(error) => Over::Cut(format!("could not start a thread for it: {error}")),
         };
         let ended = child.try_wait().ok().flatten();
-        process_group::end(child.id(), GRACE);
+        process_group::end(child.id(), COMMAND_EXIT_GRACE);
         let status = child.wait().ok();
         match over {
             // Its own words say more than the fact that it ended.
