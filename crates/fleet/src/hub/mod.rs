@@ -171,7 +171,7 @@ async fn alive(hub: &Hub) -> Result<()> {
     let row = rows.first().context("it did not answer")?;
     database::refuse_read_only(row.get(0))?;
     // A newer hub may have changed the tables while this one ran.
-    schema::refuse_newer(row.get(1), row.get(2))
+    database::schema::refuse_newer(row.get(1), row.get(2))
 }
 
 async fn prepare(hub: &Hub, explicit: bool) -> Result<()> {

@@ -4,9 +4,9 @@ import assert from 'node:assert/strict';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { SCHEMES, WIDTHS, passesAxe } from './axe.mjs';
+import { SCHEMES, WIDTHS, passesAxe } from '../axe.mjs';
 import { ask, codeFor, startAsked } from './asker.mjs';
-import { Server, becomes, launch, row, shows, until } from './stage.mjs';
+import { Server, becomes, launch, row, shows, until } from '../stage.mjs';
 
 let server, browser, let_in;
 
