@@ -20,6 +20,10 @@ mod excerpt;
 mod export;
 #[path = "../fuzz/targets/guard_judge.rs"]
 mod guard_judge;
+#[path = "../fuzz/targets/guard_languages.rs"]
+mod guard_languages;
+#[path = "../fuzz/targets/guard_settings.rs"]
+mod guard_settings;
 #[path = "../fuzz/targets/guard_shell.rs"]
 mod guard_shell;
 #[path = "../fuzz/targets/hub_answer.rs"]
@@ -75,7 +79,8 @@ fn files(dir: &str) -> Vec<Vec<u8>> {
 
 /// The commands in the guard's tables.
 fn commands() -> Vec<Vec<u8>> {
-    let tables = files("crates/guard/src/tests").into_iter().filter_map(|text| String::from_utf8(text).ok());
+    let tables =
+        files("crates/guard/src/tests/tables").into_iter().filter_map(|text| String::from_utf8(text).ok());
     let lines: Vec<String> =
         tables.flat_map(|text| text.lines().map(str::to_owned).collect::<Vec<_>>()).collect();
     let rows =
@@ -226,6 +231,33 @@ fn what_the_bus_sends_is_read_or_refused() {
 #[test]
 fn commands_are_judged() {
     exercise("guard_judge", guard_judge::run, &commands(), 600);
+}
+
+#[test]
+fn other_languages_are_judged() {
+    let mut seeds: Vec<Vec<u8>> = commands().into_iter().step_by(9).collect();
+    seeds.extend(texts(&[
+        "DELETE FROM users WHERE 1=1; UPDATE a SET b = 'it''s'; DROP TABLE IF EXISTS x CASCADE",
+        "do $$ begin truncate users; end $$; /* a /* b */ */ select 1 -- c",
+        "db.users.deleteMany({}); db.dropDatabase()",
+        "import os, shutil; shutil.rmtree('/usr/' + 'local'); os.system(f'rm -rf {x}')",
+        "Get-ChildItem -Recurse | Where-Object { $_.Name -like '*.log' } | Remove-Item -Force",
+        r#"{"source": "a", "destination": "../../etc/x", "path": ["b"], "edits": [{"path": ".env"}]}"#,
+    ]));
+    exercise("guard_languages", guard_languages::run, &seeds, 300);
+}
+
+#[test]
+fn own_rules_only_tighten_unless_they_allow() {
+    let patterns =
+        ["terraform|tofu apply *", "git push -f|--force !--dry-run", "aws ** delete-*", "src/", "gh api -X=DELETE"];
+    let seeds: Vec<Vec<u8>> = commands()
+        .into_iter()
+        .step_by(9)
+        .enumerate()
+        .map(|(at, line)| [patterns[at % patterns.len()].as_bytes(), b"\n", &line].concat())
+        .collect();
+    exercise("guard_settings", guard_settings::run, &seeds, 300);
 }
 
 #[test]

@@ -18,9 +18,10 @@ pub mod wait;
 
 use crate::caller::Caller;
 use crate::stdin::{Input, Payload};
-use headspace_core::json_repair::repaired;
+use headspace_core::json::repair::repaired;
+use headspace_core::mask;
+use headspace_core::model::event_names;
 use headspace_core::model::observed;
-use headspace_core::{event_names, mask};
 use headspace_guard::Verdict;
 use headspace_platform::config::{self, Config, Durability};
 use headspace_platform::spool::Spool;

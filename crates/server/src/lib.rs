@@ -35,7 +35,7 @@ use headspace_platform::net::{http_client, local};
 use headspace_platform::{files, log};
 use headspace_store as store;
 use headspace_store::read_only::is_no_room;
-use headspace_store::rebuild;
+use headspace_store::replay::rebuild;
 use headspace_store::retention::schedule;
 use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
 use std::path::{Path, PathBuf};
@@ -76,7 +76,7 @@ pub fn serve<B>(options: &ServeOptions, beside: impl FnOnce(&ServerParts) -> Res
     headspace_platform::net::socket::raise_descriptor_limit();
     quiet_panics();
 
-    let tails = store::queries::tails(&opened.db)?;
+    let tails = store::read::queries::tails(&opened.db)?;
     let ledger = Ledger::new(&config);
     let (writer, writing) = start_writer(opened, lock, &path, &ledger, &config)?;
     let answers = Arc::new(crate::answers::Answers::new(&config));

@@ -2,9 +2,9 @@
 
 use crate::view::client;
 use anyhow::{Context, Result, bail};
-use headspace_core::numbers::{counted, duration};
 use headspace_core::stamp::Stamp;
 use headspace_core::text;
+use headspace_core::text::numbers::{counted, duration};
 use headspace_core::text::one_line;
 use headspace_fleet::level::Level;
 use headspace_fleet::link::file::{self, LinkStatus, Membership};
@@ -139,7 +139,8 @@ impl LinkReport {
     pub fn read() -> Result<Option<LinkReport>> {
         let Some(membership) = file::read()? else { return Ok(None) };
         let link = file::read_status().filter(|link| link.edge == membership.edge).unwrap_or_default();
-        let newest = store::open_to_read(&config::database()).and_then(|db| store::queries::newest(&db));
+        let newest =
+            store::open_to_read(&config::database()).and_then(|db| store::read::queries::newest(&db));
         let lag = (newest.unwrap_or(link.pos) - link.pos).max(0).unsigned_abs();
         let server_runs =
             http_client::health(&Config::load()?.server_url(), Duration::from_secs(1)).is_some();
@@ -252,9 +253,14 @@ fn events(config: &Config, sharing: &headspace_fleet::level::Sharing) -> Result<
         return Ok(Vec::new());
     }
     let Ok(db) = store::open_to_read(&config::database()) else { return Ok(Vec::new()) };
-    let newest = store::queries::newest(&db)?;
-    let found =
-        store::log::range(&db, newest - PREVIEWED_EVENTS + 1, newest, PREVIEWED_EVENTS as usize, 16 << 20)?;
+    let newest = store::read::queries::newest(&db)?;
+    let found = store::read::log::range(
+        &db,
+        newest - PREVIEWED_EVENTS + 1,
+        newest,
+        PREVIEWED_EVENTS as usize,
+        16 << 20,
+    )?;
     let views = client::overview(config, true)?.agents;
     let share = |id: Option<i64>| {
         let view = views.iter().find(|view| Some(view.id.number) == id);

@@ -1,8 +1,8 @@
 //! What readers see: documents of their teams, cut to their role, with the machine and the person they belong to.
 
-use super::access::Reader;
-use super::database::Database;
-use super::people::stamp;
+use crate::hub::database::Database;
+use crate::hub::http::access::Reader;
+use crate::hub::people::stamp;
 use crate::level::{Level, cut, view};
 use anyhow::Result;
 use headspace_core::model::{AnswerView, Group};

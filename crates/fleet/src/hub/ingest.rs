@@ -3,8 +3,8 @@
 //! At least once on the wire is exactly once in the table: what is at or below the row's position is left out, a hole is
 //! refused, and two hubs that get the same batch at once are put in order by the row. No leader, no lease.
 
-use super::database::{Session, Step, Values};
-use super::faults::{Point, reach, will_die_at};
+use crate::hub::database::{Session, Step, Values};
+use crate::hub::faults::{Point, reach, will_die_at};
 use crate::level::Level;
 use crate::protocol::Batch;
 use headspace_core::stamp::Stamp;

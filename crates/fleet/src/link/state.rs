@@ -11,7 +11,7 @@ use headspace_core::stamp::Stamp;
 use headspace_platform::clock::WallClock;
 use headspace_platform::config::{self, Config};
 use headspace_platform::{files, log};
-use headspace_store::log as event_log;
+use headspace_store::read::log as event_log;
 use rusqlite::Connection;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
