@@ -57,7 +57,7 @@ impl Evaluator<'_> {
             Machine::LiveContainer => {
                 let remade = paths::split(value).any(|part| names::REBUILT_DIRECTORIES.contains(&part));
                 // `cd / && rm -rf srv`; where a command begins is not known, and is the application's own directory.
-                let moved = state.cwd.iter().flatten().any(|dir| !dir.is_empty());
+                let moved = state.cwd.iter().any(Option::is_some);
                 let elsewhere = value.starts_with(['/', '~']) || value.starts_with("..") || moved;
                 // `rm -rf $PGDATA`: wherever that is.
                 let unknown = value.starts_with(is_hole);
