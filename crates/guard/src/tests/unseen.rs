@@ -12,17 +12,38 @@ fn pack(texts: &[&str], judge: impl Fn(&str) -> Verdict) {
 
 #[test]
 fn cloud() {
-    pack(&[include_str!("unseen/cloud-1.txt"), include_str!("unseen/cloud-2.txt")], bash);
+    pack(
+        &[
+            include_str!("unseen/cloud-1.txt"),
+            include_str!("unseen/cloud-2.txt"),
+            include_str!("unseen/cloud-3.txt"),
+        ],
+        bash,
+    );
 }
 
 #[test]
 fn database() {
-    pack(&[include_str!("unseen/database-1.txt"), include_str!("unseen/database-2.txt")], bash);
+    pack(
+        &[
+            include_str!("unseen/database-1.txt"),
+            include_str!("unseen/database-2.txt"),
+            include_str!("unseen/database-3.txt"),
+        ],
+        bash,
+    );
 }
 
 #[test]
 fn container() {
-    pack(&[include_str!("unseen/container-1.txt"), include_str!("unseen/container-2.txt")], bash);
+    pack(
+        &[
+            include_str!("unseen/container-1.txt"),
+            include_str!("unseen/container-2.txt"),
+            include_str!("unseen/container-3.txt"),
+        ],
+        bash,
+    );
 }
 
 #[test]
@@ -44,7 +65,9 @@ fn call(row: &str, environment: &GuardEnvironment) -> Verdict {
 
 #[test]
 fn other_tools() {
-    pack(&[include_str!("unseen/tools-1.txt"), include_str!("unseen/tools-2.txt")], |row| call(row, &environment()));
+    pack(&[include_str!("unseen/tools-1.txt"), include_str!("unseen/tools-2.txt")], |row| {
+        call(row, &environment())
+    });
 }
 
 /// `{settings} command`, or `{settings} MCP Tool {input}`. Two keys are no settings of the user's: `project` stands in the
