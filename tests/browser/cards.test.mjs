@@ -70,7 +70,7 @@ async function openCard(page, name) {
 const thawed = (page) => until('the card to thaw', async () => (await page.locator('.card [data-choice]:not([aria-disabled])').count()) > 0);
 
 /** Nothing sticks out of the screen, nor out of what scrolls by itself without a reason. */
-const fits = (page) => page.evaluate(() => [document.documentElement, ...document.querySelectorAll('#detail, .talk, .turns, .card')].filter((node) => node.checkVisibility()).every((node) => node.scrollWidth <= node.clientWidth + 1));
+const fits = (page) => page.evaluate(() => [document.documentElement, ...document.querySelectorAll('.talk, .turns, .card')].filter((node) => node.checkVisibility()).every((node) => node.scrollWidth <= node.clientWidth + 1));
 
 for (const colorScheme of SCHEMES)
   for (const width of WIDTHS) {
