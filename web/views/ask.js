@@ -69,7 +69,7 @@ function patchAsk(node, ask, agent) {
 /** What the guard says to the call; the server judges it, once per ask. */
 async function askGuard(node, ask, agent) {
   // Only the machine it runs on can judge it.
-  if (node.judged === ask.id || ask.kind !== 'permission' || !ask.input || agent.machine) return;
+  if (node.judged === ask.id || ask.kind !== 'permission' || !ask.input || agent.machine || agent.edge) return;
   node.judged = ask.id;
   const { verdict, reason, rule } = await get(`/api/interactions/${ask.id}/guard`).catch(() => ({}));
   if (node.ask.id !== ask.id || !Object.hasOwn(GUARD, verdict ?? '')) return;

@@ -112,7 +112,7 @@ fn calls(events: &[StoredEvent]) -> Vec<Call> {
         let field = |name: &str| event.body.get(name).and_then(Value::as_str);
         let id = field("tool_use_id").unwrap_or_default();
         if event.name == "PreToolUse" {
-            let what = crate::engine::detail::call(
+            let what = crate::engine::agent::detail::call(
                 field("tool_name").unwrap_or_default(),
                 event.body.get("tool_input"),
             );

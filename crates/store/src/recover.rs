@@ -1,7 +1,8 @@
 //! Copies what can still be read of a damaged database into a new one.
 
 use crate as store;
-use crate::{queries, write};
+use crate::read::queries;
+use crate::write;
 use anyhow::{Context, Result, ensure};
 use headspace_core::engine::Agent;
 use headspace_core::text;

@@ -241,8 +241,9 @@ async fn conflict(app: &SharedState, id: i64) -> ApiResult {
         Some((by, at)) => (by, Some(at)),
         // It was never held: if it is over, the terminal answered.
         None => {
-            let closed =
-                app.read_flushed(move |db| headspace_store::queries::closed_interaction(db, id)).await?;
+            let closed = app
+                .read_flushed(move |db| headspace_store::read::queries::closed_interaction(db, id))
+                .await?;
             (closed.map(|_| Surface::Terminal), closed.map(Stamp))
         }
     };
