@@ -14,7 +14,7 @@ let server, browser, let_in;
 const CARDS = {
   permission: ['Bash', { command: 'make -j2 \\\n  && make install', description: 'Build and install' }],
   guarded: ['Bash', { command: 'git push --force origin main' }],
-  masked: ['Bash', { command: 'curl -H "Authorization: Bearer ghp_0123456789abcdefghijABCDEFGHIJ012345" https://api.example.com' }],
+  masked: ['Bash', { command: `curl -H "Authorization: Bearer ghp_${'a1B2'.repeat(9)}" https://api.example.com` }],
   question: ['AskUserQuestion', { questions: [
     { question: 'Which color?', header: 'Color', multiSelect: false, options: [{ label: 'Red', description: 'The red one' }, { label: 'Blue', description: 'The blue one' }] },
     { question: 'Which sizes?', header: 'Sizes', multiSelect: true, options: [{ label: 'Small', description: 'S' }, { label: 'Large', description: 'L' }] }] }],
@@ -64,6 +64,7 @@ async function openCard(page, name) {
   const id = await row(page, name).getAttribute('data-id');
   await page.goto(`${server.url}/#/agents/${id}`);
   await shows(page, '#detail h2', name);
+  await page.locator('.talk li').first().waitFor();
 }
 
 /** The card takes an answer. */
