@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 pub mod batch;
+pub mod carve;
 pub mod checkpoint;
 pub mod conversations;
 pub mod fact_lookup;
