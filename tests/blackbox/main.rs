@@ -26,6 +26,7 @@ mod reply;
 mod screens;
 mod server;
 mod session_bus;
+mod shortcut;
 mod show;
 mod spending;
 mod strangers;

@@ -55,7 +55,9 @@ impl Desk {
         std::fs::write(self.folder.join("mode.new"), mode).unwrap();
         std::fs::rename(self.folder.join("mode.new"), self.folder.join("mode")).unwrap();
         if !self.pane.is_empty() {
-            wait_until(mode, || std::fs::read_to_string(self.folder.join("shown")).is_ok_and(|shown| shown == mode));
+            wait_until(mode, || {
+                std::fs::read_to_string(self.folder.join("shown")).is_ok_and(|shown| shown == mode)
+            });
         }
     }
 
