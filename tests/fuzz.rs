@@ -22,14 +22,24 @@ mod excerpt;
 mod export;
 #[path = "../fuzz/targets/guard_judge.rs"]
 mod guard_judge;
+#[path = "../fuzz/targets/guard_languages.rs"]
+mod guard_languages;
+#[path = "../fuzz/targets/guard_settings.rs"]
+mod guard_settings;
 #[path = "../fuzz/targets/guard_shell.rs"]
 mod guard_shell;
 #[path = "../fuzz/targets/hook_request.rs"]
 mod hook_request;
+#[path = "../fuzz/targets/hub_answer.rs"]
+mod hub_answer;
+#[path = "../fuzz/targets/machines.rs"]
+mod machines;
 #[path = "../fuzz/targets/mask.rs"]
 mod mask;
 #[path = "../fuzz/targets/matcher.rs"]
 mod matcher;
+#[path = "../fuzz/targets/membership.rs"]
+mod membership;
 #[path = "../fuzz/targets/pattern.rs"]
 mod pattern;
 #[path = "../fuzz/targets/payload.rs"]
@@ -76,7 +86,8 @@ fn files(dir: &str) -> Vec<Vec<u8>> {
 
 /// The commands in the guard's tables.
 fn commands() -> Vec<Vec<u8>> {
-    let tables = files("crates/guard/src/tests").into_iter().filter_map(|text| String::from_utf8(text).ok());
+    let tables =
+        files("crates/guard/src/tests/tables").into_iter().filter_map(|text| String::from_utf8(text).ok());
     let lines: Vec<String> =
         tables.flat_map(|text| text.lines().map(str::to_owned).collect::<Vec<_>>()).collect();
     let rows =
@@ -278,6 +289,38 @@ fn commands_are_judged() {
 }
 
 #[test]
+fn other_languages_are_judged() {
+    let mut seeds: Vec<Vec<u8>> = commands().into_iter().step_by(9).collect();
+    seeds.extend(texts(&[
+        "DELETE FROM users WHERE 1=1; UPDATE a SET b = 'it''s'; DROP TABLE IF EXISTS x CASCADE",
+        "do $$ begin truncate users; end $$; /* a /* b */ */ select 1 -- c",
+        "db.users.deleteMany({}); db.dropDatabase()",
+        "import os, shutil; shutil.rmtree('/usr/' + 'local'); os.system(f'rm -rf {x}')",
+        "Get-ChildItem -Recurse | Where-Object { $_.Name -like '*.log' } | Remove-Item -Force",
+        r#"{"source": "a", "destination": "../../etc/x", "path": ["b"], "edits": [{"path": ".env"}]}"#,
+    ]));
+    exercise("guard_languages", guard_languages::run, &seeds, 300);
+}
+
+#[test]
+fn own_rules_only_tighten_unless_they_allow() {
+    let patterns = [
+        "terraform|tofu apply *",
+        "git push -f|--force !--dry-run",
+        "aws ** delete-*",
+        "src/",
+        "gh api -X=DELETE",
+    ];
+    let seeds: Vec<Vec<u8>> = commands()
+        .into_iter()
+        .step_by(9)
+        .enumerate()
+        .map(|(at, line)| [patterns[at % patterns.len()].as_bytes(), b"\n", &line].concat())
+        .collect();
+    exercise("guard_settings", guard_settings::run, &seeds, 300);
+}
+
+#[test]
 fn commands_are_read() {
     exercise("guard_shell", guard_shell::run, &commands(), 4000);
 }
@@ -369,6 +412,38 @@ fn a_relay_stays_within_its_bounds() {
         r#"{"answer":{"ask":1,"body":{"turns":[]}}}"#,
     ]);
     exercise("relay", relay::run, &seeds, 4000);
+}
+
+#[test]
+fn a_hub_s_answer_is_read_to_its_end_or_refused() {
+    let seeds = texts(&[
+        "HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\n{\"pos\": 7}HTTP/1.1 204 No\r\n\r\n",
+        "HTTP/1.1 503 No\r\nTransfer-Encoding: chunked\r\n\r\n15\r\n{\"message\": \"no\u{1b}[1m\"}\r\n2;x=y\r\nde\r\n0\r\n\r\n",
+        "HTTP/1.0 416 Hole\r\nconnection: close\r\n\r\n{\"pos\": 3}",
+    ]);
+    exercise("hub_answer", hub_answer::run, &seeds, 20_000);
+}
+
+#[test]
+fn machines_are_reached_by_ssh_or_as_they_are_written() {
+    let seeds = texts(&[
+        r#"{"machines": [{"ssh": "me@devbox", "program": "~/bin/headspace"}, {"name": "box", "command": ["docker", "exec", "-i", "box"], "alerts": false}]}"#,
+        r#"{"machines": [{"ssh": "ssh://me@[::1]:22", "name": "six"}, {"ssh": "-oProxyCommand=x"}, {"ssh": "a", "command": []}, {}]}"#,
+        r#"{"paranoid": true, "hub": {"share": {"~/work/**": "asks", "/a/*b*/**/c": "full", "*": "none"}}}"#,
+    ]);
+    exercise("machines", machines::run, &seeds, 20_000);
+}
+
+#[test]
+fn a_hub_is_over_tls_or_on_this_machine() {
+    let seeds = texts(&[
+        r#"{"url": "https://hub.example.org/team", "edge": "7", "token": "00ff", "share": "asks", "share_max": "full", "ca": "/ca.pem"}"#,
+        "https://hub.example.org:8443/team/#join=00ff",
+        "http://[::1]:5056/#join=00ff",
+        "http://localhost@192.0.2.1/#join=x",
+        "http://127.1.2.3:5056",
+    ]);
+    exercise("membership", membership::run, &seeds, 40_000);
 }
 
 #[test]

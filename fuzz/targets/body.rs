@@ -3,8 +3,8 @@
 
 use headspace_core::engine;
 use headspace_core::engine::World;
-use headspace_core::event_names::{EVENTS, slug_of};
 use headspace_core::mask;
+use headspace_core::model::event_names::{EVENTS, slug_of};
 use headspace_core::model::{Event, Facts};
 use headspace_platform::net::hook_request::{self, Recognized};
 use headspace_server::ingest::receive;

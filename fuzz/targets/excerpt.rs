@@ -1,7 +1,7 @@
 //! Whatever was said and is searched for: the excerpt is one line without control characters, no longer than asked for, and marks
 //! only the words.
 
-use headspace_core::excerpt;
+use headspace_core::text::excerpt;
 
 const WIDTH: usize = 80;
 

@@ -6,7 +6,7 @@ use crate::view::client;
 use anyhow::{Context, Result};
 use clap::{CommandFactory, ValueEnum};
 use clap_complete::shells;
-use headspace_core::event_names::EVENTS;
+use headspace_core::model::event_names::EVENTS;
 use headspace_core::model::{Row, observed, rows};
 use headspace_core::stamp::Stamp;
 use headspace_core::text::one_line;

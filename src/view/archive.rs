@@ -11,9 +11,9 @@ use headspace_core::wire::{
 use headspace_platform::config;
 use headspace_platform::config::Config;
 use headspace_store as store;
-use headspace_store::file_changes;
-use headspace_store::queries;
-use headspace_store::queries::{EventQuery, Found, Page};
+use headspace_store::read::file_changes;
+use headspace_store::read::queries;
+use headspace_store::read::queries::{EventQuery, Found, Page};
 use rusqlite::Connection;
 use std::io::IsTerminal;
 

@@ -5,8 +5,8 @@
 use crate::view::columns::{fit, fit_middle, width, wrap, wrap_code};
 use headspace_core::changes::{Changes, FileChange, relative};
 use headspace_core::model::{Actor, AgentView, Choice, Group, InteractionKind, InteractionView};
-use headspace_core::numbers::{counted, duration, thousands};
 use headspace_core::stamp::Stamp;
+use headspace_core::text::numbers::{counted, duration, thousands};
 use headspace_core::text::one_line;
 use headspace_core::wire::StoredTurn;
 use headspace_platform::clock::local_clock;

@@ -7,28 +7,16 @@
 
 mod alerts;
 mod answer;
-mod changes;
-mod clients;
-mod daemon;
-mod dashboard;
-mod doctor;
-mod generated;
+mod fleet;
 mod guard;
 #[cfg(target_os = "linux")]
 mod hooks;
-mod hub;
 mod hybrid;
-mod install;
-mod machines;
 mod notify;
-mod phone;
 mod reply;
-mod screens;
 mod server;
-mod session_bus;
+mod setup;
 mod shortcut;
-mod show;
-mod spending;
 mod strangers;
-mod terminal;
+mod surfaces;
 mod transport;

@@ -180,7 +180,7 @@ fn every_check_of_the_doctor_is_explained() {
 #[test]
 fn every_event_is_explained() {
     let page = read("docs/hooks-and-states.md");
-    let events = headspace_core::event_names::EVENTS.iter().map(|spec| spec.name);
+    let events = headspace_core::model::event_names::EVENTS.iter().map(|spec| spec.name);
     let silent: Vec<&str> = events.filter(|name| !page.contains(&format!("`{name}`"))).collect();
     assert!(silent.is_empty(), "docs/hooks-and-states.md does not explain {silent:?}");
 }

@@ -41,12 +41,16 @@ const OTHER_EVENTS: &[(&str, &[&str])] = &[
         "copilot",
         &[
             "PermissionRequest",
+            "PreCompact",
             "sessionStart",
             "sessionEnd",
             "userPromptSubmitted",
             "userPromptTransformed",
             "preToolUse",
             "postToolUse",
+            "postToolUseFailure",
+            "preMcpToolCall",
+            "preCompact",
             "permissionRequest",
             "notification",
             "agentStop",
@@ -81,7 +85,7 @@ impl Reading<'_> {
 
     fn file(&mut self, value: &Value) {
         let Some(keys) = value.as_object() else { return self.fault("", true, "the file is not an object") };
-        if self.row.name == crate::codex::ROW.name {
+        if self.row.name == crate::client::codex::ROW.name {
             for key in keys.keys().filter(|key| !CODEX_KEYS.contains(&key.as_str())) {
                 self.fault(key, true, format!("Codex refuses the whole file because of the key {key:?}"));
             }

@@ -11,23 +11,16 @@
 #![forbid(unsafe_code)]
 #![warn(unreachable_pub)]
 
-mod claude;
-pub mod codex;
-mod copilot;
-mod cursor;
-mod gemini;
+pub mod client;
 pub mod guard;
 pub mod hook_file;
 mod incoming;
-mod json_lines;
 pub mod lineage;
-mod opencode;
-mod qwen;
 pub mod recognize;
 pub mod screen;
 pub mod table;
 
-pub use crate::claude::*;
+pub use crate::client::claude::*;
 pub use crate::incoming::{Incoming, Surroundings, translate};
 pub use crate::table::{CLIENTS, GuardForm, Registration, Row, Rows, Unit, named};
 

@@ -1,7 +1,14 @@
 //! The table of clients, and what a row is made of.
 
+use crate::Reader;
+use crate::client::claude;
+use crate::client::codex;
+use crate::client::copilot;
+use crate::client::cursor;
+use crate::client::gemini;
+use crate::client::opencode;
+use crate::client::qwen;
 use crate::incoming::{Incoming, Surroundings};
-use crate::{Reader, claude, codex, copilot, cursor, gemini, opencode, qwen};
 use headspace_platform::config;
 use std::path::{Path, PathBuf};
 

@@ -6,23 +6,13 @@
 #![forbid(unsafe_code)]
 
 pub mod answering;
-pub mod bounded_json;
 pub mod changes;
-pub mod cut;
-pub mod deceptive;
-pub mod diff;
 pub mod engine;
-pub mod event_names;
-pub mod excerpt;
 pub mod export;
 pub mod fnv;
-pub mod glob;
 pub mod json;
-pub mod json_repair;
 pub mod mask;
 pub mod model;
-pub mod numbers;
-pub mod proposal;
 pub mod stamp;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;

@@ -144,7 +144,7 @@ fn fits(glob: &str, path: &str) -> bool {
 }
 
 fn fits_part(glob: &str, part: &str) -> bool {
-    use headspace_core::glob::{Piece, fits};
+    use headspace_core::text::glob::{Piece, fits};
     let pieces: Vec<Piece> = glob
         .chars()
         .map(|c| match c {

@@ -4,7 +4,7 @@
 //! in a dozen places. Code that differs between them asks a column here.
 
 use crate::settings::schema::Shape;
-use headspace_core::event_names;
+use headspace_core::model::event_names;
 
 /// A family of hook configurations.
 #[derive(Debug)]

@@ -1,7 +1,7 @@
 //! The settings merge as a function of text: what it adds, what it leaves, that it can be undone.
 #![allow(clippy::unwrap_used)]
 
-use headspace_core::event_names::EVENTS;
+use headspace_core::model::event_names::EVENTS;
 use headspace_hooks::client_settings::document::SettingsDocument;
 use headspace_hooks::client_settings::entry::{Call, Entry, Role};
 use headspace_hooks::client_settings::merge::{Desired, Event, Merged, Notify, Plan, find, merge};

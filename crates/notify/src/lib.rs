@@ -18,9 +18,10 @@ pub mod wait;
 
 use crate::caller::Caller;
 use crate::stdin::{Input, Payload};
-use headspace_core::json_repair::repaired;
+use headspace_core::json::repair::repaired;
+use headspace_core::mask;
+use headspace_core::model::event_names;
 use headspace_core::model::observed;
-use headspace_core::{event_names, mask};
 use headspace_guard::Verdict;
 use headspace_platform::config::{self, Config, Durability};
 use headspace_platform::spool::Spool;
@@ -40,9 +41,10 @@ const SOFT_DEADLINE: Duration = Duration::from_millis(1500);
 /// The process ends here, done or not.
 const HARD_DEADLINE: Duration = Duration::from_millis(1900);
 
-/// The same two for what the guard said: the client has its answer and waits only for the end of this process.
+/// The same two for what the guard said: the client has its answer and waits only for the end of this process. The spool
+/// takes a millisecond; the second it is given is for a machine that is too busy.
 const VERDICT_SOFT: Duration = Duration::from_millis(250);
-const VERDICT_HARD: Duration = Duration::from_millis(650);
+const VERDICT_HARD: Duration = Duration::from_millis(1250);
 
 /// What became of a posted event.
 #[derive(Debug)]

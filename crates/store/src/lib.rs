@@ -5,26 +5,15 @@
 
 #![forbid(unsafe_code)]
 
-pub mod batch;
 pub mod carve;
-pub mod checkpoint;
-pub mod conversations;
-pub mod fact_lookup;
-pub mod file_changes;
 pub mod lock;
-pub mod log;
-pub mod log_sync;
-pub mod projection;
-pub mod projection_state;
-pub mod queries;
+pub mod read;
 pub mod read_only;
-pub mod rebuild;
 pub mod recover;
 pub mod replay;
 pub mod retention;
 pub mod schema;
-pub mod search;
-pub mod stats;
+pub mod wal;
 pub mod write;
 
 use anyhow::{Context, Result};
@@ -130,12 +119,12 @@ fn open_writer(path: &Path) -> Result<Connection> {
             return Err(Damaged(format!("{missing} is missing")).into());
         }
         // What is derived has to make sense, too: it is read in a moment anyway.
-        queries::world(&db).map_err(|error| {
+        read::queries::world(&db).map_err(|error| {
             if makes_no_sense(&error) { Damaged(format!("{error:#}")).into() } else { error }
         })?;
         // Written together: one without the other is damage, not a crash.
         let agents: bool = db.query_row("SELECT EXISTS (SELECT 1 FROM agents)", [], |row| row.get(0))?;
-        if agents && queries::meta(&db, "marks")?.is_none() {
+        if agents && read::queries::meta(&db, "marks")?.is_none() {
             return Err(Damaged("what was done so far is not in it".into()).into());
         }
         Ok(())

@@ -2,7 +2,8 @@
 
 use crate as store;
 use crate::carve::Pages;
-use crate::{queries, write};
+use crate::read::queries;
+use crate::write;
 use anyhow::{Context, Result, ensure};
 use headspace_core::engine::Agent;
 use headspace_core::text;

@@ -8,7 +8,7 @@ use headspace_core::model::AgentView;
 use headspace_core::text;
 use headspace_core::wire::{StoredEvent, StoredTurn};
 use headspace_platform::config::Config;
-use headspace_store::queries::EventQuery;
+use headspace_store::read::queries::EventQuery;
 use serde_json::json;
 use std::process::ExitCode;
 

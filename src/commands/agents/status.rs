@@ -9,9 +9,9 @@ use crate::view::style::Style;
 use anyhow::Result;
 use headspace_core::model;
 use headspace_core::model::{AgentView, Group, Row};
-use headspace_core::numbers::{counted, short, thousands};
 use headspace_core::stamp::Stamp;
 use headspace_core::text;
+use headspace_core::text::numbers::{counted, short, thousands};
 use headspace_core::text::one_line;
 use headspace_core::wire::SpentStats;
 use headspace_platform::clock::{WallClock, local_clock};
@@ -260,7 +260,7 @@ fn context_words(row: &Row) -> String {
 fn reset_time(at: Stamp, now: Stamp) -> String {
     let ahead = at.since(now);
     if ahead > Duration::from_secs(20 * 3600) {
-        return format!("{} from now", headspace_core::numbers::duration(ahead));
+        return format!("{} from now", headspace_core::text::numbers::duration(ahead));
     }
     format!("at {}", local_clock(at).chars().take(5).collect::<String>())
 }
@@ -284,7 +284,7 @@ fn footer(origin: &Origin, board: &Board, now: Stamp) -> Vec<String> {
                 let kind = receiver.last_event_type.as_deref().unwrap_or("event");
                 parts.push(format!(
                     "last event {} ago ({})",
-                    headspace_core::numbers::duration(now.since(at)),
+                    headspace_core::text::numbers::duration(now.since(at)),
                     one_line(kind, 30)
                 ));
             }
@@ -301,7 +301,7 @@ fn footer(origin: &Origin, board: &Board, now: Stamp) -> Vec<String> {
         }
         None => {
             let known = origin.last_active.map_or(String::new(), |at| {
-                format!(", last known {} ago", headspace_core::numbers::duration(now.since(at)))
+                format!(", last known {} ago", headspace_core::text::numbers::duration(now.since(at)))
             });
             parts.push(format!("server not running{known}"));
             parts.push(match local::stranger_at(&origin.url) {

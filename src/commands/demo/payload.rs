@@ -182,7 +182,7 @@ impl Player {
         }
         let cwd = self.root.join("src").join(persona.dir);
         let mut body = Map::new();
-        let name = headspace_core::event_names::name_of(slug);
+        let name = headspace_core::model::event_names::name_of(slug);
         let common = json!({
             "session_id": session,
             "transcript_path": self.root.join("claude/projects").join(persona.dir).join(format!("{session}.jsonl")),

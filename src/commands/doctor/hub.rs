@@ -2,7 +2,7 @@
 
 use crate::commands::doctor::{CheckInput, Finding};
 use crate::commands::hub::machine::LinkReport;
-use headspace_core::numbers::duration;
+use headspace_core::text::numbers::duration;
 use headspace_core::text::one_line;
 use std::time::Duration;
 

@@ -1,7 +1,7 @@
 //! How `headspace hooks` shows what it found: JSON for programs, lines for people.
 
 use crate::commands::hooks::Report;
-use headspace_core::numbers::counted;
+use headspace_core::text::numbers::counted;
 use headspace_core::text::{one_line, strip_control};
 use headspace_hooks::outcome::output::Permission;
 use headspace_hooks::running::HookExecutionResult;

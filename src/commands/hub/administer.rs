@@ -2,10 +2,11 @@
 
 use super::DatabaseArgs;
 use anyhow::{Context, Result, bail};
-use headspace_core::numbers::counted;
 use headspace_core::text;
+use headspace_core::text::numbers::counted;
+use headspace_fleet::hub::people::admin;
 use headspace_fleet::hub::people::{INVITATION_DAYS, Invitation};
-use headspace_fleet::hub::{DEFAULT_LISTEN, HubOptions, admin};
+use headspace_fleet::hub::{DEFAULT_LISTEN, HubOptions};
 use headspace_fleet::link::http::{HubClient, HubUrl};
 use serde_json::json;
 use std::path::PathBuf;

@@ -2,13 +2,13 @@
 
 use crate::view::client;
 use anyhow::{Context, Result, bail};
-use headspace_core::numbers::{counted, duration};
 use headspace_core::stamp::Stamp;
 use headspace_core::text;
+use headspace_core::text::numbers::{counted, duration};
 use headspace_core::text::one_line;
 use headspace_fleet::level::Level;
 use headspace_fleet::link::file::{self, LinkStatus, Membership};
-use headspace_fleet::link::http::{HubClient, HubUrl};
+use headspace_fleet::link::http::{HubClient, HubUrl, invitation};
 use headspace_fleet::link::{outgoing, state};
 use headspace_platform::clock::WallClock;
 use headspace_platform::config::{self, Config};
@@ -44,15 +44,11 @@ pub struct JoinArgs {
 }
 
 pub fn join(args: &JoinArgs) -> Result<ExitCode> {
-    let (base, code) = args
-        .url
-        .split_once("#join=")
-        .context("could not join: the link of an invitation is like https://hub.example.org/#join=CODE")?;
-    let url = HubUrl::parse(base).context("could not join")?;
+    let (url, code) = invitation(&args.url).context("could not join")?;
     let ca = args.ca.as_ref().map(|path| std::path::absolute(path).unwrap_or_else(|_| path.clone()));
     let host = headspace_platform::process::host_name().unwrap_or_else(|| "machine".into());
     let body = json!({
-        "code": code.trim(), "host": host, "name": config::env(config::var::EDGE), "version": env!("CARGO_PKG_VERSION"),
+        "code": code, "host": host, "name": config::env(config::var::EDGE), "version": env!("CARGO_PKG_VERSION"),
     });
     let mut hub = HubClient::new(url.clone(), None, ca.clone(), ANSWER_WITHIN);
     let answer =
@@ -72,7 +68,7 @@ pub fn join(args: &JoinArgs) -> Result<ExitCode> {
         share_max: word("share_max"),
         ca,
     };
-    if membership.edge.is_empty() || membership.token.is_empty() {
+    if membership.check().is_err() {
         bail!("could not join: what answers at {url} is not a hub");
     }
     file::write(&membership)?;
@@ -143,7 +139,8 @@ impl LinkReport {
     pub fn read() -> Result<Option<LinkReport>> {
         let Some(membership) = file::read()? else { return Ok(None) };
         let link = file::read_status().filter(|link| link.edge == membership.edge).unwrap_or_default();
-        let newest = store::open_to_read(&config::database()).and_then(|db| store::queries::newest(&db));
+        let newest =
+            store::open_to_read(&config::database()).and_then(|db| store::read::queries::newest(&db));
         let lag = (newest.unwrap_or(link.pos) - link.pos).max(0).unsigned_abs();
         let server_runs =
             http_client::health(&Config::load()?.server_url(), Duration::from_secs(1)).is_some();
@@ -256,9 +253,14 @@ fn events(config: &Config, sharing: &headspace_fleet::level::Sharing) -> Result<
         return Ok(Vec::new());
     }
     let Ok(db) = store::open_to_read(&config::database()) else { return Ok(Vec::new()) };
-    let newest = store::queries::newest(&db)?;
-    let found =
-        store::log::range(&db, newest - PREVIEWED_EVENTS + 1, newest, PREVIEWED_EVENTS as usize, 16 << 20)?;
+    let newest = store::read::queries::newest(&db)?;
+    let found = store::read::log::range(
+        &db,
+        newest - PREVIEWED_EVENTS + 1,
+        newest,
+        PREVIEWED_EVENTS as usize,
+        16 << 20,
+    )?;
     let views = client::overview(config, true)?.agents;
     let share = |id: Option<i64>| {
         let view = views.iter().find(|view| Some(view.id.number) == id);
@@ -291,7 +293,8 @@ pub fn login(args: &LoginArgs) -> Result<ExitCode> {
         bail!("could not log in: {}", answer.message());
     }
     let said = answer.json();
-    let path = said["path"].as_str().context("could not log in: the hub gave no link")?;
+    let path = said["path"].as_str().filter(|path| path.bytes().all(|byte| byte.is_ascii_graphic()));
+    let path = path.context("could not log in: the hub gave no link")?;
     // Under the name by which this machine knows the hub.
     let url = format!("{}{path}", membership.url.trim_end_matches('/'));
     if args.json {

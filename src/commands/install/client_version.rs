@@ -1,6 +1,6 @@
 //! Which Claude Code is installed, and which events it knows.
 
-use headspace_core::event_names::EVENTS;
+use headspace_core::model::event_names::EVENTS;
 use std::io::Read;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -134,7 +134,10 @@ mod tests {
         assert!(old.contains(&"SubagentStart") && !old.contains(&"PermissionRequest"), "{old:?}");
         assert_eq!(events(Some(Version([2, 1, 100]))).len(), SINCE.len());
         for (name, _) in SINCE {
-            assert!(headspace_core::event_names::by_name(name).is_some_and(|spec| spec.subscribed), "{name}");
+            assert!(
+                headspace_core::model::event_names::by_name(name).is_some_and(|spec| spec.subscribed),
+                "{name}"
+            );
         }
     }
 }

@@ -17,7 +17,7 @@ mod tmux;
 use crate::commands::install::client_version::Version;
 use anyhow::Result;
 use headspace_clients::Row;
-use headspace_core::event_names;
+use headspace_core::model::event_names;
 use headspace_hooks::client_settings::entry::{Call, Entry, Role};
 use headspace_hooks::client_settings::locate::{Client, Scope, Target};
 use headspace_hooks::client_settings::merge::{Desired, Event, Notify, Plan};

@@ -2,15 +2,15 @@
 
 use crate::view::client::Client;
 use anyhow::{Context, Result};
-use headspace_core::numbers::counted;
+use headspace_core::text::numbers::counted;
 use headspace_core::wire::PruneAnswer;
 use headspace_platform::config;
 use headspace_platform::config::Config;
 use headspace_store as store;
 use headspace_store::lock;
-use headspace_store::projection_state::ProjectionState;
 use headspace_store::retention::prune::Deleted;
 use headspace_store::retention::schedule::RetentionSchedule;
+use headspace_store::write::projection_state::ProjectionState;
 use serde_json::json;
 use std::path::Path;
 use std::process::ExitCode;

@@ -1,11 +1,12 @@
 //! `headspace rebuild`: recomputes the states in a copy that replaces the database when it is complete.
 
 use anyhow::{Context, Result, ensure};
-use headspace_core::numbers::counted;
+use headspace_core::text::numbers::counted;
 use headspace_core::text::strip_control;
 use headspace_platform::config;
+use headspace_store::lock;
 use headspace_store::recover::Lost;
-use headspace_store::{lock, rebuild};
+use headspace_store::replay::rebuild;
 use serde_json::json;
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;

@@ -10,7 +10,7 @@ use headspace_core::changes::Changes;
 use headspace_core::model::{AgentId, AgentView};
 use headspace_core::wire::{AgentChanged, HookStatus, StoredEvent, StoredTurn};
 use headspace_platform::config::Config;
-use headspace_store::queries::EventQuery;
+use headspace_store::read::queries::EventQuery;
 use ratatui::crossterm::event::Event;
 use serde_json::json;
 use std::io::{BufRead, BufReader};

@@ -2,7 +2,7 @@
 //! follows other machines over a relay, see `machines`.
 
 use super::{ALLOW, Desk, below_an_agent};
-use crate::hub::Team;
+use crate::fleet::hub::Team;
 use headspace_test_support::wait_for;
 use serde_json::{Value, json};
 

@@ -1,7 +1,7 @@
 //! What one tool call did to files, from its input and its result.
 
 use crate::changes::patch;
-use crate::diff;
+use crate::text::diff;
 use serde_json::Value;
 
 /// One of these is in the stored body of every call that [`edits`] understands.

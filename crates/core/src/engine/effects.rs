@@ -1,10 +1,11 @@
 //! What each hook event does to the main thread: a table of names and functions. Begin with [`EFFECTS`].
 
 use crate::engine::agent::Phase;
+use crate::engine::agent::detail;
 use crate::engine::conversation::{prompts, turn_end};
 use crate::engine::interactions::Named;
+use crate::engine::interactions::notifications;
 use crate::engine::step::Step;
-use crate::engine::{detail, notifications};
 use crate::model::*;
 use serde_json::Value;
 

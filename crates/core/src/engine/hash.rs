@@ -1,7 +1,7 @@
 //! A hash that is the same on every day and every machine: it is stored, and replays must agree with it.
 
-use crate::cut;
 use crate::fnv::{PRIME, START, fnv1a};
+use crate::text::cut;
 use serde_json::Value;
 
 pub fn bytes(seed: u64, bytes: &[u8]) -> u64 {

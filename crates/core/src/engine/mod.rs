@@ -8,24 +8,19 @@
 //! is asked and said, `intent` classifies it, `detail` describes it. `view` shows the result.
 
 pub mod agent;
-mod answers;
-mod client_status;
 pub mod context;
 mod conversation;
 mod correlate;
-pub mod detail;
 mod duplicates;
 mod effects;
 mod fields;
 pub mod hash;
 pub mod intent;
 mod interactions;
-mod notifications;
 mod observations;
 pub mod state;
 mod step;
 mod subagents;
-mod view;
 
 pub use crate::engine::agent::Agent;
 

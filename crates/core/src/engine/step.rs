@@ -1,8 +1,9 @@
 //! One event applied to one agent: the operations every effect is made of. Knows nothing about particular events.
 
+use crate::engine::Counters;
+use crate::engine::agent::detail;
 use crate::engine::agent::{Agent, Call};
 use crate::engine::state::validate_transition;
-use crate::engine::{Counters, detail};
 use crate::model::*;
 use crate::stamp::Stamp;
 

@@ -54,7 +54,7 @@ fn pre_tool_use(step: &mut Step, child: &str) {
     let named = Named::of(step.event, Some(child));
     step.close_consented(&named);
     step.open_call(&named);
-    if crate::engine::detail::is_question(named.tool) {
+    if crate::engine::agent::detail::is_question(named.tool) {
         step.open_dialog(&named);
     }
 }

@@ -1,7 +1,7 @@
 //! Masks secrets in JSON text without parsing it, for the spool: each string is masked as [`super::value`] would, and
 //! nothing else changes. So input that a JSON parser rejects is not lost here either.
 
-use crate::json_repair::repaired;
+use crate::json::repair::repaired;
 use crate::mask::assign::authorization;
 use crate::mask::judge::{Style, Value, is_secret};
 use crate::mask::names::{Kind, kind_of};

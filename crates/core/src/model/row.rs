@@ -2,8 +2,8 @@
 //! `status`, `top` and the status lines never disagree about order, words or ages.
 
 use crate::model::{AgentId, AgentView, Group, MachineName, Status, hints};
-use crate::numbers::duration;
 use crate::stamp::Stamp;
+use crate::text::numbers::duration;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 

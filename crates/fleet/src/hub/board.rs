@@ -1,8 +1,8 @@
 //! What readers see: documents of their teams, cut to their role, with the machine and the person they belong to.
 
-use super::access::Reader;
-use super::database::Database;
-use super::people::stamp;
+use crate::hub::database::Database;
+use crate::hub::http::access::Reader;
+use crate::hub::people::stamp;
 use crate::level::{Level, cut, view};
 use anyhow::Result;
 use headspace_core::model::{AnswerView, Group};
@@ -134,7 +134,7 @@ impl Seat {
 
     /// What the machine's clock says now.
     fn machine_now(&self, now: Stamp) -> Stamp {
-        Stamp(now.0 - self.skew_ms * 1_000_000)
+        Stamp(now.0.saturating_sub(self.skew_ms.saturating_mul(1_000_000)))
     }
 
     /// Whether this person has looked since the agent was last active.

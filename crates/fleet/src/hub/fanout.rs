@@ -4,9 +4,9 @@
 //! disk. So what was committed is told with at most one notice per moment on a connection of its own, and a poll every two
 //! seconds repairs what was missed, and suffices alone where there is no LISTEN.
 
-use super::Hub;
-use super::board;
-use super::faults::{Point, reach};
+use crate::hub::Hub;
+use crate::hub::board;
+use crate::hub::faults::{Point, reach};
 use anyhow::Result;
 use headspace_platform::log;
 use std::collections::{HashMap, HashSet};

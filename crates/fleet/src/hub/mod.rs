@@ -2,35 +2,27 @@
 //!
 //! A hub has no state of its own: any number of them stand on one database, any takes any batch, and any may be killed at
 //! any time. Machines work out their agents' states themselves; a hub stores documents and shows them. Top down: [`serve`] binds and
-//! starts the parts, [`routes`] says who may ask what, [`ingest`] takes batches, [`board`] shows, [`fanout`] tells other hubs.
+//! starts the parts, [`http::routes`] says who may ask what, [`ingest`] takes batches, [`board`] shows, [`fanout`] tells other hubs.
 
-pub mod access;
-pub mod admin;
-mod api;
 pub mod board;
-mod connections;
 pub mod database;
 mod fanout;
 pub mod faults;
+pub mod http;
 pub mod ingest;
-mod log_route;
 pub mod people;
-pub mod routes;
-pub mod schema;
-mod streams;
-mod upkeep;
 
 use crate::tls;
 use anyhow::{Context, Result, bail};
 use database::{Database, Settings};
 use fanout::Fanout;
 use headspace_platform::log;
+use http::streams::Streams;
 use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
-use streams::Streams;
 
 /// The port a hub listens on, if nobody says otherwise.
 pub const DEFAULT_LISTEN: &str = "127.0.0.1:5056";
@@ -59,8 +51,8 @@ pub struct Hub {
     pub notify: bool,
     pub(crate) streams: Streams,
     pub(crate) fanout: Fanout,
-    pub(crate) floods: log_route::Floods,
-    pub(crate) posters: access::Posters,
+    pub(crate) floods: http::log_route::Floods,
+    pub(crate) posters: http::access::Posters,
     /// Why it cannot serve now; `None` while it can.
     trouble: RwLock<Option<String>>,
 }
@@ -105,8 +97,8 @@ pub fn serve(options: &HubOptions) -> Result<ExitCode> {
         notify: options.notify,
         streams: Streams::default(),
         fanout: Fanout::default(),
-        floods: log_route::Floods::default(),
-        posters: access::Posters::default(),
+        floods: http::log_route::Floods::default(),
+        posters: http::access::Posters::default(),
         trouble: RwLock::new(Some("the database has not been reached yet".into())),
     });
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -120,11 +112,11 @@ pub fn serve(options: &HubOptions) -> Result<ExitCode> {
         tokio::spawn(keep_ready(Arc::clone(&hub), explicit));
         tokio::spawn(fanout::run(Arc::clone(&hub)));
         tokio::spawn(fanout::poll(Arc::clone(&hub)));
-        tokio::spawn(upkeep::run(Arc::clone(&hub)));
+        tokio::spawn(database::upkeep::run(Arc::clone(&hub)));
         if hub.notify {
             tokio::spawn(fanout::listen(Arc::clone(&hub)));
         }
-        connections::serve(listener, tls, Arc::clone(&hub)).await
+        http::connections::serve(listener, tls, Arc::clone(&hub)).await
     })?;
     runtime.shutdown_timeout(Duration::from_secs(1));
     Ok(ExitCode::SUCCESS)
@@ -170,16 +162,24 @@ async fn keep_ready(hub: Arc<Hub>, explicit: bool) {
 }
 
 async fn alive(hub: &Hub) -> Result<()> {
-    let read_only = hub.database.rows(database::READ_ONLY, &[]);
-    let asked = tokio::time::timeout(Duration::from_secs(5), read_only).await;
-    let rows = asked.context("it did not answer within 5 s")??;
-    database::refuse_read_only(rows.first().is_some_and(|row| row.get(0)))
+    let asked = hub.database.rows(
+        "SELECT current_setting('transaction_read_only') = 'on', max(version), max(oldest_reader) FROM schema_version",
+        &[],
+    );
+    let rows = tokio::time::timeout(Duration::from_secs(5), asked).await;
+    let rows = rows.context("it did not answer within 5 s")??;
+    let row = rows.first().context("it did not answer")?;
+    database::refuse_read_only(row.get(0))?;
+    // A newer hub may have changed the tables while this one ran.
+    database::schema::refuse_newer(row.get(1), row.get(2))
 }
 
 async fn prepare(hub: &Hub, explicit: bool) -> Result<()> {
     let mut client = hub.database.settings.connect().await?;
-    schema::migrate(&mut client).await?;
-    upkeep::partitions(&client).await.map_err(|error| anyhow::anyhow!("{}", database::said(&error)))?;
+    database::schema::migrate(&mut client).await?;
+    database::upkeep::partitions(&client)
+        .await
+        .map_err(|error| anyhow::anyhow!("{}", database::said(&error)))?;
     let key = if explicit { "public_url" } else { "listen_url" };
     client
         .execute(

@@ -3,7 +3,7 @@
 use crate::level::{Level, Sharing, cut};
 use headspace_core::mask;
 use headspace_core::model::{AgentView, Turn};
-use headspace_store::log::LoggedEvent;
+use headspace_store::read::log::LoggedEvent;
 use serde_json::{Value, json};
 
 /// An agent's document at its level; `None`: nothing of it leaves.

@@ -7,6 +7,7 @@ use crate::eval::value::{Stream, Tags, deactivate, has_hole};
 use crate::paths::Zone;
 use crate::programs::{Call, Spec};
 use crate::rules;
+use crate::rules::pattern::CommandWords;
 use crate::sql;
 
 struct DatabaseClient {
@@ -20,10 +21,12 @@ struct DatabaseClient {
     long: &'static [&'static str],
     /// After this many operands, every further operand is a statement; 0 means that none is.
     after: usize,
+    /// Options with which nothing happens.
+    dry: &'static [&'static str],
 }
 
 const DEFAULT: DatabaseClient =
-    DatabaseClient { names: &[], verbs: &[], text: &[], short: "", long: &[], after: 0 };
+    DatabaseClient { names: &[], verbs: &[], text: &[], short: "", long: &[], after: 0, dry: &[] };
 
 include!(concat!(env!("OUT_DIR"), "/guard/sql.rs"));
 
@@ -34,7 +37,7 @@ pub(super) fn client(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Ca
     escapes(eval, state, call);
     let options = call.options(Spec { short: client.short, long: client.long, stops: false });
     let asked = client.verbs.is_empty() || options.operands.iter().any(|word| client.verbs.contains(word));
-    if !asked || in_scratch(eval, state, call, &options.operands) {
+    if !asked || options.has(client.dry) || in_scratch(eval, state, call, &options.operands) {
         return crate::programs::printing::completion_printer(eval, state, call);
     }
     let mut texts: Vec<&str> = options.values(client.text).collect();
@@ -48,6 +51,27 @@ pub(super) fn client(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Ca
         eval.report(&state.machine.clone(), rule, call.show());
     }
     Stream::Data(Tags::NONE)
+}
+
+/// `fly postgres connect`, `manage.py dbshell`: SQL on standard input or among the words.
+pub(super) fn prompt(eval: &mut Evaluator<'_>, state: &ShellState, call: &Call<'_>) {
+    let rows = rules::about(rules::PROMPTS, call.name, |row| row.0);
+    if rows.is_empty() {
+        return;
+    }
+    let words = CommandWords::read(call.name, call.args());
+    if words.helps || !rows.iter().any(|(_, pattern, _)| words.fit(pattern)) {
+        return;
+    }
+    let piped = match call.stdin {
+        Stream::Text(text, _) => text.as_str(),
+        _ => "",
+    };
+    let given = call.args().iter().map(|arg| arg.split_once('=').map_or(arg.as_str(), |(_, value)| value));
+    let found = given.chain([piped]).find_map(|text| sql::judge(&deactivate(text)));
+    if let Some(rule) = found {
+        eval.report(&state.machine.clone(), rule, call.show());
+    }
 }
 
 /// A database in memory or in a temp directory is disposable.

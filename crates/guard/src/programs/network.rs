@@ -269,6 +269,17 @@ pub(super) fn client(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Ca
         eval.text(&mut there, options.value(&["command"]).unwrap_or(""), &Stream::None, false);
     }
     let words: Vec<&str> = call.args().iter().map(String::as_str).collect();
+    if call.name == "aws" && words.contains(&"send-command") {
+        // `--parameters 'commands=["rm -rf /srv"]'`, or the same as JSON.
+        let options = call.options(Spec { long: &["parameters"], ..Spec::default() });
+        let text = options.value(&["parameters"]).unwrap_or("");
+        let text = text.split_once("commands").map_or("", |(_, text)| text);
+        let mut there = ShellState { machine: Machine::Remote, ..state.clone() };
+        there.go(vec![None]);
+        for line in text.split(['"', '\'', '[', ']', ',', '=']).filter(|line| !line.trim().is_empty()) {
+            eval.text(&mut there.clone(), line, &Stream::None, false);
+        }
+    }
     let prints = match call.name {
         "gh" => matches!(words[..], ["api", ..] | ["gist", "view", ..]),
         "aws" => matches!(words[..], ["s3", "cp", .., "-"]),

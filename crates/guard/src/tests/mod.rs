@@ -83,75 +83,75 @@ fn table(text: &str, judge: impl Fn(&str) -> Verdict) {
 
 #[test]
 fn deleting() {
-    table(include_str!("deleting.txt"), bash);
+    table(include_str!("tables/deleting.txt"), bash);
 }
 
 #[test]
 fn wrapped_commands_and_flow() {
-    table(include_str!("flow.txt"), bash);
+    table(include_str!("tables/flow.txt"), bash);
 }
 
 #[test]
 fn network_disks_and_processes() {
-    table(include_str!("machine.txt"), bash);
+    table(include_str!("tables/machine.txt"), bash);
 }
 
 #[test]
 fn protected_files() {
-    table(include_str!("files.txt"), bash);
+    table(include_str!("tables/files.txt"), bash);
 }
 
 #[test]
 fn git_commands() {
-    table(include_str!("git.txt"), bash);
+    table(include_str!("tables/git.txt"), bash);
 }
 
 #[test]
 fn tricks_do_not_help() {
-    table(include_str!("tricks.txt"), bash);
+    table(include_str!("tables/tricks.txt"), bash);
 }
 
 #[test]
 fn every_point_of_the_policy() {
-    table(include_str!("policy.txt"), bash);
+    table(include_str!("tables/policy.txt"), bash);
 }
 
 #[test]
 fn developers_are_left_alone() {
-    table(include_str!("developers.txt"), bash);
+    table(include_str!("tables/developers.txt"), bash);
 }
 
 #[test]
 fn everyday_commands_pass() {
-    table(include_str!("everyday.txt"), bash);
+    table(include_str!("tables/everyday.txt"), bash);
 }
 
 #[test]
 fn interpreters() {
-    table(include_str!("code.txt"), bash);
+    table(include_str!("tables/code.txt"), bash);
 }
 
 #[test]
 fn other_machines_and_what_is_sent_there() {
-    table(include_str!("elsewhere.txt"), bash);
+    table(include_str!("tables/elsewhere.txt"), bash);
 }
 
 #[test]
 fn packs() {
-    table(include_str!("packs.txt"), bash);
+    table(include_str!("tables/packs.txt"), bash);
 }
 
 #[test]
 fn what_agents_run() {
-    table(include_str!("agents.txt"), bash);
+    table(include_str!("tables/agents.txt"), bash);
 }
 
 #[test]
 fn project_scripts_are_read() {
-    table(include_str!("scripted.txt"), |command| {
+    table(include_str!("tables/scripted.txt"), |command| {
         let mut environment = environment();
         let mut disk = disk();
-        for part in include_str!("scripts.txt").split("==> ").skip(1) {
+        for part in include_str!("tables/scripts.txt").split("==> ").skip(1) {
             let (name, text) = part.split_once(" <==\n").unwrap();
             disk.texts.insert(format!("/home/dev/{name}"), text.to_owned());
         }
@@ -165,10 +165,11 @@ fn project_scripts_are_read() {
 
 #[test]
 fn powershell_commands() {
-    table(include_str!("powershell.txt"), |command| {
+    table(include_str!("tables/powershell.txt"), |command| {
         judge(&json!({"tool_name": "PowerShell", "tool_input": {"command": command}}), &environment())
     });
 }
 
 mod stress;
 mod tools;
+mod unseen;

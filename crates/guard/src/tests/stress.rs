@@ -239,11 +239,11 @@ fn random_texts_do_no_harm() {
 #[test]
 fn mutations_of_real_commands_do_no_harm() {
     let lines: Vec<&str> = [
-        include_str!("flow.txt"),
-        include_str!("machine.txt"),
-        include_str!("code.txt"),
-        include_str!("files.txt"),
-        include_str!("powershell.txt"),
+        include_str!("tables/flow.txt"),
+        include_str!("tables/machine.txt"),
+        include_str!("tables/code.txt"),
+        include_str!("tables/files.txt"),
+        include_str!("tables/powershell.txt"),
     ]
     .iter()
     .flat_map(|text| text.lines())

@@ -211,7 +211,7 @@ fn check_shape(document: &SettingsDocument<'_>, plan: &Plan) -> Result<(), Diagn
             Desired::Put(notify) | Desired::Refresh(notify) => notify.events.iter().any(|e| e.name == name),
             Desired::Leave | Desired::Remove => false,
         };
-        let known = planned || headspace_core::event_names::by_name(name).is_some();
+        let known = planned || headspace_core::model::event_names::by_name(name).is_some();
         if known && event.value.as_array().is_none() {
             return Err(
                 document.diagnostic(event.value.start(), format!("\"hooks.{name}\" must be an array"))

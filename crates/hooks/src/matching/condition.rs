@@ -1,7 +1,7 @@
 //! A hook's `if`: a permission rule such as `Bash(git *)` that the tool call must meet.
 
 use crate::tools;
-use headspace_core::glob::{Piece, fits};
+use headspace_core::text::glob::{Piece, fits};
 use serde_json::Value;
 use std::path::Path;
 

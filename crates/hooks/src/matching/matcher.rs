@@ -3,8 +3,8 @@
 use super::pattern::{Fault, GaveUp, Pattern};
 use crate::dialect::{EventRule, Matching};
 use crate::tools;
-use headspace_core::glob;
-use headspace_core::glob::Piece;
+use headspace_core::text::glob;
+use headspace_core::text::glob::Piece;
 
 /// Whether hooks of a group with this matcher run for `value`, the event's match value.
 ///

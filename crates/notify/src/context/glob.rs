@@ -1,6 +1,6 @@
 //! `*`, `**` and `?` over the file system: sorted, bounded, never through links.
 
-use headspace_core::glob::{Piece, fits};
+use headspace_core::text::glob::{Piece, fits};
 use std::path::{Path, PathBuf};
 
 /// Directory entries looked at before a search gives up: the hook has two seconds for everything.

@@ -1,8 +1,12 @@
 //! What an asking payload looks like when it comes in: before secrets are masked and long texts cut, nobody else sees it.
 
+use headspace_core::answering::proposal;
+use headspace_core::mask;
 use headspace_core::mask::paranoid::forget_texts;
 use headspace_core::model::{AskFacts, Machine};
-use headspace_core::{cut, deceptive, diff, mask, proposal};
+use headspace_core::text::cut;
+use headspace_core::text::deceptive;
+use headspace_core::text::diff;
 use headspace_platform::machine;
 use serde_json::Value;
 use std::fs::File;

@@ -18,11 +18,11 @@ use headspace_core::wire::{
     TransitionsPage, TurnsPage,
 };
 use headspace_platform::clock::WallClock;
-use headspace_store::file_changes;
-use headspace_store::queries;
-use headspace_store::queries::{EventQuery, Found, Listed, Page};
+use headspace_store::read::file_changes;
+use headspace_store::read::queries;
+use headspace_store::read::queries::{EventQuery, Found, Listed, Page};
+use headspace_store::read::stats;
 use headspace_store::retention::prune::Deleted;
-use headspace_store::stats;
 use hyper::StatusCode;
 use rusqlite::Connection;
 use serde::{Deserialize, Serialize};
@@ -240,7 +240,7 @@ fn event_name(name: &str) -> String {
     if name.starts_with(|c: char| c.is_ascii_uppercase()) {
         name.to_owned()
     } else {
-        headspace_core::event_names::name_of(name)
+        headspace_core::model::event_names::name_of(name)
     }
 }
 

@@ -10,7 +10,7 @@ use headspace_core::model::AgentView;
 use headspace_core::stamp::Stamp;
 use headspace_page::stream::{self, StreamQuery};
 use headspace_platform::clock::WallClock;
-use headspace_store::queries;
+use headspace_store::read::queries;
 use hyper::StatusCode;
 use hyper::header::HeaderMap;
 use rusqlite::Connection;

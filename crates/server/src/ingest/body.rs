@@ -1,7 +1,7 @@
 //! Decodes an event's body: tolerant of broken text, strict about the shape. Pure.
 
-use headspace_core::bounded_json;
-use headspace_core::json_repair::repaired;
+use headspace_core::json::bounded;
+use headspace_core::json::repair::repaired;
 use serde_json::{Map, Value};
 
 /// The JSON object in `bytes`. Invalid UTF-8 and lone surrogates become replacement characters, because the
@@ -11,8 +11,8 @@ pub fn decode(bytes: &[u8]) -> Result<Map<String, Value>, String> {
     if bytes.iter().all(u8::is_ascii_whitespace) {
         return Err("the body is empty: send the event as a JSON object".into());
     }
-    let value = bounded_json::parse(bytes)
-        .or_else(|error| bounded_json::parse(repaired(bytes).as_bytes()).map_err(|_| error))
+    let value = bounded::parse(bytes)
+        .or_else(|error| bounded::parse(repaired(bytes).as_bytes()).map_err(|_| error))
         .map_err(|error| format!("the body is not JSON ({error}): send the event as a JSON object"))?;
     match value {
         Value::Object(fields) => Ok(fields),

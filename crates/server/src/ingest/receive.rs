@@ -12,7 +12,7 @@ use crate::reconcile::watcher::HookSignal;
 use axum::body::Body;
 use axum::extract::{Path, State};
 use headspace_clients::{Incoming, Surroundings, translate};
-use headspace_core::event_names;
+use headspace_core::model::event_names;
 use headspace_core::model::{AgentState, AskFacts, Event, Method, Status, observed};
 use headspace_core::stamp::Stamp;
 use headspace_platform::config;

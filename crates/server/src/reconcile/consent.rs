@@ -3,7 +3,7 @@
 
 use crate::reconcile::watcher::Report;
 use crate::reconcile::{AskedCommand, WatchTarget};
-use headspace_clients::codex;
+use headspace_clients::client::codex;
 use headspace_core::model::{Source, observed};
 use headspace_core::stamp::Stamp;
 use headspace_platform::process;

@@ -5,7 +5,7 @@ use crate::reconcile::liveness::ClientProcess;
 use crate::reconcile::settings_watch::SettingsWatch;
 use crate::reconcile::watcher::Report;
 use crate::reconcile::{AskedCommand, Pane, Places, Reconciler, ReconcilerHost, Submitted, WatchTarget};
-use headspace_clients::codex;
+use headspace_clients::client::codex;
 use headspace_core::engine::Agent;
 use headspace_core::model::{AgentState, Interaction, InteractionKind, Machine, observed};
 use headspace_core::stamp::Stamp;

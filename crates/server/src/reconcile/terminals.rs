@@ -4,7 +4,7 @@
 
 use crate::reconcile::WatchTarget;
 use crate::reconcile::watcher::Report;
-use headspace_clients::codex::{self, Terminal};
+use headspace_clients::client::codex::{self, Terminal};
 use headspace_core::model::{Source, observed};
 use headspace_core::stamp::Stamp;
 use serde_json::{Value, json};

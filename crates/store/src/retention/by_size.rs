@@ -4,8 +4,9 @@
 //! is deleted is applied to the engine again, and the result is stored as the base that a replay begins with. The base
 //! and the remaining events give exactly the same agents as all events did.
 
+use crate::read::queries;
 use crate::retention::prune::{self, GoOn, Leftovers, Space};
-use crate::{flag, queries, replay, write};
+use crate::{flag, replay, write};
 use anyhow::Result;
 use headspace_core::engine::{Agent, World};
 use rusqlite::Connection;

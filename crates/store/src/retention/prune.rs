@@ -6,7 +6,8 @@
 //! By size: `by_size` deletes the oldest events, whatever agent they belong to. What those left in other tables is
 //! [`Leftovers`].
 
-use crate::{queries, write};
+use crate::read::queries;
+use crate::write;
 use anyhow::Result;
 use headspace_core::stamp::Stamp;
 use rusqlite::{Connection, OptionalExtension, params};
@@ -255,7 +256,7 @@ pub fn event_row(db: &Connection, id: i64) -> Result<()> {
         .execute(params![agent_id, id])?;
     db.prepare_cached("DELETE FROM events_by_name WHERE name = ?1 AND id = ?2")?
         .execute(params![name, id])?;
-    if id <= crate::search::indexed(db)? {
+    if id <= crate::read::search::indexed(db)? {
         db.prepare_cached("DELETE FROM events_text WHERE rowid = ?1")?.execute([id])?;
     }
     Ok(())
@@ -405,7 +406,7 @@ mod tests {
                 (2, 2, NULL, 'idle', 'commanded', 'user', 'command', 1, 'high', 'hook', 3, 40, '');",
         )
         .unwrap();
-        crate::search::index_some(&db, &mut || true).unwrap();
+        crate::read::search::index_some(&db, &mut || true).unwrap();
         write::lists(&db, 0, 5).unwrap();
         db
     }

@@ -1,9 +1,10 @@
 //! What headspace itself saw or was told: transcript lines, processes, the status line, a person. Begin with the table.
 
-use crate::engine::answers;
-use crate::engine::client_status;
+mod client_status;
+
 use crate::engine::context::window;
 use crate::engine::interactions::Named;
+use crate::engine::interactions::answers;
 use crate::engine::step::{Step, remember};
 use crate::model::*;
 use serde_json::Value;

@@ -1,0 +1,238 @@
+//! An answer on its way: the digest it is bound to, what a person may send, and what `headspace wait` prints. Pure.
+//!
+//! The digest is made twice, by the server for the card and by `wait` from what it read itself, and `wait` prints nothing
+//! unless the answer names both the digest and its own random id. So a mix-up ends in silence, and the terminal asks on.
+
+pub mod proposal;
+
+use crate::model::{Choice, Interaction, questions};
+use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
+use sha2::{Digest, Sha256};
+
+/// What a person can see on the card, and what therefore must not change below it.
+const COVERED: [&str; 5] = ["session_id", "cwd", "permission_mode", "tool_name", "tool_input"];
+/// A longer message is not something that anybody typed.
+const MAX_MESSAGE: usize = 16 << 10;
+
+/// SHA-256 over the covered members of a PermissionRequest, in lower-case hex. The order of keys does not matter.
+pub fn digest(payload: &Value) -> String {
+    let mut text = String::new();
+    for name in COVERED {
+        text.push_str(name);
+        text.push(':');
+        canonical(payload.get(name).unwrap_or(&Value::Null), &mut text);
+        text.push('\n');
+    }
+    Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn canonical(value: &Value, text: &mut String) {
+    match value {
+        Value::Object(fields) => {
+            let mut keys: Vec<&String> = fields.keys().collect();
+            keys.sort_unstable();
+            text.push('{');
+            for (index, key) in keys.into_iter().enumerate() {
+                if index > 0 {
+                    text.push(',');
+                }
+                text.push_str(&Value::from(key.as_str()).to_string());
+                text.push(':');
+                canonical(&fields[key], text);
+            }
+            text.push('}');
+        }
+        Value::Array(items) => {
+            text.push('[');
+            for (index, item) in items.iter().enumerate() {
+                if index > 0 {
+                    text.push(',');
+                }
+                canonical(item, text);
+            }
+            text.push(']');
+        }
+        plain => text.push_str(&plain.to_string()),
+    }
+}
+
+/// What a person said to an ask, checked against it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Decided {
+    pub choice: Choice,
+    pub message: Option<String>,
+    /// Each question with what is said to it, in the order of the questions.
+    pub answers: Vec<(String, String)>,
+}
+
+/// Reads the body of an answer to `asked`, which somebody waits for. Anything but a complete answer to exactly this ask is
+/// an error, in words.
+pub fn read_answer(asked: &Interaction, body: &Value) -> Result<Decided, String> {
+    let step = asked.answer.as_ref().ok_or("nobody waits for this answer")?;
+    let Value::Object(body) = body else { return Err("the body is not an object".into()) };
+    const KNOWN: [&str; 5] = ["digest", "choice", "message", "answers", "confirm"];
+    if let Some(other) = body.keys().find(|key| !KNOWN.contains(&key.as_str())) {
+        return Err(format!("an answer has no member {:?}", crate::text::one_line(other, 40)));
+    }
+    if body.get("digest").and_then(Value::as_str) != Some(step.digest.as_str()) {
+        return Err("the digest is not that of this ask: look at it again".into());
+    }
+    let choice = body.get("choice").and_then(Value::as_str).and_then(Choice::from_word);
+    let choice = choice.filter(|choice| asked.choices().0.contains(choice));
+    let choice = choice.ok_or("this ask does not take that choice")?;
+    if choice.is_yes()
+        && let Some(word) = &step.confirm
+        && body.get("confirm").and_then(Value::as_str) != Some(word)
+    {
+        return Err(format!("the guard would stop this: `confirm` must be {word:?}"));
+    }
+    if body.get("confirm").is_some_and(|confirm| !confirm.is_string()) {
+        return Err("`confirm` is not a text".into());
+    }
+    let message = match body.get("message") {
+        None | Some(Value::Null) => None,
+        Some(Value::String(text)) if text.len() <= MAX_MESSAGE => Some(text.clone()),
+        Some(_) => return Err("the message is not a text of at most 16 KiB".into()),
+    };
+    let message = message.filter(|text| !text.is_empty());
+    if choice.is_yes() && message.is_some() {
+        return Err("a yes carries no message: nobody would read it".into());
+    }
+    let answers = match (choice, body.get("answers")) {
+        (Choice::Answers, Some(given)) => answers(asked, given)?,
+        (Choice::Answers, None) => return Err("the answers are missing".into()),
+        (_, None | Some(Value::Null)) => Vec::new(),
+        (_, Some(_)) => return Err("this choice takes no answers".into()),
+    };
+    Ok(Decided { choice, message, answers })
+}
+
+/// Exactly the questions that were asked, each with a label, labels where several may be chosen, or a text.
+fn answers(asked: &Interaction, given: &Value) -> Result<Vec<(String, String)>, String> {
+    let input = asked.asked.as_ref().map(|asked| &asked.input).unwrap_or(&Value::Null);
+    let questions = questions(input);
+    let Value::Object(given) = given else { return Err("the answers are not an object".into()) };
+    if given.len() != questions.len() {
+        return Err("there is not one answer for each question".into());
+    }
+    questions
+        .iter()
+        .map(|question| {
+            let unfit = |why: &str| format!("{:?}: {why}", crate::text::one_line(&question.question, 80));
+            let given = given.get(&question.question).ok_or_else(|| unfit("not answered"))?;
+            let is_label = |text: &str| question.options.iter().any(|option| option.label == text);
+            let said = match given {
+                Value::String(label) if is_label(label) => label.clone(),
+                Value::Array(labels) if question.multi_select => {
+                    chosen(labels, |label| question.options.iter().position(|option| option.label == label))
+                        .map(|order| {
+                            order
+                                .into_iter()
+                                .map(|at| question.options[at].label.as_str())
+                                .collect::<Vec<_>>()
+                                .join(", ")
+                        })
+                        .ok_or_else(|| unfit("not some of its labels, each once"))?
+                }
+                Value::Object(free) if free.len() == 1 => free
+                    .get("text")
+                    .and_then(Value::as_str)
+                    .filter(|text| !text.trim().is_empty() && text.len() <= MAX_MESSAGE)
+                    .map(String::from)
+                    .ok_or_else(|| unfit("not a text"))?,
+                _ => return Err(unfit("not one of its labels")),
+            };
+            Ok((question.question.clone(), said))
+        })
+        .collect()
+}
+
+/// The places of the labels among the options, in the order of the options. `None` if one is unknown or there twice.
+fn chosen(labels: &[Value], place: impl Fn(&str) -> Option<usize>) -> Option<Vec<usize>> {
+    let mut places = labels.iter().map(|label| place(label.as_str()?)).collect::<Option<Vec<_>>>()?;
+    places.sort_unstable();
+    let count = places.len();
+    places.dedup();
+    (count > 0 && places.len() == count).then_some(places)
+}
+
+impl Decided {
+    /// The user's turn: what was said to the questions.
+    pub fn said(&self) -> String {
+        self.answers.iter().map(|(_, said)| said.as_str()).collect::<Vec<_>>().join("; ")
+    }
+
+    /// The line that goes to `headspace wait`.
+    pub fn line(&self, id: &str, digest: &str) -> String {
+        let mut line = json!({"id": id, "digest": digest, "choice": self.choice});
+        if let Some(message) = &self.message {
+            line["message"] = message.as_str().into();
+        }
+        if !self.answers.is_empty() {
+            let answers: Map<String, Value> = self
+                .answers
+                .iter()
+                .map(|(question, said)| (question.clone(), said.as_str().into()))
+                .collect();
+            line["answers"] = Value::Object(answers);
+        }
+        line.to_string()
+    }
+}
+
+/// What `headspace wait` prints for a line of the server's; `None` for everything that is not an answer to exactly what it
+/// read. `input`: the tool's input, byte for byte: an echo must change nothing.
+pub fn decision(line: &[u8], id: &str, digest: &str, tool: &str, input: &RawValue) -> Option<String> {
+    let line: Value = serde_json::from_slice(line).ok()?;
+    let text = |key: &str| line.get(key).and_then(Value::as_str);
+    if text("id") != Some(id) || text("digest") != Some(digest) {
+        return None;
+    }
+    let message = line.get("message").map(|message| message.as_str().filter(|text| !text.is_empty()));
+    // A message that is there and is not a text: not ours.
+    let message = match message {
+        Some(None) => return None,
+        Some(message) => message,
+        None => None,
+    };
+    let told = message.map_or(String::new(), |text| format!(",\"message\":{}", Value::from(text)));
+    let decided = match (text("choice").and_then(Choice::from_word)?, tool) {
+        (Choice::Answers, "AskUserQuestion") => {
+            let answers = line.get("answers")?.as_object().filter(|answers| !answers.is_empty())?;
+            if !answers.values().all(Value::is_string) {
+                return None;
+            }
+            format!("{{\"behavior\":\"allow\",\"updatedInput\":{}}}", with_answers(input.get(), answers)?)
+        }
+        (Choice::Approve, "ExitPlanMode") => {
+            format!("{{\"behavior\":\"allow\",\"updatedInput\":{}}}", input.get())
+        }
+        (Choice::Allow, tool) if !matches!(tool, "AskUserQuestion" | "ExitPlanMode") => {
+            "{\"behavior\":\"allow\"}".to_owned()
+        }
+        (Choice::Deny, _) => format!("{{\"behavior\":\"deny\"{told}}}"),
+        (Choice::KeepPlanning, "ExitPlanMode") => format!("{{\"behavior\":\"deny\"{told}}}"),
+        (Choice::Stop, _) => format!("{{\"behavior\":\"deny\"{told},\"interrupt\":true}}"),
+        _ => return None,
+    };
+    Some(format!(
+        "{{\"hookSpecificOutput\":{{\"hookEventName\":\"PermissionRequest\",\"decision\":{decided}}}}}"
+    ))
+}
+
+/// The input plus the answers. Written behind what is there: numbers and doubled keys stay as they were.
+fn with_answers(input: &str, answers: &Map<String, Value>) -> Option<String> {
+    let Ok(Value::Object(mut fields)) = serde_json::from_str(input) else { return None };
+    let answers = Value::Object(answers.clone());
+    if fields.contains_key("answers") {
+        fields.insert("answers".into(), answers);
+        return Some(Value::Object(fields).to_string());
+    }
+    let open = input.trim_end().strip_suffix('}')?;
+    let comma = if fields.is_empty() { "" } else { "," };
+    Some(format!("{open}{comma}\"answers\":{answers}}}"))
+}
+
+#[cfg(test)]
+mod tests;
