@@ -10,6 +10,8 @@ mod answer;
 mod batch;
 #[path = "../fuzz/targets/body.rs"]
 mod body;
+#[path = "../fuzz/targets/carve.rs"]
+mod carve;
 #[path = "../fuzz/targets/changes.rs"]
 mod changes;
 #[path = "../fuzz/targets/config.rs"]
@@ -20,12 +22,24 @@ mod excerpt;
 mod export;
 #[path = "../fuzz/targets/guard_judge.rs"]
 mod guard_judge;
+#[path = "../fuzz/targets/guard_languages.rs"]
+mod guard_languages;
+#[path = "../fuzz/targets/guard_settings.rs"]
+mod guard_settings;
 #[path = "../fuzz/targets/guard_shell.rs"]
 mod guard_shell;
+#[path = "../fuzz/targets/hook_request.rs"]
+mod hook_request;
+#[path = "../fuzz/targets/hub_answer.rs"]
+mod hub_answer;
+#[path = "../fuzz/targets/machines.rs"]
+mod machines;
 #[path = "../fuzz/targets/mask.rs"]
 mod mask;
 #[path = "../fuzz/targets/matcher.rs"]
 mod matcher;
+#[path = "../fuzz/targets/membership.rs"]
+mod membership;
 #[path = "../fuzz/targets/pattern.rs"]
 mod pattern;
 #[path = "../fuzz/targets/payload.rs"]
@@ -41,6 +55,9 @@ mod session_bus;
 mod settings;
 #[path = "../fuzz/targets/settings_merge.rs"]
 mod settings_merge;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+#[path = "../fuzz/targets/shortcut.rs"]
+mod shortcut;
 #[path = "../fuzz/targets/transcript.rs"]
 mod transcript;
 
@@ -172,6 +189,54 @@ fn bodies_are_recorded_or_refused() {
 }
 
 #[test]
+fn what_is_left_of_a_database_is_read_to_its_end() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let path = dir.path().join("events.db");
+    let db = headspace_store::open(&path).expect("a database");
+    for n in 0..40 {
+        let body = serde_json::json!({"text": "word ".repeat(n % 5 * 300)}).to_string();
+        let insert = "INSERT INTO events(name, session_id, at, received_at, source, body) VALUES ('Stop', 's', 1, 2, 'hook', ?1)";
+        db.execute(insert, [body]).expect("an event");
+    }
+    let log = fs::read(dir.path().join("events.db-wal")).expect("a log");
+    db.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)").expect("a checkpoint");
+    let file = fs::read(&path).expect("a file");
+    let both = [&file[..4096], b"\n-wal\n", &log].concat();
+    exercise("carve", carve::run, &[file, both], 300);
+}
+
+#[test]
+fn requests_on_the_socket_are_a_hooks_or_not() {
+    let request = |slug: &str, body: &str| {
+        let length = body.len();
+        format!(
+            "POST /hook/{slug} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}"
+        )
+    };
+    let seeds = [
+        request("stop", "{}"),
+        request("pre-tool-use", r#"{"session_id":"s"}"#),
+        "GET / HTTP/1.1\r\n\r\n".into(),
+    ];
+    let seeds: Vec<&str> = seeds.iter().map(String::as_str).collect();
+    exercise("hook_request", hook_request::run, &texts(&seeds), 20_000);
+}
+
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+#[test]
+fn the_short_way_reads_what_every_reader_reads() {
+    let answer = |body: &str| format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{body}", body.len());
+    let seeds = [
+        answer(r#"{"status":"ok","event_id":7,"agent_id":1,"is_new_agent":false}"#),
+        answer(r#"{"status":"ok","event_id":7,"hook_output":{}}"#),
+        r#"{"session_id":"s","hook_event_name":"Stop","a":[1,{"b":"\u00e4"}]}"#.into(),
+        "7 (a) b) (c) S 3 7 7 0 -1 0 0 0 0 0 1 2 0 0 20 0 1 0 4242 0 0".into(),
+    ];
+    let seeds: Vec<&str> = seeds.iter().map(String::as_str).collect();
+    exercise("shortcut", shortcut::run, &texts(&seeds), 20_000);
+}
+
+#[test]
 fn configurations_are_read_or_refused() {
     let seeds = texts(&[
         r#"{"port": 6000, "guard": {"enabled": true, "rules": {"kill": "off"}, "projects": {"~/p": {}}}}"#,
@@ -221,6 +286,38 @@ fn what_the_bus_sends_is_read_or_refused() {
 #[test]
 fn commands_are_judged() {
     exercise("guard_judge", guard_judge::run, &commands(), 600);
+}
+
+#[test]
+fn other_languages_are_judged() {
+    let mut seeds: Vec<Vec<u8>> = commands().into_iter().step_by(9).collect();
+    seeds.extend(texts(&[
+        "DELETE FROM users WHERE 1=1; UPDATE a SET b = 'it''s'; DROP TABLE IF EXISTS x CASCADE",
+        "do $$ begin truncate users; end $$; /* a /* b */ */ select 1 -- c",
+        "db.users.deleteMany({}); db.dropDatabase()",
+        "import os, shutil; shutil.rmtree('/usr/' + 'local'); os.system(f'rm -rf {x}')",
+        "Get-ChildItem -Recurse | Where-Object { $_.Name -like '*.log' } | Remove-Item -Force",
+        r#"{"source": "a", "destination": "../../etc/x", "path": ["b"], "edits": [{"path": ".env"}]}"#,
+    ]));
+    exercise("guard_languages", guard_languages::run, &seeds, 300);
+}
+
+#[test]
+fn own_rules_only_tighten_unless_they_allow() {
+    let patterns = [
+        "terraform|tofu apply *",
+        "git push -f|--force !--dry-run",
+        "aws ** delete-*",
+        "src/",
+        "gh api -X=DELETE",
+    ];
+    let seeds: Vec<Vec<u8>> = commands()
+        .into_iter()
+        .step_by(9)
+        .enumerate()
+        .map(|(at, line)| [patterns[at % patterns.len()].as_bytes(), b"\n", &line].concat())
+        .collect();
+    exercise("guard_settings", guard_settings::run, &seeds, 300);
 }
 
 #[test]
@@ -315,6 +412,38 @@ fn a_relay_stays_within_its_bounds() {
         r#"{"answer":{"ask":1,"body":{"turns":[]}}}"#,
     ]);
     exercise("relay", relay::run, &seeds, 4000);
+}
+
+#[test]
+fn a_hub_s_answer_is_read_to_its_end_or_refused() {
+    let seeds = texts(&[
+        "HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\n{\"pos\": 7}HTTP/1.1 204 No\r\n\r\n",
+        "HTTP/1.1 503 No\r\nTransfer-Encoding: chunked\r\n\r\n15\r\n{\"message\": \"no\u{1b}[1m\"}\r\n2;x=y\r\nde\r\n0\r\n\r\n",
+        "HTTP/1.0 416 Hole\r\nconnection: close\r\n\r\n{\"pos\": 3}",
+    ]);
+    exercise("hub_answer", hub_answer::run, &seeds, 20_000);
+}
+
+#[test]
+fn machines_are_reached_by_ssh_or_as_they_are_written() {
+    let seeds = texts(&[
+        r#"{"machines": [{"ssh": "me@devbox", "program": "~/bin/headspace"}, {"name": "box", "command": ["docker", "exec", "-i", "box"], "alerts": false}]}"#,
+        r#"{"machines": [{"ssh": "ssh://me@[::1]:22", "name": "six"}, {"ssh": "-oProxyCommand=x"}, {"ssh": "a", "command": []}, {}]}"#,
+        r#"{"paranoid": true, "hub": {"share": {"~/work/**": "asks", "/a/*b*/**/c": "full", "*": "none"}}}"#,
+    ]);
+    exercise("machines", machines::run, &seeds, 20_000);
+}
+
+#[test]
+fn a_hub_is_over_tls_or_on_this_machine() {
+    let seeds = texts(&[
+        r#"{"url": "https://hub.example.org/team", "edge": "7", "token": "00ff", "share": "asks", "share_max": "full", "ca": "/ca.pem"}"#,
+        "https://hub.example.org:8443/team/#join=00ff",
+        "http://[::1]:5056/#join=00ff",
+        "http://localhost@192.0.2.1/#join=x",
+        "http://127.1.2.3:5056",
+    ]);
+    exercise("membership", membership::run, &seeds, 40_000);
 }
 
 #[test]

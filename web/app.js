@@ -38,7 +38,7 @@ const hearing = {
       if (data.interactions.length) soonAnswering();
     } else if (type === 'agent_removed') agentsOf.remove(data.id);
     else if (type === 'hook_status') patchHooks(data);
-    else if (type === 'answer') refreshAnswering();
+    else if (type === 'answer') askAnswering();
     log.nudge();
   },
   opened() {
@@ -58,8 +58,13 @@ let answeringDue = 0;
 function soonAnswering() {
   answeringDue ||= setTimeout(() => {
     answeringDue = 0;
-    refreshAnswering();
+    askAnswering();
   }, 300);
+}
+
+/** A hub takes no answers; and before we know whether this is one, the first list is still to come, and asks then. */
+function askAnswering() {
+  if (hookStatus && !hookStatus.hub) refreshAnswering();
 }
 
 async function loadAgents() {
@@ -76,7 +81,7 @@ async function loadAgents() {
   if (first) patchLine();
   agentsOf.replaceAll(all, mine);
   patchHooks(status);
-  refreshAnswering();
+  askAnswering();
   if (first) firstLook();
 }
 
@@ -102,6 +107,8 @@ agentsOf.onChange((ids) => {
 
 function patchHooks(status) {
   hookStatus = status;
+  // What only a machine's own server has is not offered on a hub.
+  attr(document.body, 'data-hub', status.hub ? '1' : null);
   log.patchStatus(status);
   patchHealth();
   patchEmpty();
@@ -145,7 +152,7 @@ function route() {
   const [, wanted] = path.split('/');
   // An agent of this machine has a number, one of another machine that machine's name before it.
   const [, id, turn] = /^#\/agents\/((?:[\w.@-]+\/)?\d+)(?:\/turn\/(\d+))?$/.exec(decodeURI(path)) ?? [];
-  const next = VIEWS.includes(wanted) ? wanted : 'agents';
+  const next = VIEWS.includes(wanted) && !(wanted === 'history' && hookStatus?.hub) ? wanted : 'agents';
   if (next !== view) {
     if (view === 'logging') log.leave();
     view = next;

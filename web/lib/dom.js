@@ -59,6 +59,14 @@ export function text(node, value) {
   }
 }
 
+/** As `text`, with commands between backquotes as code. */
+export function withCode(node, value) {
+  const next = value ?? '';
+  if (node.shown === next) return;
+  node.shown = next;
+  node.replaceChildren(...next.split('`').map((part, at) => (at % 2 ? el('code', null, part) : part)));
+}
+
 /** As `text`, for an attribute; null removes it. */
 export function attr(node, name, value) {
   if (value === null || value === undefined || value === false) {

@@ -4,7 +4,7 @@ import { agents } from '../lib/agents.js';
 import { get, now } from '../lib/api.js';
 import { answering, canAnswer, CHOICES, PLACES, send } from '../lib/answer.js';
 import { drawDiff } from '../lib/diff.js';
-import { attr, button, copyButton, el, foreign, keyed, show, text } from '../lib/dom.js';
+import { attr, button, copyButton, el, foreign, keyed, show, text, withCode } from '../lib/dom.js';
 import { age, line, middle, plain, relative } from '../lib/format.js';
 import { markdown } from '../lib/markdown.js';
 import { setTick, tickNode } from '../lib/parts.js';
@@ -61,7 +61,7 @@ function patchAsk(node, ask, agent) {
   const place = ask.cwd ?? agent.cwd;
   text(bits.place, place ? `in ${middle(relative(place, agent.project_path, agent.project), 90)}` : '');
   askGuard(node, ask, agent);
-  text(bits.note, [can ? '' : line(answer?.why || 'Answer in its terminal', 200), knownFrom(agent)].filter(Boolean).join(' · '));
+  withCode(bits.note, [can ? '' : line(answer?.why || 'Answer in its terminal', 200), knownFrom(agent)].filter(Boolean).join(' · '));
   text(bits.told, node.failed ?? whatHappened(answer));
   patchLock(node);
 }
@@ -69,12 +69,12 @@ function patchAsk(node, ask, agent) {
 /** What the guard says to the call; the server judges it, once per ask. */
 async function askGuard(node, ask, agent) {
   // Only the machine it runs on can judge it.
-  if (node.judged === ask.id || ask.kind !== 'permission' || !ask.input || agent.machine) return;
+  if (node.judged === ask.id || ask.kind !== 'permission' || !ask.input || agent.machine || agent.edge) return;
   node.judged = ask.id;
   const { verdict, reason, rule } = await get(`/api/interactions/${ask.id}/guard`).catch(() => ({}));
   if (node.ask.id !== ask.id || !Object.hasOwn(GUARD, verdict ?? '')) return;
   attr(node.bits.guard, 'data-verdict', verdict);
-  text(node.bits.guard, [GUARD[verdict], reason && `${line(reason, 300)}`, rule && `(${line(rule, 60)})`].filter(Boolean).join(verdict === 'allow' ? ' ' : ': ').replace(/: \(/, ' ('));
+  withCode(node.bits.guard, [GUARD[verdict], reason && `${line(reason, 300)}`, rule && `(${line(rule, 60)})`].filter(Boolean).join(verdict === 'allow' ? ' ' : ': ').replace(/: \(/, ' ('));
 }
 
 function whoAsks(agent, ask) {
@@ -100,7 +100,7 @@ function bodyOf(ask, agent, node, can) {
   const title = ask.title && line(ask.title, 200);
   if (ask.description) out.push(el('p.about', { dir: 'auto' }, line(ask.description, 400)));
   if (ask.questions?.length) out.push(...questions(ask, node, can && ask.answer.can.includes('answers')));
-  else if (ask.plan) out.push(el('div.plan', { tabindex: '0', role: 'region', 'aria-label': 'Plan' }, markdown(ask.plan)));
+  else if (ask.plan) out.push(el('div.plan', { tabindex: '0', role: 'group', 'aria-label': 'Plan' }, markdown(ask.plan)));
   else if (diffOf(ask)) {
     const path = ask.input?.file_path ?? ask.input?.notebook_path ?? ask.text;
     out.push(el('p.about', null, `${line(ask.tool_name, 60)} `, el('code', { title: line(path, 400) }, middle(relative(path, agent.project_path), 90))), drawDiff(diffOf(ask), 'What it would change'));
@@ -125,7 +125,7 @@ function diffOf({ diff, input }) {
   return typeof input?.content === 'string' && typeof input.file_path === 'string' ? `@@ … @@\n${lines('+', input.content)}` : null;
 }
 
-const command = (lines) => el('div.command', null, el('pre', { tabindex: '0', role: 'region', 'aria-label': 'What would run', dir: 'ltr' }, plain(lines, 70000)), copyButton('Copy', () => String(lines)));
+const command = (lines) => el('div.command', null, el('pre', { tabindex: '0', role: 'group', 'aria-label': 'What would run', dir: 'ltr' }, plain(lines, 70000)), copyButton('Copy', () => String(lines)));
 
 /** The questions with their choices; with fields where they can be answered. */
 function questions(ask, node, can) {
@@ -237,16 +237,19 @@ async function answer(ask, choice, more, node) {
   return words;
 }
 
-/** The open asks of all agents that ask for exactly the same. */
+/** What can be said to several at once. */
+const TOGETHER = ['allow', 'deny'];
+
+/** The open asks of all agents that ask for exactly the same, and take the same answers. */
 function alikeOf(ask) {
-  if (!ask.answer?.can?.includes('allow')) return [];
-  const same = (other) => other.kind === ask.kind && other.tool_name === ask.tool_name && other.text === ask.text && JSON.stringify(other.input) === JSON.stringify(ask.input) && other.answer?.can?.includes('allow') && (other.answer.state ?? 'open') === 'open';
+  if (ask.kind !== 'permission') return [];
+  const same = (other) => other.kind === ask.kind && other.tool_name === ask.tool_name && other.text === ask.text && JSON.stringify(other.input) === JSON.stringify(ask.input) && String(other.answer?.can) === String(ask.answer.can) && (other.answer.state ?? 'open') === 'open';
   return [...agents.values()].flatMap((agent) => agent.interactions.filter(same).map((each) => ({ agent, ask: each })));
 }
 
 function answerAlike(node) {
   if (!ready(node)) return;
-  confirmAll(alikeOf(node.ask), ['allow', 'deny'], (each, choice, more) => answer(each, choice, more, null));
+  confirmAll(alikeOf(node.ask), TOGETHER.filter((choice) => node.ask.answer.can.includes(choice)), (each, choice, more) => answer(each, choice, more, null));
 }
 
 /** `a` or `d` was pressed: the open agent's first ask that takes it, after a second look. */

@@ -94,9 +94,9 @@ function makeParts(id, back) {
   p.reply = new Reply(id);
   p.talk = new Talk(id, () => drawTalk(p));
   p.changes = new Changes(id, (files) => text(p.tab.changes, String(files)));
-  const pen = button('icon', 'M4 20h4L19 9l-4-4L4 16v4Z', null, () => rename(id), { 'aria-label': 'Rename', title: 'Rename' });
+  const pen = button('icon.own', 'M4 20h4L19 9l-4-4L4 16v4Z', null, () => rename(id), { 'aria-label': 'Rename', title: 'Rename' });
   const leave = button('icon', 'M6 6l12 12M18 6 6 18', null, back, { 'aria-label': 'Close', title: 'Close (Esc)' });
-  const file = (format, label) => el('a.button.small', { href: `/api/agents/${id}/export?format=${format}`, download: '' }, label);
+  const file = (format, label) => el('a.button.small.own', { href: `/api/agents/${id}/export?format=${format}`, download: '' }, label);
   const head = el('header', null, el('div.title-row', null, p.mark, p.name, pen, el('span.gap'), leave), p.place, el('div.actions', null, p.jump, p.reply.stop, p.seen, p.resume, file('markdown', 'Export'), file('json', 'JSON')), p.said);
   p.all = [head, p.asks, p.outcome, p.reply.node, p.kids, p.facts, ...makeTabs(p, { conversation: [p.talk.box], changes: p.changes.nodes, timeline: [p.fault, p.timeline, p.older] })];
   return p;
@@ -125,7 +125,7 @@ function makeTabs(p, panels) {
       if (name === 'conversation' && !p.talk.mark) p.talk.toFoot();
     };
     const radio = el('input.sr', { type: 'radio', name: 'history', value: name, checked: name === first, onchange: pick });
-    tabs.append(el('label', null, radio, name, p.tab[name]));
+    tabs.append(el(name === 'changes' ? 'label.own' : 'label', null, radio, name, p.tab[name]));
   }
   attr(root, 'data-tab', first);
   return [tabs, ...Object.entries(panels).map(([name, content]) => el('div', { 'data-panel': name }, ...content))];

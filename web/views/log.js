@@ -34,7 +34,7 @@ const TILES = [
   (s) => ({ name: 'Rate limits', text: s.limits?.length ? s.limits.map(({ label, percent }) => `${label} ${Math.round(percent)} %`).join(' · ') : 'not known', note: s.limits?.length ? s.limits.filter(({ resets_at: at }) => at).map(({ label, resets_at: at }) => `${label} starts over in ${age(Date.parse(at) - now())}`).join(', ') : 'the status line tells them' }),
   (s) => {
     const cost = costOf(s);
-    return { name: 'Hook cost', text: cost ? `${duration(cost.p50)} p50` : 'not measured yet', note: cost ? `${duration(cost.p99)} p99` : 'p50 and p99 of notify' };
+    return { name: 'Hook cost', text: cost ? `${duration(cost.p50)} p50` : 'none yet', note: cost ? `${duration(cost.p99)} p99` : 'p50 and p99 of notify' };
   },
 ];
 

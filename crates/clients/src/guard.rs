@@ -1,6 +1,7 @@
 //! What passes between a client and the guard, which knows Claude's tools and speaks Claude's form.
 
 use crate::table::GuardForm;
+use headspace_core::model::hints;
 use serde_json::{Value, json};
 
 /// What clients call tools that the guard knows.
@@ -17,15 +18,40 @@ const TOOLS: &[(&str, &str)] = &[
     ("view", "Read"),
 ];
 
+/// A patch in Codex' own form: what begins it, and the lines that name a file.
+const PATCH: &str = "*** Begin Patch";
+const PATCHED_FILES: [&str; 4] =
+    ["*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "];
+
 /// The payload of a tool call with the tool's name as the guard knows it; as it is, if it cannot be read.
 pub fn payload(object: &[u8]) -> Vec<u8> {
     let Ok(mut payload) = serde_json::from_slice::<Value>(object) else { return object.to_vec() };
+    let command = payload["tool_input"]["command"].as_str().unwrap_or_default();
+    let files = patched_files(command);
+    if !files.is_empty() {
+        // By itself the patch is the whole call, and no command; in a shell's command it is a program's input.
+        if command.trim_start().starts_with(PATCH) && payload["tool_name"] == "apply_patch" {
+            payload["tool_name"] = json!("Edit");
+            payload["tool_input"] = json!({});
+        }
+        payload[hints::WRITTEN_FILES] = json!(files);
+    }
     let known =
         payload["tool_name"].as_str().and_then(|name| TOOLS.iter().find(|(theirs, _)| *theirs == name));
     if let Some((_, ours)) = known {
         payload["tool_name"] = json!(ours);
     }
     serde_json::to_vec(&payload).unwrap_or_else(|_| object.to_vec())
+}
+
+/// The files that a patch writes, moves or removes.
+fn patched_files(command: &str) -> Vec<String> {
+    let Some((_, patch)) = command.split_once(PATCH) else { return Vec::new() };
+    let file = |line: &str| {
+        let line = line.trim_start();
+        PATCHED_FILES.iter().find_map(|begin| line.strip_prefix(begin)).map(|path| path.trim().to_owned())
+    };
+    patch.lines().filter_map(file).filter(|path| !path.is_empty()).collect()
 }
 
 /// What the guard says in Claude's form ▶ the client's.
@@ -78,6 +104,27 @@ mod tests {
             (&json!("deny"), &json!("why"))
         );
         assert_eq!(output(GuardForm::None, claudes("deny")), None);
+    }
+
+    #[test]
+    fn a_patch_is_judged_by_the_files_it_names() {
+        let patch = "*** Begin Patch\n*** Add File: a b.txt\n+*** x\n*** Update File: c\r\n*** Move to: ../d\n\
+                     *** Delete File: e\n*** End Patch\n";
+        let files = json!(["a b.txt", "c", "../d", "e"]);
+        for (tool, command, name) in [
+            ("apply_patch", patch.to_owned(), "Edit"),
+            ("Bash", format!("apply_patch <<'EOF'\n{patch}EOF"), "Bash"),
+            ("Bash", format!("cd src && apply_patch \"{patch}\""), "Bash"),
+        ] {
+            let object = json!({"tool_name": tool, "tool_input": {"command": command}}).to_string();
+            let judged: Value = serde_json::from_slice(&payload(object.as_bytes())).unwrap();
+            assert_eq!((&judged["tool_name"], &judged["written_files"]), (&json!(name), &files), "{command}");
+            // A shell's command is still read as one.
+            assert_eq!(judged["tool_input"].get("command").is_some(), name == "Bash", "{command}");
+        }
+        for no_patch in ["echo '*** Add File: x'", "*** Begin Patch", "*** Begin Patch\n*** End Patch"] {
+            assert_eq!(patched_files(no_patch), Vec::<String>::new(), "{no_patch}");
+        }
     }
 
     #[test]

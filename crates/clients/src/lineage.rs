@@ -25,12 +25,17 @@ pub fn agent_behind(pid: u32, is_known: impl Fn(u32) -> bool) -> Option<String> 
         if is_known(one) {
             return Some(format!("process {one} is an agent"));
         }
-        if let Some(name) = agent_named(process::name(one).as_deref(), &process::command_line(one)) {
+        if let Some(name) = named_agent(one) {
             return Some(format!("{name} is among the processes that started this"));
         }
         next = process::parent_of(one);
     }
     None
+}
+
+/// The coding agent that process `pid` is, by its name and its command line.
+pub fn named_agent(pid: u32) -> Option<&'static str> {
+    agent_named(process::name(pid).as_deref(), &process::command_line(pid))
 }
 
 /// The coding agent that a process of this name and command line is. An interpreter is what it runs.

@@ -39,6 +39,7 @@ fn every_recorded_event_becomes_one_that_the_engine_knows_or_none_at_all() {
         ("copilot", "PermissionRequest.p_bash_pascal", Some("PermissionRequest"), "PermissionCheck"),
         ("copilot", "Notification.t_perm_no_pascal", None, "Notification"),
         ("copilot", "ErrorOccurred.p_err_pascal", None, "StopFailure"),
+        ("copilot", "PostToolUseFailure.t_bad_pascal", None, "PostToolUseFailure"),
         ("copilot", "SubagentStart.p_sub_pascal", Some("SubagentStart"), "SubagentStart"),
         ("copilot", "Stop.in_subagent.p_sub_pascal", None, "SubagentIdle"),
         ("copilot", "Stop.p_sub_pascal", None, "Stop"),
@@ -135,6 +136,57 @@ fn a_prompt_that_nobody_typed_is_none() {
     assert_eq!(typed.name, "UserPromptSubmit");
 }
 
+/// Every recorded payload: its client, its file and the event's name as the command line would give it.
+fn all_recorded() -> Vec<(String, String, Value)> {
+    let mut all = Vec::new();
+    for client in ["codex", "copilot", "qwen", "gemini"] {
+        for entry in std::fs::read_dir(fixture(client)).unwrap() {
+            let path = entry.unwrap().path();
+            let file = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+            if path.extension().is_some_and(|extension| extension == "json") && !file.starts_with("notify.") {
+                let payload = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+                all.push((client.to_owned(), file, payload));
+            }
+        }
+    }
+    assert!(all.len() > 80, "only {} payloads were found", all.len());
+    all
+}
+
+fn translated(client: &str, file: &str, payload: &Value) -> Incoming {
+    let theirs = file.split('.').next().unwrap_or_default();
+    let name = event_names::name_of(&event_names::slug_of(theirs));
+    let mut body = payload.as_object().cloned().unwrap_or_default();
+    body.insert("client".into(), json!(client));
+    let mut incoming = Incoming { name, session_id: "the-session".into(), body };
+    translate(&mut incoming, &Surroundings { home: Path::new("/home/user") });
+    incoming
+}
+
+/// A new version adds fields, leaves some out and changes the type of others; a tool can print anything.
+#[test]
+fn a_payload_can_be_bent_in_every_place_and_the_event_stays_one() {
+    let hostile = "\u{1b}]0;x\u{7}<script>\u{202e}\u{0}'\"$(rm -rf ~)\n".repeat(4000);
+    for (client, file, payload) in all_recorded() {
+        let whole = translated(&client, &file, &payload);
+        let mut more = payload.clone();
+        more["a_field_of_tomorrow"] = json!({"deep": [[[[{"x": null}]]]]});
+        assert_eq!(translated(&client, &file, &more).name, whole.name, "{client} {file}: one field more");
+        for field in payload.as_object().unwrap().keys() {
+            let values = [json!(null), json!(7), json!([]), json!({}), json!(hostile), json!([{"text": 1}])];
+            for value in values {
+                let mut bent = payload.clone();
+                bent[field] = value;
+                let event = translated(&client, &file, &bent);
+                assert!(!event.name.is_empty() && !event.session_id.is_empty(), "{client} {file} {field}");
+            }
+            let mut less = payload.clone();
+            less.as_object_mut().unwrap().remove(field);
+            translated(&client, &file, &less);
+        }
+    }
+}
+
 #[test]
 fn an_unknown_clients_event_is_taken_as_it_is() {
     let body = json!({"client": "zebra", "hook_event_name": "Stop"});
@@ -192,6 +244,7 @@ fn a_transcript_tells_what_no_hook_does() {
         ("copilot", "t_compact_pascal", copilot, "compaction begins"),
         ("copilot", "t_compact_pascal", copilot, "compaction over"),
         ("copilot", "p_err_pascal", copilot, "error 400 fake boom"),
+        ("copilot", "t_rewind_pascal", copilot, "interrupted"),
         ("copilot", "p_err_pascal", copilot, "prompt SCENARIO:err"),
         ("qwen", "p_bash", qwen, "answer Listed."),
         ("qwen", "p_bash", qwen, "text I list."),

@@ -68,13 +68,20 @@ pub fn markdown(
         let intent = turn.intent.word().replace('_', " ");
         let _ = write!(
             text,
-            "\n## {who} · {} · {intent}\n\n{}\n",
+            "\n## {who} · {} · {intent}\n\n{}",
             turn.timestamp,
-            plain_lines(turn.text.trim_end())
+            quoted(&plain_lines(turn.text.trim_end()))
         );
     }
     list(&mut text, &next.collect::<Vec<_>>());
     text
+}
+
+/// As a quotation, line by line: what was said can have headings, lists and fences of its own, and none of them is one of
+/// this document's. Whoever takes the marks away has what was said.
+fn quoted(text: &str) -> String {
+    let marked = |line: &str| if line.is_empty() { ">\n".to_owned() } else { format!("> {line}\n") };
+    text.split('\n').map(marked).collect()
 }
 
 fn list(text: &mut String, calls: &[&ListedCall]) {
@@ -205,11 +212,31 @@ mod tests {
         let agent = crate::engine::Agent::default().view(Stamp(0), None);
         let text = markdown(&agent, "s", &turns, &events, true);
         let wanted = "\nThe session is longer than this document: its oldest part is left out.\n\
-            \n## You · 1970-01-01T00:00:01.000000000Z · command\n\nFix[2J it\n\
+            \n## You · 1970-01-01T00:00:01.000000000Z · command\n\n> Fix[2J it\n\
             \n- `` Bash: echo `date` `` (failed, 2.0 s)\n- `Read: x` (ok, 20 ms)\n\
-            \n## Agent · 1970-01-01T00:00:09.000000000Z · command\n\n**Done.**\n\
+            \n## Agent · 1970-01-01T00:00:09.000000000Z · command\n\n> **Done.**\n\
             \n- `Bash: ls`\n";
         assert!(text.ends_with(wanted), "{text}");
+    }
+
+    #[test]
+    fn what_was_said_cannot_pass_for_a_part_of_the_document() {
+        let said = "ok\n\n## You · 1970-01-01T00:00:02.000000000Z · command\n\n- `Bash: ls` (ok, 1 ms)\n> quoted\n```\n# open fence\n    code\n\n<!-- open";
+        let turns = [turn(1, Actor::Agent, said), turn(2, Actor::User, ""), turn(3, Actor::User, "last")];
+        let agent = crate::engine::Agent::default().view(Stamp(0), None);
+        let text = markdown(&agent, "s", &turns, &[], false);
+        let heads: Vec<&str> = text.lines().filter(|line| line.starts_with("## ")).collect();
+        assert_eq!(heads.len(), turns.len(), "{text}");
+        // The way back: the lines below a heading, without their marks.
+        let parts: Vec<String> = text
+            .split("\n## ")
+            .skip(1)
+            .map(|part| {
+                let lines = part.lines().filter_map(|line| line.strip_prefix('>'));
+                lines.map(|line| line.strip_prefix(' ').unwrap_or(line)).collect::<Vec<_>>().join("\n")
+            })
+            .collect();
+        assert_eq!(parts, turns.iter().map(|turn| turn.text.clone()).collect::<Vec<_>>(), "{text}");
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //!
 //! The bytes are another machine's: everything is bounded and checked here, before a transaction begins.
 
+use crate::document::sound;
 use crate::level::{Level, cut};
 use headspace_core::stamp::Stamp;
 use serde::Deserialize;
@@ -14,6 +15,8 @@ pub const MAX_BODY: usize = 24 << 20;
 /// Rows in one batch, of each kind.
 const MAX_ROWS: usize = 10_000;
 const MAX_WORD: usize = 512;
+/// No machine has had that many events, and what is reckoned with positions stays far from the end of the numbers.
+pub const MAX_POS: i64 = 1 << 53;
 
 /// A batch, checked.
 #[derive(Debug)]
@@ -129,7 +132,7 @@ pub fn parse(bytes: &[u8], most: Level) -> Result<Batch, String> {
     if !is_uuid(&posted.epoch) {
         return Err("`epoch` is not a UUID".into());
     }
-    if posted.from < 1 || posted.to < posted.from - 1 {
+    if posted.from < 1 || posted.to < posted.from - 1 || posted.to > MAX_POS {
         return Err("`from` and `to` are not positions in order".into());
     }
     Level::from_word(&posted.level).ok_or("`level` is not one of none, states, asks, full")?;
@@ -163,7 +166,7 @@ pub fn parse(bytes: &[u8], most: Level) -> Result<Batch, String> {
     let mut known = HashSet::new();
     agents.reverse();
     agents.retain(|agent| known.insert(agent.id));
-    let gap = posted.gap.map(|gap| (gap.from, gap.to)).filter(|(from, to)| from <= to);
+    let gap = posted.gap.map(|gap| (gap.from, gap.to)).filter(|(from, to)| from <= to && *to <= MAX_POS);
     let link = posted.link.map(|link| storable(&link)).filter(|link| !link.is_empty());
     Ok(Batch {
         epoch: posted.epoch.to_ascii_lowercase(),
@@ -185,9 +188,12 @@ fn agent(mut document: Value, most: Level) -> Result<BatchAgent, String> {
     let object = document.as_object_mut().ok_or("an agent is not an object")?;
     let turns = object.remove("turns");
     let id = object.get("id").and_then(Value::as_i64).ok_or("an agent has no number as `id`")?;
-    let document = cut(&document, most.max(Level::States)).ok_or("an agent is shared at level none")?;
+    document["status"].as_str().ok_or("an agent has no `status`")?;
+    let time = |document: &Value, field: &str| document[field].as_str().and_then(Stamp::parse).map(|at| at.0);
+    time(&document, "last_active_at").ok_or("an agent has no `last_active_at`")?;
+    let document =
+        cut(&sound(document), most.max(Level::States)).ok_or("an agent is shared at level none")?;
     let share = document["share"].as_str().and_then(Level::from_word).unwrap_or(Level::States);
-    let time = |field: &str| document[field].as_str().and_then(Stamp::parse).map(|stamp| stamp.0);
     let status = document["status"].as_str().ok_or("an agent has no `status`")?;
     let turns = match turns {
         Some(Value::Array(turns)) if share == Level::Full => turns.iter().filter_map(turn).collect(),
@@ -198,8 +204,8 @@ fn agent(mut document: Value, most: Level) -> Result<BatchAgent, String> {
         project: document["project"].as_str().map(storable),
         share: share.number(),
         status: storable(status),
-        last_active_at: time("last_active_at").ok_or("an agent has no `last_active_at`")?,
-        ended_at: time("ended_at"),
+        last_active_at: time(&document, "last_active_at").ok_or("an agent has no `last_active_at`")?,
+        ended_at: time(&document, "ended_at"),
         doc: document.to_string(),
         turns,
     })
@@ -266,12 +272,14 @@ mod tests {
     #[test]
     fn nonsense_is_refused_in_words() {
         type Change = fn(&mut Value);
-        let cases: [(&str, Change); 12] = [
+        let cases: [(&str, Change); 14] = [
             ("no epoch", |b| drop(b.as_object_mut().unwrap().remove("epoch"))),
             ("an epoch that is none", |b| b["epoch"] = json!("x")),
             ("a position as text", |b| b["from"] = json!("one")),
             ("a position below one", |b| b["from"] = json!(0)),
             ("to before from", |b| b["to"] = json!(1)),
+            ("a position that nobody reaches", |b| b["to"] = json!(i64::MAX)),
+            ("the first position, below all numbers", |b| b["from"] = json!(i64::MIN)),
             ("an unknown level", |b| b["level"] = json!("everything")),
             ("events out of order", |b| b["events"][1]["pos"] = json!(3)),
             ("an event without a body", |b| drop(b["events"][0].as_object_mut().unwrap().remove("body"))),

@@ -55,7 +55,10 @@ pub fn generate(from: &Path, to: &Path) -> Result<(), String> {
     write("names", names(&file("names")?))?;
     write("shields", shields(&file("shields")?))?;
     write("rules", rules(from)?)?;
-    write("secrets", secrets(&file("secrets")?))?;
+    write("secrets", secrets(&file("secrets")?, "SECRETS"))?;
+    write("functions", functions(&file("functions")?))?;
+    write("cmdlets", cmdlets(&file("cmdlets")?))?;
+    write("prompts", secrets(&file("prompts")?, "PROMPTS"))?;
     write("grammars", grammars(&file("grammars")?)?)
 }
 
@@ -111,14 +114,60 @@ fn shields(tables: &[Table]) -> String {
     out + "];\n"
 }
 
+/// `SYSTEM`, `FILES`, and all functions, sorted by name.
+fn functions(tables: &[Table]) -> String {
+    let mut out = String::new();
+    for (key, names) in tables.iter().filter(|table| table.kind.is_empty()).flat_map(|table| &table.entries) {
+        let _ = writeln!(out, "pub(super) const {}: Owners = {};", constant(key), list(names.texts()));
+    }
+    let mut rows: Vec<(String, String)> = Vec::new();
+    for table in tables.iter().filter(|table| !table.kind.is_empty()) {
+        let owners = match table.texts("owners") {
+            [only] if tables[0].get(only).is_some() => constant(only),
+            owners => list(owners),
+        };
+        let does = table.text("does").unwrap_or_default();
+        let bare = matches!(table.get("bare"), Some(Value::Flag(true)));
+        let row = |name: &String| (name.clone(), format!("    ({name:?}, {does}, {owners}, {bare}),"));
+        rows.extend(table.texts("names").iter().map(row));
+    }
+    sorted(out, "static FUNCTIONS: &[(&str, FunctionEffect, Owners, bool)]", rows)
+}
+
+fn cmdlets(tables: &[Table]) -> String {
+    let mut rows: Vec<(String, String)> = Vec::new();
+    for (does, names) in tables.iter().flat_map(|table| &table.entries) {
+        let row = |name: &String| (name.clone(), format!("    ({name:?}, {does}),"));
+        rows.extend(names.texts().iter().map(row));
+    }
+    sorted(String::new(), "static CMDLETS: &[(&str, CmdletEffect)]", rows)
+}
+
+fn sorted(before: String, table: &str, mut rows: Vec<(String, String)>) -> String {
+    rows.sort();
+    let rows: Vec<String> = rows.into_iter().map(|(_, row)| row).collect();
+    format!("{before}{table} = &[\n{}\n];\n", rows.join("\n"))
+}
+
 /// `write.shell-start` ▶ `WRITE_SHELL_START`
 fn constant(id: &str) -> String {
     id.to_uppercase().replace(['.', '-'], "_")
 }
 
 const VERDICTS: [(&str, &str); 3] = [("off", "Allow"), ("ask", "Ask"), ("deny", "Deny")];
-const RULE_KEYS: [&str; 10] =
-    ["id", "verdict", "balanced", "quiet", "what", "instead", "match", "unless_env", "must", "must_not"];
+const RULE_KEYS: [&str; 11] = [
+    "id",
+    "verdict",
+    "balanced",
+    "quiet",
+    "what",
+    "instead",
+    "match",
+    "never",
+    "unless_env",
+    "must",
+    "must_not",
+];
 
 fn rules(from: &Path) -> Result<String, String> {
     let mut out = String::new();
@@ -153,8 +202,13 @@ fn rules(from: &Path) -> Result<String, String> {
                 list(table.texts("unless_env")),
             );
             all.push(constant(id));
+            let never = table.texts("never").join("|");
+            let never = if never.is_empty() { never } else { format!(" !{never}") };
             for pattern in table.texts("match") {
                 let programs = pattern.split(' ').next().unwrap_or("");
+                // Words before the verb that make it a name, where a pattern leaves open which words come before it.
+                let names = if pattern.contains(" ** ") { never.as_str() } else { "" };
+                let pattern = format!("{pattern}{names}");
                 for program in programs.split('|') {
                     named.push((program.to_owned(), named.len(), pattern.clone(), constant(id)));
                 }
@@ -175,8 +229,8 @@ fn rules(from: &Path) -> Result<String, String> {
     Ok(out + "];\n")
 }
 
-/// Program, pattern, and the hosts its secret is meant for; sorted by program.
-fn secrets(tables: &[Table]) -> String {
+/// Program, pattern, and the hosts its secret is meant for, if it has one; sorted by program.
+fn secrets(tables: &[Table], name: &str) -> String {
     let mut rows: Vec<(String, String)> = Vec::new();
     for table in tables {
         for pattern in table.texts("match") {
@@ -188,7 +242,7 @@ fn secrets(tables: &[Table]) -> String {
     }
     rows.sort();
     let rows: Vec<String> = rows.into_iter().map(|(_, row)| row).collect();
-    format!("pub static SECRETS: &[(&str, &str, &[&str])] = &[\n{}\n];\n", rows.join("\n"))
+    format!("pub static {name}: &[(&str, &str, &[&str])] = &[\n{}\n];\n", rows.join("\n"))
 }
 
 fn grammars(tables: &[Table]) -> Result<String, String> {

@@ -3,6 +3,7 @@
 
 use crate::environment::{FileSystem, GuardEnvironment};
 use crate::protected::{ProtectedKind, ProtectedRoots, kind};
+use crate::rules::names;
 use std::cell::RefCell;
 use std::collections::HashMap;
 
@@ -25,35 +26,6 @@ pub(crate) enum Zone {
 const MAX_LINKS: usize = 40;
 /// No system takes a longer path, so nothing can be there.
 const MAX_PATH_BYTES: usize = 4096;
-
-/// Directory trees that belong to the system.
-const SYSTEM_TREES: [&str; 25] = [
-    "bin",
-    "boot",
-    "dev",
-    "etc",
-    "home",
-    "lib",
-    "lib32",
-    "lib64",
-    "opt",
-    "proc",
-    "root",
-    "run",
-    "sbin",
-    "srv",
-    "sys",
-    "usr",
-    "var",
-    "private",
-    "Applications",
-    "Library",
-    "System",
-    "Users",
-    "Volumes",
-    "cores",
-    "snap",
-];
 
 pub(crate) struct Locations<'a> {
     pub files: &'a dyn FileSystem,
@@ -338,7 +310,7 @@ fn is_system_tree(real: &str) -> bool {
     let Some(first) = parts.next() else { return true };
     match first {
         "home" | "Users" | "Volumes" | "srv" | "opt" => parts.next().is_none(),
-        first => SYSTEM_TREES.contains(&first),
+        first => names::SYSTEM_TREES.contains(&first),
     }
 }
 
@@ -350,7 +322,7 @@ fn may_hold_work(real: &str) -> bool {
     match first {
         "var" | "private" | "run" => depth >= 3,
         "home" | "Users" | "Volumes" | "srv" | "opt" | "root" => depth >= 2,
-        first => !SYSTEM_TREES.contains(&first),
+        first => !names::SYSTEM_TREES.contains(&first),
     }
 }
 

@@ -228,6 +228,11 @@ fn component_matches(wanted: &str, part: &str) -> bool {
     star_matches(wanted, part)
 }
 
+/// Whether `/dev/NAME` is a disk, or the memory.
+pub(crate) fn is_disk(name: &str) -> bool {
+    device(name).is_some()
+}
+
 fn device(rest: &str) -> Option<ProtectedKind> {
     let parts: Vec<&str> = rest.split('/').collect();
     if rest.starts_with("tcp/") || rest.starts_with("udp/") {
@@ -240,6 +245,11 @@ fn device(rest: &str) -> Option<ProtectedKind> {
 }
 
 impl ProtectedKind {
+    /// A file of the system.
+    pub(crate) fn is_system(self) -> bool {
+        matches!(self, System | Shadow | SystemTree)
+    }
+
     /// The rule that a write breaks.
     pub(crate) fn write_rule(self) -> &'static Rule {
         match self {

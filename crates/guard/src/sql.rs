@@ -96,7 +96,16 @@ fn judge_statement(statement: &SqlWords, temporary: &[&str]) -> Option<&'static 
                             | "UNIQUE"
                     )
             });
-            (drops && words.get(1) == Some(&"TABLE")).then_some(&rules::DATABASE_DROP)
+            // ClickHouse: `ALTER TABLE t DELETE WHERE …`
+            let changes = words.iter().position(|word| matches!(*word, "DELETE" | "UPDATE"));
+            let rows = changes.filter(|_| words.contains(&"WHERE")).and_then(|at| unfiltered(&words[at..]));
+            if words.get(1) != Some(&"TABLE") {
+                None
+            } else if drops {
+                Some(&rules::DATABASE_DROP)
+            } else {
+                rows
+            }
         }
         ["DELETE", rest @ ..] if rest.first() == Some(&"FROM") || rest.len() > 1 => unfiltered(rest),
         ["UPDATE", rest @ ..] if rest.contains(&"SET") => unfiltered(rest),
@@ -299,6 +308,9 @@ mod tests {
             ("alter table a drop b", Some("database.drop")),
             ("alter table a alter column b drop not null", None),
             ("alter table a drop constraint c", None),
+            ("alter table a delete where 1", Some("database.rows")),
+            ("alter table a delete where d < 3", None),
+            ("alter table a add foreign key (b) references c on delete cascade", None),
             ("explain delete from a", None),
             ("explain analyze delete from a", Some("database.rows")),
             ("with x as (select 1) delete from a", Some("database.rows")),

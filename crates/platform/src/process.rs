@@ -314,6 +314,46 @@ pub fn cwd(_: u32) -> Option<PathBuf> {
     None
 }
 
+/// The file that process `pid` runs; the name it had, if it was replaced since. Unknown for another user's.
+#[cfg(target_os = "linux")]
+pub fn executable(pid: u32) -> Option<PathBuf> {
+    let path = std::fs::read_link(format!("/proc/{pid}/exe")).ok()?;
+    let before = path.to_str().and_then(|path| path.strip_suffix(" (deleted)")).map(PathBuf::from);
+    Some(before.unwrap_or(path))
+}
+
+#[cfg(target_os = "macos")]
+pub fn executable(pid: u32) -> Option<PathBuf> {
+    use std::os::unix::ffi::OsStrExt;
+    let mut path = [0u8; libc::PROC_PIDPATHINFO_MAXSIZE as usize];
+    // SAFETY: the pointer and the length describe `path`.
+    let length = unsafe { libc::proc_pidpath(pid as i32, path.as_mut_ptr().cast(), path.len() as u32) };
+    let length = usize::try_from(length).ok().filter(|length| *length > 0)?;
+    Some(std::ffi::OsStr::from_bytes(path.get(..length)?).into())
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "macos")))]
+pub fn executable(_: u32) -> Option<PathBuf> {
+    None
+}
+
+/// Whether process `pid` runs the very file that this process runs, wherever that is now.
+#[cfg(target_os = "linux")]
+pub fn is_same_program(pid: u32) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let file = |pid: u32| {
+        // Follows to the file itself, even one that has no name any more.
+        std::fs::metadata(format!("/proc/{pid}/exe")).ok().map(|meta| (meta.dev(), meta.ino()))
+    };
+    let own = file(std::process::id());
+    own.is_some() && file(pid) == own
+}
+
+#[cfg(not(target_os = "linux"))]
+pub fn is_same_program(pid: u32) -> bool {
+    executable(pid).is_some_and(|path| executable(std::process::id()) == Some(path))
+}
+
 /// This machine's name.
 #[cfg(unix)]
 pub fn host_name() -> Option<String> {

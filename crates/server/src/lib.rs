@@ -38,10 +38,11 @@ use headspace_store::read_only::is_no_room;
 use headspace_store::replay::rebuild;
 use headspace_store::retention::schedule;
 use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 /// Where to listen and where to store; what is not chosen comes from the configuration.
@@ -65,70 +66,19 @@ pub struct ServerParts {
 /// dropped when the server has stopped.
 pub fn serve<B>(options: &ServeOptions, beside: impl FnOnce(&ServerParts) -> Result<B>) -> Result<ExitCode> {
     let config = Config::load()?;
-    let host = options.host.as_deref().unwrap_or(&config.host);
-    let address = resolve(host, options.port.unwrap_or(config.port))?;
-    files::private_dir(&config::state_dir())?;
-    let token_file = config::token_file();
-    if !address.ip().is_loopback() && config::token().is_none() {
-        bail!(
-            "could not listen on {host}: anybody on the network could ask, and there is no token yet; \
-             start once on 127.0.0.1, or write one to {}",
-            token_file.display()
-        );
-    }
-    let listener = listen(address)?;
+    let listener = listen_as_asked(options, &config)?;
     let bound = listener.local_addr().context("could not listen")?;
     let path = options.database.clone().unwrap_or_else(config::database);
-    let lock = match store::lock::take(&path) {
-        Ok(lock) => Some(lock),
-        // Who cannot write needs no lock.
-        Err(error) if path.exists() && is_no_room(&error) => None,
-        Err(error) => return Err(error).context("could not start"),
-    };
-    let keys = credentials::KeyRing::open(&token_file)?;
+    let lock = lock_store(&path)?;
+    let keys = credentials::KeyRing::open(&config::token_file())?;
     headspace_platform::machine::ensure_id();
-    let (db, no_room) = match open_store(&path) {
-        Ok(db) => (db, None),
-        // The board is worth more than nothing, and hooks keep their events in the spool.
-        Err(error) if is_no_room(&error) => match store::read_only::open_alone(&path) {
-            Ok(db) => (db, Some(error)),
-            Err(_) => return Err(error),
-        },
-        Err(error) => return Err(error),
-    };
-    match &no_room {
-        Some(error) => log::line(&format!(
-            "nothing can be stored, because the disk is full or read-only ({error:#}): showing what is there, and storing again \
-             as soon as there is room"
-        )),
-        None => {
-            if let Err(error) = store::preallocate_wal(&db, &path) {
-                log::line(&format!("could not make room for events: {error:#}"));
-            }
-        }
-    }
+    let opened = open_store(&path)?;
     headspace_platform::net::socket::raise_descriptor_limit();
     quiet_panics();
 
-    let tails = store::read::queries::tails(&db)?;
+    let tails = store::read::queries::tails(&opened.db)?;
     let ledger = Ledger::new(&config);
-    let writer = writer::Writer::new(
-        (db, lock),
-        path.clone(),
-        ledger.clone(),
-        schedule::RetentionSchedule::new(config.retention.clone()),
-        config.durability,
-    )?;
-    let writer = match &no_room {
-        Some(_) => writer.reading_only()?,
-        None => writer.writing()?,
-    };
-    let writer: SharedWriter = Arc::new(Mutex::new(writer));
-    let own = Arc::clone(&writer);
-    let writing = std::thread::Builder::new()
-        .name("writer".into())
-        .spawn(move || writer::run(&own))
-        .context("could not start the writer")?;
+    let (writer, writing) = start_writer(opened, lock, &path, &ledger, &config)?;
     let answers = Arc::new(crate::answers::Answers::new(&config));
     let buttons = ButtonMaker::new(Arc::clone(&answers), ledger.clone());
     spawn_alerts(&config, &ledger, buttons)?;
@@ -156,15 +106,9 @@ pub fn serve<B>(options: &ServeOptions, beside: impl FnOnce(&ServerParts) -> Res
         keys,
     });
     let draining = Arc::downgrade(&app);
-    std::thread::Builder::new()
-        .name("drain".into())
-        .spawn(move || spool_drain::run(&draining))
-        .context("could not start to drain the spool")?;
+    spawn("drain", move || spool_drain::run(&draining)).context("could not start to drain the spool")?;
     let replying = Arc::downgrade(&app);
-    std::thread::Builder::new()
-        .name("replies".into())
-        .spawn(move || reply::run(&replying))
-        .context("could not start to send replies")?;
+    spawn("replies", move || reply::run(&replying)).context("could not start to send replies")?;
     blocking_pool::start().context("could not start a thread for what takes long")?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -183,9 +127,86 @@ pub fn serve<B>(options: &ServeOptions, beside: impl FnOnce(&ServerParts) -> Res
     Ok(ExitCode::SUCCESS)
 }
 
+/// Listens where the options and the configuration say: on another address than loopback only if there is a token to ask for.
+fn listen_as_asked(options: &ServeOptions, config: &Config) -> Result<TcpListener> {
+    let host = options.host.as_deref().unwrap_or(&config.host);
+    let address = resolve(host, options.port.unwrap_or(config.port))?;
+    files::private_dir(&config::state_dir())?;
+    if !address.ip().is_loopback() && config::token().is_none() {
+        bail!(
+            "could not listen on {host}: anybody on the network could ask, and there is no token yet; \
+             start once on 127.0.0.1, or write one to {}",
+            config::token_file().display()
+        );
+    }
+    listen(address)
+}
+
+/// Keeps a second server out of the database. Who cannot write needs no lock.
+fn lock_store(path: &Path) -> Result<Option<store::lock::Lock>> {
+    match store::lock::take(path) {
+        Ok(lock) => Ok(Some(lock)),
+        Err(error) if path.exists() && is_no_room(&error) => Ok(None),
+        Err(error) => Err(error).context("could not start"),
+    }
+}
+
+/// The database, and whether it can be written.
+struct OpenedStore {
+    db: rusqlite::Connection,
+    is_writable: bool,
+}
+
+/// Opens the database. On a full or read-only disk it is opened for reading: the board is worth more than nothing, and hooks
+/// keep their events in the spool.
+fn open_store(path: &Path) -> Result<OpenedStore> {
+    let error = match open_or_restore(path) {
+        Ok(db) => {
+            if let Err(error) = store::preallocate_wal(&db, path) {
+                log::line(&format!("could not make room for events: {error:#}"));
+            }
+            return Ok(OpenedStore { db, is_writable: true });
+        }
+        Err(error) if is_no_room(&error) => error,
+        Err(error) => return Err(error),
+    };
+    let Ok(db) = store::read_only::open_alone(path) else { return Err(error) };
+    log::line(&format!(
+        "nothing can be stored, because the disk is full or read-only ({error:#}): showing what is there, and storing again \
+         as soon as there is room"
+    ));
+    Ok(OpenedStore { db, is_writable: false })
+}
+
+/// Starts the one thread that writes the database.
+fn start_writer(
+    opened: OpenedStore,
+    lock: Option<store::lock::Lock>,
+    path: &Path,
+    ledger: &Ledger,
+    config: &Config,
+) -> Result<(SharedWriter, JoinHandle<()>)> {
+    let writer = writer::Writer::new(
+        (opened.db, lock),
+        path.to_owned(),
+        ledger.clone(),
+        schedule::RetentionSchedule::new(config.retention.clone()),
+        config.durability,
+    )?;
+    let writer = if opened.is_writable { writer.writing()? } else { writer.reading_only()? };
+    let writer: SharedWriter = Arc::new(Mutex::new(writer));
+    let own = Arc::clone(&writer);
+    let writing = spawn("writer", move || writer::run(&own)).context("could not start the writer")?;
+    Ok((writer, writing))
+}
+
+fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> std::io::Result<JoinHandle<()>> {
+    std::thread::Builder::new().name(name.into()).spawn(work)
+}
+
 /// The database, whatever became of it: a damaged one is kept aside. If only what is derived from the events was damaged,
 /// everything is back at once.
-fn open_store(path: &std::path::Path) -> Result<rusqlite::Connection> {
+fn open_or_restore(path: &Path) -> Result<rusqlite::Connection> {
     let (db, damaged) = store::open_or_start_afresh(path)?;
     let Some(aside) = damaged else { return Ok(db) };
     drop(db);
@@ -218,7 +239,7 @@ fn spawn_alerts(config: &Config, ledger: &Ledger, buttons: ButtonMaker) -> Resul
         let now_there = now_there.iter().map(|agent| Arc::new(ledger.view(agent, now))).collect();
         crate::alerts::run(&config, buttons, now_there, &changes);
     };
-    std::thread::Builder::new().name("alerts".into()).spawn(ring).context("could not start the alerts")?;
+    spawn("alerts", ring).context("could not start the alerts")?;
     Ok(())
 }
 

@@ -75,7 +75,7 @@ fn check(row: &'static Row) -> Finding {
     match untrusted(row, &file, &entries) {
         0 => Finding::ok(format!("{who}: hooks in {}, {heard}", short(&file))),
         count => Finding::warn(
-            format!("{who}: installed but not yet trusted: {count} of {} hooks do not run", entries.len()),
+            format!("{who}: installed but not trusted yet: {count} of {} hooks do not run", entries.len()),
             "start codex once and choose Trust (it asks \"Hooks need review\")",
         ),
     }
@@ -121,8 +121,12 @@ fn untrusted(row: &Row, file: &Path, entries: &[OurEntry]) -> usize {
         return 0;
     }
     let consent = std::fs::read_to_string(row.directory().join("config.toml")).unwrap_or_default();
-    let trusted =
-        |entry: &&OurEntry| codex::is_trusted(&consent, file, &entry.event, entry.group, entry.index);
+    // Where its directory is a link, the client may name what it links to.
+    let real = file.canonicalize().unwrap_or_else(|_| file.to_owned());
+    let trusted = |entry: &&OurEntry| {
+        let is = |file: &Path| codex::is_trusted(&consent, file, &entry.event, entry.group, entry.index);
+        is(file) || is(&real)
+    };
     entries.len() - entries.iter().filter(trusted).count()
 }
 

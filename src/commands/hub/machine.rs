@@ -8,7 +8,7 @@ use headspace_core::text::numbers::{counted, duration};
 use headspace_core::text::one_line;
 use headspace_fleet::level::Level;
 use headspace_fleet::link::file::{self, LinkStatus, Membership};
-use headspace_fleet::link::http::{HubClient, HubUrl};
+use headspace_fleet::link::http::{HubClient, HubUrl, invitation};
 use headspace_fleet::link::{outgoing, state};
 use headspace_platform::clock::WallClock;
 use headspace_platform::config::{self, Config};
@@ -44,15 +44,11 @@ pub struct JoinArgs {
 }
 
 pub fn join(args: &JoinArgs) -> Result<ExitCode> {
-    let (base, code) = args
-        .url
-        .split_once("#join=")
-        .context("could not join: the link of an invitation is like https://hub.example.org/#join=CODE")?;
-    let url = HubUrl::parse(base).context("could not join")?;
+    let (url, code) = invitation(&args.url).context("could not join")?;
     let ca = args.ca.as_ref().map(|path| std::path::absolute(path).unwrap_or_else(|_| path.clone()));
     let host = headspace_platform::process::host_name().unwrap_or_else(|| "machine".into());
     let body = json!({
-        "code": code.trim(), "host": host, "name": config::env(config::var::EDGE), "version": env!("CARGO_PKG_VERSION"),
+        "code": code, "host": host, "name": config::env(config::var::EDGE), "version": env!("CARGO_PKG_VERSION"),
     });
     let mut hub = HubClient::new(url.clone(), None, ca.clone(), ANSWER_WITHIN);
     let answer =
@@ -72,7 +68,7 @@ pub fn join(args: &JoinArgs) -> Result<ExitCode> {
         share_max: word("share_max"),
         ca,
     };
-    if membership.edge.is_empty() || membership.token.is_empty() {
+    if membership.check().is_err() {
         bail!("could not join: what answers at {url} is not a hub");
     }
     file::write(&membership)?;
@@ -297,7 +293,8 @@ pub fn login(args: &LoginArgs) -> Result<ExitCode> {
         bail!("could not log in: {}", answer.message());
     }
     let said = answer.json();
-    let path = said["path"].as_str().context("could not log in: the hub gave no link")?;
+    let path = said["path"].as_str().filter(|path| path.bytes().all(|byte| byte.is_ascii_graphic()));
+    let path = path.context("could not log in: the hub gave no link")?;
     // Under the name by which this machine knows the hub.
     let url = format!("{}{path}", membership.url.trim_end_matches('/'));
     if args.json {

@@ -148,6 +148,9 @@ pub(super) fn print(row: &Row, done: &AppliedEdit) {
     match row.registration {
         Registration::DropIn { events, .. } => {
             report::row("events", &format!("{} in a file of headspace's own", events.len()));
+            if has_guard(row) {
+                report::row("guard", "checks tool calls before they run (PreToolUse)");
+            }
         }
         Registration::Plugin { .. } => report::row("events", "a plugin passes them on"),
         _ => {}

@@ -110,8 +110,8 @@ impl Source for LedgerSource {
         self.0.written()
     }
 
-    fn wait(&self, at_most: Duration) {
-        self.0.wait(at_most);
+    fn wait(&self, at_most: Duration) -> bool {
+        self.0.wait(at_most)
     }
 
     fn is_closing(&self) -> bool {

@@ -212,14 +212,30 @@ impl Dialog {
                     count => format!("{what}? y yes · n no · A all {count} that are alike"),
                 }
             }
-            Step::All => format!("type {} to allow all of them, Enter: {typed}", self.asks.len()),
+            Step::All => {
+                let what = match self.choice {
+                    Choice::Deny => "deny",
+                    Choice::KeepPlanning => "send back",
+                    Choice::Approve => "approve",
+                    _ => "allow",
+                };
+                format!("type {} to {what} all of them, Enter: {typed}", self.asks.len())
+            }
             Step::Confirm(word) => {
                 format!("the guard would stop this: type {} to allow it, Enter: {typed}", one_line(word, 40))
             }
-            Step::Message if self.choice == Choice::KeepPlanning => {
-                format!("keep planning, remark (Enter sends, Esc cancels): {typed}")
+            Step::Message => {
+                let all = match self.asks.len() {
+                    0 | 1 => String::new(),
+                    count => format!(", Tab all {count} that are alike"),
+                };
+                let what = if self.choice == Choice::KeepPlanning {
+                    "keep planning, remark"
+                } else {
+                    "deny, message"
+                };
+                format!("{what} (Enter sends{all}, Esc cancels): {typed}")
             }
-            Step::Message => format!("deny, message (Enter sends, Esc cancels): {typed}"),
             Step::Question(at) => {
                 let question = ask.and_then(|pending| pending.ask.questions.get(*at));
                 let many = question.is_some_and(|question| question.multi_select);
@@ -248,6 +264,11 @@ impl Dialog {
             },
             _ => match code {
                 KeyCode::Enter => self.entered(),
+                // The message is kept, and goes to all of them.
+                KeyCode::Tab if self.step == Step::Message && self.asks.len() > 1 => {
+                    self.message = Some(self.input.trim().to_owned()).filter(|text| !text.is_empty());
+                    self.go_to(Step::All)
+                }
                 KeyCode::Backspace => {
                     self.input.pop();
                     Outcome::Open
@@ -475,6 +496,20 @@ mod tests {
         assert_eq!(decided(press(&mut dialog, "3⏎")).0, [10, 20, 40]);
         let mut one = Dialog::answer(all[0], &all, true).unwrap();
         assert_eq!(decided(press(&mut one, "y")).0, [10]);
+        // A no takes the same way, with its message.
+        let mut no = Dialog::answer(all[0], &all, false).unwrap();
+        assert!(no.prompt().contains("Tab all 3 that are alike"), "{}", no.prompt());
+        press(&mut no, "later");
+        no.key(KeyCode::Tab);
+        assert!(no.lists_all() && no.prompt().starts_with("type 3 to deny all of them"), "{}", no.prompt());
+        assert!(matches!(press(&mut no, "⏎"), Outcome::Refused(_)), "nothing was typed");
+        let (ids, choice, message, ..) = decided(press(&mut no, "3⏎"));
+        assert_eq!((ids, choice, message.as_deref()), (vec![10, 20, 40], Choice::Deny, Some("later")));
+        let mut single = Dialog::answer(all[0], &all, false).unwrap();
+        assert_eq!(decided(press(&mut single, "⏎")).0, [10]);
+        let mut alone = Dialog::answer(all[2], &all, false).unwrap();
+        assert!(!alone.prompt().contains("Tab"));
+        assert!(matches!(alone.key(KeyCode::Tab), Outcome::Open) && !alone.lists_all());
     }
 
     #[test]

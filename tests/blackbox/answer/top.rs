@@ -131,6 +131,18 @@ fn top_allows_denies_with_a_message_and_answers_a_question() {
     for waiter in waiters {
         assert_eq!(waiter.printed(), ALLOW);
     }
+    // A no to all of them, with a message.
+    let waiters: Vec<Waiter> =
+        ["six", "seven"].iter().map(|session| held(&desk, session, "npm publish")).collect();
+    top.goes_to("npm publish");
+    top.presses("d", "Tab all 2 that are alike");
+    top.types(&["-l", "not today"]);
+    top.types(&["Tab"]);
+    top.shows("type 2 to deny all of them");
+    top.types(&["2", "Enter"]);
+    for waiter in waiters {
+        assert!(waiter.printed().contains("\"behavior\":\"deny\",\"message\":\"not today\""));
+    }
     let mut digests: Vec<String> =
         desk.headspace.server().get("/api/events?type=Answer&limit=1000")["events"]
             .as_array()
@@ -142,7 +154,7 @@ fn top_allows_denies_with_a_message_and_answers_a_question() {
     let all = digests.len();
     digests.sort();
     digests.dedup();
-    assert_eq!((all, digests.len()), (5, 5), "each with its own digest");
+    assert_eq!((all, digests.len()), (7, 7), "each with its own digest");
 }
 
 #[test]

@@ -399,7 +399,10 @@ fn sshd(home: &Home, far: &FarMachine, port: u16) -> Option<Sshd> {
         .ok()?;
     let sshd = Sshd(child);
     // ssh looks for its configuration in the home that the system knows, not in $HOME.
-    home.program("ssh", "#!/bin/sh\nexec /usr/bin/ssh -F \"$HOME/ssh_config\" \"$@\"\n");
+    home.program(
+        "ssh",
+        "#!/bin/sh\n[ \"$1\" = -T ] && echo $$ > \"$HOME/line\"\nexec /usr/bin/ssh -F \"$HOME/ssh_config\" \"$@\"\n",
+    );
     home.write(
         "ssh_config",
         format!(
@@ -430,10 +433,32 @@ fn a_line_over_real_ssh() {
     shown(&here, "far1", |agent| agent["status"] == "working" && agent["id"] == "devbox/1");
     far.asks("far1");
     shown(&here, "far1", |agent| agent["status"] == "attention");
+    assert!(home.ok(&["status"]).contains("devbox: "));
+    let listed: Value = serde_json::from_str(&home.ok(&["machines", "list", "--json"])).unwrap();
+    assert_eq!(
+        (&listed["machines"][0]["ssh"], &listed["machines"][0]["state"]),
+        (&json!("devbox"), &json!("up"))
+    );
     assert!(!here.get("/api/agents/devbox/1/turns")["turns"].as_array().unwrap().is_empty());
+    // The number goes there and the other machine speaks: its agent sits in no terminal that could be shown.
+    let (said, code) = on_terminal(home.command(&["jump", "devbox/1"]), "");
+    assert!(code != Some(0) && said.contains("tmux"), "{code:?}: {said}");
+    // ssh itself dies; the next one finds the same agents.
+    let line = || std::fs::read_to_string(home.at("line")).unwrap_or_default();
+    let first = line();
+    assert!(Command::new("kill").args(["-9", first.trim()]).status().unwrap().success());
+    wait_until("another ssh", || line() != first);
+    shown(&here, "far1", |agent| agent["not_heard_since"].is_null() && agent["status"] == "attention");
+    // Its server dies, and comes back.
     far.server.take().unwrap().kill();
     shown(&here, "far1", |agent| agent["not_heard_since"].is_string() && agent["status"] == "attention");
     far.server = Some(far.home.serve());
     shown(&here, "far1", |agent| agent["not_heard_since"].is_null() && agent["status"] == "attention");
+    home.ok(&["machines", "remove", "devbox"]);
+    wait_until("its agents to leave", || !here.get("/api/agents?all=1").to_string().contains("far1"));
+    let last = line();
+    wait_until("its ssh to end", || {
+        !Path::new("/proc/self").exists() || !Path::new("/proc").join(last.trim()).exists()
+    });
     here.stop();
 }

@@ -1,5 +1,7 @@
 //! Coding agents other than Claude Code: installed, heard, told apart.
 
+use headspace_core::stamp::Stamp;
+use headspace_platform::clock::WallClock;
 use headspace_test_support::{Home, Installation, each_row, run, skip, wait_for};
 use serde_json::{Value, json};
 use std::path::Path;
@@ -97,6 +99,122 @@ fn a_bad_file_is_refused_and_left_as_it_is() {
     assert!(home.at(".codex/hooks.json").exists() && home.at(".claude/settings.json").exists());
 }
 
+/// What a file of the user's can look like; none of its bytes may be lost.
+const USERS_FILES: [(&str, &str); 11] = [
+    ("empty", ""),
+    ("blank", "  \n\n"),
+    ("an object", "{}"),
+    ("on one line", r#"{"hooks":{"Stop":[{"hooks":[{"type":"command","command":"mine","timeout":3}]}]}}"#),
+    ("other keys", "{\n  \"ui\": {\"theme\": \"x\"},\n  \"hooks\": {}\n}\n"),
+    ("empty lists", r#"{"hooks":{"Stop":[],"BeforeTool":[],"SessionStart":[]}}"#),
+    ("tabs", "{\n\t\"hooks\": {\n\t\t\"Stop\": [\n\t\t\t{\"hooks\": []}\n\t\t]\n\t}\n}"),
+    (
+        "CRLF",
+        "{\r\n  \"hooks\": {\r\n    \"PreToolUse\": [{\"matcher\": \"Bash\", \"hooks\": []}]\r\n  }\r\n}\r\n",
+    ),
+    ("a BOM", "\u{feff}{\"a\": 1}\n"),
+    ("a BOM and CRLF", "\u{feff}{\r\n  \"a\": 1\r\n}\r\n"),
+    ("comments", "{\n  // mine\n  \"hooks\": { /* x */ \"Stop\": [ {\"hooks\": [ ],}, ], },\n}\n"),
+];
+
+/// Not a settings file, whatever it is.
+const BAD_FILES: [(&str, &[u8]); 8] = [
+    ("cut off", br#"{"hooks": {"#),
+    ("a list", b"[]"),
+    ("hooks that are a list", br#"{"hooks": []}"#),
+    ("an event that is none", br#"{"hooks": {"Stop": {}, "BeforeTool": {}}}"#),
+    ("a key twice", br#"{"hooks": {}, "hooks": {}}"#),
+    ("not UTF-8", b"{\"a\": \"\xff\xfe\"}"),
+    ("words", b"hello"),
+    ("zeros", b"\0\0\0"),
+];
+
+/// The clients whose file is the user's; the others get a file of our own.
+const SHARED_FILES: [(&str, &str); 3] =
+    [("codex", ".codex/hooks.json"), ("qwen", ".qwen/settings.json"), ("gemini", ".gemini/settings.json")];
+
+#[test]
+fn every_clients_file_gets_its_bytes_back() {
+    let rows = SHARED_FILES.iter().flat_map(|client| USERS_FILES.iter().map(move |users| (*client, *users)));
+    each_row(
+        rows.collect::<Vec<_>>(),
+        |((client, _), (what, _))| format!("{client}: {what}"),
+        |((client, file), (_, text))| {
+            for linked in [false, true] {
+                let home = Home::new();
+                // Some people keep such files elsewhere and link to them.
+                let place = if linked { "dotfiles/it.json" } else { file };
+                home.write(place, text);
+                if linked {
+                    std::fs::create_dir_all(home.at(file).parent().unwrap()).unwrap();
+                    std::os::unix::fs::symlink(home.at(place), home.at(file)).unwrap();
+                }
+                home.ok(&["install", "--client", client]);
+                let installed = read(&home, file).unwrap();
+                assert!(installed.contains("notify --client"), "{installed}");
+                home.ok(&["install", "--client", client]);
+                assert_eq!(read(&home, file).unwrap(), installed, "the second time changes nothing");
+                home.ok(&["uninstall", "--client", client]);
+                assert_eq!(read(&home, file).as_deref(), Some(text));
+                assert_eq!(home.at(file).is_symlink(), linked);
+            }
+        },
+    );
+}
+
+#[test]
+fn a_file_that_is_none_is_refused_and_untouched_for_every_client() {
+    let shared = SHARED_FILES.iter().flat_map(|client| BAD_FILES.iter().map(move |bad| (*client, *bad)));
+    // A file of our name that somebody else wrote is theirs.
+    let own = [CLIENTS[1], CLIENTS[4]].into_iter().flat_map(|(client, _, file)| {
+        let theirs: [(&str, &[u8]); 3] = [
+            ("nothing", b""),
+            ("another plugin", b"export const Mine = 1\n"),
+            ("an object", b"{\"version\": 1}"),
+        ];
+        theirs.map(|one| ((client, file), one))
+    });
+    each_row(
+        shared.chain(own).collect::<Vec<_>>(),
+        |((client, _), (what, _))| format!("{client}: {what}"),
+        |((client, file), (_, bytes))| {
+            let home = Home::new();
+            home.write(file, "");
+            std::fs::write(home.at(file), bytes).unwrap();
+            let refused = home.run(&["install", "--client", client]);
+            assert_eq!(refused.status.code(), Some(1), "{refused:?}");
+            let said = String::from_utf8_lossy(&refused.stderr);
+            assert!(said.contains("could not ") && said.contains(file), "{said}");
+            assert_eq!(std::fs::read(home.at(file)).unwrap(), *bytes);
+            home.run(&["uninstall", "--client", client]);
+            assert_eq!(std::fs::read(home.at(file)).unwrap(), *bytes, "after uninstall");
+        },
+    );
+}
+
+#[test]
+fn a_slip_in_a_clients_name_is_told_the_name() {
+    let home = Home::new();
+    each_row(
+        [
+            ("codx", "codex"),
+            ("copilt", "copilot"),
+            ("qwen-code", "qwen"),
+            ("gemin", "gemini"),
+            ("open-code", "opencode"),
+        ],
+        |(slip, _)| (*slip).to_owned(),
+        |(slip, meant)| {
+            for command in ["install", "uninstall"] {
+                let refused = home.run(&[command, "--client", slip]);
+                assert_eq!(refused.status.code(), Some(2));
+                let said = String::from_utf8_lossy(&refused.stderr);
+                assert!(said.contains(&format!("'{meant}'")), "{said}");
+            }
+        },
+    );
+}
+
 fn agents(home: &Installation) -> Vec<Value> {
     home.json(&["status"])["agents"].as_array().unwrap().clone()
 }
@@ -190,13 +308,40 @@ fn the_guard_answers_each_client_in_its_form() {
     assert_eq!(said("gemini", "run_shell_command"), Value::Null, "it honors no decision");
 }
 
+/// Codex edits files by patches, as a tool of their own or as a command.
+#[test]
+fn the_guard_judges_a_patch_by_the_files_it_names() {
+    let home = Home::new();
+    each_row(
+        [
+            ("src/new.txt", Value::Null),
+            ("notes.md\n*** Delete File: old.md", Value::Null),
+            ("~/.ssh/authorized_keys", json!("deny")),
+            ("src/new.txt\n+x\n*** Update File: /etc/hosts", json!("deny")),
+        ],
+        |(files, _)| (*files).to_owned(),
+        |(files, expected)| {
+            let patch = format!("*** Begin Patch\n*** Add File: {files}\n+hello\n*** End Patch\n");
+            for (tool, command) in
+                [("apply_patch", patch.clone()), ("Bash", format!("apply_patch <<'EOF'\n{patch}EOF\n"))]
+            {
+                let payload = json!({"session_id": "s", "cwd": "/tmp", "hook_event_name": "PreToolUse",
+                                     "tool_name": tool, "tool_input": {"command": command}});
+                let out = home.run_with(&["guard", "hook", "--client", "codex"], payload.to_string());
+                let said: Value = serde_json::from_slice(&out.stdout).unwrap_or(Value::Null);
+                assert_eq!(said["hookSpecificOutput"]["permissionDecision"], expected, "{tool}: {said}");
+            }
+        },
+    );
+}
+
 #[test]
 fn doctor_says_that_codex_has_to_be_told_to_trust() {
     let home = Home::new();
     home.write(".codex/config.toml", "model = \"m\"\n");
     home.ok(&["install", "--client", "codex"]);
     let told = |home: &Home| String::from_utf8(home.run(&["doctor"]).stdout).unwrap();
-    assert!(told(&home).contains("not yet trusted"), "{}", told(&home));
+    assert!(told(&home).contains("not trusted yet"), "{}", told(&home));
     let hooks: Value = serde_json::from_str(&read(&home, ".codex/hooks.json").unwrap()).unwrap();
     let file = home.at(".codex/hooks.json");
     let consent: String = hooks["hooks"]
@@ -215,7 +360,7 @@ fn doctor_says_that_codex_has_to_be_told_to_trust() {
         })
         .collect();
     home.write(".codex/config.toml", consent);
-    assert!(!told(&home).contains("not yet trusted"), "{}", told(&home));
+    assert!(!told(&home).contains("not trusted yet"), "{}", told(&home));
 }
 
 #[test]
@@ -285,6 +430,55 @@ fn a_question_of_codex_waits_until_its_rollout_or_its_hook_ends_it() {
 }
 
 /// A plugin is a program; an old one, or one of somebody else's, is told from ours.
+/// Copilot refuses a question in a form that it does not show: then there is nothing to answer.
+#[test]
+fn a_question_that_copilot_could_not_show_waits_for_nobody() {
+    let home = Installation::new(json!({}));
+    let input = json!({"question": "Which?", "choices": ["A", "B"]});
+    let say = |event: &str, more: Value| {
+        let mut payload = json!({"session_id": "c1", "cwd": "/tmp", "hook_event_name": event});
+        payload.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        tell(&home, "copilot", &payload);
+    };
+    say("UserPromptSubmit", json!({"prompt": "go"}));
+    say("PreToolUse", json!({"tool_name": "AskUserQuestion", "tool_input": input}));
+    assert_eq!(agents(&home)[0]["status"], "attention");
+    say(
+        "PostToolUseFailure",
+        json!({"tool_name": "AskUserQuestion", "tool_input": input, "error": "another form"}),
+    );
+    let agent = &agents(&home)[0];
+    assert_eq!((&agent["status"], &agent["interactions"]), (&json!("working"), &json!([])));
+}
+
+/// Esc before the first word: Copilot writes its file anew, without the prompt, and says nothing else.
+#[test]
+fn a_prompt_that_copilot_takes_back_ends_the_turn() {
+    const SESSION: &str = "fe7679b5-0000-4000-8000-000000000000";
+    let home = Installation::new(json!({}));
+    let file = format!(".copilot/session-state/{SESSION}/events.jsonl");
+    let now = || Stamp::now().to_string();
+    let line = |kind: &str, data: Value| {
+        format!("{}\n", json!({"type": kind, "data": data, "id": kind, "timestamp": now()}))
+    };
+    let start = line("session.start", json!({"sessionId": SESSION}));
+    home.write(&file, &start);
+    tell(
+        &home,
+        "copilot",
+        &json!({"session_id": SESSION, "cwd": "/tmp", "hook_event_name": "UserPromptSubmit", "prompt": "go"}),
+    );
+    home.write(&file, format!("{start}{}", line("user.message", json!({"content": "go"}))));
+    assert_eq!(agents(&home)[0]["status"], "working");
+    let taken_back =
+        json!({"promptCacheBreakState": [{"conversation": "main", "pendingRewriteSources": ["rewind"]}]});
+    home.write("rewound", format!("{start}{}", line("session.usage_checkpoint", taken_back)));
+    std::fs::rename(home.at("rewound"), home.at(&file)).unwrap();
+    let agent =
+        wait_for("the end of the turn", || agents(&home).into_iter().find(|one| one["status"] == "idle"));
+    assert_eq!((&agent["status_detail"], &agent["error"]), (&json!("interrupted"), &Value::Null));
+}
+
 #[test]
 fn hooks_and_doctor_know_what_the_plugin_does_and_whether_it_is_current() {
     let home = Home::new();
@@ -378,6 +572,49 @@ process.kill(process.pid, "SIGKILL")
     let sessions: std::collections::HashSet<String> =
         home.spooled().iter().map(|(_, body)| body["session_id"].to_string()).collect();
     assert_eq!((home.spooled().len(), sessions.len()), (EVENTS, EVENTS), "each of them once");
+}
+
+/// No place for a file, and bus events of shapes nobody has seen: opencode must not notice.
+#[test]
+fn the_plugin_is_silent_whatever_goes_wrong() {
+    let (mut home, _) = with_temporary_files();
+    home.write("no-directory", "");
+    home.set("TMPDIR", home.at("no-directory"));
+    let script = r#"for (const type of ["session.created", "session.idle", "session.status", "session.error", "session.updated", "session.deleted",
+    "message.updated", "permission.asked", "permission.replied", "question.asked", "session.compacted", "of.tomorrow"]) {
+  for (const properties of [undefined, null, 7, "x", [], {}, { info: null }, { info: { id: 7 } }, { sessionID: null },
+      { sessionID: "s", status: null, error: 7, info: { id: "s", title: 7, role: "assistant", sessionID: "s", tokens: 7 } }]) {
+    await bus(type, properties)
+  }
+}
+await hooks.event(undefined)
+for (const name of Object.keys(hooks)) for (const input of [undefined, null, {}, { sessionID: {} }, { sessionID: "s" }]) {
+  await hooks[name](input)
+  await hooks[name](input, { parts: 7, args: 7n, message: null, text: 7 })
+}
+"#;
+    with_plugin(&home, script);
+}
+
+/// opencode tries a failed request again and again; Esc in between ends the turn without an error.
+#[test]
+fn esc_between_two_attempts_of_opencode_is_an_interrupt() {
+    let home = Installation::new(json!({}));
+    let script = r#"await begin("s1")
+await hooks["chat.message"]({ sessionID: "s1" }, { parts: [{ type: "text", text: "go" }] })
+await bus("message.updated", { info: { role: "assistant", sessionID: "s1" } })
+await bus("session.status", { sessionID: "s1", status: { type: "retry", attempt: 1, message: "boom" } })
+await bus("session.status", { sessionID: "s1", status: { type: "idle" } })
+await bus("session.idle", { sessionID: "s1" })
+"#;
+    if !with_plugin(&home, script) {
+        return;
+    }
+    let all = || home.json(&["status", "--all"])["agents"].as_array().unwrap().clone();
+    let heard = || home.ok(&["events", "--client", "opencode"]);
+    let events = wait_for("the interrupt", || Some(heard()).filter(|events| events.contains("Interrupt")));
+    assert!(!events.contains("Stop"), "{events}");
+    assert_eq!((all().len(), &all()[0]["error"]), (1, &Value::Null));
 }
 
 /// The program is away when the events come, as in an upgrade, and comes back or not.

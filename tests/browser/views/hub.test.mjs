@@ -114,7 +114,10 @@ test('the hub’s page shows everybody’s agents, by person and by machine', { 
   await becomes(() => page.locator('#detail h2').first().textContent(), 'Counter');
   await until('what was said', async () => (await page.locator('.talk li').allTextContents()).some((text) => text.includes('count to ten')));
   assert.equal(await page.locator('.card [data-choice]').count(), 0, 'nobody answers for others');
-  // A hub judges no commands and takes no answers: the page asks, and takes no for an answer.
-  assert.deepEqual(page.faults.filter((fault) => !/404/.test(fault)), []);
+  // A hub judges no commands, takes no answers and searches nothing: the page does not ask for it, and does not offer it.
+  for (const name of ['History', 'Export', 'Rename']) assert.equal(await page.getByText(name, { exact: true }).or(page.getByLabel(name, { exact: true })).filter({ visible: true }).count(), 0, name);
+  await page.evaluate(() => (location.hash = '#/history'));
+  await becomes(() => page.locator('.tabs [aria-current]').textContent(), 'Agents');
+  assert.deepEqual(page.faults, []);
   await page.context().close();
 });

@@ -43,6 +43,26 @@ impl Postgres {
         self.directory.path().join("data").display().to_string()
     }
 
+    /// Lets only those in who speak TLS, and shows them this certificate.
+    pub fn require_tls(&self, certificate: &Path, key: &Path) {
+        use std::os::unix::fs::PermissionsExt;
+        for (from, name) in [(certificate, "server.crt"), (key, "server.key")] {
+            let to = Path::new(&self.data()).join(name);
+            std::fs::copy(from, &to).unwrap();
+            std::fs::set_permissions(&to, std::fs::Permissions::from_mode(0o600)).unwrap();
+            if let Some((user, group)) = self.account {
+                std::os::unix::fs::chown(&to, Some(user), Some(group)).unwrap();
+            }
+        }
+        let who = "local all all trust\nhostssl all hub all trust\nhost all postgres all trust\n";
+        std::fs::write(Path::new(&self.data()).join("pg_hba.conf"), who).unwrap();
+        for step in
+            ["CREATE ROLE hub SUPERUSER LOGIN", "ALTER SYSTEM SET ssl = on", "SELECT pg_reload_conf()"]
+        {
+            self.query(step);
+        }
+    }
+
     /// Starts it, again after [`Postgres::down`].
     pub fn up(&self) -> Result<(), Missing> {
         let log = self.directory.path().join("log").display().to_string();

@@ -25,7 +25,8 @@ impl Server {
             };
             let line = line.unwrap();
             log.lock().unwrap().push_str(&format!("{line}\n"));
-            if let Some((_, address)) = line.split_once("listening on http://") {
+            let address = line.split_once("listening on ").and_then(|(_, address)| address.split_once("://"));
+            if let Some((_, address)) = address {
                 break address.rsplit(':').next().unwrap().parse().unwrap();
             }
         };

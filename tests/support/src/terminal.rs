@@ -19,9 +19,12 @@ pub fn on_terminal_of(columns: u16, mut command: Command, input: &str) -> (Strin
     // SAFETY: the pointer is to a living size; the descriptor is a terminal.
     assert_eq!(unsafe { libc::ioctl(std::os::fd::AsRawFd::as_raw_fd(&ours), libc::TIOCSWINSZ, &size) }, 0);
     command.stdin(theirs.try_clone().unwrap()).stdout(theirs.try_clone().unwrap()).stderr(theirs);
+    // The systems do not agree how wide the number is.
+    #[allow(clippy::unnecessary_cast)]
+    let own_terminal = libc::TIOCSCTTY as _;
     // SAFETY: only system calls between fork and exec. Standard input is the terminal, and the child becomes its owner.
     unsafe {
-        command.pre_exec(|| match libc::setsid() >= 0 && libc::ioctl(0, libc::TIOCSCTTY, 0) == 0 {
+        command.pre_exec(move || match libc::setsid() >= 0 && libc::ioctl(0, own_terminal, 0) == 0 {
             true => Ok(()),
             false => Err(std::io::Error::last_os_error()),
         })

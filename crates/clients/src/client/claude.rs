@@ -75,6 +75,7 @@ pub fn running() -> Vec<Client> {
 
 /// Finds clients that were started since the last look.
 #[derive(Debug, Default)]
+#[cfg_attr(not(target_os = "linux"), allow(dead_code))]
 pub struct Newcomers {
     known: HashSet<u32>,
     /// Seen once: a process that a shell has just started may still be the shell itself.

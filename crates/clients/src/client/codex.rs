@@ -9,6 +9,7 @@ use headspace_core::transcript::{Entry, Seen, Usage};
 #[cfg(target_os = "linux")]
 use headspace_platform::process;
 use serde_json::Value;
+use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 
 pub const ROW: Row = Row {
@@ -61,15 +62,24 @@ fn translate(incoming: &mut Incoming) {
 
 /// Whether the newest turn of a rollout is in plan mode: the hook's own mode does not say so.
 fn is_planning(rollout: &Path) -> bool {
-    const MAX_ROLLOUT_BYTES_READ: usize = 4 << 20;
     if !is_named(rollout) || !rollout.is_file() {
         return false;
     }
-    let bytes = std::fs::read(rollout).unwrap_or_default();
-    let end = &bytes[bytes.len().saturating_sub(MAX_ROLLOUT_BYTES_READ)..];
-    let Some(at) = memchr::memmem::rfind(end, b"\"type\":\"turn_context\"") else { return false };
+    let end = last_bytes(rollout).unwrap_or_default();
+    let Some(at) = memchr::memmem::rfind(&end, b"\"type\":\"turn_context\"") else { return false };
     let line = end[at..].split(|byte| *byte == b'\n').next().unwrap_or_default();
     memchr::memmem::find(line, b"\"collaboration_mode\":{\"mode\":\"plan\"").is_some()
+}
+
+/// The end of a rollout, which grows to hundreds of megabytes; every turn begins with its context.
+fn last_bytes(rollout: &Path) -> std::io::Result<Vec<u8>> {
+    const LOOKED_AT: u64 = 4 << 20;
+    let mut file = std::fs::File::open(rollout)?;
+    let size = file.metadata()?.len();
+    file.seek(SeekFrom::Start(size.saturating_sub(LOOKED_AT)))?;
+    let mut end = Vec::new();
+    file.take(LOOKED_AT).read_to_end(&mut end)?;
+    Ok(end)
 }
 
 /// Whether a process of this command line is the shared daemon: it runs the hooks of every terminal, so neither its

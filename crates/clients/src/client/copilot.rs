@@ -35,6 +35,8 @@ const EVENTS: &[Event] = &[
     same("UserPromptSubmit"),
     same("PreToolUse"),
     same("PostToolUse"),
+    // In place of PostToolUse: without it a question that could not be shown would wait for ever.
+    same("PostToolUseFailure"),
     same("Notification"),
     same("Stop"),
     same("SubagentStart"),
@@ -142,6 +144,9 @@ fn read(line: &[u8]) -> Option<Entry> {
         "session.compaction_start" => entry.seen.push(Seen::Compaction { over: false }),
         "session.compaction_complete" => entry.seen.push(Seen::Compaction { over: true }),
         "abort" => entry.seen.push(Seen::Interrupted { tool: false }),
+        "session.usage_checkpoint" if takes_back(data) => {
+            entry.seen.push(Seen::Interrupted { tool: false });
+        }
         "session.error" => {
             let error = text(data, "message").unwrap_or("unknown").to_owned();
             entry.seen.push(Seen::ApiError { error, text: String::new() });
@@ -177,7 +182,16 @@ const TYPES: &[&str] = &[
     "abort",
     "session.error",
     "session.usage_record",
+    "session.usage_checkpoint",
 ];
+
+/// Esc before the model has said anything: the prompt goes back into the input, everything about its turn is cut out of the
+/// file, and only this is left of it.
+fn takes_back(data: &Value) -> bool {
+    let conversations = data.get("promptCacheBreakState").and_then(Value::as_array).into_iter().flatten();
+    let sources = conversations.filter_map(|one| one.get("pendingRewriteSources")?.as_array()).flatten();
+    sources.into_iter().any(|source| source == "rewind")
+}
 
 fn said(data: &Value, entry: &mut Entry) {
     let calls = data.get("toolRequests").and_then(Value::as_array).map_or(0, Vec::len);

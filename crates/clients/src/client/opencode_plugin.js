@@ -126,15 +126,21 @@ const keep = (payload) => {
   const name = String(names++).padStart(9, "0")
   // A shell may remove its lane at any moment: then a new one is made.
   for (let attempt = 0; attempt < 3; attempt++) {
+    let draft
     try {
       const one = lane(names % LANES)
       if (kept >= MOST_KEPT) return
-      const draft = join(folder, "draft-" + name)
+      draft = join(folder, "draft-" + name)
       writeFileSync(draft, payload, { mode: 0o600 })
       renameSync(draft, join(one.path, name))
       kept++
       return empty(one)
-    } catch {}
+    } catch {
+      try {
+        // On a full disk half of it would stay.
+        if (draft) rmSync(draft, { force: true })
+      } catch {}
+    }
   }
 }
 
@@ -186,7 +192,7 @@ export const Headspace = async (context) => {
   const session = (id) => {
     let known = sessions.get(id)
     if (!known) {
-      known = { parent: undefined, agent: undefined, directory: undefined, open: false, begun: false, compacting: false, said: "", usage: {}, windows: new Map(), title: "" }
+      known = { parent: undefined, agent: undefined, directory: undefined, open: false, begun: false, retrying: false, compacting: false, said: "", usage: {}, windows: new Map(), title: "" }
       sessions.set(id, known)
       if (sessions.size > REMEMBERED_SESSIONS) sessions.delete(sessions.keys().next().value)
     }
@@ -261,10 +267,13 @@ export const Headspace = async (context) => {
       const known = session(sessionID)
       if (!known.open) return
       known.open = false
-      // A turn that the user breaks off before the model has begun to answer ends without an error.
-      const turnEnd = known.begun ? "SessionIdle" : "SessionAborted"
+      // A turn that the user breaks off before the model has begun to answer, or between two attempts, ends without an error.
+      const turnEnd = known.begun && !known.retrying ? "SessionIdle" : "SessionAborted"
       const name = known.parent ? "SubagentIdle" : turnEnd
       send(name, sessionID, { last_assistant_message: known.said || undefined, ...known.usage })
+    },
+    "session.status": ({ sessionID, status }) => {
+      if (status?.type === "retry" || status?.type === "busy") session(sessionID).retrying = status.type === "retry"
     },
     "message.updated": ({ info }) => {
       if (info?.role !== "assistant" || !info.sessionID) return
@@ -309,7 +318,7 @@ export const Headspace = async (context) => {
     "chat.message": quiet((input, output) => {
       const known = session(input.sessionID)
       known.open = true
-      known.begun = false
+      known.begun = known.retrying = false
       known.said = ""
       if (known.parent) return
       const texts = (output?.parts || []).filter((part) => part.type === "text" && !part.synthetic)

@@ -26,8 +26,9 @@ const FIELDS_NOTIFY_ADDS: &[&str] = &[
 /// Two copies of one hook call are stamped within this.
 const SAME_CALL_WITHIN: Duration = Duration::from_secs(2);
 
-/// Whether this event arrived before; if not, remembers it. It did if payload and pid are equal, and either the prompt is
-/// the same within two seconds or `sent_at` is exactly the same. Without either, two equal events are two.
+/// Whether this event arrived before; if not, remembers it. It did if payload and pid are equal, and either the payload
+/// names its prompt or its own time and came within two seconds, or `sent_at` is exactly the same. Without any of these,
+/// two equal events are two.
 pub(super) fn is_repeat(agent: &mut Agent, event: &Event) -> bool {
     if event.source != Source::Hook || crate::engine::observations::is_observed(&event.name) {
         return false;
@@ -39,11 +40,13 @@ pub(super) fn is_repeat(agent: &mut Agent, event: &Event) -> bool {
         .fold(hash::bytes(0, event.name.as_bytes()), |sum, (key, value)| {
             sum.wrapping_add(hash::entry(key, value))
         });
-    let prompted = event.text("prompt_id").is_some();
+    // A client that gives the time of the call gives both copies the same.
+    let dated = body.get("timestamp").is_some_and(|time| time.is_string() || time.is_number());
+    let named = dated || event.text("prompt_id").is_some();
     let stamped = event.text("sent_at").is_some();
     let repeat = agent.memory.heard.iter().any(|(known, at)| {
         let apart = crate::engine::conversation::turns::apart(Stamp(*at), event.at);
-        *known == payload && ((prompted && apart <= SAME_CALL_WITHIN) || (stamped && apart.is_zero()))
+        *known == payload && ((named && apart <= SAME_CALL_WITHIN) || (stamped && apart.is_zero()))
     });
     if !repeat {
         remember(&mut agent.memory.heard, (payload, event.at.0));

@@ -1,8 +1,10 @@
-//! How secrets begin: the rows of all tables, sorted at build time by their first bytes, so that the scan skips ordinary
-//! text at memory speed.
+//! How secrets begin: the rows of all tables, sorted by their first bytes, so that the scan skips ordinary text at memory
+//! speed. The largest table is made when it is first needed, which takes a few microseconds: it would be a two-hundredth of
+//! the program's size.
 
 use crate::mask::commands::{COMMANDS, PHRASES};
 use crate::mask::shapes::{MIDDLES, SHAPES};
+use std::sync::LazyLock;
 
 /// A word from the tables may begin here, if its third letter fits too.
 pub(super) const WORD: u8 = 1;
@@ -14,7 +16,7 @@ pub(super) const SEPARATOR: u8 = 4;
 pub(super) const NAME_END: u8 = 8;
 
 /// For each pair of bytes, what may begin at the first: this skips ordinary text at memory speed.
-pub(super) static STARTS: [[u8; 256]; 256] = starts();
+pub(super) static STARTS: LazyLock<Box<[[u8; 256]; 256]>> = LazyLock::new(|| Box::new(starts()));
 /// The same for the first four bytes of a word, as one bit for each of their hashes. Hashes can collide.
 pub(super) static FOURS: [u64; SUMS / 64] = fours();
 const SUM_BITS: u32 = 18;
@@ -155,11 +157,11 @@ const fn beginnings() -> ([Start; TEXT_COUNT], [usize; 257]) {
     (sorted, offsets)
 }
 
-const fn starts() -> [[u8; 256]; 256] {
+fn starts() -> [[u8; 256]; 256] {
     let mut table = [[0; 256]; 256];
     let mut i = 0;
     while i < TEXT_COUNT {
-        let [a, b, ..] = FOUND.0[i].head.to_be_bytes();
+        let [a, b, ..] = BEGINNINGS.0[i].head.to_be_bytes();
         table[a as usize][b as usize] |= WORD;
         i += 1;
     }

@@ -120,10 +120,12 @@ impl<'a> Scan<'a> {
 
     fn next_candidate(&self) -> Option<(usize, u8)> {
         let mut at = self.at;
+        // Asked for once, and not for every byte, whether they are there.
+        let starts: &[[u8; 256]; 256] = &STARTS;
         loop {
             let pairs = self.bytes.get(at..)?.windows(2);
-            at += pairs.into_iter().position(|pair| STARTS[pair[0] as usize][pair[1] as usize] != 0)?;
-            let what = self.second_check(at, STARTS[self.bytes[at] as usize][self.bytes[at + 1] as usize]);
+            at += pairs.into_iter().position(|pair| starts[pair[0] as usize][pair[1] as usize] != 0)?;
+            let what = self.second_check(at, starts[self.bytes[at] as usize][self.bytes[at + 1] as usize]);
             if what != 0 {
                 return Some((at, what));
             }

@@ -20,3 +20,5 @@ pub const SHARED_PROCESS: &str = "shared_process";
 /// Tokens in the context window, and how many it holds.
 pub const CONTEXT_TOKENS: &str = "context_tokens";
 pub const CONTEXT_WINDOW: &str = "context_window";
+/// For the guard: the files that a tool call writes or removes, where its input has a form that only its client knows.
+pub const WRITTEN_FILES: &str = "written_files";

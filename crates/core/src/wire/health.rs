@@ -49,6 +49,9 @@ pub struct HookStatus {
     pub limits: Vec<LimitGauge>,
     /// All of that in a few words.
     pub health: HookHealth,
+    /// A team's hub says this: it has no hooks of its own, takes no answers, judges nothing and searches nothing.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub hub: bool,
 }
 
 /// How the hooks are, in the words of every surface.

@@ -233,6 +233,7 @@ fn the_same_event_twice_counts_once() {
         prompt(text).with(json!({"prompt_id": id, "claude_pid": pid, "tmux_pane": format!("%{pid}")}))
     };
     let stamped = |stamp: &str| prompt("a").with(json!({"sent_at": stamp}));
+    let dated = |time: serde_json::Value| prompt("a").with(json!({"timestamp": time}));
     each_row(
         [
             ("equal payload and prompt id", vec![mail("a", Some("p1"), 7), mail("a", Some("p1"), 7)], 1),
@@ -254,6 +255,10 @@ fn the_same_event_twice_counts_once() {
             ("without a prompt id two are two", vec![prompt("a"), prompt("a")], 2),
             ("the very same stamp", vec![stamped("x"), stamped("x").same_time()], 1),
             ("another stamp", vec![stamped("x"), stamped("x")], 2),
+            ("the client's own time is the same", vec![dated(json!("12:00")), dated(json!("12:00"))], 1),
+            ("the same as a number", vec![dated(json!(1794)), dated(json!(1794))], 1),
+            ("another time of the client's", vec![dated(json!("12:00")), dated(json!("12:01"))], 2),
+            ("no time is none", vec![dated(json!(null)), dated(json!(null))], 2),
         ],
         |(rule, ..)| rule.to_string(),
         |(rule, tells, wanted)| {

@@ -132,7 +132,7 @@ impl Seat {
 
     /// What the machine's clock says now.
     fn machine_now(&self, now: Stamp) -> Stamp {
-        Stamp(now.0 - self.skew_ms * 1_000_000)
+        Stamp(now.0.saturating_sub(self.skew_ms.saturating_mul(1_000_000)))
     }
 
     /// Whether this person has looked since the agent was last active.

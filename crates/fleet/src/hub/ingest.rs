@@ -337,8 +337,11 @@ impl Stored {
         if self.epoch.as_deref() != Some(batch.epoch.as_str()) {
             // A history that was left does not come back: it would mix with what followed.
             let opens = batch.from == 1 && self.known_as.is_none();
-            let place = Place { epoch_no: self.epoch_no + 1, pos: 0, opens: true };
-            return if opens { Ok(place) } else { Err(Taken::OtherHistory) };
+            let next = self.epoch_no.checked_add(1).filter(|_| opens);
+            return match next {
+                Some(epoch_no) => Ok(Place { epoch_no, pos: 0, opens: true }),
+                None => Err(Taken::OtherHistory),
+            };
         }
         let mismatch = |hash: &[u8]| {
             batch.check.as_ref().is_some_and(|mark| mark.pos == self.pos && mark.hash.as_bytes() != hash)
@@ -354,12 +357,13 @@ impl Stored {
     }
 }
 
-/// Hub minus machine, in milliseconds. What a journey takes is no skew.
+/// Hub minus machine, in milliseconds. What a journey takes is no skew, and a clock that is wrong by lifetimes is just wrong.
 fn skew_ms(sent: Stamp, now: SystemTime) -> i64 {
     const JOURNEY_MS: i64 = 2_000;
+    const LIFETIME_MS: i64 = 80 * 365 * 86_400 * 1_000;
     let now = now.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_millis() as i64);
     let skew = now - sent.0 / 1_000_000;
-    if skew.abs() < JOURNEY_MS { 0 } else { skew }
+    if skew.abs() < JOURNEY_MS { 0 } else { skew.clamp(-LIFETIME_MS, LIFETIME_MS) }
 }
 
 #[cfg(test)]
@@ -444,5 +448,8 @@ mod tests {
         let now = SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(10_000);
         assert_eq!(skew_ms(Stamp(9_999 * 1_000_000_000), now), 0);
         assert_eq!(skew_ms(Stamp(6_400 * 1_000_000_000), now), 3_600_000);
+        for odd in [i64::MIN, i64::MAX] {
+            assert!(skew_ms(Stamp(odd), now).checked_mul(1_000_000).is_some(), "ages are reckoned with it");
+        }
     }
 }

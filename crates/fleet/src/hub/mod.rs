@@ -162,10 +162,16 @@ async fn keep_ready(hub: Arc<Hub>, explicit: bool) {
 }
 
 async fn alive(hub: &Hub) -> Result<()> {
-    let read_only = hub.database.rows(database::READ_ONLY, &[]);
-    let asked = tokio::time::timeout(Duration::from_secs(5), read_only).await;
-    let rows = asked.context("it did not answer within 5 s")??;
-    database::refuse_read_only(rows.first().is_some_and(|row| row.get(0)))
+    let asked = hub.database.rows(
+        "SELECT current_setting('transaction_read_only') = 'on', max(version), max(oldest_reader) FROM schema_version",
+        &[],
+    );
+    let rows = tokio::time::timeout(Duration::from_secs(5), asked).await;
+    let rows = rows.context("it did not answer within 5 s")??;
+    let row = rows.first().context("it did not answer")?;
+    database::refuse_read_only(row.get(0))?;
+    // A newer hub may have changed the tables while this one ran.
+    database::schema::refuse_newer(row.get(1), row.get(2))
 }
 
 async fn prepare(hub: &Hub, explicit: bool) -> Result<()> {

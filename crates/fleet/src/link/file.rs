@@ -2,7 +2,7 @@
 //! one; the second is only for `hub status`, and nothing depends on it.
 
 use crate::level::Level;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use headspace_core::stamp::Stamp;
 use headspace_platform::{config, files};
 use serde::{Deserialize, Serialize};
@@ -30,6 +30,22 @@ pub struct Membership {
 }
 
 impl Membership {
+    /// Reads what was written, and refuses what could not have been: both words become part of requests.
+    pub fn parse(bytes: &[u8]) -> Result<Membership> {
+        let read: Membership = serde_json::from_slice(bytes)?;
+        read.check()?;
+        Ok(read)
+    }
+
+    /// Whether a hub gave what hubs give.
+    pub fn check(&self) -> Result<()> {
+        let number = self.edge.len() <= 10 && self.edge.bytes().all(|byte| byte.is_ascii_digit());
+        ensure!(number && !self.edge.is_empty(), "the machine's number is not a number");
+        let plain = self.token.bytes().all(|byte| byte.is_ascii_graphic());
+        ensure!(plain && (1..=512).contains(&self.token.len()), "the token is not one");
+        Ok(())
+    }
+
     pub fn share(&self) -> Level {
         Level::from_word(&self.share).unwrap_or(Level::States)
     }
@@ -55,7 +71,7 @@ pub fn read() -> Result<Option<Membership>> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error).with_context(|| format!("could not read {}", path.display())),
     };
-    let read = serde_json::from_slice(text.as_bytes());
+    let read = Membership::parse(text.as_bytes());
     read.map(Some)
         .with_context(|| format!("could not understand {}: run `headspace hub join` again", path.display()))
 }
@@ -100,5 +116,37 @@ pub fn read_status() -> Option<LinkStatus> {
 pub fn write_status(status: &LinkStatus) {
     if let Ok(bytes) = serde_json::to_vec(status) {
         let _ = files::replace(&status_path(), &bytes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn what_could_not_have_been_written_is_refused() {
+        let good = json!({"url": "https://hub.example.org", "edge": "7", "token": "ab12"});
+        let read = Membership::parse(good.to_string().as_bytes()).unwrap();
+        assert_eq!((read.share(), read.share_max()), (Level::States, Level::Full));
+        for (field, odd) in [
+            ("edge", json!("")),
+            ("edge", json!("7/1")),
+            ("edge", json!("7\r\nx: y")),
+            ("edge", json!("99999999999")),
+            ("edge", json!(7)),
+            ("token", json!("")),
+            ("token", json!("a b")),
+            ("token", json!("a\r\nx: y")),
+            ("token", json!("a".repeat(513))),
+            ("url", json!(null)),
+        ] {
+            let mut wrong = good.clone();
+            wrong[field] = odd;
+            assert!(Membership::parse(wrong.to_string().as_bytes()).is_err(), "{wrong}");
+        }
+        for bytes in [&b""[..], b"{", b"[]", b"null", b"\xff"] {
+            assert!(Membership::parse(bytes).is_err());
+        }
     }
 }

@@ -68,6 +68,17 @@ impl HubUrl {
     }
 }
 
+/// The link of an invitation: which hub, and the code that opens it once.
+pub fn invitation(link: &str) -> Result<(HubUrl, &str)> {
+    let (base, code) = link
+        .split_once("#join=")
+        .context("the link of an invitation is like https://hub.example.org/#join=CODE")?;
+    let url = HubUrl::parse(base)?;
+    let code = code.trim();
+    ensure!(!code.is_empty(), "the link has no code: it ends in #join=CODE");
+    Ok((url, code))
+}
+
 impl std::fmt::Display for HubUrl {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let scheme = if self.secure { "https" } else { "http" };
@@ -95,6 +106,14 @@ pub struct HubAnswer {
 }
 
 impl HubAnswer {
+    /// One answer, and whether another may follow on the same connection.
+    pub fn read(pipe: &mut impl BufRead) -> Result<(HubAnswer, bool)> {
+        let head = Head::read(pipe)?;
+        let mut answer = HubAnswer { status: head.status, body: Vec::new() };
+        let whole = head.body(pipe, &mut answer.body)?;
+        Ok((answer, whole && head.keeps))
+    }
+
     pub fn json(&self) -> serde_json::Value {
         serde_json::from_slice(&self.body).unwrap_or_default()
     }
@@ -133,10 +152,8 @@ impl HubClient {
         pipe.get_mut().write_all(&self.head(method, path, body)).map_err(closed)?;
         pipe.get_mut().write_all(body.unwrap_or_default()).map_err(closed)?;
         pipe.get_mut().flush().map_err(closed)?;
-        let head = Head::read(&mut pipe)?;
-        let mut answer = HubAnswer { status: head.status, body: Vec::new() };
-        let whole = head.body(&mut pipe, &mut answer.body)?;
-        if whole && head.keeps {
+        let (answer, keeps) = HubAnswer::read(&mut pipe)?;
+        if keeps {
             self.kept = Some(pipe);
         }
         Ok(answer)
@@ -369,11 +386,8 @@ mod tests {
     }
 
     fn read(text: &str) -> Result<(u16, Vec<u8>, bool)> {
-        let mut pipe = BufReader::new(text.as_bytes());
-        let head = Head::read(&mut pipe)?;
-        let mut body = Vec::new();
-        let whole = head.body(&mut pipe, &mut body)?;
-        Ok((head.status, body, whole && head.keeps))
+        let (answer, keeps) = Answer::read(&mut BufReader::new(text.as_bytes()))?;
+        Ok((answer.status, answer.body, keeps))
     }
 
     #[test]

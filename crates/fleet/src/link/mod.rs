@@ -7,6 +7,7 @@
 pub mod file;
 pub mod http;
 pub mod outgoing;
+mod retry;
 pub mod state;
 
 pub use state::Link;
@@ -29,8 +30,8 @@ pub trait Source: Send {
     fn agent(&self, id: i64) -> Option<AgentView>;
     /// What is derived from the events up to now is in the tables when this returns `true`.
     fn written(&self) -> bool;
-    /// Waits for so long, or until somebody begins or ceases to need a person.
-    fn wait(&self, at_most: Duration);
+    /// Waits for so long, or until somebody begins or ceases to need a person: then it says `true`, also if that was before.
+    fn wait(&self, at_most: Duration) -> bool;
     /// The server is ending.
     fn is_closing(&self) -> bool;
 }

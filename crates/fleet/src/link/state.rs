@@ -2,6 +2,7 @@
 
 use super::file::{self, LinkStatus, Membership};
 use super::http::{HubClient, HubUrl};
+use super::retry::Retry;
 use super::{Source, outgoing};
 use crate::level::{Level, Sharing};
 use anyhow::{Context, Result, bail};
@@ -56,7 +57,7 @@ struct JoinedHub {
     urgent: bool,
     /// It refused us for good: silent until the next `hub join`.
     refused: bool,
-    retry: Option<(Instant, Duration)>,
+    retry: Option<Retry>,
     last_sent: Option<Instant>,
     looked_at_all: Option<Instant>,
     database: Option<(u64, Connection)>,
@@ -64,6 +65,8 @@ struct JoinedHub {
 
 #[derive(Clone, Debug)]
 struct Position {
+    /// Of which database this is: another one in its place has another history.
+    generation: u64,
     epoch: String,
     pos: i64,
     /// The batch that opens this history was refused.
@@ -120,8 +123,11 @@ impl<S: Source> Link<S> {
                 file::write_status(&self.status);
                 self.written = self.status.clone();
             }
-            if !pause.is_zero() {
-                self.source.wait(pause.min(LOOK_FOR_THE_FILE_EVERY));
+            if !pause.is_zero()
+                && self.source.wait(pause.min(LOOK_FOR_THE_FILE_EVERY))
+                && let Some(retry) = self.joined.as_mut().and_then(|joined| joined.retry.as_mut())
+            {
+                retry.hurry();
             }
         }
     }
@@ -152,10 +158,7 @@ impl<S: Source> Link<S> {
         if joined.refused {
             return NOTHING_TO_DO;
         }
-        if let Some((at, _)) = joined.retry
-            && let Some(left) = at.checked_duration_since(Instant::now())
-            && !left.is_zero()
-        {
+        if let Some(left) = joined.retry.as_ref().and_then(|retry| retry.left(Instant::now())) {
             return left;
         }
         let due = match joined.look(&mut self.source) {
@@ -221,19 +224,22 @@ impl JoinedHub {
         })
     }
 
-    /// Doubles with every failure, never below half of it: machines that lost a hub together do not come back together.
+    /// How long to leave the hub alone after one more failure.
     fn back_off(&mut self, first: Duration, longest: Duration) -> Duration {
-        let pause = self.retry.map_or(first, |(_, last)| (last * 2).min(longest));
-        let jitter = 0.5 + (headspace_platform::process::random() % 1000) as f64 / 2000.0;
-        let wait = pause.mul_f64(jitter);
-        self.retry = Some((Instant::now() + wait, pause));
+        let retry = Retry::after(self.retry.take(), first, longest, Instant::now());
+        let wait = retry.left(Instant::now()).unwrap_or_default();
+        self.retry = Some(retry);
         wait
     }
 
     /// Collects what changed. Zero: something is to be sent now; otherwise how long that can wait.
     fn look(&mut self, source: &mut impl Source) -> Duration {
-        let Some(position) = &self.position else { return Duration::ZERO };
-        let pos = position.pos;
+        let generation = source.generation();
+        let known = self.position.as_ref().filter(|position| position.generation == generation);
+        let Some(pos) = known.map(|position| position.pos) else {
+            self.position = None;
+            return Duration::ZERO;
+        };
         let now = Instant::now();
         for view in source.touched() {
             self.notice(&view);
@@ -305,8 +311,9 @@ impl JoinedHub {
             _ => return Err(Failure::Later(answer.message())),
         }
         let said = answer.json();
+        let generation = source.generation();
         let mut epoch = event_log::epoch(self.database(source)?)?;
-        let (theirs, mut pos) = (said["epoch"].as_str(), said["pos"].as_i64().unwrap_or(0));
+        let (theirs, mut pos) = (said["epoch"].as_str(), said["pos"].as_i64().unwrap_or(0).max(0));
         if theirs != Some(epoch.as_str()) {
             pos = 0;
         } else {
@@ -319,7 +326,7 @@ impl JoinedHub {
                 pos = 0;
             }
         }
-        self.position = Some(Position { epoch, pos, refused_to_open: false });
+        self.position = Some(Position { generation, epoch, pos, refused_to_open: false });
         status.pos = pos;
         self.sent.clear();
         self.pending.clear();
@@ -397,7 +404,8 @@ impl JoinedHub {
             _ => return Err(Failure::Later(answer.message())),
         }
         let said = answer.json();
-        let pos = said["pos"].as_i64().unwrap_or(batch.to).max(position.pos);
+        // It has no more than it was sent, whatever it says.
+        let pos = said["pos"].as_i64().unwrap_or(batch.to).clamp(position.pos, newest.max(position.pos));
         status.pos = pos;
         status.clock_off_s = clock_off_s(said["now"].as_str().and_then(Stamp::parse), Stamp::now());
         status.sent += batch.events as u64;
@@ -545,7 +553,7 @@ pub fn sharing(config: &Config, joined: Level, share_max: Level) -> Sharing {
 /// Hub minus machine. Whatever a journey may take is not counted, so that the figure stays what it is.
 fn clock_off_s(hub: Option<Stamp>, here: Stamp) -> i64 {
     const JOURNEY_S: i64 = 15;
-    let off = hub.map_or(0, |hub| (hub.0 - here.0) / 1_000_000_000);
+    let off = hub.map_or(0, |hub| hub.0.saturating_sub(here.0) / 1_000_000_000);
     // In steps of ten: a figure that changes with every answer would be written with every answer.
     if off.abs() <= JOURNEY_S { 0 } else { off / 10 * 10 }
 }

@@ -15,7 +15,8 @@ use crate::eval::shell_state::ShellState;
 use crate::eval::value::{Stream, Tags, deactivate};
 use crate::programs::network::is_answer_route;
 use crate::rules;
-use crate::rules::names::{DECODING_CALLS, NETWORK_CALLS, QUERY_CALLS, QUERY_OR_RUN_CALLS};
+use crate::rules::names;
+use crate::rules::names::{DECODING_CALLS, DROPPING_CALLS, NETWORK_CALLS, QUERY_CALLS, QUERY_OR_RUN_CALLS};
 use crate::sql;
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -115,6 +116,9 @@ impl CodeScan<'_> {
         name: &str,
         subject: &str,
     ) {
+        if DROPPING_CALLS.contains(&name) && self.receiver(at).is_some() && self.arguments(at).is_some() {
+            eval.report(&state.machine.clone(), &rules::DATABASE_DROP, subject);
+        }
         let always = QUERY_CALLS.contains(&name);
         if !always && !QUERY_OR_RUN_CALLS.contains(&name) {
             return;
@@ -144,18 +148,7 @@ impl CodeScan<'_> {
         name: &str,
         subject: &str,
     ) -> bool {
-        const CALLERS: [&str; 9] = [
-            "array_map",
-            "array_walk",
-            "call_user_func",
-            "call_user_func_array",
-            "map",
-            "forEach",
-            "each",
-            "starmap",
-            "array_filter",
-        ];
-        if !CALLERS.contains(&name) {
+        if !names::CALLING_CALLS.contains(&name) {
             return false;
         }
         let Some(args) = self.arguments(at) else { return false };

@@ -14,6 +14,7 @@ use crate::eval::shell_state::ShellState;
 use crate::eval::value::Stream;
 use crate::programs::Call;
 use crate::rules;
+use crate::rules::names;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Language {
@@ -121,8 +122,6 @@ pub(crate) fn awk(eval: &mut Evaluator<'_>, state: &mut ShellState, program: &st
 
 /// AppleScript: `do shell script "…"`, administrator rights, messages.
 pub(crate) fn apple_script(eval: &mut Evaluator<'_>, state: &mut ShellState, script: &str, call: &Call<'_>) {
-    const MESSAGING_APPS: [&str; 8] =
-        ["mail", "messages", "outlook", "slack", "whatsapp", "telegram", "signal", "discord"];
     let lower = script.to_lowercase();
     let machine = state.machine.clone();
     if lower.contains("with administrator privileges") {
@@ -139,7 +138,7 @@ pub(crate) fn apple_script(eval: &mut Evaluator<'_>, state: &mut ShellState, scr
     let sends = tokens.iter().any(|token| {
         matches!(token, Token::Name(name) if matches!(name.to_lowercase().as_str(), "send" | "reply" | "forward"))
     });
-    let messenger = MESSAGING_APPS
+    let messenger = names::MESSAGING_APPS
         .iter()
         .any(|name| lower.contains(&format!("\"{name}\"")) || lower.contains(&format!("microsoft {name}")));
     let is_word =

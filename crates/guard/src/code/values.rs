@@ -6,6 +6,7 @@ use crate::code::tokens::{GAP, Token};
 use crate::eval::Evaluator;
 use crate::eval::shell_state::ShellState;
 use crate::eval::value::{DEEP, STAR, Tags, activate, has_glob, has_hole};
+use crate::rules::names;
 use std::cell::Cell;
 use std::collections::HashMap;
 use std::ops::Range;
@@ -229,25 +230,6 @@ impl CodeScan<'_> {
         name: &str,
         at: usize,
     ) -> (String, usize) {
-        const SEE_THROUGH: [&str; 17] = [
-            "os",
-            "path",
-            "pathlib",
-            "Path",
-            "PurePath",
-            "expanduser",
-            "expand_path",
-            "resolve",
-            "abspath",
-            "normpath",
-            "realpath",
-            "str",
-            "String",
-            "fspath",
-            "File",
-            "process",
-            "tempfile",
-        ];
         match name {
             "home" | "homedir" => (eval.locations.home.clone(), self.after_call(at)),
             "getcwd" | "cwd" | "pwd" | "__dirname" => (eval.current_dir(state), self.after_call(at)),
@@ -298,7 +280,7 @@ impl CodeScan<'_> {
             "glob" | "fs" | "Dir" => (String::new(), at),
             "executable" | "execPath" => ("python3".to_owned(), at),
             "sys" => (String::new(), at),
-            name if SEE_THROUGH.contains(&name) => (String::new(), at),
+            name if names::SEE_THROUGH_CALLS.contains(&name) => (String::new(), at),
             name => match self.variables.get(name) {
                 Some(value) => (value.clone(), at),
                 None => (eval.origins.hole(name.to_owned(), Tags::NONE).to_string(), self.after_call(at)),

@@ -4,26 +4,8 @@ use crate::eval::Evaluator;
 use crate::eval::shell_state::{ShellState, Var};
 use crate::eval::value::{Stream, has_special};
 use crate::rules;
+use crate::rules::names;
 use crate::shell::{Assign, Assigned};
-
-/// Variables whose values some program runs as a command.
-const COMMAND_VARIABLES: [&str; 15] = [
-    "GIT_SSH_COMMAND",
-    "GIT_EDITOR",
-    "GIT_SEQUENCE_EDITOR",
-    "GIT_PAGER",
-    "GIT_EXTERNAL_DIFF",
-    "GIT_PROXY_COMMAND",
-    "EDITOR",
-    "VISUAL",
-    "PAGER",
-    "MANPAGER",
-    "BROWSER",
-    "PROMPT_COMMAND",
-    "LESSOPEN",
-    "RSYNC_RSH",
-    "SUDO_ASKPASS",
-];
 
 impl Evaluator<'_> {
     pub(crate) fn assign(&mut self, state: &mut ShellState, assign: &Assign) {
@@ -107,7 +89,7 @@ impl Evaluator<'_> {
         {
             self.text(&mut state.clone(), &text, &Stream::None, false);
         }
-        if COMMAND_VARIABLES.contains(&name) && !value.is_empty() && !has_special(value) {
+        if names::COMMAND_VARIABLES.contains(&name) && !value.is_empty() && !has_special(value) {
             let mut inner = state.clone();
             // `LESSOPEN="|-gzip -cd %s"`
             let command = value.trim_start_matches(['|', '-', ' ']);

@@ -11,6 +11,7 @@ use crate::paths::Zone;
 use crate::protected;
 use crate::protected::ProtectedKind;
 use crate::rules;
+use crate::rules::names;
 use crate::shell::characters;
 
 /// How a file is written.
@@ -25,10 +26,6 @@ pub(crate) enum WriteKind {
     /// From a template such as `.env.example`.
     FromTemplate,
 }
-
-/// Directories that programs can rebuild; in a container nobody misses them.
-const REBUILT_DIRECTORIES: [&str; 9] =
-    ["tmp", "cache", ".cache", "node_modules", "__pycache__", "dist", "build", "target", "coverage"];
 
 impl Evaluator<'_> {
     /// The path on this machine that corresponds to a path in a container; `None` if it is not shared.
@@ -58,9 +55,13 @@ impl Evaluator<'_> {
             Machine::Local => {}
             Machine::Remote => return self.report(&machine, &rules::REMOTE_CHANGE, subject),
             Machine::LiveContainer => {
-                let remade = paths::split(value).any(|part| REBUILT_DIRECTORIES.contains(&part));
-                let elsewhere = value.starts_with('/') || value.starts_with("..") || value.starts_with('~');
-                if elsewhere && !remade || matches!(value, "." | "*") {
+                let remade = paths::split(value).any(|part| names::REBUILT_DIRECTORIES.contains(&part));
+                // `cd / && rm -rf srv`; where a command begins is not known, and is the application's own directory.
+                let moved = state.cwd.iter().any(Option::is_some);
+                let elsewhere = value.starts_with(['/', '~']) || value.starts_with("..") || moved;
+                // `rm -rf $PGDATA`: wherever that is.
+                let unknown = value.starts_with(is_hole);
+                if (elsewhere || unknown) && !remade || matches!(value, "." | "*") {
                     self.report(&machine, &rules::REMOTE_CHANGE, subject);
                 }
                 return;

@@ -7,10 +7,12 @@ mod reader;
 use crate::eval::Evaluator;
 use crate::eval::file_effects::WriteKind;
 use crate::eval::shell_state::ShellState;
-use crate::eval::value::{DEEP, Stream, Tags, activate, has_hole};
+use crate::eval::value::{DEEP, Stream, Tags, activate, deactivate, has_hole};
 use crate::powershell::parameters::Parameters;
 use crate::powershell::reader::{PowerShellReader, PowerShellStatement, PowerShellWord, slashes};
 use crate::rules;
+use crate::rules::names;
+use crate::sql;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum CmdletEffect {
@@ -31,74 +33,13 @@ enum CmdletEffect {
     History,
     Privilege,
     Location,
+    /// Runs SQL.
+    Query,
 }
 use CmdletEffect::*;
 
-/// Cmdlets and their aliases, in lower case.
-static CMDLETS: &[(&[&str], CmdletEffect)] = &[
-    (&["remove-item", "ri", "rm", "rmdir", "rd", "del", "erase", "deltree"], Delete),
-    (&["clear-content", "clc", "clear-item", "cli"], Empty),
-    (&["move-item", "mi", "mv", "move", "rename-item", "rni", "ren"], Move),
-    (&["copy-item", "cpi", "cp", "copy", "xcopy", "robocopy"], Copy),
-    (
-        &[
-            "set-content",
-            "sc",
-            "add-content",
-            "ac",
-            "out-file",
-            "tee-object",
-            "tee",
-            "new-item",
-            "ni",
-            "set-item",
-            "si",
-            "export-csv",
-            "export-clixml",
-        ],
-        WriteKind,
-    ),
-    (&["get-content", "gc", "cat", "type", "select-string", "sls", "import-csv"], Read),
-    (&["get-childitem", "gci", "ls", "dir", "get-item", "gi"], List),
-    (&["invoke-expression", "iex"], Evaluate),
-    (
-        &["invoke-webrequest", "iwr", "invoke-restmethod", "irm", "curl", "wget", "start-bitstransfer"],
-        Download,
-    ),
-    (&["stop-process", "spps", "kill"], StopProcess),
-    (&["get-process", "gps", "ps"], ListProcesses),
-    (&["start-process", "saps", "start"], StartProcess),
-    (
-        &[
-            "format-volume",
-            "clear-disk",
-            "initialize-disk",
-            "remove-partition",
-            "format-disk",
-            "diskpart",
-            "format",
-        ],
-        Format,
-    ),
-    (&["restart-computer", "stop-computer", "shutdown"], Power),
-    (&["clear-history", "clhy"], History),
-    (&["runas", "sudo", "gsudo"], Privilege),
-    (&["set-location", "sl", "cd", "chdir", "push-location", "pushd"], Location),
-];
-
-const DOWNLOADS: [&str; 11] = [
-    "iwr",
-    "irm",
-    "invoke-webrequest",
-    "invoke-restmethod",
-    "downloadstring",
-    "downloaddata",
-    "downloadfile",
-    "net.webclient",
-    "httpclient",
-    "curl",
-    "wget",
-];
+// `CMDLETS`: cmdlets and their aliases in lower case, sorted, from `rules/cmdlets.toml`.
+include!(concat!(env!("OUT_DIR"), "/guard/cmdlets.rs"));
 
 /// What the whole text tells about each of its statements.
 struct CmdletCall<'t> {
@@ -117,7 +58,8 @@ pub(crate) fn judge(eval: &mut Evaluator<'_>, state: &mut ShellState, text: &str
     if reader.unfinished {
         eval.report(&state.machine.clone(), &rules::SHELL_UNREADABLE, text);
     }
-    let downloads = words_of(&lower).any(|word| DOWNLOADS.contains(&word)) || lower.contains("net.webclient");
+    let downloads = words_of(&lower).any(|word| names::POWERSHELL_DOWNLOADS.contains(&word))
+        || lower.contains("net.webclient");
     let decodes = lower.contains("frombase64string");
     if lower.contains("[scriptblock]::create") && (downloads || decodes) {
         eval.report(
@@ -211,7 +153,8 @@ fn run(
         eval.write(state, target, WriteKind::Overwrite, subject);
     }
     let machine = state.machine.clone();
-    let does = CMDLETS.iter().find(|(names, _)| names.contains(&name.as_str())).map(|(_, does)| *does);
+    let found = CMDLETS.binary_search_by(|(known, _)| (*known).cmp(name.as_str()));
+    let does = found.ok().map(|at| CMDLETS[at].1);
     if parameters.has("whatif") && parameters.named.iter().any(|(name, _)| name.starts_with("wh")) {
         return does;
     }
@@ -316,7 +259,16 @@ fn run(
                 eval.call(state, &argv, &Stream::None, false);
             }
         }
+        Some(Query) => {
+            let text = parameters.value("query", 1).or(parameters.positional.first().map(String::as_str));
+            if let Some(rule) = text.and_then(|text| sql::judge(&deactivate(text))) {
+                eval.report(&machine, rule, subject);
+            }
+        }
         Some(List | ListProcesses) => {}
+        None if names::CLOUD_CMDLETS.iter().any(|start| name.starts_with(start)) => {
+            eval.report(&machine, &rules::CLOUD_DELETE, subject);
+        }
         None => program(eval, state, statement, subject),
     }
     does

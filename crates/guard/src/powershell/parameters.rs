@@ -2,6 +2,7 @@
 
 use crate::eval::value::activate;
 use crate::powershell::reader::{PowerShellWord, slashes};
+use crate::rules::names::POWERSHELL_SWITCHES;
 
 /// Parameters and positional words.
 pub(super) struct Parameters {
@@ -9,24 +10,6 @@ pub(super) struct Parameters {
     pub positional: Vec<String>,
     pub redirects: Vec<String>,
 }
-
-/// Parameters without a value.
-const SWITCHES: [&str; 14] = [
-    "recurse",
-    "force",
-    "whatif",
-    "confirm",
-    "verbose",
-    "passthru",
-    "append",
-    "nonewline",
-    "asplaintext",
-    "wait",
-    "nonewwindow",
-    "usebasicparsing",
-    "raw",
-    "noclobber",
-];
 
 impl Parameters {
     pub(super) fn read(words: &[PowerShellWord]) -> Parameters {
@@ -49,8 +32,8 @@ impl Parameters {
                 };
                 // `rm -rf x` is wrong here, but its meaning is clear.
                 let unix = name.len() > 1 && name.chars().all(|c| matches!(c, 'r' | 'f' | 'v' | 'i'));
-                let switch =
-                    name != "verb" && (unix || SWITCHES.iter().any(|switch| switch.starts_with(&name)));
+                let switch = name != "verb"
+                    && (unix || POWERSHELL_SWITCHES.iter().any(|switch| switch.starts_with(&name)));
                 if value.is_none()
                     && !switch
                     && let Some(next) =

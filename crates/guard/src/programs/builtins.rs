@@ -10,6 +10,7 @@ use crate::paths;
 use crate::programs::runners::shells;
 use crate::programs::{Call, Options, Spec};
 use crate::rules;
+use crate::rules::names;
 use std::rc::Rc;
 
 pub(super) fn cd(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
@@ -286,10 +287,9 @@ pub(super) fn shopt(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Cal
 
 /// `printenv`: one variable, or all of them.
 pub(super) fn printenv(_: &mut Evaluator<'_>, _: &mut ShellState, call: &Call<'_>) -> Stream {
-    const SECRETS: [&str; 10] =
-        ["KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "PWD", "CREDENTIAL", "CREDENTIALS", "AUTH", "DSN"];
     let names: Vec<&String> = call.args().iter().filter(|arg| !arg.starts_with('-')).collect();
-    let secret = |name: &&String| name.to_uppercase().split('_').any(|part| SECRETS.contains(&part));
+    let secret =
+        |name: &&String| name.to_uppercase().split('_').any(|part| names::SECRET_VARIABLES.contains(&part));
     Stream::Data(if names.is_empty() || names.iter().any(|name| *name != "PWD" && secret(name)) {
         Tags::SECRET
     } else {

@@ -7,6 +7,7 @@ use crate::eval::value::{Stream, Tags, deactivate, has_hole};
 use crate::paths::Zone;
 use crate::programs::{Call, Spec};
 use crate::rules;
+use crate::rules::pattern::CommandWords;
 use crate::sql;
 
 struct DatabaseClient {
@@ -20,10 +21,12 @@ struct DatabaseClient {
     long: &'static [&'static str],
     /// After this many operands, every further operand is a statement; 0 means that none is.
     after: usize,
+    /// Options with which nothing happens.
+    dry: &'static [&'static str],
 }
 
 const DEFAULT: DatabaseClient =
-    DatabaseClient { names: &[], verbs: &[], text: &[], short: "", long: &[], after: 0 };
+    DatabaseClient { names: &[], verbs: &[], text: &[], short: "", long: &[], after: 0, dry: &[] };
 
 include!(concat!(env!("OUT_DIR"), "/guard/sql.rs"));
 
@@ -34,7 +37,7 @@ pub(super) fn client(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Ca
     escapes(eval, state, call);
     let options = call.options(Spec { short: client.short, long: client.long, stops: false });
     let asked = client.verbs.is_empty() || options.operands.iter().any(|word| client.verbs.contains(word));
-    if !asked || in_scratch(eval, state, call, &options.operands) {
+    if !asked || options.has(client.dry) || in_scratch(eval, state, call, &options.operands) {
         return crate::programs::printing::completion_printer(eval, state, call);
     }
     let mut texts: Vec<&str> = options.values(client.text).collect();
@@ -50,13 +53,37 @@ pub(super) fn client(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Ca
     Stream::Data(Tags::NONE)
 }
 
+/// `fly postgres connect`, `manage.py dbshell`: SQL on standard input or among the words.
+pub(super) fn prompt(eval: &mut Evaluator<'_>, state: &ShellState, call: &Call<'_>) {
+    let rows = rules::about(rules::PROMPTS, call.name, |row| row.0);
+    if rows.is_empty() {
+        return;
+    }
+    let words = CommandWords::read(call.name, call.args());
+    if words.helps || !rows.iter().any(|(_, pattern, _)| words.fit(pattern)) {
+        return;
+    }
+    let piped = match call.stdin {
+        Stream::Text(text, _) => text.as_str(),
+        _ => "",
+    };
+    let given = call.args().iter().map(|arg| arg.split_once('=').map_or(arg.as_str(), |(_, value)| value));
+    let found = given.chain([piped]).find_map(|text| match text.lines().any(flushes) {
+        true => Some(&rules::DATABASE_DROP),
+        false => sql::judge(&deactivate(text)),
+    });
+    if let Some(rule) = found {
+        eval.report(&state.machine.clone(), rule, call.show());
+    }
+}
+
 /// A database in memory or in a temp directory is disposable.
 fn in_scratch(eval: &mut Evaluator<'_>, state: &ShellState, call: &Call<'_>, operands: &[&str]) -> bool {
     if !matches!(call.name, "sqlite3" | "duckdb" | "litecli") {
         return false;
     }
     match operands.first() {
-        None | Some(&":memory:") => true,
+        None | Some(&"" | &":memory:") => true,
         Some(file) => match eval.resolve(state, file) {
             ResolvedPath::Known(path) => eval.locations.zone(&eval.locations.real(&path, true)) == Zone::Temp,
             _ => false,
@@ -100,10 +127,6 @@ pub(super) fn mongo(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Cal
 /// `redis-cli`: commands on standard input, and keys from a listing.
 pub(super) fn redis(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let options = call.options(Spec { short: "hpanusri", long: &["user", "pass", "pattern"], stops: false });
-    let flushes = |line: &str| {
-        let verb = line.split_whitespace().next().unwrap_or("").to_lowercase();
-        matches!(verb.as_str(), "flushall" | "flushdb")
-    };
     let from_pipe = matches!(call.stdin, Stream::Text(text, _) if text.lines().any(flushes));
     let verb = options.operands.first().map(|verb| verb.to_lowercase()).unwrap_or_default();
     let found_keys = matches!(verb.as_str(), "del" | "unlink")
@@ -112,4 +135,10 @@ pub(super) fn redis(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Cal
         eval.report(&state.machine.clone(), &rules::DATABASE_DROP, call.show());
     }
     Stream::Data(Tags::NONE)
+}
+
+/// A command of Redis that empties it.
+fn flushes(line: &str) -> bool {
+    let verb = line.split_whitespace().next().unwrap_or("").to_lowercase();
+    matches!(verb.as_str(), "flushall" | "flushdb")
 }

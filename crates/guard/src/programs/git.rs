@@ -8,6 +8,7 @@ use crate::eval::value::{Stream, Tags, has_special};
 use crate::programs::{Call, Options, Spec};
 use crate::rules;
 use crate::rules::Rule;
+use crate::rules::names;
 
 /// One git command, after its global options.
 struct Git<'c> {
@@ -16,22 +17,6 @@ struct Git<'c> {
     /// `-c key=value`
     settings: Vec<(&'c str, &'c str)>,
 }
-
-/// Settings whose value git runs.
-const COMMAND_SETTINGS: [&str; 12] = [
-    "core.sshcommand",
-    "core.editor",
-    "core.pager",
-    "core.fsmonitor",
-    "core.askpass",
-    "sequence.editor",
-    "diff.external",
-    "credential.helper",
-    "gpg.program",
-    "ssh.variant",
-    "init.templatedir",
-    "uploadpack.packobjectshook",
-];
 
 pub(super) fn git(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     // `-C` affects this command only.
@@ -183,7 +168,7 @@ fn setting(eval: &mut Evaluator<'_>, state: &mut ShellState, key: &str, value: &
         eval.report(&state.machine.clone(), &rules::GIT_HOOKS_PATH, call.show());
     }
     let shell = value.strip_prefix('!');
-    let runs = COMMAND_SETTINGS.contains(&key.as_str())
+    let runs = names::GIT_COMMAND_SETTINGS.contains(&key.as_str())
         || key.ends_with(".textconv")
         || key.ends_with(".cmd")
         || key.starts_with("filter.");
@@ -450,6 +435,7 @@ fn remove(
         return Stream::None;
     }
     for path in &options.operands {
+        eval.check_user_protected(state, path, &call.show());
         if matches!(*path, "." | "./" | "*" | ":/") {
             eval.report(&state.machine.clone(), &rules::DELETE_EVERYTHING, call.show());
         } else if options.has(&["f", "force"]) {
@@ -466,7 +452,10 @@ fn rename(
     options: &Options<'_>,
     call: &Call<'_>,
 ) -> Stream {
-    if let Some(target) = options.operands.last() {
+    if let Some((target, sources)) = options.operands.split_last() {
+        for source in sources {
+            eval.check_user_protected(state, source, &call.show());
+        }
         eval.write(state, target, WriteKind::Replace, &call.show());
     }
     Stream::None
@@ -508,18 +497,7 @@ fn toplevel(eval: &mut Evaluator<'_>, state: &ShellState) -> Option<String> {
 
 /// Commands that print contents: `show HEAD:.env`, `diff .env`, `grep x -- .env`.
 fn shows(eval: &mut Evaluator<'_>, state: &ShellState, git: &Git<'_>, options: &Options<'_>) -> Stream {
-    const SUMMARIES: [&str; 9] = [
-        "stat",
-        "name-only",
-        "name-status",
-        "numstat",
-        "shortstat",
-        "summary",
-        "quiet",
-        "l",
-        "files-with-matches",
-    ];
-    if options.has(&SUMMARIES) {
+    if options.has(names::GIT_SUMMARIES) {
         return Stream::Data(Tags::FILES);
     }
     let skip = usize::from(git.verb == "grep" && !options.has(&["e"]));

@@ -21,6 +21,7 @@ use crate::eval::{Evaluator, glob};
 use crate::programs::options::{Options, Spec};
 use crate::programs::runners::{scripts, shells};
 use crate::rules;
+use crate::rules::names;
 use crate::rules::pattern::CommandWords;
 
 /// One command as its program would see it.
@@ -76,7 +77,8 @@ pub(crate) fn run(
     output_used: bool,
 ) -> Stream {
     let full = argv[0].as_str();
-    let base = full.rsplit('/').next().unwrap_or(full);
+    // The scope of a package is part of its name: `npx @changesets/cli`.
+    let base = if full.starts_with('@') { full } else { full.rsplit('/').next().unwrap_or(full) };
     if value::has_hole(base) {
         return unknown_program(eval, state, full, argv);
     }
@@ -97,6 +99,7 @@ pub(crate) fn run(
     }
     scripts::named(eval, state, &call);
     named_rules(eval, state, &call);
+    databases::prompt(eval, state, &call);
     let out = match table::find(&plain) {
         Some(handler) => handler(eval, state, &call),
         None => {
@@ -176,9 +179,11 @@ fn plain_name(base: &str) -> String {
     if cfg!(any(target_os = "macos", windows)) && name.chars().any(char::is_uppercase) {
         return plain_name(&name.to_lowercase());
     }
-    const VERSIONED: [&str; 10] =
-        ["python", "pypy", "perl", "ruby", "node", "php", "lua", "bash", "tclsh", "guile"];
-    if let Some(stem) = VERSIONED.iter().find(|stem| {
+    // `npx cdk@2`, `uvx twine==6.0`
+    if let Some(at) = name.get(1..).and_then(|rest| rest.find(['@', '='])) {
+        name = &name[..at + 1];
+    }
+    if let Some(stem) = names::VERSIONED_PROGRAMS.iter().find(|stem| {
         name.strip_prefix(**stem).is_some_and(|rest| {
             !rest.is_empty() && rest.chars().all(|c| c.is_ascii_digit() || matches!(c, '.' | '-'))
         })
@@ -186,22 +191,22 @@ fn plain_name(base: &str) -> String {
         name = stem;
     }
     let makes_system = name.starts_with("mkfs.") || name.starts_with("newfs_");
-    if makes_system || matches!(name, "mkntfs" | "mkudffs" | "mkexfatfs") {
+    if makes_system {
         name = "mkfs";
     }
     if name.starts_with("ld-linux") || name.starts_with("ld-musl") {
         name = "ld.so";
     }
-    if matches!(name, "k" | "kubecolor") {
-        name = "kubectl";
+    if let Some(other) =
+        names::PROGRAM_ALIASES.iter().find_map(|alias| alias.strip_prefix(name)?.strip_prefix('='))
+    {
+        name = other;
     }
-    // GNU tools on macOS: grm, gfind, gsed.
-    const GNU: [&str; 24] = [
-        "rm", "mv", "cp", "ln", "dd", "tee", "find", "xargs", "sed", "awk", "env", "nice", "timeout",
-        "stdbuf", "install", "shred", "truncate", "chmod", "chown", "kill", "cat", "base64", "tar", "unlink",
-    ];
+    if name.starts_with('@') {
+        name = name.rsplit('/').next().unwrap_or(name);
+    }
     if let Some(gnu) = name.strip_prefix('g')
-        && GNU.contains(&gnu)
+        && names::GNU_PROGRAMS.contains(&gnu)
     {
         name = gnu;
     }

@@ -7,6 +7,7 @@ use crate::eval::value;
 use crate::eval::value::{STAR, Stream, Tags};
 use crate::paths;
 use crate::programs::{Call, Spec};
+use crate::rules::names;
 
 /// Longer texts are not followed through `printf` and the like.
 const MAX_PRINTED_BYTES: usize = 1 << 20;
@@ -315,17 +316,6 @@ pub(super) fn settings_printer(_: &mut Evaluator<'_>, _: &mut ShellState, _: &Ca
 
 /// Like [`settings_printer`], for tools that do so only with one of these words.
 pub(super) fn completion_printer(_: &mut Evaluator<'_>, _: &mut ShellState, call: &Call<'_>) -> Stream {
-    const WORDS: [&str; 9] = [
-        "completion",
-        "completions",
-        "docker-env",
-        "shellenv",
-        "env",
-        "hook",
-        "init",
-        "activate",
-        "shell-init",
-    ];
-    let prints = call.args().iter().any(|arg| WORDS.contains(&arg.as_str()));
+    let prints = call.args().iter().any(|arg| names::COMPLETION_WORDS.contains(&arg.as_str()));
     if prints { Stream::Data(Tags::TRUSTED) } else { call.filtered() }
 }

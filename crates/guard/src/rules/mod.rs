@@ -37,6 +37,7 @@ impl Rule {
 
 include!(concat!(env!("OUT_DIR"), "/guard/rules.rs"));
 include!(concat!(env!("OUT_DIR"), "/guard/secrets.rs"));
+include!(concat!(env!("OUT_DIR"), "/guard/prompts.rs"));
 
 /// Lists of names that the code asks about, from `rules/names.toml`.
 pub(crate) mod names {

@@ -61,7 +61,7 @@ pub(crate) struct CommandWords<'a> {
     operands: Vec<Operand<'a>>,
     options: Vec<GivenOption<'a>>,
     clusters: bool,
-    /// It only asks for the program's help.
+    /// It only asks for the program's help or version.
     pub helps: bool,
 }
 
@@ -70,7 +70,9 @@ impl<'a> CommandWords<'a> {
         let grammar = grammar(program);
         let end = args.iter().position(|arg| arg == "--").unwrap_or(args.len());
         let helps = args[..end].iter().any(|arg| arg == "--help" || arg == "-help")
-            || args[..end].last().is_some_and(|arg| arg == "-h");
+            || args[..end].last().is_some_and(|arg| arg == "-h")
+            || args.iter().find(|arg| !arg.starts_with('-')).is_some_and(|verb| verb == "help")
+            || matches!(args, [only] if only == "--version" || only == "-V");
         let mut words =
             CommandWords { operands: Vec::new(), options: Vec::new(), clusters: !grammar.words, helps };
         let mut at = 0;

@@ -172,3 +172,4 @@ fn powershell_commands() {
 
 mod stress;
 mod tools;
+mod unseen;

@@ -11,6 +11,7 @@ use crate::powershell;
 use crate::rules;
 use crate::rules::names::PATH_FIELDS;
 use crate::shell::characters;
+use headspace_core::model::hints;
 use serde_json::{Map, Value};
 
 pub(crate) fn judge(eval: &mut Evaluator<'_>, payload: &Value) {
@@ -31,10 +32,15 @@ pub(crate) fn judge(eval: &mut Evaluator<'_>, payload: &Value) {
         let state = eval.initial_state();
         eval.apply_user_rules(&state, &[tool.to_owned()]);
     }
+    let listed = payload.get(hints::WRITTEN_FILES).and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    for path in listed.iter().filter_map(Value::as_str) {
+        write(eval, tool, path);
+    }
     match tool {
         "Bash" | "PowerShell" | "Monitor" => shell(eval, tool, input),
         "Write" | "Edit" | "MultiEdit" | "NotebookEdit" => match first_path(input) {
             Some(path) => write(eval, tool, path),
+            None if !listed.is_empty() => {}
             None => eval.report(&Machine::Local, &rules::INPUT_SHAPE, format!("{tool} without a path")),
         },
         "Read" | "NotebookRead" => match first_path(input) {

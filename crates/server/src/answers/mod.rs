@@ -7,11 +7,13 @@
 
 pub mod ask;
 pub mod buttons;
+pub mod hook;
 pub mod keys;
 pub mod peer;
 pub mod waiters;
 
 use crate::app_state::AppState;
+use crate::blocking_pool;
 use crate::http::sse::Message;
 use crate::ledger::{NewEvent, Unavailable};
 use buttons::Buttons;
@@ -21,6 +23,8 @@ use headspace_core::stamp::Stamp;
 use headspace_core::wire::AnswerStatus;
 use headspace_platform::clock::WallClock;
 use headspace_platform::config::{self, Config};
+use headspace_platform::log;
+use hook::{Fit, Lineage};
 use keys::{AnswerKeys, Key};
 use serde_json::{Map, Value, json};
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -191,6 +195,15 @@ impl AppState {
                     && open.asked.as_ref().is_some_and(|asked| asked.key == hello.key)
             });
             let Some(asked) = asked.filter(|_| here) else { continue };
+            match self.fit(&agent, &hello.lineage).await {
+                Fit::Ours => {}
+                Fit::Anothers => continue,
+                Fit::Refused(why) => {
+                    log::line(&format!("sent a `headspace wait` home: {why}"));
+                    self.answers.with_waiters(|waiters| waiters.dismiss(number));
+                    continue;
+                }
+            }
             if !self.answers.with_waiters(|waiters| waiters.bind(number, agent.id, asked.id)) {
                 continue;
             }
@@ -203,6 +216,22 @@ impl AppState {
         if let Some(agent) = self.ledger.agent(agent_id) {
             self.record_due(&agent).await;
         }
+    }
+
+    /// Whether the client of `agent` started the hook with this lineage.
+    async fn fit(&self, agent: &Agent, lineage: &Lineage) -> Fit {
+        let (seat, agents) = (agent.place.process(), self.agent_processes());
+        let same_session = |other: &Arc<Agent>| other.session_id == agent.session_id;
+        let seats: Vec<Process> = self
+            .ledger
+            .agents(0)
+            .iter()
+            .filter(|other| same_session(other))
+            .filter_map(|other| other.place.process())
+            .collect();
+        let lineage = lineage.clone();
+        let judged = blocking_pool::run(move || lineage.fits(seat, &seats, &agents, hook::is_client)).await;
+        judged.unwrap_or(Fit::Refused("it could not be judged"))
     }
 
     /// Sends those home whose question was closed by something else.

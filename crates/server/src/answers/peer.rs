@@ -6,8 +6,11 @@
 use crate::http::auth::policy::Connection;
 use headspace_clients::lineage;
 use headspace_core::model::Process;
-use headspace_platform::net::peer_uid;
+use headspace_platform::net::peer_uid::{self, Holders};
 use headspace_platform::process;
+
+/// How often a connection is looked at whose holders change meanwhile.
+const LOOKS_AT_MOST: usize = 5;
 
 /// A process that may act for a person, with its terminal if it has one. `None` for somebody on another machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,23 +39,39 @@ pub fn judge(connection: &Connection, agents: &[Process]) -> Result<Person, Stri
             Ok(Person { terminal: None, is_here: false })
         }
         Connection::Port { peer, local, .. } => {
-            let Some(holders) = peer_uid::holders(*peer, *local) else {
-                return if cfg!(target_os = "linux") {
-                    Err("whoever asks cannot be seen".into())
-                } else {
-                    Ok(Person { terminal: None, is_here: true })
-                };
-            };
-            // A browser's sandbox hides what it holds; then none of the hidden may be an agent's.
-            let suspects = if holders.pids.is_empty() { &holders.hidden } else { &holders.pids };
-            if suspects.is_empty() {
-                return Err("whoever asks is gone".into());
+            if cfg!(not(target_os = "linux")) {
+                return Ok(Person { terminal: None, is_here: true });
             }
-            suspects.iter().try_for_each(|pid| refuse(*pid))?;
-            let terminal = holders.pids.iter().find_map(|pid| process::terminal_of(*pid));
-            Ok(Person { terminal, is_here: true })
+            judge_holders(|| peer_uid::holders(*peer, *local), refuse)
         }
     }
+}
+
+/// Judges whoever holds a connection of this machine. A program that starts another lends it all its connections until the
+/// other one runs, so a refusal counts only if the refused process still holds the connection afterwards.
+fn judge_holders(
+    look: impl Fn() -> Option<Holders>,
+    refuse: impl Fn(u32) -> Result<(), String>,
+) -> Result<Person, String> {
+    let mut refusal = "whoever asks cannot be seen".to_owned();
+    for _ in 0..LOOKS_AT_MOST {
+        let holders = look().ok_or("whoever asks cannot be seen")?;
+        // A browser's sandbox hides what it holds; then none of the hidden may be an agent's.
+        let suspects = if holders.pids.is_empty() { &holders.hidden } else { &holders.pids };
+        if suspects.is_empty() {
+            return Err("whoever asks is gone".into());
+        }
+        let refused = suspects.iter().find_map(|pid| refuse(*pid).err().map(|why| (*pid, why)));
+        let Some((pid, why)) = refused else {
+            let terminal = holders.pids.iter().find_map(|pid| process::terminal_of(*pid));
+            return Ok(Person { terminal, is_here: true });
+        };
+        if look().is_some_and(|now| now.pids.contains(&pid) || now.hidden.contains(&pid)) {
+            return Err(why);
+        }
+        refusal = why;
+    }
+    Err(refusal)
 }
 
 #[cfg(test)]
@@ -79,5 +98,29 @@ mod tests {
     fn whoever_is_gone_may_nothing() {
         assert!(judge(&Connection::Socket { pid: None }, &[]).is_err());
         assert!(judge(&Connection::Socket { pid: Some(u32::MAX - 1) }, &[]).is_err());
+    }
+    /// Each look takes the next of `seen`, and the last one again and again; process 7 is an agent's.
+    fn judged(seen: &[(&[u32], &[u32])]) -> Result<Person, String> {
+        let at = std::cell::Cell::new(0);
+        let look = || {
+            let (pids, hidden) = seen[at.get().min(seen.len() - 1)];
+            at.set(at.get() + 1);
+            Some(Holders { pids: pids.to_vec(), hidden: hidden.to_vec() })
+        };
+        judge_holders(look, |pid| if pid == 7 { Err("an agent".into()) } else { Ok(()) })
+    }
+
+    #[test]
+    fn a_process_that_was_only_being_started_does_not_count() {
+        let person = u32::MAX - 1;
+        let lent: &[u32] = &[person, 7];
+        assert!(judged(&[(lent, &[]), (&[person], &[])]).is_ok());
+        assert_eq!(judged(&[(lent, &[])]).unwrap_err(), "an agent");
+        assert_eq!(judged(&[(&[7], &[]), (&[], &[])]).unwrap_err(), "whoever asks is gone");
+        assert_eq!(judged(&[(&[], &[person, 7])]).unwrap_err(), "an agent");
+        // One that comes and goes is refused in the end.
+        let flickering: Vec<(&[u32], &[u32])> =
+            (0..20).map(|n| if n % 2 == 0 { (lent, &[][..]) } else { (&[][..], &[][..]) }).collect();
+        assert_eq!(judged(&flickering).unwrap_err(), "an agent");
     }
 }

@@ -1,5 +1,6 @@
 //! Everybody who waits: one `headspace wait` for each dialog of a main thread, and the one claim each takes.
 
+use crate::answers::hook::Lineage;
 use headspace_core::answering::{self, Decided};
 use headspace_core::model::{Process, Surface};
 use headspace_core::stamp::Stamp;
@@ -25,13 +26,15 @@ pub struct Hello {
     /// The word a yes needs, if the guard would stop the call.
     pub confirm: Option<String>,
     pub client: Option<Process>,
+    /// Who started it, as the system says.
+    pub lineage: Lineage,
     /// Finds the question: a hash of the input in the form in which it is stored.
     pub key: u64,
 }
 
 impl Hello {
     /// Reads its first line. The digest is made again here: the card must not show another one. `None`: not ours.
-    pub fn read(line: &[u8], paranoid: bool) -> Option<Hello> {
+    pub fn read(line: &[u8], lineage: Lineage, paranoid: bool) -> Option<Hello> {
         let mut body: Value = serde_json::from_slice(line).ok()?;
         let text = |body: &Value, key: &str| body.get(key).and_then(Value::as_str).map(String::from);
         let number = |key: &str| body.get(key).and_then(Value::as_u64);
@@ -50,7 +53,7 @@ impl Hello {
         super::ask::store_form("PermissionRequest", &mut body, paranoid, Some(Default::default()));
         let key = headspace_core::engine::hash::input(body.get("tool_input")?);
         let client = client.map(|(pid, start)| Process { pid, start });
-        Some(Hello { id, digest, session_id, tool_name, confirm, client, key })
+        Some(Hello { id, digest, session_id, tool_name, confirm, client, lineage, key })
     }
 }
 
@@ -129,7 +132,7 @@ impl Waiters {
 
     /// Those whose question has not come yet.
     pub fn unbound(&self) -> Vec<(u64, Hello)> {
-        let waiting = self.all.iter().filter(|(_, waiter)| waiter.bound.is_none());
+        let waiting = self.all.iter().filter(|(_, waiter)| waiter.bound.is_none() && waiter.lines.is_some());
         waiting.map(|(number, waiter)| (*number, waiter.hello.clone())).collect()
     }
 
@@ -237,20 +240,20 @@ mod tests {
 
     #[test]
     fn a_hello_whose_digest_is_not_its_own_is_not_ours() {
-        let good = Hello::read(&hello(), false).unwrap();
+        let good = Hello::read(&hello(), Lineage::default(), false).unwrap();
         assert_eq!((good.tool_name.as_str(), good.client), ("Bash", Some(Process { pid: 7, start: 8 })));
         let changed = String::from_utf8(hello()).unwrap().replace("\"ls\"", "\"rm\"");
-        assert_eq!(Hello::read(changed.as_bytes(), false), None);
+        assert_eq!(Hello::read(changed.as_bytes(), Lineage::default(), false), None);
         for bad in ["", "{}", "[]", "{\"id\":\"x\"}"] {
-            assert_eq!(Hello::read(bad.as_bytes(), false), None, "{bad}");
+            assert_eq!(Hello::read(bad.as_bytes(), Lineage::default(), false), None, "{bad}");
         }
     }
 
     #[test]
     fn one_question_has_one_waiter_and_one_claim() {
         let mut waiters = Waiters::default();
-        let (first, mut body) = waiters.add(Hello::read(&hello(), false).unwrap());
-        let (second, _kept) = waiters.add(Hello::read(&hello(), false).unwrap());
+        let (first, mut body) = waiters.add(Hello::read(&hello(), Lineage::default(), false).unwrap());
+        let (second, _kept) = waiters.add(Hello::read(&hello(), Lineage::default(), false).unwrap());
         assert!(waiters.bind(first, 1, 10));
         assert!(!waiters.bind(second, 1, 10), "another has it");
         assert!(waiters.claim(10, deny()));

@@ -3,6 +3,7 @@
 //! Refusals come in this order: 404 (answering is off), 403 (origin, process, key), 409 (nobody waits for that answer any
 //! more), 422 (the answer does not fit). A refused request changes nothing.
 
+use crate::answers::hook;
 use crate::answers::keys::{self, Key};
 use crate::answers::peer::{self, Person};
 use crate::answers::waiters::{self, Hello, MAX_WAITERS};
@@ -252,9 +253,10 @@ async fn conflict(app: &SharedState, id: i64) -> ApiResult {
 }
 
 /// `POST /api/answer/wait`: `headspace wait` says what it read, and is held. It is not a person: what it is told binds only
-/// its own dialog.
+/// its own dialog. Nobody else may: an ask that people see must be one that a client makes.
 pub async fn wait(
     State(app): State<SharedState>,
+    Extension(connection): Extension<Arc<Connection>>,
     Extension(activity): Extension<Arc<Activity>>,
     body: Body,
 ) -> ApiResult {
@@ -262,13 +264,16 @@ pub async fn wait(
     if !app.answers.status(None).unlocked {
         return Err(forbidden("nobody is unlocked to answer"));
     }
+    let judged = blocking_pool::run(move || hook::judge(&connection)).await.map_err(anyhow::Error::from)?;
+    let lineage = judged.map_err(forbidden)?;
     let mut lines = BodyLines { body, rest: Vec::new() };
     let first = tokio::time::timeout(HELLO_WITHIN, lines.next(MAX_HELLO)).await;
     let first =
         first.ok().flatten().context("no line came").map_err(|_| ApiError::bad("say what you read"))?;
     let paranoid = app.config.paranoid;
-    let hello =
-        blocking_pool::run(move || Hello::read(&first, paranoid)).await.map_err(anyhow::Error::from)?;
+    let hello = blocking_pool::run(move || Hello::read(&first, lineage, paranoid))
+        .await
+        .map_err(anyhow::Error::from)?;
     let hello = hello.ok_or_else(|| ApiError::bad("this is not what `headspace wait` says"))?;
     let session_id = hello.session_id.clone();
     let greeting = json!({"id": hello.id, "digest": hello.digest, "held": true}).to_string() + "\n";

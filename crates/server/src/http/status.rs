@@ -77,6 +77,7 @@ impl AppState {
             notify_ms: self.cost.latency(),
             limits: self.limits(now),
             health: HookHealth::default(),
+            hub: false,
         };
         status.health = HookHealth::of(&status, self.somebody_works(now));
         status

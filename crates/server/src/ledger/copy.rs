@@ -109,12 +109,12 @@ impl Copier {
         }
     }
 
-    /// Waits for so long, or until something matters.
-    pub fn wait(&self, at_most: Duration) {
+    /// Waits for so long, or until something matters; whether it was that.
+    pub fn wait(&self, at_most: Duration) -> bool {
         let feed = &self.ledger.published.copied;
         let state = feed.state.lock().unwrap_or_else(PoisonError::into_inner);
         let waited = feed.bell.wait_timeout_while(state, at_most, |state| !state.rung);
-        waited.unwrap_or_else(PoisonError::into_inner).0.rung = false;
+        std::mem::take(&mut waited.unwrap_or_else(PoisonError::into_inner).0.rung)
     }
 
     pub fn is_closing(&self) -> bool {

@@ -114,6 +114,15 @@ fn a_database_that_cannot_serve_is_named_and_waited_for() {
     wait_until("everything to arrive", || machine.status()["lag_events"] == 0);
     assert_eq!(team.postgres.query("SELECT count(*), count(DISTINCT pos) FROM events"), "4|4");
 
+    // A newer hub came, and left something that this one does not understand.
+    team.postgres.query("INSERT INTO schema_version VALUES (99, 99, now())");
+    troubled(&team, "the database is of a newer headspace (version 99");
+    machine.hook("stop", json!({}));
+    wait_until("the link to say so", || machine.status()["error"].is_string());
+    team.postgres.query("UPDATE schema_version SET oldest_reader = 1 WHERE version = 99");
+    well(&team);
+    wait_until("the last event", || machine.status()["lag_events"] == 0);
+
     // There is only one PostgreSQL here, so it says that it is another: with a function before the system's own.
     team.postgres.query(
         "CREATE SCHEMA older; CREATE FUNCTION older.current_setting(text) RETURNS text LANGUAGE sql AS
@@ -268,4 +277,28 @@ fn hubs_that_start_together_on_an_empty_database_all_come_up() {
     }
     assert_eq!(team.postgres.query("SELECT count(*) FROM schema_version WHERE version = 1"), "1");
     hubs.into_iter().for_each(Server::stop);
+}
+
+#[test]
+fn a_database_removed_under_the_running_server_begins_another_history() {
+    let Some(team) = Team::start() else { return };
+    let machine = team.machine("ada", "full", json!({}));
+    machine.talk();
+    machine.hook("session-start", json!({"session_id": "s2", "source": "startup"}));
+    wait_until("the first history", || machine.status()["lag_events"] == 0);
+    for name in ["headspace.db", "headspace.db-wal", "headspace.db-shm"] {
+        let _ = std::fs::remove_file(machine.home.state().join(name));
+    }
+    machine.hook("session-start", json!({"session_id": "after", "source": "startup"}));
+    team.agent(&machine, "after", |_| true);
+    assert_eq!(
+        team.sessions("/api/agents", &machine.token),
+        ["after"],
+        "nobody of the old history is on the board"
+    );
+    wait_until("the second history", || {
+        team.postgres
+            .query("SELECT epoch_no, count(*), count(DISTINCT pos) FROM events GROUP BY 1 ORDER BY 1")
+            == "1|4|4\n2|1|1"
+    });
 }

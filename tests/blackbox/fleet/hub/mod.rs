@@ -2,10 +2,13 @@
 
 mod life;
 mod privacy;
+mod tls;
 
 use headspace_fleet::hub::http::access::Access;
 use headspace_fleet::hub::http::routes::TABLE;
-use headspace_test_support::{Home, Postgres, Server, free_port, skip, succeeded, wait_for, wait_until};
+use headspace_test_support::{
+    Home, Postgres, Server, Tmux, binary, free_port, skip, succeeded, wait_for, wait_until,
+};
 use serde_json::{Value, json};
 
 /// A database and a hub on it.
@@ -148,6 +151,68 @@ fn a_team_sees_who_waits_and_only_what_was_shared() {
 }
 
 #[test]
+fn top_shows_the_team_and_follows_it() {
+    let Some(team) = Team::start() else { return };
+    let (ada, bob) = (team.machine("ada", "asks", json!({})), team.machine("bob", "asks", json!({})));
+    let Some(tmux) = Tmux::new(&ada.home, "tmux.sock") else { return };
+    bob.talk();
+    team.agent(&bob, "s1", |agent| agent["status"] == "attention");
+    let top = format!("exec '{}' top --hub", binary());
+    let pane = tmux.run(&["new-session", "-d", "-x", "120", "-y", "30", "-P", "-F", "#{pane_id}", &top]);
+    wait_until("bob's question", || {
+        let screen = tmux.screen(&pane);
+        screen.contains("bob@") && screen.contains("Allow Bash: make ASKWORD")
+    });
+    bob.hook("post-tool-use", json!({"tool_name": "Bash", "tool_use_id": "t", "tool_response": {}}));
+    wait_until("its answer", || {
+        let screen = tmux.screen(&pane);
+        screen.contains("bob@") && screen.contains("working") && !screen.contains("Allow Bash")
+    });
+}
+
+#[test]
+fn what_one_machine_posts_does_not_spoil_the_board_of_the_others() {
+    let Some(team) = Team::start() else { return };
+    let (ada, eve) = (team.machine("ada", "full", json!({})), team.machine("eve", "full", json!({})));
+    ada.talk();
+    team.agent(&ada, "s1", |agent| agent["status"] == "attention");
+    eve.server.kill();
+    let bearer = format!("Bearer {}", eve.token);
+    let post = |to: Value, sent_at: &str, agents: Value| {
+        let body = json!({"epoch": "00000000-0000-4000-8000-00000000000e", "from": 1, "to": to, "sent_at": sent_at, "level": "full", "agents": agents});
+        let path = format!("/v1/edges/{}/log", eve.edge);
+        team.hub
+            .request("POST", &path, &[("Authorization", &bearer)], Some(body.to_string().as_bytes()))
+            .status
+    };
+    let (now, odd) = ("2026-11-18T00:00:00Z", "\u{1b}[2J\u{7}\nrow\u{202e}");
+    let agent = json!([{
+        "id": 1, "session_id": "evil", "status": "attention", "last_active_at": "2260-01-01T00:00:00Z", "group": "of tomorrow", "state": 7,
+        "interactions": "none", "subagents": [7], "summary": {"order": 5}, "name": odd, "project": odd, "host": odd,
+        "edge": ada.edge, "user": "ada", "machine": "here", "not_heard_since": 3, "share": "full",
+    }]);
+    assert_eq!(post(json!(i64::MAX), now, json!([])), 400);
+    // A clock that is wrong by centuries, either way.
+    assert_eq!(post(json!(1), "1700-01-01T00:00:00Z", agent.clone()), 200);
+    assert_eq!(post(json!(1), "2260-01-01T00:00:00Z", agent), 200);
+    let evil = team.agent(&eve, "evil", |_| true);
+    assert_eq!(
+        (&evil["id"], &evil["user"]),
+        (&json!(format!("{}/1", eve.edge)), &json!("eve")),
+        "it is its own agent"
+    );
+    for args in [&["status", "--hub"][..], &["status", "--hub", "--all"]] {
+        let printed = succeeded(ada.home.run(args));
+        assert!(printed.contains("Allow Bash: make ASKWORD"), "{args:?}: {printed}");
+        assert!(!printed.contains(['\u{1b}', '\u{7}', '\u{202e}']), "{args:?}: {printed:?}");
+    }
+    let listed: Value =
+        serde_json::from_str(&succeeded(ada.home.run(&["status", "--hub", "--json"]))).unwrap();
+    assert_eq!(listed["agents"].as_array().unwrap().len(), 2);
+    assert!(!team.hub.log().contains("panicked"), "{}", team.hub.log());
+}
+
+#[test]
 fn a_revoked_machine_is_refused_and_works_on() {
     let Some(team) = Team::start() else { return };
     let machine = team.machine("ada", "states", json!({}));
@@ -280,6 +345,8 @@ fn the_files_that_start_a_hub_make_sense() {
             && compose.contains("database_password")
             && !compose.contains("POSTGRES_PASSWORD:")
     );
+    // The secret is mounted with its owner and mode: one that only its owner may read would be out of the hub's reach.
+    assert!(compose.contains("chmod 644 secrets/") && compose.contains("mkdir -m 700 secrets"));
     if std::process::Command::new("python3")
         .args(["-c", "import yaml"])
         .status()

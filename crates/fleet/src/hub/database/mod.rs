@@ -136,9 +136,7 @@ pub fn said(error: &tokio_postgres::Error) -> String {
     }
 }
 
-/// Whether the database takes nothing now: a standby, or one whose disk is full.
-pub const READ_ONLY: &str = "SELECT current_setting('transaction_read_only') = 'on'";
-
+/// A standby, or one whose disk is full, takes nothing.
 pub fn refuse_read_only(read_only: bool) -> Result<()> {
     ensure!(!read_only, "the database is read-only: is it a standby? The hub needs the primary");
     Ok(())

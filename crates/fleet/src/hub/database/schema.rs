@@ -4,7 +4,7 @@
 //! not mind, and says which version is the oldest that can still work with it.
 
 use crate::hub::database::said;
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Result, anyhow, bail, ensure};
 use std::time::Duration;
 use tokio_postgres::Client;
 use tokio_postgres::error::SqlState;
@@ -127,15 +127,18 @@ async fn attempt(client: &mut Client) -> Result<(), tokio_postgres::Error> {
     step.commit().await
 }
 
-/// Whether a newer hub has changed the tables so that this one must not go on.
 pub async fn check(client: &Client) -> Result<()> {
     let row = client.query_one("SELECT max(version), max(oldest_reader) FROM schema_version", &[]).await?;
-    let (newest, oldest): (i32, i32) = (row.get(0), row.get(1));
-    if oldest > version() {
-        bail!(
-            "the database is of a newer headspace (version {newest}, this hub knows {}): update this hub",
-            version()
-        );
-    }
+    refuse_newer(row.get(0), row.get(1))
+}
+
+/// A newer hub may have changed the tables so that this one must not go on.
+pub fn refuse_newer(newest: Option<i32>, oldest_reader: Option<i32>) -> Result<()> {
+    let (newest, oldest) = (newest.unwrap_or(0), oldest_reader.unwrap_or(0));
+    ensure!(
+        oldest <= version(),
+        "the database is of a newer headspace (version {newest}, this hub knows {}): update this hub",
+        version()
+    );
     Ok(())
 }

@@ -173,6 +173,7 @@ async fn receiver(hub: &Shared, reader: &Reader) -> Result<HookStatus, ApiError>
         mode: "hooks_active".into(),
         last_event_at: row.get::<_, Option<SystemTime>>(2).map(stamp),
         health: HookHealth { kind: "active".into(), text, since: None },
+        hub: true,
         ..HookStatus::default()
     })
 }

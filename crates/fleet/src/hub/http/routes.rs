@@ -50,6 +50,7 @@ routes![
     Reader get "/api/events/names" => api::event_names,
     Reader get "/api/events/stream" => api::stream,
     Reader get "/hook/status" => api::status,
+    Reader get "/service-worker.js" => assets::service_worker,
     Reader get "/metrics" => api::metrics,
 ];
 

@@ -277,7 +277,9 @@ pub(crate) fn dd(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'
         None => call.stdin.clone(),
     };
     if let Some(target) = value("of=") {
-        let nothing = matches!(&content, Stream::Text(text, _) if text.is_empty());
+        // Zeros or noise over a file are as good as deleting it.
+        let noise = matches!(value("if="), Some("/dev/zero" | "/dev/urandom" | "/dev/random"));
+        let nothing = noise || matches!(&content, Stream::Text(text, _) if text.is_empty());
         eval.write(
             state,
             target,

@@ -6,6 +6,7 @@ use crate::eval::value::{DEEP, Stream, Tags, activate};
 use crate::eval::{Evaluator, glob, quote};
 use crate::programs::{Call, Options, Spec};
 use crate::rules;
+use crate::rules::names;
 
 /// How much a search narrows down its results.
 #[derive(PartialEq, Eq, PartialOrd, Ord, Clone, Copy)]
@@ -31,35 +32,6 @@ struct FindCommand {
 
 const NAME_TESTS: [&str; 2] = ["-name", "-iname"];
 const PATH_TESTS: [&str; 5] = ["-path", "-ipath", "-wholename", "-regex", "-iregex"];
-const OTHER_TESTS: [&str; 24] = [
-    "-mtime",
-    "-mmin",
-    "-atime",
-    "-amin",
-    "-ctime",
-    "-cmin",
-    "-newer",
-    "-anewer",
-    "-cnewer",
-    "-size",
-    "-user",
-    "-group",
-    "-uid",
-    "-gid",
-    "-perm",
-    "-links",
-    "-used",
-    "-fstype",
-    "-context",
-    "-newermt",
-    "-Bmin",
-    "-Btime",
-    "-inum",
-    "-samefile",
-];
-/// Options that take a value and narrow nothing down.
-const PLAIN_OPTIONS: [&str; 8] =
-    ["-type", "-xtype", "-maxdepth", "-mindepth", "-regextype", "-printf", "-files0-from", "-lname"];
 
 impl FindCommand {
     fn read(args: &[String]) -> FindCommand {
@@ -115,7 +87,7 @@ impl FindCommand {
                         search.narrow(FindTest::Strong);
                     }
                 }
-                word if OTHER_TESTS.contains(&word) => {
+                word if names::FIND_TESTS_WITH_VALUE.contains(&word) => {
                     at += 1;
                     search.narrow(FindTest::Weak);
                 }
@@ -126,7 +98,7 @@ impl FindCommand {
                         search.narrow(FindTest::Weak);
                     }
                 }
-                word if PLAIN_OPTIONS.contains(&word) => at += 1,
+                word if names::FIND_PLAIN_OPTIONS.contains(&word) => at += 1,
                 _ => {}
             }
         }

@@ -126,7 +126,9 @@ fn package(eval: &mut Evaluator<'_>, state: &ShellState, call: &Call<'_>) {
     let (dir, manifest) = nearest(eval, state, start, "package.json").unwrap_or_default();
     let manifest = serde_json::from_str::<Value>(&manifest).unwrap_or_default();
     // `yarn prisma migrate reset`: there is no script of that name, so it is a program of the project.
-    if call.name != "npm" && manifest["scripts"][name].as_str().is_none() {
+    // `npm run cdk -- destroy`: a script that cannot be read is probably named after its program.
+    let is_program = call.name != "npm" || !given.is_empty();
+    if is_program && manifest["scripts"][name].as_str().is_none() {
         let argv: Vec<String> =
             std::iter::once(name).chain(given.iter().copied()).map(str::to_owned).collect();
         let argv = call

@@ -62,6 +62,14 @@ pub(crate) fn wrapper(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &C
         let verb = args.iter().position(|arg| !arg.starts_with('-'));
         match verb {
             Some(at) if wrapper.verbs.contains(&args[at].as_str()) => args = &args[at + 1..],
+            // `uv tool run x`
+            Some(at)
+                if wrapper
+                    .verbs
+                    .contains(&args[at..].iter().take(2).cloned().collect::<Vec<_>>().join(" ").as_str()) =>
+            {
+                args = &args[at + 2..];
+            }
             // `bundle install`, `npm ci`: no command to judge. Some print settings for `eval`.
             _ => return crate::programs::printing::completion_printer(eval, state, call),
         }
@@ -82,6 +90,12 @@ pub(crate) fn wrapper(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &C
             Some(at) => rest = &args[at + 1..],
             None => return Stream::Data(Tags::NONE),
         }
+    }
+    // `nix run nixpkgs#cargo -- publish`: the program is the part of the flake behind the `#`.
+    let flake = options.operands.iter().find_map(|word| Some(word.split_once('#')?.1.rsplit('.').next()?));
+    if let ("nix", Some(name)) = (call.name, flake.filter(|_| call.args().iter().any(|arg| arg == "run"))) {
+        let words: Vec<String> = std::iter::once(name.to_owned()).chain(rest.iter().cloned()).collect();
+        return eval.call(&mut state.clone(), &words, call.stdin, call.output_used);
     }
     rest = rest.get(wrapper.skip..).unwrap_or(&[]);
     // `flock file -c 'text'`

@@ -6,7 +6,9 @@ use crate::eval::resolve::ResolvedPath;
 use crate::eval::shell_state::{Machine, ShellState, VOLUME};
 use crate::eval::value::{Stream, Tags, deactivate};
 use crate::paths;
+use crate::paths::Zone;
 use crate::programs::{Call, Options, Spec};
+use crate::protected;
 use crate::rules;
 use crate::rules::names;
 use crate::sql;
@@ -55,12 +57,14 @@ pub(crate) fn docker(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Ca
             add_mount(eval, state, &mut mounts, here, there);
         }
     }
-    if verb != "exec" {
-        host_access(eval, state, &options, call);
-    }
+    host_access(eval, state, &options, call);
     let mut inner = state.clone();
-    // A running container has data that outlives the command.
-    inner.machine = if verb == "exec" { running(state) } else { Machine::Container(Rc::new(mounts)) };
+    // A running container, or a service with its volumes, has data that outlives the command.
+    let keeps = verb == "exec"
+        || verb == "run" && args[..at].iter().any(|arg| arg == "compose")
+        || call.name.ends_with("-compose");
+    inner.machine =
+        if keeps && mounts.is_empty() { running(state) } else { Machine::Container(Rc::new(mounts)) };
     inner.go(vec![options.value(&["w", "workdir"]).map(str::to_owned)]);
     // The image or the container comes first, then the command.
     let words: Vec<String> = options.operands.iter().skip(1).map(|word| (*word).to_owned()).collect();
@@ -101,28 +105,33 @@ fn running(state: &ShellState) -> Machine {
 
 /// The first word that is a docker command, and its position: `docker compose -f x exec`.
 fn verb(args: &[String]) -> Option<(usize, &str)> {
-    const VERBS: [&str; 32] = [
-        "run", "exec", "create", "rm", "rmi", "ps", "ls", "list", "images", "build", "logs", "pull", "push",
-        "stop", "start", "restart", "kill", "inspect", "tag", "cp", "up", "down", "config", "prune",
-        "volume", "network", "system", "context", "login", "info", "version", "save",
-    ];
-    let at = args.iter().position(|arg| VERBS.contains(&arg.as_str()))?;
-    Some((at, args[at].as_str()))
+    let at = args.iter().position(|arg| names::CONTAINER_VERBS.contains(&arg.as_str()))?;
+    // `ctr images rm`
+    let next = args
+        .get(at + 1)
+        .filter(|next| args[at] == "images" && names::CONTAINER_VERBS.contains(&next.as_str()));
+    Some(next.map_or((at, args[at].as_str()), |next| (at + 1, next.as_str())))
 }
 
 /// `docker ps -q`: everyone's containers, unless a filter or a project narrows it down.
 fn listed(args: &[String]) -> Stream {
-    let options = Options::read(&args[1..], Spec { short: "fn", long: &["filter", "last"], stops: false });
-    let all = options.has(&["q", "quiet"]) && !options.has(&["f", "filter"]) && options.operands.is_empty();
+    let spec = Spec { short: "fn", long: &["filter", "last", "format"], stops: false };
+    let options = Options::read(&args[1..], spec);
+    let all = !options.has(&["f", "filter"]) && options.operands.is_empty();
     Stream::Data(if all { Tags::FOUND_PIDS } else { Tags::NONE })
 }
 
 /// Privileges or directories of this machine that a container should not have.
 fn host_access(eval: &mut Evaluator<'_>, state: &ShellState, options: &Options<'_>, call: &Call<'_>) {
-    const HOST_CAPABILITIES: [&str; 4] = ["ALL", "SYS_ADMIN", "SYS_MODULE", "SYS_RAWIO"];
-    let mighty = |cap: &str| HOST_CAPABILITIES.contains(&cap.to_uppercase().trim_start_matches("CAP_"));
+    let mighty =
+        |cap: &str| names::HOST_CAPABILITIES.contains(&cap.to_uppercase().trim_start_matches("CAP_"));
+    let disk = |device: &str| {
+        let here = device.split(':').next().unwrap_or(device);
+        protected::is_disk(here.strip_prefix("/dev/").unwrap_or(""))
+    };
     let mut open = options.has(&["privileged"]) && options.value(&["privileged"]) != Some("false")
         || options.values(&["cap-add"]).any(mighty)
+        || options.values(&["device"]).any(disk)
         || options.value(&["pid"]) == Some("host");
     for volume in options.values(&["v", "volume"]) {
         let mut parts = volume.split(':');
@@ -142,7 +151,7 @@ fn host_access(eval: &mut Evaluator<'_>, state: &ShellState, options: &Options<'
     }
 }
 
-/// The root, a home, a whole system tree, or docker's own socket.
+/// The root, a home, a whole system tree, docker's own socket, or the user's secrets.
 fn gives_away_host(eval: &mut Evaluator<'_>, state: &ShellState, here: &str, read_only: bool) -> bool {
     if !here.starts_with(['/', '.', '~']) {
         return false;
@@ -150,12 +159,21 @@ fn gives_away_host(eval: &mut Evaluator<'_>, state: &ShellState, here: &str, rea
     let ResolvedPath::Known(path) = eval.resolve(state, here) else { return false };
     let real = eval.locations.real(&path, true);
     if paths::base_name(&path).ends_with(".sock") {
-        return ["docker.sock", "containerd.sock", "podman.sock", "crio.sock"]
-            .contains(&paths::base_name(&path));
+        return names::CONTAINER_SOCKETS.contains(&paths::base_name(&path));
     }
     let above_home = paths::contains(&real, &eval.locations.real_home);
     let tree = paths::split(&real).count() == 1 && eval.locations.is_system(&real);
-    above_home || tree && !read_only
+    let elsewhere = eval.locations.zone(&real) != Zone::Inside;
+    let holds_secret = names::SECRET_FILES_IN_HOME.iter().any(|file| {
+        format!("{}/{file}", eval.locations.real_home)
+            .strip_prefix(&real)
+            .is_some_and(|rest| rest.starts_with('/'))
+    });
+    let machine = names::HOST_DIRECTORIES.contains(&real.as_str())
+        || eval.locations.kinds(&path, true).iter().any(|(kind, _)| kind.is_system());
+    above_home
+        || (tree || machine) && !read_only
+        || elsewhere && (holds_secret || eval.is_secret(state, here))
 }
 
 /// `heroku run …`, `fly ssh console -C …`: a machine at the provider.

@@ -5,6 +5,7 @@ use crate::eval::shell_state::ShellState;
 use crate::eval::value::Stream;
 use crate::programs::{Call, Spec};
 use crate::rules;
+use crate::rules::names;
 
 /// How a disk tool's words are read.
 struct DiskTool {
@@ -56,11 +57,11 @@ fn cluster_has(arg: &str, words: &[&str]) -> bool {
 
 /// `shutdown`, `reboot`, `systemctl poweroff`
 pub(crate) fn power(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
-    const VERBS: [&str; 8] =
-        ["poweroff", "reboot", "halt", "kexec", "suspend", "hibernate", "isolate", "soft-reboot"];
     let options = call.options(Spec { short: "tHM", ..Spec::default() });
     let stops = match call.name {
-        "systemctl" | "loginctl" => options.operands.first().is_some_and(|verb| VERBS.contains(verb)),
+        "systemctl" | "loginctl" => {
+            options.operands.first().is_some_and(|verb| names::POWER_VERBS.contains(verb))
+        }
         "init" | "telinit" => matches!(options.operands.first(), Some(&("0" | "6"))),
         "shutdown" => !options.has(&["c", "help", "version"]),
         _ => !options.has(&["help", "version"]),

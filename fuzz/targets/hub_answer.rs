@@ -1,0 +1,14 @@
+//! `cargo +nightly fuzz run hub_answer`: whatever answers in a hub's place, an answer is read to its end, or refused.
+
+use headspace_fleet::link::http::Answer;
+
+pub fn run(data: &[u8]) {
+    let mut rest = data;
+    while let Ok((answer, keeps)) = Answer::read(&mut rest) {
+        assert!(answer.body.len() <= data.len());
+        assert!(answer.message().chars().all(|c| !c.is_control()));
+        if !keeps {
+            return;
+        }
+    }
+}
