@@ -13,7 +13,7 @@ use headspace_platform::config::Config;
 use headspace_store as store;
 use headspace_store::read::file_changes;
 use headspace_store::read::queries;
-use headspace_store::read::queries::{EventQuery, Found, Page};
+use headspace_store::read::queries::{EventQuery, FoundEvents, Page};
 use rusqlite::Connection;
 use std::io::IsTerminal;
 
@@ -74,7 +74,7 @@ impl Archive {
                 let mut found = queries::events(&reader.db, &query)?;
                 found
                     .name_clients(|id| agents.iter().find(|agent| agent.id == id)?.place.client_name.clone());
-                let Found { events, looked_to, next } = found;
+                let FoundEvents { events, looked_to, next } = found;
                 Ok(EventsPage { events, looked_to, next })
             }
         }

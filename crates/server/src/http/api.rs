@@ -20,7 +20,7 @@ use headspace_core::wire::{
 use headspace_platform::clock::WallClock;
 use headspace_store::read::file_changes;
 use headspace_store::read::queries;
-use headspace_store::read::queries::{EventQuery, Found, Listed, Page};
+use headspace_store::read::queries::{EventQuery, FoundEvents, Listed, Page};
 use headspace_store::read::stats;
 use headspace_store::retention::prune::Deleted;
 use hyper::StatusCode;
@@ -273,7 +273,7 @@ async fn find(app: SharedState, mut query: EventQuery) -> ApiResult {
     let mut found = if by_lists { app.read_flushed(question).await? } else { app.ask(question).await? };
     let snapshot = app.ledger.snapshot();
     found.name_clients(|id| snapshot.agent(id)?.place.client_name.clone());
-    let Found { events, looked_to, next } = found;
+    let FoundEvents { events, looked_to, next } = found;
     Ok(ok(&EventsPage { events, looked_to, next }))
 }
 

@@ -55,7 +55,7 @@ const MAX_ANSWER_BYTES: usize = 16 << 20;
 
 /// Matching events. Searching and reading are limited, so there may be more.
 #[derive(Debug, Default)]
-pub struct Found {
+pub struct FoundEvents {
     /// Oldest first.
     pub events: Vec<StoredEvent>,
     /// It was not looked further than this id: whoever wants the rest asks for what is before it, or after it if that
@@ -65,7 +65,7 @@ pub struct Found {
     pub next: Option<i64>,
 }
 
-impl Found {
+impl FoundEvents {
     /// Names the client of every event that does not: what headspace saw by itself belongs to its agent's client.
     pub fn name_clients(&mut self, client_of: impl Fn(i64) -> Option<String>) {
         for event in self.events.iter_mut().filter(|event| event.client.is_none()) {
@@ -76,7 +76,7 @@ impl Found {
 }
 
 /// The newest events that match, oldest of them first; with `after`, the first ones after it.
-pub fn events(db: &Connection, query: &EventQuery) -> Result<Found> {
+pub fn events(db: &Connection, query: &EventQuery) -> Result<FoundEvents> {
     // First the ids, then the rows: only the events that are returned are read completely.
     let (ids, looked_to) = match &query.text {
         None => (ids(db, query)?, None),
@@ -134,7 +134,12 @@ fn ids(db: &Connection, query: &EventQuery) -> Result<Vec<i64>> {
     Ok(ids.collect::<rusqlite::Result<_>>()?)
 }
 
-fn read(db: &Connection, query: &EventQuery, ids: Vec<i64>, mut looked_to: Option<i64>) -> Result<Found> {
+fn read(
+    db: &Connection,
+    query: &EventQuery,
+    ids: Vec<i64>,
+    mut looked_to: Option<i64>,
+) -> Result<FoundEvents> {
     let mut statement = db.prepare_cached(&format!("SELECT {EVENT_COLUMNS} FROM events WHERE id = ?1"))?;
     let (mut events, mut bytes) = (Vec::with_capacity(ids.len()), 0);
     for id in ids {
@@ -153,7 +158,7 @@ fn read(db: &Connection, query: &EventQuery, ids: Vec<i64>, mut looked_to: Optio
     if query.after.is_none() {
         events.reverse();
     }
-    Ok(Found { events, looked_to, next })
+    Ok(FoundEvents { events, looked_to, next })
 }
 
 /// A source of events in the order of their ids: the SQL up to a condition on the id, and the column with the id.

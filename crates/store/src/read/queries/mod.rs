@@ -5,7 +5,7 @@ mod events;
 mod lists;
 
 pub(crate) use crate::read::queries::events::{EVENT_COLUMNS, stored_event};
-pub use crate::read::queries::events::{EventQuery, Found, event_names, events, replay};
+pub use crate::read::queries::events::{EventQuery, FoundEvents, event_names, events, replay};
 pub use crate::read::queries::lists::{Listed, Page, commands, transitions, turns, turns_of_events};
 
 use crate::write::{StoreCursor, TailUpdate};
