@@ -8,6 +8,7 @@ use anyhow::{Context, Result, bail};
 use headspace_core::model::{AgentView, Choice, InteractionKind, InteractionView, Surface};
 use headspace_core::text::{self, one_line, plain_lines};
 use headspace_core::wire::{AnswerStatus, UnlockCode};
+use headspace_platform::clock::local_time;
 use headspace_platform::config::{self, Config};
 use headspace_platform::usage::Usage;
 use serde_json::json;
@@ -88,7 +89,8 @@ fn status(json: bool) -> Result<ExitCode> {
         (true, true) => println!("answering is on, {} waiting", status.waiting),
     }
     for key in &status.keys {
-        println!("  {} unlocked from {} at {}", key.surface, one_line(&key.from, 40), key.at);
+        let (hour, minute, _) = local_time(key.at);
+        println!("  {} unlocked from {} at {hour:02}:{minute:02}", key.surface, one_line(&key.from, 40));
     }
     for hook in config.webhooks.iter().filter(|hook| hook.allow) {
         println!("  notifications with an Allow button go to {}", one_line(hook.host(), 60));

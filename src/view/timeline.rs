@@ -179,10 +179,23 @@ pub fn event_gist(body: &Value) -> String {
         "source",
         "trigger",
     ];
+    if body["interaction_id"].is_i64() && body["state"].is_string() {
+        return answer_gist(body);
+    }
     match body["tool_name"].as_str() {
         Some(tool) => format!("{tool}: {}", tool_gist(&body["tool_input"])),
         None => FIELDS.iter().find_map(|field| body[*field].as_str()).unwrap_or_default().to_owned(),
     }
+}
+
+/// A step of an answer: what became of it, what was said, and from where. The audit is read in this line.
+fn answer_gist(body: &Value) -> String {
+    const FIELDS: [&str; 6] = ["tool_name", "state", "choice", "by", "from", "message"];
+    let said = FIELDS.iter().filter_map(|field| {
+        let text = body[*field].as_str().filter(|text| !text.is_empty())?;
+        Some(if *field == "message" { text.to_owned() } else { text.replace('_', " ") })
+    });
+    said.collect::<Vec<_>>().join(" · ")
 }
 
 #[cfg(test)]
@@ -196,6 +209,17 @@ mod tests {
             "received_at": Stamp(0), "source": "hook", "duplicate": false, "body": body,
         }))
         .unwrap()
+    }
+
+    #[test]
+    fn a_step_of_an_answer_says_what_who_and_where() {
+        let step = json!({"interaction_id": 7, "state": "lost_to_terminal", "tool_name": "Bash", "choice": "deny",
+            "by": "cli", "from": "pts/6", "message": "use my_file", "digest": "00"});
+        assert_eq!(event_gist(&step), "Bash · lost to terminal · deny · cli · pts/6 · use my_file");
+        assert_eq!(
+            event_gist(&json!({"interaction_id": 7, "state": "open", "tool_name": "Bash"})),
+            "Bash · open"
+        );
     }
 
     #[test]

@@ -36,11 +36,11 @@ export const send = (id, digest, choice, more) => post(`/api/interactions/${id}/
 /** What the choices are called on a button, and when they were made. */
 export const CHOICES = {
   allow: ['Allow once', 'Allowed'],
+  approve: ['Approve the plan', 'Approved'],
+  answers: ['Send the answer', 'Answered'],
+  keep_planning: ['Keep planning', 'Sent back'],
   deny: ['Deny', 'Denied'],
   stop: ['Deny and stop', 'Stopped'],
-  approve: ['Approve the plan', 'Approved'],
-  keep_planning: ['Keep planning', 'Sent back'],
-  answers: ['Send the answer', 'Answered'],
 };
 
 /** Where an answer came from, in words. */

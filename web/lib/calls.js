@@ -7,6 +7,9 @@ const INPUT_SAYS = ['command', 'file_path', 'notebook_path', 'pattern', 'url', '
 const EVENT_SAYS = ['prompt', 'error_details', 'last_assistant_message', 'message', 'error', 'text', 'reason', 'command_name', 'new_cwd', 'file_path', 'to_model', 'task_subject',
   'teammate_name', 'directory', 'action', 'verdict', 'agent_type', 'source', 'trigger', 'name', 'level'];
 
+/** What a step of an answer says: the audit is read in this line. */
+const STEP_SAYS = ['tool_name', 'state', 'choice', 'by', 'from', 'message'];
+
 const first = (body, fields) => fields.map((field) => body[field]).find(Boolean);
 
 /** What a tool call does, in one line. */
@@ -17,6 +20,7 @@ export function toolGist(input) {
 
 /** What an event says, in one line. */
 export function eventGist(body) {
+  if (body.interaction_id && body.state) return line(STEP_SAYS.map((field) => (typeof body[field] === 'string' ? (field === 'message' ? body[field] : body[field].replaceAll('_', ' ')) : '')).filter(Boolean).join(' · '));
   if (body.tool_name) return [line(body.tool_name, 60), toolGist(body.tool_input)].filter(Boolean).join(': ');
   return line(body.tool_calls?.map?.((call) => call?.tool_name).join(', ') ?? first(body, EVENT_SAYS) ?? '');
 }

@@ -12,7 +12,7 @@ export function drawDiff(diff, label = 'Diff') {
   // The head names the file, which stands above.
   if (lines[0].startsWith('--- ') && lines[1]?.startsWith('+++ ')) lines.splice(0, 2);
   const row = (text) => el('span', { class: SIGNS[text[0]] ?? null }, `${text || ' '}\n`);
-  const code = el('pre.diff', { tabindex: '0', role: 'region', 'aria-label': label }, ...lines.slice(0, SHOWN).map(row));
+  const code = el('pre.diff', { tabindex: '0', role: 'group', 'aria-label': label }, ...lines.slice(0, SHOWN).map(row));
   const more = lines.length > SHOWN && button('button.small', null, `Show all ${lines.length} lines`, () => {
     code.append(...lines.slice(SHOWN).map(row));
     more.remove();

@@ -60,7 +60,7 @@ function blocks(lines, depth) {
   return out;
 }
 
-const codeBlock = (code, language) => el('pre', { tabindex: '0', role: 'region', 'aria-label': line(language, 20) || 'code', 'data-language': line(language, 20) || null }, el('code', null, code));
+const codeBlock = (code, language) => el('pre', { tabindex: '0', role: 'group', 'aria-label': line(language, 20) || 'code', 'data-language': line(language, 20) || null }, el('code', null, code));
 
 /** The list that begins at line `i`; returns its last line. */
 function list(lines, i, depth, out) {
@@ -101,7 +101,7 @@ function table(lines, i, out) {
   const head = el('tr', null, ...cells(lines[i]).map((cell) => el('th', { scope: 'col' }, ...cell)));
   const body = el('tbody');
   for (i += 2; i < lines.length && lines[i].includes('|') && lines[i].trim(); i++) body.append(el('tr', null, ...cells(lines[i]).map((cell) => el('td', null, ...cell))));
-  out.push(el('div.scroll', { tabindex: '0', role: 'region', 'aria-label': 'Table' }, el('table', null, el('thead', null, head), body)));
+  out.push(el('div.scroll', { tabindex: '0', role: 'group', 'aria-label': 'Table' }, el('table', null, el('thead', null, head), body)));
   return i - 1;
 }
 

@@ -131,7 +131,7 @@ const MAX_RAW = 60000;
 /** An event as it was received. */
 export function rawEvent(event) {
   const json = JSON.stringify(event.body, null, 2);
-  const shown = el('pre', { tabindex: '0', role: 'region', 'aria-label': `${line(event.name, 60)}, raw` });
+  const shown = el('pre', { tabindex: '0', role: 'group', 'aria-label': `${line(event.name, 60)}, raw` });
   shown.textContent = plain(json, MAX_RAW);
   const told = [clock(event.at, now()), event.source, `event ${event.id}`, event.duplicate && 'came twice', json.length > MAX_RAW && 'cut here; copy gives all'];
   return el('section', null, el('header', null, el('b', null, line(event.name, 60)), el('span.note', null, told.filter(Boolean).join(' · ')), copyButton('Copy JSON', () => json)), shown);

@@ -74,7 +74,7 @@ async function askGuard(node, ask, agent) {
   const { verdict, reason, rule } = await get(`/api/interactions/${ask.id}/guard`).catch(() => ({}));
   if (node.ask.id !== ask.id || !Object.hasOwn(GUARD, verdict ?? '')) return;
   attr(node.bits.guard, 'data-verdict', verdict);
-  text(node.bits.guard, [GUARD[verdict], reason && `${line(reason, 300)}`, rule && `(${line(rule, 60)})`].filter(Boolean).join(verdict === 'allow' ? ' ' : ': ').replace(/: \(/, ' ('));
+  withCode(node.bits.guard, [GUARD[verdict], reason && `${line(reason, 300)}`, rule && `(${line(rule, 60)})`].filter(Boolean).join(verdict === 'allow' ? ' ' : ': ').replace(/: \(/, ' ('));
 }
 
 function whoAsks(agent, ask) {
@@ -100,7 +100,7 @@ function bodyOf(ask, agent, node, can) {
   const title = ask.title && line(ask.title, 200);
   if (ask.description) out.push(el('p.about', { dir: 'auto' }, line(ask.description, 400)));
   if (ask.questions?.length) out.push(...questions(ask, node, can && ask.answer.can.includes('answers')));
-  else if (ask.plan) out.push(el('div.plan', { tabindex: '0', role: 'region', 'aria-label': 'Plan' }, markdown(ask.plan)));
+  else if (ask.plan) out.push(el('div.plan', { tabindex: '0', role: 'group', 'aria-label': 'Plan' }, markdown(ask.plan)));
   else if (diffOf(ask)) {
     const path = ask.input?.file_path ?? ask.input?.notebook_path ?? ask.text;
     out.push(el('p.about', null, `${line(ask.tool_name, 60)} `, el('code', { title: line(path, 400) }, middle(relative(path, agent.project_path), 90))), drawDiff(diffOf(ask), 'What it would change'));
@@ -125,7 +125,7 @@ function diffOf({ diff, input }) {
   return typeof input?.content === 'string' && typeof input.file_path === 'string' ? `@@ … @@\n${lines('+', input.content)}` : null;
 }
 
-const command = (lines) => el('div.command', null, el('pre', { tabindex: '0', role: 'region', 'aria-label': 'What would run', dir: 'ltr' }, plain(lines, 70000)), copyButton('Copy', () => String(lines)));
+const command = (lines) => el('div.command', null, el('pre', { tabindex: '0', role: 'group', 'aria-label': 'What would run', dir: 'ltr' }, plain(lines, 70000)), copyButton('Copy', () => String(lines)));
 
 /** The questions with their choices; with fields where they can be answered. */
 function questions(ask, node, can) {

@@ -10,7 +10,7 @@ use std::ops::Range;
 const MAX_PAYLOAD: usize = 64 << 20;
 
 /// What a pipe holds at most, unless somebody enlarged it.
-const CHUNK: usize = 64 * 1024;
+const PIPE_BYTES: usize = 64 * 1024;
 
 /// The client's object, byte for byte, and where its members lie.
 #[derive(Debug)]
@@ -123,9 +123,9 @@ impl Input {
 /// `resize` writes its zeros one by one where size is optimized, a seventh of all the hook's instructions.
 fn read_some(source: &mut impl Read, bytes: &mut Vec<u8>) -> std::io::Result<usize> {
     if bytes.len() == bytes.capacity() {
-        bytes.reserve(bytes.len().max(CHUNK));
+        bytes.reserve(bytes.len().max(PIPE_BYTES));
     }
-    let mut chunk = vec![0; (bytes.capacity() - bytes.len()).min(CHUNK)];
+    let mut chunk = vec![0; (bytes.capacity() - bytes.len()).min(PIPE_BYTES)];
     let read = source.read(&mut chunk)?;
     bytes.extend_from_slice(&chunk[..read]);
     Ok(read)

@@ -4,6 +4,7 @@
 mod bad_cases;
 mod clock;
 mod elsewhere;
+mod hook;
 mod ntfy;
 mod top;
 

@@ -45,6 +45,16 @@ fn prompts(home: &Home) -> Vec<String> {
     query.query_map([], |row| row.get(0)).unwrap().collect::<Result<_, _>>().unwrap()
 }
 
+/// Three hundred long prompts: a database of many pages.
+fn fill(home: &Home) {
+    let server = home.serve();
+    for n in 0..300 {
+        let text = format!("{n} {}", "word ".repeat(200));
+        server.hook("user-prompt-submit", event("s", json!({ "prompt": text })));
+    }
+    server.stop();
+}
+
 fn spooled(server: &Server) -> i64 {
     server.get("/hook/status")["spool_pending"].as_i64().unwrap()
 }
@@ -138,12 +148,7 @@ fn a_sync_that_fails_after_the_answer_is_said_until_one_succeeds() {
 #[test]
 fn a_truncated_database_is_set_aside_and_can_be_rebuilt_from() {
     let home = Home::new();
-    let server = home.serve();
-    for n in 0..300 {
-        let text = format!("{n} {}", "word ".repeat(200));
-        server.hook("user-prompt-submit", event("s", json!({ "prompt": text })));
-    }
-    server.stop();
+    fill(&home);
     let file = std::fs::File::options().write(true).open(home.database()).unwrap();
     file.set_len(file.metadata().unwrap().len() / 2).unwrap();
     drop(file);
@@ -539,12 +544,7 @@ fn a_missing_or_damaged_derived_table_is_recomputed() {
 #[test]
 fn rebuild_counts_what_is_really_lost() {
     let home = Home::new();
-    let server = home.serve();
-    for n in 0..300 {
-        let text = format!("{n} {}", "word ".repeat(200));
-        server.hook("user-prompt-submit", event("s", json!({ "prompt": text })));
-    }
-    server.stop();
+    fill(&home);
     let whole = std::fs::read(home.database()).unwrap();
     each_row(
         [(2, 3), (3, 20), (4, 1)],

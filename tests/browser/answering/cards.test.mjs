@@ -14,7 +14,7 @@ let server, browser, let_in;
 const CARDS = {
   permission: ['Bash', { command: 'make -j2 \\\n  && make install', description: 'Build and install' }],
   guarded: ['Bash', { command: 'git push --force origin main' }],
-  masked: ['Bash', { command: 'curl -H "Authorization: Bearer ghp_0123456789abcdefghijABCDEFGHIJ012345" https://api.example.com' }],
+  masked: ['Bash', { command: `curl -H "Authorization: Bearer ghp_${'a1B2'.repeat(9)}" https://api.example.com` }],
   question: ['AskUserQuestion', { questions: [
     { question: 'Which color?', header: 'Color', multiSelect: false, options: [{ label: 'Red', description: 'The red one' }, { label: 'Blue', description: 'The blue one' }] },
     { question: 'Which sizes?', header: 'Sizes', multiSelect: true, options: [{ label: 'Small', description: 'S' }, { label: 'Large', description: 'L' }] }] }],
@@ -49,8 +49,8 @@ after(async () => {
   await server?.end();
 });
 
-/** The board in a browser that was let in, or in one that was not. */
-async function board(options, storageState = let_in) {
+/** The board, in a browser that was let in or in one that was not. */
+async function board(options, storageState) {
   const context = await browser.newContext({ serviceWorkers: 'block', storageState, ...options });
   const page = await context.newPage();
   page.faults = [];
@@ -64,18 +64,20 @@ async function openCard(page, name) {
   const id = await row(page, name).getAttribute('data-id');
   await page.goto(`${server.url}/#/agents/${id}`);
   await shows(page, '#detail h2', name);
+  await page.locator('.talk li').first().waitFor();
 }
 
 /** The card takes an answer. */
 const thawed = (page) => until('the card to thaw', async () => (await page.locator('.card [data-choice]:not([aria-disabled])').count()) > 0);
 
-const fits = (page) => page.evaluate(() => document.documentElement.scrollWidth <= innerWidth);
+/** Nothing sticks out of the screen, nor out of what scrolls by itself without a reason. */
+const fits = (page) => page.evaluate(() => [document.documentElement, ...document.querySelectorAll('.talk, .turns, .card')].filter((node) => node.checkVisibility()).every((node) => node.scrollWidth <= node.clientWidth + 1));
 
 for (const colorScheme of SCHEMES)
   for (const width of WIDTHS) {
     const options = { colorScheme, viewport: { width, height: 900 } };
     test(`axe finds nothing in any card in ${colorScheme} at ${width} px`, async () => {
-      const page = await board(options);
+      const page = await board(options, let_in);
       for (const name of Object.keys(CARDS)) {
         await openCard(page, name);
         await thawed(page);
@@ -93,7 +95,7 @@ for (const colorScheme of SCHEMES)
 
     test(`axe finds nothing beside the board in ${colorScheme} at ${width} px`, async () => {
       // Not let in: the card says so, and asks for a code.
-      const page = await board(options, undefined);
+      const page = await board(options);
       await openCard(page, 'permission');
       await page.locator('.card').getByRole('button', { name: 'Unlock to answer' }).waitFor();
       await passesAxe(page, 'a card that is locked');

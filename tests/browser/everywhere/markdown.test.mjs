@@ -18,7 +18,7 @@ after(async () => {
 
 const drawn = (texts) => page.evaluate(async (all) => {
   const { markdown } = await import('/assets/lib/markdown.js');
-  return all.map((text) => markdown(text).innerHTML.replaceAll(' tabindex="0" role="region"', ''));
+  return all.map((text) => markdown(text).innerHTML.replaceAll(' tabindex="0" role="group"', ''));
 }, texts);
 
 async function table(rows) {

@@ -119,6 +119,7 @@ test('without a server there is an honest page, and the board comes back by itse
   await own.stop();
   await page.goto(own.url);
   await shows(page, 'h1', 'headspace is not reachable');
+  await becomes(() => page.evaluate(() => getComputedStyle(document.querySelector('main')).maxWidth), '576px', 'its look is kept, too');
   await becomes(() => page.locator('main').textContent(), /Nothing is known about your agents from here, so nothing is shown/);
   await own.restart();
   await page.locator('#link[data-state=live]').waitFor();

@@ -96,3 +96,9 @@ test('moving one row moves one node, in either direction', async () => {
   assert.deepEqual(moves.slice(0, 3), [[1, true], [1, true], [1, true]]);
   assert.equal(moves[3][1], true, 'a whole new order is right too');
 });
+
+test('a step of an answer says what became of it, what was said and from where', async () => {
+  const gist = (body) => page.evaluate(async (one) => (await import('/assets/lib/calls.js')).eventGist(one), body);
+  assert.equal(await gist({ interaction_id: 7, state: 'lost_to_terminal', tool_name: 'Bash', choice: 'deny', by: 'cli', from: 'pts/6', message: 'use my_file', digest: '00' }), 'Bash · lost to terminal · deny · cli · pts/6 · use my_file');
+  assert.equal(await gist({ interaction_id: 7, state: 'open', tool_name: 'Bash' }), 'Bash · open');
+});

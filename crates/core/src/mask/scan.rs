@@ -472,7 +472,7 @@ impl<'a> Scan<'a> {
             self.command = None;
             return None;
         }
-        let row = |row: &crate::mask::commands::Command| {
+        let row = |row: &crate::mask::commands::SecretOption| {
             let with = row.with.is_empty() || memchr::memmem::find(between, row.with.as_bytes()).is_some();
             (with && bytes[at..].starts_with(row.option.as_bytes())).then_some(())?;
             let after = at + row.option.len();
@@ -525,7 +525,7 @@ fn may_open(rest: &[u8]) -> bool {
 }
 
 /// The rows of the program whose first row this is.
-fn rows(first: usize) -> impl Iterator<Item = &'static crate::mask::commands::Command> {
+fn rows(first: usize) -> impl Iterator<Item = &'static crate::mask::commands::SecretOption> {
     let program = COMMANDS[first].program;
     COMMANDS[first..].iter().take_while(move |row| row.program == program)
 }
