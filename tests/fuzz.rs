@@ -224,7 +224,7 @@ fn requests_on_the_socket_are_a_hooks_or_not() {
 
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 #[test]
-fn the_short_way_reads_what_every_reader_reads() {
+fn the_short_way_reads_what_the_ordinary_way_reads() {
     let answer = |body: &str| format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{body}", body.len());
     let seeds = [
         answer(r#"{"status":"ok","event_id":7,"agent_id":1,"is_new_agent":false}"#),
