@@ -251,8 +251,13 @@ fn other_languages_are_judged() {
 
 #[test]
 fn own_rules_only_tighten_unless_they_allow() {
-    let patterns =
-        ["terraform|tofu apply *", "git push -f|--force !--dry-run", "aws ** delete-*", "src/", "gh api -X=DELETE"];
+    let patterns = [
+        "terraform|tofu apply *",
+        "git push -f|--force !--dry-run",
+        "aws ** delete-*",
+        "src/",
+        "gh api -X=DELETE",
+    ];
     let seeds: Vec<Vec<u8>> = commands()
         .into_iter()
         .step_by(9)

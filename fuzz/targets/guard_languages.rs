@@ -13,9 +13,17 @@ pub fn run(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     command("PowerShell", text, "");
     let quoted = text.replace('\'', r"'\''");
-    for program in
-        ["psql -c", "mongosh --eval", "python3 -c", "node -e", "perl -e", "php -r", "awk", "ssh host", "redis-cli"]
-    {
+    for program in [
+        "psql -c",
+        "mongosh --eval",
+        "python3 -c",
+        "node -e",
+        "perl -e",
+        "php -r",
+        "awk",
+        "ssh host",
+        "redis-cli",
+    ] {
         command("Bash", &format!("{program} '{quoted}'"), "");
     }
     // A statement that destroys is found whatever statement follows it.

@@ -26,6 +26,7 @@ pub fn run(data: &[u8]) {
     }
     judged(json!({"allow": [pattern]}), "");
     judged(json!({"rules": {pattern: "ask", "git": line}, "profile": pattern}), "");
-    let loose = json!({"guard": {"allow": [pattern], "rules": {pattern: "off"}, "profile": "quiet"}}).to_string();
+    let loose =
+        json!({"guard": {"allow": [pattern], "rules": {pattern: "off"}, "profile": "quiet"}}).to_string();
     assert!(judged(json!({}), &loose) >= plain, "a project allowed {line:?} with {pattern:?}");
 }

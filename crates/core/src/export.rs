@@ -228,10 +228,14 @@ mod tests {
         let heads: Vec<&str> = text.lines().filter(|line| line.starts_with("## ")).collect();
         assert_eq!(heads.len(), turns.len(), "{text}");
         // The way back: the lines below a heading, without their marks.
-        let parts: Vec<String> = text.split("\n## ").skip(1).map(|part| {
-            let lines = part.lines().filter_map(|line| line.strip_prefix('>'));
-            lines.map(|line| line.strip_prefix(' ').unwrap_or(line)).collect::<Vec<_>>().join("\n")
-        }).collect();
+        let parts: Vec<String> = text
+            .split("\n## ")
+            .skip(1)
+            .map(|part| {
+                let lines = part.lines().filter_map(|line| line.strip_prefix('>'));
+                lines.map(|line| line.strip_prefix(' ').unwrap_or(line)).collect::<Vec<_>>().join("\n")
+            })
+            .collect();
         assert_eq!(parts, turns.iter().map(|turn| turn.text.clone()).collect::<Vec<_>>(), "{text}");
     }
 

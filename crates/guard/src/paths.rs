@@ -3,9 +3,9 @@
 
 use crate::environment::{FileSystem, GuardEnvironment};
 use crate::protected::{ProtectedKind, ProtectedRoots, kind};
+use crate::rules::names;
 use std::cell::RefCell;
 use std::collections::HashMap;
-use crate::rules::names;
 
 /// What deleting something at a path would mean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,7 +26,6 @@ pub(crate) enum Zone {
 const MAX_LINKS: usize = 40;
 /// No system takes a longer path, so nothing can be there.
 const MAX_PATH_BYTES: usize = 4096;
-
 
 pub(crate) struct Locations<'a> {
     pub files: &'a dyn FileSystem,

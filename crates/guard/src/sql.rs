@@ -99,7 +99,13 @@ fn judge_statement(statement: &SqlWords, temporary: &[&str]) -> Option<&'static 
             // ClickHouse: `ALTER TABLE t DELETE WHERE …`
             let changes = words.iter().position(|word| matches!(*word, "DELETE" | "UPDATE"));
             let rows = changes.filter(|_| words.contains(&"WHERE")).and_then(|at| unfiltered(&words[at..]));
-            if words.get(1) != Some(&"TABLE") { None } else if drops { Some(&rules::DATABASE_DROP) } else { rows }
+            if words.get(1) != Some(&"TABLE") {
+                None
+            } else if drops {
+                Some(&rules::DATABASE_DROP)
+            } else {
+                rows
+            }
         }
         ["DELETE", rest @ ..] if rest.first() == Some(&"FROM") || rest.len() > 1 => unfiltered(rest),
         ["UPDATE", rest @ ..] if rest.contains(&"SET") => unfiltered(rest),

@@ -6,10 +6,10 @@ use crate::code::tokens::{GAP, Token};
 use crate::eval::Evaluator;
 use crate::eval::shell_state::ShellState;
 use crate::eval::value::{DEEP, STAR, Tags, activate, has_glob, has_hole};
+use crate::rules::names;
 use std::cell::Cell;
 use std::collections::HashMap;
 use std::ops::Range;
-use crate::rules::names;
 
 /// A program's tokens, and what is known about its variables.
 pub(super) struct CodeScan<'t> {

@@ -7,7 +7,6 @@ use crate::rules;
 use crate::rules::names;
 use crate::shell::{Assign, Assigned};
 
-
 impl Evaluator<'_> {
     pub(crate) fn assign(&mut self, state: &mut ShellState, assign: &Assign) {
         match &assign.value {

@@ -27,7 +27,6 @@ pub(crate) enum WriteKind {
     FromTemplate,
 }
 
-
 impl Evaluator<'_> {
     /// The path on this machine that corresponds to a path in a container; `None` if it is not shared.
     fn shared_path(mounts: &[(String, String)], value: &str) -> Option<String> {

@@ -58,7 +58,8 @@ pub(crate) fn judge(eval: &mut Evaluator<'_>, state: &mut ShellState, text: &str
     if reader.unfinished {
         eval.report(&state.machine.clone(), &rules::SHELL_UNREADABLE, text);
     }
-    let downloads = words_of(&lower).any(|word| names::POWERSHELL_DOWNLOADS.contains(&word)) || lower.contains("net.webclient");
+    let downloads = words_of(&lower).any(|word| names::POWERSHELL_DOWNLOADS.contains(&word))
+        || lower.contains("net.webclient");
     let decodes = lower.contains("frombase64string");
     if lower.contains("[scriptblock]::create") && (downloads || decodes) {
         eval.report(

@@ -32,8 +32,8 @@ impl Parameters {
                 };
                 // `rm -rf x` is wrong here, but its meaning is clear.
                 let unix = name.len() > 1 && name.chars().all(|c| matches!(c, 'r' | 'f' | 'v' | 'i'));
-                let switch =
-                    name != "verb" && (unix || POWERSHELL_SWITCHES.iter().any(|switch| switch.starts_with(&name)));
+                let switch = name != "verb"
+                    && (unix || POWERSHELL_SWITCHES.iter().any(|switch| switch.starts_with(&name)));
                 if value.is_none()
                     && !switch
                     && let Some(next) =

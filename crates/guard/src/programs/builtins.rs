@@ -288,7 +288,8 @@ pub(super) fn shopt(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Cal
 /// `printenv`: one variable, or all of them.
 pub(super) fn printenv(_: &mut Evaluator<'_>, _: &mut ShellState, call: &Call<'_>) -> Stream {
     let names: Vec<&String> = call.args().iter().filter(|arg| !arg.starts_with('-')).collect();
-    let secret = |name: &&String| name.to_uppercase().split('_').any(|part| names::SECRET_VARIABLES.contains(&part));
+    let secret =
+        |name: &&String| name.to_uppercase().split('_').any(|part| names::SECRET_VARIABLES.contains(&part));
     Stream::Data(if names.is_empty() || names.iter().any(|name| *name != "PWD" && secret(name)) {
         Tags::SECRET
     } else {

@@ -7,8 +7,8 @@ use crate::eval::shell_state::{Machine, ShellState};
 use crate::eval::value::{Stream, Tags, has_special};
 use crate::programs::{Call, Options, Spec};
 use crate::rules;
-use crate::rules::names;
 use crate::rules::Rule;
+use crate::rules::names;
 
 /// One git command, after its global options.
 struct Git<'c> {
@@ -17,7 +17,6 @@ struct Git<'c> {
     /// `-c key=value`
     settings: Vec<(&'c str, &'c str)>,
 }
-
 
 pub(super) fn git(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     // `-C` affects this command only.

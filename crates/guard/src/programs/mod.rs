@@ -197,7 +197,9 @@ fn plain_name(base: &str) -> String {
     if name.starts_with("ld-linux") || name.starts_with("ld-musl") {
         name = "ld.so";
     }
-    if let Some(other) = names::PROGRAM_ALIASES.iter().find_map(|alias| alias.strip_prefix(name)?.strip_prefix('=')) {
+    if let Some(other) =
+        names::PROGRAM_ALIASES.iter().find_map(|alias| alias.strip_prefix(name)?.strip_prefix('='))
+    {
         name = other;
     }
     if name.starts_with('@') {

@@ -44,7 +44,9 @@ fn call(row: &str, environment: &GuardEnvironment) -> Verdict {
 
 #[test]
 fn other_tools() {
-    pack(&[include_str!("unseen/tools-1.txt"), include_str!("unseen/tools-2.txt")], |row| call(row, &environment()));
+    pack(&[include_str!("unseen/tools-1.txt"), include_str!("unseen/tools-2.txt")], |row| {
+        call(row, &environment())
+    });
 }
 
 /// `{settings} command`, or `{settings} MCP Tool {input}`. Two keys are no settings of the user's: `project` stands in the

@@ -103,7 +103,8 @@ fn starters(pid: u32) -> Vec<Process> {
 fn is_shell_of_entry(words: &[String]) -> bool {
     let [_, option, line] = words else { return false };
     let call = Call::Shell(line.clone()).words().unwrap_or_default();
-    option == "-c" && matches!(call.as_slice(), [program, wait] if wait == "wait" && program.ends_with("headspace"))
+    option == "-c"
+        && matches!(call.as_slice(), [program, wait] if wait == "wait" && program.ends_with("headspace"))
 }
 
 impl Lineage {

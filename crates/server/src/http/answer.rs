@@ -271,8 +271,9 @@ pub async fn wait(
     let first =
         first.ok().flatten().context("no line came").map_err(|_| ApiError::bad("say what you read"))?;
     let paranoid = app.config.paranoid;
-    let hello =
-        blocking_pool::run(move || Hello::read(&first, lineage, paranoid)).await.map_err(anyhow::Error::from)?;
+    let hello = blocking_pool::run(move || Hello::read(&first, lineage, paranoid))
+        .await
+        .map_err(anyhow::Error::from)?;
     let hello = hello.ok_or_else(|| ApiError::bad("this is not what `headspace wait` says"))?;
     let session_id = hello.session_id.clone();
     let greeting = json!({"id": hello.id, "digest": hello.digest, "held": true}).to_string() + "\n";

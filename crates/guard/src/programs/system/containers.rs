@@ -115,7 +115,8 @@ fn listed(args: &[String]) -> Stream {
 
 /// Privileges or directories of this machine that a container should not have.
 fn host_access(eval: &mut Evaluator<'_>, state: &ShellState, options: &Options<'_>, call: &Call<'_>) {
-    let mighty = |cap: &str| names::HOST_CAPABILITIES.contains(&cap.to_uppercase().trim_start_matches("CAP_"));
+    let mighty =
+        |cap: &str| names::HOST_CAPABILITIES.contains(&cap.to_uppercase().trim_start_matches("CAP_"));
     let disk = |device: &str| {
         let here = device.split(':').next().unwrap_or(device);
         protected::is_disk(here.strip_prefix("/dev/").unwrap_or(""))

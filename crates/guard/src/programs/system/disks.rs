@@ -59,7 +59,9 @@ fn cluster_has(arg: &str, words: &[&str]) -> bool {
 pub(crate) fn power(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let options = call.options(Spec { short: "tHM", ..Spec::default() });
     let stops = match call.name {
-        "systemctl" | "loginctl" => options.operands.first().is_some_and(|verb| names::POWER_VERBS.contains(verb)),
+        "systemctl" | "loginctl" => {
+            options.operands.first().is_some_and(|verb| names::POWER_VERBS.contains(verb))
+        }
         "init" | "telinit" => matches!(options.operands.first(), Some(&("0" | "6"))),
         "shutdown" => !options.has(&["c", "help", "version"]),
         _ => !options.has(&["help", "version"]),
