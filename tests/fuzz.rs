@@ -116,7 +116,9 @@ fn exercise(name: &str, target: fn(&[u8]), seeds: &[Vec<u8>], rounds: usize) {
         target(seed);
     }
     let mut dice = Dice(seeds.len() as u64);
-    for _ in 0..rounds {
+    // `HEADSPACE_FUZZ_TIMES=100 cargo test --test fuzz batches`: one of them, for longer.
+    let times = std::env::var("HEADSPACE_FUZZ_TIMES").ok().and_then(|times| times.parse().ok()).unwrap_or(1);
+    for _ in 0..rounds * times {
         let mut data = seeds[dice.roll(seeds.len())].to_vec();
         for _ in 0..=dice.roll(3) {
             let at = dice.roll(data.len() + 1);
