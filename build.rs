@@ -18,6 +18,11 @@ fn main() {
         None => version.to_owned(),
     };
     println!("cargo:rustc-env=HEADSPACE_VERSION={described}");
+    // Where the hook begins: before the C library.
+    let target = |part: &str| std::env::var(format!("CARGO_CFG_TARGET_{part}")).unwrap_or_default();
+    if [target("OS"), target("ENV"), target("ARCH")] == ["linux", "gnu", "x86_64"] {
+        println!("cargo:rustc-link-arg-bins=-Wl,--entry=headspace_entry");
+    }
 }
 
 /// Short id and date of the commit that is checked out here.

@@ -11,6 +11,8 @@
 
 use claude_headspace::cli;
 use headspace_notify as notify;
+#[cfg(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64"))]
+use headspace_shortcut as _;
 use std::process::ExitCode;
 
 #[global_allocator]

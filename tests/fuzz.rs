@@ -10,6 +10,8 @@ mod answer;
 mod batch;
 #[path = "../fuzz/targets/body.rs"]
 mod body;
+#[path = "../fuzz/targets/carve.rs"]
+mod carve;
 #[path = "../fuzz/targets/changes.rs"]
 mod changes;
 #[path = "../fuzz/targets/config.rs"]
@@ -26,6 +28,8 @@ mod guard_languages;
 mod guard_settings;
 #[path = "../fuzz/targets/guard_shell.rs"]
 mod guard_shell;
+#[path = "../fuzz/targets/hook_request.rs"]
+mod hook_request;
 #[path = "../fuzz/targets/hub_answer.rs"]
 mod hub_answer;
 #[path = "../fuzz/targets/machines.rs"]
@@ -51,6 +55,9 @@ mod session_bus;
 mod settings;
 #[path = "../fuzz/targets/settings_merge.rs"]
 mod settings_merge;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+#[path = "../fuzz/targets/shortcut.rs"]
+mod shortcut;
 #[path = "../fuzz/targets/transcript.rs"]
 mod transcript;
 
@@ -179,6 +186,54 @@ fn batches_are_read_or_refused() {
 #[test]
 fn bodies_are_recorded_or_refused() {
     exercise("body", body::run, &bodies(), 1500);
+}
+
+#[test]
+fn what_is_left_of_a_database_is_read_to_its_end() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let path = dir.path().join("events.db");
+    let db = headspace_store::open(&path).expect("a database");
+    for n in 0..40 {
+        let body = serde_json::json!({"text": "word ".repeat(n % 5 * 300)}).to_string();
+        let insert = "INSERT INTO events(name, session_id, at, received_at, source, body) VALUES ('Stop', 's', 1, 2, 'hook', ?1)";
+        db.execute(insert, [body]).expect("an event");
+    }
+    let log = fs::read(dir.path().join("events.db-wal")).expect("a log");
+    db.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)").expect("a checkpoint");
+    let file = fs::read(&path).expect("a file");
+    let both = [&file[..4096], b"\n-wal\n", &log].concat();
+    exercise("carve", carve::run, &[file, both], 300);
+}
+
+#[test]
+fn requests_on_the_socket_are_a_hooks_or_not() {
+    let request = |slug: &str, body: &str| {
+        let length = body.len();
+        format!(
+            "POST /hook/{slug} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}"
+        )
+    };
+    let seeds = [
+        request("stop", "{}"),
+        request("pre-tool-use", r#"{"session_id":"s"}"#),
+        "GET / HTTP/1.1\r\n\r\n".into(),
+    ];
+    let seeds: Vec<&str> = seeds.iter().map(String::as_str).collect();
+    exercise("hook_request", hook_request::run, &texts(&seeds), 20_000);
+}
+
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+#[test]
+fn the_short_way_reads_what_every_reader_reads() {
+    let answer = |body: &str| format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{body}", body.len());
+    let seeds = [
+        answer(r#"{"status":"ok","event_id":7,"agent_id":1,"is_new_agent":false}"#),
+        answer(r#"{"status":"ok","event_id":7,"hook_output":{}}"#),
+        r#"{"session_id":"s","hook_event_name":"Stop","a":[1,{"b":"\u00e4"}]}"#.into(),
+        "7 (a) b) (c) S 3 7 7 0 -1 0 0 0 0 0 1 2 0 0 20 0 1 0 4242 0 0".into(),
+    ];
+    let seeds: Vec<&str> = seeds.iter().map(String::as_str).collect();
+    exercise("shortcut", shortcut::run, &texts(&seeds), 20_000);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 
 use headspace_core::answering;
 use headspace_core::model::Interaction;
-use headspace_notify::wait::Answer;
+use headspace_notify::wait::LineByLine;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
@@ -51,7 +51,7 @@ fn serve(bytes: &[u8]) {
 }
 
 fn lines(parts: &[&[u8]]) -> Vec<Vec<u8>> {
-    let (mut answer, mut lines) = (Answer::default(), Vec::new());
+    let (mut answer, mut lines) = (LineByLine::default(), Vec::new());
     for part in parts {
         answer.feed(part);
         while let Ok(Some(line)) = answer.line() {

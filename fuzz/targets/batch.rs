@@ -1,8 +1,9 @@
 //! `cargo +nightly fuzz run batch`: whatever a machine posts to its hub, it is refused in words or read as a batch in which
 //! nothing is above the team's maximum and everything can be stored.
 
-use headspace_fleet::level::Level;
+use headspace_fleet::level::{Level, view};
 use headspace_fleet::protocol::parse;
+use serde_json::Value;
 
 pub fn run(data: &[u8]) {
     for most in [Level::States, Level::Asks, Level::Full] {
@@ -25,6 +26,8 @@ pub fn run(data: &[u8]) {
         }
         for agent in &batch.agents {
             assert!((1..=most.number()).contains(&agent.share));
+            let document: Value = serde_json::from_str(&agent.doc).unwrap_or_default();
+            assert!(view(&document).is_some(), "every surface can read it: {document}");
             assert!(!agent.doc.contains('\0') && !agent.status.contains('\0'));
             assert!(most == Level::Full || agent.turns.is_empty());
         }

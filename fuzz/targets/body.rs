@@ -20,7 +20,8 @@ pub fn run(data: &[u8]) {
         let slug = spec.map_or("some-thing-new".into(), |spec| slug_of(spec.name));
         match receive::recorded(&slug, body, pick % 5 == 0) {
             Err(why) => assert!(!why.is_empty()),
-            Ok((event, text)) => {
+            Ok(record) => {
+                let (event, text) = (record.event, record.text);
                 assert_eq!(serde_json::from_str::<Value>(&text).expect("JSON"), event.body);
                 let mut again = event.body.clone();
                 assert!(!mask::value(&mut again), "masked twice: {again}");

@@ -1,10 +1,10 @@
 //! `cargo +nightly fuzz run hub_answer`: whatever answers in a hub's place, an answer is read to its end, or refused.
 
-use headspace_fleet::link::http::Answer;
+use headspace_fleet::link::http::HubAnswer;
 
 pub fn run(data: &[u8]) {
     let mut rest = data;
-    while let Ok((answer, keeps)) = Answer::read(&mut rest) {
+    while let Ok((answer, keeps)) = HubAnswer::read(&mut rest) {
         assert!(answer.body.len() <= data.len());
         assert!(answer.message().chars().all(|c| !c.is_control()));
         if !keeps {

@@ -2,7 +2,7 @@
 //! finds, however the bytes arrive, and what is spliced in leaves every other byte as it was.
 
 use headspace_notify::envelope::{Fields, splice};
-use headspace_notify::scan::{Progress, Scanner};
+use headspace_notify::scan::{Lists, Progress, Reader};
 use headspace_notify::stdin::{Input, Payload};
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
@@ -14,7 +14,7 @@ pub fn run(data: &[u8]) {
         None => return,
     };
 
-    let mut scanner = Scanner::new();
+    let mut scanner = Reader::with(Lists::default());
     let mut progress = Progress::More;
     for end in (step..bytes.len()).step_by(step).chain([bytes.len()]) {
         progress = scanner.feed(&bytes[..end]);

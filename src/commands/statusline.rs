@@ -95,7 +95,7 @@ fn start(words: &[OsString]) -> Option<std::io::Result<Child>> {
 
 /// The input: the object in it, and all bytes if the user's command needs them.
 fn read(all: bool) -> (Vec<u8>, Option<Payload>) {
-    match Input::read() {
+    match Input::read_after(&[]) {
         Input::Object(payload) => (payload.bytes().to_vec(), Some(payload)),
         Input::Cut(bytes) | Input::Garbage(bytes) => {
             (if all { stdin::read_rest(bytes) } else { bytes }, None)

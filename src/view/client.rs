@@ -49,11 +49,11 @@ pub struct Overview {
 /// The agents in a list, and where that comes from.
 pub struct AgentList {
     pub rows: Vec<Row>,
-    pub about: Origin,
+    pub about: ListOrigin,
 }
 
 /// Where the data of a view comes from.
-pub struct Origin {
+pub struct ListOrigin {
     /// `None`: the server does not run, and this is what was stored last.
     pub receiver: Option<HookStatus>,
     pub url: String,
@@ -153,7 +153,7 @@ impl Client {
         }
     }
 
-    fn hub_answer<T: DeserializeOwned>(&self, answer: &headspace_fleet::link::http::Answer) -> Result<T> {
+    fn hub_answer<T: DeserializeOwned>(&self, answer: &headspace_fleet::link::http::HubAnswer) -> Result<T> {
         if answer.status != 200 {
             bail!("{}", answer.message());
         }
@@ -249,8 +249,13 @@ pub fn hub_list(all: bool) -> Result<AgentList> {
     let client = Client::hub()?;
     let asked = client.get::<BoardPage>(if all { "/api/board?all=1" } else { "/api/board" });
     let BoardPage { receiver, rows, .. } = asked.context("could not ask the hub")?;
-    let about =
-        Origin { receiver: Some(receiver), url: client.url, hub: true, last_active: None, spent_today: None };
+    let about = ListOrigin {
+        receiver: Some(receiver),
+        url: client.url,
+        hub: true,
+        last_active: None,
+        spent_today: None,
+    };
     Ok(AgentList { rows, about })
 }
 
@@ -268,8 +273,13 @@ pub fn agent_list(config: &Config, all: bool, spent: bool) -> Result<AgentList> 
     let client = Client::new(config)?;
     let path = format!("/api/board?all={}&spent={}", u8::from(all), u8::from(spent));
     if let Ok(BoardPage { receiver, rows, spent_today, .. }) = client.get::<BoardPage>(&path) {
-        let about =
-            Origin { receiver: Some(receiver), url: client.url, hub: false, last_active: None, spent_today };
+        let about = ListOrigin {
+            receiver: Some(receiver),
+            url: client.url,
+            hub: false,
+            last_active: None,
+            spent_today,
+        };
         return Ok(AgentList { rows, about });
     }
     // No server, or one from before this route.
@@ -277,7 +287,7 @@ pub fn agent_list(config: &Config, all: bool, spent: bool) -> Result<AgentList> 
     let last_active = agents.iter().map(|agent| agent.last_active_at).max();
     let rows = model::rows(&agents, Stamp::now());
     let spent_today = spent.then(|| stored_spending().ok()).flatten();
-    Ok(AgentList { rows, about: Origin { receiver, url, hub: false, last_active, spent_today } })
+    Ok(AgentList { rows, about: ListOrigin { receiver, url, hub: false, last_active, spent_today } })
 }
 
 /// What was spent today, as far as it was stored.

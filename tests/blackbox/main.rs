@@ -16,6 +16,7 @@ mod notify;
 mod reply;
 mod server;
 mod setup;
+mod shortcut;
 mod strangers;
 mod surfaces;
 mod transport;

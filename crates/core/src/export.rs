@@ -23,7 +23,7 @@ pub const CALL_EVENTS: [&str; 6] = [
 const CALL_WIDTH: usize = 200;
 
 /// A tool call, from its first event to its last.
-struct Call {
+struct ListedCall {
     at: Stamp,
     what: String,
     end: Option<(&'static str, Duration)>,
@@ -61,7 +61,7 @@ pub fn markdown(
     let calls = calls(events);
     let mut next = calls.iter().peekable();
     for turn in turns {
-        let before: Vec<&Call> =
+        let before: Vec<&ListedCall> =
             std::iter::from_fn(|| next.next_if(|call| call.at <= turn.timestamp)).collect();
         list(&mut text, &before);
         let who = if turn.actor == Actor::User { "You" } else { "Agent" };
@@ -84,7 +84,7 @@ fn quoted(text: &str) -> String {
     text.split('\n').map(marked).collect()
 }
 
-fn list(text: &mut String, calls: &[&Call]) {
+fn list(text: &mut String, calls: &[&ListedCall]) {
     if !calls.is_empty() {
         text.push('\n');
     }
@@ -105,8 +105,8 @@ fn took(time: Duration) -> String {
 }
 
 /// The calls in the order in which they began.
-fn calls(events: &[StoredEvent]) -> Vec<Call> {
-    let mut calls: Vec<Call> = Vec::new();
+fn calls(events: &[StoredEvent]) -> Vec<ListedCall> {
+    let mut calls: Vec<ListedCall> = Vec::new();
     let mut open: HashMap<&str, usize> = HashMap::new();
     for event in events.iter().filter(|event| !event.duplicate) {
         let field = |name: &str| event.body.get(name).and_then(Value::as_str);
@@ -117,7 +117,7 @@ fn calls(events: &[StoredEvent]) -> Vec<Call> {
                 event.body.get("tool_input"),
             );
             open.insert(id, calls.len());
-            calls.push(Call { at: event.at, what: code(&one_line(&what, CALL_WIDTH)), end: None });
+            calls.push(ListedCall { at: event.at, what: code(&one_line(&what, CALL_WIDTH)), end: None });
             continue;
         }
         let end = match event.name.as_str() {

@@ -144,13 +144,13 @@ fn fits(glob: &str, path: &str) -> bool {
 }
 
 fn fits_part(glob: &str, part: &str) -> bool {
-    use headspace_core::text::glob::{Piece, fits};
-    let pieces: Vec<Piece> = glob
+    use headspace_core::text::glob::{GlobPart, fits};
+    let pieces: Vec<GlobPart> = glob
         .chars()
         .map(|c| match c {
-            '*' => Piece::Many,
-            '?' => Piece::One,
-            c => Piece::Literal(c),
+            '*' => GlobPart::Many,
+            '?' => GlobPart::One,
+            c => GlobPart::Literal(c),
         })
         .collect();
     fits(&pieces, part)

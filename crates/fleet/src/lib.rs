@@ -9,6 +9,7 @@
 // A whole agent as one `json!` in a test is deeper than the usual limit.
 #![cfg_attr(test, recursion_limit = "256")]
 
+pub mod document;
 pub mod hub;
 pub mod level;
 pub mod link;

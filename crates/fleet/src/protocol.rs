@@ -2,6 +2,7 @@
 //!
 //! The bytes are another machine's: everything is bounded and checked here, before a transaction begins.
 
+use crate::document::sound;
 use crate::level::{Level, cut};
 use headspace_core::stamp::Stamp;
 use serde::Deserialize;
@@ -187,9 +188,12 @@ fn agent(mut document: Value, most: Level) -> Result<BatchAgent, String> {
     let object = document.as_object_mut().ok_or("an agent is not an object")?;
     let turns = object.remove("turns");
     let id = object.get("id").and_then(Value::as_i64).ok_or("an agent has no number as `id`")?;
-    let document = cut(&document, most.max(Level::States)).ok_or("an agent is shared at level none")?;
+    document["status"].as_str().ok_or("an agent has no `status`")?;
+    let time = |document: &Value, field: &str| document[field].as_str().and_then(Stamp::parse).map(|at| at.0);
+    time(&document, "last_active_at").ok_or("an agent has no `last_active_at`")?;
+    let document =
+        cut(&sound(document), most.max(Level::States)).ok_or("an agent is shared at level none")?;
     let share = document["share"].as_str().and_then(Level::from_word).unwrap_or(Level::States);
-    let time = |field: &str| document[field].as_str().and_then(Stamp::parse).map(|stamp| stamp.0);
     let status = document["status"].as_str().ok_or("an agent has no `status`")?;
     let turns = match turns {
         Some(Value::Array(turns)) if share == Level::Full => turns.iter().filter_map(turn).collect(),
@@ -200,8 +204,8 @@ fn agent(mut document: Value, most: Level) -> Result<BatchAgent, String> {
         project: document["project"].as_str().map(storable),
         share: share.number(),
         status: storable(status),
-        last_active_at: time("last_active_at").ok_or("an agent has no `last_active_at`")?,
-        ended_at: time("ended_at"),
+        last_active_at: time(&document, "last_active_at").ok_or("an agent has no `last_active_at`")?,
+        ended_at: time(&document, "ended_at"),
         doc: document.to_string(),
         turns,
     })

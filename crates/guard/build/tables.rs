@@ -155,8 +155,19 @@ fn constant(id: &str) -> String {
 }
 
 const VERDICTS: [(&str, &str); 3] = [("off", "Allow"), ("ask", "Ask"), ("deny", "Deny")];
-const RULE_KEYS: [&str; 10] =
-    ["id", "verdict", "balanced", "quiet", "what", "instead", "match", "unless_env", "must", "must_not"];
+const RULE_KEYS: [&str; 11] = [
+    "id",
+    "verdict",
+    "balanced",
+    "quiet",
+    "what",
+    "instead",
+    "match",
+    "never",
+    "unless_env",
+    "must",
+    "must_not",
+];
 
 fn rules(from: &Path) -> Result<String, String> {
     let mut out = String::new();
@@ -191,8 +202,13 @@ fn rules(from: &Path) -> Result<String, String> {
                 list(table.texts("unless_env")),
             );
             all.push(constant(id));
+            let never = table.texts("never").join("|");
+            let never = if never.is_empty() { never } else { format!(" !{never}") };
             for pattern in table.texts("match") {
                 let programs = pattern.split(' ').next().unwrap_or("");
+                // Words before the verb that make it a name, where a pattern leaves open which words come before it.
+                let names = if pattern.contains(" ** ") { never.as_str() } else { "" };
+                let pattern = format!("{pattern}{names}");
                 for program in programs.split('|') {
                     named.push((program.to_owned(), named.len(), pattern.clone(), constant(id)));
                 }

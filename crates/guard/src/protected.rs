@@ -245,6 +245,11 @@ fn device(rest: &str) -> Option<ProtectedKind> {
 }
 
 impl ProtectedKind {
+    /// A file of the system.
+    pub(crate) fn is_system(self) -> bool {
+        matches!(self, System | Shadow | SystemTree)
+    }
+
     /// The rule that a write breaks.
     pub(crate) fn write_rule(self) -> &'static Rule {
         match self {

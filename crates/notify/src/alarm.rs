@@ -81,7 +81,7 @@ mod unix {
     use std::ptr::null_mut;
     use std::sync::atomic::AtomicU32;
 
-    const TICK: Duration = Duration::from_millis(50);
+    const CHECK_DEADLINE_EVERY: Duration = Duration::from_millis(50);
 
     /// Ticks left until the process ends; `u32::MAX`: it does not.
     static TICKS_LEFT: AtomicU32 = AtomicU32::new(u32::MAX);
@@ -89,7 +89,7 @@ mod unix {
     /// Starts the clock: late after `soft`, gone after `hard` (if given). A second call sets it again.
     pub fn arm(soft: Duration, hard: Option<Duration>) {
         let ticks = hard.map_or(u32::MAX, |hard| {
-            let left = hard.saturating_sub(soft).as_millis() / TICK.as_millis();
+            let left = hard.saturating_sub(soft).as_millis() / CHECK_DEADLINE_EVERY.as_millis();
             u32::try_from(left).unwrap_or(u32::MAX)
         });
         TICKS_LEFT.store(ticks, Ordering::Relaxed);
@@ -104,7 +104,7 @@ mod unix {
             libc::sigaddset(&mut set, libc::SIGALRM);
             libc::sigprocmask(libc::SIG_UNBLOCK, &set, null_mut());
         }
-        set_timer(soft, TICK);
+        set_timer(soft, CHECK_DEADLINE_EVERY);
     }
 
     /// Stops the clock; [`late`] keeps its answer.

@@ -181,6 +181,23 @@ mod tests {
         vec![("host", "\"h\"".into()), ("claude_pid", "7".into()), ("sent_at", "\"now\"".into())]
     }
 
+    /// The short way has tables of its own, because it uses no other crate.
+    #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+    #[test]
+    fn the_short_way_knows_the_same_variables() {
+        use headspace_clients::table::{CLIENTS, Environment};
+        use headspace_shortcut::variables;
+        assert_eq!(variables::PLAIN, PLAIN);
+        assert_eq!(variables::TERMINAL, TERMINAL);
+        let of_clients = CLIENTS.iter().filter_map(|row| match row.environment {
+            Environment::None => None,
+            Environment::Has(name) | Environment::Session(name) => Some(name),
+        });
+        for name in [var::URL, var::REHEARSAL, var::DEBUG].into_iter().chain(of_clients) {
+            assert!(variables::NOT_PLAIN.contains(&name), "{name}");
+        }
+    }
+
     #[test]
     fn the_clients_bytes_stay_as_they_are() {
         let body = splice(&payload(" { \"a\" : 1.00 , \"b\":\"\\u00e4\" \n} "), &some_fields());

@@ -26,6 +26,7 @@ use headspace_guard::Verdict;
 use headspace_platform::config::{self, Config, Durability};
 use headspace_platform::spool::Spool;
 use headspace_platform::spool::delivery::Delivery;
+use headspace_shortcut::handed_over::{self, Sent};
 use serde_json::Value;
 use std::borrow::Cow;
 use std::ffi::OsString;
@@ -56,20 +57,35 @@ enum Outcome {
     Away(String),
 }
 
-/// `headspace notify [--client NAME] [EVENT]`
+/// `headspace notify [--client NAME] [EVENT]`. Goes on where the short way ended, if it was begun.
 pub fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {
-    let delivery = Delivery::now();
-    alarm::arm(SOFT_DEADLINE, Some(HARD_DEADLINE));
-    exit_zero(|| match Input::read() {
-        Input::Object(payload) => {
-            let (client, event) = caller::arguments(arguments);
-            deliver(client.as_deref(), event, &payload, &delivery)
+    let begun = handed_over::take();
+    let (delivery, elapsed) = match &begun {
+        Some(begun) => (Delivery::of(begun.sent_at, begun.random), begun.elapsed()),
+        None => (Delivery::now(), Duration::ZERO),
+    };
+    alarm::arm(left(SOFT_DEADLINE, elapsed), Some(left(HARD_DEADLINE, elapsed)));
+    exit_zero(|| {
+        if let Some(begun) = &begun {
+            begun.let_signals_through();
         }
-        Input::Cut(bytes) => {
-            debug_log::note(format_args!("payload not complete after {} bytes: dropped", bytes.len()))
+        let (input, sent) = begun.map_or((&[][..], None), |begun| (begun.input, begun.sent));
+        match Input::read_after(input) {
+            Input::Object(payload) => {
+                let (client, event) = caller::arguments(arguments);
+                deliver(client.as_deref(), event, &payload, &delivery, sent)
+            }
+            Input::Cut(bytes) => {
+                debug_log::note(format_args!("payload not complete after {} bytes: dropped", bytes.len()))
+            }
+            Input::Garbage(_) => debug_log::note("no JSON object on standard input: nothing to deliver"),
         }
-        Input::Garbage(_) => debug_log::note("no JSON object on standard input: nothing to deliver"),
     })
+}
+
+/// What is left of a time; not nothing, which would mean no end.
+fn left(deadline: Duration, elapsed: Duration) -> Duration {
+    deadline.saturating_sub(elapsed).max(Duration::from_millis(1))
 }
 
 /// `headspace` without a command: a hook payload on standard input is delivered (clients before 2.1.139 run the bare
@@ -80,11 +96,11 @@ pub fn without_command(help: fn() -> String) -> ExitCode {
     if !std::io::stdin().is_terminal() {
         alarm::exit_quietly_whatever_happens();
         alarm::arm(SOFT_DEADLINE, Some(HARD_DEADLINE));
-        match Input::read() {
+        match Input::read_after(&[]) {
             Input::Object(payload)
                 if payload.has_text("hook_event_name") && payload.has_text("session_id") =>
             {
-                return exit_zero(|| deliver(None, None, &payload, &delivery));
+                return exit_zero(|| deliver(None, None, &payload, &delivery, None));
             }
             Input::Cut(_) => return ExitCode::SUCCESS,
             _ => alarm::disarm(),
@@ -146,7 +162,14 @@ fn exit_zero(work: impl FnOnce()) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-fn deliver(client: Option<&str>, event: Option<String>, payload: &Payload, delivery: &Delivery) {
+/// `sent`: the short way has sent it already.
+fn deliver(
+    client: Option<&str>,
+    event: Option<String>,
+    payload: &Payload,
+    delivery: &Delivery,
+    sent: Option<Sent>,
+) {
     let Some(name) = event.or_else(|| payload.text("hook_event_name")) else {
         return debug_log::note("no event name: nothing to deliver");
     };
@@ -170,7 +193,11 @@ fn deliver(client: Option<&str>, event: Option<String>, payload: &Payload, deliv
     let (form, _) = guard_form::rendered(caller.guard_form());
     print(verdict.as_ref().and_then(form).as_ref());
     let body = envelope::splice(payload, &caller.fields(payload, delivery));
-    let theirs = match send(config.as_ref(), &slug, &body) {
+    let outcome = match sent {
+        Some(sent) => judge_posted(|| post::answer_to(sent)),
+        None => send(config.as_ref(), &slug, &body),
+    };
+    let theirs = match outcome {
         Outcome::Acked(output) => {
             debug_log::note(format_args!("{name} delivered"));
             output
@@ -192,13 +219,17 @@ fn deliver(client: Option<&str>, event: Option<String>, payload: &Payload, deliv
     }
 }
 
-/// Posts the event. A panic in here is an event not delivered, which is what the spool is for.
+/// Posts the event.
 fn send(config: Option<&Config>, slug: &str, body: &[u8]) -> Outcome {
     if config::env(config::var::REHEARSAL).is_some() {
         return Outcome::Refused("`hooks run` only rehearses".into());
     }
-    let posted = catch_unwind(AssertUnwindSafe(|| post::post(config, slug, body)));
-    match posted {
+    judge_posted(|| post::post(config, slug, body))
+}
+
+/// A panic in here is an event not delivered, which is what the spool is for.
+fn judge_posted(post: impl FnOnce() -> Result<post::Answer, String>) -> Outcome {
+    match catch_unwind(AssertUnwindSafe(post)) {
         Ok(Ok(answer)) => judge(answer),
         Ok(Err(why)) => Outcome::Away(why),
         Err(_) => Outcome::Away("could not post: see above".into()),

@@ -20,6 +20,7 @@ use headspace_platform::config::{self, Config, DEFAULT_HOST};
 use headspace_platform::net::address::{Url, find};
 use headspace_platform::net::local;
 use headspace_platform::process::decimal;
+use headspace_shortcut::handed_over::Sent;
 use std::fmt::Display;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, ToSocketAddrs};
@@ -62,6 +63,21 @@ pub fn post(config: Option<&Config>, slug: &str, body: &[u8]) -> Result<Answer> 
         Some(token.ok_or_else(|| local::not_named(url.host).to_string())?.to_owned())
     };
     exchange(&mut stream, &request(&url, slug, token.as_deref(), body))
+}
+
+/// The answer to an event that the short way has sent: the rest of it, and what there is already.
+#[cfg(unix)]
+pub fn answer_to(sent: Sent) -> Result<Answer> {
+    use std::os::fd::FromRawFd;
+    // SAFETY: the short way opened it, and left it to us alone.
+    let mut stream = unsafe { std::os::unix::net::UnixStream::from_raw_fd(sent.socket) };
+    stream.set_nonblocking(false).map_err(|e| because("could not read the answer", e))?;
+    read_answer(&mut stream, sent.answer)
+}
+
+#[cfg(not(unix))]
+pub fn answer_to(_: Sent) -> Result<Answer> {
+    Err("could not read the answer: this system has no such sockets".into())
 }
 
 /// A connection to the user's own server on this machine, for whoever stays longer than one answer.
@@ -160,7 +176,7 @@ impl Write for OwnStream {
 fn exchange(stream: &mut (impl Read + Write), request: &[u8]) -> Result<Answer> {
     // A server that has heard enough answers and hangs up; its answer says more than the broken pipe.
     let sent = write_all(stream, request);
-    match read_answer(stream) {
+    match read_answer(stream, &[]) {
         Err(_) if sent.is_err() => Err(sent.err().unwrap_or_default()),
         answer => answer,
     }
@@ -309,9 +325,16 @@ fn write_all(stream: &mut impl Write, mut bytes: &[u8]) -> Result<()> {
     if bytes.is_empty() { Ok(()) } else { Err("could not send in time".into()) }
 }
 
-/// Reads until the answer is complete, the connection ends, or it is too long or too late to be ours.
-fn read_answer(stream: &mut impl Read) -> Result<Answer> {
-    let mut bytes = Vec::with_capacity(2048);
+/// Reads until the answer is complete, the connection ends, or it is too long or too late to be ours. `begun`: what has
+/// come of it.
+fn read_answer(stream: &mut impl Read, begun: &[u8]) -> Result<Answer> {
+    let mut bytes = Vec::with_capacity(begun.len().max(2048));
+    bytes.extend_from_slice(begun);
+    if !begun.is_empty()
+        && let Some(answer) = parse_answer(&bytes, false)?
+    {
+        return Ok(answer);
+    }
     let mut chunk = [0u8; 2048];
     while !alarm::late() && bytes.len() < MAX_ANSWER {
         let read = match stream.read(&mut chunk) {

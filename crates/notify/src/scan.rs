@@ -1,261 +1,47 @@
-//! Finds the end of the first JSON object in bytes that arrive piece by piece, and where its members lie.
-//!
-//! `notify` must stop reading when the payload is complete, because standard input may never be closed, and
-//! must pass the client's bytes on unchanged. So it neither waits for the end nor parses into values: this is a
-//! strict reader of JSON's grammar that only remembers positions. It accepts exactly what `serde_json` accepts
-//! when it skips a value (bytes that are not UTF-8 and lone surrogates inside strings included), without recursion.
+//! The reader of payloads, with memory that grows with them.
 
-use std::ops::Range;
+pub use headspace_shortcut::scan::{Member, Progress};
+use headspace_shortcut::scan::{Memory, Scanner};
 
-/// Where a member of the outermost object lies. `key` is without its quotes, `value` as written.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Member {
-    pub key: Range<usize>,
-    pub value: Range<usize>,
-}
+/// A reader that takes whatever comes.
+pub type Reader = Scanner<Lists>;
 
-/// What is known after the bytes so far.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Progress {
-    More,
-    /// The object is complete; it ends before this position.
-    Done(usize),
-    /// No byte that could follow makes this a JSON object.
-    Bad,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
-    Start,
-    Value,
-    FirstValue,
-    FirstKey,
-    Key,
-    Colon,
-    Comma,
-    Text { key: bool },
-    Escape { key: bool },
-    Hex { key: bool, left: u8 },
-    Literal { rest: &'static [u8] },
-    Number(Number),
-    Done,
-    Bad,
-}
-
-/// Where in a number the reader is; the second half of the names may end one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Number {
-    Minus,
-    Dot,
-    E,
-    Sign,
-    Zero,
-    Int,
-    Fraction,
-    Exponent,
-}
-
-/// Resumable; give it the whole buffer each time, it goes on where it stopped.
+/// On the heap, so that depth costs bytes and not the stack.
 #[derive(Debug)]
-pub struct Scanner {
-    at: usize,
-    start: usize,
-    state: State,
-    /// What is open: `{` or `[`. On the heap, so that depth costs bytes and not the stack.
+pub struct Lists {
     open: Vec<u8>,
-    key: Range<usize>,
-    value_start: usize,
-    members: Vec<Member>,
-}
-
-impl Default for Scanner {
-    fn default() -> Scanner {
-        Scanner {
-            at: 0,
-            start: 0,
-            state: State::Start,
-            // Room for most payloads: what need not grow need not page in the code for growing.
-            open: Vec::with_capacity(32),
-            key: 0..0,
-            value_start: 0,
-            members: Vec::with_capacity(32),
-        }
-    }
-}
-
-impl Scanner {
-    pub fn new() -> Scanner {
-        Scanner::default()
-    }
-
-    /// Where the object's `{` stands.
-    pub fn start(&self) -> usize {
-        self.start
-    }
-
-    /// True while an object is open: something that wants to be a payload has begun.
-    pub fn begun(&self) -> bool {
-        !self.open.is_empty()
-    }
-
     /// The members of the outermost object, in the order of the text; doubled keys are all there.
-    pub fn into_members(self) -> Vec<Member> {
-        self.members
+    pub members: Vec<Member>,
+}
+
+impl Default for Lists {
+    fn default() -> Lists {
+        // Room for most payloads: what need not grow need not page in the code for growing.
+        Lists { open: Vec::with_capacity(32), members: Vec::with_capacity(32) }
+    }
+}
+
+impl Memory for Lists {
+    fn depth(&self) -> usize {
+        self.open.len()
     }
 
-    /// Reads on in `buffer`, which starts with the bytes already seen.
-    pub fn feed(&mut self, buffer: &[u8]) -> Progress {
-        while let Some(&byte) = buffer.get(self.at) {
-            if let State::Text { key } = self.state {
-                self.text(buffer, key);
-                continue;
-            }
-            let (next, consumed) = self.step(byte);
-            self.state = next;
-            self.at += usize::from(consumed);
-            match next {
-                State::Done => return Progress::Done(self.at),
-                State::Bad => return Progress::Bad,
-                _ => {}
-            }
-        }
-        match self.state {
-            State::Done => Progress::Done(self.at),
-            State::Bad => Progress::Bad,
-            _ => Progress::More,
-        }
+    fn innermost(&self) -> Option<u8> {
+        self.open.last().copied()
     }
 
-    /// Inside of a string: nearly all bytes of a payload, so this loop is kept small.
-    fn text(&mut self, buffer: &[u8], key: bool) {
-        let rest = &buffer[self.at..];
-        let special = |b: u8| (b == b'"') | (b == b'\\') | (b < 0x20);
-        // Sixteen at a time without a branch for each: the compiler makes vector code of it.
-        let plain =
-            rest.chunks_exact(16).take_while(|chunk| !chunk.iter().fold(false, |any, &b| any | special(b)));
-        let from = plain.count() * 16;
-        let Some(stop) = rest[from..].iter().position(|&b| special(b)).map(|at| from + at) else {
-            self.at = buffer.len();
-            return;
-        };
-        self.at += stop + 1;
-        self.state = match rest[stop] {
-            b'"' => self.text_ended(key),
-            b'\\' => State::Escape { key },
-            _ => State::Bad,
-        };
+    fn open(&mut self, bracket: u8) -> bool {
+        self.open.push(bracket);
+        true
     }
 
-    fn text_ended(&mut self, key: bool) -> State {
-        if key {
-            if self.open.len() == 1 {
-                self.key.end = self.at - 1;
-            }
-            State::Colon
-        } else {
-            self.value_ended(self.at)
-        }
-    }
-
-    /// A value ended before `end`; what may follow depends on what it stood in.
-    fn value_ended(&mut self, end: usize) -> State {
-        if self.open.len() == 1 {
-            self.members.push(Member { key: self.key.clone(), value: self.value_start..end });
-        }
-        State::Comma
-    }
-
-    /// One byte outside of a string's plain text: the next state, and whether the byte was used up.
-    fn step(&mut self, byte: u8) -> (State, bool) {
-        if let State::Number(number) = self.state {
-            return self.number(number, byte);
-        }
-        let blank = matches!(byte, b' ' | b'\n' | b'\r' | b'\t');
-        let next = match (self.state, byte) {
-            (
-                State::Start
-                | State::Value
-                | State::FirstValue
-                | State::FirstKey
-                | State::Key
-                | State::Colon
-                | State::Comma,
-                _,
-            ) if blank => self.state,
-            (State::Start, b'{') => {
-                self.start = self.at;
-                self.open.push(b'{');
-                State::FirstKey
-            }
-            (State::FirstKey, b'}') | (State::FirstValue, b']') => self.close(byte),
-            (State::FirstKey | State::Key, b'"') => {
-                if self.open.len() == 1 {
-                    self.key.start = self.at + 1;
-                }
-                State::Text { key: true }
-            }
-            (State::Colon, b':') => State::Value,
-            (State::Value | State::FirstValue, _) => self.value(byte),
-            (State::Comma, b',') if self.open.last() == Some(&b'{') => State::Key,
-            (State::Comma, b',') => State::Value,
-            (State::Comma, b'}' | b']') => self.close(byte),
-            (State::Escape { key }, b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => {
-                State::Text { key }
-            }
-            (State::Escape { key }, b'u') => State::Hex { key, left: 4 },
-            (State::Hex { key, left: 1 }, _) if byte.is_ascii_hexdigit() => State::Text { key },
-            (State::Hex { key, left }, _) if byte.is_ascii_hexdigit() => State::Hex { key, left: left - 1 },
-            (State::Literal { rest: [last] }, _) if byte == *last => self.value_ended(self.at + 1),
-            (State::Literal { rest: [first, rest @ ..] }, _) if byte == *first => State::Literal { rest },
-            _ => State::Bad,
-        };
-        (next, true)
-    }
-
-    fn value(&mut self, byte: u8) -> State {
-        if self.open.len() == 1 {
-            self.value_start = self.at;
-        }
-        match byte {
-            b'"' => State::Text { key: false },
-            b'{' | b'[' => {
-                self.open.push(byte);
-                if byte == b'{' { State::FirstKey } else { State::FirstValue }
-            }
-            b't' => State::Literal { rest: b"rue" },
-            b'f' => State::Literal { rest: b"alse" },
-            b'n' => State::Literal { rest: b"ull" },
-            b'-' => State::Number(Number::Minus),
-            b'0' => State::Number(Number::Zero),
-            b'1'..=b'9' => State::Number(Number::Int),
-            _ => State::Bad,
-        }
-    }
-
-    fn close(&mut self, byte: u8) -> State {
-        let opener = if byte == b'}' { b'{' } else { b'[' };
-        if self.open.last() != Some(&opener) {
-            return State::Bad;
-        }
+    fn close(&mut self) {
         self.open.pop();
-        if self.open.is_empty() { State::Done } else { self.value_ended(self.at + 1) }
     }
 
-    fn number(&mut self, number: Number, byte: u8) -> (State, bool) {
-        use Number::*;
-        let next = match (number, byte) {
-            (Minus, b'0') => Zero,
-            (Minus, b'1'..=b'9') | (Int, b'0'..=b'9') => Int,
-            (Zero | Int, b'.') => Dot,
-            (Dot | Fraction, b'0'..=b'9') => Fraction,
-            (Zero | Int | Fraction, b'e' | b'E') => E,
-            (E, b'+' | b'-') => Sign,
-            (E | Sign | Exponent, b'0'..=b'9') => Exponent,
-            // `01` is not a number; any other byte ends this one and is read again as what follows it.
-            (Zero, b'0'..=b'9') | (Minus | Dot | E | Sign, _) => return (State::Bad, true),
-            _ => return (self.value_ended(self.at), false),
-        };
-        (State::Number(next), true)
+    fn member(&mut self, member: Member) -> bool {
+        self.members.push(member);
+        true
     }
 }
 
@@ -264,8 +50,8 @@ mod tests {
     use super::*;
 
     /// As the bytes come from a pipe: `step` at a time.
-    fn scan(bytes: &[u8], step: usize) -> (Progress, Scanner) {
-        let mut scanner = Scanner::new();
+    fn scan(bytes: &[u8], step: usize) -> (Progress, Scanner<Lists>) {
+        let mut scanner = Scanner::with(Lists::default());
         let mut progress = Progress::More;
         for end in (0..bytes.len()).step_by(step).skip(1).chain([bytes.len()]) {
             progress = scanner.feed(&bytes[..end]);
@@ -285,7 +71,8 @@ mod tests {
             assert_eq!(progress, Progress::Done(end), "step {step}");
             assert_eq!(scanner.start(), 1);
             let members: Vec<_> = scanner
-                .into_members()
+                .into_memory()
+                .members
                 .iter()
                 .map(|m| (&text[m.key.clone()], &text[m.value.clone()]))
                 .collect();

@@ -1,7 +1,7 @@
 //! Reads the payload: up to the end of the first JSON object, the end of the input, or the soft deadline.
 
 use crate::alarm;
-use crate::scan::{Member, Progress, Scanner};
+use crate::scan::{Lists, Member, Progress, Reader};
 use std::io::{ErrorKind, Read};
 use std::mem::ManuallyDrop;
 use std::ops::Range;
@@ -10,7 +10,7 @@ use std::ops::Range;
 const MAX_PAYLOAD: usize = 64 << 20;
 
 /// What a pipe holds at most, unless somebody enlarged it.
-const CHUNK: usize = 64 * 1024;
+const PIPE_BYTES: usize = 64 * 1024;
 
 /// The client's object, byte for byte, and where its members lie.
 #[derive(Debug)]
@@ -68,7 +68,7 @@ impl Payload {
 
     /// Reads a payload that is already there as a whole.
     pub fn parse(bytes: Vec<u8>) -> Input {
-        let mut scanner = Scanner::new();
+        let mut scanner = Reader::with(Lists::default());
         let progress = scanner.feed(&bytes);
         Input::from_scan(bytes, scanner, progress)
     }
@@ -84,28 +84,29 @@ pub fn is_key(written: &[u8], key: &str) -> bool {
 }
 
 impl Input {
-    fn from_scan(bytes: Vec<u8>, scanner: Scanner, progress: Progress) -> Input {
+    fn from_scan(bytes: Vec<u8>, scanner: Reader, progress: Progress) -> Input {
         match progress {
             Progress::Done(end) => {
                 let object = scanner.start()..end;
-                Input::Object(Payload { bytes, object, members: scanner.into_members() })
+                Input::Object(Payload { bytes, object, members: scanner.into_memory().members })
             }
             Progress::More if scanner.begun() => Input::Cut(bytes),
             _ => Input::Garbage(bytes),
         }
     }
 
-    /// Reads from standard input. The bytes read are in [`Payload::bytes`]; nothing is read beyond what the
-    /// pipe held when the object was complete.
-    pub fn read() -> Input {
-        Input::read_from(&mut *standard_input())
+    /// Reads from standard input what comes after `begun`. The bytes read are in [`Payload::bytes`]; nothing is read beyond
+    /// what the pipe held when the object was complete.
+    pub fn read_after(begun: &[u8]) -> Input {
+        Input::read_from(begun, &mut *standard_input())
     }
 
-    fn read_from(source: &mut impl Read) -> Input {
-        let mut scanner = Scanner::new();
+    fn read_from(begun: &[u8], source: &mut impl Read) -> Input {
+        let mut scanner = Reader::with(Lists::default());
         // Most payloads fit the first page; a buffer that is not touched costs nothing.
-        let mut bytes = Vec::with_capacity(4096);
-        let mut progress = Progress::More;
+        let mut bytes = Vec::with_capacity(begun.len().max(4096));
+        bytes.extend_from_slice(begun);
+        let mut progress = scanner.feed(&bytes);
         while progress == Progress::More && bytes.len() < MAX_PAYLOAD && !alarm::late() {
             match read_some(source, &mut bytes) {
                 Ok(0) => break,
@@ -122,9 +123,9 @@ impl Input {
 /// `resize` writes its zeros one by one where size is optimized, a seventh of all the hook's instructions.
 fn read_some(source: &mut impl Read, bytes: &mut Vec<u8>) -> std::io::Result<usize> {
     if bytes.len() == bytes.capacity() {
-        bytes.reserve(bytes.len().max(CHUNK));
+        bytes.reserve(bytes.len().max(PIPE_BYTES));
     }
-    let mut chunk = vec![0; (bytes.capacity() - bytes.len()).min(CHUNK)];
+    let mut chunk = vec![0; (bytes.capacity() - bytes.len()).min(PIPE_BYTES)];
     let read = source.read(&mut chunk)?;
     bytes.extend_from_slice(&chunk[..read]);
     Ok(read)
@@ -179,14 +180,14 @@ mod tests {
     #[test]
     fn input_beyond_the_object_is_not_part_of_it() {
         let mut source: &[u8] = b" {\"a\":1}\n{\"b\":2}";
-        let Input::Object(payload) = Input::read_from(&mut source) else { panic!() };
+        let Input::Object(payload) = Input::read_from(&[], &mut source) else { panic!() };
         assert_eq!(payload.object(), b"{\"a\":1}");
     }
 
     #[test]
     fn cut_and_garbage_are_told_apart() {
         for (text, cut) in [("{\"a\":", true), ("", false), ("{]", false), ("nil", false), ("  ", false)] {
-            match Input::read_from(&mut text.as_bytes()) {
+            match Input::read_from(&[], &mut text.as_bytes()) {
                 Input::Cut(_) => assert!(cut, "{text}"),
                 Input::Garbage(_) => assert!(!cut, "{text}"),
                 Input::Object(_) => panic!("{text}"),

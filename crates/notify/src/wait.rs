@@ -31,7 +31,7 @@ pub const MAX_LINE: usize = 256 << 10;
 pub fn main() -> ExitCode {
     alarm::arm(STDIN_WITHIN, None);
     crate::exit_zero(|| {
-        let Input::Object(payload) = Input::read() else { return };
+        let Input::Object(payload) = Input::read_after(&[]) else { return };
         alarm::disarm();
         match Ask::of(&payload) {
             Ok(ask) => {
@@ -224,7 +224,7 @@ mod unix {
         let head = stream.head("/api/answer/wait");
         alarm::disarm();
         stream.set_nonblocking().map_err(|error| error.to_string())?;
-        let mut line = Connection { stream: &mut stream, signals, answer: Answer::default() };
+        let mut line = Connection { stream: &mut stream, signals, answer: LineByLine::default() };
         let until = Some(begun + SERVER_WITHIN);
         line.send(&[head.as_bytes(), &chunk(&ask.hello)].concat(), until)?;
         match line.next(until) {
@@ -263,7 +263,7 @@ mod unix {
     struct Connection<'a> {
         stream: &'a mut post::OwnStream,
         signals: RawFd,
-        answer: Answer,
+        answer: LineByLine,
     }
 
     impl Connection<'_> {
@@ -350,7 +350,7 @@ mod unix {
 
 /// The server's answer as it comes: a head, then lines in chunks.
 #[derive(Debug, Default)]
-pub struct Answer {
+pub struct LineByLine {
     bytes: Vec<u8>,
     /// The head is read.
     begun: bool,
@@ -358,7 +358,7 @@ pub struct Answer {
     ended: bool,
 }
 
-impl Answer {
+impl LineByLine {
     pub fn feed(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
     }
@@ -437,7 +437,7 @@ mod tests {
     #[test]
     fn lines_are_read_at_every_cut() {
         for cut in 0..TEXT.len() {
-            let mut answer = Answer::default();
+            let mut answer = LineByLine::default();
             let mut lines = Vec::new();
             for part in [&TEXT[..cut], &TEXT[cut..]] {
                 answer.feed(part);
@@ -460,7 +460,7 @@ mod tests {
             b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nffffffff\r\n",
             b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nno line break in forty bytes of a chunk's head",
         ] {
-            let mut answer = Answer::default();
+            let mut answer = LineByLine::default();
             answer.feed(bad);
             assert!(answer.line().is_err(), "{}", String::from_utf8_lossy(bad));
         }

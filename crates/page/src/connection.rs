@@ -4,6 +4,7 @@ use anyhow::{Context, Result};
 use axum::Router;
 use hyper::Request;
 use hyper::body::Incoming;
+use hyper::header::{COOKIE, HeaderMap};
 use hyper::server::conn::http1;
 use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -116,4 +117,16 @@ impl Signals {
         #[cfg(not(unix))]
         let _ = tokio::signal::ctrl_c().await;
     }
+}
+
+/// The values of the cookies of this name; there may be several.
+pub fn cookies<'a>(headers: &'a HeaderMap, name: &'a str) -> impl Iterator<Item = &'a str> {
+    headers
+        .get_all(COOKIE)
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(';'))
+        .filter_map(|pair| pair.trim().split_once('='))
+        .filter(move |(of, _)| *of == name)
+        .map(|(_, value)| value)
 }

@@ -35,7 +35,7 @@ pub fn prepare() {
 }
 
 /// What the system knows about one process.
-struct Info {
+struct ProcessInfo {
     parent: u32,
     /// In the system's own unit: on Linux clock ticks since boot (field 22 of `/proc/PID/stat`), on macOS
     /// microseconds since 1970.
@@ -146,7 +146,7 @@ pub fn descends(child: u32, ancestor: u32) -> bool {
             return true;
         }
         match info(pid) {
-            Some(Info { parent, .. }) if parent > 0 => pid = parent,
+            Some(ProcessInfo { parent, .. }) if parent > 0 => pid = parent,
             _ => return false,
         }
     }
@@ -195,7 +195,7 @@ pub fn has_controlling_terminal() -> bool {
 }
 
 #[cfg(target_os = "linux")]
-fn info(pid: u32) -> Option<Info> {
+fn info(pid: u32) -> Option<ProcessInfo> {
     // One read: the kernel builds the line for each read, and the needed part is in its first half.
     let mut line = [0; 1024];
     let path = ["/proc/", &decimal(pid.into()), "/stat"].concat();
@@ -205,14 +205,14 @@ fn info(pid: u32) -> Option<Info> {
 
 /// `PID (name) STATE PPID …`: the name may itself contain blanks and brackets, so the fields follow the last one.
 #[cfg(any(target_os = "linux", test))]
-fn parse_stat(stat: &[u8]) -> Option<Info> {
+fn parse_stat(stat: &[u8]) -> Option<ProcessInfo> {
     let after_name = stat.iter().rposition(|&b| b == b')')? + 1;
     let mut fields = stat[after_name..].split(|&b| b == b' ').filter(|field| !field.is_empty());
     let number = |field: &[u8]| std::str::from_utf8(field).ok()?.parse().ok();
     let state = fields.next()?;
     let parent = number(fields.next()?)?;
     let start = number(fields.nth(17)?)?;
-    (!matches!(state, b"Z" | b"X")).then_some(Info { parent: u32::try_from(parent).ok()?, start })
+    (!matches!(state, b"Z" | b"X")).then_some(ProcessInfo { parent: u32::try_from(parent).ok()?, start })
 }
 
 /// Whether what is typed on its terminal reaches process `pid`: one that was suspended with Ctrl-Z does not get it.
@@ -266,7 +266,7 @@ pub fn has_terminal(pid: u32) -> bool {
 }
 
 #[cfg(target_os = "macos")]
-fn info(pid: u32) -> Option<Info> {
+fn info(pid: u32) -> Option<ProcessInfo> {
     let size = size_of::<libc::proc_bsdinfo>() as i32;
     // SAFETY: `info` is a plain struct of `size` bytes that the call fills.
     let info = unsafe {
@@ -275,11 +275,14 @@ fn info(pid: u32) -> Option<Info> {
         let got = libc::proc_pidinfo(pid as i32, libc::PROC_PIDTBSDINFO, 0, buffer, size);
         (got == size && info.pbi_status != libc::SZOMB).then_some(info)?
     };
-    Some(Info { parent: info.pbi_ppid, start: info.pbi_start_tvsec * 1_000_000 + info.pbi_start_tvusec })
+    Some(ProcessInfo {
+        parent: info.pbi_ppid,
+        start: info.pbi_start_tvsec * 1_000_000 + info.pbi_start_tvusec,
+    })
 }
 
 #[cfg(not(any(target_os = "linux", target_os = "macos")))]
-fn info(_: u32) -> Option<Info> {
+fn info(_: u32) -> Option<ProcessInfo> {
     None
 }
 

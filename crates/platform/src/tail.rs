@@ -11,7 +11,7 @@ use std::time::SystemTime;
 const MAX_LINE: usize = 64 << 20;
 /// How much is read before the caller gets a chance to do something else.
 const MAX_READ_AT_ONCE: u64 = 8 << 20;
-const CHUNK: usize = 64 << 10;
+const READ_CHUNK_BYTES: usize = 64 << 10;
 /// How many bytes before the offset are compared to see whether this is still the same file.
 const CHECKED_BYTES: u64 = 256;
 
@@ -135,7 +135,7 @@ impl Tail {
         let start = self.offset;
         file.seek(SeekFrom::Start(start))?;
         let mut pending: Vec<u8> = Vec::new();
-        let mut chunk = vec![0; CHUNK];
+        let mut chunk = vec![0; READ_CHUNK_BYTES];
         let mut read = 0;
         loop {
             let count = match file.read(&mut chunk) {

@@ -5,6 +5,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod carve;
 pub mod lock;
 pub mod read;
 pub mod read_only;

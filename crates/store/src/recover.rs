@@ -1,6 +1,7 @@
 //! Copies what can still be read of a damaged database into a new one.
 
 use crate as store;
+use crate::carve::Pages;
 use crate::read::queries;
 use crate::write;
 use anyhow::{Context, Result, ensure};
@@ -16,18 +17,39 @@ const LOOK_ONE_BY_ONE_FOR: u32 = 5_000;
 /// How many ids are tried if a page of agents is damaged.
 const MAX_AGENT_ID_TRIED: i64 = 1_000_000;
 
-/// Copies every readable event of `source` after those `into` has; returns how many are lost. Events that retention had
+/// Events that could not be read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Lost {
+    /// Those that are known to have been there.
+    pub counted: u64,
+    /// There may have been others, which nobody can count.
+    pub perhaps_more: bool,
+}
+
+impl std::ops::AddAssign for Lost {
+    fn add_assign(&mut self, other: Lost) {
+        self.counted += other.counted;
+        self.perhaps_more |= other.perhaps_more;
+    }
+}
+
+/// Copies every readable event of `source` after those `into` has; returns what is lost. Events that retention had
 /// deleted between two readable ones count as lost if the damage is between the two.
-pub fn recover_events(source: &Path, into: &Connection) -> Result<u64> {
+pub fn recover_events(source: &Path, into: &Connection) -> Result<Lost> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let damaged = Connection::open_with_flags(source, flags)
         .with_context(|| format!("could not open {}", source.display()))?;
     // Without this SQLite reads nothing at all from a file that is shorter than it should be.
-    damaged.pragma_update(None, "writable_schema", true)?;
-    if damaged.prepare("SELECT id FROM events").is_err() {
-        let source = text::strip_control(&source.display().to_string());
-        eprintln!("headspace: note: nothing in {source} can be read: even its schema is damaged");
-        return Ok(0);
+    let opened = damaged.pragma_update(None, "writable_schema", true).map_err(anyhow::Error::from);
+    let readable = opened.and_then(|()| Ok(damaged.prepare("SELECT id FROM events").map(drop)?));
+    match readable {
+        Ok(()) => {}
+        // Busy, or a disk that fails: nothing is known about the file.
+        Err(error) if !is_without_schema(&error) => return Err(error),
+        Err(_) => {
+            drop(damaged);
+            return recover_without_schema(source, into);
+        }
     }
     let last: i64 = damaged
         .query_row("SELECT max(id) FROM events", [], |row| row.get(0))
@@ -67,6 +89,7 @@ pub fn recover_events(source: &Path, into: &Connection) -> Result<u64> {
         failures += 1;
     }
     // There were more after the last readable event; if their number is unknown, at least one.
+    let perhaps_more = last >= LAST_ID && failures > 0;
     lost += match last < LAST_ID {
         true => (last - whole).max(0),
         false => i64::from(failures > 0),
@@ -83,7 +106,72 @@ pub fn recover_events(source: &Path, into: &Connection) -> Result<u64> {
     // Already counted and sent to clients, as far as that can be known.
     merged.projected = Some(merged.event);
     write::marks(into, &merged)?;
-    Ok(lost.max(0).unsigned_abs())
+    Ok(Lost { counted: lost.max(0).unsigned_abs(), perhaps_more })
+}
+
+/// Damage, or no table of that name: what a schema that is lost looks like.
+fn is_without_schema(error: &anyhow::Error) -> bool {
+    let code = error.downcast_ref::<rusqlite::Error>().and_then(rusqlite::Error::sqlite_error_code);
+    store::is_damage(error) || code == Some(rusqlite::ErrorCode::Unknown)
+}
+
+/// The same from a file of which nobody knows any more which table is where: the events are recognized by their looks.
+fn recover_without_schema(source: &Path, into: &Connection) -> Result<Lost> {
+    let shown = text::strip_control(&source.display().to_string());
+    let mut pages = Pages::open(source)?;
+    let (found, highest) = pages.events();
+    let Some((first, last)) = found.first().zip(found.last()).map(|(first, last)| (first.id, last.id)) else {
+        eprintln!(
+            "headspace: note: the schema of {shown} is damaged, and no event could be found in its pages; how many \
+             there were cannot be known"
+        );
+        let counted = highest.map_or(0, i64::unsigned_abs);
+        return Ok(Lost { counted, perhaps_more: highest.is_none() });
+    };
+    let mut next = 1 + queries::newest(into)?;
+    let keep_ids = next == 1 && queries::base_counters(into)?.agent == 0;
+    let mut copied = 0;
+    into.execute_batch("BEGIN")?;
+    for place in &found {
+        let Some(row) = pages.event(*place) else { continue };
+        let new = if keep_ids { row.id } else { next };
+        let stored = into
+            .prepare_cached(
+                "INSERT OR IGNORE INTO events(id, name, session_id, at, received_at, source, delivery_id, facts, body, flags)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10 & 8)",
+            )?
+            .execute(rusqlite::params![
+                new,
+                row.name,
+                row.session_id,
+                row.at,
+                row.received_at,
+                row.source,
+                row.delivery_id,
+                row.facts,
+                row.body,
+                row.flags,
+            ])?;
+        if stored > 0 {
+            next = new + 1;
+        }
+        copied += 1;
+    }
+    into.execute_batch("COMMIT")?;
+    let mut marks = queries::marks(into)?;
+    marks.event = next - 1;
+    marks.projected = Some(marks.event);
+    write::marks(into, &marks)?;
+    // Ids are given one by one: between two events each missing one was an event.
+    let last = highest.map_or(last, |highest| highest.max(last));
+    let counted = (last - first + 1 - copied).max(0).unsigned_abs();
+    // What came before the first may have been deleted to save room, or be lost.
+    let perhaps_more = first > 1 || highest.is_none();
+    let noun = if copied == 1 { "event was" } else { "events were" };
+    eprintln!(
+        "headspace: note: the schema of {shown} is damaged: {copied} {noun} found by looking at its pages one by one"
+    );
+    Ok(Lost { counted, perhaps_more })
 }
 
 /// Copies the agents as they were after the events that were deleted to save space. Without the ids used by then,

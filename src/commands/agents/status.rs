@@ -3,7 +3,7 @@
 use crate::view::board;
 use crate::view::board::{Board, Include};
 use crate::view::client;
-use crate::view::client::{Origin, Overview};
+use crate::view::client::{ListOrigin, Overview};
 use crate::view::columns::{fit, join_wrapped, pad, pad_left, terminal_columns, width, wrap};
 use crate::view::style::Style;
 use anyhow::Result;
@@ -121,7 +121,7 @@ fn as_json(overview: &Overview) -> String {
     format!("{}\n", text::json(&value, true))
 }
 
-fn render(args: &StatusArgs, origin: &Origin, board: &Board) -> String {
+fn render(args: &StatusArgs, origin: &ListOrigin, board: &Board) -> String {
     if args.short {
         return format!("{}\n", board.short());
     }
@@ -163,7 +163,7 @@ fn waybar(board: &Board) -> String {
 }
 
 /// Rows, subagents under them, and the footer; no line is wider than the terminal.
-fn screen(origin: &Origin, board: &Board, style: Style, now: Stamp) -> String {
+fn screen(origin: &ListOrigin, board: &Board, style: Style, now: Stamp) -> String {
     let width = terminal_columns().unwrap_or(WITHOUT_TERMINAL);
     let columns = Columns::of(&board.rows, width);
     let mut lines = Vec::new();
@@ -200,7 +200,7 @@ struct Columns {
 /// Columns of a list that is not on a terminal.
 const WITHOUT_TERMINAL: usize = 100;
 /// Columns between two columns.
-const GAP: usize = 2;
+const COLUMN_GAP: usize = 2;
 /// The glyph and the blank after it.
 const GLYPH: usize = 2;
 /// On a terminal of eighty columns; a wider one gives the name a third.
@@ -217,15 +217,15 @@ impl Columns {
             |text: &dyn Fn(&Row) -> String| rows.iter().map(|row| width(&text(row))).max().unwrap_or(0);
         let age = widest(&Row::age_phrase);
         let context = if total < CONTEXT_FROM { 0 } else { widest(&context_words) };
-        let taken = |column: usize| if column > 0 { GAP + column } else { 0 };
+        let taken = |column: usize| if column > 0 { COLUMN_GAP + column } else { 0 };
         let room = total.saturating_sub(GLYPH + taken(age) + taken(context));
         let name = widest(&board::titled).clamp(NAME_AT_LEAST, NAME_AT_MOST.max(total / 3));
-        let beside_ask = room.saturating_sub(GAP + ASK_AT_LEAST);
+        let beside_ask = room.saturating_sub(COLUMN_GAP + ASK_AT_LEAST);
         let (name, ask) = if beside_ask < NAME_AT_LEAST {
             (room, 0)
         } else {
             let name = name.min(beside_ask);
-            (name, room - GAP - name)
+            (name, room - COLUMN_GAP - name)
         };
         Columns { name, ask, age, context }
     }
@@ -239,7 +239,7 @@ impl Columns {
             Group::NeedsYou => (style.group(row.group, &head), style.bold(&ask)),
             group => (style.group(group, &head), ask),
         };
-        let gap = " ".repeat(GAP);
+        let gap = " ".repeat(COLUMN_GAP);
         let mut line = head;
         if self.ask > 0 {
             line += &format!("{gap}{ask}");
@@ -273,7 +273,7 @@ fn spent_words(spent: &SpentStats) -> Option<String> {
     (!known.is_empty()).then(|| format!("today {}", known.join(", ")))
 }
 
-fn footer(origin: &Origin, board: &Board, now: Stamp) -> Vec<String> {
+fn footer(origin: &ListOrigin, board: &Board, now: Stamp) -> Vec<String> {
     let mut parts = Vec::new();
     match &origin.receiver {
         // A hub counts no events: it has documents, and says so in its own words.

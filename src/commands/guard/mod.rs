@@ -41,7 +41,7 @@ enum GuardCommand {
     #[command(
         after_help = "Examples:\n  headspace guard explain -- 'git push --force'\n  headspace guard explain --tool Write --input call.json"
     )]
-    Explain(ExplainArgs),
+    Explain(GuardExplainArgs),
     /// Allow a command that the guard refused: once, in this project, or everywhere
     ///
     /// Shows the change as a diff and asks before it writes it. For a person at a terminal only.
@@ -62,7 +62,7 @@ enum GuardCommand {
 }
 
 #[derive(Debug, clap::Args)]
-struct ExplainArgs {
+struct GuardExplainArgs {
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -198,7 +198,7 @@ fn read_stdin(time_limit: Duration) -> Option<Vec<u8>> {
     }
 }
 
-fn explain(args: &ExplainArgs) -> Result<ExitCode> {
+fn explain(args: &GuardExplainArgs) -> Result<ExitCode> {
     let mut environment = GuardEnvironment::here(&Config::load()?);
     environment.time_limit = CHECK_TIME_LIMIT;
     let payload = match &args.input {

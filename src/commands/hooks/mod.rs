@@ -44,12 +44,12 @@ enum HooksCommand {
     /// Hooks of all settings files, in the order of precedence: managed, user, project, local, plugins. Doubles,
     /// which the client runs once, and hooks that are switched off are marked.
     #[command(after_help = "Example:\n  headspace hooks list --project ~/src/app")]
-    List(ListArgs),
+    List(FilesArgs),
     /// Check the settings files: what the client ignores, drops or never runs
     ///
     /// Exits 1 if there is an error. Hints are about entries the client accepts.
     #[command(after_help = "Example:\n  headspace hooks validate --json | jq '.problems[]'")]
-    Validate(ValidateArgs),
+    Validate(FilesArgs),
     /// Run the hooks of an event as the client would, and say what it would conclude
     ///
     /// The hooks get a sample payload; --input and --set replace what it says. A payload that names its own
@@ -71,19 +71,9 @@ struct Where {
     dialect: String,
 }
 
+// Which settings files are read, for `list` and `validate`. (What clap sees as a description is the command's.)
 #[derive(Debug, clap::Args)]
-struct ListArgs {
-    #[command(flatten)]
-    place: Where,
-    #[command(flatten)]
-    client: ClientFile,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
-}
-
-#[derive(Debug, clap::Args)]
-struct ValidateArgs {
+struct FilesArgs {
     #[command(flatten)]
     place: Where,
     #[command(flatten)]
@@ -175,7 +165,7 @@ fn print(text: &str) -> Result<()> {
     }
 }
 
-fn list(args: &ListArgs) -> Result<ExitCode> {
+fn list(args: &FilesArgs) -> Result<ExitCode> {
     if let Some(row) = args.client.row()? {
         return other_clients::list(row, args.json);
     }
@@ -188,7 +178,7 @@ fn list(args: &ListArgs) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn validate(args: &ValidateArgs) -> Result<ExitCode> {
+fn validate(args: &FilesArgs) -> Result<ExitCode> {
     if let Some(row) = args.client.row()? {
         return other_clients::validate(row, args.json);
     }

@@ -21,7 +21,7 @@ use std::time::Duration;
 #[command(
     after_help = "Examples:\n  headspace hub serve --database-url postgres://hub@localhost/hub\n  headspace hub serve --database-url postgres://hub@db/hub --listen 0.0.0.0:5056 \\\n      --tls-cert hub.crt --tls-key hub.key --public-url https://hub.example.org:5056"
 )]
-pub struct ServeArgs {
+pub struct HubServeArgs {
     #[command(flatten)]
     database: DatabaseArgs,
     /// Address and port to listen on
@@ -41,7 +41,7 @@ pub struct ServeArgs {
     no_notify: bool,
 }
 
-pub fn serve(args: &ServeArgs) -> Result<ExitCode> {
+pub fn serve(args: &HubServeArgs) -> Result<ExitCode> {
     headspace_fleet::hub::serve(&HubOptions {
         database_url: args.database.url()?,
         password_file: args.database.database_password_file.clone(),

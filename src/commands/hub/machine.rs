@@ -119,7 +119,7 @@ fn joined() -> Result<Membership> {
 /// Show how the link to the hub is
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  headspace hub status --json")]
-pub struct StatusArgs {
+pub struct HubStatusArgs {
     /// Print it as JSON
     #[arg(long)]
     json: bool,
@@ -168,7 +168,7 @@ impl LinkReport {
     }
 }
 
-pub fn status(args: &StatusArgs) -> Result<ExitCode> {
+pub fn status(args: &HubStatusArgs) -> Result<ExitCode> {
     let report = LinkReport::read()?.context(NOT_JOINED)?;
     let error = report.error();
     if args.json {

@@ -22,7 +22,7 @@ pub struct HubArgs {
 
 #[derive(Debug, clap::Subcommand)]
 enum HubCommand {
-    Serve(administer::ServeArgs),
+    Serve(administer::HubServeArgs),
     Invite(administer::InviteArgs),
     Revoke(administer::RevokeArgs),
     Check(administer::CheckArgs),
@@ -30,7 +30,7 @@ enum HubCommand {
     /// Leave the hub: nothing more is sent, and this machine's agents leave its board
     #[command(after_help = "Example:\n  headspace hub leave")]
     Leave,
-    Status(machine::StatusArgs),
+    Status(machine::HubStatusArgs),
     Preview(machine::PreviewArgs),
     Login(machine::LoginArgs),
 }

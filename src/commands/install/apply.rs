@@ -1,7 +1,7 @@
 //! The change of one settings file: planned first, then applied.
 
 use crate::commands::install::Choices;
-use crate::commands::install::backup::{Backups, InstallRecord, Origin, fingerprint};
+use crate::commands::install::backup::{Backups, FileOrigin, InstallRecord, fingerprint};
 use crate::commands::install::script;
 use crate::commands::install::script::ScriptState;
 use anyhow::{Context, Result, bail};
@@ -155,8 +155,8 @@ impl PendingEdit {
             return;
         }
         match &record.origin {
-            Some(Origin::Absent) => self.after = None,
-            Some(Origin::Backup(_)) => match origin_text(&Backups::of(&self.target.file), record) {
+            Some(FileOrigin::Absent) => self.after = None,
+            Some(FileOrigin::Backup(_)) => match origin_text(&Backups::of(&self.target.file), record) {
                 Some(text) => self.after = Some(text),
                 None => return,
             },
@@ -267,9 +267,9 @@ impl PendingEdit {
         let after = self.after.as_deref().unwrap_or_default();
         let name = backup.and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned());
         let (origin, written) = match before {
-            None => (Some(Origin::Absent), vec![fingerprint(after.as_bytes())]),
+            None => (Some(FileOrigin::Absent), vec![fingerprint(after.as_bytes())]),
             Some(text) if is_clean(text, &self.content) => {
-                (name.map(Origin::Backup), vec![fingerprint(after.as_bytes())])
+                (name.map(FileOrigin::Backup), vec![fingerprint(after.as_bytes())])
             }
             Some(text) if old.wrote(text.as_bytes()) => {
                 (old.origin, vec![fingerprint(after.as_bytes()), fingerprint(text.as_bytes())])
@@ -310,8 +310,8 @@ fn is_clean(text: &str, content: &Content) -> bool {
 
 fn origin_text(backups: &Backups, record: &InstallRecord) -> Option<String> {
     match record.origin.as_ref()? {
-        Origin::Absent => None,
-        Origin::Backup(name) => String::from_utf8(backups.read(name)?).ok(),
+        FileOrigin::Absent => None,
+        FileOrigin::Backup(name) => String::from_utf8(backups.read(name)?).ok(),
     }
 }
 

@@ -17,7 +17,7 @@ const MAX_BACKUPS: usize = 10;
 /// The file before the first install.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Origin {
+pub enum FileOrigin {
     /// It did not exist.
     Absent,
     /// The name of the backup.
@@ -29,7 +29,7 @@ pub enum Origin {
 #[serde(default)]
 pub struct InstallRecord {
     pub path: PathBuf,
-    pub origin: Option<Origin>,
+    pub origin: Option<FileOrigin>,
     /// Fingerprints of the file as install left it, while nobody else changed it: the latest, and the one before in case
     /// the latest never reached the disk.
     pub written: Vec<String>,
@@ -84,14 +84,14 @@ impl Backups {
     }
 
     /// Removes all but the newest, and never the one in `origin`.
-    pub fn prune(&self, origin: Option<&Origin>) {
+    pub fn prune(&self, origin: Option<&FileOrigin>) {
         let prefix = format!("{}.", self.stem);
         let Ok(entries) = std::fs::read_dir(&self.dir) else { return };
         let mut names: Vec<String> = entries
             .flatten()
             .filter_map(|entry| entry.file_name().into_string().ok())
             .filter(|name| name.starts_with(&prefix) && name.ends_with(".bak"))
-            .filter(|name| !matches!(origin, Some(Origin::Backup(keep)) if keep == name))
+            .filter(|name| !matches!(origin, Some(FileOrigin::Backup(keep)) if keep == name))
             .collect();
         names.sort_unstable();
         let surplus = names.len().saturating_sub(MAX_BACKUPS);

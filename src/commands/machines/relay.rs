@@ -6,7 +6,7 @@ use headspace_core::model::AgentView;
 use headspace_core::stamp::Stamp;
 use headspace_core::wire::AgentsPage;
 use headspace_fleet::machines::relay_line::{
-    About, Answer, BEAT_EVERY, Beat, Introduction, LONGEST_LINE, LONGEST_QUESTION, PROTOCOL, Question,
+    About, BEAT_EVERY, Beat, Introduction, LONGEST_LINE, LONGEST_QUESTION, PROTOCOL, Question, RelayAnswer,
     RelayLine, WholeBoard,
 };
 use headspace_platform::clock::WallClock;
@@ -31,7 +31,7 @@ const SERVER_HANGS_AFTER: Duration = Duration::from_secs(40);
 /// What an answer may take of a line.
 const LONGEST_ANSWER: usize = LONGEST_LINE - 1024;
 
-enum News {
+enum RelayNews {
     Agent(Box<AgentView>),
     /// The server is there.
     Alive,
@@ -72,19 +72,19 @@ pub fn run(_: &RelayArgs) -> Result<ExitCode> {
     let (mut said, mut alive) = (Instant::now(), Instant::now());
     loop {
         let line = match inbox.recv_timeout(BEAT_EVERY.saturating_sub(said.elapsed())) {
-            Ok(News::Agent(agent)) => {
+            Ok(RelayNews::Agent(agent)) => {
                 alive = Instant::now();
                 if !is_own(&agent) {
                     continue;
                 }
                 RelayLine::Agent(agent)
             }
-            Ok(News::Alive) => {
+            Ok(RelayNews::Alive) => {
                 alive = Instant::now();
                 continue;
             }
-            Ok(News::Line(line)) => line,
-            Ok(News::ServerGone) | Err(RecvTimeoutError::Disconnected) => bail!("{}", down()),
+            Ok(RelayNews::Line(line)) => line,
+            Ok(RelayNews::ServerGone) | Err(RecvTimeoutError::Disconnected) => bail!("{}", down()),
             Err(RecvTimeoutError::Timeout) if alive.elapsed() > SERVER_HANGS_AFTER => {
                 bail!("the server of this machine does not answer any more")
             }
@@ -108,20 +108,20 @@ fn say(out: &mut impl Write, text: &str) -> std::io::Result<()> {
     out.flush()
 }
 
-fn follow(stream: impl Read, news: &Sender<News>) {
+fn follow(stream: impl Read, news: &Sender<RelayNews>) {
     for line in BufReader::new(stream).lines() {
         let Ok(line) = line else { break };
         let agent = line.strip_prefix("data:").and_then(|data| serde_json::from_slice(data.as_bytes()).ok());
-        let one = agent.map_or(News::Alive, |agent| News::Agent(Box::new(agent)));
+        let one = agent.map_or(RelayNews::Alive, |agent| RelayNews::Agent(Box::new(agent)));
         if news.send(one).is_err() {
             return;
         }
     }
-    let _ = news.send(News::ServerGone);
+    let _ = news.send(RelayNews::ServerGone);
 }
 
 /// Reads questions until standard input ends, which need not be the end of the relay.
-fn answer_questions(config: &Config, news: &Sender<News>) {
+fn answer_questions(config: &Config, news: &Sender<RelayNews>) {
     let mut stdin = BufReader::new(std::io::stdin());
     loop {
         let mut line = Vec::new();
@@ -134,8 +134,8 @@ fn answer_questions(config: &Config, news: &Sender<News>) {
             Ok(body) => (None, body),
             Err(error) => (Some(format!("{error:#}")), Value::Null),
         };
-        let answer = RelayLine::Answer(Answer { ask: question.ask, error, body });
-        if news.send(News::Line(answer)).is_err() {
+        let answer = RelayLine::Answer(RelayAnswer { ask: question.ask, error, body });
+        if news.send(RelayNews::Line(answer)).is_err() {
             return;
         }
     }

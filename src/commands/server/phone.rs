@@ -209,14 +209,15 @@ fn show(link: &str) -> Result<()> {
 }
 
 fn qr_lines(text: &str) -> Result<Vec<String>> {
-    const QUIET: usize = 2;
+    const QUIET_ZONE_MODULES: usize = 2;
     let code = QrCode::with_error_correction_level(text, EcLevel::L).context("could not make the QR code")?;
     let size = code.width();
     let dark = |x: usize, y: usize| {
-        let inside = (QUIET..QUIET + size).contains(&x) && (QUIET..QUIET + size).contains(&y);
-        inside && code[(x - QUIET, y - QUIET)] == Color::Dark
+        let inside = (QUIET_ZONE_MODULES..QUIET_ZONE_MODULES + size).contains(&x)
+            && (QUIET_ZONE_MODULES..QUIET_ZONE_MODULES + size).contains(&y);
+        inside && code[(x - QUIET_ZONE_MODULES, y - QUIET_ZONE_MODULES)] == Color::Dark
     };
-    let full = size + 2 * QUIET;
+    let full = size + 2 * QUIET_ZONE_MODULES;
     let line = |y: usize| {
         (0..full)
             .map(|x| match (dark(x, y), dark(x, y + 1)) {

@@ -5,6 +5,7 @@ use headspace_core::text::numbers::counted;
 use headspace_core::text::strip_control;
 use headspace_platform::config;
 use headspace_store::lock;
+use headspace_store::recover::Lost;
 use headspace_store::replay::rebuild;
 use serde_json::json;
 use std::io::{IsTerminal, Write};
@@ -42,7 +43,7 @@ pub fn run(args: &RebuildArgs) -> Result<ExitCode> {
     let (done, unreadable) = done?;
     if args.json {
         let report = json!({"events": done.events, "agents": done.agents, "without_effect": done.without_effect,
-            "unreadable": unreadable});
+            "unreadable": unreadable.counted, "perhaps_more": unreadable.perhaps_more});
         println!("{report}");
     } else {
         let events = |number: u64| counted(number, "event");
@@ -50,8 +51,18 @@ pub fn run(args: &RebuildArgs) -> Result<ExitCode> {
         if done.without_effect > 0 {
             println!("{} had no effect: that is a bug in headspace.", events(done.without_effect));
         }
-        if unreadable > 0 {
-            println!("{} could not be read.", events(unreadable));
+        match unreadable {
+            Lost { counted: 0, perhaps_more: false } => {}
+            Lost { counted: 0, perhaps_more: true } => {
+                println!("Other events may be lost: how many there were cannot be known.");
+            }
+            Lost { counted, perhaps_more: false } => println!("{} could not be read.", events(counted)),
+            Lost { counted, perhaps_more: true } => {
+                println!(
+                    "At least {} could not be read; how many there were cannot be known.",
+                    events(counted)
+                );
+            }
         }
     }
     Ok(ExitCode::SUCCESS)

@@ -63,7 +63,17 @@ fn agents(server: &Server) -> Vec<Value> {
 
 #[test]
 fn a_server_killed_under_load_loses_nothing_that_was_acknowledged() {
+    killed_under_load(&Home::new());
+}
+
+#[test]
+fn a_server_killed_under_load_with_power_loses_nothing_either() {
     let home = Home::new();
+    home.configure(json!({"durability": "power"}));
+    killed_under_load(&home);
+}
+
+fn killed_under_load(home: &Home) {
     let acked = Mutex::new(Vec::new());
     // `tests/run --soak` asks for more.
     let kills = std::env::var("HEADSPACE_KILLS").ok().and_then(|kills| kills.parse().ok()).unwrap_or(5u64);
@@ -85,7 +95,7 @@ fn a_server_killed_under_load_loses_nothing_that_was_acknowledged() {
         });
         server.kill();
     }
-    let (acked, stored) = (acked.into_inner().unwrap(), stored(&home));
+    let (acked, stored) = (acked.into_inner().unwrap(), stored(home));
     let unique: HashSet<&String> = stored.iter().collect();
     assert_eq!(unique.len(), stored.len(), "an event is there twice");
     assert!(acked.len() > 20, "only {} events", acked.len());

@@ -45,6 +45,16 @@ fn prompts(home: &Home) -> Vec<String> {
     query.query_map([], |row| row.get(0)).unwrap().collect::<Result<_, _>>().unwrap()
 }
 
+/// Three hundred long prompts: a database of many pages.
+fn fill(home: &Home) {
+    let server = home.serve();
+    for n in 0..300 {
+        let text = format!("{n} {}", "word ".repeat(200));
+        server.hook("user-prompt-submit", event("s", json!({ "prompt": text })));
+    }
+    server.stop();
+}
+
 fn spooled(server: &Server) -> i64 {
     server.get("/hook/status")["spool_pending"].as_i64().unwrap()
 }
@@ -138,12 +148,7 @@ fn a_sync_that_fails_after_the_answer_is_said_until_one_succeeds() {
 #[test]
 fn a_truncated_database_is_set_aside_and_can_be_rebuilt_from() {
     let home = Home::new();
-    let server = home.serve();
-    for n in 0..300 {
-        let text = format!("{n} {}", "word ".repeat(200));
-        server.hook("user-prompt-submit", event("s", json!({ "prompt": text })));
-    }
-    server.stop();
+    fill(&home);
     let file = std::fs::File::options().write(true).open(home.database()).unwrap();
     file.set_len(file.metadata().unwrap().len() / 2).unwrap();
     drop(file);
@@ -196,6 +201,62 @@ fn rebuild_ends_however_the_database_is_damaged() {
             wait_for(&format!("rebuild {round} to end"), || rebuild.try_wait().unwrap());
             let out = rebuild.wait_with_output().unwrap();
             assert!(out.status.success(), "{round}: {}", String::from_utf8_lossy(&out.stderr));
+        },
+    );
+}
+
+#[test]
+fn rebuild_finds_events_without_the_schema_and_counts_what_is_lost() {
+    let home = Home::new();
+    let server = home.serve();
+    const EVENTS: usize = 90;
+    for n in 0..EVENTS {
+        let prompt = format!("{n} {}", "word ".repeat(if n % 9 == 0 { 4000 } else { 100 }));
+        server.hook("user-prompt-submit", event("s", json!({"prompt": prompt})));
+    }
+    server.stop();
+    let whole = std::fs::read(home.database()).unwrap();
+    let page = 4096;
+    // The page of one event in the middle, and what else is on it.
+    let prompt = b"\"prompt\":\"44 ";
+    let middle = whole.windows(prompt.len()).position(|window| window == prompt).unwrap() / page * page;
+    type Damage = (&'static str, fn(&mut [u8], usize), bool, bool);
+    let damages: [Damage; 5] = [
+        ("the schema", |bytes, _| bytes[100..4096].fill(0), false, true),
+        ("the first page", |bytes, _| bytes[..4096].fill(0xa5), false, true),
+        ("its header", |bytes, _| bytes[..16].fill(0), false, true),
+        (
+            "the schema and an event",
+            |bytes, middle| {
+                bytes[100..4096].fill(0);
+                bytes[middle..middle + 4096].fill(0);
+            },
+            true,
+            true,
+        ),
+        ("everything", |bytes, _| bytes.fill(0x5a), true, false),
+    ];
+    each_row(
+        damages,
+        |(name, ..)| (*name).to_owned(),
+        |(name, damage, loses, finds)| {
+            let mut bytes = whole.clone();
+            damage(&mut bytes, middle);
+            let damaged = home.write(format!("damaged {name}"), bytes);
+            std::fs::remove_file(home.database()).unwrap();
+            let mut rebuild = home.command(&["rebuild", "--json", "--from", damaged.to_str().unwrap()]);
+            let mut rebuild = rebuild.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+            wait_for(&format!("rebuild from {name} to end"), || rebuild.try_wait().unwrap());
+            let out = rebuild.wait_with_output().unwrap();
+            let said = String::from_utf8_lossy(&out.stderr).into_owned();
+            assert!(out.status.success() && said.contains("is damaged"), "{said}");
+            let told: Value = serde_json::from_slice(&out.stdout).unwrap();
+            let (events, lost) = (told["events"].as_u64().unwrap(), told["unreadable"].as_u64().unwrap());
+            assert_eq!(events > 0, finds, "{told}");
+            assert_eq!(lost > 0 || told["perhaps_more"] == true, loses, "{told}");
+            assert!(!finds || events + lost == EVENTS as u64, "{told}");
+            assert!(finds || said.contains("cannot be known"), "{said}");
+            assert_eq!(prompts(&home).len(), events as usize);
         },
     );
 }
@@ -483,12 +544,7 @@ fn a_missing_or_damaged_derived_table_is_recomputed() {
 #[test]
 fn rebuild_counts_what_is_really_lost() {
     let home = Home::new();
-    let server = home.serve();
-    for n in 0..300 {
-        let text = format!("{n} {}", "word ".repeat(200));
-        server.hook("user-prompt-submit", event("s", json!({ "prompt": text })));
-    }
-    server.stop();
+    fill(&home);
     let whole = std::fs::read(home.database()).unwrap();
     each_row(
         [(2, 3), (3, 20), (4, 1)],

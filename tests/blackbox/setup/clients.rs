@@ -580,8 +580,7 @@ fn the_plugin_is_silent_whatever_goes_wrong() {
     let (mut home, _) = with_temporary_files();
     home.write("no-directory", "");
     home.set("TMPDIR", home.at("no-directory"));
-    let script = r#"let longest = 0
-for (const type of ["session.created", "session.idle", "session.status", "session.error", "session.updated", "session.deleted",
+    let script = r#"for (const type of ["session.created", "session.idle", "session.status", "session.error", "session.updated", "session.deleted",
     "message.updated", "permission.asked", "permission.replied", "question.asked", "session.compacted", "of.tomorrow"]) {
   for (const properties of [undefined, null, 7, "x", [], {}, { info: null }, { info: { id: 7 } }, { sessionID: null },
       { sessionID: "s", status: null, error: 7, info: { id: "s", title: 7, role: "assistant", sessionID: "s", tokens: 7 } }]) {

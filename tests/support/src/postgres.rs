@@ -78,46 +78,26 @@ impl Postgres {
         format!("postgres://postgres@127.0.0.1:{}/postgres", self.port)
     }
 
-    /// What a query answers, one row a line.
-    pub fn query(&self, sql: &str) -> String {
-        let output = Command::new(self.programs.join("psql"))
-            .args([
-                "-XAtq",
-                "-v",
-                "ON_ERROR_STOP=1",
-                "-h",
-                "127.0.0.1",
-                "-p",
-                &self.port.to_string(),
-                "-U",
-                "postgres",
-                "-c",
-                sql,
-            ])
+    /// What a client program prints about this server.
+    fn said_by(&self, program: &str, args: &[&str]) -> String {
+        let output = Command::new(self.programs.join(program))
+            .args(["-h", "127.0.0.1", "-p", &self.port.to_string(), "-U", "postgres"])
+            .args(args)
             .stdin(Stdio::null())
             .output()
             .unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        String::from_utf8_lossy(&output.stdout).trim().to_owned()
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
+    /// What a query answers, one row a line.
+    pub fn query(&self, sql: &str) -> String {
+        self.said_by("psql", &["-XAtq", "-v", "ON_ERROR_STOP=1", "-c", sql]).trim().to_owned()
     }
 
     /// Everything that is stored, as text.
     pub fn dump(&self) -> String {
-        let output = Command::new(self.programs.join("pg_dump"))
-            .args([
-                "-h",
-                "127.0.0.1",
-                "-p",
-                &self.port.to_string(),
-                "-U",
-                "postgres",
-                "--inserts",
-                "postgres",
-            ])
-            .output()
-            .unwrap();
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        String::from_utf8_lossy(&output.stdout).into_owned()
+        self.said_by("pg_dump", &["--inserts", "postgres"])
     }
 
     /// What was written before it was stored, also what was deleted since.

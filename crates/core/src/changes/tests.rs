@@ -32,13 +32,13 @@ fn collect(events: &[StoredEvent]) -> Changes {
 }
 
 /// A tool, its input, its result; path, added and removed lines of each file.
-type Row = (&'static str, Value, Value, &'static [(&'static str, u64, u64)]);
+type CallRow = (&'static str, Value, Value, &'static [(&'static str, u64, u64)]);
 
 #[test]
 fn every_way_of_editing_is_counted() {
     let patch = "*** Begin Patch\n*** Update File: src/a.rs\n@@ fn a() {\n-old\n+new\n+more\n*** Add File: b.txt\n+one\n\
                  *** Delete File: /elsewhere/c\n*** End Patch";
-    let rows: [Row; 10] = [
+    let rows: [CallRow; 10] = [
         (
             "Edit",
             json!({"file_path": "/p/api/new.txt", "old_string": "two", "new_string": "TWO"}),

@@ -10,10 +10,10 @@ use serde_json::Value;
 /// How many ended children stay listed.
 const MAX_ENDED_CHILDREN: usize = 32;
 
-type Effect = fn(&mut Step, &str);
+type SubagentEffect = fn(&mut Step, &str);
 
 /// What an event with an `agent_id` does to the child. Events not named here leave it as it is.
-const EFFECTS: &[(&str, Effect)] = &[
+const EFFECTS: &[(&str, SubagentEffect)] = &[
     ("SubagentStart", |_, _| ()),
     ("PreToolUse", pre_tool_use),
     ("PermissionRequest", permission_request),

@@ -6,13 +6,13 @@ use crate::mask::bytes::{
     color_end, color_start, is_blank, is_name_byte, is_quote, line_end, next_line, run, run_up_to,
     starts_with_ignore_case, word_start,
 };
-use crate::mask::judge::{Style, Value, is_random, is_secret, is_wordy, stands_for_a_value};
+use crate::mask::judge::{Judged, Style, is_random, is_secret, is_wordy, stands_for_a_value};
 use crate::mask::names::{Kind, kind_of};
 use crate::mask::shapes::SCHEMES;
 use std::ops::Range;
 
 /// How much of a value is examined; the rest is masked with it.
-const JUDGED: usize = 96;
+const MAX_JUDGED_BYTES: usize = 96;
 /// A quoted value ends within this many bytes, or is treated as unquoted.
 const LONGEST_QUOTED: usize = 4096;
 /// Blanks, quotes, escapes between a name and its value.
@@ -63,9 +63,9 @@ pub struct ValueAt {
 }
 
 impl ValueAt {
-    pub fn judged<'a>(&self, bytes: &'a [u8]) -> Value<'a> {
-        let end = self.span.end.min(self.span.start + JUDGED);
-        Value {
+    pub fn judged<'a>(&self, bytes: &'a [u8]) -> Judged<'a> {
+        let end = self.span.end.min(self.span.start + MAX_JUDGED_BYTES);
+        Judged {
             bytes: &bytes[self.span.start..end],
             quoted: self.quoted,
             next: bytes.get(end).copied().unwrap_or(b'\n'),
@@ -106,7 +106,7 @@ pub fn value_from(bytes: &[u8], from: usize) -> Option<ValueAt> {
         _ if bytes[at..].starts_with(b"%22") => at += 3,
         // ODBC puts values with special characters in braces.
         Some(b'{') if slashes == 0 => {
-            let end = run_up_to(bytes, at + 1, JUDGED, |byte| !matches!(byte, b'}' | b'{' | b'\n'));
+            let end = run_up_to(bytes, at + 1, MAX_JUDGED_BYTES, |byte| !matches!(byte, b'}' | b'{' | b'\n'));
             let closed = bytes.get(at + 1 + end) == Some(&b'}');
             let odd = bytes[at + 1..at + 1 + end]
                 .iter()
@@ -117,7 +117,7 @@ pub fn value_from(bytes: &[u8], from: usize) -> Option<ValueAt> {
         _ if slashes > 0 => return None,
         _ => {}
     }
-    let end = plain_end(bytes, at, bytes.len().min(at + JUDGED));
+    let end = plain_end(bytes, at, bytes.len().min(at + MAX_JUDGED_BYTES));
     Some(ValueAt { span: at..end, quoted: false })
 }
 
@@ -286,7 +286,7 @@ fn block(bytes: &[u8], from: usize) -> Option<ValueAt> {
     let line = next_line(bytes, at);
     let start = line + run_up_to(bytes, line, WIDEST_GAP, is_blank);
     (line > at && start > line).then(|| ValueAt {
-        span: start..plain_end(bytes, start, bytes.len().min(start + JUDGED)),
+        span: start..plain_end(bytes, start, bytes.len().min(start + MAX_JUDGED_BYTES)),
         quoted: false,
     })
 }
@@ -353,7 +353,7 @@ pub fn authorization(bytes: &[u8], from: usize) -> Option<Secret> {
     let at = color_end(bytes, at).unwrap_or(at);
     let limit = if value.quoted { value.span.end } else { bytes.len().min(at + LONGEST_QUOTED) };
     let end = plain_end(bytes, at, limit).max(at);
-    let token = &bytes[at..end.min(at + JUDGED)];
+    let token = &bytes[at..end.min(at + MAX_JUDGED_BYTES)];
     if token.is_empty() || stands_for_a_value(token) {
         return None;
     }
@@ -396,7 +396,7 @@ pub fn cookie(bytes: &[u8], at: usize, list: &Range<usize>) -> Option<Secret> {
     let limit = &bytes[..list.end];
     let length =
         run(limit, at + 1, |byte| byte > b' ' && !matches!(byte, b';' | b'"' | b'\'' | b'\\' | 0x7f..));
-    let value = &bytes[at + 1..at + 1 + length.min(JUDGED)];
+    let value = &bytes[at + 1..at + 1 + length.min(MAX_JUDGED_BYTES)];
     let digits = value.iter().all(u8::is_ascii_digit);
     let likely = value.len() >= 8 && !digits && !is_wordy(value) && !stands_for_a_value(value);
     if likely { Secret::new("cookie", at + 1..at + 1 + length) } else { None }

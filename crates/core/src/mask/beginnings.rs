@@ -1,8 +1,10 @@
-//! How secrets begin: the rows of all tables, sorted at build time by their first bytes, so that the scan skips ordinary
-//! text at memory speed.
+//! How secrets begin: the rows of all tables, sorted by their first bytes, so that the scan skips ordinary text at memory
+//! speed. The largest table is made when it is first needed, which takes a few microseconds: it would be a two-hundredth of
+//! the program's size.
 
 use crate::mask::commands::{COMMANDS, PHRASES};
 use crate::mask::shapes::{MIDDLES, SHAPES};
+use std::sync::LazyLock;
 
 /// A word from the tables may begin here, if its third letter fits too.
 pub(super) const WORD: u8 = 1;
@@ -14,7 +16,7 @@ pub(super) const SEPARATOR: u8 = 4;
 pub(super) const NAME_END: u8 = 8;
 
 /// For each pair of bytes, what may begin at the first: this skips ordinary text at memory speed.
-pub(super) static STARTS: [[u8; 256]; 256] = starts();
+pub(super) static STARTS: LazyLock<Box<[[u8; 256]; 256]>> = LazyLock::new(|| Box::new(starts()));
 /// The same for the first four bytes of a word, as one bit for each of their hashes. Hashes can collide.
 pub(super) static FOURS: [u64; SUMS / 64] = fours();
 const SUM_BITS: u32 = 18;
@@ -94,15 +96,15 @@ const fn start(word: &[u8], what: Begins) -> Start {
     Start { head, mask, what }
 }
 
-const COUNT: usize = SHAPES.len() + COMMANDS.len() + 2 * PHRASES.len() + OTHERS.len();
+const TEXT_COUNT: usize = SHAPES.len() + COMMANDS.len() + 2 * PHRASES.len() + OTHERS.len();
 
 /// Everything that begins with a word, grouped by first byte; within a group in the order of the tables.
-pub(super) static BEGINNINGS: ([Start; COUNT], [usize; 257]) = FOUND;
-const FOUND: ([Start; COUNT], [usize; 257]) = beginnings();
+pub(super) static BEGINNINGS: ([Start; TEXT_COUNT], [usize; 257]) = FOUND;
+const FOUND: ([Start; TEXT_COUNT], [usize; 257]) = beginnings();
 
-const fn beginnings() -> ([Start; COUNT], [usize; 257]) {
+const fn beginnings() -> ([Start; TEXT_COUNT], [usize; 257]) {
     const NONE: Start = Start { head: 0, mask: 0, what: Begins::Phrase };
-    let mut all = [NONE; COUNT];
+    let mut all = [NONE; TEXT_COUNT];
     let mut n = 0;
     let mut i = 0;
     while i < SHAPES.len() {
@@ -136,13 +138,13 @@ const fn beginnings() -> ([Start; COUNT], [usize; 257]) {
         all[n] = start(OTHERS[i].0, Begins::Other(OTHERS[i].1));
         (n, i) = (n + 1, i + 1);
     }
-    let mut sorted = [NONE; COUNT];
+    let mut sorted = [NONE; TEXT_COUNT];
     let mut offsets = [0; 257];
     let (mut filled, mut byte) = (0, 0);
     while byte < 256 {
         offsets[byte] = filled;
         let mut i = 0;
-        while i < COUNT {
+        while i < TEXT_COUNT {
             if (all[i].head >> 24) as usize == byte {
                 sorted[filled] = all[i];
                 filled += 1;
@@ -155,11 +157,11 @@ const fn beginnings() -> ([Start; COUNT], [usize; 257]) {
     (sorted, offsets)
 }
 
-const fn starts() -> [[u8; 256]; 256] {
+fn starts() -> [[u8; 256]; 256] {
     let mut table = [[0; 256]; 256];
     let mut i = 0;
-    while i < COUNT {
-        let [a, b, ..] = FOUND.0[i].head.to_be_bytes();
+    while i < TEXT_COUNT {
+        let [a, b, ..] = BEGINNINGS.0[i].head.to_be_bytes();
         table[a as usize][b as usize] |= WORD;
         i += 1;
     }
@@ -205,7 +207,7 @@ const fn starts() -> [[u8; 256]; 256] {
 const fn fours() -> [u64; SUMS / 64] {
     let mut bits = [0; SUMS / 64];
     let mut i = 0;
-    while i < COUNT {
+    while i < TEXT_COUNT {
         let Start { head, mask, .. } = FOUND.0[i];
         // Only hex and the base64 of a number have such a short head.
         let mut c = if mask & 0xff00 == 0 { b'0' } else { 127 };

@@ -17,7 +17,7 @@ pub enum Form {
     ThirdWord,
 }
 
-pub struct Command {
+pub struct SecretOption {
     pub program: &'static str,
     pub option: &'static str,
     pub form: Form,
@@ -31,7 +31,7 @@ pub struct Command {
 
 macro_rules! commands {
     ($($program:literal, $option:literal, $form:ident, $with:literal, $must:literal, $not:literal;)*) => {
-        &[$(Command {
+        &[$(SecretOption {
             program: $program, option: $option, form: Form::$form, with: $with,
             #[cfg(test)] must: $must, #[cfg(test)] must_not: $not,
         },)*]
@@ -39,7 +39,7 @@ macro_rules! commands {
 }
 
 /// Rows of one program must be adjacent.
-pub const COMMANDS: &[Command] = commands! {
+pub const COMMANDS: &[SecretOption] = commands! {
     "curl", "-u", AfterColon, "", "curl -u me:«{p12}» https://example.com", "curl -u me https://example.com";
     "curl", "--user", AfterColon, "", "curl --user 'me:«{p12}»' x", "curl --user $U:$P x";
     "curl", "-U", AfterColon, "", "curl -U me:«{p12}» x", "curl -U me x";

@@ -3,7 +3,7 @@
 
 use crate::json::repair::repaired;
 use crate::mask::assign::authorization;
-use crate::mask::judge::{Style, Value, is_secret};
+use crate::mask::judge::{Judged, Style, is_secret};
 use crate::mask::names::{Kind, kind_of};
 use crate::mask::scan::Scan;
 use std::borrow::Cow;
@@ -68,7 +68,7 @@ impl Labels {
 /// Masks `text`, whose name says what it is.
 fn known(text: &str, kind: Kind) -> Cow<'_, str> {
     let bytes = text.as_bytes();
-    let judged = Value { bytes: &bytes[..bytes.len().min(LONGEST_JUDGED)], quoted: true, next: b'"' };
+    let judged = Judged { bytes: &bytes[..bytes.len().min(LONGEST_JUDGED)], quoted: true, next: b'"' };
     match kind {
         Kind::Cookie => crate::mask::masked(text, |bytes| Scan::of_cookies(bytes)),
         Kind::Authorization => crate::mask::masked(text, |bytes| match authorization(bytes, 0) {

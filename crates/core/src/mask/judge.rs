@@ -15,7 +15,7 @@ pub enum Style {
     Beside,
 }
 
-pub struct Value<'a> {
+pub struct Judged<'a> {
     pub bytes: &'a [u8],
     pub quoted: bool,
     /// The byte after it.
@@ -214,7 +214,7 @@ const SENTENCE: &[&str] = &[
 ];
 
 /// Whether `value` is a secret, given what its name says.
-pub fn is_secret(kind: Kind, style: Style, value: &Value) -> bool {
+pub fn is_secret(kind: Kind, style: Style, value: &Judged) -> bool {
     let bytes = value.bytes;
     if bytes.is_empty() || stands_for_a_value(bytes) {
         return false;

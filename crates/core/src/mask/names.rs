@@ -153,18 +153,18 @@ pub const SUFFIXES: &[&str] = &[
 ];
 
 /// No name in any of the tables is longer than this.
-const LONGEST: usize = 96;
+const LONGEST_TABLE_NAME: usize = 96;
 
 /// A name in capitals without its separators, and where words begin in it.
 struct Compact {
-    letters: [u8; LONGEST],
+    letters: [u8; LONGEST_TABLE_NAME],
     length: usize,
     /// One bit for each letter at which a word begins.
     begins: u128,
 }
 
 fn compact(name: &[u8]) -> Option<Compact> {
-    let mut compact = Compact { letters: [0; LONGEST], length: 0, begins: 0 };
+    let mut compact = Compact { letters: [0; LONGEST_TABLE_NAME], length: 0, begins: 0 };
     let mut before = b'_';
     for &byte in name {
         if byte.is_ascii_alphanumeric() {

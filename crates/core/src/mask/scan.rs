@@ -120,10 +120,12 @@ impl<'a> Scan<'a> {
 
     fn next_candidate(&self) -> Option<(usize, u8)> {
         let mut at = self.at;
+        // Asked for once, and not for every byte, whether they are there.
+        let starts: &[[u8; 256]; 256] = &STARTS;
         loop {
             let pairs = self.bytes.get(at..)?.windows(2);
-            at += pairs.into_iter().position(|pair| STARTS[pair[0] as usize][pair[1] as usize] != 0)?;
-            let what = self.second_check(at, STARTS[self.bytes[at] as usize][self.bytes[at + 1] as usize]);
+            at += pairs.into_iter().position(|pair| starts[pair[0] as usize][pair[1] as usize] != 0)?;
+            let what = self.second_check(at, starts[self.bytes[at] as usize][self.bytes[at + 1] as usize]);
             if what != 0 {
                 return Some((at, what));
             }
@@ -470,7 +472,7 @@ impl<'a> Scan<'a> {
             self.command = None;
             return None;
         }
-        let row = |row: &crate::mask::commands::Command| {
+        let row = |row: &crate::mask::commands::SecretOption| {
             let with = row.with.is_empty() || memchr::memmem::find(between, row.with.as_bytes()).is_some();
             (with && bytes[at..].starts_with(row.option.as_bytes())).then_some(())?;
             let after = at + row.option.len();
@@ -523,7 +525,7 @@ fn may_open(rest: &[u8]) -> bool {
 }
 
 /// The rows of the program whose first row this is.
-fn rows(first: usize) -> impl Iterator<Item = &'static crate::mask::commands::Command> {
+fn rows(first: usize) -> impl Iterator<Item = &'static crate::mask::commands::SecretOption> {
     let program = COMMANDS[first].program;
     COMMANDS[first..].iter().take_while(move |row| row.program == program)
 }

@@ -12,7 +12,7 @@ pub struct Piece {
 }
 
 /// Characters shown before the first hit.
-const LEAD: usize = 60;
+const CHARS_BEFORE_HIT: usize = 60;
 
 /// Words of a search: runs of letters and digits, as the index has them. At most 16, so that a query cannot be an attack.
 pub fn words(text: &str) -> Vec<String> {
@@ -40,7 +40,7 @@ pub fn excerpt(text: &str, words: &[String], width: usize) -> Option<Vec<Piece>>
         folded.iter().filter(begins).map(Vec::len).max()
     };
     let first = (0..chars.len()).find(|at| hit_at(*at).is_some())?;
-    let from = first.saturating_sub(LEAD);
+    let from = first.saturating_sub(CHARS_BEFORE_HIT);
     let to = chars.len().min(from + width);
     let mut pieces: Vec<Piece> = Vec::new();
     let mut plain = if from > 0 { "…".to_owned() } else { String::new() };

@@ -2,7 +2,7 @@
 
 /// A part of a pattern.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Piece {
+pub enum GlobPart {
     /// Any number of characters.
     Many,
     /// One character.
@@ -14,12 +14,12 @@ pub enum Piece {
     },
 }
 
-impl Piece {
+impl GlobPart {
     pub fn takes(&self, c: char) -> bool {
         match self {
-            Piece::Many | Piece::One => true,
-            Piece::Literal(literal) => *literal == c,
-            Piece::Class { negated, ranges } => {
+            GlobPart::Many | GlobPart::One => true,
+            GlobPart::Literal(literal) => *literal == c,
+            GlobPart::Class { negated, ranges } => {
                 ranges.iter().any(|(from, to)| (*from..=*to).contains(&c)) != *negated
             }
         }
@@ -28,13 +28,13 @@ impl Piece {
 
 /// Whether the pieces match the whole text. Walks over the text once and returns to the last star when stuck, so no
 /// pattern takes more than length × length steps.
-pub fn fits(pieces: &[Piece], text: &str) -> bool {
+pub fn fits(pieces: &[GlobPart], text: &str) -> bool {
     let text: Vec<char> = text.chars().collect();
     let (mut p, mut t) = (0, 0);
     let mut star: Option<(usize, usize)> = None;
     while t < text.len() {
         match pieces.get(p) {
-            Some(Piece::Many) => {
+            Some(GlobPart::Many) => {
                 star = Some((p, t));
                 p += 1;
             }
@@ -52,5 +52,5 @@ pub fn fits(pieces: &[Piece], text: &str) -> bool {
             },
         }
     }
-    pieces[p..].iter().all(|piece| *piece == Piece::Many)
+    pieces[p..].iter().all(|piece| *piece == GlobPart::Many)
 }

@@ -265,13 +265,7 @@ fn rows() -> Vec<(&'static str, Vec<Tell>, &'static str)> {
 
 #[test]
 fn every_event_does_what_its_row_says() {
-    each_row(
-        rows(),
-        |(rule, ..)| rule.to_string(),
-        |(rule, tells, wanted)| {
-            assert_eq!(Story::of(tells).look(), wanted, "{rule}");
-        },
-    );
+    looks_as_each_row_says(rows());
 }
 
 #[test]

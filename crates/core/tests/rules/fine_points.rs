@@ -224,13 +224,7 @@ fn rows() -> Vec<(&'static str, Vec<Tell>, &'static str)> {
 
 #[test]
 fn every_special_case_looks_as_its_row_says() {
-    each_row(
-        rows(),
-        |(rule, ..)| rule.to_string(),
-        |(rule, tells, wanted)| {
-            assert_eq!(Story::of(tells).look(), wanted, "{rule}");
-        },
-    );
+    looks_as_each_row_says(rows());
 }
 
 #[test]

@@ -112,13 +112,7 @@ fn rows() -> Vec<(&'static str, Vec<Tell>, &'static str)> {
 
 #[test]
 fn observations_supply_what_hooks_do_not_report() {
-    each_row(
-        rows(),
-        |(rule, ..)| rule.to_string(),
-        |(rule, tells, wanted)| {
-            assert_eq!(Story::of(tells).look(), wanted, "{rule}");
-        },
-    );
+    looks_as_each_row_says(rows());
 }
 
 #[test]

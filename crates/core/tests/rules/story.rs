@@ -4,6 +4,7 @@ use headspace_core::engine;
 use headspace_core::engine::{Agent, World};
 use headspace_core::model::*;
 use headspace_core::stamp::Stamp;
+use headspace_test_support::each_row;
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -202,4 +203,13 @@ impl Story {
         };
         self.changes().filter_map(step).collect()
     }
+}
+
+/// Each row: the rule in words, what happens, and how the agent looks then.
+pub fn looks_as_each_row_says(rows: Vec<(&'static str, Vec<Tell>, &'static str)>) {
+    each_row(
+        rows,
+        |(rule, ..)| rule.to_string(),
+        |(rule, tells, wanted)| assert_eq!(Story::of(tells).look(), wanted, "{rule}"),
+    );
 }

@@ -9,7 +9,7 @@ use headspace_core::model::{AnswerView, Group};
 use headspace_core::stamp::Stamp;
 use serde_json::{Value, json};
 use std::collections::HashMap;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 use tokio_postgres::Row;
 
 /// Ended agents in one answer, those that ended last.
@@ -33,9 +33,7 @@ pub struct Seat {
     pub changed_at: SystemTime,
 }
 
-/// Silence becomes worth a word after this; the link says something every 5 s.
-pub const SILENT_AFTER: Duration = Duration::from_secs(12);
-
+// Silence becomes worth a word after 12 seconds; the link says something every 4.
 macro_rules! seats {
     ($where:literal) => {
         concat!(

@@ -16,7 +16,7 @@ use tokio::sync::{Notify, mpsc};
 use tokio::time::Instant;
 
 /// Changes are told at most this often.
-const COLLECT_FOR: Duration = Duration::from_millis(25);
+const COLLECT_CHANGES_FOR: Duration = Duration::from_millis(25);
 const POLL_EVERY: Duration = Duration::from_secs(2);
 const LISTEN_AGAIN_AFTER: Duration = Duration::from_millis(500);
 const CHANNEL: &str = "headspace_hub";
@@ -98,7 +98,7 @@ pub async fn run(hub: Arc<Hub>) {
     loop {
         hub.fanout.wake.notified().await;
         // The first change after a pause goes at once; what comes soon after it goes together.
-        tokio::time::sleep_until(last + COLLECT_FOR).await;
+        tokio::time::sleep_until(last + COLLECT_CHANGES_FOR).await;
         last = Instant::now();
         let (here, elsewhere) = std::mem::take(&mut *hub.fanout.changed());
         let all: HashSet<i32> = here.union(&elsewhere).copied().collect();

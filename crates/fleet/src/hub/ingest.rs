@@ -46,7 +46,7 @@ const OPEN_HISTORY: &str = "INSERT INTO histories (edge, epoch_no, epoch) VALUES
 const ERASE_AGENTS: &str = "DELETE FROM agents WHERE edge = $1 AND epoch_no = $2 AND id = ANY($3)";
 const ERASE_EVENTS: &str = "DELETE FROM events WHERE edge = $1 AND epoch_no = $2 AND agent_id = ANY($3)";
 const ERASE_TURNS: &str = "DELETE FROM turns WHERE edge = $1 AND epoch_no = $2 AND agent_id = ANY($3)";
-const GAP: &str = "INSERT INTO gaps VALUES ($1, $2, $3, $4, 'retention') ON CONFLICT DO NOTHING";
+const INSERT_GAP: &str = "INSERT INTO gaps VALUES ($1, $2, $3, $4, 'retention') ON CONFLICT DO NOTHING";
 
 const EVENTS: &str = "INSERT INTO events (edge, epoch_no, pos, agent_id, session_id, name, at, source, flags, received_at, body)
     SELECT $1, $2, pos, agent_id, session_id, name, at, source, flags, now(), body
@@ -124,7 +124,7 @@ pub async fn take(session: &mut Session, poster: &Poster<'_>, batch: &Batch) -> 
         steps.push((ERASE_TURNS, vec![&edge, &epoch_no, &erased]));
     }
     if gap.is_some() {
-        steps.push((GAP, vec![&edge, &epoch_no, &gap_from, &gap_to]));
+        steps.push((INSERT_GAP, vec![&edge, &epoch_no, &gap_from, &gap_to]));
     }
     if !events.pos.is_empty() {
         let EventColumns { pos, agents, sessions, names, at, sources, flags, bodies } = &events;

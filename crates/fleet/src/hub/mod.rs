@@ -28,7 +28,7 @@ use std::time::Duration;
 pub const DEFAULT_LISTEN: &str = "127.0.0.1:5056";
 /// The database is asked this often whether it is there; one that is not, more often. A connection that is used every second also
 /// reports its statistics in time: idle ones keep them back for ten.
-const ASKED_EVERY: Duration = Duration::from_millis(900);
+const PING_DATABASE_EVERY: Duration = Duration::from_millis(900);
 
 /// How a hub is to run.
 #[derive(Clone, Debug)]
@@ -156,7 +156,7 @@ async fn keep_ready(hub: Arc<Hub>, explicit: bool) {
                 said = Some(why);
             }
         }
-        let pause = if hub.is_ready() { ASKED_EVERY } else { ASKED_EVERY / 2 };
+        let pause = if hub.is_ready() { PING_DATABASE_EVERY } else { PING_DATABASE_EVERY / 2 };
         tokio::time::sleep(pause).await;
     }
 }

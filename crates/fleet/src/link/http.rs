@@ -100,16 +100,16 @@ pub struct HubClient {
 }
 
 #[derive(Debug)]
-pub struct Answer {
+pub struct HubAnswer {
     pub status: u16,
     pub body: Vec<u8>,
 }
 
-impl Answer {
+impl HubAnswer {
     /// One answer, and whether another may follow on the same connection.
-    pub fn read(pipe: &mut impl BufRead) -> Result<(Answer, bool)> {
+    pub fn read(pipe: &mut impl BufRead) -> Result<(HubAnswer, bool)> {
         let head = Head::read(pipe)?;
-        let mut answer = Answer { status: head.status, body: Vec::new() };
+        let mut answer = HubAnswer { status: head.status, body: Vec::new() };
         let whole = head.body(pipe, &mut answer.body)?;
         Ok((answer, whole && head.keeps))
     }
@@ -135,7 +135,7 @@ impl HubClient {
         HubClient { url, token, roots, tls: None, answer_within, kept: None }
     }
 
-    pub fn request(&mut self, method: &str, path: &str, body: Option<&[u8]>) -> Result<Answer> {
+    pub fn request(&mut self, method: &str, path: &str, body: Option<&[u8]>) -> Result<HubAnswer> {
         let reused = self.kept.is_some();
         match self.exchange(method, path, body) {
             // The other side may close an idle connection at any time.
@@ -144,7 +144,7 @@ impl HubClient {
         }
     }
 
-    fn exchange(&mut self, method: &str, path: &str, body: Option<&[u8]>) -> Result<Answer> {
+    fn exchange(&mut self, method: &str, path: &str, body: Option<&[u8]>) -> Result<HubAnswer> {
         let mut pipe = match self.kept.take() {
             Some(pipe) => pipe,
             None => self.connect()?,
@@ -152,7 +152,7 @@ impl HubClient {
         pipe.get_mut().write_all(&self.head(method, path, body)).map_err(closed)?;
         pipe.get_mut().write_all(body.unwrap_or_default()).map_err(closed)?;
         pipe.get_mut().flush().map_err(closed)?;
-        let (answer, keeps) = Answer::read(&mut pipe)?;
+        let (answer, keeps) = HubAnswer::read(&mut pipe)?;
         if keeps {
             self.kept = Some(pipe);
         }

@@ -39,20 +39,20 @@ pub struct Link<S> {
     source: S,
     /// As the file was when it was read.
     file: Option<(SystemTime, Option<files::FileId>)>,
-    joined: Option<Joined>,
+    joined: Option<JoinedHub>,
     status: LinkStatus,
     written: LinkStatus,
 }
 
 /// A hub that this machine has joined.
-struct Joined {
+struct JoinedHub {
     membership: Membership,
     sharing: Sharing,
     client: HubClient,
     /// What the hub has; `None` until it was asked.
     position: Option<Position>,
     sent: HashMap<i64, Sent>,
-    pending: HashMap<i64, Pending>,
+    pending: HashMap<i64, OutgoingDocument>,
     gone: HashSet<i64>,
     urgent: bool,
     /// It refused us for good: silent until the next `hub join`.
@@ -81,7 +81,7 @@ struct Sent {
 
 /// A document on its way out, and how its agent looked when it was made.
 #[derive(Clone)]
-struct Pending {
+struct OutgoingDocument {
     document: Value,
     look: u64,
 }
@@ -141,7 +141,7 @@ impl<S: Source> Link<S> {
         }
         self.file = now;
         (self.joined, self.status) = (None, LinkStatus::default());
-        match file::read().and_then(|read| read.map(Joined::new).transpose()) {
+        match file::read().and_then(|read| read.map(JoinedHub::new).transpose()) {
             Ok(Some(joined)) => {
                 self.status.edge = joined.membership.edge.clone();
                 self.joined = Some(joined);
@@ -200,14 +200,14 @@ impl<S: Source> Link<S> {
     }
 }
 
-impl Joined {
-    fn new(membership: Membership) -> Result<Joined> {
+impl JoinedHub {
+    fn new(membership: Membership) -> Result<JoinedHub> {
         let url = HubUrl::parse(&membership.url)?;
         let config = Config::load()?;
         let sharing = sharing(&config, membership.share(), membership.share_max());
         let client =
             HubClient::new(url, Some(membership.token.clone()), membership.ca.clone(), ANSWER_WITHIN);
-        Ok(Joined {
+        Ok(JoinedHub {
             membership,
             sharing,
             client,
@@ -280,7 +280,7 @@ impl Joined {
             }
             sent => {
                 self.urgent |= sent.is_none_or(|sent| sent.look != look);
-                self.pending.insert(view.id.number, Pending { document, look });
+                self.pending.insert(view.id.number, OutgoingDocument { document, look });
             }
         }
     }
@@ -366,7 +366,7 @@ impl Joined {
                 let lowered = level.is_some_and(|level| outgoing::level_of(&document) < level);
                 if believed || lowered {
                     let look = view.as_ref().map_or(0, look_of);
-                    self.pending.insert(id, Pending { document, look });
+                    self.pending.insert(id, OutgoingDocument { document, look });
                 }
             }
         }
@@ -425,7 +425,7 @@ impl Joined {
         Ok(())
     }
 
-    fn batch(&mut self, source: &mut impl Source, position: &Position, newest: i64) -> Result<Batch> {
+    fn batch(&mut self, source: &mut impl Source, position: &Position, newest: i64) -> Result<OutgoingBatch> {
         let (from, full) = (position.pos + 1, self.sharing.highest() == Level::Full);
         let mut shares: HashMap<Option<i64>, Option<outgoing::AgentShare>> = HashMap::new();
         let sharing = self.sharing.clone();
@@ -453,7 +453,7 @@ impl Joined {
                 events.extend(outgoing::event(event, share.as_ref(), &sharing));
             }
         }
-        let mut documents: Vec<(i64, Pending)> =
+        let mut documents: Vec<(i64, OutgoingDocument)> =
             self.pending.iter().take(MAX_DOCUMENTS).map(|(id, pending)| (*id, pending.clone())).collect();
         if full && to >= from {
             self.add_turns(source, (from, to), &mut documents)?;
@@ -464,7 +464,7 @@ impl Joined {
             .max()
             .unwrap_or(Level::States)
             .max(Level::States);
-        let sent = |(id, pending): &(i64, Pending)| {
+        let sent = |(id, pending): &(i64, OutgoingDocument)| {
             let mut bare = pending.document.clone();
             bare.as_object_mut().map(|object| object.remove("turns"));
             (*id, Sent { document: hashed(&bare.to_string()), look: pending.look })
@@ -487,7 +487,7 @@ impl Joined {
         if let Some(gap) = gap {
             body["gap"] = gap;
         }
-        Ok(Batch { body, to, events: events_count, documents: remembered, gone })
+        Ok(OutgoingBatch { body, to, events: events_count, documents: remembered, gone })
     }
 
     /// Turns are a projection like the states: they come from here, with their agents' documents.
@@ -495,7 +495,7 @@ impl Joined {
         &mut self,
         source: &mut impl Source,
         (from, to): (i64, i64),
-        documents: &mut Vec<(i64, Pending)>,
+        documents: &mut Vec<(i64, OutgoingDocument)>,
     ) -> Result<()> {
         if !source.written() {
             bail!("the latest turns are not in the database yet");
@@ -514,7 +514,7 @@ impl Joined {
                 None => {
                     let Some(view) = source.agent(id) else { continue };
                     let Some(document) = outgoing::document(&view, &self.sharing) else { continue };
-                    documents.push((id, Pending { document, look: look_of(&view) }));
+                    documents.push((id, OutgoingDocument { document, look: look_of(&view) }));
                     documents.len() - 1
                 }
             };
@@ -536,7 +536,7 @@ impl Joined {
     }
 }
 
-struct Batch {
+struct OutgoingBatch {
     body: Value,
     to: i64,
     events: usize,

@@ -63,7 +63,7 @@ struct Entry {
 
 /// Why a relay's lines are not taken.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Refused(pub String);
+pub struct NotTaken(pub String);
 
 impl FarBoard {
     pub fn new(machine: MachineName) -> FarBoard {
@@ -111,7 +111,7 @@ impl FarBoard {
     }
 
     /// Takes a line. Answers are for somebody else and change nothing here.
-    pub fn take(&mut self, line: RelayLine, bytes: usize, now: Stamp) -> Result<Changes, Refused> {
+    pub fn take(&mut self, line: RelayLine, bytes: usize, now: Stamp) -> Result<Changes, NotTaken> {
         let mut changes = Changes::default();
         if self.introduction.is_some() {
             self.heard_at = Some(now);
@@ -169,10 +169,10 @@ impl FarBoard {
         changes
     }
 
-    fn introduce(&mut self, introduction: Introduction, now: Stamp) -> Result<(), Refused> {
+    fn introduce(&mut self, introduction: Introduction, now: Stamp) -> Result<(), NotTaken> {
         if introduction.protocol != PROTOCOL {
             let version = one_line(&introduction.version, 40);
-            return Err(Refused(format!(
+            return Err(NotTaken(format!(
                 "headspace {version} there speaks another version of the relay's language: bring both to the same version"
             )));
         }

@@ -28,7 +28,9 @@ const SILENT_AFTER: Duration = Duration::from_secs(12);
 /// Until it introduces itself: ssh has to connect first.
 const INTRODUCED_WITHIN: Duration = Duration::from_secs(30);
 /// What an ended command gets to leave in order.
-const GRACE: Duration = Duration::from_millis(300);
+const COMMAND_EXIT_GRACE: Duration = Duration::from_millis(300);
+/// How long the last words of an ended command are waited for.
+const LAST_WORDS_WITHIN: Duration = Duration::from_secs(1);
 /// A machine answers a question within this time, or the question goes without an answer.
 const ANSWERED_WITHIN: Duration = Duration::from_secs(5);
 /// Questions without an answer on one connection; with more, no more are asked. All of them fit into the pipe, so asking
@@ -58,9 +60,9 @@ pub struct Line {
 }
 
 /// An answer on its way.
-pub struct Pending(Option<Receiver<Result<Value, String>>>);
+pub struct PendingAnswer(Option<Receiver<Result<Value, String>>>);
 
-impl Pending {
+impl PendingAnswer {
     pub fn wait(self, machine: MachineName) -> Result<Value, String> {
         let late = || format!("{machine} does not answer");
         self.0.ok_or_else(late)?.recv_timeout(ANSWERED_WITHIN).unwrap_or_else(|_| Err(late()))
@@ -91,10 +93,10 @@ impl Line {
         self.status.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    pub fn ask(&self, question: Question) -> Pending {
+    pub fn ask(&self, question: Question) -> PendingAnswer {
         let (answer, pending) = channel();
         // A full inbox is a machine that talks more than it is listened to: not now.
-        Pending(self.input.try_send(Input::Ask(question, answer)).ok().map(|()| pending))
+        PendingAnswer(self.input.try_send(Input::Ask(question, answer)).ok().map(|()| pending))
     }
 
     /// Ends the line, and gives back whose agents were shown.
@@ -148,8 +150,10 @@ impl Keeper {
             self.tell(|status| (status.state, status.next_try_at) = (LineState::Connecting, None));
             let over = self.connect();
             let cut = self.board.cut();
-            self.boards.show(cut.shown, News::Silent);
-            let Over::Cut(why) = over else { return self.board.ids() };
+            let Over::Cut(why) = over else {
+                self.boards.show(cut.shown, News::Silent);
+                return self.board.ids();
+            };
             let wait = back_off.after(began.elapsed());
             if back_off.failures() == 1 {
                 log::line(&format!("the line to {} is cut", self.machine.name));
@@ -161,6 +165,8 @@ impl Keeper {
                 (status.state, status.error, status.tries) = (LineState::Cut, Some(why), tries);
                 (status.not_heard_since, status.next_try_at) = (not_heard_since, Some(next));
             });
+            // Whoever sees it on the board finds the reason in the list.
+            self.boards.show(cut.shown, News::Silent);
             if !self.wait(wait) {
                 return self.board.ids();
             }
@@ -205,13 +211,18 @@ impl Keeper {
             Err(error) => return Over::Cut(format!("could not run {}: {error}", one_line(&words[0], 80))),
         };
         let complaint = Arc::new(Mutex::new(String::new()));
-        let over = match self.read(&mut child, &complaint) {
+        let (speaking, silence) = sync_channel(0);
+        let over = match self.read(&mut child, &complaint, speaking) {
             Ok(stdin) => self.follow(stdin),
             Err(error) => Over::Cut(format!("could not start a thread for it: {error}")),
         };
         let ended = child.try_wait().ok().flatten();
-        process_group::end(child.id(), GRACE);
+        process_group::end(child.id(), COMMAND_EXIT_GRACE);
         let status = child.wait().ok();
+        // Its output may end before its last words were read. Somebody it left behind may hold them open for ever.
+        if matches!(over, Over::Cut(_)) {
+            let _ = silence.recv_timeout(LAST_WORDS_WITHIN);
+        }
         match over {
             // Its own words say more than the fact that it ended.
             Over::Cut(why) if ended.is_some() || why.is_empty() => {
@@ -226,6 +237,7 @@ impl Keeper {
         &mut self,
         child: &mut Child,
         complaint: &Arc<Mutex<String>>,
+        speaking: SyncSender<()>,
     ) -> std::io::Result<Option<ChildStdin>> {
         if let Some(stdout) = child.stdout.take() {
             let (input, connection) = (self.input.clone(), self.connection);
@@ -236,7 +248,10 @@ impl Keeper {
         if let Some(stderr) = child.stderr.take() {
             let complaint = Arc::clone(complaint);
             let name = format!("errors {}", self.machine.name);
-            let read = move || read_complaint(stderr, &complaint);
+            let read = move || {
+                read_complaint(stderr, &complaint);
+                drop(speaking);
+            };
             self.readers.push(std::thread::Builder::new().name(name).spawn(read)?);
         }
         Ok(child.stdin.take())

@@ -25,7 +25,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime};
 
 /// How often the configuration is looked at. A change has to work within two seconds.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
+const READ_CONFIG_EVERY: Duration = Duration::from_secs(1);
 
 /// Where the agents of other machines stand.
 pub trait Boards: Send + Sync {
@@ -47,9 +47,9 @@ pub enum News {
 
 /// The lines to all machines.
 #[derive(Clone)]
-pub struct Lines(Arc<Shared>);
+pub struct Lines(Arc<LinesState>);
 
-struct Shared {
+struct LinesState {
     boards: Arc<dyn Boards>,
     state: Mutex<State>,
     changed: Condvar,
@@ -66,7 +66,7 @@ struct State {
 
 impl Lines {
     pub fn start(boards: Arc<dyn Boards>) -> std::io::Result<Lines> {
-        let lines = Lines(Arc::new(Shared { boards, state: Mutex::default(), changed: Condvar::new() }));
+        let lines = Lines(Arc::new(LinesState { boards, state: Mutex::default(), changed: Condvar::new() }));
         let own = lines.clone();
         let keeper =
             std::thread::Builder::new().name("machines".into()).spawn(move || own.follow_configuration())?;
@@ -90,7 +90,7 @@ impl Lines {
                 }
             }
             let state = self.state();
-            let waits = self.0.changed.wait_timeout_while(state, LOOK_EVERY, |state| !state.stopping);
+            let waits = self.0.changed.wait_timeout_while(state, READ_CONFIG_EVERY, |state| !state.stopping);
             if waits.unwrap_or_else(PoisonError::into_inner).0.stopping {
                 return;
             }

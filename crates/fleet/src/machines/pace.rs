@@ -3,9 +3,9 @@
 use std::time::{Duration, Instant};
 
 /// The first try after a line was lost; doubled after each that fails.
-const FIRST_AGAIN: Duration = Duration::from_secs(1);
+const FIRST_RECONNECT_AFTER: Duration = Duration::from_secs(1);
 /// The longest wait. A machine that wakes up should not be waited for much longer than it took to wake.
-const LAST_AGAIN: Duration = Duration::from_secs(15);
+const LONGEST_RECONNECT_AFTER: Duration = Duration::from_secs(15);
 /// A line that was up for this long was good: the next failure is a first one.
 const GOOD_AFTER: Duration = Duration::from_secs(20);
 
@@ -21,7 +21,8 @@ impl BackOff {
         if up >= GOOD_AFTER {
             self.failures = 0;
         }
-        let wait = FIRST_AGAIN.saturating_mul(1 << self.failures.min(8)).min(LAST_AGAIN);
+        let wait =
+            FIRST_RECONNECT_AFTER.saturating_mul(1 << self.failures.min(8)).min(LONGEST_RECONNECT_AFTER);
         self.failures = self.failures.saturating_add(1);
         wait
     }
@@ -70,8 +71,8 @@ mod tests {
         let mut back_off = BackOff::default();
         let waits: Vec<u64> = (0..7).map(|_| back_off.after(Duration::ZERO).as_secs()).collect();
         assert_eq!(waits, [1, 2, 4, 8, 15, 15, 15]);
-        assert_eq!(back_off.after(GOOD_AFTER), FIRST_AGAIN);
-        (0..100).for_each(|_| assert!(back_off.after(Duration::ZERO) <= LAST_AGAIN));
+        assert_eq!(back_off.after(GOOD_AFTER), FIRST_RECONNECT_AFTER);
+        (0..100).for_each(|_| assert!(back_off.after(Duration::ZERO) <= LONGEST_RECONNECT_AFTER));
     }
 
     #[test]

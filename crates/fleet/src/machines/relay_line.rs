@@ -33,7 +33,7 @@ pub enum RelayLine {
     /// That machine has forgotten the agent.
     Gone(i64),
     Beat(Beat),
-    Answer(Answer),
+    Answer(RelayAnswer),
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -121,7 +121,7 @@ impl Question {
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Answer {
+pub struct RelayAnswer {
     pub ask: u64,
     /// Why there is no answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]

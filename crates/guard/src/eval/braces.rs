@@ -185,7 +185,7 @@ mod tests {
     use super::*;
 
     fn words(text: &str) -> Vec<String> {
-        match expand(&Word::bare(text)) {
+        match expand(&Word { parts: vec![Part::Bare(text.to_owned())] }) {
             None => vec![text.to_owned()],
             Some(Ok(words)) => words.iter().map(|word| word.literal().unwrap()).collect(),
             Some(Err(())) => vec!["too many".into()],

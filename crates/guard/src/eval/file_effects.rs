@@ -56,8 +56,12 @@ impl Evaluator<'_> {
             Machine::Remote => return self.report(&machine, &rules::REMOTE_CHANGE, subject),
             Machine::LiveContainer => {
                 let remade = paths::split(value).any(|part| names::REBUILT_DIRECTORIES.contains(&part));
-                let elsewhere = value.starts_with('/') || value.starts_with("..") || value.starts_with('~');
-                if elsewhere && !remade || matches!(value, "." | "*") {
+                // `cd / && rm -rf srv`; where a command begins is not known, and is the application's own directory.
+                let moved = state.cwd.iter().any(Option::is_some);
+                let elsewhere = value.starts_with(['/', '~']) || value.starts_with("..") || moved;
+                // `rm -rf $PGDATA`: wherever that is.
+                let unknown = value.starts_with(is_hole);
+                if (elsewhere || unknown) && !remade || matches!(value, "." | "*") {
                     self.report(&machine, &rules::REMOTE_CHANGE, subject);
                 }
                 return;

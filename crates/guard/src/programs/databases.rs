@@ -68,7 +68,10 @@ pub(super) fn prompt(eval: &mut Evaluator<'_>, state: &ShellState, call: &Call<'
         _ => "",
     };
     let given = call.args().iter().map(|arg| arg.split_once('=').map_or(arg.as_str(), |(_, value)| value));
-    let found = given.chain([piped]).find_map(|text| sql::judge(&deactivate(text)));
+    let found = given.chain([piped]).find_map(|text| match text.lines().any(flushes) {
+        true => Some(&rules::DATABASE_DROP),
+        false => sql::judge(&deactivate(text)),
+    });
     if let Some(rule) = found {
         eval.report(&state.machine.clone(), rule, call.show());
     }
@@ -80,7 +83,7 @@ fn in_scratch(eval: &mut Evaluator<'_>, state: &ShellState, call: &Call<'_>, ope
         return false;
     }
     match operands.first() {
-        None | Some(&":memory:") => true,
+        None | Some(&"" | &":memory:") => true,
         Some(file) => match eval.resolve(state, file) {
             ResolvedPath::Known(path) => eval.locations.zone(&eval.locations.real(&path, true)) == Zone::Temp,
             _ => false,
@@ -124,10 +127,6 @@ pub(super) fn mongo(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Cal
 /// `redis-cli`: commands on standard input, and keys from a listing.
 pub(super) fn redis(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let options = call.options(Spec { short: "hpanusri", long: &["user", "pass", "pattern"], stops: false });
-    let flushes = |line: &str| {
-        let verb = line.split_whitespace().next().unwrap_or("").to_lowercase();
-        matches!(verb.as_str(), "flushall" | "flushdb")
-    };
     let from_pipe = matches!(call.stdin, Stream::Text(text, _) if text.lines().any(flushes));
     let verb = options.operands.first().map(|verb| verb.to_lowercase()).unwrap_or_default();
     let found_keys = matches!(verb.as_str(), "del" | "unlink")
@@ -136,4 +135,10 @@ pub(super) fn redis(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Cal
         eval.report(&state.machine.clone(), &rules::DATABASE_DROP, call.show());
     }
     Stream::Data(Tags::NONE)
+}
+
+/// A command of Redis that empties it.
+fn flushes(line: &str) -> bool {
+    let verb = line.split_whitespace().next().unwrap_or("").to_lowercase();
+    matches!(verb.as_str(), "flushall" | "flushdb")
 }

@@ -16,7 +16,12 @@ fn no_secrets(eval: &mut Evaluator<'_>, state: &ShellState, call: &Call<'_>) {
     }
     // `gh secret set` is where secrets are meant to go.
     let kept = call.name == "gh" && call.args().first().is_some_and(|verb| verb == "secret");
-    if !kept && words.and(call.stdin.tags()).has(Tags::SECRET) {
+    // `echo $(cat .env) | curl -d @-`
+    let piped = match call.stdin {
+        Stream::Text(text, tags) => eval.origins.tags(text).and(*tags),
+        other => other.tags(),
+    };
+    if !kept && words.and(piped).has(Tags::SECRET) {
         eval.report(&state.machine, &rules::NETWORK_SECRET, call.show());
     }
 }
@@ -264,9 +269,12 @@ pub(super) fn client(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Ca
     }
     if call.name == "gcloud" && call.args().iter().any(|arg| arg == "ssh") {
         let options = call.options(Spec { long: &["command"], ..Spec::default() });
+        let behind =
+            call.args().iter().position(|arg| arg == "--").map_or(&[][..], |at| &call.args()[at + 1..]);
         let mut there = ShellState { machine: Machine::Remote, ..state.clone() };
         there.go(vec![None]);
-        eval.text(&mut there, options.value(&["command"]).unwrap_or(""), &Stream::None, false);
+        let command = options.value(&["command"]).map_or_else(|| behind.join(" "), str::to_owned);
+        eval.text(&mut there, &command, &Stream::None, false);
     }
     let words: Vec<&str> = call.args().iter().map(String::as_str).collect();
     if call.name == "aws" && words.contains(&"send-command") {

@@ -236,10 +236,6 @@ impl std::fmt::Display for Problem {
 }
 
 impl Word {
-    pub fn bare(text: &str) -> Word {
-        Word { parts: vec![Part::Bare(text.to_owned())] }
-    }
-
     /// The text, if nothing in it needs to be expanded.
     pub(crate) fn literal(&self) -> Option<String> {
         let mut text = String::new();

@@ -12,17 +12,38 @@ fn pack(texts: &[&str], judge: impl Fn(&str) -> Verdict) {
 
 #[test]
 fn cloud() {
-    pack(&[include_str!("unseen/cloud-1.txt"), include_str!("unseen/cloud-2.txt")], bash);
+    pack(
+        &[
+            include_str!("unseen/cloud-1.txt"),
+            include_str!("unseen/cloud-2.txt"),
+            include_str!("unseen/cloud-3.txt"),
+        ],
+        bash,
+    );
 }
 
 #[test]
 fn database() {
-    pack(&[include_str!("unseen/database-1.txt"), include_str!("unseen/database-2.txt")], bash);
+    pack(
+        &[
+            include_str!("unseen/database-1.txt"),
+            include_str!("unseen/database-2.txt"),
+            include_str!("unseen/database-3.txt"),
+        ],
+        bash,
+    );
 }
 
 #[test]
 fn container() {
-    pack(&[include_str!("unseen/container-1.txt"), include_str!("unseen/container-2.txt")], bash);
+    pack(
+        &[
+            include_str!("unseen/container-1.txt"),
+            include_str!("unseen/container-2.txt"),
+            include_str!("unseen/container-3.txt"),
+        ],
+        bash,
+    );
 }
 
 #[test]

@@ -94,12 +94,12 @@ impl std::error::Error for SyntaxError {}
 #[derive(Debug)]
 pub struct JsonDocument<'t> {
     text: &'t str,
-    nodes: Vec<Node>,
+    nodes: Vec<JsonNode>,
     duplicates: Vec<u32>,
 }
 
 #[derive(Debug)]
-struct Node {
+struct JsonNode {
     parent: Option<u32>,
     step: PathStep,
     start: usize,
@@ -152,7 +152,7 @@ impl fmt::Display for JsonKind {
 impl<'t> JsonDocument<'t> {
     pub fn parse(text: &'t str) -> Result<JsonDocument<'t>, SyntaxError> {
         let at = if text.starts_with(BOM) { BOM.len() } else { 0 };
-        parser::Parser::new(text, at).run()
+        parser::JsonParser::new(text, at).run()
     }
 
     pub fn root(&self) -> SpannedValue<'_> {
@@ -173,7 +173,7 @@ pub struct SpannedValue<'d> {
 }
 
 impl<'d> SpannedValue<'d> {
-    fn node(self) -> &'d Node {
+    fn node(self) -> &'d JsonNode {
         &self.doc.nodes[self.id as usize]
     }
 

@@ -1,12 +1,12 @@
 //! From text to a flat list of values; iterative, so depth costs no stack.
 
-use crate::json_spans::{JsonDocument, Node, NodeData, PathStep, SyntaxError, SyntaxFault};
+use crate::json_spans::{JsonDocument, JsonNode, NodeData, PathStep, SyntaxError, SyntaxFault};
 use std::collections::HashMap;
 
-pub(super) struct Parser<'t> {
+pub(super) struct JsonParser<'t> {
     text: &'t str,
     at: usize,
-    nodes: Vec<Node>,
+    nodes: Vec<JsonNode>,
     /// The lists and objects around the current position, outermost first, with their children so far.
     open: Vec<(u32, Vec<u32>)>,
     duplicates: Vec<u32>,
@@ -23,10 +23,10 @@ enum Expected {
     CommaOrEnd,
 }
 
-impl<'t> Parser<'t> {
+impl<'t> JsonParser<'t> {
     /// `at` is where to start: after a byte order mark.
-    pub(super) fn new(text: &'t str, at: usize) -> Parser<'t> {
-        Parser { text, at, nodes: Vec::new(), open: Vec::new(), duplicates: Vec::new() }
+    pub(super) fn new(text: &'t str, at: usize) -> JsonParser<'t> {
+        JsonParser { text, at, nodes: Vec::new(), open: Vec::new(), duplicates: Vec::new() }
     }
 
     pub(super) fn run(mut self) -> Result<JsonDocument<'t>, SyntaxError> {
@@ -140,7 +140,7 @@ impl<'t> Parser<'t> {
                 (Some(*parent), step)
             }
         };
-        self.nodes.push(Node { parent, step, start, end: self.at, data });
+        self.nodes.push(JsonNode { parent, step, start, end: self.at, data });
         if opens {
             self.open.push((id, Vec::new()));
         }

@@ -1,7 +1,7 @@
 //! A hook's `if`: a permission rule such as `Bash(git *)` that the tool call must meet.
 
 use crate::tools;
-use headspace_core::text::glob::{Piece, fits};
+use headspace_core::text::glob::{GlobPart, fits};
 use serde_json::Value;
 use std::path::Path;
 
@@ -155,13 +155,13 @@ fn wildcard(pattern: &str, text: &str) -> bool {
     let mut chars = pattern.chars().peekable();
     while let Some(c) = chars.next() {
         pieces.push(match c {
-            '*' => Piece::Many,
-            '\\' => Piece::Literal(chars.next_if(|c| matches!(c, '*' | '\\')).unwrap_or('\\')),
-            c => Piece::Literal(c),
+            '*' => GlobPart::Many,
+            '\\' => GlobPart::Literal(chars.next_if(|c| matches!(c, '*' | '\\')).unwrap_or('\\')),
+            c => GlobPart::Literal(c),
         });
     }
-    let only_star = pieces.iter().filter(|piece| **piece == Piece::Many).count() == 1;
-    let before_it = pieces.strip_suffix(&[Piece::Literal(' '), Piece::Many]);
+    let only_star = pieces.iter().filter(|piece| **piece == GlobPart::Many).count() == 1;
+    let before_it = pieces.strip_suffix(&[GlobPart::Literal(' '), GlobPart::Many]);
     before_it.is_some_and(|pieces| only_star && fits(pieces, &text)) || fits(&pieces, &text)
 }
 
@@ -210,7 +210,7 @@ fn segments(wanted: &[&str], names: &[&str]) -> bool {
 }
 
 fn name_matches(pattern: &str, name: &str) -> bool {
-    let piece = |c| if c == '*' { Piece::Many } else { Piece::Literal(c) };
+    let piece = |c| if c == '*' { GlobPart::Many } else { GlobPart::Literal(c) };
     fits(&pattern.chars().map(piece).collect::<Vec<_>>(), name)
 }
 

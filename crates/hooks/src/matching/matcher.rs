@@ -4,7 +4,7 @@ use super::pattern::{Fault, GaveUp, Pattern};
 use crate::dialect::{EventRule, Matching};
 use crate::tools;
 use headspace_core::text::glob;
-use headspace_core::text::glob::Piece;
+use headspace_core::text::glob::GlobPart;
 
 /// Whether hooks of a group with this matcher run for `value`, the event's match value.
 ///
@@ -106,20 +106,20 @@ fn parts(matcher: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Reads `* ? [..] [!..]`; a bracket that is never closed stands for itself.
-fn pieces(pattern: &str) -> Option<Vec<Piece>> {
+fn pieces(pattern: &str) -> Option<Vec<GlobPart>> {
     let chars: Vec<char> = pattern.chars().collect();
     let mut pieces = Vec::new();
     let mut i = 0;
     while i < chars.len() {
         match chars[i] {
             '*' => {
-                if pieces.last() != Some(&Piece::Many) {
-                    pieces.push(Piece::Many);
+                if pieces.last() != Some(&GlobPart::Many) {
+                    pieces.push(GlobPart::Many);
                 }
                 i += 1;
             }
             '?' => {
-                pieces.push(Piece::One);
+                pieces.push(GlobPart::One);
                 i += 1;
             }
             '[' => match class(&chars[i + 1..]) {
@@ -128,16 +128,16 @@ fn pieces(pattern: &str) -> Option<Vec<Piece>> {
                     i += length + 1;
                 }
                 None => {
-                    pieces.push(Piece::Literal('['));
+                    pieces.push(GlobPart::Literal('['));
                     i += 1;
                 }
             },
             '\\' if i + 1 < chars.len() => {
-                pieces.push(Piece::Literal(chars[i + 1]));
+                pieces.push(GlobPart::Literal(chars[i + 1]));
                 i += 2;
             }
             c => {
-                pieces.push(Piece::Literal(c));
+                pieces.push(GlobPart::Literal(c));
                 i += 1;
             }
         }
@@ -146,7 +146,7 @@ fn pieces(pattern: &str) -> Option<Vec<Piece>> {
 }
 
 /// The class after `[`, and how many characters it takes up, `]` included.
-fn class(chars: &[char]) -> Option<(Piece, usize)> {
+fn class(chars: &[char]) -> Option<(GlobPart, usize)> {
     let negated = matches!(chars.first(), Some('!' | '^'));
     let first = usize::from(negated);
     let mut ranges = Vec::new();
@@ -154,7 +154,7 @@ fn class(chars: &[char]) -> Option<(Piece, usize)> {
     loop {
         let c = *chars.get(i)?;
         if c == ']' && i > first {
-            return Some((Piece::Class { negated, ranges }, i + 1));
+            return Some((GlobPart::Class { negated, ranges }, i + 1));
         }
         match (chars.get(i + 1), chars.get(i + 2)) {
             (Some('-'), Some(&end)) if end != ']' => {
@@ -187,9 +187,9 @@ fn part_is_dead(part: &str) -> bool {
     let name_character = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     let Some(pieces) = pieces(part) else { return true };
     pieces.iter().any(|piece| match piece {
-        Piece::Many | Piece::One => false,
-        Piece::Literal(c) => !name_character(*c),
-        Piece::Class { .. } => !(0..128u8).map(char::from).any(|c| name_character(c) && piece.takes(c)),
+        GlobPart::Many | GlobPart::One => false,
+        GlobPart::Literal(c) => !name_character(*c),
+        GlobPart::Class { .. } => !(0..128u8).map(char::from).any(|c| name_character(c) && piece.takes(c)),
     })
 }
 

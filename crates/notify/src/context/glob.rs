@@ -1,6 +1,6 @@
 //! `*`, `**` and `?` over the file system: sorted, bounded, never through links.
 
-use headspace_core::text::glob::{Piece, fits};
+use headspace_core::text::glob::{GlobPart, fits};
 use std::path::{Path, PathBuf};
 
 /// Directory entries looked at before a search gives up: the hook has two seconds for everything.
@@ -74,9 +74,9 @@ impl Walk {
 /// Whether `name` matches `pattern` of `*` and `?`.
 fn matches(pattern: &str, name: &str) -> bool {
     let piece = |c: char| match c {
-        '*' => Piece::Many,
-        '?' => Piece::One,
-        c => Piece::Literal(c),
+        '*' => GlobPart::Many,
+        '?' => GlobPart::One,
+        c => GlobPart::Literal(c),
     };
     fits(&pattern.chars().map(piece).collect::<Vec<_>>(), name)
 }

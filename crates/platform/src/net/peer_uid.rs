@@ -371,7 +371,7 @@ mod macos {
         fds.into_iter().map(|fd| fd.proc_fd).collect()
     }
 
-    fn socket_info(pid: i32, fd: i32) -> Option<socket::Info> {
+    fn socket_info(pid: i32, fd: i32) -> Option<socket::SocketInfo> {
         let mut info = [0; socket::SIZE];
         let room = info.len() as i32;
         // SAFETY: the pointer and the length describe `info`, in which every pattern of bits is fine.
@@ -410,7 +410,7 @@ mod socket {
     use std::net::{IpAddr, SocketAddr};
 
     pub const SIZE: usize = 792;
-    pub type Info = [u8; SIZE];
+    pub type SocketInfo = [u8; SIZE];
 
     /// Where in it stands what is asked here: `psi.soi_kind`, and of `psi.soi_proto.pri_tcp.tcpsi_ini` the ports, the
     /// kinds of address and the addresses, "foreign" and "local" as the holder sees them.
@@ -426,7 +426,7 @@ mod socket {
     const IPV6: u8 = 2;
 
     /// It is the end at `from` of the connection to `to`.
-    pub fn joins(info: &Info, from: SocketAddr, to: SocketAddr) -> bool {
+    pub fn joins(info: &SocketInfo, from: SocketAddr, to: SocketAddr) -> bool {
         // A port is kept as a number whose bytes are in the network's order.
         let port = |at: usize, port: u16| info[at..at + 2] == port.to_be_bytes();
         // An address of four bytes stands at the end of the place for sixteen.
@@ -442,7 +442,7 @@ mod socket {
     }
 
     /// It waits for connections on this port.
-    pub fn listens(info: &Info, port: u16) -> bool {
+    pub fn listens(info: &SocketInfo, port: u16) -> bool {
         info[KIND..KIND + 4] == TCP
             && info[LOCAL_PORT..LOCAL_PORT + 2] == port.to_be_bytes()
             && info[FOREIGN_PORT..FOREIGN_PORT + 2] == [0, 0]

@@ -17,6 +17,11 @@ impl Delivery {
         Delivery { sent_at: Stamp::now(), random: process::random() }
     }
 
+    /// One that was begun before: nanoseconds since 1970, and its random number.
+    pub fn of(sent_at: i64, random: u64) -> Delivery {
+        Delivery { sent_at: Stamp(sent_at), random }
+    }
+
     /// Sorts by time, and is also what a spooled event's file is called.
     pub fn id(&self) -> String {
         let mut bits = u128::from(self.sent_at.0.max(0).cast_unsigned()) << 64 | u128::from(self.random);

@@ -21,7 +21,7 @@ const BUTTON_FOR: Duration = Duration::from_secs(900);
 /// Buttons at a time; the oldest go.
 const MAX_BUTTONS: usize = 512;
 /// A longer ask does not fit into a notification, where 4096 bytes are the limit.
-const MAX_WHOLE: usize = 3000;
+const MAX_ASK_SHOWN_WHOLE: usize = 3000;
 
 /// What one button says.
 #[derive(Clone, Debug, PartialEq)]
@@ -115,7 +115,7 @@ fn whole_ask(agent: &AgentView, ask: &InteractionView) -> Option<String> {
         // A line of a value must not pass for a member of the input.
         text.push_str(&format!("\n{name}: {}", value.trim_end_matches('\n').replace('\n', "\n    ")));
     }
-    (text.len() <= MAX_WHOLE).then_some(text)
+    (text.len() <= MAX_ASK_SHOWN_WHOLE).then_some(text)
 }
 
 #[cfg(test)]
@@ -169,7 +169,7 @@ mod tests {
             of(input.clone(), &yes).as_deref(),
             Some("Bash in /srv/api\ncommand: make\n    timeout: 9\ntimeout: 5")
         );
-        assert_eq!(of(json!({"command": "x".repeat(MAX_WHOLE)}), &yes), None);
+        assert_eq!(of(json!({"command": "x".repeat(MAX_ASK_SHOWN_WHOLE)}), &yes), None);
         assert_eq!(of(json!("ls"), &yes), None);
         assert_eq!(of(input.clone(), &open(json!(["deny"]), Value::Null)), None);
         assert_eq!(of(input.clone(), &open(json!(["allow"]), json!("rm"))), None, "a word must be typed");

@@ -22,7 +22,7 @@ const COMMAND_KEY_FOR: Duration = Duration::from_secs(120);
 const MAX_KEYS: usize = 64;
 
 #[derive(Debug)]
-pub struct Keys {
+pub struct AnswerKeys {
     code_for: Duration,
     key_for: Duration,
     code: Option<Code>,
@@ -77,9 +77,9 @@ impl Key {
     }
 }
 
-impl Keys {
-    pub fn new(config: &Answering) -> Keys {
-        Keys {
+impl AnswerKeys {
+    pub fn new(config: &Answering) -> AnswerKeys {
+        AnswerKeys {
             code_for: config.code_for(),
             key_for: config.key_for(),
             code: None,
@@ -172,8 +172,8 @@ pub fn is_code(text: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn keys() -> Keys {
-        Keys::new(&Answering::default())
+    fn keys() -> AnswerKeys {
+        AnswerKeys::new(&Answering::default())
     }
 
     fn other(code: &str) -> String {

@@ -25,7 +25,7 @@ use headspace_platform::clock::WallClock;
 use headspace_platform::config::{self, Config};
 use headspace_platform::log;
 use hook::{Fit, Lineage};
-use keys::{Key, Keys};
+use keys::{AnswerKeys, Key};
 use serde_json::{Map, Value, json};
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -72,7 +72,7 @@ pub struct Answers {
 
 #[derive(Debug)]
 struct State {
-    keys: Keys,
+    keys: AnswerKeys,
     waiters: Waiters,
     buttons: Buttons,
 }
@@ -80,7 +80,7 @@ struct State {
 impl Answers {
     pub fn new(config: &Config) -> Answers {
         let state = State {
-            keys: Keys::new(&config.answer),
+            keys: AnswerKeys::new(&config.answer),
             waiters: Waiters::default(),
             buttons: Buttons::default(),
         };
@@ -97,7 +97,7 @@ impl Answers {
     }
 
     /// Works on the keys.
-    pub fn with_keys<T>(&self, work: impl FnOnce(&mut Keys, Instant) -> T) -> T {
+    pub fn with_keys<T>(&self, work: impl FnOnce(&mut AnswerKeys, Instant) -> T) -> T {
         work(&mut self.lock().keys, Instant::now())
     }
 

@@ -266,7 +266,7 @@ pub async fn wait(
     }
     let judged = blocking_pool::run(move || hook::judge(&connection)).await.map_err(anyhow::Error::from)?;
     let lineage = judged.map_err(forbidden)?;
-    let mut lines = Lines { body, rest: Vec::new() };
+    let mut lines = BodyLines { body, rest: Vec::new() };
     let first = tokio::time::timeout(HELLO_WITHIN, lines.next(MAX_HELLO)).await;
     let first =
         first.ok().flatten().context("no line came").map_err(|_| ApiError::bad("say what you read"))?;
@@ -290,7 +290,7 @@ pub async fn wait(
 }
 
 /// Listens to a waiter until it goes.
-async fn attend(app: SharedState, number: u64, session_id: String, mut lines: Lines) {
+async fn attend(app: SharedState, number: u64, session_id: String, mut lines: BodyLines) {
     app.publish_answering();
     let agents: Vec<i64> = {
         let agents = app.ledger.agents(0);
@@ -311,12 +311,12 @@ async fn attend(app: SharedState, number: u64, session_id: String, mut lines: Li
 }
 
 /// A request's body, line by line.
-struct Lines {
+struct BodyLines {
     body: Body,
     rest: Vec<u8>,
 }
 
-impl Lines {
+impl BodyLines {
     /// `None`: it ended, or the line is too long.
     async fn next(&mut self, limit: usize) -> Option<Vec<u8>> {
         loop {

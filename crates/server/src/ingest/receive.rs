@@ -7,15 +7,16 @@ use crate::http::response::{ApiError, ApiResult, ok};
 use crate::http::routes::discard_body;
 use crate::ingest::body;
 use crate::ingest::hook_reply::HookRequest;
-use crate::ledger::{Answer, Answers, NewEvent, PendingAnswer, Receipt};
+use crate::ledger::{Answer, AnswerPath, NewEvent, PendingAnswer, Receipt};
 use crate::reconcile::watcher::HookSignal;
 use axum::body::Body;
 use axum::extract::{Path, State};
 use headspace_clients::{Incoming, Surroundings, translate};
 use headspace_core::model::event_names;
-use headspace_core::model::{AgentState, AskFacts, Event, Method, Status, observed};
+use headspace_core::model::{AgentState, AskFacts, Method, Status, observed};
 use headspace_core::stamp::Stamp;
 use headspace_platform::config;
+use headspace_store::write::batch::EventRecord;
 use http_body_util::BodyExt;
 use hyper::StatusCode;
 use hyper::body::{Body as _, Bytes};
@@ -66,7 +67,7 @@ pub fn event_of(slug: &str, session_id: String, body: Map<String, Value>) -> New
 }
 
 /// A posted body as it would be recorded, or the reason why not: everything between the socket and the ledger.
-pub fn recorded(slug: &str, bytes: &[u8], paranoid: bool) -> Result<(Event, String), String> {
+pub fn recorded(slug: &str, bytes: &[u8], paranoid: bool) -> Result<EventRecord, String> {
     let body = body::decode(bytes)?;
     let session_id = body::session_id(&body)?;
     Ok(event_of(slug, session_id, body).recorded(paranoid))
@@ -160,7 +161,7 @@ fn submit(
     let (before, after) = if known { (transcript, Vec::new()) } else { (Vec::new(), transcript) };
     let place = before.len();
     let events = before.into_iter().chain([event]).chain(after).collect();
-    let pending = app.ledger.submit(events, Answers::ThroughServer).swap_remove(place);
+    let pending = app.ledger.submit(events, AnswerPath::ThroughServer).swap_remove(place);
     if from_hook {
         app.reconciler.heard(signal);
     }

@@ -3,7 +3,7 @@
 
 use crate::app_state::AppState;
 use crate::ingest::{body, receive};
-use crate::ledger::{Answers, PendingAnswer};
+use crate::ledger::{AnswerPath, PendingAnswer};
 use crate::reconcile::watcher::HookSignal;
 use headspace_platform::spool::{Record, Spool};
 use headspace_platform::{config, log};
@@ -62,17 +62,17 @@ fn record_all(app: &Arc<AppState>, spool: &Spool, records: &[Record]) -> bool {
             events = app.read_before_spooled(&signal);
         }
         events.push(event);
-        if let Some(pending) = app.ledger.submit(events, Answers::Direct).pop() {
+        if let Some(pending) = app.ledger.submit(events, AnswerPath::Direct).pop() {
             waiting.push((record, signal, pending));
         }
     }
     settle(app, spool, &mut waiting)
 }
 
-type Waiting<'a> = (&'a Record, HookSignal, PendingAnswer);
+type SubmittedRecord<'a> = (&'a Record, HookSignal, PendingAnswer);
 
 /// Waits for the answers, and removes what is on disk.
-fn settle(app: &Arc<AppState>, spool: &Spool, waiting: &mut Vec<Waiting>) -> bool {
+fn settle(app: &Arc<AppState>, spool: &Spool, waiting: &mut Vec<SubmittedRecord>) -> bool {
     let (mut all, mut stored) = (true, Vec::new());
     for (record, heard, pending) in waiting.drain(..) {
         if pending.wait().is_ok() {

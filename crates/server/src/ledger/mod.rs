@@ -70,7 +70,7 @@ fn gone() -> Unavailable {
 
 /// How answers reach whoever handed in the events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Answers {
+pub enum AnswerPath {
     /// Each by itself: for threads that wait.
     Direct,
     /// By way of the server's own thread, which is woken once for all answers of a COMMIT: for its tasks. Between
@@ -81,23 +81,17 @@ pub enum Answers {
 /// In line for the writer.
 #[derive(Debug)]
 pub enum Job {
-    Event(Box<EventJob>),
+    Event(Box<EventRecord>, AnswerTo),
     /// Delete what retention no longer keeps, now; perhaps with another number of days.
     Prune(Option<u32>, oneshot::Sender<Deleted>),
     /// Somebody wants to read: whatever is worked out has to be in the tables.
     WriteRows(oneshot::Sender<()>),
 }
 
-#[derive(Debug)]
-pub struct EventJob {
-    pub record: EventRecord,
-    pub reply: AnswerTo,
-}
-
 /// Where the answer to an event goes.
 pub enum AnswerTo {
     /// To whoever waits for it.
-    Waiting(Answers, oneshot::Sender<Answer>),
+    Waiting(AnswerPath, oneshot::Sender<Answer>),
     /// To the one who stores it, at the moment it is stored.
     Now(Box<dyn FnOnce(Answer) + Send>),
 }
@@ -105,8 +99,8 @@ pub enum AnswerTo {
 impl std::fmt::Debug for AnswerTo {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
-            AnswerTo::Waiting(Answers::Direct, _) => "Direct",
-            AnswerTo::Waiting(Answers::ThroughServer, _) => "ThroughServer",
+            AnswerTo::Waiting(AnswerPath::Direct, _) => "Direct",
+            AnswerTo::Waiting(AnswerPath::ThroughServer, _) => "ThroughServer",
             AnswerTo::Now(_) => "Now",
         })
     }
@@ -115,8 +109,8 @@ impl std::fmt::Debug for AnswerTo {
 impl Job {
     /// Whoever handed it in may have gone.
     pub fn answer(self, answer: Answer) {
-        let Job::Event(job) = self else { return };
-        match job.reply {
+        let Job::Event(_, reply) = self else { return };
+        match reply {
             AnswerTo::Waiting(_, waiting) => drop(waiting.send(answer)),
             AnswerTo::Now(reply) => reply(answer),
         }
@@ -231,7 +225,7 @@ impl Ledger {
 
     /// Hands in events, with nothing of anybody else between them. Secrets are masked and long texts cut here, on the
     /// caller's time: nothing else enters.
-    pub fn submit(&self, events: Vec<NewEvent>, answers: Answers) -> Vec<PendingAnswer> {
+    pub fn submit(&self, events: Vec<NewEvent>, answers: AnswerPath) -> Vec<PendingAnswer> {
         let (jobs, pending): (Vec<_>, Vec<_>) =
             events.into_iter().map(|event| self.job(event, answers)).unzip();
         self.put_all(jobs);
@@ -240,7 +234,7 @@ impl Ledger {
 
     /// One event, for a task of the server.
     pub fn submit_one(&self, event: NewEvent) -> PendingAnswer {
-        let (job, pending) = self.job(event, Answers::ThroughServer);
+        let (job, pending) = self.job(event, AnswerPath::ThroughServer);
         self.put(job);
         pending
     }
@@ -272,16 +266,13 @@ impl Ledger {
         wait.await.map_err(|_| Unavailable("the latest states could not be stored: try again".into()))
     }
 
-    fn job(&self, new: NewEvent, answers: Answers) -> (Job, PendingAnswer) {
+    fn job(&self, new: NewEvent, answers: AnswerPath) -> (Job, PendingAnswer) {
         let (answer, pending) = oneshot::channel();
         (self.job_with(new, AnswerTo::Waiting(answers, answer)), PendingAnswer(pending))
     }
 
-    fn job_with(&self, mut new: NewEvent, reply: AnswerTo) -> Job {
-        let (delivery_id, from_hook, tail) = (new.delivery_id.take(), new.from_hook, new.tail.take());
-        let (event, text) = new.recorded(self.paranoid);
-        let record = EventRecord { event, text, delivery_id, from_hook, tail };
-        Job::Event(Box::new(EventJob { record, reply }))
+    fn job_with(&self, new: NewEvent, reply: AnswerTo) -> Job {
+        Job::Event(Box::new(new.recorded(self.paranoid)), reply)
     }
 
     fn put(&self, job: Job) {

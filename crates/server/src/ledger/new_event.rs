@@ -6,6 +6,7 @@ use headspace_core::model::{AskFacts, Event, Facts, Source};
 use headspace_core::stamp::Stamp;
 use headspace_platform::clock::WallClock;
 use headspace_store::write::TailUpdate;
+use headspace_store::write::batch::EventRecord;
 use serde_json::Value;
 
 /// Something that happened, not yet recorded.
@@ -66,9 +67,8 @@ impl NewEvent {
         }
     }
 
-    /// The event as it is kept, and its body as text: secrets masked, long texts cut, and nothing that was said if
-    /// `paranoid`.
-    pub fn recorded(mut self, paranoid: bool) -> (Event, String) {
+    /// The event as it is kept: secrets masked, long texts cut, and nothing that was said if `paranoid`.
+    pub fn recorded(mut self, paranoid: bool) -> EventRecord {
         let ask = ask::store_form(&self.name, &mut self.body, paranoid, self.ask);
         let text = text(&self.body);
         let event = Event {
@@ -82,7 +82,7 @@ impl NewEvent {
             facts: Facts { ask: ask.unwrap_or_default(), ..Facts::default() },
             agent_hint: None,
         };
-        (event, text)
+        EventRecord { event, text, delivery_id: self.delivery_id, from_hook: self.from_hook, tail: self.tail }
     }
 }
 

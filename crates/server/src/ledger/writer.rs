@@ -6,7 +6,7 @@
 use crate::http::sse::Message;
 use crate::ledger::queue::Taken;
 use crate::ledger::snapshot::Snapshot;
-use crate::ledger::{Answer, AnswerTo, Answers, Job, Ledger, NewEvent, Receipt, Unavailable};
+use crate::ledger::{Answer, AnswerPath, AnswerTo, Job, Ledger, NewEvent, Receipt, Unavailable};
 use anyhow::Result;
 use headspace_core::model::*;
 use headspace_core::stamp::Stamp;
@@ -387,9 +387,9 @@ impl Writer {
         let mut bytes = 0;
         for (index, job) in jobs.iter_mut().enumerate() {
             answers.push(match job {
-                Job::Event(job) => {
-                    let receipt = batch.event(&mut job.record, index, failing.contains(&index))?;
-                    bytes += job.record.text.len() as u64;
+                Job::Event(record, _) => {
+                    let receipt = batch.event(record, index, failing.contains(&index))?;
+                    bytes += record.text.len() as u64;
                     receipt
                 }
                 Job::Prune(..) | Job::WriteRows(_) => nothing(),
@@ -422,8 +422,8 @@ impl Writer {
                 published.counts.duplicates.fetch_add(1, Ordering::Relaxed);
             }
             match job {
-                Job::Event(event) if matches!(event.reply, AnswerTo::Waiting(Answers::ThroughServer, _)) => {
-                    together.push((Job::Event(event), Ok(receipt)))
+                job @ Job::Event(_, AnswerTo::Waiting(AnswerPath::ThroughServer, _)) => {
+                    together.push((job, Ok(receipt)))
                 }
                 job => job.answer(Ok(receipt)),
             }

@@ -20,11 +20,11 @@ use std::time::{Duration, SystemTime};
 #[derive(Debug)]
 pub(super) struct ClientFiles {
     directory: PathBuf,
-    seen: HashMap<u32, (Written, Option<Note>)>,
+    seen: HashMap<u32, (FileVersion, Option<Note>)>,
 }
 
 /// Shows whether a file was rewritten, without reading it.
-type Written = (Option<SystemTime>, u64);
+type FileVersion = (Option<SystemTime>, u64);
 
 impl ClientFiles {
     pub(super) fn new(directory: PathBuf) -> ClientFiles {
@@ -64,7 +64,7 @@ impl ClientFiles {
 
     /// The clients that say they run this session.
     pub(super) fn running(&self, session_id: &str) -> Vec<u32> {
-        let runs = |(_, note): &(Written, Option<Note>)| {
+        let runs = |(_, note): &(FileVersion, Option<Note>)| {
             note.as_ref().is_some_and(|note| note.session_id == session_id)
         };
         self.seen.iter().filter(|(_, file)| runs(file)).map(|(pid, _)| *pid).collect()

@@ -1,6 +1,6 @@
 //! The server as the reconciler sees it: agents to watch, and a ledger for what it finds.
 
-use crate::ledger::{Answers, Ledger, NewEvent};
+use crate::ledger::{AnswerPath, Ledger, NewEvent};
 use crate::reconcile::liveness::ClientProcess;
 use crate::reconcile::settings_watch::SettingsWatch;
 use crate::reconcile::watcher::Report;
@@ -78,7 +78,7 @@ impl ReconcilerHost for LedgerHost {
             NewEvent::from(report)
         };
         let events: Vec<NewEvent> = reports.into_iter().map(here).collect();
-        let pending = self.ledger.submit(events.clone(), Answers::Direct);
+        let pending = self.ledger.submit(events.clone(), AnswerPath::Direct);
         Submitted { events, pending }
     }
 
@@ -89,7 +89,7 @@ impl ReconcilerHost for LedgerHost {
                 return;
             }
             std::thread::sleep(SUBMIT_PAUSE);
-            submitted.pending = self.ledger.submit(submitted.events.clone(), Answers::Direct);
+            submitted.pending = self.ledger.submit(submitted.events.clone(), AnswerPath::Direct);
         }
         headspace_platform::log::line(
             "could not store what transcripts say: they are read again at the next start",

@@ -10,7 +10,7 @@ pub mod stop;
 pub mod typing;
 
 use crate::app_state::AppState;
-use crate::ledger::{Answers, Ledger, NewEvent};
+use crate::ledger::{AnswerPath, Ledger, NewEvent};
 use crate::reply::typing::Typed;
 use headspace_core::engine::Agent;
 use headspace_core::model::{AgentView, ReplyState, Source, observed};
@@ -26,7 +26,7 @@ use std::time::{Duration, Instant};
 /// A client reports a prompt within this time after Enter.
 const PROMPT_REPORTED_WITHIN: Duration = Duration::from_secs(3);
 /// How often waiting prompts are tried.
-const TRY_EVERY: Duration = Duration::from_millis(500);
+const TRY_PROMPTS_EVERY: Duration = Duration::from_millis(500);
 /// After a refusal (a draft, a dialog) the same agent is left alone for this long.
 const TRY_AGAIN_AFTER: Duration = Duration::from_secs(3);
 /// An agent that has just become idle may still be drawing its screen, or about to go on by itself.
@@ -46,13 +46,13 @@ pub struct Reply {
 
 #[derive(Debug, Default)]
 pub struct Replies {
-    state: Mutex<Waiting>,
+    state: Mutex<WaitingPrompts>,
     changed: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct Waiting {
-    queues: HashMap<i64, Queue>,
+struct WaitingPrompts {
+    queues: HashMap<i64, PromptQueue>,
     /// Agents into whose pane somebody is typing just now.
     typing: HashSet<i64>,
     /// Prompts whose report is awaited.
@@ -60,7 +60,7 @@ struct Waiting {
 }
 
 #[derive(Debug, Default)]
-struct Queue {
+struct PromptQueue {
     prompts: VecDeque<Prompt>,
     not_before: Option<Instant>,
 }
@@ -92,7 +92,7 @@ impl Drop for Turn<'_> {
 }
 
 impl Replies {
-    fn lock(&self) -> MutexGuard<'_, Waiting> {
+    fn lock(&self) -> MutexGuard<'_, WaitingPrompts> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -202,7 +202,7 @@ impl Replies {
     fn pause(&self) {
         let state = self.lock();
         let waiting = state.queues.values().any(|queue| !queue.prompts.is_empty());
-        let pause = if waiting { TRY_EVERY } else { PUBLISH_PANES_EVERY };
+        let pause = if waiting { TRY_PROMPTS_EVERY } else { PUBLISH_PANES_EVERY };
         drop(self.changed.wait_timeout(state, pause).unwrap_or_else(PoisonError::into_inner));
     }
 
@@ -212,7 +212,7 @@ impl Replies {
         let due: Vec<i64> = {
             let mut state = self.lock();
             state.queues.retain(|_, queue| !queue.prompts.is_empty());
-            let is_due = |queue: &Queue| queue.not_before.is_none_or(|time| now >= time);
+            let is_due = |queue: &PromptQueue| queue.not_before.is_none_or(|time| now >= time);
             state.queues.iter().filter(|(_, queue)| is_due(queue)).map(|(id, _)| *id).collect()
         };
         for id in due {
@@ -230,7 +230,7 @@ impl Replies {
             return;
         }
         let Some(_turn) = self.turn(agent.id) else { return };
-        let take = |state: &mut Waiting| state.queues.get_mut(&agent.id)?.prompts.pop_front();
+        let take = |state: &mut WaitingPrompts| state.queues.get_mut(&agent.id)?.prompts.pop_front();
         let Some(mut prompt) = take(&mut self.lock()) else { return };
         let Err(why) = self.type_now(ledger, &ledger.view(agent, now), &prompt) else { return };
         // Said once for each reason; it stays first in line.
@@ -309,7 +309,7 @@ fn record(ledger: &Ledger, session_id: &str, prompt: &Prompt, state: ReplyState,
 /// Records what a person did; waits until it is stored, so that whoever asks next sees it.
 fn submit(ledger: &Ledger, name: &str, session_id: &str, body: Value) {
     let event = NewEvent::observed(name, session_id, Stamp::now(), Source::Answer, body);
-    for pending in ledger.submit(vec![event], Answers::Direct) {
+    for pending in ledger.submit(vec![event], AnswerPath::Direct) {
         if let Err(error) = pending.wait() {
             headspace_platform::log::line(&format!("could not record a reply: {error}"));
         }

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 /// The transcript shows an interrupt within this time after Esc.
 const INTERRUPT_SEEN_WITHIN: Duration = Duration::from_secs(4);
-const LOOK_EVERY: Duration = Duration::from_millis(50);
+const LOOK_FOR_INTERRUPT_EVERY: Duration = Duration::from_millis(50);
 
 /// What became of the wish to stop.
 #[derive(Debug)]
@@ -60,7 +60,7 @@ fn is_over(ledger: &Ledger, agent_id: i64, command: Option<i64>) -> bool {
         if Instant::now() >= until {
             return false;
         }
-        std::thread::sleep(LOOK_EVERY);
+        std::thread::sleep(LOOK_FOR_INTERRUPT_EVERY);
     }
 }
 

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 /// A pasted text is shown within this time, even on a busy machine.
 const TEXT_SHOWN_WITHIN: Duration = Duration::from_secs(3);
-const LOOK_EVERY: Duration = Duration::from_millis(40);
+const LOOK_AT_SCREEN_EVERY: Duration = Duration::from_millis(40);
 
 /// How far a text came.
 #[derive(Debug)]
@@ -62,7 +62,7 @@ pub fn enter(agent: &AgentView, text: &str) -> Result<Typed, Refusal> {
         if Instant::now() >= until {
             return Ok(Typed::InBox("the text was not seen in the box as it was sent".into()));
         }
-        std::thread::sleep(LOOK_EVERY);
+        std::thread::sleep(LOOK_AT_SCREEN_EVERY);
     }
 }
 

@@ -88,11 +88,6 @@ pub fn first_after(db: &Connection, pos: i64) -> Result<Option<i64>> {
     Ok(query.query_row([pos], |row| row.get(0))?)
 }
 
-/// The last event whose rows are written: turns of later ones may be missing.
-pub fn projected(db: &Connection) -> Result<i64> {
-    Ok(queries::marks(db)?.projected.unwrap_or(0))
-}
-
 /// The turns that the events from `from` to `to` made, oldest first.
 pub fn turns(db: &Connection, from: i64, to: i64) -> Result<Vec<Turn>> {
     let mut query = db.prepare_cached(&format!(

@@ -1,6 +1,6 @@
 //! Recomputes all agent states from the stored events, in a copy that replaces the database when it is complete.
 
-use crate::recover::recover_events;
+use crate::recover::{Lost, recover_events};
 use crate::replay::{self, Replayed};
 use crate::with_suffix;
 use anyhow::{Context, Result};
@@ -8,9 +8,9 @@ use fs_err as fs;
 use rusqlite::Connection;
 use std::path::Path;
 
-/// Replays the events of `path`, and of `from` if given, into a copy that replaces `path`. Also returns how many events
+/// Replays the events of `path`, and of `from` if given, into a copy that replaces `path`. Also returns which events
 /// could not be read. `progress` gets the number of replayed events and the total.
-pub fn rebuild(path: &Path, from: Option<&Path>, progress: impl FnMut(u64, u64)) -> Result<(Replayed, u64)> {
+pub fn rebuild(path: &Path, from: Option<&Path>, progress: impl FnMut(u64, u64)) -> Result<(Replayed, Lost)> {
     let copy = with_suffix(path, ".rebuild");
     remove(&copy);
     let done = rebuild_in(path, &copy, from, progress);
@@ -25,9 +25,9 @@ fn rebuild_in(
     copy: &Path,
     from: Option<&Path>,
     mut progress: impl FnMut(u64, u64),
-) -> Result<(Replayed, u64)> {
+) -> Result<(Replayed, Lost)> {
     let healthy = path.exists() && copied(path, copy)?;
-    let mut unreadable = 0;
+    let mut unreadable = Lost::default();
     if from.is_some() || !healthy {
         remove(copy);
         let db = fast(crate::open(copy)?)?;
@@ -60,7 +60,7 @@ pub fn by_itself(path: &Path, aside: &Path) -> Result<Option<u64>> {
         let mut db = fast(crate::open(&copy)?)?;
         let lost = recover_events(aside, &db)?;
         let total: i64 = db.query_row("SELECT count(*) FROM events", [], |row| row.get(0))?;
-        if lost > 0 || total == 0 {
+        if lost != Lost::default() || total == 0 {
             return Ok(None);
         }
         let replayed = replay::replay(&mut db, |_| {})?;

@@ -28,7 +28,9 @@ impl<E: Into<anyhow::Error>> From<E> for Failure {
     }
 }
 
-/// An event as it is to be stored, with what goes into its row besides.
+/// An event as it is to be stored, with what goes into its row besides. Neither the event before (its text is not masked yet) nor
+/// the event after (readers and the engine have no use for the row's extras): the store takes nothing else, so nothing
+/// that was not masked gets there.
 #[derive(Debug)]
 pub struct EventRecord {
     pub event: Event,

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// How long a result for a directory is reused. A branch can change at any time, so not for long.
-const BELIEVED_FOR: Duration = Duration::from_secs(2);
+const REUSE_LOOKUP_FOR: Duration = Duration::from_secs(2);
 /// More directories than this are not remembered.
 const MAX_REMEMBERED_DIRECTORIES: usize = 1000;
 
@@ -22,7 +22,7 @@ impl FactLookup {
     pub fn place(&mut self, cwd: &str, fresh: bool) -> Repository {
         if let Some((at, place)) = self.places.get(cwd)
             && !fresh
-            && at.elapsed() < BELIEVED_FOR
+            && at.elapsed() < REUSE_LOOKUP_FOR
         {
             return place.clone();
         }

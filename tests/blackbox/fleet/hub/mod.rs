@@ -171,6 +171,48 @@ fn top_shows_the_team_and_follows_it() {
 }
 
 #[test]
+fn what_one_machine_posts_does_not_spoil_the_board_of_the_others() {
+    let Some(team) = Team::start() else { return };
+    let (ada, eve) = (team.machine("ada", "full", json!({})), team.machine("eve", "full", json!({})));
+    ada.talk();
+    team.agent(&ada, "s1", |agent| agent["status"] == "attention");
+    eve.server.kill();
+    let bearer = format!("Bearer {}", eve.token);
+    let post = |to: Value, sent_at: &str, agents: Value| {
+        let body = json!({"epoch": "00000000-0000-4000-8000-00000000000e", "from": 1, "to": to, "sent_at": sent_at, "level": "full", "agents": agents});
+        let path = format!("/v1/edges/{}/log", eve.edge);
+        team.hub
+            .request("POST", &path, &[("Authorization", &bearer)], Some(body.to_string().as_bytes()))
+            .status
+    };
+    let (now, odd) = ("2026-11-18T00:00:00Z", "\u{1b}[2J\u{7}\nrow\u{202e}");
+    let agent = json!([{
+        "id": 1, "session_id": "evil", "status": "attention", "last_active_at": "2260-01-01T00:00:00Z", "group": "of tomorrow", "state": 7,
+        "interactions": "none", "subagents": [7], "summary": {"order": 5}, "name": odd, "project": odd, "host": odd,
+        "edge": ada.edge, "user": "ada", "machine": "here", "not_heard_since": 3, "share": "full",
+    }]);
+    assert_eq!(post(json!(i64::MAX), now, json!([])), 400);
+    // A clock that is wrong by centuries, either way.
+    assert_eq!(post(json!(1), "1700-01-01T00:00:00Z", agent.clone()), 200);
+    assert_eq!(post(json!(1), "2260-01-01T00:00:00Z", agent), 200);
+    let evil = team.agent(&eve, "evil", |_| true);
+    assert_eq!(
+        (&evil["id"], &evil["user"]),
+        (&json!(format!("{}/1", eve.edge)), &json!("eve")),
+        "it is its own agent"
+    );
+    for args in [&["status", "--hub"][..], &["status", "--hub", "--all"]] {
+        let printed = succeeded(ada.home.run(args));
+        assert!(printed.contains("Allow Bash: make ASKWORD"), "{args:?}: {printed}");
+        assert!(!printed.contains(['\u{1b}', '\u{7}', '\u{202e}']), "{args:?}: {printed:?}");
+    }
+    let listed: Value =
+        serde_json::from_str(&succeeded(ada.home.run(&["status", "--hub", "--json"]))).unwrap();
+    assert_eq!(listed["agents"].as_array().unwrap().len(), 2);
+    assert!(!team.hub.log().contains("panicked"), "{}", team.hub.log());
+}
+
+#[test]
 fn a_revoked_machine_is_refused_and_works_on() {
     let Some(team) = Team::start() else { return };
     let machine = team.machine("ada", "states", json!({}));

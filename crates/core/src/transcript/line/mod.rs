@@ -220,7 +220,7 @@ struct Message<'a> {
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct Block<'a> {
+struct ContentBlock<'a> {
     #[serde(rename = "type", borrow)]
     kind: Option<Cow<'a, str>>,
     #[serde(borrow)]
@@ -252,7 +252,7 @@ fn message<'a>(raw: &Raw<'a>) -> Message<'a> {
 /// Content in either form: one text, or a list of blocks.
 enum Content<'a> {
     Text(String),
-    Blocks(Vec<Block<'a>>),
+    Blocks(Vec<ContentBlock<'a>>),
 }
 
 fn content<'a>(message: &Message<'a>) -> Content<'a> {

@@ -27,7 +27,7 @@ use tokio_postgres::{Client, Config, Connection, Statement};
 const OLDEST: i32 = 140_000;
 const CONNECT_WITHIN: Duration = Duration::from_secs(3);
 /// Connections for batches and questions; one more listens, one more sends notices.
-const CONNECTIONS: usize = 6;
+const MAX_WORKING_CONNECTIONS: usize = 6;
 
 /// Where the database is, and how to reach it.
 #[derive(Clone)]
@@ -424,7 +424,11 @@ impl DerefMut for Lease {
 
 impl Database {
     pub fn new(settings: Settings) -> Database {
-        Database { settings, idle: Arc::default(), permits: Arc::new(Semaphore::new(CONNECTIONS)) }
+        Database {
+            settings,
+            idle: Arc::default(),
+            permits: Arc::new(Semaphore::new(MAX_WORKING_CONNECTIONS)),
+        }
     }
 
     pub async fn lease(&self) -> Result<Lease> {

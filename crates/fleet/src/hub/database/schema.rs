@@ -71,9 +71,9 @@ pub const fn version() -> i32 {
 
 /// Brings the database to this version. Any number of hubs may do this at once: one row is the lock.
 pub async fn migrate(client: &mut Client) -> Result<()> {
-    const TRIES: usize = 40;
+    const MAX_MIGRATION_TRIES: usize = 40;
     let mut last = None;
-    for _ in 0..TRIES {
+    for _ in 0..MAX_MIGRATION_TRIES {
         match attempt(client).await {
             Ok(()) => return check(client).await,
             Err(error) if is_race(&error) => {

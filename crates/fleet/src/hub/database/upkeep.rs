@@ -9,17 +9,17 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio_postgres::Client;
 
-const EVERY: Duration = Duration::from_secs(600);
+const UPKEEP_EVERY: Duration = Duration::from_secs(600);
 const DAYS_AHEAD: i32 = 3;
 /// Rows deleted at once: nobody waits long for them.
-const STEP: i64 = 2_000;
+const MAX_ROWS_PER_DELETE: i64 = 2_000;
 const MOST_STEPS: usize = 200;
 
 pub async fn run(hub: Arc<Hub>) {
     loop {
         // Today's partitions are made at the start; the rest can wait. Hubs that start together do not look together.
         let jitter = Duration::from_secs(headspace_platform::process::random() % 60);
-        tokio::time::sleep(EVERY + jitter).await;
+        tokio::time::sleep(UPKEEP_EVERY + jitter).await;
         if hub.is_ready()
             && let Err(error) = once(&hub).await
         {
@@ -121,7 +121,7 @@ async fn old_rows(client: &Client) -> Result<(), tokio_postgres::Error> {
 
 async fn in_steps(client: &Client, sql: &str) -> Result<(), tokio_postgres::Error> {
     for _ in 0..MOST_STEPS {
-        if (client.execute(sql, &[&STEP]).await? as i64) < STEP {
+        if (client.execute(sql, &[&MAX_ROWS_PER_DELETE]).await? as i64) < MAX_ROWS_PER_DELETE {
             break;
         }
     }

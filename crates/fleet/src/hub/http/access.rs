@@ -146,7 +146,7 @@ pub async fn reader(database: &Database, token: &str) -> Result<Result<Reader, R
 pub struct Posters(Mutex<HashMap<Vec<u8>, Arc<Reader>>>);
 
 impl Posters {
-    const MOST: usize = 10_000;
+    const MAX_POSTERS: usize = 10_000;
 
     fn known(&self) -> MutexGuard<'_, HashMap<Vec<u8>, Arc<Reader>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
@@ -159,7 +159,7 @@ impl Posters {
         let found = reader(database, token).await?.map(Arc::new);
         if let Ok(reader) = &found {
             let mut known = self.known();
-            if known.len() >= Self::MOST {
+            if known.len() >= Self::MAX_POSTERS {
                 known.clear();
             }
             known.insert(reader.hash.clone(), Arc::clone(reader));

@@ -34,7 +34,7 @@ struct Bucket {
 
 const BATCHES_PER_SECOND: f64 = 500.0;
 const BATCHES_AT_ONCE: f64 = 1000.0;
-const IN_FLIGHT: u32 = 4;
+const MAX_BATCHES_IN_FLIGHT: u32 = 4;
 
 /// A batch on its way; counted until it is dropped.
 struct InFlight {
@@ -57,7 +57,7 @@ impl Floods {
         let earned = (now - bucket.at).as_secs_f64() * BATCHES_PER_SECOND;
         bucket.left = (bucket.left + earned).min(BATCHES_AT_ONCE);
         bucket.at = now;
-        if bucket.left < 1.0 || bucket.in_flight >= IN_FLIGHT {
+        if bucket.left < 1.0 || bucket.in_flight >= MAX_BATCHES_IN_FLIGHT {
             return false;
         }
         bucket.left -= 1.0;
@@ -181,7 +181,7 @@ mod tests {
     fn one_machine_cannot_take_every_connection() {
         let floods = Floods::default();
         let entered = (0..10).filter(|_| floods.enter(1)).count();
-        assert_eq!(entered, IN_FLIGHT as usize);
+        assert_eq!(entered, MAX_BATCHES_IN_FLIGHT as usize);
         assert!(floods.enter(2), "another machine is not to blame");
     }
 }

@@ -12,7 +12,8 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use headspace_page::answer::{ApiError, ApiResult, protect};
 use headspace_page::assets;
-use hyper::header::{AUTHORIZATION, CONTENT_TYPE, COOKIE, HOST, HeaderMap, ORIGIN};
+use headspace_page::connection::cookies;
+use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HOST, HeaderMap, ORIGIN};
 use hyper::{Method, StatusCode};
 use std::sync::Arc;
 
@@ -157,14 +158,7 @@ fn token(headers: &HeaderMap) -> Option<&str> {
     if let Some(bearer) = bearer {
         return bearer.strip_prefix("Bearer ").map(str::trim).filter(|token| !token.is_empty());
     }
-    headers
-        .get_all(COOKIE)
-        .iter()
-        .filter_map(|value| value.to_str().ok())
-        .flat_map(|value| value.split(';'))
-        .filter_map(|pair| pair.trim().split_once('='))
-        .find(|(name, value)| *name == COOKIE_NAME && !value.is_empty())
-        .map(|(_, value)| value)
+    cookies(headers, COOKIE_NAME).find(|value| !value.is_empty())
 }
 
 /// A page of another origin may not use a hub through somebody's browser.

@@ -268,7 +268,8 @@ pub(crate) fn interpreter(eval: &mut Evaluator<'_>, state: &mut ShellState, call
                 let behind = args.get(at + usize::from(rest.is_empty())..).unwrap_or(&[]);
                 let argv: Vec<String> =
                     std::iter::once(module.to_owned()).chain(behind.iter().cloned()).collect();
-                crate::programs::named_rules(eval, state, &Call { name: module, argv: &argv, ..*call });
+                let name = crate::programs::name_of(module);
+                crate::programs::named_rules(eval, state, &Call { name: &name, argv: &argv, ..*call });
                 return Stream::Data(if decodes { tags.and(Tags::DECODED) } else { tags });
             }
             if interpreter.code.contains(c) {

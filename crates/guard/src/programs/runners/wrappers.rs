@@ -62,6 +62,14 @@ pub(crate) fn wrapper(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &C
         let verb = args.iter().position(|arg| !arg.starts_with('-'));
         match verb {
             Some(at) if wrapper.verbs.contains(&args[at].as_str()) => args = &args[at + 1..],
+            // `uv tool run x`
+            Some(at)
+                if wrapper
+                    .verbs
+                    .contains(&args[at..].iter().take(2).cloned().collect::<Vec<_>>().join(" ").as_str()) =>
+            {
+                args = &args[at + 2..];
+            }
             // `bundle install`, `npm ci`: no command to judge. Some print settings for `eval`.
             _ => return crate::programs::printing::completion_printer(eval, state, call),
         }

@@ -59,8 +59,12 @@ pub(crate) fn docker(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Ca
     }
     host_access(eval, state, &options, call);
     let mut inner = state.clone();
-    // A running container has data that outlives the command.
-    inner.machine = if verb == "exec" { running(state) } else { Machine::Container(Rc::new(mounts)) };
+    // A running container, or a service with its volumes, has data that outlives the command.
+    let keeps = verb == "exec"
+        || verb == "run" && args[..at].iter().any(|arg| arg == "compose")
+        || call.name.ends_with("-compose");
+    inner.machine =
+        if keeps && mounts.is_empty() { running(state) } else { Machine::Container(Rc::new(mounts)) };
     inner.go(vec![options.value(&["w", "workdir"]).map(str::to_owned)]);
     // The image or the container comes first, then the command.
     let words: Vec<String> = options.operands.iter().skip(1).map(|word| (*word).to_owned()).collect();
@@ -102,7 +106,11 @@ fn running(state: &ShellState) -> Machine {
 /// The first word that is a docker command, and its position: `docker compose -f x exec`.
 fn verb(args: &[String]) -> Option<(usize, &str)> {
     let at = args.iter().position(|arg| names::CONTAINER_VERBS.contains(&arg.as_str()))?;
-    Some((at, args[at].as_str()))
+    // `ctr images rm`
+    let next = args
+        .get(at + 1)
+        .filter(|next| args[at] == "images" && names::CONTAINER_VERBS.contains(&next.as_str()));
+    Some(next.map_or((at, args[at].as_str()), |next| (at + 1, next.as_str())))
 }
 
 /// `docker ps -q`: everyone's containers, unless a filter or a project narrows it down.
@@ -156,7 +164,16 @@ fn gives_away_host(eval: &mut Evaluator<'_>, state: &ShellState, here: &str, rea
     let above_home = paths::contains(&real, &eval.locations.real_home);
     let tree = paths::split(&real).count() == 1 && eval.locations.is_system(&real);
     let elsewhere = eval.locations.zone(&real) != Zone::Inside;
-    above_home || tree && !read_only || elsewhere && eval.is_secret(state, here)
+    let holds_secret = names::SECRET_FILES_IN_HOME.iter().any(|file| {
+        format!("{}/{file}", eval.locations.real_home)
+            .strip_prefix(&real)
+            .is_some_and(|rest| rest.starts_with('/'))
+    });
+    let machine = names::HOST_DIRECTORIES.contains(&real.as_str())
+        || eval.locations.kinds(&path, true).iter().any(|(kind, _)| kind.is_system());
+    above_home
+        || (tree || machine) && !read_only
+        || elsewhere && (holds_secret || eval.is_secret(state, here))
 }
 
 /// `heroku run …`, `fly ssh console -C …`: a machine at the provider.

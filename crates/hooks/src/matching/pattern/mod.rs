@@ -14,7 +14,7 @@ use std::fmt;
 use std::ops::Range;
 
 /// More units than this are not read.
-const LONGEST: usize = 1 << 15;
+const MAX_PATTERN_UNITS: usize = 1 << 15;
 
 /// Where a node stands in the pattern's list of nodes.
 type Id = usize;
@@ -104,7 +104,7 @@ impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Syntax { why, character } => write!(f, "{why}, at character {character}"),
-            Self::TooLong => write!(f, "more than {LONGEST} characters"),
+            Self::TooLong => write!(f, "more than {MAX_PATTERN_UNITS} characters"),
         }
     }
 }
@@ -118,8 +118,8 @@ pub type Captures = Vec<Option<Range<usize>>>;
 
 impl Pattern {
     pub fn new(text: &str) -> Result<Self, Fault> {
-        let units: Vec<u16> = text.encode_utf16().take(LONGEST + 1).collect();
-        if units.len() > LONGEST {
+        let units: Vec<u16> = text.encode_utf16().take(MAX_PATTERN_UNITS + 1).collect();
+        if units.len() > MAX_PATTERN_UNITS {
             return Err(Fault::TooLong);
         }
         parse::parse(&units).map_err(|error| {

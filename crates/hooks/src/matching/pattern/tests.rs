@@ -257,15 +257,15 @@ fn a_search_without_end_is_given_up() {
 
 #[test]
 fn long_and_deep_patterns_cost_neither_the_stack_nor_much_time() {
-    let half = LONGEST / 2;
+    let half = MAX_PATTERN_UNITS / 2;
     let nested = format!("{}{}", "(".repeat(half), ")".repeat(half));
     let captures = Pattern::new(&nested).unwrap().find("a").unwrap().unwrap();
     assert_eq!(captures.len(), half + 1);
     let lookbehinds = format!("{}{}", "(?<!".repeat(half / 4), ")".repeat(half / 4));
     assert!(Pattern::new(&lookbehinds).is_ok());
-    assert!(Pattern::new(&"(".repeat(LONGEST)).is_err_and(|fault| fault != Fault::TooLong));
-    assert!(Pattern::new(&"|".repeat(LONGEST)).is_ok());
-    assert_eq!(Pattern::new(&"|".repeat(LONGEST + 1)).unwrap_err(), Fault::TooLong);
+    assert!(Pattern::new(&"(".repeat(MAX_PATTERN_UNITS)).is_err_and(|fault| fault != Fault::TooLong));
+    assert!(Pattern::new(&"|".repeat(MAX_PATTERN_UNITS)).is_ok());
+    assert_eq!(Pattern::new(&"|".repeat(MAX_PATTERN_UNITS + 1)).unwrap_err(), Fault::TooLong);
     // Every round empties thousands of groups.
     let wide = format!("(?:{}|a)*b", "()".repeat(half - 8));
     assert_eq!(Pattern::new(&wide).unwrap().find(&"a".repeat(9000)), Err(GaveUp));

@@ -1,6 +1,6 @@
 //! The token file, and the browsers that were let in with it.
 
-use crate::http::auth::policy::{Keys, same_secret};
+use crate::http::auth::policy::{DoorKeys, same_secret};
 use anyhow::{Context, Result};
 use fs_err as fs;
 use headspace_core::stamp::Stamp;
@@ -155,7 +155,7 @@ impl KeyRing {
     }
 }
 
-impl Keys for KeyRing {
+impl DoorKeys for KeyRing {
     fn token_fits(&self, given: &str) -> bool {
         let state = self.current();
         !state.token.is_empty() && same_secret(&state.token, given)

@@ -4,8 +4,9 @@
 //! `Sec-Fetch-Site`, JSON only), and another user of the machine must not reach it at all (token, cookie, or the
 //! owner of the connection).
 
+use headspace_page::connection::cookies;
 use headspace_platform::net::{local, peer_uid};
-use hyper::header::{AUTHORIZATION, CONTENT_TYPE, COOKIE, HOST, HeaderMap, HeaderName, ORIGIN};
+use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HOST, HeaderMap, HeaderName, ORIGIN};
 use hyper::{Method, StatusCode, Uri};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::OnceLock;
@@ -199,7 +200,7 @@ fn forbidden(why: &str) -> Refusal {
 }
 
 /// The secrets that open the door.
-pub trait Keys {
+pub trait DoorKeys {
     fn token_fits(&self, given: &str) -> bool;
     fn cookie_fits(&self, given: &str) -> bool;
 }
@@ -217,7 +218,7 @@ fn is_passed_on(names: &Names, headers: &HeaderMap) -> bool {
 /// Who asks: somebody with the token or the cookie, or the server's own user.
 pub fn admit(
     names: &Names,
-    keys: &impl Keys,
+    keys: &impl DoorKeys,
     headers: &HeaderMap,
     connection: &Connection,
 ) -> Result<(), Refusal> {
@@ -225,24 +226,12 @@ pub fn admit(
     let token = bearer.and_then(|value| value.strip_prefix("Bearer "));
     // A token that does not fit is no worse than none: the same user may have several state directories.
     if token.is_some_and(|token| keys.token_fits(token.trim()))
-        || cookies(headers).any(|value| keys.cookie_fits(value))
+        || cookies(headers, COOKIE_NAME).any(|value| keys.cookie_fits(value))
         || connection.same_user() && !is_passed_on(names, headers)
     {
         return Ok(());
     }
     Err(forbidden("this server belongs to another user: send its token, or run `headspace open` to log in"))
-}
-
-/// The values of our cookie; there may be several of that name.
-fn cookies(headers: &HeaderMap) -> impl Iterator<Item = &str> {
-    headers
-        .get_all(COOKIE)
-        .iter()
-        .filter_map(|value| value.to_str().ok())
-        .flat_map(|value| value.split(';'))
-        .filter_map(|pair| pair.trim().split_once('='))
-        .filter(|(name, _)| *name == COOKIE_NAME)
-        .map(|(_, value)| value)
 }
 
 /// Equal, found out in a time that does not depend on where they differ.

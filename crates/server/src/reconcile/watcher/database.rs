@@ -26,11 +26,11 @@ pub(super) struct DatabaseTail {
     next: u64,
     /// Start this many rows before the newest.
     rows_back: Option<u64>,
-    seen: Option<Written>,
+    seen: Option<WrittenAt>,
 }
 
 /// Shows whether something was written, without opening the database: its own file and its log.
-type Written = [Option<(u64, SystemTime)>; 2];
+type WrittenAt = [Option<(u64, SystemTime)>; 2];
 
 /// The number of a row, and what is in it.
 type Line = (u64, String);
@@ -120,7 +120,7 @@ fn unsigned(number: i64) -> u64 {
     u64::try_from(number).unwrap_or(0)
 }
 
-fn written(path: &Path) -> Written {
+fn written(path: &Path) -> WrittenAt {
     let stat = |path: &Path| {
         let meta = std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file)?;
         Some((meta.len(), meta.modified().ok()?))

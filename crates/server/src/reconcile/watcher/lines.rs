@@ -7,60 +7,62 @@ use std::path::{Path, PathBuf};
 
 /// A position in a session's lines.
 #[derive(Debug)]
-pub(super) enum Lines {
+pub(super) enum TranscriptLines {
     File(Tail),
     Database(DatabaseTail),
 }
 
-impl Lines {
-    pub(super) fn new(path: PathBuf, session_id: &str) -> Lines {
+impl TranscriptLines {
+    pub(super) fn new(path: PathBuf, session_id: &str) -> TranscriptLines {
         match headspace_clients::rows(&path) {
-            Some(rows) => Lines::Database(DatabaseTail::new(path, rows, session_id)),
-            None => Lines::File(Tail::new(path)),
+            Some(rows) => TranscriptLines::Database(DatabaseTail::new(path, rows, session_id)),
+            None => TranscriptLines::File(Tail::new(path)),
         }
     }
 
-    pub(super) fn resume(mark: Mark, session_id: &str) -> Lines {
+    pub(super) fn resume(mark: Mark, session_id: &str) -> TranscriptLines {
         match headspace_clients::rows(&mark.path) {
-            Some(rows) => Lines::Database(DatabaseTail::new(mark.path, rows, session_id).from(mark.offset)),
-            None => Lines::File(Tail::resume(mark)),
+            Some(rows) => {
+                TranscriptLines::Database(DatabaseTail::new(mark.path, rows, session_id).from(mark.offset))
+            }
+            None => TranscriptLines::File(Tail::resume(mark)),
         }
     }
 
     pub(super) fn path(&self) -> &Path {
         match self {
-            Lines::File(tail) => tail.path(),
-            Lines::Database(tail) => tail.path(),
+            TranscriptLines::File(tail) => tail.path(),
+            TranscriptLines::Database(tail) => tail.path(),
         }
     }
 
     pub(super) fn mark(&self) -> Mark {
         match self {
-            Lines::File(tail) => tail.mark(),
-            Lines::Database(tail) => tail.mark(),
+            TranscriptLines::File(tail) => tail.mark(),
+            TranscriptLines::Database(tail) => tail.mark(),
         }
     }
 
     pub(super) fn moved_to(&mut self, path: PathBuf) {
         match self {
-            Lines::File(tail) => tail.moved_to(path),
-            Lines::Database(tail) => tail.moved_to(path),
+            TranscriptLines::File(tail) => tail.moved_to(path),
+            TranscriptLines::Database(tail) => tail.moved_to(path),
         }
     }
 
     /// Goes to the last `bytes`, as far as they are counted; `true` if that is not the beginning.
     pub(super) fn near_end(&mut self, bytes: u64) -> bool {
         match self {
-            Lines::File(tail) => tail.near_end(bytes),
-            Lines::Database(tail) => tail.near_end(bytes),
+            TranscriptLines::File(tail) => tail.near_end(bytes),
+            TranscriptLines::Database(tail) => tail.near_end(bytes),
         }
     }
 
     /// Passes every new line to `each`.
     pub(super) fn read(&mut self, each: impl FnMut(&[u8])) -> io::Result<Read> {
         match self {
-            Lines::File(tail) => tail.read(each),
-            Lines::Database(tail) => tail.read(each),
+            TranscriptLines::File(tail) => tail.read(each),
+            TranscriptLines::Database(tail) => tail.read(each),
         }
     }
 }

@@ -15,7 +15,7 @@ pub use crate::reconcile::watcher::find::SessionEnd;
 pub use crate::reconcile::watcher::hooks::HookSignal;
 
 use crate::reconcile::watcher::hooks::HookHistory;
-use crate::reconcile::watcher::lines::Lines;
+use crate::reconcile::watcher::lines::TranscriptLines;
 use crate::reconcile::watcher::usage::UsageReports;
 use headspace_core::model::{Source, observed};
 use headspace_core::stamp::Stamp;
@@ -73,7 +73,7 @@ enum Thread {
 pub struct TranscriptWatcher {
     session_id: String,
     thread: Thread,
-    tail: Lines,
+    tail: TranscriptLines,
     /// Everything up to here is reported or dropped.
     settled: Mark,
     /// Lines before this moment are history: only the context's size is taken from them.
@@ -148,10 +148,10 @@ struct FinalText {
 impl TranscriptWatcher {
     /// A session that was first seen at `since`.
     pub fn new(session_id: &str, path: PathBuf, since: Stamp) -> TranscriptWatcher {
-        TranscriptWatcher::of(Thread::Main, session_id, Lines::new(path, session_id), since)
+        TranscriptWatcher::of(Thread::Main, session_id, TranscriptLines::new(path, session_id), since)
     }
 
-    fn of(thread: Thread, session_id: &str, tail: Lines, since: Stamp) -> TranscriptWatcher {
+    fn of(thread: Thread, session_id: &str, tail: TranscriptLines, since: Stamp) -> TranscriptWatcher {
         TranscriptWatcher {
             session_id: session_id.to_owned(),
             thread,
@@ -174,7 +174,7 @@ impl TranscriptWatcher {
     /// A session known from before a restart, read up to `mark`; `active`: its last known activity.
     pub fn resume(session_id: &str, mark: Mark, active: Stamp) -> TranscriptWatcher {
         let mut watch = TranscriptWatcher::new(session_id, mark.path.clone(), Stamp::default());
-        watch.tail = Lines::resume(mark.clone(), session_id);
+        watch.tail = TranscriptLines::resume(mark.clone(), session_id);
         watch.settled = mark;
         watch.fresh = false;
         watch.hooks.reported_before(active);
@@ -185,7 +185,7 @@ impl TranscriptWatcher {
     /// A subagent's own transcript, which is below that of its session.
     pub fn subagent(session_id: &str, agent_id: &str, main: &Path, since: Stamp) -> TranscriptWatcher {
         let path = headspace_clients::subagent_transcript(main, agent_id);
-        let lines = Lines::new(path, agent_id);
+        let lines = TranscriptLines::new(path, agent_id);
         TranscriptWatcher::of(Thread::Subagent(agent_id.to_owned()), session_id, lines, since)
     }
 
@@ -263,7 +263,7 @@ impl TranscriptWatcher {
             return;
         }
         self.last_at = self.last_at.max(at);
-        // Lines have milliseconds, hooks nanoseconds: in the same millisecond the line counts as newer.
+        // TranscriptLines have milliseconds, hooks nanoseconds: in the same millisecond the line counts as newer.
         let history = at.0 / 1_000_000 < self.since.0 / 1_000_000;
         for seen in entry.seen {
             match (seen, &self.thread) {

@@ -1,0 +1,94 @@
+//! What a machine says about an agent, made fit to be shown: one machine that is broken, hostile or of another version must not
+//! spoil the board of everybody else.
+
+use crate::level::view;
+use headspace_core::model::Summary;
+use serde_json::{Map, Value, json};
+
+/// Fields of a document that is not understood as a whole. A real one has about fifty.
+const MOST_FIELDS: usize = 200;
+
+/// The document itself, if every surface can read it. Otherwise what each of its fields says that makes sense on its own, and for
+/// the rest what an agent says of which nothing is known. Fields that nobody knows yet are kept: a newer machine has them.
+pub fn sound(document: Value) -> Value {
+    let mut document = if view(&document).is_some() { document } else { mended(document) };
+    let summary = document.get("summary").and_then(|summary| serde_json::to_vec(summary).ok());
+    if summary.is_none_or(|summary| serde_json::from_slice::<Summary>(&summary).is_err())
+        && let Some(view) = view(&document)
+    {
+        document["summary"] = json!(view.summarize());
+    }
+    document
+}
+
+fn mended(document: Value) -> Value {
+    let Value::Object(fields) = document else { return Value::Object(bare()) };
+    let mut left = bare();
+    for (name, value) in fields.into_iter().take(MOST_FIELDS) {
+        let mut tried = bare();
+        tried.insert(name.clone(), value);
+        let tried = Value::Object(tried);
+        if view(&tried).is_some()
+            && let Value::Object(mut tried) = tried
+            && let Some(value) = tried.remove(&name)
+        {
+            left.insert(name, value);
+        }
+    }
+    Value::Object(left)
+}
+
+/// An agent of which nothing is known.
+fn bare() -> Map<String, Value> {
+    let then = "1970-01-01T00:00:00Z";
+    let known = json!({
+        "id": 0, "session_id": "", "sessions": [], "name": "", "state": "idle", "status": "idle", "group": "idle", "unseen": false,
+        "stale": false, "headless": false, "started_at": then, "last_active_at": then, "background": [], "interactions": [],
+        "subagents": [], "turn_count": 0, "source": "hook", "source_at": then, "confidence": "low",
+    });
+    match known {
+        Value::Object(known) => known,
+        _ => Map::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_makes_sense_is_kept_and_the_rest_can_be_shown() {
+        assert!(view(&Value::Object(bare())).is_some(), "the bare agent is one");
+        let whole = Value::Object(bare());
+        assert_eq!(sound(whole.clone())["name"], whole["name"]);
+        for (field, odd) in [
+            ("group", json!("of tomorrow")),
+            ("state", json!(7)),
+            ("interactions", json!("no")),
+            ("interactions", json!([{"kind": 3}])),
+            ("subagents", json!({"a": 1})),
+            ("sessions", json!(null)),
+            ("started_at", json!("soon")),
+            ("summary", json!({"order": 5})),
+            ("summary", json!(null)),
+        ] {
+            let mut document = whole.clone();
+            document["name"] = json!("kept");
+            document["of_tomorrow"] = json!({"a": [1]});
+            document[field] = odd;
+            let mended = sound(document.clone());
+            assert!(view(&mended).is_some(), "{field}");
+            assert_eq!(
+                (&mended["name"], &mended["of_tomorrow"]),
+                (&json!("kept"), &json!({"a": [1]})),
+                "{field}"
+            );
+            assert_ne!(mended[field], document[field]);
+            assert!(mended["summary"]["order"].is_string(), "{field}");
+            assert_eq!(sound(mended.clone()), mended, "{field}");
+        }
+        for nothing in [json!([]), json!("x"), json!({})] {
+            assert!(view(&sound(nothing)).is_some());
+        }
+    }
+}
