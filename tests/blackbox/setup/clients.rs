@@ -316,7 +316,8 @@ fn the_guard_judges_a_patch_by_the_files_it_names() {
         [
             ("src/new.txt", Value::Null),
             ("notes.md\n*** Delete File: old.md", Value::Null),
-            ("~/.ssh/authorized_keys", json!("deny")),
+            // Not below the test's own home, which is a temporary directory.
+            ("/home/dev/.ssh/authorized_keys", json!("deny")),
             ("src/new.txt\n+x\n*** Update File: /etc/hosts", json!("deny")),
         ],
         |(files, _)| (*files).to_owned(),
