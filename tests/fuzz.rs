@@ -28,6 +28,8 @@ mod guard_languages;
 mod guard_settings;
 #[path = "../fuzz/targets/guard_shell.rs"]
 mod guard_shell;
+#[path = "../fuzz/targets/guard_world.rs"]
+mod guard_world;
 #[path = "../fuzz/targets/hook_request.rs"]
 mod hook_request;
 #[path = "../fuzz/targets/hub_answer.rs"]
