@@ -92,7 +92,7 @@ pub(crate) fn wrapper(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &C
         }
     }
     // `nix run nixpkgs#cargo -- publish`: the program is the part of the flake behind the `#`.
-    let flake = options.operands.iter().find_map(|word| Some(word.split_once('#')?.1.rsplit('.').next()?));
+    let flake = options.operands.iter().find_map(|word| word.split_once('#')?.1.rsplit('.').next());
     if let ("nix", Some(name)) = (call.name, flake.filter(|_| call.args().iter().any(|arg| arg == "run"))) {
         let words: Vec<String> = std::iter::once(name.to_owned()).chain(rest.iter().cloned()).collect();
         return eval.call(&mut state.clone(), &words, call.stdin, call.output_used);
