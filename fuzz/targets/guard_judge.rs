@@ -1,6 +1,7 @@
 //! `cargo +nightly fuzz run guard_judge`: whatever the command, the guard answers, and what stands behind `;`, or in the
 //! project's own files, cannot make the answer milder. The same text is also every script of the project.
 
+#[allow(clippy::duplicate_mod, dead_code, reason = "every target is a program of its own")]
 #[path = "guard_world.rs"]
 mod world;
 

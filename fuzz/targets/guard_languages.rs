@@ -1,6 +1,7 @@
 //! `cargo +nightly fuzz run guard_languages`: whatever the text, it can be judged as PowerShell, as SQL, as a program in
 //! another language, as a text for another machine, and as the input of a tool that nobody has heard of.
 
+#[allow(clippy::duplicate_mod, dead_code, reason = "every target is a program of its own")]
 #[path = "guard_world.rs"]
 mod world;
 

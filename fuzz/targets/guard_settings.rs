@@ -1,6 +1,7 @@
 //! `cargo +nightly fuzz run guard_settings`: whatever the user's patterns and the command, the guard answers, and "deny"
 //! and "ask" never make an answer milder, whoever sets them.
 
+#[allow(clippy::duplicate_mod, dead_code, reason = "every target is a program of its own")]
 #[path = "guard_world.rs"]
 mod world;
 

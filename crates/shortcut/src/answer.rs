@@ -64,7 +64,7 @@ mod tests {
         let stored = ok(r#"{"status":"ok","event_id":7,"agent_id":null}"#);
         for end in 0..stored.len() {
             assert_eq!(
-                read(stored[..end].as_bytes(), &mut Places::NONE.clone()),
+                read(&stored.as_bytes()[..end], &mut Places::NONE.clone()),
                 Answer::Part,
                 "{}",
                 &stored[..end]

@@ -386,7 +386,7 @@ mod tests {
     }
 
     fn read(text: &str) -> Result<(u16, Vec<u8>, bool)> {
-        let (answer, keeps) = Answer::read(&mut BufReader::new(text.as_bytes()))?;
+        let (answer, keeps) = HubAnswer::read(&mut BufReader::new(text.as_bytes()))?;
         Ok((answer.status, answer.body, keeps))
     }
 

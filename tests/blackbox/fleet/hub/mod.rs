@@ -75,11 +75,16 @@ impl Team {
 
     /// The hub's agent of this session, once it is as it should be.
     fn agent(&self, machine: &Machine, session: &str, is: impl Fn(&Value) -> bool) -> Value {
+        self.agent_of((&machine.edge, &machine.token), session, is)
+    }
+
+    /// The same for a machine whose server may be gone.
+    fn agent_of(&self, (edge, token): (&str, &str), session: &str, is: impl Fn(&Value) -> bool) -> Value {
         wait_for("the hub to show the agent", || {
-            let agents = self.get("/api/agents?all=1", &machine.token)["agents"].as_array().unwrap().clone();
+            let agents = self.get("/api/agents?all=1", token)["agents"].as_array().unwrap().clone();
             agents
                 .into_iter()
-                .find(|agent| agent["edge"] == *machine.edge && agent["session_id"] == session && is(agent))
+                .find(|agent| agent["edge"] == *edge && agent["session_id"] == session && is(agent))
         })
     }
 }
@@ -195,7 +200,7 @@ fn what_one_machine_posts_does_not_spoil_the_board_of_the_others() {
     // A clock that is wrong by centuries, either way.
     assert_eq!(post(json!(1), "1700-01-01T00:00:00Z", agent.clone()), 200);
     assert_eq!(post(json!(1), "2260-01-01T00:00:00Z", agent), 200);
-    let evil = team.agent(&eve, "evil", |_| true);
+    let evil = team.agent_of((&eve.edge, &eve.token), "evil", |_| true);
     assert_eq!(
         (&evil["id"], &evil["user"]),
         (&json!(format!("{}/1", eve.edge)), &json!("eve")),
