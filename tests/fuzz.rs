@@ -28,6 +28,8 @@ mod guard_languages;
 mod guard_settings;
 #[path = "../fuzz/targets/guard_shell.rs"]
 mod guard_shell;
+#[path = "../fuzz/targets/guard_world.rs"]
+mod guard_world;
 #[path = "../fuzz/targets/hook_request.rs"]
 mod hook_request;
 #[path = "../fuzz/targets/hub_answer.rs"]
@@ -116,7 +118,9 @@ fn exercise(name: &str, target: fn(&[u8]), seeds: &[Vec<u8>], rounds: usize) {
         target(seed);
     }
     let mut dice = Dice(seeds.len() as u64);
-    for _ in 0..rounds {
+    // `HEADSPACE_FUZZ_TIMES=100 cargo test --test fuzz batches`: one of them, for longer.
+    let times = std::env::var("HEADSPACE_FUZZ_TIMES").ok().and_then(|times| times.parse().ok()).unwrap_or(1);
+    for _ in 0..rounds * times {
         let mut data = seeds[dice.roll(seeds.len())].to_vec();
         for _ in 0..=dice.roll(3) {
             let at = dice.roll(data.len() + 1);
@@ -224,7 +228,7 @@ fn requests_on_the_socket_are_a_hooks_or_not() {
 
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 #[test]
-fn the_short_way_reads_what_every_reader_reads() {
+fn the_short_way_reads_what_the_ordinary_way_reads() {
     let answer = |body: &str| format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{body}", body.len());
     let seeds = [
         answer(r#"{"status":"ok","event_id":7,"agent_id":1,"is_new_agent":false}"#),

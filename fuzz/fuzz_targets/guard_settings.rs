@@ -1,5 +1,7 @@
 #![no_main]
 
+#[path = "../targets/guard_world.rs"]
+mod guard_world;
 #[path = "../targets/guard_settings.rs"]
 mod target;
 

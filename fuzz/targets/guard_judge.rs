@@ -1,12 +1,8 @@
 //! `cargo +nightly fuzz run guard_judge`: whatever the command, the guard answers, and what stands behind `;`, or in the
 //! project's own files, cannot make the answer milder. The same text is also every script of the project.
 
-#[allow(clippy::duplicate_mod, dead_code, reason = "every target is a program of its own")]
-#[path = "guard_world.rs"]
-mod world;
-
+use crate::guard_world::command;
 use headspace_guard::Decision;
-use world::command;
 
 pub fn run(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };

@@ -1,14 +1,10 @@
 //! `cargo +nightly fuzz run guard_languages`: whatever the text, it can be judged as PowerShell, as SQL, as a program in
 //! another language, as a text for another machine, and as the input of a tool that nobody has heard of.
 
-#[allow(clippy::duplicate_mod, dead_code, reason = "every target is a program of its own")]
-#[path = "guard_world.rs"]
-mod world;
-
+use crate::guard_world::{answer, command};
 use headspace_guard::Decision;
 use headspace_platform::config::Guard;
 use serde_json::json;
-use world::{answer, command};
 
 pub fn run(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };

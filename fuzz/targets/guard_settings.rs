@@ -1,14 +1,10 @@
 //! `cargo +nightly fuzz run guard_settings`: whatever the user's patterns and the command, the guard answers, and "deny"
 //! and "ask" never make an answer milder, whoever sets them.
 
-#[allow(clippy::duplicate_mod, dead_code, reason = "every target is a program of its own")]
-#[path = "guard_world.rs"]
-mod world;
-
+use crate::guard_world::answer;
 use headspace_guard::rules;
 use headspace_platform::config::Guard;
 use serde_json::json;
-use world::answer;
 
 /// A pattern, a line end, a command.
 pub fn run(data: &[u8]) {

@@ -1,27 +1,11 @@
 //! From bytes to a payload. Text that only the tool reads (file contents, an edit) is skipped: it can be megabytes
 //! long, and no rule looks at it.
 
+use crate::rules::names;
 use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, de::DeserializeSeed};
 use serde_json::{Map, Value};
 use std::fmt;
-
-/// Fields of a tool's input that are only text.
-const UNJUDGED_TEXT_FIELDS: [&str; 13] = [
-    "body",
-    "content",
-    "contents",
-    "data",
-    "edits",
-    "file_text",
-    "insert_text",
-    "new_source",
-    "new_str",
-    "new_string",
-    "old_str",
-    "old_string",
-    "text",
-];
 
 /// The payload in `bytes`, without the text that no rule judges; `None` if it is not JSON.
 pub fn read(bytes: &[u8]) -> Option<Value> {
@@ -90,7 +74,7 @@ impl<'de> Visitor<'de> for PayloadObject {
                 PayloadObject::Payload if key == "tool_input" => {
                     entries.next_value_seed(PayloadObject::Input)?
                 }
-                PayloadObject::Input if UNJUDGED_TEXT_FIELDS.contains(&key.as_str()) => {
+                PayloadObject::Input if names::UNJUDGED_TEXT_FIELDS.contains(&key.as_str()) => {
                     entries.next_value::<IgnoredAny>()?;
                     continue;
                 }

@@ -7,6 +7,7 @@ use crate::eval::value;
 use crate::eval::value::is_hole;
 use crate::rules;
 use crate::rules::Rule;
+use crate::rules::names;
 use crate::rules::names::{DISK_DEVICES, HARMLESS_DEVICES, SOURCE_ENDINGS, TEMPLATE_ENDINGS};
 
 /// Why a file is protected.
@@ -295,20 +296,7 @@ impl ProtectedKind {
 /// Whether the name suggests a certificate or a public key in the format that private keys also use.
 fn looks_public(name: &str) -> bool {
     let Some(stem) = name.strip_suffix(".pem").or_else(|| name.strip_suffix(".key")) else { return false };
-    let public = [
-        "cert",
-        "certs",
-        "certificate",
-        "chain",
-        "fullchain",
-        "ca",
-        "cacert",
-        "bundle",
-        "crt",
-        "pub",
-        "public",
-        "root",
-    ];
+    let public = names::PUBLIC_KEY_WORDS;
     stem.split(['.', '-', '_']).any(|word| public.contains(&word))
         && !stem.split(['.', '-', '_']).any(|word| word.contains("priv") || word == "key")
 }

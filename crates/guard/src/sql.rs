@@ -3,6 +3,7 @@
 
 use crate::rules;
 use crate::rules::Rule;
+use crate::rules::names;
 
 /// The worst thing that a text of SQL does.
 pub(crate) fn judge(text: &str) -> Option<&'static Rule> {
@@ -79,23 +80,9 @@ fn judge_statement(statement: &SqlWords, temporary: &[&str]) -> Option<&'static 
         // `drop` alone is a word of the shell or of a script, not SQL.
         ["DROP", _, ..] | ["TRUNCATE", _, ..] => Some(&rules::DATABASE_DROP),
         ["ALTER", ..] => {
-            let drops = words.windows(2).any(|pair| {
-                pair[0] == "DROP"
-                    && !matches!(
-                        pair[1],
-                        "CONSTRAINT"
-                            | "INDEX"
-                            | "KEY"
-                            | "PRIMARY"
-                            | "FOREIGN"
-                            | "DEFAULT"
-                            | "NOT"
-                            | "IDENTITY"
-                            | "EXPRESSION"
-                            | "CHECK"
-                            | "UNIQUE"
-                    )
-            });
+            let drops = words
+                .windows(2)
+                .any(|pair| pair[0] == "DROP" && !names::DROPPED_WITHOUT_LOSS.contains(&pair[1]));
             // ClickHouse: `ALTER TABLE t DELETE WHERE …`
             let changes = words.iter().position(|word| matches!(*word, "DELETE" | "UPDATE"));
             let rows = changes.filter(|_| words.contains(&"WHERE")).and_then(|at| unfiltered(&words[at..]));
@@ -248,18 +235,8 @@ fn dollar_quoted(text: &str) -> Option<(usize, &str)> {
 /// JavaScript for MongoDB: the calls that delete everything.
 pub(crate) fn judge_mongo(text: &str) -> Option<&'static Rule> {
     let code: String = text.chars().filter(|c| !c.is_whitespace()).collect();
-    let drops = [".dropDatabase(", ".drop(", ".dropIndexes(", "dropDatabase:1", ".drop_database("]
-        .iter()
-        .any(|call| code.contains(call));
-    let all = [
-        ".deleteMany({})",
-        ".deleteMany()",
-        ".remove({})",
-        ".remove()",
-        ".updateMany({},",
-        ".delete_many({})",
-        ".update_many({},",
-    ];
+    let drops = names::MONGO_DROPS.iter().any(|call| code.contains(call));
+    let all = names::MONGO_EVERYTHING;
     if drops {
         Some(&rules::DATABASE_DROP)
     } else {

@@ -1,6 +1,8 @@
 //! Answers: JSON, errors with advice, and the headers of every answer.
 
 use axum::body::Body;
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
 use hyper::StatusCode;
 use hyper::header::{
@@ -8,6 +10,7 @@ use hyper::header::{
     REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
 };
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::json;
 
 const PAGE_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
@@ -56,6 +59,25 @@ impl IntoResponse for ApiError {
         // For whoever shows it to a person.
         response.extensions_mut().insert(self);
         response
+    }
+}
+
+/// What stands behind the `?` of an address. Where it does not fit, that is told as every other error is.
+#[derive(Clone, Debug)]
+pub struct Query<T>(pub T);
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Query<T> {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Query<T>, ApiError> {
+        match axum::extract::Query::try_from_uri(&parts.uri) {
+            Ok(axum::extract::Query(query)) => Ok(Query(query)),
+            Err(refused) => {
+                let text = refused.body_text();
+                let why = text.split_once(": ").map_or(text.as_str(), |(_, why)| why);
+                Err(ApiError::bad(format!("could not read what the address asks for: {why}")))
+            }
+        }
     }
 }
 

@@ -42,6 +42,22 @@ fn a_login_code_works_only_for_the_servers_own_user() {
     assert_eq!(server.request("GET", &path, &[], None).status, 303);
 }
 
+/// Whatever stands behind the `?`: a program gets JSON, a person a page.
+#[test]
+fn an_address_that_cannot_be_read_is_told_like_every_other_error() {
+    let home = Home::new();
+    let server = home.serve();
+    for path in ["/login?code=a&code=b", "/api/agents?all=1&all=1"] {
+        let program = server.request("GET", path, &[], None);
+        assert_eq!(program.status, 400, "{path}: {}", program.text());
+        let message = program.json()["message"].as_str().unwrap_or_default().to_owned();
+        assert!(message.starts_with("could not read what the address asks for: "), "{path}: {message}");
+        let person = server.request("GET", path, &[("Accept", "text/html")], None);
+        let kind = person.header("content-type").unwrap_or_default();
+        assert!(kind.starts_with("text/html") && person.text().contains("<h1>"), "{path}: {}", person.text());
+    }
+}
+
 /// Reading is as private as writing.
 #[test]
 fn other_users_see_nothing_without_the_token() {

@@ -316,7 +316,8 @@ fn the_guard_judges_a_patch_by_the_files_it_names() {
         [
             ("src/new.txt", Value::Null),
             ("notes.md\n*** Delete File: old.md", Value::Null),
-            ("~/.ssh/authorized_keys", json!("deny")),
+            // Not below the test's own home, which is a temporary directory.
+            ("/home/dev/.ssh/authorized_keys", json!("deny")),
             ("src/new.txt\n+x\n*** Update File: /etc/hosts", json!("deny")),
         ],
         |(files, _)| (*files).to_owned(),
@@ -648,6 +649,22 @@ while (!kept()) await pause()
     wait_for("all of them in the spool", || (home.spooled().len() == 20).then_some(()));
 }
 
+/// Moves every time in a table's data that is within a day of `around`, in milliseconds.
+fn move_times(client: &rusqlite::Connection, table: &str, around: i64, by: i64) {
+    let mut select = client.prepare(&format!("SELECT id, data FROM {table}")).unwrap();
+    let found = select.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
+    let rows: Vec<(String, String)> = found.map(Result::unwrap).collect();
+    for (id, data) in rows {
+        let mut moved = String::new();
+        for piece in data.split_inclusive(|sign: char| !sign.is_ascii_digit()) {
+            let digits = piece.trim_end_matches(|sign: char| !sign.is_ascii_digit());
+            let time = digits.parse::<i64>().ok().filter(|time| (time - around).abs() < 86_400_000);
+            moved += &time.map_or(piece.to_owned(), |time| piece.replace(digits, &(time + by).to_string()));
+        }
+        client.execute(&format!("UPDATE {table} SET data = ?2 WHERE id = ?1"), [id, moved]).unwrap();
+    }
+}
+
 /// The plugin passed on a prompt and nothing after it; the rest is in opencode's database.
 #[test]
 fn what_the_plugin_missed_is_found_in_opencodes_database() {
@@ -660,23 +677,9 @@ fn what_the_plugin_missed_is_found_in_opencodes_database() {
     let recorded: i64 = client
         .query_row("SELECT max(time_updated) FROM message WHERE session_id = ?1", [SESSION], |row| row.get(0))
         .unwrap();
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_millis();
-    let later = i64::try_from(now).unwrap() - recorded + 3000;
+    let now = || Stamp::now().0 / 1_000_000;
     for table in ["message", "part", "event"] {
-        let mut rows: Vec<(String, String)> = Vec::new();
-        let mut select = client.prepare(&format!("SELECT id, data FROM {table}")).unwrap();
-        let found = select.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
-        rows.extend(found.map(Result::unwrap));
-        for (id, data) in rows {
-            let mut moved = String::new();
-            for piece in data.split_inclusive(|sign: char| !sign.is_ascii_digit()) {
-                let digits = piece.trim_end_matches(|sign: char| !sign.is_ascii_digit());
-                let is_time = digits.len() == 13 && digits.starts_with("1794");
-                let time = digits.parse::<i64>().map(|time| (time + later).to_string());
-                moved += &if is_time { piece.replace(digits, &time.unwrap()) } else { piece.to_owned() };
-            }
-            client.execute(&format!("UPDATE {table} SET data = ?2 WHERE id = ?1"), [id, moved]).unwrap();
-        }
+        move_times(&client, table, recorded, now() - recorded);
     }
     // The last turn begins; what follows its prompt is written later.
     let prompt_at = 20;
@@ -693,6 +696,8 @@ fn what_the_plugin_missed_is_found_in_opencodes_database() {
                 "transcript_path": path, "prompt": "SCENARIO:ok", "prompt_id": "msg_1eb2095af001qUvBxpIEVOz40V"}),
     );
     assert_eq!(agents(&home)[0]["status"], "working");
+    // Whatever the machine was busy with until now: it is newer than the prompt. What seems to come from the future is of now.
+    move_times(&client, "later", now(), 3_600_000);
     client.execute_batch("INSERT INTO event SELECT * FROM later").unwrap();
     let agent =
         wait_for("the end of the turn", || agents(&home).into_iter().find(|one| one["status"] == "idle"));

@@ -7,6 +7,7 @@ use crate::eval::value::{Stream, Tags};
 use crate::programs::files::deleting::is_remote;
 use crate::programs::{Call, Options, Spec};
 use crate::rules;
+use crate::rules::names;
 
 /// Reports any secret that this command sends.
 fn no_secrets(eval: &mut Evaluator<'_>, state: &ShellState, call: &Call<'_>) {
@@ -50,66 +51,12 @@ fn sends_file(eval: &mut Evaluator<'_>, state: &ShellState, file: &str, call: &C
 pub(super) fn curl(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let options = call.options(Spec {
         short: "AbcCdDeEFhHKmoPQrtTuUwXxyYz",
-        long: &[
-            "data",
-            "data-raw",
-            "data-binary",
-            "data-urlencode",
-            "data-ascii",
-            "json",
-            "form",
-            "form-string",
-            "header",
-            "proxy-header",
-            "output",
-            "output-dir",
-            "request",
-            "user",
-            "user-agent",
-            "upload-file",
-            "url",
-            "cookie",
-            "cookie-jar",
-            "config",
-            "cert",
-            "key",
-            "cacert",
-            "capath",
-            "proxy",
-            "retry",
-            "retry-delay",
-            "max-time",
-            "connect-timeout",
-            "write-out",
-            "resolve",
-            "range",
-            "referer",
-            "interface",
-            "limit-rate",
-            "netrc-file",
-            "unix-socket",
-            "dump-header",
-            "proto",
-            "variable",
-            "stderr",
-            "trace",
-            "trace-ascii",
-        ],
+        long: names::CURL_OPTIONS_WITH_VALUE,
         stops: false,
     });
     no_secrets(eval, state, call);
     answers_for_the_user(eval, state, call);
-    for value in options.values(&[
-        "d",
-        "data",
-        "data-binary",
-        "data-ascii",
-        "data-urlencode",
-        "json",
-        "F",
-        "form",
-        "variable",
-    ]) {
+    for value in options.values(names::CURL_DATA_OPTIONS) {
         if let Some(at) = value.find(['@', '<']) {
             let file = value[at + 1..].split(';').next().unwrap_or("");
             sends_file(eval, state, file, call);
@@ -189,34 +136,7 @@ pub(super) fn wget(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call
     answers_for_the_user(eval, state, call);
     let options = call.options(Spec {
         short: "OoaeiBtTwQPUlARDIX",
-        long: &[
-            "output-document",
-            "output-file",
-            "append-output",
-            "execute",
-            "input-file",
-            "base",
-            "tries",
-            "timeout",
-            "wait",
-            "directory-prefix",
-            "header",
-            "user-agent",
-            "post-data",
-            "post-file",
-            "body-data",
-            "body-file",
-            "method",
-            "user",
-            "password",
-            "certificate",
-            "private-key",
-            "ca-certificate",
-            "out",
-            "dir",
-            "split",
-            "max-connection-per-server",
-        ],
+        long: names::WGET_OPTIONS_WITH_VALUE,
         stops: false,
     });
     no_secrets(eval, state, call);

@@ -128,25 +128,18 @@ impl<'a> CommandWords<'a> {
 
     /// Whether the words match `pattern`. The pattern's first word, the program, is not compared.
     pub(crate) fn fit(&self, pattern: &str) -> bool {
-        let mut operands: Vec<Cow<'_, str>> = Vec::new();
-        for word in split(pattern).into_iter().skip(1) {
-            if let Some(absent) = word.strip_prefix('!') {
-                let there = match absent.starts_with('-') {
-                    true => self.has(absent),
-                    false => self.operands.iter().any(|operand| any_matches(absent, &operand.text)),
-                };
-                if there {
-                    return false;
-                }
-            } else if word.starts_with('-') && word.len() > 1 {
-                if !self.has(&word) {
-                    return false;
-                }
-            } else {
-                operands.push(word);
-            }
-        }
+        let words = split(pattern);
+        let (marks, operands): (Vec<&Cow<'_, str>>, Vec<&Cow<'_, str>>) = words
+            .iter()
+            .skip(1)
+            .partition(|word| word.starts_with('!') || word.len() > 1 && word.starts_with('-'));
+        // Few commands have the subcommands of a pattern: those are compared first.
         in_order(&operands, &self.operands)
+            && marks.iter().all(|word| match word.strip_prefix('!') {
+                Some(absent) if absent.starts_with('-') => !self.has(absent),
+                Some(absent) => !self.operands.iter().any(|operand| any_matches(absent, &operand.text)),
+                None => self.has(word),
+            })
     }
 
     /// Whether one of `-f|--force|--method=DELETE` is given.
@@ -192,12 +185,12 @@ fn plain(word: &str) -> Cow<'_, str> {
     if value::has_glob(word) { Cow::Owned(value::deactivate(word)) } else { Cow::Borrowed(word) }
 }
 
-fn in_order(wanted: &[Cow<'_, str>], operands: &[Operand<'_>]) -> bool {
+fn in_order(wanted: &[&Cow<'_, str>], operands: &[Operand<'_>]) -> bool {
     let Some((first, rest)) = wanted.split_first() else { return true };
-    if first == "*" && rest.is_empty() {
+    if *first == "*" && rest.is_empty() {
         return true;
     }
-    if first == "**" {
+    if *first == "**" {
         let reach = operands.iter().position(|operand| operand.after_dashes).unwrap_or(operands.len());
         return (0..=reach).any(|skip| in_order(rest, &operands[skip..reach]));
     }

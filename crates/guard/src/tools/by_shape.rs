@@ -8,6 +8,7 @@ use crate::eval::file_effects::WriteKind;
 use crate::eval::shell_state::Machine;
 use crate::eval::value::Stream;
 use crate::rules;
+use crate::rules::names;
 use crate::rules::names::{
     COMMAND_FIELDS, CONTAINERS_AND_CLUSTERS, DATABASE_WORDS, DELETED_THINGS, DELETING_VERBS,
     MESSENGER_SERVERS, MESSENGER_WORDS, PATH_FIELDS, SENDING_VERBS, SHELL_FIELDS, SHELL_WORDS,
@@ -67,17 +68,7 @@ fn judge_fields(eval: &mut Evaluator<'_>, tool: &str, input: &Map<String, Value>
     }
     let language = if says(&["python", "ipython", "jupyter"]) {
         Some(Language::Python)
-    } else if says(&[
-        "evaluate",
-        "javascript",
-        "js",
-        "browser",
-        "page",
-        "playwright",
-        "puppeteer",
-        "node",
-        "chrome",
-    ]) {
+    } else if says(names::JAVASCRIPT_WORDS) {
         Some(Language::JavaScript)
     } else {
         None
@@ -246,19 +237,7 @@ fn foreign_code(eval: &mut Evaluator<'_>, language: Language, text: &str, tool: 
 fn files(eval: &mut Evaluator<'_>, tool: &str, parts: &[String], input: &Map<String, Value>) {
     let says = |words: &[&str]| parts.iter().any(|part| words.contains(&part.as_str()));
     let only_views = input.get("command").and_then(Value::as_str) == Some("view");
-    let writes = says(&[
-        "write",
-        "edit",
-        "create",
-        "save",
-        "append",
-        "update",
-        "insert",
-        "replace",
-        "patch",
-        "overwrite",
-        "upload",
-    ]);
+    let writes = says(names::WRITING_VERBS);
     let deletes = says(&["delete", "remove", "rm", "unlink", "trash"]);
     let moves = says(&["move", "rename", "mv"]);
     // Names and dates are not the content.

@@ -9,6 +9,7 @@ use crate::eval::value::{Tags, activate};
 use crate::paths;
 use crate::powershell;
 use crate::rules;
+use crate::rules::names;
 use crate::rules::names::PATH_FIELDS;
 use crate::shell::characters;
 use headspace_core::model::hints;
@@ -57,18 +58,7 @@ pub(crate) fn judge(eval: &mut Evaluator<'_>, payload: &Value) {
 }
 
 fn needs_input(tool: &str) -> bool {
-    matches!(
-        tool,
-        "Bash"
-            | "PowerShell"
-            | "Write"
-            | "Edit"
-            | "MultiEdit"
-            | "NotebookEdit"
-            | "Read"
-            | "NotebookRead"
-            | "Monitor"
-    )
+    names::TOOLS_WITH_INPUT.contains(&tool)
 }
 
 fn shell(eval: &mut Evaluator<'_>, tool: &str, input: &Map<String, Value>) {

@@ -2,13 +2,13 @@
 //! Only translates between HTTP and the ledger or the store.
 
 use crate::app_state::SharedState;
-use crate::http::response::{ApiError, ApiResult, ok};
+use crate::http::response::{ApiError, ApiResult, Query, ok};
 use crate::http::time_updates;
 use crate::ingest::receive::read_bytes;
 use crate::ledger::snapshot::Chosen;
 use crate::ledger::{Ledger, NewEvent};
 use axum::body::Body;
-use axum::extract::{Path, Query, State};
+use axum::extract::{Path, State};
 use headspace_core::engine::Agent;
 use headspace_core::model;
 use headspace_core::model::{AgentId, AgentView, Source, observed};

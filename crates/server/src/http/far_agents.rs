@@ -3,9 +3,9 @@
 
 use crate::app_state::SharedState;
 use crate::blocking_pool;
-use crate::http::response::{ApiError, ApiResult, ok};
+use crate::http::response::{ApiError, ApiResult, Query, ok};
 use crate::other_machines::HistoryQuestion;
-use axum::extract::{Path, Query, State};
+use axum::extract::{Path, State};
 use headspace_core::model::{AgentId, AgentView};
 use headspace_core::wire::MachinesPage;
 use hyper::StatusCode;

@@ -2,9 +2,9 @@
 
 use crate::app_state::SharedState;
 use crate::http::api::{known_agent, moment, number};
-use crate::http::response::{ApiError, ApiResult, ok};
+use crate::http::response::{ApiError, ApiResult, Query, ok};
 use axum::body::Body;
-use axum::extract::{Path, Query, State};
+use axum::extract::{Path, State};
 use axum::response::Response;
 use headspace_core::export;
 use headspace_core::model::AgentView;

@@ -2,10 +2,10 @@
 
 use crate::app_state::{AppState, SharedState};
 use crate::http::accept::Activity;
-use crate::http::response::{ApiError, ApiResult};
+use crate::http::response::{ApiError, ApiResult, Query};
 use crate::http::sse::{self, Filter, Message};
 use anyhow::Result;
-use axum::extract::{Extension, Query, State};
+use axum::extract::{Extension, State};
 use headspace_core::model::AgentView;
 use headspace_core::stamp::Stamp;
 use headspace_page::stream::{self, StreamQuery};

@@ -75,16 +75,11 @@ impl Team {
 
     /// The hub's agent of this session, once it is as it should be.
     fn agent(&self, machine: &Machine, session: &str, is: impl Fn(&Value) -> bool) -> Value {
-        self.agent_of((&machine.edge, &machine.token), session, is)
-    }
-
-    /// The same for a machine whose server may be gone.
-    fn agent_of(&self, (edge, token): (&str, &str), session: &str, is: impl Fn(&Value) -> bool) -> Value {
         wait_for("the hub to show the agent", || {
-            let agents = self.get("/api/agents?all=1", token)["agents"].as_array().unwrap().clone();
+            let agents = self.get("/api/agents?all=1", &machine.token)["agents"].as_array().unwrap().clone();
             agents
                 .into_iter()
-                .find(|agent| agent["edge"] == *edge && agent["session_id"] == session && is(agent))
+                .find(|agent| agent["edge"] == *machine.edge && agent["session_id"] == session && is(agent))
         })
     }
 }
@@ -178,17 +173,23 @@ fn top_shows_the_team_and_follows_it() {
 #[test]
 fn what_one_machine_posts_does_not_spoil_the_board_of_the_others() {
     let Some(team) = Team::start() else { return };
-    let (ada, eve) = (team.machine("ada", "full", json!({})), team.machine("eve", "full", json!({})));
+    let ada = team.machine("ada", "full", json!({}));
     ada.talk();
     team.agent(&ada, "s1", |agent| agent["status"] == "attention");
-    eve.server.kill();
-    let bearer = format!("Bearer {}", eve.token);
+    // A machine without a server: the test posts in its place.
+    let invitation = team.invite("eve", "full");
+    let code = invitation.split_once("#join=").unwrap().1;
+    let joined = json!({"code": code, "host": "\u{1b}[2J"}).to_string();
+    let eve = team.hub.request("POST", "/v1/join", &[], Some(joined.as_bytes())).json();
+    let edge = eve["edge"].as_str().unwrap();
+    let bearer = format!("Bearer {}", eve["token"].as_str().unwrap());
     let post = |to: Value, sent_at: &str, agents: Value| {
-        let body = json!({"epoch": "00000000-0000-4000-8000-00000000000e", "from": 1, "to": to, "sent_at": sent_at, "level": "full", "agents": agents});
-        let path = format!("/v1/edges/{}/log", eve.edge);
-        team.hub
-            .request("POST", &path, &[("Authorization", &bearer)], Some(body.to_string().as_bytes()))
-            .status
+        let epoch = "00000000-0000-4000-8000-00000000000e";
+        let body = json!({"epoch": epoch, "from": 1, "to": to, "sent_at": sent_at, "level": "full", "agents": agents});
+        let path = format!("/v1/edges/{edge}/log");
+        let answer =
+            team.hub.request("POST", &path, &[("Authorization", &bearer)], Some(body.to_string().as_bytes()));
+        answer.status
     };
     let (now, odd) = ("2026-11-18T00:00:00Z", "\u{1b}[2J\u{7}\nrow\u{202e}");
     let agent = json!([{
@@ -200,10 +201,11 @@ fn what_one_machine_posts_does_not_spoil_the_board_of_the_others() {
     // A clock that is wrong by centuries, either way.
     assert_eq!(post(json!(1), "1700-01-01T00:00:00Z", agent.clone()), 200);
     assert_eq!(post(json!(1), "2260-01-01T00:00:00Z", agent), 200);
-    let evil = team.agent_of((&eve.edge, &eve.token), "evil", |_| true);
+    let agents = team.get("/api/agents", &ada.token)["agents"].as_array().unwrap().clone();
+    let evil = agents.iter().find(|agent| agent["session_id"] == "evil").unwrap();
     assert_eq!(
         (&evil["id"], &evil["user"]),
-        (&json!(format!("{}/1", eve.edge)), &json!("eve")),
+        (&json!(format!("{edge}/1")), &json!("eve")),
         "it is its own agent"
     );
     for args in [&["status", "--hub"][..], &["status", "--hub", "--all"]] {

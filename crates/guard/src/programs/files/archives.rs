@@ -6,6 +6,7 @@ use crate::eval::resolve::ResolvedPath;
 use crate::eval::shell_state::ShellState;
 use crate::eval::value::{Stream, Tags};
 use crate::programs::{Call, Spec};
+use crate::rules::names;
 
 pub(crate) fn tar(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     // The first word may be a cluster without its dash: `tar xzf file`.
@@ -19,30 +20,9 @@ pub(crate) fn tar(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<
     }
     let options = crate::programs::Options::read(
         &args,
-        Spec {
-            short: "fCTXbHIKLNVg",
-            long: &[
-                "file",
-                "directory",
-                "files-from",
-                "exclude",
-                "exclude-from",
-                "use-compress-program",
-                "to-command",
-                "transform",
-                "strip-components",
-            ],
-            stops: false,
-        },
+        Spec { short: "fCTXbHIKLNVg", long: names::TAR_OPTIONS_WITH_VALUE, stops: false },
     );
-    for command in options.values(&[
-        "I",
-        "use-compress-program",
-        "to-command",
-        "info-script",
-        "new-volume-script",
-        "rsh-command",
-    ]) {
+    for command in options.values(names::TAR_OPTIONS_WITH_COMMAND) {
         eval.text(&mut state.clone(), command, &Stream::None, false);
     }
     for action in options.values(&["checkpoint-action"]) {

@@ -7,6 +7,7 @@ use crate::eval::shell_state::{Machine, ShellState};
 use crate::eval::value::{Stream, Tags};
 use crate::programs::{Call, Spec};
 use crate::rules;
+use crate::rules::names;
 
 /// `rm`, `unlink`, `rimraf` and similar: every operand is deleted.
 pub(crate) fn rm(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
@@ -124,29 +125,8 @@ pub(crate) fn permissions(eval: &mut Evaluator<'_>, state: &mut ShellState, call
 }
 
 pub(crate) fn rsync(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
-    let options = call.options(Spec {
-        short: "eTfBM",
-        long: &[
-            "rsh",
-            "exclude",
-            "include",
-            "filter",
-            "exclude-from",
-            "include-from",
-            "files-from",
-            "temp-dir",
-            "backup-dir",
-            "suffix",
-            "rsync-path",
-            "port",
-            "log-file",
-            "bwlimit",
-            "chmod",
-            "chown",
-            "link-dest",
-        ],
-        ..Spec::default()
-    });
+    let options =
+        call.options(Spec { short: "eTfBM", long: names::RSYNC_OPTIONS_WITH_VALUE, ..Spec::default() });
     let subject = call.show();
     for command in options.values(&["e", "rsh"]) {
         eval.text(&mut state.clone(), command, &Stream::None, false);

@@ -196,20 +196,7 @@ pub(crate) fn fd(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'
     let split = args.iter().position(|arg| EXEC.contains(&arg.as_str())).unwrap_or(args.len());
     let options = Options::read(
         &args[..split],
-        Spec {
-            short: "detESjcao",
-            long: &[
-                "max-depth",
-                "extension",
-                "type",
-                "exclude",
-                "size",
-                "threads",
-                "owner",
-                "changed-within",
-            ],
-            stops: false,
-        },
+        Spec { short: "detESjcao", long: names::FD_OPTIONS_WITH_VALUE, stops: false },
     );
     let mut operands = options.operands.iter();
     let pattern = operands.next().copied().unwrap_or("");

@@ -2,10 +2,10 @@
 
 use crate::app_state::SharedState;
 use crate::http::auth::policy::{COOKIE_NAME, Connection};
-use crate::http::response::{ApiError, ApiResult, ok};
+use crate::http::response::{ApiError, ApiResult, Query, ok};
 use axum::Extension;
 use axum::body::Body;
-use axum::extract::{Query, State};
+use axum::extract::State;
 use axum::response::Response;
 use headspace_core::model::AgentId;
 use headspace_core::wire::LoginCode;
