@@ -124,7 +124,7 @@ mod tests {
 
     #[test]
     fn every_script_and_style_is_named_by_the_page() {
-        let page = text(named("index.html").unwrap()).unwrap();
+        let page = ["index.html", "offline.html"].map(|page| text(named(page).unwrap()).unwrap()).concat();
         for asset in ASSETS.iter().filter(|asset| asset.path.ends_with(".js") || asset.path.ends_with(".css"))
         {
             // A module that the page does not name is loaded late: one round trip after another.
