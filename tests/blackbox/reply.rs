@@ -7,8 +7,9 @@ use std::process::Command;
 
 /// An agent in a tmux pane that behaves like Claude Code's screen.
 struct Desk {
-    home: Installation,
+    /// Before the home: it ends by its socket, which is there.
     tmux: Tmux,
+    home: Installation,
     pane: String,
     folder: PathBuf,
 }
@@ -22,7 +23,7 @@ impl Desk {
             return None;
         }
         let folder = home.project("api", "main");
-        let mut desk = Desk { home, tmux, pane: String::new(), folder };
+        let mut desk = Desk { tmux, home, pane: String::new(), folder };
         desk.show("box");
         desk.pane = desk.start("s1");
         Some(desk)
