@@ -1,7 +1,7 @@
 //! Webhooks: each has its own thread, a timeout, and retries for a receiver that is down.
 //!
-//! `https` uses `curl`, as desktop notifications use `notify-send`: a TLS library would make up a seventh of this
-//! binary.
+//! `https` uses `curl`, as desktop notifications use `notify-send`: it knows the proxies and certificates that people set up,
+//! and the server needs no TLS of its own.
 
 use crate::alerts::ntfy::{self, Actions};
 use crate::alerts::{Alert, Cause, Channel};
