@@ -105,7 +105,7 @@ fn a_session_is_exported_for_reading_and_for_programs() {
     let text = document.text();
     let places: Vec<usize> = [
         "## You",
-        "\n\nWhy does the <b>cookie</b> leak?[2J",
+        "\n\n> Why does the <b>cookie</b> leak?[2J",
         "`` Bash: grep `cookie` src `` (ok, ",
         "## Agent",
         "set twice.",
