@@ -19,6 +19,8 @@ use tokio::time::Instant;
 const COLLECT_CHANGES_FOR: Duration = Duration::from_millis(25);
 const POLL_EVERY: Duration = Duration::from_secs(2);
 const LISTEN_AGAIN_AFTER: Duration = Duration::from_millis(500);
+/// A hub that has just started listens as soon as its database is ready.
+const READY_ASKED_EVERY: Duration = Duration::from_millis(20);
 const CHANNEL: &str = "headspace_hub";
 /// Machines named in one notice; PostgreSQL takes 8000 bytes.
 const MAX_NAMED: usize = 500;
@@ -170,9 +172,10 @@ impl Notices {
 /// Hears what other hubs committed.
 pub async fn listen(hub: Arc<Hub>) {
     loop {
-        if hub.is_ready() {
-            let _ = hear(&hub).await;
+        while !hub.is_ready() {
+            tokio::time::sleep(READY_ASKED_EVERY).await;
         }
+        let _ = hear(&hub).await;
         tokio::time::sleep(LISTEN_AGAIN_AFTER).await;
     }
 }
@@ -188,6 +191,8 @@ async fn hear(hub: &Hub) -> Result<()> {
         }
     });
     client.batch_execute(&format!("LISTEN {CHANNEL}")).await?;
+    // What was told before nobody here heard.
+    look(hub).await?;
     while let Some(payload) = notices.recv().await {
         let mut words = payload.split(' ');
         if words.next() != Some(hub.id.as_str()) {
