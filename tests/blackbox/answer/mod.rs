@@ -208,7 +208,7 @@ fn an_answer_from_the_page_reaches_the_dialog_that_waits_for_it() {
     let stale = json!({"digest": "0".repeat(64), "choice": "allow"});
     let path = format!("/api/interactions/{}/answer", card["id"]);
     assert_eq!(desk.browser(&path, &stale, &desk.cookie).status, 422);
-    assert_eq!(desk.browser(&path, &stale, "nobody's").status, 403);
+    assert_eq!(desk.browser(&path, &stale, "not-a-key").status, 403);
     let first = desk.answer(&card, "allow");
     assert_eq!((first.status, first.json()["state"].clone()), (200, json!("claimed")), "{}", first.text());
     let second = desk.answer(&card, "deny");

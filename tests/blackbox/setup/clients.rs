@@ -452,7 +452,7 @@ fn a_question_that_copilot_could_not_show_waits_for_nobody() {
     assert_eq!((&agent["status"], &agent["interactions"]), (&json!("working"), &json!([])));
 }
 
-/// Esc before the first word: Copilot writes its file anew, without the prompt, and says nothing else.
+/// On Esc before the first word, Copilot rewrites its file without the prompt and says nothing else.
 #[test]
 fn a_prompt_that_copilot_takes_back_ends_the_turn() {
     const SESSION: &str = "fe7679b5-0000-4000-8000-000000000000";

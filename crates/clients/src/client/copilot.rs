@@ -35,7 +35,7 @@ const EVENTS: &[Event] = &[
     same("UserPromptSubmit"),
     same("PreToolUse"),
     same("PostToolUse"),
-    // In place of PostToolUse: without it a question that could not be shown would wait for ever.
+    // In place of PostToolUse: without it a question that could not be shown would wait forever.
     same("PostToolUseFailure"),
     same("Notification"),
     same("Stop"),

@@ -219,7 +219,7 @@ impl Keeper {
         let ended = child.try_wait().ok().flatten();
         process_group::end(child.id(), COMMAND_EXIT_GRACE);
         let status = child.wait().ok();
-        // Its output may end before its last words were read. Somebody it left behind may hold them open for ever.
+        // Its output may end before its last words are read, and a process it left behind may keep that output open forever.
         if matches!(over, Over::Cut(_)) {
             let _ = silence.recv_timeout(LAST_WORDS_WITHIN);
         }
