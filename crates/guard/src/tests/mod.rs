@@ -170,6 +170,7 @@ fn powershell_commands() {
     });
 }
 
+mod settings;
 mod stress;
 mod tools;
 mod unseen;
