@@ -1,15 +1,16 @@
-//! What a machine says about an agent, made fit to be shown: one machine that is broken, hostile or of another version must not
-//! spoil the board of everybody else.
+//! Makes another machine's document about an agent safe to show: a machine that is broken, hostile or of another
+//! version must not spoil the board for everyone else.
 
 use crate::level::view;
 use headspace_core::model::Summary;
 use serde_json::{Map, Value, json};
 
-/// Fields of a document that is not understood as a whole. A real one has about fifty.
+/// The most fields read from a document that cannot be read as a whole. A real one has about fifty.
 const MOST_FIELDS: usize = 200;
 
-/// The document itself, if every surface can read it. Otherwise what each of its fields says that makes sense on its own, and for
-/// the rest what an agent says of which nothing is known. Fields that nobody knows yet are kept: a newer machine has them.
+/// Returns the document itself if every surface can read it. Otherwise keeps each field that makes sense on its own,
+/// and fills in the rest like an agent about which nothing is known. Unknown fields are kept: a newer machine may send
+/// them.
 pub fn sound(document: Value) -> Value {
     let mut document = if view(&document).is_some() { document } else { mended(document) };
     let summary = document.get("summary").and_then(|summary| serde_json::to_vec(summary).ok());
@@ -38,7 +39,7 @@ fn mended(document: Value) -> Value {
     Value::Object(left)
 }
 
-/// An agent of which nothing is known.
+/// An agent about which nothing is known.
 fn bare() -> Map<String, Value> {
     let then = "1970-01-01T00:00:00Z";
     let known = json!({

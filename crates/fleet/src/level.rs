@@ -1,21 +1,21 @@
 //! What may leave a machine: levels, which project has which, and documents cut to them.
 //!
-//! A level is a list of what may leave, never of what may not: a field that is new tomorrow stays at home until somebody
-//! writes it into the table below. The hub cuts with the same table what a reader's role does not cover.
+//! A level lists what may leave, never what may not: a new field stays on the machine until it is added to the table
+//! below. The hub uses the same table to cut what a reader's role does not cover.
 
 use headspace_core::model::AgentView;
 use serde_json::{Map, Value, json};
 
-/// How much of a project leaves the machine. Each level holds everything of the ones before it.
+/// How much of a project leaves the machine. Each level includes everything in the levels before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Level {
-    /// Nothing: not even that the project exists.
+    /// Nothing leaves, not even that the project exists.
     None,
-    /// Who works, waits and since when.
+    /// Who works, who waits and since when.
     States,
-    /// And what is asked, on which branch, where.
+    /// Also what is asked, on which branch, where.
     Asks,
-    /// And everything else: events, turns, the whole document.
+    /// Also everything else: events, turns, the whole document.
     Full,
 }
 
@@ -44,7 +44,7 @@ impl Level {
         }
     }
 
-    /// A number that no level has is the lowest: whoever reads it later knows more than we do.
+    /// An unknown number is the lowest level: a newer version may have given it a meaning that this one does not know.
     pub fn from_number(number: i16) -> Level {
         Level::ALL.into_iter().find(|level| level.number() == number).unwrap_or(Level::None)
     }
@@ -53,17 +53,16 @@ impl Level {
 /// Which project shares how much.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sharing {
-    /// Globs of directories, with `~` written out, and their levels.
+    /// Globs of directories, with `~` expanded, and their levels.
     globs: Vec<(String, Level)>,
-    /// What `*` says, or else what was chosen when the machine joined.
+    /// The level of `*`, or the one chosen when the machine joined.
     otherwise: Level,
-    /// Nothing leaves above this.
+    /// Nothing leaves above this level.
     most: Level,
 }
 
 impl Sharing {
-    /// `configured` as in `hub.share`; a word that is no level counts as `none`, because the user meant to say something
-    /// and we do not know what.
+    /// `configured` as in `hub.share`; an unknown word counts as `none`, because it is unclear what the user meant.
     pub fn new<'a>(
         configured: impl IntoIterator<Item = (&'a String, &'a String)>,
         home: &str,
@@ -81,18 +80,18 @@ impl Sharing {
         sharing
     }
 
-    /// The level of a directory: the most exact glob that fits decides.
+    /// The level of a directory: the most specific glob that matches decides.
     pub fn of_directory(&self, directory: Option<&str>) -> Level {
         let exactness = |glob: &str| glob.chars().filter(|c| *c != '*').count();
         let chosen = directory.and_then(|directory| {
             let fitting = self.globs.iter().filter(|(glob, _)| fits(glob, directory));
-            // Two globs that are as exact as each other: the lower level.
+            // Of two equally specific globs, the lower level counts.
             fitting.max_by_key(|(glob, level)| (exactness(glob), std::cmp::Reverse(*level)))
         });
         chosen.map_or(self.otherwise, |(_, level)| *level).min(self.most)
     }
 
-    /// The level of an agent: that of its project, and of the directory it has gone to, if that is not below it.
+    /// The level of an agent: its project's, or the lower one of its current directory if that is outside the project.
     pub fn of_agent(&self, project: Option<&str>, cwd: Option<&str>) -> Level {
         let level = self.of_directory(project.or(cwd));
         match (project, cwd) {
@@ -128,7 +127,7 @@ fn fits(glob: &str, path: &str) -> bool {
         text.split('/').filter(|part| !part.is_empty()).map(str::to_owned).collect()
     };
     let (glob, path) = (parts(glob), parts(path));
-    // Row by row: whether the glob so far takes the path so far. No glob makes this slow.
+    // Row by row: whether the glob so far matches the path so far. No glob makes this slow.
     let mut taken: Vec<bool> = (0..=path.len()).map(|length| length == 0).collect();
     for part in &glob {
         let mut next = vec![false; path.len() + 1];
@@ -156,7 +155,7 @@ fn fits_part(glob: &str, part: &str) -> bool {
     fits(&pieces, part)
 }
 
-/// What stands in for a field above the level.
+/// What replaces a field that the level does not include.
 #[derive(Clone, Copy)]
 enum Blank {
     Null,
@@ -164,8 +163,8 @@ enum Blank {
     List,
 }
 
-/// The fields of a document that leave below `full`, from which level, and what stands there below it. What is not in
-/// the table leaves at `full` only.
+/// The fields of a document that leave below `full`: from which level, and what replaces them below it. Fields that are
+/// not in the table leave only at `full`.
 const FIELDS: &[(&str, Level, Blank)] = &[
     ("id", Level::States, Blank::Null),
     ("session_id", Level::States, Blank::Text),
@@ -203,7 +202,7 @@ const FIELDS: &[(&str, Level, Blank)] = &[
     ("source_at", Level::States, Blank::Null),
     ("confidence", Level::States, Blank::Null),
     ("unconfirmed", Level::States, Blank::Null),
-    // What the hub adds.
+    // Added by the hub.
     ("edge", Level::States, Blank::Null),
     ("user", Level::States, Blank::Null),
     ("machine", Level::States, Blank::Null),
@@ -226,7 +225,7 @@ const ASK_FIELDS: &[(&str, Level, Blank)] = &[
     ("questions", Level::Asks, Blank::List),
 ];
 
-/// And for a subagent.
+/// The same for a subagent.
 const SUBAGENT_FIELDS: &[(&str, Level, Blank)] = &[
     ("agent_id", Level::States, Blank::Text),
     ("session_id", Level::States, Blank::Text),
@@ -237,7 +236,7 @@ const SUBAGENT_FIELDS: &[(&str, Level, Blank)] = &[
     ("ended_at", Level::States, Blank::Null),
 ];
 
-/// The document as it may be seen at `level`, marked with it; `None` for `none`. Cutting what is cut already changes nothing.
+/// The document as it may be seen at `level`, marked with it; `None` for `none`. Cutting it again changes nothing.
 pub fn cut(document: &Value, level: Level) -> Option<Value> {
     let whole = document.as_object()?;
     let before = whole.get("share").and_then(Value::as_str).and_then(Level::from_word).unwrap_or(Level::Full);
@@ -263,7 +262,7 @@ pub fn cut(document: &Value, level: Level) -> Option<Value> {
         if let Some(Value::String(project)) = left.get_mut("project") {
             *project = last_part(project);
         }
-        // Its row in lists is made of words that are gone now.
+        // Its row in lists was made of words that are cut now.
         left.remove("summary");
         left.insert("share".into(), json!(level.word()));
         if let Some(view) = view(&Value::Object(left.clone())) {
@@ -274,9 +273,9 @@ pub fn cut(document: &Value, level: Level) -> Option<Value> {
     Some(Value::Object(left))
 }
 
-/// The document as the agent it describes. One whose name stayed at home goes by its project. `None`: it is of another version.
+/// The document as an agent. One whose name was cut is called by its project. `None`: another version wrote it.
 pub fn view(document: &Value) -> Option<AgentView> {
-    // By way of its text, as agents are read everywhere: reading them out of a tree would be compiled once more.
+    // Parsed from text, as agents are everywhere: parsing from a tree would compile the same code once more.
     let mut view: AgentView = serde_json::from_slice(&serde_json::to_vec(document).ok()?).ok()?;
     if view.name.is_empty() {
         view.name = view.project.clone().unwrap_or_default();
@@ -299,7 +298,7 @@ fn chosen(whole: &Map<String, Value>, fields: &[(&str, Level, Blank)], level: Le
     left
 }
 
-/// `rate_limit` is one; a sentence that stands where a word should be stays at home.
+/// `rate_limit` is a word; a sentence in its place stays on the machine.
 fn as_word(text: &str) -> String {
     let word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
     if text.len() <= 40 && text.chars().all(word) { text.to_owned() } else { "other".to_owned() }

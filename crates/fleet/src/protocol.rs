@@ -1,6 +1,6 @@
 //! What a machine posts to its hub, and how the hub reads it: `POST /v1/edges/ID/log`.
 //!
-//! The bytes are another machine's: everything is bounded and checked here, before a transaction begins.
+//! The bytes come from another machine: everything is bounded and checked here, before a transaction begins.
 
 use crate::document::sound;
 use crate::level::{Level, cut};
@@ -8,14 +8,15 @@ use headspace_core::stamp::Stamp;
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
+use std::borrow::Cow;
 use std::collections::HashSet;
 
-/// Bytes of one batch as the hub takes it. A link sends about one megabyte, unless a single event is larger.
+/// The most bytes of one batch that the hub accepts. A link sends about one megabyte, unless a single event is larger.
 pub const MAX_BODY: usize = 24 << 20;
-/// Rows in one batch, of each kind.
+/// The most rows of each kind in one batch.
 const MAX_ROWS: usize = 10_000;
 const MAX_WORD: usize = 512;
-/// No machine has had that many events, and what is reckoned with positions stays far from the end of the numbers.
+/// No machine has had that many events, and arithmetic with positions stays far from overflow.
 pub const MAX_POS: i64 = 1 << 53;
 
 /// A batch, checked.
@@ -27,15 +28,15 @@ pub struct Batch {
     pub sent_at: Option<Stamp>,
     pub events: Vec<BatchEvent>,
     pub agents: Vec<BatchAgent>,
-    /// Positions that retention cut before they could be sent.
+    /// Positions that retention deleted before they could be sent.
     pub gap: Option<(i64, i64)>,
     /// Agents that are no longer shared, or no longer known.
     pub gone: Vec<i64>,
-    /// What the machine has at a position: tells a machine that was restored from one that goes on.
+    /// What the machine has at a position: shows whether the machine was restored or continues.
     pub check: Option<Mark>,
-    /// The same for the batch's end, to be kept.
+    /// The same for the batch's end, to be stored.
     pub last: Option<Mark>,
-    /// Which machine and which home the link runs in; two of them are a copied home.
+    /// Which machine and home directory the link runs in; if there are two, the home was copied.
     pub link: Option<String>,
     pub version: Option<String>,
 }
@@ -115,20 +116,26 @@ struct PostedEvent<'a> {
     pos: i64,
     #[serde(default)]
     agent_id: Option<i64>,
-    session_id: String,
-    name: String,
-    at: Stamp,
-    source: String,
+    #[serde(borrow)]
+    session_id: Cow<'a, str>,
+    #[serde(borrow)]
+    name: Cow<'a, str>,
+    #[serde(borrow)]
+    at: Cow<'a, str>,
+    #[serde(borrow)]
+    source: Cow<'a, str>,
     #[serde(default)]
     flags: i32,
     #[serde(borrow)]
     body: &'a RawValue,
 }
 
-/// Reads a batch; what it says above `most` is cut off. The error is for whoever posted it.
+/// Reads a batch and cuts everything above `most`. The error is for the machine that posted it.
 pub fn parse(bytes: &[u8], most: Level) -> Result<Batch, String> {
+    // The text is checked as a whole, so it need not be checked again word by word.
+    let text = std::str::from_utf8(bytes).map_err(|error| format!("the batch makes no sense: {error}"))?;
     let posted: Posted =
-        serde_json::from_slice(bytes).map_err(|error| format!("the batch makes no sense: {error}"))?;
+        serde_json::from_str(text).map_err(|error| format!("the batch makes no sense: {error}"))?;
     if !is_uuid(&posted.epoch) {
         return Err("`epoch` is not a UUID".into());
     }
@@ -139,7 +146,7 @@ pub fn parse(bytes: &[u8], most: Level) -> Result<Batch, String> {
     if posted.events.len() > MAX_ROWS || posted.agents.len() > MAX_ROWS || posted.gone.len() > MAX_ROWS {
         return Err(format!("more than {MAX_ROWS} rows in one batch"));
     }
-    let mut events = Vec::new();
+    let mut events = Vec::with_capacity(posted.events.len());
     let mut before = 0;
     let wanted = |event: &&PostedEvent| most == Level::Full && (posted.from..=posted.to).contains(&event.pos);
     for event in posted.events.iter().filter(wanted) {
@@ -152,7 +159,7 @@ pub fn parse(bytes: &[u8], most: Level) -> Result<Batch, String> {
             agent_id: event.agent_id,
             session_id: storable(&event.session_id),
             name: storable(&event.name),
-            at: event.at.0,
+            at: Stamp::parse(&event.at).ok_or("`at` is not an RFC 3339 time")?.0,
             source: storable(&event.source),
             flags: event.flags,
             body: event.body.get().to_owned(),
@@ -162,7 +169,7 @@ pub fn parse(bytes: &[u8], most: Level) -> Result<Batch, String> {
     for document in posted.agents {
         agents.push(agent(document, most)?);
     }
-    // The last one of an agent counts: one statement cannot write a row twice.
+    // The last document of an agent counts: one statement cannot write a row twice.
     let mut known = HashSet::new();
     agents.reverse();
     agents.retain(|agent| known.insert(agent.id));
@@ -216,8 +223,12 @@ fn turn(turn: &Value) -> Option<BatchTurn> {
     Some(BatchTurn { id: turn["id"].as_i64()?, at, doc: turn.to_string() })
 }
 
-/// PostgreSQL keeps no NUL in a text, and a word of a machine need not be long.
+/// PostgreSQL cannot store NUL in a text, and a machine's words need not be long.
 pub fn storable(text: &str) -> String {
+    // Nearly every word is storable as it is.
+    if text.len() <= MAX_WORD && !text.as_bytes().contains(&0) {
+        return text.to_owned();
+    }
     text.chars().filter(|c| *c != '\0').take(MAX_WORD).collect()
 }
 
@@ -262,6 +273,25 @@ mod tests {
     }
 
     #[test]
+    fn a_word_is_kept_as_it_is_or_made_fit() {
+        let long = "ä".repeat(MAX_WORD + 1);
+        let table = [
+            ("word", "word"),
+            ("", ""),
+            ("a\0b", "ab"),
+            (&long[..MAX_WORD], &long[..MAX_WORD]),
+            (&long, &long[..2 * MAX_WORD]),
+        ];
+        for (text, kept) in table {
+            assert_eq!(storable(text), kept);
+        }
+        // Words with escapes are not in the text literally.
+        let mut body = body();
+        body["events"][0]["name"] = json!("St\n\u{0}op \"ü\"");
+        assert_eq!(read(&body, Level::Full).unwrap().events[0].name, "St\nop \"ü\"");
+    }
+
+    #[test]
     fn nothing_above_the_teams_maximum_is_kept() {
         let batch = read(&body(), Level::States).unwrap();
         assert!(batch.events.is_empty() && batch.agents[0].turns.is_empty());
@@ -272,7 +302,7 @@ mod tests {
     #[test]
     fn nonsense_is_refused_in_words() {
         type Change = fn(&mut Value);
-        let cases: [(&str, Change); 14] = [
+        let cases: [(&str, Change); 15] = [
             ("no epoch", |b| drop(b.as_object_mut().unwrap().remove("epoch"))),
             ("an epoch that is none", |b| b["epoch"] = json!("x")),
             ("a position as text", |b| b["from"] = json!("one")),
@@ -283,6 +313,7 @@ mod tests {
             ("an unknown level", |b| b["level"] = json!("everything")),
             ("events out of order", |b| b["events"][1]["pos"] = json!(3)),
             ("an event without a body", |b| drop(b["events"][0].as_object_mut().unwrap().remove("body"))),
+            ("an event at no time", |b| b["events"][0]["at"] = json!("noon")),
             ("an agent without an id", |b| b["agents"][0]["id"] = json!("7/1")),
             ("an agent that is a list", |b| b["agents"][0] = json!([])),
             ("an agent without a time", |b| b["agents"][0]["last_active_at"] = json!("soon")),

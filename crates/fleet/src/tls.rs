@@ -1,7 +1,7 @@
-//! TLS, by rustls: what a client believes, and what a hub shows.
+//! TLS, by rustls: what a client trusts, and what a hub presents.
 //!
-//! Certificates are believed if the system's own store vouches for them, or a file the user names. No roots are built in:
-//! a list inside a binary grows old with it.
+//! A certificate is trusted if the system's own store vouches for it, or a file the user names. No roots are built in:
+//! a list inside a binary gets old with it.
 
 use anyhow::{Context, Result, bail, ensure};
 use rustls::pki_types::pem::PemObject;
@@ -24,7 +24,7 @@ fn provider() -> Arc<rustls::crypto::CryptoProvider> {
     Arc::new(rustls::crypto::ring::default_provider())
 }
 
-/// For connections to a server: `roots` instead of the system's store.
+/// For connections to a server; `roots` replaces the system's store.
 pub fn client(roots: Option<&Path>) -> Result<Arc<ClientConfig>> {
     let path = match roots {
         Some(path) => path.to_owned(),
@@ -33,7 +33,7 @@ pub fn client(roots: Option<&Path>) -> Result<Arc<ClientConfig>> {
     let mut store = RootCertStore::empty();
     let found = CertificateDer::pem_file_iter(&path)
         .map_err(|error| anyhow::anyhow!("could not read {}: {error}", path.display()))?;
-    // One that cannot be read is not believed; the others are.
+    // Certificates that cannot be read are not trusted; the others are.
     let (added, _) = store.add_parsable_certificates(found.flatten());
     ensure!(added > 0, "could not find a certificate in {}", path.display());
     let config = ClientConfig::builder_with_provider(provider())
@@ -52,7 +52,7 @@ fn system_store() -> Result<PathBuf> {
     known.context("could not find the system's certificates: name a file with --ca, or set SSL_CERT_FILE")
 }
 
-/// Why a handshake failed, with what to do where that is known.
+/// Why a handshake failed, and what to do if that is known.
 pub fn why(error: &std::io::Error) -> String {
     let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
     let said = error.to_string();
@@ -66,7 +66,7 @@ pub fn why(error: &std::io::Error) -> String {
         Some(rustls::Error::InvalidCertificate(
             CertificateError::Expired | CertificateError::ExpiredContext { .. },
         )) => "its certificate has expired",
-        // What `openssl req -x509` makes unless it is told otherwise; the library has no name for it.
+        // `openssl req -x509` makes such a certificate by default; the library has no name for this error.
         _ if said.contains("CaUsedAsEndEntity") => {
             "its certificate is an authority's and not a server's: make one with basicConstraints=CA:FALSE"
         }
@@ -75,7 +75,7 @@ pub fn why(error: &std::io::Error) -> String {
     advice.to_owned()
 }
 
-/// For a hub that takes TLS itself.
+/// For a hub that handles TLS itself.
 pub fn server(certificate: &Path, key: &Path) -> Result<Arc<ServerConfig>> {
     let chain: Vec<CertificateDer> =
         CertificateDer::pem_file_iter(certificate)

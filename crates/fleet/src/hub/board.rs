@@ -1,4 +1,4 @@
-//! What readers see: documents of their teams, cut to their role, with the machine and the person they belong to.
+//! What readers see: documents of their teams, cut to their role, with the machine and the person each belongs to.
 
 use crate::hub::database::Database;
 use crate::hub::http::access::Reader;
@@ -12,7 +12,7 @@ use std::collections::HashMap;
 use std::time::SystemTime;
 use tokio_postgres::Row;
 
-/// Ended agents in one answer, those that ended last.
+/// The most ended agents in one answer: those that ended last.
 pub const MAX_ENDED: i64 = 1000;
 
 /// A document as it is stored, with its machine.
@@ -33,7 +33,7 @@ pub struct Seat {
     pub changed_at: SystemTime,
 }
 
-// Silence becomes worth a word after 12 seconds; the link says something every 4.
+// A machine counts as silent after 12 seconds; its link sends something every 4.
 macro_rules! seats {
     ($where:literal) => {
         concat!(
@@ -64,14 +64,14 @@ fn seat(row: &Row) -> Seat {
     }
 }
 
-/// Who is there: not ended, and of a machine that was heard within a day. One that never comes back is folded away, not
-/// ended: nobody knows what became of it.
+/// The agents on the board: not ended, and on a machine that was heard within a day. Agents of a machine that stays
+/// away are folded away, not ended, because what became of them is unknown.
 pub async fn present(database: &Database, teams: &[i32]) -> Result<Vec<Seat>> {
     let sql = seats!("a.team = ANY($1) AND a.ended_at IS NULL AND e.seen_at > now() - interval '1 day'");
     Ok(database.rows(sql, &[&teams]).await?.iter().map(seat).collect())
 }
 
-/// Those that are not on the board: ended ones, the last first, and those of machines long unheard.
+/// The agents that are not on the board: ended ones, the last first, and those of machines not heard for long.
 pub async fn folded(database: &Database, teams: &[i32], limit: i64) -> Result<Vec<Seat>> {
     let sql = seats!("a.team = ANY($1) AND a.ended_at IS NOT NULL ORDER BY a.ended_at DESC LIMIT $2");
     let mut seats: Vec<Seat> = database.rows(sql, &[&teams, &limit]).await?.iter().map(seat).collect();
@@ -86,7 +86,7 @@ pub async fn one(database: &Database, teams: &[i32], edge: i32, id: i64) -> Resu
     Ok(database.rows(sql, &[&teams, &edge, &id]).await?.first().map(seat))
 }
 
-/// What changed at these machines, each after its own time.
+/// Agents that changed on these machines, each machine since its own time.
 pub async fn changed(database: &Database, since: &HashMap<i32, SystemTime>) -> Result<Vec<Seat>> {
     let (edges, times): (Vec<i32>, Vec<SystemTime>) = since.iter().unzip();
     let sql = seats!(
@@ -96,7 +96,7 @@ pub async fn changed(database: &Database, since: &HashMap<i32, SystemTime>) -> R
     Ok(database.rows(sql, &[&edges, &times]).await?.iter().map(seat).collect())
 }
 
-/// What a client that was away has missed.
+/// What a client that was disconnected has missed.
 pub async fn changed_since(
     database: &Database,
     teams: &[i32],
@@ -110,7 +110,7 @@ pub async fn changed_since(
     Ok(database.rows(sql, &[&teams, &since, &limit]).await?.iter().map(seat).collect())
 }
 
-/// All present agents of these machines: their age of silence is to be told, not their states.
+/// All present agents of these machines, to report how long the machines have been silent, not their states.
 pub async fn of_edges(database: &Database, edges: &[i32]) -> Result<Vec<Seat>> {
     let sql = seats!("a.edge = ANY($1) AND a.ended_at IS NULL");
     Ok(database.rows(sql, &[&edges]).await?.iter().map(seat).collect())
@@ -130,7 +130,7 @@ impl Seat {
         format!("{}/{}", self.edge, self.id)
     }
 
-    /// What the machine's clock says now.
+    /// The current time on the machine's clock.
     fn machine_now(&self, now: Stamp) -> Stamp {
         Stamp(now.0.saturating_sub(self.skew_ms.saturating_mul(1_000_000)))
     }
@@ -141,7 +141,7 @@ impl Seat {
         self.machine_now(stamp(*at)) >= active
     }
 
-    /// The document for one reader; `None` if it is not theirs to see.
+    /// The document for one reader; `None` if this reader may not see it.
     pub fn shown(&self, reader: &Reader, looked: &Looked) -> Option<Value> {
         self.at_level(reader.level(self.team, self.usr), looked)
     }
@@ -170,7 +170,11 @@ impl Seat {
         document["edge"] = json!(self.edge.to_string());
         document["host"] = json!(host);
         document["user"] = json!(self.user);
-        // Answers do not travel: whoever waits for one is on that machine.
+        // At `states` the name stays on its machine. A row without a name has nothing to click on.
+        if document["name"].as_str().is_none_or(str::is_empty) {
+            document["name"] = document["project"].clone();
+        }
+        // Answers are not forwarded: the process that waits for one is on that machine.
         if let Some(Value::Array(asks)) = document.get_mut("interactions") {
             for ask in asks.iter_mut().filter_map(Value::as_object_mut) {
                 let answer = AnswerView::terminal(format!("answer on {host}"));
@@ -178,7 +182,7 @@ impl Seat {
             }
         }
         document["not_heard_since"] = json!(self.not_heard_since());
-        // Between a machine and its hub.
+        // Only for the machine and its hub.
         document.as_object_mut().map(|object| object.remove("share"));
     }
 
@@ -186,7 +190,7 @@ impl Seat {
         self.seen_at.filter(|_| self.silent).map(stamp)
     }
 
-    /// The line of a list. A document of another version may lack what a row needs: then what it has is shown.
+    /// The row in a list. A document of another version may lack what a row needs: then what it has is shown.
     pub fn row(&self, document: &Value, now: Stamp) -> Value {
         let mut own = document.clone();
         own["id"] = json!(self.id);
@@ -211,7 +215,7 @@ impl Seat {
     }
 }
 
-/// Where a document stands in every list.
+/// The sort key of a document in every list.
 pub fn order(document: &Value) -> String {
     document["summary"]["order"].as_str().unwrap_or("9").to_owned()
 }

@@ -1,8 +1,8 @@
-//! How a change that one hub took reaches the browsers of all others.
+//! How a change that one hub committed reaches the browsers of all other hubs.
 //!
-//! Beside the transactions, never inside: a commit that carries a notice holds one lock of the whole server until it is on
-//! disk. So what was committed is told with at most one notice per moment on a connection of its own, and a poll every two
-//! seconds repairs what was missed, and suffices alone where there is no LISTEN.
+//! This happens beside the transactions, never inside: a commit with a notice holds a server-wide lock until it is on
+//! disk. So notices are collected and sent on a separate connection, at most one per moment. A poll every two seconds
+//! repairs what was missed, and is enough by itself where there is no LISTEN.
 
 use crate::hub::Hub;
 use crate::hub::board;
@@ -15,11 +15,11 @@ use std::time::{Duration, SystemTime};
 use tokio::sync::{Notify, mpsc};
 use tokio::time::Instant;
 
-/// Changes are told at most this often.
+/// Changes are sent at most this often.
 const COLLECT_CHANGES_FOR: Duration = Duration::from_millis(25);
 const POLL_EVERY: Duration = Duration::from_secs(2);
 const LISTEN_AGAIN_AFTER: Duration = Duration::from_millis(500);
-/// A hub that has just started listens as soon as its database is ready.
+/// How often a hub that has just started checks whether its database is ready, so that it can listen.
 const READY_ASKED_EVERY: Duration = Duration::from_millis(20);
 const CHANNEL: &str = "headspace_hub";
 /// Machines named in one notice; PostgreSQL takes 8000 bytes.
@@ -27,18 +27,18 @@ const MAX_NAMED: usize = 500;
 
 #[derive(Default)]
 pub struct Fanout {
-    /// Machines that changed: here, and at other hubs.
+    /// Machines that changed: through this hub, and through other hubs.
     changed: Mutex<(HashSet<i32>, HashSet<i32>)>,
     wake: Notify,
     marks: Mutex<HashMap<i32, Known>>,
 }
 
-/// What was last told about a machine.
+/// What was last sent about a machine.
 #[derive(Clone, Copy)]
 struct Known {
-    /// Of the newest document that was sent.
+    /// The time of the newest document that was sent.
     sent: SystemTime,
-    /// Of the machine's row.
+    /// The time of the machine's row.
     polled: SystemTime,
     silent: bool,
     epoch_no: i16,
@@ -65,7 +65,7 @@ impl Fanout {
     }
 }
 
-/// Where a stream begins: what was before is in what the client reads next.
+/// Sets where a stream begins: the client reads everything earlier itself.
 pub async fn begin(hub: &Hub, teams: &[i32]) -> Result<()> {
     for (edge, found) in edges(hub, teams).await? {
         hub.fanout.marks().entry(edge).or_insert(found);
@@ -93,20 +93,20 @@ async fn edges(hub: &Hub, teams: &[i32]) -> Result<Vec<(i32, Known)>> {
         .collect())
 }
 
-/// Tells what changed, until the hub ends.
+/// Sends what changed, until the hub ends.
 pub async fn run(hub: Arc<Hub>) {
     let mut notices = Notices { hub: Arc::clone(&hub), client: None };
     let mut last = Instant::now();
     loop {
         hub.fanout.wake.notified().await;
-        // The first change after a pause goes at once; what comes soon after it goes together.
+        // The first change after a pause is sent at once; changes that follow soon are sent together.
         tokio::time::sleep_until(last + COLLECT_CHANGES_FOR).await;
         last = Instant::now();
         let (here, elsewhere) = std::mem::take(&mut *hub.fanout.changed());
         let all: HashSet<i32> = here.union(&elsewhere).copied().collect();
         let (told, sent) = tokio::join!(publish(&hub, &all), notices.send(&here));
         if told.is_err() || sent.is_err() {
-            // The poll finds it.
+            // The poll will find it.
             tokio::time::sleep(Duration::from_millis(200)).await;
         }
     }
@@ -140,7 +140,7 @@ async fn publish(hub: &Hub, edges: &HashSet<i32>) -> Result<()> {
     Ok(())
 }
 
-/// The connection for notices. It commits without waiting for the disk: a notice that is lost is repaired by the poll.
+/// The connection for notices. It commits without waiting for the disk: the poll makes up for a lost notice.
 struct Notices {
     hub: Arc<Hub>,
     client: Option<tokio_postgres::Client>,
@@ -169,7 +169,7 @@ impl Notices {
     }
 }
 
-/// Hears what other hubs committed.
+/// Receives what other hubs committed.
 pub async fn listen(hub: Arc<Hub>) {
     loop {
         while !hub.is_ready() {
@@ -191,7 +191,7 @@ async fn hear(hub: &Hub) -> Result<()> {
         }
     });
     client.batch_execute(&format!("LISTEN {CHANNEL}")).await?;
-    // What was told before nobody here heard.
+    // This hub missed all notices sent before.
     look(hub).await?;
     while let Some(payload) = notices.recv().await {
         let mut words = payload.split(' ');
@@ -202,7 +202,7 @@ async fn hear(hub: &Hub) -> Result<()> {
     Ok(())
 }
 
-/// Looks every two seconds, whatever was told.
+/// Looks for changes every two seconds, regardless of notices.
 pub async fn poll(hub: Arc<Hub>) {
     let mut failing = false;
     loop {
@@ -250,7 +250,7 @@ async fn look(hub: &Hub) -> Result<()> {
         }
     }
     if another_history {
-        // Whoever looks has agents on the screen that are not there any more.
+        // Clients may show agents that no longer exist.
         hub.streams.close(|reader| reader.team_ids().iter().any(|team| teams.contains(team)));
         return Ok(());
     }
@@ -261,7 +261,7 @@ async fn look(hub: &Hub) -> Result<()> {
     Ok(())
 }
 
-/// A token that was taken away ends its streams, too.
+/// When a token is revoked, its streams end too.
 async fn end_revoked(hub: &Hub) -> Result<()> {
     let tokens = hub.streams.tokens();
     let rows = hub

@@ -1,14 +1,15 @@
-//! Named points at which a hub can be killed, to show that nothing is lost and nothing comes twice. Only builds for
-//! development have them: `HEADSPACE_HUB_DIES=before_commit:3` ends the process when it reaches that point for the third time.
+//! Named points at which a hub can be killed, to show that nothing is lost and nothing comes twice. Only development
+//! builds have them: `HEADSPACE_HUB_DIES=before_commit:3` ends the process when it reaches that point for the third
+//! time.
 
-/// Where a death would hurt most.
+/// The points where a crash would hurt most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Point {
     /// Everything is written, nothing is committed.
     BeforeCommit,
-    /// Committed, and nobody was told.
+    /// Committed, but neither the machine nor the other hubs know.
     AfterCommit,
-    /// Answered, and the other hubs do not know.
+    /// Answered, but the other hubs do not know.
     BeforeNotice,
 }
 
@@ -34,7 +35,7 @@ mod on_request {
     use std::sync::OnceLock;
     use std::sync::atomic::{AtomicI64, Ordering};
 
-    /// At the point of this name, when it is reached for the nth time.
+    /// The name of the point to die at, and how many times it is still to be reached.
     static DEATH: OnceLock<Option<(String, AtomicI64)>> = OnceLock::new();
 
     fn death_at(point: Point) -> Option<&'static AtomicI64> {
@@ -57,7 +58,7 @@ mod on_request {
         }
     }
 
-    /// Whether the point is to be reached in a journey of its own.
+    /// Whether the point must be reached in a separate round trip.
     pub fn will_die_at(point: Point) -> bool {
         death_at(point).is_some()
     }

@@ -1,8 +1,9 @@
-//! `headspace hub serve`: what a team's machines send, stored in PostgreSQL and shown to the team.
+//! `headspace hub serve`: stores in PostgreSQL what a team's machines send, and shows it to the team.
 //!
-//! A hub has no state of its own: any number of them stand on one database, any takes any batch, and any may be killed at
-//! any time. Machines work out their agents' states themselves; a hub stores documents and shows them. Top down: [`serve`] binds and
-//! starts the parts, [`http::routes`] says who may ask what, [`ingest`] takes batches, [`board`] shows, [`fanout`] tells other hubs.
+//! A hub has no state of its own: any number of hubs share one database, each accepts any batch, and each may be killed
+//! at any time. Machines compute their agents' states themselves; a hub stores documents and shows them. Top down:
+//! [`serve`] binds and starts the parts, [`http::routes`] says who may call what, [`ingest`] stores batches, [`board`]
+//! shows them, [`fanout`] informs other hubs.
 
 pub mod board;
 pub mod database;
@@ -13,8 +14,8 @@ pub mod ingest;
 pub mod people;
 
 use crate::tls;
-use anyhow::{Context, Result, bail};
-use database::{Database, Settings};
+use anyhow::{Context, Result, anyhow, bail};
+use database::{Database, Lease, Settings};
 use fanout::Fanout;
 use headspace_platform::log;
 use http::streams::Streams;
@@ -24,13 +25,14 @@ use std::process::ExitCode;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
-/// The port a hub listens on, if nobody says otherwise.
+/// The port a hub listens on by default.
 pub const DEFAULT_LISTEN: &str = "127.0.0.1:5056";
-/// The database is asked this often whether it is there; one that is not, more often. A connection that is used every second also
-/// reports its statistics in time: idle ones keep them back for ten.
-const PING_DATABASE_EVERY: Duration = Duration::from_millis(900);
+/// How often the database is pinged; more often while it is away.
+const PING_DATABASE_EVERY: Duration = Duration::from_secs(1);
+/// All connections may be busy when one of them should be pinged.
+const SHORTEST_PAUSE: Duration = Duration::from_millis(10);
 
-/// How a hub is to run.
+/// The options of a hub.
 #[derive(Clone, Debug)]
 pub struct HubOptions {
     pub database_url: String,
@@ -38,14 +40,14 @@ pub struct HubOptions {
     pub listen: String,
     pub public_url: Option<String>,
     pub tls: Option<(PathBuf, PathBuf)>,
-    /// `false`: the poll alone tells hubs what others took.
+    /// `false`: hubs learn only from the poll what others committed.
     pub notify: bool,
 }
 
 /// What the routes share.
 pub struct Hub {
     pub database: Database,
-    /// Which hub this is, among those that hear each other.
+    /// Identifies this hub among those that notify each other.
     pub id: String,
     pub public_url: String,
     pub notify: bool,
@@ -53,7 +55,7 @@ pub struct Hub {
     pub(crate) fanout: Fanout,
     pub(crate) floods: http::log_route::Floods,
     pub(crate) posters: http::access::Posters,
-    /// Why it cannot serve now; `None` while it can.
+    /// Why the hub cannot serve now; `None` while it can.
     trouble: RwLock<Option<String>>,
 }
 
@@ -135,15 +137,18 @@ fn resolve(listen: &str) -> Result<SocketAddr> {
         .context("could not find the address to listen on")
 }
 
-/// Reaches the database, makes its tables, and notices when it goes and comes.
+/// Connects to the database, creates its tables, and notices when it goes away and comes back.
 async fn keep_ready(hub: Arc<Hub>, explicit: bool) {
-    let mut said = None;
+    let (mut said, mut served) = (None, false);
     loop {
         let tried = if hub.is_ready() { alive(&hub).await } else { prepare(&hub, explicit).await };
         match tried {
             Ok(()) => {
-                if said.take().is_some() {
+                if said.take().is_some() && served {
                     log::line("the database is there again");
+                }
+                if !std::mem::replace(&mut served, true) {
+                    log::line(&format!("ready, with the {}", hub.database.settings.shown()));
                 }
                 hub.set_trouble(None);
             }
@@ -157,29 +162,40 @@ async fn keep_ready(hub: Arc<Hub>, explicit: bool) {
             }
         }
         let pause = if hub.is_ready() { PING_DATABASE_EVERY } else { PING_DATABASE_EVERY / 2 };
-        tokio::time::sleep(pause).await;
+        let rested = hub.database.until_rested().unwrap_or(pause).max(SHORTEST_PAUSE);
+        tokio::time::sleep(pause.min(rested)).await;
     }
 }
 
+/// Pings every connection that has rested, then the one that the next request would get, which decides.
 async fn alive(hub: &Hub) -> Result<()> {
-    let asked = hub.database.rows(
+    while let Some(lease) = hub.database.rested() {
+        // One that fails is closed: it was cut, which says nothing about the database.
+        let _ = ping(lease).await;
+    }
+    ping(hub.database.lease().await?).await
+}
+
+async fn ping(mut lease: Lease) -> Result<()> {
+    let asked = lease.query(
         "SELECT current_setting('transaction_read_only') = 'on', max(version), max(oldest_reader) FROM schema_version",
         &[],
     );
-    let rows = tokio::time::timeout(Duration::from_secs(5), asked).await;
-    let rows = rows.context("it did not answer within 5 s")??;
+    let rows =
+        tokio::time::timeout(Duration::from_secs(5), asked).await.context("it did not answer within 5 s")?;
+    let rows = rows.map_err(|error| anyhow!("{}", database::said(&error)))?;
     let row = rows.first().context("it did not answer")?;
     database::refuse_read_only(row.get(0))?;
     // A newer hub may have changed the tables while this one ran.
-    database::schema::refuse_newer(row.get(1), row.get(2))
+    database::schema::refuse_newer(row.get(1), row.get(2))?;
+    lease.give_back_pinged();
+    Ok(())
 }
 
 async fn prepare(hub: &Hub, explicit: bool) -> Result<()> {
     let mut client = hub.database.settings.connect().await?;
     database::schema::migrate(&mut client).await?;
-    database::upkeep::partitions(&client)
-        .await
-        .map_err(|error| anyhow::anyhow!("{}", database::said(&error)))?;
+    database::upkeep::partitions(&client).await.map_err(|error| anyhow!("{}", database::said(&error)))?;
     let key = if explicit { "public_url" } else { "listen_url" };
     client
         .execute(

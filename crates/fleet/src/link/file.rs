@@ -1,5 +1,5 @@
-//! `<state>/hub.json`: which hub this machine has joined, and `<state>/hub-status.json`: how it goes. The first is the secret
-//! one; the second is only for `hub status`, and nothing depends on it.
+//! `<state>/hub.json`: which hub this machine has joined, and `<state>/hub-status.json`: how the link is doing. The
+//! first is secret; the second is only for `hub status`, and nothing depends on it.
 
 use crate::level::Level;
 use anyhow::{Context, Result, ensure};
@@ -11,33 +11,33 @@ use std::path::PathBuf;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Membership {
     pub url: String,
-    /// The number of this machine at the hub, as text.
+    /// This machine's number at the hub, as text.
     pub edge: String,
     pub token: String,
     #[serde(default)]
     pub user: String,
     #[serde(default)]
     pub team: String,
-    /// What was chosen when the machine joined.
+    /// The level chosen when the machine joined.
     #[serde(default)]
     pub share: String,
-    /// The most that the team takes.
+    /// The most that the team accepts.
     #[serde(default)]
     pub share_max: String,
-    /// A file with certificates, instead of the system's.
+    /// A file with certificates that replaces the system's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ca: Option<PathBuf>,
 }
 
 impl Membership {
-    /// Reads what was written, and refuses what could not have been: both words become part of requests.
+    /// Reads the file, and refuses values that no hub gives: both words become part of requests.
     pub fn parse(bytes: &[u8]) -> Result<Membership> {
         let read: Membership = serde_json::from_slice(bytes)?;
         read.check()?;
         Ok(read)
     }
 
-    /// Whether a hub gave what hubs give.
+    /// Whether the values have the form that hubs give.
     pub fn check(&self) -> Result<()> {
         let number = self.edge.len() <= 10 && self.edge.bytes().all(|byte| byte.is_ascii_digit());
         ensure!(number && !self.edge.is_empty(), "the machine's number is not a number");
@@ -63,7 +63,7 @@ fn status_path() -> PathBuf {
     config::state_dir().join("hub-status.json")
 }
 
-/// `None`: this machine has joined no hub.
+/// `None`: this machine has not joined a hub.
 pub fn read() -> Result<Option<Membership>> {
     let path = path();
     let text = match files::read_text(&path) {
@@ -83,7 +83,7 @@ pub fn write(membership: &Membership) -> Result<()> {
     Ok(())
 }
 
-/// `false`: there was none.
+/// `false`: there was no file.
 pub fn remove() -> Result<bool> {
     let _ = std::fs::remove_file(status_path());
     match std::fs::remove_file(path()) {
@@ -93,18 +93,18 @@ pub fn remove() -> Result<bool> {
     }
 }
 
-/// How the link is.
+/// The state of the link.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct LinkStatus {
-    /// Of which membership: another one's status says nothing.
+    /// The membership it is about: the status of another one says nothing.
     pub edge: String,
     /// The hub has everything up to here.
     pub pos: i64,
-    /// Events that left since the server started.
+    /// Events sent since the server started.
     pub sent: u64,
     pub last_ok_at: Option<Stamp>,
-    /// Hub minus machine, in seconds; 0 while it is no more than a slow journey.
+    /// Hub minus machine, in seconds; 0 while a slow connection could explain it.
     pub clock_off_s: i64,
     pub error: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! How a machine speaks to its hub: HTTP/1.1 by hand over one kept connection, with TLS by rustls. What comes back is bounded.
+//! How a machine talks to its hub: HTTP/1.1 by hand over one kept connection, TLS by rustls. Responses are bounded.
 
 use crate::tls;
 use anyhow::{Context, Result, anyhow, bail, ensure};
@@ -24,7 +24,7 @@ pub struct HubUrl {
 }
 
 impl HubUrl {
-    /// Plain http is for this machine alone: a token that crosses a network in the clear is everybody's.
+    /// Plain http is only for this machine: anyone on the network can read a token sent in the clear.
     pub fn parse(text: &str) -> Result<HubUrl> {
         let (secure, rest) = match text.split_once("://") {
             Some(("https", rest)) => (true, rest),
@@ -68,7 +68,7 @@ impl HubUrl {
     }
 }
 
-/// The link of an invitation: which hub, and the code that opens it once.
+/// The link of an invitation: the hub, and the code to join with.
 pub fn invitation(link: &str) -> Result<(HubUrl, &str)> {
     let (base, code) = link
         .split_once("#join=")
@@ -89,7 +89,7 @@ impl std::fmt::Display for HubUrl {
 trait Pipe: Read + Write + Send {}
 impl<T: Read + Write + Send> Pipe for T {}
 
-/// A hub to speak to.
+/// A client of one hub.
 pub struct HubClient {
     url: HubUrl,
     token: Option<String>,
@@ -106,7 +106,7 @@ pub struct HubAnswer {
 }
 
 impl HubAnswer {
-    /// One answer, and whether another may follow on the same connection.
+    /// Reads one answer, and whether another may follow on the same connection.
     pub fn read(pipe: &mut impl BufRead) -> Result<(HubAnswer, bool)> {
         let head = Head::read(pipe)?;
         let mut answer = HubAnswer { status: head.status, body: Vec::new() };
@@ -118,7 +118,7 @@ impl HubAnswer {
         serde_json::from_slice(&self.body).unwrap_or_default()
     }
 
-    /// What it says, for a person.
+    /// The answer's message, for a person.
     pub fn message(&self) -> String {
         let said = self.json()["message"].as_str().map(|text| headspace_core::text::one_line(text, 200));
         said.unwrap_or_else(|| format!("it answered {}", self.status))
@@ -178,7 +178,7 @@ impl HubClient {
         head.into_bytes()
     }
 
-    /// A stream that is read until it ends, line by line.
+    /// A stream that is read line by line until it ends.
     pub fn stream(&mut self, path: &str) -> Result<impl BufRead + use<>> {
         self.answer_within = Duration::from_secs(60);
         let mut pipe = self.connect()?;
@@ -291,7 +291,7 @@ impl Head {
         }
     }
 
-    /// `true`: it was read to its end, and another may follow.
+    /// `true`: the body was read to its end, and another answer may follow.
     fn body(&self, pipe: &mut impl BufRead, into: &mut Vec<u8>) -> Result<bool> {
         if self.chunked {
             let mut body = Unchunked { pipe, left: 0, chunked: true, ended: false };
@@ -311,7 +311,7 @@ impl Head {
     }
 }
 
-/// A body in chunks, as plain bytes.
+/// A chunked body as plain bytes.
 struct Unchunked<R> {
     pipe: R,
     left: u64,

@@ -1,8 +1,8 @@
 //! The link: a thread beside the server that copies its log to the hub this machine has joined.
 //!
-//! It reads what is committed, by position; hooks never wait for it. It keeps no book of what was sent: the hub knows, and says so
-//! with every answer. So a hub restored from an old backup heals by itself, and a machine whose database was made again
-//! begins another history. Whatever happens to the hub, the machine's own board goes on.
+//! It reads what is committed, by position; hooks never wait for it. It keeps no record of what was sent: the hub
+//! knows, and says so in every answer. So a hub restored from an old backup recovers by itself, and a machine whose
+//! database was recreated begins another history. The machine's own board works whatever happens to the hub.
 
 pub mod file;
 pub mod http;
@@ -20,7 +20,7 @@ use std::time::Duration;
 pub trait Source: Send {
     /// The newest committed position.
     fn newest(&self) -> i64;
-    /// Another number: another database has taken the first one's place.
+    /// A new number means that another database has replaced the first.
     fn generation(&self) -> u64;
     fn database(&self) -> &Path;
     /// The agents that were touched since the last call.
@@ -28,9 +28,9 @@ pub trait Source: Send {
     /// All agents that have not ended.
     fn living(&self) -> Vec<AgentView>;
     fn agent(&self, id: i64) -> Option<AgentView>;
-    /// What is derived from the events up to now is in the tables when this returns `true`.
+    /// Returns `true` when everything derived from the events so far is in the tables.
     fn written(&self) -> bool;
-    /// Waits for so long, or until somebody begins or ceases to need a person: then it says `true`, also if that was before.
+    /// Waits this long, or until an agent begins or stops needing a person: then `true`, even if that was before.
     fn wait(&self, at_most: Duration) -> bool;
     /// The server is ending.
     fn is_closing(&self) -> bool;

@@ -1,4 +1,4 @@
-//! What leaves: documents and events as they are posted. `hub preview` prints the same.
+//! What leaves the machine: documents and events as they are posted. `hub preview` prints the same.
 
 use crate::level::{Level, Sharing, cut};
 use headspace_core::mask;
@@ -11,7 +11,7 @@ pub fn document(view: &AgentView, sharing: &Sharing) -> Option<Value> {
     let level = sharing.of_agent(view.project_path.as_deref(), view.cwd.as_deref());
     let mut document = cut(&json!(view), level)?;
     if level > Level::States {
-        // It was masked before it was stored; the rules may be newer than the row.
+        // It was masked before it was stored, but the masking rules may be newer than the row.
         mask::value(&mut document);
     }
     Some(document)

@@ -1,12 +1,12 @@
-//! When a hub that did not answer is asked again.
+//! When to try again after a hub did not answer.
 
 use std::time::{Duration, Instant};
 
-/// Somebody begins or ceases to need a person: the hub is asked within this time after it last failed, however long it was away.
+/// How soon after a failure a hub is tried, however long it was away, if an agent begins or stops needing a person.
 const NEWS_WITHIN: Duration = Duration::from_secs(4);
 
-/// A pause after a failure. It doubles with every further one, so that a hub that is away costs nothing; but news that a
-/// team should see at once begins it again, so that a hub that was away for an hour does not learn of it a minute late.
+/// A pause after a failure. It doubles with each further failure, so that a hub that is away costs nothing. News that a
+/// team should see at once starts it over, so that a hub that was away for an hour does not get the news a minute late.
 #[derive(Clone, Copy, Debug)]
 pub struct Retry {
     failed_at: Instant,
@@ -15,18 +15,18 @@ pub struct Retry {
 }
 
 impl Retry {
-    /// `last`: what the failure before this one led to.
+    /// `last`: the pause after the failure before this one.
     pub fn after(last: Option<Retry>, first: Duration, longest: Duration, now: Instant) -> Retry {
         let pause = last.map_or(first, |last| (last.pause * 2).min(longest));
         Retry { failed_at: now, at: now + spread(pause), pause }
     }
 
-    /// How long it lasts from `now` on; `None`: no longer.
+    /// How much of it is left at `now`; `None`: it is over.
     pub fn left(&self, now: Instant) -> Option<Duration> {
         self.at.checked_duration_since(now).filter(|left| !left.is_zero())
     }
 
-    /// Something came that should not wait.
+    /// There is news that should not wait.
     pub fn hurry(&mut self) {
         if self.pause > NEWS_WITHIN {
             self.pause = NEWS_WITHIN;
@@ -35,7 +35,7 @@ impl Retry {
     }
 }
 
-/// Between half of it and all: machines that lost a hub together do not come back together.
+/// Between half the pause and all of it: machines that lost a hub together do not come back together.
 fn spread(pause: Duration) -> Duration {
     pause.mul_f64(0.5 + (headspace_platform::process::random() % 1000) as f64 / 2000.0)
 }
@@ -47,7 +47,7 @@ mod tests {
     const FIRST: Duration = Duration::from_millis(400);
     const LONGEST: Duration = Duration::from_secs(60);
 
-    /// The pause after so many failures, and when it began.
+    /// The pause after this many failures, and when it began.
     fn failed(times: usize) -> (Retry, Instant) {
         let now = Instant::now();
         let next = |last: Option<Retry>, _| Some(Retry::after(last, FIRST, LONGEST, now));

@@ -1,4 +1,4 @@
-//! What the link does next: ask the hub how far it is, send what follows, wait, back off.
+//! What the link does next: ask the hub for its position, send what follows, wait, back off.
 
 use super::file::{self, LinkStatus, Membership};
 use super::http::{HubClient, HubUrl};
@@ -19,25 +19,25 @@ use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::{Duration, Instant, SystemTime};
 
-/// Events and documents of one batch.
+/// The most events and documents in one batch.
 const MAX_EVENTS: usize = 500;
 const MAX_BYTES: usize = 1 << 20;
 const MAX_DOCUMENTS: usize = 300;
-/// What is not urgent waits for company this long.
+/// How long changes that are not urgent wait for others to join them.
 const GATHER_FOR: Duration = Duration::from_millis(900);
-/// A sign of life at least this often.
+/// The hub gets a sign of life at least this often.
 const ALIVE_EVERY: Duration = Duration::from_secs(4);
-/// Views change by time alone, too.
+/// Views also change with time alone.
 const LOOK_AT_ALL_EVERY: Duration = Duration::from_secs(2);
 const ANSWER_WITHIN: Duration = Duration::from_secs(10);
 const FIRST_RETRY: Duration = Duration::from_millis(400);
 const LONGEST_RETRY: Duration = Duration::from_secs(60);
-/// A turn may be corrected by an event that follows: the last ones go along again.
+/// A later event may correct a turn, so the last few are sent again.
 const TURNS_AGAIN: usize = 3;
 
 pub struct Link<S> {
     source: S,
-    /// As the file was when it was read.
+    /// The file's time and id when it was read.
     file: Option<(SystemTime, Option<files::FileId>)>,
     joined: Option<JoinedHub>,
     status: LinkStatus,
@@ -49,13 +49,13 @@ struct JoinedHub {
     membership: Membership,
     sharing: Sharing,
     client: HubClient,
-    /// What the hub has; `None` until it was asked.
+    /// What the hub has; `None` until it has been asked.
     position: Option<Position>,
     sent: HashMap<i64, Sent>,
     pending: HashMap<i64, OutgoingDocument>,
     gone: HashSet<i64>,
     urgent: bool,
-    /// It refused us for good: silent until the next `hub join`.
+    /// The hub refused us for good: the link stays silent until the next `hub join`.
     refused: bool,
     retry: Option<Retry>,
     last_sent: Option<Instant>,
@@ -65,7 +65,7 @@ struct JoinedHub {
 
 #[derive(Clone, Debug)]
 struct Position {
-    /// Of which database this is: another one in its place has another history.
+    /// Which database this is about: one that replaces it has another history.
     generation: u64,
     epoch: String,
     pos: i64,
@@ -73,26 +73,26 @@ struct Position {
     refused_to_open: bool,
 }
 
-/// What the hub was last told about an agent.
+/// What was last sent to the hub about an agent.
 struct Sent {
     document: u64,
     look: u64,
 }
 
-/// A document on its way out, and how its agent looked when it was made.
+/// A document to be sent, and how its agent looked when it was made.
 #[derive(Clone)]
 struct OutgoingDocument {
     document: Value,
     look: u64,
 }
 
-/// What made an attempt fail.
+/// Why an attempt failed.
 enum Failure {
-    /// Not now: again later.
+    /// Try again later.
     Later(String),
-    /// Never, with this token.
+    /// It will never work with this token.
     Refused(String),
-    /// The hub knows another history, or another position: ask it.
+    /// The hub has another history, or another position: ask it.
     Ask,
 }
 
@@ -113,7 +113,7 @@ impl<S: Source> Link<S> {
         }
     }
 
-    /// Until the server ends.
+    /// Runs until the server ends.
     pub fn run(mut self) {
         const LOOK_FOR_THE_FILE_EVERY: Duration = Duration::from_secs(1);
         while !self.source.is_closing() {
@@ -151,7 +151,7 @@ impl<S: Source> Link<S> {
         }
     }
 
-    /// Does what is due, and says how long there is nothing else.
+    /// Does what is due, and returns how long nothing else is.
     fn step(&mut self) -> Duration {
         const NOTHING_TO_DO: Duration = Duration::from_secs(1);
         let Some(joined) = &mut self.joined else { return NOTHING_TO_DO };
@@ -232,7 +232,7 @@ impl JoinedHub {
         wait
     }
 
-    /// Collects what changed. Zero: something is to be sent now; otherwise how long that can wait.
+    /// Collects what changed. Returns how long sending can wait; zero: send now.
     fn look(&mut self, source: &mut impl Source) -> Duration {
         let generation = source.generation();
         let known = self.position.as_ref().filter(|position| position.generation == generation);
@@ -259,11 +259,11 @@ impl JoinedHub {
         } else {
             ALIVE_EVERY.saturating_sub(since)
         };
-        // Never nothing while something waits: the bell rings for what is urgent.
+        // Waits no longer than this, because views change with time; for urgent changes the bell rings.
         wait.min(LOOK_AT_ALL_EVERY)
     }
 
-    /// Keeps the document for the next batch, if the hub does not have it.
+    /// Keeps the document for the next batch, unless the hub already has it.
     fn notice(&mut self, view: &AgentView) {
         let Some(document) = outgoing::document(view, &self.sharing) else {
             self.pending.remove(&view.id.number);
@@ -285,7 +285,7 @@ impl JoinedHub {
         }
     }
 
-    /// Asks the hub, if we do not know how far it is; else sends the next batch.
+    /// Asks the hub for its position if that is unknown; otherwise sends the next batch.
     fn advance(&mut self, source: &mut impl Source, status: &mut LinkStatus) -> Result<(), Failure> {
         match self.position.clone() {
             None => self.ask(source, status),
@@ -301,7 +301,7 @@ impl JoinedHub {
         self.database.as_ref().map(|(_, db)| db).context("the database is not open")
     }
 
-    /// How far the hub is, whether it has our history, and what it must be told besides.
+    /// Asks for the hub's position, whether it has our history, and what else it needs to be told.
     fn ask(&mut self, source: &mut impl Source, status: &mut LinkStatus) -> Result<(), Failure> {
         let path = format!("/v1/edges/{}/log", self.membership.edge);
         let answer = self.client.request("GET", &path, None)?;
@@ -346,7 +346,7 @@ impl JoinedHub {
             {
                 self.correct(*id, believed.contains(id), levels.get(id).copied(), source.agent(*id));
             }
-            // An agent that shares nothing any more, though the hub has it.
+            // Agents that share nothing any more, though the hub has them.
             let hidden = here.iter().filter(|id| !self.pending.contains_key(id));
             let hidden: Vec<i64> = hidden.filter(|id| believed.contains(id)).copied().collect();
             self.gone.extend(hidden);
@@ -355,7 +355,7 @@ impl JoinedHub {
         Ok(())
     }
 
-    /// An agent that the hub has and that is not among the living here.
+    /// Handles an agent that the hub has and that is not present here.
     fn correct(&mut self, id: i64, believed: bool, level: Option<Level>, view: Option<AgentView>) {
         let document = view.as_ref().and_then(|view| outgoing::document(view, &self.sharing));
         match document {
@@ -372,7 +372,7 @@ impl JoinedHub {
         }
     }
 
-    /// One batch.
+    /// Sends one batch.
     fn send(
         &mut self,
         source: &mut impl Source,
@@ -404,7 +404,7 @@ impl JoinedHub {
             _ => return Err(Failure::Later(answer.message())),
         }
         let said = answer.json();
-        // It has no more than it was sent, whatever it says.
+        // The hub cannot have more than it was sent, whatever it says.
         let pos = said["pos"].as_i64().unwrap_or(batch.to).clamp(position.pos, newest.max(position.pos));
         status.pos = pos;
         status.clock_off_s = clock_off_s(said["now"].as_str().and_then(Stamp::parse), Stamp::now());
@@ -446,7 +446,7 @@ impl JoinedHub {
                     let view = event.agent_id.and_then(|id| source.agent(id));
                     view.map(|view| outgoing::AgentShare::of(&view, &sharing))
                 });
-                // Of an agent that is not known any more nobody knows what it shared.
+                // If an agent is no longer known, what it shared is unknown.
                 if event.agent_id.is_some() && share.is_none() {
                     continue;
                 }
@@ -490,7 +490,7 @@ impl JoinedHub {
         Ok(OutgoingBatch { body, to, events: events_count, documents: remembered, gone })
     }
 
-    /// Turns are a projection like the states: they come from here, with their agents' documents.
+    /// Turns are derived like the states: they come from this machine, with their agents' documents.
     fn add_turns(
         &mut self,
         source: &mut impl Source,
@@ -550,11 +550,11 @@ pub fn sharing(config: &Config, joined: Level, share_max: Level) -> Sharing {
     Sharing::new(config.hub.share.iter(), &config::home().to_string_lossy(), joined, most.min(share_max))
 }
 
-/// Hub minus machine. Whatever a journey may take is not counted, so that the figure stays what it is.
+/// Hub minus machine. A difference that the connection may explain is not counted, so that the figure stays stable.
 fn clock_off_s(hub: Option<Stamp>, here: Stamp) -> i64 {
     const JOURNEY_S: i64 = 15;
     let off = hub.map_or(0, |hub| hub.0.saturating_sub(here.0) / 1_000_000_000);
-    // In steps of ten: a figure that changes with every answer would be written with every answer.
+    // In steps of ten: a figure that changed with every answer would be written to the file with every answer.
     if off.abs() <= JOURNEY_S { 0 } else { off / 10 * 10 }
 }
 
@@ -564,7 +564,7 @@ fn hashed(text: &str) -> u64 {
     hasher.finish()
 }
 
-/// What a person sees at a glance: if this changes, it cannot wait.
+/// What a person sees at a glance: a change of this cannot wait.
 fn look_of(view: &AgentView) -> u64 {
     let mut hasher = DefaultHasher::new();
     (view.state, view.status, view.group, view.ended_at, &view.error).hash(&mut hasher);
@@ -573,7 +573,7 @@ fn look_of(view: &AgentView) -> u64 {
     hasher.finish()
 }
 
-/// What tells the event at a position from another one.
+/// Distinguishes the event at a position from another one.
 fn mark(db: &Connection, pos: i64) -> Result<Option<String>> {
     let parts = event_log::fixed_parts(db, pos)?;
     Ok(parts.map(|parts| {
@@ -589,7 +589,7 @@ fn begin_epoch(source: &impl Source) -> Result<String> {
     Ok(epoch)
 }
 
-/// Which machine and which home this is: two that post as one are a copied home or a cloned machine.
+/// Identifies the machine and its home directory: two that post as one are a copied home or a cloned machine.
 fn identity() -> String {
     let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     let home = files::id(&config::state_dir());

@@ -1,7 +1,7 @@
-//! The board of another machine as its relay tells it. Pure: lines in, changes out.
+//! The board of another machine, as its relay reports it. Pure: lines in, changes out.
 //!
-//! A relay may be broken or hostile. Whatever it says, it shows only agents of its own machine, so many of them, so many
-//! bytes, and none of its words decides what is run here.
+//! A relay may be broken or hostile. Whatever it sends, only agents of its own machine are shown, up to a number of
+//! agents and bytes, and none of its words decides what is run here.
 
 use crate::machines::machine::Machine;
 use crate::machines::relay_line::{Beat, Introduction, PROTOCOL, RelayLine, WholeBoard};
@@ -12,17 +12,17 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Agents of one machine that are shown, ended ones among them.
+/// The most agents shown for one machine, including ended ones.
 pub const MOST_AGENTS: usize = 1000;
-/// Ended agents of one machine that are kept for `status --all`: those that ended last.
+/// The most ended agents kept for one machine, for `status --all`: those that ended last.
 const MOST_ENDED: usize = 100;
-/// What the agents of one machine may take, by the length of their lines.
+/// The most bytes that the agents of one machine may take, by the length of their lines.
 pub const MOST_BYTES: usize = 16 << 20;
-/// Characters of a name, a branch, a host: what stands in lists.
+/// The most characters in a name, a branch or a host, which appear in lists.
 const LONGEST_NAME: usize = 200;
-/// Sessions of one agent that are kept.
+/// The most sessions kept for one agent.
 const MOST_SESSIONS: usize = 50;
-/// Clocks that differ by less are taken for equal: the line itself takes time.
+/// Clocks that differ by less count as equal: the line itself takes time.
 const CLOCKS_AGREE_WITHIN: Duration = Duration::from_secs(5);
 
 /// What a line changed.
@@ -30,26 +30,26 @@ const CLOCKS_AGREE_WITHIN: Duration = Duration::from_secs(5);
 pub struct Changes {
     pub shown: Vec<Arc<AgentView>>,
     pub gone: Vec<AgentId>,
-    /// This made the board whole: after a start, nothing on it is news.
+    /// The board is complete now: after a start, nothing on it is news.
     pub whole: bool,
 }
 
 #[derive(Debug)]
 pub struct FarBoard {
     machine: MachineName,
-    /// How it is reached, if that is known.
+    /// How the machine is reached, if known.
     reached: Option<Machine>,
     agents: BTreeMap<i64, Entry>,
     bytes: usize,
-    /// Agents said since the introduction, until the board is whole.
+    /// Agents received since the introduction, until the board is complete.
     arriving: Option<BTreeMap<i64, Entry>>,
     introduction: Option<Introduction>,
     not_heard_since: Option<Stamp>,
-    /// When it last said something that made sense.
+    /// When it last sent something that made sense.
     heard_at: Option<Stamp>,
-    /// How far that machine's clock is behind ours, in nanoseconds, if that is worth correcting.
+    /// How far that machine's clock is behind ours, in nanoseconds, if it needs correcting.
     behind: i64,
-    /// Agents that had no room.
+    /// Agents for which there was no room.
     pub left_out: u64,
     /// Lines that were not understood.
     pub rubbish: u64,
@@ -61,7 +61,7 @@ struct Entry {
     bytes: usize,
 }
 
-/// Why a relay's lines are not taken.
+/// Why a relay's lines are not accepted.
 #[derive(Debug, PartialEq, Eq)]
 pub struct NotTaken(pub String);
 
@@ -91,7 +91,7 @@ impl FarBoard {
         self.introduction.as_ref()
     }
 
-    /// Agents that have not ended.
+    /// The number of agents that have not ended.
     pub fn present(&self) -> usize {
         self.agents.values().filter(|entry| entry.view.ended_at.is_none()).count()
     }
@@ -100,17 +100,17 @@ impl FarBoard {
         self.not_heard_since
     }
 
-    /// Whether the board is whole and its line up.
+    /// Whether the board is complete and its line is up.
     pub fn is_heard(&self) -> bool {
         self.introduction.is_some() && self.arriving.is_none()
     }
 
-    /// Everything that is shown.
+    /// All agents that are shown.
     pub fn ids(&self) -> Vec<AgentId> {
         self.agents.keys().map(|number| AgentId::on(self.machine, *number)).collect()
     }
 
-    /// Takes a line. Answers are for somebody else and change nothing here.
+    /// Handles a line. Answers are handled elsewhere and change nothing here.
     pub fn take(&mut self, line: RelayLine, bytes: usize, now: Stamp) -> Result<Changes, NotTaken> {
         let mut changes = Changes::default();
         if self.introduction.is_some() {
@@ -118,7 +118,7 @@ impl FarBoard {
         }
         match line {
             RelayLine::Relay(introduction) => self.introduce(introduction, now)?,
-            // Before it has introduced itself, nothing it says counts.
+            // Until it has introduced itself, nothing it sends counts.
             _ if self.introduction.is_none() => self.rubbish += 1,
             RelayLine::Agent(view) => {
                 let Some(entry) = self.adopt(*view, bytes) else {
@@ -149,8 +149,8 @@ impl FarBoard {
         Ok(changes)
     }
 
-    /// The line is cut: every agent stays what it was, and says since when that is old. Nothing was ever heard of a machine
-    /// whose line never came up.
+    /// The line is cut: every agent stays as it was, and shows since when that is out of date. A machine whose line
+    /// never came up has nothing to show.
     pub fn cut(&mut self) -> Changes {
         self.arriving = None;
         self.introduction = None;
@@ -187,7 +187,7 @@ impl FarBoard {
     fn compare_clocks(&mut self, theirs: Stamp, now: Stamp) {
         let behind = now.0.saturating_sub(theirs.0);
         let agree = Duration::from_nanos(behind.unsigned_abs()) < CLOCKS_AGREE_WITHIN;
-        // Set once per connection: an offset that moved with every beat would make every time a new one.
+        // Set once per connection: if the offset moved with every beat, all times would keep changing.
         if self.behind == 0 && !agree {
             self.behind = behind;
         }
@@ -223,7 +223,7 @@ impl FarBoard {
         }
     }
 
-    /// Makes room: the agent that ended first goes.
+    /// Makes room by removing the agent that ended first.
     fn drop_an_ended_one(&mut self, changes: &mut Changes) -> bool {
         let ended = self.agents.iter().filter_map(|(number, entry)| Some((entry.view.ended_at?, *number)));
         let Some((_, number)) = ended.min() else { return false };
@@ -237,7 +237,7 @@ impl FarBoard {
         removed.is_some()
     }
 
-    /// The agent as it may stand here, or `None` if it is not one of that machine's own.
+    /// The agent as it may be shown here, or `None` if it does not belong to that machine.
     fn adopt(&self, mut view: AgentView, bytes: usize) -> Option<Entry> {
         let number = view.id.own()?;
         if number < 1 || view.machine.is_some() {
@@ -247,7 +247,7 @@ impl FarBoard {
         (view.machine, view.elsewhere, view.not_heard_since) = (Some(self.machine), true, None);
         let introduced = self.introduction.as_ref().and_then(|introduction| introduction.host.clone());
         view.host = view.host.or(introduced).or_else(|| Some(self.machine.to_string()));
-        // Processes, windows and files of another machine have the names of ours, and are not ours.
+        // Processes, windows and files of another machine may have the same names as ours, but they are not ours.
         (view.claude_pid, view.claude_pid_start, view.terminal, view.transcript_path) =
             (None, None, None, None);
         view.tmux_pane = view.tmux_pane.filter(|pane| is_pane(pane));
@@ -268,7 +268,7 @@ impl FarBoard {
         names.into_iter().flatten().for_each(bound);
         view.sessions.truncate(MOST_SESSIONS);
         view.sessions.iter_mut().for_each(bound);
-        // Its questions have the numbers of questions here, and a person there to answer them.
+        // Its questions may have the same numbers as questions here, but a person there has to answer them.
         for open in &mut view.interactions {
             open.answer = AnswerView::terminal(format!("answer on {}", self.machine));
         }
@@ -281,7 +281,7 @@ impl FarBoard {
         Some(Entry { view: Arc::new(view), bytes })
     }
 
-    /// Its times by our clock, where the two clocks differ: an age is counted from now, here.
+    /// Converts its times to our clock if the two differ: ages are counted from the time here.
     fn correct_clock(&self, view: &mut AgentView) {
         if self.behind == 0 {
             return;
@@ -383,7 +383,7 @@ mod tests {
         assert_eq!(board.not_heard_since(), Some(NOW));
         say(&mut board, &json!({"relay": {"protocol": 1, "at": NOW}}));
         say(&mut board, &agent(2));
-        // Not before it is whole: a line that is cut again in between has said nothing.
+        // Not before it is complete: a line that is cut before that has reported nothing.
         assert_eq!(board.ids().len(), 2);
         let back = say(&mut board, &json!({"board": {"agents": 1}}));
         assert_eq!((back.gone.len(), back.shown.len(), back.shown[0].not_heard_since), (1, 1, None));

@@ -1,7 +1,7 @@
-//! The line to one machine: a command is kept running, its lines are read, and when it ends it is begun again.
+//! The line to one machine: keeps a command running, reads its lines, and restarts it when it ends.
 //!
-//! A thread of its own holds the board; two more read what the command prints, so that one that hangs, floods or lies
-//! keeps nobody else waiting.
+//! One thread holds the board; two more read what the command prints, so that a command that hangs, floods or lies
+//! keeps no other line waiting.
 
 use crate::machines::far_board::{Changes, FarBoard};
 use crate::machines::machine::{Machine, Way};
@@ -23,24 +23,23 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// A relay says something every four seconds; one that has said nothing for this long is not heard.
+/// A relay sends something every four seconds; after this much silence it counts as not heard.
 const SILENT_AFTER: Duration = Duration::from_secs(12);
-/// Until it introduces itself: ssh has to connect first.
+/// How long it may take to introduce itself: ssh has to connect first.
 const INTRODUCED_WITHIN: Duration = Duration::from_secs(30);
-/// What an ended command gets to leave in order.
+/// How long an ended command may take to exit cleanly.
 const COMMAND_EXIT_GRACE: Duration = Duration::from_millis(300);
-/// How long the last words of an ended command are waited for.
+/// How long to wait for the last words of an ended command.
 const LAST_WORDS_WITHIN: Duration = Duration::from_secs(1);
-/// A machine answers a question within this time, or the question goes without an answer.
+/// A machine has this long to answer a question; after that the question stays unanswered.
 const ANSWERED_WITHIN: Duration = Duration::from_secs(5);
-/// Questions without an answer on one connection; with more, no more are asked. All of them fit into the pipe, so asking
-/// never blocks.
+/// The most unanswered questions on one connection. All of them fit into the pipe, so asking never blocks.
 const MOST_UNANSWERED: usize = 64;
-/// Lines that are read ahead.
+/// The most lines read ahead.
 const READ_AHEAD: usize = 8;
-/// How much of what the command says on standard error is kept: its end.
+/// How many bytes of the command's standard error are kept: its end.
 const COMPLAINT_BYTES: usize = 4096;
-/// Readers of ended commands that may still be held open by something the command left behind.
+/// The most readers of ended commands that something left behind may still hold open.
 const MOST_LEFT_BEHIND: usize = 8;
 
 enum Input {
@@ -95,11 +94,11 @@ impl Line {
 
     pub fn ask(&self, question: Question) -> PendingAnswer {
         let (answer, pending) = channel();
-        // A full inbox is a machine that talks more than it is listened to: not now.
+        // A full inbox means that the machine sends more than can be read: do not ask now.
         PendingAnswer(self.input.try_send(Input::Ask(question, answer)).ok().map(|()| pending))
     }
 
-    /// Ends the line, and gives back whose agents were shown.
+    /// Ends the line, and returns the agents that were shown.
     pub fn end(self) -> Vec<AgentId> {
         let _ = self.input.send(Input::End);
         self.thread.join().unwrap_or_default()
@@ -129,9 +128,9 @@ struct Keeper {
     input: SyncSender<Input>,
     inbox: Receiver<Input>,
     status: Arc<Mutex<MachineStatus>>,
-    /// Counts the commands: a line of one that has ended is not taken for the next one's.
+    /// Counts the commands, so that a line from an ended one is not taken for the next one's.
     connection: u64,
-    /// A whole board has been heard since we began.
+    /// A complete board has been received since the line was started.
     known_once: bool,
     readers: Vec<JoinHandle<()>>,
 }
@@ -165,7 +164,7 @@ impl Keeper {
                 (status.state, status.error, status.tries) = (LineState::Cut, Some(why), tries);
                 (status.not_heard_since, status.next_try_at) = (not_heard_since, Some(next));
             });
-            // Whoever sees it on the board finds the reason in the list.
+            // The board shows that it is cut; the reason is in the list of machines.
             self.boards.show(cut.shown, News::Silent);
             if !self.wait(wait) {
                 return self.board.ids();
@@ -173,7 +172,7 @@ impl Keeper {
         }
     }
 
-    /// `false`: the line is not wanted any more.
+    /// `false`: the line is no longer wanted.
     fn wait(&self, wait: Duration) -> bool {
         let until = Instant::now() + wait;
         loop {
@@ -204,7 +203,7 @@ impl Keeper {
         let words = self.machine.relay();
         let mut command = Command::new(&words[0]);
         command.args(&words[1..]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        // Without a terminal ssh cannot ask for a password on the one the server was started from.
+        // Without a terminal, ssh cannot ask for a password on the terminal the server was started from.
         process_group::lead_own_session(&mut command);
         let mut child = match command.spawn() {
             Ok(child) => child,
@@ -219,12 +218,12 @@ impl Keeper {
         let ended = child.try_wait().ok().flatten();
         process_group::end(child.id(), COMMAND_EXIT_GRACE);
         let status = child.wait().ok();
-        // Its output may end before its last words are read, and a process it left behind may keep that output open forever.
+        // Its output may end before its last words are read, or stay open forever in a process it left behind.
         if matches!(over, Over::Cut(_)) {
             let _ = silence.recv_timeout(LAST_WORDS_WITHIN);
         }
         match over {
-            // Its own words say more than the fact that it ended.
+            // The command's own words say more than the fact that it ended.
             Over::Cut(why) if ended.is_some() || why.is_empty() => {
                 Over::Cut(self.why(status.and_then(|status| status.code()), &complaint))
             }
@@ -232,7 +231,7 @@ impl Keeper {
         }
     }
 
-    /// Begins to read what the command prints.
+    /// Starts to read what the command prints.
     fn read(
         &mut self,
         child: &mut Child,
@@ -346,7 +345,7 @@ impl Keeper {
         });
     }
 
-    /// Why the command ended, in its own words if it had some.
+    /// Why the command ended, in its own words if there were any.
     fn why(&self, code: Option<i32>, complaint: &Mutex<String>) -> String {
         let said = complaint.lock().unwrap_or_else(PoisonError::into_inner);
         let said = said.lines().rev().map(str::trim).find(|line| !line.is_empty());
@@ -362,7 +361,7 @@ impl Keeper {
     }
 }
 
-/// `false`: it could not be asked.
+/// `false`: the question could not be sent.
 fn write_question(stdin: Option<&mut ChildStdin>, question: &Question) -> bool {
     let Ok(mut line) = serde_json::to_vec(question) else { return false };
     line.push(b'\n');
@@ -370,7 +369,7 @@ fn write_question(stdin: Option<&mut ChildStdin>, question: &Question) -> bool {
     small && stdin.is_some_and(|stdin| stdin.write_all(&line).and_then(|()| stdin.flush()).is_ok())
 }
 
-/// Passes the lines on, each within its length and all of them within the allowance.
+/// Passes lines on, each within the length limit and all of them within the allowance.
 fn read_lines(stdout: impl Read, connection: u64, input: &SyncSender<Input>) {
     let mut stdout = BufReader::with_capacity(64 << 10, stdout);
     let mut allowance = Allowance::new(Instant::now());

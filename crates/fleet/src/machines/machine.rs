@@ -1,15 +1,15 @@
-//! One machine as the user configured it, checked: its name, and the commands that reach it.
+//! One machine from the user's configuration, checked: its name, and the commands that reach it.
 
 use crate::machines::name;
 use headspace_core::model::MachineName;
 use headspace_platform::config::OtherMachine;
 
-/// A machine whose line can be kept.
+/// A machine that can have a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Machine {
     pub name: MachineName,
     pub way: Way,
-    /// Its agents ring here, too.
+    /// Its agents also alert here.
     pub alerts: bool,
 }
 
@@ -18,15 +18,15 @@ pub struct Machine {
 pub enum Way {
     Ssh {
         destination: String,
-        /// headspace as that machine finds it.
+        /// The headspace program, as that machine finds it.
         program: String,
     },
-    /// Whatever prints a relay's lines.
+    /// Any command that prints a relay's lines.
     Command(Vec<String>),
 }
 
-/// What ssh is told besides the destination: to ask nobody for a password, because nobody looks; to notice a dead
-/// connection; and to forward nothing, because this line needs nothing.
+/// The options of ssh besides the destination: never ask for a password, because no one would see it; notice a dead
+/// connection; and forward nothing, because this line needs nothing.
 const SSH_OPTIONS: [&str; 8] = [
     "-o",
     "BatchMode=yes",
@@ -39,7 +39,7 @@ const SSH_OPTIONS: [&str; 8] = [
 ];
 
 impl Machine {
-    /// Why the entry cannot be used, in words for its author.
+    /// The error says why the entry cannot be used, for its author.
     pub fn of(entry: &OtherMachine) -> Result<Machine, String> {
         let way = match (&entry.ssh, &entry.command) {
             (Some(destination), None) => {
@@ -79,7 +79,7 @@ impl Machine {
         Ok(Machine { name: given, way, alerts: entry.alerts.unwrap_or(true) })
     }
 
-    /// What keeps its line: a program and its arguments.
+    /// The command that keeps its line: a program and its arguments.
     pub fn relay(&self) -> Vec<String> {
         match &self.way {
             Way::Ssh { destination, program } => {
@@ -92,8 +92,8 @@ impl Machine {
         }
     }
 
-    /// What shows an agent of that machine in a terminal. Only its number travels: the machine itself proves which pane
-    /// that is, so nothing an agent is called or says becomes part of a command.
+    /// The command that shows an agent of that machine in a terminal. Only the agent's number is sent: the machine
+    /// itself verifies which pane that is, so no name or text of an agent becomes part of a command.
     pub fn attach(&self, number: i64) -> Result<Vec<String>, String> {
         match &self.way {
             Way::Ssh { destination, program } => {
@@ -110,7 +110,7 @@ impl Machine {
         }
     }
 
-    /// What resumes a session there, for a person to copy. `None` where a part is not of the shape it should be.
+    /// The command that resumes a session there, for a person to copy. `None` if a part has an unexpected form.
     pub fn resume(&self, directory: Option<&str>, command: &str) -> Option<String> {
         let Way::Ssh { destination, .. } = &self.way else { return None };
         let plain = |byte: u8| byte.is_ascii_alphanumeric() || b" =._:/-".contains(&byte);
@@ -126,7 +126,7 @@ impl Machine {
     }
 }
 
-/// All machines of a configuration that can be used, and what is wrong with the others.
+/// All usable machines of a configuration, and what is wrong with the others.
 pub fn all(entries: &[OtherMachine]) -> (Vec<Machine>, Vec<(String, String)>) {
     let (mut machines, mut wrong): (Vec<Machine>, Vec<(String, String)>) = (Vec::new(), Vec::new());
     for entry in entries {
@@ -157,7 +157,7 @@ pub fn all(entries: &[OtherMachine]) -> (Vec<Machine>, Vec<(String, String)>) {
 /// Each machine costs a process and three threads.
 const MOST_MACHINES: usize = 64;
 
-/// The remote shell sees it: a path without anything that shell would read otherwise. `~` at its beginning is meant.
+/// The remote shell sees it: a path without characters that a shell interprets. A leading `~` is intended.
 fn is_program(path: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'/' | b'.' | b'_' | b'-' | b'+');
     let rest = path.strip_prefix("~/").unwrap_or(path);

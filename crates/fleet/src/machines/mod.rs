@@ -1,8 +1,8 @@
-//! One person, several machines: each is a line to its own server, kept up by a command such as ssh.
+//! One person, several machines: a line to the server of each, kept up by a command such as ssh.
 //!
-//! [`Lines::start`] reads which machines there are, keeps a [`line`] to each and follows the configuration. What a line
-//! says is read by [`relay_line`] and held, bounded, by [`far_board`]; what changed goes to [`Boards`], which the program
-//! connects with the server. Nothing of it is stored. Begin with [`far_board`].
+//! [`Lines::start`] reads which machines there are, keeps a [`line`] to each and follows the configuration.
+//! [`relay_line`] parses what a line sends, and [`far_board`] holds it, within bounds; changes go to [`Boards`], which
+//! the program connects to the server. Nothing of it is stored. Begin with [`far_board`].
 
 pub mod far_board;
 mod line;
@@ -24,24 +24,24 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime};
 
-/// How often the configuration is looked at. A change has to work within two seconds.
+/// How often the configuration is checked. A change has to take effect within two seconds.
 const READ_CONFIG_EVERY: Duration = Duration::from_secs(1);
 
-/// Where the agents of other machines stand.
+/// Where the agents of other machines are shown.
 pub trait Boards: Send + Sync {
     /// These agents are new or changed.
     fn show(&self, agents: Vec<Arc<AgentView>>, news: News);
     fn remove(&self, agents: Vec<AgentId>);
 }
 
-/// What a person should hear about.
+/// What a person should be alerted to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum News {
-    /// What may ring does.
+    /// Changes that call for an alert give one.
     Rings,
-    /// It was so before we looked: nothing rings, now or later.
+    /// It was so before we looked: no alert, now or later.
     Known,
-    /// Nothing of that machine rings here.
+    /// No alerts for that machine here.
     Silent,
 }
 
@@ -97,7 +97,7 @@ impl Lines {
         }
     }
 
-    /// Ends the lines that are not wanted any more, or not so, and begins the new ones.
+    /// Ends the lines that are no longer wanted, or have changed, and starts the new ones.
     fn keep(&self, (machines, wrong): (Vec<Machine>, Vec<(String, String)>)) {
         let ended: Vec<Line> = {
             let mut state = self.state();
@@ -123,19 +123,19 @@ impl Lines {
         }
     }
 
-    /// How every line is, and the entries that cannot be used.
+    /// The status of every line, and the entries that cannot be used.
     pub fn statuses(&self) -> Vec<MachineStatus> {
         let state = self.state();
         let wrong = state.wrong.iter().map(|(name, why)| MachineStatus::unusable(name, why));
         state.lines.values().map(Line::status).chain(wrong).collect()
     }
 
-    /// The machine of this name, if a line to it is kept.
+    /// The machine with this name, if it has a line.
     pub fn machine(&self, name: MachineName) -> Option<Machine> {
         self.state().lines.get(&name).map(|line| line.machine.clone())
     }
 
-    /// Asks a machine about one of its agents, and waits for the answer for some seconds.
+    /// Asks a machine about one of its agents, and waits a few seconds for the answer.
     pub fn ask(&self, name: MachineName, question: Question) -> Result<Value, String> {
         let asked = self.state().lines.get(&name).map(|line| line.ask(question));
         asked.ok_or_else(|| format!("there is no machine called {name}"))?.wait(name)
@@ -156,7 +156,7 @@ impl Lines {
     }
 }
 
-/// What tells one version of the configuration from the next without reading it.
+/// Distinguishes one version of the configuration from the next without reading it.
 fn fingerprint() -> Option<(Option<files::FileId>, Option<SystemTime>, u64)> {
     let path = config::config_file();
     let meta = std::fs::metadata(&path).ok()?;

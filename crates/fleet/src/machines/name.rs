@@ -1,12 +1,12 @@
-//! Which ssh destinations are taken. One becomes an argument of ssh, so its shape is checked before anything is done with
-//! it: a destination that begins with a dash would be an option.
+//! Which ssh destinations are accepted. A destination becomes an argument of ssh, so its form is checked before it is
+//! used: one that begins with a dash would be an option.
 
 use headspace_core::model::MachineName;
 
 /// Longer than any host name with a user before it.
 const LONGEST_DESTINATION: usize = 320;
 
-/// Whether `destination` is a host as ssh takes it: `host`, `user@host`, or either as `ssh://…[:port]`.
+/// Whether `destination` is a host in a form that ssh accepts: `host`, `user@host`, or either as `ssh://…[:port]`.
 pub fn is_ssh_destination(destination: &str) -> bool {
     let (bare, as_url) = match destination.strip_prefix("ssh://") {
         Some(rest) => (rest, true),
@@ -36,7 +36,7 @@ pub fn from_destination(destination: &str) -> Option<MachineName> {
     MachineName::new(host)
 }
 
-/// The shape of a name, at any length: no dash in front, nothing a shell or ssh's own expansions could see.
+/// The form of a name, at any length: no leading dash, nothing that a shell or ssh would expand.
 fn is_host(name: &str) -> bool {
     let inner = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
     name.bytes().next().is_some_and(|first| first.is_ascii_alphanumeric()) && name.bytes().all(inner)

@@ -2,11 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-/// The first try after a line was lost; doubled after each that fails.
+/// The wait before the first try after a line was lost; doubled after each failure.
 const FIRST_RECONNECT_AFTER: Duration = Duration::from_secs(1);
-/// The longest wait. A machine that wakes up should not be waited for much longer than it took to wake.
+/// The longest wait. Reaching a machine that wakes up should not take much longer than waking up did.
 const LONGEST_RECONNECT_AFTER: Duration = Duration::from_secs(15);
-/// A line that was up for this long was good: the next failure is a first one.
+/// A line that was up for this long was good: the next failure counts as the first.
 const GOOD_AFTER: Duration = Duration::from_secs(20);
 
 /// When to try again.
@@ -32,13 +32,13 @@ impl BackOff {
     }
 }
 
-/// What a relay may say at once, and per second after that. A board of three hundred agents is a megabyte.
+/// How much a relay may send at once, and per second after that. A board of three hundred agents is a megabyte.
 const BURST_BYTES: f64 = 20.0 * 1024.0 * 1024.0;
 const BYTES_PER_SECOND: f64 = 2.0 * 1024.0 * 1024.0;
 const BURST_LINES: f64 = 4000.0;
 const LINES_PER_SECOND: f64 = 400.0;
 
-/// Two buckets that fill with time. Whoever says more is read more slowly; nothing is thrown away.
+/// Two buckets that fill with time. A relay that sends more is read more slowly; nothing is thrown away.
 #[derive(Debug)]
 pub struct Allowance {
     bytes: f64,
@@ -51,7 +51,7 @@ impl Allowance {
         Allowance { bytes: BURST_BYTES, lines: BURST_LINES, at: now }
     }
 
-    /// A line of so many bytes was read: how long to wait before the next.
+    /// Records that a line of this many bytes was read; returns how long to wait before the next.
     pub fn spend(&mut self, bytes: usize, now: Instant) -> Duration {
         let seconds = now.saturating_duration_since(self.at).as_secs_f64();
         self.at = now;

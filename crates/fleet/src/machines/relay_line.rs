@@ -1,10 +1,9 @@
-//! What a relay says, a line at a time: JSON lines, written by `headspace relay` on one machine and read by the server of
-//! another.
+//! What a relay sends: JSON lines, written by `headspace relay` on one machine and read by the server of another.
 //!
-//! A relay introduces itself (`relay`), says every agent it has (`agent`), then that this was all (`board`), and from then
-//! on what changes (`agent`, `gone`). A sign of life (`beat`) comes at least every [`BEAT_EVERY`]. On its standard input it
-//! takes questions about the history of its own agents, and answers them (`answer`). A relay that is started again says its
-//! whole board again: what was missed in between needs no memory on either side.
+//! A relay introduces itself (`relay`), sends every agent it has (`agent`), then that these were all (`board`), and
+//! from then on what changes (`agent`, `gone`). A sign of life (`beat`) comes at least every [`BEAT_EVERY`]. On its
+//! standard input it accepts questions about the history of its own agents, and answers them (`answer`). A relay that
+//! is restarted sends its whole board again, so neither side has to remember what was missed.
 
 use headspace_core::model::AgentView;
 use headspace_core::stamp::Stamp;
@@ -15,7 +14,7 @@ use std::time::Duration;
 /// Changes when an older reader would misunderstand a line.
 pub const PROTOCOL: u32 = 1;
 
-/// How often a relay says something, whether anything changed or not.
+/// How often a relay sends something, whether anything changed or not.
 pub const BEAT_EVERY: Duration = Duration::from_secs(4);
 
 /// Longer lines are skipped: an agent with its longest question and its plan is a fifth of this.
@@ -30,7 +29,7 @@ pub enum RelayLine {
     Relay(Introduction),
     Agent(Box<AgentView>),
     Board(WholeBoard),
-    /// That machine has forgotten the agent.
+    /// That machine has deleted the agent.
     Gone(i64),
     Beat(Beat),
     Answer(RelayAnswer),
@@ -47,7 +46,7 @@ pub struct Introduction {
     pub at: Stamp,
 }
 
-/// Everything there is has been said.
+/// All agents have been sent.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct WholeBoard {
     pub agents: usize,
@@ -58,7 +57,7 @@ pub struct Beat {
     pub at: Stamp,
 }
 
-/// A question about one of the relay's own agents. Only these fields travel, so a relay can be asked nothing else.
+/// A question about one of the relay's own agents. Only these fields are sent, so it cannot be asked anything else.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Question {
     pub ask: u64,
@@ -70,7 +69,7 @@ pub struct Question {
     pub after: Option<i64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<usize>,
-    /// Names of events, with commas between them.
+    /// Names of events, separated by commas.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub names: Option<String>,
 }
@@ -99,7 +98,7 @@ impl About {
 }
 
 impl Question {
-    /// The path and query of this question on the relay's own server; `None` if it has a part that is not one.
+    /// The path and query of this question on the relay's own server; `None` if a part of it is invalid.
     pub fn path(&self) -> Option<String> {
         let mut path = format!("/api/agents/{}/{}", self.agent, self.about.word());
         if self.about == About::Seen {
@@ -136,7 +135,7 @@ impl RelayLine {
         serde_json::to_string(self).unwrap_or_else(|_| "{}".into()) + "\n"
     }
 
-    /// `None` for what is not a line of a relay: a greeting of the login shell, rubbish, a newer relay's news.
+    /// `None` if it is not a relay's line: a greeting of the login shell, garbage, or a line of a newer relay.
     pub fn read(line: &[u8]) -> Option<RelayLine> {
         let line = line.trim_ascii();
         (line.first() == Some(&b'{') && line.len() <= LONGEST_LINE)

@@ -280,6 +280,128 @@ fn hubs_that_start_together_on_an_empty_database_all_come_up() {
 }
 
 #[test]
+fn hubs_are_updated_one_after_the_other_while_machines_post() {
+    if !cfg!(debug_assertions) {
+        return skip("only builds for development know a later version");
+    }
+    let Some(mut team) = Team::start() else { return };
+    let ada = team.machine("ada", "full", json!({}));
+    ada.talk();
+    wait_until("the events", || ada.status()["lag_events"] == 0);
+    let later = |team: &mut Team, version: &str, port: u16| {
+        team.home.set("HEADSPACE_HUB_LATER", version);
+        let hub = Team::hub(&team.home, &team.postgres, port);
+        team.home.unset("HEADSPACE_HUB_LATER");
+        hub
+    };
+    let is_ready = |hub: &Server| hub.request("GET", "/health", &[], None).status == 200;
+    let version = |team: &Team| team.postgres.query("SELECT max(version) FROM schema_version");
+
+    // The first new hub adds to the tables. The old one goes on, and so does one that is started again.
+    let newer = later(&mut team, "1", free_port());
+    let mut steps = 0;
+    wait_until("the tables to be changed", || {
+        ada.hook("user-prompt-submit", json!({"prompt": format!("step {steps}")}));
+        steps += 1;
+        is_ready(&newer) && version(&team) == "2"
+    });
+    wait_until("what was posted meanwhile", || ada.status()["lag_events"] == 0);
+    assert!(ada.status()["error"].is_null() && team.is_ready(), "{}", team.hub.log());
+    let mut team = team.restarted();
+    ada.hook("stop", json!({}));
+    wait_until("an event through the old hub", || ada.status()["lag_events"] == 0);
+    let sent = steps + 4;
+    assert_eq!(
+        team.postgres.query("SELECT count(*), count(DISTINCT pos) FROM events"),
+        format!("{sent}|{sent}")
+    );
+
+    // One that changes what the others rely on stops them, and they say why.
+    let newest = later(&mut team, "2", free_port());
+    wait_until("the newest hub", || is_ready(&newest));
+    let why = "the database is of a newer headspace (version 3, this hub knows";
+    for (hub, knows) in [(&team.hub, 1), (&newer, 2)] {
+        wait_until("an older hub to stop", || !is_ready(hub));
+        assert!(hub.log().contains(&format!("{why} {knows}): update this hub")), "{}", hub.log());
+    }
+    ada.hook("user-prompt-submit", json!({"prompt": "while nobody takes it"}));
+    wait_until("the link to say why", || {
+        ada.status()["error"].as_str().is_some_and(|error| error.contains("update this hub"))
+    });
+    let refused = team.home.run(&["hub", "invite", "bob", "--database-url", &team.postgres.url()]);
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("update this hub"), "{refused:?}");
+
+    // Updated in its place, it takes what waited.
+    let port = team.hub.port;
+    std::mem::replace(&mut team.hub, newer).kill();
+    let updated = later(&mut team, "2", port);
+    wait_until("the rest", || ada.status()["lag_events"] == 0 && ada.status()["error"].is_null());
+    let sent = sent + 1;
+    assert_eq!(
+        team.postgres.query("SELECT count(*), count(DISTINCT pos) FROM events"),
+        format!("{sent}|{sent}")
+    );
+    [updated, newest].into_iter().for_each(Server::kill);
+}
+
+/// A batch that had to wait for another one's transaction finds everything as that one left it.
+#[test]
+fn a_batch_that_waited_for_another_looks_again() {
+    let Some(team) = Team::start() else { return };
+    let invitation = team.invite("eve", "full");
+    let code = invitation.split_once("#join=").unwrap().1;
+    let joined = json!({"code": code, "host": "here"}).to_string();
+    let eve = team.hub.request("POST", "/v1/join", &[], Some(joined.as_bytes())).json();
+    let (edge, token) = (eve["edge"].as_str().unwrap(), eve["token"].as_str().unwrap());
+    let post = |from: i64, to: i64, share: &str| {
+        let at = "2026-11-17T10:00:00Z";
+        let events: Vec<Value> = (from..=to)
+            .map(|pos| json!({"pos": pos, "agent_id": 1, "session_id": "s", "name": "Stop", "at": at, "source": "hook", "body": {}}))
+            .collect();
+        let agent = json!({"id": 1, "status": "idle", "last_active_at": at, "share": share});
+        let body = json!({"epoch": "00000000-0000-4000-8000-00000000000e", "from": from, "to": to, "level": "full",
+                          "events": if share == "full" { events } else { Vec::new() }, "agents": [agent]});
+        let (path, bearer) = (format!("/v1/edges/{edge}/log"), format!("Bearer {token}"));
+        let answer =
+            team.hub.request("POST", &path, &[("Authorization", &bearer)], Some(body.to_string().as_bytes()));
+        (answer.status, answer.json()["pos"].as_i64())
+    };
+    assert_eq!(post(1, 2, "full"), (200, Some(2)));
+    let rows =
+        || team.postgres.query("SELECT count(*), count(DISTINCT pos), (SELECT pos FROM edges) FROM events");
+    let holding = |changes: &str, meanwhile: &dyn Fn() -> (u16, Option<i64>)| {
+        let held = format!("BEGIN; {changes}; SELECT pg_sleep(1.5); COMMIT");
+        std::thread::scope(|scope| {
+            let other = scope.spawn(|| team.postgres.query(&held));
+            let waits = "SELECT count(*) > 0 FROM pg_stat_activity WHERE wait_event = 'PgSleep'";
+            wait_until("the other one to hold the row", || team.postgres.query(waits) == "t");
+            let answer = meanwhile();
+            other.join().unwrap();
+            answer
+        })
+    };
+    // The same batch at another hub.
+    let same = "UPDATE edges SET pos = 3, seen_at = clock_timestamp();
+         INSERT INTO events SELECT edge, epoch_no, 3, agent_id, session_id, name, at, source, flags, received_at, body FROM events WHERE pos = 2";
+    assert_eq!(holding(same, &|| post(3, 3, "full")), (200, Some(3)));
+    assert_eq!(rows(), "3|3|3");
+    // Only the documents changed, so the position did not: what was lowered before is shared again, and is then lowered.
+    assert_eq!(post(4, 3, "states"), (200, Some(3)));
+    assert_eq!(rows(), "0|0|3", "what is no longer shared is gone");
+    let raised = format!(
+        "UPDATE edges SET seen_at = clock_timestamp(); UPDATE agents SET share = 3;
+         INSERT INTO events VALUES ({edge}, 1, 3, 1, 's', 'Stop', 0, 'hook', 0, now(), '{{}}')"
+    );
+    assert_eq!(holding(&raised, &|| post(4, 3, "states")), (200, Some(3)));
+    assert_eq!(rows(), "0|0|3", "what was shared while it waited is gone, too");
+    // Revoked meanwhile.
+    let revoked =
+        "UPDATE edges SET left_at = now(), changed_at = now(); UPDATE tokens SET revoked_at = now()";
+    assert_eq!(holding(revoked, &|| post(4, 4, "full")).0, 403);
+    assert_eq!(rows(), "0|0|3");
+}
+
+#[test]
 fn a_database_removed_under_the_running_server_begins_another_history() {
     let Some(team) = Team::start() else { return };
     let machine = team.machine("ada", "full", json!({}));

@@ -128,6 +128,7 @@ fn a_team_sees_who_waits_and_only_what_was_shared() {
     machine.talk();
     let agent = team.agent(&machine, "s1", |agent| agent["status"] == "attention");
     assert_eq!((&agent["user"], &agent["project"]), (&json!("ada"), &json!("proj")));
+    assert_eq!(agent["name"], "proj", "what is not shared has the project's name on the board");
     assert_eq!(agent["id"], format!("{}/1", machine.edge));
     wait_until("the position to follow", || machine.status()["lag_events"] == 0);
     assert_eq!(words(&team.postgres.dump()), Vec::<&str>::new());
@@ -225,7 +226,14 @@ fn a_revoked_machine_is_refused_and_works_on() {
     let machine = team.machine("ada", "states", json!({}));
     machine.talk();
     team.agent(&machine, "s1", |_| true);
-    succeeded(team.home.run(&["hub", "revoke", &machine.edge, "--database-url", &team.postgres.url()]));
+    let revoke = |number: &[&str]| {
+        team.home.run(&[&["hub", "revoke", "--database-url", &team.postgres.url()], number].concat())
+    };
+    let listed = succeeded(revoke(&[]));
+    assert!(listed.trim_start().starts_with(&format!("{}  ada@", machine.edge)), "{listed}");
+    assert!(String::from_utf8_lossy(&revoke(&["77"]).stderr).contains("`headspace hub revoke` lists them"));
+    succeeded(revoke(&[&machine.edge]));
+    assert_eq!(succeeded(revoke(&[])), "", "it is not one of them any more");
     machine.hook("post-tool-use", json!({"tool_name": "Bash", "tool_use_id": "t", "tool_response": {}}));
     wait_until("the link to say why", || {
         machine.status()["error"].as_str().is_some_and(|why| why.contains("revoked"))
@@ -234,6 +242,8 @@ fn a_revoked_machine_is_refused_and_works_on() {
     let refused = team.hub.request("GET", "/api/board", &[("Authorization", &bearer)], None);
     assert_eq!(refused.status, 403);
     assert_eq!(machine.server.get("/api/agents")["agents"][0]["status"], "working");
+    let left = succeeded(machine.home.run(&["hub", "leave"]));
+    assert!(left.contains("did not let this machine in any more"), "{left}");
     // It may be invited again.
     succeeded(machine.home.run(&["hub", "join", &team.invite("ada", "full")]));
     wait_until("the link to be well again", || machine.status()["error"].is_null());

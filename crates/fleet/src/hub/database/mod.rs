@@ -1,4 +1,4 @@
-//! PostgreSQL: how it is reached, and the few connections a hub holds.
+//! PostgreSQL: how to reach it, and the few connections a hub holds.
 
 pub mod schema;
 pub(super) mod upkeep;
@@ -13,9 +13,9 @@ use std::io;
 use std::ops::{Deref, DerefMut};
 use std::path::PathBuf;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context as TaskContext, Poll};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_postgres::config::{Host, SslMode};
@@ -26,8 +26,12 @@ use tokio_postgres::{Client, Config, Connection, Statement};
 /// The oldest PostgreSQL that has what the schema uses.
 const OLDEST: i32 = 140_000;
 const CONNECT_WITHIN: Duration = Duration::from_secs(3);
-/// Connections for batches and questions; one more listens, one more sends notices.
+/// Connections for batches and queries; one more listens, and one more sends notices.
 const MAX_WORKING_CONNECTIONS: usize = 6;
+/// A connection that rests this long is pinged once. PostgreSQL counts what a connection did only when it does something a
+/// second later, or has been idle for ten: without the ping, autovacuum and whoever reads the statistics learn of a burst
+/// of batches ten seconds late. And a connection that a proxy cut is found before a batch needs it.
+const PING_AFTER_REST: Duration = Duration::from_millis(1_000);
 
 /// Where the database is, and how to reach it.
 #[derive(Clone)]
@@ -38,7 +42,7 @@ pub struct Settings {
 
 #[derive(Clone)]
 enum Encryption {
-    /// A socket of this machine, its loopback, or the user said so.
+    /// A socket on this machine, its loopback, or by the user's choice.
     None,
     Verified(Arc<rustls::ClientConfig>),
 }
@@ -50,8 +54,7 @@ impl std::fmt::Debug for Settings {
 }
 
 impl Settings {
-    /// `postgres://user@host/name`, with what libpq understands as `sslmode` and `sslrootcert`. `password_file` holds the
-    /// password alone.
+    /// `postgres://user@host/name`, with libpq's `sslmode` and `sslrootcert`. `password_file` holds only the password.
     pub fn new(url: &str, password_file: Option<&std::path::Path>) -> Result<Settings> {
         let (url, parameters) = without_tls_parameters(url);
         // The error could quote the address, with the password in it.
@@ -87,7 +90,7 @@ impl Settings {
         Ok(Settings { config, encryption })
     }
 
-    /// For messages: never with the password.
+    /// For messages: never includes the password.
     pub fn shown(&self) -> String {
         let host = match self.config.get_hosts().first() {
             Some(Host::Tcp(host)) => host.clone(),
@@ -99,7 +102,7 @@ impl Settings {
         format!("database {name} on {host}")
     }
 
-    /// One connection, checked: old or read-only databases are refused by name.
+    /// One checked connection: old or read-only databases are refused with the reason.
     pub async fn connect(&self) -> Result<Client> {
         let (client, mut connection) = self.raw().await?;
         tokio::spawn(async move {
@@ -109,7 +112,7 @@ impl Settings {
         Ok(client)
     }
 
-    /// The connection with what it says by itself: notices of other hubs.
+    /// The connection and its driver, which also receives notices from other hubs.
     pub async fn raw(&self) -> Result<(Client, Driver)> {
         let tls = Tls(match &self.encryption {
             Encryption::None => None,
@@ -125,18 +128,22 @@ impl Settings {
     }
 }
 
-/// What a database error says, without repeating values.
+/// The text of a database error, without values.
 pub fn said(error: &tokio_postgres::Error) -> String {
     match error.as_db_error() {
         Some(database) => format!("PostgreSQL: {}", database.message()),
         None => {
-            let cause = std::error::Error::source(error).map(|cause| format!(": {cause}"));
-            format!("{error}{}", cause.unwrap_or_default())
+            let cause = std::error::Error::source(error).map(ToString::to_string).unwrap_or_default();
+            if cause == "password missing" {
+                return "it asks for a password: write it to a file and give --database-password-file FILE"
+                    .into();
+            }
+            format!("{error}{}{cause}", if cause.is_empty() { "" } else { ": " })
         }
     }
 }
 
-/// A standby, or one whose disk is full, takes nothing.
+/// A standby, or a server whose disk is full, accepts no writes.
 pub fn refuse_read_only(read_only: bool) -> Result<()> {
     ensure!(!read_only, "the database is read-only: is it a standby? The hub needs the primary");
     Ok(())
@@ -177,7 +184,7 @@ fn is_local(host: &Host) -> bool {
     }
 }
 
-/// `sslmode` and `sslrootcert` are decided here; the driver knows only some of their values.
+/// `sslmode` and `sslrootcert` are handled here; the driver knows only some of their values.
 fn without_tls_parameters(url: &str) -> (String, HashMap<String, String>) {
     let mut found = HashMap::new();
     let Some((base, query)) = url.split_once('?') else { return (url.to_owned(), found) };
@@ -194,7 +201,7 @@ fn without_tls_parameters(url: &str) -> (String, HashMap<String, String>) {
     (url, found)
 }
 
-/// What moves a connection's bytes.
+/// Moves a connection's bytes.
 pub struct Driver(Connection<tokio_postgres::Socket, Protected<tokio_postgres::Socket>>);
 
 impl Driver {
@@ -209,7 +216,7 @@ impl Driver {
         }
     }
 
-    /// The next notice of another hub; `None` when the connection has ended.
+    /// The next notice from another hub; `None` when the connection has ended.
     pub async fn notice(&mut self) -> Option<String> {
         loop {
             match std::future::poll_fn(|cx| self.0.poll_message(cx)).await {
@@ -232,7 +239,7 @@ impl MakeTlsConnect<tokio_postgres::Socket> for Tls {
     type Error = io::Error;
 
     fn make_tls_connect(&mut self, domain: &str) -> io::Result<TlsTo> {
-        // A socket has no name, and is not asked for TLS.
+        // A Unix socket has no name, and does not use TLS.
         let name = self.0.as_ref().map(|_| ServerName::try_from(domain.to_owned()));
         let name = name.transpose().map_err(io::Error::other)?;
         Ok(TlsTo { config: self.0.clone(), name })
@@ -260,7 +267,7 @@ impl TlsConnect<tokio_postgres::Socket> for TlsTo {
     }
 }
 
-/// A connection that TLS protects.
+/// A connection protected by TLS.
 pub struct Protected<S>(Box<tokio_rustls::client::TlsStream<S>>);
 
 impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for Protected<S> {
@@ -309,11 +316,13 @@ pub struct Database {
 pub struct Session {
     pub client: Client,
     prepared: HashMap<&'static str, Statement>,
+    /// When it was last given back, unless it was pinged since.
+    resting_since: Option<Instant>,
 }
 
 impl Session {
     pub fn new(client: Client) -> Session {
-        Session { client, prepared: HashMap::new() }
+        Session { client, prepared: HashMap::new(), resting_since: None }
     }
 
     pub async fn prepared(&mut self, sql: &'static str) -> Result<Statement, tokio_postgres::Error> {
@@ -346,11 +355,11 @@ impl Session {
 
 /// The values of a statement.
 pub type Values<'a> = Vec<&'a (dyn ToSql + Sync)>;
-/// A statement that answers nothing, with its values.
+/// A statement that returns nothing, with its values.
 pub type Step<'a> = (&'static str, Values<'a>);
 
 impl Session {
-    /// All steps in this order, and then `last`, in one journey to the database and back.
+    /// Runs all steps in this order, and then `last`, in one round trip to the database.
     pub async fn together(
         &mut self,
         steps: Vec<Step<'_>>,
@@ -368,7 +377,7 @@ impl Session {
         if let Some(last) = last {
             running.push(Box::pin(client.batch_execute(last)));
         }
-        // Each is sent when it is first polled: all of them, before the first has its answer.
+        // Each is sent when it is first polled: all of them before the first answer arrives.
         std::future::poll_fn(|cx| {
             let mut failed = None;
             running.retain_mut(|step| match step.as_mut().poll(cx) {
@@ -391,8 +400,8 @@ impl Session {
 
 type Running<'a> = Pin<Box<dyn Future<Output = Result<(), tokio_postgres::Error>> + Send + 'a>>;
 
-/// A connection on loan. One that is not given back (an error, a request that was dropped) is closed, and with it
-/// whatever transaction was open.
+/// A connection on loan. If it is not given back (an error, a dropped request), it is closed, and its open transaction
+/// with it.
 pub struct Lease {
     session: Option<Session>,
     idle: Arc<Mutex<Vec<Session>>>,
@@ -400,8 +409,14 @@ pub struct Lease {
 }
 
 impl Lease {
-    /// It may serve the next one.
+    /// The connection may be reused.
     pub fn give_back(mut self) {
+        self.resting_since = Some(Instant::now());
+        self.give_back_pinged();
+    }
+
+    /// As [`Lease::give_back`], but a ping is not a use: the connection goes on resting.
+    pub fn give_back_pinged(mut self) {
         if let Some(session) = self.session.take().filter(|session| !session.client.is_closed()) {
             self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(session);
         }
@@ -431,11 +446,14 @@ impl Database {
         }
     }
 
+    fn idle(&self) -> MutexGuard<'_, Vec<Session>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     pub async fn lease(&self) -> Result<Lease> {
         let permit = tokio::time::timeout(Duration::from_secs(10), Arc::clone(&self.permits).acquire_owned());
         let permit = permit.await.context("every connection to the database is busy")??;
-        let idle = || self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        let kept = std::iter::from_fn(idle).find(|session| !session.client.is_closed());
+        let kept = std::iter::from_fn(|| self.idle().pop()).find(|session| !session.client.is_closed());
         let session = match kept {
             Some(session) => session,
             None => Session::new(self.settings.connect().await?),
@@ -443,7 +461,23 @@ impl Database {
         Ok(Lease { session: Some(session), idle: Arc::clone(&self.idle), _permit: permit })
     }
 
-    /// Asks something on a connection that is given back if it went well.
+    /// A connection that has rested long enough for a ping; `None`: there is none, or all are busy.
+    pub fn rested(&self) -> Option<Lease> {
+        let permit = Arc::clone(&self.permits).try_acquire_owned().ok()?;
+        let mut idle = self.idle();
+        let due = |since: Instant| since.elapsed() >= PING_AFTER_REST;
+        let at = idle.iter().position(|session| session.resting_since.is_some_and(due))?;
+        let session = Session { resting_since: None, ..idle.remove(at) };
+        Some(Lease { session: Some(session), idle: Arc::clone(&self.idle), _permit: permit })
+    }
+
+    /// How long until the next connection has rested.
+    pub fn until_rested(&self) -> Option<Duration> {
+        let since = self.idle().iter().filter_map(|session| session.resting_since).min()?;
+        Some(PING_AFTER_REST.saturating_sub(since.elapsed()))
+    }
+
+    /// Runs a query on a connection that is given back if the query succeeds.
     pub async fn rows(
         &self,
         sql: &'static str,
@@ -466,6 +500,26 @@ impl Database {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_database_that_wants_a_password_says_how_to_give_it() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("postgres://hub@{}/hub", listener.local_addr().unwrap());
+        let database = std::thread::spawn(move || {
+            use std::io::{Read, Write};
+            let (mut stream, _) = listener.accept().unwrap();
+            let mut start = [0; 4096];
+            assert!(stream.read(&mut start).unwrap() > 0);
+            // PostgreSQL's request for a cleartext password.
+            stream.write_all(&[b'R', 0, 0, 0, 8, 0, 0, 0, 3]).unwrap();
+            let _ = stream.read(&mut start);
+        });
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let settings = Settings::new(&url, None).unwrap();
+        let why = runtime.block_on(settings.connect()).map(|_| ()).unwrap_err();
+        database.join().unwrap();
+        assert!(format!("{why:#}").contains("give --database-password-file FILE"), "{why:#}");
+    }
 
     #[test]
     fn the_password_is_never_shown_and_tls_is_decided_by_where_the_database_is() {

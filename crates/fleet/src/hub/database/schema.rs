@@ -1,7 +1,7 @@
 //! The hub's tables, as a list of migrations that only ever grows.
 //!
-//! Hubs of two versions run side by side while one after the other is updated: a migration only adds what older hubs do
-//! not mind, and says which version is the oldest that can still work with it.
+//! While hubs are updated one after another, two versions run side by side: a migration only adds what older hubs
+//! tolerate, and names the oldest version that can still work with it.
 
 use crate::hub::database::said;
 use anyhow::{Result, anyhow, bail, ensure};
@@ -17,7 +17,41 @@ struct Migration {
 
 const MIGRATIONS: &[Migration] = &[Migration { oldest_reader: 1, sql: V1 }];
 
-/// Edges are updated with every batch: room in their pages keeps that away from the index.
+/// The migrations this build knows; development builds also know some that a later version might bring.
+fn known() -> impl Iterator<Item = &'static Migration> {
+    MIGRATIONS.iter().chain(later::migrations())
+}
+
+#[cfg(not(debug_assertions))]
+mod later {
+    pub const fn migrations() -> &'static [super::Migration] {
+        &[]
+    }
+}
+
+/// There is only one version so far, and testing a rolling update takes two: `HEADSPACE_HUB_LATER=1` is a hub that adds
+/// what older ones tolerate, `2` one that they cannot work with.
+#[cfg(debug_assertions)]
+mod later {
+    use super::Migration;
+
+    const LATER: &[Migration] = &[
+        Migration {
+            oldest_reader: 1,
+            sql: "ALTER TABLE edges ADD COLUMN later text; ALTER TABLE agents ADD COLUMN later text NOT NULL DEFAULT 'none';
+                  ALTER TABLE events ADD COLUMN later int; ALTER TABLE gaps ADD COLUMN later int; CREATE TABLE later (id int PRIMARY KEY)",
+        },
+        Migration { oldest_reader: 3, sql: "ALTER TABLE later ADD COLUMN needed text" },
+    ];
+
+    pub fn migrations() -> &'static [Migration] {
+        let wanted = headspace_platform::config::env("HEADSPACE_HUB_LATER");
+        let wanted = wanted.and_then(|wanted| wanted.parse().ok()).unwrap_or(0);
+        &LATER[..LATER.len().min(wanted)]
+    }
+}
+
+/// Every batch updates an edge: free room in the pages keeps those updates out of the index.
 const V1: &str = "
 CREATE TABLE settings (key text PRIMARY KEY, value text NOT NULL, at timestamptz NOT NULL DEFAULT now());
 CREATE TABLE teams (
@@ -65,11 +99,11 @@ ALTER TABLE edges SET (autovacuum_vacuum_scale_factor = 0.01);
 ";
 
 /// The version this build writes.
-pub const fn version() -> i32 {
-    MIGRATIONS.len() as i32
+pub fn version() -> i32 {
+    known().count() as i32
 }
 
-/// Brings the database to this version. Any number of hubs may do this at once: one row is the lock.
+/// Brings the database to this version. Any number of hubs may do this at once: one row serves as the lock.
 pub async fn migrate(client: &mut Client) -> Result<()> {
     const MAX_MIGRATION_TRIES: usize = 40;
     let mut last = None;
@@ -87,7 +121,7 @@ pub async fn migrate(client: &mut Client) -> Result<()> {
     bail!("could not make the tables: another hub has held them for too long ({why})")
 }
 
-/// Two hubs that make the same thing at the same time: one of them is told so in one of these ways.
+/// Whether two hubs tried to create the same thing at once: one of them gets one of these errors.
 fn is_race(error: &tokio_postgres::Error) -> bool {
     let races = [
         SqlState::UNIQUE_VIOLATION,
@@ -119,7 +153,7 @@ async fn attempt(client: &mut Client) -> Result<(), tokio_postgres::Error> {
     step.batch_execute("SET LOCAL lock_timeout = '2s'; SET LOCAL statement_timeout = '60s'").await?;
     step.query("SELECT version FROM schema_version WHERE version = 0 FOR UPDATE", &[]).await?;
     let newest: i32 = step.query_one("SELECT max(version) FROM schema_version", &[]).await?.get(0);
-    for (index, migration) in MIGRATIONS.iter().enumerate().skip(newest.max(0) as usize) {
+    for (index, migration) in known().enumerate().skip(newest.max(0) as usize) {
         step.batch_execute(migration.sql).await?;
         let (version, oldest) = (index as i32 + 1, migration.oldest_reader);
         step.execute("INSERT INTO schema_version VALUES ($1, $2, now())", &[&version, &oldest]).await?;
@@ -132,7 +166,7 @@ pub async fn check(client: &Client) -> Result<()> {
     refuse_newer(row.get(0), row.get(1))
 }
 
-/// A newer hub may have changed the tables so that this one must not go on.
+/// A newer hub may have changed the tables so that this one must stop.
 pub fn refuse_newer(newest: Option<i32>, oldest_reader: Option<i32>) -> Result<()> {
     let (newest, oldest) = (newest.unwrap_or(0), oldest_reader.unwrap_or(0));
     ensure!(

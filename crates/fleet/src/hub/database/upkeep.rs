@@ -1,4 +1,4 @@
-//! What a hub does for its tables besides: a partition for every day, made ahead and dropped when it is old.
+//! A hub's background work on its tables: creates a partition for every day in advance, and drops it when it is old.
 
 use crate::hub::Hub;
 use crate::hub::database::said;
@@ -11,13 +11,13 @@ use tokio_postgres::Client;
 
 const UPKEEP_EVERY: Duration = Duration::from_secs(600);
 const DAYS_AHEAD: i32 = 3;
-/// Rows deleted at once: nobody waits long for them.
+/// Rows deleted at once: few enough that no other statement waits long.
 const MAX_ROWS_PER_DELETE: i64 = 2_000;
 const MOST_STEPS: usize = 200;
 
 pub async fn run(hub: Arc<Hub>) {
     loop {
-        // Today's partitions are made at the start; the rest can wait. Hubs that start together do not look together.
+        // Today's partitions are created at the start; the rest can wait. Jitter keeps hubs that start together apart.
         let jitter = Duration::from_secs(headspace_platform::process::random() % 60);
         tokio::time::sleep(UPKEEP_EVERY + jitter).await;
         if hub.is_ready()
@@ -39,7 +39,7 @@ async fn once(hub: &Hub) -> Result<()> {
     tidied.await.map_err(|error| anyhow!("{}", said(&error)))
 }
 
-/// One for each day from yesterday on. A day whose rows are in the default partition already stays there.
+/// Creates one partition per day from yesterday on. Rows that are in the default partition already stay there.
 pub async fn partitions(client: &Client) -> Result<(), tokio_postgres::Error> {
     let days = client
         .query(
@@ -56,7 +56,7 @@ pub async fn partitions(client: &Client) -> Result<(), tokio_postgres::Error> {
                 "CREATE TABLE IF NOT EXISTS events_{name} PARTITION OF events FOR VALUES FROM ('{from} 00:00:00+00') TO ('{to} 00:00:00+00')"
             ))
             .await;
-        // Another hub was quicker, or the default partition has rows of that day: both are well.
+        // Another hub was faster, or the default partition has rows of that day: both are fine.
         if let Err(error) = made
             && error.as_db_error().is_none()
         {
@@ -79,7 +79,7 @@ pub async fn partitions(client: &Client) -> Result<(), tokio_postgres::Error> {
     Ok(())
 }
 
-/// What is older than its team keeps, in small steps.
+/// Deletes what is older than its team keeps, in small steps.
 async fn old_rows(client: &Client) -> Result<(), tokio_postgres::Error> {
     const OLD: &[&str] = &[
         "DELETE FROM events_default WHERE ctid IN (
@@ -96,8 +96,8 @@ async fn old_rows(client: &Client) -> Result<(), tokio_postgres::Error> {
             SELECT hash FROM tokens WHERE ends_at < now() - interval '1 day' OR revoked_at < now() - interval '30 days' LIMIT $1)",
         "DELETE FROM invites WHERE hash IN (SELECT hash FROM invites WHERE ends_at < now() - interval '7 days' LIMIT $1)",
     ];
-    // Whole partitions were dropped already: what is left is of teams that keep less than others. The day as a constant, so that
-    // only old partitions are read.
+    // Whole partitions were dropped already: what is left belongs to teams that keep less than others. The day is a
+    // constant, so that only old partitions are read.
     let less = client
         .query(
             "SELECT id, to_char(now() - days_events * interval '1 day', 'YYYY-MM-DD HH24:MI:SSOF') FROM teams

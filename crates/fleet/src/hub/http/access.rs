@@ -1,4 +1,4 @@
-//! Who asks, and what they may: one table for every route, and one place that turns a token into a person.
+//! Who calls, and what they may do: one table for every route, and one place that turns a token into a person.
 
 use crate::hub::database::Database;
 use crate::level::Level;
@@ -9,18 +9,18 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 pub const COOKIE_NAME: &str = "headspace_hub";
 
-/// What a route asks of whoever calls it.
+/// What a route requires of its caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// Anybody: it tells nothing, or the request carries its own one-time secret.
+    /// No token: it reveals nothing, or the request carries its own one-time secret.
     Open,
     /// A joined machine, or a browser that logged in.
     Reader,
     /// A joined machine.
     Machine,
-    /// The machine that the path names, and no other.
+    /// Only the machine that the path names.
     OwnEdge,
-    /// The same, for its batches: who posts was looked up once, and the batch's own transaction looks again.
+    /// The same, for its batches: the poster was looked up once, and the batch's own transaction checks again.
     OwnLog,
 }
 
@@ -46,17 +46,17 @@ impl Kind {
     }
 }
 
-/// Somebody with a valid token.
+/// A person or machine with a valid token.
 #[derive(Clone, Debug)]
 pub struct Reader {
     pub usr: i32,
     pub login: String,
     pub edge: Option<i32>,
     pub kind: Kind,
-    /// The most that the machine's team takes.
+    /// The most that the machine's team accepts.
     pub share_max: Level,
     pub teams: Vec<(i32, Level)>,
-    /// Of the token, to look again whether it still holds.
+    /// The token's hash, to check again whether it is still valid.
     pub hash: Vec<u8>,
 }
 
@@ -76,7 +76,7 @@ impl Reader {
     }
 }
 
-/// Why somebody is not let in.
+/// Why a caller is refused.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Refused {
     Unknown,
@@ -96,12 +96,12 @@ pub fn role_number(word: &str) -> Option<i16> {
     }
 }
 
-/// What is kept of a secret.
+/// The hash of a secret, which is all that is stored of it.
 pub fn hash(secret: &str) -> Vec<u8> {
     Sha256::digest(secret.as_bytes()).to_vec()
 }
 
-/// A secret nobody can guess, in letters that survive a URL.
+/// A secret that cannot be guessed, in letters that survive a URL.
 pub fn secret() -> Result<String> {
     let bytes: [u8; 32] = headspace_platform::process::random_bytes()?;
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
@@ -140,8 +140,9 @@ pub async fn reader(database: &Database, token: &str) -> Result<Result<Reader, R
     }))
 }
 
-/// Machines that posted a moment ago. What stands here lets a batch be read, not stored: the transaction that takes it looks at the token
-/// itself, so a batch costs no question of its own, and a token that was taken away ends with the next batch.
+/// Machines that posted a moment ago. An entry here allows reading a batch, not storing it: the transaction that stores
+/// it checks the token itself. So a batch costs no query of its own, and a revoked token stops working with the next
+/// batch.
 #[derive(Default)]
 pub struct Posters(Mutex<HashMap<Vec<u8>, Arc<Reader>>>);
 

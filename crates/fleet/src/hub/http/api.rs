@@ -1,4 +1,4 @@
-//! What readers ask. Only translates between HTTP and the board; who may is decided before, in the table of routes.
+//! The API for readers. Only translates between HTTP and the board; the table of routes decides who may call what.
 
 use crate::hub::board::{self, MAX_ENDED, Seat};
 use crate::hub::fanout;
@@ -31,14 +31,14 @@ use tokio_postgres::Row;
 const MAX_SMALL_BODY: usize = 64 << 10;
 const EVENT_LIMITS: (i64, i64) = (100, 1000);
 const TURN_LIMITS: (i64, i64) = (200, 1000);
-/// Documents replayed to a stream that comes back.
+/// The most documents replayed to a stream that reconnects.
 const MAX_REPLAYED: i64 = 5_000;
-/// Agents whose events are looked through when nobody names one.
+/// How many agents' events are searched when no agent is named.
 const RECENT_AGENTS: i64 = 20;
 
 type Who = Extension<Arc<Reader>>;
 
-/// Says that it is there, and nothing about anybody.
+/// Says that the hub is up, and nothing about people.
 pub async fn health(State(hub): State<Shared>) -> ApiResult {
     let answers = tokio::time::timeout(Duration::from_millis(1500), hub.database.rows("SELECT 1", &[])).await;
     if hub.is_ready() && matches!(answers, Ok(Ok(_))) {
@@ -117,7 +117,7 @@ pub struct AgentQuery {
     all: Option<String>,
 }
 
-/// The seats a reader sees, with their documents in the order of every surface.
+/// The agents a reader may see, with their documents, in the order that every surface uses.
 async fn listed(hub: &Shared, reader: &Reader, which: &AgentQuery) -> Result<Vec<(Seat, Value)>, ApiError> {
     let teams = reader.team_ids();
     let looked = board::looked(&hub.database, reader.usr).await.map_err(unavailable)?;
@@ -151,7 +151,7 @@ pub async fn board(
     Ok(ok(&json!({"receiver": receiver(&hub, &reader).await?, "rows": rows})))
 }
 
-/// How the hub is, in the place where a machine says how its hooks are.
+/// The hub's health, in the field where a machine reports its hooks.
 async fn receiver(hub: &Shared, reader: &Reader) -> Result<HookStatus, ApiError> {
     let rows = hub
         .database
@@ -182,7 +182,7 @@ pub async fn status(State(hub): State<Shared>, Extension(reader): Who) -> ApiRes
     Ok(ok(&receiver(&hub, &reader).await?))
 }
 
-/// The agent of a path, if it is the reader's to see, and how much of it.
+/// The agent that a path names, if the reader may see it, and how much of it.
 async fn known(hub: &Shared, reader: &Reader, edge: &str, id: &str) -> Result<(Seat, Level), ApiError> {
     let none = || ApiError::not_found("there is no such agent");
     let (edge, id) = (edge.parse().map_err(|_| none())?, id.parse().map_err(|_| none())?);
@@ -233,14 +233,14 @@ impl RowQuery {
     }
 }
 
-/// The rows of one answer, of which one more than `limit` was asked for, and where the next answer goes on.
+/// The rows of one answer, given one row more than `limit`, and where the next answer continues.
 fn paged<'a>(rows: &'a [Row], limit: i64, key: &str) -> (&'a [Row], Option<i64>) {
     let kept = &rows[..rows.len().min(limit as usize)];
     let next = kept.last().filter(|_| rows.len() > kept.len()).map(|row| row.get(key));
     (kept, next)
 }
 
-/// Turns leave their machine at level full only.
+/// Turns leave their machine only at level full.
 pub async fn turns(
     State(hub): State<Shared>,
     Extension(reader): Who,
@@ -328,8 +328,8 @@ async fn events_of(hub: &Shared, seat: &Seat, which: &RowQuery) -> Result<Value,
     Ok(json!({"events": events, "next": next}))
 }
 
-/// Events of the agents that were active last, or of the one that is named. There is no search over everybody: that would be
-/// a register of people.
+/// Events of the agents that were active last, or of the one that is named. Searching everyone's events is not
+/// possible: that would amount to a register of people.
 pub async fn events(
     State(hub): State<Shared>,
     Extension(reader): Who,
@@ -364,7 +364,7 @@ pub async fn event_names() -> ApiResult {
     ))
 }
 
-/// This person looked at the agent. On a shared board that says nothing about the others.
+/// Records that this person looked at the agent. On a shared board that says nothing about the others.
 pub async fn seen(
     State(hub): State<Shared>,
     Extension(reader): Who,
@@ -401,7 +401,7 @@ pub async fn stream(
     let last = wanted.last(&headers).and_then(since);
     let teams = reader.team_ids();
     let looked = board::looked(&hub.database, reader.usr).await.map_err(unavailable)?;
-    // Listens before it reads, so that nothing is lost in between.
+    // Subscribes before it reads, so that nothing is lost in between.
     fanout::begin(&hub, &teams).await.map_err(unavailable)?;
     let live = hub.streams.subscribe(Arc::clone(&reader), filter, looked.clone());
     let missed = match last {

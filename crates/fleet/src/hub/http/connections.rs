@@ -1,4 +1,4 @@
-//! Connections of a hub: how many, how long, with TLS or behind a proxy that has it.
+//! Connections of a hub: how many, for how long, with TLS or behind a proxy that has it.
 
 use crate::hub::Hub;
 use crate::hub::http::routes;
@@ -12,13 +12,13 @@ use tokio::sync::{Semaphore, watch};
 use tokio_rustls::TlsAcceptor;
 
 const MAX_CONNECTIONS: usize = 4096;
-/// Idle connections are kept: a link says something every 5 s.
+/// Idle connections are kept: a link sends something every 4 s.
 const LIMITS: Limits = Limits { head: 64 << 10, head_within: Duration::from_secs(60) };
 const HANDSHAKE_WITHIN: Duration = Duration::from_secs(10);
-/// How long requests in flight may take to end when the hub stops.
+/// How long requests in flight may take when the hub stops.
 const SHUTDOWN_GRACE: Duration = Duration::from_secs(3);
 
-/// Serves until a signal, then lets what is in flight end.
+/// Serves until a signal, then waits for requests in flight.
 pub async fn serve(
     listener: TcpListener,
     tls: Option<Arc<rustls::ServerConfig>>,
@@ -63,7 +63,7 @@ pub async fn serve(
     Ok(())
 }
 
-/// The connection itself, or TLS on it; `None`: they did not agree.
+/// The connection itself, or TLS on it; `None`: the handshake failed.
 async fn secured(stream: TcpStream, acceptor: Option<TlsAcceptor>) -> Option<Box<dyn Pipe>> {
     let Some(acceptor) = acceptor else { return Some(Box::new(stream)) };
     let agreed = tokio::time::timeout(HANDSHAKE_WITHIN, acceptor.accept(stream)).await;

@@ -1,4 +1,4 @@
-//! `/v1/edges/ID/log`: where a machine's link posts, and asks how far the hub has come.
+//! `/v1/edges/ID/log`: where a machine's link posts, and asks which position the hub has reached.
 
 use crate::hub::database::said;
 use crate::hub::http::access::Reader;
@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 
 const BODY_WITHIN: Duration = Duration::from_secs(30);
 
-/// How much one machine may post to one hub. A link sends a batch a second, or one per change; what is far above that is a fault.
+/// How much one machine may post to one hub. A link sends a batch a second, or one per change; far more is a fault.
 #[derive(Default)]
 pub struct Floods(Mutex<HashMap<i32, Bucket>>);
 
@@ -36,7 +36,7 @@ const BATCHES_PER_SECOND: f64 = 500.0;
 const BATCHES_AT_ONCE: f64 = 1000.0;
 const MAX_BATCHES_IN_FLIGHT: u32 = 4;
 
-/// A batch on its way; counted until it is dropped.
+/// A batch being handled; counted until it is dropped.
 struct InFlight {
     hub: Shared,
     edge: i32,
@@ -97,7 +97,7 @@ pub async fn post(
     let batch = protocol::parse(&bytes, reader.share_max).map_err(ApiError::bad)?;
     drop(bytes);
     let changes = !batch.agents.is_empty() || !batch.gone.is_empty();
-    // A task of its own: a caller that hangs up must not leave a transaction half done.
+    // Runs in its own task: a caller that hangs up must not leave a transaction half done.
     let own = Arc::clone(&hub);
     let taken = tokio::spawn(async move {
         let _in_flight = in_flight;
@@ -139,7 +139,7 @@ pub async fn post(
     }
 }
 
-/// How far the hub has come with this machine, and which agents it believes to be there.
+/// Which position of this machine the hub has reached, and which agents it believes to be present.
 pub async fn state(State(hub): State<Shared>, Extension(reader): Extension<Arc<Reader>>) -> ApiResult {
     let edge = reader.edge.ok_or_else(|| ApiError::bad("this token belongs to no machine"))?;
     let rows = hub

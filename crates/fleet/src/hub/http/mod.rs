@@ -1,4 +1,4 @@
-//! The hub's port: connections, who may ask what, and the answers.
+//! The hub's port: connections, access, and answers.
 
 pub mod access;
 mod api;

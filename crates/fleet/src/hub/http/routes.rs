@@ -1,5 +1,5 @@
-//! The table of routes: each with what it asks of the caller. A route that is not in it does not exist, and one without an
-//! entry for access cannot be written.
+//! The table of routes: each with what it requires of the caller. A route that is not in it does not exist, and a route
+//! cannot be written without its access.
 
 use crate::hub::Hub;
 use crate::hub::http::access::{self, Access, COOKIE_NAME, Kind, Reader, Refused};
@@ -21,7 +21,7 @@ pub type Shared = Arc<Hub>;
 
 macro_rules! routes {
     ($($access:ident $method:ident $path:literal => $handler:expr),* $(,)?) => {
-        /// Method, path, and who may. `docs/hub.md` has it, and a test walks it.
+        /// Method, path, and who may call it. `docs/hub.md` lists them, and a test walks the table.
         pub const TABLE: &[(&str, &str, Access)] = &[$((stringify!($method), $path, Access::$access)),*];
 
         fn all() -> Router<Shared> {
@@ -62,7 +62,7 @@ pub fn router(hub: Shared) -> Router {
         .with_state(hub)
 }
 
-/// Everything a request has to pass, and everything an answer carries.
+/// The checks for every request, and the headers of every answer.
 async fn rules(State(hub): State<Shared>, mut request: Request, next: Next) -> Response {
     let admitted = match shown(&hub, &request) {
         Ok(shown) => admit(&hub, shown).await,
@@ -81,14 +81,14 @@ async fn rules(State(hub): State<Shared>, mut request: Request, next: Next) -> R
     response
 }
 
-/// What the table says about this request. What is not in it is for readers, who then learn that it is not there.
+/// The access of this request. A path that is not in the table is for readers, who then learn that it does not exist.
 fn access_of(method: &Method, path: Option<&str>) -> Access {
     let found =
         TABLE.iter().find(|(of, route, _)| of.eq_ignore_ascii_case(method.as_str()) && Some(*route) == path);
     found.map_or(Access::Reader, |(_, _, access)| *access)
 }
 
-/// What a request shows, taken out of it before anybody waits.
+/// What matters in a request, taken out of it before the first await.
 struct Shown {
     access: Access,
     token: Option<String>,
@@ -147,7 +147,7 @@ fn unknown() -> ApiError {
     )
 }
 
-/// The database did not answer: said in the log, and worth another try.
+/// The database did not answer: logged, and worth another try.
 pub fn unavailable(error: anyhow::Error) -> ApiError {
     headspace_platform::log::line(&format!("could not answer: {error:#}"));
     ApiError(StatusCode::SERVICE_UNAVAILABLE, "the database does not answer: try again".into())
@@ -161,7 +161,7 @@ fn token(headers: &HeaderMap) -> Option<&str> {
     cookies(headers, COOKIE_NAME).find(|value| !value.is_empty())
 }
 
-/// A page of another origin may not use a hub through somebody's browser.
+/// A page of another origin must not use a hub through a user's browser.
 fn check_origin(hub: &Hub, method: &Method, headers: &HeaderMap) -> Result<(), ApiError> {
     let foreign = || ApiError(StatusCode::FORBIDDEN, "a page of another origin may not use this hub".into());
     let text =

@@ -1,4 +1,4 @@
-//! The streams of changes a hub keeps open. Each reader gets what is theirs to see; one that cannot keep up is dropped.
+//! The streams of changes a hub keeps open. Readers get what they may see; a client that cannot keep up is dropped.
 
 use crate::hub::board::{Looked, Seat};
 use crate::hub::http::access::Reader;
@@ -12,10 +12,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 use tokio::sync::mpsc;
 
-/// Streams on one hub.
+/// The most streams on one hub.
 const MAX_STREAMS: usize = 1024;
 
-/// What a client wants to hear.
+/// What a client wants to receive.
 #[derive(Clone, Debug, Default)]
 pub struct Filter {
     /// Empty: all.
@@ -56,13 +56,13 @@ impl Streams {
         self.len() >= MAX_STREAMS
     }
 
-    /// The teams somebody watches.
+    /// The teams that are watched.
     pub fn teams(&self) -> Vec<i32> {
         let teams: BTreeSet<i32> = self.open().iter().flat_map(|one| one.reader.team_ids()).collect();
         teams.into_iter().collect()
     }
 
-    /// The tokens of those who watch.
+    /// The tokens of the streams' readers.
     pub fn tokens(&self) -> Vec<Vec<u8>> {
         self.open().iter().map(|one| one.reader.hash.clone()).collect()
     }
@@ -73,9 +73,9 @@ impl Streams {
         receiver
     }
 
-    /// Sends documents to everybody whose they are to see.
+    /// Sends documents to all readers who may see them.
     pub fn publish(&self, seats: &[Seat]) {
-        // The same words for everybody of one level: made once.
+        // Readers of one level get the same text: it is made once.
         let mut made: HashMap<(usize, Level, bool), Option<Bytes>> = HashMap::new();
         let mut open = self.open();
         open.retain(|one| {
@@ -88,7 +88,7 @@ impl Streams {
                 let looked = one.looked.contains_key(&(seat.edge, seat.id));
                 let known = if looked { &one.looked } else { &Looked::new() };
                 let make = || Some(message(seat, &seat.at_level(level, known)?));
-                // What one person has looked at is theirs alone.
+                // What a person has looked at is theirs alone.
                 let text = match looked {
                     true => make(),
                     false => made.entry((index, level, looked)).or_insert_with(make).clone(),
@@ -99,26 +99,26 @@ impl Streams {
         });
     }
 
-    /// Somebody looked at an agent: their other windows show it so.
+    /// A person looked at an agent: their other windows show that too.
     pub fn looked(&self, usr: i32, seat: (i32, i64), at: SystemTime) {
         for one in self.open().iter_mut().filter(|one| one.reader.usr == usr) {
             one.looked.insert(seat, at);
         }
     }
 
-    /// Ends the streams for which this holds: their clients come back, and read everything again.
+    /// Ends the streams of these readers: their clients reconnect and read everything again.
     pub fn close(&self, which: impl Fn(&Reader) -> bool) {
         self.open().retain(|one| !which(&one.reader));
     }
 }
 
-/// The number of a change is the hub's own time, so that every hub understands it.
+/// The number of a change is the hub's time, so that every hub understands it.
 pub fn message(seat: &Seat, document: &Value) -> Bytes {
     let micros = stamp(seat.changed_at).0 / 1_000;
     Bytes::from(event_text(Some(micros), "agent_updated", &document.to_string()))
 }
 
-/// When a client was last told something, with the time that clocks and long transactions may take.
+/// When a client last received something, minus an allowance for clocks and long transactions.
 pub fn since(last_event_id: &str) -> Option<SystemTime> {
     const CLOCKS_AND_COMMITS: Duration = Duration::from_secs(30);
     let micros: u64 = last_event_id.trim().parse().ok()?;

@@ -2,12 +2,12 @@
 
 use crate::hub::database::schema;
 use crate::hub::database::{Database, Settings};
-use crate::hub::people::{self, Invitation, Invited};
+use crate::hub::people::{self, Invitation, Invited, JoinedMachine};
 use anyhow::{Context, Result};
 use std::future::Future;
 use std::path::Path;
 
-/// Runs one task on the database. Its tables are made first: an invitation may come before the first hub.
+/// Runs one task on the database. Its tables are created first: an invitation may come before the first hub.
 fn on<T, F: Future<Output = Result<T>>>(
     url: &str,
     password_file: Option<&Path>,
@@ -26,6 +26,11 @@ fn on<T, F: Future<Output = Result<T>>>(
 
 pub fn invite(url: &str, password_file: Option<&Path>, wanted: &Invitation<'_>) -> Result<Invited> {
     on(url, password_file, |database| async move { people::invite(&database, wanted).await })
+}
+
+/// The machines that may post.
+pub fn machines(url: &str, password_file: Option<&Path>) -> Result<Vec<JoinedMachine>> {
+    on(url, password_file, |database| async move { people::machines(&database).await })
 }
 
 /// `false`: there is no such machine.

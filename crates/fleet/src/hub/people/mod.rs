@@ -1,4 +1,4 @@
-//! People and machines: invitations, joining, logging in, leaving. Of every secret only the hash is kept.
+//! People and machines: invitations, joining, logging in, leaving. Only the hash of a secret is stored.
 
 pub mod admin;
 
@@ -11,14 +11,14 @@ use headspace_core::stamp::Stamp;
 use std::time::{Duration, SystemTime};
 
 const DEFAULT_TEAM: &str = "team";
-/// How long an invitation holds, if nobody says otherwise, and at most.
+/// How long an invitation is valid: by default, and at most.
 pub const INVITATION_DAYS: (u32, u32) = (1, 7);
-/// How long a login link waits to be opened.
+/// How long a login link is valid.
 const LOGIN_LINK_FOR: Duration = Duration::from_secs(5 * 60);
 /// How long a browser stays logged in.
 pub const BROWSER_FOR: Duration = Duration::from_secs(30 * 24 * 3600);
 
-/// Who is invited, to what.
+/// An invitation: who, to which team, with which role.
 #[derive(Clone, Debug)]
 pub struct Invitation<'a> {
     pub name: &'a str,
@@ -75,7 +75,7 @@ pub async fn invite(database: &Database, wanted: &Invitation<'_>) -> Result<Invi
     Ok(Invited { url: format!("{}/#join={code}", base.trim_end_matches('/')), code, expires_at: stamp(ends) })
 }
 
-/// The id of the row with this name, made if there is none.
+/// The id of the row with this name, created if there is none.
 async fn one(step: &tokio_postgres::Transaction<'_>, table: &str, column: &str, name: &str) -> Result<i32> {
     let sql = format!(
         "INSERT INTO {table} ({column}) VALUES ($1) ON CONFLICT ({column}) DO UPDATE SET {column} = excluded.{column} RETURNING id"
@@ -87,12 +87,12 @@ fn failed(error: tokio_postgres::Error) -> anyhow::Error {
     anyhow!("{}", said(&error))
 }
 
-/// A machine that wants in.
+/// A machine that wants to join.
 #[derive(Clone, Debug)]
 pub struct Joining<'a> {
     pub code: &'a str,
     pub host: &'a str,
-    /// A name that stays while machines come and go: `HEADSPACE_EDGE`.
+    /// A name that stays the same while machines come and go: `HEADSPACE_EDGE`.
     pub name: Option<&'a str>,
     pub version: Option<&'a str>,
 }
@@ -106,7 +106,7 @@ pub struct Joined {
     pub share_max: Level,
 }
 
-/// Lets a machine in; `None`: the code is not one, was used, or is too old.
+/// Lets a machine join; `None`: the code is unknown, used, or too old.
 pub async fn join(database: &Database, who: &Joining<'_>) -> Result<Option<Joined>> {
     let token = secret()?;
     let mut lease = database.lease().await?;
@@ -133,7 +133,7 @@ pub async fn join(database: &Database, who: &Joining<'_>) -> Result<Option<Joine
     .map_err(failed)?;
     let host = Some(storable(who.host)).filter(|host| !host.is_empty()).unwrap_or_else(|| "machine".into());
     let (name, version) = (who.name.map(storable), who.version.map(storable));
-    // A container that is made again under its name is the same machine: its last life is superseded, not kept beside it.
+    // A container recreated under the same name is the same machine: its last life is superseded, not kept beside it.
     let known = match &name {
         Some(name) => step
             .query_opt(
@@ -190,7 +190,7 @@ pub async fn login_link(database: &Database, usr: i32, edge: Option<i32>) -> Res
     Ok(code)
 }
 
-/// Takes the code for a browser's token; once.
+/// Exchanges the code for a browser's token; works once.
 pub async fn redeem(database: &Database, code: &str) -> Result<Option<String>> {
     let token = secret()?;
     let rows = database
@@ -205,7 +205,43 @@ pub async fn redeem(database: &Database, code: &str) -> Result<Option<String>> {
     Ok((!rows.is_empty()).then_some(token))
 }
 
-/// Takes a machine's tokens away, and those of the browsers that logged in through it. `false`: there is no such machine.
+/// A machine that may post, for an administrator who decides whether it still may.
+#[derive(Debug)]
+pub struct JoinedMachine {
+    pub edge: i32,
+    pub user: String,
+    pub host: String,
+    pub team: String,
+    /// `None`: it has never been heard.
+    pub not_heard_for: Option<Duration>,
+}
+
+pub async fn machines(database: &Database) -> Result<Vec<JoinedMachine>> {
+    let rows = database
+        .rows(
+            "SELECT edges.id, users.login, coalesce(edges.name, edges.host), teams.name,
+                    extract(epoch FROM clock_timestamp() - edges.seen_at)::float8
+             FROM edges JOIN users ON users.id = edges.usr JOIN teams ON teams.id = edges.team WHERE edges.left_at IS NULL
+             ORDER BY edges.id",
+            &[],
+        )
+        .await?;
+    let quiet = |seconds: Option<f64>| {
+        seconds.map(|seconds| Duration::try_from_secs_f64(seconds).unwrap_or_default())
+    };
+    Ok(rows
+        .iter()
+        .map(|row| JoinedMachine {
+            edge: row.get(0),
+            user: row.get(1),
+            host: row.get(2),
+            team: row.get(3),
+            not_heard_for: quiet(row.get(4)),
+        })
+        .collect())
+}
+
+/// Revokes a machine's tokens, and those of browsers that logged in through it. `false`: there is no such machine.
 pub async fn revoke(database: &Database, edge: i32) -> Result<bool> {
     let mut lease = database.lease().await?;
     let step = lease.client.transaction().await.map_err(failed)?;

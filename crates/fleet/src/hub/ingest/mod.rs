@@ -1,36 +1,39 @@
-//! A batch becomes rows: one transaction on the edge's own row, which is lock, fence and memory of what was taken in one.
+//! Turns a batch into rows: one transaction on the edge's row, which is lock, fence and record of what was accepted.
 //!
-//! At least once on the wire is exactly once in the table: what is at or below the row's position is left out, a hole is
-//! refused, and two hubs that get the same batch at once are put in order by the row. No leader, no lease.
+//! At least once on the wire becomes exactly once in the table: what is at or below the row's position is left out, a
+//! hole is refused, and the row puts two hubs that get the same batch at once in order. No leader, no lease.
+
+mod one_statement;
+mod rows;
 
 use crate::hub::database::{Session, Step, Values};
 use crate::hub::faults::{Point, reach, will_die_at};
 use crate::level::Level;
 use crate::protocol::Batch;
 use headspace_core::stamp::Stamp;
-use std::collections::HashSet;
+use rows::{AGENTS, AgentColumns, Columns, EVENTS, EventColumns, Insert, TURNS, TurnColumns};
 use std::time::SystemTime;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Error, Row};
 
-/// What became of a batch.
+/// The result of a batch.
 #[derive(Debug, PartialEq)]
 pub enum Taken {
     /// Everything up to this position is committed.
     UpTo { pos: i64 },
-    /// The machine has another history than the hub knows: it begins again at 1.
+    /// The machine has a different history from the one the hub knows: it begins again at 1.
     OtherHistory,
-    /// Something between is missing.
+    /// Something before the batch is missing.
     Hole { pos: i64 },
-    /// Another home posts as this machine.
+    /// Another home directory posts as this machine.
     Copied,
-    /// There is no such machine any more, or its token was taken away.
+    /// The machine no longer exists, or its token was revoked.
     Gone,
-    /// The team takes another level than the batch was cut to: again, with that one.
+    /// The team accepts another level than the batch was cut to: post it again, cut to that one.
     OtherLevel,
 }
 
-const EDGE: &str = "SELECT team, epoch::text, epoch_no, pos, last_hash, link, seen_at > clock_timestamp() - interval '15 seconds', left_at IS NOT NULL,
+const EDGE: &str = "SELECT epoch::text, epoch_no, pos, last_hash, link, seen_at > clock_timestamp() - interval '15 seconds', left_at IS NOT NULL,
            CASE WHEN epoch IS DISTINCT FROM $2::text::uuid
                 THEN (SELECT max(epoch_no) FROM histories WHERE edge = edges.id AND epoch = $2::text::uuid) END,
            EXISTS (SELECT FROM tokens JOIN users ON users.id = tokens.usr
@@ -38,7 +41,7 @@ const EDGE: &str = "SELECT team, epoch::text, epoch_no, pos, last_hash, link, se
            (SELECT share_max FROM teams WHERE teams.id = edges.team)
     FROM edges WHERE id = $1 FOR UPDATE";
 
-/// What was shared and no longer is.
+/// Agents that were shared in full and no longer are.
 const LOWERED: &str = "SELECT stored.id FROM agents AS stored JOIN unnest($2::bigint[], $3::smallint[]) AS posted(id, share) USING (id)
     WHERE edge = $1 AND epoch_no = (SELECT epoch_no FROM edges WHERE id = $1) AND stored.share = 3 AND posted.share < 3";
 
@@ -48,43 +51,29 @@ const ERASE_EVENTS: &str = "DELETE FROM events WHERE edge = $1 AND epoch_no = $2
 const ERASE_TURNS: &str = "DELETE FROM turns WHERE edge = $1 AND epoch_no = $2 AND agent_id = ANY($3)";
 const INSERT_GAP: &str = "INSERT INTO gaps VALUES ($1, $2, $3, $4, 'retention') ON CONFLICT DO NOTHING";
 
-const EVENTS: &str = "INSERT INTO events (edge, epoch_no, pos, agent_id, session_id, name, at, source, flags, received_at, body)
-    SELECT $1, $2, pos, agent_id, session_id, name, at, source, flags, now(), body
-    FROM unnest($3::bigint[], $4::bigint[], $5::text[], $6::text[], $7::bigint[], $8::text[], $9::int[], $10::text[])
-         AS posted(pos, agent_id, session_id, name, at, source, flags, body)";
-
-/// A document that a later position wrote stays.
-const AGENTS: &str = "INSERT INTO agents (edge, epoch_no, id, team, project, share, status, last_active_at, ended_at, pos, changed_at, doc)
-    SELECT $1, $2, id, $3, project, share, status, last_active_at, ended_at, $4, clock_timestamp(), doc
-    FROM unnest($5::bigint[], $6::text[], $7::smallint[], $8::text[], $9::bigint[], $10::bigint[], $11::text[])
-         AS posted(id, project, share, status, last_active_at, ended_at, doc)
-    ON CONFLICT (edge, epoch_no, id) DO UPDATE SET
-        team = excluded.team, project = excluded.project, share = excluded.share, status = excluded.status,
-        last_active_at = excluded.last_active_at, ended_at = excluded.ended_at, pos = excluded.pos,
-        changed_at = excluded.changed_at, doc = excluded.doc
-    WHERE agents.pos <= excluded.pos";
-
-const TURNS: &str = "INSERT INTO turns (edge, epoch_no, id, agent_id, at, received_at, doc)
-    SELECT $1, $2, id, agent_id, at, now(), doc
-    FROM unnest($3::bigint[], $4::bigint[], $5::bigint[], $6::text[]) AS posted(id, agent_id, at, doc)
-    ON CONFLICT (edge, epoch_no, id) DO UPDATE SET at = excluded.at, doc = excluded.doc";
-
 const MOVE_ON: &str = "UPDATE edges SET epoch = $2::text::uuid, epoch_no = $3, pos = $4, last_hash = $5, link = coalesce($6, link), skew_ms = $7,
         version = coalesce($8, version), seen_at = clock_timestamp(),
         changed_at = CASE WHEN $9 THEN clock_timestamp() ELSE changed_at END
     WHERE id = $1";
 
-/// Whose batch it is, as it was believed when the request began. The transaction looks again.
+/// Whose batch it is, as known when the request began. The transaction checks again.
 pub struct Poster<'a> {
     pub edge: i32,
     pub token: &'a [u8],
-    /// What the batch was cut to.
+    /// The level the batch was cut to.
     pub share_max: Level,
 }
 
-/// Takes a batch in: one journey to the database to look, one to write. After an error nothing of it is known to be stored, and the
-/// session must not be used again.
+/// Stores a batch. After an error it is unknown whether anything was stored, and the session must not be used again.
 pub async fn take(session: &mut Session, poster: &Poster<'_>, batch: &Batch) -> Result<Taken, Error> {
+    if one_statement::take(session, poster, batch).await? {
+        return Ok(Taken::UpTo { pos: batch.to });
+    }
+    transaction(session, poster, batch).await
+}
+
+/// Handles any batch: one round trip to the database to look, one to write.
+async fn transaction(session: &mut Session, poster: &Poster<'_>, batch: &Batch) -> Result<Taken, Error> {
     let edge = poster.edge;
     let agents = AgentColumns::of(batch);
     let (row, erased) = look(session, poster, batch, &agents).await?;
@@ -126,32 +115,6 @@ pub async fn take(session: &mut Session, poster: &Poster<'_>, batch: &Batch) -> 
     if gap.is_some() {
         steps.push((INSERT_GAP, vec![&edge, &epoch_no, &gap_from, &gap_to]));
     }
-    if !events.pos.is_empty() {
-        let EventColumns { pos, agents, sessions, names, at, sources, flags, bodies } = &events;
-        steps
-            .push((EVENTS, vec![&edge, &epoch_no, pos, agents, sessions, names, at, sources, flags, bodies]));
-    }
-    if !agents.ids.is_empty() {
-        let AgentColumns { ids, projects, shares, statuses, active, ended, documents } = &agents;
-        let values: Values = vec![
-            &edge,
-            &epoch_no,
-            &stored.team,
-            &batch.to,
-            ids,
-            projects,
-            shares,
-            statuses,
-            active,
-            ended,
-            documents,
-        ];
-        steps.push((AGENTS, values));
-    }
-    if !turns.ids.is_empty() {
-        let TurnColumns { ids, owners, at, documents } = &turns;
-        steps.push((TURNS, vec![&edge, &epoch_no, ids, owners, at, documents]));
-    }
     let values: Values = vec![
         &edge,
         &batch.epoch,
@@ -164,19 +127,28 @@ pub async fn take(session: &mut Session, poster: &Poster<'_>, batch: &Batch) -> 
         &documents,
     ];
     steps.push((MOVE_ON, values));
+    // The row has the new position by now, and says which history the rows belong to.
+    let inserts: [(&'static Insert, &dyn Columns); 3] =
+        [(&EVENTS, &events), (&AGENTS, &agents), (&TURNS, &turns)];
+    for (insert, columns) in inserts {
+        if !columns.is_empty() {
+            let values = std::iter::once::<&(dyn ToSql + Sync)>(&edge).chain(columns.values());
+            steps.push((insert.alone(), values.collect()));
+        }
+    }
     if will_die_at(Point::BeforeCommit) {
         session.together(steps, None).await?;
         reach(Point::BeforeCommit);
         session.client.batch_execute("COMMIT").await?;
     } else {
-        // A step that fails fails the transaction: its COMMIT then commits nothing, and the step says why.
+        // A step that fails aborts the transaction: its COMMIT then commits nothing, and the step says why.
         session.together(steps, Some("COMMIT")).await?;
     }
     reach(Point::AfterCommit);
     Ok(Taken::UpTo { pos })
 }
 
-/// Locks the edge's row; also tells which agents in the batch shared everything until now.
+/// Locks the edge's row; also returns which agents in the batch shared everything until now.
 async fn look(
     session: &mut Session,
     poster: &Poster<'_>,
@@ -202,123 +174,44 @@ async fn leave(session: &mut Session, taken: Taken) -> Result<Taken, Error> {
     Ok(taken)
 }
 
-struct EventColumns<'a> {
-    pos: Vec<i64>,
-    agents: Vec<Option<i64>>,
-    sessions: Vec<&'a str>,
-    names: Vec<&'a str>,
-    at: Vec<i64>,
-    sources: Vec<&'a str>,
-    flags: Vec<i32>,
-    bodies: Vec<&'a str>,
-}
-
-impl EventColumns<'_> {
-    fn after(pos: i64, batch: &Batch) -> EventColumns<'_> {
-        let fresh = batch.events.iter().position(|event| event.pos > pos).unwrap_or(batch.events.len());
-        let events = &batch.events[fresh..];
-        EventColumns {
-            pos: events.iter().map(|event| event.pos).collect(),
-            agents: events.iter().map(|event| event.agent_id).collect(),
-            sessions: events.iter().map(|event| event.session_id.as_str()).collect(),
-            names: events.iter().map(|event| event.name.as_str()).collect(),
-            at: events.iter().map(|event| event.at).collect(),
-            sources: events.iter().map(|event| event.source.as_str()).collect(),
-            flags: events.iter().map(|event| event.flags).collect(),
-            bodies: events.iter().map(|event| event.body.as_str()).collect(),
-        }
-    }
-}
-
-struct AgentColumns<'a> {
-    ids: Vec<i64>,
-    projects: Vec<Option<&'a str>>,
-    shares: Vec<i16>,
-    statuses: Vec<&'a str>,
-    active: Vec<i64>,
-    ended: Vec<Option<i64>>,
-    documents: Vec<&'a str>,
-}
-
-impl AgentColumns<'_> {
-    fn of(batch: &Batch) -> AgentColumns<'_> {
-        let agents = &batch.agents;
-        AgentColumns {
-            ids: agents.iter().map(|agent| agent.id).collect(),
-            projects: agents.iter().map(|agent| agent.project.as_deref()).collect(),
-            shares: agents.iter().map(|agent| agent.share).collect(),
-            statuses: agents.iter().map(|agent| agent.status.as_str()).collect(),
-            active: agents.iter().map(|agent| agent.last_active_at).collect(),
-            ended: agents.iter().map(|agent| agent.ended_at).collect(),
-            documents: agents.iter().map(|agent| agent.doc.as_str()).collect(),
-        }
-    }
-}
-
-struct TurnColumns<'a> {
-    ids: Vec<i64>,
-    owners: Vec<i64>,
-    at: Vec<i64>,
-    documents: Vec<&'a str>,
-}
-
-impl TurnColumns<'_> {
-    fn of(batch: &Batch) -> TurnColumns<'_> {
-        let turns =
-            batch.agents.iter().flat_map(|agent| agent.turns.iter().map(move |turn| (agent.id, turn)));
-        let mut turns: Vec<_> = turns.collect();
-        // One statement cannot write a row twice, whatever a machine sends.
-        let mut known = HashSet::new();
-        turns.retain(|(_, turn)| known.insert(turn.id));
-        TurnColumns {
-            ids: turns.iter().map(|(_, turn)| turn.id).collect(),
-            owners: turns.iter().map(|(agent, _)| *agent).collect(),
-            at: turns.iter().map(|(_, turn)| turn.at).collect(),
-            documents: turns.iter().map(|(_, turn)| turn.doc.as_str()).collect(),
-        }
-    }
-}
-
 /// The edge's row as the transaction found it.
 struct Stored {
-    team: i32,
     epoch: Option<String>,
     epoch_no: i16,
     pos: i64,
     last_hash: Option<Vec<u8>>,
     link: Option<String>,
-    /// Heard a moment ago.
+    /// It was heard a moment ago.
     recent: bool,
-    /// It left, or this token is not its own any more.
+    /// The machine left, or this token no longer belongs to it.
     left: bool,
     share_max: Level,
-    /// The batch's epoch stood here once, under this number.
+    /// The number under which the row once had the batch's epoch.
     known_as: Option<i16>,
 }
 
-/// Where a batch goes on.
+/// Where a batch continues.
 #[derive(Debug, PartialEq)]
 struct Place {
     epoch_no: i16,
     pos: i64,
-    /// It begins a history.
+    /// The batch begins a history.
     opens: bool,
 }
 
 impl From<&Row> for Stored {
-    /// As [`EDGE`] has it.
+    /// The columns of [`EDGE`].
     fn from(row: &Row) -> Stored {
         Stored {
-            team: row.get(0),
-            epoch: row.get(1),
-            epoch_no: row.get(2),
-            pos: row.get(3),
-            last_hash: row.get(4),
-            link: row.get(5),
-            recent: row.get::<_, Option<bool>>(6).unwrap_or(false),
-            left: row.get::<_, bool>(7) || !row.get::<_, bool>(9),
-            share_max: Level::from_number(row.get::<_, Option<i16>>(10).unwrap_or(0)),
-            known_as: row.get(8),
+            epoch: row.get(0),
+            epoch_no: row.get(1),
+            pos: row.get(2),
+            last_hash: row.get(3),
+            link: row.get(4),
+            recent: row.get::<_, Option<bool>>(5).unwrap_or(false),
+            left: row.get::<_, bool>(6) || !row.get::<_, bool>(8),
+            share_max: Level::from_number(row.get::<_, Option<i16>>(9).unwrap_or(0)),
+            known_as: row.get(7),
         }
     }
 }
@@ -335,7 +228,7 @@ impl Stored {
             return Err(Taken::Copied);
         }
         if self.epoch.as_deref() != Some(batch.epoch.as_str()) {
-            // A history that was left does not come back: it would mix with what followed.
+            // A history that was left cannot come back: it would mix with what followed.
             let opens = batch.from == 1 && self.known_as.is_none();
             let next = self.epoch_no.checked_add(1).filter(|_| opens);
             return match next {
@@ -357,7 +250,7 @@ impl Stored {
     }
 }
 
-/// Hub minus machine, in milliseconds. What a journey takes is no skew, and a clock that is wrong by lifetimes is just wrong.
+/// Hub minus machine, in milliseconds. Time on the wire is not skew; a clock that is off by a lifetime is just wrong.
 fn skew_ms(sent: Stamp, now: SystemTime) -> i64 {
     const JOURNEY_MS: i64 = 2_000;
     const LIFETIME_MS: i64 = 80 * 365 * 86_400 * 1_000;
@@ -377,7 +270,6 @@ mod tests {
 
     fn stored() -> Stored {
         Stored {
-            team: 1,
             epoch: Some(OURS.into()),
             epoch_no: 3,
             pos: 10,
