@@ -3,7 +3,7 @@
 //! From the soft deadline on the timer ticks. Each tick makes a blocking `read`, `connect` or `flock` return with
 //! `Interrupted`, so no call needs a timeout of its own (a `poll` or `setsockopt` each); there are many ticks
 //! because one alone could fall between a check and the call it should have interrupted. At the hard deadline
-//! the handler leaves with exit code 0. Signals that would break "exit 0, silently" are seen to here as well.
+//! the handler exits with code 0. Signals that would break "exit 0, silently" are handled here as well.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,16 +11,16 @@ use std::time::Duration;
 
 static LATE: AtomicBool = AtomicBool::new(false);
 
-/// True after the soft deadline: give up what you wait for.
+/// True after the soft deadline: stop waiting.
 pub fn late() -> bool {
     LATE.load(Ordering::Relaxed)
 }
 
-/// Memory that cannot be had ends the process with exit code 0 and no word.
+/// Ends the process silently with exit code 0 when memory runs out.
 static OUT_OF_MEMORY_IS_THE_END: AtomicBool = AtomicBool::new(false);
 
-/// The system's allocator, for the program to use: out of memory, the standard library would say so and abort, and a hook
-/// must do neither.
+/// The system's allocator, for the program to use. When memory runs out, the standard library prints a message and aborts;
+/// a hook must do neither.
 #[derive(Debug)]
 pub struct QuietAllocator;
 
@@ -94,9 +94,9 @@ mod unix {
         });
         TICKS_LEFT.store(ticks, Ordering::Relaxed);
         LATE.store(false, Ordering::Relaxed);
-        // No SA_RESTART: the whole point is that calls do not go on.
+        // No SA_RESTART: interrupted calls must not continue.
         handle(libc::SIGALRM, on_tick, 0);
-        // SAFETY: the set lives on the stack, is initialised by sigemptyset, and outlives the calls.
+        // SAFETY: the set lives on the stack, is initialized by sigemptyset, and outlives the calls.
         unsafe {
             // A parent may have left the signal blocked, which survives exec.
             let mut set: libc::sigset_t = zeroed();
@@ -121,7 +121,7 @@ mod unix {
             // SAFETY: SIG_IGN is a valid disposition for these signals.
             unsafe { libc::signal(signal, libc::SIG_IGN) };
         }
-        // Room of its own, for a stack that has run out cannot hold the handler's frame.
+        // A separate stack, because one that has overflowed cannot hold the handler's frame.
         static mut STACK: [u8; 32 * 1024] = [0; 32 * 1024];
         // SAFETY: STACK is used for this and nothing else, and lives as long as the process.
         unsafe {
