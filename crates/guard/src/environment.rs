@@ -4,7 +4,6 @@ use crate::{Decision, Verdict};
 use headspace_platform::config;
 use headspace_platform::config::Config;
 use std::path::PathBuf;
-use std::sync::Mutex;
 use std::time::Duration;
 
 /// What the guard may ask the disk. It looks at names and links; it reads contents only of scripts that a line runs and
@@ -115,8 +114,8 @@ pub struct GuardEnvironment {
     pub files: Box<dyn FileSystem>,
     /// How long a judgment may take before it becomes "ask".
     pub time_limit: Duration,
-    /// The worst finding so far, in case there is no time to wait for the end.
-    pub worst_so_far: Mutex<Option<Verdict>>,
+    /// Writes down the answer as it is so far, in case there is no time to wait for the end (see `deadline`).
+    pub early_answer: Option<fn(&Verdict) -> Option<String>>,
 }
 
 /// How long the hook may spend on a judgment.
@@ -142,7 +141,7 @@ impl GuardEnvironment {
             config: config.guard.clone(),
             files: Box::new(Disk),
             time_limit: HOOK_TIME_LIMIT,
-            worst_so_far: Mutex::default(),
+            early_answer: None,
         }
     }
 }

@@ -113,7 +113,7 @@ pub fn judge_with_steps(
         std::thread::Builder::new()
             .stack_size(LARGE_STACK_BYTES)
             .spawn_scoped(scope, || {
-                headspace_platform::watchdog::crash::prepare_thread();
+                headspace_platform::watchdog::early_answer::prepare_thread();
                 attempt(payload, environment, MAX_DEPTH_ON_LARGE_STACK, trace)
             })
             .ok()

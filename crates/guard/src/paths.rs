@@ -351,7 +351,7 @@ mod tests {
                  /home/dev/proj/b->build /home/dev/proj/loop->loop /home/dev/proj/root->/",
             )),
             time_limit: crate::environment::HOOK_TIME_LIMIT,
-            worst_so_far: Default::default(),
+            early_answer: None,
         }
     }
 

@@ -165,8 +165,8 @@ fn statements(text: &str, depth: usize) -> Vec<SqlWords> {
                 }
                 None => 1,
             },
-            // `\dt`, `\c db`: psql's own commands, to the end of the line.
-            '\\' if all.last().is_some_and(Vec::is_empty) => rest.find('\n').unwrap_or(rest.len()),
+            // `\dt`, `.tables`: commands of psql and sqlite3 themselves, to the end of the line.
+            '\\' | '.' if all.last().is_some_and(Vec::is_empty) => rest.find('\n').unwrap_or(rest.len()),
             ';' => {
                 all.push(SqlWords::new());
                 1
@@ -296,6 +296,9 @@ mod tests {
             ("begin; delete from a; commit; rollback", Some("database.rows")),
             ("grant delete on a to b", None),
             ("\\dt\nDROP TABLE a", Some("database.drop")),
+            (".headers on\n.mode csv\nDROP TABLE a;", Some("database.drop")),
+            (".drop x\nselect 1", None),
+            ("select a\n.b from a", None),
             ("drop", None),
             ("delete", None),
             ("\"drop\" table", Some("database.drop")),

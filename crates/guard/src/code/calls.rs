@@ -117,7 +117,7 @@ impl CodeScan<'_> {
         subject: &str,
     ) {
         if DROPPING_CALLS.contains(&name) && self.receiver(at).is_some() && self.arguments(at).is_some() {
-            eval.report(&state.machine.clone(), &rules::DATABASE_DROP, subject);
+            eval.report(&state.machine, &rules::DATABASE_DROP, subject);
         }
         let always = QUERY_CALLS.contains(&name);
         if !always && !QUERY_OR_RUN_CALLS.contains(&name) {
@@ -135,7 +135,7 @@ impl CodeScan<'_> {
         }
         let text = self.value(eval, state, first);
         if let Some(rule) = sql::judge(&deactivate(&text)) {
-            eval.report(&state.machine.clone(), rule, subject);
+            eval.report(&state.machine, rule, subject);
         }
     }
 

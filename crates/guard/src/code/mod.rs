@@ -112,7 +112,7 @@ pub(crate) fn awk(eval: &mut Evaluator<'_>, state: &mut ShellState, program: &st
                     (Some(Token::Punct('(')), Some(Token::Text(..)), Some(Token::Punct(')')))
                 );
                 if !literal && tokens.get(at + 1) == Some(&Token::Punct('(')) {
-                    eval.report(&state.machine.clone(), &rules::SHELL_UNKNOWN_COMMAND, call.show());
+                    eval.report(&state.machine, &rules::SHELL_UNKNOWN_COMMAND, call.show());
                 }
             }
             _ => {}

@@ -78,10 +78,10 @@ impl Evaluator<'_> {
             _ => false,
         };
         if switches_history_off {
-            self.report(&state.machine.clone(), &rules::HISTORY, format!("{name}={value}"));
+            self.report(&state.machine, &rules::HISTORY, format!("{name}={value}"));
         }
         if name.starts_with("GIT_CONFIG_KEY") && value.eq_ignore_ascii_case("core.hooksPath") {
-            self.report(&state.machine.clone(), &rules::GIT_HOOKS_PATH, format!("{name}={value}"));
+            self.report(&state.machine, &rules::GIT_HOOKS_PATH, format!("{name}={value}"));
         }
         // A shell runs this file first when it starts.
         if name == "BASH_ENV"

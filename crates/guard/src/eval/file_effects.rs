@@ -94,10 +94,19 @@ impl Evaluator<'_> {
                 let all = rest.starts_with('/')
                     && !rest.contains(value::DEEP)
                     && paths::split(rest).all(glob::matches_everything);
+                // `$PREFIX/lib`; a script's own variables are rarely empty.
+                let system = rest.starts_with('/')
+                    && paths::split(rest).count() == 1
+                    && self.locations.is_system(rest)
+                    && self.script.is_none();
                 let safe = tags.has(Tags::NOT_EMPTY);
                 self.report(
                     &machine,
-                    if all && !safe { &rules::DELETE_EMPTY_VARIABLE } else { &rules::DELETE_UNKNOWN },
+                    if (all || system) && !safe {
+                        &rules::DELETE_EMPTY_VARIABLE
+                    } else {
+                        &rules::DELETE_UNKNOWN
+                    },
                     subject,
                 );
             }

@@ -29,6 +29,7 @@ use crate::rules::{Policy, Rule};
 use crate::shell;
 use crate::shell::{Problem, Script};
 use crate::{Decision, Verdict};
+use headspace_platform::watchdog::early_answer;
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
@@ -166,10 +167,7 @@ impl<'a> Evaluator<'a> {
             trace: None,
             too_deep: false,
             // A little early, to leave time for the answer.
-            budget: Budget::new(
-                headspace_platform::watchdog::CpuTimeOf::Thread,
-                environment.time_limit * 4 / 5,
-            ),
+            budget: Budget::new(environment.time_limit * 4 / 5),
             environment,
             steps: 0,
             spent: 0,
@@ -234,8 +232,8 @@ impl<'a> Evaluator<'a> {
                 subject = format!("{} ({script})", headspace_core::text::one_line(&subject, 120));
             }
             let finding = Finding { rule, decision, subject, pattern: pattern.map(str::to_owned) };
-            if let Ok(mut worst_so_far) = self.environment.worst_so_far.lock() {
-                *worst_so_far = Some(finding.verdict(self.environment));
+            if let Some(render) = self.environment.early_answer {
+                early_answer::set(render(&finding.verdict(self.environment)).unwrap_or_default());
             }
             self.worst = Some(finding);
         }
@@ -277,7 +275,7 @@ impl<'a> Evaluator<'a> {
                 Problem::Character(_) => &rules::SHELL_HIDDEN_CHARACTER,
                 _ => &rules::SHELL_UNREADABLE,
             };
-            self.report(&state.machine.clone(), rule, format!("{} ({problem})", one_line(text)));
+            self.report(&state.machine, rule, format!("{} ({problem})", one_line(text)));
         }
         self.depth += 1;
         let out = self.script(state, &parsed.script, stdin, output_used);

@@ -117,11 +117,7 @@ impl Evaluator<'_> {
                     self.report(&machine, &rules::ANSWER_AGENT, format!("> {}", output.target));
                 }
                 if content.tags().has(Tags::SECRET) {
-                    self.report(
-                        &state.machine.clone(),
-                        &rules::NETWORK_SECRET,
-                        format!("> {}", output.target),
-                    );
+                    self.report(&state.machine, &rules::NETWORK_SECRET, format!("> {}", output.target));
                 }
                 continue;
             }

@@ -173,7 +173,7 @@ impl Evaluator<'_> {
         for (own, rule) in [(denied, &rules::CUSTOM_DENY), (asked, &rules::CUSTOM_ASK)] {
             if let Some(own) = own {
                 let show = argv.join(" ");
-                self.report_match(&state.machine.clone(), rule, show, &own);
+                self.report_match(&state.machine, rule, show, &own);
             }
         }
     }

@@ -56,14 +56,14 @@ pub(crate) fn judge(eval: &mut Evaluator<'_>, state: &mut ShellState, text: &str
     let mut reader = PowerShellReader::default();
     let statements = reader.read(eval, state, text);
     if reader.unfinished {
-        eval.report(&state.machine.clone(), &rules::SHELL_UNREADABLE, text);
+        eval.report(&state.machine, &rules::SHELL_UNREADABLE, text);
     }
     let downloads = words_of(&lower).any(|word| names::POWERSHELL_DOWNLOADS.contains(&word))
         || lower.contains("net.webclient");
     let decodes = lower.contains("frombase64string");
     if lower.contains("[scriptblock]::create") && (downloads || decodes) {
         eval.report(
-            &state.machine.clone(),
+            &state.machine,
             if downloads { &rules::NETWORK_SHELL } else { &rules::NETWORK_DECODED },
             text,
         );
@@ -315,7 +315,7 @@ fn program(eval: &mut Evaluator<'_>, state: &mut ShellState, statement: &PowerSh
     let lower = statement.words[0].text.to_lowercase();
     if lower == "set-psreadlineoption" {
         if statement.words.iter().any(|word| word.text.eq_ignore_ascii_case("SaveNothing")) {
-            eval.report(&state.machine.clone(), &rules::HISTORY, subject);
+            eval.report(&state.machine, &rules::HISTORY, subject);
         }
         return;
     }
@@ -329,6 +329,6 @@ fn program(eval: &mut Evaluator<'_>, state: &mut ShellState, statement: &PowerSh
     if plain && !has_hole(&argv[0]) {
         eval.call(&mut state.clone(), &argv, &Stream::None, false);
     } else if has_hole(&argv[0]) && statement.called {
-        eval.report(&state.machine.clone(), &rules::SHELL_UNKNOWN_COMMAND, subject);
+        eval.report(&state.machine, &rules::SHELL_UNKNOWN_COMMAND, subject);
     }
 }

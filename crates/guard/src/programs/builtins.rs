@@ -103,7 +103,7 @@ pub(super) fn unset(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Cal
     let options = call.options(Spec::default());
     for name in options.operands {
         if name == "HISTFILE" {
-            eval.report(&state.machine.clone(), &rules::HISTORY, call.show());
+            call.report(eval, state, &rules::HISTORY);
         }
         if options_have_f(call) {
             Rc::make_mut(&mut state.functions).remove(name);
@@ -144,7 +144,7 @@ pub(super) fn set(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<
         .windows(2)
         .any(|pair| pair[0].starts_with('+') && pair[0].ends_with('o') && pair[1] == "history");
     if off {
-        eval.report(&state.machine.clone(), &rules::HISTORY, call.show());
+        call.report(eval, state, &rules::HISTORY);
     }
     // Without arguments it prints every variable.
     if args.is_empty() && call.name == "set" {
@@ -253,34 +253,6 @@ pub(super) fn trap(_: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_
         && !text.is_empty()
     {
         state.traps.push((*text).to_owned());
-    }
-    Stream::None
-}
-
-pub(super) fn history(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
-    let options = call.options(Spec { short: "d", ..Spec::default() });
-    let clears = options.has(&["c"])
-        || options.has(&["d"])
-        || matches!(options.operands.first(), Some(&("clear" | "delete")));
-    if clears {
-        eval.report(&state.machine.clone(), &rules::HISTORY, call.show());
-    }
-    Stream::Data(Tags::NONE)
-}
-
-/// `fc -p`: from here on the history goes elsewhere.
-pub(super) fn fc(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
-    if call.args().iter().any(|arg| arg == "-p" || arg == "-P") {
-        eval.report(&state.machine.clone(), &rules::HISTORY, call.show());
-    }
-    Stream::Data(Tags::NONE)
-}
-
-/// `shopt -uo history`
-pub(super) fn shopt(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
-    let options = call.options(Spec::default());
-    if options.has(&["u"]) && options.operands.contains(&"history") {
-        eval.report(&state.machine.clone(), &rules::HISTORY, call.show());
     }
     Stream::None
 }

@@ -48,7 +48,7 @@ pub(super) fn client(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Ca
         texts.push(text);
     }
     if let Some(rule) = sql::judge(&deactivate(&texts.join(";\n"))) {
-        eval.report(&state.machine.clone(), rule, call.show());
+        call.report(eval, state, rule);
     }
     Stream::Data(Tags::NONE)
 }
@@ -73,7 +73,7 @@ pub(super) fn prompt(eval: &mut Evaluator<'_>, state: &ShellState, call: &Call<'
         false => sql::judge(&deactivate(text)),
     });
     if let Some(rule) = found {
-        eval.report(&state.machine.clone(), rule, call.show());
+        call.report(eval, state, rule);
     }
 }
 
@@ -110,6 +110,15 @@ fn escapes(eval: &mut Evaluator<'_>, state: &ShellState, call: &Call<'_>) {
     }
 }
 
+/// `pg_dump --clean app | psql other`: the printed text drops every table before it makes it again.
+pub(super) fn dump(_: &mut Evaluator<'_>, _: &mut ShellState, call: &Call<'_>) -> Stream {
+    let options = call.options(Spec { short: "dfhjnptEFILNPSTUZ", ..Spec::default() });
+    match options.has(&["c", "clean"]) {
+        true => Stream::text("DROP TABLE every_table;\n"),
+        false => Stream::Data(Tags::NONE),
+    }
+}
+
 /// `mongosh --eval '…'`, or a script on standard input.
 pub(super) fn mongo(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let options =
@@ -119,7 +128,7 @@ pub(super) fn mongo(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Cal
         texts.push(text);
     }
     if let Some(rule) = sql::judge_mongo(&texts.join(";")) {
-        eval.report(&state.machine.clone(), rule, call.show());
+        call.report(eval, state, rule);
     }
     Stream::Data(Tags::NONE)
 }
@@ -132,7 +141,7 @@ pub(super) fn redis(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Cal
     let found_keys = matches!(verb.as_str(), "del" | "unlink")
         && options.operands[1..].iter().any(|key| key.chars().count() == 1 && has_hole(key));
     if from_pipe || found_keys {
-        eval.report(&state.machine.clone(), &rules::DATABASE_DROP, call.show());
+        call.report(eval, state, &rules::DATABASE_DROP);
     }
     Stream::Data(Tags::NONE)
 }

@@ -1,4 +1,5 @@
-//! git: what irrecoverably loses uncommitted work or other people's commits.
+//! git: what irrecoverably loses uncommitted work or other people's commits, as far as words alone do not tell
+//! (`rules/findings.toml` has those).
 
 use crate::eval::Evaluator;
 use crate::eval::file_effects::WriteKind;
@@ -25,51 +26,25 @@ pub(super) fn git(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<
     for (key, value) in &git.settings {
         setting(eval, &mut state, key, value, call);
     }
-    let say = |eval: &mut Evaluator<'_>, state: &ShellState, rule: &'static Rule| {
-        eval.report(&state.machine, rule, call.show())
-    };
     let plain = Options::read(git.args, Spec::default());
     if skips_checks(git.verb, git.args) {
-        say(eval, &state, &rules::GIT_NO_VERIFY);
+        call.report(eval, &state, &rules::GIT_NO_VERIFY);
     }
     let rule = match git.verb {
         "reset" => reset(eval, &state, &plain),
         "push" => push(git.args),
         "clean" => return clean(eval, &mut state, &git, call),
         "checkout" => checkout(eval, &state, git.args),
-        "switch" => plain.has(&["f", "force", "discard-changes"]).then_some(&rules::GIT_DISCARD),
         "restore" => restore(eval, &state, git.args),
-        "stash" => match plain.operands.first() {
-            Some(&"clear") => Some(&rules::GIT_EXPIRE),
-            Some(&"drop") => Some(&rules::GIT_DELETE_REF),
-            _ => None,
-        },
-        "branch" => branch(&plain),
-        "update-ref" => plain.has(&["d", "delete"]).then_some(&rules::GIT_DELETE_REF),
-        "reflog" => match plain.operands.first() {
-            Some(&"expire") if !plain.has(&["n", "dry-run"]) => Some(&rules::GIT_EXPIRE),
-            Some(&"delete") => Some(&rules::GIT_DELETE_REF),
-            _ => None,
-        },
-        "gc" => {
-            let prune = plain.value(&["prune"]);
-            matches!(prune, Some("now" | "all")).then_some(&rules::GIT_REWRITE)
-        }
-        "prune" => (!plain.has(&["n", "dry-run"])).then_some(&rules::GIT_REWRITE),
         "filter-branch" | "filter-repo" => {
             for pair in git.args.windows(2).filter(|pair| pair[0].ends_with("-filter")) {
                 eval.text(&mut state.clone(), &pair[1], &Stream::None, false);
             }
-            Some(&rules::GIT_REWRITE)
+            None
         }
-        "read-tree" => plain.has(&["reset"]).then_some(&rules::GIT_DISCARD),
-        "checkout-index" => plain.has(&["f", "force"]).then_some(&rules::GIT_DISCARD),
-        "worktree" => (plain.operands.first() == Some(&"remove") && plain.has(&["f", "force"]))
-            .then_some(&rules::GIT_DISCARD_FILE),
         "submodule" => {
-            let forced = plain.operands.first() == Some(&"deinit") && plain.has(&["f", "force"]);
             foreach(eval, &mut state, &git);
-            forced.then_some(&rules::GIT_DISCARD_FILE)
+            None
         }
         "config" => return config(eval, &mut state, &git, call),
         "rm" => return remove(eval, &mut state, &plain, call),
@@ -113,7 +88,7 @@ pub(super) fn git(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<
         _ => None,
     };
     if let Some(rule) = rule {
-        say(eval, &state, rule);
+        call.report(eval, &state, rule);
     }
     if git.verb == "diff" { Stream::Data(Tags::FILES) } else { Stream::Data(Tags::NONE) }
 }
@@ -165,7 +140,7 @@ fn move_to(eval: &mut Evaluator<'_>, state: &mut ShellState, dir: &str) {
 fn setting(eval: &mut Evaluator<'_>, state: &mut ShellState, key: &str, value: &str, call: &Call<'_>) {
     let key = key.to_lowercase();
     if key == "core.hookspath" {
-        eval.report(&state.machine.clone(), &rules::GIT_HOOKS_PATH, call.show());
+        call.report(eval, state, &rules::GIT_HOOKS_PATH);
     }
     let shell = value.strip_prefix('!');
     let runs = names::GIT_COMMAND_SETTINGS.contains(&key.as_str())
@@ -251,13 +226,6 @@ fn push(args: &[String]) -> Option<&'static Rule> {
     deletes.then_some(&rules::GIT_DELETE_REF)
 }
 
-fn branch(options: &Options<'_>) -> Option<&'static Rule> {
-    let deletes = options.has(&["d", "delete"]);
-    let forces = options.has(&["f", "force"]);
-    (options.has(&["D"]) || forces && (deletes || !options.has(&["m", "move", "c", "copy"])))
-        .then_some(&rules::GIT_DELETE_REF)
-}
-
 fn clean(eval: &mut Evaluator<'_>, state: &mut ShellState, git: &Git<'_>, call: &Call<'_>) -> Stream {
     let options = Options::read(git.args, Spec { short: "e", long: &["exclude"], stops: false });
     let unforced = git.settings.iter().any(|(key, value)| {
@@ -269,13 +237,13 @@ fn clean(eval: &mut Evaluator<'_>, state: &mut ShellState, git: &Git<'_>, call: 
     if options.operands.is_empty() {
         let asks = options.has(&["i", "interactive"]) && !options.has(&["f", "force"]);
         let rule = if asks { &rules::GIT_DISCARD_FILE } else { &rules::GIT_DISCARD };
-        eval.report(&state.machine.clone(), rule, call.show());
+        call.report(eval, state, rule);
     }
     // With a path it deletes like any other program.
     let subject = call.show();
     for path in options.operands {
         if is_whole(eval, state, path) && !is_inner_directory(eval, state, path) {
-            eval.report(&state.machine.clone(), &rules::GIT_DISCARD, subject.clone());
+            eval.report(&state.machine, &rules::GIT_DISCARD, subject.clone());
         } else {
             eval.delete(state, path, &subject);
         }
@@ -415,10 +383,10 @@ fn config(eval: &mut Evaluator<'_>, state: &mut ShellState, git: &Git<'_>, call:
     match operands {
         [key, value, ..] => setting(eval, state, key, value, call),
         [key] if unsets && key.eq_ignore_ascii_case("core.hooksPath") => {
-            eval.report(&state.machine.clone(), &rules::GIT_HOOKS_PATH, call.show());
+            call.report(eval, state, &rules::GIT_HOOKS_PATH);
         }
         _ if options.has(&["e", "edit"]) => {
-            eval.report(&state.machine.clone(), &rules::WRITE_GIT_DATA, call.show());
+            call.report(eval, state, &rules::WRITE_GIT_DATA);
         }
         _ => {}
     }
@@ -437,7 +405,7 @@ fn remove(
     for path in &options.operands {
         eval.check_user_protected(state, path, &call.show());
         if matches!(*path, "." | "./" | "*" | ":/") {
-            eval.report(&state.machine.clone(), &rules::DELETE_EVERYTHING, call.show());
+            call.report(eval, state, &rules::DELETE_EVERYTHING);
         } else if options.has(&["f", "force"]) {
             // Without force, git keeps uncommitted changes.
             eval.delete(state, path, &call.show());

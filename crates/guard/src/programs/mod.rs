@@ -21,8 +21,8 @@ use crate::eval::{Evaluator, glob};
 use crate::programs::options::{Options, Spec};
 use crate::programs::runners::{scripts, shells};
 use crate::rules;
-use crate::rules::names;
 use crate::rules::pattern::CommandWords;
+use crate::rules::{Rule, names};
 
 /// One command as its program would see it.
 pub(crate) struct Call<'c> {
@@ -55,6 +55,11 @@ impl<'c> Call<'c> {
             }
         }
         text
+    }
+
+    /// Reports what a rule says about this command.
+    pub(crate) fn report(&self, eval: &mut Evaluator<'_>, state: &ShellState, rule: &'static Rule) {
+        eval.report(&state.machine, rule, self.show());
     }
 
     /// What a filter passes on.
@@ -122,7 +127,7 @@ fn named_rules(eval: &mut Evaluator<'_>, state: &ShellState, call: &Call<'_>) {
     }
     for (_, pattern, rule) in rows {
         if words.fit(pattern) && !rule.unless_env.iter().any(|setting| state.holds(setting)) {
-            eval.report_match(&state.machine.clone(), rule, call.show(), pattern);
+            eval.report_match(&state.machine, rule, call.show(), pattern);
         }
     }
 }
@@ -226,7 +231,7 @@ fn unknown_program(eval: &mut Evaluator<'_>, state: &mut ShellState, full: &str,
     } else {
         &rules::SHELL_UNKNOWN_COMMAND
     };
-    eval.report(&state.machine.clone(), rule, subject);
+    eval.report(&state.machine, rule, subject);
     Stream::Data(Tags::NONE)
 }
 
@@ -246,7 +251,7 @@ fn globbed_program(
     let last = argv[0].rsplit('/').next().unwrap_or("");
     matched.extend(table::names().filter(|name| glob::matches_visible(last, name)).map(str::to_owned));
     if matched.is_empty() || matched.len() > MAX_GLOBBED_PROGRAMS {
-        eval.report(&state.machine.clone(), &rules::SHELL_UNKNOWN_COMMAND, argv.join(" "));
+        eval.report(&state.machine, &rules::SHELL_UNKNOWN_COMMAND, argv.join(" "));
     }
     let mut out = Stream::Data(Tags::NONE);
     for path in matched.into_iter().take(MAX_GLOBBED_PROGRAMS) {

@@ -23,7 +23,7 @@ fn no_secrets(eval: &mut Evaluator<'_>, state: &ShellState, call: &Call<'_>) {
         other => other.tags(),
     };
     if !kept && words.and(piped).has(Tags::SECRET) {
-        eval.report(&state.machine, &rules::NETWORK_SECRET, call.show());
+        call.report(eval, state, &rules::NETWORK_SECRET);
     }
 }
 
@@ -44,7 +44,7 @@ fn goes_home(eval: &Evaluator<'_>, call: &Call<'_>) -> bool {
 
 fn sends_file(eval: &mut Evaluator<'_>, state: &ShellState, file: &str, call: &Call<'_>) {
     if eval.is_secret(state, file) {
-        eval.report(&state.machine, &rules::NETWORK_SECRET, call.show());
+        call.report(eval, state, &rules::NETWORK_SECRET);
     }
 }
 
@@ -128,7 +128,7 @@ pub(crate) fn is_answer_route(text: &str) -> bool {
 fn answers_for_the_user(eval: &mut Evaluator<'_>, state: &ShellState, call: &Call<'_>) {
     let sent = matches!(call.stdin, Stream::Text(text, _) if is_answer_route(text));
     if sent || call.args().iter().any(|arg| is_answer_route(arg)) {
-        eval.report(&state.machine.clone(), &rules::ANSWER_AGENT, call.show());
+        call.report(eval, state, &rules::ANSWER_AGENT);
     }
 }
 
@@ -251,7 +251,7 @@ pub(super) fn netcat(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Ca
     let names_socket =
         |arg: &String| arg.split(',').next().is_some_and(|word| word.ends_with("/headspace.sock"));
     if call.args().iter().any(names_socket) {
-        eval.report(&state.machine.clone(), &rules::ANSWER_AGENT, call.show());
+        call.report(eval, state, &rules::ANSWER_AGENT);
     }
     let hands_over = call.args().iter().any(|arg| {
         let arg = arg.to_lowercase();
@@ -260,7 +260,7 @@ pub(super) fn netcat(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Ca
             || arg.starts_with("system:")
     });
     if hands_over {
-        eval.report(&state.machine.clone(), &rules::NETWORK_SHELL, call.show());
+        call.report(eval, state, &rules::NETWORK_SHELL);
     }
     Stream::Data(Tags::DOWNLOAD)
 }
@@ -318,13 +318,13 @@ pub(super) fn ssh(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<
             eval.text(&mut there, text, &Stream::None, false);
         }
         if call.stdin.tags().has(Tags::DOWNLOAD) {
-            eval.report(&state.machine.clone(), &rules::NETWORK_SHELL, call.show());
+            call.report(eval, state, &rules::NETWORK_SHELL);
         }
         return Stream::Data(Tags::NONE);
     }
     let command = after_host.join(" ");
     if call.stdin.tags().has(Tags::DOWNLOAD) && crate::programs::is_shell(after_host[0]) {
-        eval.report(&state.machine.clone(), &rules::NETWORK_SHELL, call.show());
+        call.report(eval, state, &rules::NETWORK_SHELL);
     }
     eval.text(&mut there, &command, call.stdin, false);
     // The output of another machine came over the network too.
@@ -336,7 +336,7 @@ pub(super) fn runs_urls(eval: &mut Evaluator<'_>, state: &mut ShellState, call: 
     let from_network =
         call.args().iter().any(|arg| arg.starts_with("https://") || arg.starts_with("http://"));
     if from_network {
-        eval.report(&state.machine.clone(), &rules::NETWORK_RUN_FILE, call.show());
+        call.report(eval, state, &rules::NETWORK_RUN_FILE);
     }
     from_network
 }
@@ -349,7 +349,7 @@ pub(super) fn mail(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call
             || !matches!(call.stdin, Stream::None);
     if sends && !call.args().is_empty() {
         let rule = if eval.unattended { &rules::MESSAGE_UNATTENDED } else { &rules::MESSAGE_SEND };
-        eval.report(&state.machine.clone(), rule, call.show());
+        call.report(eval, state, rule);
     }
     Stream::None
 }

@@ -46,7 +46,7 @@ pub(crate) fn environment() -> GuardEnvironment {
         config: Default::default(),
         files: Box::new(disk()),
         time_limit: Duration::from_secs(20),
-        worst_so_far: Default::default(),
+        early_answer: None,
     }
 }
 

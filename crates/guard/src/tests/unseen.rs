@@ -17,6 +17,7 @@ fn cloud() {
             include_str!("unseen/cloud-1.txt"),
             include_str!("unseen/cloud-2.txt"),
             include_str!("unseen/cloud-3.txt"),
+            include_str!("unseen/cloud-4.txt"),
         ],
         bash,
     );
@@ -29,6 +30,7 @@ fn database() {
             include_str!("unseen/database-1.txt"),
             include_str!("unseen/database-2.txt"),
             include_str!("unseen/database-3.txt"),
+            include_str!("unseen/database-4.txt"),
         ],
         bash,
     );
@@ -41,6 +43,7 @@ fn container() {
             include_str!("unseen/container-1.txt"),
             include_str!("unseen/container-2.txt"),
             include_str!("unseen/container-3.txt"),
+            include_str!("unseen/container-4.txt"),
         ],
         bash,
     );
@@ -48,12 +51,26 @@ fn container() {
 
 #[test]
 fn publish() {
-    pack(&[include_str!("unseen/publish-1.txt"), include_str!("unseen/publish-2.txt")], bash);
+    pack(
+        &[
+            include_str!("unseen/publish-1.txt"),
+            include_str!("unseen/publish-2.txt"),
+            include_str!("unseen/publish-3.txt"),
+        ],
+        bash,
+    );
 }
 
 #[test]
 fn everything_else() {
-    pack(&[include_str!("unseen/rest-1.txt"), include_str!("unseen/rest-2.txt")], bash);
+    pack(
+        &[
+            include_str!("unseen/rest-1.txt"),
+            include_str!("unseen/rest-2.txt"),
+            include_str!("unseen/rest-3.txt"),
+        ],
+        bash,
+    );
 }
 
 /// `Tool {input}`
@@ -65,9 +82,14 @@ fn call(row: &str, environment: &GuardEnvironment) -> Verdict {
 
 #[test]
 fn other_tools() {
-    pack(&[include_str!("unseen/tools-1.txt"), include_str!("unseen/tools-2.txt")], |row| {
-        call(row, &environment())
-    });
+    pack(
+        &[
+            include_str!("unseen/tools-1.txt"),
+            include_str!("unseen/tools-2.txt"),
+            include_str!("unseen/tools-3.txt"),
+        ],
+        |row| call(row, &environment()),
+    );
 }
 
 /// `{settings} command`, or `{settings} MCP Tool {input}`. Two keys are no settings of the user's: `project` stands in the
@@ -96,5 +118,17 @@ fn with_settings(row: &str) -> Verdict {
 
 #[test]
 fn own_rules_protected_paths_and_scripts() {
-    pack(&[include_str!("unseen/own-1.txt"), include_str!("unseen/own-2.txt")], with_settings);
+    pack(
+        &[
+            include_str!("unseen/own-1.txt"),
+            include_str!("unseen/own-2.txt"),
+            include_str!("unseen/own-3.txt"),
+        ],
+        with_settings,
+    );
+}
+
+#[test]
+fn variations_of_what_was_missed() {
+    pack(&[include_str!("unseen/variations.txt")], bash);
 }

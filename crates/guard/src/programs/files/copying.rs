@@ -96,7 +96,7 @@ pub(crate) fn mv(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'
     for (source, target) in pairs(eval, state, &options) {
         let listed = eval.origins.tags(&source).has(Tags::FILES);
         if moves_in(eval, state, &source, &target) {
-            eval.report(&state.machine.clone(), &rules::DELETE_MOVE_IN, subject.clone());
+            eval.report(&state.machine, &rules::DELETE_MOVE_IN, subject.clone());
         } else if !listed {
             eval.delete(state, &source, &subject);
         }
@@ -307,7 +307,7 @@ pub(crate) fn patch(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Cal
 pub(crate) fn crontab(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let options = call.options(Spec { short: "u", ..Spec::default() });
     if !options.has(&["l"]) {
-        eval.report(&state.machine.clone(), &rules::WRITE_SHELL_START, call.show());
+        call.report(eval, state, &rules::WRITE_SHELL_START);
     }
     Stream::None
 }

@@ -29,7 +29,7 @@ pub(crate) fn rmdir(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Cal
     let denied = eval.worst.as_ref().is_some_and(|finding| finding.decision == crate::Decision::Deny);
     if denied && before.as_ref().is_none_or(|finding| finding.decision < crate::Decision::Deny) {
         eval.worst = before;
-        eval.report(&state.machine.clone(), &rules::DELETE_UNKNOWN, call.show());
+        call.report(eval, state, &rules::DELETE_UNKNOWN);
     }
     Stream::None
 }
@@ -81,7 +81,7 @@ pub(crate) fn truncate(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &
                 ResolvedPath::UnknownStart(_) | ResolvedPath::NoDirectory(_)
             )
         {
-            eval.report(&state.machine.clone(), &rules::DELETE_UNKNOWN, subject.clone());
+            eval.report(&state.machine, &rules::DELETE_UNKNOWN, subject.clone());
         }
         eval.write(state, operand, if empties { WriteKind::Empty } else { WriteKind::Overwrite }, &subject);
     }
@@ -118,7 +118,7 @@ pub(crate) fn permissions(eval: &mut Evaluator<'_>, state: &mut ShellState, call
             ResolvedPath::UnknownStart(_) | ResolvedPath::NoDirectory(_) => Some(&rules::DELETE_UNKNOWN),
         };
         if let Some(rule) = rule {
-            eval.report(&state.machine.clone(), rule, subject.clone());
+            eval.report(&state.machine, rule, subject.clone());
         }
     }
     Stream::None
@@ -144,7 +144,7 @@ pub(crate) fn rsync(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Cal
         if eval.is_secret(state, source) {
             eval.read(state, source);
             if to_remote {
-                eval.report(&state.machine.clone(), &rules::NETWORK_SECRET, subject.clone());
+                eval.report(&state.machine, &rules::NETWORK_SECRET, subject.clone());
             }
         }
         if options.has(&["remove-source-files"]) {

@@ -308,7 +308,7 @@ pub(crate) fn parallel(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &
             format!("{template} {}", quote(&item))
         };
         if template.is_empty() && tags.has(Tags::DOWNLOAD) {
-            eval.report(&state.machine.clone(), &rules::NETWORK_SHELL, call.show());
+            call.report(eval, state, &rules::NETWORK_SHELL);
         }
         eval.text(&mut state.clone(), &line, &Stream::None, false);
     }

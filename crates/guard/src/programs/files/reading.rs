@@ -137,7 +137,7 @@ fn sed_scripts(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>
         }
         if let Some(command) = run_result(script) {
             eval.text(&mut state.clone(), &command, &Stream::None, false);
-            eval.report(&state.machine.clone(), &rules::SHELL_UNKNOWN_COMMAND, call.show());
+            call.report(eval, state, &rules::SHELL_UNKNOWN_COMMAND);
         }
     }
 }
@@ -198,11 +198,12 @@ pub(crate) fn awk(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<
 fn program_file(eval: &mut Evaluator<'_>, state: &ShellState, file: &str, call: &Call<'_>) {
     let piped = matches!(file, "-" | "/dev/stdin" | "/dev/fd/0");
     if piped && call.stdin.tags().has(Tags::DOWNLOAD) {
-        eval.report(&state.machine, &rules::NETWORK_SHELL, call.show());
+        call.report(eval, state, &rules::NETWORK_SHELL);
     }
 }
 
-/// `openssl`: keys may be used, or generated elsewhere, but not printed.
+/// `openssl`: keys may be used, or generated elsewhere, but not printed. `-noout` leaves out the key as it is encoded, and
+/// `-text` writes its numbers all the same.
 pub(crate) fn openssl(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     let value = |names: &[&str]| {
         call.args().windows(2).find(|pair| names.contains(&pair[0].as_str())).map(|pair| pair[1].as_str())
@@ -212,13 +213,14 @@ pub(crate) fn openssl(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &C
     let subject = call.show();
     if let Some(file) = value(&["-in"])
         && matches!(verb, "rsa" | "pkey" | "ec" | "dsa" | "pkcs8" | "pkcs12" | "enc" | "base64")
-        && !has(&["-noout", "-pubout", "-pubin", "-check", "-modulus"])
+        && !has(&["-pubin"])
+        && (has(&["-text"]) || !has(&["-noout", "-pubout"]))
     {
         eval.read(state, file);
     }
     for file in [value(&["-out"]), value(&["-keyout"])].into_iter().flatten() {
         if eval.is_secret_place(state, file) {
-            eval.report(&state.machine.clone(), &rules::WRITE_NEW_KEY, subject.clone());
+            eval.report(&state.machine, &rules::WRITE_NEW_KEY, subject.clone());
         }
     }
     let mut tags = call.stdin.tags().only(Tags::FLOWING);
@@ -229,7 +231,7 @@ pub(crate) fn openssl(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &C
     }
     if verb == "s_client" {
         if tags.has(Tags::SECRET) {
-            eval.report(&state.machine.clone(), &rules::NETWORK_SECRET, subject);
+            eval.report(&state.machine, &rules::NETWORK_SECRET, subject);
         }
         tags = tags.and(Tags::DOWNLOAD);
     }
@@ -239,7 +241,7 @@ pub(crate) fn openssl(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &C
 /// `gpg --export-secret-keys`
 pub(crate) fn gpg(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
     if call.args().iter().any(|arg| arg.starts_with("--export-secret")) {
-        eval.report(&state.machine.clone(), &rules::READ_KEY, call.show());
+        call.report(eval, state, &rules::READ_KEY);
         return Stream::Data(Tags::SECRET);
     }
     let decodes = call.args().iter().any(|arg| matches!(arg.as_str(), "-d" | "--decrypt"));
@@ -255,7 +257,7 @@ pub(crate) fn ssh_keygen(eval: &mut Evaluator<'_>, state: &mut ShellState, call:
         .value(&["f"])
         .map_or_else(|| format!("{}/.ssh/id_ed25519", eval.locations.home), str::to_owned);
     if !only_asks && eval.is_secret_place(state, &target) {
-        eval.report(&state.machine.clone(), &rules::WRITE_NEW_KEY, call.show());
+        call.report(eval, state, &rules::WRITE_NEW_KEY);
     }
     Stream::Data(Tags::NONE)
 }

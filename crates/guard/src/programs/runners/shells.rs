@@ -25,7 +25,7 @@ fn unseen(tags: Tags) -> Option<&'static Rule> {
 /// Shell text in the current shell: `eval`.
 pub(crate) fn text(eval: &mut Evaluator<'_>, state: &mut ShellState, text: &str, call: &Call<'_>) -> Stream {
     if let Some(rule) = unseen(eval.origins.tags(text)) {
-        eval.report(&state.machine.clone(), rule, call.show());
+        call.report(eval, state, rule);
     }
     eval.text(state, &deactivate(text), call.stdin, call.output_used)
 }
@@ -40,7 +40,7 @@ pub(crate) fn code(
     args: &[String],
 ) -> Stream {
     if let Some(rule) = unseen(eval.origins.tags(text)) {
-        eval.report(&state.machine.clone(), rule, call.show());
+        call.report(eval, state, rule);
     }
     let text = deactivate(text);
     if language == Language::Shell {
@@ -48,7 +48,7 @@ pub(crate) fn code(
     }
     let local = Tags::LOCAL_FILE.and(Tags::TRUSTED).and(Tags::HAS_DEFAULT);
     if !text.is_empty() && text.trim().chars().all(is_hole) && !eval.origins.tags(&text).has(local) {
-        eval.report(&state.machine.clone(), &rules::SHELL_UNKNOWN_COMMAND, call.show());
+        call.report(eval, state, &rules::SHELL_UNKNOWN_COMMAND);
     }
     code::judge(eval, &mut state.clone(), language, &text, call);
     call.filtered()
@@ -133,7 +133,7 @@ pub(crate) fn run_stored(eval: &mut Evaluator<'_>, state: &mut ShellState, tags:
     } else {
         return;
     };
-    eval.report(&state.machine.clone(), rule, call.show());
+    call.report(eval, state, rule);
 }
 
 /// `sh`, `bash`, `zsh` and similar shells.
@@ -364,7 +364,7 @@ pub(crate) fn powershell(eval: &mut Evaluator<'_>, state: &mut ShellState, call:
         }
         let rest = || args[at + 1..].join(" ");
         if "encodedcommand".starts_with(&flag) && flag.starts_with('e') && !flag.starts_with("ex") {
-            eval.report(&state.machine.clone(), &rules::NETWORK_DECODED, call.show());
+            call.report(eval, state, &rules::NETWORK_DECODED);
             return Stream::None;
         }
         if "command".starts_with(&flag) || (call.name == "cmd" && matches!(flag.as_str(), "c" | "k")) {

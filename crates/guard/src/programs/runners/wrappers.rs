@@ -180,7 +180,7 @@ pub(crate) fn env_command(eval: &mut Evaluator<'_>, state: &mut ShellState, call
             "-u" | "--unset" => {
                 if let Some(name) = next {
                     if name == "HISTFILE" {
-                        eval.report(&state.machine.clone(), &rules::HISTORY, call.show());
+                        call.report(eval, state, &rules::HISTORY);
                     }
                     inner.unset(&name);
                 }

@@ -26,7 +26,7 @@ pub(crate) fn docker(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Ca
         "run" | "exec" | "create" => {}
         "rm" | "rmi" => {
             if args[at..].iter().any(|word| eval.origins.tags(word).has(Tags::FOUND_PIDS)) {
-                eval.report(&state.machine.clone(), &rules::CONTAINER_FOUND, call.show());
+                call.report(eval, state, &rules::CONTAINER_FOUND);
             }
             return Stream::None;
         }
@@ -147,7 +147,7 @@ fn host_access(eval: &mut Evaluator<'_>, state: &ShellState, options: &Options<'
         open |= source.is_some_and(|here| gives_away_host(eval, state, here, read_only));
     }
     if open {
-        eval.report(&state.machine.clone(), &rules::CONTAINER_HOST, call.show());
+        call.report(eval, state, &rules::CONTAINER_HOST);
     }
 }
 
@@ -189,7 +189,7 @@ pub(crate) fn console(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &C
     let command = match (call.name, options.operands.as_slice()) {
         ("heroku", ["pg:psql" | "psql", ..]) => {
             if let Some(rule) = sql::judge(&deactivate(options.value(&["c", "command"]).unwrap_or(""))) {
-                eval.report(&state.machine.clone(), rule, call.show());
+                call.report(eval, state, rule);
             }
             String::new()
         }

@@ -34,7 +34,7 @@ pub(crate) fn tmux(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call
     let options = call.options(Spec { short: "LSfcTtsnxyFeEblpPdw", stops: true, ..Spec::default() });
     let Some((verb, _)) = options.operands.split_first() else { return Stream::None };
     if types_into_agent(eval, &call.args()[options.rest.min(call.args().len())..]) {
-        eval.report(&state.machine.clone(), &rules::ANSWER_AGENT, call.show());
+        call.report(eval, state, &rules::ANSWER_AGENT);
     }
     let args = &call.args()[(options.rest + 1).min(call.args().len())..];
     let inner = crate::programs::Options::read(
@@ -55,7 +55,7 @@ pub(crate) fn tmux(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call
         }
         // Ends everyone's sessions at once.
         "kill-server" => {
-            eval.report(&state.machine.clone(), &rules::KILL_UNKNOWN, call.show());
+            call.report(eval, state, &rules::KILL_UNKNOWN);
             return Stream::None;
         }
         _ => return Stream::Data(Tags::NONE),
@@ -120,7 +120,7 @@ pub(crate) fn privilege(eval: &mut Evaluator<'_>, state: &mut ShellState, call: 
     {
         return Stream::Data(Tags::NONE);
     }
-    eval.report(&state.machine.clone(), &rules::PRIVILEGE, call.show());
+    call.report(eval, state, &rules::PRIVILEGE);
     Stream::Data(call.stdin.tags().only(Tags::FLOWING))
 }
 
@@ -134,13 +134,13 @@ pub(crate) fn headspace(eval: &mut Evaluator<'_>, state: &mut ShellState, call: 
         ["answer" | "stop" | "wake" | "wait" | "notify-when", ..] | ["guard", "allow", ..] => true,
         ["open", ..] => options.has(&["unlock"]),
         ["uninstall", ..] => {
-            eval.report(&state.machine.clone(), &rules::WRITE_AGENT_SETTINGS, call.show());
+            call.report(eval, state, &rules::WRITE_AGENT_SETTINGS);
             false
         }
         _ => false,
     };
     if answers && !options.has(&["help"]) {
-        eval.report(&state.machine.clone(), &rules::ANSWER_AGENT, call.show());
+        call.report(eval, state, &rules::ANSWER_AGENT);
     }
     Stream::Data(Tags::NONE)
 }

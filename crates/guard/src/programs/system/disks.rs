@@ -1,11 +1,10 @@
-//! Disks, and the machine's power.
+//! Disks: what formats, wipes or partitions them.
 
 use crate::eval::Evaluator;
 use crate::eval::shell_state::ShellState;
 use crate::eval::value::Stream;
 use crate::programs::{Call, Spec};
 use crate::rules;
-use crate::rules::names;
 
 /// How a disk tool's words are read.
 struct DiskTool {
@@ -38,11 +37,7 @@ pub(crate) fn disk_tool(eval: &mut Evaluator<'_>, state: &mut ShellState, call: 
     let options = call.options(Spec::default());
     let on_file = matches!(call.name, "mkfs" | "mke2fs" | "mkswap" | "mkdosfs")
         && options.operands.last().is_some_and(|target| !target.starts_with("/dev/") && target.contains('.'));
-    eval.report(
-        &state.machine.clone(),
-        if on_file { &rules::DISK_IMAGE } else { &rules::DISK_FORMAT },
-        call.show(),
-    );
+    call.report(eval, state, if on_file { &rules::DISK_IMAGE } else { &rules::DISK_FORMAT });
     Stream::None
 }
 
@@ -53,21 +48,4 @@ fn cluster_has(arg: &str, words: &[&str]) -> bool {
         && words.iter().any(|word| {
             word.strip_prefix('-').is_some_and(|letter| letter.len() == 1 && letters.contains(letter))
         })
-}
-
-/// `shutdown`, `reboot`, `systemctl poweroff`
-pub(crate) fn power(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
-    let options = call.options(Spec { short: "tHM", ..Spec::default() });
-    let stops = match call.name {
-        "systemctl" | "loginctl" => {
-            options.operands.first().is_some_and(|verb| names::POWER_VERBS.contains(verb))
-        }
-        "init" | "telinit" => matches!(options.operands.first(), Some(&("0" | "6"))),
-        "shutdown" => !options.has(&["c", "help", "version"]),
-        _ => !options.has(&["help", "version"]),
-    };
-    if stops {
-        eval.report(&state.machine.clone(), &rules::SYSTEM_POWER, call.show());
-    }
-    Stream::None
 }

@@ -3,7 +3,7 @@
 use crate::eval::Evaluator;
 use crate::eval::shell_state::ShellState;
 use crate::eval::value::{Stream, Tags, has_hole};
-use crate::programs::{Call, Spec};
+use crate::programs::Call;
 use crate::rules;
 
 /// `pkill`, `killall` and similar take only a pattern.
@@ -13,7 +13,7 @@ pub(crate) fn by_pattern(eval: &mut Evaluator<'_>, state: &mut ShellState, call:
         .iter()
         .any(|arg| matches!(arg.as_str(), "-l" | "-L" | "-V" | "--version" | "--help" | "--list"));
     if !only_asks {
-        eval.report(&state.machine.clone(), &rules::KILL_PATTERN, call.show());
+        call.report(eval, state, &rules::KILL_PATTERN);
     }
     Stream::None
 }
@@ -33,7 +33,7 @@ pub(crate) fn kill(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call
         }
         // `kill -1` alone is one keystroke away from `kill -9 -1`.
         [only] if only == "-1" => {
-            eval.report(&state.machine.clone(), &rules::KILL_PATTERN, call.show());
+            call.report(eval, state, &rules::KILL_PATTERN);
             return Stream::None;
         }
         [flag, rest @ ..] if flag.starts_with('-') && flag != "--" => {
@@ -56,29 +56,8 @@ pub(crate) fn kill(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call
             None
         };
         if let Some(rule) = rule {
-            eval.report(&state.machine.clone(), rule, call.show());
+            call.report(eval, state, rule);
         }
-    }
-    Stream::None
-}
-
-/// `fuser -k`: whoever uses the file or the port.
-pub(crate) fn fuser(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
-    let options = call.options(Spec { short: "nN", ..Spec::default() });
-    if options.has(&["k", "kill"]) {
-        eval.report(&state.machine.clone(), &rules::KILL_PATTERN, call.show());
-    }
-    Stream::Data(Tags::FOUND_PIDS)
-}
-
-/// Windows: `taskkill /IM name` and `/FI filter` against `/PID number`.
-pub(crate) fn taskkill(eval: &mut Evaluator<'_>, state: &mut ShellState, call: &Call<'_>) -> Stream {
-    let by_name = call.args().iter().any(|arg| {
-        let flag = arg.trim_start_matches(['/', '-']).to_lowercase();
-        matches!(flag.as_str(), "im" | "fi")
-    });
-    if by_name {
-        eval.report(&state.machine.clone(), &rules::KILL_PATTERN, call.show());
     }
     Stream::None
 }
