@@ -5,13 +5,15 @@
 //! Both take turns. "raw" is one writer thread that takes whatever its producers have handed in, inserts it into one
 //! table and commits (WAL, synchronous=NORMAL, and one sync for all within 40 ms: the rule of `"durability": "crash"`);
 //! each producer waits for the commit before its next event, as a hook does. "serve" is the real server with as many
-//! keep-alive connections as there are producers.
+//! keep-alive connections as there are producers, each of which waits for its answer as a hook does.
 
 use headspace_core::stamp::Stamp;
 use headspace_platform::clock::WallClock;
+use headspace_platform::net::socket;
 use rusqlite::{Connection, params};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
+use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -198,6 +200,8 @@ impl Client {
         self.stream.write_all(request.as_bytes()).expect("it is sent");
         let mut length = 0;
         loop {
+            // As a hook waits: whoever blocks in `read` is woken when the server takes its request, too.
+            socket::wait_readable([self.stream.as_fd()].into_iter(), Duration::from_secs(10));
             let count = self.stream.read(&mut self.buffer[length..]).expect("an answer");
             assert!(count > 0, "the server hung up");
             length += count;

@@ -38,12 +38,10 @@ pub fn run(data: &[u8]) {
     assert_eq!(first, second);
 }
 
-/// What is taken for a hook's request is one to the byte, and no part of it is taken for anything else.
+/// What is taken for a hook's request ends with its body, and no part of it is taken for anything else.
 fn recognize(data: &[u8]) {
-    let Recognized::Whole { slug, body } = hook_request::recognize(data) else { return };
-    let (start, middle, end) = (hook_request::START, hook_request::MIDDLE, hook_request::END);
-    let head = format!("{start}{slug}{middle}{}{end}", body.len());
-    assert_eq!([head.as_bytes(), body].concat(), data);
+    let Recognized::Whole { slug, body, .. } = hook_request::recognize(data) else { return };
+    assert!(data.starts_with(format!("POST /hook/{slug} HTTP/1.1").as_bytes()) && data.ends_with(body));
     for cut in 0..data.len() {
         assert_eq!(hook_request::recognize(&data[..cut]), Recognized::Part);
     }

@@ -44,7 +44,7 @@ pub fn answer(tool: &str, input: Value, files: &str, config: Guard) -> Decision 
         config,
         files: Box::new(OneText(files.to_owned())),
         time_limit: Duration::from_secs(5),
-        worst_so_far: Default::default(),
+        early_answer: None,
     };
     let payload = json!({"tool_name": tool, "tool_input": input, "cwd": "/home/dev/proj"});
     let Verdict { decision, rule, reason, .. } = judge(&payload, &environment);

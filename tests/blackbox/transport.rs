@@ -2,7 +2,7 @@
 
 use headspace_test_support::{Home, NOBODY, Server, free_port, is_root, skip, wait_for, wait_until};
 use serde_json::{Value, json};
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
@@ -106,8 +106,8 @@ fn by_socket(home: &Home, pieces: &[&[u8]]) -> Option<String> {
     let mut stream = UnixStream::connect(home.state().join("headspace.sock")).unwrap();
     for (number, piece) in pieces.iter().enumerate() {
         if number > 0 {
-            // Longer than the server waits for a hook that is slow.
-            std::thread::sleep(std::time::Duration::from_millis(30));
+            // Longer than the server waits for the rest of a hook's request.
+            std::thread::sleep(std::time::Duration::from_millis(300));
         }
         stream.write_all(piece).unwrap();
     }
@@ -152,19 +152,21 @@ fn a_plain_event_is_answered_where_it_arrives_and_the_rest_takes_the_ordinary_wa
     body["session_id"] = json!("by-hand");
     let whole = hook_request("pre-tool-use", &body);
     let (head, rest) = whole.split_at(60);
-    let other_form = whole.replace("host: localhost", "Host: 127.0.0.1");
+    let other_form = whole.replace("host: localhost", "Host: 127.0.0.1:5055\r\nUser-Agent: x");
+    let with_token = whole.replace("connection:", "authorization: Bearer x\r\nconnection:");
     for (what, pieces) in [
         ("whole", vec![whole.as_bytes()]),
         ("in pieces", vec![head.as_bytes(), rest.as_bytes()]),
         ("another form", vec![other_form.as_bytes()]),
+        ("more headers", vec![with_token.as_bytes()]),
     ] {
         let answer = by_socket(&home, &pieces).expect(what);
         assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{what}: {answer}");
         assert!(answer.contains(r#""status":"ok""#) && answer.contains(r#""agent_id""#), "{what}: {answer}");
     }
     assert!(
-        answered_directly(&server) <= before + 1,
-        "only one of the three is whole and in a hook's own form"
+        answered_directly(&server) <= before + 2,
+        "two of the four are whole at once and without more headers"
     );
     let before = answered_directly(&server);
     for (what, request, status) in [
@@ -181,6 +183,64 @@ fn a_plain_event_is_answered_where_it_arrives_and_the_rest_takes_the_ordinary_wa
         assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{what}: {answer}");
     }
     assert_eq!(answered_directly(&server), before);
+}
+
+/// The next answer on a connection that stays open: its status line and its body.
+fn next_answer(stream: &mut BufReader<UnixStream>) -> (String, String) {
+    let (mut status, mut length) = (String::new(), 0);
+    stream.read_line(&mut status).unwrap();
+    loop {
+        let mut line = String::new();
+        stream.read_line(&mut line).unwrap();
+        if line == "\r\n" {
+            break;
+        }
+        if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length: ") {
+            length = value.trim().parse().unwrap();
+        }
+    }
+    let mut body = vec![0; length];
+    stream.read_exact(&mut body).unwrap();
+    (status.trim().to_owned(), String::from_utf8(body).unwrap())
+}
+
+#[test]
+fn a_connection_that_stays_open_gets_its_answers_in_order_whoever_gives_them() {
+    let home = home();
+    let server = home.serve();
+    let socket = home.state().join("headspace.sock");
+    wait_until("the socket", || socket.exists());
+    let stream = UnixStream::connect(&socket).unwrap();
+    let mut writing = stream.try_clone().unwrap();
+    let mut reading = BufReader::new(stream);
+    let event = |session: &str| {
+        let body = json!({"session_id": session, "tool_name": "Bash", "tool_use_id": "t", "tool_input": {}});
+        hook_request("pre-tool-use", &body).replace("connection: close\r\n", "")
+    };
+    let before = answered_directly(&server);
+    for number in 0..50 {
+        writing.write_all(event(&format!("kept-{number}")).as_bytes()).unwrap();
+        let (status, body) = next_answer(&mut reading);
+        assert!(
+            status.ends_with("200 OK") && body.contains(r#""is_new_agent":true"#),
+            "{number}: {status} {body}"
+        );
+    }
+    assert_eq!(answered_directly(&server), before + 50);
+    // One that cannot be answered there, right behind one that can.
+    let get = "GET /api/events?session=kept-50 HTTP/1.1\r\nhost: localhost\r\n\r\n";
+    writing.write_all(event("kept-50").as_bytes()).unwrap();
+    writing.write_all(get.as_bytes()).unwrap();
+    let (_, first) = next_answer(&mut reading);
+    assert!(first.contains("event_id"), "{first}");
+    let (_, second) = next_answer(&mut reading);
+    assert!(second.contains("kept-50"), "the event was there before the question: {second}");
+    // From then on the ordinary way, and it is the same.
+    writing.write_all(event("kept-51").as_bytes()).unwrap();
+    assert!(next_answer(&mut reading).1.contains("event_id"));
+    for session in ["kept-0", "kept-49", "kept-50", "kept-51"] {
+        assert!(has(&server, session), "{session}");
+    }
 }
 
 #[test]

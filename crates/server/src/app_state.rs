@@ -1,4 +1,4 @@
-//! What the routes share.
+//! The state that all routes share.
 
 use crate::answers::Answers;
 use crate::blocking_pool;
@@ -20,7 +20,7 @@ use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Handed to every route.
+/// What every route gets.
 pub type SharedState = Arc<AppState>;
 
 pub struct AppState {
@@ -40,14 +40,14 @@ pub struct AppState {
     pub stopping: AtomicBool,
 }
 
-/// Connections that read, used by one question at a time and kept for the next.
+/// Read-only connections to the database; each serves one query at a time and is kept for the next.
 #[derive(Debug)]
 pub struct Readers {
     path: PathBuf,
     idle: Mutex<(u64, Vec<Connection>)>,
 }
 
-/// Connections kept; more questions than this at once open their own.
+/// How many idle connections are kept; more queries at once open their own.
 const MAX_IDLE_READERS: usize = 2;
 
 impl Readers {

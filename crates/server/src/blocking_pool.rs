@@ -1,7 +1,7 @@
-//! Threads beside the server's own, for what may take long: files, queries, big bodies.
+//! Threads for work that may take long, so that it does not block the server's runtime: files, queries, big bodies.
 //!
-//! One of them is there from the start and stays, so that work goes on where the system gives no more threads; tokio's own
-//! pool panics there when none is left. More come with the work, and go when there is none.
+//! One thread is started at once and stays, so that work continues if the system gives no more threads; tokio's own pool
+//! panics then. More threads are started when there is work, and end when there is none.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -50,7 +50,7 @@ pub fn start() -> std::io::Result<()> {
     spawn(None).inspect_err(|_| POOL.lock().threads -= 1)
 }
 
-/// Does `work` on another thread, inside of the runtime; to its end, whether anybody waits for it or not.
+/// Does `work` on another thread, inside the runtime. It runs to its end even if the caller stops waiting.
 pub async fn run<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, WorkLost> {
     let (sender, receiver) = oneshot::channel();
     let runtime = Handle::current();
@@ -80,7 +80,7 @@ impl BlockingPool {
         }
         state.threads += 1;
         drop(state);
-        // No thread to be had: one of those there takes it when it comes to it.
+        // The system gives no thread: one of the existing ones will do it.
         if spawn(Some(THREAD_ENDS_AFTER)).is_err() {
             self.lock().threads -= 1;
             self.more.notify_one();
@@ -93,7 +93,7 @@ impl BlockingPool {
         loop {
             if let Some(work) = state.waiting.pop_front() {
                 drop(state);
-                // The panic hook has said where; whoever waits is told that nothing comes.
+                // The panic hook has logged the place; the caller learns that no answer comes.
                 let _ = catch_unwind(AssertUnwindSafe(work));
                 state = self.lock();
                 continue;

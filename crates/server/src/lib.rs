@@ -1,7 +1,12 @@
 //! `headspace serve`: receives, stores and shows the events.
 //!
-//! Top down: [`serve`] binds and starts the parts; [`http`] takes connections, [`routes`] says where requests go,
-//! [`ledger`] is the way to the one [`writer`], [`sse`] tells everybody what was committed.
+//! [`http`] accepts connections, checks access and routes requests; [`ingest`] turns bytes into events; [`ledger`] is the
+//! only way to the only writer of the database; [`reconcile`] notices what no hook reports; [`alerts`] notifies people;
+//! [`answers`] holds the dialogs that wait for an answer; [`reply`] types prompts into terminals; [`other_machines`] holds
+//! the agents of other machines.
+//!
+//! The server decides nothing about states: it stores events and shows what the engine in core made of them. It knows
+//! nothing about the command line or the fleet. Begin with [`serve`], which starts the parts in order.
 
 #![forbid(unsafe_code)]
 
@@ -53,21 +58,24 @@ pub struct ServeOptions {
     pub database: Option<PathBuf>,
 }
 
-/// What whoever works beside the server is given.
+/// What a companion of the server gets to work with (see [`serve`]).
 #[derive(Clone)]
 pub struct ServerParts {
-    /// Where agents of other machines are put.
+    /// Where the companion puts agents of other machines.
     pub other_machines: Arc<OtherMachines>,
     pub ledger: Ledger,
     pub database: PathBuf,
 }
 
-/// Serves until it is told to stop. `beside` starts what works beside the server and is not part of it; what it returns is
-/// dropped when the server has stopped.
+/// Serves until a signal. `beside` starts what runs beside the server in this process without being part of it (links to
+/// other machines and to the hub); what it returns is dropped when the server has stopped.
 pub fn serve<B>(options: &ServeOptions, beside: impl FnOnce(&ServerParts) -> Result<B>) -> Result<ExitCode> {
-    let config = Config::load()?;
+    let mut config = Config::load()?;
     let listener = listen_as_asked(options, &config)?;
     let bound = listener.local_addr().context("could not listen")?;
+    // From here on the configuration says where the server is, so that its links lead there.
+    config.host = options.host.clone().unwrap_or(config.host);
+    config.port = bound.port();
     let path = options.database.clone().unwrap_or_else(config::database);
     let lock = lock_store(&path)?;
     let keys = credentials::KeyRing::open(&config::token_file())?;
@@ -105,21 +113,17 @@ pub fn serve<B>(options: &ServeOptions, beside: impl FnOnce(&ServerParts) -> Res
         ledger: ledger.clone(),
         keys,
     });
-    let draining = Arc::downgrade(&app);
-    spawn("drain", move || spool_drain::run(&draining)).context("could not start to drain the spool")?;
-    let replying = Arc::downgrade(&app);
-    spawn("replies", move || reply::run(&replying)).context("could not start to send replies")?;
-    blocking_pool::start().context("could not start a thread for what takes long")?;
+    start_threads(&app)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .context("could not start the server")?;
     let companions = beside(&parts)?;
-    // Where every answer waits for the disk, events are better committed together.
+    // With durability "power" every answer waits for the disk, so events are better committed together.
     let direct = (app.config.durability == Durability::Crash).then_some(writer);
     let served = runtime.block_on(run(listener, app, direct));
     drop(companions);
-    // Whoever still waits for the store is answered before it closes.
+    // Requests that still wait for the store are answered before it closes.
     ledger.queue.close();
     runtime.shutdown_timeout(Duration::from_secs(1));
     let _ = writing.join();
@@ -127,22 +131,31 @@ pub fn serve<B>(options: &ServeOptions, beside: impl FnOnce(&ServerParts) -> Res
     Ok(ExitCode::SUCCESS)
 }
 
-/// Listens where the options and the configuration say: on another address than loopback only if there is a token to ask for.
+/// Starts the threads that work beside the server's runtime.
+fn start_threads(app: &Arc<AppState>) -> Result<()> {
+    let draining = Arc::downgrade(app);
+    spawn("drain", move || spool_drain::run(&draining)).context("could not start to drain the spool")?;
+    let replying = Arc::downgrade(app);
+    spawn("replies", move || reply::run(&replying)).context("could not start to send replies")?;
+    blocking_pool::start().context("could not start a thread for slow work")
+}
+
+/// Listens where the options and the configuration say. An address other than loopback needs a token first.
 fn listen_as_asked(options: &ServeOptions, config: &Config) -> Result<TcpListener> {
     let host = options.host.as_deref().unwrap_or(&config.host);
     let address = resolve(host, options.port.unwrap_or(config.port))?;
     files::private_dir(&config::state_dir())?;
     if !address.ip().is_loopback() && config::token().is_none() {
         bail!(
-            "could not listen on {host}: anybody on the network could ask, and there is no token yet; \
-             start once on 127.0.0.1, or write one to {}",
+            "could not listen on {host}: the whole network could connect, and there is no token yet; \
+             start once on 127.0.0.1 to create one, or write one to {}",
             config::token_file().display()
         );
     }
     listen(address)
 }
 
-/// Keeps a second server out of the database. Who cannot write needs no lock.
+/// Keeps a second server out of the database. On a disk that cannot be written, no lock is needed.
 fn lock_store(path: &Path) -> Result<Option<store::lock::Lock>> {
     match store::lock::take(path) {
         Ok(lock) => Ok(Some(lock)),
@@ -157,8 +170,8 @@ struct OpenedStore {
     is_writable: bool,
 }
 
-/// Opens the database. On a full or read-only disk it is opened for reading: the board is worth more than nothing, and hooks
-/// keep their events in the spool.
+/// Opens the database. On a full or read-only disk it is opened for reading: the board still shows what is stored, and
+/// hooks keep their events in the spool.
 fn open_store(path: &Path) -> Result<OpenedStore> {
     let error = match open_or_restore(path) {
         Ok(db) => {
@@ -204,8 +217,8 @@ fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> std::io::Result<Jo
     std::thread::Builder::new().name(name.into()).spawn(work)
 }
 
-/// The database, whatever became of it: a damaged one is kept aside. If only what is derived from the events was damaged,
-/// everything is back at once.
+/// Opens the database. A damaged one is moved aside, and if all of its events can be read, it is rebuilt from them at
+/// once.
 fn open_or_restore(path: &Path) -> Result<rusqlite::Connection> {
     let (db, damaged) = store::open_or_start_afresh(path)?;
     let Some(aside) = damaged else { return Ok(db) };
@@ -213,16 +226,16 @@ fn open_or_restore(path: &Path) -> Result<rusqlite::Connection> {
     let shown = aside.display();
     match rebuild::by_itself(path, &aside) {
         Ok(Some(events)) => log::line(&format!(
-            "the database was damaged, but all of its {events} events could be read: everything was worked out from them; \
-             the damaged one is kept as {shown}"
+            "the database was damaged, but all of its {events} events could be read: everything was recomputed from them; \
+             the damaged file is kept as {shown}"
         )),
         other => {
             if let Err(error) = other {
                 log::line(&format!("could not rebuild the database: {error:#}"));
             }
             log::line(&format!(
-                "the database was damaged: it is kept as {shown}, and a new one begun; \
-                 `headspace rebuild --from {shown}` brings back what can be read"
+                "the database was damaged: it is kept as {shown}, and a new one was started; \
+                 `headspace rebuild --from {shown}` restores what can be read"
             ));
         }
     }
@@ -243,14 +256,14 @@ fn spawn_alerts(config: &Config, ledger: &Ledger, buttons: ButtonMaker) -> Resul
     Ok(())
 }
 
-/// Serves until a signal, then lets what is in flight end.
+/// Serves until a signal, then finishes the requests in flight.
 async fn run(listener: TcpListener, app: Arc<AppState>, direct: Option<SharedWriter>) -> Result<()> {
     let listener = tokio::net::TcpListener::from_std(listener).context("could not listen")?;
     let (stop, stopping) = tokio::sync::watch::channel(false);
     let leaving = Arc::clone(&app);
     let mut signals = Signals::new()?;
     let socket = SocketThread::start(Arc::clone(&app), direct).context("could not start")?;
-    // Said when it is true, and when a signal already means "stop in order".
+    // Logged only now that it is true, and that a signal stops the server in order.
     log::line(&format!("listening on http://{}", listener.local_addr()?));
     tokio::spawn(async move {
         signals.wait().await;
@@ -278,10 +291,10 @@ fn resolve(host: &str, port: u16) -> Result<SocketAddr> {
     v4.or(addresses.first()).copied().with_context(|| format!("could not find the address {host}"))
 }
 
-/// Binds, or says who is there already.
+/// Binds the address, or says which program has it.
 fn listen(address: SocketAddr) -> Result<TcpListener> {
-    let listener = std_listener(address);
-    let listener = match listener {
+    // On Unix, std sets `SO_REUSEADDR`, so a restart need not wait until old connections have timed out.
+    let listener = match TcpListener::bind(address) {
         Err(error) if error.kind() == std::io::ErrorKind::AddrInUse => {
             bail!("could not listen on {address}: {}", describe_port_owner(address))
         }
@@ -289,11 +302,6 @@ fn listen(address: SocketAddr) -> Result<TcpListener> {
     };
     listener.set_nonblocking(true)?;
     Ok(listener)
-}
-
-/// On Unix, std sets `SO_REUSEADDR` itself, so that a restart need not wait for old connections to fade.
-fn std_listener(address: SocketAddr) -> std::io::Result<TcpListener> {
-    TcpListener::bind(address)
 }
 
 fn describe_port_owner(address: SocketAddr) -> String {
@@ -309,7 +317,7 @@ fn describe_port_owner(address: SocketAddr) -> String {
     }
 }
 
-/// A panic names its place, not the value it met: that could be anybody's text.
+/// Logs a panic by its place alone: the message may contain a user's text.
 fn quiet_panics() {
     std::panic::set_hook(Box::new(|panic| {
         let place =

@@ -1,5 +1,5 @@
-//! Where the agents of other machines stand: beside the ledger's, in no file. Whoever hears those machines puts them here;
-//! the server does not know who that is.
+//! The agents of other machines: kept in memory beside the ledger's, never in a file. The program puts them here; the server
+//! does not know how they are received.
 
 use crate::http::sse::Message;
 use crate::ledger::Ledger;
@@ -12,7 +12,7 @@ use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 /// A question about an agent's past, which is on its own machine.
 #[derive(Clone, Debug, Default)]
 pub struct HistoryQuestion {
-    /// `events`, `turns`, `commands`, `transitions`, or `seen`: somebody has looked at it.
+    /// `events`, `turns`, `commands`, `transitions`, or `seen`: a person has looked at it.
     pub about: String,
     pub before: Option<i64>,
     pub after: Option<i64>,
@@ -21,18 +21,18 @@ pub struct HistoryQuestion {
     pub names: Option<String>,
 }
 
-/// Who hears the other machines.
+/// The connection to the other machines.
 pub trait MachineLines: Send + Sync {
     fn statuses(&self) -> Vec<MachineStatus>;
     /// May take seconds. The error is for the user.
     fn ask(&self, agent: AgentId, question: HistoryQuestion) -> Result<Value, String>;
 }
 
-/// What a person should hear about.
+/// Whether a change may alert a person.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Alerting {
     Rings,
-    /// It was so before: nothing rings, now or later.
+    /// It was known before: it alerts neither now nor later.
     Known,
     Silent,
 }
@@ -48,7 +48,7 @@ impl OtherMachines {
         OtherMachines { agents: RwLock::default(), lines: OnceLock::new(), ledger }
     }
 
-    /// Says who hears them; once.
+    /// Sets the connection, once.
     pub fn heard_by(&self, lines: Box<dyn MachineLines>) {
         let _ = self.lines.set(lines);
     }
@@ -60,9 +60,7 @@ impl OtherMachines {
             agents.extend(views.iter().map(|view| (view.id, Arc::clone(view))));
         }
         match alerting {
-            Alerting::Rings => {
-                self.ledger.alert_feed().tell(&views);
-            }
+            Alerting::Rings => self.ledger.alert_feed().tell(&views),
             Alerting::Known => self.ledger.alert_feed().note_known(&views),
             Alerting::Silent => {}
         }

@@ -1,26 +1,22 @@
-//! The one request that matters most: a hook's event on its way through the server's own socket. The hook writes it, and
-//! the server recognizes it by its bytes, without a parser for all of HTTP. Whatever differs in a single byte is an
-//! ordinary request.
-
-/// What the hook writes around the event's name,
-pub const START: &str = "POST /hook/";
-/// between it and the length of the body,
-pub const MIDDLE: &str = " HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: ";
-/// and between that and the body.
-pub const END: &str = "\r\nconnection: close\r\n\r\n";
+//! The one request that matters most: a hook's event on its way through the server's own socket. The server recognizes it by
+//! its bytes and needs no HTTP framework for it. It reads the headers that every client sends; whatever else a request
+//! brings (an `Origin`, a token, a body in chunks) makes it an ordinary request.
 
 /// Longer bodies take the ordinary way, which decodes them on another thread.
 pub const MAX_BODY: usize = 60 << 10;
-/// No event has a longer name in its path; also what the head may be longer by.
-const MAX_SLUG: usize = 200;
+/// A longer head takes the ordinary way, too: a hook's has about 150 bytes.
+const MAX_HEAD: usize = 1 << 10;
 /// A request that is read whole before anything is done about it.
-pub const MAX_REQUEST: usize = START.len() + MAX_SLUG + MIDDLE.len() + 5 + END.len() + MAX_BODY;
+pub const MAX_REQUEST: usize = MAX_HEAD + MAX_BODY;
+/// More headers than this are not a hook's.
+const MAX_HEADERS: usize = 8;
+const START: &[u8] = b"POST /hook/";
 
-/// What the first bytes of a connection are.
+/// What the first bytes of a request are.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Recognized<'a> {
-    /// A hook's request.
-    Whole { slug: &'a str, body: &'a [u8] },
+    /// A hook's request. `keeps_open`: its sender may have more to say on the same connection.
+    Whole { slug: &'a str, body: &'a [u8], keeps_open: bool },
     /// The beginning of one, perhaps.
     Part,
     /// Something else.
@@ -28,42 +24,91 @@ pub enum Recognized<'a> {
 }
 
 pub fn recognize(bytes: &[u8]) -> Recognized<'_> {
-    let Some(rest) = after(bytes, START) else { return part_of(bytes, START) };
-    let slug = &rest[..rest.iter().position(|byte| !is_plain(*byte)).unwrap_or(rest.len())];
-    let rest = &rest[slug.len()..];
-    if slug.is_empty() || slug.len() > MAX_SLUG {
-        return if rest.is_empty() && slug.is_empty() { Recognized::Part } else { Recognized::Other };
-    }
-    let Some(rest) = after(rest, MIDDLE) else { return part_of(rest, MIDDLE) };
-    let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
-    if digits > 5 || rest.first() == Some(&b'0') || digits == 0 && !rest.is_empty() {
+    let beginning = &bytes[..bytes.len().min(START.len())];
+    if !START.starts_with(beginning) {
         return Recognized::Other;
     }
-    let (digits, rest) = rest.split_at(digits);
-    let length = digits.iter().fold(0, |length, digit| length * 10 + usize::from(digit - b'0'));
-    if length > MAX_BODY {
+    let mut headers = [httparse::EMPTY_HEADER; MAX_HEADERS];
+    let mut request = httparse::Request::new(&mut headers);
+    let head = match request.parse(&bytes[..bytes.len().min(MAX_HEAD)]) {
+        Ok(httparse::Status::Complete(length)) => length,
+        Ok(httparse::Status::Partial) if bytes.len() < MAX_HEAD => return Recognized::Part,
+        _ => return Recognized::Other,
+    };
+    let slug = request.path.and_then(|path| path.strip_prefix("/hook/")).unwrap_or_default();
+    let Some(Head { length, keeps_open }) = Head::of(&request).filter(|_| is_plain(slug)) else {
         return Recognized::Other;
-    }
-    let Some(body) = after(rest, END) else { return part_of(rest, END) };
-    match (std::str::from_utf8(slug), body.len().cmp(&length)) {
-        (Ok(slug), std::cmp::Ordering::Equal) => Recognized::Whole { slug, body },
-        (Ok(_), std::cmp::Ordering::Less) => Recognized::Part,
+    };
+    let body = &bytes[head..];
+    match body.len().cmp(&length) {
+        std::cmp::Ordering::Equal => Recognized::Whole { slug, body, keeps_open },
+        std::cmp::Ordering::Less => Recognized::Part,
         // A second request right behind: hooks do not do that.
-        _ => Recognized::Other,
+        std::cmp::Ordering::Greater => Recognized::Other,
     }
 }
 
-fn after<'a>(bytes: &'a [u8], text: &str) -> Option<&'a [u8]> {
-    bytes.strip_prefix(text.as_bytes())
+/// What the headers of a hook's request say.
+struct Head {
+    length: usize,
+    keeps_open: bool,
 }
 
-fn part_of<'a>(bytes: &[u8], text: &str) -> Recognized<'a> {
-    if text.as_bytes().starts_with(bytes) { Recognized::Part } else { Recognized::Other }
+impl Head {
+    /// `None`: there is a header that only the ordinary way understands, or one is missing, or there twice.
+    fn of(request: &httparse::Request<'_, '_>) -> Option<Head> {
+        if request.version != Some(1) {
+            return None;
+        }
+        let (mut host, mut kind, mut length, mut connection) = (None, None, None, None);
+        for header in request.headers.iter() {
+            let name = |name: &str| header.name.eq_ignore_ascii_case(name);
+            let place = match header.name.len() {
+                4 if name("host") => &mut host,
+                12 if name("content-type") => &mut kind,
+                14 if name("content-length") => &mut length,
+                10 if name("connection") => &mut connection,
+                6 if name("accept") => continue,
+                10 if name("user-agent") => continue,
+                _ => return None,
+            };
+            if place.replace(header.value).is_some() {
+                return None;
+            }
+        }
+        let keeps_open = match connection {
+            None => true,
+            Some(value) if value.eq_ignore_ascii_case(b"keep-alive") => true,
+            Some(value) if value.eq_ignore_ascii_case(b"close") => false,
+            Some(_) => return None,
+        };
+        let length = number(length?).filter(|length| *length <= MAX_BODY)?;
+        let is_plain = is_loopback(host?) && kind?.eq_ignore_ascii_case(b"application/json");
+        is_plain.then_some(Head { length, keeps_open })
+    }
 }
 
-/// What the hook writes as it is; everything else it escapes.
-fn is_plain(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_')
+/// The names of this machine that every server has; which others there are only the ordinary way knows.
+fn is_loopback(host: &[u8]) -> bool {
+    let (name, port) = match host.iter().rposition(|byte| *byte == b':') {
+        Some(colon) => (&host[..colon], Some(&host[colon + 1..])),
+        None => (host, None),
+    };
+    matches!(name, b"localhost" | b"127.0.0.1")
+        && port.is_none_or(|port| number(port).is_some_and(|port| port <= usize::from(u16::MAX)))
+}
+
+/// At most five digits, and no zeros in front.
+fn number(text: &[u8]) -> Option<usize> {
+    let plain =
+        matches!(text, [b'1'..=b'9', ..] | b"0") && text.len() <= 5 && text.iter().all(u8::is_ascii_digit);
+    plain.then(|| text.iter().fold(0, |number, digit| number * 10 + usize::from(digit - b'0')))
+}
+
+/// What a hook writes as it is; everything else it escapes.
+fn is_plain(slug: &str) -> bool {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+    !slug.is_empty() && slug.bytes().all(plain)
 }
 
 #[cfg(test)]
@@ -71,41 +116,73 @@ mod tests {
     use super::*;
 
     fn request(slug: &str, length: &str, body: &str) -> String {
-        [START, slug, MIDDLE, length, END, body].concat()
+        format!(
+            "POST /hook/{slug} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n\
+             content-length: {length}\r\nconnection: close\r\n\r\n{body}"
+        )
     }
 
     #[test]
     fn a_hooks_request_is_recognized_when_it_is_whole() {
         let whole = request("pre-tool-use", "7", r#"{"a":1}"#);
-        assert_eq!(
-            recognize(whole.as_bytes()),
-            Recognized::Whole { slug: "pre-tool-use", body: br#"{"a":1}"# }
-        );
+        let recognized = Recognized::Whole { slug: "pre-tool-use", body: br#"{"a":1}"#, keeps_open: false };
+        assert_eq!(recognize(whole.as_bytes()), recognized);
         for end in 0..whole.len() {
             assert_eq!(recognize(&whole.as_bytes()[..end]), Recognized::Part, "{:?}", &whole[..end]);
         }
         let large = "x".repeat(MAX_BODY);
-        let large = request(&"s".repeat(MAX_SLUG), &large.len().to_string(), &large);
+        let large = request(&"s".repeat(200), &large.len().to_string(), &large);
         assert!(matches!(recognize(large.as_bytes()), Recognized::Whole { .. }));
-        assert_eq!(large.len(), MAX_REQUEST);
+        assert!(large.len() <= MAX_REQUEST);
+    }
+
+    #[test]
+    fn the_same_request_in_another_clients_words_is_the_same() {
+        let whole = request("stop", "2", "{}");
+        for (same, open) in [
+            (whole.replace("host: localhost", "Host: 127.0.0.1:5055"), false),
+            (whole.replace("content-type: application/json", "Content-Type:application/json"), false),
+            (whole.replace("connection: close", "Connection: keep-alive"), true),
+            (whole.replace("connection: close", "user-agent: curl/8.0\r\naccept: */*"), true),
+        ] {
+            let recognized = Recognized::Whole { slug: "stop", body: b"{}", keeps_open: open };
+            assert_eq!(recognize(same.as_bytes()), recognized, "{same:?}");
+        }
     }
 
     #[test]
     fn everything_else_is_an_ordinary_request() {
+        let whole = request("stop", "2", "{}");
+        let with = |header: &str| whole.replace("\r\n\r\n", &format!("\r\n{header}\r\n\r\n"));
         for other in [
             request("stop", "7", "{\"a\":1} "),
             request("stop", "07", "{\"a\":1}"),
+            request("stop", "+7", "{\"a\":1}"),
             request("stop", "-1", ""),
             request("stop", "99999", ""),
             request("stop", "123456", ""),
             request("a%20b", "2", "{}"),
             request("a/b", "2", "{}"),
             request("", "2", "{}"),
-            request(&"s".repeat(MAX_SLUG + 1), "2", "{}"),
-            request("stop", "2", "{}").replace("localhost", "evil.example"),
-            request("stop", "2", "{}").replace("host:", "Host:"),
-            request("stop", "2", "{}").replace("close", "keep-alive"),
-            request("stop", "2", "{}").replace("\r\n\r\n", "\r\norigin: http://evil.example\r\n\r\n"),
+            request("stop?x=1", "2", "{}"),
+            request(&"s".repeat(MAX_HEAD), "2", "{}"),
+            whole.replace("localhost", "evil.example"),
+            whole.replace("localhost", "localhost.evil.example"),
+            whole.replace("localhost", "localhost:99999"),
+            whole.replace("host: localhost\r\n", ""),
+            whole.replace("content-type: application/json\r\n", ""),
+            whole.replace("application/json", "text/plain"),
+            whole.replace("content-length: 2\r\n", ""),
+            whole.replace("connection: close", "connection: upgrade"),
+            whole.replace("HTTP/1.1", "HTTP/1.0"),
+            whole.replace("POST", "PUT"),
+            with("origin: http://evil.example"),
+            with("sec-fetch-site: cross-site"),
+            with("authorization: Bearer x"),
+            with("transfer-encoding: chunked"),
+            with("expect: 100-continue"),
+            with("host: localhost"),
+            with("content-length: 2"),
             "GET /health HTTP/1.1\r\n\r\n".into(),
             "\0".into(),
         ] {

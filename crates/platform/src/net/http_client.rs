@@ -1,7 +1,7 @@
-//! How headspace speaks HTTP where time is not short: one way to make the client, and the question who is there.
+//! The HTTP client for everything that is not in a hurry, and the request that asks a server who it is.
 //!
-//! Two do it otherwise: the hook, by hand, because ureq alone would use up its budget; and webhooks, which leave the
-//! machine and so go through the user's proxy.
+//! Two parts do without it: the hook posts by hand, because ureq alone would use up its budget; and webhooks leave the
+//! machine, so they go through the user's proxy.
 
 use crate::config;
 use crate::net::local;
@@ -141,7 +141,7 @@ impl<S: Stream> Transport for StreamTransport<S> {
         self.limit(timeout)?;
         let output = &self.buffers.output()[..amount];
         match self.stream.write_all(output) {
-            // A server that has heard enough answers and hangs up: its answer can still be read.
+            // A server that refuses early answers and hangs up: its answer can still be read.
             Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
             written => written.map_err(|error| late(error, timeout)),
         }
@@ -166,7 +166,7 @@ impl<S: Stream> Transport for StreamTransport<S> {
     }
 }
 
-/// An address that is one needs no lookup; the usual resolver starts a thread even for `127.0.0.1`.
+/// A literal address needs no lookup; the default resolver starts a thread even for `127.0.0.1`.
 #[derive(Debug, Default)]
 struct Literally(DefaultResolver);
 
@@ -190,7 +190,8 @@ pub fn health(url: &str, timeout: Duration) -> Option<Health> {
     ask_health(url, timeout).ok()?
 }
 
-/// The same, with the reason why nobody could be asked: a stranger, say. `None`: something else answered.
+/// The same, with the reason if no server could be asked, for example another user's program. `None`: a program that is not
+/// headspace answered.
 pub fn ask_health(url: &str, timeout: Duration) -> Result<Option<Health>, ureq::Error> {
     let mut request = server_agent(url, timeout, timeout).get(format!("{url}/health"));
     if let Some(token) = config::token_for(url).or_else(config::token) {

@@ -1,7 +1,7 @@
 //! The server's own socket in the state directory, and the question who is at the other end of a connection.
 //!
-//! Whoever takes the port first must get neither the token nor an event, and his answer must not count. So the hook and
-//! the command line speak to the socket, which only its owner can create, or to a TCP listener of their own user.
+//! Another user's program that takes the port first must get neither the token nor an event, and its answer must not count.
+//! So the hook and the command line speak to the socket, which only its owner can create, or to a TCP listener of their own user.
 
 use crate::config;
 use crate::net::address::Url;
@@ -49,7 +49,7 @@ fn user(uid: u32) -> String {
 
 /// This machine's address in its network: the one it would use to reach others. Nothing is sent.
 pub fn network_address() -> Option<IpAddr> {
-    // Addresses of the documentation, which nobody has.
+    // Addresses reserved for documentation, which no machine has.
     let own = |bind: &str, to: &str| {
         let socket = std::net::UdpSocket::bind(bind).ok()?;
         socket.connect(to).ok()?;
@@ -92,7 +92,7 @@ pub fn is_here(stream: &TcpStream) -> std::io::Result<bool> {
 
 /// Refuses a server on this machine that is another user's. To be asked after connecting and before the first byte.
 ///
-/// Two questions, because either alone can be deceived: a connection that nobody has accepted yet has no owner, and a
+/// Two questions, because either alone can be deceived: a connection that is not accepted yet has no owner, and a
 /// listener can have been replaced since we connected. If the listener is ours, one that it has not accepted is in its
 /// queue, for the kernel resets what is in the queue of a listener that closes.
 pub fn check_owner(stream: &TcpStream) -> std::io::Result<Result<(), Stranger>> {
@@ -113,7 +113,7 @@ pub fn check_owner(stream: &TcpStream) -> std::io::Result<Result<(), Stranger>> 
     Ok(Err(Stranger { address: peer, uid }))
 }
 
-/// Whose program listens at this address of this machine, if it is neither ours nor root's. Nobody is spoken to.
+/// Whose program listens at this address of this machine, if it is neither ours nor root's. Nothing is sent.
 pub fn stranger_at(url: &str) -> Option<Stranger> {
     let url = Url::parse(url).ok().filter(Url::is_local)?;
     let ip = url.host.parse().ok().filter(|ip: &IpAddr| !ip.is_unspecified());

@@ -1,13 +1,13 @@
 //! Who is at the other end of a loopback connection: the operating system knows the socket's owner.
 //!
 //! An owner is only believed while a process holds the socket (it has an inode): the kernel shows orphaned and
-//! waiting sockets as root's, and anybody could leave such a one behind.
+//! waiting sockets as root's, and every user could leave such a one behind.
 
 use std::net::SocketAddr;
 
 /// The user that owns the client's end of this connection; `None` if that cannot be known.
 ///
-/// Where the system has nothing to ask (Windows) nobody is known, and every request needs the token or the
+/// On a system that does not say (Windows) no owner is known, and every request needs the token or the
 /// browser's cookie.
 pub fn uid(peer: SocketAddr, local: SocketAddr) -> Option<u32> {
     #[cfg(target_os = "linux")]
@@ -41,7 +41,7 @@ pub fn holders(peer: SocketAddr, local: SocketAddr) -> Option<Holders> {
     }
 }
 
-/// The user whose process listens at this address of this machine; `None` if nobody does, or it cannot be known.
+/// The user whose process listens at this address of this machine; `None` if none does, or it cannot be known.
 pub fn of_listener(address: SocketAddr) -> Option<u32> {
     #[cfg(target_os = "linux")]
     return linux::of_listener(address);
@@ -149,11 +149,11 @@ mod linux {
             IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
             IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
         };
-        let nobody = SocketAddr::new(ip, 0);
+        let no_peer = SocketAddr::new(ip, 0);
         let everywhere = SocketAddr::new(ip, address.port());
-        by_netlink(address, nobody)
-            .or_else(|| by_proc(address, nobody))
-            .or_else(|| by_proc(everywhere, nobody))
+        by_netlink(address, no_peer)
+            .or_else(|| by_proc(address, no_peer))
+            .or_else(|| by_proc(everywhere, no_peer))
             // A socket for both kinds of addresses stands in the table of the longer ones.
             .or_else(|| {
                 let both =
@@ -173,7 +173,7 @@ mod linux {
         if fd < 0 {
             return None;
         }
-        // SAFETY: `fd` is open and nobody else's.
+        // SAFETY: `fd` is open and used only here.
         let mut file = unsafe { std::fs::File::from_raw_fd(fd) };
         let wait = libc::timeval { tv_sec: 0, tv_usec: 200_000 };
         // SAFETY: the pointer and the length describe `wait`.

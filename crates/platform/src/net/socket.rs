@@ -25,22 +25,22 @@ pub fn drop_when_unread<T>(_: &T) {}
 
 /// Waits until something can be read from one of these, or `timeout` is over; says of each whether it can.
 #[cfg(unix)]
-pub fn wait_readable<const N: usize>(
-    sockets: [Option<std::os::fd::BorrowedFd<'_>>; N],
+pub fn wait_readable<'a>(
+    sockets: impl Iterator<Item = std::os::fd::BorrowedFd<'a>>,
     timeout: std::time::Duration,
-) -> [bool; N] {
+) -> Vec<bool> {
     use std::os::fd::AsRawFd;
-    // A negative descriptor is passed over.
-    let mut asked = sockets.map(|socket| libc::pollfd {
-        fd: socket.map_or(-1, |socket| socket.as_raw_fd()),
+    let ask = |socket: std::os::fd::BorrowedFd<'_>| libc::pollfd {
+        fd: socket.as_raw_fd(),
         events: libc::POLLIN,
         revents: 0,
-    });
+    };
+    let mut asked: Vec<libc::pollfd> = sockets.map(ask).collect();
     // At least a millisecond, or less than one would be none.
     let timeout = i32::try_from(timeout.as_millis()).unwrap_or(i32::MAX).max(1);
     // SAFETY: the pointer and the length describe `asked`; the descriptors are open as long as they are borrowed.
-    let ready = unsafe { libc::poll(asked.as_mut_ptr(), N as libc::nfds_t, timeout) };
-    asked.map(|asked| ready > 0 && asked.revents != 0)
+    let ready = unsafe { libc::poll(asked.as_mut_ptr(), asked.len() as libc::nfds_t, timeout) };
+    asked.iter().map(|asked| ready > 0 && asked.revents != 0).collect()
 }
 
 /// Raises the limit on open descriptors as far as the system allows without asking.

@@ -1,7 +1,9 @@
-//! Informs threads when an agent begins or stops to need the user. Knows nothing about the alert rules.
+//! Tells subscribed threads when an agent starts or stops needing the user. Knows nothing about the alert rules.
 
 use crate::alerts::AlertChange;
-use headspace_core::model::{AgentId, AgentView};
+use headspace_core::engine::Agent;
+use headspace_core::model::{AgentId, AgentState, AgentView};
+use headspace_core::stamp::Stamp;
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
@@ -24,27 +26,35 @@ impl AlertFeed {
 
     /// Sends the views that changed in a way that matters for alerts. One tool call after another does not, and waking a
     /// thread for each would cost more than the call.
-    /// `true`: there were some.
-    pub fn tell(&self, views: &[Arc<AgentView>]) -> bool {
-        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let FeedState { senders, sent } = &mut *state;
-        let mut any = false;
+    pub fn tell(&self, views: &[Arc<AgentView>]) {
         for view in views {
-            let news = fingerprint(view);
-            if sent.insert(view.id, news) != Some(news) {
-                any = true;
-                senders.retain(|sender| sender.send(AlertChange::Agent(Arc::clone(view))).is_ok());
-            }
+            self.tell_one(view.id, &Condition::of_view(view), || Arc::clone(view));
         }
-        any
     }
 
-    /// Sends views of which nothing is news.
+    /// The same for an agent whose view is made only if it matters. `true`: it did.
+    pub fn tell_agent(&self, agent: &Agent, view: impl FnOnce() -> Arc<AgentView>) -> bool {
+        self.tell_one(agent.id.into(), &Condition::of(agent), view)
+    }
+
+    fn tell_one(&self, id: AgentId, condition: &Condition, view: impl FnOnce() -> Arc<AgentView>) -> bool {
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let FeedState { senders, sent } = &mut *state;
+        let news = condition.fingerprint();
+        if sent.insert(id, news) == Some(news) {
+            return false;
+        }
+        let view = view();
+        senders.retain(|sender| sender.send(AlertChange::Agent(Arc::clone(&view))).is_ok());
+        true
+    }
+
+    /// Sends views that were known before, so that they cause no alert.
     pub fn note_known(&self, views: &[Arc<AgentView>]) {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let FeedState { senders, sent } = &mut *state;
         for view in views {
-            sent.insert(view.id, fingerprint(view));
+            sent.insert(view.id, Condition::of_view(view).fingerprint());
             senders.retain(|sender| sender.send(AlertChange::Known(Arc::clone(view))).is_ok());
         }
     }
@@ -61,24 +71,56 @@ impl AlertFeed {
 }
 
 impl AlertFeed {
-    /// Somebody may answer from now on.
+    /// A page or a terminal was unlocked.
     pub fn unlocked(&self, text: &str) {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         state.senders.retain(|sender| sender.send(AlertChange::Unlocked(text.to_owned())).is_ok());
     }
 }
 
-/// The parts of a view that can cause an alert.
-fn fingerprint(view: &AgentView) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    (view.state, view.unseen, view.ended_at, &view.error).hash(&mut hasher);
-    view.error.as_ref().map(|_| view.source_at).hash(&mut hasher);
-    view.background.len().hash(&mut hasher);
-    view.current_command.as_ref().map(|command| command.id).hash(&mut hasher);
-    for interaction in &view.interactions {
-        (interaction.id, &interaction.ask).hash(&mut hasher);
+/// The parts of an agent that can cause an alert.
+#[derive(Hash)]
+struct Condition<'a> {
+    state: AgentState,
+    unseen: bool,
+    ended_at: Option<Stamp>,
+    error: Option<(&'a str, Stamp)>,
+    background: usize,
+    command: Option<i64>,
+    /// The open questions: id and text.
+    asks: Vec<(i64, &'a str)>,
+}
+
+impl Condition<'_> {
+    fn of(agent: &Agent) -> Condition<'_> {
+        Condition {
+            state: agent.state,
+            unseen: agent.unseen,
+            ended_at: agent.ended_at,
+            error: agent.error.as_deref().map(|error| (error, agent.source_at)),
+            background: agent.background.len(),
+            command: agent.command.as_ref().map(|command| command.id),
+            asks: agent.interactions.iter().map(|open| (open.id, open.text.as_str())).collect(),
+        }
     }
-    hasher.finish()
+
+    fn of_view(view: &AgentView) -> Condition<'_> {
+        Condition {
+            state: view.state,
+            unseen: view.unseen,
+            ended_at: view.ended_at,
+            error: view.error.as_deref().map(|error| (error, view.source_at)),
+            background: view.background.len(),
+            command: view.current_command.as_ref().map(|command| command.id),
+            asks: view.interactions.iter().map(|open| (open.id, open.ask.as_str())).collect(),
+        }
+    }
+
+    fn fingerprint(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        self.hash(&mut hasher);
+        hasher.finish()
+    }
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ pub mod desktop;
 pub mod ntfy;
 mod rules;
 pub mod webhook;
+mod webhook_format;
 
 pub use crate::alerts::rules::{Alert, AlertKey, AlertRules, Cause};
 
@@ -22,11 +23,11 @@ use std::time::Duration;
 pub enum AlertChange {
     /// The current view of an agent.
     Agent(Arc<AgentView>),
-    /// An agent as it was before anybody here knew it: nothing of it is news.
+    /// An agent as it was when this server first saw it: nothing about it is new.
     Known(Arc<AgentView>),
-    /// It is gone: retention has deleted it, or its machine is not shown any more.
+    /// The agent is gone: retention deleted it, or its machine was removed.
     Forgotten(AgentId),
-    /// Somebody was let in to answer: this rings whatever the rules say.
+    /// A page or terminal was unlocked for answering: this always alerts.
     Unlocked(String),
 }
 
@@ -77,13 +78,13 @@ pub trait Channel: Send {
     fn name(&self) -> String;
     /// Passes the alert on without waiting for its delivery.
     fn send(&self, alert: &Alert);
-    /// Takes back what was shown, where that is possible.
+    /// Withdraws an alert, if the channel can.
     fn withdraw(&self, _: &AlertKey) {}
     /// Delivers one alert now and returns the result, for `headspace notify-test`.
     fn try_now(&self, alert: &Alert) -> Result<(), String>;
 }
 
-/// Where alerts go. `buttons`: what makes them answerable, where a server runs.
+/// The configured channels. `buttons` makes alerts answerable; only a running server has it.
 pub fn channels(config: &Config, buttons: Option<ButtonMaker>) -> Vec<Box<dyn Channel>> {
     let mut channels: Vec<Box<dyn Channel>> = Vec::new();
     if config.notifications.desktop {

@@ -1,20 +1,20 @@
-//! The buttons of an ntfy notification. The phone's app sends what a button carries to this server itself, so the server must
-//! be reachable from there (`dashboard_url`).
+//! The buttons of an ntfy notification. The app on the phone sends a button's request to this server, so the server must be
+//! reachable from there (`dashboard_url`).
 //!
-//! *Deny* is always there: whoever reads the topic could at most say no. *Allow* is there only if the user asked for it, and
-//! if the ntfy server shows, now, that neither a stranger nor the token that every program of this user can read may read
-//! the topic.
+//! *Deny* is always offered: a stranger who reads the topic could at most deny. *Allow* is offered only if the user asked for
+//! it, and if the ntfy server currently refuses the topic both to strangers and to the configured token, which every program
+//! of this user can read.
 
 use crate::alerts::webhook::run_curl;
 use crate::alerts::{Alert, Cause};
 use crate::answers::buttons::ButtonMaker;
 use headspace_platform::config::Webhook;
 
-/// What a notification carries besides its text.
+/// What a notification has besides its text.
 #[derive(Debug, Default, PartialEq)]
 pub struct Actions {
     pub header: Option<String>,
-    /// In place of the text: all of what *Allow* would let run.
+    /// Replaces the text: everything that *Allow* would let run.
     pub whole: Option<String>,
 }
 
@@ -45,8 +45,8 @@ pub fn actions(
     }
 }
 
-/// Whether the ntfy server refuses to show the topic to a stranger, and to the token in the configuration. Anything but a
-/// clear no is a yes.
+/// Whether the ntfy server refuses the topic to a stranger and to the configured token. Anything but a clear refusal counts
+/// as readable.
 fn only_its_owner_reads(client: &ureq::Agent, hook: &Webhook) -> bool {
     let Some(token) = &hook.token else { return false };
     let refused = |token: Option<&str>| {
@@ -63,7 +63,7 @@ fn only_its_owner_reads(client: &ureq::Agent, hook: &Webhook) -> bool {
     refused(None) && refused(Some(token))
 }
 
-/// What the server answers to a reader.
+/// The status with which the server answers a reader.
 fn read_status(client: &ureq::Agent, hook: &Webhook, token: Option<&str>) -> Option<u16> {
     let (scheme, rest) = hook.url.split_once("://")?;
     // A password in the address is one that every program of this user can read, like the token.

@@ -10,7 +10,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What closes by itself within this time (a hook's own answer, a plan mode that opens) never alerts.
+/// A question that closes by itself within this time (answered by a hook, or a plan mode that opens) never alerts.
 const RING_AFTER: Duration = Duration::from_secs(1);
 
 /// An agent that continues within this time was not done: a user's hook said "keep going", a queued prompt began, or the
@@ -38,7 +38,7 @@ impl Cause {
     }
 }
 
-/// What a notification is about: there is at most one of each on the screen.
+/// The subject of a notification; the screen shows at most one per subject.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct AlertKey {
     pub agent_id: AgentId,
@@ -73,7 +73,7 @@ impl Alert {
         AlertKey { agent_id: self.agent_id, cause: self.cause, ask: self.ask }
     }
 
-    /// It is about no agent in particular.
+    /// An alert about no agent in particular.
     pub(super) fn unlocked(text: String, timestamp: Stamp) -> Alert {
         Alert {
             cause: Cause::Unlocked,
@@ -108,13 +108,13 @@ impl Alert {
     }
 }
 
-/// What was alerted, and what is about to be.
+/// The alerts that were sent, and those that may be due soon.
 #[derive(Debug)]
 pub struct AlertRules {
     rules: Notifications,
     /// Only agents that may still cause an alert, or must not cause one again.
     agents: HashMap<AgentId, AgentAlerts>,
-    /// What was alerted and is over.
+    /// Alerts whose cause is over.
     withdrawn: Vec<AlertKey>,
 }
 
@@ -131,7 +131,7 @@ struct AgentAlerts {
     busy_since: Option<Stamp>,
     /// When it looked done; it alerts unless the agent continues.
     done_at: Option<Stamp>,
-    /// It was alerted as done, and nobody has looked since.
+    /// It was alerted as done, and the user has not looked since.
     done_alerted: bool,
 }
 
@@ -167,7 +167,7 @@ impl AlertRules {
         watch
     }
 
-    /// Nothing of what the agent shows now will alert.
+    /// Marks everything about the agent as known, so that it will not alert.
     pub fn note_known(&mut self, agent: Arc<AgentView>) {
         let watched = self.agents.entry(agent.id).or_default();
         watched.alerted = agent.interactions.iter().map(|open| open.id).collect();
@@ -181,7 +181,7 @@ impl AlertRules {
         self.agents.remove(&agent_id);
     }
 
-    /// What was alerted and is answered, seen or over: to be taken away.
+    /// Alerts whose cause was answered, seen or is over: to be withdrawn.
     pub fn withdrawn(&mut self) -> Vec<AlertKey> {
         std::mem::take(&mut self.withdrawn)
     }

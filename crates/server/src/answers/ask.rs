@@ -1,4 +1,5 @@
-//! What an asking payload looks like when it comes in: before secrets are masked and long texts cut, nobody else sees it.
+//! Facts about a payload that asks something, taken here because this is the last place that sees it before secrets are
+//! masked and long texts cut.
 
 use headspace_core::answering::proposal;
 use headspace_core::mask;
@@ -14,13 +15,13 @@ use std::io::Read;
 use std::path::Path;
 use std::sync::OnceLock;
 
-/// A longer file is not read: nobody would read the difference either.
+/// A longer file is not read: a person would not read the difference either.
 const MAX_FILE: u64 = 1 << 20;
 /// A longer difference is not kept.
 const MAX_DIFF: usize = 64 << 10;
 
-/// Brings a body into the form in which it is stored: secrets masked, long texts cut, and nothing that was said if
-/// `paranoid`. What is asked stays whole as far as it can be shown. Returns what was seen of it, or `known` and that.
+/// Brings a body into the form in which it is stored: secrets masked, long texts cut, and with `paranoid` no texts at all.
+/// What is asked stays whole as far as it can be shown. Returns the facts about the ask, added to `known` ones.
 pub fn store_form(
     event: &str,
     body: &mut Value,
@@ -52,7 +53,7 @@ pub fn facts_of(event: &str, body: &Value, paranoid: bool) -> Option<AskFacts> {
     };
     let input = body.get("tool_input").filter(|_| asks)?;
     Some(AskFacts {
-        // What is not stored is not shown either.
+        // A text that is not stored cannot be shown either.
         masked: paranoid,
         cut: false,
         deceptive: deceptive::any(input),
@@ -60,7 +61,7 @@ pub fn facts_of(event: &str, body: &Value, paranoid: bool) -> Option<AskFacts> {
     })
 }
 
-/// Another machine's files have the same names, and other contents.
+/// Whether the payload comes from this machine. Another machine's files may have the same names and other contents.
 fn is_here(body: &Value) -> bool {
     static HERE: OnceLock<Machine> = OnceLock::new();
     Machine::of(body).is(HERE.get_or_init(machine::this))

@@ -1,7 +1,7 @@
-//! Buttons in a notification: each carries a secret of its own that says one thing to one ask, once, for a few minutes.
+//! Buttons in a notification: each has its own secret, which gives one answer to one ask, once, within a few minutes.
 //!
-//! Whoever can read the notification can press its buttons. So a *no* is always offered, and a *yes* only to a receiver that
-//! nobody but its owner can read, for an ask that the notification shows whole.
+//! Everyone who can read the notification can press its buttons. So *Deny* is always offered, and *Allow* only to a receiver
+//! that its owner alone can read, for an ask that the notification shows whole.
 
 use crate::answers::Answers;
 use crate::ledger::Ledger;
@@ -16,14 +16,14 @@ use std::time::{Duration, Instant};
 
 use crate::http::auth::policy::same_secret;
 
-/// A notification that is older leads to the card, which asks again who is there.
+/// How long a button works. Later the notification leads to the card, where one has to be unlocked.
 const BUTTON_FOR: Duration = Duration::from_secs(900);
-/// Buttons at a time; the oldest go.
+/// How many buttons are kept; the oldest are dropped first.
 const MAX_BUTTONS: usize = 512;
 /// A longer ask does not fit into a notification, where 4096 bytes are the limit.
 const MAX_ASK_SHOWN_WHOLE: usize = 3000;
 
-/// What one button says.
+/// The answer that one button gives.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Button {
     secret: String,
@@ -51,7 +51,7 @@ impl Buttons {
         Ok(secret)
     }
 
-    /// What the secret says. It and the others of the same ask are used up.
+    /// The answer behind the secret. Uses up all buttons of the same ask.
     pub fn press(&mut self, secret: &str, now: Instant) -> Option<Button> {
         let pressed = self.0.iter().find(|button| same_secret(&button.secret, secret))?.clone();
         self.0.retain(|button| button.ask != pressed.ask);
@@ -63,14 +63,14 @@ impl Buttons {
     }
 }
 
-/// The buttons of one notification: their secrets, and for a yes the whole of what it allows.
+/// The buttons of one notification: their secrets, and with *Allow* the whole text of what it allows.
 #[derive(Debug, Default, PartialEq)]
 pub struct Offer {
     pub deny: Option<String>,
     pub allow: Option<(String, String)>,
 }
 
-/// Makes buttons for asks that somebody waits for.
+/// Makes buttons for asks that `headspace wait` holds.
 #[derive(Clone)]
 pub struct ButtonMaker {
     answers: Arc<Answers>,
@@ -82,7 +82,7 @@ impl ButtonMaker {
         ButtonMaker { answers, ledger }
     }
 
-    /// The buttons for an ask as it stands now. `may_allow`: only its owner reads what goes `to` there.
+    /// The buttons for an ask in its current form. `may_allow`: only its owner can read what is sent `to` that receiver.
     pub fn offer(&self, agent_id: i64, ask: i64, to: &str, may_allow: bool) -> Offer {
         let view = self.ledger.agent(agent_id).map(|agent| self.ledger.view(&agent, Stamp::now()));
         let asked = view.as_ref().and_then(|view| view.interactions.iter().find(|open| open.id == ask));
@@ -102,8 +102,8 @@ impl ButtonMaker {
     }
 }
 
-/// All of what an allow would let run, for a receiver that shows nothing else; `None` where it cannot be shown whole, or
-/// where a word must be typed.
+/// Everything that *Allow* would let run, for a receiver that shows nothing else; `None` if it cannot be shown whole, or if
+/// a word must be typed.
 fn whole_ask(agent: &AgentView, ask: &InteractionView) -> Option<String> {
     if !ask.answer.can().contains(&Choice::Allow) || ask.answer.confirm().is_some() {
         return None;
@@ -112,7 +112,7 @@ fn whole_ask(agent: &AgentView, ask: &InteractionView) -> Option<String> {
     let mut text = format!("{} in {}", ask.tool_name.as_deref()?, agent.cwd.as_deref()?);
     for (name, value) in input {
         let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        // A line of a value must not pass for a member of the input.
+        // A line inside a value must not look like another member of the input.
         text.push_str(&format!("\n{name}: {}", value.trim_end_matches('\n').replace('\n', "\n    ")));
     }
     (text.len() <= MAX_ASK_SHOWN_WHOLE).then_some(text)

@@ -1,8 +1,8 @@
-//! Who may wait for an answer: `headspace wait`, started by the client whose dialog it is about. Anybody else could show
-//! people an ask that nobody makes, or take an answer that is meant for another dialog.
+//! Which process may wait for an answer: only a `headspace wait` that was started by the client whose dialog it is about.
+//! Another program could show people an ask that no client makes, or take an answer that is meant for another dialog.
 //!
-//! What is refused here goes home without a word, and the terminal's dialog stays. Code that wants to pass for a hook can:
-//! a command of an agent can become `headspace wait` in its own place. It gets an answer that nobody carries out.
+//! A refused process gets no answer, and the terminal's dialog stays. Code that wants to look like a hook can: a command of
+//! an agent can replace itself by `headspace wait`. The answer it gets has no effect.
 
 use crate::http::auth::policy::Connection;
 use headspace_clients::lineage;
@@ -14,14 +14,14 @@ use headspace_platform::net::peer_uid;
 use headspace_platform::{files, process};
 use std::path::Path;
 
-/// More generations than this are not looked at.
+/// How many ancestors of a process are looked at.
 const MAX_GENERATIONS: usize = 64;
 
-/// Who started the process that waits, the nearest first; `None` where the system does not say.
+/// The ancestors of the waiting process, nearest first; `None` if the system does not say.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Lineage(Option<Vec<Process>>);
 
-/// What a lineage is for the seat of an agent.
+/// How a lineage relates to an agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fit {
     Ours,
@@ -46,7 +46,7 @@ pub fn judge(connection: &Connection) -> Result<Lineage, String> {
     };
     let Some(pid) = pid else {
         return if cfg!(target_os = "linux") {
-            Err("whoever asks cannot be seen".into())
+            Err("the process that asks cannot be seen".into())
         } else {
             Ok(Lineage(None))
         };
@@ -65,7 +65,7 @@ fn is_wait(pid: u32) -> bool {
         && process::executable(pid).map_or(unknown, |exe| is_ours(pid, &exe))
 }
 
-/// This program, the one that replaced it where it was, or the one that the settings name.
+/// This program, the one that replaced it on disk, or the one that the settings name.
 fn is_ours(pid: u32, exe: &Path) -> bool {
     process::is_same_program(pid)
         || process::executable(std::process::id()).is_some_and(|own| own == exe)

@@ -1,5 +1,5 @@
-//! Who may answer: codes that a terminal shows once, and the keys that pages and terminals get. In memory only: a restart
-//! forgets them all. Times are measured by a clock that cannot be set back.
+//! Keys: which pages and terminals may answer, and the codes that give a page its key. They are kept in memory only, so a
+//! restart forgets them. Times are measured by a clock that cannot be set back.
 
 use anyhow::Result;
 use headspace_core::model::Surface;
@@ -12,13 +12,13 @@ use std::time::{Duration, Instant};
 
 use crate::http::auth::policy::same_secret;
 
-/// Wrong tries that end a code.
+/// After this many wrong attempts a code is void.
 const MAX_WRONG_TRIES: u8 = 3;
-/// Letters and digits that nobody mistakes for another.
+/// Letters and digits that cannot be mistaken for each other.
 const LETTERS: &[u8; 32] = b"ABCDEFGHJKLMNPQRSTUVWXYZ23456789";
-/// A command on a terminal answers at once.
+/// How long the key of a single command lasts: it answers at once.
 const COMMAND_KEY_FOR: Duration = Duration::from_secs(120);
-/// Keys at a time; the oldest goes.
+/// How many keys are kept; the oldest is dropped first.
 const MAX_KEYS: usize = 64;
 
 #[derive(Debug)]
@@ -39,7 +39,7 @@ struct Code {
     from: String,
 }
 
-/// Somebody who may answer.
+/// A page or terminal that may answer.
 #[derive(Clone, Debug)]
 pub struct Key {
     pub id: u64,
@@ -64,7 +64,7 @@ impl Key {
         self.lasts
     }
 
-    /// As everybody may see it.
+    /// The key as status shows it, without its secret.
     pub fn shown(&self, own: Option<u64>) -> AnswerKey {
         AnswerKey {
             id: self.id,
@@ -88,7 +88,7 @@ impl AnswerKeys {
         }
     }
 
-    /// A new code; the one before ends.
+    /// A new code; the one before it is void.
     pub fn new_code(&mut self, from: &str, now: Instant) -> Result<(String, Duration)> {
         let bytes = process::random_bytes::<8>()?;
         let letter = |byte: &u8| char::from(LETTERS[usize::from(byte & 31)]);
@@ -98,7 +98,7 @@ impl AnswerKeys {
         Ok((text, self.code_for))
     }
 
-    /// A key for the code, which is then used up. `None`: it is not the code, or not any more.
+    /// A key for the code, which is then used up. `None`: it is wrong or void.
     pub fn redeem(&mut self, given: &str, now: Instant) -> Result<Option<Key>> {
         let Some(code) = &mut self.code else { return Ok(None) };
         if now.duration_since(code.since) >= self.code_for {
@@ -117,7 +117,7 @@ impl AnswerKeys {
         self.give(Surface::Web, from, self.key_for, now).map(Some)
     }
 
-    /// A key for a terminal with a person before it.
+    /// A key for a terminal with a person at it.
     pub fn for_terminal(&mut self, surface: Surface, from: &str, now: Instant) -> Result<Key> {
         let lasts = if surface == Surface::Cli { COMMAND_KEY_FOR.min(self.key_for) } else { self.key_for };
         self.give(surface, from.to_owned(), lasts, now)
@@ -152,7 +152,7 @@ impl AnswerKeys {
         self.keys.clear();
     }
 
-    /// Those that let somebody see asks and answer them. A single command does not.
+    /// The keys whose holders see asks and can answer them. The key of a single command is not one of them.
     pub fn open(&self, now: Instant) -> impl Iterator<Item = &Key> {
         self.keys.iter().filter(move |key| key.counts(now) && key.surface != Surface::Cli)
     }

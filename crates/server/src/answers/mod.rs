@@ -1,9 +1,9 @@
-//! Answers from anywhere. An ask goes: [`ask`] keeps what it looked like, `headspace wait` comes and is held ([`waiters`]),
-//! a person who was let in ([`keys`], [`peer`]) claims it once, `wait` prints the decision, and the client's own events
-//! show whether it counted. Each step is an event; [`Answers::follow`] records those that other events show.
+//! Answers from anywhere. The path of an ask: [`ask`] notes what it looked like; `headspace wait` connects and is held
+//! ([`waiters`]); a person with a key ([`keys`], [`peer`]) claims it once; `wait` prints the decision; and the client's own
+//! events show whether it counted. Each step is an event; [`Answers::follow`] records the steps that other events show.
 //!
-//! Whatever goes wrong ends with the terminal's dialog in charge: a waiter that hears nothing, or the end of its
-//! connection, prints nothing.
+//! If anything goes wrong, the terminal's dialog decides: a `wait` that gets no answer, or whose connection ends, prints
+//! nothing.
 
 pub mod ask;
 pub mod buttons;
@@ -36,7 +36,7 @@ use waiters::Waiters;
 /// How often the server looks whether answering was switched on or off.
 const LOOK_FOR_SWITCH_EVERY: Duration = Duration::from_millis(500);
 
-/// Whether asks can be answered: what a card says that nobody waits for.
+/// Whether asks can be answered, which is also what the card of an ask says that is not held.
 #[derive(Debug, Default)]
 pub struct Readiness(AtomicU8);
 
@@ -53,7 +53,7 @@ impl Readiness {
         self.0.load(Ordering::Relaxed) != Readiness::OFF
     }
 
-    /// Why nobody waits for an answer.
+    /// Why the ask is not held.
     pub fn why(&self) -> &'static str {
         match self.0.load(Ordering::Relaxed) {
             Readiness::OFF => "answering from here is off (`headspace answer on`): answer in the terminal",
@@ -101,7 +101,7 @@ impl Answers {
         work(&mut self.lock().keys, Instant::now())
     }
 
-    /// Works on those who wait.
+    /// Works on the waiters.
     pub fn with_waiters<T>(&self, work: impl FnOnce(&mut Waiters) -> T) -> T {
         work(&mut self.lock().waiters)
     }
@@ -111,14 +111,14 @@ impl Answers {
         work(&mut self.lock().buttons, Instant::now())
     }
 
-    /// Takes every key back, and every button with them.
+    /// Withdraws every key and every button.
     pub fn end_all_keys(&self) {
         let mut state = self.lock();
         state.keys.end_all();
         state.buttons.end_all();
     }
 
-    /// Whether somebody was let in to answer.
+    /// Whether a page or terminal may answer.
     pub fn is_unlocked(&self) -> bool {
         self.is_on() && self.lock().keys.open(Instant::now()).next().is_some()
     }
@@ -141,7 +141,7 @@ impl Answers {
 }
 
 impl AppState {
-    /// Processes that are known to be agents.
+    /// The processes of all known agents.
     pub fn agent_processes(&self) -> Vec<Process> {
         self.ledger.agents(0).iter().filter_map(|agent| agent.place.process()).collect()
     }
@@ -169,7 +169,7 @@ impl AppState {
         }
     }
 
-    /// After a restart nobody waits any more, whoever did before.
+    /// After a restart no `wait` is held, so answers that were open before are withdrawn.
     async fn withdraw_all(&self) {
         let agents = self.ledger.agents(usize::MAX);
         for agent in agents {
@@ -180,7 +180,7 @@ impl AppState {
         }
     }
 
-    /// Something about this agent was committed: questions came and went.
+    /// Something about this agent was committed, so questions may have come or gone.
     pub async fn look_after(&self, agent_id: i64) {
         let Some(agent) = self.ledger.agent(agent_id) else { return };
         for (number, hello) in self.answers.with_waiters(|waiters| waiters.unbound()) {
@@ -234,7 +234,7 @@ impl AppState {
         judged.unwrap_or(Fit::Refused("it could not be judged"))
     }
 
-    /// Sends those home whose question was closed by something else.
+    /// Dismisses the waiters whose question was closed by something else.
     fn dismiss_answered(&self, agent_id: i64) {
         let Some(agent) = self.ledger.agent(agent_id) else { return };
         self.answers.with_waiters(|waiters| {
@@ -246,7 +246,7 @@ impl AppState {
         });
     }
 
-    /// Records what events have shown about answers. One that is on its way is left until its waiter has spoken.
+    /// Records what events have shown about answers. An answer on its way is left until its waiter has reported.
     async fn record_due(&self, agent: &Agent) {
         for past in agent.past_asks.iter().filter(|past| past.due.is_some()) {
             let on_its_way = self
@@ -259,7 +259,7 @@ impl AppState {
         }
     }
 
-    /// Whoever waited under this number is gone. If nobody has answered, the terminal must.
+    /// The waiter with this number is gone. If there is no answer yet, the terminal must give it.
     pub async fn waiter_left(&self, number: u64) {
         let Some(waiter) = self.answers.with_waiters(|waiters| waiters.remove(number)) else { return };
         self.publish_answering();
@@ -298,7 +298,7 @@ impl AppState {
                 body["message"] = json!(claim.decided.message);
                 body["answers"] = json!(Some(claim.decided.said()).filter(|said| !said.is_empty()));
             }
-            // It was told nothing that it could have delivered.
+            // It had no answer that it could have delivered.
             (AnswerState::Delivered, None) => return,
             (AnswerState::RefusedInTerminal, _) => body["by"] = json!("terminal"),
             _ => return,
@@ -319,7 +319,7 @@ impl AppState {
         self.record(agent, open.id, open.tool_name.as_deref(), state, more).await
     }
 
-    /// One step, as an event. The same step twice is one.
+    /// Submits one step as an event. The same step twice counts once.
     async fn record(
         &self,
         agent: &Agent,
@@ -347,7 +347,7 @@ impl AppState {
         self.ledger.submit_one(event).answer().await.map(drop)
     }
 
-    /// Works out whether asks can be answered. When that changes, every card says something else.
+    /// Decides whether asks can be answered. When that changes, every card changes.
     pub fn refresh_readiness(&self) {
         let status = self.answers.status(None);
         let readiness = match (status.on, status.unlocked) {
@@ -367,7 +367,7 @@ impl AppState {
         }
     }
 
-    /// Tells every surface who may answer.
+    /// Tells every surface which pages and terminals may answer.
     pub fn publish_answering(&self) {
         let hub = self.ledger.hub();
         if !hub.is_empty() {

@@ -1,7 +1,8 @@
-//! Who is at the other end: a coding agent, or what one started, may neither unlock nor answer, whatever it carries.
+//! The process at the other end of a connection: a coding agent, or a process that one started, may neither unlock nor
+//! answer, whatever token or key it has.
 //!
-//! A connection through the server's socket names its process; for one through the port the system's tables do. Both look
-//! at the process that holds the connection now. Code that wants to hide can: it runs as the same user.
+//! A connection through the server's socket names its process; for one through the port, the system's tables do. Both show
+//! the process that holds the connection now. Code that wants to hide can, because it runs as the same user.
 
 use crate::http::auth::policy::Connection;
 use headspace_clients::lineage;
@@ -9,10 +10,10 @@ use headspace_core::model::Process;
 use headspace_platform::net::peer_uid::{self, Holders};
 use headspace_platform::process;
 
-/// How often a connection is looked at whose holders change meanwhile.
+/// How often a connection is looked at again if its holders change meanwhile.
 const LOOKS_AT_MOST: usize = 5;
 
-/// A process that may act for a person, with its terminal if it has one. `None` for somebody on another machine.
+/// A process that may act for a person, with its terminal if it has one. `None`: the person is on another machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Person {
     pub terminal: Option<String>,
@@ -31,7 +32,7 @@ pub fn judge(connection: &Connection, agents: &[Process]) -> Result<Person, Stri
     };
     match connection {
         Connection::Socket { pid } => {
-            let pid = pid.filter(|pid| process::exists(*pid)).ok_or("whoever asks is gone")?;
+            let pid = pid.filter(|pid| process::exists(*pid)).ok_or("the process that asks is gone")?;
             refuse(pid)?;
             Ok(Person { terminal: process::terminal_of(pid), is_here: true })
         }
@@ -47,19 +48,20 @@ pub fn judge(connection: &Connection, agents: &[Process]) -> Result<Person, Stri
     }
 }
 
-/// Judges whoever holds a connection of this machine. A program that starts another lends it all its connections until the
-/// other one runs, so a refusal counts only if the refused process still holds the connection afterwards.
+/// Judges the processes that hold a connection on this machine. A program that starts another one shares all its
+/// connections with it until the other one runs, so a refusal counts only if the refused process still holds the connection
+/// afterwards.
 fn judge_holders(
     look: impl Fn() -> Option<Holders>,
     refuse: impl Fn(u32) -> Result<(), String>,
 ) -> Result<Person, String> {
-    let mut refusal = "whoever asks cannot be seen".to_owned();
+    let mut refusal = "the process that asks cannot be seen".to_owned();
     for _ in 0..LOOKS_AT_MOST {
-        let holders = look().ok_or("whoever asks cannot be seen")?;
-        // A browser's sandbox hides what it holds; then none of the hidden may be an agent's.
+        let holders = look().ok_or("the process that asks cannot be seen")?;
+        // A browser's sandbox hides what it holds; then no hidden process may belong to an agent.
         let suspects = if holders.pids.is_empty() { &holders.hidden } else { &holders.pids };
         if suspects.is_empty() {
-            return Err("whoever asks is gone".into());
+            return Err("the process that asks is gone".into());
         }
         let refused = suspects.iter().find_map(|pid| refuse(*pid).err().map(|why| (*pid, why)));
         let Some((pid, why)) = refused else {
@@ -116,7 +118,7 @@ mod tests {
         let lent: &[u32] = &[person, 7];
         assert!(judged(&[(lent, &[]), (&[person], &[])]).is_ok());
         assert_eq!(judged(&[(lent, &[])]).unwrap_err(), "an agent");
-        assert_eq!(judged(&[(&[7], &[]), (&[], &[])]).unwrap_err(), "whoever asks is gone");
+        assert_eq!(judged(&[(&[7], &[]), (&[], &[])]).unwrap_err(), "the process that asks is gone");
         assert_eq!(judged(&[(&[], &[person, 7])]).unwrap_err(), "an agent");
         // One that comes and goes is refused in the end.
         let flickering: Vec<(&[u32], &[u32])> =

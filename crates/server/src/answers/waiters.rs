@@ -1,4 +1,4 @@
-//! Everybody who waits: one `headspace wait` for each dialog of a main thread, and the one claim each takes.
+//! The waiters: one `headspace wait` for each dialog of a main thread, and the one claim each of them takes.
 
 use crate::answers::hook::Lineage;
 use headspace_core::answering::{self, Decided};
@@ -13,27 +13,27 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use tokio::sync::mpsc;
 
-/// Dialogs that wait at a time; nobody has more terminals.
+/// How many dialogs can wait; no person has more terminals.
 pub const MAX_WAITERS: usize = 512;
 
-/// What `headspace wait` says when it comes.
+/// The first line of `headspace wait`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Hello {
     pub id: String,
     pub digest: String,
     pub session_id: String,
     pub tool_name: String,
-    /// The word a yes needs, if the guard would stop the call.
+    /// The word to type before the call can be allowed, if the guard would stop it.
     pub confirm: Option<String>,
     pub client: Option<Process>,
-    /// Who started it, as the system says.
+    /// The processes that started it, as the system reports them.
     pub lineage: Lineage,
     /// Finds the question: a hash of the input in the form in which it is stored.
     pub key: u64,
 }
 
 impl Hello {
-    /// Reads its first line. The digest is made again here: the card must not show another one. `None`: not ours.
+    /// Reads the line. The digest is computed again, because the card must not show another one. `None`: not ours.
     pub fn read(line: &[u8], lineage: Lineage, paranoid: bool) -> Option<Hello> {
         let mut body: Value = serde_json::from_slice(line).ok()?;
         let text = |body: &Value, key: &str| body.get(key).and_then(Value::as_str).map(String::from);
@@ -57,18 +57,18 @@ impl Hello {
     }
 }
 
-/// One that waits.
+/// One waiting process.
 #[derive(Debug)]
 pub struct Waiter {
     pub hello: Hello,
     /// The question it waits for, once its event is here: the agent and the interaction.
     pub bound: Option<(i64, i64)>,
     pub claim: Option<Claim>,
-    /// `None`: it was sent home.
+    /// `None`: it was dismissed.
     lines: Option<mpsc::Sender<Bytes>>,
 }
 
-/// Somebody has answered.
+/// An answer on its way: who gave it, and when.
 #[derive(Clone, Debug)]
 pub struct Claim {
     pub decided: Decided,
@@ -91,7 +91,7 @@ impl Waiters {
         self.all.is_empty()
     }
 
-    /// The number of the new one, and its end of the line.
+    /// Adds a waiter; returns its number and the receiver of its answer.
     pub fn add(&mut self, hello: Hello) -> (u64, HeldBody) {
         let (sender, receiver) = mpsc::channel(2);
         self.next += 1;
@@ -124,13 +124,13 @@ impl Waiters {
         }
     }
 
-    /// The one that waits for this question.
+    /// The waiter that holds this question.
     pub fn of(&self, interaction: i64) -> Option<(u64, &Waiter)> {
         let waits = |waiter: &Waiter| waiter.bound.is_some_and(|(_, bound)| bound == interaction);
         self.all.iter().find(|(_, waiter)| waits(waiter)).map(|(number, waiter)| (*number, waiter))
     }
 
-    /// Those whose question has not come yet.
+    /// The waiters whose question's event has not arrived yet.
     pub fn unbound(&self) -> Vec<(u64, Hello)> {
         let waiting = self.all.iter().filter(|(_, waiter)| waiter.bound.is_none() && waiter.lines.is_some());
         waiting.map(|(number, waiter)| (*number, waiter.hello.clone())).collect()
@@ -155,7 +155,7 @@ impl Waiters {
         true
     }
 
-    /// The claim could not be recorded: nobody has answered.
+    /// Undoes a claim that could not be recorded.
     pub fn unclaim(&mut self, interaction: i64) {
         let number = self.of(interaction).map(|(number, _)| number);
         if let Some(waiter) = number.and_then(|number| self.all.get_mut(&number)) {
@@ -163,17 +163,17 @@ impl Waiters {
         }
     }
 
-    /// Hands the answer over.
+    /// Passes the answer to the waiter.
     pub fn deliver(&self, interaction: i64) {
         let Some((_, waiter)) = self.of(interaction) else { return };
         if let (Some(claim), Some(lines)) = (&waiter.claim, &waiter.lines) {
             let line = claim.decided.line(&waiter.hello.id, &waiter.hello.digest);
-            // Nothing else is in the channel; if it is closed, its end is on its way here.
+            // The channel is empty; if it is closed, the waiter's end is about to be reported.
             let _ = lines.try_send(Bytes::from(line + "\n"));
         }
     }
 
-    /// Sends one home without a word, unless it has an answer on its way.
+    /// Dismisses a waiter without an answer, unless one is on its way.
     pub fn dismiss(&mut self, number: u64) {
         if let Some(waiter) = self.all.get_mut(&number).filter(|waiter| waiter.claim.is_none()) {
             waiter.lines = None;
@@ -258,7 +258,7 @@ mod tests {
         assert!(!waiters.bind(second, 1, 10), "another has it");
         assert!(waiters.claim(10, deny()));
         assert!(!waiters.claim(10, deny()), "answered already");
-        assert!(!waiters.claim(11, deny()), "nobody waits");
+        assert!(!waiters.claim(11, deny()), "no waiter holds it");
         waiters.dismiss(first);
         waiters.deliver(10);
         let line = body.lines.try_recv().unwrap();

@@ -1,4 +1,4 @@
-//! Connections: how many, how long, how big. What comes through goes to the routes.
+//! Connections: how many, how long, how big. Their requests go to the routes.
 
 use crate::http::auth::policy::Connection;
 use crate::http::own_socket::{Handed, HandedOver, SocketThread};
@@ -18,8 +18,8 @@ use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
 
 const LIMITS: Limits = Limits { head: 32 << 10, head_within: Duration::from_secs(30) };
-/// Open connections. Beyond it the one that has been idle longest makes room, or else the one whose request takes longest:
-/// bodies that never end must not keep the hooks out.
+/// How many connections are open at most. Beyond it, the one that has been idle longest is closed, or else the one whose
+/// request takes longest: bodies that never end must not keep the hooks out.
 const MAX_CONNECTIONS: usize = 1024;
 /// How long requests in flight may take to end when the server stops.
 const SHUTDOWN_GRACE: Duration = Duration::from_secs(3);
@@ -110,7 +110,7 @@ impl Connections {
     }
 }
 
-/// Takes connections from the port and the socket until `stop`, then lets those at work end.
+/// Accepts connections from the port and the socket until `stop`, then lets busy ones finish.
 pub async fn serve(
     listener: TcpListener,
     (socket, mut handed): (SocketThread, Handed),
@@ -133,7 +133,7 @@ pub async fn serve(
                 }
                 accepted.start(&routes, &all, stop.clone());
             }
-            // Out of descriptors: an idle connection gives one back; otherwise wait until somebody leaves.
+            // Out of descriptors: close an idle connection; otherwise wait until one ends.
             Err(error) => {
                 log::line(&format!("could not accept a connection: {error}"));
                 if !all.make_room() {
@@ -157,7 +157,7 @@ pub async fn serve(
     let _ = tokio::time::timeout(SHUTDOWN_GRACE, gone).await;
 }
 
-/// Somebody who came in.
+/// An accepted connection.
 enum Arrival {
     Port(TcpStream, Connection),
     Socket(HandedOver),
@@ -204,7 +204,7 @@ fn start(
     }
 }
 
-/// Strikes the connection off the list however its task ends.
+/// Removes the connection from the list, however its task ends.
 struct Departure {
     id: u64,
     all: Arc<Connections>,

@@ -1,7 +1,7 @@
 //! The routes of answering: who may, the one-time code, the answer itself, and `headspace wait`, which holds its request.
 //!
-//! Refusals come in this order: 404 (answering is off), 403 (origin, process, key), 409 (nobody waits for that answer any
-//! more), 422 (the answer does not fit). A refused request changes nothing.
+//! Refusals come in this order: 404 (answering is off), 403 (origin, process, key), 409 (the ask no longer waits for an
+//! answer), 422 (the answer does not fit). A refused request changes nothing.
 
 use crate::answers::hook;
 use crate::answers::keys::{self, Key};
@@ -56,7 +56,7 @@ pub async fn code(
     Ok(ok(&UnlockCode { code, seconds: lasts.as_secs() }))
 }
 
-/// `POST /api/answer/terminal {"surface": "top" | "cli"}`: a key for a terminal with a person before it.
+/// `POST /api/answer/terminal {"surface": "top" | "cli"}`: a key for a terminal with a person at it.
 pub async fn terminal(
     State(app): State<SharedState>,
     Extension(connection): Extension<Arc<Connection>>,
@@ -97,8 +97,8 @@ pub async fn unlock(
     response.body(Body::empty()).map_err(|error| anyhow::Error::from(error).into())
 }
 
-/// `POST /api/answer/lock`: `{}` ends the key that was sent, `{"id"}` another one, `{"all": true}` all of them. To take a
-/// key away one needs none.
+/// `POST /api/answer/lock`: `{}` withdraws the key that was sent, `{"id"}` another one, `{"all": true}` all of them. No key
+/// is needed to withdraw one.
 pub async fn lock(State(app): State<SharedState>, headers: HeaderMap, body: Body) -> ApiResult {
     switched_on(&app)?;
     own_origin(&app, &headers)?;
@@ -114,7 +114,7 @@ pub async fn lock(State(app): State<SharedState>, headers: HeaderMap, body: Body
     app.refresh_readiness();
     app.publish_answering();
     let mut response = Response::builder().status(StatusCode::NO_CONTENT);
-    // Whoever takes another's key back keeps their own.
+    // A page that withdraws another key keeps its own.
     if all || own.as_ref().is_none_or(|own| Some(own.id) == id) {
         let gone = format!("{COOKIE_NAME}=; HttpOnly; SameSite=Strict; Path=/; Max-Age=0");
         response = response.header(SET_COOKIE, gone);
@@ -142,8 +142,8 @@ pub async fn answer(
     claim(&app, agent_id, &asked, decided, by).await
 }
 
-/// `POST /api/answer/button {"press"}`: a button of a notification. Its secret is all that the phone has, and enough: it
-/// says one thing to one ask, once.
+/// `POST /api/answer/button {"press"}`: a button of a notification. The phone has nothing but the button's secret, and that
+/// is enough: it gives one answer to one ask, once.
 pub async fn button(
     State(app): State<SharedState>,
     Extension(connection): Extension<Arc<Connection>>,
@@ -173,14 +173,14 @@ pub async fn button(
         .await
 }
 
-/// Who answers, for the record.
+/// Where an answer comes from, for the record.
 struct Answerer {
     surface: Surface,
     key: Option<u64>,
     from: String,
 }
 
-/// The one claim of an ask: recorded, then handed to whoever waits.
+/// Claims an ask, which can be claimed once: the answer is recorded, then passed to the waiter.
 async fn claim(
     app: &SharedState,
     agent_id: i64,
@@ -212,7 +212,7 @@ fn claimed(decided: &Decided, by: &Answerer) -> Value {
     })
 }
 
-/// The open question whose answer somebody waits for, and its agent.
+/// The open question that a waiter holds, and its agent.
 fn held(app: &SharedState, id: i64) -> Option<(i64, Interaction)> {
     let agent_id = app.answers.with_waiters(|waiters| {
         let (_, waiter) = waiters.of(id).filter(|(_, waiter)| waiter.claim.is_none())?;
@@ -224,7 +224,7 @@ fn held(app: &SharedState, id: i64) -> Option<(i64, Interaction)> {
     waits.then(|| (agent_id, open.clone()))
 }
 
-/// Nobody waits for that answer any more: who was first, and when.
+/// The refusal of an answer that comes too late: who was first, and when.
 async fn conflict(app: &SharedState, id: i64) -> ApiResult {
     let claim = app.answers.with_waiters(|waiters| {
         waiters.of(id).and_then(|(_, waiter)| waiter.claim.as_ref().map(|claim| (Some(claim.by), claim.at)))
@@ -239,7 +239,7 @@ async fn conflict(app: &SharedState, id: i64) -> ApiResult {
     });
     let (by, at) = match known {
         Some((by, at)) => (by, Some(at)),
-        // It was never held: if it is over, the terminal answered.
+        // It was never held: if it is closed, the terminal answered it.
         None => {
             let closed = app
                 .read_flushed(move |db| headspace_store::read::queries::closed_interaction(db, id))
@@ -248,12 +248,12 @@ async fn conflict(app: &SharedState, id: i64) -> ApiResult {
         }
     };
     let who = by
-        .map_or("nobody waits for this answer any more".to_owned(), |by| format!("answered already ({by})"));
+        .map_or("this ask no longer waits for an answer".to_owned(), |by| format!("answered already ({by})"));
     Ok(with_status(StatusCode::CONFLICT, &json!({"status": "error", "message": who, "by": by, "at": at})))
 }
 
-/// `POST /api/answer/wait`: `headspace wait` says what it read, and is held. It is not a person: what it is told binds only
-/// its own dialog. Nobody else may: an ask that people see must be one that a client makes.
+/// `POST /api/answer/wait`: `headspace wait` says what it read, and is held. It needs no key, because an answer it gets
+/// concerns only its own dialog. Other programs are refused: an ask that people see must come from a client.
 pub async fn wait(
     State(app): State<SharedState>,
     Extension(connection): Extension<Arc<Connection>>,
@@ -262,7 +262,7 @@ pub async fn wait(
 ) -> ApiResult {
     switched_on(&app)?;
     if !app.answers.status(None).unlocked {
-        return Err(forbidden("nobody is unlocked to answer"));
+        return Err(forbidden("no page or terminal is unlocked to answer"));
     }
     let judged = blocking_pool::run(move || hook::judge(&connection)).await.map_err(anyhow::Error::from)?;
     let lineage = judged.map_err(forbidden)?;
@@ -342,7 +342,7 @@ fn switched_on(app: &SharedState) -> Result<(), ApiError> {
     }
 }
 
-/// A page of ours and nobody else's: a browser always says where a POST comes from.
+/// Requires a page of ours: a browser always says where a POST comes from.
 pub(crate) fn own_origin(app: &SharedState, headers: &HeaderMap) -> Result<(), ApiError> {
     let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
     let host = text(HOST).unwrap_or_default();
@@ -379,7 +379,7 @@ async fn admit_person(
     judge(app, connection).await.map(drop)
 }
 
-/// A command of ours that a person runs on a terminal of this machine; its name.
+/// Requires a command of ours that a person runs on a terminal of this machine; returns the terminal's name.
 async fn at_terminal(
     app: &SharedState,
     connection: &Arc<Connection>,
@@ -404,7 +404,7 @@ pub(crate) fn key_of(app: &SharedState, headers: &HeaderMap) -> Option<Key> {
     pairs.filter(|(name, _)| *name == COOKIE_NAME).find_map(|(_, secret)| app.answers.key(secret))
 }
 
-/// Every unlock is told everywhere, so that one that nobody meant is seen.
+/// Alerts every surface about an unlock, so that the user notices one they did not make.
 fn tell_unlocked(app: &SharedState, key: &Key) {
     app.refresh_readiness();
     app.publish_answering();

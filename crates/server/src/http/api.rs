@@ -115,7 +115,7 @@ pub async fn board(
     Query(BoardQuery { spent }): Query<BoardQuery>,
 ) -> ApiResult {
     app.reconciler.viewed();
-    // Only who shows it pays for reading it.
+    // Read only if the caller shows it.
     let spent_today = match spent.is_some_and(|word| word != "0") {
         true => Some(app.read_flushed(|db| stats::today(db, Stamp::now())).await?),
         false => None,
@@ -277,7 +277,7 @@ async fn find(app: SharedState, mut query: EventQuery) -> ApiResult {
     Ok(ok(&EventsPage { events, looked_to, next }))
 }
 
-/// Somebody looked at the agent.
+/// A person looked at the agent.
 pub async fn seen(State(app): State<SharedState>, Path(id): Path<String>) -> ApiResult {
     let agent = known_agent(&app, &id)?;
     record(&app, &agent, observed::SEEN, json!({})).await

@@ -1,4 +1,4 @@
-//! What a person sees in a browser where a program gets JSON: what is wrong, and what to do about it.
+//! The page that a person sees in a browser where a program gets a JSON error: what is wrong, and what to do about it.
 
 use crate::http::response::ApiError;
 use axum::body::Body;
@@ -6,7 +6,7 @@ use axum::response::Response;
 use hyper::header::{ACCEPT, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderMap, HeaderValue};
 use hyper::{Method, StatusCode};
 
-/// The page has no script and no file: whoever is not let in gets none.
+/// The page has no script and loads no file, because a browser without access would not get them.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 const STYLE: &str = ":root{color-scheme:light dark;font:16px/1.5 system-ui,sans-serif;background:light-dark(#f5f5f3,#0e1014);\
@@ -14,7 +14,7 @@ color:light-dark(#191c21,#e8eaef)}main{max-width:36rem;margin:12vh auto;padding:
 p{color:light-dark(#505866,#a9b2c0)}code{font:.95em ui-monospace,monospace;background:light-dark(#e7e7e3,#1f232b);padding:.15em .4em;\
 border-radius:.3em;color:light-dark(#191c21,#e8eaef)}a{color:light-dark(#0a60b6,#6fb4ff);display:inline-block;padding:.7rem 0}";
 
-/// A page that somebody opened, not a request of a program or a script.
+/// Whether a person opened a page, as opposed to a request of a program or a script.
 pub fn is_for_a_person(method: &Method, headers: &HeaderMap) -> bool {
     let accepts = headers.get(ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let first = accepts.split([',', ';']).next().unwrap_or_default().trim();
@@ -37,7 +37,7 @@ pub fn instead_of(mut response: Response) -> Response {
 fn advice(status: StatusCode, message: &str) -> (&'static str, &'static str) {
     match status {
         StatusCode::FORBIDDEN | StatusCode::UNAUTHORIZED if message.contains("another user") => (
-            "This board belongs to somebody else",
+            "This board belongs to another user",
             "If it is yours, run `headspace open` on the machine it runs on: it opens a link that logs this browser in, once. \
              For a phone, `headspace open --phone` shows the link as a QR code.",
         ),

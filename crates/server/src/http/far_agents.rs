@@ -1,5 +1,5 @@
-//! Agents of other machines in the API. Their board is here; their past is asked for over the line, and whatever would act
-//! on one is refused with where to do it.
+//! Agents of other machines in the API. Their rows are here; their history is requested over the line, and a request that
+//! would act on one is refused with the machine on which to do it.
 
 use crate::app_state::SharedState;
 use crate::blocking_pool;
@@ -12,7 +12,7 @@ use hyper::StatusCode;
 use serde::Deserialize;
 use std::sync::Arc;
 
-/// Rows in one answer at most: it travels on one line.
+/// How many rows one answer has at most, because it is sent as a single line.
 const MOST_ROWS: usize = 300;
 
 #[derive(Deserialize)]
@@ -84,7 +84,7 @@ fn known(app: &SharedState, id: &str) -> Result<Arc<AgentView>, ApiError> {
     app.other_machines.agent(id).ok_or_else(|| ApiError::not_found("there is no such agent"))
 }
 
-/// Says on which machine something is to be done.
+/// The refusal that says on which machine to do it.
 pub fn there(id: AgentId, what: &str) -> ApiError {
     let machine = id.machine.map_or("another machine".to_owned(), |machine| machine.to_string());
     ApiError(StatusCode::CONFLICT, format!("this agent runs on {machine}: {what}"))

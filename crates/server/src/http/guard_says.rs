@@ -1,5 +1,5 @@
-//! What the guard says to a tool call that a person is asked about. On demand: the hook has judged the call itself, if the
-//! guard is switched on; this is for the person who decides.
+//! What the guard says about a tool call that waits for a person. Judged on request, for the person who decides; the hook
+//! has judged the call itself if the guard is on.
 
 use crate::app_state::SharedState;
 use crate::blocking_pool;
@@ -10,7 +10,7 @@ use headspace_core::model::Interaction;
 use headspace_guard::{GuardEnvironment, Verdict, judge};
 use serde_json::{Value, json};
 
-/// Judged as the hook would judge it, in its directory, whether or not the guard is switched on.
+/// Judges as the hook would, in the call's directory, whether or not the guard is on.
 pub async fn verdict(State(app): State<SharedState>, Path(id): Path<String>) -> ApiResult {
     let id: i64 = id.parse().map_err(|_| ApiError::not_found("an interaction's id is a number"))?;
     let payload = {

@@ -1,4 +1,4 @@
-//! What is looked up later: conversations by their words, statistics, a session as a document.
+//! Looking back: search in conversations, statistics, a session as a document.
 
 use crate::app_state::SharedState;
 use crate::http::api::{known_agent, moment, number};

@@ -1,9 +1,9 @@
-//! `<state>/headspace.sock`: where hooks and the command line come in. Only its user can create it, and only its user
-//! and root are let in, so nobody can sit in between.
+//! `<state>/headspace.sock`: the socket for hooks and the command line. Only its user can create it, and only its user
+//! and root are let in, so no one can sit in between.
 //!
-//! A thread of its own takes the connections. What is a hook's plain event it records and answers itself
-//! ([`crate::ingest::direct`]): a hand-over to another thread and back costs more than storing the event does. Everything
-//! else, and whoever is slow, goes on to the server's runtime with what has been read so far.
+//! A separate thread takes the connections. It answers plain events of hooks without the server's runtime
+//! ([`crate::ingest::direct`]): handing one to another thread and back costs more than storing an event. All other
+//! requests, and slow clients, go on to the runtime with what has been read so far.
 
 use crate::app_state::SharedState;
 use crate::ledger::writer::SharedWriter;
@@ -13,17 +13,17 @@ use tokio::sync::mpsc;
 #[cfg(unix)]
 pub use unix::{HandedOver, SocketThread};
 
-/// Where there are no such sockets, nobody comes in through one.
+/// Systems without such sockets have no connections here.
 #[cfg(not(unix))]
 pub use elsewhere::{HandedOver, SocketThread};
 
-/// Connections for the runtime, or why one could not be taken.
+/// Connections for the runtime, or why one could not be accepted.
 pub type Handed = mpsc::UnboundedReceiver<io::Result<HandedOver>>;
 
 #[cfg(unix)]
 mod unix {
     use super::*;
-    use crate::ingest::direct::{Direct, Next};
+    use crate::ingest::direct::Direct;
     use headspace_platform::net::{local, peer_uid, socket};
     use headspace_platform::{config, files, log};
     use std::os::fd::AsFd;
@@ -33,19 +33,22 @@ mod unix {
     use std::pin::Pin;
     use std::task::{Context, Poll};
     use std::thread::JoinHandle;
-    use std::time::Duration;
+    use std::time::{Duration, Instant};
     use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-    /// Somebody may remove the file, or the whole directory, while the server runs.
+    /// The file, or the whole directory, may be removed while the server runs.
     const LOOK_AFTER_FILE_EVERY: Duration = Duration::from_secs(2);
-    /// Without descriptors nobody can be let in; the runtime makes room meanwhile.
+    /// Without free descriptors no connection can be accepted; the runtime frees some meanwhile.
     const WAIT_AFTER_FAILURE: Duration = Duration::from_millis(50);
 
-    /// Takes connections until it is dropped.
+    /// At most this many connections are accepted before those already here have been answered.
+    const MAX_AT_ONCE: usize = 64;
+
+    /// Accepts connections until it is dropped.
     #[derive(Debug)]
     pub struct SocketThread {
         thread: Option<JoinHandle<()>>,
-        /// Its end is the sign to stop.
+        /// Closing it tells the thread to stop.
         alive: Option<UnixStream>,
     }
 
@@ -57,18 +60,17 @@ mod unix {
             let mut own = OwnSocket::open();
             let mut direct = Direct::new(app, writer);
             let take = move || {
-                while let Some(accepted) = own.accept(&ended) {
-                    let failed = accepted.is_err();
-                    let next = match accepted.map(|stream| direct.answer(stream)) {
-                        Ok(Next::Answered) => continue,
-                        Ok(Next::HandOver(handed)) => Ok(handed),
-                        Err(error) => Err(error),
-                    };
-                    if to_runtime.send(next).is_err() {
-                        return;
-                    }
-                    if failed {
-                        std::thread::sleep(WAIT_AFTER_FAILURE);
+                while let Some((arrived, readable)) = own.wait(&ended, &direct) {
+                    let failure = arrived.failure.map(Err);
+                    let handed = direct.take(arrived.streams, &readable).into_iter().map(Ok);
+                    for handed in handed.chain(failure) {
+                        let failed = handed.is_err();
+                        if to_runtime.send(handed).is_err() {
+                            return;
+                        }
+                        if failed {
+                            std::thread::sleep(WAIT_AFTER_FAILURE);
+                        }
                     }
                 }
             };
@@ -86,48 +88,78 @@ mod unix {
         }
     }
 
-    /// The socket, if it could be had; without one everybody uses the port.
+    /// The connections that were accepted, and why another could not be.
+    #[derive(Debug, Default)]
+    struct Arrivals {
+        streams: Vec<UnixStream>,
+        failure: Option<io::Error>,
+    }
+
+    /// The socket, if it could be bound; without one, all clients use the port.
     #[derive(Debug)]
     struct OwnSocket {
         path: PathBuf,
         listening: Option<(UnixListener, u64)>,
+        /// When its file was last checked.
+        looked_at: Instant,
         said: Option<String>,
     }
 
     impl OwnSocket {
         fn open() -> OwnSocket {
-            let mut socket = OwnSocket { path: local::socket_path(), listening: None, said: None };
+            let path = local::socket_path();
+            let mut socket = OwnSocket { path, listening: None, looked_at: Instant::now(), said: None };
             socket.look_after_file();
             socket
         }
 
-        /// The next of our own user or root; `None` when `ended` says that it is over.
-        fn accept(&mut self, ended: &UnixStream) -> Option<io::Result<UnixStream>> {
-            loop {
-                let listening = self.listening.as_ref().map(|(listener, _)| listener.as_fd());
-                let waiting = [Some(ended.as_fd()), listening];
-                let [over, somebody] = socket::wait_readable(waiting, LOOK_AFTER_FILE_EVERY);
-                if over {
-                    return None;
-                }
-                let Some((listener, _)) = self.listening.as_ref().filter(|_| somebody) else {
-                    self.look_after_file();
-                    continue;
-                };
-                match listener.accept() {
-                    Ok((stream, _)) if peer_uid::of_socket(&stream).is_some_and(local::is_trusted) => {
-                        return Some(Ok(stream));
-                    }
-                    Ok(_) => {}
-                    // Gone again before it was let in.
-                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                    Err(error) => return Some(Err(error)),
-                }
+        /// Waits until a client connects or something can be read; `None` when `ended` says to stop.
+        fn wait(&mut self, ended: &UnixStream, direct: &Direct) -> Option<(Arrivals, Vec<bool>)> {
+            let listening = self.listening.as_ref().map(|(listener, _)| listener.as_fd());
+            let sockets = [ended.as_fd()].into_iter().chain(listening).chain(direct.sockets());
+            let patience = LOOK_AFTER_FILE_EVERY.min(direct.patience());
+            let mut readable = socket::wait_readable(sockets, patience);
+            let kept = readable.split_off(1 + usize::from(listening.is_some()));
+            if readable[0] {
+                return None;
             }
+            let arrived = match readable.get(1) {
+                Some(true) => self.accept(),
+                _ => Arrivals::default(),
+            };
+            if self.looked_at.elapsed() >= LOOK_AFTER_FILE_EVERY {
+                self.look_after_file();
+            }
+            Some((arrived, kept))
         }
 
-        /// Binds if nothing is bound, or if the file is not ours any more.
+        /// Accepts the waiting clients that belong to our own user or root.
+        fn accept(&self) -> Arrivals {
+            let mut arrived = Arrivals::default();
+            let Some((listener, _)) = &self.listening else { return arrived };
+            while arrived.streams.len() < MAX_AT_ONCE {
+                match listener.accept() {
+                    Ok((stream, _)) if peer_uid::of_socket(&stream).is_some_and(local::is_trusted) => {
+                        match stream.set_nonblocking(true) {
+                            Ok(()) => arrived.streams.push(stream),
+                            Err(error) => arrived.failure = Some(error),
+                        }
+                    }
+                    Ok(_) => {}
+                    // No more clients, or they have left again.
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                    Err(error) => {
+                        arrived.failure = Some(error);
+                        break;
+                    }
+                }
+            }
+            arrived
+        }
+
+        /// Binds if nothing is bound, or if the file is no longer ours.
         fn look_after_file(&mut self) {
+            self.looked_at = Instant::now();
             let there = std::fs::symlink_metadata(&self.path).ok().map(|meta| meta.ino());
             if self.listening.as_ref().is_some_and(|(_, inode)| there == Some(*inode)) {
                 return;
@@ -148,7 +180,7 @@ mod unix {
     }
 
     impl Drop for OwnSocket {
-        /// What is left behind would make every hook try it first.
+        /// Removes the file: if it stayed, every hook would try it first.
         fn drop(&mut self) {
             let there = std::fs::symlink_metadata(&self.path).ok().map(|meta| meta.ino());
             if self.listening.as_ref().is_some_and(|(_, inode)| there == Some(*inode)) {
@@ -160,7 +192,7 @@ mod unix {
     fn bind(path: &Path) -> io::Result<(UnixListener, u64)> {
         files::private_dir(&config::state_dir()).map_err(io::Error::other)?;
         if let Ok(meta) = std::fs::symlink_metadata(path) {
-            // What a server left that was killed: a socket of ours on which nobody answers.
+            // A killed server leaves a socket of ours on which nothing answers.
             let is_ours = meta.file_type().is_socket() && local::is_trusted(meta.uid());
             if !is_ours {
                 return Err(io::Error::other("something else is there; remove it"));
@@ -172,7 +204,7 @@ mod unix {
         }
         let listener = UnixListener::bind(path)?;
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))?;
-        // A client that left between the sign and the call must not hold up the others.
+        // A client that leaves between the poll and the accept must not hold up the others.
         listener.set_nonblocking(true)?;
         let inode = std::fs::symlink_metadata(path)?.ino();
         Ok((listener, inode))
@@ -194,7 +226,7 @@ mod unix {
         }
     }
 
-    /// The same on the runtime: what has been read is read again from its start.
+    /// The same on the runtime: what has been read already is read first.
     #[derive(Debug)]
     pub struct ResumedStream {
         read: io::Cursor<Vec<u8>>,
@@ -249,7 +281,7 @@ mod unix {
 mod elsewhere {
     use super::*;
 
-    /// Nobody.
+    /// Never constructed: there are no such connections.
     #[derive(Debug)]
     pub enum HandedOver {}
 

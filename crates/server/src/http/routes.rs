@@ -1,4 +1,4 @@
-//! The way of a request: the rules of access, then the route, then the headers every answer carries.
+//! The path of a request: the access rules, then the route, then the headers that every answer has.
 
 use crate::app_state::SharedState;
 use crate::http::auth::login;
@@ -68,7 +68,7 @@ pub fn routes(app: SharedState) -> Router {
         .with_state(app)
 }
 
-/// Everything a request has to pass, and everything an answer carries.
+/// Checks access before the route, and adds headers to its answer.
 async fn rules(State(app): State<SharedState>, request: Request, next: Next) -> Response {
     let person = error_page::is_for_a_person(request.method(), request.headers());
     let mut response = match admit(&app, &request) {
@@ -97,8 +97,8 @@ fn admit(app: &SharedState, request: &Request) -> Result<(), ApiError> {
     policy::admit(&app.names, &app.keys, request.headers(), connection).map_err(refused)
 }
 
-/// Reads and forgets what a refused client is still sending, for a moment: closing in its face would take the
-/// answer away from it.
+/// Reads and discards what a refused client is still sending, for a moment: closing at once would destroy the answer
+/// before the client has read it.
 pub fn discard_body(mut body: Body) {
     use http_body_util::BodyExt;
     const DISCARD_BODY_FOR: std::time::Duration = std::time::Duration::from_secs(2);
@@ -127,6 +127,7 @@ async fn health(State(app): State<SharedState>) -> Response {
         version: env!("CARGO_PKG_VERSION").into(),
         pid: std::process::id(),
         started_at: Some(app.started_at),
+        url: Some(app.config.own_address()),
     })
 }
 

@@ -90,7 +90,7 @@ impl Hub {
         self.clients.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Nobody is connected: callers can skip the work.
+    /// Whether no client is connected, so that callers can skip the work.
     pub fn is_empty(&self) -> bool {
         self.connected.load(Ordering::Relaxed) == 0
     }
@@ -137,7 +137,7 @@ impl Hub {
     }
 }
 
-/// Messages that are in the store, as a client hears them: number, kind, agent, JSON.
+/// Stored messages as a client receives them: number, kind, agent, JSON.
 pub fn replayed(filter: &Filter, missed: &[(i64, String, i64, String)]) -> Vec<Bytes> {
     let chosen = missed.iter().filter(|(_, kind, agent_id, _)| filter.wants(kind, Some((*agent_id).into())));
     chosen.map(|(seq, kind, _, json)| Bytes::from(event_text(Some(*seq), kind, json))).collect()

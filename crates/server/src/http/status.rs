@@ -58,6 +58,7 @@ impl AppState {
         };
         let mut status = HookStatus {
             enabled: true,
+            url: Some(self.config.own_address()),
             mode: mode.word().to_owned(),
             last_event_at: marks.last_hook_at,
             last_event_ago: marks.last_hook_at.map(|at| round(now.since(at).as_secs_f64())),
@@ -79,7 +80,7 @@ impl AppState {
             health: HookHealth::default(),
             hub: false,
         };
-        status.health = HookHealth::of(&status, self.somebody_works(now));
+        status.health = HookHealth::of(&status, self.has_working_agent(now));
         status
     }
 
@@ -94,7 +95,7 @@ impl AppState {
         limits::gauges(said, now)
     }
 
-    fn somebody_works(&self, now: Stamp) -> bool {
+    fn has_working_agent(&self, now: Stamp) -> bool {
         let snapshot = self.ledger.snapshot();
         snapshot.agents(0).iter().any(|agent| !agent.is_stale(now) && agent.status(now).0 == Status::Working)
     }
@@ -130,7 +131,7 @@ pub async fn metrics(State(app): State<SharedState>) -> ApiResult {
         (
             "headspace_hooks_answered_directly_total",
             "counter",
-            "Hooks answered by the thread that took their connection.",
+            "Hooks answered without the HTTP framework, where they were stored.",
             load(&counts.direct),
         ),
         (

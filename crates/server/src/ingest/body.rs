@@ -4,8 +4,8 @@ use headspace_core::json::bounded;
 use headspace_core::json::repair::repaired;
 use serde_json::{Map, Value};
 
-/// The JSON object in `bytes`. Invalid UTF-8 and lone surrogates become replacement characters, because the
-/// event around them is still true. The error says what to do.
+/// The JSON object in `bytes`. Invalid UTF-8 and lone surrogates become replacement characters, because the rest of the
+/// event is still true. The error says what to do.
 pub fn decode(bytes: &[u8]) -> Result<Map<String, Value>, String> {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     if bytes.iter().all(u8::is_ascii_whitespace) {

@@ -9,9 +9,9 @@ use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// Calls that count: enough for a p99, few enough to be recent.
+/// Number of calls kept: enough for a p99, few enough to be recent.
 const MAX_REMEMBERED_CALLS: usize = 500;
-/// Nobody waits longer: a longer time was stamped by another clock, or is a repeated delivery.
+/// No hook waits longer: a longer time was stamped by another clock, or belongs to a repeated delivery.
 const LONGEST_BELIEVED: Duration = Duration::from_secs(5);
 
 #[derive(Debug)]
@@ -25,12 +25,12 @@ pub struct HookLatency {
 struct RecentCalls {
     /// The last ones, in microseconds.
     latest: VecDeque<u32>,
-    /// All since the server started.
+    /// All calls since the server started.
     count: u64,
     sum: Duration,
 }
 
-/// What the calls have cost so far.
+/// What calls have cost so far.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LatencyFigures {
     pub p50: Duration,
@@ -45,14 +45,14 @@ impl HookLatency {
         HookLatency { host: process::host_name(), calls: Mutex::default() }
     }
 
-    /// When the call that sent this event began; `None` unless it was `notify` on this machine, which alone can say so.
+    /// When the call that sent this event began; `None` unless it was `notify` on this machine, which alone knows it.
     pub fn begun(&self, event: &NewEvent) -> Option<Stamp> {
         let here = event.body.get("host").is_some_and(|host| host.as_str() == self.host.as_deref());
         let stamped = event.delivery_id.is_some() && event.at < event.received_at;
         (event.from_hook && stamped && here).then_some(event.at)
     }
 
-    /// A call that began at `begun` is answered now.
+    /// Records that a call that began at `begun` is answered now.
     pub fn answered(&self, begun: Stamp) {
         let took = Stamp::now().since(begun);
         if took > LONGEST_BELIEVED {

@@ -1,5 +1,5 @@
-//! What the server replies to a hook: context warnings, reminders, the terminal's title; and the stop that a person asked
-//! for. No other decision about a tool call comes from here.
+//! What the server replies to a hook: context warnings, reminders, the terminal's title; and the stop that a person
+//! asked for. No other decision about a tool call comes from here.
 
 use crate::ledger::{Ledger, NewEvent, Receipt};
 use headspace_core::engine::context::warnings::{self, WarningDue};
@@ -13,7 +13,7 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// A model that works this long without a message is request for one.
+/// A model that works this long without a message is asked for one.
 const ASK_FOR_PROGRESS_AFTER: Duration = Duration::from_secs(120);
 
 #[derive(Debug)]
@@ -141,7 +141,7 @@ impl HookReplies {
         output
     }
 
-    /// Opt-in: asks a silently working model for a message now and then, and a model that nobody watches for a report.
+    /// Opt-in: now and then asks a silently working model for a message, and an unwatched model for a report.
     fn reminder(&self, ledger: &Ledger, request: &HookRequest, view: &AgentView) -> Option<Value> {
         if !self.context.reminders || !request.main_thread {
             return None;
@@ -188,8 +188,8 @@ impl HookReplies {
     }
 }
 
-/// A stop that a person asked for and that Esc could not bring about. It is repeated at every call until the turn is over:
-/// the guard may have spoken in its place.
+/// A stop that a person asked for and that Esc could not bring about. It is repeated at every call until the turn is
+/// over, because the guard may have answered in its place.
 fn stop(ledger: &Ledger, request: &HookRequest, receipt: &Receipt) -> Option<Value> {
     if request.name != "PreToolUse" || !request.main_thread {
         return None;

@@ -1,5 +1,6 @@
-//! How events arrive: [`receive`] takes what hooks post, from bytes to the ledger; [`spool_drain`] takes what they stored
-//! while no server answered; `direct` is the short way for plain events. [`hook_reply`] decides the reply to a hook, [`hook_latency`] measures how long it waited.
+//! How events arrive: [`receive`] takes what hooks post, from bytes to the ledger; [`spool_drain`] takes what they
+//! stored while no server answered; `direct` is the short path for plain events. [`hook_reply`] decides the reply to a
+//! hook, [`hook_latency`] measures how long it waited.
 
 pub mod body;
 #[cfg(unix)]

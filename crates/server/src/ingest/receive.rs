@@ -43,14 +43,13 @@ pub async fn receive(State(app): State<SharedState>, Path(slug): Path<String>, b
     record(&app, event).await
 }
 
-/// An event called "Status", whose path is also a query.
+/// An event named "Status", whose path is also a query.
 pub async fn receive_status(app: State<SharedState>, body: Body) -> ApiResult {
     receive(app, Path("status".into()), body).await
 }
 
-/// The event a slug names, by headspace's own name whichever client sent it. The status line's input is data about a
-/// session, not a hook: it never proves that hooks
-/// work.
+/// The event a slug names, under headspace's own name for it, whichever client sent it. The status line's input is data
+/// about a session, not a hook: it never proves that hooks work.
 pub fn event_of(slug: &str, session_id: String, body: Map<String, Value>) -> NewEvent {
     let status_line = slug == "status-line";
     let name = match event_names::by_slug(slug) {
@@ -73,7 +72,7 @@ pub fn recorded(slug: &str, bytes: &[u8], paranoid: bool) -> Result<EventRecord,
     Ok(event_of(slug, session_id, body).recorded(paranoid))
 }
 
-/// An event that needs nothing but to be stored, and what is to be known when it is.
+/// An event that only needs to be stored, and what must be known once it is.
 #[cfg(unix)]
 pub struct Plain {
     pub event: NewEvent,
@@ -81,8 +80,8 @@ pub struct Plain {
     pub begun: Option<Stamp>,
 }
 
-/// The event in a posted body, if storing it is all there is to do: no error to explain, no transcript to read before, no
-/// text to reply.
+/// The event in a posted body, if it only needs to be stored: no error to explain, no transcript to read first, no text
+/// to reply.
 #[cfg(unix)]
 pub fn plain(app: &SharedState, slug: &str, bytes: &[u8]) -> Option<Plain> {
     if !event_names::fits(slug) || app.stopping.load(Ordering::Relaxed) {
@@ -92,7 +91,7 @@ pub fn plain(app: &SharedState, slug: &str, bytes: &[u8]) -> Option<Plain> {
     let session_id = body::session_id(&fields).ok()?;
     let event = event_of(slug, session_id, fields);
     let (signal, request) = (HookSignal::of(&event), HookRequest::by(&event));
-    // Somebody may wait for the prompt they sent to arrive.
+    // A caller that sent this prompt may wait for it to arrive.
     let is_prompt = event.name == "UserPromptSubmit";
     let more = app.hints.may_reply(&app.ledger, &request, &event.session_id)
         || app.reconciler.is_needed_before(&event.name, &signal);
@@ -116,7 +115,7 @@ pub fn answered(answer: &Answer) -> (u16, Vec<u8>) {
     (status.as_u16(), body.unwrap_or_default())
 }
 
-/// Stores the event, after what the transcript has to say first, and answers when it is on disk.
+/// Stores the event, after what the transcript says before it, and answers when it is on disk.
 async fn record(app: &SharedState, event: NewEvent) -> ApiResult {
     let signal = HookSignal::of(&event);
     let request = HookRequest::by(&event);
@@ -148,14 +147,14 @@ async fn record(app: &SharedState, event: NewEvent) -> ApiResult {
     Ok(ok(&hook_answer(&receipt, hint)))
 }
 
-/// Submits to the ledger, after what the transcript says before it.
+/// Submits the event to the ledger, after what the transcript says before it.
 fn submit(
     app: &SharedState,
     event: NewEvent,
     signal: HookSignal,
     transcript: Vec<NewEvent>,
 ) -> PendingAnswer {
-    // What is found in the transcript of an unknown session has no agent to belong to before this event.
+    // Until this event is stored, there is no agent for what the transcript of an unknown session says.
     let known = app.ledger.snapshot().agent_of_session(&event.session_id).is_some();
     let from_hook = event.from_hook;
     let (before, after) = if known { (transcript, Vec::new()) } else { (Vec::new(), transcript) };
@@ -169,8 +168,8 @@ fn submit(
 }
 
 impl AppState {
-    /// What the transcript says before this event is recorded, if that may change what the event means. Reads a file: do
-    /// not call this on the server's runtime.
+    /// What the transcript says before this event is recorded, if that may change what the event means. Reads a file:
+    /// do not call this on the server's runtime.
     pub fn read_before(&self, signal: &HookSignal) -> Vec<NewEvent> {
         self.reconciler.read_now(signal, None).into_iter().map(NewEvent::from).collect()
     }
@@ -226,7 +225,7 @@ async fn read(
     let name = event_names::by_slug(slug).map_or("", |spec| spec.name);
     let decoded = blocking_pool::run(move || {
         let (session_id, fields) = decode(&read.bytes)?;
-        // Everything is masked and cut when it is submitted; for big bodies that takes long, so it is done here.
+        // Everything is masked and cut when it is submitted; big bodies take long, so it is done here.
         let mut body = Value::Object(fields);
         let ask = ask::store_form(name, &mut body, paranoid, None);
         let Value::Object(fields) = body else { return Err(String::from("the body is not an object")) };
@@ -284,7 +283,7 @@ async fn collect(body: &mut Body, limit: usize) -> Result<Option<ReadBody>, axum
             return Ok(None);
         }
         if length > DECODE_INLINE_BELOW && room.is_none() {
-            // All at once: two that each wait for the other's half would wait forever.
+            // Acquired all at once: two requests that each wait for the other's half would wait forever.
             room = ROOM.acquire_many(u32::try_from(announced >> 10).unwrap_or(u32::MAX)).await.ok();
         }
         whole.extend_from_slice(&piece);

@@ -1,5 +1,5 @@
 //! Records what hooks stored in the spool while no server answered, oldest first, and removes it when it is on disk. A
-//! crash in between repeats the event, and its delivery id makes the two one.
+//! crash in between repeats the event, but its delivery id makes both count as one.
 
 use crate::app_state::AppState;
 use crate::ingest::{body, receive};
@@ -30,7 +30,7 @@ pub fn run(app: &Weak<AppState>) {
     }
 }
 
-/// Drains until it is empty, or something could not be recorded.
+/// Drains until the spool is empty, or an event could not be recorded.
 fn drain(app: &Arc<AppState>, spool: &mut Spool) {
     loop {
         let records = spool.read_batch(EVENTS_PER_BATCH);
@@ -55,7 +55,7 @@ fn record_all(app: &Arc<AppState>, spool: &Spool, records: &[Record]) -> bool {
         let signal = HookSignal::of(&event);
         let mut events = Vec::new();
         if app.reconciler.is_needed_before(&event.name, &signal) {
-            // It depends on the agent's current state, so everything before it must be recorded.
+            // This event depends on the agent's current state, so everything before it must be recorded.
             if !settle(app, spool, &mut waiting) {
                 return false;
             }
@@ -82,7 +82,7 @@ fn settle(app: &Arc<AppState>, spool: &Spool, waiting: &mut Vec<SubmittedRecord>
             all = false;
         }
     }
-    // An answer may come before the disk has it, and what is removed here is nowhere else.
+    // An answer may come before the event is on disk, and what is removed here exists nowhere else.
     if !stored.is_empty()
         && let Err(error) = app.ledger.sync()
     {

@@ -1,5 +1,5 @@
-//! The ledger as somebody sees it who copies it elsewhere: what is committed, which agents were touched, and a bell for what
-//! cannot wait. Nothing here makes the writer wait for its reader.
+//! The ledger from the view of a thread that copies it elsewhere: what is committed, which agents were touched, and a
+//! bell for what cannot wait. Nothing here makes the writer wait for its reader.
 
 use crate::ledger::{Job, Ledger};
 use headspace_core::model::AgentView;
@@ -15,7 +15,7 @@ use tokio::sync::oneshot;
 /// What the writer leaves for the copier.
 #[derive(Debug, Default)]
 pub struct CopyFeed {
-    /// Somebody reads this.
+    /// There is a reader.
     read: AtomicBool,
     state: Mutex<Touched>,
     bell: Condvar,
@@ -28,7 +28,7 @@ struct Touched {
 }
 
 impl CopyFeed {
-    /// `matters`: an agent begins or ceases to need somebody, or something else that a person sees at a glance.
+    /// `matters`: an agent began or stopped needing a person, or something else changed that a person sees at a glance.
     pub fn touched(&self, agents: impl Iterator<Item = i64>, matters: bool) {
         if !self.read.load(Ordering::Relaxed) {
             return;
@@ -43,14 +43,14 @@ impl CopyFeed {
     }
 }
 
-/// A reader's side.
+/// The reader's side.
 #[derive(Debug)]
 pub struct Copier {
     ledger: Ledger,
     database: PathBuf,
 }
 
-/// Rows are written within milliseconds; a writer that takes longer than this is in trouble, and says so itself.
+/// Rows are written within milliseconds; a writer that takes longer than this is in trouble, and reports that itself.
 const WRITTEN_WITHIN: Duration = Duration::from_secs(5);
 
 impl Copier {
@@ -82,7 +82,7 @@ impl Copier {
         ids.into_iter().filter_map(|id| self.agent(id)).collect()
     }
 
-    /// All that have not ended.
+    /// All agents that have not ended.
     pub fn living(&self) -> Vec<AgentView> {
         let agents = self.ledger.snapshot().agents(0);
         let now = Stamp::now();
@@ -94,7 +94,7 @@ impl Copier {
         Some(self.ledger.view(&agent, Stamp::now()))
     }
 
-    /// Whether the tables say everything that was committed before.
+    /// Whether the tables hold everything that was committed before.
     pub fn written(&self) -> bool {
         let (done, mut wait) = oneshot::channel();
         self.ledger.put(Job::WriteRows(done));
@@ -109,7 +109,7 @@ impl Copier {
         }
     }
 
-    /// Waits for so long, or until something matters; whether it was that.
+    /// Waits this long, or until something matters; returns whether something did.
     pub fn wait(&self, at_most: Duration) -> bool {
         let feed = &self.ledger.published.copied;
         let state = feed.state.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,7 +1,7 @@
-//! The ledger: whoever has an event to record hands it in here and is answered when it is durable.
+//! The ledger: callers submit events here and are answered when the events are durable.
 //!
-//! A [`Ledger`] is a cheap handle that any thread may clone. Behind it one thread ([`super::writer`]) owns the
-//! database and the engine's world.
+//! A [`Ledger`] is a cheap handle that any thread may clone. Behind it one thread ([`writer`]) owns the database and
+//! the engine's world.
 
 pub mod copy;
 pub mod new_event;
@@ -35,7 +35,7 @@ use tokio::sync::oneshot;
 /// Jobs that may wait; connections are limited far below this.
 const MAX_QUEUED_JOBS: usize = 16_384;
 
-/// The event could not be recorded now; whoever has it must keep it.
+/// The event could not be recorded now; the caller must keep it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unavailable(pub String);
 
@@ -49,7 +49,7 @@ impl std::error::Error for Unavailable {}
 
 pub type Answer = Result<Receipt, Unavailable>;
 
-/// An answer on its way: await it, or [`wait`](Pending::wait) in a plain thread.
+/// An answer on its way: await it, or [`wait`](PendingAnswer::wait) in a plain thread.
 #[derive(Debug)]
 pub struct PendingAnswer(oneshot::Receiver<Answer>);
 
@@ -68,31 +68,31 @@ fn gone() -> Unavailable {
     Unavailable("the server is shutting down".into())
 }
 
-/// How answers reach whoever handed in the events.
+/// How answers reach the callers that submitted the events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AnswerPath {
-    /// Each by itself: for threads that wait.
+    /// Each separately: for threads that wait.
     Direct,
-    /// By way of the server's own thread, which is woken once for all answers of a COMMIT: for its tasks. Between
-    /// threads every wake-up costs more than an event.
+    /// Through the server's own thread, which is woken once for all answers of a COMMIT: for its tasks. Every wake-up
+    /// between threads costs more than an event.
     ThroughServer,
 }
 
-/// In line for the writer.
+/// A job in the writer's queue.
 #[derive(Debug)]
 pub enum Job {
     Event(Box<EventRecord>, AnswerTo),
     /// Delete what retention no longer keeps, now; perhaps with another number of days.
     Prune(Option<u32>, oneshot::Sender<Deleted>),
-    /// Somebody wants to read: whatever is worked out has to be in the tables.
+    /// A reader waits: all derived rows have to be in the tables.
     WriteRows(oneshot::Sender<()>),
 }
 
 /// Where the answer to an event goes.
 pub enum AnswerTo {
-    /// To whoever waits for it.
+    /// To the caller that waits for it.
     Waiting(AnswerPath, oneshot::Sender<Answer>),
-    /// To the one who stores it, at the moment it is stored.
+    /// To this function, called on the thread that stores the event, as soon as it is stored.
     Now(Box<dyn FnOnce(Answer) + Send>),
 }
 
@@ -107,7 +107,7 @@ impl std::fmt::Debug for AnswerTo {
 }
 
 impl Job {
-    /// Whoever handed it in may have gone.
+    /// The caller may be gone by now.
     pub fn answer(self, answer: Answer) {
         let Job::Event(_, reply) = self else { return };
         match reply {
@@ -117,28 +117,28 @@ impl Job {
     }
 }
 
-/// What the writer publishes for everybody to read, without waiting for it.
+/// What the writer publishes for all readers, who need not wait for it.
 #[derive(Debug, Default)]
 pub struct Published {
     pub snapshot: RwLock<Snapshot>,
     pub marks: RwLock<StoreCursor>,
     pub watchers: AlertFeed,
-    /// For whoever copies the log elsewhere.
+    /// For the thread that copies the log elsewhere.
     pub copied: CopyFeed,
-    /// Where answers to the server's own tasks go, all of a COMMIT at once.
+    /// Where the answers to the server's own tasks go, all answers of a COMMIT at once.
     pub answered: OnceLock<tokio::sync::mpsc::UnboundedSender<Vec<(Job, Answer)>>>,
     pub hub: Hub,
     pub counts: Counts,
     pub log: Log,
-    /// Counts the databases: who has one open that is not the current one opens it again.
+    /// Counts the databases: a reader whose connection belongs to an earlier one opens the current one.
     pub generation: AtomicU64,
     /// Why events cannot be stored now.
     trouble: RwLock<Option<String>>,
-    /// While nothing can be written: the one connection that can read.
+    /// The only connection that can read while nothing can be written.
     alone: Mutex<Option<Connection>>,
     /// Whether asks can be answered from here.
     pub readiness: Readiness,
-    /// Whoever looks after answers is told which agents a COMMIT touched.
+    /// Receives the agents that each COMMIT touched, for the part that handles answers.
     pub touched: OnceLock<tokio::sync::mpsc::UnboundedSender<Vec<i64>>>,
 }
 
@@ -158,7 +158,7 @@ impl Published {
     }
 }
 
-/// What brings the log to the disk, where COMMIT does not.
+/// Syncs the log to disk where COMMIT does not.
 #[derive(Debug, Default)]
 pub struct Log(RwLock<Option<LogSync>>);
 
@@ -186,24 +186,24 @@ impl Log {
         self.0.read().unwrap_or_else(PoisonError::into_inner).as_ref()?.failure()
     }
 
-    /// Everything that was answered is on disk when this returns.
+    /// When this returns, everything that was answered is on disk.
     pub fn sync(&self) -> anyhow::Result<()> {
         self.0.read().unwrap_or_else(PoisonError::into_inner).as_ref().map_or(Ok(()), LogSync::now)
     }
 }
 
-/// Figures for `/metrics`.
+/// Counters for `/metrics`.
 #[derive(Debug, Default)]
 pub struct Counts {
     pub commits: std::sync::atomic::AtomicU64,
     pub commit_failures: std::sync::atomic::AtomicU64,
     pub engine_failures: std::sync::atomic::AtomicU64,
     pub duplicates: std::sync::atomic::AtomicU64,
-    /// Hooks answered by the thread that took their connection.
+    /// Hook events answered without the HTTP framework, on the thread that stored them.
     pub direct: std::sync::atomic::AtomicU64,
 }
 
-/// The way to the ledger for everybody.
+/// A handle to the ledger, for any thread.
 #[derive(Clone, Debug)]
 pub struct Ledger {
     pub(super) queue: Arc<Queue<Job>>,
@@ -223,8 +223,8 @@ impl Ledger {
         }
     }
 
-    /// Hands in events, with nothing of anybody else between them. Secrets are masked and long texts cut here, on the
-    /// caller's time: nothing else enters.
+    /// Submits events together, with no other events between them. Secrets are masked and long texts cut here, on the
+    /// caller's time: nothing enters without that.
     pub fn submit(&self, events: Vec<NewEvent>, answers: AnswerPath) -> Vec<PendingAnswer> {
         let (jobs, pending): (Vec<_>, Vec<_>) =
             events.into_iter().map(|event| self.job(event, answers)).unzip();
@@ -232,7 +232,7 @@ impl Ledger {
         pending
     }
 
-    /// One event, for a task of the server.
+    /// Submits one event, for a task of the server.
     pub fn submit_one(&self, event: NewEvent) -> PendingAnswer {
         let (job, pending) = self.job(event, AnswerPath::ThroughServer);
         self.put(job);
@@ -252,14 +252,14 @@ impl Ledger {
         }
     }
 
-    /// Deletes what retention no longer keeps, and tells what that was when it is done.
+    /// Deletes what retention no longer keeps, and returns what was deleted when it is done.
     pub async fn prune(&self, days: Option<u32>) -> Result<Deleted, Unavailable> {
         let (answer, pending) = oneshot::channel();
         self.put(Job::Prune(days, answer));
         pending.await.map_err(|_| gone())
     }
 
-    /// When this returns, the tables say everything that was answered before.
+    /// When this returns, the tables hold everything that was answered before.
     pub async fn rows_written(&self) -> Result<(), Unavailable> {
         let (done, wait) = oneshot::channel();
         self.put(Job::WriteRows(done));
@@ -271,6 +271,11 @@ impl Ledger {
         (self.job_with(new, AnswerTo::Waiting(answers, answer)), PendingAnswer(pending))
     }
 
+    /// A job that the thread which stores the event answers at once, by calling `reply`.
+    pub fn answered_at_once(&self, event: NewEvent, reply: impl FnOnce(Answer) + Send + 'static) -> Job {
+        self.job_with(event, AnswerTo::Now(Box::new(reply)))
+    }
+
     fn job_with(&self, new: NewEvent, reply: AnswerTo) -> Job {
         Job::Event(Box::new(new.recorded(self.paranoid)), reply)
     }
@@ -279,18 +284,22 @@ impl Ledger {
         self.put_all(vec![job]);
     }
 
-    /// A refused job is dropped, which its owner sees as an answer that never comes: "unavailable".
-    fn put_all(&self, jobs: Vec<Job>) {
-        self.note_refusal(self.queue.put(jobs));
-    }
-
-    fn note_refusal(&self, put: Result<(), Refused>) {
-        if put == Err(Refused::Full) {
-            headspace_platform::log::line("too many events at once: refused");
+    /// If a job is refused, its caller is told so.
+    pub fn put_all(&self, jobs: Vec<Job>) {
+        let Err((why, jobs)) = self.queue.put(jobs) else { return };
+        let refusal = match why {
+            Refused::Closed => gone(),
+            Refused::Full => {
+                headspace_platform::log::line("too many events at once: refused");
+                Unavailable("too many events at once: try again".into())
+            }
+        };
+        for job in jobs {
+            job.answer(Err(refusal.clone()));
         }
     }
 
-    /// Everything that was answered is on disk when this returns; takes as long as the disk does.
+    /// When this returns, everything that was answered is on disk; takes as long as the disk does.
     pub fn sync(&self) -> anyhow::Result<()> {
         self.published.log.sync()
     }
@@ -300,17 +309,17 @@ impl Ledger {
         self.published.trouble().or_else(|| self.published.log.failure())
     }
 
-    /// While nothing can be written, the one connection that can read.
+    /// The only connection that can read while nothing can be written.
     pub fn alone(&self) -> MutexGuard<'_, Option<Connection>> {
         self.published.alone()
     }
 
-    /// Another number, another database.
+    /// A new number means a new database.
     pub fn generation(&self) -> u64 {
         self.published.generation.load(Ordering::Relaxed)
     }
 
-    /// The server is ending: nothing more is taken in.
+    /// The server is ending: nothing more is accepted.
     pub fn is_closed(&self) -> bool {
         self.queue.is_closed()
     }
@@ -320,12 +329,12 @@ impl Ledger {
         self.published.snapshot.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// One agent as last committed. Nothing is kept waiting meanwhile.
+    /// One agent as last committed. Does not hold up the writer.
     pub fn agent(&self, id: i64) -> Option<Arc<Agent>> {
         self.snapshot().agent(id)
     }
 
-    /// All that have not ended, and as many of the others as are wanted.
+    /// All agents that have not ended, and up to `ended` of the others.
     pub fn agents(&self, ended: usize) -> Vec<Arc<Agent>> {
         self.snapshot().agents(ended)
     }
@@ -343,12 +352,12 @@ impl Ledger {
         &self.published.readiness
     }
 
-    /// From now on: which agents each COMMIT touched. Only the first who asks is told; false for everybody else.
+    /// From now on, sends which agents each COMMIT touched. Only the first caller gets them; the others get `false`.
     pub fn report_touched(&self, to: tokio::sync::mpsc::UnboundedSender<Vec<i64>>) -> bool {
         self.published.touched.set(to).is_ok()
     }
 
-    /// Rings: somebody may answer from now on.
+    /// Alerts that answers can be given from now on.
     pub fn tell_unlocked(&self, text: &str) {
         self.published.watchers.unlocked(text);
     }
@@ -357,7 +366,7 @@ impl Ledger {
         self.published.marks.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// From now on: every agent as it looks after a COMMIT that made it need somebody, or no more.
+    /// From now on, sends every agent that begins or stops needing a person, as it looks after the COMMIT.
     pub fn watch(&self) -> mpsc::Receiver<AlertChange> {
         self.published.watchers.add()
     }
@@ -366,7 +375,7 @@ impl Ledger {
         &self.published.watchers
     }
 
-    /// For a thread that copies the log elsewhere, and must never make anybody wait.
+    /// For a thread that copies the log elsewhere, and must never make another thread wait.
     pub fn copier(&self, database: PathBuf) -> Copier {
         Copier::new(self.clone(), database)
     }

@@ -1,4 +1,4 @@
-//! An event before it is stored, and how it becomes the one that is: secrets masked, long texts cut.
+//! An event before it is stored, and how it is prepared for that: secrets masked, long texts cut.
 
 use crate::answers::ask;
 use headspace_core::json;
@@ -15,18 +15,18 @@ pub struct NewEvent {
     /// `PreToolUse`, or a name of [`observed`].
     pub name: String,
     pub session_id: String,
-    /// When it happened; what lies ahead of its arrival is taken for its arrival.
+    /// When it happened; a time later than its arrival counts as its arrival.
     pub at: Stamp,
     pub received_at: Stamp,
     pub source: Source,
-    /// The same id a second time is the same event. What is found in transcripts has one made from the entry's uuid.
+    /// A second event with the same id is the same event. Transcript events get theirs from the entry's uuid.
     pub delivery_id: Option<String>,
-    /// It shows that hooks work: counted in `/hook/status`.
+    /// It proves that hooks work: counted in `/hook/status`.
     pub from_hook: bool,
     pub body: Value,
     /// How far a transcript was read to find this; committed together with it.
     pub tail: Option<TailUpdate>,
-    /// What it asked, if it was masked and cut already.
+    /// What it asked, if it is masked and cut already.
     pub ask: Option<AskFacts>,
 }
 
@@ -50,7 +50,7 @@ impl NewEvent {
         }
     }
 
-    /// Something headspace itself saw or was told.
+    /// An event that headspace itself saw or was told.
     pub fn observed(name: &str, session_id: &str, at: Stamp, source: Source, body: Value) -> NewEvent {
         let received_at = Stamp::now();
         NewEvent {
@@ -67,7 +67,7 @@ impl NewEvent {
         }
     }
 
-    /// The event as it is kept: secrets masked, long texts cut, and nothing that was said if `paranoid`.
+    /// The event as stored: secrets masked, long texts cut, and without anything that was said if `paranoid`.
     pub fn recorded(mut self, paranoid: bool) -> EventRecord {
         let ask = ask::store_form(&self.name, &mut self.body, paranoid, self.ask);
         let text = text(&self.body);
@@ -86,7 +86,7 @@ impl NewEvent {
     }
 }
 
-/// As it is stored. With room for a usual event from the start: growing into it costs as much as writing it.
+/// The body as stored. Reserves room for a usual event at the start: growing to it costs as much as writing it.
 pub fn text(body: &Value) -> String {
     let mut text = String::with_capacity(1024);
     json::write(&mut text, body);

@@ -1,10 +1,10 @@
-//! The line in front of the writer: bounded, and taken from all at once.
+//! The writer's queue: bounded, and emptied all at once.
 
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// A line of jobs for one taker.
+/// A queue of jobs with one consumer.
 #[derive(Debug)]
 pub struct Queue<T> {
     state: Mutex<QueueState<T>>,
@@ -16,20 +16,20 @@ pub struct Queue<T> {
 struct QueueState<T> {
     jobs: VecDeque<T>,
     closed: bool,
-    /// The taker sleeps. Waking somebody who does not costs a system call all the same.
+    /// The consumer sleeps. Waking one that does not sleep still costs a system call.
     asleep: bool,
-    /// The taker has something else to do than jobs.
+    /// The consumer has something to do besides jobs.
     nudged: bool,
 }
 
-/// Why a job was not taken in.
+/// Why a job was not accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refused {
     Full,
     Closed,
 }
 
-/// What the taker finds.
+/// What the consumer finds.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Taken<T> {
     Jobs(Vec<T>),
@@ -55,14 +55,14 @@ impl<T> Queue<T> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// All of them in one go, so that nothing comes between.
-    pub fn put(&self, jobs: impl IntoIterator<Item = T>) -> Result<(), Refused> {
+    /// Adds all jobs at once, so that nothing comes between them; or none, and returns them.
+    pub fn put(&self, jobs: Vec<T>) -> Result<(), (Refused, Vec<T>)> {
         let mut state = self.lock();
         if state.closed {
-            return Err(Refused::Closed);
+            return Err((Refused::Closed, jobs));
         }
         if state.jobs.len() >= self.capacity {
-            return Err(Refused::Full);
+            return Err((Refused::Full, jobs));
         }
         state.jobs.extend(jobs);
         let asleep = std::mem::take(&mut state.asleep);
@@ -73,7 +73,7 @@ impl<T> Queue<T> {
         Ok(())
     }
 
-    /// Up to `most` jobs, at once if there are any; otherwise waits, `patience` long or forever.
+    /// Returns up to `most` jobs, at once if there are any; otherwise waits for `patience`, or forever.
     pub fn take(&self, most: usize, patience: Option<Duration>) -> Taken<T> {
         let mut state = self.lock();
         if state.jobs.is_empty() && !state.closed && !state.nudged {
@@ -100,7 +100,7 @@ impl<T> Queue<T> {
         Taken::Jobs(state.jobs.drain(..count).collect())
     }
 
-    /// Ends the taker's wait: how long it may sleep has changed.
+    /// Ends the consumer's wait: the time it may sleep has changed.
     pub fn nudge(&self) {
         let mut state = self.lock();
         state.nudged = true;
@@ -111,7 +111,7 @@ impl<T> Queue<T> {
         }
     }
 
-    /// Nothing more comes in; what is in line is still taken.
+    /// Accepts no more jobs; those in the queue are still taken.
     pub fn close(&self) {
         self.lock().closed = true;
         self.changed.notify_all();
@@ -137,12 +137,12 @@ mod tests {
     #[test]
     fn jobs_are_taken_in_order_all_at_once_and_to_the_end() {
         let queue = Queue::new(3);
-        queue.put([1, 2]).unwrap();
-        queue.put([3]).unwrap();
-        assert_eq!(queue.put([4]), Err(Refused::Full));
+        queue.put(vec![1, 2]).unwrap();
+        queue.put(vec![3]).unwrap();
+        assert_eq!(queue.put(vec![4]), Err((Refused::Full, vec![4])));
         assert_eq!(queue.take(2, None), Taken::Jobs(vec![1, 2]));
         queue.close();
-        assert_eq!(queue.put([5]), Err(Refused::Closed));
+        assert_eq!(queue.put(vec![5]), Err((Refused::Closed, vec![5])));
         assert_eq!(queue.take(9, None), Taken::Jobs(vec![3]));
         assert_eq!(queue.take(9, None), Taken::Closed);
     }
@@ -159,7 +159,7 @@ mod tests {
                 taken
             });
             for job in 0..500 {
-                queue.put([job]).unwrap();
+                queue.put(vec![job]).unwrap();
                 if job % 7 == 0 {
                     // Often enough it is asleep again by then.
                     while !queue.is_empty() {

@@ -1,22 +1,22 @@
-//! The agents as last committed, for everybody who reads.
+//! The agents as last committed, for all readers.
 
 use headspace_core::engine::Agent;
 use headspace_core::stamp::Stamp;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-/// All agents, ended ones too. Readers take what they need and let go: the writer waits for them.
+/// All agents, including ended ones. Readers must release the lock quickly: the writer waits for them.
 #[derive(Debug, Default)]
 pub struct Snapshot {
     agents: BTreeMap<i64, Arc<Agent>>,
     by_session: HashMap<String, i64>,
 }
 
-/// Agents that were asked for.
+/// The agents that were requested.
 #[derive(Debug, Default)]
 pub struct Chosen {
     pub agents: Vec<Arc<Agent>>,
-    /// More have ended: before this one.
+    /// More have ended: they come before this one.
     pub next: Option<i64>,
 }
 
@@ -38,7 +38,7 @@ impl Snapshot {
         }
         let id = agent.id;
         let old = self.agents.insert(id, Arc::clone(&agent));
-        // A seat remembers so many sessions; the oldest goes when another comes.
+        // An agent keeps a limited number of sessions; the oldest is dropped when a new one comes.
         if let Some(old) = old.filter(|old| old.sessions.first() != agent.sessions.first()) {
             self.forget_sessions(id, old.sessions.iter().filter(|session| !agent.sessions.contains(session)));
         }
@@ -66,12 +66,12 @@ impl Snapshot {
         self.agent(*self.by_session.get(session_id)?)
     }
 
-    /// All that have not ended, and as many of the others as are wanted, those that ended last.
+    /// All agents that have not ended, and up to `ended` of the others: those that ended last.
     pub fn agents(&self, ended: usize) -> Vec<Arc<Agent>> {
         self.choose(ended).agents
     }
 
-    /// As [`Snapshot::agents`], with where to go on.
+    /// Like [`Snapshot::agents`], with where to continue.
     pub fn choose(&self, ended: usize) -> Chosen {
         let mut chosen = if ended > 0 { self.ended(None, ended) } else { Chosen::default() };
         let present = self.agents.values().filter(|agent| agent.ended_at.is_none()).cloned();
@@ -79,7 +79,7 @@ impl Snapshot {
         chosen
     }
 
-    /// Those that ended last, or last before the one with this time and id.
+    /// The agents that ended last, or last before this time and id.
     pub fn ended(&self, before: Option<(Stamp, i64)>, many: usize) -> Chosen {
         let key = |agent: &Arc<Agent>| agent.ended_at.map(|at| (at, agent.id));
         let wanted =
@@ -94,7 +94,7 @@ impl Snapshot {
         Chosen { next: oldest.map(|(_, id)| id).filter(|_| more), agents }
     }
 
-    /// How many there are that have not ended.
+    /// The number of agents that have not ended.
     pub fn present(&self) -> usize {
         self.agents.values().filter(|agent| agent.ended_at.is_none()).count()
     }

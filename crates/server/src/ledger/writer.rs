@@ -1,13 +1,14 @@
-//! The one thread that writes: takes all waiting jobs, commits their events as one, then answers, then tells the rest.
+//! The one thread that writes: takes all waiting jobs, commits their events as one, answers, then informs the rest.
 //!
-//! Facts come first. An event whose projection fails is stored all the same; a batch that cannot be committed
-//! leaves no trace, neither on disk nor in memory, and nobody is told that it did.
+//! Facts come first. An event whose projection fails is still stored; a batch that cannot be committed leaves no trace,
+//! on disk or in memory, and is not reported as committed.
 
 use crate::http::sse::Message;
 use crate::ledger::queue::Taken;
 use crate::ledger::snapshot::Snapshot;
-use crate::ledger::{Answer, AnswerPath, AnswerTo, Job, Ledger, NewEvent, Receipt, Unavailable};
+use crate::ledger::{Answer, AnswerPath, AnswerTo, Job, Ledger, Receipt, Unavailable};
 use anyhow::Result;
+use headspace_core::engine::Agent;
 use headspace_core::model::*;
 use headspace_core::stamp::Stamp;
 use headspace_platform::clock::WallClock;
@@ -28,38 +29,38 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
 
-/// More jobs than this are not committed together, so that the first of them is not kept waiting.
+/// At most this many jobs are committed together, so that the first of them does not wait long.
 const MAX_JOBS_PER_COMMIT: usize = 512;
-/// How often a disk that takes nothing is tried.
+/// How often writing is tried again after the disk refused it.
 const TRY_TO_WRITE_EVERY: Duration = Duration::from_secs(2);
-/// Why not, in words.
+/// The reason, for people.
 const NO_ROOM: &str = "the disk is full or read-only";
 
-/// The writer's thread works with it, and whoever finds it idle.
+/// Used by the writer's thread, and by a thread that finds it idle.
 pub type SharedWriter = Arc<Mutex<Writer>>;
 
 pub struct Writer {
     db: Connection,
     path: PathBuf,
     ledger: Ledger,
-    /// `None` after a failure, until the store could be read again.
+    /// `None` after a failure, until the store is read again.
     memory: Option<ProjectionState>,
     around: FactSources,
     upkeep: RetentionSchedule,
     /// `None` while nothing can be written.
     checkpoint: Option<Checkpoint>,
-    /// When to try next whether something can be written; `None` while it can.
+    /// When to try again to write; `None` while writing works.
     try_again: Option<Instant>,
     durability: Durability,
-    /// COMMIT does what `durability` says. Not known after a failure in between.
+    /// COMMIT does what `durability` says. `false` after a failure, when that is unknown.
     durable: bool,
-    /// The file that was opened; another one may have taken its place since.
+    /// The file that was opened; it may have been replaced since.
     file: Option<FileId>,
-    /// Of the database: whoever removed the directory has removed it, too.
+    /// The lock of the database: if the directory is removed, so is the lock.
     lock: Option<Lock>,
 }
 
-/// What a batch has to say once it is on disk.
+/// What a batch reports once it is on disk.
 struct Committed {
     answers: Vec<Receipt>,
     rows: Rows,
@@ -95,7 +96,7 @@ impl Writer {
         Ok(writer)
     }
 
-    /// Events can be stored.
+    /// Starts with a store that can be written.
     pub fn writing(mut self) -> Result<Writer> {
         self.start_writing()?;
         Ok(self)
@@ -109,7 +110,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Nothing can be stored. Whoever reads does so through the one connection there can be.
+    /// Starts without being able to write. Readers share the one possible connection.
     pub fn reading_only(mut self) -> Result<Writer> {
         let alone = std::mem::replace(&mut self.db, Connection::open_in_memory()?);
         *self.ledger.published.alone() = Some(alone);
@@ -118,14 +119,14 @@ impl Writer {
         Ok(self)
     }
 
-    /// `Err`: it is still so that nothing can be written.
+    /// `Err`: writing is still not possible.
     fn try_to_write(&mut self) -> Result<()> {
         let Some(next) = self.try_again else { return Ok(()) };
         if Instant::now() < next {
             anyhow::bail!(NO_ROOM);
         }
         self.try_again = Some(Instant::now() + TRY_TO_WRITE_EVERY);
-        // Nobody else can open the database beside it.
+        // While this connection is open, no other can open the database.
         *self.ledger.published.alone() = None;
         if let Err(error) = self.reopen() {
             *self.ledger.published.alone() = store::read_only::open_alone(&self.path).ok();
@@ -136,8 +137,8 @@ impl Writer {
         Ok(())
     }
 
-    /// Somebody removed the database or put another in its place: what is written now, nobody would find. Goes on with
-    /// what is there, or with a new one.
+    /// The database was removed or replaced: what is written to the old file would be lost. Continues with the file
+    /// that is there now, or with a new one.
     fn begin_again(&mut self) -> Result<()> {
         let damaged = self.reopen()?;
         let kept = damaged.map(|aside| format!("; a damaged one is kept as {}", aside.display()));
@@ -151,7 +152,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Opens the database that is there now; if that was damaged, a new one, and says where the old one is.
+    /// Opens the database that is there now; if it is damaged, a new one, and returns where the old one is.
     fn reopen(&mut self) -> Result<Option<PathBuf>> {
         let lock = match self.lock.take() {
             Some(lock) => lock.again(&self.path)?,
@@ -166,12 +167,12 @@ impl Writer {
         self.load()?;
         let published = &self.ledger.published;
         published.generation.fetch_add(1, Ordering::Relaxed);
-        // Whoever looks has agents on the screen that are not there any more.
+        // Clients may show agents that no longer exist.
         published.hub.close();
         Ok(damaged)
     }
 
-    /// How long there is nothing to do unless events come.
+    /// How long the thread may sleep unless events come.
     fn patience(&self) -> Duration {
         if let Some(next) = self.try_again {
             return next.saturating_duration_since(Instant::now());
@@ -184,7 +185,7 @@ impl Writer {
         self.memory.as_ref().and_then(ProjectionState::write_in)
     }
 
-    /// What is due besides events.
+    /// Does what is due besides events.
     fn look_after(&mut self) {
         if self.try_again.is_some_and(|next| Instant::now() >= next) {
             let _ = self.try_to_write();
@@ -212,12 +213,11 @@ impl Writer {
         }
     }
 
-    /// Stores an event on the caller's thread and calls `reply` as soon as it is stored, before everybody else is told.
-    pub fn record(&mut self, event: NewEvent, reply: impl FnOnce(Answer) + Send + 'static) {
+    /// Stores events on the caller's thread. All are answered when they are stored, before the rest is informed.
+    pub fn record(&mut self, events: Vec<Job>) {
         let had_rows = self.rows_due().is_some();
-        let job = self.ledger.job_with(event, AnswerTo::Now(Box::new(reply)));
-        self.commit(vec![job]);
-        // The writer's thread sleeps for as long as there was nothing to write.
+        self.commit(events);
+        // The writer's thread may sleep for long, because there was nothing to write.
         if !had_rows {
             self.ledger.queue.nudge();
         }
@@ -235,7 +235,7 @@ impl Writer {
         if !batch.is_empty() {
             self.commit(batch);
         }
-        // Who cannot be shown everything is not answered, and asks again.
+        // A reader that cannot be shown everything gets no answer, and asks again.
         if !readers.is_empty() && self.write_rows() {
             for reader in readers {
                 let _ = reader.send(());
@@ -243,9 +243,9 @@ impl Writer {
         }
     }
 
-    /// `false`: they could not be written.
+    /// `false`: the rows could not be written.
     fn write_rows(&mut self) -> bool {
-        // Readers get what is there.
+        // Nothing can be written: readers get what is there.
         if self.try_again.is_some() {
             return true;
         }
@@ -266,9 +266,9 @@ impl Writer {
         written.is_ok()
     }
 
-    /// What can be done besides, a little of it.
+    /// Does a little of the background work.
     fn tidy(&mut self) {
-        // Rows of what is deleted must not be written afterwards, nor worked out from what is left.
+        // Rows of deleted events must not be written afterwards, nor computed from the remaining events.
         if self.upkeep.wants_rows() && !self.write_rows() {
             self.upkeep.postpone();
             return;
@@ -281,7 +281,7 @@ impl Writer {
             }
             Err(error) => {
                 self.durable = false;
-                self.note(&error, "could not tidy the database");
+                self.note(&error, "database maintenance failed");
             }
         }
     }
@@ -327,7 +327,7 @@ impl Writer {
                 break error;
             }
             match self.attempt(&mut jobs, &failing) {
-                // Nobody would find it there.
+                // It was committed to a file that is no longer there.
                 Ok(_) if files::id(&self.path) != self.file => match self.begin_again() {
                     Ok(()) => failing.clear(),
                     Err(error) => break error,
@@ -345,14 +345,14 @@ impl Writer {
             }
         };
         self.memory = None;
-        // The database may have been replaced by something that made this fail.
+        // The failure may be due to a replaced database.
         if files::id(&self.path) != self.file && self.begin_again().is_ok() {
             return self.commit(jobs);
         }
         self.ledger.counts().commit_failures.fetch_add(1, Ordering::Relaxed);
         self.note(&failure, "could not store events");
         self.ledger.published.set_trouble(Some(format!("{failure:#}")));
-        // One job may be to blame: give each its own chance, unless there is no room for any.
+        // One job may be to blame: try each alone, unless there is no room for any.
         if jobs.len() > 1 && !out_of_room(&failure) {
             for job in jobs {
                 self.commit(vec![job]);
@@ -372,7 +372,7 @@ impl Writer {
         }
     }
 
-    /// All jobs in one transaction. Changes nothing but memory if it fails, and that is read again then.
+    /// Stores all jobs in one transaction. A failure changes only memory, which is then read again.
     fn attempt(&mut self, jobs: &mut [Job], failing: &HashSet<usize>) -> Result<Committed, Failure> {
         let Some(memory) = &mut self.memory else {
             return Err(anyhow::anyhow!("the store has not been read").into());
@@ -400,7 +400,7 @@ impl Writer {
         Ok(Committed { answers, rows, bytes })
     }
 
-    /// It is on disk: answer, then tell the rest. Whoever has an answer finds it in the snapshot.
+    /// The batch is on disk: answers, then informs the rest. An answered caller finds the event in the snapshot.
     fn publish(&mut self, jobs: Vec<Job>, committed: Committed) {
         let Some(memory) = &mut self.memory else { return };
         let Committed { answers, rows, bytes } = committed;
@@ -429,15 +429,18 @@ impl Writer {
             }
         }
         answer_together(&self.ledger, together);
-        // After the answers: it may wake a thread, which is not to compete with whoever waits for one.
+        // After the answers: this may wake a thread, which must not compete with the callers that wait for one.
         published.log.written();
         self.upkeep.events_came(events, bytes);
         let now = Stamp::now();
-        let agents = rows.touched.keys().filter_map(|id| memory.world.agent(*id));
-        let views: Vec<_> = agents.map(|agent| Arc::new(self.ledger.view(agent, now))).collect();
-        let matters = published.watchers.tell(&views);
+        // Most events are one tool call after another, often with no client connected: then no view is made.
+        let agents = || rows.touched.keys().filter_map(|id| memory.world.agent(*id));
+        let view = |agent: &Agent| Arc::new(self.ledger.view(agent, now));
+        let told = agents().filter(|agent| published.watchers.tell_agent(agent, || view(agent)));
+        let matters = told.count() > 0;
         published.copied.touched(rows.touched.keys().copied(), matters);
         if !published.hub.is_empty() {
+            let views: Vec<_> = agents().map(view).collect();
             published.hub.publish(messages(&rows, &views));
         }
         if published.readiness.is_on()
@@ -449,7 +452,7 @@ impl Writer {
     }
 }
 
-/// The writer's thread: until the line is closed and empty.
+/// The writer's thread: runs until the queue is closed and empty.
 pub fn run(writer: &Mutex<Writer>) {
     let lock = || writer.lock().unwrap_or_else(PoisonError::into_inner);
     let (queue, mut patience) = {
@@ -469,7 +472,7 @@ pub fn run(writer: &Mutex<Writer>) {
     }
 }
 
-/// The writer, if it has nothing to do and nobody is in line.
+/// The writer, if it has nothing to do and the queue is empty.
 pub fn if_idle(writer: &Mutex<Writer>) -> Option<MutexGuard<'_, Writer>> {
     let writer = match writer.try_lock() {
         Ok(writer) => writer,
@@ -504,7 +507,7 @@ fn answer_together(ledger: &Ledger, answers: Vec<(Job, Answer)>) {
     }
 }
 
-/// The steps of the batch in their order, then each touched agent once.
+/// The steps of the batch in order, then each touched agent once.
 fn messages(rows: &Rows, views: &[Arc<AgentView>]) -> Vec<Message> {
     let mut messages: Vec<Message> = rows
         .changes
@@ -524,7 +527,7 @@ fn messages(rows: &Rows, views: &[Arc<AgentView>]) -> Vec<Message> {
     messages
 }
 
-/// No room on the disk, or no disk: trying each job alone would only fail once for each.
+/// No room on the disk, or no disk: each job tried alone would fail too.
 fn out_of_room(error: &anyhow::Error) -> bool {
     use rusqlite::ErrorCode::{
         CannotOpen, DatabaseBusy, DatabaseCorrupt, DiskFull, NotADatabase, ReadOnly, SystemIoFailure,

@@ -105,7 +105,7 @@ impl Candidate {
             return None;
         }
         let found = TranscriptWatcher::find(session_id, self.path.clone(), now)
-            // A run without a terminal is over when its turn is, and nobody returns to it.
+            // A headless run is over when its turn is, and is not resumed.
             .filter(|(_, finding)| recent(finding.last_at, now) && (finding.busy || !headless(finding)));
         match found {
             Some((watch, finding)) => Some(FoundSession {

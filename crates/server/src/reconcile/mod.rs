@@ -208,7 +208,7 @@ impl Reconciler {
         Ok(Reconciler { shared, threads: vec![thread, reading] })
     }
 
-    /// Somebody looks at the board, so what only screens show is worth reading.
+    /// The board is being looked at, so terminal screens are worth reading.
     pub fn viewed(&self) {
         self.shared.viewers.look();
     }

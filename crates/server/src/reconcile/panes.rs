@@ -1,5 +1,5 @@
 //! What only the screen shows: the permission mode after Shift+Tab, which the client writes nowhere. tmux panes can be
-//! read. That costs a process, so it is done only while somebody looks at the board, and in a separate thread.
+//! read. That costs a process, so it is done only while a person looks at the board, and in a separate thread.
 
 use crate::reconcile::watcher::Report;
 use crate::reconcile::{ReconcilerState, WatchTarget, lock};
@@ -13,12 +13,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How often screens are read while somebody looks.
+/// How often screens are read while a person looks.
 const READ_SCREENS_EVERY: Duration = Duration::from_millis(1500);
-/// After this long without a request, nobody is looking any longer.
+/// After this long without a request, the board counts as not looked at.
 const VIEWED_FOR: Duration = Duration::from_secs(4);
 
-/// Whether somebody looks at the board.
+/// Whether a person looks at the board.
 #[derive(Default)]
 pub(super) struct Viewers {
     last: Mutex<Option<Instant>>,
@@ -27,7 +27,7 @@ pub(super) struct Viewers {
 }
 
 impl Viewers {
-    /// Somebody asks for the agents.
+    /// The agents were requested.
     pub(super) fn look(&self) {
         *lock(&self.last) = Some(Instant::now());
         self.came.notify_one();
@@ -38,7 +38,7 @@ impl Viewers {
         self.came.notify_one();
     }
 
-    /// Waits until somebody looks; `false` when the server ends.
+    /// Waits until a person looks; `false` when the server ends.
     fn wait(&self) -> bool {
         let mut last = lock(&self.last);
         while !self.stop.load(Ordering::Relaxed) && last.is_none_or(|last| last.elapsed() > VIEWED_FOR) {
@@ -59,7 +59,7 @@ impl Viewers {
     }
 }
 
-/// The thread: reads the screens of all agents in tmux while somebody looks.
+/// The thread: reads the screens of all agents in tmux while a person looks.
 pub(super) fn run(shared: &Arc<ReconcilerState>) {
     while shared.viewers.wait() {
         let targets = shared.host.targets();

@@ -427,7 +427,7 @@ impl ReconcilerThread {
             self.soon.entry(session_id.to_owned()).or_default().push(Instant::now() + wait);
         }
         if !reports.is_empty() {
-            // Submitted while it is locked: whoever reads this transcript next submits later.
+            // Submitted under the lock, so that the next reader of this transcript submits later.
             let submitted = self.shared.host.submit(reports);
             drop(watched);
             self.shared.host.confirm(submitted);

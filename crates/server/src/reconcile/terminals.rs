@@ -1,6 +1,6 @@
-//! Sessions whose hooks are run by a process that serves many: neither its environment nor its end says anything about one
-//! of them. Where only one terminal can have made a session, they belong together; where there is a doubt nothing is said,
-//! and a jump refuses.
+//! Sessions whose hooks are run by one process for many sessions, so that neither its environment nor its end says anything
+//! about a single one. If only one terminal can have started a session, they belong together; in case of doubt nothing is
+//! reported, and a jump is refused.
 
 use crate::reconcile::WatchTarget;
 use crate::reconcile::watcher::Report;
@@ -12,18 +12,18 @@ use std::collections::HashSet;
 use std::path::Path;
 use std::time::Duration;
 
-/// The clocks by which a start and a session's birth are told may differ by this much.
+/// The clocks of a process's start and a session's creation may differ by this much.
 const CLOCKS_DIFFER_BY: Duration = Duration::from_secs(1);
 
 /// What is known about such sessions between looks.
 #[derive(Debug, Default)]
 pub(super) struct SharedTerminals {
-    /// Sessions that once could have been of several terminals. When all but one of those are gone, nobody knows whether
-    /// the session's own went first, so the last one is not taken for it.
+    /// Sessions that once could have belonged to several terminals. When all but one of those are gone, the session's own
+    /// terminal may be among them, so the last one is not taken for it.
     doubtful: HashSet<String>,
 }
 
-/// A session of which nobody knows the process.
+/// A session whose process is unknown.
 #[derive(Clone, Copy, Debug)]
 struct LostSession<'a> {
     id: &'a str,
@@ -33,7 +33,7 @@ struct LostSession<'a> {
 }
 
 impl SharedTerminals {
-    /// What was found about the sessions that nobody knows a process of. Looks at processes only if there is one.
+    /// The terminals found for sessions whose process is unknown. Looks at processes only if there is such a session.
     pub(super) fn find(&mut self, targets: &[WatchTarget], now: Stamp) -> Vec<Report> {
         let lost: Vec<LostSession> = targets.iter().filter_map(lost).collect();
         self.doubtful.retain(|id| lost.iter().any(|session| session.id == id));

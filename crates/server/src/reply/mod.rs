@@ -36,7 +36,7 @@ const PUBLISH_PANES_EVERY: Duration = Duration::from_secs(2);
 /// Prompts that may wait for one agent.
 pub const MAX_QUEUED: usize = 20;
 
-/// What became of a prompt.
+/// The outcome of a prompt.
 #[derive(Debug)]
 pub struct Reply {
     pub id: String,
@@ -53,7 +53,7 @@ pub struct Replies {
 #[derive(Debug, Default)]
 struct WaitingPrompts {
     queues: HashMap<i64, PromptQueue>,
-    /// Agents into whose pane somebody is typing just now.
+    /// Agents whose pane is being typed into.
     typing: HashSet<i64>,
     /// Prompts whose report is awaited.
     expected: Vec<Expected>,
@@ -81,7 +81,7 @@ struct Expected {
     reported: bool,
 }
 
-/// Nobody else types into this agent's pane while this exists.
+/// The exclusive right to type into an agent's pane, until it is dropped.
 struct Turn<'a>(&'a Replies, i64);
 
 impl Drop for Turn<'_> {
@@ -122,7 +122,7 @@ impl Replies {
         Ok(Reply { id: prompt.id, state: ReplyState::Queued, why: None })
     }
 
-    /// Takes a waiting prompt back; `false` if there is none of this id.
+    /// Cancels a waiting prompt; `false` if there is none with this id.
     pub fn cancel(&self, ledger: &Ledger, agent: &Agent, id: &str) -> bool {
         let taken = {
             let mut state = self.lock();
@@ -183,7 +183,7 @@ impl Replies {
         Ok(Reply { id: prompt.id.clone(), state, why })
     }
 
-    /// Whether the prompt is reported within this time; nobody waits for it afterwards.
+    /// Waits until the client reports the prompt; `false` if it does not within this time.
     fn reported(&self, id: &str, within: Duration) -> bool {
         let until = Instant::now() + within;
         let mut state = self.lock();
@@ -233,7 +233,7 @@ impl Replies {
         let take = |state: &mut WaitingPrompts| state.queues.get_mut(&agent.id)?.prompts.pop_front();
         let Some(mut prompt) = take(&mut self.lock()) else { return };
         let Err(why) = self.type_now(ledger, &ledger.view(agent, now), &prompt) else { return };
-        // Said once for each reason; it stays first in line.
+        // Logged once per reason; the prompt stays first in the queue.
         if prompt.why.as_deref() != Some(&why) {
             record(ledger, &agent.session_id, &prompt, ReplyState::Queued, Some(&why));
         }
@@ -272,8 +272,8 @@ pub fn run(app: &Weak<AppState>) {
     }
 }
 
-/// The panes of this machine's agents, for the guard: it must know them without a server. A pane's number is not used
-/// again, so a list that nobody brings up to date does no harm.
+/// Writes the list of agents' panes on this machine, for the guard, which must know them without a server. tmux does not
+/// use a pane's number again, so an outdated list does no harm.
 fn publish_panes(ledger: &Ledger, last: &mut String) {
     let agents = ledger.snapshot().agents(0);
     let here = agents.iter().filter(|agent| !agent.place.elsewhere);
@@ -306,7 +306,7 @@ fn record(ledger: &Ledger, session_id: &str, prompt: &Prompt, state: ReplyState,
     submit(ledger, observed::REPLY, session_id, body);
 }
 
-/// Records what a person did; waits until it is stored, so that whoever asks next sees it.
+/// Records what a person did, and waits until it is stored, so that the next request sees it.
 fn submit(ledger: &Ledger, name: &str, session_id: &str, body: Value) {
     let event = NewEvent::observed(name, session_id, Stamp::now(), Source::Answer, body);
     for pending in ledger.submit(vec![event], AnswerPath::Direct) {

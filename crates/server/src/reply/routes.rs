@@ -55,7 +55,7 @@ pub async fn reply(
     Ok(ok(&json!({"status": "ok", "reply_id": reply.id, "state": reply.state, "why": reply.why})))
 }
 
-/// Takes back a prompt that waits.
+/// Cancels a waiting prompt.
 pub async fn cancel(
     State(app): State<SharedState>,
     Extension(connection): Who,
@@ -96,7 +96,7 @@ pub async fn stop(
 }
 
 /// Which surface a person asks from: a page or `top` that a person unlocked for answering, or a command on a terminal of
-/// this machine. An agent, or what one started, is refused whatever it carries.
+/// this machine. An agent, or a process that one started, is refused whatever token or key it has.
 async fn person(
     app: &SharedState,
     connection: &Arc<Connection>,

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 const INTERRUPT_SEEN_WITHIN: Duration = Duration::from_secs(4);
 const LOOK_FOR_INTERRUPT_EVERY: Duration = Duration::from_millis(50);
 
-/// What became of the wish to stop.
+/// The outcome of a requested stop.
 #[derive(Debug)]
 pub struct Stop {
     pub state: StopState,

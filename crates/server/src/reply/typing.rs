@@ -21,7 +21,7 @@ pub enum Typed {
     InBox(String),
 }
 
-/// Only Claude Code's screen is known here. Codex reports the pane of whoever started its daemon first.
+/// Only Claude Code's screen is known here. Codex reports the pane in which its daemon was first started.
 pub fn can_type(agent: &AgentView) -> Result<(), Refusal> {
     if agent.ended_at.is_some() {
         return Err("it has ended".into());
@@ -30,7 +30,7 @@ pub fn can_type(agent: &AgentView) -> Result<(), Refusal> {
         return Err("it runs on another machine".into());
     }
     if agent.headless {
-        return Err("nobody can type there: it runs without a terminal".into());
+        return Err("it runs without a terminal, so nothing can be typed there".into());
     }
     if agent.client != headspace_core::model::hints::DEFAULT_CLIENT {
         return Err("only Claude Code's screen can be read so far".into());

@@ -1,5 +1,5 @@
-//! Notifications over the session's D-Bus, where notify-send is missing or knows no actions. One connection shows them all,
-//! hears the clicks, and takes them away again.
+//! Notifications over the session's D-Bus, for systems where notify-send is missing or knows no actions. One connection
+//! shows them, receives the clicks and withdraws them.
 
 use crate::alerts::desktop::commands::follow;
 use crate::alerts::desktop::{ShownAlerts, alerts_of};
@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 const NAME: &str = "org.freedesktop.Notifications";
 const NOTIFICATIONS: Method<'_> =
     Method { destination: NAME, path: "/org/freedesktop/Notifications", interface: NAME, member: "" };
-/// Only the server of notifications says what was clicked.
+/// Signals count only if they come from the notification server.
 const CLICKS: &str =
     "type='signal',sender='org.freedesktop.Notifications',interface='org.freedesktop.Notifications'";
 
@@ -27,7 +27,7 @@ pub(super) struct Bus {
 }
 
 impl Bus {
-    /// Shows the alert in the place of `replaces` (0: a new one); its number.
+    /// Shows the alert, replacing notification `replaces` (0: a new one); returns its number.
     pub(super) fn notify(
         &self,
         shown: &ShownAlerts,
@@ -62,13 +62,13 @@ impl Bus {
             .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "an answer without a number"))
     }
 
-    /// Takes a notification away; whether there is a bus that can.
+    /// Withdraws a notification; `false` if there is no bus.
     pub(super) fn close(&self, shown: &ShownAlerts, id: u32) -> bool {
         let method = Method { member: "CloseNotification", ..NOTIFICATIONS };
         self.connection(shown).and_then(|bus| bus.call(method, &Body::default().u32(id))).is_ok()
     }
 
-    /// The connection; another one if the last one broke.
+    /// The connection, made again if it broke.
     fn connection(&self, shown: &ShownAlerts) -> io::Result<Arc<SessionBus>> {
         let mut connection = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(bus) = connection.as_ref().filter(|bus| !bus.is_broken()) {
@@ -82,7 +82,7 @@ impl Bus {
     }
 }
 
-/// What the server of notifications says: one was clicked, or is gone.
+/// A signal of the notification server: a notification was clicked, or is gone.
 fn heard(signal: &Message, shown: &ShownAlerts) {
     if signal.interface != NAME {
         return;
@@ -95,7 +95,7 @@ fn heard(signal: &Message, shown: &ShownAlerts) {
     match signal.member.as_str() {
         "ActionInvoked" => {
             let action = signal.text().unwrap_or_default();
-            // What follows takes its time; the next signal must not wait for it.
+            // Handling a click takes time; the next signal must not wait for it.
             let _ = std::thread::Builder::new().name("desktop".into()).spawn(move || follow(&action, &key));
         }
         // Of one that notify-send shows, notify-send says so.

@@ -1,4 +1,4 @@
-//! The desktop's own commands: notify-send, terminal-notifier, osascript, and those that take a notification away.
+//! The desktop's own commands: notify-send, terminal-notifier, osascript, and those that withdraw a notification.
 
 use crate::alerts::{Alert, AlertKey, Cause};
 use headspace_core::text;
@@ -31,7 +31,7 @@ fn terminal_notifier(title: &str, text: &str, alert: &Alert, sound: Option<&str>
     let mut words: Vec<String> =
         ["-title", &safe(title), "-message", &safe(text), "-group", &group].map(str::to_owned).to_vec();
     if let Ok(program) = std::env::current_exe() {
-        // A shell reads this. Of the text, only the agent's number is in it.
+        // This is run by a shell, so the only variable part is the agent's number.
         let quoted = program.display().to_string().replace('\'', r"'\''");
         words.extend(["-execute".to_owned(), format!("'{quoted}' open {}", alert.agent_id)]);
     }
@@ -39,7 +39,7 @@ fn terminal_notifier(title: &str, text: &str, alert: &Alert, sound: Option<&str>
     words
 }
 
-/// What terminal-notifier knows a notification by.
+/// The id under which terminal-notifier knows a notification.
 pub(super) fn group(key: &AlertKey) -> String {
     format!(
         "headspace-{}-{}",
@@ -54,7 +54,7 @@ fn osascript(title: &str, text: &str, _: &Alert, sound: Option<&str>) -> Vec<Str
     ["-e", script, title, text].into_iter().chain(sound).map(str::to_owned).collect()
 }
 
-/// Commands that take a notification away by its number, in the order they are tried; notify-send cannot.
+/// Commands that withdraw a notification by its number, in the order they are tried; notify-send cannot.
 const CLOSERS: &[(&str, &[&str], &str)] = &[
     (
         "gdbus",
@@ -104,11 +104,11 @@ pub(super) fn run(program: &str, words: &[String]) -> std::io::Result<Output> {
         .output()
 }
 
-/// Does what was clicked, by a command of headspace's own: `open 12`, `jump 12`.
+/// Runs the headspace command behind a click: `open 12`, `jump 12`.
 pub(super) fn follow(action: &str, key: &AlertKey) {
     let Ok(program) = std::env::current_exe() else { return };
     let words = match (action, key.cause) {
-        // About no agent in particular: the board.
+        // The alert is about no agent in particular: open the board.
         ("default" | "jump", Cause::Unlocked) => vec!["open".to_owned()],
         ("default", _) => vec!["open".to_owned(), key.agent_id.to_string()],
         ("jump", _) => vec!["jump".to_owned(), key.agent_id.to_string()],
@@ -121,7 +121,7 @@ pub(super) fn follow(action: &str, key: &AlertKey) {
     }
 }
 
-/// Takes a notification away; whether a command that can was found.
+/// Withdraws a notification; `false` if no command can.
 pub(super) fn close(id: u32) -> bool {
     CLOSERS.iter().any(|(program, words, prefix)| {
         let words: Vec<String> =

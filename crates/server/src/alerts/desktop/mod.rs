@@ -15,7 +15,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Clones share what is shown.
+/// Clones share the list of shown notifications.
 #[derive(Clone, Default)]
 pub struct Desktop {
     sounds: Arc<Sounds>,
@@ -39,13 +39,13 @@ struct Shown {
     id: Option<u32>,
     /// It was answered before its number was known.
     withdrawn: bool,
-    /// The command that waits for a click; none if the bus says what was clicked.
+    /// The process that waits for a click; `None` if the bus reports clicks.
     waits: Option<Child>,
 }
 
-/// Notifications whose clicks are waited for, each by a process. Whoever has more of them looks at the board.
+/// How many notifications wait for a click, each by a process. A person with more of them looks at the board.
 const MAX_WAITING_FOR_CLICKS: usize = 32;
-/// Notifications that are remembered for a click on the bus. Where the server never says that one is gone, the rest is forgotten.
+/// How many notifications are remembered for a click on the bus. Some notification servers never report that one is gone.
 const MAX_REMEMBERED: usize = 256;
 
 impl Desktop {
@@ -76,7 +76,7 @@ impl Desktop {
         {
             match self.wait_for_click(alert, &notify_send(&title, &text, alert, sound)) {
                 Ok(out) if out.status.success() => return Ok(()),
-                // An old one; one without a display fails again.
+                // Either an old notify-send, or there is no display, and then the next attempt fails as well.
                 Ok(_) => old_notify_send = true,
                 Err(error) if error.kind() == ErrorKind::NotFound => {}
                 Err(error) => return Err(format!("could not run notify-send: {error}")),
@@ -100,7 +100,7 @@ impl Desktop {
             if shown.len() >= MAX_REMEMBERED {
                 shown.retain(|_, alert| alert.waits.is_some());
             }
-            // It is there before its number is known: it may be answered meanwhile.
+            // Listed before its number is known, because the ask may be answered meanwhile.
             shown.entry(key.clone()).or_default().id.unwrap_or_default()
         };
         let id = self.bus.notify(&self.shown, words, alert, sound, replaces).map_err(|error| {
@@ -126,7 +126,7 @@ impl Desktop {
         Err("no session bus".into())
     }
 
-    /// Without a click, by the first command that is there.
+    /// Shows the alert without a click action, with the first command that is installed.
     fn show_by_command(
         &self,
         alert: &Alert,
@@ -149,7 +149,7 @@ impl Desktop {
         ))
     }
 
-    /// Takes a notification away; whether that was possible.
+    /// Withdraws a notification; `false` if that is not possible.
     fn close(&self, id: u32) -> bool {
         #[cfg(unix)]
         if self.bus.close(&self.shown, id) {
@@ -191,7 +191,7 @@ impl Desktop {
         }
         let mut said = Vec::new();
         let _ = stderr.map(|mut stderr| stderr.read_to_end(&mut said));
-        // The next notification about the same may have taken its place.
+        // A newer notification about the same ask may have taken its place.
         let child = {
             let mut shown = self.shown();
             let mine = |shown: &Shown| shown.waits.as_ref().is_some_and(|child| child.id() == pid);
@@ -240,7 +240,7 @@ impl Channel for Desktop {
                 None => return,
             };
             let Some(id) = id else { return };
-            // notify-send ends when its notification is gone. Where nothing can take it away, it must not wait forever.
+            // notify-send ends when its notification is gone. If nothing can withdraw it, the process must not wait forever.
             if !desktop.close(id) {
                 let waits = desktop.shown().remove(&key).and_then(|shown| shown.waits);
                 end(waits);

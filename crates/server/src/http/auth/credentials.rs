@@ -1,4 +1,4 @@
-//! The token file, and the browsers that were let in with it.
+//! The token file, and the browsers that have logged in.
 
 use crate::http::auth::policy::{DoorKeys, same_secret};
 use anyhow::{Context, Result};
@@ -15,9 +15,9 @@ use std::time::{Duration, Instant, SystemTime};
 const CODE_VALID_FOR: Duration = Duration::from_secs(60);
 /// A browser that was not seen for this long has to log in again.
 const LOGIN_EXPIRES_AFTER: Duration = Duration::from_secs(30 * 24 * 60 * 60);
-/// What is on disk about when a browser was last seen may lag this far behind.
+/// The time on disk at which a browser was last seen may be this far behind.
 const LAST_SEEN_LAGS_BY: Duration = Duration::from_secs(24 * 60 * 60);
-/// Browsers remembered at a time.
+/// How many browsers are remembered.
 const MAX_LOGINS: usize = 32;
 
 /// The token as the file has it, one-time codes, and cookies that were given out.
@@ -36,7 +36,7 @@ struct KeyRingState {
     logins: Vec<KnownBrowser>,
 }
 
-/// A browser that was let in.
+/// A browser that has logged in.
 #[derive(Debug)]
 struct KnownBrowser {
     cookie: String,
@@ -70,7 +70,7 @@ impl KeyRing {
             let token = random_hex::<32>()?;
             match files::replace(token_file, format!("{token}\n").as_bytes()) {
                 Ok(()) => ring.read(&mut state),
-                // Nobody needs it who comes through the socket, or from this user.
+                // Requests through the socket or from this user do not need it.
                 Err(error) if is_no_room(&error) => state.token = token,
                 Err(error) => return Err(error).context("could not write the token"),
             }
@@ -124,7 +124,7 @@ impl KeyRing {
         Ok(Some(cookie))
     }
 
-    /// Writes who is let in, without those who rested too long.
+    /// Writes the list of browsers, without those that were not seen for too long.
     fn remember(&self, state: &mut KeyRingState, now: Stamp) -> Result<()> {
         state.logins.retain(|login| !login.rests_too_long(now));
         let surplus = state.logins.len().saturating_sub(MAX_LOGINS);
@@ -139,7 +139,7 @@ impl KeyRing {
 }
 
 impl KeyRing {
-    /// The user may change the token while we run; then those who logged in with the old one are out too.
+    /// The user may change the token while the server runs; browsers that logged in with the old one are then logged out.
     fn current(&self) -> MutexGuard<'_, KeyRingState> {
         let mut state = self.lock();
         if modified(&self.token_file) != state.modified {
@@ -167,7 +167,7 @@ impl DoorKeys for KeyRing {
         let Some(login) = found.filter(|login| !login.rests_too_long(now)) else { return false };
         login.seen = now;
         if now.since(login.written) > LAST_SEEN_LAGS_BY {
-            // A disk that is full is no reason to log anybody out.
+            // A full disk must not log anyone out.
             let _ = self.remember(&mut state, now);
         }
         true

@@ -1,4 +1,4 @@
-//! How a browser gets in where the connection's owner is not known: a code that works once, then a cookie.
+//! Logs a browser in if the owner of its connection cannot be known: a code that works once, then a cookie.
 
 use crate::app_state::SharedState;
 use crate::http::auth::policy::{COOKIE_NAME, Connection};
@@ -36,7 +36,7 @@ pub async fn login(
     let code = code.ok_or_else(|| {
         ApiError::bad("this address needs a code: `headspace open` gives a link that has one")
     })?;
-    // Whoever else got hold of the link is not let in, where the system says who is there.
+    // Another user who got hold of the link is refused, if the system says who is connected.
     if connection.is_of_another_user() {
         return Err(ApiError(StatusCode::FORBIDDEN, "this link is for another user".into()));
     }

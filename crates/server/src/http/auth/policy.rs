@@ -1,4 +1,4 @@
-//! Who may ask: the rules every request passes before anything looks at it.
+//! Access control: the rules every request passes before anything else looks at it.
 //!
 //! A page of another origin must not reach the server through the user's browser (`Host`, `Origin`,
 //! `Sec-Fetch-Site`, JSON only), and another user of the machine must not reach it at all (token, cookie, or the
@@ -13,7 +13,7 @@ use std::sync::OnceLock;
 
 pub const COOKIE_NAME: &str = "headspace";
 
-/// Refused, and what to say.
+/// A refusal, with its message.
 pub type Refusal = (StatusCode, String);
 
 /// Where a request comes from; the owner of the other end is asked for once, and only if it matters.
@@ -73,8 +73,8 @@ impl Names {
         Names { names, public: None, port: bound.port() }
     }
 
-    /// The same, with an address at which other machines reach this server: its name is served, and who comes under it is
-    /// not this user, whoever runs the tunnel.
+    /// The same, with an address at which other machines reach this server: its host name is served, and requests to it do
+    /// not count as this user's, even though this user runs the tunnel.
     pub fn reached_at(mut self, url: Option<&str>) -> Names {
         let authority = url.and_then(|url| url.split_once("://")?.1.split('/').next());
         let name = authority.and_then(split_port).map(|(name, _)| name.to_ascii_lowercase());
@@ -100,7 +100,7 @@ impl Names {
     }
 }
 
-/// The rules that do not depend on who asks.
+/// The rules that do not depend on the user.
 pub fn check(names: &Names, method: &Method, uri: &Uri, headers: &HeaderMap) -> Result<(), Refusal> {
     let host = host_of(names, uri, headers)?;
     if let Some(origin) = one(headers, &ORIGIN)?
@@ -199,23 +199,23 @@ fn forbidden(why: &str) -> Refusal {
     (StatusCode::FORBIDDEN, why.into())
 }
 
-/// The secrets that open the door.
+/// The secrets that give access.
 pub trait DoorKeys {
     fn token_fits(&self, given: &str) -> bool;
     fn cookie_fits(&self, given: &str) -> bool;
 }
 
-/// Headers that say that a request was passed on for somebody else.
+/// Headers that show that a request was forwarded.
 const PASSED_ON: [&str; 5] =
     ["forwarded", "x-forwarded-for", "x-real-ip", "cf-connecting-ip", "tailscale-user-login"];
 
-/// Whether a tunnel or a proxy passed the request on: it runs as this user, whoever asks through it does not.
+/// Whether a tunnel or a proxy forwarded the request: the proxy runs as this user, but the person behind it may be another.
 fn is_passed_on(names: &Names, headers: &HeaderMap) -> bool {
     let host = headers.get(HOST).and_then(|host| host.to_str().ok());
     host.is_some_and(|host| names.is_public(host)) || PASSED_ON.iter().any(|name| headers.contains_key(*name))
 }
 
-/// Who asks: somebody with the token or the cookie, or the server's own user.
+/// Requires the token, the cookie, or the server's own user.
 pub fn admit(
     names: &Names,
     keys: &impl DoorKeys,
@@ -224,7 +224,7 @@ pub fn admit(
 ) -> Result<(), Refusal> {
     let bearer = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
     let token = bearer.and_then(|value| value.strip_prefix("Bearer "));
-    // A token that does not fit is no worse than none: the same user may have several state directories.
+    // A wrong token counts as none: the same user may have several state directories.
     if token.is_some_and(|token| keys.token_fits(token.trim()))
         || cookies(headers, COOKIE_NAME).any(|value| keys.cookie_fits(value))
         || connection.same_user() && !is_passed_on(names, headers)

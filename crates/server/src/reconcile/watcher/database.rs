@@ -1,5 +1,5 @@
-//! The lines of a session in a client's SQLite database, read without ever being in the client's way: read-only, in one
-//! short query that waits for nobody, and not at all while nothing was written.
+//! The lines of a session in a client's SQLite database, read without ever blocking the client: read-only, in one short
+//! query that does not wait for locks, and only after something was written.
 
 use headspace_clients::Rows;
 use headspace_platform::tail::{Mark, Read};
@@ -81,7 +81,7 @@ impl DatabaseTail {
             return Ok(Read::Unchanged);
         }
         let (start, restarted, lines) = self.query().map_err(io::Error::other)?;
-        // Without a log the database was read as a file that nobody changes.
+        // Without a log, the database was opened as a file that does not change.
         if now[1].is_none() && written(&self.path) != now {
             return Ok(Read::Unchanged);
         }
@@ -134,8 +134,8 @@ fn beside(path: &Path, suffix: &str) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// Opens it so that nothing can be written. Without a log nobody has it open, and then it is read as it is: with the usual
-/// flags SQLite would make the log's files beside it.
+/// Opens it read-only. If there is no log, no program has it open, and it is opened as immutable: otherwise SQLite would
+/// create the log's files beside it.
 fn open(path: &Path) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let in_use = beside(path, "-wal").exists() && beside(path, "-shm").exists();
@@ -286,7 +286,7 @@ mod tests {
         assert!(told(&mut tail).contains(&"answer All fine.".to_owned()), "while it writes");
         client.execute_batch("ROLLBACK; PRAGMA wal_checkpoint(TRUNCATE)").unwrap();
         drop(client);
-        // Nobody has it open: reading it leaves nothing behind.
+        // No program has it open: reading it leaves nothing behind.
         let files = || {
             let mut files: Vec<_> = std::fs::read_dir(directory.path())
                 .unwrap()

@@ -35,7 +35,7 @@ const TEXT_OWED_FOR: Duration = Duration::from_secs(60);
 const FIRST_READ_BYTES: [u64; 3] = [256 << 10, 2 << 20, 16 << 20];
 /// Tool calls whose names are remembered.
 const MAX_REMEMBERED_CALLS: usize = 64;
-/// Prompts that wait for their turn; nobody types more.
+/// How many queued prompts are remembered; no person types more.
 const MAX_REMEMBERED_QUEUE: usize = 32;
 
 /// An event that headspace itself observed, for the ledger.

@@ -75,7 +75,7 @@ impl TranscriptWatcher {
         over.or(self.ending.answer.as_ref().map(|answer| answer.at))
     }
 
-    /// The agent is idle already, and somebody else reported the end.
+    /// The agent is idle already, because the end was reported by other means.
     fn ended_by_others(&self, ending: &Ending, agent: AgentNow) -> bool {
         let known = match (&ending.answer, &ending.over) {
             (Some(answer), _) => self.hooks.reported_answer(answer.at),

@@ -43,7 +43,7 @@ impl Tally {
 }
 
 impl UsageReports {
-    /// `history`: the line is older than the watch, and was counted by whoever watched then.
+    /// `history`: the line is older than this watcher, and an earlier server counted it.
     pub(super) fn take(&mut self, usage: Usage, at: Stamp, history: bool) {
         if let Some((message, spent)) = usage.spent.as_ref().filter(|_| !history) {
             self.spent.count(message, *spent);
