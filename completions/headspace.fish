@@ -33,9 +33,9 @@ complete -c headspace -n "__fish_headspace_needs_command" -f -a "top" -d 'Watch 
 complete -c headspace -n "__fish_headspace_needs_command" -f -a "next" -d 'Jump to the agent that has waited longest for you'
 complete -c headspace -n "__fish_headspace_needs_command" -f -a "jump" -d 'Jump to an agent\'s terminal pane'
 complete -c headspace -n "__fish_headspace_needs_command" -f -a "events" -d 'Show or follow the events, like journalctl'
-complete -c headspace -n "__fish_headspace_needs_command" -f -a "show" -d 'Show an agent\'s whole ask, its last words, its changes and what is known about it'
+complete -c headspace -n "__fish_headspace_needs_command" -f -a "show" -d 'Show what an agent asks in full, its last output, its changes and all else known about it'
 complete -c headspace -n "__fish_headspace_needs_command" -f -a "explain" -d 'Explain why an agent is in its state'
-complete -c headspace -n "__fish_headspace_needs_command" -f -a "export" -d 'Print a session as Markdown or JSON: what was said, and what was done between'
+complete -c headspace -n "__fish_headspace_needs_command" -f -a "export" -d 'Print a session as Markdown or JSON: the conversation and the tool calls in between'
 complete -c headspace -n "__fish_headspace_needs_command" -f -a "rename" -d 'Give an agent a name of your own'
 complete -c headspace -n "__fish_headspace_needs_command" -f -a "reply" -d 'Send the next prompt to an agent in tmux'
 complete -c headspace -n "__fish_headspace_needs_command" -f -a "stop" -d 'Stop what an agent is doing'
@@ -45,7 +45,7 @@ complete -c headspace -n "__fish_headspace_needs_command" -f -a "install" -d 'Me
 complete -c headspace -n "__fish_headspace_needs_command" -f -a "uninstall" -d 'Remove headspace\'s hooks from settings.json'
 complete -c headspace -n "__fish_headspace_needs_command" -f -a "serve" -d 'Receive, store and show the events'
 complete -c headspace -n "__fish_headspace_needs_command" -f -a "notify" -d 'Deliver one hook event (Claude Code calls this)'
-complete -c headspace -n "__fish_headspace_needs_command" -f -a "wait" -d 'Hold a permission until it is answered from anywhere (Claude Code calls this)'
+complete -c headspace -n "__fish_headspace_needs_command" -f -a "wait" -d 'Wait for an answer to a permission request from anywhere (Claude Code calls this)'
 complete -c headspace -n "__fish_headspace_needs_command" -f -a "statusline" -d 'Record context and cost from the status line, then run your own command'
 complete -c headspace -n "__fish_headspace_needs_command" -f -a "hooks" -d 'List, check, run and record hooks'
 complete -c headspace -n "__fish_headspace_needs_command" -f -a "guard" -d 'Judge tool calls: check, explain, rules'
@@ -57,7 +57,7 @@ complete -c headspace -n "__fish_headspace_needs_command" -f -a "doctor" -d 'Dia
 complete -c headspace -n "__fish_headspace_needs_command" -f -a "service" -d 'Run the server as a service of your login session'
 complete -c headspace -n "__fish_headspace_needs_command" -f -a "rebuild" -d 'Recompute all agent states from the stored events'
 complete -c headspace -n "__fish_headspace_needs_command" -f -a "prune" -d 'Delete old events now'
-complete -c headspace -n "__fish_headspace_needs_command" -f -a "wake" -d 'Wake an agent with a message, as `reply` sends it'
+complete -c headspace -n "__fish_headspace_needs_command" -f -a "wake" -d 'Wake an agent with a message, the way `reply` sends a prompt'
 complete -c headspace -n "__fish_headspace_needs_command" -f -a "notify-when" -d 'Wait until an agent is done or needs you, then wake another one'
 complete -c headspace -n "__fish_headspace_needs_command" -f -a "notify-test" -d 'Send a test alert through every notification channel'
 complete -c headspace -n "__fish_headspace_needs_command" -f -a "demo" -d 'Show the dashboard with made-up agents at work'
@@ -69,26 +69,26 @@ complete -c headspace -n "__fish_headspace_using_subcommand status" -l client -d
 complete -c headspace -n "__fish_headspace_using_subcommand status" -l json -d 'Print everything as JSON (`version` changes when the meaning of a field does)'
 complete -c headspace -n "__fish_headspace_using_subcommand status" -l short -d 'Print the counts only, for prompts and bars: !2 *4 +1'
 complete -c headspace -n "__fish_headspace_using_subcommand status" -l tmux -d 'Like --short, in tmux colors'
-complete -c headspace -n "__fish_headspace_using_subcommand status" -l waybar -d 'Print one line of JSON for a custom module of waybar'
+complete -c headspace -n "__fish_headspace_using_subcommand status" -l waybar -d 'Print one line of JSON for a custom waybar module'
 complete -c headspace -n "__fish_headspace_using_subcommand status" -s a -l all -d 'Also show ended agents and headless runs (`claude -p`)'
-complete -c headspace -n "__fish_headspace_using_subcommand status" -l hub -d 'The team\'s board, from the hub this machine has joined'
+complete -c headspace -n "__fish_headspace_using_subcommand status" -l hub -d 'Show the team\'s board, from the hub this machine has joined'
 complete -c headspace -n "__fish_headspace_using_subcommand status" -s w -l watch -d 'Refresh every second until interrupted'
 complete -c headspace -n "__fish_headspace_using_subcommand status" -l exit-code -d 'Exit with 10 if an agent needs you'
 complete -c headspace -n "__fish_headspace_using_subcommand status" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c headspace -n "__fish_headspace_using_subcommand top" -s a -l all -d 'Also show ended agents and headless runs (`claude -p`)'
-complete -c headspace -n "__fish_headspace_using_subcommand top" -l hub -d 'The team\'s board, from the hub this machine has joined'
+complete -c headspace -n "__fish_headspace_using_subcommand top" -l hub -d 'Show the team\'s board, from the hub this machine has joined'
 complete -c headspace -n "__fish_headspace_using_subcommand top" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c headspace -n "__fish_headspace_using_subcommand next" -l print -d 'Only print which agent it is'
+complete -c headspace -n "__fish_headspace_using_subcommand next" -l print -d 'Only print which agent that is'
 complete -c headspace -n "__fish_headspace_using_subcommand next" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c headspace -n "__fish_headspace_using_subcommand jump" -l attach -d 'Show it in this terminal: attach to its tmux session (what a jump to another machine runs there)'
 complete -c headspace -n "__fish_headspace_using_subcommand jump" -s h -l help -d 'Print help'
-complete -c headspace -n "__fish_headspace_using_subcommand events" -l agent -d 'The same as an option' -r
+complete -c headspace -n "__fish_headspace_using_subcommand events" -l agent -d 'The same agent, as an option' -r
 complete -c headspace -n "__fish_headspace_using_subcommand events" -l type -d 'Only events of these types: PreToolUse, or pre-tool-use; several with commas' -r
 complete -c headspace -n "__fish_headspace_using_subcommand events" -l client -d 'Only events of this client (claude, codex, …)' -r
 complete -c headspace -n "__fish_headspace_using_subcommand events" -l grep -d 'Only events that contain these words' -r
 complete -c headspace -n "__fish_headspace_using_subcommand events" -l since -d 'Only events of the last 90s, 10m, 2h, 1d' -r
 complete -c headspace -n "__fish_headspace_using_subcommand events" -s n -l lines -d 'Print at most this many stored events' -r
-complete -c headspace -n "__fish_headspace_using_subcommand events" -s f -l follow -d 'Keep printing events as they come'
+complete -c headspace -n "__fish_headspace_using_subcommand events" -s f -l follow -d 'Keep printing events as they arrive'
 complete -c headspace -n "__fish_headspace_using_subcommand events" -l json -d 'Print one JSON object per line'
 complete -c headspace -n "__fish_headspace_using_subcommand events" -s h -l help -d 'Print help'
 complete -c headspace -n "__fish_headspace_using_subcommand show" -l turns -d 'Show this many turns of the conversation, not only the last prompt and answer' -r
@@ -101,22 +101,22 @@ complete -c headspace -n "__fish_headspace_using_subcommand explain" -s h -l hel
 complete -c headspace -n "__fish_headspace_using_subcommand export" -l json -d 'Print as JSON'
 complete -c headspace -n "__fish_headspace_using_subcommand export" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c headspace -n "__fish_headspace_using_subcommand rename" -s h -l help -d 'Print help'
-complete -c headspace -n "__fish_headspace_using_subcommand reply" -l cancel -d 'Take back a prompt that waits' -r
-complete -c headspace -n "__fish_headspace_using_subcommand reply" -l list -d 'List the prompts that wait for the agent'
-complete -c headspace -n "__fish_headspace_using_subcommand reply" -l yes -d 'Do not ask about a text that begins with ! / # or @'
+complete -c headspace -n "__fish_headspace_using_subcommand reply" -l cancel -d 'Cancel a waiting prompt' -r
+complete -c headspace -n "__fish_headspace_using_subcommand reply" -l list -d 'List the prompts that are waiting for the agent'
+complete -c headspace -n "__fish_headspace_using_subcommand reply" -l yes -d 'Send a text that begins with ! / # or @ without asking'
 complete -c headspace -n "__fish_headspace_using_subcommand reply" -l json -d 'Print JSON'
 complete -c headspace -n "__fish_headspace_using_subcommand reply" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c headspace -n "__fish_headspace_using_subcommand stop" -l json -d 'Print JSON'
 complete -c headspace -n "__fish_headspace_using_subcommand stop" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c headspace -n "__fish_headspace_using_subcommand answer" -l ask -d 'Which ask, if the agent has several open' -r
 complete -c headspace -n "__fish_headspace_using_subcommand answer" -l config-dir -d 'The client\'s configuration directory, for `on` and `off`; may be repeated' -r -F
-complete -c headspace -n "__fish_headspace_using_subcommand answer" -l all -d 'Answer all asks that are exactly alike, after they were listed'
+complete -c headspace -n "__fish_headspace_using_subcommand answer" -l all -d 'Answer all identical asks at once, after they were listed'
 complete -c headspace -n "__fish_headspace_using_subcommand answer" -l json -d 'Print JSON, for `status`'
 complete -c headspace -n "__fish_headspace_using_subcommand answer" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c headspace -n "__fish_headspace_using_subcommand open" -l address -d 'Where the phone reaches this machine, if not by its address in the network: a name or the URL of a tunnel' -r
+complete -c headspace -n "__fish_headspace_using_subcommand open" -l address -d 'Where the phone reaches this machine, if not at its network address: a host name, or the URL of a tunnel' -r
 complete -c headspace -n "__fish_headspace_using_subcommand open" -l print -d 'Only print the link'
 complete -c headspace -n "__fish_headspace_using_subcommand open" -l phone -d 'Show a QR code that logs a phone in, after asking to open the dashboard to the network'
-complete -c headspace -n "__fish_headspace_using_subcommand open" -l off -d 'Take back what --phone changed, and log all browsers out'
+complete -c headspace -n "__fish_headspace_using_subcommand open" -l off -d 'Undo what --phone changed, and log all browsers out'
 complete -c headspace -n "__fish_headspace_using_subcommand open" -l unlock -d 'Unlock the page, so that asks can be answered there (only for a person at a terminal)'
 complete -c headspace -n "__fish_headspace_using_subcommand open" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c headspace -n "__fish_headspace_using_subcommand install" -l scope -d 'Which settings file' -r -f -a "user\t'All your sessions'
@@ -294,7 +294,7 @@ complete -c headspace -n "__fish_headspace_using_subcommand service; and __fish_
 complete -c headspace -n "__fish_headspace_using_subcommand service; and __fish_seen_subcommand_from status" -l json -d 'Print the result as JSON'
 complete -c headspace -n "__fish_headspace_using_subcommand service; and __fish_seen_subcommand_from status" -s h -l help -d 'Print help'
 complete -c headspace -n "__fish_headspace_using_subcommand rebuild" -l db -d 'Database file' -r -F
-complete -c headspace -n "__fish_headspace_using_subcommand rebuild" -l from -d 'Also take the events of this database, which may be damaged' -r -F
+complete -c headspace -n "__fish_headspace_using_subcommand rebuild" -l from -d 'Also use the events of this database, which may be damaged' -r -F
 complete -c headspace -n "__fish_headspace_using_subcommand rebuild" -l json -d 'Print the result as JSON'
 complete -c headspace -n "__fish_headspace_using_subcommand rebuild" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c headspace -n "__fish_headspace_using_subcommand prune" -l days -d 'Keep this many days instead of the configured number' -r

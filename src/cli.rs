@@ -12,7 +12,7 @@ use headspace_platform::usage::Usage;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-/// Which of your Claude Code sessions needs you now, and why.
+/// Shows which of your coding agents needs you now, and why
 #[derive(Debug, Parser)]
 #[command(name = "headspace", version = env!("HEADSPACE_VERSION"), max_term_width = 100, disable_help_subcommand = true)]
 pub struct Cli {
@@ -43,7 +43,7 @@ pub enum Command {
     /// Deliver one hook event (Claude Code calls this)
     ///
     /// Reads the event from standard input, adds what identifies the session, and posts it to the server. If the
-    /// server does not answer, the event is spooled. Always exits 0; prints nothing unless it has a decision to give.
+    /// server does not answer, the event is spooled. Always exits 0, and prints only what the client should act on.
     #[command(
         after_help = "Example:\n  echo '{\"session_id\":\"s1\",\"hook_event_name\":\"Stop\"}' | headspace notify"
     )]
@@ -54,10 +54,10 @@ pub enum Command {
         /// Event name (default: `hook_event_name` in the payload)
         event: Option<String>,
     },
-    /// Hold a permission until it is answered from anywhere (Claude Code calls this)
+    /// Wait for an answer to a permission request from anywhere (Claude Code calls this)
     ///
     /// Reads a PermissionRequest from standard input and waits beside the terminal's own dialog. Prints a decision only for
-    /// exactly what it read; whatever goes wrong, it prints nothing and exits 0, and the dialog stays.
+    /// exactly the request it read. If anything goes wrong, it prints nothing and exits 0, and the dialog stays.
     #[command(
         after_help = "Example (settings.json, by `headspace answer on`):\n  {\"type\": \"command\", \"command\": \"/usr/bin/headspace\", \"args\": [\"wait\"], \"timeout\": 43200}"
     )]
@@ -81,7 +81,7 @@ pub enum Command {
     Complete(completions::CompleteArgs),
 }
 
-/// For a person who called the program without a command.
+/// The help text for a call without a command.
 pub fn help() -> String {
     Cli::command().render_help().to_string()
 }
@@ -122,8 +122,8 @@ fn exit_on_closed_pipe() {
     }));
 }
 
-/// Whether a command must stop if another user can change the state directory. Hooks never fail, `doctor` reports it with
-/// everything else, and some commands do not use the directory.
+/// Whether a command must refuse to run if another user can change the state directory. Hooks never fail, `doctor` reports
+/// the problem itself, and some commands do not use the directory.
 fn relies_on_state(command: &Command) -> bool {
     !matches!(
         command,

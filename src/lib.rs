@@ -1,7 +1,7 @@
-//! headspace: which of your Claude Code sessions needs you now, and why.
+//! headspace: which of your coding agents needs you now, and why.
 //!
-//! The program on top of the crates: `cli` reads the arguments, `commands` do the work, `view` holds what the surfaces in
-//! the terminal share. Everything that judges or stores is in `crates/`.
+//! This is the program on top of the crates: [`cli`] reads the arguments, [`commands`] has a file or folder per command,
+//! [`view`] has what several commands share when they print. Everything that judges or stores is in `crates/`.
 
 #![forbid(unsafe_code)]
 

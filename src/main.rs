@@ -18,7 +18,7 @@ use std::process::ExitCode;
 #[global_allocator]
 static ALLOCATOR: notify::alarm::QuietAllocator = notify::alarm::QuietAllocator;
 
-/// What runs on every tool call comes first.
+/// Commands that run on every tool call are matched first.
 fn run() -> ExitCode {
     let mut args = std::env::args_os().skip(1);
     match args.next() {

@@ -85,7 +85,7 @@ async function loadAgents() {
   if (first) firstLook();
 }
 
-/** On a wide page the most urgent agent is open from the start. Nobody chose it, so it is not marked as seen. */
+/** On a wide page the most urgent agent is open from the start. The user did not choose it, so it is not marked as seen. */
 function firstLook() {
   list.render();
   signal.update(true);
@@ -213,7 +213,7 @@ const KEYS = {
     // Pressed again, it goes on to the one after, round and round.
     const waiting = agentsOf.waiting();
     const next = waiting[(waiting.findIndex(({ id }) => id === lastNext) + 1) % waiting.length];
-    if (!next) return signal.announce('Nobody needs you');
+    if (!next) return signal.announce('No agent needs you');
     lastNext = next.id;
     openAgent(next.id);
     list.rowOf(next.id)?.focus({ preventScroll: true });
@@ -282,6 +282,6 @@ addEventListener('hashchange', route);
 // Where it is allowed (https, localhost) it answers for a server that is away.
 navigator.serviceWorker?.register('/service-worker.js').catch(() => {});
 route();
-// A page that nobody sees needs the stream only to notify.
+// A hidden page needs the stream only to notify.
 stream = watchStream(hearing, signal.notifies);
 signal.onSwitch(stream.settle);

@@ -1,5 +1,5 @@
 // The page that is shown without a server: it comes back by itself. A page that reloads every few seconds whatever happens
-// would take the place of whoever reads it with a screen reader.
+// would make a screen reader lose its place.
 
 const LOOK_EVERY = 5000;
 

@@ -1,4 +1,4 @@
-//! `headspace answer`: switch answering from anywhere on or off, unlock a page, answer an ask from this terminal.
+//! `headspace answer`: switch answering on or off, unlock a dashboard, answer an ask from this terminal.
 
 use crate::commands::install::answering as entry;
 use crate::view::answering::{self, Answering, Said};
@@ -18,9 +18,9 @@ use std::process::ExitCode;
 
 /// Answer permissions, questions and plans from anywhere
 ///
-/// `on` adds one hook entry that waits beside the terminal's own dialog, `off` takes it out again. `unlock` shows a code on
-/// this terminal that lets one page answer; `lock` takes every key back. With an agent: `allow`, `deny [MESSAGE]`, `stop`,
-/// `approve`, `keep-planning [MESSAGE]`, or the answer to its question. Only a person at a terminal may, never an agent.
+/// `on` adds a hook entry that waits beside the terminal's own dialog; `off` removes it. `unlock` prints a code that lets
+/// one dashboard answer; `lock` withdraws every key. With an agent: `allow`, `deny [MESSAGE]`, `stop`, `approve`,
+/// `keep-planning [MESSAGE]`, or the answer to its question. Only a person at a terminal may answer, never an agent.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Example:\n  headspace answer on\n  headspace answer unlock\n  headspace answer api allow\n  headspace answer api deny 'use another name'"
@@ -28,9 +28,9 @@ use std::process::ExitCode;
 pub struct AnswerArgs {
     /// `on`, `off`, `status`, `unlock`, `lock`, or an agent: id, or the beginning of a name, project or session id
     what: String,
-    /// What to say to the agent's ask
+    /// The answer to what the agent asks
     words: Vec<String>,
-    /// Answer all asks that are exactly alike, after they were listed
+    /// Answer all identical asks at once, after they were listed
     #[arg(long)]
     all: bool,
     /// Which ask, if the agent has several open
@@ -62,11 +62,11 @@ pub fn run(args: &AnswerArgs) -> Result<ExitCode> {
 fn switch(on: bool, args: &AnswerArgs) -> Result<ExitCode> {
     let changed = entry::switch(on, &args.config_dir)?;
     for path in &changed {
-        println!("{} {}", if on { "hook entry added to" } else { "hook entry taken out of" }, path.display());
+        println!("{} {}", if on { "hook entry added to" } else { "hook entry removed from" }, path.display());
     }
     if on {
         println!(
-            "answering is on: `headspace answer unlock` shows a code for the dashboard; sessions need no restart"
+            "answering is on: `headspace answer unlock` prints a code for the dashboard; sessions need no restart"
         );
     } else {
         println!("answering is off: the terminals ask as before");
@@ -105,10 +105,10 @@ fn unlock() -> Result<ExitCode> {
         client.post("/api/answer/code", &json!({})).context("could not unlock answering")?;
     println!(
         "Type this code into the dashboard at {} within {}:\n\n    {code}\n",
-        client.url,
+        client.dashboard_url(),
         minutes(seconds)
     );
-    println!("It works once. `headspace answer lock` takes all keys back.");
+    println!("The code works once. `headspace answer lock` withdraws all keys.");
     Ok(ExitCode::SUCCESS)
 }
 
@@ -116,13 +116,13 @@ fn minutes(seconds: u64) -> String {
     if seconds >= 120 { format!("{} minutes", seconds / 60) } else { format!("{seconds} seconds") }
 }
 
-/// Needs no terminal: to lock is always safe.
+/// Needs no terminal, because locking is always safe.
 fn lock() -> Result<ExitCode> {
     let client = Client::new(&Config::load()?)?;
     if answering::status(&client).is_ok_and(|status| status.on) {
         answering::lock_all(&client).context("could not lock answering")?;
     }
-    println!("locked: nobody can answer until `headspace answer unlock`");
+    println!("locked: no dashboard or terminal can answer until `headspace answer unlock`");
     Ok(ExitCode::SUCCESS)
 }
 
@@ -167,7 +167,7 @@ fn answer(word: &str, args: &AnswerArgs) -> Result<ExitCode> {
     Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-/// The ask that is meant: the one that can be answered, if there is one.
+/// The ask with this id, or else the one that can be answered.
 fn the_ask(agent: &AgentView, id: Option<i64>) -> Result<&InteractionView> {
     let open: Vec<&InteractionView> =
         agent.interactions.iter().filter(|ask| id.is_none_or(|id| ask.id == id)).collect();
@@ -175,7 +175,7 @@ fn the_ask(agent: &AgentView, id: Option<i64>) -> Result<&InteractionView> {
         open.iter().copied().filter(|ask| !ask.answer.can().is_empty()).collect();
     match (answerable.as_slice(), open.first()) {
         ([ask], _) => Ok(ask),
-        ([], None) => bail!("could not answer {}: nothing is asked", title(agent)),
+        ([], None) => bail!("could not answer {}: it asks nothing", title(agent)),
         ([], Some(ask)) => {
             bail!("could not answer {}: {}", title(agent), ask.answer.why().unwrap_or_default())
         }
@@ -183,7 +183,7 @@ fn the_ask(agent: &AgentView, id: Option<i64>) -> Result<&InteractionView> {
             let ids: Vec<String> =
                 several.iter().map(|ask| format!("{} ({})", ask.id, one_line(&ask.ask, 60))).collect();
             bail!(
-                "could not answer {}: several are asked: {}; name one with --ask",
+                "could not answer {}: it has several open asks: {}; name one with --ask",
                 title(agent),
                 ids.join(", ")
             )
@@ -223,7 +223,7 @@ fn list(asks: &[(&AgentView, &InteractionView)]) {
     }
 }
 
-/// What the words say to this ask.
+/// The choice and the message or answers that the words mean for this ask.
 fn meant(ask: &InteractionView, words: &[String]) -> Result<(Choice, Said)> {
     let (first, rest) =
         (words.first().map(String::as_str).unwrap_or_default(), words.get(1..).unwrap_or_default());

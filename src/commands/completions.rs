@@ -6,8 +6,7 @@ use crate::view::client;
 use anyhow::{Context, Result};
 use clap::{CommandFactory, ValueEnum};
 use clap_complete::shells;
-use headspace_core::model::event_names::EVENTS;
-use headspace_core::model::{Row, observed, rows};
+use headspace_core::model::{Row, event_names, rows};
 use headspace_core::stamp::Stamp;
 use headspace_core::text::one_line;
 use headspace_platform::clock::WallClock;
@@ -201,7 +200,7 @@ fn types() -> Vec<String> {
     let stored =
         Config::load().and_then(|config| Archive::open(&config)).and_then(|archive| archive.event_names());
     let plain = |name: &String| name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'));
-    let known = EVENTS.iter().map(|spec| spec.name).chain(observed::NAMES).map(str::to_owned);
+    let known = event_names::known().map(str::to_owned);
     let mut names: Vec<String> = known.chain(stored.unwrap_or_default()).filter(plain).collect();
     names.sort_unstable();
     names.dedup();

@@ -15,7 +15,7 @@ pub fn read() -> Result<String> {
     }
 }
 
-/// The text with a change. What the program itself cannot read is not edited.
+/// The text with the change applied. A file that headspace cannot read is not edited.
 pub fn edited(text: &str, change: impl FnOnce(&CstObject)) -> Result<String> {
     Config::parse(text).context("could not read the configuration")?;
     let text = if text.trim().is_empty() { "{\n}\n" } else { text };
@@ -27,7 +27,7 @@ pub fn edited(text: &str, change: impl FnOnce(&CstObject)) -> Result<String> {
     Ok(after)
 }
 
-/// Sets one field of an object, or takes it out.
+/// Sets one field of an object, or removes it.
 pub fn set(object: &CstObject, name: &str, value: Option<CstInputValue>) {
     match (object.get(name), value) {
         (Some(property), Some(value)) => property.set_value(value),

@@ -1,4 +1,4 @@
-//! The commands: each file has the arguments of one, its help text, and the function that runs it.
+//! The commands: a file or folder per command, with its arguments, its help text and the function that runs it.
 
 pub mod agents;
 pub mod answer;

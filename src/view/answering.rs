@@ -1,5 +1,5 @@
-//! How a terminal answers: a key that the server gives to a person before a terminal, and the answer with the digest of
-//! what was shown. For `headspace answer` and `top`.
+//! Answering from a terminal, for `headspace answer` and `top`: the key that the server gives to a person at a terminal, and
+//! the answer with the digest of what was shown.
 
 use crate::view::client::Client;
 use anyhow::{Result, bail};
@@ -8,25 +8,25 @@ use headspace_core::stamp::Stamp;
 use headspace_core::wire::{AnswerStatus, Health, TerminalKey};
 use serde_json::{Value, json};
 
-/// A terminal that may answer, until it is dropped.
+/// The right of this terminal to answer, until it is dropped.
 pub struct Answering<'c> {
     client: &'c Client,
     key: String,
-    /// When the server started that gave the key.
+    /// When the server that gave the key had started.
     server: Option<Stamp>,
 }
 
-/// What has become of a key.
+/// Whether a key still counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyState {
     Counts,
-    /// Somebody took it back, or its hours are over.
+    /// It was withdrawn, or it has expired.
     Ended,
-    /// The server that gave it is gone: another one knows no keys.
+    /// The server was restarted; the new one does not know the key.
     ServerIsAnother,
 }
 
-/// What is said to an ask.
+/// What goes with a choice: a message, answers to questions, the guard's word.
 #[derive(Clone, Debug, Default)]
 pub struct Said {
     pub message: Option<String>,
@@ -37,7 +37,7 @@ pub struct Said {
 }
 
 impl<'c> Answering<'c> {
-    /// Asks the server, which looks at this process itself. Fails where answering is off, or this is not a person.
+    /// Asks the server for a key; the server checks this process itself. Fails if answering is off or this is not a person.
     pub fn open(client: &'c Client, surface: Surface) -> Result<Answering<'c>> {
         let server = server_start(client);
         let TerminalKey { key, .. } = client.post("/api/answer/terminal", &json!({"surface": surface}))?;
@@ -57,7 +57,7 @@ impl<'c> Answering<'c> {
     /// Answers exactly the ask that was shown. The error says why it did not count.
     pub fn answer(&self, ask: &InteractionView, choice: Choice, said: &Said) -> Result<()> {
         let Some(digest) = ask.answer.digest() else {
-            bail!("{}", ask.answer.why().unwrap_or("nobody waits for this answer"));
+            bail!("{}", ask.answer.why().unwrap_or("this ask takes no answer"));
         };
         let mut body = json!({"digest": digest, "choice": choice});
         for (name, value) in [
@@ -88,7 +88,7 @@ pub fn status(client: &Client) -> Result<AnswerStatus> {
     client.get("/api/answer")
 }
 
-/// Takes every key back.
+/// Withdraws every key.
 pub fn lock_all(client: &Client) -> Result<()> {
     client.post_with_key("/api/answer/lock", &json!({"all": true}), "").map(drop)
 }

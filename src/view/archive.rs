@@ -1,5 +1,5 @@
-//! What was stored: agents, events, turns and steps. From the server if one answers, else from the store itself, so that
-//! questions about the past need no server.
+//! What was stored: agents, events, turns and steps. It is read from the server if one answers, else from the store itself,
+//! so that the history can be read without a server.
 
 use crate::view::client::{Client, stored_agents};
 use anyhow::{Context, Result, bail};
@@ -17,7 +17,7 @@ use headspace_store::read::queries::{EventQuery, FoundEvents, Page};
 use rusqlite::Connection;
 use std::io::IsTerminal;
 
-/// Where the past is read.
+/// Where the history is read from.
 pub enum Archive {
     Server(Box<Client>),
     Store(Box<StoreReader>),
@@ -140,7 +140,7 @@ impl Archive {
         }
     }
 
-    /// The server, for what the store cannot do by itself.
+    /// The server, for requests that the store cannot answer.
     pub fn server(&self) -> Result<&Client> {
         match self {
             Archive::Server(client) => Ok(client),

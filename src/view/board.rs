@@ -2,22 +2,22 @@
 
 use headspace_core::model::{Fold, Group, Row, hints};
 
-/// The agents in the order of every surface: those that need you first, then those that waited longest.
+/// The agents in the order of every surface: those that need you first, of those the one that has waited longest.
 pub struct Board {
     pub rows: Vec<Row>,
-    /// How many are left out: ended ones, and runs without a person (`claude -p`) that need nobody.
+    /// How many are left out: ended agents, and headless runs (`claude -p`) that do not need you.
     pub ended: usize,
     pub headless: usize,
 }
 
-/// What a board shows beside the agents that run in a terminal.
+/// What a board shows in addition to the agents that run in a terminal.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Include {
     pub ended: bool,
     pub headless: bool,
 }
 
-/// Leaves the agents of one client, if one is named.
+/// Keeps only the agents of `client`, if one is named.
 pub fn keep_client(rows: &mut Vec<Row>, client: Option<&str>) {
     let Some(name) = client else { return };
     rows.retain(|row| row.client.as_deref().unwrap_or(hints::DEFAULT_CLIENT) == name);
@@ -53,13 +53,13 @@ impl Board {
         if counts.is_empty() { format!("-{}", self.count(Group::Idle)) } else { counts.join(" ") }
     }
 
-    /// The agents that wait for their human, the longest wait first.
+    /// The agents that wait for you, the longest wait first.
     pub fn waiting(&self) -> impl Iterator<Item = &Row> {
         self.rows.iter().filter(|row| row.group == Group::NeedsYou && !row.ended)
     }
 }
 
-/// "⬡ codex · api · fix-auth": what the agent is called, with its client where that is not the usual one.
+/// "⬡ codex · api · fix-auth": the agent's title, with its client unless it is the usual one.
 pub fn titled(row: &Row) -> String {
     let Some(client) = &row.client else { return row.summary.title.clone() };
     let glyph = headspace_clients::named(client).map_or('?', |row| row.glyph);

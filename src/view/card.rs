@@ -1,6 +1,6 @@
-//! An agent's card in lines: the whole ask, what was said last, what changed, what is known. `show` prints it and `top` draws
-//! it, so that both say the same. Pure: values in, lines out, none wider than asked for and none with a character that a
-//! terminal would interpret.
+//! An agent's card in lines: the whole ask, the last prompt and answer, the changes, the facts. `show` prints it and `top`
+//! draws it, so that both say the same. Pure: values in, lines out. No line is wider than requested, and none has a
+//! character that a terminal would interpret.
 
 use crate::view::columns::{fit, fit_middle, width, wrap, wrap_code};
 use headspace_core::changes::{Changes, FileChange, relative};
@@ -13,7 +13,7 @@ use headspace_platform::clock::local_clock;
 use serde_json::Value;
 use std::collections::HashMap;
 
-/// How a line is meant; each surface has its own colors for it.
+/// The role of a line; each surface has its own color for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tone {
     Plain,
@@ -35,7 +35,7 @@ pub struct CardLine {
     pub tone: Tone,
 }
 
-/// What the guard says to an open ask, by the ask's id.
+/// What the guard would say about open asks, by the ask's id.
 pub type GuardWords = HashMap<i64, String>;
 
 /// Columns of a label.
@@ -70,7 +70,7 @@ impl Card {
         }
     }
 
-    /// Commands and files: every blank stays, and a line that is too long goes on in the next.
+    /// Commands and files: every blank is kept, and a line that is too long continues on the next.
     pub fn code(&mut self, text: &str, tone: Tone, indent: usize) {
         for line in wrap_code(text, self.columns.saturating_sub(indent)) {
             self.line(format!("{}{line}", " ".repeat(indent)), tone);
@@ -106,7 +106,7 @@ impl Card {
         self.fact(label, &shown, Tone::Plain);
     }
 
-    /// Markdown as far as it helps to read: headings are bold, code keeps its lines, marks of emphasis are left out.
+    /// Markdown, simply rendered: headings are bold, code keeps its lines, emphasis marks are left out.
     pub fn markdown(&mut self, text: &str, indent: usize) {
         let mut in_code = false;
         for line in text.lines() {
@@ -126,7 +126,7 @@ impl Card {
         }
     }
 
-    /// Everything that is asked, each ask in full.
+    /// All open asks, each in full.
     pub fn asks(&mut self, agent: &AgentView, guard: &GuardWords) {
         for open in &agent.interactions {
             self.ask(agent, open, guard.get(&open.id).map(String::as_str));
@@ -206,7 +206,7 @@ impl Card {
         }
     }
 
-    /// The last prompt and the last answer: what came out.
+    /// The last prompt and the last answer.
     pub fn outcome(&mut self, turns: &[StoredTurn]) {
         let last = |actor: Actor| turns.iter().rposition(|turn| turn.actor == actor);
         let mut shown: Vec<usize> = [last(Actor::User), last(Actor::Agent)].into_iter().flatten().collect();
@@ -252,7 +252,7 @@ impl Card {
         self.line(format!("{}{}{tail}", " ".repeat(INDENT), fit_middle(&file.path, room)), Tone::Plain);
     }
 
-    /// The diffs, at most so many lines; returns how many lines were left out.
+    /// The diffs, at most `at_most` lines; returns how many lines were left out.
     pub fn diffs(&mut self, changes: &Changes, at_most: usize) -> usize {
         let (mut shown, mut left_out) = (0, 0);
         for file in &changes.files {
@@ -286,7 +286,7 @@ impl Card {
     }
 }
 
-/// "Allow Bash?", with who asks.
+/// "Allow Bash?", with the subagent that asks, if one does.
 fn heading(open: &InteractionView) -> String {
     let tool = open.tool_name.as_deref().unwrap_or_default();
     match open.kind {
@@ -298,7 +298,7 @@ fn heading(open: &InteractionView) -> String {
     }
 }
 
-/// What each choice does, in words.
+/// A choice, in words.
 pub fn in_words(choice: Choice) -> &'static str {
     match choice {
         Choice::Allow => "allow once",
@@ -373,7 +373,7 @@ fn facts(agent: &AgentView, now: Stamp) -> Vec<(&'static str, String)> {
     .collect()
 }
 
-/// Whether the outcome comes before the conversation: it has ended, failed or is done.
+/// Whether the agent has ended, failed or is done, so that the outcome is shown before the conversation.
 pub fn is_over(agent: &AgentView) -> bool {
     agent.ended_at.is_some() || matches!(agent.group, Group::Done | Group::Error | Group::Idle)
 }

@@ -1,4 +1,4 @@
-//! How the command line asks the server, and what it reads from the store when no server runs.
+//! The command line's client of the server, and what is read from the store when no server runs.
 
 use anyhow::{Context, Result, anyhow, bail};
 use headspace_core::model;
@@ -61,12 +61,12 @@ pub struct ListOrigin {
     pub hub: bool,
     /// Without a server: when an agent was last active.
     pub last_active: Option<Stamp>,
-    /// If it was asked for and is known.
+    /// `None`: not requested, or not known.
     pub spent_today: Option<SpentStats>,
 }
 
 impl Client {
-    /// Fails only if the server's address cannot be one: that is a mistake in a setting, not a server that is down.
+    /// Fails only if the server's address is not a URL, which is a mistake in a setting and not a server that is down.
     pub fn new(config: &Config) -> Result<Client> {
         let url = config.server_url();
         let address = Url::parse(&url).map_err(|why| {
@@ -116,7 +116,7 @@ impl Client {
         }
     }
 
-    /// A request that needs an answer key. The server wants to know where it comes from, as from a page.
+    /// A request that needs an answer key. The server checks its origin, as it does for a page.
     pub fn post_with_key(&self, path: &str, body: &Value, key: &str) -> Result<Value> {
         let Way::Own { agent, token } = &self.way else { bail!("a hub takes no answers") };
         let authority = Url::parse(&self.url).map(|url| url.authority.to_owned()).unwrap_or_default();
@@ -131,7 +131,7 @@ impl Client {
         self.answer(response)
     }
 
-    /// What the server says to somebody with this answer key.
+    /// A GET request with an answer key.
     pub fn get_with_key<T: DeserializeOwned>(&self, path: &str, key: &str) -> Result<T> {
         let Way::Own { agent, token } = &self.way else { bail!("a hub takes no answers") };
         let request = signed(agent.get(format!("{}{path}", self.url)), token);
@@ -195,9 +195,15 @@ impl Client {
     pub fn hook_status(&self) -> Result<HookStatus> {
         self.get("/hook/status")
     }
+
+    /// Where a browser finds the server, which need not be the port in the configuration (`serve --port`).
+    pub fn dashboard_url(&self) -> String {
+        let said = self.hook_status().ok().and_then(|receiver| receiver.url);
+        config::shown_url(&self.url, said.as_deref())
+    }
 }
 
-/// Who has answered before, and how long ago, if that is why the server refused.
+/// "answered already from the dashboard, 3 s ago", if that is why the server refused.
 fn who_was_first(refusal: &Value, now: Stamp) -> Option<String> {
     let by = Surface::from_word(refusal["by"].as_str()?)?;
     let at: Stamp = serde_json::from_value(refusal["at"].clone()).ok()?;
@@ -216,7 +222,7 @@ fn signed<Body>(request: ureq::RequestBuilder<Body>, token: &Option<String>) -> 
     }
 }
 
-/// An agent of the team among the views of a terminal: whose it is stands before its project, and it runs elsewhere.
+/// An agent of the team as a terminal shows it: its project starts with user and machine, and it runs elsewhere.
 fn team_agent(mut document: Value) -> Option<AgentView> {
     let word = |field: &str| document[field].as_str().unwrap_or_default().to_owned();
     let project = format!("{}@{} · {}", word("user"), word("host"), word("project"));
@@ -263,26 +269,22 @@ pub fn hub_list(all: bool) -> Result<AgentList> {
 pub fn overview(config: &Config, all: bool) -> Result<Overview> {
     let client = Client::new(config)?;
     if let (Ok(agents), Ok(receiver)) = (client.agents(all), client.hook_status()) {
-        return Ok(Overview { agents, receiver: Some(receiver), url: client.url });
+        let url = config::shown_url(&client.url, receiver.url.as_deref());
+        return Ok(Overview { agents, receiver: Some(receiver), url });
     }
     Ok(Overview { agents: stored_agents(config, all)?, receiver: None, url: client.url })
 }
 
-/// The agents as rows: a small request, for what is asked often.
+/// The agents as rows: a smaller answer, for requests that are made often.
 pub fn agent_list(config: &Config, all: bool, spent: bool) -> Result<AgentList> {
     let client = Client::new(config)?;
     let path = format!("/api/board?all={}&spent={}", u8::from(all), u8::from(spent));
     if let Ok(BoardPage { receiver, rows, spent_today, .. }) = client.get::<BoardPage>(&path) {
-        let about = ListOrigin {
-            receiver: Some(receiver),
-            url: client.url,
-            hub: false,
-            last_active: None,
-            spent_today,
-        };
+        let url = config::shown_url(&client.url, receiver.url.as_deref());
+        let about = ListOrigin { receiver: Some(receiver), url, hub: false, last_active: None, spent_today };
         return Ok(AgentList { rows, about });
     }
-    // No server, or one from before this route.
+    // No server, or an older one without this route.
     let Overview { agents, receiver, url } = overview(config, all)?;
     let last_active = agents.iter().map(|agent| agent.last_active_at).max();
     let rows = model::rows(&agents, Stamp::now());
@@ -295,7 +297,7 @@ fn stored_spending() -> Result<SpentStats> {
     stats::today(&headspace_store::open_to_read(&config::database())?, Stamp::now())
 }
 
-/// What the store has when no server runs. Without a store there is no agent.
+/// The stored agents, for when no server runs; none if there is no store.
 pub fn stored_agents(config: &Config, all: bool) -> Result<Vec<AgentView>> {
     let now = Stamp::now();
     let agents = replay::agents(&config::database())?;

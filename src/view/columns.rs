@@ -90,7 +90,7 @@ pub fn wrap(text: &str, columns: usize) -> Vec<String> {
     lines
 }
 
-/// Lines of code: every blank stays, a tab is four of them, and a line that is too long goes on in the next.
+/// Lines of code: every blank is kept, a tab becomes four, and a line that is too long continues on the next.
 pub fn wrap_code(text: &str, columns: usize) -> Vec<String> {
     let columns = columns.max(2);
     let mut lines = Vec::new();
@@ -110,7 +110,7 @@ pub fn wrap_code(text: &str, columns: usize) -> Vec<String> {
     lines
 }
 
-/// Where the longest beginning of `text` ends that takes at most `columns`.
+/// The byte length of the longest prefix of `text` that takes at most `columns`.
 fn end_within(text: &str, columns: usize) -> usize {
     let (mut end, mut taken) = (0, 0);
     for (at, c) in text.char_indices() {

@@ -1,4 +1,4 @@
-//! Showing an agent of another machine: in a window of its own under tmux, else in this terminal.
+//! Jumping to an agent, also to one on another machine: in a new tmux window if tmux runs, else in this terminal.
 
 use headspace_core::model::AgentView;
 use headspace_fleet::machines::machine::{self, Machine};
@@ -7,7 +7,7 @@ use headspace_platform::terminal::multiplexer;
 use std::io::IsTerminal;
 use std::process::{Command, Stdio};
 
-/// Brings an agent to the front, wherever it runs, or says why not.
+/// Jumps to an agent, wherever it runs, or says why not.
 pub fn jump(agent: &AgentView) -> Result<(), String> {
     match (agent.machine, agent.ended_at) {
         (Some(_), None) => go(agent, true),
@@ -15,7 +15,7 @@ pub fn jump(agent: &AgentView) -> Result<(), String> {
     }
 }
 
-/// The same where this terminal is in use: only a window of its own will do.
+/// The same for a terminal that is in use: only a new window will do.
 pub fn jump_beside(agent: &AgentView) -> Result<(), String> {
     match (agent.machine, agent.ended_at) {
         (Some(_), None) => go(agent, false),
@@ -47,10 +47,10 @@ fn go(agent: &AgentView, in_this_terminal: bool) -> Result<(), String> {
     if status.success() { Ok(()) } else { Err(format!("{} ended without showing it", words[..4].join(" "))) }
 }
 
-/// A tmux window named after the agent; the one that is there already, if tmux can tell.
+/// Opens a tmux window named after the agent, or selects the existing one if this tmux can.
 fn open_window(name: &str, words: &[String]) -> Result<(), String> {
     let mut why = String::new();
-    // Before 3.2, tmux has no -S: then there is a second window.
+    // tmux before 3.2 has no -S and opens a second window.
     for options in [&["-S"][..], &[]] {
         let out = Command::new("tmux")
             .arg("new-window")

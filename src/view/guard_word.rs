@@ -1,4 +1,4 @@
-//! What the guard would say to an open ask: whoever decides should see it, whether the guard is on or not.
+//! What the guard would say about an open ask. The person who decides should see it whether the guard is on or not.
 
 use crate::view::card::GuardWords;
 use headspace_core::model::{AgentView, InteractionKind};
@@ -7,7 +7,7 @@ use headspace_platform::config::Config;
 use serde_json::json;
 use std::path::PathBuf;
 
-/// The guard's words to the open permission requests of an agent; none where it has no objection.
+/// What the guard says about each open permission request of an agent; nothing if it has no objection.
 pub fn words(config: &Config, agent: &AgentView) -> GuardWords {
     let asked = agent.interactions.iter().filter(|open| open.kind == InteractionKind::Permission);
     asked

@@ -1,4 +1,4 @@
-//! What the commands in the terminal share: the client of the server, the board, columns and colors.
+//! What the commands share when they print: the server's client and the archive, the board, the card, columns and colors.
 
 pub mod answering;
 pub mod archive;

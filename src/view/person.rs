@@ -1,5 +1,5 @@
-//! What only a person may do: a command that answers, replies or lifts a refusal is not for a coding agent, whatever the
-//! agent carries. The server judges again by the process at the other end; this says it early and in words.
+//! Commands that only a person may run: a coding agent must not answer, reply or lift a refusal, whatever token it has. The
+//! server checks the calling process again; this check comes earlier and explains itself.
 
 use anyhow::{Result, bail};
 use headspace_clients::lineage;

@@ -60,7 +60,7 @@ impl Style {
 }
 
 /// Amber is reserved for "needs you". Of the 256 colors, those that can be read on dark and on light; the first sixteen are
-/// the user's own, and their blue and grey often cannot.
+/// the user's own, and their blue and gray often cannot.
 const fn colors(group: Group) -> (&'static str, &'static str) {
     match group {
         Group::NeedsYou => ("1;38;5;214", "fg=colour214,bold"),

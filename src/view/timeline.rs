@@ -1,4 +1,4 @@
-//! Events ▶ what happened, a line each: the events of one tool call are one line, with how long it took and how it ended.
+//! Events ▶ lines of a timeline. The events of one tool call are one line, with how long it took and how it ended.
 
 use headspace_core::model::observed;
 use headspace_core::stamp::Stamp;
@@ -7,7 +7,7 @@ use serde_json::Value;
 use std::collections::HashMap;
 use std::time::Duration;
 
-/// How a tool call stands.
+/// The state of a tool call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallState {
     Running,
@@ -48,7 +48,7 @@ pub struct TimelineRow {
     /// `None`: not a tool call.
     pub state: Option<CallState>,
     pub took: Option<Duration>,
-    /// The subagent that did it.
+    /// The subagent it belongs to.
     pub subagent: Option<String>,
 }
 
@@ -188,7 +188,7 @@ pub fn event_gist(body: &Value) -> String {
     }
 }
 
-/// A step of an answer: what became of it, what was said, and from where. The audit is read in this line.
+/// A step of an answer: its state, what was answered, and from where. This line is the audit trail.
 fn answer_gist(body: &Value) -> String {
     const FIELDS: [&str; 6] = ["tool_name", "state", "choice", "by", "from", "message"];
     let said = FIELDS.iter().filter_map(|field| {

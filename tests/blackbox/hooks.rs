@@ -433,7 +433,7 @@ fn hints_know_the_quirks_of_the_client() {
     for words in [
         "1.5 s",
         "git worktree add",
-        "`once` is not honoured",
+        "`once` is not honored",
         "boot",
         "no tool known by the name Exec",
         "matches no known tool",

@@ -13,7 +13,7 @@ const BIN = process.env.HEADSPACE_BIN;
 const SLOW = Number(process.env.SLOW ?? 0);
 const FLAGS = ['--headless', '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync'];
 
-/** How long a busy machine may take. Nobody waits that long where all is well. */
+/** How long a busy machine may take. A test waits that long only if it fails. */
 const PATIENCE = SLOW ? 180000 : 60000;
 
 /** Looks until `look()` answers something true, and gives it back. */

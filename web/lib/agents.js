@@ -18,7 +18,7 @@ const listeners = new Set();
 let changed = new Set();
 let scheduled = false;
 
-/** `listener(ids)` is told once per frame which agents changed; on a page nobody sees, four times a second. */
+/** `listener(ids)` is told once per frame which agents changed; on a hidden page, four times a second. */
 export function onChange(listener) {
   listeners.add(listener);
 }

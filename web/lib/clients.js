@@ -18,5 +18,5 @@ const known = (name) => (Object.hasOwn(CLIENTS, name) ? CLIENTS[name] : null);
 /** "⬡ codex": what tells a client from the others on a row. */
 export const clientMark = (name) => `${known(name)?.glyph ?? '?'} ${line(name, 32)}`;
 
-/** The command that goes on with a session, or null where nobody knows it. */
+/** The command that resumes a session, or null if it is not known. */
 export const resumeOf = (name, session) => known(name)?.resume.replace('{session}', session) ?? null;

@@ -3,7 +3,7 @@
 import { button, el } from './dom.js';
 import { plain } from './format.js';
 
-/** Lines on the page before somebody asks for more. */
+/** Lines that are shown before the reader asks for more. */
 const SHOWN = 200;
 const SIGNS = { '+': 'add', '-': 'del', '@': 'hunk' };
 

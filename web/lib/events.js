@@ -4,7 +4,7 @@ import { get } from './api.js';
 
 const PAGE = 200;
 
-/** The events of one query. `changed(events)` is called after each answer, and returns false if nobody waits any more. */
+/** The events of one query. `changed(events)` is called after each answer, and returns false if the page no longer needs them. */
 export class Events {
   constructor(path, query, changed) {
     Object.assign(this, { path, query, changed, known: new Map(), newest: 0, lookedTo: null, more: false, fault: null, busy: false, again: false });

@@ -11,7 +11,7 @@ const favicon = byId('favicon');
 const ASK_STAYS_FOR = 1000;
 let wanted = remembered('notify') === 'on';
 let drawn = null;
-/** Agents that were announced, until they need nobody any more. */
+/** Agents that were announced, until they no longer need you. */
 const called = new Map();
 
 export function start(openAgent) {

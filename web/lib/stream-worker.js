@@ -20,7 +20,7 @@ const hearing = {
   },
 };
 
-/** Nobody watches: the server need not send anything. */
+/** No page watches: the server need not send anything. */
 function closeIfUnwatched() {
   if (ports.size || !stream) return;
   stream.close();

@@ -86,7 +86,7 @@ export function openStream({ on, opened, state }) {
 }
 
 /**
- * The stream for this page, shared with all others of this browser. `wanted()` says whether a page that nobody sees still
+ * The stream for this page, shared with all others of this browser. `wanted()` says whether a hidden page still
  * wants it, as one that may notify does; otherwise a hidden page lets the stream go, and takes it again when it is seen.
  */
 export function watchStream(hearing, wanted) {

@@ -83,7 +83,7 @@ function whoAsks(agent, ask) {
   return `asked by subagent ${line(child?.agent_type || ask.subagent, 40)}`;
 }
 
-const WORDS = { claimed: 'is on its way to the agent', delivered: 'was given to the agent', confirmed: 'counts: the agent goes on', lost_to_terminal: 'came too late: the terminal was first', answered_in_terminal: 'Answered in the terminal', refused_in_terminal: 'Refused in the terminal', withdrawn: 'Nobody waits for an answer from here any more' };
+const WORDS = { claimed: 'is on its way to the agent', delivered: 'was given to the agent', confirmed: 'counts: the agent goes on', lost_to_terminal: 'came too late: the terminal was first', answered_in_terminal: 'Answered in the terminal', refused_in_terminal: 'Refused in the terminal', withdrawn: 'It can no longer be answered from here' };
 
 function whatHappened(answer) {
   if (!answer?.state || answer.state === 'open' || !WORDS[answer.state]) return '';
@@ -227,7 +227,7 @@ async function answer(ask, choice, more, node) {
     words = `${CHOICES[choice][1]}: on its way to the agent.`;
   } catch (error) {
     const { by, at } = error.body ?? {};
-    words = error.status === 409 && by ? `Already answered from ${placeOf(by)}${at ? `, ${age(now() - Date.parse(at))} ago` : ''}.` : error.status === 409 ? 'Nobody waits for this answer any more.' : `Could not answer: ${line(error.message, 200)}`;
+    words = error.status === 409 && by ? `Already answered from ${placeOf(by)}${at ? `, ${age(now() - Date.parse(at))} ago` : ''}.` : error.status === 409 ? 'This ask no longer waits for an answer.' : `Could not answer: ${line(error.message, 200)}`;
     if (node && error.status !== 409) node.sent = false;
   }
   if (node) {

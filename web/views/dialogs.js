@@ -101,7 +101,7 @@ export function startLock(changed) {
   patch();
 }
 
-/** Locks this browser; where it is not unlocked itself, whoever was unlocked last. */
+/** Locks this browser; if it is not unlocked itself, the page or terminal that was unlocked last. */
 export function lockNow(id = answering?.mine ? undefined : answering?.keys?.at(-1)?.id) {
   if (!answering?.mine && !answering?.unlocked) return announce('Nothing is unlocked');
   lock(id).then(() => announce('Locked'), (error) => announce(`Could not lock: ${line(error.message, 200)}`));

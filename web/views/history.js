@@ -25,8 +25,8 @@ export function start() {
   bits.waits = el('ol.waits-list');
   bits.spent = el('ul.spent');
   bits.ended = el('ul.ended');
-  bits.none = el('p.note', { hidden: true }, 'Nobody had to wait this week.');
-  bits.nobody = el('p.note', { hidden: true }, 'No session has ended yet.');
+  bits.none = el('p.note', { hidden: true }, 'No agent had to wait this week.');
+  bits.noneEnded = el('p.note', { hidden: true }, 'No session has ended yet.');
   whenTyped(bits.find, changed);
   for (const field of [bits.project, bits.from, bits.to]) field.addEventListener('change', changed);
   const head = ['Day', 'Events', 'Commands', 'Agents waited for you', 'Longest wait', 'Cost', 'Tokens'].map((name) => el('th', { scope: 'col' }, name));
@@ -38,7 +38,7 @@ export function start() {
     bits.summary, bits.rows, bits.more, bits.charts,
     el('div.columns', null,
       el('div', null, part('Longest waits of the week', bits.waits, bits.none), part('Day by day', el('div.scroll', { tabindex: '0', role: 'region', 'aria-label': 'Day by day' }, table))),
-      el('div', null, part('Spent in 30 days', bits.spent), part('Ended', bits.ended, bits.nobody))));
+      el('div', null, part('Spent in 30 days', bits.spent), part('Ended', bits.ended, bits.noneEnded))));
 }
 
 /** The filters are in the address: it can be kept, sent, and gone back to. */
@@ -157,5 +157,5 @@ function drawEnded() {
     const about = [agent.project, agent.branch, plural(agent.turn_count, 'turn')].filter(Boolean).map((each) => line(each, 40));
     return el('li', null, el('a', { href: `#/agents/${agent.id}` }, el('b', { dir: 'auto' }, line(agent.name, 80)), el('span.note', null, about.join(' · ')), el('time.note', null, clock(Date.parse(agent.ended_at), now()))));
   });
-  show(bits.nobody, !gone.length);
+  show(bits.noneEnded, !gone.length);
 }

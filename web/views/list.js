@@ -132,7 +132,7 @@ export function render() {
   show(nothing, filtered() && sections.length === 0);
 }
 
-// While somebody points at a row, types at one or has just clicked one, no row moves: it would leap away from under the
+// While the pointer is on a row, or one is being typed at or was just clicked, no row moves: it would leap away from under the
 // hand. A pointer that lies still for a while does not count; the rows are then sorted again.
 
 const HAND_RESTS_AFTER = 10000;

@@ -21,7 +21,7 @@ let timer = 0;
 const types = new Set();
 
 /** What the state of the hooks means. */
-const HEALTH_NOTES = { active: 'Claude Code reports by itself', quiet: 'nobody works, so nothing is reported', silent: 'an agent works, but its hooks do not report', none_yet: 'no hook has reported' };
+const HEALTH_NOTES = { active: 'Claude Code reports by itself', quiet: 'no agent works, so nothing is reported', silent: 'an agent works, but its hooks do not report', none_yet: 'no hook has reported' };
 
 /** `/hook/status` as tiles. */
 const TILES = [

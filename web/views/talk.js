@@ -10,7 +10,7 @@ import { markdown } from '../lib/markdown.js';
 const PAGE = 100;
 /** Calls in a row that are shown without a click. */
 const FEW = 4;
-/** Characters of a turn before somebody asks for more. */
+/** Characters of a turn that are shown before the reader asks for more. */
 const SHOWN = 6000;
 const STATES = { ok: '✓', failed: '✗', refused: '–', interrupted: '–', open: '…', unknown: '?' };
 

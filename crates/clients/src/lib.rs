@@ -1,12 +1,13 @@
-//! The coding agents whose sessions stand on the board: one row in a table and one small module each.
+//! The coding agents whose sessions are on the board: one row in a table and one small module each.
 //!
-//! A row says where a client keeps its configuration, how our hook is registered there and in which unit of time, what
-//! its events are called, how it is recognized, where its transcripts are and how a session is resumed. A module holds
+//! A row says where a client keeps its configuration, how our hook is registered there, in which unit it counts timeouts,
+//! what its events are called, how it is recognized, where its transcripts are and how a session is resumed. A module holds
 //! what a table cannot say: how a payload becomes one of headspace's own events ([`translate`]) and how a line of its
 //! transcript is read ([`reader`]).
 //!
-//! This crate turns values into values, and looks for Claude's processes. It knows nothing of the store, the server or
-//! the engine, and the engine knows nothing of clients: after `translate` an event is an event. Begin with [`table`].
+//! Apart from looking for Claude's processes, this crate turns values into values. It knows nothing about the store, the
+//! server or the engine, and the engine knows nothing about clients: after `translate`, all events are alike. Begin with
+//! [`table`].
 
 #![forbid(unsafe_code)]
 #![warn(unreachable_pub)]

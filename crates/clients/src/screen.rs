@@ -31,7 +31,7 @@ pub enum Seen {
 const PROMPT: char = '❯';
 /// The columns of that sign and the blank after it; further lines are indented as far.
 const INDENT: usize = 2;
-/// A line of this many is a border; shorter ones are somebody's text.
+/// A line of this many is a border; shorter ones are part of a text.
 const MIN_BORDER: usize = 10;
 /// What the client writes below a dialog or a menu.
 const DIALOG_HINTS: [&str; 8] = [
@@ -139,7 +139,7 @@ fn cells(text: &str) -> Vec<Vec<Cell>> {
     text.lines().map(line).collect()
 }
 
-/// `0;2` and the like. A color's own numbers are no styles.
+/// `0;2` and similar. The numbers of a color are not styles.
 fn style(parameters: &str, dim: &mut bool, inverse: &mut bool) {
     let mut numbers = parameters.split(';');
     while let Some(number) = numbers.next() {

@@ -31,7 +31,7 @@ pub struct Row {
     pub home: Home,
     /// What it is called on the PATH.
     pub program: &'static str,
-    /// Words on its command line that make it a run nobody can answer.
+    /// Words on its command line that make it a headless run, which cannot be answered.
     pub print_words: &'static [&'static str],
     /// Whether a process of this command line runs the hooks of many sessions.
     pub is_shared: fn(&[String]) -> bool,

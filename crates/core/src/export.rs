@@ -78,7 +78,7 @@ pub fn markdown(
 }
 
 /// As a quotation, line by line: what was said can have headings, lists and fences of its own, and none of them is one of
-/// this document's. Whoever takes the marks away has what was said.
+/// this document's. Without the marks it is exactly what was said.
 fn quoted(text: &str) -> String {
     let marked = |line: &str| if line.is_empty() { ">\n".to_owned() } else { format!("> {line}\n") };
     text.split('\n').map(marked).collect()

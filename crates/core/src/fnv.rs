@@ -1,4 +1,4 @@
-//! FNV-1a: a hash that is the same on every day and every machine. Use it for stored hashes, and only where nobody has
+//! FNV-1a: a hash that is the same on every day and every machine. Use it for stored hashes, and only where no one has
 //! a reason to forge one.
 
 pub const START: u64 = 0xcbf2_9ce4_8422_2325;

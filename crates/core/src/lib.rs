@@ -1,6 +1,11 @@
-//! The domain types and all pure logic on them: events, agents, masking, the engine, transcript lines.
+//! The types of the product and the pure logic on them.
 //!
-//! Invariant: no I/O and no clock. Functions take values and return values; `clippy.toml` forbids the rest.
+//! [`model`] has events, agents, commands, turns and interactions; [`engine`] says what an event does to an agent;
+//! [`transcript`] reads a line of the client's transcript; [`mask`] removes secrets; [`wire`] has what the HTTP routes
+//! send; [`answering`] and [`changes`] check an answer and read file changes from tool calls; [`text`] and [`json`] are
+//! shared tools.
+//!
+//! Nothing here does I/O or reads a clock: functions take values and return values, and `clippy.toml` forbids the rest.
 //! Begin with [`model`], then [`engine`].
 
 #![forbid(unsafe_code)]

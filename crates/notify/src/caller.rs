@@ -1,5 +1,5 @@
-//! Which client runs this hook, and where it sits. Claude says both in its environment; of the others a flag on the
-//! command says who it is, and the process above the hook where.
+//! Which client runs this hook, and where that client runs. Claude says both in its environment; another client is named by
+//! a flag on the command, and found as the process above the hook.
 
 use crate::envelope::{self, Fields};
 use crate::stdin::Payload;
@@ -10,7 +10,7 @@ use headspace_platform::process;
 use headspace_platform::process::decimal;
 use headspace_platform::spool::delivery::Delivery;
 
-/// Whoever runs the hook; `None`: Claude, for whom everything stays as it always was.
+/// The client that runs the hook; `None` is Claude, which needs no translation.
 #[derive(Debug)]
 pub struct Caller(Option<Other>);
 
@@ -23,13 +23,13 @@ struct Other {
 /// No client has a longer name than this.
 const MAX_NAME: usize = 32;
 
-/// What a client that Claude started has from Claude, and what therefore says nothing about it.
+/// Variables that a client inherits if Claude started it, and that therefore say nothing about it.
 const INHERITED: [&str; 3] = ["claude_pid", "claude_pid_start", "entrypoint"];
 
-/// What the environment of a process that serves many sessions says about one of them: nothing.
+/// Variables that mean nothing in a process that serves many sessions.
 const OF_ANOTHER_TERMINAL: [&str; 3] = ["tmux_pane", "tmux_session", "terminal"];
 
-/// Shells that run a hook, and how many may stand between it and its client.
+/// Shells that run a hook, and how many may be between it and its client.
 const SHELLS: [&str; 8] = ["sh", "bash", "dash", "zsh", "ash", "ksh", "fish", "busybox"];
 const MAX_SHELLS: usize = 4;
 
@@ -43,7 +43,7 @@ impl recognize::Payload for Payload {
 }
 
 impl Caller {
-    /// By the flag; without it by the environment, unless the payload says otherwise.
+    /// Found by the flag; without one by the environment, unless the payload contradicts it.
     pub fn of(flag: Option<&str>, payload: &Payload) -> Caller {
         let flag = flag.map(str::trim).filter(|name| is_name(name));
         let name = match flag {
@@ -72,14 +72,14 @@ impl Caller {
         self.0.is_none()
     }
 
-    /// The tool call as the guard knows it, if the client honors what the guard says.
+    /// The tool call in the form the guard reads, if the client obeys the guard.
     pub fn guarded(&self, payload: &Payload) -> Option<Vec<u8>> {
         let Some(other) = &self.0 else { return Some(payload.object().to_vec()) };
         let honors = other.row.is_some_and(|row| row.guard != GuardForm::None);
         honors.then(|| headspace_clients::guard::payload(payload.object()))
     }
 
-    /// The form in which the client reads what the guard says.
+    /// The form in which the client reads a verdict.
     pub fn guard_form(&self) -> GuardForm {
         match &self.0 {
             None => GuardForm::Claude,
@@ -136,7 +136,7 @@ fn client_process() -> Option<(u32, Vec<String>)> {
     for _ in 0..MAX_SHELLS {
         let words = process::command_line(pid);
         if !runs_a_command(&words) {
-            // Whoever started the hook is gone, and the first process of all has taken it in.
+            // The process that started the hook is gone, and init has adopted the hook.
             return (pid > 1).then_some((pid, words));
         }
         pid = process::parent_of(pid)?;
@@ -154,8 +154,8 @@ fn runs_a_command(words: &[String]) -> bool {
         || name == "node" && options().any(|word| matches!(word.as_str(), "-e" | "--eval"))
 }
 
-/// The arguments of `notify`: `[--client NAME] [EVENT]`, in any order. Whatever else stands there is nobody's event, and
-/// no reason to lose one.
+/// The arguments of `notify`: `[--client NAME] [EVENT]`, in any order. Anything else is ignored, so that no event is lost
+/// for it.
 pub fn arguments(words: impl Iterator<Item = std::ffi::OsString>) -> (Option<String>, Option<String>) {
     let (mut client, mut event) = (None, None);
     let mut words = words.filter_map(|word| word.into_string().ok());

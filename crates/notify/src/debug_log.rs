@@ -7,7 +7,7 @@ use headspace_platform::files;
 use std::fmt::Display;
 use std::io::Write;
 
-/// A log nobody looks at must not fill the disk: beyond this it starts over.
+/// A forgotten log must not fill the disk: beyond this size it starts over.
 const MAX_LOG_BYTES: u64 = 4 << 20;
 
 /// Adds a line, if the user asked for it.

@@ -1,9 +1,9 @@
-//! What the hook prints: the one place where local decisions and the server's words become one JSON object.
+//! What the hook prints: the one place where local decisions and the server's texts become one JSON object.
 //!
-//! A hook's output can stop the user's work, so the rule is: print only what the client knows for this event and what
-//! the speaker may say. The server may give context, a message to the user and a terminal title or bell. Of decisions it
-//! may give one, word for word: the stop that a person asked for, which denies this call and ends the turn. Every other
-//! decision comes from this process alone; none is ever "allow".
+//! A hook's output can stop the user's work, so it has only what the client accepts for this event and what its source may
+//! say. The server may give context, a message to the user and a terminal title or bell, and exactly one decision: the stop
+//! that a person asked for, which denies this call and ends the turn. Every other decision comes from this process alone;
+//! none is ever "allow".
 
 use crate::caller::Caller;
 use crate::guard_form;
@@ -15,10 +15,9 @@ use headspace_guard::Verdict;
 use headspace_platform::config::Config;
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
-use std::sync::Arc;
 
-/// Events whose `additionalContext` the client hands to the model without going on because of it
-/// (at Stop and SubagentStop it would start another round).
+/// Events whose `additionalContext` the client passes to the model without continuing because of it (at Stop and
+/// SubagentStop it would start another round).
 const TAKES_CONTEXT: [&str; 11] = [
     "SessionStart",
     "Setup",
@@ -33,28 +32,28 @@ const TAKES_CONTEXT: [&str; 11] = [
     "SubagentStart",
 ];
 
-/// Events of which the client reads no output at all.
+/// Events for which the client reads no output at all.
 const NO_OUTPUT_READ: [&str; 3] = ["SessionEnd", "StopFailure", "InstructionsLoaded"];
 
-/// What the client takes, in characters; longer texts it refuses.
+/// How many characters the client accepts; it refuses longer texts.
 const MAX_CONTEXT_CHARS: usize = 8000;
 const MAX_MESSAGE_CHARS: usize = 4000;
 
-/// The guard's word on a tool call. It comes first and is printed alone: it must reach the client even if
-/// everything after it fails.
+/// The guard's verdict on a tool call. It is printed first and alone, so that it reaches the client even if everything
+/// after it fails.
 pub fn verdict(event: &str, caller: &Caller, payload: &Payload, config: &Config) -> Option<Verdict> {
     if event != "PreToolUse" || !config.guard.enabled {
         return None;
     }
     let (_, render) = guard_form::rendered(caller.guard_form());
-    let bytes = Arc::new(caller.guarded(payload)?);
+    let bytes = caller.guarded(payload)?;
     let verdict = headspace_guard::deadline::judge(&bytes, guard::GuardEnvironment::here(config), render);
     let stands = verdict.decision != guard::Decision::Allow
         && !guard::allow_once::take(&bytes, &headspace_platform::config::state_dir());
     stands.then_some(verdict)
 }
 
-/// A verdict as an event of its own, with as much of the tool call as tells which one it was.
+/// A verdict as an event of its own, with enough of the tool call to recognize it.
 pub fn report(payload: &[u8], verdict: &Verdict) -> Option<Vec<u8>> {
     let mut payload = guard::payload::read(payload)?;
     shorten(&mut payload);
@@ -81,7 +80,7 @@ pub fn report(payload: &[u8], verdict: &Verdict) -> Option<Vec<u8>> {
     serde_json::to_vec(&report).ok()
 }
 
-/// Longer texts than this say nothing more about which call it was.
+/// Texts in the report are cut here; that is enough to recognize the call.
 const MAX_HASHED_TEXT: usize = 8 << 10;
 
 fn shorten(value: &mut Value) {
@@ -97,8 +96,8 @@ fn shorten(value: &mut Value) {
     }
 }
 
-/// What else this process has to say, server or not: context files at SessionStart. Asked when the event is safe,
-/// because files can be slow.
+/// What else this process prints, with or without a server: context files at SessionStart. Called after the event was
+/// delivered or spooled, because reading files can be slow.
 pub fn words(event: &str, payload: &Payload, config: &Config) -> Option<Value> {
     match event {
         "SessionStart" => crate::context::session_start(config, payload.text("cwd")?.as_ref()),
@@ -106,7 +105,7 @@ pub fn words(event: &str, payload: &Payload, config: &Config) -> Option<Value> {
     }
 }
 
-/// One output of what this process and the server have to say.
+/// Combines the output of this process and that of the server.
 pub fn combine(event: &str, local: Option<Value>, server: Option<Value>) -> Option<Value> {
     let server = server.filter(|output| server_may_say(event, output));
     let mut output = match (local, server) {
@@ -120,8 +119,8 @@ pub fn combine(event: &str, local: Option<Value>, server: Option<Value>) -> Opti
     output
 }
 
-/// Texts end up on a terminal or in a model's context: no control characters in them, whoever said them. A
-/// `terminalSequence` is made of them, and was looked at.
+/// Removes control characters from all texts, because they end up on a terminal or in a model's context. A
+/// `terminalSequence` consists of them and was checked.
 fn strip(value: &mut Value) {
     match value {
         Value::String(text) => {

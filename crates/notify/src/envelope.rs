@@ -13,9 +13,9 @@
 //! | `sent_at` | the moment `notify` started, RFC 3339 with nine digits |
 //! | `delivery_id` | unique per call: 16 hex digits of `sent_at`'s nanoseconds, 16 random ones |
 //!
-//! Only what is known is added; the environment is read by this list and no other way. A field that the payload
-//! already has stays as the payload says and is not added: the client's word is the fact, keys stay single, and
-//! an event that was delivered once (and so has its `delivery_id`) can be sent again without counting twice.
+//! Only known values are added, and no other variable is read. A field that the payload already has is kept and not added:
+//! the client knows best, no key appears twice, and an event that was delivered once (and so has its `delivery_id`) can be
+//! sent again without counting twice.
 
 use crate::stdin::{Payload, is_key};
 use headspace_core::json;
@@ -25,7 +25,7 @@ use headspace_platform::machine;
 use headspace_platform::process::{self, decimal};
 use headspace_platform::spool::delivery::Delivery;
 
-/// The largest body the server takes, less the room that the added fields may need.
+/// The largest body the server accepts, minus room for the added fields.
 const MAX_BODY: usize = (16 << 20) - (64 << 10);
 
 /// When a payload is too large for the server, members above this are left out.
@@ -117,8 +117,8 @@ pub fn splice(payload: &Payload, fields: &Fields) -> Vec<u8> {
     body
 }
 
-/// The server would refuse such a payload, and the event would be lost for its size: what is large is left
-/// out and named in `headspace_cut`.
+/// Leaves out the large members of a payload that the server would refuse for its size, and names them in
+/// `headspace_cut`.
 fn splice_shortened(payload: &Payload, fields: &Fields) -> Vec<u8> {
     let mut body = b"{".to_vec();
     let mut cut = Vec::new();
@@ -143,11 +143,11 @@ fn splice_shortened(payload: &Payload, fields: &Fields) -> Vec<u8> {
     body
 }
 
-/// Writes the fields that the payload has not, and the closing brace.
+/// Writes the fields that the payload does not have, and the closing brace.
 fn add(body: &mut Vec<u8>, payload: &Payload, fields: &Fields, mut first: bool) {
     let has = |name: &str| payload.members.iter().any(|member| is_key(payload.at(&member.key), name));
     for (name, value) in fields {
-        // An event that names another machine comes from there: our id would make it ours.
+        // An event that names another machine comes from there; with our id it would count as ours.
         if has(name) || *name == "host_id" && has("host") {
             continue;
         }
@@ -181,7 +181,7 @@ mod tests {
         vec![("host", "\"h\"".into()), ("claude_pid", "7".into()), ("sent_at", "\"now\"".into())]
     }
 
-    /// The short way has tables of its own, because it uses no other crate.
+    /// The shortcut has its own tables, because it uses no other crate.
     #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
     #[test]
     fn the_short_way_knows_the_same_variables() {

@@ -1,4 +1,4 @@
-//! What the guard says, in the form that each client reads.
+//! A verdict of the guard in the form that each client reads.
 
 use headspace_clients::GuardForm;
 use headspace_clients::guard::output;

@@ -1,8 +1,12 @@
 //! The hook command: stdin ▶ local decisions ▶ POST ▶ spool.
 //!
-//! It is called by Claude Code on every event and must never be noticed: exit code 0, nothing printed unless there is
-//! something to say, over within two seconds whatever happens, and about as cheap as starting a process. It
-//! therefore goes from `main` straight to work, without argument parser, threads, or a look at store or engine.
+//! Claude Code runs it on every event, so it must never be noticed: it exits 0, prints nothing unless it has something to
+//! say, ends within two seconds whatever happens, and costs about as much as starting a process. Hence no argument parser,
+//! no threads, and neither store nor server in the manifest.
+//!
+//! `stdin` reads the payload, `caller` finds out which client and process called, `decide` judges and answers locally (the
+//! guard, [`context`] files), `envelope` adds what identifies the session, `post` sends it; what is not acknowledged goes
+//! to platform's spool. [`wait`] is the second hook, which holds a permission until it is answered. Begin with [`main`].
 
 pub mod alarm;
 pub mod caller;
@@ -35,29 +39,29 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 use std::time::Duration;
 
-/// Reading and posting end here; what is left until [`HARD_DEADLINE`] is for the spool.
+/// Reading and posting end here; the time until [`HARD_DEADLINE`] is for the spool.
 const SOFT_DEADLINE: Duration = Duration::from_millis(1500);
 
 /// The process ends here, done or not.
 const HARD_DEADLINE: Duration = Duration::from_millis(1900);
 
-/// The same two for what the guard said: the client has its answer and waits only for the end of this process. The spool
-/// takes a millisecond; the second it is given is for a machine that is too busy.
+/// The same two deadlines for reporting a verdict of the guard: the client already has its answer and waits only for this
+/// process to end. The spool takes a millisecond; it gets a second because the machine may be busy.
 const VERDICT_SOFT: Duration = Duration::from_millis(250);
 const VERDICT_HARD: Duration = Duration::from_millis(1250);
 
 /// What became of a posted event.
 #[derive(Debug)]
 enum Outcome {
-    /// Committed; perhaps the server has something to say.
+    /// Committed, with what the server wants printed, if anything.
     Acked(Option<Value>),
-    /// Our server will never take this event: not kept either.
+    /// Our server will never accept this event, so it is not spooled either.
     Refused(String),
-    /// Everything else, an answer that is not our server's included: kept in the spool.
+    /// Everything else, including an answer that is not our server's: the event goes to the spool.
     Away(String),
 }
 
-/// `headspace notify [--client NAME] [EVENT]`. Goes on where the short way ended, if it was begun.
+/// `headspace notify [--client NAME] [EVENT]`. Continues where the shortcut stopped, if it began.
 pub fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {
     let begun = handed_over::take();
     let (delivery, elapsed) = match &begun {
@@ -83,14 +87,14 @@ pub fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {
     })
 }
 
-/// What is left of a time; not nothing, which would mean no end.
+/// How much of `deadline` is left: at least a millisecond, because zero would switch the alarm off.
 fn left(deadline: Duration, elapsed: Duration) -> Duration {
     deadline.saturating_sub(elapsed).max(Duration::from_millis(1))
 }
 
 /// `headspace` without a command: a hook payload on standard input is delivered (clients before 2.1.139 run the bare
-/// path, because they do not know `args`), a person gets the `help`. A payload that did not arrive whole is not a
-/// reason for exit code 2 either, which would block the client's tool call.
+/// path, because they do not know `args`), a person gets the `help`. An incomplete payload exits 0 as well: exit code 2
+/// would block the client's tool call.
 pub fn without_command(help: fn() -> String) -> ExitCode {
     let delivery = Delivery::now();
     if !std::io::stdin().is_terminal() {
@@ -110,7 +114,7 @@ pub fn without_command(help: fn() -> String) -> ExitCode {
     ExitCode::from(2)
 }
 
-/// Posts what is worth knowing only while it is new: no spool, no word about the outcome.
+/// Posts something that is only worth knowing while it is new: it is not spooled, and nothing is printed.
 pub fn report(slug: &str, payload: &Payload, delivery: &Delivery) {
     if !payload.has_text("session_id") {
         return debug_log::note("no session_id: nothing to report");
@@ -124,7 +128,7 @@ pub fn report(slug: &str, payload: &Payload, delivery: &Delivery) {
     }
 }
 
-/// Delivers what the guard said to a tool call, after it has said it.
+/// Delivers the guard's verdict on a tool call, after it was printed.
 pub fn verdict(client: Option<&str>, payload: &[u8], verdict: &Verdict) -> ExitCode {
     alarm::arm(VERDICT_SOFT, Some(VERDICT_HARD));
     exit_zero(|| {
@@ -132,7 +136,7 @@ pub fn verdict(client: Option<&str>, payload: &[u8], verdict: &Verdict) -> ExitC
     })
 }
 
-/// Nothing is printed: the client has its answer.
+/// Prints nothing: the client has its answer.
 fn deliver_verdict(config: Option<&Config>, client: Option<&str>, payload: &[u8], verdict: &Verdict) {
     let delivery = Delivery::now();
     let Some(Input::Object(report)) = decide::report(payload, verdict).map(Payload::parse) else { return };
@@ -147,14 +151,14 @@ fn deliver_verdict(config: Option<&Config>, client: Option<&str>, payload: &[u8]
     }
 }
 
-/// A panic is a line in the debug log, and the hook a success.
+/// Does the `work` and exits 0. A panic is only a line in the debug log.
 fn exit_zero(work: impl FnOnce()) -> ExitCode {
     alarm::exit_quietly_whatever_happens();
     std::panic::set_hook(Box::new(|panic| debug_log::note(panic)));
     let _ = catch_unwind(AssertUnwindSafe(work));
-    // Nothing is left to tidy up: what was printed ended with a line break, and so is out.
+    // Nothing is left to clean up: what was printed ended with a line break, so it was flushed.
     #[cfg(unix)]
-    // SAFETY: ends the process; nobody waits for it but the client.
+    // SAFETY: ends the process; only the client waits for it.
     unsafe {
         libc::_exit(0)
     };
@@ -162,7 +166,7 @@ fn exit_zero(work: impl FnOnce()) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// `sent`: the short way has sent it already.
+/// Judges, posts and spools one event. `sent`: the shortcut has already sent it.
 fn deliver(
     client: Option<&str>,
     event: Option<String>,
@@ -177,7 +181,7 @@ fn deliver(
     if !caller.has_session(payload) {
         return debug_log::note("no session_id: nothing to deliver");
     }
-    // The argument may be a slug as well.
+    // The argument may be a slug or a name.
     let slug = event_names::slug_of(&name);
     if !event_names::fits(&slug) {
         return debug_log::note("the event's name is too long: nothing to deliver");
@@ -188,7 +192,7 @@ fn deliver(
         Some(Config::load_for_guard().0)
     });
 
-    // Without a configuration this process has no opinion.
+    // Without a configuration the guard is off.
     let verdict = config.as_ref().and_then(|config| decide::verdict(name, &caller, payload, config));
     let (form, _) = guard_form::rendered(caller.guard_form());
     print(verdict.as_ref().and_then(form).as_ref());
@@ -219,7 +223,6 @@ fn deliver(
     }
 }
 
-/// Posts the event.
 fn send(config: Option<&Config>, slug: &str, body: &[u8]) -> Outcome {
     if config::env(config::var::REHEARSAL).is_some() {
         return Outcome::Refused("`hooks run` only rehearses".into());
@@ -227,7 +230,7 @@ fn send(config: Option<&Config>, slug: &str, body: &[u8]) -> Outcome {
     judge_posted(|| post::post(config, slug, body))
 }
 
-/// A panic in here is an event not delivered, which is what the spool is for.
+/// Turns an answer, an error or a panic into an outcome: if `post` panics, the event was not delivered and is spooled.
 fn judge_posted(post: impl FnOnce() -> Result<post::Answer, String>) -> Outcome {
     match catch_unwind(AssertUnwindSafe(post)) {
         Ok(Ok(answer)) => judge(answer),
@@ -236,7 +239,7 @@ fn judge_posted(post: impl FnOnce() -> Result<post::Answer, String>) -> Outcome 
     }
 }
 
-/// Another program may listen on the port: only an answer that has our server's form counts, for good or ill.
+/// Another program may listen on the port, so only an answer in our server's form counts, be it yes or no.
 fn judge(answer: post::Answer) -> Outcome {
     let code = answer.status;
     let Input::Object(body) = Payload::parse(answer.body) else {
@@ -254,9 +257,10 @@ fn judge(answer: post::Answer) -> Outcome {
     }
 }
 
+/// Puts an event that was not delivered into the spool.
 fn keep(config: Option<&Config>, delivery: &Delivery, slug: &str, body: &[u8], why: &str) {
-    // Where others can read or write, an event is better lost: the session is found again by its transcript, while what
-    // was said in it could not be called back. Every command that can speak says what is wrong.
+    // If other users can read or write there, losing the event is better: the session is found again by its transcript,
+    // while a leaked text cannot be taken back. Commands that print say what is wrong.
     if config::check_state().is_err() {
         return;
     }
@@ -274,8 +278,8 @@ fn keep(config: Option<&Config>, delivery: &Delivery, slug: &str, body: &[u8], w
     }
 }
 
-/// The body as the server would store it: no secrets, and nothing of what was said to the paranoid. Spooled events may
-/// lie there for weeks, and be in every backup. `None`: what was said cannot be told from the rest.
+/// The body as the server would store it: without secrets, and with `paranoid` without any text that was said. Spooled
+/// events may stay for weeks and be in every backup. `None`: the body cannot be parsed, so its texts cannot be removed.
 fn storable(body: &[u8], paranoid: bool) -> Option<Cow<'_, [u8]>> {
     if !paranoid {
         return Some(mask::json::bytes(body));
@@ -289,7 +293,7 @@ fn storable(body: &[u8], paranoid: bool) -> Option<Cow<'_, [u8]>> {
 
 fn print(output: Option<&Value>) {
     let Some(output) = output else { return };
-    // Nobody may be there to read it; that is not our trouble.
+    // The client may have closed its end; the event is delivered all the same.
     let _ = writeln!(std::io::stdout().lock(), "{output}");
 }
 
@@ -298,7 +302,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_our_servers_words_count() {
+    fn only_an_answer_in_our_servers_form_counts() {
         let judged = |status, body: &str| match judge(post::Answer { status, body: body.into() }) {
             Outcome::Acked(Some(output)) if !output.is_null() => "says",
             Outcome::Acked(_) => "acked",

@@ -33,21 +33,21 @@ const MAX_ANSWER: usize = 256 * 1024;
 /// stack for every event while the server is away, which takes milliseconds.
 type Result<T> = std::result::Result<T, String>;
 
-/// The server's answer, whoever that is.
+/// An HTTP answer, perhaps from another program than our server.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Answer {
     pub status: u16,
     pub body: Vec<u8>,
 }
 
-/// Posts `body` to the user's server: through its socket, else to a port of this user's, else to the machine that the
-/// configuration names with its token. Nobody else gets a byte.
+/// Posts `body` to the user's server: through its socket, else to a port that this user's process listens on, else to the
+/// machine that the configuration names together with a token. No other program gets a byte.
 pub fn post(config: Option<&Config>, slug: &str, body: &[u8]) -> Result<Answer> {
     #[cfg(unix)]
     if !config::is_named(config)
         && let Ok(mut stream) = local::connect()
     {
-        // No token: the server knows its own user by the socket.
+        // No token: through the socket, the server knows its own user.
         return exchange(&mut stream, &request(&Url::LOCAL, slug, None, body));
     }
     let named = Config::server_url_of(config);
@@ -65,7 +65,7 @@ pub fn post(config: Option<&Config>, slug: &str, body: &[u8]) -> Result<Answer> 
     exchange(&mut stream, &request(&url, slug, token.as_deref(), body))
 }
 
-/// The answer to an event that the short way has sent: the rest of it, and what there is already.
+/// The answer to an event that the shortcut has sent: what it has read of it, and the rest.
 #[cfg(unix)]
 pub fn answer_to(sent: Sent) -> Result<Answer> {
     use std::os::fd::FromRawFd;
@@ -80,7 +80,7 @@ pub fn answer_to(_: Sent) -> Result<Answer> {
     Err("could not read the answer: this system has no such sockets".into())
 }
 
-/// A connection to the user's own server on this machine, for whoever stays longer than one answer.
+/// A connection to the user's own server on this machine, for more than one answer (`headspace wait`).
 #[cfg(unix)]
 #[derive(Debug)]
 pub struct OwnStream {
@@ -174,7 +174,7 @@ impl Write for OwnStream {
 }
 
 fn exchange(stream: &mut (impl Read + Write), request: &[u8]) -> Result<Answer> {
-    // A server that has heard enough answers and hangs up; its answer says more than the broken pipe.
+    // A server that refuses early answers and hangs up; its answer says more than the broken pipe.
     let sent = write_all(stream, request);
     match read_answer(stream, &[]) {
         Err(_) if sent.is_err() => Err(sent.err().unwrap_or_default()),
@@ -208,7 +208,7 @@ fn request(url: &Url<'_>, slug: &str, token: Option<&str>, body: &[u8]) -> Vec<u
     request
 }
 
-/// A slug as part of a path: event names of the future may hold anything.
+/// A slug as part of a path, percent-encoded, because future event names may contain anything.
 fn escaped(slug: &str) -> String {
     let mut path = String::with_capacity(slug.len());
     for byte in slug.bytes() {
@@ -225,7 +225,7 @@ fn connect(url: &Url<'_>) -> Result<TcpStream> {
     for address in addresses(url.host, url.port)? {
         match open(&address) {
             Ok(stream) => {
-                // The last bytes of a large event must not wait for the acknowledgement of the first.
+                // The last bytes of a large event must not wait until the first are acknowledged.
                 let _ = stream.set_nodelay(true);
                 return Ok(stream);
             }
@@ -239,8 +239,7 @@ fn because(what: &str, why: impl Display) -> String {
     format!("{what}: {why}")
 }
 
-/// Literal addresses and `localhost` need nobody's help; only a real name costs a look-up, in a thread
-/// because that cannot be interrupted.
+/// Literal addresses and `localhost` need no lookup. A host name needs one, in a thread because it cannot be interrupted.
 fn addresses(host: &str, port: u16) -> Result<Vec<SocketAddr>> {
     if host == DEFAULT_HOST {
         return Ok(vec![(Ipv4Addr::LOCALHOST, port).into()]);
@@ -265,7 +264,7 @@ fn addresses(host: &str, port: u16) -> Result<Vec<SocketAddr>> {
     Err("could not find the server in time".into())
 }
 
-/// As `TcpStream::connect`, which however starts over when it is interrupted.
+/// Like `TcpStream::connect`, but an interruption ends it instead of starting it over.
 #[cfg(unix)]
 fn open(address: &SocketAddr) -> std::io::Result<TcpStream> {
     use std::io::Error;
@@ -273,7 +272,7 @@ fn open(address: &SocketAddr) -> std::io::Result<TcpStream> {
     use std::os::fd::FromRawFd;
 
     let family = if address.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 };
-    // SAFETY: a new descriptor that nobody else knows.
+    // SAFETY: a new descriptor that nothing else uses.
     let (fd, stream) = unsafe {
         let fd = libc::socket(family, libc::SOCK_STREAM, 0);
         if fd < 0 {
@@ -415,7 +414,8 @@ mod tests {
     #[test]
     fn the_server_recognizes_what_comes_through_its_socket() {
         let written = request(&Url::LOCAL, "pre-tool-use", None, br#"{"a":1}"#);
-        let whole = hook_request::Recognized::Whole { slug: "pre-tool-use", body: br#"{"a":1}"# };
+        let (slug, body) = ("pre-tool-use", &br#"{"a":1}"#[..]);
+        let whole = hook_request::Recognized::Whole { slug, body, keeps_open: false };
         assert_eq!(hook_request::recognize(&written), whole);
     }
 

@@ -6,10 +6,10 @@ use std::io::{ErrorKind, Read};
 use std::mem::ManuallyDrop;
 use std::ops::Range;
 
-/// More than this is not a hook's payload; what is read is kept in memory.
+/// A larger input is not a hook's payload. What is read is kept in memory.
 const MAX_PAYLOAD: usize = 64 << 20;
 
-/// What a pipe holds at most, unless somebody enlarged it.
+/// The capacity of a pipe, unless it was enlarged.
 const PIPE_BYTES: usize = 64 * 1024;
 
 /// The client's object, byte for byte, and where its members lie.
@@ -31,7 +31,7 @@ pub enum Input {
 }
 
 impl Payload {
-    /// The object as the client wrote it, without what stands around it.
+    /// The object as the client wrote it, without what surrounds it.
     pub fn object(&self) -> &[u8] {
         &self.bytes[self.object.clone()]
     }

@@ -1,9 +1,9 @@
 //! `headspace wait`: holds a PermissionRequest of the main thread, so that a person can answer it from anywhere.
 //!
-//! The client shows its own dialog all the while, and the first answer counts. So this may wait as long as it likes, and
-//! must never be the reason that nobody is asked: whatever goes wrong it prints nothing and exits 0, which the client takes
-//! for "no opinion". Where the client hides its dialog while a hook runs (subagents, `-p`) it leaves at once. It keeps
-//! nothing, repeats nothing, and prints a decision only for exactly what it read itself.
+//! The client shows its own dialog meanwhile, and the first answer counts. So `wait` may wait for hours, but it must never
+//! keep the dialog from the user: if anything goes wrong it prints nothing and exits 0, which the client reads as "no
+//! opinion". Where the client hides its dialog while a hook runs (subagents, `-p`) it exits at once. It stores nothing,
+//! retries nothing, and prints a decision only for exactly what it read itself.
 
 use crate::caller::Caller;
 use crate::stdin::{Input, Payload};
@@ -19,12 +19,12 @@ use std::time::{Duration, Instant};
 
 /// Reading standard input ends here.
 const STDIN_WITHIN: Duration = Duration::from_millis(1500);
-/// A server that is there answers within this time.
+/// How long the server may take to answer.
 const SERVER_WITHIN: Duration = Duration::from_millis(300);
-/// As long as the entry in the settings lets it wait. The client ends it then, and its dialog stays.
+/// The timeout of the entry in the settings. After it the client ends this process, and its dialog stays.
 const ENTRY_TIMEOUT: Duration = Duration::from_secs(43_200);
 const END_IS_THE_TIMEOUTS: Duration = Duration::from_secs(10);
-/// A line of the server's that is longer is not ours.
+/// A longer line does not come from our server.
 pub const MAX_LINE: usize = 256 << 10;
 
 /// `headspace wait`
@@ -44,7 +44,7 @@ pub fn main() -> ExitCode {
     })
 }
 
-/// What is waited for.
+/// The question that is held, and what its answer is checked against.
 struct Ask {
     id: String,
     digest: String,
@@ -56,7 +56,7 @@ struct Ask {
 impl Ask {
     /// The ask of a payload, or why this is not a dialog that may be held.
     fn of(payload: &Payload) -> Result<Ask, &'static str> {
-        // Read strictly: what is not exact JSON could be shown as something else than it is.
+        // Parsed strictly: the card might show something else for a text that is not exact JSON.
         let body: Value = serde_json::from_slice(payload.object()).map_err(|_| "it is not JSON")?;
         let text = |key: &str| body.get(key).and_then(Value::as_str).filter(|text| !text.is_empty());
         if text("hook_event_name") != Some("PermissionRequest") {
@@ -71,7 +71,7 @@ impl Ask {
         if config::env(var::ENTRYPOINT).is_some_and(|entrypoint| entrypoint != "cli")
             || config::env(var::ATTENDED).is_some_and(|attended| attended != "1")
         {
-            return Err("nobody sits before this session");
+            return Err("this session has no person at a terminal");
         }
         if matches!(text("permission_mode"), Some("bypassPermissions" | "dontAsk")) {
             return Err("this mode does not ask");
@@ -101,12 +101,12 @@ impl Ask {
         Ok(Ask { id, digest, tool, input, hello: hello.to_string() })
     }
 
-    /// What to print for a line of the server's.
+    /// What to print for a line from the server.
     fn decision(&self, line: &[u8]) -> Option<String> {
         answering::decision(line, &self.id, &self.digest, &self.tool, &self.input)
     }
 
-    /// The server's first line: it is ours, and it holds exactly this.
+    /// Checks the first line: it comes from our server, which holds exactly this question.
     fn is_greeting(&self, line: &[u8]) -> bool {
         let Ok(line) = serde_json::from_slice::<Value>(line) else { return false };
         line.get("id").and_then(Value::as_str) == Some(&self.id)
@@ -115,8 +115,8 @@ impl Ask {
     }
 }
 
-/// What the guard would ask about or deny needs a word typed before it is allowed from elsewhere: the program's name, or
-/// the tool's where no program runs. A guard that fails is a reason for it, too.
+/// The word that must be typed before this call can be allowed from elsewhere, if the guard would ask about or deny it: the
+/// program's name, or the tool's if no program runs. A guard that fails requires it, too.
 fn word_to_type(body: &Value, tool: &str) -> Option<String> {
     let config = Config::load_for_guard().0;
     let mut call = body.clone();
@@ -132,7 +132,7 @@ fn word_to_type(body: &Value, tool: &str) -> Option<String> {
     Some(name.unwrap_or_else(|| tool.to_owned()))
 }
 
-/// The program that a guard's subject is about; else the first one of the command.
+/// The program that the guard's verdict is about; else the first one of the command.
 fn program_of(subject: &str, command: &str) -> Option<String> {
     let first = |text: &str| {
         let word = text.split_whitespace().find(|word| !is_assignment(word))?;
@@ -167,12 +167,12 @@ mod unix {
     use std::os::fd::{AsRawFd, RawFd};
     use std::sync::atomic::{AtomicI32, Ordering};
 
-    /// Where the handler of SIGTERM says that it ran.
+    /// Where the SIGTERM handler writes that it ran.
     static TERMINATED: AtomicI32 = AtomicI32::new(-1);
 
     extern "C" fn on_terminate(_: c_int) {
         let fd = TERMINATED.load(Ordering::Relaxed);
-        // SAFETY: write is async-signal-safe, and the byte is a constant. A full pipe has said it already.
+        // SAFETY: write is async-signal-safe, and the byte is a constant. If the pipe is full, it is readable already.
         unsafe { libc::write(fd, c"t".as_ptr().cast(), 1) };
     }
 
@@ -230,7 +230,7 @@ mod unix {
         match line.next(until) {
             Next::Line(first) if ask.is_greeting(&first) => {}
             Next::Line(_) => return Err("another program answers there".into()),
-            // As below: the ask is on the board as soon as the server has read it, before this process has read that.
+            // As below: the ask is on the board as soon as the server has read it, before this process has its first line.
             Next::Terminated => {
                 line.report("refused_in_terminal");
                 return Ok(());
@@ -285,7 +285,7 @@ mod unix {
                 let mut fds = [
                     watch(self.stream.as_raw_fd(), libc::POLLIN),
                     watch(self.signals, libc::POLLIN),
-                    // Asks for nothing: the end of the client is always told.
+                    // No events requested: the end of the client is always reported.
                     watch(1, 0),
                 ];
                 // SAFETY: the array has the three entries that are announced, and outlives the call.
@@ -336,7 +336,7 @@ mod unix {
             Ok(())
         }
 
-        /// Tells the server how it ended, and waits a moment until it has heard: what is closed at once may be lost.
+        /// Tells the server how it ended, and waits a moment until it was read: bytes sent right before closing may be lost.
         fn report(&mut self, state: &str) {
             let mut said = chunk(&json!({"state": state}).to_string());
             said.extend_from_slice(b"0\r\n\r\n");
@@ -375,7 +375,7 @@ impl LineByLine {
             return Ok(Some(line));
         }
         match self.ended {
-            true => Err("the server has sent it home"),
+            true => Err("the server does not hold this dialog"),
             false if self.lines.len() > MAX_LINE => Err("a line that long is not ours"),
             false => Ok(None),
         }
@@ -384,7 +384,7 @@ impl LineByLine {
     /// Reads the head, once it is complete: only 200 in chunks is ours.
     fn head(&mut self) -> Result<bool, &'static str> {
         if !b"HTTP/1.1 200".starts_with(&self.bytes[..self.bytes.len().min(12)]) {
-            return Err("the server has nobody who could answer");
+            return Err("the server has no page or terminal that could answer");
         }
         let Some(end) = self.bytes.windows(4).position(|four| four == b"\r\n\r\n") else {
             return if self.bytes.len() > MAX_LINE { Err("a head that long is not ours") } else { Ok(false) };
@@ -451,7 +451,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_else_answers_is_not_believed() {
+    fn answers_of_other_programs_are_ignored() {
         for bad in [
             &b"HTTP/1.1 403 Forbidden\r\n\r\n"[..],
             b"SSH-2.0",

@@ -56,7 +56,7 @@ impl ApiError {
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         let mut response = with_status(self.0, &json!({"status": "error", "message": self.1}));
-        // For whoever shows it to a person.
+        // For a program that shows it to a person.
         response.extensions_mut().insert(self);
         response
     }

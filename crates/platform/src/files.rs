@@ -130,7 +130,7 @@ pub fn check_ours(path: &Path, forbidden: u32) -> Result<()> {
     Ok(())
 }
 
-/// Whether this open file is ours, and nobody else can read or change it. Costs nothing beyond opening it.
+/// Whether this open file is ours and no other user can read or change it. Costs nothing beyond opening it.
 pub fn is_ours_alone(meta: &std::fs::Metadata) -> bool {
     #[cfg(unix)]
     {
@@ -178,7 +178,7 @@ pub fn replace_if(path: &Path, before: Option<&[u8]>, bytes: &[u8]) -> Result<bo
     Ok(done)
 }
 
-/// Like [`replace`], for programs: whoever may read the file may run it, from the first moment.
+/// Like [`replace`], for programs: every user who may read the file may also run it, from the first moment.
 pub fn replace_executable(path: &Path, bytes: &[u8]) -> Result<()> {
     Replacement::of(path)?.write(bytes, Some(0o755), |new| Ok(fs::rename(&new.temp, &new.target)?))
 }

@@ -1,7 +1,7 @@
 //! Access to the machine: configuration, files, processes, git, terminals, the spool, the log.
 //!
-//! It knows the types of core and nothing about hooks, guard, store or server.
-//! Begin with [`config`].
+//! Code that must use `unsafe` to talk to the system belongs here. The crate knows the types of core, and nothing about
+//! hooks, the guard, the store or the server. Begin with [`config`].
 
 pub mod clock;
 pub mod config;

@@ -182,7 +182,7 @@ pub fn has_variable(pid: u32, variable: &str) -> bool {
     pid == std::process::id() && config::is_set(variable)
 }
 
-/// Whether this process has a controlling terminal: somebody could sit there.
+/// Whether this process has a controlling terminal, where a person could be.
 #[cfg(unix)]
 pub fn has_controlling_terminal() -> bool {
     std::fs::OpenOptions::new().read(true).write(true).open("/dev/tty").is_ok()
@@ -389,7 +389,7 @@ pub fn decimal(mut number: u64) -> String {
     text
 }
 
-/// Random bytes from the system that nobody can guess; at most 256, the limit of one call.
+/// Random bytes from the system, fit for secrets; at most 256, the limit of one call.
 #[cfg(unix)]
 pub fn random_bytes<const N: usize>() -> std::io::Result<[u8; N]> {
     let mut bytes = [0; N];

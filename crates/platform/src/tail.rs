@@ -7,7 +7,7 @@ use std::io::{self, Read as _, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-/// A longer line is skipped: nobody said that.
+/// A longer line is skipped: no message of a conversation is that long.
 const MAX_LINE: usize = 64 << 20;
 /// How much is read before the caller gets a chance to do something else.
 const MAX_READ_AT_ONCE: u64 = 8 << 20;

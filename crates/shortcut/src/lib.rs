@@ -5,17 +5,17 @@
 //! static C program that does nothing 453 µs, one that never starts its C library 80 µs). A hook is started for every
 //! event of every session and needs none of it: it reads, connects, writes, reads and ends.
 //!
-//! So the program's entry point (in `main.rs`) comes here first. What is here speaks to the kernel alone: no C library, no
-//! allocator, no thread-local variable, no panic that anybody could catch. It does only what is plain. Whatever is not
-//! (another command, a variable that asks for more, an odd payload, no server, an answer with words for the client, and a
-//! crash in here, too) goes the ordinary way: the C library is started as if nothing had happened, and `notify` takes over
-//! what was read and sent so far ([`handed_over`]). Both ways send the same bytes; a test compares them.
+//! So the program's entry point comes here first. This code talks to the kernel alone: no C library, no allocator, no
+//! thread-local variable, no panic that could be caught. It handles only plain events. Everything else (another command, a
+//! variable that asks for more, an odd payload, no server, an answer with a text for the client, even a crash in here)
+//! takes the ordinary way: the C library is started as if nothing had happened, and `notify` takes over what was read and
+//! sent so far ([`handed_over`]). Both ways send the same bytes; a test compares them.
 //!
-//! The C library's `memcpy`, `memset`, `strlen` and their like are not there yet, and the compiler calls them for what it
-//! likes: hence no large value is moved or made here (they have their place in one static room), bytes are copied by
-//! the processor, and texts are measured byte by byte. Such a call would be a crash, and so the ordinary way; a test watches
-//! the system calls of both builds for it. (`#![no_builtins]` would be the word for it, but leaves the crate out of link-time
-//! optimization, and what it uses of `core` is then missing.)
+//! `memcpy`, `memset`, `strlen` and similar functions of the C library are not ready yet, but the compiler may insert calls
+//! to them anywhere. Hence no large value is moved or created here (large values are statics), bytes are copied by a
+//! processor instruction, and texts are measured byte by byte. Such a call would crash, and the hook would take the ordinary
+//! way; a test watches the system calls of both builds for it. (`#![no_builtins]` would forbid the calls, but it takes the
+//! crate out of link-time optimization, and then the parts of `core` it uses are missing.)
 
 #![cfg_attr(not(test), no_std)]
 

@@ -4,7 +4,7 @@
 //! must pass the client's bytes on unchanged. So it neither waits for the end nor parses into values: this is a
 //! strict reader of JSON's grammar that only remembers positions. It accepts exactly what `serde_json` accepts
 //! when it skips a value (bytes that are not UTF-8 and lone surrogates inside strings included), without recursion.
-//! Whoever uses it brings the memory.
+//! The caller provides the memory.
 
 use core::ops::Range;
 

@@ -1,8 +1,8 @@
-//! Reads events from the pages of a database whose schema cannot be read any more: page by page, without SQLite.
+//! Reads events from the pages of a database whose schema can no longer be read: page by page, without SQLite.
 //!
-//! Which page belongs to which table is only known by the schema. But an event looks like nothing else here: eleven columns,
-//! texts and numbers at their places, and a JSON object at the end. Every page that holds rows is looked at, as the log has
-//! it if the log is newer. Whatever does not fit is passed over: foreign bytes decide nothing but what is found.
+//! Only the schema says which page belongs to which table. But an event looks like nothing else here: eleven columns,
+//! with texts and numbers in fixed places and a JSON object at the end. Every page that holds rows is examined, in the
+//! log's version if that is newer. Rows that do not fit are skipped; untrusted bytes affect only what is found.
 
 use anyhow::{Context, Result};
 use headspace_core::model::Source;
@@ -11,7 +11,7 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
-/// What SQLite takes if nobody asks for another, and nobody does here.
+/// SQLite's default, which headspace never changes.
 const USUAL_PAGE: usize = 4096;
 /// No event is larger than what a hook may send.
 const MAX_ROW: usize = 32 << 20;
@@ -44,20 +44,20 @@ pub struct Row {
     pub body: String,
 }
 
-/// Where bytes are read at any place.
+/// Bytes that can be read from any offset.
 pub trait Bytes: Read + Seek {}
 
 impl<T: Read + Seek> Bytes for T {}
 
-/// A database file, taken as a list of pages.
+/// A database file as a list of pages.
 pub struct Pages {
     file: Box<dyn Bytes>,
     log: Option<Box<dyn Bytes>>,
     size: usize,
-    /// What the end of every page is kept free for.
+    /// Bytes reserved at the end of every page.
     reserved: usize,
     count: u32,
-    /// Pages whose newest form is in the log, and where.
+    /// Pages whose newest version is in the log, and its offset there.
     in_log: HashMap<u32, u64>,
 }
 
@@ -82,7 +82,7 @@ impl Pages {
             file,
             log,
             size: if sane { named } else { USUAL_PAGE },
-            // SQLite leaves at least this much of a page to use.
+            // SQLite leaves at least this much of a page usable.
             reserved: if sane { usize::from(header[20]).min(named - 480) } else { 0 },
             count: 0,
             in_log: HashMap::new(),
@@ -92,7 +92,7 @@ impl Pages {
         Ok(pages)
     }
 
-    /// Finds the newest committed form of every page in the log.
+    /// Finds the newest committed version of every page in the log.
     fn read_log(&mut self) {
         const HEADER: u64 = 32;
         const FRAME: u64 = 24;
@@ -118,11 +118,11 @@ impl Pages {
                 break;
             }
             waiting.push((be32(&frame, 0), at + FRAME));
-            // The number of pages after a COMMIT; zero for what is not the end of one.
+            // The number of pages after a COMMIT; zero in a frame that does not end one.
             let committed = be32(&frame, 4);
             if committed > 0 {
                 self.in_log.extend(waiting.drain(..));
-                // No further than the pages that are really there.
+                // No further than the pages that are actually there.
                 self.count = self.count.max(committed.min(self.in_log.keys().copied().max().unwrap_or(0)));
             }
         }
@@ -140,7 +140,7 @@ impl Pages {
         read.then_some(page)
     }
 
-    /// Every event that can be read, by id; and the highest id that was given, if that is known.
+    /// Every readable event, by id; and the highest id used, if known.
     pub fn events(&mut self) -> (Vec<Found>, Option<i64>) {
         let free = self.free();
         let (mut found, mut highest) = (Vec::new(), None);
@@ -166,7 +166,7 @@ impl Pages {
         self.event_in(&page, found.cell)
     }
 
-    /// Pages that are kept for later; what is in them was deleted. Unknown if the first page is damaged.
+    /// Free pages: their content was deleted. Unknown if the first page is damaged.
     fn free(&mut self) -> HashSet<u32> {
         let mut free = HashSet::new();
         let Some(first) = self.page(1).filter(|page| page.starts_with(b"SQLite format 3\0")) else {
@@ -226,7 +226,7 @@ impl Pages {
         })
     }
 
-    /// The id of the newest event, as the table of marks has it.
+    /// The id of the newest event, from the table of marks.
     fn mark_in(&mut self, page: &[u8], cell: u16) -> Option<i64> {
         let mut at = usize::from(be16(page, 8 + usize::from(cell) * 2)?);
         let length = usize::try_from(varint(page, &mut at)?).ok().filter(|length| *length <= MAX_ROW)?;
@@ -237,7 +237,7 @@ impl Pages {
         marks.get("event")?.as_i64().filter(|id| (1..LAST_ID).contains(id))
     }
 
-    /// A row's bytes: what is on its page, up to `most`, and what other pages have of it.
+    /// A row's bytes: the part on its page, up to `most`, and the part on overflow pages.
     fn payload(&mut self, page: &[u8], at: usize, length: usize, most: usize) -> Option<Vec<u8>> {
         let usable = self.size - self.reserved;
         if length <= most {
@@ -248,7 +248,7 @@ impl Pages {
         let here = if here <= most { here } else { least };
         let mut payload = page.get(at..at + here)?.to_vec();
         let mut next = be32(page.get(at + here..at + here + 4)?, 0);
-        // As many pages as its length needs: a chain that leads back to itself ends, too.
+        // Reads as many pages as the length needs, so a chain that leads back to itself ends too.
         while payload.len() < length {
             let more = self.page(next)?;
             let end = usable.min(4 + length - payload.len());
@@ -286,7 +286,7 @@ impl Value<'_> {
     }
 }
 
-/// The columns of a row. `None` if it has other kinds than those above, or more than any table here.
+/// The columns of a row. `None` if it has other types than those above, or more columns than any table here.
 fn values(payload: &[u8]) -> Option<Vec<Value<'_>>> {
     const MOST_COLUMNS: usize = 32;
     let mut at = 0;
@@ -342,12 +342,12 @@ fn be16(bytes: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_be_bytes(bytes.get(at..at + 2)?.try_into().ok()?))
 }
 
-/// Zero where there are no four bytes.
+/// Zero if there are not four bytes.
 fn be32(bytes: &[u8], at: usize) -> u32 {
     bytes.get(at..at + 4).and_then(|bytes| bytes.try_into().ok()).map_or(0, u32::from_be_bytes)
 }
 
-/// SQLite's running sum over a log, whose length is a multiple of eight.
+/// SQLite's running checksum of a log; the length is a multiple of eight.
 fn checksum(sum: (u32, u32), bytes: &[u8], little: bool) -> (u32, u32) {
     bytes.chunks_exact(8).fold(sum, |(one, two), eight| {
         let word = |at: usize| match little {
@@ -370,7 +370,7 @@ mod tests {
     use std::io::Cursor;
 
     fn body(n: i64) -> String {
-        // Some in one page, some over many.
+        // Some fit in one page, some span many.
         serde_json::json!({"n": n, "text": "wörd ".repeat((n as usize % 7) * 400)}).to_string()
     }
 

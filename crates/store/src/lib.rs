@@ -1,7 +1,7 @@
 //! The database: opening it safely, what is written with every batch, and what the surfaces read.
 //!
-//! One connection writes (it belongs to the server's ledger thread, or to an offline command that holds the
-//! lock); everybody else reads through connections of their own, which WAL keeps from waiting for each other.
+//! One connection writes (it belongs to the server's ledger thread, or to an offline command that holds the lock);
+//! readers have connections of their own, and with WAL neither side waits for the other.
 
 #![forbid(unsafe_code)]
 
@@ -53,11 +53,11 @@ impl std::error::Error for Damaged {}
 /// Up to this size the whole file is checked at every start; it takes milliseconds.
 const CHECK_UP_TO: u64 = 32 << 20;
 
-/// Pages in the log before it is moved into the database.
+/// Pages in the log before it is copied into the database.
 const USUAL_LOG_PAGES: usize = 1500;
 
-/// How COMMIT works from now on: `Power` returns when it is on disk. `Crash` returns when it is in the log, which outlives
-/// the server; [`log_sync`] brings it to the disk.
+/// Sets when COMMIT returns: with `Power`, when the data is on disk. With `Crash`, when it is in the log, which
+/// survives a crash of the server; [`wal::sync`] brings it to disk.
 pub fn set_durability(db: &Connection, durability: Durability) -> Result<()> {
     let level = match durability {
         Durability::Power => "FULL",
@@ -66,9 +66,9 @@ pub fn set_durability(db: &Connection, durability: Durability) -> Result<()> {
     db.pragma_update(None, "synchronous", level).context("could not make commits durable")
 }
 
-/// Does `work`, which commits what need not be durable yet: it goes to disk with the next event, and a crash of the machine
-/// before that loses only what can be recomputed. The log keeps the order, so never anything that came before. After an
-/// error, nothing may be promised on this connection before [`set_durability`] succeeds.
+/// Runs `work`, which commits data that need not be durable yet: it goes to disk with the next event, and if the
+/// machine crashes before that, only data that can be recomputed is lost. The log keeps the order, so nothing earlier
+/// is lost. After an error, nothing may be promised on this connection until [`set_durability`] succeeds.
 pub fn without_sync<T>(db: &Connection, work: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
     let level: i64 = db.pragma_query_value(None, "synchronous", |row| row.get(0))?;
     if level <= 1 {
@@ -118,11 +118,11 @@ fn open_writer(path: &Path) -> Result<Connection> {
         if let Some(missing) = schema::missing(&db)? {
             return Err(Damaged(format!("{missing} is missing")).into());
         }
-        // What is derived has to make sense, too: it is read in a moment anyway.
+        // The derived data has to make sense too: it is read in a moment anyway.
         read::queries::world(&db).map_err(|error| {
             if makes_no_sense(&error) { Damaged(format!("{error:#}")).into() } else { error }
         })?;
-        // Written together: one without the other is damage, not a crash.
+        // Both are written together: one without the other is damage, not a crash.
         let agents: bool = db.query_row("SELECT EXISTS (SELECT 1 FROM agents)", [], |row| row.get(0))?;
         if agents && read::queries::meta(&db, "marks")?.is_none() {
             return Err(Damaged("what was done so far is not in it".into()).into());
@@ -133,8 +133,8 @@ fn open_writer(path: &Path) -> Result<Connection> {
     Ok(db)
 }
 
-/// Lets the log grow to its usual size at once: a COMMIT that makes a file longer takes half as long again, because the
-/// file's length has to go to disk too. What is written for that is taken back before anybody could see it.
+/// Lets the log grow to its usual size at once: a COMMIT that extends a file takes half as long again, because the
+/// file's length has to go to disk too. What is written for that is rolled back before a reader could see it.
 pub fn preallocate_wal(db: &Connection, path: &Path) -> Result<()> {
     // With a small cache, pages go to the log before the end of their transaction.
     db.pragma_update(None, "cache_size", 16)?;
@@ -151,7 +151,7 @@ pub fn preallocate_wal(db: &Connection, path: &Path) -> Result<()> {
     filled
 }
 
-/// As [`open`], but a damaged database is put aside and a fresh one begun. Tells where the old one is.
+/// Like [`open`], but moves a damaged database aside and starts a new one. Returns where the old one is.
 pub fn open_or_start_afresh(path: &Path) -> Result<(Connection, Option<PathBuf>)> {
     match open(path) {
         Ok(db) => Ok((db, None)),
@@ -163,8 +163,8 @@ pub fn open_or_start_afresh(path: &Path) -> Result<(Connection, Option<PathBuf>)
     }
 }
 
-/// A connection that can only read, and that no writer makes wait. On a disk that takes nothing there is no writer, and
-/// one at a time can read.
+/// A read-only connection that never waits for a writer. If nothing can be written to the disk, there is no writer, and
+/// only one reader at a time.
 pub fn open_to_read(path: &Path) -> Result<Connection> {
     open_beside_writer(path).or_else(|error| match read_only::is_no_room(&error) {
         true => read_only::open_alone(path).map_err(|_| error),
@@ -187,7 +187,7 @@ fn open_beside_writer(path: &Path) -> Result<Connection> {
     Ok(db)
 }
 
-/// Notes that a statement met damage, so that the next start looks at the whole file.
+/// Records that a statement found damage, so that the next start checks the whole file.
 pub fn request_integrity_check(path: &Path) {
     let _ = std::fs::write(suspect_file(path), b"");
 }
@@ -203,8 +203,8 @@ pub fn is_damage(error: &anyhow::Error) -> bool {
     })
 }
 
-/// Whether this error says that what was read is not what headspace writes. A disk that fails is no such error: it may be
-/// well again at the next start.
+/// Whether this error says that what was read is not what headspace writes. A failing disk does not count: it may work
+/// again at the next start.
 fn makes_no_sense(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| {
         cause.is::<serde_json::Error>()
@@ -307,7 +307,7 @@ mod tests {
         assert_eq!(pages(), before);
         db.execute_batch("INSERT INTO days VALUES ('2026-01-01', 1)").unwrap();
         assert_eq!(std::fs::metadata(with_suffix(&path, "-wal")).unwrap().len(), log);
-        // What a crash leaves of it is not part of the database either.
+        // A crash in the middle leaves nothing of it in the database either.
         let copy = dir.path().join("copy.db");
         for companion in ["", "-wal"] {
             std::fs::copy(with_suffix(&path, companion), with_suffix(&copy, companion)).unwrap();

@@ -6,17 +6,17 @@ use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
-/// Held for as long as this value lives.
+/// Held as long as this value lives.
 #[derive(Debug)]
 pub struct Lock {
     #[allow(dead_code, reason = "the lock is held as long as the file is open")]
     file: File,
-    /// Which file it is: somebody may put another in its place.
+    /// Identifies the file, because it may be replaced.
     id: Option<FileId>,
 }
 
 impl Lock {
-    /// The same lock, or another one where the file was removed under us.
+    /// The same lock, or a new one if the file was removed under us.
     pub fn again(self, path: &Path) -> Result<Lock> {
         if self.id.is_some() && files::id(&lock_file(path)) == self.id { Ok(self) } else { take(path) }
     }
@@ -51,7 +51,7 @@ pub fn take(path: &Path) -> Result<Lock> {
         }
         Err(TryLockError::Error(error)) => return Err(error).context("could not lock the database"),
     }
-    // The pid is only information for the next one who tries; the lock itself does not depend on it.
+    // The pid only informs the next process that tries; the lock itself does not depend on it.
     let _ = file.set_len(0);
     let _ = file.rewind();
     let _ = write!(file, "{}", std::process::id());

@@ -1,7 +1,7 @@
-//! Reading a database that nothing can be written beside: the disk is full, or mounted read-only.
+//! Reading a database when nothing can be written beside it: the disk is full, or mounted read-only.
 //!
-//! SQLite keeps the index of the log in a file of its own, and without room for that it opens nothing. Two ways around it:
-//! alone, with the index in memory, or without the log.
+//! SQLite keeps the index of the log in a separate file, and cannot open the database without room for that file. There
+//! are two ways around it: exclusively, with the index in memory, or without the log.
 
 use crate::schema;
 use anyhow::{Context, Result, ensure};
@@ -9,7 +9,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 use std::path::Path;
 use std::time::Duration;
 
-/// Whether this error says that nothing can be written: no room, no permission, or a disk that fails.
+/// Whether this error says that nothing can be written: no room, no permission, or a failing disk.
 pub fn is_no_room(error: &anyhow::Error) -> bool {
     use std::io::ErrorKind::{PermissionDenied, QuotaExceeded, ReadOnlyFilesystem, StorageFull};
     error.chain().any(|cause| {
@@ -28,8 +28,8 @@ pub fn is_no_room(error: &anyhow::Error) -> bool {
     })
 }
 
-/// Everything that is stored, what is only in the log included. With a log, there is no other connection while this one is
-/// open.
+/// Reads everything that is stored, including what is only in the log. If there is a log, no other connection is
+/// possible while this one is open.
 pub fn open_alone(path: &Path) -> Result<Connection> {
     let log = std::fs::metadata(crate::with_suffix(path, "-wal")).map_or(0, |meta| meta.len());
     if log == 0 {
@@ -38,7 +38,7 @@ pub fn open_alone(path: &Path) -> Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let alone = Connection::open_with_flags(path, flags).map_err(anyhow::Error::from).and_then(|db| {
         db.busy_timeout(Duration::from_secs(5))?;
-        // Before anything is read: only then the log's index is kept in memory.
+        // Must come before the first read: only then is the log's index kept in memory.
         db.pragma_update_and_check(None, "locking_mode", "EXCLUSIVE", |_| Ok(()))?;
         db.pragma_update(None, "wal_autocheckpoint", 0)?;
         db.pragma_update(None, "query_only", true)?;
@@ -48,7 +48,7 @@ pub fn open_alone(path: &Path) -> Result<Connection> {
     alone.or_else(|_| open_without_log(path))
 }
 
-/// What was moved from the log into the database. Safe only while nobody writes.
+/// Reads only what was copied from the log into the database. Safe only while nothing writes.
 fn open_without_log(path: &Path) -> Result<Connection> {
     let flags =
         OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -67,7 +67,7 @@ fn check_version(db: &Connection) -> Result<()> {
     Ok(())
 }
 
-/// `file:…?immutable=1`, with whatever would end the path escaped.
+/// `file:…?immutable=1`, with characters that would end the path escaped.
 fn address(path: &Path) -> Result<String> {
     let path = path.to_str().context("could not open the database: its path is not UTF-8")?;
     let escaped = path.replace('%', "%25").replace('?', "%3f").replace('#', "%23");

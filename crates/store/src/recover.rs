@@ -22,7 +22,7 @@ const MAX_AGENT_ID_TRIED: i64 = 1_000_000;
 pub struct Lost {
     /// Those that are known to have been there.
     pub counted: u64,
-    /// There may have been others, which nobody can count.
+    /// There may have been others, which cannot be counted.
     pub perhaps_more: bool,
 }
 
@@ -44,7 +44,7 @@ pub fn recover_events(source: &Path, into: &Connection) -> Result<Lost> {
     let readable = opened.and_then(|()| Ok(damaged.prepare("SELECT id FROM events").map(drop)?));
     match readable {
         Ok(()) => {}
-        // Busy, or a disk that fails: nothing is known about the file.
+        // Busy, or a failing disk: this says nothing about the file.
         Err(error) if !is_without_schema(&error) => return Err(error),
         Err(_) => {
             drop(damaged);
@@ -57,7 +57,7 @@ pub fn recover_events(source: &Path, into: &Connection) -> Result<Lost> {
         .unwrap_or(i64::MAX);
     let mut next = 1 + queries::newest(into)?;
     let (mut at, mut failures, mut lost) = (0, 0_u32, 0_i64);
-    // The last event before the damage that is being skipped. All ids after it, up to the next readable event, are lost.
+    // The last event before the damage being skipped. All ids after it, up to the next readable event, are lost.
     let mut whole = 0;
     into.execute_batch("BEGIN")?;
     // The same id means different things in two databases, so only the ids of the first one can be kept.
@@ -80,7 +80,7 @@ pub fn recover_events(source: &Path, into: &Connection) -> Result<Lost> {
             Ok(None) => break,
             Err(error) => ensure!(is_unreadable(&error), error),
         }
-        // Somewhere after this the pages are readable again, or not at all. One by one at first: what is skipped is lost.
+        // The pages may be readable again somewhere after this. One by one at first, because what is skipped is lost.
         let steps = failures.saturating_sub(LOOK_ONE_BY_ONE_FOR);
         if steps > 20 {
             break;
@@ -109,13 +109,13 @@ pub fn recover_events(source: &Path, into: &Connection) -> Result<Lost> {
     Ok(Lost { counted: lost.max(0).unsigned_abs(), perhaps_more })
 }
 
-/// Damage, or no table of that name: what a schema that is lost looks like.
+/// Damage, or a missing table: signs of a lost schema.
 fn is_without_schema(error: &anyhow::Error) -> bool {
     let code = error.downcast_ref::<rusqlite::Error>().and_then(rusqlite::Error::sqlite_error_code);
     store::is_damage(error) || code == Some(rusqlite::ErrorCode::Unknown)
 }
 
-/// The same from a file of which nobody knows any more which table is where: the events are recognized by their looks.
+/// The same for a file whose schema is lost: the events are recognized by their shape.
 fn recover_without_schema(source: &Path, into: &Connection) -> Result<Lost> {
     let shown = text::strip_control(&source.display().to_string());
     let mut pages = Pages::open(source)?;
@@ -162,10 +162,10 @@ fn recover_without_schema(source: &Path, into: &Connection) -> Result<Lost> {
     marks.event = next - 1;
     marks.projected = Some(marks.event);
     write::marks(into, &marks)?;
-    // Ids are given one by one: between two events each missing one was an event.
+    // Ids are consecutive: each one missing between two events was an event.
     let last = highest.map_or(last, |highest| highest.max(last));
     let counted = (last - first + 1 - copied).max(0).unsigned_abs();
-    // What came before the first may have been deleted to save room, or be lost.
+    // Events before the first one may have been deleted to save room, or may be lost.
     let perhaps_more = first > 1 || highest.is_none();
     let noun = if copied == 1 { "event was" } else { "events were" };
     eprintln!(
@@ -226,7 +226,7 @@ fn is_unreadable(error: &anyhow::Error) -> bool {
 }
 
 /// Copies the first event after `at`; returns its old id, or `None` if there is none. Where pages are missing, SQLite
-/// may return a row with less in it than was stored: that is unreadable too.
+/// may return a row with less in it than was stored: that counts as unreadable too.
 fn copy_after(
     damaged: &Connection,
     into: &Connection,
@@ -241,7 +241,7 @@ fn copy_after(
     let mut rows = query.query([at])?;
     let Some(row) = rows.next()? else { return Ok(None) };
     let id: i64 = row.get(0)?;
-    // Pages in the wrong order can lead back to where we were, forever.
+    // Pages in the wrong order could otherwise lead back to where we were, forever.
     ensure!(id > at && id < LAST_ID && is_whole(row), DamagedRow);
     let new = if keep_id { id } else { *next };
     // The copy from before the damage wins; the same delivery again is the same event.
@@ -268,7 +268,7 @@ fn copy_after(
     Ok(Some(id))
 }
 
-/// Whether every column has what an event has there, and the body is a complete object.
+/// Whether every column holds what an event has there, and the body is a complete object.
 fn is_whole(row: &rusqlite::Row<'_>) -> bool {
     let text = |at: usize| row.get_ref(at).ok()?.as_str().ok().filter(|text| !text.is_empty());
     let number = |at: usize| row.get::<_, i64>(at).is_ok();

@@ -152,8 +152,8 @@ CREATE TABLE tails(
 ) WITHOUT ROWID;
 ";
 
-/// Which events belong to an agent or have a name: tables instead of indexes, because they are filled with the other
-/// derived rows, a moment after the COMMIT that a hook waits for.
+/// Which events belong to an agent or have a name. These are tables instead of indexes, because they are filled with
+/// the other derived rows, a moment after the COMMIT that a hook waits for.
 const V2: &str = "
 CREATE TABLE events_by_agent(agent_id INTEGER, id INTEGER, PRIMARY KEY(agent_id, id)) WITHOUT ROWID;
 CREATE TABLE events_by_name(name TEXT, id INTEGER, PRIMARY KEY(name, id)) WITHOUT ROWID;
@@ -198,7 +198,7 @@ CREATE TABLE hours(hour INTEGER PRIMARY KEY, events INTEGER NOT NULL);
 CREATE INDEX turns_event ON turns(event_id);
 ";
 
-/// Which history this is: a database that was made again, or restored into another, has other events under the same ids.
+/// Identifies the history: a database that was recreated or restored has other events under the same ids.
 const V5: &str = "
 INSERT OR IGNORE INTO meta(key, value)
 SELECT 'epoch', substr(h, 1, 8) || '-' || substr(h, 9, 4) || '-4' || substr(h, 14, 3) || '-a' || substr(h, 18, 3) || '-' || substr(h, 21, 12)

@@ -6,8 +6,8 @@ use crate::view::columns::{fit, pad, terminal_columns, width};
 use crate::view::style::Style;
 use crate::view::timeline::event_gist;
 use anyhow::Result;
-use headspace_core::model::event_names::{EVENTS, name_of};
-use headspace_core::model::{AgentId, AgentView, MachineName, hints, observed};
+use headspace_core::model::event_names::name_of;
+use headspace_core::model::{AgentId, AgentView, MachineName, event_names, hints};
 use headspace_core::stamp::Stamp;
 use headspace_core::text;
 use headspace_core::text::numbers::duration;
@@ -30,12 +30,12 @@ use std::time::Duration;
     after_help = "Examples:\n  headspace events api --follow\n  headspace events --type PermissionRequest --since 2h\n  headspace events --grep 'cargo test' --json"
 )]
 pub struct EventsArgs {
-    /// Keep printing events as they come
+    /// Keep printing events as they arrive
     #[arg(long, short)]
     follow: bool,
     /// Only this agent: id, or the beginning of a name, project or session id
     agent: Option<String>,
-    /// The same as an option
+    /// The same agent, as an option
     #[arg(long = "agent", value_name = "AGENT", conflicts_with = "agent")]
     only_agent: Option<String>,
     /// Only events of these types: PreToolUse, or pre-tool-use; several with commas
@@ -90,7 +90,7 @@ pub fn run(args: &EventsArgs) -> Result<ExitCode> {
     let oldest = args.since.map(|span| Stamp::now().minus(span));
     let mut printer = Printer::new(&agents, machine);
     archive.note_if_stored();
-    // The newest event must be known even if it is not shown: what follows comes after it.
+    // `--follow` continues after the newest event, so it must be known even if it is not shown.
     let mut events = archive.newest_events(agent, &query, args.lines.max(1))?.events;
     let mut last_id = 0;
     if args.lines == 0 {
@@ -140,13 +140,13 @@ fn query(args: &EventsArgs, archive: &Archive) -> Result<EventQuery> {
     Ok(EventQuery { names, text, client, ..EventQuery::default() })
 }
 
-/// The event type that was meant: `PreToolUse` or `pre-tool-use`. One that nobody knows is a mistake.
+/// The event type that `word` means: `PreToolUse` or `pre-tool-use`. A name that is neither known nor stored is an error.
 fn known_name(word: &str, archive: &Archive) -> Result<String> {
-    let own = EVENTS.iter().map(|spec| spec.name).chain(observed::NAMES);
     let name =
         if word.starts_with(|c: char| c.is_ascii_uppercase()) { word.to_owned() } else { name_of(word) };
     let stored = archive.event_names().unwrap_or_default();
-    let mut known: Vec<&str> = own.chain(stored.iter().map(String::as_str)).collect();
+    let mut known: Vec<&str> = event_names::known().collect();
+    known.extend(stored.iter().map(String::as_str));
     if known.contains(&name.as_str()) {
         return Ok(name);
     }
@@ -169,7 +169,7 @@ struct Printer {
     columns: usize,
 }
 
-/// The widest name of an event, and no more columns than that for one that is longer.
+/// Columns of an event's name: the longest known one fits, longer ones are cut.
 const NAME_COLUMNS: usize = 20;
 const TITLE_COLUMNS: usize = 26;
 /// Columns of a line that is not on a terminal: a search in the output should find more than fits a screen.
@@ -177,7 +177,7 @@ const WITHOUT_TERMINAL: usize = 220;
 
 impl Printer {
     fn new(agents: &[AgentView], machine: Option<MachineName>) -> Printer {
-        // Whose it is, where that is not the usual client.
+        // The client's glyph, unless it is the usual client.
         let glyph = |agent: &AgentView| match agent.client.as_str() {
             hints::DEFAULT_CLIENT => String::new(),
             name => format!("{} ", headspace_clients::named(name).map_or('?', |row| row.glyph)),

@@ -29,7 +29,7 @@ pub struct ExplainArgs {
 
 pub fn run(args: &ExplainArgs) -> Result<ExitCode> {
     let (archive, agent) = archive::find_agent(&Config::load()?, &args.agent)?;
-    // More than are shown: the last valid one may be further back.
+    // More than are shown, because the last valid step may be further back.
     let transitions = archive.transitions(agent.id, args.steps.max(200))?;
     if args.json {
         let value = serde_json::json!({"agent": agent, "transitions": transitions});
@@ -41,18 +41,36 @@ pub fn run(args: &ExplainArgs) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The headline has the state and its reason; below it are the last steps, newest first.
+/// A headline with the state and its reason, then the last steps, newest first.
 fn explanation(agent: &AgentView, transitions: &[StoredTransition], steps: usize) -> String {
     let style = Style::for_stdout();
     let mut text =
         format!("{}\n", style.bold(&format!("{} {}", agent.group.glyph(), one_line(&agent.name, 80))));
+    text.push_str(&format!("{} {}\n", agent.status, reason(agent, transitions)));
+    if let Some(detail) = &agent.status_detail {
+        text.push_str(&format!("  doing: {}\n", strip_control(detail)));
+    }
+    if let (Some(client), Some(pid)) = (agent.client_status, agent.claude_pid) {
+        let since = local_clock(client.at);
+        text.push_str(&format!(
+            "  client: {} since {since}, by its own file sessions/{pid}.json\n",
+            client.status
+        ));
+    }
+    for step in transitions.iter().rev().take(steps) {
+        text.push_str(&style.dim(&step_line(step)));
+        text.push('\n');
+    }
+    text
+}
+
+/// Since when the agent has its status, which event gave it, and how certain that is.
+fn reason(agent: &AgentView, transitions: &[StoredTransition]) -> String {
     let last = transitions.iter().rev().find(|step| step.valid);
-    let because = match (agent.interactions.first(), last) {
+    match (agent.interactions.first(), last) {
         (Some(open), _) => {
-            let asker = open
-                .subagent
-                .as_ref()
-                .map_or(String::new(), |id| format!(" (subagent {})", one_line(id, 30)));
+            let subagent = open.subagent.as_ref();
+            let asker = subagent.map_or(String::new(), |id| format!(" (subagent {})", one_line(id, 30)));
             format!(
                 "since {}: {}{asker} ({}, {}), not closed since",
                 local_clock(open.opened_at),
@@ -74,33 +92,20 @@ fn explanation(agent: &AgentView, transitions: &[StoredTransition], steps: usize
             agent.source,
             agent.confidence
         ),
+    }
+}
+
+fn step_line(step: &StoredTransition) -> String {
+    let arrow = if step.valid {
+        format!("{} ▶ {}", step.from, step.to)
+    } else {
+        format!("{} (refused: {}:{})", step.from, step.actor, step.intent)
     };
-    text.push_str(&format!("{} {because}\n", agent.status));
-    if let Some(detail) = &agent.status_detail {
-        text.push_str(&format!("  doing: {}\n", strip_control(detail)));
-    }
-    if let (Some(client), Some(pid)) = (agent.client_status, agent.claude_pid) {
-        let since = local_clock(client.at);
-        text.push_str(&format!(
-            "  client: {} since {since}, by its own file sessions/{pid}.json\n",
-            client.status
-        ));
-    }
-    for step in transitions.iter().rev().take(steps) {
-        let arrow = if step.valid {
-            format!("{} ▶ {}", step.from, step.to)
-        } else {
-            format!("{} (refused: {}:{})", step.from, step.actor, step.intent)
-        };
-        let line = format!(
-            "  {}  {arrow:<28} {} ({}, {})",
-            local_clock(step.at),
-            one_line(&step.why, 100),
-            step.source,
-            step.confidence
-        );
-        text.push_str(&style.dim(&line));
-        text.push('\n');
-    }
-    text
+    format!(
+        "  {}  {arrow:<28} {} ({}, {})",
+        local_clock(step.at),
+        one_line(&step.why, 100),
+        step.source,
+        step.confidence
+    )
 }

@@ -12,7 +12,7 @@ use headspace_store::read::queries::EventQuery;
 use serde_json::json;
 use std::process::ExitCode;
 
-/// Print a session as Markdown or JSON: what was said, and what was done between
+/// Print a session as Markdown or JSON: the conversation and the tool calls in between
 ///
 /// If the server does not run, the session is read from the store.
 #[derive(Debug, clap::Args)]
@@ -27,7 +27,7 @@ pub struct ExportArgs {
     json: bool,
 }
 
-/// Turns and events of a document, the newest ones: some sessions last for weeks.
+/// A document has the newest turns and events, at most this many: some sessions last for weeks.
 const MAX_TURNS: usize = 1_000;
 const MAX_EVENTS: usize = 20_000;
 

@@ -15,12 +15,12 @@ use std::process::ExitCode;
 
 /// Jump to the agent that has waited longest for you
 ///
-/// Never focuses a pane that is not provably the agent's own: such an agent is passed over, and named. If none can be
-/// reached, it says where the first one is, and exits 1.
+/// An agent whose pane cannot be proven to be its own is skipped and named. If no agent can be reached, prints where the
+/// first one is and exits 1.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example (tmux.conf: prefix + n):\n  bind n run-shell 'headspace next'")]
 pub struct NextArgs {
-    /// Only print which agent it is
+    /// Only print which agent that is
     #[arg(long)]
     print: bool,
 }
@@ -42,7 +42,7 @@ pub fn next(args: &NextArgs) -> Result<ExitCode> {
     let agent_of = |row: &Row| overview.agents.iter().find(|agent| agent.id == row.id);
     let waiting: Vec<&AgentView> = board.waiting().filter_map(agent_of).collect();
     let Some(first) = waiting.first() else {
-        println!("nobody needs you");
+        println!("no agent needs you");
         return Ok(ExitCode::SUCCESS);
     };
     if args.print {
@@ -90,7 +90,7 @@ fn go(agent: &AgentView) -> Result<ExitCode> {
     far_agent::jump(agent).map_or_else(|why| refuse(agent, &why), |()| Ok(ExitCode::SUCCESS))
 }
 
-/// Says where the agent is instead.
+/// Fails with the reason, after printing where the agent is.
 fn refuse(agent: &AgentView, why: &str) -> Result<ExitCode> {
     println!("{}", whereabouts(agent));
     anyhow::bail!("could not jump to {}: {why}", title(agent))

@@ -1,5 +1,5 @@
-//! `headspace reply` and `headspace stop`: what a person sends into an agent's terminal without going there. The server
-//! types; this asks first where a text is more than a prompt.
+//! `headspace reply` and `headspace stop`: send a prompt or a stop into an agent's terminal without going there. The server
+//! does the typing; this command asks first if a text is more than a prompt.
 
 use crate::view::client::{self, Client};
 use crate::view::person;
@@ -15,9 +15,10 @@ use std::process::ExitCode;
 
 /// Send the next prompt to an agent in tmux
 ///
-/// Types it into the agent's own pane, but only into an empty input box and never at a dialog, and says whether the client
-/// took it. While the agent is busy the prompt waits in the server, and is typed when the agent is idle; a restart of the
-/// server drops it. A text that begins with ! / # or @ is more than a prompt to the client, so you are asked first.
+/// Types the prompt into the agent's own pane, but only into an empty input box and never into a dialog, and reports
+/// whether the client accepted it. While the agent is busy, the prompt waits in the server and is typed when the agent is
+/// idle; a restart of the server drops it. A text that begins with ! / # or @ is more than a prompt to the client, so you
+/// are asked first.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Examples:\n  headspace reply api 'Now write the tests.'\n  headspace reply api --list\n  headspace reply api --cancel 1f0c22ab"
@@ -28,13 +29,13 @@ pub struct ReplyArgs {
     /// The prompt; - reads it from standard input
     #[arg(required_unless_present_any = ["list", "cancel"])]
     text: Option<String>,
-    /// List the prompts that wait for the agent
+    /// List the prompts that are waiting for the agent
     #[arg(long, conflicts_with_all = ["text", "cancel"])]
     list: bool,
-    /// Take back a prompt that waits
+    /// Cancel a waiting prompt
     #[arg(long, value_name = "ID", conflicts_with = "text")]
     cancel: Option<String>,
-    /// Do not ask about a text that begins with ! / # or @
+    /// Send a text that begins with ! / # or @ without asking
     #[arg(long)]
     yes: bool,
     /// Print JSON

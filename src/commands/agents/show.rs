@@ -1,4 +1,4 @@
-//! `headspace show`: all about one agent, the decision first.
+//! `headspace show`: everything about one agent, the decision first.
 
 use crate::view::archive;
 use crate::view::board;
@@ -14,7 +14,7 @@ use headspace_platform::config::Config;
 use serde_json::json;
 use std::process::ExitCode;
 
-/// Show an agent's whole ask, its last words, its changes and what is known about it
+/// Show what an agent asks in full, its last output, its changes and all else known about it
 ///
 /// If the server does not run, the agent is shown as it was stored last.
 #[derive(Debug, clap::Args)]
@@ -35,7 +35,7 @@ pub struct ShowArgs {
     json: bool,
 }
 
-/// Turns among which the last prompt and the last answer are.
+/// How many of the latest turns are searched for the last prompt and the last answer.
 const LATEST_TURNS: usize = 40;
 /// Lines of diffs without `--diff`: about two screens.
 const DIFF_LINES: usize = 60;

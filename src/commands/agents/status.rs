@@ -3,7 +3,7 @@
 use crate::view::board;
 use crate::view::board::{Board, Include};
 use crate::view::client;
-use crate::view::client::{ListOrigin, Overview};
+use crate::view::client::{AgentList, ListOrigin, Overview};
 use crate::view::columns::{fit, join_wrapped, pad, pad_left, terminal_columns, width, wrap};
 use crate::view::style::Style;
 use anyhow::Result;
@@ -11,9 +11,9 @@ use headspace_core::model;
 use headspace_core::model::{AgentView, Group, Row};
 use headspace_core::stamp::Stamp;
 use headspace_core::text;
-use headspace_core::text::numbers::{counted, short, thousands};
+use headspace_core::text::numbers::{counted, duration, short, thousands};
 use headspace_core::text::one_line;
-use headspace_core::wire::SpentStats;
+use headspace_core::wire::{HookStatus, SpentStats};
 use headspace_platform::clock::{WallClock, local_clock};
 use headspace_platform::config::Config;
 use headspace_platform::net::local;
@@ -39,7 +39,7 @@ pub struct StatusArgs {
     /// Like --short, in tmux colors
     #[arg(long, group = "form")]
     tmux: bool,
-    /// Print one line of JSON for a custom module of waybar
+    /// Print one line of JSON for a custom waybar module
     #[arg(long, group = "form")]
     waybar: bool,
     /// Also show ended agents and headless runs (`claude -p`)
@@ -48,7 +48,7 @@ pub struct StatusArgs {
     /// Only agents of this client (claude, codex, …)
     #[arg(long, value_name = "NAME")]
     client: Option<String>,
-    /// The team's board, from the hub this machine has joined
+    /// Show the team's board, from the hub this machine has joined
     #[arg(long)]
     hub: bool,
     /// Refresh every second until interrupted
@@ -60,9 +60,13 @@ pub struct StatusArgs {
 }
 
 impl StatusArgs {
-    /// The list with its footer, not a form for programs and bars.
+    /// Whether the list with its footer is printed, not a form for programs and bars.
     fn is_screen(&self) -> bool {
         !(self.json || self.short || self.tmux || self.waybar)
+    }
+
+    fn include(&self) -> Include {
+        Include { ended: self.all, headless: self.all }
     }
 }
 
@@ -72,30 +76,10 @@ const NEEDS_YOU: u8 = 10;
 pub fn run(args: &StatusArgs) -> Result<ExitCode> {
     let config = Config::load()?;
     loop {
-        let show = Include { ended: args.all, headless: args.all };
-        let (text, board) = if args.json && args.hub {
-            let (mut agents, receiver, url) = client::hub_overview()?;
-            agents.retain(|agent| args.client.as_ref().is_none_or(|name| agent["client"] == **name));
-            let rows = client::hub_list(true)?.rows;
-            let value = json!({
-                "version": 1, "server_running": true, "url": url, "receiver": receiver, "agents": agents,
-            });
-            (format!("{}\n", text::json(&value, true)), Board::new(rows, show))
-        } else if args.json {
-            let mut overview = client::overview(&config, true)?;
-            overview.agents.retain(|agent| args.client.as_ref().is_none_or(|name| agent.client == *name));
-            let text = as_json(&overview);
-            (text, Board::new(model::rows(&overview.agents, Stamp::now()), show))
-        } else {
-            let list = if args.hub {
-                client::hub_list(args.all)?
-            } else {
-                client::agent_list(&config, args.all, args.is_screen())?
-            };
-            let (about, mut rows) = (list.about, list.rows);
-            board::keep_client(&mut rows, args.client.as_deref());
-            let board = Board::new(rows, show);
-            (render(args, &about, &board), board)
+        let (text, board) = match (args.json, args.hub) {
+            (true, true) => hub_as_json(args)?,
+            (true, false) => as_json(args, &config)?,
+            (false, _) => for_people(args, &config)?,
         };
         let mut out = std::io::stdout().lock();
         if args.watch && std::io::stdout().is_terminal() {
@@ -111,14 +95,37 @@ pub fn run(args: &StatusArgs) -> Result<ExitCode> {
     }
 }
 
-fn as_json(overview: &Overview) -> String {
-    let mut agents: Vec<&AgentView> = overview.agents.iter().collect();
-    agents.sort_by_cached_key(|agent| agent.order());
+fn hub_as_json(args: &StatusArgs) -> Result<(String, Board)> {
+    let (mut agents, receiver, url) = client::hub_overview()?;
+    agents.retain(|agent| args.client.as_ref().is_none_or(|name| agent["client"] == **name));
+    let rows = client::hub_list(true)?.rows;
     let value = json!({
-        "version": 1, "server_running": overview.receiver.is_some(), "url": overview.url,
-        "receiver": overview.receiver, "agents": agents,
+        "version": 1, "server_running": true, "url": url, "receiver": receiver, "agents": agents,
     });
-    format!("{}\n", text::json(&value, true))
+    Ok((format!("{}\n", text::json(&value, true)), Board::new(rows, args.include())))
+}
+
+fn as_json(args: &StatusArgs, config: &Config) -> Result<(String, Board)> {
+    let Overview { mut agents, receiver, url } = client::overview(config, true)?;
+    agents.retain(|agent| args.client.as_ref().is_none_or(|name| agent.client == *name));
+    agents.sort_by_cached_key(AgentView::order);
+    let board = Board::new(model::rows(&agents, Stamp::now()), args.include());
+    let value = json!({
+        "version": 1, "server_running": receiver.is_some(), "url": url, "receiver": receiver, "agents": agents,
+    });
+    Ok((format!("{}\n", text::json(&value, true)), board))
+}
+
+/// The screen, or one of the short forms.
+fn for_people(args: &StatusArgs, config: &Config) -> Result<(String, Board)> {
+    let AgentList { mut rows, about } = if args.hub {
+        client::hub_list(args.all)?
+    } else {
+        client::agent_list(config, args.all, args.is_screen())?
+    };
+    board::keep_client(&mut rows, args.client.as_deref());
+    let board = Board::new(rows, args.include());
+    Ok((render(args, &about, &board), board))
 }
 
 fn render(args: &StatusArgs, origin: &ListOrigin, board: &Board) -> String {
@@ -188,8 +195,8 @@ fn screen(origin: &ListOrigin, board: &Board, style: Style, now: Stamp) -> Strin
     lines.join("\n") + "\n"
 }
 
-/// Where the columns of a list are: glyph, name, ask, age, context. Where room is short, the ask gives way first, then the
-/// name; the age never does.
+/// The width of each column: name, ask, age, context. When space is short, the ask shrinks first, then the name; the age
+/// never does.
 struct Columns {
     name: usize,
     ask: usize,
@@ -197,18 +204,18 @@ struct Columns {
     context: usize,
 }
 
-/// Columns of a list that is not on a terminal.
+/// The width of a list that is not printed on a terminal.
 const WITHOUT_TERMINAL: usize = 100;
-/// Columns between two columns.
+/// Blanks between two columns.
 const COLUMN_GAP: usize = 2;
 /// The glyph and the blank after it.
 const GLYPH: usize = 2;
 /// On a terminal of eighty columns; a wider one gives the name a third.
 const NAME_AT_MOST: usize = 28;
 const NAME_AT_LEAST: usize = 8;
-/// Fewer columns of an ask say nothing.
+/// An ask in fewer columns would say nothing; it is left out instead.
 const ASK_AT_LEAST: usize = 12;
-/// Below this, the context gives its place to the rest.
+/// On a narrower terminal the context is left out.
 const CONTEXT_FROM: usize = 60;
 
 impl Columns {
@@ -256,11 +263,11 @@ fn context_words(row: &Row) -> String {
     row.context.map_or(String::new(), |percent| format!("{percent:.0} %"))
 }
 
-/// "at 14:05", or "3 d from now" for what is further away than a day.
+/// "at 14:05", or "3 d from now" if it is more than twenty hours away.
 fn reset_time(at: Stamp, now: Stamp) -> String {
     let ahead = at.since(now);
     if ahead > Duration::from_secs(20 * 3600) {
-        return format!("{} from now", headspace_core::text::numbers::duration(ahead));
+        return format!("{} from now", duration(ahead));
     }
     format!("at {}", local_clock(at).chars().take(5).collect::<String>())
 }
@@ -274,45 +281,45 @@ fn spent_words(spent: &SpentStats) -> Option<String> {
 }
 
 fn footer(origin: &ListOrigin, board: &Board, now: Stamp) -> Vec<String> {
-    let mut parts = Vec::new();
-    match &origin.receiver {
-        // A hub counts no events: it has documents, and says so in its own words.
-        Some(receiver) if origin.hub => parts.extend([receiver.health.phrase(now), origin.url.clone()]),
-        Some(receiver) => {
-            parts.push(receiver.health.phrase(now));
-            if let Some(at) = receiver.last_event_at.filter(|_| receiver.health.since.is_none()) {
-                let kind = receiver.last_event_type.as_deref().unwrap_or("event");
-                parts.push(format!(
-                    "last event {} ago ({})",
-                    headspace_core::text::numbers::duration(now.since(at)),
-                    one_line(kind, 30)
-                ));
-            }
-            parts.push(counted(receiver.events_received, "event"));
-            if receiver.spool_pending > 0 {
-                parts.push(format!("{} spooled", thousands(receiver.spool_pending)));
-            }
-            for limit in &receiver.limits {
-                let reset =
-                    limit.resets_at.map_or(String::new(), |at| format!(", resets {}", reset_time(at, now)));
-                parts.push(format!("{} limit {:.0} %{reset}", one_line(&limit.label, 20), limit.percent));
-            }
-            parts.push(origin.url.clone());
-        }
-        None => {
-            let known = origin.last_active.map_or(String::new(), |at| {
-                format!(", last known {} ago", headspace_core::text::numbers::duration(now.since(at)))
-            });
-            parts.push(format!("server not running{known}"));
-            parts.push(match local::stranger_at(&origin.url) {
-                Some(stranger) => format!("{stranger}; `headspace doctor` says what to do"),
-                None => "`headspace up` starts it".to_owned(),
-            });
-        }
+    let mut parts = match &origin.receiver {
+        // A hub does not count events; its health phrase says how many machines it has.
+        Some(receiver) if origin.hub => vec![receiver.health.phrase(now)],
+        Some(receiver) => receiver_parts(receiver, now),
+        None => without_server(origin, now),
+    };
+    if origin.receiver.is_some() {
+        parts.push(origin.url.clone());
     }
     parts.extend(origin.spent_today.as_ref().and_then(spent_words));
     if board.headless > 0 {
         parts.push(format!("{} headless folded", board.headless));
     }
     parts
+}
+
+/// "hooks active", "last event 2 s ago (Stop)", "18,204 events", "5 h limit 40 %, resets at 14:05"
+fn receiver_parts(receiver: &HookStatus, now: Stamp) -> Vec<String> {
+    let mut parts = vec![receiver.health.phrase(now)];
+    if let Some(at) = receiver.last_event_at.filter(|_| receiver.health.since.is_none()) {
+        let kind = receiver.last_event_type.as_deref().unwrap_or("event");
+        parts.push(format!("last event {} ago ({})", duration(now.since(at)), one_line(kind, 30)));
+    }
+    parts.push(counted(receiver.events_received, "event"));
+    if receiver.spool_pending > 0 {
+        parts.push(format!("{} spooled", thousands(receiver.spool_pending)));
+    }
+    for limit in &receiver.limits {
+        let reset = limit.resets_at.map_or(String::new(), |at| format!(", resets {}", reset_time(at, now)));
+        parts.push(format!("{} limit {:.0} %{reset}", one_line(&limit.label, 20), limit.percent));
+    }
+    parts
+}
+
+fn without_server(origin: &ListOrigin, now: Stamp) -> Vec<String> {
+    let known = origin.last_active.map(|at| format!(", last known {} ago", duration(now.since(at))));
+    let advice = match local::stranger_at(&origin.url) {
+        Some(stranger) => format!("{stranger}; `headspace doctor` says what to do"),
+        None => "`headspace up` starts it".to_owned(),
+    };
+    vec![format!("server not running{}", known.unwrap_or_default()), advice]
 }

@@ -1,4 +1,4 @@
-//! `headspace wake` and `headspace notify-when`: an agent that is done can wake the one that waits for it.
+//! `headspace wake` and `headspace notify-when`: prompt an agent, at once or when another agent is done.
 
 use crate::commands::agents::reply;
 use crate::view::client::{self, Client};
@@ -10,10 +10,10 @@ use headspace_platform::config::Config;
 use std::io::{BufRead, BufReader};
 use std::process::ExitCode;
 
-/// Wake an agent with a message, as `reply` sends it
+/// Wake an agent with a message, the way `reply` sends a prompt
 ///
-/// Types the text into the agent's own tmux pane, but only into an empty input box and never at a dialog; while the agent
-/// is busy the text waits in the server.
+/// Types the text into the agent's own tmux pane, but only into an empty input box and never into a dialog. While the agent
+/// is busy, the text waits in the server.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  headspace wake conductor 'The tests are green, go on.'")]
 pub struct WakeArgs {

@@ -25,7 +25,7 @@ pub fn client(_: &CheckInput) -> Vec<Finding> {
     let Some(path) = headspace_platform::process::on_path("claude") else {
         return vec![Finding::warn(
             "`claude` is not on PATH",
-            "install Claude Code, or start it by its full path; hooks work all the same",
+            "install Claude Code, or start it by its full path; hooks work either way",
         )];
     };
     match claude::version() {
@@ -101,7 +101,7 @@ fn install() -> Result<String> {
     Ok(done.unwrap_or_else(|| "the hooks are installed".into()))
 }
 
-/// The switch and the entry that waits for answers belong together, and the entry's program must be there.
+/// Answering needs both its setting and its hook entry, and the entry's program must exist.
 pub fn answering(input: &CheckInput) -> Vec<Finding> {
     let on = headspace_platform::config::answering_file().exists();
     let mut findings = Vec::new();
@@ -161,7 +161,7 @@ fn hooks_in(path: &Path) -> Vec<Finding> {
     let text = headspace_platform::files::read_text(path).unwrap_or_default();
     let found = match merge::find(&text, None) {
         Ok(found) => found,
-        // The check of the settings has reported it.
+        // The settings check has reported it.
         Err(_) => return Vec::new(),
     };
     let ours: Vec<_> = found.iter().filter(|entry| entry.role == Role::Notify).collect();
@@ -171,44 +171,43 @@ fn hooks_in(path: &Path) -> Vec<Finding> {
                 .repaired_by(install),
         ];
     }
-    let mut findings = Vec::new();
     let mut per_event: BTreeMap<&str, usize> = BTreeMap::new();
     for entry in &ours {
         *per_event.entry(&entry.event).or_default() += 1;
-    }
-    let doubled: Vec<&str> =
-        per_event.iter().filter(|(_, count)| **count > 1).map(|(event, _)| *event).collect();
-    if !doubled.is_empty() {
-        let message = format!("installed more than once for {} in {shown}", doubled.join(", "));
-        findings.push(Finding::warn(message, "headspace install").repaired_by(install));
-    }
-    let missing: Vec<&str> = claude::events(claude::version())
-        .into_iter()
-        .filter(|event| !per_event.contains_key(event))
-        .collect();
-    if !missing.is_empty() {
-        let message = format!("not subscribed to {} in {shown}", missing.join(", "));
-        findings
-            .push(Finding::warn(message, "headspace install (unless you chose the events with --events)"));
     }
     let mut programs: Vec<String> =
         ours.iter().filter_map(|entry| entry.call.words()?.into_iter().next()).collect();
     programs.sort_unstable();
     programs.dedup();
-    for program in programs.iter().filter(|program| !is_executable(Path::new(program))) {
-        findings.push(
-            Finding::fail(format!("{program}, which {shown} calls, does not exist"), "headspace install")
-                .repaired_by(install),
-        );
-    }
+    let mut findings = Vec::new();
+    findings.extend(doubled(&per_event, &shown));
+    findings.extend(unsubscribed(&per_event, &shown));
+    findings.extend(programs.iter().filter(|program| !is_executable(Path::new(program))).map(|program| {
+        let message = format!("{program}, which {shown} calls, does not exist");
+        Finding::fail(message, "headspace install").repaired_by(install)
+    }));
     if findings.is_empty() {
-        findings.push(Finding::ok(format!(
-            "{} events in {shown} call {}",
-            per_event.len(),
-            programs.join(", ")
-        )));
+        let (count, programs) = (per_event.len(), programs.join(", "));
+        findings.push(Finding::ok(format!("{count} events in {shown} call {programs}")));
     }
     findings
+}
+
+/// Events that call us more than once.
+fn doubled(per_event: &BTreeMap<&str, usize>, shown: &str) -> Option<Finding> {
+    let doubled: Vec<&str> =
+        per_event.iter().filter(|(_, count)| **count > 1).map(|(event, _)| *event).collect();
+    let message = format!("installed more than once for {} in {shown}", doubled.join(", "));
+    (!doubled.is_empty()).then(|| Finding::warn(message, "headspace install").repaired_by(install))
+}
+
+/// Events that the installed client knows and that do not call us.
+fn unsubscribed(per_event: &BTreeMap<&str, usize>, shown: &str) -> Option<Finding> {
+    let known = claude::events(claude::version());
+    let missing: Vec<&str> = known.into_iter().filter(|event| !per_event.contains_key(event)).collect();
+    let message = format!("not subscribed to {} in {shown}", missing.join(", "));
+    let fix = "headspace install (unless you chose the events with --events)";
+    (!missing.is_empty()).then(|| Finding::warn(message, fix))
 }
 
 fn is_executable(path: &Path) -> bool {
@@ -237,13 +236,13 @@ pub fn disabled(input: &CheckInput) -> Vec<Finding> {
         .map(|why| {
             Finding::fail(
                 format!("hooks are switched off: {why}"),
-                "remove that setting, or ask whoever manages it",
+                "remove that setting, or ask the administrator of this machine",
             )
         })
         .collect()
 }
 
-/// In a terminal, no hook runs before the question about trust is answered.
+/// In a terminal, no hook runs in a directory until the user has answered the trust dialog.
 pub fn trust(input: &CheckInput) -> Vec<Finding> {
     let dir = config::claude_dir();
     let state = [dir.join(".claude.json"), config::home().join(".claude.json")];
@@ -304,8 +303,8 @@ pub fn server(input: &CheckInput) -> Vec<Finding> {
     }
     match headspace_platform::net::http_client::health(&input.url, Duration::from_secs(2)) {
         Some(health) if health.version == own => {
-            let mut findings =
-                vec![Finding::ok(format!("headspace {own} on {} (pid {})", input.url, health.pid))];
+            let url = config::shown_url(&input.url, health.url.as_deref());
+            let mut findings = vec![Finding::ok(format!("headspace {own} on {url} (pid {})", health.pid))];
             findings.extend(without_socket(&input.url));
             findings
         }
@@ -452,7 +451,7 @@ pub fn events(_: &CheckInput) -> Vec<Finding> {
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     };
     let Ok(mut seen) = look() else { return Vec::new() };
-    // What a person did here does not prove that hooks arrive.
+    // Events that a person caused here do not prove that hooks arrive.
     seen.retain(|(name, _)| ![observed::SEEN, observed::RENAMED, observed::WARNED].contains(&name.as_str()));
     let now = Stamp::now();
     let ago = |at: i64| duration(now.since(Stamp(at)));

@@ -1,4 +1,4 @@
-//! The coding agents other than Claude Code: which are there, which have our hooks, which have spoken.
+//! The coding agents other than Claude Code: which are installed, which have our hooks, which have sent events.
 
 use crate::commands::doctor::{CheckInput, Finding};
 use crate::commands::install::client_version::version_of;
@@ -22,58 +22,67 @@ pub fn clients(_: &CheckInput) -> Vec<Finding> {
 fn check(row: &'static Row) -> Finding {
     let version = version_of(row.program).map(|version| format!(" {version}")).unwrap_or_default();
     let who = format!("{} ({}{version}, tried with {})", row.name, row.title, row.tried);
-    let install = format!("headspace install --client {}", row.name);
     if !clients::is_installed(row) {
-        return Finding::warn(format!("{who}: found, without our hooks"), install);
+        return Finding::warn(format!("{who}: found, without our hooks"), install_command(row));
     }
     let Some(file) = row.file() else { return Finding::ok(who) };
     let text = std::fs::read_to_string(&file).unwrap_or_default();
-    if !row.reads_comments
-        && !matches!(row.registration, Registration::Plugin { .. })
-        && let Err(error) = serde_json::from_str::<Value>(&text)
-    {
-        return Finding::fail(
-            format!("{who}: it ignores {}, which is not plain JSON: {error}", short(&file)),
-            "remove comments and trailing commas from it",
-        );
-    }
-    if let Registration::Plugin { source, .. } = row.registration {
-        if let Some(fault) = hook_file::read_plugin(row, source, &text).1.into_iter().next() {
-            return Finding::warn(format!("{who}: {}: {}", short(&file), fault.message), install);
-        }
-        let program = hook_file::plugin_command(&text).and_then(|words| words.into_iter().next());
-        if let Some(program) = program.filter(|program| !Path::new(program).is_file()) {
-            let message = format!("{who}: {} calls {program}, which is not there", short(&file));
-            return Finding::fail(message, install);
-        }
-    }
-    let entries = our_entries(&text);
-    let missing: Vec<&str> = match row.registration {
-        Registration::Plugin { .. } => Vec::new(),
-        _ => {
-            let has = |event: &str| entries.iter().any(|entry| entry.event == event);
-            row.events().iter().map(|event| event.theirs).filter(|event| !has(event)).collect()
-        }
+    let problem = match row.registration {
+        Registration::Plugin { source, .. } => plugin_problem(row, source, &who, &file, &text),
+        _ => hook_file_problem(row, &who, &file, &text),
     };
+    problem.unwrap_or_else(|| trust(row, &who, &file, &our_entries(&text)))
+}
+
+fn install_command(row: &Row) -> String {
+    format!("headspace install --client {}", row.name)
+}
+
+fn not_there(row: &Row, who: &str, file: &Path, program: &Path) -> Finding {
+    let message = format!("{who}: {} calls {}, which is not there", short(file), program.display());
+    Finding::fail(message, install_command(row))
+}
+
+/// What is wrong with the plugin that calls us, if anything.
+fn plugin_problem(row: &Row, source: &str, who: &str, file: &Path, text: &str) -> Option<Finding> {
+    if let Some(fault) = hook_file::read_plugin(row, source, text).1.into_iter().next() {
+        let message = format!("{who}: {}: {}", short(file), fault.message);
+        return Some(Finding::warn(message, install_command(row)));
+    }
+    let program = PathBuf::from(hook_file::plugin_command(text)?.into_iter().next()?);
+    (!program.is_file()).then(|| not_there(row, who, file, &program))
+}
+
+/// What is wrong with the file that has our entries, if anything.
+fn hook_file_problem(row: &'static Row, who: &str, file: &Path, text: &str) -> Option<Finding> {
+    if !row.reads_comments
+        && let Err(error) = serde_json::from_str::<Value>(text)
+    {
+        return Some(Finding::fail(
+            format!("{who}: it ignores {}, which is not plain JSON: {error}", short(file)),
+            "remove comments and trailing commas from it",
+        ));
+    }
+    let entries = our_entries(text);
+    let has = |event: &str| entries.iter().any(|entry| entry.event == event);
+    let missing: Vec<&str> =
+        row.events().iter().map(|event| event.theirs).filter(|event| !has(event)).collect();
     if !missing.is_empty() {
-        return Finding::warn(
-            format!("{who}: not subscribed to {} in {}", missing.join(", "), short(&file)),
-            install,
-        );
+        let message = format!("{who}: not subscribed to {} in {}", missing.join(", "), short(file));
+        return Some(Finding::warn(message, install_command(row)));
     }
-    let gone = entries.iter().find(|entry| !entry.program.is_file());
-    if let Some(entry) = gone {
-        return Finding::fail(
-            format!("{who}: {} calls {}, which is not there", short(&file), entry.program.display()),
-            install,
-        );
-    }
+    let gone = entries.iter().find(|entry| !entry.program.is_file())?;
+    Some(not_there(row, who, file, &gone.program))
+}
+
+/// Whether the user has let the client run our hooks, and when one last sent an event.
+fn trust(row: &Row, who: &str, file: &Path, entries: &[OurEntry]) -> Finding {
     let heard = match last_event(row.name) {
         Some(at) => format!("last event {} ago", duration(Stamp::now().since(at))),
         None => "no event yet".to_owned(),
     };
-    match untrusted(row, &file, &entries) {
-        0 => Finding::ok(format!("{who}: hooks in {}, {heard}", short(&file))),
+    match untrusted(row, file, entries) {
+        0 => Finding::ok(format!("{who}: hooks in {}, {heard}", short(file))),
         count => Finding::warn(
             format!("{who}: installed but not trusted yet: {count} of {} hooks do not run", entries.len()),
             "start codex once and choose Trust (it asks \"Hooks need review\")",
@@ -81,7 +90,7 @@ fn check(row: &'static Row) -> Finding {
     }
 }
 
-/// A call of ours in a client's file, and where it stands.
+/// An entry of ours in a client's hook file, and where it is.
 struct OurEntry {
     event: String,
     group: usize,
@@ -92,7 +101,7 @@ struct OurEntry {
 /// In either shape: groups of entries, or entries alone.
 fn our_entries(text: &str) -> Vec<OurEntry> {
     let value: Value = serde_json::from_str(&config::strict_json(text)).unwrap_or_default();
-    // Our program may have been given another name.
+    // Our program may have been renamed.
     let own = locate::program().ok();
     let mut found = Vec::new();
     for (event, groups) in value.get("hooks").and_then(Value::as_object).into_iter().flatten() {
@@ -130,7 +139,7 @@ fn untrusted(row: &Row, file: &Path, entries: &[OurEntry]) -> usize {
     entries.len() - entries.iter().filter(trusted).count()
 }
 
-/// When a hook of this client last told something.
+/// When a hook of this client last sent an event.
 fn last_event(client: &str) -> Option<Stamp> {
     let db = headspace_store::open_to_read(&config::database()).ok()?;
     let newest = "SELECT MAX(received_at) FROM (SELECT received_at, body FROM events WHERE source = 'hook' \

@@ -6,7 +6,7 @@ use headspace_core::text::numbers::duration;
 use headspace_core::text::one_line;
 use std::time::Duration;
 
-/// Ages on the board are corrected by this; beyond it, other things on the machine are wrong, too.
+/// The hub corrects ages by the clock's error; a larger error would cause other problems on the machine, too.
 const CLOCK_MAY_BE_OFF: Duration = Duration::from_secs(60);
 
 pub fn hub(_: &CheckInput) -> Vec<Finding> {

@@ -39,7 +39,7 @@ fn unknown_in(section: &Value, prefix: &str, names: &[&str]) -> Vec<String> {
     keys.filter(|key| !names.contains(&key.as_str())).map(|key| format!("{prefix}{key}")).collect()
 }
 
-/// The field names of a section, taken from its type: a second list would be forgotten.
+/// The field names of a section, taken from its type, because a second list would not be kept up to date.
 fn names<'de, T: Deserialize<'de>>() -> &'static [&'static str] {
     let mut names = FieldNames(&[]);
     let _ = T::deserialize(&mut names);

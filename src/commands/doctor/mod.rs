@@ -1,4 +1,4 @@
-//! `headspace doctor`: why nothing shows up after the install. A table of checks and one loop over it.
+//! `headspace doctor`: finds out why nothing shows up after the install. A table of checks and one loop over it.
 
 mod checks;
 mod clients;
@@ -86,7 +86,7 @@ pub struct CheckInput {
     pub project: PathBuf,
 }
 
-/// A name and how to look.
+/// A check: its name, and the function that looks.
 type Check = (&'static str, fn(&CheckInput) -> Vec<Finding>);
 
 /// In the order in which an event passes them: client, settings, hook, server, store.

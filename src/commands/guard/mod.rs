@@ -17,7 +17,6 @@ use serde_json::{Value, json};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Judge tool calls: check, explain, rules
@@ -107,6 +106,8 @@ pub fn direct(mut args: impl Iterator<Item = std::ffi::OsString>) -> Option<Exit
 const CHECK_TIME_LIMIT: Duration = Duration::from_secs(2);
 /// A client that never closes the pipe must not hang the hook.
 const STDIN_READ_WITHIN: Duration = Duration::from_millis(1500);
+/// What a pipe holds at most, unless somebody enlarged it.
+const MAX_READ_BYTES: usize = 64 << 10;
 
 /// The environment of this process, and what is wrong with the configuration if it cannot be read. Rules stay on in
 /// that case: those that the user chose, as far as they can be found, otherwise the defaults.
@@ -124,8 +125,7 @@ fn hook(client: Option<&str>) -> ExitCode {
         None => bytes,
         Some(_) => bytes.map(|bytes| headspace_clients::guard::payload(&bytes)),
     };
-    let bytes = bytes.map(Arc::new);
-    let (form, render): Rendered = match bytes.as_deref().and_then(|bytes| payload::event(bytes)).as_deref() {
+    let (form, render): Rendered = match bytes.as_deref().and_then(payload::event).as_deref() {
         None | Some("PreToolUse") => rendered(form),
         Some("PermissionRequest") if client.is_none() => {
             (permission_output, |verdict| Some(format!("{}\n", permission_output(verdict)?)))
@@ -133,7 +133,7 @@ fn hook(client: Option<&str>) -> ExitCode {
         // There is nothing to judge, and nothing that the client would understand.
         Some(_) => return ExitCode::SUCCESS,
     };
-    let verdict = verdict_of(bytes.as_ref(), environment, render);
+    let verdict = verdict_of(bytes.as_deref(), environment, render);
     let Some(mut output) = form(&verdict) else { return ExitCode::SUCCESS };
     if bytes.as_deref().is_some_and(|bytes| allow_once::take(bytes, &config::state_dir())) {
         return ExitCode::SUCCESS;
@@ -152,8 +152,9 @@ fn hook(client: Option<&str>) -> ExitCode {
 fn check() -> ExitCode {
     let (mut environment, _) = environment();
     environment.time_limit = CHECK_TIME_LIMIT;
-    let bytes = read_stdin(STDIN_READ_WITHIN).map(Arc::new);
-    let verdict = verdict_of(bytes.as_ref(), environment, |verdict| Some(format!("{}\n", as_json(verdict))));
+    let bytes = read_stdin(STDIN_READ_WITHIN);
+    let verdict =
+        verdict_of(bytes.as_deref(), environment, |verdict| Some(format!("{}\n", as_json(verdict))));
     print(&as_json(&verdict));
     ExitCode::SUCCESS
 }
@@ -169,7 +170,7 @@ fn print(value: &Value) {
 }
 
 fn verdict_of(
-    bytes: Option<&Arc<Vec<u8>>>,
+    bytes: Option<&[u8]>,
     environment: GuardEnvironment,
     render: fn(&Verdict) -> Option<String>,
 ) -> Verdict {
@@ -183,7 +184,8 @@ fn verdict_of(
 fn read_stdin(time_limit: Duration) -> Option<Vec<u8>> {
     let end = Instant::now() + time_limit;
     let mut bytes = Vec::new();
-    let mut chunk = vec![0u8; 64 << 10];
+    // Most payloads fit; every page that is touched costs, and a buffer of zeros touches them all.
+    let mut chunk = vec![0u8; 4 << 10];
     let mut stdin = std::io::stdin().lock();
     loop {
         if !stdin_readable_within(end.saturating_duration_since(Instant::now())) {
@@ -191,7 +193,12 @@ fn read_stdin(time_limit: Duration) -> Option<Vec<u8>> {
         }
         match stdin.read(&mut chunk) {
             Ok(0) => return Some(bytes),
-            Ok(count) => bytes.extend_from_slice(&chunk[..count]),
+            Ok(count) => {
+                bytes.extend_from_slice(&chunk[..count]);
+                if count == chunk.len() {
+                    chunk.resize(MAX_READ_BYTES, 0);
+                }
+            }
             Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
             Err(_) => return Some(bytes),
         }

@@ -124,7 +124,7 @@ impl Adviser<'_> {
             self.say(entry.position, "onFailure", format!("onFailure has no effect on {what}"), None);
         }
         if entry.once {
-            let message = "`once` is not honoured in settings files: the hook runs every time";
+            let message = "`once` is not honored in settings files: the hook runs every time";
             self.say(entry.position, "once", message.into(), None);
         }
     }

@@ -3,7 +3,8 @@
 use super::DatabaseArgs;
 use anyhow::{Context, Result, bail};
 use headspace_core::text;
-use headspace_core::text::numbers::counted;
+use headspace_core::text::numbers::{counted, duration};
+use headspace_core::text::one_line;
 use headspace_fleet::hub::people::admin;
 use headspace_fleet::hub::people::{INVITATION_DAYS, Invitation};
 use headspace_fleet::hub::{DEFAULT_LISTEN, HubOptions};
@@ -113,22 +114,31 @@ pub fn invite(args: &InviteArgs) -> Result<ExitCode> {
 /// Take a machine's access away: its next batch is refused, its agents leave the board
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Example:\n  headspace hub revoke 7 --database-url postgres://hub@localhost/hub    # 7 as in the ids 7/1, 7/2 on the board"
+    after_help = "Examples:\n  headspace hub revoke --database-url postgres://hub@localhost/hub      # which machines there are\n  headspace hub revoke 7 --database-url postgres://hub@localhost/hub    # 7 as in the ids 7/1, 7/2 on the board"
 )]
 pub struct RevokeArgs {
-    /// The machine's number: what stands before the slash in its agents' ids
-    edge: i32,
+    /// The machine's number: what stands before the slash in its agents' ids. Without it the machines are listed
+    edge: Option<i32>,
     #[command(flatten)]
     database: DatabaseArgs,
 }
 
 pub fn revoke(args: &RevokeArgs) -> Result<ExitCode> {
-    let password = args.database.database_password_file.as_deref();
-    let known = admin::revoke(&args.database.url()?, password, args.edge).context("could not revoke")?;
+    let (url, password) = (args.database.url()?, args.database.database_password_file.as_deref());
+    let Some(edge) = args.edge else {
+        for machine in admin::machines(&url, password).context("could not list the machines")? {
+            let heard =
+                machine.not_heard_for.map_or("never".into(), |quiet| format!("{} ago", duration(quiet)));
+            let (user, host) = (one_line(&machine.user, 40), one_line(&machine.host, 60));
+            println!("{:>5}  {user}@{host} in {}, heard {heard}", machine.edge, one_line(&machine.team, 40));
+        }
+        return Ok(ExitCode::SUCCESS);
+    };
+    let known = admin::revoke(&url, password, edge).context("could not revoke")?;
     if !known {
-        bail!("could not revoke {}: there is no such machine", args.edge);
+        bail!("could not revoke {edge}: there is no such machine (`headspace hub revoke` lists them)");
     }
-    println!("machine {} is revoked", args.edge);
+    println!("machine {edge} is revoked");
     Ok(ExitCode::SUCCESS)
 }
 

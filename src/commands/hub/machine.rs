@@ -98,6 +98,9 @@ pub fn leave() -> Result<ExitCode> {
         });
         match told {
             Ok(answer) if answer.status == 200 => println!("left {}", membership.url),
+            Ok(answer) if matches!(answer.status, 401 | 403) => {
+                println!("left {}, which did not let this machine in any more", membership.url);
+            }
             _ => println!(
                 "left {}; the hub could not be told, and shows this machine for a day as not heard",
                 membership.url
@@ -132,6 +135,8 @@ pub struct LinkReport {
     /// Events that the hub does not have yet.
     pub lag: u64,
     pub server_runs: bool,
+    /// The configuration has levels for some projects.
+    pub by_project: bool,
 }
 
 impl LinkReport {
@@ -142,9 +147,10 @@ impl LinkReport {
         let newest =
             store::open_to_read(&config::database()).and_then(|db| store::read::queries::newest(&db));
         let lag = (newest.unwrap_or(link.pos) - link.pos).max(0).unsigned_abs();
-        let server_runs =
-            http_client::health(&Config::load()?.server_url(), Duration::from_secs(1)).is_some();
-        Ok(Some(LinkReport { membership, link, lag, server_runs }))
+        let config = Config::load()?;
+        let server_runs = http_client::health(&config.server_url(), Duration::from_secs(1)).is_some();
+        let by_project = !config.hub.share.is_empty();
+        Ok(Some(LinkReport { membership, link, lag, server_runs, by_project }))
     }
 
     pub fn error(&self) -> Option<String> {
@@ -154,7 +160,9 @@ impl LinkReport {
 
     pub fn who(&self) -> String {
         let Membership { url, user, edge, share, .. } = &self.membership;
-        format!("{url} as {} (machine {edge}), sharing {share}", one_line(user, 60))
+        let but =
+            if self.by_project { " where `hub.share` in the configuration says nothing else" } else { "" };
+        format!("{url} as {} (machine {edge}), sharing {share}{but}", one_line(user, 60))
     }
 
     pub fn progress(&self) -> String {

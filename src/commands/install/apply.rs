@@ -121,7 +121,10 @@ impl PendingEdit {
             }
             (Content::Own { is_ours, .. }, Some(text)) if !is_ours(text) => {
                 if !uninstalls {
-                    bail!("could not write {}: there is a file of somebody else", target.path.display());
+                    bail!(
+                        "could not write {}: a file that headspace did not write is there",
+                        target.path.display()
+                    );
                 }
                 (Merged::default(), before.clone())
             }
@@ -145,7 +148,7 @@ impl PendingEdit {
         Ok(edit)
     }
 
-    /// A file that nobody changed since install gets back exactly the bytes it had before.
+    /// A file that has not changed since install gets back exactly the bytes it had before.
     fn restore(&mut self) {
         if matches!(self.content, Content::Own { .. }) {
             return;

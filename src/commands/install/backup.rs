@@ -30,7 +30,7 @@ pub enum FileOrigin {
 pub struct InstallRecord {
     pub path: PathBuf,
     pub origin: Option<FileOrigin>,
-    /// Fingerprints of the file as install left it, while nobody else changed it: the latest, and the one before in case
+    /// Fingerprints of the file as install left it, until another program changes it: the latest, and the one before in case
     /// the latest never reached the disk.
     pub written: Vec<String>,
     /// The choices of the last install, which `up` repeats.
@@ -119,7 +119,7 @@ impl Backups {
     }
 }
 
-/// Tells a changed file from an unchanged one; nobody has a reason to forge it.
+/// Tells a changed file from an unchanged one; there is no reason to forge it.
 pub fn fingerprint(bytes: &[u8]) -> String {
     format!("{}-{:032x}", bytes.len(), fnv(bytes))
 }

@@ -78,7 +78,7 @@ pub fn list(as_json: bool) -> Result<ExitCode> {
 /// What is planned for the other clients.
 pub(super) struct Others {
     edits: Vec<(&'static Row, PendingEdit)>,
-    /// Nobody named them, and something stands in the way.
+    /// Clients that were found, not named, and whose file cannot be edited.
     refused: usize,
 }
 

@@ -72,7 +72,7 @@ pub struct InstallArgs {
 
 /// Remove headspace's hooks from settings.json
 ///
-/// Removes exactly what install added. A file that nobody changed since gets back the bytes it had before.
+/// Removes exactly what install added. A file that has not changed since gets back the bytes it had before.
 #[derive(Debug, Default, clap::Args)]
 #[command(after_help = "Example:\n  headspace uninstall --dry-run\n  headspace uninstall")]
 pub struct UninstallArgs {

@@ -10,8 +10,8 @@ use std::io::{IsTerminal, Write};
 
 /// Asks on a terminal, once: a profile in the configuration is an answer.
 pub fn ask() -> Result<()> {
-    let somebody = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
-    if !somebody || Config::load()?.guard.profile.is_some() {
+    let at_terminal = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
+    if !at_terminal || Config::load()?.guard.profile.is_some() {
         return Ok(());
     }
     println!("How strict should the guard be?");

@@ -3,7 +3,7 @@
 use crate::commands::install::apply::{AppliedEdit, PendingEdit};
 use crate::commands::install::client_version::Version;
 use crate::commands::install::script::ScriptState;
-use crate::commands::install::{PlaceArgs, diff};
+use crate::commands::install::{PlaceArgs, client_version, diff};
 use anyhow::Result;
 use headspace_clients::Row;
 use headspace_core::text;
@@ -14,6 +14,7 @@ use headspace_hooks::client_settings::document::Diagnostic;
 use headspace_hooks::client_settings::entry::Call;
 use headspace_hooks::client_settings::locate;
 use headspace_hooks::client_settings::locate::{Client, Scope};
+use headspace_hooks::client_settings::merge::Merged;
 use headspace_platform::config;
 use serde_json::{Value, json};
 use std::io::IsTerminal;
@@ -21,14 +22,14 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
-/// All there is to say about an install that was done.
+/// Everything to report about a finished install.
 pub struct InstallReport<'a> {
     pub program: &'a str,
     pub done: &'a [AppliedEdit],
     pub version: Option<Version>,
     pub call: &'a Call,
     pub place: &'a PlaceArgs,
-    /// What was done for other clients beside Claude.
+    /// The edits for clients other than Claude.
     pub others: &'a [(&'static Row, AppliedEdit)],
     /// How long the test event took, or why it did not arrive.
     pub test: Result<Duration>,
@@ -39,67 +40,83 @@ pub struct InstallReport<'a> {
 
 impl InstallReport<'_> {
     pub fn print(&self, json: bool) {
-        let InstallReport { test, url, server, .. } = self;
         if json {
-            let test = match test {
-                Ok(took) => json!({"delivered": true, "ms": milliseconds(*took)}),
-                Err(error) => json!({"delivered": false, "error": format!("{error:#}")}),
-            };
-            print_json(&json!({
-                "version": env!("CARGO_PKG_VERSION"),
-                "command": self.call.to_string(),
-                "client_version": self.version.map(|version| version.to_string()),
-                "files": self.done.iter().chain(self.others.iter().map(|(_, done)| done)).map(file_json).collect::<Vec<_>>(),
-                "test": test,
-                "server": {"url": url, "running": server.is_some()},
-            }));
-            return;
+            return self.print_json();
         }
-        for done in self.done {
-            print_installed(done);
-        }
+        self.done.iter().for_each(print_installed);
         row("command", &self.call.to_string());
-        if self.place.client() == Client::Claude {
+        if self.is_claude() {
             row("client", &self.client());
         }
-        row(
-            "test event",
-            &match test {
-                Ok(took) => format!("delivered in {} ms", milliseconds(*took)),
-                Err(error) => format!("NOT delivered: {error:#}"),
-            },
-        );
-        row(
-            "server",
-            &match server {
-                Some(server) => format!("running at {url} (version {}, pid {})", server.version, server.pid),
-                None => {
-                    format!("not running at {url}; events are spooled until you start it: headspace up")
-                }
-            },
-        );
+        row("test event", &self.test_result());
+        row("server", &self.server());
         println!();
-        let ignored = self.done.iter().find_map(|done| done.merged.leniency.as_ref());
-        if let Some(Diagnostic { line, column, .. }) =
-            ignored.filter(|_| self.place.client() == Client::Claude)
-        {
-            println!(
-                "NO HOOK RUNS YET: Claude Code ignores the whole file because of line {line}, column {column}. \
-                 Remove its comments and trailing commas."
-            );
-        } else if self.done.iter().any(|done| done.changed) && self.place.client() == Client::Claude {
-            println!("Sessions that are running pick this up within seconds; no restart needed.");
-        }
+        self.print_when_it_takes_effect();
         println!("To undo: {}", self.undo());
         self.done.iter().for_each(warn);
         self.advise();
     }
 
+    fn print_json(&self) {
+        let test = match &self.test {
+            Ok(took) => json!({"delivered": true, "ms": milliseconds(*took)}),
+            Err(error) => json!({"delivered": false, "error": format!("{error:#}")}),
+        };
+        let files = self.done.iter().chain(self.others.iter().map(|(_, done)| done));
+        print_json(&json!({
+            "version": env!("CARGO_PKG_VERSION"),
+            "command": self.call.to_string(),
+            "client_version": self.version.map(|version| version.to_string()),
+            "files": files.map(file_json).collect::<Vec<_>>(),
+            "test": test,
+            "server": {"url": self.shown_url(), "running": self.server.is_some()},
+        }));
+    }
+
+    fn is_claude(&self) -> bool {
+        self.place.client() == Client::Claude
+    }
+
+    fn test_result(&self) -> String {
+        match &self.test {
+            Ok(took) => format!("delivered in {} ms", milliseconds(*took)),
+            Err(error) => format!("NOT delivered: {error:#}"),
+        }
+    }
+
+    fn shown_url(&self) -> String {
+        let said = self.server.as_ref().and_then(|server| server.url.as_deref());
+        config::shown_url(&self.url, said)
+    }
+
+    fn server(&self) -> String {
+        let url = self.shown_url();
+        match &self.server {
+            Some(server) => format!("running at {url} (version {}, pid {})", server.version, server.pid),
+            None => format!("not running at {url}; events are spooled until you start it: headspace up"),
+        }
+    }
+
+    /// Whether running sessions use the hooks at once, or why they do not.
+    fn print_when_it_takes_effect(&self) {
+        if !self.is_claude() {
+            return;
+        }
+        let ignored = self.done.iter().find_map(|done| done.merged.leniency.as_ref());
+        if let Some(Diagnostic { line, column, .. }) = ignored {
+            println!(
+                "NO HOOK RUNS YET: Claude Code ignores the whole file because of line {line}, column {column}. \
+                 Remove its comments and trailing commas."
+            );
+        } else if self.done.iter().any(|done| done.changed) {
+            println!("Sessions that are running pick this up within seconds; no restart needed.");
+        }
+    }
+
     fn client(&self) -> String {
         match self.version {
             Some(version)
-                if crate::commands::install::client_version::events(Some(version)).len()
-                    < crate::commands::install::client_version::events(None).len() =>
+                if client_version::events(Some(version)).len() < client_version::events(None).len() =>
             {
                 format!(
                     "Claude Code {version}: only the events that this version knows; run install again after an update"
@@ -142,7 +159,7 @@ impl InstallReport<'_> {
             });
             if let Some(source) = only_managed {
                 note(&format!(
-                    "allowManagedHooksOnly in {} silences these hooks; ask whoever manages this machine to add them there",
+                    "allowManagedHooksOnly in {} silences these hooks; ask the administrator of this machine to add them there",
                     short(&source.path)
                 ));
             }
@@ -264,22 +281,10 @@ pub(super) fn print_installed(done: &AppliedEdit) {
     if let Some(backup) = &done.backup {
         row("backup", &short(backup));
     }
-    let mut events: Vec<String> = Vec::new();
-    for (what, names) in
-        [("added", &merged.added), ("updated", &merged.updated), ("removed", &merged.removed)]
-    {
-        match names.len() {
-            0 => {}
-            count if count > 6 => events.push(format!("{count} {what}")),
-            _ => events.push(format!("{what}: {}", names.join(", "))),
-        }
-    }
-    if merged.kept > 0 {
-        events.push(format!("{} as before", merged.kept));
-    }
-    // A file of our own says it otherwise.
+    let events = event_changes(merged);
+    // A file that is ours as a whole has no single entries; the row of its client says what is in it.
     if !events.is_empty() {
-        row("events", &events.join("; "));
+        row("events", &events);
     }
     if merged.guard_changed {
         row("guard", "checks tool calls before they run (PreToolUse)");
@@ -308,6 +313,23 @@ pub(super) fn print_installed(done: &AppliedEdit) {
         };
         row("script", &format!("{}{state}", short(path)));
     }
+}
+
+/// "12 added; updated: Stop; 3 as before"
+fn event_changes(merged: &Merged) -> String {
+    let named = [("added", &merged.added), ("updated", &merged.updated), ("removed", &merged.removed)];
+    let mut changes: Vec<String> = named
+        .iter()
+        .filter(|(_, names)| !names.is_empty())
+        .map(|(what, names)| match names.len() {
+            count if count > 6 => format!("{count} {what}"),
+            _ => format!("{what}: {}", names.join(", ")),
+        })
+        .collect();
+    if merged.kept > 0 {
+        changes.push(format!("{} as before", merged.kept));
+    }
+    changes.join("; ")
 }
 
 fn settings_line(done: &AppliedEdit) -> String {

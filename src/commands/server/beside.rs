@@ -1,5 +1,5 @@
 //! What runs beside the server: the lines to other machines, and the link to a team's hub. Server and fleet do not know each
-//! other; here one is handed what the other needs.
+//! other; this file gives each what it needs from the other.
 
 use anyhow::{Context, Result};
 use headspace_core::model::{AgentId, AgentView};

@@ -17,11 +17,11 @@ use std::time::Duration;
 
 /// Open the dashboard in the browser
 ///
-/// The link works once and logs the browser in, which is needed where the server cannot see which user a connection
-/// belongs to. If there is no browser, the link is printed.
+/// The link works once and logs the browser in, which is necessary where the server cannot see which user a connection
+/// belongs to. Without a browser, the link is printed.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Examples:\n  headspace open\n  headspace open fix-auth         # the card of one agent\n  headspace open --phone          # a QR code for the phone\n  headspace open --phone --off    # take it back\n  headspace open --unlock         # a page that can answer"
+    after_help = "Examples:\n  headspace open\n  headspace open fix-auth         # the card of one agent\n  headspace open --phone          # a QR code for the phone\n  headspace open --phone --off    # undo it\n  headspace open --unlock         # a page that can answer"
 )]
 pub struct OpenArgs {
     /// The agent whose card to open: its id, its name, or a part of it
@@ -32,10 +32,10 @@ pub struct OpenArgs {
     /// Show a QR code that logs a phone in, after asking to open the dashboard to the network
     #[arg(long, conflicts_with = "print")]
     phone: bool,
-    /// Where the phone reaches this machine, if not by its address in the network: a name or the URL of a tunnel
+    /// Where the phone reaches this machine, if not at its network address: a host name, or the URL of a tunnel
     #[arg(long, value_name = "ADDRESS", requires = "phone")]
     address: Option<String>,
-    /// Take back what --phone changed, and log all browsers out
+    /// Undo what --phone changed, and log all browsers out
     #[arg(long, requires = "phone", conflicts_with_all = ["address", "agent"])]
     off: bool,
     /// Unlock the page, so that asks can be answered there (only for a person at a terminal)
@@ -65,7 +65,8 @@ pub fn run(args: &OpenArgs) -> Result<ExitCode> {
             client.url
         )
     })?;
-    if let Some(stranger) = local::stranger_at(&client.url) {
+    let url = client.dashboard_url();
+    if let Some(stranger) = local::stranger_at(&url) {
         bail!("could not open the dashboard: {stranger}; choose another port: \"port\" in config.jsonc");
     }
     let unlock = if args.unlock {
@@ -76,17 +77,17 @@ pub fn run(args: &OpenArgs) -> Result<ExitCode> {
         String::new()
     };
     let agent = agent.map_or(String::new(), |id| format!("&agent={id}"));
-    let link = format!("{}/login?code={code}{agent}{unlock}", client.url);
+    let link = format!("{url}/login?code={code}{agent}{unlock}");
     if !args.print && in_browser(&page(&link)?) {
-        println!("opened {} in the browser", client.url);
+        println!("opened {url} in the browser");
     } else {
         println!("{link}");
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// A page that only this user can read and that leads to `link`. Everybody can read the arguments of the program that
-/// opens a browser, and the first one to use the code is logged in.
+/// A private file that redirects to `link`. Every user can read the arguments of the program that opens a browser, and
+/// whoever uses the code first is logged in.
 fn page(link: &str) -> Result<String> {
     let dir = config::state_dir().join("open");
     files::private_dir(&dir)?;
@@ -109,7 +110,7 @@ fn page(link: &str) -> Result<String> {
     Ok(format!("file://{}", escaped(&path)))
 }
 
-/// As long as the server accepts a code.
+/// How long the server accepts a code.
 const PAGE_LIVES: Duration = Duration::from_secs(60);
 
 /// A path, percent-encoded.

@@ -1,4 +1,4 @@
-//! `headspace open --phone`: lets a phone reach the dashboard, and shows the way as a QR code.
+//! `headspace open --phone`: lets a phone reach the dashboard, and shows the link as a QR code.
 
 use crate::commands::config_edit;
 use crate::commands::install::diff;
@@ -30,7 +30,7 @@ const EVERYWHERE: &str = "0.0.0.0";
 struct PhoneAddress {
     /// Without a slash at its end.
     url: String,
-    /// A tunnel or a proxy brings the requests to loopback; else the server itself must listen to the network.
+    /// A tunnel or a proxy forwards requests to loopback; otherwise the server itself must listen on the network.
     by_tunnel: bool,
 }
 
@@ -62,7 +62,7 @@ impl PhoneAddress {
     }
 }
 
-/// Shows the QR code; asks first if something has to change for it.
+/// Shows the QR code, after asking if the configuration has to change for it.
 pub fn run(address: Option<&str>, agent: Option<AgentId>) -> Result<ExitCode> {
     person::require("open the dashboard to your phone")?;
     if !std::io::stdout().is_terminal() {
@@ -74,7 +74,7 @@ pub fn run(address: Option<&str>, agent: Option<AgentId>) -> Result<ExitCode> {
         Some(address) => PhoneAddress::read(&address, config.port)?,
         None => {
             let ip = local::network_address().context(
-                "could not find this machine's address in the network: name it with --address, for example a tunnel's",
+                "could not find this machine's network address: name one with --address, for example a tunnel's",
             )?;
             let host = if ip.is_ipv6() { format!("[{ip}]") } else { ip.to_string() };
             PhoneAddress::read(&host, config.port)?
@@ -93,11 +93,11 @@ pub fn run(address: Option<&str>, agent: Option<AgentId>) -> Result<ExitCode> {
     show(&link)?;
     println!("\n{link}\n");
     println!("Scan it with the phone's camera: it logs in one browser, once, within a minute.");
-    println!("Run this again for another one. To take it back: headspace open --phone --off");
+    println!("Run this again for another browser. To undo it: headspace open --phone --off");
     Ok(ExitCode::SUCCESS)
 }
 
-/// Changes the configuration so that the server answers at `address`, after asking; `false` if that was refused.
+/// Changes the configuration so that the server answers at `address`, after asking; `false` if the user refused.
 fn make_reachable(config: &Config, address: &PhoneAddress) -> Result<bool> {
     let hidden = local::is_loopback_host(&config.host);
     let listens = address.by_tunnel || !hidden;
@@ -120,7 +120,7 @@ fn make_reachable(config: &Config, address: &PhoneAddress) -> Result<bool> {
         );
     } else {
         println!(
-            "for every device in your network that logs in with a link of yours. It is plain http: whoever can"
+            "for every device in your network that logs in with a link of yours. It is plain http: anyone who can"
         );
         println!(
             "read along in that network sees what the phone sees. A tunnel with https (Tailscale, Cloudflare, …)"
@@ -130,7 +130,7 @@ fn make_reachable(config: &Config, address: &PhoneAddress) -> Result<bool> {
     ask_and_apply(&before, &after, !listens)
 }
 
-/// Takes back what `--phone` changed, and logs every browser out.
+/// Undoes what `--phone` changed, and logs every browser out.
 pub fn off() -> Result<ExitCode> {
     person::require("close the dashboard to your phone")?;
     let before = config_edit::read()?;
@@ -153,7 +153,7 @@ pub fn off() -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Remembers that `host` was changed by `--phone`, so that only that is taken back.
+/// The file that records that `--phone` changed `host`, so that `--off` undoes only that.
 fn mark() -> std::path::PathBuf {
     config::state_dir().join("phone")
 }

@@ -18,7 +18,7 @@ use std::process::ExitCode;
 /// Delete old events now
 ///
 /// Retention deletes events older than 30 days, unless their session is still running, and the oldest ones when the
-/// database exceeds 1 GiB (both configurable). The server does this all the time; agent states do not change.
+/// database exceeds 1 GiB (both configurable). The server does this continuously; agent states do not change.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  headspace prune\n  headspace prune --days 7")]
 pub struct PruneArgs {
@@ -49,7 +49,7 @@ pub fn run(args: &PruneArgs) -> Result<ExitCode> {
 fn ask_server(config: &Config, days: Option<u32>) -> Result<Deleted> {
     let body = days.map_or_else(|| json!({}), |days| json!({ "days": days }));
     let client = Client::new(config)?;
-    // It answers within seconds, done or not, and is asked again: a big database takes longer.
+    // The server answers within seconds even if it is not done; a big database needs several requests.
     loop {
         let answer: PruneAnswer =
             client.post("/api/prune", &body).context("could not ask the server to prune")?;

@@ -14,8 +14,8 @@ use std::process::ExitCode;
 
 /// Recompute all agent states from the stored events
 ///
-/// Works on a copy, which replaces the database when it is complete. What can be read of a damaged database is kept. The
-/// server must not run meanwhile.
+/// Works on a copy, which replaces the database when it is complete. Everything that can be read of a damaged database is
+/// kept. Stop the server first.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Examples:\n  headspace rebuild\n  headspace rebuild --from ~/.local/state/headspace/headspace.db.damaged-1763287331"
@@ -24,7 +24,7 @@ pub struct RebuildArgs {
     /// Database file
     #[arg(long, value_name = "FILE")]
     db: Option<PathBuf>,
-    /// Also take the events of this database, which may be damaged
+    /// Also use the events of this database, which may be damaged
     #[arg(long, value_name = "FILE")]
     from: Option<PathBuf>,
     /// Print the result as JSON
@@ -54,7 +54,7 @@ pub fn run(args: &RebuildArgs) -> Result<ExitCode> {
         match unreadable {
             Lost { counted: 0, perhaps_more: false } => {}
             Lost { counted: 0, perhaps_more: true } => {
-                println!("Other events may be lost: how many there were cannot be known.");
+                println!("Other events may be lost; their number is unknown.");
             }
             Lost { counted, perhaps_more: false } => println!("{} could not be read.", events(counted)),
             Lost { counted, perhaps_more: true } => {

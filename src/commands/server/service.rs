@@ -95,7 +95,7 @@ fn install() -> Result<ExitCode> {
     println!("unit         {}", install::short(&unit));
     println!("server       running, version {}, pid {}", strip_control(&server.version), server.pid);
     println!("log          {}", manager.log());
-    println!("\nDashboard:   {}/", strip_control(&url));
+    println!("\nDashboard:   {}/", strip_control(&config::shown_url(&url, server.url.as_deref())));
     println!("To undo:     headspace service uninstall");
     Ok(ExitCode::SUCCESS)
 }

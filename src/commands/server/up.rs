@@ -57,6 +57,7 @@ pub fn up(args: &UpArgs) -> Result<ExitCode> {
         Some(server) => (server, false),
         None => (start(&program, &config, &url)?, true),
     };
+    let url = config::shown_url(&url, server.url.as_deref());
     if args.json {
         let settled = (program != own).then_some(&program);
         let said = serde_json::json!({

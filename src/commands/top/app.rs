@@ -21,9 +21,9 @@ pub enum Effect {
     Seen(AgentId),
     Preview(Box<AgentView>),
     OpenDashboard,
-    /// A person decided something.
+    /// Send what the person decided.
     Decide(Box<Decision>),
-    /// Take back every key with which somebody can answer.
+    /// Withdraw every key, so that no terminal or dashboard can answer.
     LockAnswering,
 }
 
@@ -57,7 +57,8 @@ pub enum KeyAction {
     Quit,
 }
 
-/// The table of keys: the key, its action, its help text. A key without a text stands on the line of the one before it.
+/// The table of keys: the key codes, how the help shows them, the action, the help text. A key without a text shares the
+/// help line of the key before it.
 pub const KEYS: &[(&[KeyCode], &str, KeyAction, &str)] = &[
     (&[KeyCode::Char('j'), KeyCode::Down], "j ↓", KeyAction::Down, "next, previous agent"),
     (&[KeyCode::Char('k'), KeyCode::Up], "k ↑", KeyAction::Up, ""),
@@ -71,14 +72,14 @@ pub const KEYS: &[(&[KeyCode], &str, KeyAction, &str)] = &[
         &[KeyCode::Enter],
         "Enter",
         KeyAction::Enter,
-        "its whole ask; again, or without one: jump to its terminal",
+        "show its whole ask; again, or without an ask: jump to its terminal",
     ),
     (&[KeyCode::Char('a')], "a", KeyAction::Allow, "allow, approve or answer what it asks"),
     (&[KeyCode::Char('d')], "d", KeyAction::Deny, "deny it, with a message"),
     (&[KeyCode::Char('r')], "r", KeyAction::Reply, "send its next prompt"),
     (&[KeyCode::Char('x')], "x", KeyAction::Stop, "stop what it is doing"),
     (&[KeyCode::Char('m')], "m", KeyAction::Jump, "move to its terminal pane"),
-    (&[KeyCode::Char('L')], "L", KeyAction::Lock, "lock: nobody can answer any more"),
+    (&[KeyCode::Char('L')], "L", KeyAction::Lock, "lock: withdraw all keys, so that nothing can be answered"),
     (
         &[KeyCode::Char('n')],
         "n",
@@ -100,7 +101,7 @@ pub const KEYS: &[(&[KeyCode], &str, KeyAction, &str)] = &[
 #[derive(Default)]
 pub struct TopState {
     agents: BTreeMap<AgentId, AgentView>,
-    /// By identity, not by row: the selection follows the agent when the order changes.
+    /// An id, not a row: the selection follows the agent when the order changes.
     pub selected: Option<AgentId>,
     pub filter: String,
     pub typing: bool,
@@ -111,40 +112,40 @@ pub struct TopState {
     pub away: bool,
     pub receiver: Option<HookStatus>,
     pub preview: Preview,
-    /// What is being decided.
+    /// The decision that is being made.
     pub dialog: Option<Dialog>,
-    /// The preview has the whole screen.
+    /// The preview fills the screen.
     pub zoom: bool,
-    /// Since when what is shown stands there.
+    /// How long the current ask has been on the screen.
     inert: Inert,
-    /// The time of what is taken now; `None` before the first.
+    /// When the news being handled arrived; `None` before the first.
     pub clock: Option<Instant>,
-    /// The same on the wall clock, for what others say happened when.
+    /// The same time on the wall clock, to compare with times in events.
     pub wall_clock: Option<Stamp>,
-    /// Whose preview was asked for; `None` if that one is out of date.
+    /// The agent whose preview was requested last; `None` if that preview is out of date.
     preview_of: Option<AgentId>,
-    /// Whose preview is shown.
+    /// The agent whose preview is shown.
     shown: Option<AgentId>,
-    /// Where `n` went last.
+    /// The agent that `n` jumped to last.
     last_next: Option<AgentId>,
     pub message: Option<String>,
     /// What the screen looked like when it was last drawn.
     pub drawn: Drawn,
-    /// The first line of the preview that is shown; `None`: the ask if there is one, else the newest.
+    /// The first visible line of the preview; `None`: the ask if there is one, else the newest line.
     pub preview_from: Option<usize>,
 }
 
-/// What the preview shows.
+/// The page of an agent that the preview shows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Page {
-    /// The ask, what is known, what was said.
+    /// The ask, the facts, the conversation.
     #[default]
     Card,
     Events,
     Changes,
 }
 
-/// Where things are on the screen: what a click, a wheel or a page means.
+/// Where things were drawn, so that clicks, the wheel and page keys know what they are about.
 #[derive(Default)]
 pub struct Drawn {
     /// Screen row ▶ agent.
@@ -153,7 +154,7 @@ pub struct Drawn {
     pub page: usize,
     /// Where the preview is.
     pub preview: Rect,
-    /// The first line of the preview that is shown, and the last that could be first.
+    /// The first visible line of the preview, and the largest value it can have.
     pub preview_from: usize,
     pub preview_most: usize,
 }
@@ -192,7 +193,7 @@ impl TopState {
         Board::new(rows, show)
     }
 
-    /// As [`TopState::board`], where ages do not matter.
+    /// Like [`TopState::board`], for callers that need no ages.
     fn order(&self) -> Board {
         self.board(Stamp(0))
     }
@@ -221,7 +222,7 @@ impl TopState {
             News::Said(text) => self.message = Some(text),
             News::Away { stored } => {
                 self.away = true;
-                // What was seen live is newer than what is stored.
+                // Agents already seen live are newer than the stored ones.
                 if self.agents.is_empty() {
                     self.agents = stored.into_iter().map(|agent| (agent.id, agent)).collect();
                 }
@@ -244,7 +245,7 @@ impl TopState {
         self.settle()
     }
 
-    /// An ask that changed is not the one that was looked at.
+    /// Ends a decision whose ask has changed: it is no longer the ask the person looked at.
     fn look_again(&mut self) {
         let shown = self.selected_agent();
         let stands = |dialog: &Dialog| {
@@ -346,7 +347,7 @@ impl TopState {
                     (self.selected, self.last_next) = (Some(agent.id), Some(agent.id));
                     return vec![Effect::Jump(Box::new(agent))];
                 }
-                None => self.message = Some("nobody needs you".into()),
+                None => self.message = Some("no agent needs you".into()),
             },
             KeyAction::Seen => return self.selected.map(Effect::Seen).into_iter().collect(),
             KeyAction::Events => self.turn_to(Page::Events),
@@ -363,7 +364,7 @@ impl TopState {
         Vec::new()
     }
 
-    /// Begins to decide about the selected agent, unless what is shown has only just appeared.
+    /// Begins a decision about the selected agent, unless its ask has only just appeared.
     fn begin(&mut self, dialog: impl Fn(&AgentView, &[&AgentView]) -> Result<Dialog, String>) {
         let Some(agent) = self.selected_agent() else { return };
         if !self.clock.is_some_and(|now| self.inert.is_over(now)) {
@@ -373,7 +374,7 @@ impl TopState {
         let all: Vec<&AgentView> = self.agents.values().filter(|agent| agent.ended_at.is_none()).collect();
         match dialog(agent, &all) {
             Ok(dialog) => {
-                // Whoever decides sees all of it.
+                // A person who decides must see the whole ask.
                 let asks = !dialog.asks.is_empty();
                 (self.dialog, self.zoom) = (Some(dialog), self.zoom || asks);
                 if asks {
@@ -390,15 +391,15 @@ impl TopState {
         self.preview_from = None;
     }
 
-    /// The agent that has waited longest; pressed again, the one after it, round and round. One that cannot be reached
-    /// would otherwise hide the others.
+    /// The agent that has waited longest; pressed again, the next one, in a circle. Otherwise an agent that cannot be
+    /// reached would block the way to the others.
     fn next_waiting(&self) -> Option<AgentId> {
         let waiting: Vec<AgentId> = self.order().waiting().map(|row| row.id).collect();
         let last = waiting.iter().position(|id| Some(*id) == self.last_next);
         waiting.get(last.map_or(0, |at| (at + 1) % waiting.len())).copied()
     }
 
-    /// The wheel turns what is under the pointer.
+    /// The wheel scrolls whatever is under the pointer.
     fn wheel(&mut self, by: isize, at: Position) {
         if self.drawn.preview.contains(at) {
             self.scroll(by * SCROLL_LINES);
@@ -428,7 +429,7 @@ impl TopState {
         self.selected = rows.get(to).map(|agent| agent.id);
     }
 
-    /// What the header counts: the groups that are not empty.
+    /// The groups that are not empty, for the header.
     pub fn counts(&self) -> Vec<(Group, usize)> {
         let board = self.order();
         Group::ALL.iter().map(|group| (*group, board.count(*group))).filter(|(_, count)| *count > 0).collect()
@@ -478,7 +479,7 @@ mod tests {
     }
 
     #[test]
-    fn n_goes_round_those_that_wait_and_says_when_nobody_does() {
+    fn n_cycles_through_the_waiting_agents_and_says_when_there_is_none() {
         let mut app = TopState::new(false);
         app.take(News::Agents(vec![agent(1, "idle", "one"), agent(2, "needs_you", "two")]));
         app.selected = Some(1.into());
@@ -492,7 +493,7 @@ mod tests {
         }
         app.take(News::Agents(vec![agent(1, "idle", "one")]));
         press(&mut app, KeyCode::Char('n'));
-        assert_eq!(app.message.as_deref(), Some("nobody needs you"));
+        assert_eq!(app.message.as_deref(), Some("no agent needs you"));
     }
 
     #[test]

@@ -1,6 +1,7 @@
-//! Deciding in `top`: what is asked back before an answer, a reply or a stop leaves. Pure: keys in, a decision out.
+//! Deciding in `top`: the questions to the person before an answer, a reply or a stop is sent. Pure: keys in, a decision
+//! out.
 //!
-//! Nothing is sent by one key. The ask that a person sees is the ask that is answered: when it changes, the question is over.
+//! No single key sends anything. A person answers exactly the ask that is on the screen: if it changes, the dialog ends.
 
 use crate::view::client::answered_already;
 use headspace_core::model::{AgentId, AgentView, Choice, InteractionKind, InteractionView};
@@ -10,7 +11,7 @@ use ratatui::crossterm::event::KeyCode;
 use serde_json::{Map, Value, json};
 use std::time::{Duration, Instant};
 
-/// Keys that decide do nothing for this long after an ask appeared or changed: they were meant for what stood there before.
+/// Deciding keys do nothing for this long after an ask appeared or changed, because they were meant for the one before.
 pub const INERT_FOR: Duration = Duration::from_millis(700);
 
 /// An open ask and whose it is.
@@ -31,7 +32,7 @@ impl Pending {
     }
 }
 
-/// What a person decided.
+/// A decision, ready to be sent.
 #[derive(Clone, Debug)]
 pub enum Decision {
     Answer {
@@ -51,34 +52,34 @@ pub enum Decision {
     },
 }
 
-/// What is asked back.
+/// The question to the person.
 #[derive(Clone, Debug, PartialEq)]
 enum Step {
-    /// y or n.
+    /// Yes or no.
     Sure,
-    /// The number of asks that are alike, to answer all of them.
+    /// Type the number of identical asks, to answer all of them.
     All,
-    /// The word that the guard wants typed.
+    /// Type the word that the guard wants.
     Confirm(String),
-    /// A message that goes with a no.
+    /// A message to send with the refusal.
     Message,
     /// The answer to the question with this number.
     Question(usize),
     /// The next prompt.
     Prompt,
-    /// y or n: the prompt is more than a prompt.
+    /// Yes or no: the text is more than a prompt to the client.
     Special,
-    /// y or n: stop what runs.
+    /// Yes or no: stop the agent.
     Stop,
 }
 
-/// A decision on its way.
+/// A decision that is being made, question by question.
 #[derive(Clone, Debug)]
 pub struct Dialog {
     step: Step,
     choice: Choice,
     pub agent_id: AgentId,
-    /// The ask, and those that are exactly alike.
+    /// The ask, followed by the asks that are identical to it.
     pub asks: Vec<Pending>,
     together: bool,
     pub input: String,
@@ -86,21 +87,21 @@ pub struct Dialog {
     answers: Map<String, Value>,
 }
 
-/// What became of a key.
+/// What a key led to.
 pub enum Outcome {
     Open,
     Canceled,
     Decided(Decision),
-    /// It stays open, and this is said.
+    /// The dialog stays open and shows this message.
     Refused(String),
 }
 
-/// Which ask of an agent can be answered from here.
+/// The ask of an agent that can be answered from here.
 pub fn answerable(agent: &AgentView) -> Option<&InteractionView> {
     agent.interactions.iter().find(|ask| !ask.answer.can().is_empty())
 }
 
-/// The asks of all agents that are exactly like `ask`: the same tool, the same input, and open.
+/// The open asks of all agents that are identical to `ask`: same tool, same input.
 fn alike(agents: &[&AgentView], ask: &InteractionView) -> Vec<Pending> {
     let same = |other: &InteractionView| {
         other.id != ask.id
@@ -122,7 +123,7 @@ fn alike(agents: &[&AgentView], ask: &InteractionView) -> Vec<Pending> {
 }
 
 impl Dialog {
-    /// Begins to say yes (`a`) or no (`d`) to the ask of `agent`; the error says why that is not possible.
+    /// Begins to allow (`a`) or deny (`d`) the ask of `agent`; the error says why that is not possible.
     pub fn answer(agent: &AgentView, agents: &[&AgentView], yes: bool) -> Result<Dialog, String> {
         let Some(ask) = answerable(agent) else {
             let why = agent.interactions.first().and_then(|ask| ask.answer.why());
@@ -170,14 +171,14 @@ impl Dialog {
         }
     }
 
-    /// Whether what it is about is still exactly what was shown.
+    /// Whether the ask is still exactly the one that was shown.
     pub fn still_stands(&self, agent: Option<&AgentView>) -> bool {
         let Some(pending) = self.asks.first() else { return agent.is_some() };
         let now = agent.and_then(|agent| agent.interactions.iter().find(|ask| ask.id == pending.ask.id));
         now.is_some_and(|now| now.answer == pending.ask.answer && now.input == pending.ask.input)
     }
 
-    /// Why it is over before it was decided.
+    /// Why the dialog ended before a decision.
     pub fn why_over(&self, agent: Option<&AgentView>, now: Option<Stamp>) -> String {
         let Some(pending) = self.asks.first() else { return "this agent is gone".into() };
         let open = agent.and_then(|agent| agent.interactions.iter().find(|ask| ask.id == pending.ask.id));
@@ -191,12 +192,12 @@ impl Dialog {
         }
     }
 
-    /// Whether the asks that are alike are to be listed.
+    /// Whether the identical asks should be listed.
     pub fn lists_all(&self) -> bool {
         self.step == Step::All
     }
 
-    /// The line at the foot of the screen.
+    /// The line at the bottom of the screen.
     pub fn prompt(&self) -> String {
         let typed = format!("{}▏", self.input);
         let ask = self.asks.first();
@@ -264,7 +265,7 @@ impl Dialog {
             },
             _ => match code {
                 KeyCode::Enter => self.entered(),
-                // The message is kept, and goes to all of them.
+                // The message is kept and sent to all of them.
                 KeyCode::Tab if self.step == Step::Message && self.asks.len() > 1 => {
                     self.message = Some(self.input.trim().to_owned()).filter(|text| !text.is_empty());
                     self.go_to(Step::All)
@@ -301,7 +302,7 @@ impl Dialog {
         }
     }
 
-    /// A yes that the guard would stop needs its word typed; anything else is decided.
+    /// If the guard would stop an allowed command, its word must be typed first; anything else is decided.
     fn confirmed(&mut self) -> Outcome {
         let asks = if self.together { &self.asks[..] } else { &self.asks[..1] };
         let word = asks.iter().find_map(|pending| pending.ask.answer.confirm()).map(str::to_owned);
@@ -355,7 +356,7 @@ impl Dialog {
         }
     }
 
-    /// Numbers of options, or words of one's own.
+    /// Takes the numbers of options, or a free text.
     fn answered(&mut self, at: usize, input: &str) -> Outcome {
         let Some(question) = self.asks.first().and_then(|pending| pending.ask.questions.get(at)) else {
             return Outcome::Canceled;
@@ -386,7 +387,7 @@ impl Dialog {
     }
 }
 
-/// Since when the ask that is shown stands there.
+/// How long the current ask has been on the screen.
 #[derive(Debug, Default)]
 pub struct Inert {
     shown: Option<(AgentId, Option<i64>, Option<String>)>,

@@ -1,4 +1,4 @@
-//! How `top` looks.
+//! Draws `top`.
 
 use crate::commands::top::app::{KEYS, Page, TopState};
 use crate::commands::top::decide;
@@ -20,9 +20,9 @@ use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Borders, Clear, Paragraph};
 
-/// From this width on, the preview is beside the list, else below it.
+/// At this width and above, the preview is beside the list, otherwise below it.
 const WIDE: u16 = 100;
-/// From this height on, there is room for a preview below the list.
+/// At this height and above, there is room for a preview below the list.
 const TALL: u16 = 16;
 
 pub fn screen(frame: &mut Frame, app: &mut TopState) {
@@ -53,7 +53,7 @@ pub fn screen(frame: &mut Frame, app: &mut TopState) {
     }
 }
 
-/// Of the 256 colors, those that can be read on dark and on light; the first sixteen are the user's and may not be.
+/// Colors of the 256 that are legible on dark and on light. The first sixteen depend on the user's theme and may not be.
 fn color(group: Group) -> Style {
     if config::env("NO_COLOR").is_some() {
         let bold = if group == Group::NeedsYou { Modifier::BOLD } else { Modifier::empty() };
@@ -69,7 +69,7 @@ fn color(group: Group) -> Style {
     }))
 }
 
-/// What is beside the point.
+/// The style of secondary text.
 fn faint() -> Style {
     color(Group::Idle)
 }
@@ -78,7 +78,7 @@ fn bold() -> Style {
     Style::new().add_modifier(Modifier::BOLD)
 }
 
-/// The counts with their words, or without them where these do not fit; at the right which agent is selected.
+/// The counts, with their words if they fit; at the right, which agent is selected.
 fn header(frame: &mut Frame, area: Rect, app: &TopState) {
     let filter = if app.typing || !app.filter.is_empty() {
         format!(" /{}{}", strip_control(&app.filter), if app.typing { "▏" } else { "" })
@@ -105,7 +105,7 @@ fn header(frame: &mut Frame, area: Rect, app: &TopState) {
     frame.render_widget(Line::from(spans), area);
 }
 
-/// Two lines per agent: who it is, and what it is about.
+/// Two lines per agent: its name, and what it does or asks.
 fn list(frame: &mut Frame, area: Rect, app: &mut TopState, now: Stamp) {
     let board = app.board(now);
     let mut lines: Vec<(Option<AgentId>, Line)> = Vec::new();
@@ -165,7 +165,7 @@ fn lines_of(row: &Row, selected: bool, columns: usize) -> Vec<Line<'static>> {
     lines
 }
 
-/// A part of the selected agent's page: from where it was scrolled to, else its ask, else what was said last.
+/// The visible part of the selected agent's page: where it was scrolled to, else its ask, else what was said last.
 fn preview(frame: &mut Frame, area: Rect, app: &mut TopState, now: Stamp, side: Borders) {
     app.drawn.preview = area;
     let Some(agent) = app.selected_agent() else {
@@ -176,7 +176,7 @@ fn preview(frame: &mut Frame, area: Rect, app: &mut TopState, now: Stamp, side: 
     let lines = page_of(agent, app, now, usize::from(inner.width).saturating_sub(1));
     let height = usize::from(inner.height);
     let most = lines.len().saturating_sub(height);
-    // The ask comes first; without one, the newest that was said. Changes are read from their beginning.
+    // Show the ask first; without one, what was said last. Changes are read from the top.
     let natural = match app.page {
         Page::Card if !agent.interactions.is_empty() => 0,
         Page::Changes => 0,
@@ -201,7 +201,7 @@ fn preview(frame: &mut Frame, area: Rect, app: &mut TopState, now: Stamp, side: 
     frame.render_widget(Paragraph::new(shown).block(block), area);
 }
 
-/// All there is to read about an agent: its card, its events or its changes, the newest last.
+/// The lines of an agent's page: its card, its events or its changes, the newest last.
 fn page_of(agent: &AgentView, app: &TopState, now: Stamp, columns: usize) -> Vec<Line<'static>> {
     let mut card = Card::new(columns);
     if let Some(dialog) = app.dialog.as_ref().filter(|dialog| dialog.lists_all()) {
@@ -242,7 +242,7 @@ fn page_of(agent: &AgentView, app: &TopState, now: Stamp, columns: usize) -> Vec
     card.lines.into_iter().map(line).collect()
 }
 
-/// More than anybody scrolls through.
+/// More lines than a person scrolls through.
 const MAX_DIFF_LINES: usize = 5_000;
 
 fn tone(tone: Tone) -> Style {
@@ -286,7 +286,7 @@ fn event_lines(app: &TopState, columns: usize) -> Vec<Line<'static>> {
         .collect()
 }
 
-/// What can be pressed here, or what has just happened.
+/// The keys that work here, or a message about what has just happened.
 fn footer(frame: &mut Frame, area: Rect, app: &TopState, now: Stamp) {
     let (text, style) = if let Some(message) = &app.message {
         (message.clone(), color(Group::Error))
@@ -330,7 +330,7 @@ fn asks(app: &TopState) -> bool {
     app.selected_agent().is_some_and(|agent| !agent.interactions.is_empty())
 }
 
-/// The keys that answer, where the selected agent's ask takes an answer.
+/// The keys that answer the selected agent's ask, if it takes an answer.
 fn answer_keys(app: &TopState) -> &'static str {
     let Some(ask) = app.selected_agent().and_then(decide::answerable) else { return "" };
     let can = ask.answer.can();

@@ -1,4 +1,4 @@
-//! News for `top`: changes from the stream, previews and keys, all through one channel.
+//! The input of `top`: changes from the stream, previews and keys, all through one channel.
 
 use crate::commands::top::surface::Surface;
 use crate::view::archive::Archive;
@@ -21,7 +21,7 @@ pub enum News {
     /// The whole list: at the start, and after every reconnection.
     Agents(Vec<AgentView>),
     Agent(Box<AgentView>),
-    /// An agent of another machine that is not shown any more.
+    /// An agent of another machine is gone from the board.
     Removed(AgentId),
     Receiver(Box<HookStatus>),
     Preview {
@@ -30,15 +30,15 @@ pub enum News {
     },
     /// The server does not answer; what is shown may be old.
     Away {
-        /// What the store has, the first time.
+        /// The stored agents, sent with the first failure.
         stored: Vec<AgentView>,
     },
-    /// What became of a decision.
+    /// The result of a decision.
     Said(String),
     Input(Event),
 }
 
-/// What is read about the selected agent.
+/// The history of the selected agent, as far as the preview needs it.
 #[derive(Default)]
 pub struct Preview {
     pub turns: Vec<StoredTurn>,
@@ -47,7 +47,7 @@ pub struct Preview {
     pub guard: GuardWords,
 }
 
-/// What `agent_removed` says.
+/// The data of an `agent_removed` event.
 #[derive(serde::Deserialize)]
 struct Removed {
     id: AgentId,
@@ -58,7 +58,7 @@ enum Request {
     Preview(Box<AgentView>),
 }
 
-/// Turns and events of a preview: more than anybody scrolls back.
+/// How many turns and events a preview has: more than a person scrolls back.
 const PREVIEW_TURNS: usize = 100;
 const PREVIEW_EVENTS: usize = 300;
 

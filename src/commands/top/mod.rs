@@ -1,4 +1,5 @@
-//! `headspace top`: the agents, live in the terminal. `app` decides (pure), `draw` shows, `feed` brings the news.
+//! `headspace top`: the agents, live in the terminal. `app` has the state and the keys (pure), `decide` the dialogs (pure),
+//! `draw` the screen; `feed` brings changes and previews, `surface` sends answers.
 
 mod app;
 mod decide;
@@ -24,14 +25,15 @@ use std::time::{Duration, Instant};
 
 /// Watch the agents live in the terminal
 ///
-/// Enter jumps to the agent's pane, n jumps to the agent that has waited longest, / filters, ? lists the keys.
+/// Enter shows the whole ask, or jumps to the agent's pane; n jumps to the agent that has waited longest; / filters; ?
+/// lists all keys.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  headspace top")]
 pub struct TopArgs {
     /// Also show ended agents and headless runs (`claude -p`)
     #[arg(long, short)]
     all: bool,
-    /// The team's board, from the hub this machine has joined
+    /// Show the team's board, from the hub this machine has joined
     #[arg(long)]
     hub: bool,
 }
@@ -46,7 +48,7 @@ pub fn run(args: &TopArgs) -> Result<ExitCode> {
     let config = Config::load()?;
     let (feed, news) = Feed::start(&config, args.hub)?;
     let keys = feed.keyboard();
-    // A terminal that is closed politely gets its screen back.
+    // On a hangup or termination signal, the terminal gets its screen back.
     control::note_termination();
     let terminal = ratatui::try_init()?;
     let _ = execute!(std::io::stdout(), EnableMouseCapture);

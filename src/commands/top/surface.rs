@@ -1,5 +1,5 @@
-//! `top` as a surface that answers: a thread of its own, because an answer may take a moment. It is unlocked by its terminal
-//! as long as it runs, so that `headspace wait` holds asks for it.
+//! Answers from `top`, sent by a thread of their own, because an answer may take a moment. While `top` runs, its terminal
+//! holds a key, so that `headspace wait` waits for its answers.
 
 use crate::commands::top::decide::{Decision, Pending};
 use crate::commands::top::feed::News;
@@ -24,9 +24,9 @@ pub struct Surface {
     left: Receiver<()>,
 }
 
-/// How often a surface that is not unlocked tries again: answering was switched on, or the server started again.
+/// How often a terminal without a key asks for one: answering may have been switched on, or the server restarted.
 const UNLOCK_EVERY: Duration = Duration::from_secs(3);
-/// A key is given back within this time, or ends with its hours.
+/// How long `top` waits to return its key when it quits; a key that is not returned expires.
 const LEAVES_WITHIN: Duration = Duration::from_secs(1);
 
 impl Surface {
@@ -57,7 +57,7 @@ impl Surface {
         self.send(Task::Lock);
     }
 
-    /// Gives the key back.
+    /// Returns the key.
     pub fn leave(&self) {
         self.tasks.borrow_mut().take();
         let _ = self.left.recv_timeout(LEAVES_WITHIN);
@@ -65,60 +65,81 @@ impl Surface {
 }
 
 fn work(client: &Client, todo: &Receiver<Task>, news: &Sender<News>) {
-    let mut key: Option<Answering> = None;
-    let mut locked_here = false;
+    let mut answerer = Answerer { client, key: None, locked: false };
+    let say = |message: &str| news.send(News::Said(one_line(message, 300)));
     loop {
-        if let Some(state) = key.as_ref().map(Answering::state) {
-            match state {
-                Ok(KeyState::Counts) => {}
-                Ok(KeyState::Ended) => {
-                    // Somebody took it back: that holds, whoever it was.
-                    (key, locked_here) = (None, true);
-                    let _ = news.send(News::Said(
-                        "locked from elsewhere: start `top` again to answer from here".to_owned(),
-                    ));
-                }
-                // Nobody has locked anything: the person is still here.
-                Ok(KeyState::ServerIsAnother) | Err(_) => key = None,
-            }
+        let locked = answerer.renew_key().map(say);
+        let done = match todo.recv_timeout(UNLOCK_EVERY) {
+            Ok(task) => Some(say(&answerer.perform(task))),
+            Err(RecvTimeoutError::Timeout) => None,
+            Err(RecvTimeoutError::Disconnected) => return,
+        };
+        // Sending fails when `top` has ended.
+        if locked.into_iter().chain(done).any(|sent| sent.is_err()) {
+            return;
         }
-        // A person at this terminal is what unlocks it; the server looks at the process again.
-        if key.is_none()
-            && !locked_here
-            && answering::status(client).is_ok_and(|status| status.on)
+    }
+}
+
+/// What the thread works with: the server, and this terminal's key.
+struct Answerer<'c> {
+    client: &'c Client,
+    key: Option<Answering<'c>>,
+    /// The keys were withdrawn, so this terminal asks for no other one.
+    locked: bool,
+}
+
+impl<'c> Answerer<'c> {
+    /// Checks the key, and asks for one if this terminal has none. Returns what to tell the person.
+    fn renew_key(&mut self) -> Option<&'static str> {
+        let mut message = None;
+        match self.key.as_ref().map(Answering::state) {
+            None | Some(Ok(KeyState::Counts)) => {}
+            Some(Ok(KeyState::Ended)) => {
+                (self.key, self.locked) = (None, true);
+                message = Some("locked from elsewhere: start `top` again to answer from here");
+            }
+            // The server was restarted: nothing was locked, and it gives a new key.
+            Some(Ok(KeyState::ServerIsAnother) | Err(_)) => self.key = None,
+        }
+        let may_ask = self.key.is_none() && !self.locked;
+        // Being a person at this terminal is what unlocks it; the server checks the process again.
+        if may_ask
+            && answering::status(self.client).is_ok_and(|status| status.on)
             && person::require("answer").is_ok()
         {
-            key = Answering::open(client, Where::Top).ok();
+            self.key = Answering::open(self.client, Where::Top).ok();
         }
-        let said = match todo.recv_timeout(UNLOCK_EVERY) {
-            Ok(Task::Lock) => {
-                (key, locked_here) = (None, true);
-                match answering::lock_all(client) {
-                    Ok(()) => {
-                        "locked: nobody can answer until `headspace answer unlock`, or `top` is started again"
-                            .to_owned()
-                    }
-                    Err(error) => format!("could not lock: {error:#}"),
-                }
-            }
-            Ok(Task::Decide(decision)) => match *decision {
+        message
+    }
+
+    /// Does what the person decided, and says how it went.
+    fn perform(&mut self, task: Task) -> String {
+        match task {
+            Task::Lock => self.lock(),
+            Task::Decide(decision) => match *decision {
                 Decision::Answer { asks, choice, message, answers, confirm } => {
-                    let said = Said { message, answers, confirm };
-                    answer(key.as_ref(), &asks, choice, &said)
+                    answer(self.key.as_ref(), &asks, choice, &Said { message, answers, confirm })
                 }
                 Decision::Reply { agent_id, text, confirm } => {
                     let body = json!({"text": text, "confirm": confirm});
-                    told("reply", client.post(&format!("/api/agents/{agent_id}/reply"), &body))
+                    told("reply", self.client.post(&format!("/api/agents/{agent_id}/reply"), &body))
                 }
                 Decision::Stop { agent_id } => {
-                    told("stop", client.post(&format!("/api/agents/{agent_id}/stop"), &json!({})))
+                    told("stop", self.client.post(&format!("/api/agents/{agent_id}/stop"), &json!({})))
                 }
             },
-            Err(RecvTimeoutError::Timeout) => continue,
-            Err(RecvTimeoutError::Disconnected) => return,
-        };
-        if news.send(News::Said(one_line(&said, 300))).is_err() {
-            return;
+        }
+    }
+
+    fn lock(&mut self) -> String {
+        (self.key, self.locked) = (None, true);
+        match answering::lock_all(self.client) {
+            Ok(()) => {
+                "locked: nothing can be answered until `headspace answer unlock`, or until `top` is started again"
+                    .to_owned()
+            }
+            Err(error) => format!("could not lock: {error:#}"),
         }
     }
 }

@@ -21,8 +21,8 @@ fn populated() -> Installation {
     let home = Installation::new(json!({}));
     let (api, web, docs) =
         (home.project("api", "fix-auth"), home.project("web", "main"), home.project("docs", "main"));
-    prompt(&home, "s-docs", &docs, "summarise the changes");
-    home.send("Stop", "s-docs", &docs, json!({"last_assistant_message": "All summarised."}));
+    prompt(&home, "s-docs", &docs, "summarize the changes");
+    home.send("Stop", "s-docs", &docs, json!({"last_assistant_message": "All summarized."}));
     prompt(&home, "s-web", &web, "redesign the landing page");
     home.send(
         "PreToolUse",
@@ -44,7 +44,7 @@ fn status_shows_the_question_first_in_every_format() {
     assert!(lines[1].starts_with("* web") && lines[1].contains("Edit: App.tsx"), "{screen}");
     assert!(lines[2].starts_with("+ docs"), "{screen}");
     assert!(screen.contains("hooks active"), "{screen}");
-    assert!(!screen.contains('\x1b'), "colours without a terminal: {screen}");
+    assert!(!screen.contains('\x1b'), "colors without a terminal: {screen}");
     assert_eq!(home.ok(&["status", "--short"]), "!1 *1 +1\n");
     assert!(home.ok(&["status", "--tmux"]).starts_with("#[fg=colour214,bold]!1#[default] "));
     asks(&home, "s-api", &home.project("api", "fix-auth"), "a && b <c", &[]);
@@ -316,4 +316,25 @@ fn the_tmux_line_follows_the_agents() {
     tmux.run(&["set-option", "-g", "status-interval", "1"]);
     let terminal = attached(&home, &tmux, "work");
     wait_until("the line", || terminal.screen("outer").contains("!1 *1 +1"));
+}
+
+#[test]
+fn the_address_shown_is_where_the_server_listens_not_the_configured_port() {
+    let mut home = Home::with_xdg_directories();
+    let server = home.serve();
+    let url = server.url();
+    assert_ne!(server.port, 5055, "the server chose another port than the default");
+
+    let screen = home.ok(&["status"]);
+    assert!(screen.trim_end().ends_with(&url), "{screen}");
+    assert_eq!(home.json(&["status"])["url"], url);
+    let link = home.ok(&["open", "--print"]);
+    assert!(link.starts_with(&format!("{url}/login?code=")), "{link}");
+    let findings = home.run(&["doctor"]);
+    let findings = String::from_utf8_lossy(&findings.stdout);
+    assert!(findings.contains(&format!("on {url} (pid {})", server.pid())), "{findings}");
+
+    let named = format!("http://localhost:{}", server.port);
+    home.set("CLAUDE_HEADSPACE_URL", &named);
+    assert_eq!(home.json(&["status"])["url"], named, "an address that was named is shown as named");
 }

@@ -90,7 +90,7 @@ test('with reduced motion nothing moves by itself', async () => {
   await page.context().close();
 });
 
-test('whoever needs you is announced to screen readers', async () => {
+test('an agent that needs you is announced to screen readers', async () => {
   const page = await open(browser, server.url);
   await page.locator('#say[aria-live=polite]').waitFor({ state: 'attached' });
   await server.asking('loud', 'make deploy', { session_title: 'Loud' });

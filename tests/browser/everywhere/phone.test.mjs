@@ -97,7 +97,7 @@ test('files are compressed for who takes it, and the whole page stays small', as
   await context.close();
 });
 
-test('the theme follows the system until somebody chooses, and the choice stays', async () => {
+test('the theme follows the system until the user chooses one, and the choice stays', async () => {
   const page = await open(browser, server.url, { colorScheme: 'dark' });
   const ground = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
   const dark = await ground();

@@ -59,7 +59,7 @@ test('a permission without an id belongs to the open call of that tool, and its 
   assert.deepEqual([call.state, call.ms, call.waited, call.events.length, others.length], ['ok', 2000, 28000, 4, 0]);
 });
 
-test('a call nobody ended is over when its turn is', async () => {
+test('a call without an end is over when its turn is', async () => {
   const states = async (...last) => (await rows([['PreToolUse', 1, { tool_name: 'Bash', tool_use_id: '1' }], ...last]))[0].state;
   assert.equal(await states(), 'open');
   assert.equal(await states(['Stop', 2, {}]), 'unknown');

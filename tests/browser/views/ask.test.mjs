@@ -64,7 +64,7 @@ test('an edit is a diff, with a path from the project on that is cut in the midd
   assert.ok(path.length <= 90);
 });
 
-test('a tool nobody knows shows all of what it would get', async () => {
+test('an unknown tool shows all of its input', async () => {
   const card = await asks('mcp', 'mcp__shop__refund', { order: 4711, reason: 'x'.repeat(300), nested: { deep: ['<i>'] } });
   await becomes(() => card.locator('.command pre').textContent(), /"order": 4711[\s\S]*<i>/);
 });

@@ -80,6 +80,25 @@ test('charts tell waiting by kind, cost and events', async () => {
   await page.locator('.chart [data-kind=permission]').first().waitFor();
 });
 
+for (const width of [360, 768, 1024, 1440])
+  test(`at ${width} px the charts fill their rows, and no two ticks touch`, async () => {
+    const view = await open(browser, `${server.url}/#/history`, { viewport: { width, height: 900 } });
+    await until('three charts', async () => (await view.locator('.chart svg').count()) === 3);
+    const { right, rows, touching } = await view.evaluate(() => {
+      const box = (node) => node.getBoundingClientRect();
+      const charts = [...document.querySelectorAll('.chart')];
+      const rows = Map.groupBy(charts.map(box), ({ top }) => Math.round(top));
+      const touching = charts.flatMap((chart) => {
+        const ticks = [...chart.querySelectorAll('g text')].map(box).sort((a, b) => a.left - b.left);
+        return ticks.filter((tick, at) => at > 0 && tick.left < ticks[at - 1].right).map(({ left }) => left);
+      });
+      return { right: Math.round(box(document.querySelector('.charts')).right), rows: [...rows.values()].map((row) => Math.round(Math.max(...row.map((each) => each.right)))), touching };
+    });
+    assert.deepEqual(rows, rows.map(() => right), 'the right edge of each row');
+    assert.deepEqual(touching, []);
+    await view.context().close();
+  });
+
 test('the longest waits of the week, and who spent what', async () => {
   await shows(page, '.waits-list li', /slow · Slow.*Allow Bash: make.*still open/s);
   await shows(page, '.spent li', /api.*\$2\.25/s);

@@ -62,13 +62,13 @@ test('the type filter offers every stored type, also of events that are not on t
   await fresh.context().close();
 });
 
-test('silence is called quiet while nobody works', async () => {
+test('silence is called quiet while no agent works', async () => {
   const calm = await Server.start(['serve', '--port', '0'], { reconcile: { fallback_timeout: 1 } });
   await calm.working('calm', 'x', { session_title: 'Calm' });
   await calm.hook('stop', 'calm', { last_assistant_message: 'Done.' });
   const quiet = await open(browser, `${calm.url}/#/logging`);
   await shows(quiet, '#hooks', /^quiet for \d+ s/);
-  await shows(quiet, '.tiles [data-fact=Mode]', /quiet for \d+ s.*nobody works/);
+  await shows(quiet, '.tiles [data-fact=Mode]', /quiet for \d+ s.*no agent works/);
   await quiet.context().close();
   await calm.end();
 });

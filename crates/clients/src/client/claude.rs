@@ -198,7 +198,7 @@ impl Note {
         noted.as_u64() == Some(start) || noted.as_str().is_some_and(|text| text.parse() == Ok(start))
     }
 
-    /// Must be a regular file and not too big: a pipe that nobody writes to would block.
+    /// Must be a regular file and not too big: reading a pipe without a writer would block.
     pub fn read(path: &Path) -> Option<Note> {
         std::fs::symlink_metadata(path).ok().filter(|meta| meta.is_file() && meta.len() <= MAX_NOTE_BYTES)?;
         serde_json::from_slice(&std::fs::read(path).ok()?).ok()

@@ -58,7 +58,7 @@ const ALIASES: &[(&str, &str)] = &[
     ("toolArgs", "tool_input"),
 ];
 
-/// Events whose camelCase names are other words; somebody may have registered us under those.
+/// Events whose camelCase names are different words; our hook may be registered under those.
 const OTHER_NAMES: &[(&str, &str)] = &[("AgentStop", "Stop"), ("UserPromptSubmitted", "UserPromptSubmit")];
 
 fn translate(incoming: &mut Incoming, surroundings: &Surroundings) {

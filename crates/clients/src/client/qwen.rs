@@ -1,4 +1,4 @@
-//! Qwen Code: Claude's events, with a prompt after every batch of tools that nobody typed, and ids of its own.
+//! Qwen Code: Claude's events, with its own ids, and with a prompt after every batch of tools that the user did not type.
 
 use crate::client::json_lines::{self, at, number, text};
 use crate::incoming::Incoming;
@@ -61,7 +61,7 @@ fn translate(incoming: &mut Incoming) {
         rename_question(name);
     }
     match incoming.name.as_str() {
-        // The results of a batch go to the model; nobody typed anything.
+        // The results of a batch go to the model; the user typed nothing.
         "UserPromptSubmit" if incoming.text("submitted_prompt").is_none() => {
             incoming.name = "ToolResultsSubmit".to_owned();
         }

@@ -1,7 +1,7 @@
-//! An answer on its way: the digest it is bound to, what a person may send, and what `headspace wait` prints. Pure.
+//! The path of an answer: the digest it is bound to, what a person may send, and what `headspace wait` prints. Pure.
 //!
-//! The digest is made twice, by the server for the card and by `wait` from what it read itself, and `wait` prints nothing
-//! unless the answer names both the digest and its own random id. So a mix-up ends in silence, and the terminal asks on.
+//! The digest is computed twice, by the server for the card and by `wait` from what it read itself. `wait` prints nothing
+//! unless the answer names both the digest and its own random id, so after a mix-up the terminal's dialog simply stays.
 
 pub mod proposal;
 
@@ -10,9 +10,9 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
-/// What a person can see on the card, and what therefore must not change below it.
+/// The members that a person sees on the card; the answer counts only if none of them differs.
 const COVERED: [&str; 5] = ["session_id", "cwd", "permission_mode", "tool_name", "tool_input"];
-/// A longer message is not something that anybody typed.
+/// No person types a longer message.
 const MAX_MESSAGE: usize = 16 << 10;
 
 /// SHA-256 over the covered members of a PermissionRequest, in lower-case hex. The order of keys does not matter.
@@ -57,19 +57,19 @@ fn canonical(value: &Value, text: &mut String) {
     }
 }
 
-/// What a person said to an ask, checked against it.
+/// A person's answer, checked against the ask.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Decided {
     pub choice: Choice,
     pub message: Option<String>,
-    /// Each question with what is said to it, in the order of the questions.
+    /// Each question with its answer, in the order of the questions.
     pub answers: Vec<(String, String)>,
 }
 
-/// Reads the body of an answer to `asked`, which somebody waits for. Anything but a complete answer to exactly this ask is
-/// an error, in words.
+/// Reads the body of an answer to `asked`. Anything but a complete answer to exactly this ask is an error, explained in
+/// words.
 pub fn read_answer(asked: &Interaction, body: &Value) -> Result<Decided, String> {
-    let step = asked.answer.as_ref().ok_or("nobody waits for this answer")?;
+    let step = asked.answer.as_ref().ok_or("headspace does not wait for an answer to this ask")?;
     let Value::Object(body) = body else { return Err("the body is not an object".into()) };
     const KNOWN: [&str; 5] = ["digest", "choice", "message", "answers", "confirm"];
     if let Some(other) = body.keys().find(|key| !KNOWN.contains(&key.as_str())) {
@@ -97,7 +97,7 @@ pub fn read_answer(asked: &Interaction, body: &Value) -> Result<Decided, String>
     };
     let message = message.filter(|text| !text.is_empty());
     if choice.is_yes() && message.is_some() {
-        return Err("a yes carries no message: nobody would read it".into());
+        return Err("a message goes only with a refusal: the client ignores it otherwise".into());
     }
     let answers = match (choice, body.get("answers")) {
         (Choice::Answers, Some(given)) => answers(asked, given)?,
@@ -148,7 +148,7 @@ fn answers(asked: &Interaction, given: &Value) -> Result<Vec<(String, String)>, 
         .collect()
 }
 
-/// The places of the labels among the options, in the order of the options. `None` if one is unknown or there twice.
+/// The indexes of the labels among the options, in the order of the options. `None` if one is unknown or repeated.
 fn chosen(labels: &[Value], place: impl Fn(&str) -> Option<usize>) -> Option<Vec<usize>> {
     let mut places = labels.iter().map(|label| place(label.as_str()?)).collect::<Option<Vec<_>>>()?;
     places.sort_unstable();
@@ -158,7 +158,7 @@ fn chosen(labels: &[Value], place: impl Fn(&str) -> Option<usize>) -> Option<Vec
 }
 
 impl Decided {
-    /// The user's turn: what was said to the questions.
+    /// The text of the user's turn: the answers to the questions.
     pub fn said(&self) -> String {
         self.answers.iter().map(|(_, said)| said.as_str()).collect::<Vec<_>>().join("; ")
     }
@@ -181,8 +181,8 @@ impl Decided {
     }
 }
 
-/// What `headspace wait` prints for a line of the server's; `None` for everything that is not an answer to exactly what it
-/// read. `input`: the tool's input, byte for byte: an echo must change nothing.
+/// What `headspace wait` prints for a line from the server; `None` for anything but an answer to exactly what it read.
+/// `input` is the tool's input byte for byte, because repeating it must not change it.
 pub fn decision(line: &[u8], id: &str, digest: &str, tool: &str, input: &RawValue) -> Option<String> {
     let line: Value = serde_json::from_slice(line).ok()?;
     let text = |key: &str| line.get(key).and_then(Value::as_str);
@@ -221,7 +221,7 @@ pub fn decision(line: &[u8], id: &str, digest: &str, tool: &str, input: &RawValu
     ))
 }
 
-/// The input plus the answers. Written behind what is there: numbers and doubled keys stay as they were.
+/// The input plus the answers. They are appended as text, so that numbers and repeated keys stay as they were.
 fn with_answers(input: &str, answers: &Map<String, Value>) -> Option<String> {
     let Ok(Value::Object(mut fields)) = serde_json::from_str(input) else { return None };
     let answers = Value::Object(answers.clone());

@@ -145,7 +145,7 @@ fn pre_tool_use(step: &mut Step) {
     }
 }
 
-/// The user answered a dialog; what became of the call, its own events tell.
+/// The user answered a dialog; the call's own events report how it went.
 fn permission_answered(step: &mut Step) {
     step.close_answered(None);
     step.settle();
@@ -154,7 +154,7 @@ fn permission_answered(step: &mut Step) {
     }
 }
 
-/// The user broke the turn off, and the client says so. Of a turn that is over it says nothing new.
+/// The client reports that the user interrupted the turn. For a turn that is over, nothing changes.
 fn interrupt(step: &mut Step) {
     let other_turn = match (step.event.text("turn_id"), step.agent.turn_id.as_deref()) {
         (Some(theirs), Some(ours)) => theirs != ours,
@@ -186,7 +186,7 @@ fn post_tool_use(step: &mut Step) {
     if step.fresh && step.event.body.get("is_interrupt") == Some(&Value::Bool(true)) {
         return step.interrupt();
     }
-    // Whatever closed the question before, this is the answer's text.
+    // The question may be closed already, but only this event has the text of the answer.
     step.answered_call_ran(&named);
     if named.tool == "AskUserQuestion" && !step.has_answered(&named) {
         step.reply(&detail::answers(&step.event.body));
@@ -201,7 +201,7 @@ fn post_tool_batch(step: &mut Step) {
     if step.fresh && !known { step.work() } else { step.settle() }
 }
 
-/// Whether this is the batch of the call that interrupted the turn: then it brings nothing new.
+/// Whether this batch has only calls that have ended: the batch of an interrupted call reports nothing new.
 fn batch_ended_before(step: &Step) -> bool {
     let calls = step.event.body.get("tool_calls").and_then(Value::as_array);
     calls

@@ -37,11 +37,11 @@ pub(super) fn take(agent: &mut Agent, event: &Event) {
         agent.metrics.model = Some(model.to_string());
         agent.metrics.window = window::of_model(model);
     }
-    // After the model: a client that says how much it holds knows better than its name does.
+    // After the model, because a size that the client reports is better than one guessed from the model's name.
     take_context(agent, event);
 }
 
-/// Some clients say with a hook how full the context is.
+/// Some clients report in a hook how full the context is.
 fn take_context(agent: &mut Agent, event: &Event) {
     let number = |field: &str| event.body.get(field).and_then(Value::as_u64).filter(|number| *number > 0);
     if event.text("agent_id").is_some() {

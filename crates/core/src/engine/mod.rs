@@ -43,10 +43,11 @@ pub struct Counters {
 /// All agents, and the indexes to find them.
 #[derive(Clone, Debug, Default)]
 pub struct World {
-    /// Shared with readers; an agent is copied if it changes while somebody holds it.
+    /// Shared with readers; an agent is copied if it changes while a reader holds it.
     agents: BTreeMap<i64, Arc<Agent>>,
     counters: Counters,
-    /// Who has or had a session, in the order they started it. Usually one: `--resume` beside a live client makes it two.
+    /// The agents that have or had a session, in the order they started it. Usually one; `--resume` beside a live client
+    /// makes it two.
     by_session: HashMap<String, Vec<i64>>,
 }
 
@@ -114,15 +115,15 @@ impl World {
         }
     }
 
-    /// Agent ids up to this one were given, though nobody may have them any longer.
+    /// Agent ids up to this one are used up, even if those agents no longer exist.
     pub fn skip_agents(&mut self, last: i64) {
         self.counters.agent = self.counters.agent.max(last);
     }
 
-    /// The processes whose life decides where this event belongs; the caller checks them and puts the living ones into
-    /// [`Facts::alive`](crate::model::Facts::alive). Empty for the current session of an agent. Call this after
-    /// [`Facts::root`](crate::model::Facts::root) is known. They are processes of the event's own host; if that is not
-    /// this one, nobody can check: say that all of them live.
+    /// The processes that must be alive or dead to decide where this event belongs. The caller checks them and puts the
+    /// living ones into [`Facts::alive`](crate::model::Facts::alive). Empty for the current session of an agent. Call this
+    /// after [`Facts::root`](crate::model::Facts::root) is known. They are processes of the event's own host; on another
+    /// host they cannot be checked and count as living.
     pub fn asks(&self, event: &Event) -> Vec<Process> {
         correlate::asks(self, event)
     }
@@ -181,7 +182,7 @@ impl World {
         if !ids.contains(&id) {
             ids.push(id);
         }
-        // One that ended had lost its session to another process, and has come back to it.
+        // The agent had ended and lost its session to another process; now it is back in it.
         if let Some(agent) = self.agents.get_mut(&id)
             && agent.session_id == session_id
             && !agent.sessions.iter().any(|session| session == session_id)
@@ -274,8 +275,8 @@ pub fn apply(world: &mut World, event: &Event) -> Outcome {
     Outcome { agent_id: Some(id), is_new_agent, method, duplicate: false, changes, touched }
 }
 
-/// The end of a session that nobody heard of, in the process of an agent that has another one: clients open threads for
-/// themselves (to find a title, say), and what ends with them is not the agent.
+/// Whether a session ends that was never reported, in the process of an agent that has another session. Clients open
+/// sessions for themselves (to find a title, for example), and their end is not the agent's.
 fn is_end_of_unknown_session(world: &World, event: &Event, id: i64) -> bool {
     event.name == "SessionEnd"
         && world.agent(id).is_some_and(|agent| {
@@ -304,7 +305,7 @@ fn switch_session(step: &mut Step) {
     if was_here && !correlate::returns(agent, event) {
         return;
     }
-    // What runs in the background belongs to the process, not to the conversation.
+    // Background work belongs to the process, not to the conversation.
     let cleared = event.name == "SessionStart" && event.text("source") == Some("clear");
     if (same_process || cleared) && agent.ended_at.is_none() {
         step.close_main_thread();

@@ -5,8 +5,8 @@ use crate::stamp::Stamp;
 use serde::{Deserialize, Serialize};
 
 words! {
-    /// How far an answer has come. Open, claimed by one surface, written by `headspace wait`, then either shown by the client
-    /// to have counted or not; or the terminal was first, or whoever waited for the answer is gone.
+    /// How far an answer has come: open, claimed by one surface, delivered by `headspace wait`, then confirmed by the client
+    /// or lost to the terminal. Or the terminal was first, or the `wait` that held the question is gone.
     AnswerState {
         Open = "open", Claimed = "claimed", Delivered = "delivered", Confirmed = "confirmed",
         LostToTerminal = "lost_to_terminal", AnsweredInTerminal = "answered_in_terminal",
@@ -14,7 +14,7 @@ words! {
     }
 }
 words! {
-    /// What a person can say to an ask. There is no "always", no edited input and no change of mode.
+    /// What a person can answer. There is no "always", no edited input and no change of mode.
     Choice {
         Allow = "allow", Deny = "deny", Stop = "stop", Answers = "answers", Approve = "approve",
         KeepPlanning = "keep_planning",
@@ -46,7 +46,7 @@ impl Choice {
 }
 
 impl AnswerState {
-    /// Nothing can follow it.
+    /// Whether no other step can follow.
     pub const fn is_final(self) -> bool {
         matches!(
             self,
@@ -59,19 +59,19 @@ impl AnswerState {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AnswerStep {
     pub state: AnswerState,
-    /// Of what `headspace wait` read: SHA-256, in hex.
+    /// SHA-256 of what `headspace wait` read, in hex.
     pub digest: String,
     pub at: Stamp,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<Surface>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub choice: Option<Choice>,
-    /// The guard would stop this call: a yes needs this word typed.
+    /// The guard would stop this call: to allow it, this word must be typed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub confirm: Option<String>,
 }
 
-/// A question that is closed and had an answer, or had somebody waiting for one.
+/// A closed question that was answered through headspace, or that a `headspace wait` had held.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PastAsk {
     pub id: i64,
@@ -80,7 +80,7 @@ pub struct PastAsk {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool_name: Option<String>,
     pub step: AnswerStep,
-    /// The step that an event has shown since, and that is not recorded yet.
+    /// The step that a later event has shown and that is not recorded yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub due: Option<AnswerState>,
 }
@@ -89,21 +89,21 @@ pub struct PastAsk {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum AnswerView {
-    /// Somebody waits for the answer, or has it.
+    /// A `headspace wait` holds the question, or has its answer.
     Held {
         can: Vec<Choice>,
         digest: String,
         state: AnswerState,
         by: Option<Surface>,
         at: Option<Stamp>,
-        /// A yes needs this word typed.
+        /// To allow it, this word must be typed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         confirm: Option<String>,
-        /// Why less can be said than usual.
+        /// Why fewer choices are offered than usual.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         why: Option<String>,
     },
-    /// Only in its terminal.
+    /// It can be answered only in its terminal.
     Elsewhere {
         #[serde(default)]
         can: Vec<Choice>,
@@ -160,7 +160,7 @@ impl AnswerView {
 }
 
 impl Interaction {
-    /// What this ask takes, whoever looks, and why it takes less than its kind does.
+    /// The choices this ask takes on any surface, and why they are fewer than its kind has.
     pub fn choices(&self) -> (Vec<Choice>, Option<&'static str>) {
         use Choice::{Allow, Answers, Approve, Deny, KeepPlanning, Stop};
         if let Some(why) = self.not_shown_as_asked() {
@@ -179,7 +179,7 @@ impl Interaction {
         }
     }
 
-    /// How it can be answered from here. `otherwise`: why nobody waits for the answer, if nobody ever did.
+    /// How it can be answered from here. `otherwise`: the reason to show if no `headspace wait` ever held it.
     pub fn answer_view(&self, otherwise: &str) -> AnswerView {
         let Some(step) = &self.answer else {
             return AnswerView::terminal(match (&self.subagent, self.kind) {
@@ -205,7 +205,7 @@ impl Interaction {
                 held(can, why)
             }
             AnswerState::Withdrawn => AnswerView::terminal(
-                "withdrawn: nobody waits for this answer any more; answer in the terminal",
+                "withdrawn: headspace no longer waits for this answer; answer in the terminal",
             ),
             _ => held(Vec::new(), Some("answered already")),
         }

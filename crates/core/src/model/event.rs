@@ -8,102 +8,87 @@ use serde_json::Value;
 /// Events that no hook sends: what headspace itself saw or was told. They are stored like hook events, because
 /// whatever changes a state must be there when the events are replayed.
 pub mod observed {
-    /// A text of the main thread found in the transcript. Body: `text`, `uuid`, `timestamp`, `message_id`,
-    /// `stop_reason`. With `stop_reason` `end_turn` it is a turn's last message only if the turn did end: it comes
-    /// right before a Stop without text, or because the turn continued after it.
-    pub const TEXT: &str = "TranscriptText";
-    /// The transcript says that the turn was interrupted. Body: `uuid`, `timestamp`, `during_tool`; `agent_id` if
-    /// it was a subagent's.
-    pub const INTERRUPTED: &str = "TranscriptInterrupted";
-    /// The client's status file changed. Body: `status` ([`super::ClientState`]; another word changes nothing),
-    /// `waiting_for`, `claude_pid`, `claude_pid_start`, `title` (if the session was named), `permission_mode` (if
-    /// known), `timestamp`. The event's time is when the client says it changed.
-    pub const CLIENT_STATUS: &str = "ClientStatus";
-    /// Like `ClientStatus` with `idle`; databases of 0.1 have it.
-    pub const CLIENT_IDLE: &str = "ClientIdle";
-    /// A prompt that was typed while a turn ran begins its own turn. Body: `text`, `timestamp`.
-    pub const DEQUEUED: &str = "TranscriptDequeued";
-    /// The user refused a tool call; the turn may continue. Body: `tool_use_id`, `tool_name` (if known),
-    /// `uuid`, `timestamp`; `agent_id` if a subagent asked.
-    pub const REFUSED: &str = "TranscriptRefused";
-    /// A tool call got its result, whatever the hooks said: sent while a question is open or the hooks are silent.
-    /// Body: `tool_use_id`, `tool_name` (if known), `is_error`, `uuid`, `timestamp`; `agent_id` if a subagent's.
-    pub const TOOL_RESULT: &str = "TranscriptToolResult";
-    /// A tool call began in a session whose hooks are silent. Body: `tool_use_id`, `tool_name`, `tool_input`,
-    /// `uuid`, `timestamp`.
-    pub const TOOL_USE: &str = "TranscriptToolUse";
-    /// The turn is over, and no hook reported it within 2 s. Body: `text` (the final answer, if any), `message_id`,
-    /// `error` (if the API failed: the same word as in StopFailure), `uuid` and `timestamp` (of the answer's line, if
-    /// there is one). The event's own time is that of the end.
-    pub const TURN_END: &str = "TranscriptTurnEnd";
-    /// A prompt that no hook reported within 2 s, including `<task-notification>` prompts. Body: `text`,
-    /// `prompt_id`, `uuid`, `timestamp`.
-    pub const PROMPT: &str = "TranscriptPrompt";
-    /// The session's title or its permission mode, where the client writes it outside its hooks. Body:
-    /// `title`, `permission_mode`, `timestamp`.
-    pub const DETAILS: &str = "SessionDetails";
-    /// Tokens in use. Body: `used_tokens`, `model`, `timestamp`; after compaction `compacted: true` and no model. `spent`
-    /// ([`super::Spent`]): the tokens of the answers since the report before.
-    pub const USAGE: &str = "TranscriptUsage";
-    /// A session found on disk that hooks never reported. Body: `cwd`, `transcript_path`, `timestamp` (of its
-    /// newest line), `git_branch`, `entrypoint`, `version`, and the process that runs it, if known.
-    pub const SESSION_FOUND: &str = "SessionFound";
-    /// The user said yes to a tool call: the transcript tells at once, the hook when the tool has ended. Body:
-    /// `tool_use_id`, `uuid`, `timestamp`.
-    pub const ALLOWED: &str = "TranscriptAllowed";
-    /// Who decided about a tool call that a person answered through headspace. Body: `tool_use_id`, `decided_by` (`hook`,
-    /// `user_temporary`, …), `uuid`, `timestamp`.
-    pub const DECIDED: &str = "TranscriptDecided";
-    /// The process in whose terminal a session sits was found, where hooks could not tell it. Body: `claude_pid`,
-    /// `claude_pid_start`, `tmux_pane` and `terminal` if they are known.
-    pub const PROCESS_FOUND: &str = "ProcessFound";
-    /// The client's process is gone. Body: `claude_pid`, `claude_pid_start`.
-    pub const PROCESS_GONE: &str = "ProcessGone";
-    /// The client's status line input.
-    pub const STATUS_LINE: &str = "StatusLine";
-    /// A person looked at a finished agent.
-    pub const SEEN: &str = "Seen";
-    /// A person named an agent. Body: `name` (empty: use the automatic name again).
-    pub const RENAMED: &str = "Renamed";
-    /// The guard judged a tool call. Body: `verdict`, `rule`, `reason`, `tool_name`.
-    pub const GUARD: &str = "GuardVerdict";
-    /// A context warning was given. Body: `level`.
-    pub const WARNED: &str = "ContextWarned";
-    /// A step of an answer that a person gave, or did not give, through headspace. Body: `interaction_id`, `digest`,
-    /// `state` ([`super::AnswerState`]), `tool_name`, `choice`, `by`, `message`, `answers`, `confirm`.
-    pub const ANSWER: &str = "Answer";
-    /// A prompt that a person sent through headspace came this far. Body: `reply_id`, `state` ([`super::ReplyState`]), `by`,
-    /// `text`, `why`.
-    pub const REPLY: &str = "Reply";
-    /// A person wants an agent stopped. Body: `state` ([`super::StopState`]), `by`, `why`.
-    pub const STOP_REQUEST: &str = "StopRequest";
+    /// Declares the names, and the list of all of them.
+    macro_rules! names {
+        ($($(#[$doc:meta])* $constant:ident = $name:literal;)+) => {
+            $($(#[$doc])* pub const $constant: &str = $name;)+
 
-    /// All of them.
-    pub const NAMES: [&str; 23] = [
-        TEXT,
-        INTERRUPTED,
-        CLIENT_STATUS,
-        CLIENT_IDLE,
-        DEQUEUED,
-        REFUSED,
-        TOOL_RESULT,
-        TOOL_USE,
-        TURN_END,
-        PROMPT,
-        DETAILS,
-        USAGE,
-        SESSION_FOUND,
-        PROCESS_GONE,
-        STATUS_LINE,
-        SEEN,
-        RENAMED,
-        GUARD,
-        WARNED,
-        ANSWER,
-        DECIDED,
-        REPLY,
-        STOP_REQUEST,
-    ];
+            /// All of them.
+            pub const NAMES: [&str; [$($name),+].len()] = [$($constant),+];
+        };
+    }
+
+    names! {
+        /// A text of the main thread found in the transcript. Body: `text`, `uuid`, `timestamp`, `message_id`,
+        /// `stop_reason`. With `stop_reason` `end_turn` it is a turn's last message only if the turn did end: it comes
+        /// right before a Stop without text, or because the turn continued after it.
+        TEXT = "TranscriptText";
+        /// The transcript says that the turn was interrupted. Body: `uuid`, `timestamp`, `during_tool`; `agent_id` if
+        /// it was a subagent's.
+        INTERRUPTED = "TranscriptInterrupted";
+        /// The client's status file changed. Body: `status` ([`super::ClientState`]; another word changes nothing),
+        /// `waiting_for`, `claude_pid`, `claude_pid_start`, `title` (if the session was named), `permission_mode` (if
+        /// known), `timestamp`. The event's time is when the client says it changed.
+        CLIENT_STATUS = "ClientStatus";
+        /// Like `ClientStatus` with `idle`; databases of 0.1 have it.
+        CLIENT_IDLE = "ClientIdle";
+        /// A prompt that was typed while a turn ran begins its own turn. Body: `text`, `timestamp`.
+        DEQUEUED = "TranscriptDequeued";
+        /// The user refused a tool call; the turn may continue. Body: `tool_use_id`, `tool_name` (if known),
+        /// `uuid`, `timestamp`; `agent_id` if a subagent asked.
+        REFUSED = "TranscriptRefused";
+        /// A tool call got its result, whatever the hooks said: sent while a question is open or the hooks are silent.
+        /// Body: `tool_use_id`, `tool_name` (if known), `is_error`, `uuid`, `timestamp`; `agent_id` if a subagent's.
+        TOOL_RESULT = "TranscriptToolResult";
+        /// A tool call began in a session whose hooks are silent. Body: `tool_use_id`, `tool_name`, `tool_input`,
+        /// `uuid`, `timestamp`.
+        TOOL_USE = "TranscriptToolUse";
+        /// The turn is over, and no hook reported it within 2 s. Body: `text` (the final answer, if any), `message_id`,
+        /// `error` (if the API failed: the same word as in StopFailure), `uuid` and `timestamp` (of the answer's line, if
+        /// there is one). The event's own time is that of the end.
+        TURN_END = "TranscriptTurnEnd";
+        /// A prompt that no hook reported within 2 s, including `<task-notification>` prompts. Body: `text`,
+        /// `prompt_id`, `uuid`, `timestamp`.
+        PROMPT = "TranscriptPrompt";
+        /// The session's title or its permission mode, where the client writes it outside its hooks. Body:
+        /// `title`, `permission_mode`, `timestamp`.
+        DETAILS = "SessionDetails";
+        /// Tokens in use. Body: `used_tokens`, `model`, `timestamp`; after compaction `compacted: true` and no model. `spent`
+        /// ([`super::Spent`]): the tokens of the answers since the report before.
+        USAGE = "TranscriptUsage";
+        /// A session found on disk that hooks never reported. Body: `cwd`, `transcript_path`, `timestamp` (of its
+        /// newest line), `git_branch`, `entrypoint`, `version`, and the process that runs it, if known.
+        SESSION_FOUND = "SessionFound";
+        /// The user said yes to a tool call: the transcript tells at once, the hook when the tool has ended. Body:
+        /// `tool_use_id`, `uuid`, `timestamp`.
+        ALLOWED = "TranscriptAllowed";
+        /// Who decided about a tool call that a person answered through headspace. Body: `tool_use_id`, `decided_by` (`hook`,
+        /// `user_temporary`, …), `uuid`, `timestamp`.
+        DECIDED = "TranscriptDecided";
+        /// The process in whose terminal a session sits was found, where hooks could not tell it. Body: `claude_pid`,
+        /// `claude_pid_start`, `tmux_pane` and `terminal` if they are known.
+        PROCESS_FOUND = "ProcessFound";
+        /// The client's process is gone. Body: `claude_pid`, `claude_pid_start`.
+        PROCESS_GONE = "ProcessGone";
+        /// The client's status line input.
+        STATUS_LINE = "StatusLine";
+        /// A person looked at a finished agent.
+        SEEN = "Seen";
+        /// A person named an agent. Body: `name` (empty: use the automatic name again).
+        RENAMED = "Renamed";
+        /// The guard judged a tool call. Body: `verdict`, `rule`, `reason`, `tool_name`.
+        GUARD = "GuardVerdict";
+        /// A context warning was given. Body: `level`.
+        WARNED = "ContextWarned";
+        /// A step of an answer that a person gave, or did not give, through headspace. Body: `interaction_id`, `digest`,
+        /// `state` ([`super::AnswerState`]), `tool_name`, `choice`, `by`, `message`, `answers`, `confirm`.
+        ANSWER = "Answer";
+        /// A prompt that a person sent through headspace came this far. Body: `reply_id`, `state` ([`super::ReplyState`]), `by`,
+        /// `text`, `why`.
+        REPLY = "Reply";
+        /// A person wants an agent stopped. Body: `state` ([`super::StopState`]), `by`, `why`.
+        STOP_REQUEST = "StopRequest";
+    }
 }
 
 /// The client's status, and since when it has it.

@@ -1,5 +1,7 @@
 //! The events Claude Code fires: their names, slugs, and what else is known about each. Begin with [`EVENTS`].
 
+use crate::model::observed;
+
 /// One event the client fires.
 #[derive(Debug)]
 pub struct Spec {
@@ -92,6 +94,11 @@ pub fn slug_of(name: &str) -> String {
     slug
 }
 
+/// Every name that this build knows: what the client fires, then what headspace itself records ([`observed`]).
+pub fn known() -> impl Iterator<Item = &'static str> {
+    EVENTS.iter().map(|spec| spec.name).chain(observed::NAMES)
+}
+
 /// `post-tool-use-failure` ▶ `PostToolUseFailure`, also for slugs this build does not know.
 pub fn name_of(slug: &str) -> String {
     slug.split('-')
@@ -112,6 +119,16 @@ mod tests {
             assert_eq!(slug_of(spec.name), spec.slug);
             assert_eq!(name_of(spec.slug), spec.name);
         }
+    }
+
+    #[test]
+    fn a_name_is_known_once_and_fits_the_limit() {
+        let names: Vec<&str> = known().collect();
+        for (at, name) in names.iter().enumerate() {
+            assert!(fits(&slug_of(name)), "{name}");
+            assert!(!names[..at].contains(name), "{name} is declared twice");
+        }
+        assert!(names.contains(&observed::PROCESS_FOUND) && names.contains(&observed::ALLOWED));
     }
 
     #[test]

@@ -23,7 +23,7 @@ const LABELS: &[(&str, &str)] = &[("five_hour", "5 h"), ("seven_day", "7 d"), ("
 const MAX_GAUGES: usize = 6;
 
 /// The gauges of what clients said, each with its time: the newest counts, because agents share an account. A limit that
-/// was reset since is left out: how much of the new one is used, nobody said.
+/// was reset since is left out, because no client has said how much of the new one is used.
 pub fn gauges<'a>(said: impl Iterator<Item = (Stamp, &'a Value)>, now: Stamp) -> Vec<LimitGauge> {
     let Some((_, limits)) = said.max_by_key(|(at, _)| *at) else { return Vec::new() };
     let Some(limits) = limits.as_object() else { return Vec::new() };

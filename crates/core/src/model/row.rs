@@ -18,7 +18,7 @@ words! {
     }
 }
 words! {
-    /// Why a list folds an agent away: it has ended, or it is a run without a person (`claude -p`) that needs nobody.
+    /// Why a list folds an agent away: it has ended, or it is a headless run (`claude -p`) that does not need you.
     Fold { Ended = "ended", Headless = "headless" }
 }
 

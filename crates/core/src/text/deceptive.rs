@@ -1,4 +1,4 @@
-//! Characters that make a text look like another one: whoever allows it has not seen what runs.
+//! Characters that make a text look like another one, so that a person would allow something they have not seen.
 
 use serde_json::Value;
 
@@ -15,7 +15,7 @@ pub fn any(value: &Value) -> bool {
 }
 
 /// Controls (a carriage return overwrites what stands before it), characters that turn the direction of writing, and
-/// characters that nobody sees. Line feed and tab are text; joiners are too, because scripts and emoji need them.
+/// characters that are invisible. Line feed and tab are text; joiners are too, because scripts and emoji need them.
 pub fn is_deceptive(c: char) -> bool {
     match c {
         '\n' | '\t' => false,

@@ -1,4 +1,4 @@
-//! Who may answer for a person, and how somebody gets there.
+//! Unlocking: which pages and terminals may answer, and the codes that unlock them.
 
 use crate::stamp::Stamp;
 use serde::{Deserialize, Serialize};
@@ -18,7 +18,7 @@ pub struct AnswerStatus {
     pub keys: Vec<AnswerKey>,
 }
 
-/// Somebody who may answer: a page that was unlocked, or `top` on a terminal.
+/// One that may answer: a page that was unlocked, or `top` on a terminal.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AnswerKey {
     /// Ends it: `POST /api/answer/lock {"id": …}`.

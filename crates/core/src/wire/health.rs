@@ -1,4 +1,4 @@
-//! How the server and the hooks are.
+//! The health of the server and the hooks.
 
 use crate::model::limits::LimitGauge;
 use crate::stamp::Stamp;
@@ -15,13 +15,20 @@ pub struct Health {
     pub pid: u32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started_at: Option<Stamp>,
+    /// Where a browser on the same machine finds the server. A caller that came through the socket does not know: the
+    /// port may be another than the configured one (`serve --port`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
 }
 
-/// `GET /hook/status`: how the receiver of hook events is.
+/// `GET /hook/status`: the state of the receiver of hook events.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct HookStatus {
     pub enabled: bool,
+    /// As in [`Health`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
     /// `hooks_active` or `polling_fallback`.
     pub mode: String,
     pub last_event_at: Option<Stamp>,
@@ -36,7 +43,7 @@ pub struct HookStatus {
     pub config: PollingPace,
     /// Whether our hooks are in the settings; `None` until the server has looked.
     pub hooks: Option<String>,
-    /// They are not, and none come from anywhere else.
+    /// They are not, and no events arrive by other means.
     pub hooks_missing: bool,
     /// Why events cannot be stored now; hooks keep them until they can.
     pub store_trouble: Option<String>,
@@ -49,12 +56,12 @@ pub struct HookStatus {
     pub limits: Vec<LimitGauge>,
     /// All of that in a few words.
     pub health: HookHealth,
-    /// A team's hub says this: it has no hooks of its own, takes no answers, judges nothing and searches nothing.
+    /// Set by a team's hub, which has no hooks of its own, takes no answers, has no guard and no search.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub hub: bool,
 }
 
-/// How the hooks are, in the words of every surface.
+/// The health of the hooks, in the words of every surface.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct HookHealth {
@@ -68,7 +75,7 @@ pub struct HookHealth {
 }
 
 impl HookHealth {
-    /// `busy`: an agent works. Hooks that are silent while nobody works are no fault.
+    /// `busy`: an agent is working. Silent hooks are a problem only then.
     pub fn of(status: &HookStatus, busy: bool) -> HookHealth {
         if let Some(why) = &status.store_trouble {
             let text = format!("events cannot be stored ({}): hooks keep them", one_line(why, 100));
@@ -150,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn silence_is_a_fault_only_while_somebody_works() {
+    fn silence_is_a_problem_only_while_an_agent_works() {
         let status = |mode: &str, last: Option<i64>| HookStatus {
             enabled: true,
             mode: mode.into(),

@@ -277,7 +277,7 @@ fn goal_for<'p>(plan: &'p Plan, event: &str, role: Role) -> EntryGoal<'p> {
     }
 }
 
-/// An entry that stands under one event alone.
+/// The goal for an entry that belongs under a single event.
 fn only_under<'p>(its: &str, desired: &'p Desired<Entry>, event: &str) -> EntryGoal<'p> {
     match desired {
         Desired::Leave => EntryGoal::Leave,
@@ -295,15 +295,49 @@ fn cut_out(
     merged: &mut Merged,
 ) -> String {
     let found = ours(document, plan.program.as_deref());
-    let mut going: HashSet<usize> = HashSet::new();
+    let going = entries_to_remove(&found, plan, merged);
+    let cut = Cut { document, pristine, going };
+    let mut splices = Splices::default();
+    let Some(root) = &document.root else { return splices.apply(document.text) };
+    let at = |name: &str| root.properties.iter().position(|member| member.name.as_str() == name);
+    let mut members_gone = HashSet::new();
+    if let Some(at) = at("hooks")
+        && let Some(hooks) = root.properties[at].value.as_object()
+        && !cut.going.is_empty()
+        && cut.hooks(hooks, &mut splices)
+    {
+        members_gone.insert(at);
+    }
+    if plan.status_line == Desired::Remove
+        && let Some(at) = at("statusLine")
+        && let Some((line, _)) = status_line::ours(&root.properties[at], plan)
+        && line.wrapped.is_none()
+    {
+        members_gone.insert(at);
+        merged.status_line_changed = true;
+    }
+    if !members_gone.is_empty() {
+        // A member that is removed as a whole has no inner splices: see `Cut`.
+        remove(document, &Container::from(root), &members_gone, &mut splices);
+    }
+    splices.apply(document.text)
+}
+
+/// Our entries that the plan does not want, or that are there more than once.
+fn entries_to_remove<'f, 'a, 'b>(
+    found: &'f [OwnEntry<'a, 'b>],
+    plan: &Plan,
+    merged: &mut Merged,
+) -> Vec<&'f OwnEntry<'a, 'b>> {
+    let mut going = Vec::new();
     for (i, our) in found.iter().enumerate() {
         let goes = match goal_for(plan, our.event.name.as_str(), our.role) {
             EntryGoal::Leave => false,
             EntryGoal::Remove => true,
-            EntryGoal::Have(entry, ..) => keeper(&found, our, entry) != Some(i),
+            EntryGoal::Have(entry, ..) => keeper(found, our, entry) != Some(i),
         };
         if goes {
-            going.insert(i);
+            going.push(our);
             match our.role {
                 Role::Notify => push_once(&mut merged.removed, our.event.name.as_str()),
                 Role::Guard => merged.guard_changed = true,
@@ -311,65 +345,63 @@ fn cut_out(
             }
         }
     }
-    let mut splices = Splices::default();
-    let goes = |event: &ObjectProp<'_>, group: usize, index: usize| {
-        found.iter().enumerate().any(|(i, our)| {
-            going.contains(&i)
-                && our.event.start() == event.start()
-                && our.group == group
-                && our.index == index
-        })
-    };
-    let had = |name: &str| pristine.and_then(hooks_of).is_some_and(|hooks| member(hooks, name).is_some());
-    let had_hooks = pristine.and_then(|p| member(p.root.as_ref()?, "hooks")).is_some();
+    going
+}
 
-    let mut members_gone = HashSet::new();
-    if let Some(root) = &document.root {
-        if let Some(at) = root.properties.iter().position(|p| p.name.as_str() == "hooks")
-            && let Some(hooks) = root.properties[at].value.as_object()
-            && !going.is_empty()
-        {
-            let mut events_gone = HashSet::new();
-            for (e, event) in hooks.properties.iter().enumerate() {
-                let mut groups_gone = HashSet::new();
-                for (g, entries, _) in groups_of(event) {
-                    let gone: HashSet<usize> =
-                        (0..entries.elements.len()).filter(|i| goes(event, g, *i)).collect();
-                    if !gone.is_empty() && gone.len() == entries.elements.len() {
-                        groups_gone.insert(g);
-                    } else {
-                        remove(document, &Container::from(entries), &gone, &mut splices);
-                    }
-                }
-                let Some(groups) = event.value.as_array().filter(|_| !groups_gone.is_empty()) else {
-                    continue;
-                };
-                if groups_gone.len() == groups.elements.len() && !had(event.name.as_str()) {
-                    events_gone.insert(e);
-                } else {
-                    remove(document, &Container::from(groups), &groups_gone, &mut splices);
-                }
-            }
-            if !events_gone.is_empty() && events_gone.len() == hooks.properties.len() && !had_hooks {
-                members_gone.insert(at);
-            } else {
-                remove(document, &Container::from(hooks), &events_gone, &mut splices);
-            }
+/// The first pass over the tree of hooks, from the outside in. Each step removes the items of its container that go, or says
+/// that the container goes as a whole and leaves it alone. What the user had empty before install stays, empty.
+struct Cut<'c> {
+    document: &'c SettingsDocument<'c>,
+    /// The file as it was before install.
+    pristine: Option<&'c SettingsDocument<'c>>,
+    going: Vec<&'c OwnEntry<'c, 'c>>,
+}
+
+impl Cut<'_> {
+    /// `true`: `hooks` goes as a whole.
+    fn hooks(&self, hooks: &Object<'_>, splices: &mut Splices) -> bool {
+        let events = hooks.properties.iter().enumerate();
+        let gone: HashSet<usize> =
+            events.filter(|(_, event)| self.event(event, splices)).map(|(at, _)| at).collect();
+        let had_hooks = self.pristine.and_then(|before| member(before.root.as_ref()?, "hooks")).is_some();
+        if !gone.is_empty() && gone.len() == hooks.properties.len() && !had_hooks {
+            return true;
         }
-        if plan.status_line == Desired::Remove
-            && let Some(at) = root.properties.iter().position(|p| p.name.as_str() == "statusLine")
-            && let Some((line, _)) = status_line::ours(&root.properties[at], plan)
-            && line.wrapped.is_none()
-        {
-            members_gone.insert(at);
-            merged.status_line_changed = true;
-        }
-        if !members_gone.is_empty() {
-            // A member that is removed as a whole has no inner splices: the sets above are exclusive.
-            remove(document, &Container::from(root), &members_gone, &mut splices);
-        }
+        remove(self.document, &Container::from(hooks), &gone, splices);
+        false
     }
-    splices.apply(document.text)
+
+    /// `true`: the event goes as a whole.
+    fn event(&self, event: &ObjectProp<'_>, splices: &mut Splices) -> bool {
+        let mut gone = HashSet::new();
+        for (at, entries, _) in groups_of(event) {
+            if self.group(event, at, entries, splices) {
+                gone.insert(at);
+            }
+        }
+        let Some(groups) = event.value.as_array().filter(|_| !gone.is_empty()) else { return false };
+        let before = self.pristine.and_then(hooks_of);
+        let had_event = before.is_some_and(|hooks| member(hooks, event.name.as_str()).is_some());
+        if gone.len() == groups.elements.len() && !had_event {
+            return true;
+        }
+        remove(self.document, &Container::from(groups), &gone, splices);
+        false
+    }
+
+    /// `true`: the group goes as a whole.
+    fn group(&self, event: &ObjectProp<'_>, at: usize, entries: &Array<'_>, splices: &mut Splices) -> bool {
+        let goes = |index: &usize| {
+            let mut going = self.going.iter();
+            going.any(|our| our.event.start() == event.start() && our.group == at && our.index == *index)
+        };
+        let gone: HashSet<usize> = (0..entries.elements.len()).filter(goes).collect();
+        if !gone.is_empty() && gone.len() == entries.elements.len() {
+            return true;
+        }
+        remove(self.document, &Container::from(entries), &gone, splices);
+        false
+    }
 }
 
 /// The entry to keep out of several for the same purpose: in a group that matches everything, preferably with the right

@@ -3,7 +3,9 @@
 use crate::tools;
 use headspace_core::text::glob::{GlobPart, fits};
 use serde_json::Value;
+use std::iter::Peekable;
 use std::path::Path;
+use std::str::Chars;
 
 /// Whether a hook with this `if` runs for the call. A permission rule must never allow too much; an `if`, however, lets
 /// the hook run when the client cannot decide: a command too complicated to take apart is one to look at.
@@ -58,82 +60,115 @@ fn command_meets(pattern: &str, line: &str) -> bool {
 /// The commands of a line without quotes and leading assignments, words joined by one blank; `None` if the line has
 /// expansions, substitutions or other things whose meaning only a shell can tell.
 fn simple_commands(line: &str) -> Option<Vec<String>> {
-    let mut commands = Vec::new();
-    let mut words: Vec<String> = Vec::new();
-    let mut word: Option<String> = None;
-    let mut redirect = false;
-    let mut chars = line.chars().peekable();
-    let end_word = |word: &mut Option<String>, words: &mut Vec<String>, redirect: &mut bool| {
-        if let Some(word) = word.take() {
-            // The file of a redirection is not a word of the command.
-            if !std::mem::take(redirect) {
-                words.push(word);
-            }
-        }
-    };
-    while let Some(c) = chars.next() {
-        match c {
-            '\'' => {
-                let text = word.get_or_insert_default();
-                loop {
-                    match chars.next()? {
-                        '\'' => break,
-                        c => text.push(c),
-                    }
-                }
-            }
-            '"' => {
-                let text = word.get_or_insert_default();
-                loop {
-                    match chars.next()? {
-                        '"' => break,
-                        '\\' => match chars.next()? {
-                            c @ ('"' | '\\' | '$' | '`') => text.push(c),
-                            c => text.extend(['\\', c]),
-                        },
-                        '$' | '`' => return None,
-                        c => text.push(c),
-                    }
-                }
-            }
-            '\\' => match chars.next()? {
-                '\n' => {}
-                c => word.get_or_insert_default().push(c),
-            },
-            '$' | '`' | '(' | ')' | '{' | '}' => return None,
-            '>' | '<' => {
-                // `2>` and `&>`: the number belongs to the redirection.
-                if word.as_deref().is_some_and(|text| text.bytes().all(|b| b.is_ascii_digit())) {
-                    word = None;
-                }
-                end_word(&mut word, &mut words, &mut redirect);
-                while matches!(chars.peek(), Some('>' | '<' | '&' | '|')) {
-                    if chars.next() == Some('<') {
-                        return None;
-                    }
-                }
-                redirect = true;
-            }
-            ';' | '&' | '|' | '\n' => {
-                end_word(&mut word, &mut words, &mut redirect);
-                push_command(&mut commands, std::mem::take(&mut words));
-            }
-            ' ' | '\t' => end_word(&mut word, &mut words, &mut redirect),
-            '#' if word.is_none() => {
-                while chars.peek().is_some_and(|c| *c != '\n') {
-                    chars.next();
-                }
-            }
-            c => word.get_or_insert_default().push(c),
+    const KEYWORDS: [&str; 8] = ["if", "for", "while", "until", "case", "function", "select", "[["];
+    let commands = CommandReader::new(line).read()?;
+    let first_word = |command: &String| command.split(' ').next().unwrap_or_default().to_owned();
+    let is_compound = commands.iter().any(|command| KEYWORDS.contains(&first_word(command).as_str()));
+    (!is_compound && !commands.is_empty()).then_some(commands)
+}
+
+/// Splits a line into commands and words. Its methods return `None` where only a shell knows what is meant.
+struct CommandReader<'l> {
+    chars: Peekable<Chars<'l>>,
+    commands: Vec<String>,
+    /// The words of the current command.
+    words: Vec<String>,
+    /// The current word; `None` between two words, because `''` is a word, too.
+    word: Option<String>,
+    /// The next word is the file of a redirection.
+    redirects: bool,
+}
+
+impl<'l> CommandReader<'l> {
+    fn new(line: &'l str) -> CommandReader<'l> {
+        CommandReader {
+            chars: line.chars().peekable(),
+            commands: Vec::new(),
+            words: Vec::new(),
+            word: None,
+            redirects: false,
         }
     }
-    end_word(&mut word, &mut words, &mut redirect);
-    push_command(&mut commands, words);
-    let keywords = ["if", "for", "while", "until", "case", "function", "select", "[["];
-    let compound = commands
-        .iter()
-        .any(|command: &String| command.split(' ').next().is_some_and(|first| keywords.contains(&first)));
-    (!compound && !commands.is_empty()).then_some(commands)
+
+    fn read(mut self) -> Option<Vec<String>> {
+        while let Some(c) = self.chars.next() {
+            match c {
+                '\'' => self.single_quoted()?,
+                '"' => self.double_quoted()?,
+                '\\' => match self.chars.next()? {
+                    '\n' => {}
+                    c => self.push(c),
+                },
+                '$' | '`' | '(' | ')' | '{' | '}' => return None,
+                '>' | '<' => self.redirection()?,
+                ';' | '&' | '|' | '\n' => self.end_command(),
+                ' ' | '\t' => self.end_word(),
+                '#' if self.word.is_none() => while self.chars.next_if(|c| *c != '\n').is_some() {},
+                c => self.push(c),
+            }
+        }
+        self.end_command();
+        Some(self.commands)
+    }
+
+    fn push(&mut self, c: char) {
+        self.word.get_or_insert_default().push(c);
+    }
+
+    fn single_quoted(&mut self) -> Option<()> {
+        let text = self.word.get_or_insert_default();
+        loop {
+            match self.chars.next()? {
+                '\'' => return Some(()),
+                c => text.push(c),
+            }
+        }
+    }
+
+    fn double_quoted(&mut self) -> Option<()> {
+        let text = self.word.get_or_insert_default();
+        loop {
+            match self.chars.next()? {
+                '"' => return Some(()),
+                '\\' => match self.chars.next()? {
+                    c @ ('"' | '\\' | '$' | '`') => text.push(c),
+                    c => text.extend(['\\', c]),
+                },
+                '$' | '`' => return None,
+                c => text.push(c),
+            }
+        }
+    }
+
+    /// After the first `>` or `<`. A here-document is not read.
+    fn redirection(&mut self) -> Option<()> {
+        // `2>` and `&>`: the number belongs to the redirection.
+        if self.word.as_deref().is_some_and(|text| text.bytes().all(|b| b.is_ascii_digit())) {
+            self.word = None;
+        }
+        self.end_word();
+        while let Some(c) = self.chars.next_if(|c| matches!(c, '>' | '<' | '&' | '|')) {
+            if c == '<' {
+                return None;
+            }
+        }
+        self.redirects = true;
+        Some(())
+    }
+
+    fn end_word(&mut self) {
+        if let Some(word) = self.word.take() {
+            // The file of a redirection is not a word of the command.
+            if !std::mem::take(&mut self.redirects) {
+                self.words.push(word);
+            }
+        }
+    }
+
+    fn end_command(&mut self) {
+        self.end_word();
+        push_command(&mut self.commands, std::mem::take(&mut self.words));
+    }
 }
 
 fn push_command(commands: &mut Vec<String>, words: Vec<String>) {

@@ -193,12 +193,53 @@ fn answer(rule: &EventRule, root: SpannedValue<'_>) -> Result<HookAnswer, String
     Ok(answer)
 }
 
+/// Takes `hookSpecificOutput` into the answer, if it is valid for the event.
 fn specifics(
     rule: &EventRule,
     specific: SpannedValue<'_>,
     reason: Option<String>,
     answer: &mut HookAnswer,
 ) -> Result<(), String> {
+    let fields = fields_of(rule, specific)?;
+    // Fields of another event's answer mean nothing here.
+    let own = |name: &str| specific.get(name).filter(|_| fields.iter().any(|(field, _)| *field == name));
+    let text = |name: &str| own(name).and_then(SpannedValue::text).map(str::to_owned);
+    match text("permissionDecision").as_deref() {
+        Some("allow") => answer.permission = Some(Permission::Allow),
+        Some("ask") => answer.permission = Some(Permission::Ask),
+        Some("defer") => answer.permission = Some(Permission::Defer),
+        Some("deny") => {
+            let why = text("permissionDecisionReason").or_else(|| reason.clone());
+            answer.permission = Some(Permission::Deny);
+            answer.block = Some(why.unwrap_or_else(|| "Blocked by hook".into()));
+        }
+        _ => {}
+    }
+    if let Some(decision) = own("decision").filter(|value| value.kind() == JsonKind::Object) {
+        if decision.get("behavior").and_then(SpannedValue::text) == Some("deny") {
+            answer.permission = Some(Permission::Deny);
+            let message = decision.get("message").and_then(SpannedValue::text);
+            answer.block = Some(message.unwrap_or("Permission denied by hook").to_owned());
+        } else {
+            answer.permission = Some(Permission::Allow);
+        }
+    }
+    match text("action").as_deref() {
+        Some("decline") => {
+            answer.block = Some(reason.unwrap_or_else(|| "Elicitation denied by hook".into()));
+        }
+        Some(action) => answer.also.push(format!("action: {action}")),
+        None => {}
+    }
+    answer.context = text("additionalContext").filter(|context| !context.is_empty());
+    answer.worktree = text("worktreePath");
+    let also = FREE_FORM_FIELDS.iter().filter(|name| own(name).is_some());
+    answer.also.extend(also.map(|name| (*name).to_owned()));
+    Ok(())
+}
+
+/// The fields that the output of this event may have; an error if the client would reject the output.
+fn fields_of(rule: &EventRule, specific: SpannedValue<'_>) -> Result<FieldShapes, String> {
     let Some(name) = specific.get("hookEventName") else {
         return Err("`hookSpecificOutput` needs `hookEventName`".into());
     };
@@ -218,44 +259,7 @@ fn specifics(
     if *event != rule.name {
         return Err(format!("`hookEventName` is {event:?}, but the hook ran for {}", rule.name));
     }
-    // Fields of another event's answer mean nothing here.
-    let own = |name: &str| specific.get(name).filter(|_| fields.iter().any(|(field, _)| *field == name));
-    let text = |name: &str| own(name).and_then(SpannedValue::text).map(str::to_owned);
-    let denied = || {
-        let why = text("permissionDecisionReason").or_else(|| reason.clone());
-        why.unwrap_or_else(|| "Blocked by hook".into())
-    };
-    match own("permissionDecision").and_then(SpannedValue::text) {
-        Some("allow") => answer.permission = Some(Permission::Allow),
-        Some("ask") => answer.permission = Some(Permission::Ask),
-        Some("defer") => answer.permission = Some(Permission::Defer),
-        Some("deny") => {
-            answer.permission = Some(Permission::Deny);
-            answer.block = Some(denied());
-        }
-        _ => {}
-    }
-    if let Some(decision) = own("decision").filter(|value| value.kind() == JsonKind::Object) {
-        if decision.get("behavior").and_then(SpannedValue::text) == Some("deny") {
-            answer.permission = Some(Permission::Deny);
-            let message = decision.get("message").and_then(SpannedValue::text);
-            answer.block = Some(message.unwrap_or("Permission denied by hook").to_owned());
-        } else {
-            answer.permission = Some(Permission::Allow);
-        }
-    }
-    match own("action").and_then(SpannedValue::text) {
-        Some("decline") => {
-            answer.block = Some(reason.clone().unwrap_or_else(|| "Elicitation denied by hook".into()));
-        }
-        Some(action) => answer.also.push(format!("action: {action}")),
-        None => {}
-    }
-    answer.context = text("additionalContext").filter(|context| !context.is_empty());
-    answer.worktree = text("worktreePath");
-    let also = FREE_FORM_FIELDS.iter().filter(|name| own(name).is_some());
-    answer.also.extend(also.map(|name| (*name).to_owned()));
-    Ok(())
+    Ok(fields)
 }
 
 /// The mistake behind most rejected decisions.

@@ -5,7 +5,7 @@ use crate::payload::HookJsonInput;
 use serde_json::{Value, json};
 use std::path::Path;
 
-/// The session id in samples; nobody will take it for a real one.
+/// The session id in samples, which cannot be mistaken for a real one.
 pub(crate) const SESSION: &str = "00000000-0000-4000-8000-5a3f1e5a3f1e";
 const PROMPT: &str = "00000000-0000-4000-8000-0000000000a1";
 const AGENT: &str = "a0000000000000001";

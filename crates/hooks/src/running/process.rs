@@ -77,7 +77,7 @@ pub(super) fn run(start: &StartCommand, stdin: Vec<u8>, timeout: Duration) -> Ho
     result
 }
 
-/// Starts and forgets: the payload is in a file that nobody else can open, so that the hook can read it after we are
+/// Starts and forgets: the payload is in a file that no other process can open, so that the hook can read it after we are
 /// gone.
 pub(super) fn start_detached(start: &StartCommand, stdin: &[u8]) -> std::io::Result<()> {
     let mut file = nameless_file()?;

@@ -8,30 +8,30 @@ use std::collections::HashSet;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// What the client takes of an `additionalContext`. It counts as JavaScript does, where an emoji is two: see [`length`].
+/// How much `additionalContext` the client accepts. It counts as JavaScript does, where an emoji is two: see [`length`].
 const MAX_CONTEXT_CHARS: usize = 8000;
-/// Nobody reads more, and a glob over a whole disk must not hold the hook.
+/// More files would not be read, and a glob over a whole disk must not delay the hook.
 const MAX_FILES: usize = 200;
 
 /// The directories that paths start at and must stay in.
 pub struct ContextRoots {
     pub project: PathBuf,
     pub home: PathBuf,
-    /// Both again, with links resolved: what a found file is compared with. Nothing for a home that confines nothing.
+    /// Both with links resolved, to compare found files with. `None` for a home that would not confine anything.
     real_project: Option<PathBuf>,
     real_home: Option<PathBuf>,
-    /// What the user says in `PROJECT_PATH` is the project too: its role files may speak of it.
+    /// A path in `PROJECT_PATH` counts as the project, too: role files may refer to it.
     named_project: Option<PathBuf>,
-    /// Who knows what holds secrets.
+    /// The guard, which knows which files hold secrets.
     guard: guard::GuardEnvironment,
 }
 
-/// Who asks for a file, and so where it may be.
+/// Who names a file, which decides where it may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Asker {
     /// The user, in their own configuration or a role of their own.
     User,
-    /// A file of the project, which somebody else may have written.
+    /// A file of the project, which another person may have written.
     Project,
 }
 
@@ -44,7 +44,7 @@ impl ContextRoots {
         let real = |dir: &Path| dir.canonicalize().ok().filter(|dir| dir.parent().is_some());
         let (real_project, real_home) = (real(&project), real(&home));
         let named_project = config::env_path(config::var::PROJECT_PATH).and_then(|dir| real(&dir));
-        // As it is by itself: what the user allows the tools to read is not meant for every session.
+        // With its defaults: what the user allows tools to read is not meant for every session.
         let guard = guard::GuardEnvironment::here(&config::Config::default());
         ContextRoots { project, home, real_project, real_home, named_project, guard }
     }
@@ -58,8 +58,9 @@ impl ContextRoots {
         }
     }
 
-    /// The regular file that `path` leads to, if it may be loaded. What the user names lies in the project or at home; but
-    /// what lies in the project, or is asked for from there, must not lead out of it. Secrets are loaded for nobody.
+    /// The regular file that `path` leads to, if it may be loaded. A file that the user names must be in the project or at
+    /// home; a path in the project, or named by one of its files, must not lead out of it. Files with secrets are never
+    /// loaded.
     pub fn confined(&self, path: &Path, asker: Asker) -> Option<PathBuf> {
         let real = path.canonicalize().ok()?;
         let within = |bound: &Option<PathBuf>| bound.as_ref().is_some_and(|bound| real.starts_with(bound));
@@ -79,7 +80,7 @@ impl ContextRoots {
     pub fn is_in_project(&self, path: &Path) -> bool {
         let path = lexically_normal(path);
         let real = self.real_project.as_ref().is_some_and(|project| path.starts_with(project));
-        // A project that is the home itself is not somebody else's.
+        // A project that is the home directory itself belongs to the user.
         (path.starts_with(&self.project) || real) && self.real_project != self.real_home
     }
 

@@ -115,7 +115,7 @@ pub struct Webhook {
     /// For `ntfy`: an access token that may write to the topic, and should not be able to read it.
     #[serde(default)]
     pub token: Option<String>,
-    /// For `ntfy`: offer *Allow* in the notification, too. Only for a server of your own whose topic nobody can read without your
+    /// For `ntfy`: offer *Allow* in the notification, too. Only for your own server, whose topic cannot be read without your
     /// password. See [answering](answering.md#from-a-notification).
     #[serde(default)]
     pub allow: bool,
@@ -138,7 +138,7 @@ impl Webhook {
         name.unwrap_or(host).trim_end_matches('.').to_ascii_lowercase()
     }
 
-    /// Whether nobody on the way can read what is sent.
+    /// Whether what is sent cannot be read on the way.
     fn is_private(&self) -> bool {
         let name = self.host_name();
         self.url.starts_with("https://")
@@ -158,7 +158,7 @@ impl Webhook {
                     self.token.is_none(),
                     "`allow` needs `token`, an access token that may only write to the topic",
                 ),
-                (!self.include_text, "`allow` needs `include_text`: nobody should allow what is not shown"),
+                (!self.include_text, "`allow` needs `include_text`: a person must see what they allow"),
             ];
             return lacks.into_iter().find_map(|(lacks, why)| lacks.then_some(why));
         }

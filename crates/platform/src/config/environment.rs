@@ -30,7 +30,7 @@ pub mod var {
     pub const PID: &str = "CLAUDE_PID";
     /// Set by Claude Code: how it was started. Anything but `cli` is a headless session.
     pub const ENTRYPOINT: &str = "CLAUDE_CODE_ENTRYPOINT";
-    /// Set by Claude Code: `1` if somebody sits before the session. `wait` holds no other.
+    /// Set by Claude Code: `1` if a person is at the session's terminal. `wait` holds only such sessions.
     pub const ATTENDED: &str = "CLAUDE_CODE_SESSION_ATTENDED";
     /// Set by Claude Code: the project the guard protects.
     pub const PROJECT_DIR: &str = "CLAUDE_PROJECT_DIR";
@@ -154,7 +154,7 @@ pub fn token() -> Option<String> {
     (!token.is_empty()).then(|| token.to_owned())
 }
 
-/// The state directory and the token must be ours: whoever else can write there could take the events, or plant a token
+/// The state directory and the token must be ours: another user who can write there could take the events, or plant a token
 /// and be taken for the server. What is not there yet is fine.
 pub fn check_state() -> Result<()> {
     const OTHERS_WRITE: u32 = 0o022;

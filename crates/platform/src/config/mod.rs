@@ -316,9 +316,9 @@ impl Config {
         url.trim_end_matches('/').to_owned()
     }
 
-    /// Where this machine reaches its own server. One that listens everywhere is on loopback, too; "everywhere" itself is an
-    /// address that nobody can ask.
-    fn own_address(&self) -> String {
+    /// Where this machine reaches its own server. A server that listens on all addresses is on loopback, too; `0.0.0.0`
+    /// itself cannot be connected to.
+    pub fn own_address(&self) -> String {
         let everywhere = matches!(self.host.as_str(), "0.0.0.0" | "::" | "[::]");
         format!("http://{}:{}", bracketed(if everywhere { DEFAULT_HOST } else { &self.host }), self.port)
     }
@@ -345,10 +345,16 @@ impl Config {
     }
 }
 
-/// Whether `url` is the server whose socket is in the state directory: nobody named an address.
+/// Whether `url` is the server whose socket is in the state directory: the user named no other address.
 pub fn is_own_server(url: &str) -> bool {
     let config = Config::load_if_any().unwrap_or_default();
     !is_named(config.as_ref()) && url == Config::server_url_of(config.as_ref())
+}
+
+/// The address to show a person for the server at `url`. Requests go through its socket, so it may not be on the
+/// configured port; `said` is where it says it is. An address that the user named is shown as it is named.
+pub fn shown_url(url: &str, said: Option<&str>) -> String {
+    said.filter(|_| is_own_server(url)).unwrap_or(url).to_owned()
 }
 
 /// Whether the user named the server's address.
@@ -361,8 +367,8 @@ pub fn token_for(url: &str) -> Option<String> {
     Config::load_if_any().ok()??.token_for(url).map(str::to_owned)
 }
 
-/// The guard's part of a configuration that cannot be read as a whole. From a text that is no JSON at all only whether
-/// it was on.
+/// The guard's part of a configuration that cannot be read as a whole. If the text is not even JSON, only whether the guard
+/// was on.
 pub fn guard_of(text: &str) -> Guard {
     let json = strict_json(text);
     let whole = serde_json::from_str::<serde_json::Value>(&json).unwrap_or_default();

@@ -46,7 +46,7 @@ impl SessionBus {
         if !peer_uid::of_socket(&stream).is_some_and(|peer| peer == uid || peer == 0) {
             return Err(io::Error::new(
                 io::ErrorKind::PermissionDenied,
-                "the session bus is somebody else's",
+                "the session bus belongs to another user",
             ));
         }
         stream.set_write_timeout(Some(ANSWERS_WITHIN))?;
@@ -63,7 +63,7 @@ impl SessionBus {
         std::thread::Builder::new().name("session-bus".into()).spawn(move || {
             let _ = reading.read(reader, on_signal);
             reading.broken.store(true, Ordering::Release);
-            // Whoever waits for an answer sees that none comes.
+            // A caller that waits for an answer sees that none comes.
             reading.waiting().clear();
         })?;
         bus.call(Method { member: "Hello", ..BUS }, &Body::default())?;

@@ -1,4 +1,4 @@
-//! What was said, found by its words: events by the index, and the turns they made.
+//! Full-text search in conversations: finds events by the index, and the turns they made.
 
 use crate::read::queries::{self, EventQuery};
 use crate::read::search;
@@ -21,19 +21,19 @@ const TURN_EVENTS: [&str; 9] = [
     observed::DEQUEUED,
 ];
 
-/// Characters of an excerpt.
+/// Length of an excerpt in characters.
 const EXCERPT_WIDTH: usize = 280;
-/// Events looked at in one step, and steps of one answer: many events have the words in a path or an input.
+/// Events examined per step, and steps per answer: many events have the words only in a path or an input.
 const EVENTS_PER_STEP: usize = 200;
 const MAX_STEPS: usize = 20;
 
-/// Hits, the newest first, and where to go on: the next question's `before`.
+/// Hits, newest first, and where the next page starts: the next query's `before`.
 pub struct Conversations {
     pub hits: Vec<Hit>,
     pub next: Option<i64>,
 }
 
-/// Finds what the query's text says in turns. The query's names are set here.
+/// Finds turns with the query's text. Sets the query's names.
 pub fn find(db: &Connection, mut query: EventQuery) -> Result<Conversations> {
     let text = query.text.take().unwrap_or_default();
     let (words, wanted) = (words(&text), query.limit);

@@ -1,4 +1,4 @@
-//! The files an agent edited, as its stored events tell it.
+//! The files an agent edited, according to its stored events.
 
 use crate::read::queries::{EVENT_COLUMNS, stored_event};
 use anyhow::Result;
@@ -6,7 +6,7 @@ use headspace_core::changes;
 use headspace_core::changes::{Changes, Collector};
 use rusqlite::{Connection, OptionalExtension};
 
-/// Events of an agent that are looked at for its changes: the newest.
+/// How many of an agent's events are searched for changes: the newest ones.
 const MAX_CHANGE_EVENTS: usize = 50_000;
 
 /// The files an agent edited, from its events. Reads them one by one: all of them at once may be hundreds of megabytes.

@@ -1,5 +1,5 @@
-//! The log by position, for whoever copies it elsewhere: which history it is, what is in it from where to where, and
-//! the turns those events made. A position is an event's id.
+//! The log by position, for copying it elsewhere: which history it is, the events in a range, and the turns
+//! those events made. A position is an event's id.
 
 use crate::read::queries;
 use crate::write;
@@ -10,7 +10,7 @@ use headspace_core::stamp::Stamp;
 use rusqlite::{Connection, OptionalExtension, Row};
 use std::path::Path;
 
-/// An event as it stands in the log.
+/// An event as it is in the log.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LoggedEvent {
     pub pos: i64,
@@ -30,14 +30,14 @@ pub fn epoch(db: &Connection) -> Result<String> {
     queries::meta(db, "epoch")?.context("the database does not say which history it holds")
 }
 
-/// Declares what the database holds to be another history: it was restored, and no longer continues what was copied.
+/// Gives the database a new history: it was restored, and no longer continues what was copied.
 pub fn begin_epoch(path: &Path, epoch: &str) -> Result<()> {
     let db = Connection::open(path).with_context(|| format!("could not open {}", path.display()))?;
     db.busy_timeout(std::time::Duration::from_secs(5))?;
     write::meta(&db, "epoch", epoch)
 }
 
-/// The events with ids from `from` to `to`, until there are `limit` of them or their bodies exceed `bytes`; at least one.
+/// The events with ids from `from` to `to`, up to `limit` of them or until their bodies exceed `bytes`; at least one.
 pub fn range(db: &Connection, from: i64, to: i64, limit: usize, bytes: usize) -> Result<Vec<LoggedEvent>> {
     let mut query = db.prepare_cached(
         "SELECT id, name, session_id, agent_id, at, received_at, source, flags, body
@@ -70,8 +70,8 @@ fn logged(row: &Row) -> rusqlite::Result<LoggedEvent> {
     })
 }
 
-/// What never changes about the event at a position, for a check whether two logs are the same there. `None`: it is not
-/// there (any more).
+/// The parts of the event at a position that never change, to check whether two logs are the same there. `None`: there
+/// is no such event (any more).
 pub fn fixed_parts(db: &Connection, pos: i64) -> Result<Option<String>> {
     let mut query =
         db.prepare_cached("SELECT id, name, session_id, at, received_at FROM events WHERE id = ?1")?;
@@ -82,7 +82,7 @@ pub fn fixed_parts(db: &Connection, pos: i64) -> Result<Option<String>> {
     Ok(parts.optional()?)
 }
 
-/// The oldest event after `pos`; retention may have cut what was between.
+/// The oldest event after `pos`; retention may have deleted those in between.
 pub fn first_after(db: &Connection, pos: i64) -> Result<Option<i64>> {
     let mut query = db.prepare_cached("SELECT min(id) FROM events WHERE id > ?1")?;
     Ok(query.query_row([pos], |row| row.get(0))?)

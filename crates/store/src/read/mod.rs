@@ -1,4 +1,4 @@
-//! Everything that is read from the database: by the server, the offline commands and the user interfaces.
+//! All reads from the database: by the server, the offline commands and the user interfaces.
 
 pub mod conversations;
 pub mod file_changes;

@@ -10,7 +10,7 @@ use rusqlite::types::Value as Sql;
 use rusqlite::{Connection, params_from_iter};
 use serde_json::Value;
 
-/// Fields with nothing that a person would search for.
+/// Fields without text that a person would search for.
 const UNSEARCHED_FIELDS: &[&str] = &[
     "session_id",
     "transcript_path",
@@ -115,8 +115,8 @@ const MAX_UNINDEXED_READ: i64 = 10_000;
 /// How many events with the words are checked for the other conditions.
 const MAX_MATCHES_CHECKED: usize = 50_000;
 
-/// The ids of events that have these words and meet the conditions, in the order of the search, and how far it went if
-/// not to the end. Uses the index for what it has; the rest is read, a part of it at a time.
+/// The ids of events that have these words and meet the conditions, in search order, and how far the search went if not
+/// to the end. Uses the index as far as it goes; the rest is read directly, a part at a time.
 pub fn find(db: &Connection, query: &EventQuery, text: &str) -> Result<(Vec<i64>, Option<i64>)> {
     let words = words(text);
     let mut found = SearchResult { ids: Vec::new(), looked_to: None, limit: query.limit };
@@ -338,7 +338,7 @@ mod tests {
         assert_eq!(ask(Some(51), None), (vec![1], None));
         assert_eq!(ask(None, Some(0)), (vec![1], Some(MAX_UNINDEXED_READ)));
         assert_eq!(ask(None, Some(MAX_UNINDEXED_READ)), (vec![last], None));
-        // What is indexed is found at once, however much is not.
+        // Indexed events are found at once, however many are not indexed.
         let mut left = 0..40;
         index_some(&db, &mut || left.next().is_some()).unwrap();
         assert_eq!(ask(Some(42), None), (vec![1], None));

@@ -15,10 +15,10 @@ const HOURS_SHOWN: i64 = 48;
 const WEEK: i64 = 7 * 24 * HOUR;
 /// The longest waits of a week that are shown.
 const LONG_WAITS: i64 = 10;
-/// Projects and agents whose spending is shown, those who spent most.
+/// Projects and agents whose spending is shown: those that spent most.
 const SPENDERS_SHOWN: usize = 20;
 
-/// Everything, as of `now`. An open question is still being waited for.
+/// All statistics as of `now`. An open question counts as still waiting.
 pub fn all(db: &Connection, now: Stamp) -> Result<Stats> {
     let (projects, agents) = spenders(db, now)?;
     Ok(Stats {
@@ -30,7 +30,7 @@ pub fn all(db: &Connection, now: Stamp) -> Result<Stats> {
     })
 }
 
-/// What was spent since midnight of this machine's calendar.
+/// What was spent since midnight, local time.
 pub fn today(db: &Connection, now: Stamp) -> Result<SpentStats> {
     let mut rows = db.prepare_cached(
         "SELECT sum(micro_usd), sum(input), sum(output), sum(cache_write), sum(cache_read) FROM spent
@@ -86,7 +86,7 @@ fn days(db: &Connection, now: Stamp) -> Result<Vec<DayStats>> {
     Ok(named.collect())
 }
 
-/// The first quarter of an hour that may be of a day that is shown.
+/// The first quarter of an hour that may belong to a day that is shown.
 fn since_first_day(now: Stamp) -> i64 {
     now.0 / QUARTER_HOUR - (DAYS_SHOWN as i64 + 1) * 96
 }
@@ -105,7 +105,7 @@ fn count(row: &rusqlite::Row, at: usize) -> rusqlite::Result<u64> {
     row.get::<_, i64>(at).map(i64::unsigned_abs)
 }
 
-/// Every hour of the last two days, also those in which nothing came.
+/// Every hour of the last two days, including those without events.
 fn hours(db: &Connection, now: Stamp) -> Result<Vec<HourStats>> {
     let this = now.0.div_euclid(HOUR);
     let first = this - HOURS_SHOWN + 1;
@@ -138,7 +138,7 @@ fn longest_waits(db: &Connection, now: Stamp) -> Result<Vec<LongWait>> {
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
-/// Who spent most in the days that are shown: by project, and by agent.
+/// Who spent most in the days shown: by project, and by agent.
 fn spenders(db: &Connection, now: Stamp) -> Result<(Vec<SpentStats>, Vec<SpentStats>)> {
     let mut rows = db.prepare_cached(
         "SELECT project, agent_id, sum(micro_usd), sum(input), sum(output), sum(cache_write), sum(cache_read)
@@ -201,7 +201,7 @@ mod tests {
         for (agent, project, days_ago, cents, output) in
             [(1, "api", 0, 150, 10), (1, "api", 0, 50, 5), (2, "web", 1, 300, 0), (3, "api", 60, 9900, 1)]
         {
-            // Each in a batch of its own, as they come.
+            // Each in its own batch, as they come.
             let mut rows = Rows::default();
             let spent = Spent { micro_usd: cents * 10_000, output_tokens: output, ..Spent::default() };
             rows.spend(agent, Some(project.into()), Stamp(noon.0 - days_ago * DAY), &spent);

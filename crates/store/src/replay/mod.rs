@@ -46,8 +46,8 @@ pub struct Replayed {
 }
 
 /// The world as of the last event on disk, and the rows that are not written yet: those of the events after
-/// `marks.projected`. They get the same numbers in the stream as before, which clients may have received before a crash.
-/// Writes nothing.
+/// `marks.projected`. They get the same numbers in the stream as before, which clients may have received before a
+/// crash. Writes nothing.
 pub fn caught_up(db: &Connection) -> Result<(World, StoreCursor, Rows)> {
     // One consistent snapshot: a server may be running.
     let _snapshot = db.unchecked_transaction()?;
@@ -107,7 +107,7 @@ pub fn replay(db: &mut Connection, mut progress: impl FnMut(u64)) -> Result<Repl
         for past in &past {
             note(&step, past)?;
         }
-        // The stream already sent all this.
+        // The stream has already sent all this.
         rows.changes.clear();
         if pruned {
             // What deleted events said was spent is counted already, and so is this.
@@ -124,7 +124,7 @@ pub fn replay(db: &mut Connection, mut progress: impl FnMut(u64)) -> Result<Repl
     Ok(done)
 }
 
-/// Writes what a crash kept from being counted and sent. If the states cannot be read, that is unknown.
+/// Counts and sends what a crash prevented. If the states cannot be read, that is unknown.
 fn write_what_is_missing(db: &Connection) {
     let written = ProjectionState::load(db).and_then(|mut memory| memory.write(db));
     if let Err(error) = written {
@@ -146,7 +146,7 @@ fn next(db: &Connection, last: &mut i64) -> Result<Option<Vec<(Event, i64)>>> {
     Ok(Some(chunk))
 }
 
-/// An event, what its row says about it, and what the engine says now.
+/// An event, what its row says about it, and the engine's result now.
 struct PastEvent<'a> {
     event: Cow<'a, Event>,
     flags: i64,
@@ -165,8 +165,8 @@ struct Applied<'a> {
     without_effect: u64,
 }
 
-/// Does what the writer does: an event the engine fails on has no effect, and the world is as if it had not come. With
-/// `failed`, events that failed then fail again.
+/// Does what the writer does: an event the engine fails on has no effect, as if it had not come. With `failed`, events
+/// that failed then fail again.
 fn apply<'a>(world: &mut World, chunk: &'a [(Event, i64)], seq: i64, failed: bool) -> Applied<'a> {
     let start = world.clone();
     let known = chunk.iter().filter(|(_, flags)| failed && flags & flag::UNPROJECTED != 0);
@@ -226,7 +226,7 @@ fn with_free_hint<'a>(world: &World, event: &'a Event) -> Cow<'a, Event> {
     event
 }
 
-/// Applies one stored event as it was applied then. `None`: the engine fails on it, and the world is unusable now.
+/// Applies one stored event as it was applied before. `None`: the engine fails on it, and the world is unusable now.
 pub fn again(world: &mut World, event: &Event) -> Option<Outcome> {
     let event = with_free_hint(world, event);
     catch_unwind(AssertUnwindSafe(|| engine::apply(world, &event))).ok()

@@ -48,9 +48,9 @@ fn rebuild_in(
     Ok((done, unreadable))
 }
 
-/// For `serve`, which found the database damaged and moved it `aside`: if all of its events can be read, they replace the
-/// new database that was begun, and everything is recomputed from them. Returns how many there were; `None` if some are
-/// lost, which a person should decide about.
+/// For `serve`, which found the database damaged and moved it `aside`: if all its events can be read, they replace the
+/// new database that was begun, and everything is recomputed from them. Returns their number; `None` if some are lost,
+/// because then a person should decide.
 pub fn by_itself(path: &Path, aside: &Path) -> Result<Option<u64>> {
     let copy = with_suffix(path, ".rebuild");
     remove(&copy);
@@ -91,7 +91,7 @@ fn copied(path: &Path, copy: &Path) -> Result<bool> {
     }
 }
 
-/// The copy is useless until it is complete, so it need not be durable before.
+/// The copy is useless until it is complete, so it need not be durable until then.
 fn fast(db: Connection) -> Result<Connection> {
     db.pragma_update(None, "synchronous", "OFF")?;
     Ok(db)

@@ -1,4 +1,4 @@
-//! When a database has grown too big, deletes its oldest events, whatever agent they belong to.
+//! When a database has grown too big, deletes its oldest events, regardless of the agent they belong to.
 //!
 //! A session that runs for weeks is not a reason to keep everything, and its agent must not change. So every event that
 //! is deleted is applied to the engine again, and the result is stored as the base that a replay begins with. The base
@@ -27,12 +27,12 @@ pub struct CutBySize {
     remains: Leftovers,
     /// Events the engine fails on now, though it did not when they came.
     failing: HashSet<i64>,
-    /// The last step failed because of such an event, which is known now: it is worth trying again.
+    /// The last step failed because of such an event. It is known now, so trying again makes sense.
     pub goes_on_after: bool,
     /// More could be deleted if its rows were written.
     pub wants_rows: bool,
     done: bool,
-    /// Done, but what must be kept is more than fits.
+    /// Done, but what must be kept exceeds the limit.
     pub in_vain: bool,
     pub deleted: u64,
 }
@@ -90,12 +90,12 @@ impl CutBySize {
                 break;
             }
             let oldest = queries::replay(db, 0, EVENTS_PER_LOOK)?;
-            // As many as there are events, or the stream would outlive the events it is about.
+            // Keep as many messages as there are events, or the stream would outlive the events it is about.
             let events = oldest.first().map_or(0, |(event, _)| marks.event - event.id);
             let changes = events.clamp(MIN_CHANGES_KEPT, prune::CHANGES_KEPT);
             let mut surplus = 0;
             for _ in 0..EVENTS_PER_LOOK {
-                // One event may cause many of them: they must be deleted faster than they come.
+                // One event may cause many messages: they must be deleted faster than they come.
                 let some = prune::changes(db, marks.seq - changes)?;
                 surplus += some;
                 if some < prune::ROWS_PER_READ {
@@ -106,7 +106,7 @@ impl CutBySize {
             for (event, flags) in oldest.into_iter().take_while(|(event, _)| event.id <= last) {
                 if flags & flag::UNPROJECTED == 0 && !self.failing.contains(&event.id) {
                     let Some(outcome) = replay::again(world, &event) else {
-                        // The state of the world is unknown now: everything in this step is rolled back.
+                        // The state of the world is unknown now: this whole step is rolled back.
                         self.failing.insert(event.id);
                         self.goes_on_after = true;
                         self.base = Base::Reading(Vec::new());

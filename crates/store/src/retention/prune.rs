@@ -1,10 +1,11 @@
 //! Retention: deletes what is older than the user wants to keep, a little at a time.
 //!
-//! By age: agents that ended before the cutoff are deleted with everything they left. Of the others, old rows are deleted
-//! unless they belong to the current session of an agent that has not ended: a rebuild needs those to find the same state.
+//! By age: agents that ended before the cutoff are deleted with everything they left. Of the others, old rows are
+//! deleted unless they belong to the current session of an agent that has not ended: a rebuild needs those to find the
+//! same state.
 //!
-//! By size: `by_size` deletes the oldest events, whatever agent they belong to. What those left in other tables is
-//! [`Leftovers`].
+//! By size: `by_size` deletes the oldest events, regardless of the agent they belong to. [`Leftovers`] deletes what
+//! those events left in other tables.
 
 use crate::read::queries;
 use crate::write;
@@ -19,7 +20,7 @@ pub const ROWS_PER_READ: usize = 50;
 /// Pages returned to the file system between two checks of the clock.
 const PAGES_PER_STEP: u32 = 16;
 
-/// Whether a step may continue; asked after about every row. The answer depends on the time, and on who waits.
+/// Whether a step may continue; asked after about every row. The answer depends on the time and on waiting hooks.
 pub type GoOn<'a> = &'a mut dyn FnMut() -> bool;
 
 /// A table whose rows age: sorted by `id`, they are also roughly sorted by `time`.
@@ -165,7 +166,7 @@ impl Pass {
         let old = old_rows(db, table, self.cursor)?;
         for row in &old {
             if row.time >= self.cutoff {
-                // Nothing after it is older, except if a clock jumped.
+                // Nothing after it is older, unless a clock jumped.
                 self.next(Stage::Rows(index + 1));
                 return Ok(());
             }
@@ -196,7 +197,7 @@ impl Pass {
         Ok(())
     }
 
-    /// Sessions that no agent is in any longer, and their subagents: for an agent that lives on they would stay forever.
+    /// Sessions that no agent is in any longer, and their subagents: an agent that lives on would keep them forever.
     fn sessions(&mut self, db: &Connection) -> Result<()> {
         let mut query = db.prepare_cached(&format!(
             "SELECT s.session_id, s.agent_id, coalesce(s.ended_at, s.started_at) < ?2
@@ -216,8 +217,8 @@ impl Pass {
         Ok(())
     }
 
-    /// How far transcripts were read, for sessions that are deleted or were left long ago. If one returns nevertheless, its
-    /// transcript is read from its end.
+    /// How far transcripts were read, for sessions that were deleted or left long ago. If such a session comes back,
+    /// its transcript is read from its end.
     fn tails(&mut self, db: &Connection) -> Result<()> {
         let mut query = db.prepare_cached(&format!(
             "SELECT t.path, EXISTS (SELECT 1 FROM sessions s JOIN agents a ON a.id = s.agent_id

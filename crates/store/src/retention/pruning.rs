@@ -1,5 +1,5 @@
-//! One pruning from its beginning to its end: by age, by size, then the free pages. It is done in slices, and each says what
-//! the next may cost.
+//! One pruning from beginning to end: by age, by size, then the free pages. It is done in slices, and each slice sets
+//! how long the next may take.
 
 use crate as store;
 use crate::retention::by_size::CutBySize;
@@ -13,16 +13,16 @@ use rusqlite::{Connection, Transaction, TransactionBehavior};
 use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
-/// A step of pruning runs for the first time even if a hook waits, or it might never finish; and for at most the second.
+/// Times of a pruning step: what it gets even if a hook waits, or it might never finish; and the most it may take.
 pub(super) const PRUNE_STEP: (Duration, Duration) = (Duration::from_millis(2), Duration::from_millis(8));
 /// What a step and its COMMIT together should take. A hook may wait for up to 50 ms.
 const STEP_WITH_COMMIT: Duration = Duration::from_millis(12);
 /// While hooks keep coming, pruning takes a slice this often.
 const PRUNE_WHILE_BUSY_EVERY: Duration = Duration::from_millis(50);
-/// The database may be over its limit by one part in this many before more is deleted than added; it is then reduced to
-/// the same amount below its limit, so that it is not always at it.
+/// How far over its limit the database may be, as one part in this many, before more is deleted than added. It is then
+/// reduced to the same amount below the limit, so that it is not always at the limit.
 pub(super) const OVER_LIMIT_ONE_PART_IN: u64 = 20;
-/// At most this many times the growth is owed, however far over the limit: the rest is deleted while nobody waits.
+/// At most this many times the growth is owed, however far over the limit: the rest is deleted while no hook waits.
 const MAX_OWED_RATIO: f64 = 8.0;
 
 #[derive(Debug)]
@@ -34,7 +34,7 @@ pub(super) struct Pruning {
     pub(super) last_slice: Option<Instant>,
     /// How long the next slice may take: depends on the cost of the last ones.
     slice: Duration,
-    /// How far over its limit the database is, in [`OVER_LIMIT_ONE_PART_IN`]s: 0 for not at all, 1 and more for too far.
+    /// How far over its limit the database is, in [`OVER_LIMIT_ONE_PART_IN`]s: 0 for not at all, from 1 on too far.
     pub(super) excess: f64,
     /// Deleting everything that may be deleted was not enough.
     pub(super) in_vain: bool,
@@ -55,7 +55,7 @@ pub(super) enum Work {
     Done,
 }
 
-/// In one transaction that is not synced, because nobody waits for it.
+/// Runs in one transaction that is not synced, because no hook waits for it.
 pub(super) fn unsynced<T>(db: &Connection, work: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
     store::without_sync(db, |db| {
         let transaction = Transaction::new_unchecked(db, TransactionBehavior::Immediate)?;
@@ -65,7 +65,7 @@ pub(super) fn unsynced<T>(db: &Connection, work: impl FnOnce(&Connection) -> Res
     })
 }
 
-/// Zero days mean forever.
+/// Zero days means forever.
 pub(super) fn cutoff(days: u32) -> Stamp {
     if days == 0 {
         return Stamp(i64::MIN);
@@ -78,7 +78,7 @@ fn goal(limit: u64) -> u64 {
     limit - limit / OVER_LIMIT_ONE_PART_IN
 }
 
-/// Deletes the oldest events, whatever a pass by age still has to do.
+/// Deletes the oldest events, even if a pass by age is not finished.
 fn by_size(limit: u64, afterwards: Option<Pass>) -> Work {
     Work::Size(Box::new(CutBySize::to(goal(limit))), afterwards)
 }
@@ -88,7 +88,7 @@ fn excess(used: u64, limit: u64) -> f64 {
     used.saturating_sub(limit) as f64 / (limit as f64 / OVER_LIMIT_ONE_PART_IN as f64).max(1.0)
 }
 
-/// How much must be freed when the database grew by `growth` bytes, even if somebody waits.
+/// How much must be freed when the database grew by `growth` bytes, even if a hook waits.
 fn owed(growth: u64, excess: f64) -> u64 {
     (growth as f64 * (2.0 * excess).min(MAX_OWED_RATIO)) as u64
 }
@@ -123,14 +123,14 @@ impl Pruning {
         PRUNE_WHILE_BUSY_EVERY.mul_f64(1.0 - self.excess.min(1.0)).saturating_sub(last.elapsed())
     }
 
-    /// How long a step runs even if a hook waits. A step that was started by growth has only to free what is owed.
+    /// How long a step runs even if a hook waits. A step that growth started only has to free what is owed.
     pub(super) fn minimum(&self) -> Duration {
         let rested = self.last_slice.is_none_or(|last| last.elapsed() >= PRUNE_WHILE_BUSY_EVERY);
         if rested { PRUNE_STEP.0 } else { Duration::ZERO }
     }
 
-    /// If the database is too big and still growing, deleting by size cannot wait for anything else. Otherwise what is too
-    /// old is deleted first: that may be enough.
+    /// If the database is too big and still growing, deleting by size cannot wait for anything else. Otherwise the
+    /// events that are too old are deleted first: that may be enough.
     pub(super) fn choose(&mut self, used: u64, limit: u64, growth: u64) {
         if self.in_vain || growth == 0 || limit == 0 || used <= limit {
             return;

@@ -1,12 +1,12 @@
 //! The writer's background work: fills the search index, and deletes what retention no longer keeps.
 //!
-//! Everything here is done in steps of milliseconds. A hook that arrives meanwhile waits for the rest of a step, which ends
-//! early for it, and for the step's COMMIT, which syncs nothing.
+//! Everything here is done in steps of milliseconds. A hook that arrives meanwhile waits for the rest of a step, which
+//! ends early for it, and for the step's COMMIT, which syncs nothing.
 //!
 //! The size limit holds however fast hooks come, because the amount to delete depends on what was added, not on time: a
 //! database over its limit first frees a share of what it grew by since the last step, and then accepts more. The share
-//! grows with the excess (`owed` in `pruning`): at half an `OVER_LIMIT_ONE_PART_IN` over the limit it is all of it, above
-//! that more.
+//! grows with the excess (`owed` in `pruning`): at half an `OVER_LIMIT_ONE_PART_IN` over the limit it is all of it,
+//! above that more.
 
 use crate::read::search;
 use crate::retention::prune::{self, Deleted, Pass};
@@ -19,7 +19,7 @@ use tokio::sync::oneshot;
 
 /// How long the queue must be empty before all time goes into the index: hooks come in bursts.
 const INDEX_AFTER_QUIET: Duration = Duration::from_millis(200);
-/// If hooks never leave that much time, this is a pause,
+/// If hooks never leave that much time, this counts as a pause,
 const SHORT_PAUSE: Duration = Duration::from_millis(4);
 /// and one pause is used this often.
 const USE_PAUSE_EVERY: Duration = Duration::from_millis(100);
@@ -134,8 +134,8 @@ impl RetentionSchedule {
         Ok(())
     }
 
-    /// Whether rows have to be written before the next step: the step may delete events whose rows are not written yet, or
-    /// it would have to, or the rows would take much space all at once.
+    /// Whether rows have to be written before the next step: the step may delete events whose rows are not written yet,
+    /// or it would have to, or the rows would take much space all at once.
     pub fn wants_rows(&self) -> bool {
         let limit = self.retention.max_bytes;
         if limit > 0 && self.unwritten >= limit / MAKE_ROOM_ONE_PART_IN {
@@ -156,7 +156,7 @@ impl RetentionSchedule {
         self.grown |= std::mem::take(&mut self.unwritten) > 0;
     }
 
-    /// Not now, and not again at once; whoever waits for it learns that it is not done.
+    /// Postpones the work; callers that wait for it learn that it is not done.
     pub fn postpone(&mut self) {
         self.pruning = None;
         self.next_prune = Instant::now() + FIRST_PRUNE_AFTER;
@@ -182,15 +182,15 @@ impl RetentionSchedule {
         pruning.waiting.push(waiting);
     }
 
-    /// Tells those who wait what was deleted; call it when nobody can find it any longer.
+    /// Reports what was deleted to the callers that wait; call it when the deleted agents can no longer be found.
     pub fn tell(&mut self) {
         if let Some(pruned) = self.pruned.take() {
             pruned.end();
         }
     }
 
-    /// One small step, if it is time; returns the agents that were deleted. Call [`RetentionSchedule::tell`] afterwards.
-    /// `waiting`: whether somebody waits, so that it should be a smaller step.
+    /// One small step, if it is time; returns the agents that were deleted. Call [`RetentionSchedule::tell`]
+    /// afterwards. `waiting`: whether a job waits, so that the step should be smaller.
     pub fn step(&mut self, db: &Connection, waiting: &dyn Fn() -> bool) -> Result<Vec<i64>> {
         self.look(db)?;
         self.begin();
@@ -218,8 +218,8 @@ impl RetentionSchedule {
         Ok(forgotten)
     }
 
-    /// Begins to prune if it is time, or if the database has grown too big; the first step is done by the next call, because
-    /// the caller has to know before anything is deleted.
+    /// Begins to prune if it is time, or if the database has grown too big; the first step is done by the next call,
+    /// because the caller has to know before anything is deleted.
     fn begin(&mut self) {
         let now = Instant::now();
         if self.pruning.is_some() {
@@ -235,8 +235,8 @@ impl RetentionSchedule {
         }
     }
 
-    /// Between two steps of deleting, the index gets one: deleting from it only adds marks, and a part of it that has only
-    /// marks would be merged in one go, however long that takes. `false`: there was nothing to merge.
+    /// Between two steps of deleting, the index gets one: deleting from it only adds marks, and a part of it that has
+    /// only marks would be merged in one go, however long that takes. `false`: there was nothing to merge.
     fn merges(&mut self, db: &Connection, pruning: &mut Pruning, waiting: &dyn Fn() -> bool) -> Result<bool> {
         if !std::mem::take(&mut pruning.merges) || !std::mem::take(&mut self.unmerged) {
             return Ok(false);

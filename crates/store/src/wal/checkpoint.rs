@@ -1,7 +1,7 @@
-//! Copies the write-ahead log into the database, beside the writer: this syncs the database, which may take long.
+//! Copies the write-ahead log into the database beside the writer, because it syncs the database and may take long.
 //!
 //! SQLite lets one connection append to the log while another copies from it. The log starts over when all of it is
-//! copied and nobody reads it; under load more has been written by then, so the writer itself copies that small rest.
+//! copied and nothing reads it; under load more has been written by then, so the writer itself copies that small rest.
 
 use anyhow::{Context, Result};
 use headspace_platform::log;
@@ -17,7 +17,7 @@ const MOVE_LOG_AT_PAGES: i64 = 1500;
 const WRITER_COPIES_UP_TO: i64 = 200;
 /// at this many it must, or the log would grow without end: it waits for the other thread if that is copying.
 const WRITER_MUST_COPY_AT: i64 = 3 * MOVE_LOG_AT_PAGES;
-/// At this many SQLite copies the log with a COMMIT, in case nobody else did.
+/// At this many, SQLite copies the log with a COMMIT, in case neither thread did.
 const SQLITE_COPIES_AT: i64 = 20_000;
 /// How often the thread copies again what was added meanwhile. Each time it is less.
 const MAX_COPY_ROUNDS: usize = 4;
@@ -33,7 +33,7 @@ pub struct Checkpoint {
 
 struct CopyThread {
     ask: Sender<()>,
-    /// Asked to copy, and not known to be done.
+    /// A copy was requested and is not known to be done.
     at_work: bool,
     done: Receiver<()>,
     thread: JoinHandle<()>,

@@ -1,4 +1,4 @@
-//! The write-ahead log on its way to the disk: synced a moment after COMMIT, and copied into the database beside the writer.
+//! How the write-ahead log gets to disk: synced a moment after COMMIT, and copied into the database beside the writer.
 
 pub mod checkpoint;
 pub mod sync;

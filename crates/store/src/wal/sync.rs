@@ -1,7 +1,7 @@
-//! Brings the log to the disk a moment after COMMIT, once for all that came meanwhile.
+//! Syncs the log to disk a moment after COMMIT, once for everything committed meanwhile.
 //!
-//! With `"durability": "crash"` an event is answered when it is in the log: the system has it, so it outlives the server.
-//! Only a machine that loses its power could lose it, and only within [`SYNC_WITHIN`].
+//! With `"durability": "crash"` an event is answered when it is in the log: the system has it, so it survives a crash
+//! of the server. It can be lost only if the machine loses power, and only within [`SYNC_WITHIN`].
 
 use crate::with_suffix;
 use anyhow::{Context, Result};
@@ -12,10 +12,10 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// The oldest event that is not on disk is at most this old, give or take what the disk needs.
+/// The oldest event that is not on disk is at most this old, plus the time the disk needs.
 const SYNC_WITHIN: Duration = Duration::from_millis(40);
 
-/// Dropping it brings everything to the disk.
+/// Dropping it syncs everything to disk.
 #[derive(Debug)]
 pub struct LogSync {
     shared: Arc<Shared>,
@@ -44,7 +44,7 @@ impl Shared {
     }
 
     fn sync(&self) -> Result<()> {
-        // Before the sync: what is written during it counts for the next one.
+        // Taken before the sync: what is written during it counts for the next one.
         self.state().written = None;
         let synced = self.log.sync_data().context("could not bring the log to the disk");
         self.state().failure = synced.as_ref().err().map(|error| format!("{error:#}"));
@@ -53,7 +53,7 @@ impl Shared {
 }
 
 impl LogSync {
-    /// For the database at `path`, which is open, so its log is there and stays the same file.
+    /// For the database at `path`. It is open, so its log exists and stays the same file.
     pub fn start(path: &Path) -> Result<LogSync> {
         let log = File::open(with_suffix(path, "-wal")).context("could not open the log")?;
         let shared = Arc::new(Shared { log, state: Mutex::default(), changed: Condvar::new() });
@@ -65,7 +65,7 @@ impl LogSync {
         Ok(LogSync { shared, thread: Some(thread) })
     }
 
-    /// There was a COMMIT. Costs nothing but for the first after a sync.
+    /// Call after a COMMIT. Only the first call after a sync costs anything.
     pub fn written(&self) {
         let mut state = self.shared.state();
         if state.written.is_none() {
@@ -74,12 +74,12 @@ impl LogSync {
         }
     }
 
-    /// Why the last sync failed; the next one that succeeds ends it.
+    /// Why the last sync failed; the next successful sync clears it.
     pub fn failure(&self) -> Option<String> {
         self.shared.state().failure.clone()
     }
 
-    /// Everything that was committed before is on disk when this returns.
+    /// When this returns, everything committed before is on disk.
     pub fn now(&self) -> Result<()> {
         self.shared.sync()
     }

@@ -1,4 +1,4 @@
-//! A transaction in the making: events in their order, each with what had to be looked up for it.
+//! A transaction in the making: events in order, each with the facts that had to be looked up for it.
 
 use crate::flag;
 use crate::write::fact_lookup::FactLookup;
@@ -28,9 +28,9 @@ impl<E: Into<anyhow::Error>> From<E> for Failure {
     }
 }
 
-/// An event as it is to be stored, with what goes into its row besides. Neither the event before (its text is not masked yet) nor
-/// the event after (readers and the engine have no use for the row's extras): the store takes nothing else, so nothing
-/// that was not masked gets there.
+/// An event ready to be stored, with the other columns of its row. It is neither the event before (whose text is not
+/// masked yet) nor the event after (readers and the engine have no use for the extra columns). The store accepts
+/// nothing else, so unmasked text cannot get there.
 #[derive(Debug)]
 pub struct EventRecord {
     pub event: Event,
@@ -42,7 +42,7 @@ pub struct EventRecord {
     pub tail: Option<TailUpdate>,
 }
 
-/// What became of an event; it is on disk.
+/// The result of an event that is on disk.
 #[derive(Clone, Debug)]
 pub struct Receipt {
     pub event_id: i64,
@@ -61,11 +61,11 @@ pub struct Batch<'a> {
     pub memory: &'a mut ProjectionState,
     pub around: &'a mut FactSources,
     pub rows: Rows,
-    /// It has an event.
+    /// The batch has an event.
     begun: bool,
 }
 
-/// What is known of the world outside.
+/// What is known about the outside world.
 pub struct FactSources {
     lookup: FactLookup,
     met: KnownSessions,
@@ -73,8 +73,8 @@ pub struct FactSources {
     machine: Machine,
 }
 
-/// Sessions heard of since the server started: as many as a restart could matter for. Whose session falls out is told
-/// once more that it was found in the store.
+/// Sessions seen since the server started, up to the number for which a restart could matter. If a session is dropped
+/// from here, its next event is marked once more as the first since the start.
 #[derive(Default)]
 struct KnownSessions {
     sessions: HashSet<String>,
@@ -84,7 +84,7 @@ struct KnownSessions {
 impl KnownSessions {
     const MAX_KNOWN_SESSIONS: usize = 10_000;
 
-    /// `true`: not met before.
+    /// `true`: the session is new.
     fn meet(&mut self, session: &str) -> bool {
         if self.sessions.contains(session) {
             return false;
@@ -190,10 +190,10 @@ impl<'a> Batch<'a> {
         }
     }
 
-    /// Looks up for the event what the engine may not look up itself.
+    /// Looks up the facts that the engine may not look up itself.
     fn gather(&mut self, event: &mut Event) {
         let FactSources { lookup, met, machine } = &mut *self.around;
-        // Still so if this is tried again.
+        // This stays true if the batch is retried.
         let first_since_start = event.facts.first_since_start || met.meet(&event.session_id);
         let ask = std::mem::take(&mut event.facts.ask);
         let mut found = Facts { first_since_start, ask, ..Facts::default() };
@@ -205,19 +205,20 @@ impl<'a> Batch<'a> {
         found.elsewhere = !here;
         event.facts = found;
         let asked = self.memory.world.asks(event);
-        // Nobody can look at another machine's processes; there the engine wants to hear that they live.
+        // We cannot look at another machine's processes; the engine is told that they live.
         event.facts.alive = asked.into_iter().filter(|process| !here || process::lives(*process)).collect();
     }
 
-    /// What its events left behind, with every step numbered.
+    /// The rows of its events, with every step numbered.
     pub fn finish(mut self) -> Rows {
         self.rows.number_agents(&mut self.memory.marks.seq);
         self.rows
     }
 }
 
-/// Whether the event comes from this machine, so that its processes can be looked at. One of our id and another name
-/// may come from a container that has our state directory: a hook's client lives, so we see it or it is not here.
+/// Whether the event comes from this machine, so that its processes can be looked at. An event with our id and another
+/// name may come from a container that shares our state directory. A hook's client is alive, so if we do not see it, it
+/// is not here.
 fn is_here(event: &Event, here: &Machine) -> bool {
     let machine = Machine::of(&event.body);
     if !machine.is(here) {
@@ -230,7 +231,7 @@ fn is_here(event: &Event, here: &Machine) -> bool {
     !renamed || process.is_none_or(|(pid, start)| process::lives(Process { pid, start }))
 }
 
-/// What the engine made of an event, as its row says it.
+/// The engine's result for an event, as flags for its row.
 pub fn effect(outcome: Option<&Outcome>) -> i64 {
     match outcome {
         None => flag::UNPROJECTED,

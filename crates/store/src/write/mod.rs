@@ -22,28 +22,28 @@ pub struct TailUpdate {
     pub session_id: String,
     pub offset: u64,
     pub inode: u64,
-    /// Whatever else the reader wants to remember.
+    /// Other data that the reader wants to remember.
     pub data: Option<Value>,
 }
 
-/// A step of the stream of changes, as it is stored for those who come back with a `Last-Event-ID`.
+/// A step of the stream of changes, stored for clients that reconnect with a `Last-Event-ID`.
 #[derive(Clone, Debug)]
 pub struct ChangeRow {
     pub seq: i64,
     pub kind: &'static str,
     pub agent_id: i64,
-    /// The turn's id, whose row has the rest.
+    /// The id of the turn; its row has the rest.
     pub turn: Option<i64>,
-    /// JSON, as it is sent.
+    /// JSON, as sent.
     pub data: String,
 }
 
-/// The rows events leave behind; what changed more than once is written once.
+/// The rows that events produce; a row that changed more than once is written once.
 #[derive(Debug, Default)]
 pub struct Rows {
     /// Agents whose documents changed, and the number of that step in the stream.
     pub touched: BTreeMap<i64, i64>,
-    /// Hook events by the quarter of an hour they happened in: a drained spool has those of other days.
+    /// Hook events by the quarter of an hour they happened in: a drained spool may hold events of other days.
     pub received: BTreeMap<i64, u64>,
     pub sessions: BTreeMap<String, SessionRow>,
     pub commands: BTreeMap<i64, Command>,
@@ -56,7 +56,7 @@ pub struct Rows {
     pub changes: Vec<ChangeRow>,
 }
 
-/// Time zones differ from each other by quarters of an hour, so that no day begins within one.
+/// Time zones differ by quarters of an hour, so no day begins within one.
 pub const QUARTER_HOUR: i64 = 15 * 60 * 1_000_000_000;
 
 impl Rows {
@@ -79,7 +79,7 @@ impl Rows {
         }
     }
 
-    /// Takes in what later events left behind.
+    /// Adds the rows of later events.
     pub fn absorb(&mut self, later: Rows) {
         self.touched.extend(later.touched);
         for (quarter, events) in later.received {
@@ -122,7 +122,7 @@ pub struct SessionRow {
     pub ended: Option<(Stamp, String)>,
 }
 
-/// What stores events: statements that are prepared once for all events of a COMMIT.
+/// Stores events, with statements that are prepared once for all events of a COMMIT.
 pub struct Events<'a> {
     insert: CachedStatement<'a>,
     delivered: CachedStatement<'a>,
@@ -165,7 +165,7 @@ impl<'a> Events<'a> {
     }
 }
 
-/// Lists events by agent and by name, after the one given first up to the other. Those that are listed stay so.
+/// Adds the events after `after`, up to `up_to`, to the lists by agent and by name. Events already listed stay listed.
 pub fn lists(db: &Connection, after: i64, up_to: i64) -> Result<()> {
     for list in [
         "INSERT OR IGNORE INTO events_by_agent
@@ -193,7 +193,7 @@ pub fn tail(db: &Connection, tail: &TailUpdate) -> Result<()> {
     Ok(())
 }
 
-/// An agent's document, and beside it what queries look for.
+/// An agent's document, and the columns that queries use.
 pub fn agent(db: &Connection, agent: &Agent, now: Stamp, changed_seq: i64) -> Result<()> {
     let (status, _) = agent.status(now);
     db.prepare_cached(
@@ -403,23 +403,23 @@ fn spent_row(db: &Connection, agent_id: i64, project: &str, quarter: i64, spent:
     Ok(())
 }
 
-/// What must survive a restart besides the rows: the ids given so far, in the same transaction as what got them.
+/// What must survive a restart besides the rows: the ids used so far, stored in the same transaction as their rows.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(default)]
 pub struct StoreCursor {
     pub event: i64,
     pub seq: i64,
-    /// Hook events accepted, ever.
+    /// Hook events accepted in total.
     pub received: u64,
     pub last_hook_at: Option<Stamp>,
     pub last_hook: Option<String>,
-    /// The last event whose rows are written. What came after it is worked out again when the store is opened.
+    /// The last event whose rows are written. The rows of later events are recomputed when the store is opened.
     pub projected: Option<i64>,
     pub world: Counters,
 }
 
 impl StoreCursor {
-    /// Counts a hook's event that had not come before.
+    /// Counts a hook event that was not received before.
     pub fn count(&mut self, rows: &mut Rows, event: &Event, flags: i64) {
         if flags & flag::HOOK != 0 && flags & flag::DUPLICATE == 0 {
             self.received += 1;

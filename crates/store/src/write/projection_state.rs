@@ -1,7 +1,7 @@
 //! What the next event builds on: the world, and the rows that are computed but not written yet.
 //!
-//! Events are durable before anybody learns about them. Everything else is computed from them, so it may be written a
-//! moment later and together: whatever a crash loses is recomputed from the events by whoever reads the store next.
+//! Events are durable before anyone learns about them. Everything else is computed from them, so it may be written a
+//! moment later and together: what a crash loses is recomputed from the events when the store is read next.
 
 use crate as store;
 use crate::replay;

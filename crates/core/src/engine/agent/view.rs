@@ -7,26 +7,27 @@ use crate::model::*;
 use crate::stamp::Stamp;
 use std::time::Duration;
 
-/// No activity for this long: shown dimmed; it is not a state.
+/// After this long without activity an agent is shown dimmed. It is not a state.
 const STALE_AFTER: Duration = Duration::from_secs(8 * 60 * 60);
-/// Nobody can answer a headless run; the client itself denies at once. Only a request that stays open is a question.
+/// A headless run cannot be answered, and the client denies at once. Only a request that stays open this long is a
+/// question.
 const HEADLESS_ASKS_AFTER: Duration = Duration::from_secs(1);
 /// Between the end of a background agent and the prompt that reports it (0.2 to 1.2 s measured) the agent is not done.
 const REPORT_FOLLOWS_WITHIN: Duration = Duration::from_secs(3);
-/// An agent on another machine that works and is silent for this long: nobody can check whether it still works.
+/// A working agent on another machine that is silent for this long may be gone; its process cannot be checked.
 const UNHEARD_AFTER: Duration = Duration::from_secs(5 * 60);
-/// A question of a client that does not tell how it was answered: after this it may be answered.
+/// After this long, a question of a client that does not report answers may have been answered.
 const QUESTION_UNCONFIRMED_AFTER: Duration = Duration::from_secs(8);
-/// Work of a client that tells neither Esc nor an error: after this it may be over.
+/// After this long, the work of a client that reports neither Esc nor errors may be over.
 const WORK_UNCONFIRMED_AFTER: Duration = Duration::from_secs(30);
 /// Why a dialog cannot be answered from here, where only its agent is known.
-const UNKNOWN_WAITER: &str = "nobody waits for its answer: answer in the terminal";
-/// Branches every checkout has: as names they are meaningless.
+const UNKNOWN_WAITER: &str = "headspace does not hold this dialog: answer in the terminal";
+/// Branches that every checkout has; they say nothing about an agent.
 const COMMON_BRANCHES: &[&str] = &["main", "master", "trunk", "develop", "HEAD"];
 
 impl Agent {
-    /// How full the context window is. How large it is follows from the model only for Claude's; of the others it is shown
-    /// if they say so.
+    /// How full the context window is. Its size follows from the model only for Claude; another client must report it, or
+    /// nothing is shown.
     fn context(&self, configured: Option<u64>) -> Option<ContextUse> {
         match self.place.client_name {
             None => window::context(&self.metrics, configured),
@@ -116,12 +117,12 @@ impl Agent {
         view
     }
 
-    /// Whether what is shown may be over, because its client would not have said so.
+    /// Whether the shown state may be over, because the client would not have reported its end.
     fn is_unconfirmed(&self, now: Stamp) -> bool {
         self.unconfirmed_at().is_some_and(|at| now >= at)
     }
 
-    /// When silence makes what is shown a guess; `None` where the client would have said something.
+    /// When silence turns the shown state into a guess; `None` if the client would have reported a change.
     fn unconfirmed_at(&self) -> Option<Stamp> {
         if !self.place.silent_client || self.ended_at.is_some() {
             return None;
@@ -156,8 +157,8 @@ impl Agent {
         }
     }
 
-    /// How long it has been silent, if that is too long to believe that it still works. A process on this machine is
-    /// checked; another machine's may be gone, with its network or forever.
+    /// How long it has been silent, if that is too long to assume that it still works. A process on this machine is
+    /// checked; one on another machine may be gone or cut off.
     fn silent_for(&self, now: Stamp) -> Option<Duration> {
         let silence = now.since(self.last_active_at);
         let unheard = self.place.elsewhere && silence >= UNHEARD_AFTER;

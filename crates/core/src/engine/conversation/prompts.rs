@@ -1,4 +1,4 @@
-//! What the user says, and what is sent in their name: background tasks report as prompts.
+//! Prompts: what the user types, and reports of background tasks, which arrive as prompts.
 
 use crate::engine::conversation::turns::{Words, apart};
 use crate::engine::effects::of_this_turn;
@@ -31,38 +31,14 @@ impl Step<'_> {
         self.revive();
         self.flush_tail();
         self.agent.report_due = None;
-        let event = self.event;
-        let before = |one: &Interaction| one.subagent.is_none() && event.is_after(one.opened_at);
-        let asked: Vec<Option<String>> = self
-            .agent
-            .interactions
-            .iter()
-            .filter(|one| before(one))
-            .map(|one| one.tool_use_id.clone())
-            .collect();
-        self.close_interactions(before);
-        // A prompt that closed a dialog abandoned it: its call will never end by itself.
-        self.agent.calls.retain(|call| call.tool_use_id.is_none() || !asked.contains(&call.tool_use_id));
-        let waited = self.agent.state == AgentState::AwaitingInput && (self.fresh || !asked.is_empty());
-        let inferred = self.agent.command.as_ref().is_some_and(|command| {
-            command.instruction.is_none()
-                && command.confidence == Confidence::Medium
-                && apart(command.started_at, event.at) <= SAME_START_WITHIN
-        });
-        let intent = if waited {
+        let had_questions = self.close_questions_before();
+        let intent = if self.agent.state == AgentState::AwaitingInput && (self.fresh || had_questions) {
             self.advance(Actor::User, Intent::Answer);
             self.agent.turn_at = self.event.at;
             self.agent.boundary_at = self.event.at;
             Intent::Answer
-        } else if inferred {
-            self.set_instruction(text);
-            Intent::Command
         } else {
-            if self.agent.command.is_some() {
-                self.advance(Actor::Agent, Intent::Completion);
-            }
-            self.begin(Some(text), self.level());
-            self.advance(Actor::Agent, Intent::Progress);
+            self.command_by_prompt(text);
             Intent::Command
         };
         self.say(Actor::User, intent, text);
@@ -78,6 +54,35 @@ impl Step<'_> {
             self.wait();
         }
         self.mark();
+    }
+
+    /// Closes the main thread's questions that were open when the prompt was typed; returns whether there were any.
+    fn close_questions_before(&mut self) -> bool {
+        let event = self.event;
+        let before = |one: &Interaction| one.subagent.is_none() && event.is_after(one.opened_at);
+        let asked = self.agent.interactions.iter().filter(|one| before(one));
+        let asked: Vec<Option<String>> = asked.map(|one| one.tool_use_id.clone()).collect();
+        self.close_interactions(before);
+        // A prompt that closed a dialog abandoned it: its call will never end by itself.
+        self.agent.calls.retain(|call| call.tool_use_id.is_none() || !asked.contains(&call.tool_use_id));
+        !asked.is_empty()
+    }
+
+    /// The prompt begins a command, unless the client was seen busy a moment before: then it is what that command is about.
+    fn command_by_prompt(&mut self, text: &str) {
+        let inferred = self.agent.command.as_ref().is_some_and(|command| {
+            command.instruction.is_none()
+                && command.confidence == Confidence::Medium
+                && apart(command.started_at, self.event.at) <= SAME_START_WITHIN
+        });
+        if inferred {
+            return self.set_instruction(text);
+        }
+        if self.agent.command.is_some() {
+            self.advance(Actor::Agent, Intent::Completion);
+        }
+        self.begin(Some(text), self.level());
+        self.advance(Actor::Agent, Intent::Progress);
     }
 
     /// A message typed in mid-turn, overtaken by a tool's event: the turn it belongs to is still running.
@@ -141,8 +146,8 @@ impl Step<'_> {
         }
     }
 
-    /// A background task reports back: the main thread works on it. Nobody typed it, so it makes no turn and closes no
-    /// question.
+    /// A background task reports back, and the main thread works on it. The user did not type it, so it makes no turn and
+    /// closes no question.
     pub fn task_notification(&mut self, text: &str) {
         let id = between(text, "<task-id>", "</task-id>");
         self.agent.background.retain(|task| id.is_none() || subagents::task_id(task) != id);

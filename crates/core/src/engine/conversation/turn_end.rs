@@ -42,7 +42,7 @@ pub(in crate::engine) fn stop(step: &mut Step) {
     }
 }
 
-/// The client was seen idle before its Stop arrived: the turn ended normally, nobody interrupted it.
+/// The client was seen idle before its Stop arrived: the turn ended normally and was not interrupted.
 fn late_stop(step: &mut Step, message: Option<&str>) {
     step.agent.interrupted = false;
     step.agent.unseen = true;

@@ -118,6 +118,26 @@ impl Step<'_> {
     /// The answer a turn ended with. The transcript may have reported it already: as the text that waits for the turn's
     /// end, or as progress, which then turns out to be the answer.
     pub fn answer(&mut self, text: &str, intent: Intent, command_id: Option<i64>) {
+        if self.is_known_answer(text, intent, command_id) {
+            return self.flush_tail();
+        }
+        let by_hook = self.event.source == Source::Hook;
+        let uuid = self.take_from_tail(hash::text(text));
+        // The line's own time; the event's time is that of the turn's end.
+        let line_at = self.event.text("timestamp").filter(|_| !by_hook).and_then(Stamp::parse);
+        self.turn(Words {
+            actor: Actor::Agent,
+            intent,
+            text,
+            command_id,
+            at: line_at.unwrap_or(self.event.at),
+            uuid: uuid.or_else(|| self.event.text("uuid").map(String::from)),
+            jsonl: !by_hook,
+        });
+    }
+
+    /// Whether the answer is recorded as a turn already. If it was recorded as progress, its intent is corrected.
+    fn is_known_answer(&mut self, text: &str, intent: Intent, command_id: Option<i64>) -> bool {
         let wanted = hash::text(text);
         let by_hook = self.event.source == Source::Hook;
         let known = self.agent.memory.turns.iter_mut().rev().find(|turn| {
@@ -126,55 +146,31 @@ impl Step<'_> {
                 && turn.command_id == command_id
                 && !(by_hook && turn.by_hook)
         });
-        if let Some(known) = known {
-            known.by_hook |= by_hook;
-            if known.intent != intent {
-                known.intent = intent;
-                let words = Words {
-                    actor: Actor::Agent,
-                    intent,
-                    text,
-                    command_id,
-                    at: known.at,
-                    uuid: known.uuid.clone(),
-                    jsonl: true,
-                };
-                let id = known.turn_id;
-                let turn = self.row(id, words);
-                self.changes.push(Change::Turn(turn));
-            }
-            self.flush_tail();
-            return;
+        let Some(known) = known else { return false };
+        known.by_hook |= by_hook;
+        if known.intent != intent {
+            known.intent = intent;
+            let (id, at, uuid) = (known.turn_id, known.at, known.uuid.clone());
+            let words = Words { actor: Actor::Agent, intent, text, command_id, at, uuid, jsonl: true };
+            let turn = self.row(id, words);
+            self.changes.push(Change::Turn(turn));
         }
+        true
+    }
+
+    /// Takes the text with this hash out of the texts that wait for the turn's end, which may be one of them or all together;
+    /// returns its uuid. The texts before it were progress.
+    fn take_from_tail(&mut self, wanted: u64) -> Option<String> {
         let tail = std::mem::take(&mut self.agent.memory.tail);
-        let whole = hash::text(&joined(&tail)) == wanted;
-        let uuid = match tail.iter().rposition(|said| whole || hash::text(&said.text) == wanted) {
-            Some(same) => {
-                if !whole {
-                    self.progress(tail[..same].iter().cloned());
-                }
-                tail[same].uuid.clone()
-            }
-            None => {
-                self.progress(tail);
-                None
-            }
+        let is_whole = hash::text(&joined(&tail)) == wanted;
+        let Some(same) = tail.iter().rposition(|said| is_whole || hash::text(&said.text) == wanted) else {
+            self.progress(tail);
+            return None;
         };
-        self.turn(Words {
-            actor: Actor::Agent,
-            intent,
-            text,
-            command_id,
-            // The line's own time; the event's time is that of the turn's end.
-            at: self
-                .event
-                .text("timestamp")
-                .filter(|_| !by_hook)
-                .and_then(Stamp::parse)
-                .unwrap_or(self.event.at),
-            uuid: uuid.or_else(|| self.event.text("uuid").map(String::from)),
-            jsonl: !by_hook,
-        });
+        if !is_whole {
+            self.progress(tail[..same].iter().cloned());
+        }
+        tail[same].uuid.clone()
     }
 
     /// The transcript's last text, for a turn whose end came without one.

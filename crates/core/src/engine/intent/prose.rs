@@ -230,7 +230,7 @@ fn is_after_url(c: char) -> bool {
     matches!(c, '.' | ',' | ')' | ']' | '>' | '?' | '!' | ';' | ':' | '*' | '"')
 }
 
-/// Removes quotations: what a dialog, an error or somebody else asks is not Claude's question.
+/// Removes quotations: a question in a dialog, an error or another person's text is not Claude's question.
 fn without_quotations(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;

@@ -1,7 +1,7 @@
 //! Answers that were given through headspace: what each step does to the agent, and what an event says about them.
 //!
-//! A question whose answer somebody waits for carries its last step. When it closes, it becomes a past ask, and what the
-//! next events show about it is *due*: the server records that as the next step. So every step is an event, and a replay
+//! A question that `headspace wait` holds carries the last step of its answer. When it closes, it becomes a past ask. If a
+//! later event shows its next step, that step is *due*, and the server records it. So every step is an event, and a replay
 //! gives the same.
 
 use crate::engine::interactions::Named;
@@ -9,7 +9,7 @@ use crate::engine::step::{Step, remember};
 use crate::model::*;
 use serde_json::Value;
 
-/// One step, reported by the server. Nobody else may: a payload of the same name changes nothing.
+/// One step, reported by the server itself. A hook payload with the same name changes nothing.
 pub(in crate::engine) fn step(step: &mut Step) {
     let body = &step.event.body;
     let state = step.event.text("state").and_then(AnswerState::from_word);
@@ -44,14 +44,14 @@ fn delivered(step: &mut Step, id: i64) {
         step.reply(&said.unwrap_or_default());
         over(step, id);
     } else if step.fresh && step.agent.command.is_some() {
-        // The client ends the turn, and says nothing more.
+        // The client ends the turn without another event.
         step.interrupt();
     } else {
         over(step, id);
     }
 }
 
-/// The dialog is closed; the main thread goes on unless it asks something else.
+/// The dialog is closed; the main thread continues unless it asks something else.
 fn over(step: &mut Step, id: i64) {
     step.close_interactions(|one| one.id == id);
     step.settle();
@@ -83,7 +83,7 @@ impl Step<'_> {
         true
     }
 
-    /// A question closes. If somebody waited for its answer, what closed it says how that ended.
+    /// A question closes. If `headspace wait` held it, the event that closed it shows how it was answered.
     pub(in crate::engine) fn remember_ask(&mut self, closed: &Interaction) {
         let Some(step) = &closed.answer else { return };
         let gone = matches!(self.event.name.as_str(), "SessionEnd" | observed::PROCESS_GONE);
@@ -106,7 +106,7 @@ impl Step<'_> {
         remember(&mut self.agent.past_asks, past);
     }
 
-    /// The call has run, whatever was said to it.
+    /// The call has run, whatever was answered.
     pub(in crate::engine) fn answered_call_ran(&mut self, named: &Named) {
         let ran = self.event.name != "PermissionDenied";
         for past in self.past_asks_of(named.id).filter(|past| past.step.state == AnswerState::Delivered) {
@@ -128,7 +128,7 @@ impl Step<'_> {
         }
     }
 
-    /// Whether a person has answered this call through headspace: then the turn is known.
+    /// Whether a person has answered this call through headspace, so that the answer's turn is already recorded.
     pub(in crate::engine) fn has_answered(&mut self, named: &Named) -> bool {
         self.past_asks_of(named.id).any(|past| past.step.choice == Some(Choice::Answers))
     }
@@ -140,7 +140,7 @@ impl Step<'_> {
     }
 }
 
-/// What it means that the call ran after this was said.
+/// The outcome of an answer whose call ran.
 fn outcome(choice: Option<Choice>) -> AnswerState {
     match choice {
         Some(choice) if choice.is_yes() => AnswerState::Confirmed,
@@ -148,7 +148,7 @@ fn outcome(choice: Option<Choice>) -> AnswerState {
     }
 }
 
-/// What a step does not say stays as the one before it said.
+/// The next step. Fields that the event does not have are taken from the step before.
 fn next_step(before: Option<&AnswerStep>, event: &Event, state: AnswerState) -> AnswerStep {
     let kept = |field: fn(&AnswerStep) -> Option<String>| before.and_then(field);
     let by = if state.is_final() {
@@ -171,7 +171,7 @@ fn next_step(before: Option<&AnswerStep>, event: &Event, state: AnswerState) -> 
 }
 
 impl crate::engine::Agent {
-    /// Whether the client has yet to show that an answer counted. A call that ran shows it too, but not who allowed it.
+    /// Whether it is still unknown if an answer counted. That the call ran does not show who allowed it.
     pub fn has_answers_in_doubt(&self) -> bool {
         let undecided = |past: &PastAsk| past.step.state == AnswerState::Delivered;
         self.past_asks.iter().any(undecided)

@@ -19,7 +19,7 @@ pub(super) struct Ask {
     pub subagent: Option<String>,
     pub text: String,
     pub options: Vec<String>,
-    /// All of it, where the line is not all.
+    /// The whole ask, if one line cannot show it.
     pub asked: Option<Box<Asked>>,
 }
 
@@ -53,7 +53,7 @@ pub(super) fn is_tool_of(asking: &str, tool: &str) -> bool {
 
 impl Step<'_> {
     pub fn open(&mut self, ask: Ask) {
-        // A dialog that only the client's status showed is described now.
+        // This describes a dialog that so far only the client's status file showed.
         self.close_interactions(|one| one.kind == InteractionKind::Dialog);
         self.counters.interaction += 1;
         let interaction = Interaction {
@@ -238,7 +238,7 @@ impl Step<'_> {
                 && one.kind != InteractionKind::Reply
                 && one.tool_name.as_deref() == Some(named.tool)
         };
-        // Of several questions of one tool it is the one about the same thing.
+        // If the tool has several questions, it is the one with the same input.
         let exact = self.agent.interactions.iter().any(|one| asks(one) && one.text == text);
         self.close_interactions(|one| asks(one) && (!exact || one.text == text));
     }

@@ -40,7 +40,7 @@ pub(super) fn changed(step: &mut Step) {
 
 /// No dialog is open, and a turn is running: in the main thread, or in a subagent that works beside it.
 fn busy(step: &mut Step, before: Option<ClientSays>) {
-    // A reply that Claude asked for in words is not a dialog; but nobody waits for it while the turn continues.
+    // A reply that Claude asked for in words is not a dialog, but it is not awaited while the turn continues.
     let answered = close_answered(step, before, |_| true);
     let explained = step.agent.phase.is_some() || step.has_working_child();
     if !step.fresh {
@@ -96,8 +96,8 @@ fn describe(step: &mut Step) {
     }
 }
 
-/// The prompt is free: whatever was open is over. If a turn was open, the user interrupted it: if it had ended, a hook
-/// or the transcript would have reported that first.
+/// The client waits for a prompt: whatever was open is over. An open turn was interrupted by the user, because a hook or
+/// the transcript would have reported its end first.
 fn at_rest(step: &mut Step, status: ClientState, before: Option<ClientSays>) {
     close_answered(step, before, is_dialog);
     if step.event.at >= step.agent.phase_at && step.agent.phase == Some(Phase::Compacting) {

@@ -70,7 +70,7 @@ pub(super) fn apply(step: &mut Step) {
     }
 }
 
-/// A prompt of a person's waits, or does no longer.
+/// A prompt sent through headspace begins to wait, or stops waiting.
 fn replied(step: &mut Step) {
     let event = step.event;
     let Some(id) = event.text("reply_id") else { return };
@@ -94,7 +94,7 @@ fn replied(step: &mut Step) {
     }
 }
 
-/// The wish to stop lasts as long as the turn it is about.
+/// A requested stop is shown until its turn is over.
 fn stop_requested(step: &mut Step) {
     let wanted = step.event.text("state") == Some(StopState::Requested.word());
     let works = step.agent.command.is_some() && step.event.session_id == step.agent.session_id;
@@ -229,7 +229,7 @@ fn turn_end(step: &mut Step) {
     }
 }
 
-/// Prefixes of texts that appear as prompts but that nobody typed.
+/// Prefixes of texts that appear as prompts but that the user did not type.
 const NOT_TYPED: &[&str] = &[
     "<",
     "[Request interrupted by user",

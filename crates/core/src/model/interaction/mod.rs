@@ -23,7 +23,7 @@ pub struct Interaction {
     pub opened_at: Stamp,
     pub closed_at: Option<Stamp>,
     pub event_id: i64,
-    /// All of what is asked. Only while it is open: it may be long.
+    /// The whole ask. Kept only while it is open, because it may be long.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked: Option<Box<Asked>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -39,14 +39,14 @@ pub struct Asked {
     pub input: Value,
     /// Finds the ask that belongs to a payload: a hash of the tool's input as it is stored.
     pub key: u64,
-    /// The whole text, where there is no input that has it.
+    /// The whole text, if no input contains it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
     #[serde(skip_serializing_if = "AskFacts::is_plain")]
     pub facts: AskFacts,
 }
 
-/// What an asking payload looked like when it came in, before secrets were masked and long texts cut.
+/// Facts about a payload that asks something, taken before secrets were masked and long texts cut.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct AskFacts {
@@ -54,10 +54,10 @@ pub struct AskFacts {
     pub masked: bool,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub cut: bool,
-    /// It holds characters that make a text look like another one.
+    /// It contains characters that make a text look like another one.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub deceptive: bool,
-    /// What the file would look like, against the file as it was.
+    /// The difference between the file as it is and as it would be.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub diff: Option<String>,
 }
@@ -199,7 +199,7 @@ impl Interaction {
             && questions.iter().all(|one| distinct(one.options.iter().map(|option| option.label.as_str())))
     }
 
-    /// As every surface shows it. `otherwise`: why nobody waits for its answer, if nobody ever did.
+    /// As every surface shows it. `otherwise`: the reason to show if no `headspace wait` ever held it.
     pub fn view(&self, otherwise: &str) -> InteractionView {
         let input = self.input();
         let field = |key: &str| input.and_then(|input| input.get(key)?.as_str()).map(String::from);

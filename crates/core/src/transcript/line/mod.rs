@@ -299,7 +299,7 @@ fn said(text: String, message: &Message, raw: &Raw, seen: &mut Vec<Seen>) {
     }
 }
 
-/// Lines the client wrote itself; their usage is zero and nobody said them.
+/// Lines that the client wrote itself, without a model: their usage is zero, and they are not answers.
 fn synthetic(message: &Message) -> bool {
     string(message.model).as_deref() == Some("<synthetic>")
 }

@@ -1,4 +1,4 @@
-//! Stored events, by whatever conditions somebody asks for.
+//! Queries for stored events, with any combination of conditions.
 
 use crate::flag;
 use crate::read::search;
@@ -10,7 +10,7 @@ use rusqlite::types::Value as Sql;
 use rusqlite::{Connection, OptionalExtension, Row, params_from_iter};
 use serde_json::Value;
 
-/// Which events are asked for; all conditions hold together.
+/// Which events are wanted; all conditions must hold.
 #[derive(Clone, Debug, Default)]
 pub struct EventQuery {
     /// Only newer than this id; the result then starts with the oldest of these.
@@ -21,9 +21,9 @@ pub struct EventQuery {
     pub names: Vec<String>,
     /// Words that must occur in the event's texts.
     pub text: Option<String>,
-    /// Only of these agents.
+    /// Only events of these agents.
     pub agents: Option<Vec<i64>>,
-    /// Only of this client: whoever knows the agents turns it into `agents` ([`EventQuery::of_client`]).
+    /// Only events of this client. A caller that knows the agents turns it into `agents` ([`EventQuery::of_client`]).
     pub client: Option<String>,
     /// Not earlier than this, and earlier than that.
     pub from: Option<Stamp>,
@@ -58,15 +58,14 @@ const MAX_ANSWER_BYTES: usize = 16 << 20;
 pub struct FoundEvents {
     /// Oldest first.
     pub events: Vec<StoredEvent>,
-    /// It was not looked further than this id: whoever wants the rest asks for what is before it, or after it if that
-    /// was asked.
+    /// The search stopped at this id: to get the rest, ask for what is before it, or after it if `after` was given.
     pub looked_to: Option<i64>,
     /// There may be more: before this id, or after it if `after` was given.
     pub next: Option<i64>,
 }
 
 impl FoundEvents {
-    /// Names the client of every event that does not: what headspace saw by itself belongs to its agent's client.
+    /// Fills in the client of events that name none: what headspace saw itself belongs to its agent's client.
     pub fn name_clients(&mut self, client_of: impl Fn(i64) -> Option<String>) {
         for event in self.events.iter_mut().filter(|event| event.client.is_none()) {
             let name = event.agent_id.and_then(&client_of);
@@ -85,8 +84,8 @@ pub fn events(db: &Connection, query: &EventQuery) -> Result<FoundEvents> {
     read(db, query, ids, looked_to)
 }
 
-/// The names of all stored events, in the order of the alphabet. Each is found by one step in the list of names, however
-/// many events there are.
+/// The names of all stored events, in alphabetical order. Each takes one lookup in the list of names, however many
+/// events there are.
 pub fn event_names(db: &Connection) -> Result<Vec<String>> {
     let mut statement = db.prepare_cached(
         "WITH RECURSIVE names(name) AS (
@@ -98,7 +97,7 @@ pub fn event_names(db: &Connection) -> Result<Vec<String>> {
     Ok(names.collect::<rusqlite::Result<_>>()?)
 }
 
-/// In the order in which they are looked for.
+/// The ids in search order.
 fn ids(db: &Connection, query: &EventQuery) -> Result<Vec<i64>> {
     let mut values: Vec<Sql> = Vec::new();
     let mut bind = |value: Sql| {
@@ -207,7 +206,7 @@ pub(crate) fn stored_event(row: &Row) -> rusqlite::Result<StoredEvent> {
 }
 
 /// The stored events after `after`, as the engine takes them, with their flags; for a replay. The hint is the agent
-/// each event had: the engine uses that id if it has to create the agent, because the event that created it was deleted.
+/// each event had: the engine uses that id if it has to create the agent because the event that did was deleted.
 pub fn replay(db: &Connection, after: i64, limit: usize) -> Result<Vec<(Event, i64)>> {
     let mut statement = db.prepare_cached(
         "SELECT id, name, session_id, agent_id, at, received_at, source, flags, body, facts
@@ -273,7 +272,7 @@ mod tests {
         ["Stop", "PreToolUse", "PostToolUse", "Notification"][(id / 3 % 4) as usize]
     }
 
-    /// Lists and indexes find the same as reading everything.
+    /// Lists and indexes find the same events as a full scan.
     #[test]
     fn every_combination_of_conditions_finds_what_it_should() {
         let db = database();

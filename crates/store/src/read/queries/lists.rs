@@ -12,7 +12,7 @@ pub struct Page {
     pub agent: i64,
     /// The id of a row of the same list.
     pub before: Option<i64>,
-    /// As `before`, and that row too.
+    /// Like `before`, but includes that row.
     pub through: Option<i64>,
     pub after: Option<i64>,
     pub limit: usize,
@@ -22,7 +22,7 @@ pub struct Page {
 #[derive(Debug)]
 pub struct Listed<T> {
     pub rows: Vec<T>,
-    /// There is more: before this id, or after it if that was asked.
+    /// There is more: before this id, or after it if `after` was given.
     pub next: Option<i64>,
 }
 
@@ -77,7 +77,7 @@ impl<T> ListedTable<T> {
     }
 }
 
-/// What was said, oldest first.
+/// Turns, oldest first.
 pub fn turns(db: &Connection, page: Page) -> Result<Listed<StoredTurn>> {
     ListedTable {
         name: "turns",
@@ -89,7 +89,7 @@ pub fn turns(db: &Connection, page: Page) -> Result<Listed<StoredTurn>> {
     .list(db, page)
 }
 
-/// The turns that these events made, the newest event's first.
+/// The turns that these events made, newest event first.
 pub fn turns_of_events(db: &Connection, events: &[i64]) -> Result<Vec<(i64, StoredTurn)>> {
     let mut statement = db.prepare_cached(
         "SELECT t.id, command_id, session_id, actor, intent, text, timestamp, timestamp_source, confidence, event_id,
@@ -115,7 +115,7 @@ fn turn(row: &Row) -> rusqlite::Result<StoredTurn> {
     })
 }
 
-/// Units of work, oldest first.
+/// Commands (units of work), oldest first.
 pub fn commands(db: &Connection, page: Page) -> Result<Listed<StoredCommand>> {
     ListedTable {
         name: "commands",
@@ -137,7 +137,7 @@ pub fn commands(db: &Connection, page: Page) -> Result<Listed<StoredCommand>> {
     .list(db, page)
 }
 
-/// Steps of the state machine, oldest first.
+/// State transitions, oldest first.
 pub fn transitions(db: &Connection, page: Page) -> Result<Listed<StoredTransition>> {
     ListedTable {
         name: "transitions",
@@ -164,7 +164,7 @@ pub fn transitions(db: &Connection, page: Page) -> Result<Listed<StoredTransitio
     .list(db, page)
 }
 
-/// A column that holds one of an enum's words.
+/// A column that holds the word for an enum value.
 fn word<T>(row: &Row, column: usize, read: fn(&str) -> Option<T>) -> rusqlite::Result<T> {
     let text: String = row.get(column)?;
     read(&text).ok_or_else(|| {

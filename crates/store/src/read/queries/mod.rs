@@ -1,5 +1,5 @@
-//! What the server and the offline commands start from: the agents as the engine left them, how far everything has come,
-//! and the stream of changes. Events are found in [`events`], an agent's turns, commands and transitions in [`lists`].
+//! What the server and the offline commands start from: the agents as the engine left them, how far everything has
+//! come, and the stream of changes. [`events`] finds events, [`lists`] an agent's turns, commands and transitions.
 
 mod events;
 mod lists;
@@ -79,7 +79,7 @@ fn stamp(nanos: Option<i64>) -> Value {
     nanos.map_or(Value::Null, |nanos| json!(Stamp(nanos)))
 }
 
-/// Where the reader of transcripts stopped, for every one it knows.
+/// Where the transcript reader stopped, for every transcript it knows.
 pub fn tails(db: &Connection) -> Result<Vec<TailUpdate>> {
     let mut statement = db.prepare("SELECT path, session_id, offset, inode, data FROM tails")?;
     let rows = statement.query_map([], |row| {
@@ -94,7 +94,7 @@ pub fn tails(db: &Connection) -> Result<Vec<TailUpdate>> {
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
-/// One message of the stream, read back. `agent_updated` has no data: the current document is what counts.
+/// One stored message of the stream. `agent_updated` has no data: only the current document counts.
 #[derive(Clone, Debug)]
 pub struct ReplayedChange {
     pub seq: i64,
@@ -103,7 +103,7 @@ pub struct ReplayedChange {
     pub data: Option<Value>,
 }
 
-/// The stream after `after`, oldest first; of an agent's updates only the last is kept.
+/// The stream after `after`, oldest first; only the last of an agent's updates is kept.
 pub fn changes(db: &Connection, after: i64, limit: usize) -> Result<Vec<ReplayedChange>> {
     let mut statement = db.prepare_cached(
         "SELECT c.seq, c.kind, c.agent_id, c.data, t.command_id, t.actor, t.intent, t.text, t.timestamp, t.id,
@@ -133,7 +133,7 @@ pub fn changes(db: &Connection, after: i64, limit: usize) -> Result<Vec<Replayed
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
-/// When a question was closed; `None` if it is open or never was.
+/// When a question was closed; `None` if it is open or does not exist.
 pub fn closed_interaction(db: &Connection, id: i64) -> Result<Option<i64>> {
     let closed = db.query_row("SELECT closed_at FROM interactions WHERE id = ?1", [id], |row| row.get(0));
     Ok(closed.optional()?.flatten())
